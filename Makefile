@@ -1,0 +1,28 @@
+# A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
+.PHONY: all demo check asan tsan fuzz bench install clean
+
+all:
+	@tools/build/build.sh
+
+demo:
+	@tools/build/setup.sh build demo
+	@tools/build/build.sh
+	@tools/demo.sh build/softverbs
+
+check:
+	@tools/build/check.sh plain asan tsan fuzz
+
+asan tsan fuzz:
+	@tools/build/check.sh $@
+
+bench:
+	@tools/build/setup.sh build bench
+	@tools/build/build.sh
+	@bench/bench.py build/softverbs
+	@bench/tags.py build/softverbs
+
+install: all
+	@meson install --no-rebuild -C build
+
+clean:
+	@rm -rf build build-asan build-tsan build-fuzz

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""How fast softverbs is here, beside UCX and libfabric over shared memory and beside the machine's own limits.
+
+Usage: bench.py SOFTVERBS [ROUNDS [NAME]]
+
+Everything is measured in turn, ROUNDS times over (5), so that what else happens on the machine hits all alike; ratios are
+taken within a round. NAME picks the rows whose name holds it. Nothing here passes or fails.
+"""
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../tests/clients"))
+sys.dont_write_bytecode = True
+
+from clients import Failure, Skip, free_port, need, serve  # noqa: E402
+
+KIB, MIB = 1 << 10, 1 << 20
+SOFTVERBS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
+
+
+def pinned(side, command):
+    """The command on its half of our processors, where there are two: threads of one side do not disturb the other."""
+    processors = sorted(os.sched_getaffinity(0))
+    half = len(processors) // 2
+    mine = processors[half:] if side else processors[:half]
+    return ["taskset", "-c", ",".join(map(str, mine)), *command] if half else command
+
+
+def run_pair(server, client, port, extra=None):
+    return serve(pinned(0, server), pinned(1, client), port, {**os.environ, **(extra or {})})[1]
+
+
+def last_numbers(finished, least):
+    """The last line of the output that is numbers only, at least so many."""
+    for line in reversed(finished.out.splitlines()):
+        try:
+            numbers = [float(field) for field in line.split()]
+        except ValueError:
+            continue
+        if len(numbers) >= least:
+            return numbers
+    raise Failure(f"no result in the output of {finished}")
+
+
+def perftest(directory, program, size, count, *options):
+    """A row of perftest's table: size, iterations, and what the program measures."""
+    port = free_port()
+    command = [SOFTVERBS, "run", "--", need(program), "-F", "-s", str(size), "-n", str(count), "-p", str(port), *options]
+    return last_numbers(run_pair(command, [*command, "127.0.0.1"], port, {"SOFTVERBS_DIR": directory}), 5)
+
+
+def perftest_latency(*arguments):
+    return perftest(*arguments)[4]  # t_typical, the median of half of a round trip; the whole one for READ
+
+
+def perftest_bandwidth(*arguments):
+    return perftest(*arguments)[3] * MIB / 1e9
+
+
+def perftest_rate(*arguments):
+    return perftest(*arguments)[4]
+
+
+def ucx(test, size, count):
+    """ucx_perftest's last line: iterations, latency (median, average, overall), MiB/s (2), messages each second (2)."""
+    port, program = free_port(), need("ucx_perftest")
+    command = [program, "-p", str(port), "-f", "-t", test, "-s", str(size), "-n", str(count)]
+    return last_numbers(run_pair(command, [*command, "127.0.0.1"], port, {"UCX_TLS": "shm"}), 8)
+
+
+def ucx_latency(*arguments):
+    return ucx(*arguments)[1]
+
+
+def ucx_bandwidth(*arguments):
+    return ucx(*arguments)[5] * MIB / 1e9
+
+
+def ucx_rate(*arguments):
+    return ucx(*arguments)[7] / 1e6
+
+
+def libfabric(size, count):
+    """fi_pingpong's latency, half of a round trip, over libfabric's shm provider."""
+    port, program = free_port(), need("fi_pingpong")
+    command = [program, "-p", "shm", "-e", "rdm", "-m", "tagged", "-I", str(count), "-S", str(size)]
+    done = run_pair([*command, "-B", str(port)], [*command, "-P", str(port), "127.0.0.1"], port)
+    return float(done.out.splitlines()[-1].split()[-2])
+
+
+def limit(*arguments):
+    program = os.path.join(os.path.dirname(SOFTVERBS), "bench/limits")
+    return float(subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, text=True).stdout)
+
+
+def rows(directory):
+    """Name, unit, aim (a bound of the ratio to UCX, or None), and what is measured; ours is first, then UCX's."""
+    def latency(program, size, count, *options):
+        return lambda: perftest_latency(directory, program, size, count, *options)
+
+    def bandwidth(program, size, count, *options):
+        return lambda: perftest_bandwidth(directory, program, size, count, *options)
+
+    def rate(program, size, count, *options):
+        return lambda: perftest_rate(directory, program, size, count, *options)
+
+    yield "send latency, 8 B", "us", "at most 1.5", {
+        "softverbs": latency("ib_send_lat", 8, 200000), "UCX": lambda: ucx_latency("tag_lat", 8, 200000),
+        "libfabric": lambda: libfabric(8, 100000), "cache line": lambda: limit("line")}
+    yield "write latency, 8 B", "us", None, {
+        # perftest looks at its memory here and calls nothing: on two processors each turn waits for the scheduler
+        "softverbs": latency("ib_write_lat", 8, 2000), "UCX": lambda: ucx_latency("ucp_put_lat", 8, 200000),
+        "cache line": lambda: limit("line")}
+    yield "send latency, 64 KiB", "us", None, {
+        "softverbs": latency("ib_send_lat", 64 * KIB, 10000), "UCX": lambda: ucx_latency("tag_lat", 64 * KIB, 10000),
+        "libfabric": lambda: libfabric(64 * KIB, 10000)}
+    for size, count in ((64 * KIB, 50000), (MIB, 5000)):
+        shown = "1 MiB" if size == MIB else "64 KiB"
+        limits = {"memcpy": lambda size=size: limit("memcpy", size),
+                  "process_vm_readv": lambda size=size: limit("readv", size)}
+        yield f"write bandwidth, {shown}", "GB/s", "at least 0.9" if size == MIB else None, {
+            "softverbs": bandwidth("ib_write_bw", size, count),
+            "UCX": lambda size=size, count=count: ucx_bandwidth("ucp_put_bw", size, count), **limits}
+        yield f"read bandwidth, {shown}", "GB/s", None, {
+            "softverbs": bandwidth("ib_read_bw", size, count),
+            "UCX": lambda size=size, count=count: ucx_bandwidth("ucp_get", size, count), **limits}
+        yield f"send bandwidth, {shown}", "GB/s", None, {
+            "softverbs": bandwidth("ib_send_bw", size, count),
+            "UCX": lambda size=size, count=count: ucx_bandwidth("tag_bw", size, count), **limits}
+    yield "write message rate, 8 B", "M/s", "at least 1", {
+        "softverbs": rate("ib_write_bw", 8, 2000000), "UCX": lambda: ucx_rate("ucp_put_bw", 8, 5000000),
+        "ring": lambda: limit("ring")}
+    yield "write message rate, 8 B, lists of 16", "M/s", None, {
+        "softverbs": rate("ib_write_bw", 8, 2000000, "-l", "16"), "UCX": lambda: ucx_rate("ucp_put_bw", 8, 5000000),
+        "ring": lambda: limit("ring")}
+    yield "send message rate, 8 B", "M/s", None, {
+        "softverbs": rate("ib_send_bw", 8, 2000000), "UCX": lambda: ucx_rate("tag_bw", 8, 2000000),
+        "ring": lambda: limit("ring")}
+
+
+def measure(all_rows, rounds):
+    """The values of each row and contender, one for each round; None where one failed. And why some failed."""
+    values = {name: {who: [] for who in contenders} for name, _, _, contenders in all_rows}
+    faults = {}
+    for number in range(rounds):
+        for name, _, _, contenders in all_rows:
+            print(f"\r\033[Kround {number + 1} of {rounds}: {name}", end="", file=sys.stderr, flush=True)
+            for who, run in contenders.items():
+                value = None
+                try:
+                    value = run()
+                except (Failure, Skip, subprocess.CalledProcessError) as fault:
+                    faults[f"{name}, {who}"] = str(fault)
+                values[name][who].append(value)
+    print("\r\033[K", end="", file=sys.stderr, flush=True)
+    return values, faults
+
+
+def spread(numbers, width=0):
+    known = [number for number in numbers if number is not None]
+    if not known:
+        return "-".rjust(width)
+    places = 3 if max(known) < 10 else 2 if max(known) < 100 else 1
+    middle = statistics.median(known)
+    return f"{middle:.{places}f} ({min(known):.{places}f} .. {max(known):.{places}f})".rjust(width)
+
+
+def ratios(ours, theirs):
+    return [mine / other for mine, other in zip(ours, theirs) if mine and other]
+
+
+def report(all_rows, values):
+    print(f"{'':38} {'median (least .. most)':>26}    softverbs divided by it")
+    for name, unit, aim, contenders in all_rows:
+        print(f"{name}, {unit}")
+        ours = values[name]["softverbs"]
+        for who in contenders:
+            line = f"    {who:34} {spread(values[name][who], 26)}"
+            if who != "softverbs":
+                line += f"    {spread(ratios(ours, values[name][who]))}"
+            print(line + (f"   aim: {aim}" if who == "UCX" and aim else ""))
+
+
+def describe_machine():
+    model = "unknown processor"
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
+    print(f"{model}, {len(os.sched_getaffinity(0))} processors for us; load {os.getloadavg()[0]:.1f} at the start")
+    print("Latency is half of a round trip (median), READ excepted. Server and client each have half of the processors.")
+    print("UCX: ucx_perftest, UCX_TLS=shm. libfabric: fi_pingpong, provider shm. Machine's limits: bench/limits.c.\n")
+
+
+def main():
+    rounds, wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 5, sys.argv[3] if len(sys.argv) > 3 else ""
+    directory = tempfile.mkdtemp(prefix="softverbs-bench-", dir="/dev/shm")
+    describe_machine()
+    all_rows = [row for row in rows(directory) if wanted in row[0]]
+    values, faults = measure(all_rows, rounds)
+    report(all_rows, values)
+    for what, why in faults.items():
+        print(f"\nnot measured: {what}: {why}")
+    shutil.rmtree(directory, ignore_errors=True)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

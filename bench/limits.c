@@ -1,0 +1,188 @@
+/* What this machine itself can do, measured between two processes on two processors: the bounds of any implementation.
+ * Usage: limits line | ring | memcpy BYTES | readv BYTES. Prints one number:
+ *   line    microseconds that a cache line takes to the other process (half of a round trip)
+ *   ring    millions of 64-byte messages each second through a ring in shared memory
+ *   memcpy  10^9 bytes each second that one processor copies
+ *   readv   the same with process_vm_readv from the other process */
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINE = 64, SLOTS = 1024, ROUNDS = 1000000, MESSAGES = 20000000 };
+
+struct slot {
+    _Atomic uint64_t turn;
+    uint64_t words[LINE / 8 - 1];
+} __attribute__((aligned(LINE)));
+
+static struct slot *shared; /* SLOTS of them, seen by both processes; and one more for the consumer's position */
+
+static double now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* To the nth of the processors that we may use, when there are so many. */
+static void pin(int nth)
+{
+    cpu_set_t allowed, one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2)
+        return;
+    for (int processor = 0; processor < CPU_SETSIZE; processor++)
+        if (CPU_ISSET(processor, &allowed) && nth-- == 0) {
+            CPU_SET(processor, &one);
+            sched_setaffinity(0, sizeof one, &one);
+        }
+}
+
+static void relax(void)
+{
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#endif
+}
+
+static pid_t start_other(void (*run)(void))
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pin(1);
+        run();
+        _exit(0);
+    }
+    pin(0);
+    return pid;
+}
+
+static void pass_line(uint64_t parity)
+{
+    for (uint64_t turn = parity; turn < 2 * ROUNDS; turn += 2) {
+        while (atomic_load_explicit(&shared->turn, memory_order_acquire) != turn)
+            relax();
+        atomic_store_explicit(&shared->turn, turn + 1, memory_order_release);
+    }
+}
+
+static void answer_line(void)
+{
+    pass_line(1);
+}
+
+static double measure_line(void)
+{
+    pid_t other = start_other(answer_line);
+    double start = now_seconds();
+    pass_line(0);
+    waitpid(other, NULL, 0);
+    return (now_seconds() - start) / (2.0 * ROUNDS) * 1e6;
+}
+
+static void produce(void)
+{
+    uint64_t room = SLOTS;
+    for (uint64_t i = 0; i < MESSAGES; i++) {
+        while (i >= room)
+            room = atomic_load_explicit(&shared[SLOTS].turn, memory_order_acquire) + SLOTS;
+        struct slot *slot = &shared[i % SLOTS];
+        slot->words[0] = i;
+        atomic_store_explicit(&slot->turn, i + 1, memory_order_release);
+    }
+}
+
+static double measure_ring(void)
+{
+    uint64_t sum = 0;
+    pid_t other = start_other(produce);
+    double start = now_seconds();
+    for (uint64_t i = 0; i < MESSAGES; i++) {
+        struct slot *slot = &shared[i % SLOTS];
+        while (atomic_load_explicit(&slot->turn, memory_order_acquire) != i + 1)
+            relax();
+        sum += slot->words[0];
+        if (i % (SLOTS / 4) == 0)
+            atomic_store_explicit(&shared[SLOTS].turn, i, memory_order_release);
+    }
+    double seconds = now_seconds() - start;
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    return sum == (uint64_t)MESSAGES * (MESSAGES - 1) / 2 ? MESSAGES / seconds / 1e6 : 0;
+}
+
+static void sleep_on(void)
+{
+    for (;;)
+        pause();
+}
+
+static double rate(size_t size, pid_t other, char *to, char *from)
+{
+    size_t count = ((size_t)4 << 30) / size;
+    double start = 0;
+    for (size_t i = 0; i < count + count / 10; i++) {
+        if (i == count / 10) /* the first tenth warms up */
+            start = now_seconds();
+        struct iovec local = {to, size}, remote = {from, size};
+        if (!other)
+            memcpy(to, from, size);
+        else if (process_vm_readv(other, &local, 1, &remote, 1, 0) != (ssize_t)size)
+            return 0;
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+    return (double)(count * size) / (now_seconds() - start) / 1e9;
+}
+
+static double measure_copy(size_t size, bool between_processes)
+{
+    char *from = aligned_alloc(4096, size), *to = aligned_alloc(4096, size);
+    if (!from || !to)
+        return 0;
+    memset(from, 1, size);
+    memset(to, 2, size);
+    pid_t other = between_processes ? start_other(sleep_on) : 0;
+    pin(0);
+    double result = rate(size, other, to, from);
+    if (other) {
+        kill(other, SIGKILL);
+        waitpid(other, NULL, 0);
+    }
+    free(from);
+    free(to);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    size_t size = argc > 2 ? (size_t)atol(argv[2]) : 0;
+    double result = 0;
+    shared = mmap(NULL, (SLOTS + 1) * sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 1;
+    if (!strcmp(what, "line"))
+        result = measure_line();
+    else if (!strcmp(what, "ring"))
+        result = measure_ring();
+    else if (size && (!strcmp(what, "memcpy") || !strcmp(what, "readv")))
+        result = measure_copy(size, !strcmp(what, "readv"));
+    if (result <= 0) {
+        fprintf(stderr, "limits: %s cannot be measured here\n", argc > 1 ? what : "nothing");
+        return 1;
+    }
+    printf("%.6f\n", result);
+    return 0;
+}

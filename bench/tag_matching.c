@@ -1,0 +1,314 @@
+/* Tag matching in numbers, through the public API: tag_matching match | list | bandwidth. Each line of the output is a
+ * measurement: names, then a number. See tags.py. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "room.h"
+#include "transport/tag_list.h"
+
+enum { MESSAGES = 20000, WINDOW = 16, RENDEZVOUS_MOST = 1 << 20, TOTAL = 1 << 30 };
+#define EXACT UINT64_MAX
+#define ANY_SOURCE 0xffff0000ffffffffu /* which leaves out where MPI's tag has the source */
+
+#define need(what) ((what) ? (void)0 : (fprintf(stderr, "tag_matching: %s failed\n", #what), exit(1)))
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* -- time to match: one process, one message after another */
+
+struct position {
+    const char *name;
+    double part; /* of the list that was posted before the entry that matches; above 1: none matches */
+};
+
+static void add(struct room *room, uint64_t tag, uint64_t mask)
+{
+    need(!room_add(room, tag & mask, mask, tag, 0, 64, 0, 0, NULL));
+}
+
+/* A message with that tag, from posting it to its completion. */
+static void exchange(struct room *room, uint64_t tag)
+{
+    struct room_event event;
+    struct ibv_wc wc;
+    room_head(room_upper(room, 0), IBV_TMH_EAGER, 0, tag);
+    need(!room_send(room, 0, 0, 0, TMH + 8));
+    need(room_wait(room, &event) && !event.status);
+    need(room_sender_wait(room, &wc) && !wc.status);
+}
+
+static uint64_t source(uint64_t tag)
+{
+    return tag | (uint64_t)7 << 32;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double first = *(const double *)a, second = *(const double *)b;
+    return (first > second) - (first < second);
+}
+
+static double median(double *times)
+{
+    qsort(times, MESSAGES, sizeof *times, compare);
+    return times[MESSAGES / 2];
+}
+
+/* What matched is posted again with a new tag, at the end of the list, so that the place stays what it is. What did not
+ * match is put back and reported. */
+static double measure(struct room *room, uint32_t count, uint64_t mask, const struct position *position)
+{
+    bool matches = position->part <= 1;
+    uint64_t first = matches ? (uint64_t)((count - 1) * position->part) : 0;
+    for (uint32_t i = 0; i < count; i++)
+        add(room, i, mask);
+    static double times[MESSAGES];
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        double start = now();
+        exchange(room, mask == EXACT ? first + i : source(first + i) + (matches ? 0 : 1u << 31));
+        times[i] = now() - start;
+        if (matches) {
+            add(room, count + i, mask);
+        } else {
+            need(!room_post(room, 0, 4096, 4096));
+            need(!room_operate(room, IBV_WR_TAG_SYNC, 0, 0, IBV_OPS_TM_SYNC, i + 1));
+        }
+    }
+    return median(times) * 1e6;
+}
+
+static void measure_matching(void)
+{
+    static const struct position positions[] = {{"first", 0}, {"middle", 0.5}, {"last", 1}, {"none", 2}};
+    static const uint32_t counts[] = {1, 100, 10000, 100000};
+    for (int wild = 0; wild < 2; wild++)
+        for (int at = 0; at < 4; at++)
+            for (int i = 0; i < 4; i++) {
+                struct room room;
+                need(room_open(&room, 200000, 16) && room_connect(&room, 0));
+                for (int receive = 0; receive < 64; receive++)
+                    room_post(&room, 0, 4096, 4096);
+                if (at == 3 && !wild) /* exact tags that none has */
+                    for (uint32_t tag = 0; tag < counts[i]; tag++)
+                        add(&room, tag | 1ull << 60, EXACT);
+                double time = at == 3 && !wild ? measure(&room, 0, EXACT, &positions[at])
+                                               : measure(&room, counts[i], wild ? ANY_SOURCE : EXACT, &positions[at]);
+                printf("match %s %s %u %.4f\n", wild ? "wildcard" : "exact", positions[at].name, counts[i], time);
+                fflush(stdout);
+                room_close(&room);
+            }
+}
+
+/* -- the list alone: one search, with taking out and posting again where it finds something */
+
+static double measure_list(struct tag_list *list, uint32_t count, uint64_t mask, double part)
+{
+    enum { ROUNDS = 200000 };
+    uint64_t first = part > 1 ? 1ull << 60 : (uint64_t)((count - 1) * part);
+    for (uint32_t i = 0; i < count; i++)
+        tag_list_insert(list, tag_list_allocate(list), i, mask);
+    double start = now();
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        uint32_t entry = tag_list_find(list, mask == EXACT ? first + i : source(first + i), UINT64_MAX);
+        need(!entry == (part > 1));
+        if (!entry)
+            continue;
+        tag_list_remove(list, entry);
+        tag_list_free(list, entry);
+        tag_list_insert(list, tag_list_allocate(list), count + i, mask);
+    }
+    return (now() - start) / ROUNDS * 1e9;
+}
+
+static void measure_lists(void)
+{
+    static const struct position positions[] = {{"first", 0}, {"middle", 0.5}, {"last", 1}, {"none", 2}};
+    static const uint32_t counts[] = {1, 100, 10000, 100000};
+    for (int wild = 0; wild < 2; wild++)
+        for (int at = 0; at < 4; at++)
+            for (int i = 0; i < 4; i++) {
+                struct tag_list list;
+                size_t size = (tag_list_size(200000) + 63) & ~(size_t)63;
+                void *memory = memset(aligned_alloc(64, size), 0, size);
+                tag_list_initialize(&list, memory, 200000);
+                printf("list %s %s %u %.2f\n", wild ? "wildcard" : "exact", positions[at].name, counts[i],
+                       measure_list(&list, counts[i], wild ? ANY_SOURCE : EXACT, positions[at].part));
+                free(memory);
+            }
+}
+
+/* -- bandwidth: the sender is another process */
+
+struct introduction {
+    uint32_t number, rkey;
+    uint64_t address;
+    union ibv_gid gid;
+};
+
+static void introduce(struct room *room, int fd, struct ibv_qp *qp, struct introduction *peer)
+{
+    struct introduction mine = {
+        .number = qp->qp_num, .rkey = room->mr->rkey, .address = (uintptr_t)room_upper(room, 0)};
+    need(!ibv_query_gid(room->context, 1, 0, &mine.gid));
+    need(write(fd, &mine, sizeof mine) == sizeof mine && read(fd, peer, sizeof *peer) == sizeof *peer);
+    need(room_join(qp, peer->number, &peer->gid));
+    need(write(fd, "", 1) == 1 && read(fd, &mine, 1) == 1);
+}
+
+static struct ibv_qp *make_plain(struct room *room)
+{
+    struct ibv_qp_init_attr attr = {
+        .send_cq = room->sender_cq,
+        .recv_cq = room->sender_cq,
+        .qp_type = IBV_QPT_RC,
+        .sq_sig_all = 1,
+        .cap = {.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1}};
+    return ibv_create_qp(room->pd, &attr);
+}
+
+/* Keeps a window of messages on their way; a rendezvous is over with its FIN. */
+static void send_messages(struct room *room, uint8_t opcode, uint32_t size, uint32_t count)
+{
+    bool rendezvous = opcode == IBV_TMH_RNDV;
+    struct ibv_wc wc;
+    for (uint32_t sent = 0, ended = 0; ended < count;) {
+        while (sent < count && sent - ended < WINDOW) {
+            uint32_t slot = sent % WINDOW * 64;
+            if (rendezvous) {
+                need(!room_post_finish(room, 0, 0, 4096));
+                room_rendezvous_head(room, room_upper(room, slot), 0, 5, 8192, size);
+            } else
+                room_head(room_upper(room, 0), opcode, 0, 5);
+            need(!room_send(room, 0, 0, rendezvous ? slot : 0, rendezvous ? HEAD : TMH + size));
+            sent++;
+        }
+        need(room_sender_wait(room, &wc) && !wc.status);
+        ended += wc.opcode == (rendezvous ? IBV_WC_RECV : IBV_WC_SEND);
+    }
+}
+
+static double receive_tagged(struct room *room, uint32_t size, uint32_t count)
+{
+    struct room_event event;
+    uint32_t posted = 0, ended = 0;
+    double start = now();
+    for (; ended < count; ended += event.flags & IBV_WC_TM_DATA_VALID ? 1 : 0) {
+        for (; posted < count && posted - ended < 2 * WINDOW; posted++)
+            need(!room_add(room, 5, EXACT, 1, 0, size, 0, 0, NULL));
+        need(room_wait(room, &event) && !event.status);
+    }
+    return now() - start;
+}
+
+static double receive_plain(struct room *room, struct ibv_qp *qp, uint32_t size, uint32_t count)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)room->memory, .length = TMH + size, .lkey = room->mr->lkey};
+    struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+    struct ibv_wc wc;
+    uint32_t posted = 0;
+    double start = now();
+    for (uint32_t ended = 0; ended < count; ended++) {
+        for (; posted < count && posted - ended < 2 * WINDOW; posted++)
+            need(!ibv_post_recv(qp, &wr, &bad));
+        need(room_sender_wait(room, &wc) && !wc.status);
+    }
+    return now() - start;
+}
+
+static double read_plain(struct room *room, struct ibv_qp *qp, const struct introduction *peer, uint32_t size,
+                         uint32_t count)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)room->memory, .length = size, .lkey = room->mr->lkey};
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1}, *bad;
+    struct ibv_wc wc;
+    uint32_t posted = 0;
+    wr.wr.rdma.remote_addr = peer->address;
+    wr.wr.rdma.rkey = peer->rkey;
+    double start = now();
+    for (uint32_t ended = 0; ended < count; ended++) {
+        for (; posted < count && posted - ended < WINDOW; posted++)
+            need(!ibv_post_send(qp, &wr, &bad));
+        need(room_sender_wait(room, &wc) && !wc.status);
+    }
+    return now() - start;
+}
+
+enum way { EAGER, RENDEZVOUS, SEND, READ, WAYS };
+
+static void be_sender(int fd, enum way way, uint32_t size, uint32_t count)
+{
+    struct room room;
+    struct introduction peer;
+    char done;
+    need(room_open(&room, 1, 1));
+    memset(room.memory, 1, ROOM_MEMORY);
+    room.senders[0].qp = make_plain(&room);
+    introduce(&room, fd, room.senders[0].qp, &peer);
+    if (way != READ)
+        send_messages(&room, way == RENDEZVOUS ? IBV_TMH_RNDV : IBV_TMH_EAGER, size, count);
+    need(read(fd, &done, 1) == 1);
+}
+
+static double be_receiver(int fd, enum way way, uint32_t size, uint32_t count)
+{
+    struct room room;
+    struct introduction peer;
+    need(room_open(&room, 256, 16));
+    memset(room.memory, 1, ROOM_MEMORY);
+    bool tagged = way == EAGER || way == RENDEZVOUS;
+    struct ibv_qp *qp = tagged ? room_make_tm_qp(&room, 0) : make_plain(&room);
+    introduce(&room, fd, qp, &peer);
+    double time = tagged        ? receive_tagged(&room, size, count)
+                  : way == SEND ? receive_plain(&room, qp, size, count)
+                                : read_plain(&room, qp, &peer, size, count);
+    need(write(fd, "", 1) == 1);
+    ibv_destroy_qp(qp);
+    room_close(&room);
+    return time;
+}
+
+static void measure_bandwidth(void)
+{
+    static const char *const names[] = {"eager", "rendezvous", "send", "read"};
+    static const uint32_t sizes[] = {4096, 65536, RENDEZVOUS_MOST};
+    for (int i = 0; i < 3; i++)
+        for (enum way way = 0; way < WAYS; way++) {
+            int fds[2];
+            uint32_t count = TOTAL / sizes[i] > 100000 ? 100000 : TOTAL / sizes[i];
+            need(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+            pid_t child = fork();
+            if (!child) {
+                be_sender(fds[1], way, sizes[i], count);
+                _exit(0);
+            }
+            double time = be_receiver(fds[0], way, sizes[i], count);
+            need(waitpid(child, NULL, 0) == child);
+            printf("bandwidth %s %u %.4f\n", names[way], sizes[i], (double)sizes[i] * count / time / 1e9);
+            fflush(stdout);
+            close(fds[0]);
+            close(fds[1]);
+        }
+}
+
+int main(int count, char **arguments)
+{
+    if (count > 1 && !strcmp(arguments[1], "match"))
+        measure_matching();
+    else if (count > 1 && !strcmp(arguments[1], "list"))
+        measure_lists();
+    else if (count > 1 && !strcmp(arguments[1], "bandwidth"))
+        measure_bandwidth();
+    else
+        return 2;
+    return 0;
+}

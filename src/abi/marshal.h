@@ -1,0 +1,19 @@
+/* Between the kernel's layouts and the library's. Exported for librdmacm of the distribution; no public header declares
+ * them. Fields that only one side has are left alone. */
+#ifndef ABI_MARSHAL_H
+#define ABI_MARSHAL_H
+
+#include <infiniband/sa.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_sa.h>
+#include <rdma/ib_user_verbs.h>
+
+void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, struct ib_uverbs_ah_attr *from);
+
+/* Everything but qp_state, which the distribution's library does not copy either. */
+void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr *from);
+
+void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to, struct ib_user_path_rec *from);
+void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *to, struct ibv_sa_path_rec *from);
+
+#endif

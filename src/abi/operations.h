@@ -1,0 +1,10 @@
+/* The operations that programs reach through function pointers of their context. */
+#ifndef ABI_OPERATIONS_H
+#define ABI_OPERATIONS_H
+
+#include "verbs/object.h"
+
+/* Fills both tables of a new context; what is not built gets the stub of unsupported.def. */
+void operations_fill(struct context *);
+
+#endif

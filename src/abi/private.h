@@ -1,0 +1,29 @@
+/* The private symbols that do something. The distribution's libmlx5, libefa and tools look for all of
+ * IBVERBS_PRIVATE_34; what they really call is verbs_register_driver_34 and ibv_query_gid_type. Facts from
+ * rdma-core 44. */
+#ifndef ABI_PRIVATE_H
+#define ABI_PRIVATE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How the private interface tells GID types apart. */
+enum private_gid_type { PRIVATE_GID_IB_ROCE_V1, PRIVATE_GID_ROCE_V2 };
+
+/* Read by providers that close down; nobody asks for it here. */
+extern bool verbs_allow_disassociate_destroy;
+
+/* 0, or -1 and errno. An empty entry of the table has the first type, as with a kernel. */
+int ibv_query_gid_type(struct ibv_context *, uint8_t port, unsigned index, enum private_gid_type *);
+
+/* Called by the constructor of every provider library. Providers drive devices that the kernel knows: none here. */
+void verbs_register_driver_34(const void *operations);
+
+/* Providers' log lines; none ever has a context to speak of. */
+void __verbs_log(struct verbs_context *, uint32_t level, const char *format, ...);
+
+/* Counts the attributes of a command for the kernel, of which none is ever sent. */
+unsigned __ioctl_final_num_attrs(unsigned count, void *linked);
+
+#endif

@@ -1,0 +1,58 @@
+/* Functions that stand in for what is not built. Each carries its name, and answers in the way that its callers expect.
+ *
+ * They are defined without parameters and called with some. The ABIs of Linux let the caller clean up, so nothing is
+ * lost, and the 170 prototypes need not be repeated (many are of private types that no public header declares). */
+#ifndef ABI_STUB_H
+#define ABI_STUB_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/export.h"
+#include "abi/unsupported.h"
+
+typedef void stub_function(void);
+
+#define STUB_TYPE_code int
+#define STUB_TYPE_minus int
+#define STUB_TYPE_negative long
+#define STUB_TYPE_number uint64_t
+#define STUB_TYPE_pointer void *
+#define STUB_TYPE_nothing void
+
+#define STUB_RETURN_code(refused) return refused
+#define STUB_RETURN_minus(refused) return (void)(refused), -1
+#define STUB_RETURN_negative(refused) return -(refused)
+#define STUB_RETURN_number(refused) return (void)(refused), 0
+#define STUB_RETURN_pointer(refused) return (void)(refused), NULL
+#define STUB_RETURN_nothing(refused) (void)(refused)
+
+/* Defines stub_ID, which refuses in the name of `what`. */
+#define STUB(answer, id, what)                                                                                         \
+    __attribute__((unused)) static STUB_TYPE_##answer stub_##id(void)                                                  \
+    {                                                                                                                  \
+        STUB_RETURN_##answer(unsupported(what));                                                                       \
+    }
+
+/* Exports a stub under its name, for as long as no other file of the library defines that. */
+#define STUB_EXPORTED(answer, name)                                                                                    \
+    STUB(answer, name, #name)                                                                                          \
+    EXPORT STUB_TYPE_##answer name(void) __attribute__((weak, alias("stub_" #name)));
+
+/* An exported function and its stub; alike when nobody has built it. */
+struct stub_entry {
+    const char *name;
+    stub_function *exported, *stub;
+    bool private;
+};
+
+#define STUB_ENTRY(name, private)                                                                                      \
+    {                                                                                                                  \
+#name, (stub_function *)name, (stub_function *)stub_##name, private                                            \
+    }
+
+extern const struct stub_entry stub_entries[]; /* generated; the last has no name */
+
+#endif

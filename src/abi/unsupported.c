@@ -1,0 +1,71 @@
+#include "abi/unsupported.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+
+#include "abi/stub.h"
+#include "diag/log.h"
+
+int unsupported(const char *what)
+{
+    log_start();
+    log_reason(LOG_WARN, REASON_UNSUPPORTED, "%s", what);
+    return errno = EOPNOTSUPP;
+}
+
+#define OPERATION(table, member, answer, why) STUB(answer, table##_##member, #table "." #member)
+#include "abi/unsupported.def"
+#undef OPERATION
+
+#define FILL(target, stub)                                                                                             \
+    do {                                                                                                               \
+        if (!(target))                                                                                                 \
+            (target) = (__typeof__(target))(stub_function *)(stub);                                                    \
+    } while (0);
+
+/* A line of unsupported.def becomes FILL_table(member): something for the tables at hand, nothing for the others. */
+#define FILL_ibv_context_ops(member) FILL(context->context.ops.member, stub_ibv_context_ops_##member)
+#define FILL_verbs_context(member) FILL(context->member, stub_verbs_context_##member)
+#define FILL_ibv_qp_ex(member)
+#define FILL_ibv_cq_ex(member)
+#define FILL_ibv_wq(member)
+#define FILL_ibv_dm(member)
+#define OPERATION(table, member, answer, why) FILL_##table(member)
+
+void unsupported_fill_context(struct verbs_context *context)
+{
+#include "abi/unsupported.def"
+}
+
+#undef FILL_ibv_context_ops
+#undef FILL_verbs_context
+#undef FILL_ibv_qp_ex
+#define FILL_ibv_context_ops(member)
+#define FILL_verbs_context(member)
+#define FILL_ibv_qp_ex(member) FILL(qp->member, stub_ibv_qp_ex_##member)
+
+void unsupported_fill_qp(struct ibv_qp_ex *qp)
+{
+#include "abi/unsupported.def"
+}
+
+#undef OPERATION
+
+static const struct {
+    const char *name, *why;
+} operations[] = {
+#define OPERATION(table, member, answer, why) {#table "." #member, why},
+#include "abi/unsupported.def"
+#undef OPERATION
+    {NULL, NULL},
+};
+
+void unsupported_each(bool with_private, void (*visit)(const char *, const char *, void *), void *context)
+{
+    for (size_t i = 0; operations[i].name; i++)
+        visit(operations[i].name, operations[i].why, context);
+    for (const struct stub_entry *entry = stub_entries; entry->name; entry++)
+        if (entry->exported == entry->stub && (with_private || !entry->private))
+            visit(entry->name, entry->private ? "provider plug-ins, of which there are none" : "exported functions",
+                  context);
+}

@@ -1,0 +1,22 @@
+/* What is not built yet, in one place: it answers EOPNOTSUPP, says so in the log, and can be listed. */
+#ifndef ABI_UNSUPPORTED_H
+#define ABI_UNSUPPORTED_H
+
+#include <stdbool.h>
+
+struct ibv_qp_ex;
+struct verbs_context;
+
+/* Logs that `what` is not built, sets errno and returns EOPNOTSUPP. */
+int unsupported(const char *what);
+
+/* Give every operation that is still NULL the stub that unsupported.def describes. Call when the real ones are set. */
+void unsupported_fill_context(struct verbs_context *);
+void unsupported_fill_qp(struct ibv_qp_ex *);
+
+/* Calls `visit` for everything that is missing: the operations of unsupported.def ("verbs_context.alloc_dm"), the
+ * exported functions that nobody has defined, and, if asked, the provider's interface, which stays empty for good. */
+void unsupported_each(bool with_private, void (*visit)(const char *name, const char *why, void *context),
+                      void *context);
+
+#endif

@@ -1,0 +1,14 @@
+/* Time as every layer speaks of it: nanoseconds of CLOCK_MONOTONIC, or of a test's virtual clock. */
+#ifndef BASE_NANOS_H
+#define BASE_NANOS_H
+
+#include <stdint.h>
+
+typedef uint64_t nanos;
+
+#define NANOS_NEVER UINT64_MAX
+#define NANOS_MICROSECOND 1000ull
+#define NANOS_MILLISECOND 1000000ull
+#define NANOS_SECOND 1000000000ull
+
+#endif

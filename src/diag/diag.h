@@ -1,0 +1,25 @@
+/* Why something failed: every error completion, refused call and dropped packet has one numbered reason, listed in
+ * diag.def. The number travels in ibv_wc.vendor_err, in logs, in `softverbs show` and in `softverbs explain NUMBER`.
+ * Numbers never change their meaning once released. */
+#ifndef DIAG_DIAG_H
+#define DIAG_DIAG_H
+
+#include <stdbool.h>
+
+enum reason {
+    REASON_NONE = 0,
+#define REASON(number, name, sentence) REASON_##name = number,
+#include "diag/diag.def"
+#undef REASON
+};
+
+/* The English sentence of a reason; "unknown reason" for a number that diag.def lacks. Never NULL. */
+const char *reason_sentence(unsigned number);
+
+/* The name of a reason as diag.def spells it, or NULL when there is no such number. */
+const char *reason_name(unsigned number);
+
+/* Calls `visit` for every reason in the order of diag.def. */
+void reason_each(void (*visit)(unsigned number, const char *name, const char *sentence, void *context), void *context);
+
+#endif

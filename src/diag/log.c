@@ -1,0 +1,72 @@
+#include "diag/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int log_threshold;
+static int log_fd = STDERR_FILENO;
+static const char *const level_names[] = {"none", "error", "warn", "info", "debug"};
+
+static void read_environment(void)
+{
+    const char *level = getenv("SOFTVERBS_LOG"), *file = getenv("SOFTVERBS_LOG_FILE");
+    for (int i = LOG_NONE; level && i <= LOG_DEBUG; i++)
+        if (!strcmp(level, level_names[i]))
+            log_threshold = i;
+    if (log_threshold == LOG_NONE || !file || !*file)
+        return;
+    int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        log_fd = fd;
+    else
+        log_write(LOG_ERROR, "SOFTVERBS_LOG_FILE=%s can't be opened (%s); logging to stderr", file, strerror(errno));
+}
+
+void log_start(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_environment);
+}
+
+static void write_line(enum log_level level, const char *suffix, const char *format, va_list arguments)
+{
+    char line[512];
+    int saved = errno, length = snprintf(line, sizeof line, "softverbs: %s: ", level_names[level]);
+    length += vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
+    if (length < (int)sizeof line)
+        length += snprintf(line + length, sizeof line - (size_t)length, "%s", suffix);
+    if (length > (int)sizeof line - 1)
+        length = sizeof line - 1;
+    line[length++] = '\n';
+    ssize_t written = write(log_fd, line, (size_t)length);
+    (void)written; /* a full disk or closed stderr must not disturb the program */
+    errno = saved;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+    if (!log_wanted(level))
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(level, "", format, arguments);
+    va_end(arguments);
+}
+
+void log_reason(enum log_level level, enum reason reason, const char *format, ...)
+{
+    if (!log_wanted(level))
+        return;
+    char suffix[256];
+    snprintf(suffix, sizeof suffix, ": reason %u: %s", reason, reason_sentence(reason));
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(level, suffix, format, arguments);
+    va_end(arguments);
+}

@@ -1,0 +1,193 @@
+#include "fabric/node.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fabric/state.h"
+#include "link/fence.h"
+
+static int fail(int error, const char *what, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "%s: %s.", what, strerror(error));
+    return error;
+}
+
+static int open_socket(struct node *node, char *why, size_t why_size)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    struct epoll_event event = {.events = EPOLLIN};
+    unlink(node->bell.name);
+    snprintf(name.sun_path, sizeof name.sun_path, "%s", node->bell.name);
+    node->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    node->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (node->socket < 0 || node->epoll < 0 || bind(node->socket, (struct sockaddr *)&name, sizeof name) ||
+        epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->socket, &event))
+        return fail(errno, "The socket for wake-ups can't be made", why, why_size);
+    node->bell.socket = node->socket;
+    return 0;
+}
+
+static void introduce(struct node *node)
+{
+    uint32_t self = table_self(node->table);
+    node->slot = table_owner_slot(self);
+    node->generation = table_owner_generation(self);
+    node->entry = &node->table->file->slots[node->slot];
+    node->bell = (struct doorbell){.attention = &node->entry->attention, .socket = -1};
+    node->bell.mail = (struct mail){.magic = MAIL_MAGIC,
+                                    .layout = MAIL_LAYOUT,
+                                    .slot = node->slot,
+                                    .generation = node->generation,
+                                    .to_generation = node->generation,
+                                    .pid = getpid()};
+    table_socket_name(node->directory, node->slot, node->bell.name);
+    node->bell.prepared = fence_everywhere_prepare();
+    atomic_store(&node->entry->attention.fences, node->bell.prepared);
+}
+
+static int join(struct node *node, char *why, size_t why_size)
+{
+    int error = ESTALE;
+    for (int i = 0; i < 8 && error == ESTALE; i++) {
+        error = table_open(&node->table, node->directory, true, why, why_size);
+        if (error)
+            return error;
+        error = table_self(node->table) ? fail(EBUSY, "This process has joined the directory already", why, why_size)
+                                        : table_join(node->table, why, why_size);
+        if (error)
+            table_close(node->table);
+    }
+    return error;
+}
+
+static int set_up(struct node *node, char *why, size_t why_size)
+{
+    uint64_t probe = 0;
+    introduce(node);
+    int error = open_socket(node, why, why_size);
+    if (error)
+        return error;
+    if (getrandom(&probe, sizeof probe, GRND_NONBLOCK) != sizeof probe)
+        probe = (uint64_t)getpid() << 32 ^ (uintptr_t)node;
+    atomic_store(&node->host.probe, probe);
+    node->host.postponed = mail_postponed;
+    error = record_open_self(node);
+    return error ? fail(error, "The ring of this process to itself can't be made", why, why_size) : 0;
+}
+
+static void close_descriptors(struct node *node)
+{
+    for (unsigned i = 0; i < node->report_count; i++)
+        close(node->reports[i]);
+    if (node->socket >= 0)
+        close(node->socket);
+    if (node->epoll >= 0)
+        close(node->epoll);
+    node->socket = node->epoll = -1;
+}
+
+int node_open(struct node **result, const char *directory, char *why, size_t why_size)
+{
+    struct node *node = calloc(1, sizeof *node);
+    if (!node)
+        return fail(ENOMEM, "This process can't join the host's directory", why, why_size);
+    node->socket = node->epoll = -1;
+    if (directory ? snprintf(node->directory, sizeof node->directory, "%s", directory) > NODE_DIRECTORY_MAX
+                  : !node_directory(node->directory)) {
+        free(node);
+        return fail(ENAMETOOLONG, "The directory for processes of this host", why, why_size);
+    }
+    int error = join(node, why, why_size);
+    if (error) {
+        free(node);
+        return error;
+    }
+    error = set_up(node, why, why_size);
+    if (error) {
+        table_leave(node->table);
+        close_descriptors(node);
+        table_close(node->table);
+        free(node);
+        return error;
+    }
+    pull_permit();
+    table_announce(node->table);
+    *result = node;
+    return 0;
+}
+
+void node_leave_host(struct node *node)
+{
+    if (atomic_exchange(&node->left, true))
+        return;
+    lock_take(&node->lock);
+    for (struct record *record = node->records; record; record = record->next)
+        if (record->peer.slot != node->slot)
+            shm_farewell(record->peer.link);
+    table_leave(node->table);
+    lock_release(&node->lock);
+}
+
+void node_close(struct node *node)
+{
+    node_leave_host(node);
+    while (node->records) {
+        struct record *record = node->records;
+        node->records = record->next;
+        atomic_store(&record->references, 1); /* whoever holds one has been told not to be inside any more */
+        record_release(record);
+    }
+    close_descriptors(node);
+    table_close(node->table);
+    free(node);
+}
+
+/* The records stay: objects that were inherited over the fork point to them. */
+void node_abandon(struct node *node)
+{
+    atomic_store(&node->left, true);
+    atomic_store(&node->lock.taken, 0);
+    atomic_store(&node->postponing.taken, 0);
+    node->heard_count = 0;
+    for (struct record *record = node->records; record; record = record->next) {
+        if (record->writable >= 0)
+            close(record->writable);
+        record->writable = -1;
+        record->reader = NULL;
+        record->peer.slot == node->slot ? self_abandon(record->peer.link) : shm_abandon(record->peer.link);
+        atomic_store(&record->peer.gone, true);
+    }
+    close_descriptors(node);
+    table_abandon(node->table);
+}
+
+const char *node_path(const struct node *node)
+{
+    return node->directory;
+}
+
+unsigned node_slot(const struct node *node)
+{
+    return node->slot;
+}
+
+int node_claim_numbers(struct node *node, uint32_t *first)
+{
+    uint32_t block;
+    int error = table_claim_block(node->table, &block);
+    if (!error)
+        *first = block * NODE_BLOCK;
+    return error;
+}
+
+void node_return_numbers(struct node *node, uint32_t first)
+{
+    table_return_block(node->table, first / NODE_BLOCK);
+}

@@ -1,0 +1,134 @@
+/* This process on its host: which process owns which queue pair number, links to them, wake-ups, and who has died.
+ *
+ * Processes of one user and network namespace meet in a directory (0700): one table file of fixed size (reserved with
+ * posix_fallocate when made, so a full disk is an error and not a SIGBUS) with a slot for each process and the owner of
+ * each block of 256 queue pair numbers; and a datagram socket for each process, which carries doorbells, the memfd of a
+ * new ring (SCM_RIGHTS, sealed against shrinking), and requests for a report. Nothing that is read from the table is
+ * trusted. Whether a process lives is a POSIX record lock on its slot's byte of the table: gone with the process, not
+ * inherited by fork, immune to reused process ids.
+ *
+ * There is one node in a process, whatever number of devices it opens. Thread safety is said at each function. */
+#ifndef FABRIC_NODE_H
+#define FABRIC_NODE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "diag/diag.h"
+#include "link/link.h"
+
+enum {
+    NODE_BLOCK = 256,        /* queue pair numbers are handed out in blocks of so many */
+    NODE_SLOTS = 1024,       /* most processes: a peer's slot is below */
+    NODE_DIRECTORY_MAX = 90, /* bytes of the directory's name, limited by sockaddr_un */
+};
+
+struct node;
+
+/* Another process, or this one, that we send to or hear from. */
+struct peer {
+    struct link *link; /* both ways; to this process itself: the self link */
+    unsigned slot;     /* its slot in the table */
+    pid_t pid;
+    atomic_bool gone; /* it has ended, or left; sends go nowhere */
+    void *owner;      /* the caller's, for its own bookkeeping; NULL at first */
+};
+
+/* The directory that is used when none is named: $SOFTVERBS_DIR, else /dev/shm/softverbs-UID-NETNS, else the same below
+ * $XDG_RUNTIME_DIR or /tmp. Writes it to `to` (NODE_DIRECTORY_MAX + 1 bytes); false when it would not fit. */
+bool node_directory(char *to);
+
+/* Joins the directory (NULL: node_directory), making it when it is missing and sweeping what the dead left.
+ * 0 or a positive errno, and then *why is one English sentence to show: unwritable directory, other owner or mode,
+ * a table of another version that is in use (one that nobody uses is replaced), a full disk, all slots taken. */
+int node_open(struct node **, const char *directory, char *why, size_t why_size);
+
+/* Leaves: peers hear of it at once. Frees all links and peers. Nobody may be inside another node_ call. */
+void node_close(struct node *);
+
+/* The process is about to end: peers hear that it leaves and its socket goes, nothing is freed. Any thread; the owner
+ * sees to it that nobody receives or services any more. */
+void node_leave_host(struct node *);
+
+/* In the child of a fork: forget the node without disturbing the parent's: closes descriptors and unmaps, tells nobody.
+ * Links and peers that somebody may still point to stay as memory; sends to them go nowhere. */
+void node_abandon(struct node *);
+
+const char *node_path(const struct node *);
+unsigned node_slot(const struct node *);
+
+/* A block of NODE_BLOCK queue pair numbers for this process: writes the first, never below 256 (0 and 1 are special).
+ * ENOSPC when the host has none left. Recently returned blocks are given out last. Thread-safe. */
+int node_claim_numbers(struct node *, uint32_t *first);
+void node_return_numbers(struct node *, uint32_t first);
+
+/* The peer that owns this queue pair number, connected when it was not; NULL: nobody does. Takes a reference, which
+ * node_put gives back. Never blocks on the peer. Thread-safe. */
+struct peer *node_find(struct node *, uint32_t number);
+void node_put(struct node *, struct peer *);
+
+/* Is the peer's process alive? Asks the kernel (about a microsecond); marks a dead one as gone. Thread-safe. */
+bool node_alive(struct node *, struct peer *);
+
+/* How many peers have been found gone until now: when it has changed, look at your peers' `gone`. Thread-safe. */
+unsigned node_departures(const struct node *);
+
+/* Multicast groups on this host: joins count; EINVAL when the group was not joined, ENOSPC when the table is full. */
+int node_join(struct node *, const uint8_t group[16]);
+int node_leave(struct node *, const uint8_t group[16]);
+/* Calls visit for every process (this one too) that has joined. Thread-safe; visit may send. */
+void node_members(struct node *, const uint8_t group[16], void (*visit)(struct peer *, void *context), void *context);
+
+/* Receiving. One caller at a time for these four (the owner's progress lock). */
+
+/* Hands every waiting frame of every peer to `take`, at most `budget` of each peer; returns how many. Each frame is
+ * valid during the call only. `take` may send on any link. Cheap when nothing waits: one load for each peer. */
+typedef void node_take(void *context, struct peer *, const struct frame *);
+unsigned node_receive(struct node *, node_take *, void *context, unsigned budget);
+
+/* Reads the socket: doorbells, new rings, requests. Call when node_fd is readable. report(context, fd) is called for
+ * each request for a report; it writes the report to fd and must not close it. */
+void node_service(struct node *, void (*report)(void *context, int fd), void *context);
+
+/* Readable when node_service has something to do. Also what epoll sleeps on. */
+int node_fd(const struct node *);
+
+/* Before sleeping: from now on senders ring the doorbell. False: something is waiting already, receive it before you
+ * sleep (new frames ring the doorbell nevertheless). Senders ring it once; node_awake, or the first doorbell, takes it
+ * back. Thread-safe. */
+bool node_sleep(struct node *);
+/* Somebody looks at the rings again before the next node_sleep: doorbells would be wasted. Thread-safe. */
+void node_awake(struct node *);
+bool node_sleeping(const struct node *);
+
+/* Rings this process's own doorbell, from any thread, to get its helper out of epoll. */
+void node_wake(struct node *);
+
+/* Asks the kernel for every peer whether it lives (about a microsecond each), and marks the dead as gone. For whoever
+ * waits for one of them without a deadline. Under progress, like receiving. */
+void node_check_peers(struct node *);
+
+/* For tools: what stands in the directory. Calls visit for each live process; 0 or errno and a sentence. */
+struct node_entry {
+    unsigned slot;
+    pid_t pid;
+    char program[32];
+    bool alive;
+};
+int node_list(const char *directory, void (*visit)(const struct node_entry *, void *context), void *context, char *why,
+              size_t why_size);
+
+/* For tools: asks the process in this slot for its report and copies it to `out_fd`. 0, ETIMEDOUT when it does not
+ * answer within the milliseconds, or another errno. */
+int node_ask(const char *directory, unsigned slot, int out_fd, int milliseconds);
+
+/* The version of the directory's layout: processes of different ones can't meet. */
+unsigned node_layout(void);
+
+/* Removes what dead processes left; returns how many were swept, or a negative errno. */
+int node_sweep(const char *directory);
+
+#endif

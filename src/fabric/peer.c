@@ -1,0 +1,95 @@
+/* Finding the processes that we send to. */
+#include <unistd.h>
+
+#include "fabric/state.h"
+
+static struct peer *hold(struct record *record)
+{
+    if (!record)
+        return NULL;
+    atomic_fetch_add_explicit(&record->references, 1, memory_order_relaxed);
+    return &record->peer;
+}
+
+/* Under node->lock: the record of a living owner. A peer that we have is taken at its word; whether it still lives is
+ * for node_alive to ask. */
+static struct record *connect_to(struct node *node, uint32_t owner)
+{
+    unsigned slot = table_owner_slot(owner);
+    uint32_t generation = table_owner_generation(owner);
+    struct record *record = node->by_slot[slot];
+    if (record && record->generation == generation)
+        return record;
+    if (!table_is(node->table, slot, generation))
+        return NULL;
+    return record_get(node, slot, generation, atomic_load(&node->table->file->slots[slot].pid));
+}
+
+static struct peer *find_owner(struct node *node, uint32_t owner)
+{
+    if (!owner || atomic_load_explicit(&node->left, memory_order_relaxed))
+        return NULL;
+    lock_take(&node->lock);
+    struct peer *peer = hold(connect_to(node, owner));
+    lock_release(&node->lock);
+    return peer;
+}
+
+struct peer *node_find(struct node *node, uint32_t number)
+{
+    uint32_t block = number / NODE_BLOCK;
+    if (block >= TABLE_BLOCKS || atomic_load_explicit(&node->left, memory_order_relaxed))
+        return NULL;
+    return find_owner(node, atomic_load_explicit(&node->table->file->blocks[block], memory_order_acquire));
+}
+
+void node_put(struct node *node, struct peer *peer)
+{
+    record_release((struct record *)peer);
+}
+
+bool node_alive(struct node *node, struct peer *peer)
+{
+    struct record *record = (struct record *)peer;
+    if (peer->gone || atomic_load(&node->left))
+        return false;
+    if (table_is(node->table, peer->slot, record->generation))
+        return true;
+    lock_take(&node->lock);
+    record_depart(record);
+    lock_release(&node->lock);
+    return false;
+}
+
+void node_check_peers(struct node *node)
+{
+    records_check(node);
+}
+
+unsigned node_departures(const struct node *node)
+{
+    return atomic_load_explicit(&node->departures, memory_order_relaxed);
+}
+
+int node_join(struct node *node, const uint8_t group[16])
+{
+    return table_join_group(node->table, group);
+}
+
+int node_leave(struct node *node, const uint8_t group[16])
+{
+    return table_leave_group(node->table, group);
+}
+
+void node_members(struct node *node, const uint8_t group[16], void (*visit)(struct peer *, void *), void *context)
+{
+    uint32_t owners[TABLE_SLOTS];
+    unsigned count = table_members(node->table, group, owners);
+    for (unsigned i = 0; i < count; i++) {
+        struct peer *peer = find_owner(node, owners[i]);
+        if (!peer)
+            continue;
+        visit(peer, context);
+        node_put(node, peer);
+    }
+}

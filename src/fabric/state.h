@@ -1,0 +1,83 @@
+/* What a node consists of; for this directory's files only.
+ *
+ * Locks: the owner's progress lock (not ours) is held in node_receive and node_service; `lock` is taken inside it, and
+ * a link's sending lock inside that; `postponing` is the innermost. */
+#ifndef FABRIC_STATE_H
+#define FABRIC_STATE_H
+
+#include "base/lock.h"
+#include "fabric/node.h"
+#include "fabric/table.h"
+#include "link/doorbell.h"
+#include "link/self.h"
+#include "link/shm.h"
+
+enum { REPORTS_MAX = 8, ORPHANS_MAX = 1024 };
+_Static_assert((int)TABLE_SLOTS == (int)NODE_SLOTS, "one number in two headers");
+
+/* A peer as the node knows it. */
+struct record {
+    struct peer peer; /* first: a struct peer * is a struct record * */
+    struct node *node;
+    uint32_t generation;
+    atomic_uint references;     /* one of them is the node's, for as long as it is in `records` */
+    struct ring_reader *reader; /* NULL until there is a ring to hear from */
+    int writable;               /* socket that becomes writable when the postponed attach may be tried again; -1 */
+    struct record *next;        /* in node->records */
+};
+
+struct node {
+    struct table *table;
+    char directory[NODE_DIRECTORY_MAX + 1];
+    unsigned slot;
+    uint32_t generation;
+    int socket, epoll;
+    struct table_slot *entry; /* ours */
+    struct doorbell bell;     /* our own */
+    struct shm_host host;
+    atomic_bool left; /* node_leave_host */
+
+    struct lock lock; /* records, by_slot; heard is written under it and by the progress owner only */
+    struct record *records;
+    struct record *by_slot[TABLE_SLOTS]; /* those that aren't gone */
+    struct record *heard[TABLE_SLOTS + ORPHANS_MAX];
+    unsigned heard_count;
+    atomic_uint departures;
+    atomic_bool litter; /* some record is gone and waits to be removed */
+
+    struct lock postponing;
+    atomic_bool postponed; /* a record's attach waits to be tried again */
+
+    atomic_uint letters_seen;
+    int reports[REPORTS_MAX]; /* asked for and not yet given */
+    unsigned report_count;
+};
+
+/* --- records (record.c) */
+
+/* Under node->lock. The record of a peer that is in the table, made when there was none; NULL: no memory. */
+struct record *record_get(struct node *, unsigned slot, uint32_t generation, pid_t pid);
+/* Under node->lock. A record outside by_slot, already gone, that only delivers what was sent before the end. */
+struct record *record_orphan(struct node *, unsigned slot, uint32_t generation, pid_t pid);
+/* Under node->lock. The peer is gone: nothing is sent to it any more; what it sent is still delivered. */
+void record_depart(struct record *);
+/* Under progress: begins to listen to what was attached; under node->lock too. False: too many. */
+bool record_hear(struct record *);
+/* Under progress: removes the records of those who are gone and whose ring is empty. */
+void records_collect(struct node *);
+/* Under progress: looks which peers have died without a word. */
+void records_check(struct node *);
+int record_open_self(struct node *);
+void record_release(struct record *);
+
+/* --- mail (mail_in.c) */
+
+/* Under progress: reads the socket. Reports are only collected. True: there were doorbells or requests among the mail,
+ * which are for whoever sleeps on node_fd. */
+bool mail_receive(struct node *);
+/* Under progress: tries again what could not be handed over. */
+void mail_retry(struct node *);
+/* struct shm_host's postponed. */
+void mail_postponed(struct shm_host *, void *record);
+
+#endif

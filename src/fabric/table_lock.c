@@ -1,0 +1,68 @@
+#include "fabric/table_lock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "fabric/table.h"
+
+enum {
+    LOCK_BYTE = TABLE_SLOTS, /* of joining and sweeping; the slots' bytes come before */
+    LOCK_PATIENCE = 5000,    /* steps of a millisecond: a stopped process may hold it for ever */
+};
+
+bool table_lock_bytes(int descriptor, int command, short type, off_t start, off_t length)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+    return fcntl(descriptor, command, &lock) == 0;
+}
+
+bool table_has_name(const char *directory, int descriptor)
+{
+    struct stat named, ours;
+    char path[TABLE_NAME_MAX + 32];
+    snprintf(path, sizeof path, "%s/table", directory);
+    return !stat(path, &named) && !fstat(descriptor, &ours) && named.st_dev == ours.st_dev &&
+           named.st_ino == ours.st_ino;
+}
+
+int table_lock(struct table *table)
+{
+    lock_take(&table->exclusive);
+    bool locked = false;
+    for (int i = 0; i < LOCK_PATIENCE; i++) {
+        locked = table_lock_bytes(table->descriptor, F_SETLK, F_WRLCK, LOCK_BYTE, 1);
+        if (locked)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    if (locked && table_has_name(table->directory, table->descriptor))
+        return 0;
+    if (locked)
+        table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, LOCK_BYTE, 1);
+    lock_release(&table->exclusive);
+    return locked ? ESTALE : EBUSY;
+}
+
+void table_unlock(struct table *table)
+{
+    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, LOCK_BYTE, 1);
+    lock_release(&table->exclusive);
+}
+
+bool table_alive(const struct table *table, unsigned slot)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
+    uint32_t self = table_self(table);
+    if (self && table_owner_slot(self) == slot)
+        return true;
+    return !fcntl(table->descriptor, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+}
+
+bool table_is(const struct table *table, unsigned slot, uint32_t generation)
+{
+    const struct table_slot *entry = &table->file->slots[slot];
+    return table_alive(table, slot) && atomic_load(&entry->state) == TABLE_LIVE &&
+           atomic_load(&entry->generation) == generation;
+}

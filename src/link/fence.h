@@ -1,0 +1,41 @@
+/* The full fence between storing one word and loading another (Dekker), and a lopsided form of it: where one side is
+ * rare, it has the kernel put the fence into all the threads of the other side (membarrier), who need not pay for one.
+ * ThreadSanitizer doesn't know fences, so it is given an exchange that orders the same. */
+#ifndef LINK_FENCE_H
+#define LINK_FENCE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define LINK_FENCE_BY_EXCHANGE 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define LINK_FENCE_BY_EXCHANGE 1
+#endif
+#endif
+
+/* Asks the kernel to let other processes put fences into this one's threads, and tries whether we may do so to others.
+ * Once for each process; false: neither counts on the other, use fence_full. */
+bool fence_everywhere_prepare(void);
+
+/* A full fence in every running thread of every process that has prepared. False: the kernel refuses. */
+bool fence_everywhere(void);
+
+/* Keeps the compiler from reordering, for the side whose fence comes from outside. */
+static inline void fence_compiler(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void fence_full(void)
+{
+#ifdef LINK_FENCE_BY_EXCHANGE
+    static atomic_uint word;
+    atomic_exchange(&word, 0);
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+#endif

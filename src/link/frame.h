@@ -1,0 +1,24 @@
+/* What a link carries: a few header bytes and a payload. A link knows nothing of what they mean. */
+#ifndef LINK_FRAME_H
+#define LINK_FRAME_H
+
+#include <stdint.h>
+
+#include "wire/payload.h"
+
+enum { FRAME_HEADERS_MAX = 112 }; /* GRH 40 + WIRE_HEADERS_MAX 64, rounded up */
+
+enum frame_kind {
+    FRAME_ROCE = 1,     /* headers: BTH and extension headers */
+    FRAME_GRH = 2,      /* headers: the 40 bytes of a GRH as a UD receive shows them, then BTH and extension headers */
+    FRAME_ETHERNET = 3, /* headers: 4 bytes, the number of the queue pair that sends; payload: an Ethernet frame */
+};
+
+struct frame {
+    uint8_t kind; /* enum frame_kind */
+    uint16_t headers_length;
+    const uint8_t *headers;
+    struct payload payload;
+};
+
+#endif

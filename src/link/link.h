@@ -1,0 +1,62 @@
+/* A link carries frames from this process to one other and back, in order, without loss. It knows nothing of packets.
+ *
+ * Sending: whoever holds the link between begin and end, so that what `ready` said stays true until the send and a
+ * batch costs one lock. Receiving: one caller at a time (the owner's progress lock). Implementations: self (this
+ * process), shm (another process of the host), later udp; capture and fault decorate one. */
+#ifndef LINK_LINK_H
+#define LINK_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "link/frame.h"
+
+enum {
+    LINK_SEGMENT = 16384, /* most payload bytes of a frame that carries its bytes */
+    LINK_REFERENCE_SEGMENT = 1 << 20, /* most payload bytes of a frame that carries a reference */
+};
+
+struct link;
+
+struct link_operations {
+    /* Takes and gives back the sending side (a short lock; other senders wait). `end` also wakes the receiver if
+     * something was sent and it sleeps. */
+    void (*begin)(struct link *);
+    void (*end)(struct link *);
+
+    /* Between begin and end. Is there room for one frame of LINK_SEGMENT payload bytes? Then the next send succeeds.
+     * False also asks to be woken: the receiver rings this process's doorbell once there is room again. */
+    bool (*ready)(struct link *);
+
+    /* Between begin and end. Puts a frame into the link; everything in it may be reused at once, except memory of a
+     * payload by_reference, which must stay unchanged until the receiver has answered or revoke was called. Such a
+     * payload may be longer than LINK_SEGMENT only after can_reference said yes. False: no room, nothing happened.
+     * A frame to a peer that is gone is swallowed (true). */
+    bool (*send)(struct link *, const struct frame *);
+
+    /* The next frame, or false. It is valid until release, which must follow. A frame that is not well formed is
+     * dropped inside and never returned. */
+    bool (*receive)(struct link *, struct frame *);
+    void (*release)(struct link *);
+
+    /* Ends a batch of receives: tells the sender how much room there is now, and wakes it when it waits for that. */
+    void (*drained)(struct link *);
+
+    /* Makes every reference that was sent until now invalid: the receiver, should it be copying right now, throws the
+     * result away and treats the packet as lost. After the return the memory may be reused. */
+    void (*revoke)(struct link *);
+
+    /* May payloads go by reference: has the receiver shown that it can read this process's memory? */
+    bool (*can_reference)(struct link *);
+
+    /* Has the receiver taken all frames that were sent? */
+    bool (*consumed)(struct link *);
+
+    void (*close)(struct link *);
+};
+
+struct link {
+    const struct link_operations *operations;
+};
+
+#endif

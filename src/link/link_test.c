@@ -1,0 +1,489 @@
+/* The links: to oneself between two threads, and between two processes. */
+#include "link/link.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "link/fence.h"
+#include "link/self.h"
+#include "link/shm.h"
+
+enum { BIG = 256 << 10, PING_PONGS = 100000, TRANSFERS = 3000 };
+
+/* ------------------------------------------------------------------ helpers */
+
+/* A process (or what stands for one): a socket to be woken at and an attention word. */
+struct station {
+    int socket;
+    struct doorbell bell; /* to this station */
+};
+
+static void open_station(struct station *station, const char *directory, unsigned number, struct attention *attention)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    snprintf(name.sun_path, sizeof name.sun_path, "%.64s/%u", directory, number);
+    station->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(station->socket, (struct sockaddr *)&name, sizeof name), 0);
+    station->bell = (struct doorbell){.attention = attention, .socket = station->socket};
+    station->bell.mail = (struct mail){.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT, .pid = getpid()};
+    snprintf(station->bell.name, sizeof station->bell.name, "%.64s/%u", directory, number);
+}
+
+static void make_directory(char *to)
+{
+    strcpy(to, "/tmp/softverbs-link-XXXXXX");
+    assert_non_null(mkdtemp(to));
+}
+
+static void remove_directory(const char *directory)
+{
+    char name[64];
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s/%u", directory, i);
+        unlink(name);
+    }
+    rmdir(directory);
+}
+
+static bool send_bytes(struct link *link, void *bytes, uint32_t length, bool by_reference)
+{
+    struct iovec piece = {bytes, length};
+    struct frame frame = {FRAME_ROCE, 4, (const uint8_t *)"abc", {length, 1, &piece, by_reference, NULL, NULL}};
+    link->operations->begin(link);
+    bool sent = link->operations->ready(link) && link->operations->send(link, &frame);
+    link->operations->end(link);
+    return sent;
+}
+
+/* Takes one frame to `bytes`. 1: taken; 0: none; -1: its payload could not be had. */
+static int take_bytes(struct link *link, void *bytes, uint32_t length)
+{
+    struct frame frame;
+    if (!link->operations->receive(link, &frame))
+        return 0;
+    bool pulled = frame.payload.length == length && payload_copy(&frame.payload, 0, &(struct iovec){bytes, length}, 1);
+    link->operations->release(link);
+    link->operations->drained(link);
+    return pulled ? 1 : -1;
+}
+
+static bool all_equal(const uint8_t *bytes, uint32_t length)
+{
+    for (uint32_t i = 1; i < length; i++)
+        if (bytes[i] != bytes[0])
+            return false;
+    return true;
+}
+
+static void sleep_until_rung(int socket, struct attention *attention, struct ring_reader *reader)
+{
+    struct mail mail;
+    int descriptor;
+    attention_sleep(attention);
+    if (!ring_waiting(reader)) {
+        struct pollfd wait = {.fd = socket, .events = POLLIN};
+        assert_int_equal(poll(&wait, 1, 20000), 1); /* else a wake-up was lost */
+    }
+    atomic_store(&attention->state, ATTENTION_AWAKE);
+    while (mail_take(socket, &mail, &descriptor))
+        ;
+}
+
+/* ------------------------------------------------------------------ the link to oneself */
+
+struct self_side {
+    struct station station;
+    struct link *in, *out;
+    struct attention *attention;
+    uint64_t count;
+};
+
+/* Two self links make a pair of ways between two threads, each of which sleeps before every message. */
+static void *play_ping_pong(void *argument)
+{
+    struct self_side *side = argument;
+    for (uint64_t i = 0; i < PING_PONGS; i++) {
+        uint64_t got = 0;
+        while (!take_bytes(side->in, &got, sizeof got))
+            sleep_until_rung(side->station.socket, side->attention, self_reader(side->in));
+        if (got != i)
+            return NULL;
+        side->count++;
+        send_bytes(side->out, &i, sizeof i, false);
+    }
+    return NULL;
+}
+
+struct pair {
+    char directory[32];
+    struct attention attention[2];
+    struct self_side sides[2];
+};
+
+static void open_pair(struct pair *pair, bool fences)
+{
+    memset(pair, 0, sizeof *pair);
+    make_directory(pair->directory);
+    for (unsigned i = 0; i < 2; i++) {
+        open_station(&pair->sides[i].station, pair->directory, i, &pair->attention[i]);
+        pair->sides[i].attention = &pair->attention[i];
+        pair->sides[i].station.bell.prepared = fences;
+        atomic_store(&pair->attention[i].fences, fences);
+        assert_int_equal(self_open(&pair->sides[i].in, &pair->sides[i].station.bell), 0);
+    }
+    pair->sides[0].out = pair->sides[1].in;
+    pair->sides[1].out = pair->sides[0].in;
+}
+
+static void close_pair(struct pair *pair)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        pair->sides[i].in->operations->close(pair->sides[i].in);
+        close(pair->sides[i].station.socket);
+    }
+    remove_directory(pair->directory);
+}
+
+static void no_wake_up_is_lost_between_threads(void **state)
+{
+    struct pair pair;
+    pthread_t thread;
+    open_pair(&pair, false);
+    assert_int_equal(pthread_create(&thread, NULL, play_ping_pong, &pair.sides[1]), 0);
+    for (uint64_t i = 0, got; i < PING_PONGS; i++) {
+        send_bytes(pair.sides[0].out, &i, sizeof i, false);
+        while (!take_bytes(pair.sides[0].in, &got, sizeof got))
+            sleep_until_rung(pair.sides[0].station.socket, &pair.attention[0], self_reader(pair.sides[0].in));
+        assert_int_equal(got, i);
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(pair.sides[1].count, PING_PONGS);
+    close_pair(&pair);
+}
+
+/* Answers at once, without ever sleeping. */
+static void *answer(void *argument)
+{
+    struct self_side *side = argument;
+    for (uint64_t i = 0, got; i < PING_PONGS; i++) {
+        while (!take_bytes(side->in, &got, sizeof got))
+            ;
+        send_bytes(side->out, &i, sizeof i, false);
+    }
+    return NULL;
+}
+
+/* The answer arrives just when the one who asked goes to sleep: the asker waits for a different time in each round. */
+static void fall_asleep_at_the_moment(bool fences)
+{
+    struct pair pair;
+    pthread_t thread;
+    open_pair(&pair, fences);
+    assert_int_equal(pthread_create(&thread, NULL, answer, &pair.sides[1]), 0);
+    for (uint64_t i = 0, got; i < PING_PONGS; i++) {
+        send_bytes(pair.sides[0].out, &i, sizeof i, false);
+        for (unsigned wait = i * 7 % 2500; wait; wait--)
+            __asm__ volatile("");
+        while (!take_bytes(pair.sides[0].in, &got, sizeof got))
+            sleep_until_rung(pair.sides[0].station.socket, &pair.attention[0], self_reader(pair.sides[0].in));
+    }
+    pthread_join(thread, NULL);
+    close_pair(&pair);
+}
+
+static void no_wake_up_is_lost_at_the_moment_of_falling_asleep(void **state)
+{
+    fall_asleep_at_the_moment(false);
+}
+
+static void nor_when_only_the_sleeper_fences(void **state)
+{
+    if (!fence_everywhere_prepare())
+        skip(); /* no membarrier here */
+    fall_asleep_at_the_moment(true);
+}
+
+struct revoker {
+    struct link *link;
+    atomic_bool stop;
+    unsigned sent;
+};
+
+/* Sends memory full of one value by reference, revokes it, changes it to another value, and so on. What the receiver
+ * gets must be of one value. */
+static void *send_and_revoke(void *argument)
+{
+    struct revoker *revoker = argument;
+    uint8_t *bytes = malloc(BIG);
+    uint64_t seed = 1;
+    while (!atomic_load(&revoker->stop)) {
+        memset(bytes, (int)revoker->sent, BIG);
+        if (send_bytes(revoker->link, bytes, BIG, true))
+            revoker->sent++;
+        seed = seed * 6364136223846793005u + 1;
+        for (unsigned i = 0; i < seed >> 50; i++)
+            __asm__ volatile("");
+        revoker->link->operations->revoke(revoker->link);
+    }
+    free(bytes);
+    return NULL;
+}
+
+static void a_revoked_reference_never_shows_changed_memory(void **state)
+{
+    char directory[64];
+    struct attention attention = {0};
+    struct station station;
+    struct revoker revoker = {0};
+    uint8_t *bytes = malloc(BIG);
+    pthread_t thread;
+    unsigned pulled = 0, lost = 0;
+    make_directory(directory);
+    open_station(&station, directory, 0, &attention);
+    assert_int_equal(self_open(&revoker.link, &station.bell), 0);
+    assert_int_equal(pthread_create(&thread, NULL, send_and_revoke, &revoker), 0);
+    while (pulled + lost < TRANSFERS) {
+        int got = take_bytes(revoker.link, bytes, BIG);
+        pulled += got > 0;
+        lost += got < 0;
+        if (got > 0)
+            assert_true(all_equal(bytes, BIG));
+        else
+            sched_yield();
+    }
+    atomic_store(&revoker.stop, true);
+    pthread_join(thread, NULL);
+    revoker.link->operations->close(revoker.link);
+    close(station.socket);
+    remove_directory(directory);
+    free(bytes);
+}
+
+/* ------------------------------------------------------------------ between two processes */
+
+struct shared {
+    struct attention attention[2];
+    atomic_uint letters[2], ready;
+    atomic_bool stop;
+};
+
+struct process {
+    struct shared *shared;
+    struct station station;
+    struct link *link;
+    struct shm_host host;
+};
+
+static void never(struct shm_host *host, void *owner)
+{
+}
+
+static void meet(struct shared *shared, unsigned count)
+{
+    atomic_fetch_add(&shared->ready, 1);
+    while (atomic_load(&shared->ready) < count)
+        usleep(100);
+}
+
+/* Either side sends one frame, so both have a ring each way. */
+static void connect_processes(struct process *process, const char *directory, unsigned number)
+{
+    struct mail mail;
+    int memory;
+    uint8_t byte;
+    struct doorbell bell;
+    open_station(&process->station, directory, number, &process->shared->attention[number]);
+    bell = process->station.bell;
+    bell.attention = &process->shared->attention[!number];
+    snprintf(bell.name, sizeof bell.name, "%.64s/%u", directory, !number);
+    process->host = (struct shm_host){.postponed = never, .probe = 0x1234567890abcdefu + number};
+    meet(process->shared, 2);
+    process->link = shm_open_link(&process->host, &bell, &process->shared->letters[!number], NULL);
+    assert_true(send_bytes(process->link, &byte, 1, false));
+    do
+        while (!mail_take(process->station.socket, &mail, &memory))
+            usleep(100);
+    while (mail.kind != MAIL_ATTACH);
+    struct probe probe = {mail.pid, mail.probe_address, mail.probe_value};
+    assert_int_equal(shm_attached(process->link, memory, &probe), 0);
+    close(memory);
+    while (!take_bytes(process->link, &byte, 1))
+        usleep(100);
+    meet(process->shared, 4);
+}
+
+static struct shared *share(void)
+{
+    struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(shared, MAP_FAILED);
+    return shared;
+}
+
+/* A child that ends with the test, also when the test fails. */
+static pid_t fork_child(void)
+{
+    pid_t child = fork();
+    if (!child)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return child;
+}
+
+static int wait_for(pid_t child)
+{
+    int status;
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+static int send_and_revoke_here(struct process *process)
+{
+    struct link *link = process->link;
+    uint8_t *bytes = malloc(BIG);
+    if (!link->operations->can_reference(link))
+        return 2;
+    for (unsigned i = 0; !atomic_load(&process->shared->stop); i++) {
+        memset(bytes, (int)i, BIG);
+        send_bytes(link, bytes, BIG, true);
+        usleep(i * 7 % 50);
+        link->operations->revoke(link);
+    }
+    return 0;
+}
+
+static void another_process_never_sees_revoked_memory_changed(void **state)
+{
+    char directory[64];
+    struct process process = {.shared = share()};
+    uint8_t *bytes = malloc(BIG);
+    unsigned pulled = 0, lost = 0;
+    make_directory(directory);
+    pid_t child = fork_child();
+    connect_processes(&process, directory, !child);
+    if (!child)
+        _exit(send_and_revoke_here(&process));
+    while (pulled + lost < TRANSFERS) {
+        int got = take_bytes(process.link, bytes, BIG);
+        pulled += got > 0;
+        lost += got < 0;
+        if (got > 0)
+            assert_true(all_equal(bytes, BIG));
+    }
+    atomic_store(&process.shared->stop, true);
+    assert_int_equal(wait_for(child), 0);
+    process.link->operations->close(process.link);
+    remove_directory(directory);
+    free(bytes);
+}
+
+static int expect_no_reference(struct process *process)
+{
+    struct link *link = process->link;
+    uint8_t bytes[LINK_SEGMENT];
+    memset(bytes, 7, sizeof bytes);
+    if (link->operations->can_reference(link))
+        return 2;
+    return send_bytes(link, bytes, sizeof bytes, true) ? 0 : 3;
+}
+
+static void a_refused_pull_leaves_the_ring(void **state)
+{
+    char directory[64];
+    struct process process = {.shared = share()};
+    uint8_t bytes[LINK_SEGMENT];
+    int got;
+    make_directory(directory);
+    setenv("SOFTVERBS_NO_PULL", "1", 1);
+    pid_t child = fork_child();
+    connect_processes(&process, directory, !child);
+    if (!child)
+        _exit(expect_no_reference(&process));
+    unsetenv("SOFTVERBS_NO_PULL");
+    while (!(got = take_bytes(process.link, bytes, sizeof bytes)))
+        usleep(100);
+    assert_int_equal(got, 1);
+    assert_int_equal(bytes[LINK_SEGMENT - 1], 7);
+    assert_int_equal(wait_for(child), 0);
+    process.link->operations->close(process.link);
+    remove_directory(directory);
+}
+
+static int fill_and_wait_for_room(struct process *process)
+{
+    uint8_t bytes[4096] = {0};
+    struct pollfd wait = {.fd = process->station.socket, .events = POLLIN};
+    for (unsigned i = 0; i < 200; i++)
+        while (!send_bytes(process->link, bytes, sizeof bytes, false)) {
+            attention_sleep(process->station.bell.attention);
+            if (!shm_got_room(process->link) && poll(&wait, 1, 20000) != 1)
+                return 2;
+            struct mail mail;
+            int descriptor;
+            while (mail_take(process->station.socket, &mail, &descriptor))
+                ;
+        }
+    return 0;
+}
+
+static void a_waiting_writer_is_woken_when_there_is_room(void **state)
+{
+    char directory[64];
+    struct process process = {.shared = share()};
+    uint8_t bytes[4096];
+    make_directory(directory);
+    pid_t child = fork_child();
+    connect_processes(&process, directory, !child);
+    if (!child)
+        _exit(fill_and_wait_for_room(&process));
+    for (unsigned i = 0; i < 200;) {
+        usleep(i % 60 ? 0 : 20000);
+        i += (unsigned)take_bytes(process.link, bytes, sizeof bytes);
+    }
+    assert_int_equal(wait_for(child), 0);
+    process.link->operations->close(process.link);
+    remove_directory(directory);
+}
+
+static void memory_of_a_process_that_is_gone_is_not_read(void **state)
+{
+    struct probe wrong = {getpid(), (uintptr_t) & (uint64_t){5}, 6}, right = {getpid(), (uintptr_t) & (uint64_t){6}, 6};
+    uint8_t from[100] = "hello", to[100];
+    struct iovec piece = {from, sizeof from}, into = {to, sizeof to};
+    struct payload payload = {.length = sizeof from, .count = 1, .pieces = &piece};
+    assert_false(pull_remote(&wrong, &payload, 0, &into, 1)); /* the id now belongs to somebody else */
+    assert_true(pull_remote(&right, &payload, 0, &into, 1));
+    assert_string_equal(to, "hello");
+    into.iov_len = 50;
+    assert_true(pull_remote(&right, &payload, 50, &into, 1));
+    assert_false(pull_remote(&right, &payload, 51, &into, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_wake_up_is_lost_between_threads),
+        cmocka_unit_test(no_wake_up_is_lost_at_the_moment_of_falling_asleep),
+        cmocka_unit_test(nor_when_only_the_sleeper_fences),
+        cmocka_unit_test(a_revoked_reference_never_shows_changed_memory),
+        cmocka_unit_test(another_process_never_sees_revoked_memory_changed),
+        cmocka_unit_test(a_refused_pull_leaves_the_ring),
+        cmocka_unit_test(a_waiting_writer_is_woken_when_there_is_room),
+        cmocka_unit_test(memory_of_a_process_that_is_gone_is_not_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,93 @@
+#include "link/mail.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { DESCRIPTORS_MAX = 4 };
+
+static void enclose(struct msghdr *message, void *control, size_t size, int descriptor)
+{
+    message->msg_control = control;
+    message->msg_controllen = size;
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptor);
+    memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+}
+
+int mail_send(int socket, const char *name, const struct mail *mail, int descriptor)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptor)] = {0};
+    struct iovec piece = {(void *)mail, sizeof *mail};
+    struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &piece, .msg_iovlen = 1};
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
+    if (descriptor >= 0)
+        enclose(&message, control, sizeof control, descriptor);
+    return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+/* Keeps the first and closes the rest. */
+static int take_descriptors(struct msghdr *message)
+{
+    int first = -1;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+            continue;
+        unsigned count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        for (unsigned i = 0; i < count; i++) {
+            int descriptor;
+            memcpy(&descriptor, CMSG_DATA(header) + i * sizeof descriptor, sizeof descriptor);
+            if (first < 0)
+                first = descriptor;
+            else
+                close(descriptor);
+        }
+    }
+    return first;
+}
+
+static ssize_t take(int socket, void *to, size_t size, int *descriptor)
+{
+    _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
+    struct iovec piece = {to, size};
+    ssize_t length;
+    do {
+        struct msghdr message = {
+            .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+        length = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        *descriptor = length < 0 ? -1 : take_descriptors(&message);
+    } while (length < 0 && errno == EINTR);
+    return length;
+}
+
+bool mail_take(int socket, struct mail *mail, int *descriptor)
+{
+    ssize_t length = take(socket, mail, sizeof *mail, descriptor);
+    if (length != sizeof *mail || mail->magic != MAIL_MAGIC || mail->layout != MAIL_LAYOUT)
+        mail->kind = 0;
+    return length >= 0;
+}
+
+int mail_send_descriptor(int socket, int descriptor)
+{
+    _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptor)] = {0};
+    struct iovec piece = {"", 1};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    enclose(&message, control, sizeof control, descriptor);
+    return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+int mail_take_descriptor(int socket, int *descriptor)
+{
+    char byte;
+    ssize_t length = take(socket, &byte, 1, descriptor);
+    if (length < 0)
+        return errno;
+    return *descriptor < 0 ? EPIPE : 0;
+}

@@ -1,0 +1,46 @@
+/* What processes of a host send to each other's sockets. The directory admits one user only; still, what is read is
+ * checked and never trusted for more than it costs to be wrong. */
+#ifndef LINK_MAIL_H
+#define LINK_MAIL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    MAIL_MAGIC = 0x4d767473, /* "stvM" */
+    MAIL_LAYOUT = 1,
+};
+
+enum mail_kind {
+    MAIL_DOORBELL = 1, /* look at your rings */
+    MAIL_ATTACH = 2,   /* with a descriptor: the ring from the sender to you */
+    MAIL_LEAVE = 3,    /* the sender leaves and there is no ring to say it in */
+    MAIL_REPORT = 4,   /* with a descriptor: a socket to send the descriptor of your report to */
+};
+
+struct mail {
+    uint32_t magic;
+    uint16_t layout;
+    uint16_t kind;
+    uint32_t slot;          /* the sender's */
+    uint32_t generation;    /* the sender's */
+    uint32_t to_generation; /* the receiver's: a letter to the slot's previous owner is thrown away */
+    int32_t pid;            /* the sender's */
+    uint64_t probe_address; /* attach: where in the sender's memory... */
+    uint64_t probe_value;   /* ...this value stands, so that the receiver can try whether it can read there */
+};
+
+/* Sends a letter from `socket` to the socket of this name, with a descriptor unless it is -1. Never blocks. 0 or errno:
+ * EAGAIN when the receiver's queue is full, ECONNREFUSED or ENOENT when nobody is there. */
+int mail_send(int socket, const char *name, const struct mail *, int descriptor);
+
+/* The next letter at `socket`; false: none. A letter that is not of our form has kind 0. *descriptor is what came with
+ * it, the caller's to close, or -1. Never blocks. */
+bool mail_take(int socket, struct mail *, int *descriptor);
+
+/* Sends a descriptor, and nothing else, over a connected stream socket. Never blocks. 0 or errno. */
+int mail_send_descriptor(int socket, int descriptor);
+/* Takes one; EPIPE when the other end was closed without. */
+int mail_take_descriptor(int socket, int *descriptor);
+
+#endif

@@ -1,0 +1,96 @@
+#include "link/pull.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+
+enum { TO_MAX = 4 * PAYLOAD_PIECES_MAX };
+
+static size_t total(const struct iovec *pieces, uint32_t count)
+{
+    size_t sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += pieces[i].iov_len;
+    return sum;
+}
+
+/* The part of the payload's pieces that starts at offset and is `length` long. Returns how many pieces it has. */
+static uint32_t cut(const struct payload *payload, uint32_t offset, size_t length, struct iovec *part)
+{
+    uint32_t pieces = 0;
+    for (uint32_t i = 0; i < payload->count && length; i++) {
+        size_t here = payload->pieces[i].iov_len;
+        if (offset >= here) {
+            offset -= (uint32_t)here;
+            continue;
+        }
+        here -= offset;
+        if (here > length)
+            here = length;
+        part[pieces++] = (struct iovec){(uint8_t *)payload->pieces[i].iov_base + offset, here};
+        length -= here;
+        offset = 0;
+    }
+    return pieces;
+}
+
+bool pull_remote(const struct probe *probe, const struct payload *payload, uint32_t offset, const struct iovec *to,
+                 uint32_t count)
+{
+    struct iovec remote[PAYLOAD_PIECES_MAX + 1], local[TO_MAX + 1];
+    uint64_t value = 0;
+    size_t length = total(to, count);
+    if (count > TO_MAX || offset > payload->length || length > payload->length - offset)
+        return false;
+    uint32_t pieces = cut(payload, offset, length, remote);
+    if (count)
+        memcpy(local, to, count * sizeof *to);
+    remote[pieces] = (struct iovec){(void *)(uintptr_t)probe->address, sizeof value};
+    local[count] = (struct iovec){&value, sizeof value};
+    ssize_t got = process_vm_readv(probe->pid, local, count + 1, remote, pieces + 1, 0);
+    return got >= 0 && (size_t)got == length + sizeof value && value == probe->value;
+}
+
+static bool is_switched_off(void)
+{
+    const char *value = getenv("SOFTVERBS_NO_PULL");
+    return value && *value && *value != '0';
+}
+
+void pull_permit(void)
+{
+    if (!is_switched_off())
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* EINVAL where there is no Yama: then nothing is needed */
+}
+
+bool pull_works(const struct probe *probe)
+{
+    if (is_switched_off())
+        return false;
+    return pull_remote(probe, &(struct payload){0}, 0, NULL, 0);
+}
+
+bool pull_local(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    struct iovec from[PAYLOAD_PIECES_MAX];
+    size_t length = total(to, count), done = 0;
+    if (offset > payload->length || length > payload->length - offset)
+        return false;
+    uint32_t pieces = cut(payload, offset, length, from);
+    for (uint32_t i = 0; i < count; i++)
+        for (size_t filled = 0; filled < to[i].iov_len;) {
+            if (!pieces)
+                return false;
+            size_t here = from[0].iov_len - done, room = to[i].iov_len - filled;
+            here = here < room ? here : room;
+            memcpy((uint8_t *)to[i].iov_base + filled, (uint8_t *)from[0].iov_base + done, here);
+            filled += here;
+            done += here;
+            if (done == from[0].iov_len) {
+                memmove(from, from + 1, --pieces * sizeof *from);
+                done = 0;
+            }
+        }
+    return true;
+}

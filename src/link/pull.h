@@ -1,0 +1,31 @@
+/* Reading another process's memory in one copy. */
+#ifndef LINK_PULL_H
+#define LINK_PULL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "wire/payload.h"
+
+/* A word of the other process whose value we know: reading it along with the data shows that the process id still is
+ * (or is at all, seen from this pid namespace) that process. */
+struct probe {
+    pid_t pid;
+    uint64_t address, value;
+};
+
+/* May and can this process read the other's memory? False as well when SOFTVERBS_NO_PULL is set. */
+bool pull_works(const struct probe *);
+
+/* Fetches `to` from `offset` of the remote pieces. False: not all of it could be had. */
+bool pull_remote(const struct probe *, const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
+
+/* The same where the pieces lie in this process. */
+bool pull_local(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
+
+/* Lets the other processes of this user read this one's memory where Yama's ptrace_scope 1 (the default of some
+ * distributions) keeps siblings from it. Nothing is opened to other users. Not done with SOFTVERBS_NO_PULL=1. */
+void pull_permit(void);
+
+#endif

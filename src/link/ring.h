@@ -1,0 +1,126 @@
+/* A ring of frames from one process to another in shared memory: one writer, one reader, no lock, no system call.
+ *
+ * Memory: a memfd sealed against resizing; its first page holds the few words that both sides share, each on a cache
+ * line of its own; behind it lies the data area, which is mapped twice back to back so that a frame never wraps.
+ * Nothing of it outlives the two processes, and it is not limited by the size of /dev/shm.
+ *
+ * A frame starts at a multiple of 64 bytes with its commit word: the frame's length, never 0, stored last and with
+ * release. The word where the next frame will start is 0 before that, so the reader polls this one word and nothing
+ * else: looking at an empty ring costs one load of a line that stays in the reader's cache. The reader never writes to
+ * the data area (it maps it read-only), so a line moves between two caches only once for each frame.
+ *
+ * Neither side trusts the other: what is read from shared memory is copied once and then checked; a ring with nonsense
+ * in it is broken from then on, which is all the damage that it does. */
+#ifndef LINK_RING_H
+#define LINK_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "link/frame.h"
+
+enum {
+    RING_LINE = 64,
+    RING_SIZE_MIN = 64 << 10, /* a quarter of it holds the longest frame */
+    RING_SIZE_MAX = 16 << 20,
+};
+
+struct ring_shared;
+
+struct ring {
+    struct ring_shared *shared; /* NULL: not mapped */
+    uint8_t *data;
+    uint32_t size; /* of the data area, a power of two */
+};
+
+/* Makes an empty ring. *fd is the sealed memfd to hand over, the caller's to close. 0 or errno. */
+int ring_create(struct ring *, uint32_t size, int *fd);
+
+/* Maps a ring that another process made, its data read-only. EINVAL when the descriptor isn't a sealed memfd of a
+ * ring's layout and size. The descriptor stays the caller's. */
+int ring_map(struct ring *, int fd);
+void ring_unmap(struct ring *);
+
+/* Gives the data's memory back to the system while the mapping stays, for a writer whose reader is gone. */
+void ring_discard(struct ring *);
+
+/* --- writing: all calls under one lock but for those that say otherwise */
+
+struct ring_writer {
+    struct ring ring;
+    uint64_t tail;            /* where the next frame starts; positions count up for ever */
+    uint64_t limit;           /* bytes up to here are known to be free */
+    uint64_t clear;           /* the first words of all lines from tail up to here are known to be 0 */
+    _Atomic uint64_t written; /* tail, for ring_consumed and ring_got_room from any thread */
+    bool broken;              /* the reader's position is nonsense */
+};
+
+void ring_write_start(struct ring_writer *, const struct ring *);
+
+/* Is there room for the longest frame? */
+bool ring_ready(struct ring_writer *);
+/* Asks the reader to say when there is (ring_publish); true: there is by now. */
+bool ring_ask(struct ring_writer *);
+/* From any thread, without asking: is there room now? */
+bool ring_got_room(struct ring_writer *);
+
+/* Writes a frame; its payload as a reference (`as_reference`, never longer than PAYLOAD_PIECES_MAX pieces) that is
+ * valid in this epoch, or its bytes, at most LINK_SEGMENT. False: no room. A payload that can't be pulled is not sent
+ * (true). */
+bool ring_write(struct ring_writer *, const struct frame *, bool as_reference);
+
+/* Writes the last frame; there is always room for it. */
+void ring_write_end(struct ring_writer *);
+
+/* From any thread: has the reader published that it took everything? */
+bool ring_consumed(struct ring_writer *);
+
+/* From any thread: makes all references written until now invalid. */
+void ring_revoke(struct ring_writer *);
+
+/* From any thread: has the reader said that it can read our memory? */
+bool ring_pullable(const struct ring_writer *);
+
+/* --- reading: one caller at a time */
+
+struct ring_reader {
+    struct ring ring;
+    _Atomic uint64_t head; /* where the next frame starts; ring_waiting reads it from other threads */
+    uint64_t published;    /* the head that the writer knows */
+    uint64_t asked;        /* the head when last we looked whether the writer waits for room */
+    uint32_t length;       /* of the frame between ring_read and ring_release; 0: none */
+    uint32_t epoch;        /* of that frame's reference */
+    bool reference;        /* that frame carries a reference: payload.pieces lie in the writer's memory */
+    atomic_bool broken;    /* nonsense was found */
+    atomic_bool ended;     /* the writer wrote its last frame, and we came to it */
+    uint8_t headers[FRAME_HEADERS_MAX];
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+};
+
+void ring_read_start(struct ring_reader *, const struct ring *);
+
+/* From any thread, as long as the ring is mapped: is there anything at the head? */
+static inline bool ring_waiting(const struct ring_reader *reader)
+{
+    uint64_t head = atomic_load_explicit(&reader->head, memory_order_relaxed);
+    const atomic_uint *commit = (const atomic_uint *)(reader->ring.data + (head & (reader->ring.size - 1)));
+    return atomic_load_explicit(commit, memory_order_acquire) != 0;
+}
+
+/* The next frame; its headers and pieces lie in the reader, its bytes in the ring, until ring_release. False: none, or
+ * the ring is broken or has ended. */
+bool ring_read(struct ring_reader *, struct frame *);
+void ring_release(struct ring_reader *);
+
+/* Is the reference of the current frame still valid? Ask after copying. */
+bool ring_reference_holds(const struct ring_reader *);
+
+/* Tells the writer how far we are. True: it waits for room, wake it. */
+bool ring_publish(struct ring_reader *);
+
+/* Tells the writer whether we can read its memory. */
+void ring_set_pullable(struct ring_reader *, bool);
+
+#endif

@@ -1,0 +1,151 @@
+#include <string.h>
+
+#include "link/fence.h"
+#include "link/ring_layout.h"
+
+void ring_read_start(struct ring_reader *reader, const struct ring *ring)
+{
+    memset(reader, 0, sizeof *reader);
+    reader->ring = *ring;
+}
+
+/* Keeps the compiler from reading shared memory again where the copy is meant: what was checked is what is used. */
+#define FORGET_SOURCE(copy) __asm__ volatile("" : "+m"(copy)::"memory")
+
+/* Do the lengths in the head agree with each other and with the limits? */
+static bool is_sound(const struct ring_frame *head, uint32_t length)
+{
+    if (head->flags & RING_END)
+        return length == RING_LINE;
+    if (head->kind < FRAME_ROCE || head->kind > FRAME_ETHERNET || head->headers_length > FRAME_HEADERS_MAX)
+        return false;
+    if (head->flags & RING_REFERENCE)
+        return head->count && head->count <= PAYLOAD_PIECES_MAX && head->payload_length <= LINK_REFERENCE_SEGMENT &&
+               length == ring_reference_frame(head->headers_length, head->count);
+    return !head->count && head->payload_length <= LINK_SEGMENT &&
+           length == ring_bytes_frame(head->headers_length, head->payload_length);
+}
+
+/* Copies the pairs; false when they don't add up to the payload's length. */
+static bool take_reference(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *from)
+{
+    uint64_t sum = 0, epoch;
+    for (uint32_t i = 0; i < head->count; i++, from += sizeof(struct ring_piece)) {
+        struct ring_piece piece;
+        memcpy(&piece, from, sizeof piece);
+        FORGET_SOURCE(piece);
+        if (piece.length > head->payload_length)
+            return false;
+        sum += piece.length;
+        reader->pieces[i] = (struct iovec){(void *)(uintptr_t)piece.address, piece.length};
+    }
+    memcpy(&epoch, from, sizeof epoch);
+    reader->epoch = (uint32_t)epoch;
+    return sum == head->payload_length;
+}
+
+/* Most headers lie within the first line: copying all that could be there in one go is cheaper than copying just
+ * what is there. */
+static void take_headers(struct ring_reader *reader, const uint8_t *from, uint32_t length)
+{
+    enum { SHORT = RING_LINE - sizeof(struct ring_frame) };
+    if (length <= SHORT)
+        memcpy(reader->headers, from, SHORT);
+    else
+        memcpy(reader->headers, from, length);
+}
+
+static bool take_payload(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *at,
+                         struct payload *payload)
+{
+    reader->reference = head->flags & RING_REFERENCE;
+    *payload = (struct payload){.length = head->payload_length, .by_reference = reader->reference};
+    if (reader->reference) {
+        payload->count = head->count;
+        payload->pieces = reader->pieces;
+        return take_reference(reader, head, at + ring_reference_offset(head->headers_length));
+    }
+    if (!payload->length)
+        return true;
+    at += ring_bytes_offset(head->headers_length, payload->length);
+    reader->pieces[0] = (struct iovec){(void *)(uintptr_t)at, payload->length};
+    payload->count = 1;
+    payload->pieces = reader->pieces;
+    return true;
+}
+
+static bool take(struct ring_reader *reader, const uint8_t *at, uint32_t length, struct frame *frame)
+{
+    struct ring_frame head;
+    memcpy((uint8_t *)&head + sizeof head.commit, at + sizeof head.commit, sizeof head - sizeof head.commit);
+    FORGET_SOURCE(head);
+    if (!is_sound(&head, length) || !take_payload(reader, &head, at, &frame->payload)) {
+        atomic_store(&reader->broken, true);
+        return false;
+    }
+    if (head.flags & RING_END) {
+        atomic_store(&reader->ended, true);
+        return false;
+    }
+    take_headers(reader, at + sizeof head, head.headers_length);
+    frame->kind = head.kind;
+    frame->headers_length = head.headers_length;
+    frame->headers = reader->headers;
+    return true;
+}
+
+static bool is_over(struct ring_reader *reader)
+{
+    return atomic_load_explicit(&reader->broken, memory_order_relaxed) ||
+           atomic_load_explicit(&reader->ended, memory_order_relaxed);
+}
+
+bool ring_read(struct ring_reader *reader, struct frame *frame)
+{
+    uint64_t head = atomic_load_explicit(&reader->head, memory_order_relaxed);
+    uint32_t length = atomic_load_explicit(ring_commit_at(&reader->ring, head), memory_order_acquire);
+    if (!length || is_over(reader) || !take(reader, ring_at(&reader->ring, head), length, frame))
+        return false;
+    reader->length = length;
+    return true;
+}
+
+void ring_release(struct ring_reader *reader)
+{
+    uint64_t head = atomic_load_explicit(&reader->head, memory_order_relaxed);
+    atomic_store_explicit(&reader->head, head + reader->length, memory_order_relaxed);
+    reader->length = 0;
+}
+
+/* The other half of ring_revoke: the copy comes before this load (the fence, and process_vm_readv is a system call). */
+bool ring_reference_holds(const struct ring_reader *reader)
+{
+#ifndef LINK_FENCE_BY_EXCHANGE
+    atomic_thread_fence(memory_order_acquire);
+#endif
+    return atomic_load_explicit(&reader->ring.shared->epoch, memory_order_acquire) == reader->epoch;
+}
+
+/* A writer that waits has less than RING_FRAME_MAX free, so we still have most of the ring before us when we come to
+ * look for its flag: looking once in a quarter of the ring is enough, and saves the fence on all other occasions. See
+ * ring_ready for the pairing. */
+bool ring_publish(struct ring_reader *reader)
+{
+    struct ring_shared *shared = reader->ring.shared;
+    uint64_t head = atomic_load_explicit(&reader->head, memory_order_relaxed);
+    if (head == reader->published)
+        return false;
+    atomic_store_explicit(&shared->head, head, memory_order_release);
+    reader->published = head;
+    if (head - reader->asked < reader->ring.size / 4)
+        return false;
+    reader->asked = head;
+    fence_full();
+    return atomic_load_explicit(&shared->waiting, memory_order_relaxed) &&
+           atomic_exchange_explicit(&shared->waiting, 0, memory_order_relaxed);
+}
+
+void ring_set_pullable(struct ring_reader *reader, bool can)
+{
+    atomic_store_explicit(&reader->ring.shared->pull, can ? RING_CAN_PULL : RING_CANNOT_PULL, memory_order_relaxed);
+}

@@ -1,0 +1,443 @@
+#include "link/ring.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "link/ring_layout.h"
+
+enum { SIZE = RING_SIZE_MIN, MESSAGES = 60000 };
+
+struct both {
+    struct ring_writer writer;
+    struct ring_reader reader;
+    int memory;
+};
+
+/* A ring with its writer, and its reader on a mapping of its own as in another process. */
+static void open_both(struct both *both)
+{
+    struct ring to, from;
+    assert_int_equal(ring_create(&to, SIZE, &both->memory), 0);
+    assert_int_equal(ring_map(&from, both->memory), 0);
+    ring_write_start(&both->writer, &to);
+    ring_read_start(&both->reader, &from);
+}
+
+static void close_both(struct both *both)
+{
+    ring_unmap(&both->writer.ring);
+    ring_unmap(&both->reader.ring);
+    close(both->memory);
+}
+
+static uint32_t next_random(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 33);
+}
+
+/* The message with this number: its lengths and bytes follow from it. */
+struct message {
+    uint8_t headers[FRAME_HEADERS_MAX], bytes[LINK_SEGMENT];
+    uint16_t headers_length;
+    uint32_t length;
+};
+
+static void make_message(unsigned number, struct message *message)
+{
+    uint64_t seed = number * 7919u + 1;
+    message->headers_length = (uint16_t)(next_random(&seed) % (FRAME_HEADERS_MAX + 1));
+    message->length = next_random(&seed) % 4 ? next_random(&seed) % 300 : next_random(&seed) % (LINK_SEGMENT + 1);
+    uint8_t start = (uint8_t)next_random(&seed);
+    for (unsigned i = 0; i < message->headers_length; i++)
+        message->headers[i] = (uint8_t)(start + i);
+    for (unsigned i = 0; i < message->length; i++)
+        message->bytes[i] = (uint8_t)(start + i * 3 + (i >> 8));
+}
+
+static bool write_message(struct ring_writer *writer, const struct message *message)
+{
+    uint32_t cut = message->length / 3;
+    struct iovec pieces[2] = {{(void *)message->bytes, cut}, {(void *)(message->bytes + cut), message->length - cut}};
+    struct frame frame = {FRAME_ROCE,
+                          message->headers_length,
+                          message->headers,
+                          {message->length, message->length ? 2 : 0, pieces, false, NULL, NULL}};
+    return ring_write(writer, &frame, false);
+}
+
+static bool is_message(const struct frame *frame, const struct message *message)
+{
+    return frame->kind == FRAME_ROCE && frame->headers_length == message->headers_length &&
+           !memcmp(frame->headers, message->headers, message->headers_length) &&
+           frame->payload.length == message->length &&
+           (!message->length || !memcmp(frame->payload.pieces->iov_base, message->bytes, message->length));
+}
+
+static void write_all(struct ring_writer *writer)
+{
+    struct message message;
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        make_message(i, &message);
+        while (!write_message(writer, &message))
+            sched_yield();
+    }
+    ring_write_end(writer);
+}
+
+static void *write_all_in_a_thread(void *writer)
+{
+    write_all(writer);
+    return NULL;
+}
+
+/* Returns how many came as they should. */
+static unsigned read_all(struct ring_reader *reader)
+{
+    struct message message;
+    struct frame frame;
+    unsigned good = 0, batch = 0;
+    for (unsigned i = 0; !atomic_load(&reader->ended) && !atomic_load(&reader->broken);) {
+        if (!ring_read(reader, &frame)) {
+            sched_yield();
+        } else {
+            make_message(i++, &message);
+            good += is_message(&frame, &message);
+            ring_release(reader);
+        }
+        if (++batch % 5 == 0)
+            ring_publish(reader);
+    }
+    return good;
+}
+
+static void a_reader_in_another_thread_gets_what_was_written(void **state)
+{
+    struct both both;
+    pthread_t thread;
+    open_both(&both);
+    assert_int_equal(pthread_create(&thread, NULL, write_all_in_a_thread, &both.writer), 0);
+    assert_int_equal(read_all(&both.reader), MESSAGES);
+    pthread_join(thread, NULL);
+    assert_false(atomic_load(&both.reader.broken));
+    close_both(&both);
+}
+
+static void a_reader_in_another_process_gets_what_was_written(void **state)
+{
+    struct both both;
+    int status;
+    open_both(&both);
+    pid_t child = fork();
+    if (!child) {
+        write_all(&both.writer);
+        _exit(0);
+    }
+    assert_int_equal(read_all(&both.reader), MESSAGES);
+    waitpid(child, &status, 0);
+    close_both(&both);
+}
+
+/* Whatever lay at the next place from the round before: the reader must not take it for a frame. */
+static void a_ring_that_was_emptied_looks_empty(void **state)
+{
+    struct both both;
+    struct message message;
+    struct frame frame;
+    open_both(&both);
+    for (unsigned i = 0; i < MESSAGES / 4; i++) {
+        make_message(i, &message);
+        assert_true(write_message(&both.writer, &message));
+        assert_true(ring_read(&both.reader, &frame));
+        assert_true(is_message(&frame, &message));
+        ring_release(&both.reader);
+        ring_publish(&both.reader);
+        assert_false(ring_waiting(&both.reader));
+        assert_false(ring_read(&both.reader, &frame));
+    }
+    assert_false(atomic_load(&both.reader.broken));
+    close_both(&both);
+}
+
+static void a_frame_of_48_header_bytes_or_40_and_8_takes_one_line(void **state)
+{
+    assert_int_equal(ring_bytes_frame(40, 8), RING_LINE);
+    assert_int_equal(ring_bytes_frame(48, 0), RING_LINE);
+    assert_int_equal(ring_bytes_frame(48, 1), 2 * RING_LINE);
+}
+
+static unsigned fill_up(struct ring_writer *writer, const struct message *message)
+{
+    unsigned count = 0;
+    while (write_message(writer, message))
+        count++;
+    return count;
+}
+
+static void a_full_ring_asks_to_be_told_of_room(void **state)
+{
+    struct both both;
+    struct message message;
+    struct frame frame;
+    open_both(&both);
+    make_message(7, &message);
+    message.length = 1000;
+    assert_true(ring_ready(&both.writer));
+    assert_false(ring_got_room(&both.writer) && fill_up(&both.writer, &message) == 0);
+    assert_false(ring_ready(&both.writer));
+    assert_false(ring_ask(&both.writer));
+    assert_false(ring_got_room(&both.writer));
+    bool told = false;
+    while (ring_read(&both.reader, &frame)) {
+        ring_release(&both.reader);
+        told |= ring_publish(&both.reader);
+        if (told)
+            assert_true(ring_ready(&both.writer));
+    }
+    assert_true(told);
+    assert_false(ring_publish(&both.reader)); /* once is enough */
+    assert_true(ring_consumed(&both.writer));
+    close_both(&both);
+}
+
+static void the_end_fits_into_a_full_ring(void **state)
+{
+    struct both both;
+    struct message message = {.length = 8};
+    struct frame frame;
+    open_both(&both);
+    unsigned count = fill_up(&both.writer, &message);
+    ring_write_end(&both.writer);
+    for (unsigned i = 0; i < count; i++, ring_release(&both.reader))
+        assert_true(ring_read(&both.reader, &frame));
+    assert_false(ring_read(&both.reader, &frame));
+    assert_true(atomic_load(&both.reader.ended));
+    close_both(&both);
+}
+
+static bool refuse_to_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    memset(to->iov_base, 0xff, to->iov_len);
+    return false;
+}
+
+static void a_payload_that_fails_to_arrive_leaves_no_trace(void **state)
+{
+    struct both both;
+    struct message message;
+    struct frame frame = {.kind = FRAME_ROCE,
+                          .headers = (const uint8_t *)"",
+                          .payload = {.length = LINK_SEGMENT, .pull = refuse_to_pull}};
+    open_both(&both);
+    for (unsigned i = 0; i < 100; i++) {
+        make_message(i, &message);
+        assert_true(ring_write(&both.writer, &frame, false));
+        assert_true(write_message(&both.writer, &message));
+        struct frame got;
+        assert_true(ring_read(&both.reader, &got));
+        assert_true(is_message(&got, &message));
+        ring_release(&both.reader);
+        ring_publish(&both.reader);
+        assert_false(ring_read(&both.reader, &got));
+    }
+    close_both(&both);
+}
+
+static void a_head_that_cannot_be_stops_the_writer(void **state)
+{
+    struct both both;
+    struct message message = {.length = 8};
+    open_both(&both);
+    atomic_store(&both.reader.ring.shared->head, 1u << 30);
+    fill_up(&both.writer, &message);
+    assert_true(both.writer.broken);
+    assert_false(ring_ready(&both.writer));
+    close_both(&both);
+}
+
+/* Reads until the ring is empty or broken, touching every byte that it is told of; at most `most` frames. */
+static void read_hostile(struct ring_reader *reader, unsigned most)
+{
+    struct frame frame;
+    unsigned sum = 0;
+    while (most-- && ring_read(reader, &frame)) {
+        for (unsigned i = 0; i < frame.headers_length; i++)
+            sum += frame.headers[i];
+        for (unsigned i = 0; !reader->reference && frame.payload.length && i < frame.payload.pieces->iov_len; i++)
+            sum += ((uint8_t *)frame.payload.pieces->iov_base)[i];
+        ring_release(reader);
+        ring_publish(reader);
+    }
+    __asm__ volatile("" ::"r"(sum));
+}
+
+static void random_bytes_do_no_harm(void **state)
+{
+    struct both both;
+    uint64_t seed = 42;
+    for (unsigned round = 0; round < 300; round++) {
+        open_both(&both);
+        for (unsigned i = 0; i < SIZE; i++)
+            both.writer.ring.data[i] = (uint8_t)next_random(&seed);
+        read_hostile(&both.reader, 1000);
+        assert_true(atomic_load(&both.reader.broken));
+        close_both(&both);
+    }
+}
+
+/* Heads that are nearly right get further into the reader than noise does. */
+static void mutated_heads_do_no_harm(void **state)
+{
+    struct both both;
+    uint64_t seed = 43;
+    unsigned broken = 0;
+    for (unsigned round = 0; round < 3000; round++) {
+        struct message message;
+        open_both(&both);
+        for (unsigned i = 0; i < 4; i++) {
+            make_message(round + i, &message);
+            write_message(&both.writer, &message);
+        }
+        both.writer.ring.data[next_random(&seed) % 24] ^= (uint8_t)(1u << next_random(&seed) % 8);
+        read_hostile(&both.reader, 1000);
+        broken += atomic_load(&both.reader.broken);
+        close_both(&both);
+    }
+    assert_true(broken > 1500);
+}
+
+static void references_that_do_not_add_up_break_the_ring(void **state)
+{
+    struct both both;
+    struct frame got;
+    struct iovec pieces[2] = {{&both, 5000}, {&both, 5000}};
+    struct frame frame = {.kind = FRAME_ROCE, .headers = (const uint8_t *)"", .payload = {9000, 2, pieces, true, 0, 0}};
+    open_both(&both);
+    assert_true(ring_write(&both.writer, &frame, true));
+    assert_false(ring_read(&both.reader, &got));
+    assert_true(atomic_load(&both.reader.broken));
+    close_both(&both);
+}
+
+static void a_revoked_reference_does_not_hold(void **state)
+{
+    struct both both;
+    struct frame got;
+    struct iovec piece = {&both, 9000};
+    struct frame frame = {.kind = FRAME_ROCE, .headers = (const uint8_t *)"", .payload = {9000, 1, &piece, true, 0, 0}};
+    open_both(&both);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(ring_write(&both.writer, &frame, true));
+        assert_true(ring_read(&both.reader, &got));
+        assert_ptr_equal(got.payload.pieces->iov_base, &both);
+        assert_true(ring_reference_holds(&both.reader));
+        ring_revoke(&both.writer);
+        assert_false(ring_reference_holds(&both.reader));
+        ring_release(&both.reader);
+    }
+    close_both(&both);
+}
+
+static int map_result(int memory)
+{
+    struct ring ring;
+    int error = ring_map(&ring, memory);
+    if (!error)
+        ring_unmap(&ring);
+    return error;
+}
+
+/* A memfd like a ring's, but for the seals. */
+static int make_unsealed(bool with_content)
+{
+    struct ring_shared shared = {.magic = RING_MAGIC, .layout = RING_LAYOUT, .size = SIZE};
+    int memory = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_int_equal(ftruncate(memory, RING_DATA + SIZE), 0);
+    if (with_content)
+        assert_int_equal(pwrite(memory, &shared, sizeof shared, 0), sizeof shared);
+    return memory;
+}
+
+static void memory_that_could_shrink_is_refused(void **state)
+{
+    int memory = make_unsealed(true);
+    assert_int_equal(map_result(memory), EINVAL);
+    assert_int_equal(fcntl(memory, F_ADD_SEALS, F_SEAL_GROW), 0);
+    assert_int_equal(map_result(memory), EINVAL);
+    assert_int_equal(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    assert_int_equal(map_result(memory), 0);
+    close(memory);
+}
+
+static void memory_without_the_first_words_of_a_ring_is_refused(void **state)
+{
+    int memory = make_unsealed(false);
+    assert_int_equal(fcntl(memory, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK), 0);
+    assert_int_equal(map_result(memory), EINVAL);
+    close(memory);
+}
+
+static void memory_of_another_size_is_refused(void **state)
+{
+    const off_t sizes[] = {0, 1, RING_DATA, RING_DATA + SIZE / 2, RING_DATA + SIZE + 4096, RING_DATA + SIZE - 1};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int memory = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        assert_int_equal(ftruncate(memory, sizes[i]), 0);
+        assert_int_equal(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+        assert_int_equal(map_result(memory), EINVAL);
+        close(memory);
+    }
+    assert_int_equal(map_result(-1), EINVAL);
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(map_result(file), EINVAL);
+    close(file);
+}
+
+static void a_file_size_limit_is_an_error_and_not_a_signal(void **state)
+{
+    struct rlimit before, small;
+    struct ring ring;
+    int memory;
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = (struct rlimit){4096, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int error = ring_create(&ring, SIZE, &memory);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(error, EFBIG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reader_in_another_thread_gets_what_was_written),
+        cmocka_unit_test(a_reader_in_another_process_gets_what_was_written),
+        cmocka_unit_test(a_ring_that_was_emptied_looks_empty),
+        cmocka_unit_test(a_frame_of_48_header_bytes_or_40_and_8_takes_one_line),
+        cmocka_unit_test(a_full_ring_asks_to_be_told_of_room),
+        cmocka_unit_test(the_end_fits_into_a_full_ring),
+        cmocka_unit_test(a_payload_that_fails_to_arrive_leaves_no_trace),
+        cmocka_unit_test(a_head_that_cannot_be_stops_the_writer),
+        cmocka_unit_test(random_bytes_do_no_harm),
+        cmocka_unit_test(mutated_heads_do_no_harm),
+        cmocka_unit_test(references_that_do_not_add_up_break_the_ring),
+        cmocka_unit_test(a_revoked_reference_does_not_hold),
+        cmocka_unit_test(memory_that_could_shrink_is_refused),
+        cmocka_unit_test(memory_without_the_first_words_of_a_ring_is_refused),
+        cmocka_unit_test(memory_of_another_size_is_refused),
+        cmocka_unit_test(a_file_size_limit_is_an_error_and_not_a_signal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+#include <string.h>
+
+#include "link/fence.h"
+#include "link/ring_layout.h"
+
+enum { CLEAR_AHEAD = 8 * RING_LINE };
+
+void ring_write_start(struct ring_writer *writer, const struct ring *ring)
+{
+    *writer = (struct ring_writer){.ring = *ring, .limit = ring->size, .clear = ring->size};
+}
+
+/* Reads how far the reader is. A head that can't be breaks the ring for good: it then has no room any more. */
+static void look_at_head(struct ring_writer *writer)
+{
+    uint64_t head = atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire);
+    if (writer->tail - head > writer->ring.size) /* of a head before the tail the difference is huge */
+        writer->broken = true;
+    else
+        writer->limit = head + writer->ring.size;
+}
+
+static bool has_room(struct ring_writer *writer, uint32_t length)
+{
+    if (__builtin_expect(writer->limit - writer->tail >= length + RING_RESERVE, 1))
+        return true;
+    look_at_head(writer);
+    return !writer->broken && writer->limit - writer->tail >= length + RING_RESERVE;
+}
+
+bool ring_ready(struct ring_writer *writer)
+{
+    return has_room(writer, RING_FRAME_MAX);
+}
+
+/* The flag and the head are a Dekker pair: we store the flag and then load the head; the reader stores its head and
+ * then loads the flag (ring_publish), both with a full fence between: one of us sees the other. */
+bool ring_ask(struct ring_writer *writer)
+{
+    atomic_store_explicit(&writer->ring.shared->waiting, 1, memory_order_relaxed);
+    fence_full();
+    return has_room(writer, RING_FRAME_MAX);
+}
+
+bool ring_got_room(struct ring_writer *writer)
+{
+    uint64_t head = atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire);
+    uint64_t tail = atomic_load_explicit(&writer->written, memory_order_relaxed);
+    return tail - head + RING_FRAME_MAX + RING_RESERVE <= writer->ring.size;
+}
+
+/* Zeros the commit words of the lines to come, after the commit: fetching those lines into our cache then costs the
+ * receiver no time, and the next short frame finds its own line there. Never past what is free. */
+static void clear_ahead(struct ring_writer *writer)
+{
+    uint64_t end = writer->tail + CLEAR_AHEAD < writer->limit ? writer->tail + CLEAR_AHEAD : writer->limit;
+    for (; writer->clear < end; writer->clear += RING_LINE)
+        atomic_store_explicit(ring_commit_at(&writer->ring, writer->clear), 0, memory_order_relaxed);
+}
+
+static void commit(struct ring_writer *writer, struct ring_frame *frame, uint32_t length)
+{
+    uint64_t next = writer->tail + length;
+    if (next >= writer->clear) {
+        atomic_store_explicit(ring_commit_at(&writer->ring, next), 0, memory_order_relaxed);
+        writer->clear = next + RING_LINE;
+    }
+    atomic_store_explicit(&frame->commit, length, memory_order_release);
+    writer->tail = next;
+    atomic_store_explicit(&writer->written, next, memory_order_relaxed);
+    clear_ahead(writer);
+}
+
+static bool gather(const struct payload *payload, uint8_t *to)
+{
+    if (payload->pull)
+        return payload->pull(payload, 0, &(struct iovec){to, payload->length}, 1);
+    uint8_t *end = to + payload->length;
+    for (uint32_t i = 0; i < payload->count; i++) {
+        size_t length = payload->pieces[i].iov_len;
+        if (length > (size_t)(end - to))
+            length = (size_t)(end - to);
+        if (length)
+            memcpy(to, payload->pieces[i].iov_base, length);
+        to += length;
+    }
+    return true;
+}
+
+static void write_reference(const struct ring_writer *writer, const struct payload *payload, uint8_t *to)
+{
+    for (uint32_t i = 0; i < payload->count; i++, to += sizeof(struct ring_piece)) {
+        const struct iovec *from = &payload->pieces[i];
+        memcpy(to, &(struct ring_piece){(uintptr_t)from->iov_base, from->iov_len}, sizeof(struct ring_piece));
+    }
+    uint64_t epoch = atomic_load_explicit(&writer->ring.shared->epoch, memory_order_relaxed);
+    memcpy(to, &epoch, sizeof epoch);
+}
+
+static void write_head(struct ring_frame *to, const struct frame *frame, uint8_t flags)
+{
+    to->headers_length = frame->headers_length;
+    to->kind = frame->kind;
+    to->flags = flags;
+    to->payload_length = frame->payload.length;
+    to->count = flags & RING_REFERENCE ? frame->payload.count : 0;
+    memcpy(to + 1, frame->headers, frame->headers_length);
+}
+
+/* Nothing is committed, but the lines behind the one at tail may have been written to. */
+static bool give_up(struct ring_writer *writer)
+{
+    writer->clear = writer->tail + RING_LINE;
+    return true;
+}
+
+bool ring_write(struct ring_writer *writer, const struct frame *frame, bool as_reference)
+{
+    const struct payload *payload = &frame->payload;
+    uint32_t headers = frame->headers_length;
+    uint32_t length =
+        as_reference ? ring_reference_frame(headers, payload->count) : ring_bytes_frame(headers, payload->length);
+    if (!has_room(writer, length))
+        return false;
+    struct ring_frame *to = (struct ring_frame *)ring_at(&writer->ring, writer->tail);
+    if (as_reference)
+        write_reference(writer, payload, (uint8_t *)to + ring_reference_offset(headers));
+    else if (payload->length && !gather(payload, (uint8_t *)to + ring_bytes_offset(headers, payload->length)))
+        return give_up(writer);
+    write_head(to, frame, as_reference ? RING_REFERENCE : 0);
+    commit(writer, to, length);
+    return true;
+}
+
+void ring_write_end(struct ring_writer *writer)
+{
+    struct ring_frame *to = (struct ring_frame *)ring_at(&writer->ring, writer->tail);
+    write_head(to, &(struct frame){.headers = (const uint8_t *)""}, RING_END);
+    commit(writer, to, RING_LINE);
+}
+
+bool ring_consumed(struct ring_writer *writer)
+{
+    uint64_t tail = atomic_load_explicit(&writer->written, memory_order_relaxed);
+    return atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire) == tail;
+}
+
+/* A seqlock with the writer's memory as the data: whoever called us changes that memory after the return, so after the
+ * new epoch became visible (the fence keeps stores to the memory behind the store of the epoch, and system calls such
+ * as munmap can't overtake it either). The reader copies first and loads the epoch afterwards: if it copied anything of
+ * the changed memory, it sees the new epoch and throws the copy away. */
+void ring_revoke(struct ring_writer *writer)
+{
+    atomic_fetch_add_explicit(&writer->ring.shared->epoch, 1, memory_order_seq_cst);
+    fence_full();
+}
+
+bool ring_pullable(const struct ring_writer *writer)
+{
+    return atomic_load_explicit(&writer->ring.shared->pull, memory_order_relaxed) == RING_CAN_PULL;
+}

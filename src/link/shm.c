@@ -1,0 +1,295 @@
+#include "link/shm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+
+enum {
+    LARGE_RINGS = 8, /* of a process; 64 processes, all to all, must stay affordable */
+    LARGE_RING_SIZE = 256 << 10,
+    SMALL_RING_SIZE = RING_SIZE_MIN,
+    COPY_MAX = LINK_SEGMENT, /* up to here two copies through the ring beat one system call */
+};
+
+struct shm {
+    struct link link;
+    struct shm_host *host;
+    void *owner;
+    struct doorbell doorbell;
+    atomic_uint *letters;
+
+    struct lock sending;
+    bool sent; /* since begin */
+    bool severed;
+    int memory; /* of the ring that is not yet handed over; -1 */
+    atomic_bool wants_room;
+    atomic_bool writing; /* the writer's ring is mapped, and stays so until close */
+    struct ring_writer writer;
+
+    struct probe probe; /* of the other process */
+    bool reading;
+    struct ring_reader reader;
+};
+
+/* Hands the ring over. Until that has worked nobody will ever look at it. */
+static int hand_over(struct shm *shm)
+{
+    struct mail mail = shm->doorbell.mail;
+    mail.kind = MAIL_ATTACH;
+    mail.probe_address = (uintptr_t)&shm->host->probe;
+    mail.probe_value = atomic_load_explicit(&shm->host->probe, memory_order_relaxed);
+    int error = mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory);
+    if (error == EAGAIN)
+        return error;
+    close(shm->memory);
+    shm->memory = -1;
+    atomic_fetch_add(shm->letters, 1);
+    return error;
+}
+
+/* False when there is no memory or descriptor for a ring just now; the next frame tries again. */
+static bool make_ring(struct shm *shm)
+{
+    struct ring ring;
+    bool large = atomic_fetch_add(&shm->host->rings, 1) < LARGE_RINGS;
+    if (ring_create(&ring, large ? LARGE_RING_SIZE : SMALL_RING_SIZE, &shm->memory)) {
+        shm->memory = -1;
+        atomic_fetch_sub(&shm->host->rings, 1);
+        return false;
+    }
+    ring_write_start(&shm->writer, &ring);
+    atomic_store_explicit(&shm->writing, true, memory_order_release);
+    if (hand_over(shm) == EAGAIN)
+        shm->host->postponed(shm->host, shm->owner);
+    return true;
+}
+
+static bool is_writing(struct shm *shm)
+{
+    return atomic_load_explicit(&shm->writing, memory_order_acquire);
+}
+
+static void shm_begin(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    lock_take(&shm->sending);
+    shm->sent = false;
+}
+
+static void shm_end(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    bool sent = shm->sent;
+    lock_release(&shm->sending);
+    if (sent)
+        doorbell_ring(&shm->doorbell);
+}
+
+/* wants_room is set before asking: a thread that goes to sleep and doesn't see it yet (shm_got_room) has said so before
+ * we look at the reader's position for the last time, so either we see the room or the reader sees the sleeper. */
+static bool shm_ready(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    if (!is_writing(shm) || shm->severed || ring_ready(&shm->writer))
+        return true;
+    atomic_store(&shm->wants_room, true);
+    return ring_ask(&shm->writer);
+}
+
+static bool shm_send(struct link *link, const struct frame *frame)
+{
+    struct shm *shm = (struct shm *)link;
+    const struct payload *payload = &frame->payload;
+    if (shm->severed || (!is_writing(shm) && !make_ring(shm)))
+        return true;
+    bool by_reference = payload->by_reference && !payload->pull && payload->length > COPY_MAX;
+    if (!ring_write(&shm->writer, frame, by_reference))
+        return false;
+    shm->sent = true;
+    return true;
+}
+
+static bool shm_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    struct shm *shm = payload->source;
+    return pull_remote(&shm->probe, payload, offset, to, count) && ring_reference_holds(&shm->reader);
+}
+
+static bool shm_receive(struct link *link, struct frame *frame)
+{
+    struct shm *shm = (struct shm *)link;
+    if (!shm->reading || !ring_read(&shm->reader, frame))
+        return false;
+    if (shm->reader.reference) {
+        frame->payload.pull = shm_pull;
+        frame->payload.source = shm;
+    }
+    return true;
+}
+
+static void publish(struct shm *shm)
+{
+    if (ring_publish(&shm->reader))
+        doorbell_ring(&shm->doorbell);
+}
+
+/* In a long batch the writer need not wait for its end. */
+static void shm_release(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    ring_release(&shm->reader);
+    if (atomic_load_explicit(&shm->reader.head, memory_order_relaxed) - shm->reader.published >=
+        shm->reader.ring.size / 4)
+        publish(shm);
+}
+
+static void shm_drained(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    if (shm->reading)
+        publish(shm);
+}
+
+static void shm_revoke(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    if (is_writing(shm))
+        ring_revoke(&shm->writer);
+}
+
+static bool shm_can_reference(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    return is_writing(shm) && ring_pullable(&shm->writer);
+}
+
+static bool shm_consumed(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    return !is_writing(shm) || ring_consumed(&shm->writer);
+}
+
+static void shm_close(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    shm_detach(link);
+    ring_unmap(&shm->writer.ring);
+    if (shm->memory >= 0)
+        close(shm->memory);
+    free(shm);
+}
+
+static const struct link_operations operations = {
+    .begin = shm_begin,
+    .end = shm_end,
+    .ready = shm_ready,
+    .send = shm_send,
+    .receive = shm_receive,
+    .release = shm_release,
+    .drained = shm_drained,
+    .revoke = shm_revoke,
+    .can_reference = shm_can_reference,
+    .consumed = shm_consumed,
+    .close = shm_close,
+};
+
+struct link *shm_open_link(struct shm_host *host, const struct doorbell *doorbell, atomic_uint *letters, void *owner)
+{
+    struct shm *shm = calloc(1, sizeof *shm);
+    if (!shm)
+        return NULL;
+    shm->link.operations = &operations;
+    shm->host = host;
+    shm->owner = owner;
+    shm->doorbell = *doorbell;
+    shm->letters = letters;
+    shm->memory = -1;
+    return &shm->link;
+}
+
+int shm_attach(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    lock_take(&shm->sending);
+    int error = shm->memory >= 0 ? hand_over(shm) : 0;
+    lock_release(&shm->sending);
+    return error;
+}
+
+int shm_attached(struct link *link, int memory, const struct probe *probe)
+{
+    struct shm *shm = (struct shm *)link;
+    struct ring ring;
+    if (shm->reading)
+        return EALREADY;
+    int error = ring_map(&ring, memory);
+    if (error)
+        return error;
+    ring_read_start(&shm->reader, &ring);
+    shm->probe = *probe;
+    ring_set_pullable(&shm->reader, pull_works(probe));
+    shm->reading = true;
+    return 0;
+}
+
+struct ring_reader *shm_reader(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    return shm->reading ? &shm->reader : NULL;
+}
+
+bool shm_got_room(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    return atomic_load_explicit(&shm->wants_room, memory_order_relaxed) && ring_got_room(&shm->writer) &&
+           atomic_exchange(&shm->wants_room, false);
+}
+
+void shm_farewell(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    struct mail mail = shm->doorbell.mail;
+    mail.kind = MAIL_LEAVE;
+    lock_take(&shm->sending);
+    if (!shm->severed && is_writing(shm)) {
+        ring_write_end(&shm->writer);
+        doorbell_ring(&shm->doorbell);
+    } else if (!shm->severed && !mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, -1)) {
+        atomic_fetch_add(shm->letters, 1);
+    }
+    shm->severed = true;
+    lock_release(&shm->sending);
+}
+
+void shm_sever(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    lock_take(&shm->sending);
+    shm->severed = true;
+    if (is_writing(shm))
+        ring_discard(&shm->writer.ring);
+    lock_release(&shm->sending);
+}
+
+void shm_detach(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    shm->reading = false;
+    ring_unmap(&shm->reader.ring);
+}
+
+void shm_abandon(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    atomic_store(&shm->sending.taken, 0);
+    shm->severed = true;
+    atomic_store(&shm->writing, false);
+    atomic_store(&shm->wants_room, false);
+    ring_unmap(&shm->writer.ring);
+    shm_detach(link);
+    if (shm->memory >= 0)
+        close(shm->memory);
+    shm->memory = -1;
+}

@@ -1,0 +1,51 @@
+#include "transport/gather.h"
+
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The part of one element that begins `offset` bytes into it. */
+static enum reason gather_element(struct host *host, const struct ibv_sge *sge, unsigned access, uint32_t offset,
+                                  uint32_t length, struct iovec *piece)
+{
+    enum reason reason = host->operations->local_memory(host, sge, access, piece);
+    if (reason)
+        return reason;
+    piece->iov_base = (uint8_t *)piece->iov_base + offset;
+    piece->iov_len = length;
+    return REASON_NONE;
+}
+
+enum reason gather_list(struct host *host, const struct ibv_sge *sge, uint32_t sge_count, unsigned access,
+                        uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
+{
+    *count = 0;
+    for (uint32_t i = 0; length; i++) {
+        if (i == sge_count || *count == PAYLOAD_PIECES_MAX)
+            return REASON_LOCAL_LENGTH;
+        if (offset >= sge[i].length) {
+            offset -= sge[i].length;
+            continue;
+        }
+        uint32_t part = lesser(length, sge[i].length - offset);
+        enum reason reason = gather_element(host, &sge[i], access, offset, part, &pieces[(*count)++]);
+        if (reason)
+            return reason;
+        length -= part;
+        offset = 0;
+    }
+    return REASON_NONE;
+}
+
+enum reason gather(struct host *host, const struct work *work, unsigned access, uint32_t offset, uint32_t length,
+                   struct iovec *pieces, uint32_t *count)
+{
+    if (!(work->flags & IBV_SEND_INLINE))
+        return gather_list(host, work->sge, work->sge_count, access, offset, length, pieces, count);
+    if (offset > work->length || length > work->length - offset)
+        return REASON_LOCAL_LENGTH;
+    *count = length > 0;
+    pieces[0] = (struct iovec){(uint8_t *)work->inline_data + offset, length};
+    return REASON_NONE;
+}

@@ -1,0 +1,18 @@
+/* Local memory of a message: a byte range of a scatter/gather list, or of inline data, as pieces of plain memory. */
+#ifndef TRANSPORT_GATHER_H
+#define TRANSPORT_GATHER_H
+
+#include "transport/host.h"
+
+/* Appends to `pieces` (room for PAYLOAD_PIECES_MAX) the memory of the bytes [offset, offset + length) of the list and
+ * writes how many pieces that takes. access: 0 to read them, IBV_ACCESS_LOCAL_WRITE to store into them. Every element
+ * that the range touches is asked for whole, so a wrong one is found with its first byte.
+ * REASON_LOCAL_LENGTH: the list is shorter than the range, or would take too many pieces. */
+enum reason gather_list(struct host *, const struct ibv_sge *, uint32_t sge_count, unsigned access, uint32_t offset,
+                        uint32_t length, struct iovec *pieces, uint32_t *count);
+
+/* The same for the message of a work request, inline data included. */
+enum reason gather(struct host *, const struct work *, unsigned access, uint32_t offset, uint32_t length,
+                   struct iovec *pieces, uint32_t *count);
+
+#endif

@@ -1,0 +1,28 @@
+/* What is the same in every packet of a queue pair. */
+#ifndef TRANSPORT_HEAD_H
+#define TRANSPORT_HEAD_H
+
+#include "transport/rc.h"
+
+/* Writes the BTH's values and an empty payload; the rest of *out is left as it was, for speed. */
+static inline void head_fill(struct packet *out, uint8_t opcode, uint16_t pkey, uint32_t destination, uint32_t psn)
+{
+    out->opcode = opcode;
+    out->solicited = false;
+    out->migrated = true;
+    out->ack_requested = false;
+    out->forward_congestion = out->backward_congestion = false;
+    out->pkey = pkey;
+    out->destination = destination;
+    out->psn = psn;
+    out->grh = 0;
+    out->payload = (struct payload){0};
+}
+
+static inline void head_write(const struct rc *rc, struct packet *out, enum operation operation, uint32_t psn)
+{
+    const struct rc_settings *settings = &rc->settings;
+    head_fill(out, op_code(settings->service, operation), settings->pkey, settings->destination, psn);
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* How the transport reaches the world. The owner of a queue pair implements these; a test's host is some 25 lines.
+ *
+ * All calls come from within rc_*, uc_* and ud_* calls, so under whatever lock the owner holds there; none may call
+ * back into the same engine. `enum reason` REASON_NONE means yes. */
+#ifndef TRANSPORT_HOST_H
+#define TRANSPORT_HOST_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "diag/diag.h"
+#include "transport/work.h"
+#include "wire/packet.h"
+
+/* A posted receive. It stays valid and unchanged from host->take_receive until host->received. */
+struct receive {
+    uint64_t id;
+    uint32_t sge_count;
+    uint32_t skip;  /* bytes at the start of the message that are not stored (a tag-matching header); usually 0 */
+    uint32_t limit; /* most bytes that are stored, the rest of the message is left out; 0: all of it must fit */
+    const struct ibv_sge *sge;
+};
+
+/* How a receive ended. */
+struct arrival {
+    enum ibv_wc_status status;
+    enum reason reason;
+    enum ibv_wc_opcode opcode; /* IBV_WC_RECV or IBV_WC_RECV_RDMA_WITH_IMM */
+    uint32_t length;           /* bytes of the message; UD: with the 40 of the GRH */
+    unsigned flags;            /* enum ibv_wc_flags: WITH_IMM, WITH_INV, GRH */
+    uint32_t immediate_or_key; /* network order immediate, or the invalidated key in host order */
+    bool solicited;
+    uint32_t source;             /* UD: the sender's QP number */
+    uint32_t flow_tag;           /* raw packets: of the flow rule that steered the frame here */
+    uint16_t cvlan;              /* raw packets: the VLAN tag that was stripped */
+    const struct packet *packet; /* the message's last packet; NULL when it was flushed, and for raw packets */
+};
+
+struct host;
+
+struct host_operations {
+    /* A work request ended; called once for each in the order of posting, signalled or not. */
+    void (*sent)(struct host *, const struct work *, enum ibv_wc_status, enum reason);
+
+    /* The next receive for the message that this packet opens (an RDMA WRITE with immediate: ends), or NULL: none
+     * posted. */
+    const struct receive *(*take_receive)(struct host *, const struct packet *);
+
+    /* XRC: until the next call, memory and receives are those that belong to this SRQ. Called for every request, and
+     * again for each packet of a READ's response. REASON_NONE, REASON_XRC_SRQ or REASON_XRC_DOMAIN. NULL: every number
+     * is right. */
+    enum reason (*select_srq)(struct host *, uint32_t number);
+    void (*received)(struct host *, const struct receive *, const struct arrival *);
+
+    /* Turns one local SGE into memory. access: 0 to read it, IBV_ACCESS_LOCAL_WRITE to store into it.
+     * Answers in terms of REASON_LOCAL_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0 touches no key and isn't asked.
+     */
+    enum reason (*local_memory)(struct host *, const struct ibv_sge *, unsigned access, struct iovec *);
+
+    /* Turns a peer's (rkey, address, length) into memory. access: IBV_ACCESS_REMOTE_WRITE, _READ or _ATOMIC.
+     * Answers in terms of REASON_REMOTE_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0 isn't asked. */
+    enum reason (*remote_memory)(struct host *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
+                                 struct iovec *);
+
+    /* SEND with invalidate: may this key be invalidated (commit false), and do it (commit true). */
+    enum reason (*invalidate)(struct host *, uint32_t rkey, bool commit);
+
+    /* Executes work that touches no wire (LOCAL_INV, BIND_MW) in its turn. */
+    enum ibv_wc_status (*local_operation)(struct host *, const struct work *, enum reason *);
+
+    /* The engine went to the error state by itself. Everything of the send queue has been handed to `sent`, an open
+     * receive to `received`; the owner flushes the receive queue and sets its state. `sqe` : the send side only (UC,
+     * UD). */
+    void (*failed)(struct host *, bool sqe);
+
+    /* COMM_EST (first packet in RTR), SQ_DRAINED, QP_REQ_ERR, QP_ACCESS_ERR. */
+    void (*event)(struct host *, enum ibv_event_type);
+
+    /* A packet was dropped or refused; for counters, logs and the capture. */
+    void (*dropped)(struct host *, const struct packet *, enum reason);
+};
+
+struct host {
+    const struct host_operations *operations;
+};
+
+#endif

@@ -1,0 +1,124 @@
+#include "transport/rc.h"
+
+#include <string.h>
+
+#include "transport/answers.h"
+#include "transport/fail.h"
+#include "transport/pkey.h"
+#include "transport/requester.h"
+#include "transport/responder.h"
+#include "transport/responses.h"
+#include "transport/retire.h"
+#include "wire/psn.h"
+
+void rc_initialize(struct rc *rc, struct host *host, const struct send_queue *queue, struct rc_saved *saved)
+{
+    memset(rc, 0, sizeof(*rc));
+    rc->host = host;
+    rc->requester.queue = *queue;
+    rc->requester.queue.head = rc->requester.queue.next = rc->requester.queue.tail = 0;
+    rc->requester.deadline = NANOS_NEVER;
+    rc->responder.open = RC_CLOSED;
+    rc->responder.saved = saved;
+}
+
+void rc_reset(struct rc *rc)
+{
+    struct rc_settings settings = rc->settings;
+    struct send_queue queue = rc->requester.queue;
+    rc_initialize(rc, rc->host, &queue, rc->responder.saved);
+    rc->settings = settings;
+}
+
+void rc_start_receiving(struct rc *rc, uint32_t expected_psn)
+{
+    rc->responder.expected_psn = expected_psn & PSN_MASK;
+    rc->responder.saved_most = rc->settings.max_dest_rd_atomic;
+    rc->receiving = true;
+}
+
+void rc_start_transmitting(struct rc *rc, uint32_t first_psn)
+{
+    struct requester *requester = &rc->requester;
+    requester->next_psn = requester->acked_psn = requester->sent_psn = first_psn & PSN_MASK;
+    requester->retries_left = rc->settings.retry_count;
+    requester->rnr_left = rc->settings.rnr_retry;
+    rc->transmitting = true;
+}
+
+void rc_drain(struct rc *rc, bool draining)
+{
+    rc->requester.draining = draining;
+    rc->requester.drained_reported = false;
+    requester_drained(rc);
+}
+
+void rc_posted(struct rc *rc)
+{
+    if (rc->failed)
+        retire_all(&rc->requester.queue, rc->host);
+}
+
+static enum reason check_head(const struct rc *rc, const struct packet *packet)
+{
+    if (!op_find(packet->opcode))
+        return REASON_PACKET_OPCODE;
+    if (op_service(packet->opcode) != rc->settings.service)
+        return REASON_PACKET_SERVICE;
+    if (!rc->receiving || rc->failed)
+        return REASON_PACKET_QP_STATE;
+    return pkey_matches(packet->pkey, rc->settings.pkey) ? REASON_NONE : REASON_PACKET_PKEY;
+}
+
+void rc_receive(struct rc *rc, const struct packet *packet, nanos now)
+{
+    enum reason reason = check_head(rc, packet);
+    if (reason)
+        rc->host->operations->dropped(rc->host, packet, reason);
+    else if (op_find(packet->opcode)->flags & OP_RESPONSE)
+        responses_receive(rc, packet, now);
+    else
+        responder_receive(rc, packet);
+}
+
+bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+{
+    if (answers_due(rc) && answers_transmit(rc, out, pieces))
+        return true;
+    return requester_transmit(rc, out, pieces, now);
+}
+
+bool rc_has_output(const struct rc *rc)
+{
+    return answers_due(rc) || requester_ready(rc);
+}
+
+void rc_expire(struct rc *rc, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    if (now < requester->deadline || requester->deadline == NANOS_NEVER)
+        return;
+    if (requester->rnr_waiting) {
+        requester->rnr_waiting = false;
+        requester->deadline = NANOS_NEVER; /* begins anew with the next packet */
+        return;
+    }
+    requester->repeating = false;
+    requester_repeat(rc, now);
+}
+
+void rc_postpone(struct rc *rc, nanos now)
+{
+    if (!rc->requester.rnr_waiting && rc->requester.deadline != NANOS_NEVER)
+        rc->requester.deadline = requester_period(rc, now);
+}
+
+void rc_flush(struct rc *rc)
+{
+    rc->failed = true;
+    rc->requester.deadline = NANOS_NEVER;
+    rc->requester.rnr_waiting = false;
+    rc->responder.saved_next = rc->responder.saved_tail;
+    retire_all(&rc->requester.queue, rc->host);
+    fail_receive(rc, IBV_WC_WR_FLUSH_ERR, REASON_FLUSHED, 0);
+}

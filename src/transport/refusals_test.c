@@ -1,0 +1,220 @@
+/* The responder: requests that it refuses, and what becomes of both queue pairs. */
+#include "transport/script.h"
+
+static const uint32_t first = RIG_THEIRS;
+
+struct refused {
+    enum operation operation;
+    struct rig_packet packet;
+    uint8_t syndrome;
+    enum reason reason;
+};
+
+#define INVALID SYNDROME_NAK_INVALID_REQUEST
+#define ACCESS SYNDROME_NAK_REMOTE_ACCESS
+
+/* IBA 9.9.3: what one packet, the first of all, can do wrong. */
+static const struct refused refused[] = {
+    {OPERATION_SEND_MIDDLE, {.bytes = 1}, INVALID, REASON_REQUEST_SEQUENCE},
+    {OPERATION_SEND_LAST, {.bytes = 1}, INVALID, REASON_REQUEST_SEQUENCE},
+    {OPERATION_WRITE_LAST, {.bytes = 1}, INVALID, REASON_REQUEST_SEQUENCE},
+    {OPERATION_SEND_FIRST, {.bytes = 0}, INVALID, REASON_MESSAGE_LENGTH},
+    {OPERATION_WRITE_FIRST, {.packet = {RETH(0, 1)}}, INVALID, REASON_MESSAGE_LENGTH},
+    {OPERATION_WRITE_FIRST, {.bytes = 8, .packet = {RETH(0, 8)}}, INVALID, REASON_MESSAGE_LENGTH},
+    {OPERATION_WRITE_ONLY, {.bytes = 8, .packet = {RETH(0, 7)}}, INVALID, REASON_MESSAGE_LENGTH},
+    {OPERATION_WRITE_ONLY, {.bytes = 8, .packet = {RETH(0, 9)}}, INVALID, REASON_MESSAGE_LENGTH},
+    {OPERATION_ATOMIC_WRITE, {.bytes = 7, .packet = {RETH(0, 8)}}, INVALID, REASON_MESSAGE_LENGTH},
+    {OPERATION_WRITE_ONLY, {.bytes = 1, .packet = {.rkey = 1, .length = 1}}, ACCESS, REASON_REMOTE_KEY_UNKNOWN},
+    {OPERATION_WRITE_FIRST, {.bytes = 1, .packet = {RETH(RIG_MEMORY - 4, 5)}}, ACCESS, REASON_REMOTE_RANGE},
+    {OPERATION_READ_REQUEST, {.packet = {RETH(RIG_MEMORY - 4, 5)}}, ACCESS, REASON_REMOTE_RANGE},
+    {OPERATION_READ_REQUEST, {.packet = {.rkey = KEY_NOTHING, .length = 5}}, ACCESS, REASON_REMOTE_PERMISSION},
+    {OPERATION_FETCH_ADD, {.packet = {.rkey = KEY_NOTHING}}, ACCESS, REASON_REMOTE_PERMISSION},
+    {OPERATION_FETCH_ADD, {.packet = {.rkey = 1, .address = 4}}, INVALID, REASON_ATOMIC_ALIGNMENT},
+    {OPERATION_COMPARE_SWAP, {.packet = {.rkey = KEY_ALL, .address = 12}}, INVALID, REASON_ATOMIC_ALIGNMENT},
+    {OPERATION_SEND_ONLY_INVALIDATE, {.packet = {.invalidate_key = 1}}, ACCESS, REASON_INVALIDATE_KEY},
+};
+
+/* Semantics: a message longer than its receive: LOC_LEN here, REM_INV_REQ there, both in error. */
+static void a_message_longer_than_its_receive_fails_both(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t id = post_receive(rig, 300), work = post(rig, .opcode = IBV_WR_SEND);
+    arrives(rig, SEND_FIRST, first, .bytes = 256);
+    arrives(rig, SEND_LAST, first + 1, .bytes = 45, .packet = {.ack_requested = true});
+    assert_int_equal(delivers(rig, id, IBV_WC_LOC_LEN_ERR)->reason, REASON_RECEIVE_TOO_SHORT);
+    ends(rig, work, IBV_WC_WR_FLUSH_ERR);
+    assert_int_equal(rig->failures, 1);
+    raises_nothing(rig);
+    refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first + 1);
+    is_silent(rig);
+}
+
+/* Semantics: a receive whose memory is wrong: LOC_PROT here, REM_OP there. */
+static void a_receive_with_a_bad_key_fails_both(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t id = rig_post_receive(rig, 0, 8, KEY_NOTHING);
+    arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {.ack_requested = true});
+    assert_int_equal(delivers(rig, id, IBV_WC_LOC_PROT_ERR)->reason, REASON_RECEIVE_PERMISSION);
+    assert_int_equal(rig->failures, 1);
+    refuses(rig, SYNDROME_NAK_REMOTE_OPERATION, first);
+    is_silent(rig);
+}
+
+static void a_wrong_request_is_refused_for_good(void **state)
+{
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+        rig_make(rig);
+        rig_start(rig);
+        post_receive(rig, 100);
+        uint64_t work = post(rig, .opcode = IBV_WR_SEND);
+        rig_arrive(rig, refused[i].operation, first, refused[i].packet);
+        drops(rig, refused[i].reason);
+        ends(rig, work, IBV_WC_WR_FLUSH_ERR);
+        raises(rig, refused[i].syndrome == ACCESS ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
+        assert_int_equal(rig->failures, 1);
+        refuses(rig, refused[i].syndrome, first);
+        is_silent(rig);
+    }
+}
+
+/* IBA table 59 "unsupported opcode": RDMA on a QP that is not set up for it. */
+static void each_kind_of_access_needs_its_flag(void **state)
+{
+    static const struct {
+        enum operation operation;
+        uint32_t bytes, length;
+        unsigned access;
+    } kinds[] = {
+        {OPERATION_WRITE_ONLY, 8, 8, IBV_ACCESS_REMOTE_WRITE},
+        {OPERATION_ATOMIC_WRITE, 8, 8, IBV_ACCESS_REMOTE_WRITE},
+        {OPERATION_READ_REQUEST, 0, 8, IBV_ACCESS_REMOTE_READ},
+        {OPERATION_FETCH_ADD, 0, 0, IBV_ACCESS_REMOTE_ATOMIC},
+    };
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < 2 * sizeof(kinds) / sizeof(*kinds); i++) {
+        bool allowed = i & 1;
+        rig_make(rig);
+        rig->rc.settings.access = allowed ? kinds[i / 2].access : ~kinds[i / 2].access;
+        rig_start(rig);
+        rig_arrive(rig, kinds[i / 2].operation, first,
+                   (struct rig_packet){.bytes = kinds[i / 2].bytes, .packet = {RETH(0, kinds[i / 2].length)}});
+        assert_int_equal(rig->failures, !allowed);
+        if (!allowed)
+            refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first);
+    }
+}
+
+/* IBA 9.7.4.1.2: what may follow what. */
+static void a_message_must_not_be_interrupted(void **state)
+{
+    static const enum operation wrong[] = {OPERATION_SEND_ONLY,    OPERATION_SEND_FIRST,   OPERATION_WRITE_MIDDLE,
+                                           OPERATION_WRITE_LAST,   OPERATION_READ_REQUEST, OPERATION_FETCH_ADD,
+                                           OPERATION_ATOMIC_WRITE, OPERATION_WRITE_ONLY};
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        rig_make(rig);
+        rig_start(rig);
+        uint64_t id = post_receive(rig, 1000);
+        arrives(rig, SEND_FIRST, first, .bytes = 256);
+        rig_arrive(rig, wrong[i], first + 1, (struct rig_packet){.bytes = 8, .packet = {RETH(0, 8)}});
+        drops(rig, REASON_REQUEST_SEQUENCE);
+        delivers(rig, id, IBV_WC_WR_FLUSH_ERR);
+        refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first + 1);
+    }
+}
+
+static void a_write_must_not_grow_beyond_its_announcement(void **state)
+{
+    struct rig *rig = *state;
+    arrives(rig, WRITE_FIRST, first, .bytes = 256, .packet = {RETH(0x40, 300)});
+    arrives(rig, WRITE_LAST, first + 1, .bytes = 45, .fill = 0xee);
+    refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first + 1);
+    assert_int_not_equal(rig->memory[0x40 + 256], 0xee);
+}
+
+static void a_message_must_not_exceed_the_device(void **state)
+{
+    struct rig *rig = *state;
+    rig->rc.settings.max_message = 1000;
+    post_receive(rig, 2000);
+    arrives(rig, SEND_FIRST, first, .bytes = 800);
+    arrives(rig, SEND_LAST, first + 1, .bytes = 201);
+    drops(rig, REASON_MESSAGE_LENGTH);
+    refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first + 1);
+}
+
+/* max_dest_rd_atomic: a peer that has more outstanding breaks the rules (IBA 9.7.4.1.3). */
+static void too_many_reads_are_refused(void **state)
+{
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < 4; i++)
+        arrives(rig, READ_REQUEST, first + i, .packet = {RETH(0x40, 4)});
+    assert_int_equal(rig->failures, 0);
+    arrives(rig, READ_REQUEST, first + 4, .packet = {RETH(0x40, 4)});
+    drops(rig, REASON_TOO_MANY_READS);
+    raises(rig, IBV_EVENT_QP_REQ_ERR);
+    for (unsigned i = 0; i < 4; i++)
+        sends(rig, READ_RESPONSE_ONLY, first + i);
+    refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first + 4);
+    is_silent(rig);
+}
+
+static void a_queue_pair_without_read_resources_refuses_them(void **state)
+{
+    struct rig *rig = *state;
+    rig->rc.settings.max_dest_rd_atomic = 0;
+    arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 4)});
+    refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first);
+}
+
+static void a_read_whose_memory_goes_away_is_refused_then(void **state)
+{
+    struct rig *rig = *state;
+    arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 600)});
+    sends(rig, READ_RESPONSE_FIRST, first);
+    rig->deregistered = true;
+    refuses(rig, SYNDROME_NAK_REMOTE_ACCESS, first + 1);
+    raises(rig, IBV_EVENT_QP_ACCESS_ERR);
+    assert_int_equal(rig->failures, 1);
+    is_silent(rig);
+}
+
+static void what_is_not_for_this_queue_pair_is_dropped(void **state)
+{
+    struct rig *rig = *state;
+    struct packet packet = {.opcode = op_code(SERVICE_UC, OPERATION_SEND_ONLY), .psn = first, .pkey = 0xffff};
+    rc_receive(&rig->rc, &packet, rig->now);
+    drops(rig, REASON_PACKET_SERVICE);
+    packet.opcode = op_code(SERVICE_RC, 31);
+    rc_receive(&rig->rc, &packet, rig->now);
+    drops(rig, REASON_PACKET_OPCODE);
+    arrives(rig, SEND_ONLY, first, .packet = {.pkey = 0x8001});
+    drops(rig, REASON_PACKET_PKEY);
+    rig->rc.settings.pkey = 0x7fff;
+    arrives(rig, SEND_ONLY, first, .packet = {.pkey = 0x7fff});
+    drops(rig, REASON_PACKET_PKEY);
+    rig_make(rig);
+    arrives(rig, SEND_ONLY, first, );
+    drops(rig, REASON_PACKET_QP_STATE);
+    is_silent(rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        script(a_message_longer_than_its_receive_fails_both),
+        script(a_receive_with_a_bad_key_fails_both),
+        script(a_wrong_request_is_refused_for_good),
+        script(each_kind_of_access_needs_its_flag),
+        script(a_message_must_not_be_interrupted),
+        script(a_write_must_not_grow_beyond_its_announcement),
+        script(a_message_must_not_exceed_the_device),
+        script(too_many_reads_are_refused),
+        script(a_queue_pair_without_read_resources_refuses_them),
+        script(a_read_whose_memory_goes_away_is_refused_then),
+        script(what_is_not_for_this_queue_pair_is_dropped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

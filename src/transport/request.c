@@ -1,0 +1,167 @@
+#include "transport/request.h"
+
+#include "transport/gather.h"
+#include "transport/head.h"
+#include "wire/psn.h"
+
+#define MESSAGE(kind, name, end)                                                                                       \
+    {                                                                                                                  \
+        kind, OPERATION_##name##_FIRST, OPERATION_##name##_MIDDLE, OPERATION_##name##_LAST##end,                       \
+            OPERATION_##name##_ONLY##end                                                                               \
+    }
+#define SINGLE(kind, operation)                                                                                        \
+    {                                                                                                                  \
+        kind, operation, operation, operation, operation                                                               \
+    }
+
+const struct request_kind request_kinds[256] = {
+    [IBV_WR_RDMA_WRITE] = MESSAGE(REQUEST_WRITE, WRITE, ),
+    [IBV_WR_RDMA_WRITE_WITH_IMM] = MESSAGE(REQUEST_WRITE, WRITE, _IMMEDIATE),
+    [IBV_WR_SEND] = MESSAGE(REQUEST_SEND, SEND, ),
+    [IBV_WR_SEND_WITH_IMM] = MESSAGE(REQUEST_SEND, SEND, _IMMEDIATE),
+    [IBV_WR_SEND_WITH_INV] = MESSAGE(REQUEST_SEND, SEND, _INVALIDATE),
+    [IBV_WR_RDMA_READ] = SINGLE(REQUEST_READ, OPERATION_READ_REQUEST),
+    [IBV_WR_ATOMIC_CMP_AND_SWP] = SINGLE(REQUEST_ATOMIC, OPERATION_COMPARE_SWAP),
+    [IBV_WR_ATOMIC_FETCH_AND_ADD] = SINGLE(REQUEST_ATOMIC, OPERATION_FETCH_ADD),
+    [IBV_WR_ATOMIC_WRITE] = SINGLE(REQUEST_ATOMIC_WRITE, OPERATION_ATOMIC_WRITE),
+    [IBV_WR_LOCAL_INV] = {REQUEST_LOCAL},
+    [IBV_WR_BIND_MW] = {REQUEST_LOCAL},
+};
+
+enum { ATOMIC_LENGTH = 8 };
+
+/* All of a message's PSNs, behind a full window, must be on one side of the PSN circle. */
+static uint32_t most_packets(const struct rc *rc)
+{
+    uint32_t half = PSN_MASK / 2, window = rc->settings.window;
+    return window < half ? half - window : 1;
+}
+
+uint32_t request_packets(uint32_t length, uint32_t segment)
+{
+    return length <= segment ? 1 : (length - 1) / segment + 1;
+}
+
+enum reason request_check(const struct rc *rc, const struct work *work)
+{
+    enum request_class class = request_kind(work)->class;
+    if (class == REQUEST_UNKNOWN)
+        return REASON_WORK_UNSUPPORTED;
+    if (class >= REQUEST_READ && !rc->settings.max_rd_atomic)
+        return REASON_READS_DISABLED;
+    if (class >= REQUEST_ATOMIC)
+        return work->length < ATOMIC_LENGTH ? REASON_LOCAL_LENGTH : REASON_NONE;
+    if (work->length > rc->settings.max_message ||
+        request_packets(work->length, rc->settings.segment) > most_packets(rc))
+        return REASON_MESSAGE_TOO_LONG;
+    return REASON_NONE;
+}
+
+enum ibv_wc_status request_status(enum reason reason)
+{
+    switch (reason) {
+    case REASON_LOCAL_LENGTH:
+    case REASON_MESSAGE_TOO_LONG:
+        return IBV_WC_LOC_LEN_ERR;
+    case REASON_WORK_UNSUPPORTED:
+    case REASON_READS_DISABLED:
+        return IBV_WC_LOC_QP_OP_ERR;
+    default:
+        return IBV_WC_LOC_PROT_ERR;
+    }
+}
+
+static bool goes_by_reference(const struct rc *rc, const struct work *work)
+{
+    return rc->settings.reference_segment && work->length >= rc->settings.reference_from &&
+           !(work->flags & IBV_SEND_INLINE);
+}
+
+void request_measure(const struct rc *rc, struct work *work)
+{
+    enum request_class class = request_kind(work)->class;
+    bool carries_message = class == REQUEST_SEND || class == REQUEST_WRITE;
+    work->segment = rc->settings.segment;
+    if (carries_message && goes_by_reference(rc, work))
+        work->segment = rc->settings.reference_segment;
+    work->packets = class >= REQUEST_ATOMIC ? 1 : request_packets(work->length, work->segment);
+}
+
+enum operation request_operation(const struct request_kind *kind, uint32_t index, bool last)
+{
+    if (index == 0)
+        return last ? kind->only : kind->first;
+    return last ? kind->last : kind->middle;
+}
+
+/* Long messages ask for an ACK some times within each window, so that the window never runs empty. */
+static bool wants_ack(const struct rc *rc, uint32_t index, bool last)
+{
+    return last || (index + 1) % (rc->settings.window / 4 + 1) == 0;
+}
+
+void request_operands(struct packet *out, const struct work *work)
+{
+    out->address = work->remote_address;
+    out->rkey = work->rkey;
+    out->length = work->length;
+    out->immediate = out->invalidate_key = work->immediate;
+    out->srq = work->remote_srq;
+}
+
+/* A repeated READ asks only for what is still missing: `index` is the first packet of the response to come (C9-148). */
+static enum reason build_read(const struct work *work, uint32_t index, struct packet *out)
+{
+    out->address += (uint64_t)index * work->segment;
+    out->length -= index * work->segment;
+    return REASON_NONE;
+}
+
+static enum reason build_atomic(const struct work *work, struct packet *out)
+{
+    out->compare = work->compare_or_add;
+    out->swap_or_add = work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? work->swap : work->compare_or_add;
+    return REASON_NONE;
+}
+
+enum reason request_payload(struct host *host, const struct work *work, uint32_t offset, uint32_t length,
+                            struct packet *out, struct iovec *pieces)
+{
+    if (!length)
+        return REASON_NONE;
+    out->payload.length = length;
+    out->payload.pieces = pieces;
+    return gather(host, work, 0, offset, length, pieces, &out->payload.count);
+}
+
+static enum reason build_message(const struct rc *rc, const struct work *work, uint32_t index, struct packet *out,
+                                 struct iovec *pieces)
+{
+    bool last = index + 1 == work->packets;
+    uint32_t offset = index * work->segment;
+    out->ack_requested = wants_ack(rc, index, last);
+    out->solicited = last && work->flags & IBV_SEND_SOLICITED;
+    out->payload.by_reference = work->segment == rc->settings.reference_segment && goes_by_reference(rc, work);
+    return request_payload(rc->host, work, offset, last ? work->length - offset : work->segment, out, pieces);
+}
+
+enum reason request_build(const struct rc *rc, const struct work *work, uint32_t index, struct packet *out,
+                          struct iovec *pieces)
+{
+    const struct request_kind *kind = request_kind(work);
+    enum operation operation = request_operation(kind, index, index + 1 == work->packets);
+    head_write(rc, out, operation, psn_add(work->first_psn, index));
+    request_operands(out, work);
+    out->ack_requested = true;
+    switch (kind->class) {
+    case REQUEST_READ:
+        return build_read(work, index, out);
+    case REQUEST_ATOMIC:
+        return build_atomic(work, out);
+    case REQUEST_ATOMIC_WRITE:
+        out->length = ATOMIC_LENGTH;
+        return request_payload(rc->host, work, 0, ATOMIC_LENGTH, out, pieces);
+    default:
+        return build_message(rc, work, index, out, pieces);
+    }
+}

@@ -1,0 +1,66 @@
+/* Request packets as a function of (work, index). */
+#ifndef TRANSPORT_REQUEST_H
+#define TRANSPORT_REQUEST_H
+
+#include "transport/rc.h"
+
+enum request_class {
+    REQUEST_UNKNOWN,
+    REQUEST_SEND,
+    REQUEST_WRITE,
+    REQUEST_READ,
+    REQUEST_ATOMIC,
+    REQUEST_ATOMIC_WRITE,
+    REQUEST_LOCAL, /* touches no wire */
+};
+
+struct request_kind {
+    uint8_t class;                     /* enum request_class */
+    uint8_t first, middle, last, only; /* enum operation */
+};
+
+/* For every engine. */
+
+extern const struct request_kind request_kinds[256]; /* by enum ibv_wr_opcode */
+
+static inline const struct request_kind *request_kind(const struct work *work)
+{
+    return &request_kinds[work->opcode];
+}
+
+/* Is the answer a packet of its own, which an ACK can't stand for? READ, atomics. */
+static inline bool request_awaits_answer(const struct work *work)
+{
+    enum request_class class = request_kind(work)->class;
+    return class >= REQUEST_READ && class <= REQUEST_ATOMIC_WRITE;
+}
+
+/* Packets that a message of this length takes: at least one. */
+uint32_t request_packets(uint32_t length, uint32_t segment);
+
+/* The operation of a message's packet `index`. */
+enum operation request_operation(const struct request_kind *, uint32_t index, bool last);
+
+/* Remote address, keys, length and immediate as the work says them; which of them travel is the operation's affair. */
+void request_operands(struct packet *out, const struct work *);
+
+/* Makes the bytes [offset, offset + length) of the message the packet's payload, or says why they can't be read. */
+enum reason request_payload(struct host *, const struct work *, uint32_t offset, uint32_t length, struct packet *out,
+                            struct iovec *pieces);
+
+/* How an error of work that was not sent is completed. */
+enum ibv_wc_status request_status(enum reason);
+
+/* For the reliable connection. */
+
+/* May this work be begun at all? REASON_NONE or why not. */
+enum reason request_check(const struct rc *, const struct work *);
+
+/* Gives the work its segment and number of packets. */
+void request_measure(const struct rc *, struct work *);
+
+/* Writes packet `index` of the work. Fails with a reason when its memory can't be read. */
+enum reason request_build(const struct rc *, const struct work *, uint32_t index, struct packet *out,
+                          struct iovec *pieces);
+
+#endif

@@ -1,0 +1,194 @@
+#include "transport/requester.h"
+
+#include "transport/fail.h"
+#include "transport/request.h"
+#include "transport/retire.h"
+#include "wire/psn.h"
+
+static struct work *oldest(const struct rc *rc)
+{
+    return send_queue_at(&rc->requester.queue, rc->requester.queue.head);
+}
+
+static bool is_begun(const struct send_queue *queue)
+{
+    return queue->head != queue->tail && send_queue_at(queue, queue->head)->started;
+}
+
+nanos requester_period(const struct rc *rc, nanos now)
+{
+    return rc->settings.timeout ? now + (4096ull << (rc->settings.timeout & 31)) : NANOS_NEVER;
+}
+
+void requester_drained(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    if (!requester->draining || requester->drained_reported || is_begun(&requester->queue))
+        return;
+    requester->drained_reported = true;
+    rc->host->operations->event(rc->host, IBV_EVENT_SQ_DRAINED);
+}
+
+void requester_retire(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    requester->reads -= request_awaits_answer(oldest(rc));
+    if (requester->queue.next == requester->queue.head)
+        requester->packet = 0;
+    retire_head(&requester->queue, rc->host, IBV_WC_SUCCESS, REASON_NONE);
+    requester_drained(rc);
+}
+
+/* Packets of the oldest work that need no repeating. */
+static uint32_t acknowledged_packets(const struct rc *rc)
+{
+    return is_begun(&rc->requester.queue) ? psn_add(rc->requester.acked_psn, -oldest(rc)->first_psn) : 0;
+}
+
+/* What was acknowledged while it waited to be sent again needs no repeating. */
+static void skip_acknowledged(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    if (requester->queue.next != requester->queue.head)
+        return;
+    uint32_t done = acknowledged_packets(rc);
+    if (requester->packet < done)
+        requester->packet = done;
+}
+
+void requester_progressed(struct rc *rc, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    requester->retries_left = rc->settings.retry_count;
+    requester->rnr_left = rc->settings.rnr_retry;
+    requester->repeating = requester->stalled = false;
+    skip_acknowledged(rc);
+    if (!requester->rnr_waiting)
+        requester->deadline = requester->acked_psn == requester->sent_psn ? NANOS_NEVER : requester_period(rc, now);
+}
+
+void requester_rewind(struct rc *rc)
+{
+    rc->requester.queue.next = rc->requester.queue.head;
+    rc->requester.packet = acknowledged_packets(rc);
+    rc->requester.stalled = false;
+}
+
+void requester_repeat(struct rc *rc, nanos now)
+{
+    if (!rc->requester.retries_left) {
+        fail_requester(rc, IBV_WC_RETRY_EXC_ERR, REASON_RETRY_EXCEEDED);
+        return;
+    }
+    rc->requester.retries_left--;
+    requester_rewind(rc);
+    rc->requester.deadline = requester_period(rc, now);
+}
+
+/* May work that has no PSN yet be begun now? READs and atomics are throttled by max_rd_atomic; at 0 they go on to
+ * their error. Local work waits for all before it, as it may take away memory that they need for a repeat. */
+static bool may_begin(const struct rc *rc, const struct work *work)
+{
+    const struct requester *requester = &rc->requester;
+    enum request_class class = request_kind(work)->class;
+    if (requester->draining)
+        return false;
+    if (class == REQUEST_LOCAL)
+        return requester->queue.next == requester->queue.head;
+    if (work->flags & IBV_SEND_FENCE && requester->reads)
+        return false;
+    return class < REQUEST_READ || !rc->settings.max_rd_atomic || requester->reads < rc->settings.max_rd_atomic;
+}
+
+static bool is_window_open(const struct rc *rc, const struct work *work)
+{
+    const struct requester *requester = &rc->requester;
+    uint32_t psn = work->started ? psn_add(work->first_psn, requester->packet) : requester->next_psn;
+    return psn_add(psn, -requester->acked_psn) < rc->settings.window || psn == requester->acked_psn;
+}
+
+bool requester_ready(const struct rc *rc)
+{
+    const struct requester *requester = &rc->requester;
+    if (requester->queue.next == requester->queue.tail || !rc->transmitting || rc->failed || requester->rnr_waiting ||
+        requester->stalled)
+        return false;
+    const struct work *work = send_queue_at(&requester->queue, requester->queue.next);
+    return (work->started || may_begin(rc, work)) && is_window_open(rc, work);
+}
+
+static void begin(struct rc *rc, struct work *work)
+{
+    request_measure(rc, work);
+    work->first_psn = rc->requester.next_psn;
+    work->started = true;
+    rc->requester.next_psn = psn_add(work->first_psn, work->packets);
+    rc->requester.packet = 0;
+    rc->requester.reads += request_awaits_answer(work);
+}
+
+/* Begins the work when it is new, and writes its next packet. */
+static enum reason prepare(struct rc *rc, struct work *work, struct packet *out, struct iovec *pieces)
+{
+    enum reason reason = work->started ? REASON_NONE : request_check(rc, work);
+    if (reason)
+        return reason;
+    if (!work->started)
+        begin(rc, work);
+    return request_build(rc, work, rc->requester.packet, out, pieces);
+}
+
+/* Work ends in the order of posting, so the error waits until everything before it has ended. */
+static void refuse(struct rc *rc, enum reason reason)
+{
+    if (rc->requester.queue.next == rc->requester.queue.head)
+        fail_requester(rc, request_status(reason), reason);
+    else
+        rc->requester.stalled = true;
+}
+
+static void advance(struct rc *rc, const struct work *work, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    uint32_t packets = request_awaits_answer(work) ? work->packets : requester->packet + 1;
+    uint32_t behind = psn_add(work->first_psn, packets);
+    requester->packet = packets;
+    if (packets == work->packets) {
+        requester->queue.next++;
+        requester->packet = 0;
+    }
+    if (psn_distance(behind, requester->sent_psn) > 0)
+        requester->sent_psn = behind;
+    if (requester->deadline == NANOS_NEVER)
+        requester->deadline = requester_period(rc, now);
+}
+
+static void execute_locally(struct rc *rc, const struct work *work)
+{
+    enum reason reason = REASON_NONE;
+    enum ibv_wc_status status = rc->host->operations->local_operation(rc->host, work, &reason);
+    if (status == IBV_WC_SUCCESS)
+        requester_retire(rc);
+    else
+        fail_requester(rc, status, reason);
+}
+
+bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    while (requester_ready(rc)) {
+        struct work *work = send_queue_at(&requester->queue, requester->queue.next);
+        if (request_kind(work)->class == REQUEST_LOCAL) {
+            execute_locally(rc, work);
+            continue;
+        }
+        enum reason reason = prepare(rc, work, out, pieces);
+        if (reason) {
+            refuse(rc, reason);
+            continue;
+        }
+        advance(rc, work, now);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,19 @@
+/* Ending work requests: in the order of posting, each once. */
+#ifndef TRANSPORT_RETIRE_H
+#define TRANSPORT_RETIRE_H
+
+#include "transport/host.h"
+
+/* Ends the oldest work request. The queue must not be empty. `next` moves along when it stood there. */
+void retire_head(struct send_queue *, struct host *, enum ibv_wc_status, enum reason);
+
+/* Ends with success what lies before `next`: for services whose work is over once it was transmitted. */
+void retire_transmitted(struct send_queue *, struct host *);
+
+/* Ends everything with WR_FLUSH_ERR. */
+void retire_all(struct send_queue *, struct host *);
+
+/* Ends the oldest with this error and everything behind it with WR_FLUSH_ERR. */
+void retire_failed(struct send_queue *, struct host *, enum ibv_wc_status, enum reason);
+
+#endif

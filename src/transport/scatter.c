@@ -1,0 +1,47 @@
+#include "transport/scatter.h"
+
+#include "transport/gather.h"
+
+uint64_t scatter_room(const struct receive *receive)
+{
+    uint64_t room = receive->skip;
+    for (uint32_t i = 0; i < receive->sge_count; i++)
+        room += receive->sge[i].length;
+    return room;
+}
+
+enum reason scatter_reason(enum reason reason)
+{
+    switch (reason) {
+    case REASON_LOCAL_LENGTH:
+        return REASON_RECEIVE_TOO_SHORT;
+    case REASON_LOCAL_KEY_UNKNOWN:
+        return REASON_RECEIVE_KEY_UNKNOWN;
+    case REASON_LOCAL_PD:
+        return REASON_RECEIVE_PD;
+    case REASON_LOCAL_RANGE:
+        return REASON_RECEIVE_RANGE;
+    case REASON_LOCAL_PERMISSION:
+        return REASON_RECEIVE_PERMISSION;
+    default:
+        return reason;
+    }
+}
+
+enum reason scatter(struct host *host, const struct receive *receive, uint32_t offset, const struct payload *payload)
+{
+    uint32_t skipped = offset < receive->skip ? receive->skip - offset : 0;
+    if (skipped >= payload->length)
+        return REASON_NONE;
+    uint32_t length = payload->length - skipped, start = offset + skipped - receive->skip, count;
+    if (receive->limit && start >= receive->limit)
+        return REASON_NONE;
+    if (receive->limit && length > receive->limit - start)
+        length = receive->limit - start;
+    struct iovec to[PAYLOAD_PIECES_MAX];
+    enum reason reason =
+        gather_list(host, receive->sge, receive->sge_count, IBV_ACCESS_LOCAL_WRITE, start, length, to, &count);
+    if (reason)
+        return scatter_reason(reason);
+    return payload_copy(payload, skipped, to, count) ? REASON_NONE : REASON_PACKET_PULL;
+}

@@ -1,0 +1,43 @@
+/* What will happen, in the order of virtual time; at one time, in the order of being announced. */
+#ifndef SIMULATOR_EVENTS_H
+#define SIMULATOR_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/nanos.h"
+
+enum event_kind {
+    EVENT_PACKET,       /* a flight lands */
+    EVENT_POST,         /* the program posts work */
+    EVENT_POST_RECEIVE, /* the program posts a receive */
+    EVENT_PUMP,         /* the owner pulls packets out of the engine */
+    EVENT_TIMER,        /* the engine's deadline */
+    EVENT_DRAIN,        /* the program goes to SQD */
+    EVENT_RESUME,       /* ... and back */
+    EVENT_FLUSH,        /* the program moves the queue pair to ERR */
+    EVENT_DEATH,        /* a node dies */
+};
+
+struct flight;
+
+struct event {
+    nanos time;
+    uint64_t order;
+    enum event_kind kind;
+    uint32_t target;       /* an endpoint; EVENT_DEATH: a node */
+    struct flight *flight; /* EVENT_PACKET */
+};
+
+/* A binary heap. */
+struct events {
+    struct event *heap;
+    uint32_t count, room;
+    uint64_t announced;
+};
+
+void events_add(struct events *, struct event);
+bool events_take(struct events *, struct event *);
+void events_free(struct events *);
+
+#endif

@@ -1,0 +1,228 @@
+#include "transport/tag_list.h"
+
+#include <string.h>
+
+static uint32_t power_of_two(uint32_t least)
+{
+    uint32_t value = 1;
+    while (value < least)
+        value *= 2;
+    return value;
+}
+
+static size_t entries_size(uint32_t capacity)
+{
+    return ((size_t)capacity + 1) * sizeof(struct tag_entry);
+}
+
+static size_t masks_size(uint32_t capacity)
+{
+    return (((size_t)capacity + 1) * sizeof(struct tag_mask) + 63) & ~(size_t)63;
+}
+
+size_t tag_list_size(uint32_t capacity)
+{
+    return entries_size(capacity) + masks_size(capacity) + power_of_two(capacity) * sizeof(uint32_t);
+}
+
+void tag_list_initialize(struct tag_list *list, void *memory, uint32_t capacity)
+{
+    memset(list, 0, sizeof(*list));
+    list->capacity = capacity;
+    list->entries = memory;
+    list->masks = (void *)((char *)memory + entries_size(capacity));
+    list->buckets = (void *)((char *)list->masks + masks_size(capacity));
+    list->bucket_mask = power_of_two(capacity) - 1;
+    for (list->index_bits = 1; capacity >> list->index_bits; list->index_bits++)
+        ;
+}
+
+uint32_t tag_list_allocate(struct tag_list *list)
+{
+    uint32_t entry = list->free;
+    if (entry)
+        list->free = list->entries[entry].next;
+    else if (list->fresh < list->capacity)
+        entry = ++list->fresh;
+    else
+        return 0;
+    list->entries[entry].allocated = true;
+    list->allocated++;
+    return entry;
+}
+
+void tag_list_free(struct tag_list *list, uint32_t entry)
+{
+    struct tag_entry *of = &list->entries[entry];
+    of->allocated = false;
+    of->generation++; /* so that its handle misses from now on */
+    of->next = list->free;
+    list->free = entry;
+    list->allocated--;
+}
+
+uint32_t tag_list_handle(const struct tag_list *list, uint32_t entry)
+{
+    return entry | list->entries[entry].generation << list->index_bits;
+}
+
+uint32_t tag_list_by_handle(const struct tag_list *list, uint32_t handle)
+{
+    uint32_t entry = handle & ((1u << list->index_bits) - 1);
+    if (!entry || entry > list->fresh || !list->entries[entry].allocated)
+        return 0;
+    return tag_list_handle(list, entry) == handle ? entry : 0;
+}
+
+/* The finaliser of a well mixing hash: every bit of the input reaches every bit of the result. */
+static uint32_t mix(uint64_t value)
+{
+    value ^= value >> 32;
+    value *= 0xd6e8feb86659fd93u;
+    value ^= value >> 32;
+    value *= 0xd6e8feb86659fd93u;
+    return (uint32_t)(value ^ value >> 32);
+}
+
+static uint32_t *bucket_of(const struct tag_list *list, uint64_t tag, uint32_t mask)
+{
+    return &list->buckets[mix(tag + mask * 0x9e3779b97f4a7c15u) & list->bucket_mask];
+}
+
+static uint32_t *mask_bucket(struct tag_list *list, uint64_t mask)
+{
+    return &list->mask_buckets[mix(mask) % TAG_LIST_MASK_BUCKETS];
+}
+
+static uint32_t make_mask(struct tag_list *list, uint64_t mask, uint32_t *bucket)
+{
+    uint32_t index = list->free_mask;
+    if (index)
+        list->free_mask = list->masks[index].next;
+    else
+        index = ++list->fresh_mask; /* there are as many as entries */
+    list->masks[index] = (struct tag_mask){.mask = mask, .next = list->first_mask, .chain = *bucket};
+    if (list->first_mask)
+        list->masks[list->first_mask].previous = index;
+    list->first_mask = index;
+    *bucket = index;
+    return index;
+}
+
+static uint32_t find_mask(struct tag_list *list, uint64_t mask)
+{
+    uint32_t *bucket = mask_bucket(list, mask);
+    for (uint32_t index = *bucket; index; index = list->masks[index].chain)
+        if (list->masks[index].mask == mask)
+            return index;
+    return make_mask(list, mask, bucket);
+}
+
+static void drop_mask(struct tag_list *list, uint32_t index)
+{
+    struct tag_mask *mask = &list->masks[index];
+    uint32_t *link = mask_bucket(list, mask->mask);
+    while (*link != index)
+        link = &list->masks[*link].chain;
+    *link = mask->chain;
+    if (mask->next)
+        list->masks[mask->next].previous = mask->previous;
+    if (mask->previous)
+        list->masks[mask->previous].next = mask->next;
+    else
+        list->first_mask = mask->next;
+    mask->next = list->free_mask;
+    list->free_mask = index;
+}
+
+/* The oldest entry of this mask and tag. */
+static uint32_t find_ring(const struct tag_list *list, uint64_t tag, uint32_t mask)
+{
+    uint32_t entry = *bucket_of(list, tag, mask);
+    while (entry && (list->entries[entry].tag != tag || list->entries[entry].mask != mask))
+        entry = list->entries[entry].chain_next;
+    return entry;
+}
+
+static void enter_chain(struct tag_list *list, uint32_t entry, uint32_t *bucket)
+{
+    struct tag_entry *of = &list->entries[entry];
+    of->oldest = true;
+    of->chain_previous = 0;
+    of->chain_next = *bucket;
+    if (*bucket)
+        list->entries[*bucket].chain_previous = entry;
+    *bucket = entry;
+}
+
+static void join_ring(struct tag_list *list, uint32_t entry, uint32_t oldest)
+{
+    struct tag_entry *entries = list->entries;
+    uint32_t last = entries[oldest].previous;
+    entries[entry].oldest = false;
+    entries[entry].previous = last;
+    entries[entry].next = oldest;
+    entries[last].next = entries[oldest].previous = entry;
+}
+
+void tag_list_insert(struct tag_list *list, uint32_t entry, uint64_t tag, uint64_t mask)
+{
+    struct tag_entry *of = &list->entries[entry];
+    of->tag = tag;
+    of->mask = find_mask(list, mask);
+    of->sequence = list->next_sequence++;
+    list->masks[of->mask].entries++;
+    list->count++;
+    uint32_t oldest = find_ring(list, tag, of->mask);
+    if (oldest) {
+        join_ring(list, entry, oldest);
+        return;
+    }
+    of->next = of->previous = entry;
+    enter_chain(list, entry, bucket_of(list, tag, of->mask));
+}
+
+/* Another entry, or 0, takes the place of `entry` in its bucket. */
+static void replace_in_chain(struct tag_list *list, uint32_t entry, uint32_t by)
+{
+    struct tag_entry *entries = list->entries, *of = &entries[entry];
+    uint32_t after = by ? by : of->chain_next, before = by ? by : of->chain_previous;
+    if (by) {
+        entries[by].oldest = true;
+        entries[by].chain_next = of->chain_next;
+        entries[by].chain_previous = of->chain_previous;
+    }
+    if (of->chain_previous)
+        entries[of->chain_previous].chain_next = after;
+    else
+        *bucket_of(list, of->tag, of->mask) = after;
+    if (of->chain_next)
+        entries[of->chain_next].chain_previous = before;
+}
+
+void tag_list_remove(struct tag_list *list, uint32_t entry)
+{
+    struct tag_entry *entries = list->entries, *of = &entries[entry];
+    if (of->oldest)
+        replace_in_chain(list, entry, of->next == entry ? 0 : of->next);
+    entries[of->previous].next = of->next;
+    entries[of->next].previous = of->previous;
+    if (!--list->masks[of->mask].entries)
+        drop_mask(list, of->mask);
+    of->mask = 0;
+    of->oldest = false;
+    list->count--;
+}
+
+uint32_t tag_list_find(const struct tag_list *list, uint64_t tag, uint64_t before)
+{
+    uint32_t found = 0;
+    for (uint32_t mask = list->first_mask; mask; mask = list->masks[mask].next) {
+        uint32_t entry = find_ring(list, tag & list->masks[mask].mask, mask);
+        if (!entry || list->entries[entry].sequence >= before)
+            continue;
+        found = entry;
+        before = list->entries[entry].sequence;
+    }
+    return found;
+}

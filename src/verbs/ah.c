@@ -1,0 +1,131 @@
+#include "verbs/ah.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/log.h"
+#include "verbs/config.h"
+#include "verbs/gid.h"
+#include "verbs/lifetime.h"
+
+int ah_check(const struct context *context, const struct ibv_ah_attr *attr)
+{
+    enum reason reason = attr->port_num != 1                                  ? REASON_PORT
+                         : !attr->is_global                                   ? REASON_NO_GRH
+                         : attr->grh.sgid_index >= context->device->gid_count ? REASON_GID_INDEX
+                                                                              : REASON_NONE;
+    if (!reason)
+        return 0;
+    log_reason(LOG_INFO, reason, "address vector");
+    return EINVAL;
+}
+
+static uint16_t ipv4_checksum(const uint8_t *header)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < 20; i += 2)
+        sum += (uint32_t)header[i] << 8 | header[i + 1];
+    sum = (sum >> 16) + (sum & 0xffff);
+    return (uint16_t) ~(sum + (sum >> 16));
+}
+
+/* What the receiver of a datagram finds before the payload: a GRH, or for RoCE v2 over IPv4 twenty unused bytes and the
+ * IPv4 header (RoCEv2 annex A17.9.1). The lengths depend on the datagram and stay 0. */
+static void write_grh(struct ah *ah, const union ibv_gid *source)
+{
+    const struct ibv_global_route *route = &ah->attr.grh;
+    enum { NEXT_UDP = 17 };
+    if (gid_is_ipv4(source) && gid_is_ipv4(&route->dgid)) {
+        uint8_t *header = ah->grh + 20;
+        header[0] = 0x45;
+        header[1] = route->traffic_class;
+        header[6] = 0x40; /* don't fragment */
+        header[8] = route->hop_limit;
+        header[9] = NEXT_UDP;
+        memcpy(header + 12, source->raw + 12, 4);
+        memcpy(header + 16, route->dgid.raw + 12, 4);
+        uint16_t checksum = ipv4_checksum(header);
+        memcpy(header + 10, (uint8_t[2]){checksum >> 8, checksum & 0xff}, 2);
+        return;
+    }
+    uint32_t first = htonl(6u << 28 | (uint32_t)route->traffic_class << 20 | (route->flow_label & 0xfffff));
+    memcpy(ah->grh, &first, sizeof first);
+    ah->grh[6] = NEXT_UDP;
+    ah->grh[7] = route->hop_limit;
+    memcpy(ah->grh + 8, source->raw, 16);
+    memcpy(ah->grh + 24, route->dgid.raw, 16);
+}
+
+struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
+{
+    struct context *context = context_of(pd->context);
+    int error = ah_check(context, attr);
+    struct ah *ah = error ? NULL : calloc(1, sizeof *ah);
+    if (!ah) {
+        errno = error ? error : ENOMEM;
+        return NULL;
+    }
+    ah->public.context = pd->context;
+    ah->public.pd = pd;
+    ah->attr = *attr;
+    ah->multicast = gid_is_multicast(&attr->grh.dgid);
+    ah->local = ah->multicast || config_local_gid(&attr->grh.dgid);
+    write_grh(ah, &context->device->gids[attr->grh.sgid_index]);
+    control_lock(context);
+    ah->public.handle =
+        object_enter(context, &ah->object, OBJECT_AH, context->device->limits.max_ah, &pd_of(pd)->object);
+    control_unlock(context);
+    if (ah->public.handle)
+        return &ah->public;
+    free(ah);
+    return NULL;
+}
+
+/* A datagram that uses the handle is sent before ibv_post_send returns, or waits in the send queue for room; the
+ * program may not destroy the handle before the work's completion (ibv_post_send(3)). */
+int ah_destroy(struct ibv_ah *public)
+{
+    struct ah *ah = (struct ah *)public;
+    struct context *context = ah->object.context;
+    control_lock(context);
+    int error = object_leave(&ah->object, public->handle, &pd_of(public->pd)->object);
+    control_unlock(context);
+    if (!error)
+        free(ah);
+    return error;
+}
+
+int ah_from_wc(struct ibv_context *public, uint8_t port, const struct ibv_wc *wc, const struct ibv_grh *grh,
+               struct ibv_ah_attr *attr)
+{
+    const struct context *context = context_of(public);
+    union ibv_gid source, destination;
+    memset(attr, 0, sizeof *attr);
+    attr->port_num = port;
+    attr->sl = wc->sl;
+    attr->dlid = wc->slid;
+    attr->src_path_bits = wc->dlid_path_bits;
+    if (!(wc->wc_flags & IBV_WC_GRH))
+        return 0;
+    gid_from_grh((const uint8_t *)grh, &source, &destination);
+    attr->is_global = 1;
+    attr->grh.dgid = source;
+    attr->grh.hop_limit = 0xff;
+    if (((const uint8_t *)grh)[0] >> 4 == 6) {
+        attr->grh.flow_label = ntohl(grh->version_tclass_flow) & 0xfffff;
+        attr->grh.traffic_class = ntohl(grh->version_tclass_flow) >> 20 & 0xff;
+    } else {
+        attr->grh.traffic_class = ((const uint8_t *)grh)[21];
+    }
+    for (unsigned i = 0; i < context->device->gid_count; i++)
+        if (!memcmp(&context->device->gids[i], &destination, sizeof destination)) {
+            attr->grh.sgid_index = (uint8_t)i;
+            return 0;
+        }
+    if (gid_is_multicast(&destination))
+        return 0; /* a multicast: any of our GIDs may answer */
+    errno = EINVAL;
+    return -1;
+}

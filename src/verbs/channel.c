@@ -1,0 +1,101 @@
+#include "verbs/channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "verbs/event_count.h"
+#include "verbs/lifetime.h"
+
+struct ibv_comp_channel *channel_create(struct ibv_context *public)
+{
+    struct context *context = context_of(public);
+    struct channel *channel = calloc(1, sizeof *channel);
+    if (!channel)
+        return NULL;
+    TAILQ_INIT(&channel->ready);
+    channel->public.context = public;
+    channel->public.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+    if (channel->public.fd < 0) {
+        free(channel);
+        return NULL;
+    }
+    control_lock(context);
+    object_enter(context, &channel->object, OBJECT_CHANNEL, UINT32_MAX, NULL);
+    control_unlock(context);
+    return &channel->public;
+}
+
+int channel_destroy(struct ibv_comp_channel *public)
+{
+    struct channel *channel = (struct channel *)public;
+    struct context *context = channel->object.context;
+    control_lock(context);
+    int error = public->refcnt ? EBUSY : object_leave(&channel->object, channel->object.handle, NULL);
+    control_unlock(context);
+    if (error)
+        return error;
+    close(public->fd);
+    free(channel);
+    return 0;
+}
+
+void channel_notify(struct channel *channel, struct cq *cq)
+{
+    lock_take(&channel->lock);
+    if (!cq->events_waiting++)
+        TAILQ_INSERT_TAIL(&channel->ready, cq, ready);
+    lock_release(&channel->lock);
+    eventfd_write(channel->public.fd, 1);
+}
+
+static struct cq *take_first(struct channel *channel)
+{
+    lock_take(&channel->lock);
+    struct cq *cq = TAILQ_FIRST(&channel->ready);
+    if (cq) {
+        TAILQ_REMOVE(&channel->ready, cq, ready);
+        cq->events_fetched++;
+        if (--cq->events_waiting)
+            TAILQ_INSERT_TAIL(&channel->ready, cq, ready);
+    }
+    lock_release(&channel->lock);
+    return cq;
+}
+
+int channel_get(struct ibv_comp_channel *public, struct ibv_cq **out, void **cq_context)
+{
+    for (;;) {
+        eventfd_t one;
+        if (eventfd_read(public->fd, &one))
+            return -1;
+        /* the event whose count this was may have gone with its CQ: then wait for the next */
+        struct cq *cq = take_first((struct channel *)public);
+        if (cq) {
+            *out = &cq->public;
+            *cq_context = cq->public.cq_context;
+            return 0;
+        }
+    }
+}
+
+void channel_acknowledge(struct ibv_cq *cq, unsigned count)
+{
+    pthread_mutex_lock(&cq->mutex);
+    cq->comp_events_completed += count;
+    pthread_cond_signal(&cq->cond);
+    pthread_mutex_unlock(&cq->mutex);
+}
+
+uint32_t channel_withdraw(struct channel *channel, struct cq *cq)
+{
+    lock_take(&channel->lock);
+    if (cq->events_waiting)
+        TAILQ_REMOVE(&channel->ready, cq, ready);
+    for (; cq->events_waiting; cq->events_waiting--)
+        event_count_take_back(channel->public.fd);
+    uint32_t fetched = cq->events_fetched;
+    lock_release(&channel->lock);
+    return fetched;
+}

@@ -1,0 +1,217 @@
+#include "verbs/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/log.h"
+
+/* Generous, because nothing in software is scarce but memory, which is taken only when objects are made:
+ * queue depths as the deepest adapters have them (programs size their queues by what the device says), 32 SGEs because
+ * a packet is sent with one sendmsg or one process_vm_readv of a short list, 1 KiB inline because it is copied twice,
+ * and 1 GiB messages because verbs promise at least that (IBA 9.7.1: 2^31 bytes at most). */
+static const struct limits default_limits = {
+    .max_qp = 65536,
+    .max_qp_wr = 32768,
+    .max_sge = 32,
+    .max_cq = 131072,
+    .max_cqe = 4194303,
+    .max_mr = 1048576,
+    .max_mw = 1048576,
+    .max_dm = 64u << 20,
+    .max_pd = 65536,
+    .max_ah = 1048576,
+    .max_srq = 65536,
+    .max_srq_wr = 65536,
+    .max_srq_sge = 32,
+    .max_rd_atomic = 16,
+    .max_inline = 1024,
+    .max_message = 1u << 30,
+    .max_groups = 1024,
+    .max_mtu = 4096,
+};
+
+static const struct {
+    const char *name;
+    size_t offset;
+    uint32_t least;
+} limit_names[] = {
+#define LIMIT(name, least)                                                                                             \
+    {                                                                                                                  \
+#name, offsetof(struct limits, name), least                                                                    \
+    }
+    LIMIT(max_qp, 1),      LIMIT(max_qp_wr, 1),     LIMIT(max_sge, 1),    LIMIT(max_cq, 1),      LIMIT(max_cqe, 1),
+    LIMIT(max_mr, 1),      LIMIT(max_pd, 1),        LIMIT(max_ah, 1),     LIMIT(max_srq, 0),     LIMIT(max_srq_wr, 0),
+    LIMIT(max_srq_sge, 0), LIMIT(max_rd_atomic, 0), LIMIT(max_inline, 0), LIMIT(max_message, 1), LIMIT(max_groups, 0),
+    LIMIT(max_mw, 0),      LIMIT(max_dm, 0),
+#undef LIMIT
+};
+
+static struct device devices[DEVICES_MAX];
+static unsigned device_count;
+
+/* Six octets that are this host's for ever: FNV-1a of /etc/machine-id. All processes of the host, and only those,
+ * agree. */
+static uint64_t host_identity(void)
+{
+    char id[64] = "softverbs";
+    FILE *file = fopen("/etc/machine-id", "re");
+    if (file) {
+        if (!fgets(id, sizeof id, file))
+            strcpy(id, "softverbs");
+        fclose(file);
+    }
+    uint64_t hash = 14695981039346656037ull;
+    for (const char *c = id; *c && *c != '\n'; c++)
+        hash = (hash ^ (uint8_t)*c) * 1099511628211ull;
+    return hash;
+}
+
+/* A locally administered MAC, the EUI-64 that follows from it, the link-local GID from that (as the kernel makes the
+ * default GID), and an IPv4-mapped one on loopback, since the device serves this host only. */
+static void identify(struct device *device, unsigned index)
+{
+    uint64_t host = host_identity();
+    uint8_t mac[6] = {0x02, host >> 24 & 0xff, host >> 16 & 0xff, host >> 8 & 0xff, host & 0xff, (uint8_t)index};
+    device->index = index;
+    memcpy(device->mac, mac, sizeof mac);
+    memcpy(device->guid, (uint8_t[8]){mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}, 8);
+    union ibv_gid *gid = device->gids;
+    memcpy(gid[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
+    memcpy(gid[0].raw + 8, device->guid, 8);
+    memcpy(gid[1].raw + 10, (uint8_t[6]){0xff, 0xff, 127, 0, 0, (uint8_t)(index + 1)}, 6);
+    device->gid_count = 2;
+}
+
+bool config_local_gid(const union ibv_gid *gid)
+{
+    static const uint8_t mapped_loopback[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
+    unsigned count;
+    const struct device *device = config_devices(&count);
+    struct device other = {0};
+    if (!memcmp(gid->raw, mapped_loopback, sizeof mapped_loopback))
+        return true;
+    /* another process may have configured more devices: their link-local GIDs differ in the last octet only */
+    return !memcmp(gid->raw, count ? device->gids[0].raw : (identify(&other, 0), other.gids[0].raw), 15) &&
+           gid->raw[15] < DEVICES_MAX;
+}
+
+static void add_device(const char *name, size_t length)
+{
+    if (device_count == DEVICES_MAX || !length || length >= sizeof devices->name) {
+        log_write(LOG_ERROR, "device \"%.*s\" ignored: at most %d devices, names of 1 to %d characters", (int)length,
+                  name, DEVICES_MAX, IBV_SYSFS_NAME_MAX - 1);
+        return;
+    }
+    struct device *device = &devices[device_count];
+    memset(device, 0, sizeof *device);
+    memcpy(device->name, name, length);
+    identify(device, device_count++);
+}
+
+/* "3" means soft0 to soft2; anything else is a list of names, separated by commas or spaces. */
+static void set_devices(const char *value)
+{
+    char *end;
+    unsigned long number = strtoul(value, &end, 10);
+    device_count = 0;
+    if (end != value && !*end) {
+        char name[16];
+        for (unsigned long i = 0; i < number && i < DEVICES_MAX; i++)
+            add_device(name, (size_t)snprintf(name, sizeof name, "soft%lu", i));
+        return;
+    }
+    for (const char *name = value; *name;) {
+        size_t length = strcspn(name, ", ");
+        if (length)
+            add_device(name, length);
+        name += length + strspn(name + length, ", ");
+    }
+}
+
+static void set_limit(struct limits *limits, const char *name, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(value, &end, 0);
+    for (size_t i = 0; i < sizeof limit_names / sizeof *limit_names; i++) {
+        uint32_t *field = (uint32_t *)((char *)limits + limit_names[i].offset);
+        uint32_t most;
+        memcpy(&most, (const char *)&default_limits + limit_names[i].offset, sizeof most);
+        if (strcmp(name, limit_names[i].name))
+            continue;
+        if (end == value || *end || errno || number < limit_names[i].least || number > most)
+            log_write(LOG_ERROR, "limit %s=%s ignored: must be from %u to %u", name, value, limit_names[i].least, most);
+        else
+            *field = (uint32_t)number;
+        return;
+    }
+    log_write(LOG_ERROR, "limit \"%s\" ignored: there is no such limit", name);
+}
+
+/* One "name = value"; blanks around both are ignored, and what follows a '#'. */
+static void set_line(struct limits *limits, char *line)
+{
+    line[strcspn(line, "#\n")] = 0;
+    char *value = strchr(line, '=');
+    char *name = line + strspn(line, " \t");
+    if (!*name)
+        return;
+    if (!value) {
+        log_write(LOG_ERROR, "configuration \"%s\" ignored: not of the form name = value", name);
+        return;
+    }
+    *value++ = 0;
+    value += strspn(value, " \t");
+    for (char *end = name + strlen(name); end > name && isspace((unsigned char)end[-1]);)
+        *--end = 0;
+    for (char *end = value + strlen(value); end > value && isspace((unsigned char)end[-1]);)
+        *--end = 0;
+    if (!strcmp(name, "devices"))
+        set_devices(value);
+    else
+        set_limit(limits, name, value);
+}
+
+static void read_file(struct limits *limits, const char *path)
+{
+    char line[256];
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        log_write(LOG_ERROR, "SOFTVERBS_CONFIG=%s can't be read: %s", path, strerror(errno));
+        return;
+    }
+    while (fgets(line, sizeof line, file))
+        set_line(limits, line);
+    fclose(file);
+}
+
+static void read_configuration(void)
+{
+    struct limits limits = default_limits;
+    const char *file = getenv("SOFTVERBS_CONFIG"), *names = getenv("SOFTVERBS_DEVICES"),
+               *list = getenv("SOFTVERBS_LIMITS");
+    set_devices("1");
+    if (file && *file)
+        read_file(&limits, file);
+    if (names)
+        set_devices(names);
+    char *copy = list ? strdup(list) : NULL, *rest = copy;
+    for (char *line; copy && (line = strsep(&rest, ","));)
+        set_line(&limits, line);
+    free(copy);
+    for (unsigned i = 0; i < device_count; i++)
+        devices[i].limits = limits;
+}
+
+const struct device *config_devices(unsigned *count)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    log_start();
+    pthread_once(&once, read_configuration);
+    *count = device_count;
+    return devices;
+}

@@ -1,0 +1,359 @@
+#include "verbs/cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "diag/log.h"
+#include "verbs/async.h"
+#include "verbs/channel.h"
+#include "verbs/config.h"
+#include "verbs/lifetime.h"
+#include "verbs/process.h"
+
+enum {
+    CQ_CREATE_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
+    CQ_COMP_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+    CQ_COMP_MASK_KNOWN = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
+};
+
+static uint32_t round_up(uint32_t entries)
+{
+    uint32_t capacity = 1;
+    while (capacity < entries)
+        capacity *= 2;
+    return capacity;
+}
+
+/* REASON_NONE, or why these attributes are refused; *error is the errno for it. */
+static enum reason refuse(const struct context *context, const struct ibv_cq_init_attr_ex *attr, int *error)
+{
+    *error = EINVAL;
+    if (!attr->cqe || attr->cqe > context->device->limits.max_cqe)
+        return REASON_CQ_SIZE;
+    if (attr->comp_vector >= (uint32_t)context->public.context.num_comp_vectors)
+        return REASON_CQ_VECTOR;
+    if (attr->comp_mask & ~(uint32_t)CQ_COMP_MASK_KNOWN)
+        return REASON_CQ_UNKNOWN_BITS;
+    if (attr->wc_flags & ~(uint64_t)CQ_WC_FLAGS)
+        return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
+    if (attr->comp_mask & ~(uint32_t)CQ_COMP_MASK)
+        return *error = EOPNOTSUPP, REASON_CQ_PARENT_DOMAIN;
+    if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attr->flags & ~(uint32_t)CQ_CREATE_FLAGS))
+        return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
+    return REASON_NONE;
+}
+
+static void fill(struct cq *cq, struct context *context, const struct ibv_cq_init_attr_ex *attr)
+{
+    cq->process = context->process;
+    cq->channel = (struct channel *)attr->channel;
+    cq->wc_flags = attr->wc_flags;
+    cq->create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+    cq->public.context = &context->public.context;
+    cq->public.channel = attr->channel;
+    cq->public.cq_context = attr->cq_context;
+    cq->public.cqe = (int)cq->capacity;
+    pthread_mutex_init(&cq->public.mutex, NULL);
+    pthread_cond_init(&cq->public.cond, NULL);
+    cq_extend(cq);
+}
+
+struct ibv_cq_ex *cq_create(struct ibv_context *public, const struct ibv_cq_init_attr_ex *attr)
+{
+    struct context *context = context_of(public);
+    int error;
+    enum reason reason = refuse(context, attr, &error);
+    if (reason) {
+        log_reason(LOG_INFO, reason, "ibv_create_cq");
+        errno = error;
+        return NULL;
+    }
+    struct cq *cq = calloc(1, sizeof *cq);
+    uint32_t capacity = round_up(attr->cqe);
+    if (!cq || !(cq->ring = calloc(capacity, sizeof *cq->ring))) {
+        free(cq);
+        errno = ENOMEM;
+        return NULL;
+    }
+    cq->capacity = capacity;
+    fill(cq, context, attr);
+    control_lock(context);
+    cq->public.handle = object_enter(context, &cq->object, OBJECT_CQ, context->device->limits.max_cq, NULL);
+    if (cq->public.handle && attr->channel) {
+        ((struct channel *)attr->channel)->object.uses++;
+        attr->channel->refcnt++;
+    }
+    control_unlock(context);
+    if (cq->public.handle)
+        return &cq->extended;
+    free(cq->ring);
+    free(cq);
+    return NULL;
+}
+
+/* ibv_destroy_cq(3): every event that was fetched must have been acknowledged. */
+static void wait_for_acknowledgements(struct cq *cq, uint32_t completions, uint32_t asyncs)
+{
+    pthread_mutex_lock(&cq->public.mutex);
+    while (cq->public.comp_events_completed != completions || cq->public.async_events_completed != asyncs)
+        pthread_cond_wait(&cq->public.cond, &cq->public.mutex);
+    pthread_mutex_unlock(&cq->public.mutex);
+}
+
+int cq_destroy(struct ibv_cq *public)
+{
+    struct cq *cq = (struct cq *)public;
+    struct context *context = context_of(public->context);
+    control_lock(context);
+    int error = object_leave(&cq->object, public->handle, NULL);
+    if (!error && cq->channel) {
+        cq->channel->object.uses--;
+        cq->channel->public.refcnt--;
+    }
+    control_unlock(context);
+    if (error)
+        return error;
+    uint32_t fetched = cq->channel ? channel_withdraw(cq->channel, cq) : 0;
+    async_withdraw(context, cq);
+    wait_for_acknowledgements(cq, fetched, cq->async_fetched);
+    pthread_mutex_destroy(&public->mutex);
+    pthread_cond_destroy(&public->cond);
+    free(cq->ring);
+    free(cq);
+    return 0;
+}
+
+void cq_consumer_lock(struct cq *cq)
+{
+    if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+        lock_take(&cq->consumer);
+}
+
+void cq_consumer_unlock(struct cq *cq)
+{
+    if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+        lock_release(&cq->consumer);
+}
+
+/* Between start_poll and end_poll a thread holds the consumer lock; what it calls then must not take it again. */
+static bool in_own_batch(const struct cq *cq)
+{
+    return atomic_load_explicit(&cq->batch_owner, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
+
+static inline struct completion *entry_at(struct cq *cq, uint32_t position)
+{
+    return &cq->ring[position & (cq->capacity - 1)];
+}
+
+/* The program has seen that this work ended: its places in the send queue are free, and those of the unsignalled work
+ * before it. One writer at a time, since all of a queue pair's send completions go to one CQ. */
+static inline void retire(const struct completion *entry)
+{
+    uint32_t retired = atomic_load_explicit(entry->retired, memory_order_relaxed);
+    atomic_store_explicit(entry->retired, retired + entry->retires, memory_order_release);
+}
+
+bool cq_take(struct cq *cq, struct completion *out)
+{
+    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
+    while (head != tail && entry_at(cq, head)->withdrawn)
+        head++;
+    bool found = head != tail;
+    if (found) {
+        *out = *entry_at(cq, head++);
+        if (out->retired)
+            retire(out);
+    }
+    atomic_store_explicit(&cq->head, head, memory_order_release);
+    return found;
+}
+
+static inline void to_wc(const struct completion *entry, struct ibv_wc *wc)
+{
+    wc->wr_id = entry->id;
+    wc->status = entry->status;
+    wc->opcode = entry->opcode;
+    wc->vendor_err = entry->reason;
+    wc->byte_len = entry->length;
+    wc->invalidated_rkey = entry->immediate_or_key;
+    wc->qp_num = entry->qp_number;
+    wc->src_qp = entry->source;
+    wc->wc_flags = entry->flags;
+    wc->pkey_index = entry->pkey_index;
+    wc->slid = entry->slid;
+    wc->sl = entry->sl;
+    wc->dlid_path_bits = entry->path_bits;
+}
+
+static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
+{
+    int taken = 0;
+    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
+    for (; head != tail && taken < count; head++) {
+        struct completion *entry = entry_at(cq, head);
+        if (entry->withdrawn)
+            continue;
+        to_wc(entry, &wc[taken++]);
+        if (entry->retired)
+            retire(entry);
+    }
+    atomic_store_explicit(&cq->head, head, memory_order_release);
+    return taken;
+}
+
+int cq_poll(struct ibv_cq *public, int count, struct ibv_wc *wc)
+{
+    struct cq *cq = (struct cq *)public;
+    if (cq_is_empty(cq)) {
+        process_poll(cq->process);
+        if (cq_is_empty(cq))
+            return 0;
+    }
+    bool nested = in_own_batch(cq);
+    if (!nested)
+        cq_consumer_lock(cq);
+    int taken = take_many(cq, count, wc);
+    if (!nested)
+        cq_consumer_unlock(cq);
+    return taken;
+}
+
+static uint64_t read_clock(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static void stamp(const struct cq *cq, struct completion *entry)
+{
+    if (cq->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+        entry->timestamp = read_clock(CLOCK_MONOTONIC);
+    if (cq->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+        entry->wallclock = read_clock(CLOCK_REALTIME);
+}
+
+/* IBA 11.6.3.1: an overrun is a CQ error; the queue pairs that lose completions are failed by the progress, which can
+ * take their locks. */
+static void overrun(struct cq *cq)
+{
+    if (cq->overrun)
+        return;
+    cq->overrun = true;
+    log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "CQ of %u entries", cq->capacity);
+    async_raise_cq(cq, IBV_EVENT_CQ_ERR);
+    atomic_store(&cq->process->overrun, true);
+    node_wake(cq->process->node);
+}
+
+/* Arming is one-shot and for entries that come later: the event is sent with the entry in place. */
+static void notify(struct cq *cq, bool notable)
+{
+    if (cq->armed == CQ_UNARMED || (cq->armed == CQ_ARMED_SOLICITED && !notable))
+        return;
+    cq->armed = CQ_UNARMED;
+    if (cq->channel)
+        channel_notify(cq->channel, cq);
+}
+
+void cq_push(struct cq *cq, const struct completion *entry, bool notable)
+{
+    lock_take(&cq->lock);
+    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+    if (tail - atomic_load_explicit(&cq->head, memory_order_acquire) == cq->capacity) {
+        if (cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
+            tail--; /* the program allowed it: the newest entry gives way, and no poller can be reading that one */
+        else
+            return overrun(cq), lock_release(&cq->lock);
+    }
+    struct completion *to = entry_at(cq, tail);
+    *to = *entry;
+    if (__builtin_expect(cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, 0))
+        stamp(cq, to);
+    atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
+    notify(cq, notable);
+    lock_release(&cq->lock);
+}
+
+void cq_withdraw(struct cq *cq, const struct qp *qp)
+{
+    bool nested = in_own_batch(cq);
+    if (!nested)
+        lock_take(&cq->consumer);
+    lock_take(&cq->lock);
+    uint32_t tail = atomic_load(&cq->tail);
+    for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
+        if (entry_at(cq, at)->qp_number == qp->number && !entry_at(cq, at)->lasting)
+            entry_at(cq, at)->withdrawn = true;
+    lock_release(&cq->lock);
+    if (!nested)
+        lock_release(&cq->consumer);
+}
+
+void cq_forget(struct cq *cq, const _Atomic uint32_t *retired)
+{
+    bool nested = in_own_batch(cq);
+    if (!nested)
+        lock_take(&cq->consumer);
+    lock_take(&cq->lock);
+    uint32_t tail = atomic_load(&cq->tail);
+    for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
+        if (entry_at(cq, at)->retired == retired)
+            entry_at(cq, at)->retired = NULL;
+    lock_release(&cq->lock);
+    if (!nested)
+        lock_release(&cq->consumer);
+}
+
+int cq_arm(struct ibv_cq *public, int solicited_only)
+{
+    struct cq *cq = (struct cq *)public;
+    enum cq_armed wanted = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED;
+    lock_take(&cq->lock);
+    if (cq->armed < wanted)
+        cq->armed = wanted;
+    lock_release(&cq->lock);
+    process_handover(cq->process);
+    return 0;
+}
+
+static void copy_entries(struct cq *cq, struct completion *ring, uint32_t capacity)
+{
+    uint32_t count = 0, tail = atomic_load(&cq->tail);
+    for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
+        if (!entry_at(cq, at)->withdrawn)
+            ring[count++] = *entry_at(cq, at);
+    atomic_store(&cq->head, 0);
+    atomic_store(&cq->tail, count);
+    free(cq->ring);
+    cq->ring = ring;
+    cq->capacity = capacity;
+    cq->public.cqe = (int)capacity;
+}
+
+int cq_resize(struct ibv_cq *public, int entries)
+{
+    struct cq *cq = (struct cq *)public;
+    struct context *context = cq->object.context;
+    if (entries < 1 || (uint32_t)entries > context->device->limits.max_cqe)
+        return EINVAL;
+    uint32_t capacity = round_up((uint32_t)entries);
+    struct completion *ring = calloc(capacity, sizeof *ring);
+    if (!ring)
+        return ENOMEM;
+    lock_take(&cq->consumer);
+    lock_take(&cq->lock);
+    bool fits = atomic_load(&cq->tail) - atomic_load(&cq->head) <= capacity;
+    if (fits)
+        copy_entries(cq, ring, capacity);
+    lock_release(&cq->lock);
+    lock_release(&cq->consumer);
+    if (fits)
+        return 0;
+    free(ring);
+    return EINVAL;
+}

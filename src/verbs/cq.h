@@ -1,0 +1,43 @@
+/* Completion queues: ibv_create_cq(3), ibv_create_cq_ex(3), ibv_poll_cq(3), ibv_req_notify_cq(3), ibv_resize_cq(3).
+ * Thread-safe, but for a CQ made SINGLE_THREADED, whose polling the program serialises. */
+#ifndef VERBS_CQ_H
+#define VERBS_CQ_H
+
+#include "verbs/object.h"
+
+struct ibv_cq_ex *cq_create(struct ibv_context *, const struct ibv_cq_init_attr_ex *); /* NULL and errno */
+int cq_destroy(struct ibv_cq *);             /* EBUSY; waits until all events are acknowledged */
+int cq_resize(struct ibv_cq *, int entries); /* keeps what is queued; EINVAL below that */
+int cq_poll(struct ibv_cq *, int count, struct ibv_wc *);
+int cq_arm(struct ibv_cq *, int solicited_only);
+
+/* Puts an entry in; raises the event if the CQ is armed for it. `notable`: a solicited receive or an error.
+ * A full CQ overruns: the entry is lost, and process->overrun asks the progress to fail the attached queue pairs. */
+void cq_push(struct cq *, const struct completion *, bool notable);
+
+/* Withdraws all entries of a queue pair: nobody will see them. Returns when no poller uses one of them any more. */
+void cq_withdraw(struct cq *, const struct qp *);
+
+/* Entries stay, but polling them no longer counts here. */
+void cq_forget(struct cq *, const _Atomic uint32_t *retired);
+
+/* For the iterator (cq_ex.c): the next entry copied out, its work retired. False: nothing waits. Consumer lock held. */
+bool cq_take(struct cq *, struct completion *);
+void cq_consumer_lock(struct cq *);
+void cq_consumer_unlock(struct cq *);
+static inline bool cq_is_empty(const struct cq *cq)
+{
+    return atomic_load_explicit(&cq->head, memory_order_relaxed) ==
+           atomic_load_explicit(&cq->tail, memory_order_acquire);
+}
+
+/* Fills the iterator's functions of a new CQ. */
+void cq_extend(struct cq *);
+
+enum {
+    CQ_WC_FLAGS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG |
+                  IBV_WC_EX_WITH_TM_INFO
+};
+
+#endif

@@ -1,0 +1,114 @@
+#include "verbs/dm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/log.h"
+#include "verbs/config.h"
+#include "verbs/import.h"
+#include "verbs/lifetime.h"
+
+enum { LEAST_ALIGNMENT = 64, MOST_LOG_ALIGNMENT = 30 };
+
+/* 0 when the copy may be done. */
+static int check_copy(const struct dm *dm, uint64_t offset, size_t length)
+{
+    bool fits = offset <= dm->length && length <= dm->length - offset;
+    if (fits && offset % DM_ALIGNMENT == 0 && length % DM_ALIGNMENT == 0)
+        return 0;
+    log_reason(LOG_WARN, fits ? REASON_DM_ALIGNMENT : REASON_DM_RANGE, "offset %llu length %zu",
+               (unsigned long long)offset, length);
+    return EINVAL;
+}
+
+static int copy_to(struct ibv_dm *public, uint64_t offset, const void *from, size_t length)
+{
+    const struct dm *dm = dm_of(public);
+    int error = check_copy(dm, offset, length);
+    if (!error && length)
+        memcpy(dm->memory + offset, from, length);
+    return error;
+}
+
+static int copy_from(void *to, struct ibv_dm *public, uint64_t offset, size_t length)
+{
+    const struct dm *dm = dm_of(public);
+    int error = check_copy(dm, offset, length);
+    if (!error && length)
+        memcpy(to, dm->memory + offset, length);
+    return error;
+}
+
+static int check_attributes(const struct ibv_alloc_dm_attr *attr)
+{
+    if (!attr->comp_mask && attr->length && attr->log_align_req <= MOST_LOG_ALIGNMENT)
+        return 0;
+    log_reason(LOG_INFO, REASON_DM_ATTRIBUTES, "length %zu log_align_req %u comp_mask 0x%x", attr->length,
+               attr->log_align_req, attr->comp_mask);
+    return EINVAL;
+}
+
+/* Under process->control. */
+static int enter(struct context *context, struct dm *dm)
+{
+    uint64_t limit = context->device->limits.max_dm, used = context->process->dm_used;
+    if (used > limit || dm->length > limit - used) {
+        log_reason(LOG_WARN, REASON_DM_EXHAUSTED, "%llu of %llu bytes are in use", (unsigned long long)used,
+                   (unsigned long long)limit);
+        return ENOMEM;
+    }
+    dm->public.handle = object_enter(context, &dm->object, OBJECT_DM, UINT32_MAX, NULL);
+    context->process->dm_used += dm->length;
+    return 0;
+}
+
+static int allocate(struct context *context, const struct ibv_alloc_dm_attr *attr, struct dm *dm)
+{
+    size_t alignment = (size_t)1 << attr->log_align_req;
+    void *memory;
+    if (attr->length > context->device->limits.max_dm)
+        return ENOMEM;
+    if (posix_memalign(&memory, alignment < LEAST_ALIGNMENT ? LEAST_ALIGNMENT : alignment, attr->length))
+        return ENOMEM;
+    memset(memory, 0, attr->length);
+    dm->memory = memory;
+    dm->length = attr->length;
+    dm->public.context = &context->public.context;
+    dm->public.memcpy_to_dm = copy_to;
+    dm->public.memcpy_from_dm = copy_from;
+    control_lock(context);
+    int error = enter(context, dm);
+    control_unlock(context);
+    return error;
+}
+
+struct ibv_dm *dm_allocate(struct ibv_context *public, struct ibv_alloc_dm_attr *attr)
+{
+    int error = check_attributes(attr);
+    struct dm *dm = error ? NULL : calloc(1, sizeof *dm);
+    if (!error)
+        error = dm ? allocate(context_of(public), attr, dm) : ENOMEM;
+    if (!error)
+        return &dm->public;
+    if (dm)
+        free(dm->memory);
+    free(dm);
+    errno = error;
+    return NULL;
+}
+
+int dm_free(struct ibv_dm *public)
+{
+    struct dm *dm = dm_of(public);
+    struct context *context = dm->object.context;
+    control_lock(context);
+    int error = object_leave(&dm->object, public->handle, NULL);
+    if (!error) {
+        context->process->dm_used -= dm->length;
+        free(dm->memory);
+        import_release(&((struct dm *)public)->object);
+    }
+    control_unlock(context);
+    return error;
+}

@@ -1,0 +1,20 @@
+/* What every device says of itself, besides what is configured: told alike by the verbs (ibv_query_device,
+ * ibv_query_port) and by the files below /sys/class/infiniband that `softverbs run` provides. */
+#ifndef VERBS_IDENTITY_H
+#define VERBS_IDENTITY_H
+
+#define IDENTITY_FIRMWARE "0.1.0"     /* fw_ver: the version of softverbs */
+#define IDENTITY_BOARD "softverbs"    /* board_id, hca_type */
+#define IDENTITY_DEVICE_NODE "uverbs" /* ibv_device.dev_name, followed by the device's index */
+
+enum {
+    IDENTITY_VENDOR = 0x025356,      /* an OUI with the bit "locally administered", as nobody assigned us one */
+    IDENTITY_PART = 1,               /* vendor_part_id */
+    IDENTITY_HARDWARE = 0,           /* hw_ver */
+    IDENTITY_PORT_CAPS = 0x04010000, /* port_cap_flags: IBV_PORT_CM_SUP, IBV_PORT_IP_BASED_GIDS */
+    IDENTITY_WIDTH = 2,              /* active_width: 4X */
+    IDENTITY_SPEED = 32,             /* active_speed: EDR; with 4X: 100 Gb/s, about what one core copies */
+    IDENTITY_PHYSICAL_STATE = 5,     /* LinkUp */
+};
+
+#endif

@@ -1,0 +1,40 @@
+#include "verbs/lifetime.h"
+
+#include <errno.h>
+
+#include "diag/log.h"
+
+uint32_t object_enter(struct context *context, struct object *object, enum object_kind kind, uint32_t limit,
+                      struct object *parent)
+{
+    if (context->counts[kind] >= limit) {
+        log_reason(LOG_WARN, REASON_LIMIT, "creating an object of kind %d", kind);
+        errno = ENOMEM;
+        return 0;
+    }
+    context->counts[kind]++;
+    *object = (struct object){.kind = kind, .handle = ++context->process->next_handle, .context = context};
+    LIST_INSERT_HEAD(&context->objects[kind], object, siblings);
+    if (parent)
+        parent->uses++;
+    return object->handle;
+}
+
+int object_leave(struct object *name, uint32_t handle, struct object *parent)
+{
+    struct object *object = object_origin(name);
+    if (handle != object->handle || object->gone) {
+        log_reason(LOG_WARN, REASON_HANDLE, "handle %u", handle);
+        return ENOENT;
+    }
+    if (object->uses) {
+        log_reason(LOG_INFO, REASON_IN_USE, "%u users", object->uses);
+        return EBUSY;
+    }
+    object->gone = true;
+    LIST_REMOVE(object, siblings);
+    object->context->counts[object->kind]--;
+    if (parent)
+        parent->uses--;
+    return 0;
+}

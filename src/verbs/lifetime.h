@@ -1,0 +1,52 @@
+/* Ownership: handles, use counts, the lists of a context. All under process->control. */
+#ifndef VERBS_LIFETIME_H
+#define VERBS_LIFETIME_H
+
+#include "verbs/object.h"
+
+static inline struct context *context_of(struct ibv_context *public)
+{
+    return (struct context *)((char *)public - offsetof(struct context, public.context));
+}
+
+static inline void control_lock(struct context *context)
+{
+    pthread_mutex_lock(&context->process->control);
+}
+
+static inline void control_unlock(struct context *context)
+{
+    pthread_mutex_unlock(&context->process->control);
+}
+
+/* What an imported name stands for; an object itself. */
+static inline struct object *object_origin(struct object *name)
+{
+    return name->origin ? name->origin : name;
+}
+
+static inline struct pd *pd_of(struct ibv_pd *public)
+{
+    return (struct pd *)((char *)object_origin(&((struct pd *)public)->object) - offsetof(struct pd, object));
+}
+
+static inline struct mr *mr_of(struct ibv_mr *public)
+{
+    return (struct mr *)((char *)object_origin(&((struct mr *)public)->object) - offsetof(struct mr, object));
+}
+
+static inline struct dm *dm_of(struct ibv_dm *public)
+{
+    return (struct dm *)((char *)object_origin(&((struct dm *)public)->object) - offsetof(struct dm, object));
+}
+
+/* Enters an object into its context under a new handle, which it returns; 0 when the limit is reached (then errno is
+ * ENOMEM). Counts a use of `parent` unless NULL. */
+uint32_t object_enter(struct context *, struct object *, enum object_kind, uint32_t limit, struct object *parent);
+
+/* Takes an object out, by any of its names (of which none ends yet: import_release). `handle` is what the public struct
+ * says: ENOENT when the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise 0,
+ * and the use of `parent` is given back. */
+int object_leave(struct object *, uint32_t handle, struct object *parent);
+
+#endif

@@ -1,0 +1,104 @@
+#include "verbs/numbers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { BLOCKS = (1 << 24) / NODE_BLOCK };
+
+/* A block of numbers that belongs to this process. */
+struct number_block {
+    uint32_t first;
+    unsigned used;
+    unsigned cursor; /* where the search for a free number begins: behind the last one given */
+    TAILQ_ENTRY(number_block) next;
+    _Atomic(void *) objects[NODE_BLOCK];
+};
+
+struct number_table {
+    TAILQ_HEAD(, number_block) free, full; /* blocks with a free number, those that were used longest ago first */
+    _Atomic(struct number_block *) blocks[BLOCKS];
+};
+
+struct number_table *numbers_create(void)
+{
+    struct number_table *table = calloc(1, sizeof *table); /* half a megabyte of zero pages until touched */
+    if (!table)
+        return NULL;
+    TAILQ_INIT(&table->free);
+    TAILQ_INIT(&table->full);
+    return table;
+}
+
+void numbers_destroy(struct number_table *table)
+{
+    for (uint32_t i = 0; table && i < BLOCKS; i++)
+        free(atomic_load_explicit(&table->blocks[i], memory_order_relaxed));
+    free(table);
+}
+
+static int claim(struct process *process, struct number_table *table)
+{
+    struct number_block *block = calloc(1, sizeof *block);
+    if (!block)
+        return ENOMEM;
+    int error = process->forked ? ENODEV : node_claim_numbers(process->node, &block->first);
+    if (error) {
+        free(block);
+        return error;
+    }
+    TAILQ_INSERT_TAIL(&table->free, block, next);
+    atomic_store(&table->blocks[block->first / NODE_BLOCK], block);
+    return 0;
+}
+
+int numbers_enter(struct process *process, struct number_table *table, void *object, uint32_t *number)
+{
+    int error = TAILQ_EMPTY(&table->free) ? claim(process, table) : 0;
+    if (error)
+        return error;
+    struct number_block *block = TAILQ_FIRST(&table->free);
+    while (atomic_load(&block->objects[block->cursor % NODE_BLOCK]))
+        block->cursor++;
+    *number = block->first + block->cursor % NODE_BLOCK;
+    atomic_store(&block->objects[block->cursor++ % NODE_BLOCK], object);
+    if (++block->used == NODE_BLOCK) {
+        TAILQ_REMOVE(&table->free, block, next);
+        TAILQ_INSERT_TAIL(&table->full, block, next);
+    }
+    return 0;
+}
+
+void numbers_remove(struct number_table *table, uint32_t number)
+{
+    struct number_block *block = atomic_load(&table->blocks[number / NODE_BLOCK]);
+    atomic_store(&block->objects[number % NODE_BLOCK], NULL);
+    if (block->used-- == NODE_BLOCK) {
+        TAILQ_REMOVE(&table->full, block, next);
+        TAILQ_INSERT_TAIL(&table->free, block, next);
+    }
+}
+
+void *numbers_find(const struct number_table *table, uint32_t number)
+{
+    struct number_block *block =
+        atomic_load_explicit(&table->blocks[(number & 0xffffff) / NODE_BLOCK], memory_order_acquire);
+    return block ? atomic_load_explicit(&block->objects[number % NODE_BLOCK], memory_order_acquire) : NULL;
+}
+
+static void visit_block(struct number_block *block, void (*visit)(void *, void *), void *context)
+{
+    for (unsigned i = 0; i < NODE_BLOCK; i++) {
+        void *object = atomic_load(&block->objects[i]);
+        if (object)
+            visit(object, context);
+    }
+}
+
+void numbers_each(const struct number_table *table, void (*visit)(void *, void *), void *context)
+{
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        struct number_block *block = atomic_load_explicit(&table->blocks[i], memory_order_acquire);
+        if (block)
+            visit_block(block, visit, context);
+    }
+}

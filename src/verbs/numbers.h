@@ -1,0 +1,22 @@
+/* Numbers of queue pairs, and of XRC SRQs: unique on the host, claimed in blocks from the node, found in two steps. */
+#ifndef VERBS_NUMBERS_H
+#define VERBS_NUMBERS_H
+
+#include "verbs/object.h"
+
+struct number_table *numbers_create(void);
+void numbers_destroy(struct number_table *);
+
+/* Gives the object a number that was not used lately and enters it. 0 or ENOMEM, ENOSPC. Under process->control. */
+int numbers_enter(struct process *, struct number_table *, void *object, uint32_t *number);
+
+/* Takes it out; a lookup that runs may still return it until process_quiesce. Under process->control. */
+void numbers_remove(struct number_table *, uint32_t number);
+
+/* Calls visit for every object. Under process->progress. */
+void numbers_each(const struct number_table *, void (*visit)(void *object, void *context), void *context);
+
+/* NULL when nothing here has the number. Under process->progress, or what else keeps the object from being freed. */
+void *numbers_find(const struct number_table *, uint32_t number);
+
+#endif

@@ -1,0 +1,368 @@
+/* Every object of the verbs on one page, and the order of their locks.
+ *
+ * An object embeds its public struct as its first member, so a public pointer is the object's address. Ownership is a
+ * tree with use counts: context > pd > mr, qp, srq, ah; context > cq, channel. Destroying an object in use is EBUSY.
+ *
+ * Locks, outermost first:
+ *   process->control    creating, destroying, counting uses (a mutex; may be held long)
+ *   process->progress   draining links, timers, the lists of queue pairs that wait for something
+ *   qp->lock            the engine and the send queue; the memory of a region is touched only under it
+ *   srq_tags.lock      the matching list of an SRQ
+ *   receive_queue.lock  posted receives, of a queue pair or an SRQ
+ *   cq->consumer        taking entries out (held from start_poll to end_poll)
+ *   cq->lock            putting entries in, arming
+ *   channel, async, process->waiting, mw->lock, steering->lock
+ * No application callback and no blocking call under a lock. Destroying what the progress may be using is death in two
+ * phases: out of its table, then its users' locks taken and released once (process_quiesce), then free. */
+#ifndef VERBS_OBJECT_H
+#define VERBS_OBJECT_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "base/lock.h"
+#include "base/nanos.h"
+#include "diag/diag.h"
+#include "fabric/node.h"
+#include "transport/raw.h"
+#include "transport/rc.h"
+#include "transport/tags.h"
+#include "transport/uc.h"
+#include "transport/ud.h"
+
+enum object_kind {
+    OBJECT_NONE,
+    OBJECT_PD,
+    OBJECT_MR,
+    OBJECT_CHANNEL,
+    OBJECT_CQ,
+    OBJECT_SRQ,
+    OBJECT_QP,
+    OBJECT_AH,
+    OBJECT_MW,
+    OBJECT_DM,
+    OBJECT_WQ,
+    OBJECT_IND_TABLE,
+    OBJECT_FLOW,
+    OBJECT_COUNTERS,
+    OBJECT_XRCD,
+    OBJECT_KINDS
+};
+
+/* What every object has behind its public part. Guarded by process->control. */
+struct object {
+    enum object_kind kind;
+    uint32_t handle; /* as handed out; the public copy may have been overwritten by the program */
+    uint32_t uses;   /* objects that depend on this one */
+    struct context *context;
+    struct object *origin;       /* this is but an imported name of that object; NULL: it is one itself. See import.h */
+    uint32_t names;              /* imported */
+    bool gone;                   /* destroyed; its memory stays while it has names */
+    bool nameless;               /* the name that it was made with is not used any more */
+    LIST_ENTRY(object) siblings; /* in context->objects[kind], or context->imports */
+};
+
+LIST_HEAD(object_list, object);
+
+/* Asynchronous events of a context, in order; the eventfd counts them. */
+struct async_event {
+    struct ibv_async_event public;
+    STAILQ_ENTRY(async_event) next;
+};
+
+struct async {
+    int fd; /* EFD_SEMAPHORE; the program polls it */
+    struct lock lock;
+    STAILQ_HEAD(, async_event) events;
+};
+
+/* What the file behind a context's cmd_fd is known by. */
+struct context_identity {
+    dev_t device;
+    ino_t inode;
+};
+
+struct context {
+    struct verbs_context public;
+    struct context_identity identity; /* the same for all that were imported from each other */
+    struct process *process;
+    const struct device *device;
+    struct async async;
+    struct object_list objects[OBJECT_KINDS];
+    uint32_t counts[OBJECT_KINDS];
+    struct object_list imports; /* names of objects of the family */
+    LIST_ENTRY(context) siblings;
+};
+
+struct pd {
+    struct ibv_pd public;
+    struct object object;
+};
+
+enum region_kind { REGION_MEMORY, REGION_WINDOW, REGION_NULL };
+
+/* What a key stands for: a memory region, or what a memory window is bound to. */
+struct region {
+    struct pd *pd;
+    uint64_t base; /* the address that keys speak of: virtual address, iova, or 0 */
+    uint64_t length;
+    char *memory;
+    unsigned access;
+    _Atomic uint32_t key; /* a window's changes when it is bound */
+    uint8_t kind;         /* enum region_kind */
+};
+
+struct mr {
+    struct ibv_mr public;
+    struct object object;
+    struct region region;
+    struct dm *dm; /* of which it is a part; NULL: of none */
+    void *mapped;  /* of a file, for this region; NULL: nothing */
+    size_t mapped_length;
+    _Atomic uint32_t windows; /* bound to it; counted up under a qp->lock under which its key was found */
+};
+
+struct dm {
+    struct ibv_dm public;
+    struct object object;
+    char *memory;
+    uint64_t length;
+};
+
+/* A memory window; its region is empty while it is not bound. */
+struct mw {
+    struct ibv_mw public;
+    struct object object;
+    struct lock lock;     /* all below: type 1 windows are used by many queue pairs */
+    struct region region; /* its pd never changes */
+    struct mr *mr;        /* bound to; NULL: not bound */
+    struct qp *qp;        /* type 2: the queue pair that bound it, which alone may use it */
+    LIST_ENTRY(mw) bound; /* in qp->windows */
+};
+
+struct channel {
+    struct ibv_comp_channel public;
+    struct object object;
+    struct lock lock;
+    TAILQ_HEAD(, cq) ready; /* CQs with events that nobody has fetched */
+};
+
+/* One completion as it lies in the ring. */
+struct completion {
+    uint64_t id;
+    _Atomic uint32_t *retired; /* what polling the entry counts up by `retires`; NULL: nothing */
+    uint32_t retires;
+    uint32_t qp_number;
+    uint8_t status, opcode, sl, path_bits;
+    uint16_t reason, slid;
+    uint32_t length;
+    uint32_t immediate_or_key;
+    uint32_t source;
+    uint16_t flags, pkey_index;
+    uint16_t cvlan;
+    bool withdrawn; /* its queue pair was reset or destroyed: pollers skip it */
+    bool lasting;   /* stays when that happens: it is of a tag-matching SRQ, and tells of its list */
+    uint32_t flow_tag;
+    uint64_t timestamp, wallclock; /* nanoseconds; only when the CQ asks for them */
+    uint64_t tag;
+    uint32_t tag_private;
+};
+
+enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
+
+struct cq {
+    union {
+        struct ibv_cq public;
+        struct ibv_cq_ex extended;
+    };
+    struct object object;
+    struct process *process;
+    struct completion *ring;
+    uint32_t capacity; /* a power of two */
+    uint64_t wc_flags;
+    uint32_t create_flags;
+
+    struct lock consumer;
+    _Atomic(uintptr_t) batch_owner; /* thread between start_poll and end_poll; 0: nobody */
+    struct completion current;      /* the entry that the batch shows */
+    _Atomic uint32_t head;
+
+    struct lock lock;
+    _Atomic uint32_t tail;
+    uint8_t armed; /* enum cq_armed */
+    bool overrun;
+
+    struct channel *channel;
+    TAILQ_ENTRY(cq) ready;   /* under channel->lock, as the two below */
+    uint32_t events_waiting; /* not fetched yet */
+    uint32_t events_fetched;
+    uint32_t async_fetched; /* under async.lock */
+};
+
+/* A posted receive and where it waits. */
+struct receive_slot {
+    struct receive receive;
+    STAILQ_ENTRY(receive_slot) next;
+    struct ibv_sge sge[];
+};
+
+STAILQ_HEAD(receive_list, receive_slot);
+
+/* The receive queue of a queue pair, or the heart of an SRQ. */
+struct receive_queue {
+    struct lock lock;
+    struct receive_list posted, unused;
+    uint32_t count;    /* posted and not taken */
+    uint32_t taken;    /* by a message that has begun */
+    uint32_t capacity; /* most of both together */
+    uint32_t slots;    /* allocated; at least capacity */
+    uint32_t sge_max;
+    uint32_t limit; /* SRQ: raise the event when count falls below; 0: not armed */
+    struct receive_chunk *chunks;
+};
+
+struct srq {
+    struct ibv_srq public;
+    struct object object;
+    struct receive_queue queue;
+    struct cq *cq;         /* where all receives of its queue pairs complete; NULL: in theirs */
+    struct xrcd *xrcd;     /* IBV_SRQT_XRC: where queue pairs find it by its number; NULL otherwise */
+    uint32_t number;       /* likewise */
+    struct srq_tags *tags; /* IBV_SRQT_TM: srq_tags.c; NULL otherwise */
+    uint32_t async_fetched;
+};
+
+/* An XRC domain, as often as it was opened. */
+struct xrcd {
+    struct ibv_xrcd public;
+    struct object object;
+    struct xrc_domain *domain; /* xrcd.c */
+};
+
+struct ah {
+    struct ibv_ah public;
+    struct object object;
+    struct ibv_ah_attr attr;
+    uint8_t grh[40]; /* as the receiver sees it, but for the lengths, which are filled in at sending */
+    bool multicast;
+    bool local; /* leads to this host */
+};
+
+struct group {
+    LIST_ENTRY(group) mine;     /* in qp->groups */
+    LIST_ENTRY(group) siblings; /* in process->groups */
+    struct qp *qp;
+    union ibv_gid gid;
+};
+
+struct qp {
+    union {
+        struct ibv_qp public;
+        struct ibv_qp_ex extended;
+    };
+    struct host host; /* what the engine calls; see qp_host.c */
+    struct lock lock;
+    uint32_t number;
+    struct process *process;
+    struct object object;
+    struct object *parent; /* what the queue pair counts as a use of: its PD, or its XRC domain */
+    struct pd *pd;         /* whose memory packets may touch; XRC_RECV: that of the SRQ which they name */
+    struct cq *send_cq, *receive_cq;
+    struct srq *srq;
+    struct qp *shared;              /* this is but a handle of that queue pair of type XRC_RECV; see qp_shared.h */
+    LIST_HEAD(, qp) handles;        /* XRC_RECV: its handles; under lock */
+    LIST_ENTRY(qp) handle;          /* among them */
+    struct xrc_domain *domain;      /* XRC_RECV */
+    struct srq *selected, *serving; /* XRC_RECV: the SRQ that the packet names; that of the receive in hand */
+    struct peer *peer;              /* connected services: whom packets go to; NULL: nobody known */
+    uint8_t type;                   /* enum ibv_qp_type */
+    _Atomic uint8_t state;          /* enum ibv_qp_state; written under lock, read by posting receives without */
+    bool signal_all;
+    bool last_wqe_raised;
+    bool local; /* the address vector leads to this host */
+    struct ibv_qp_cap cap;
+    uint32_t posted;          /* send work requests ever posted */
+    _Atomic uint32_t retired; /* of them, those whose completion was polled, or that a later completion covers */
+    uint32_t unsignalled;     /* ended since the last completion entry */
+    void *send_memory;
+    struct {               /* between wr_start and wr_complete; under lock */
+        struct work *work; /* being filled, not committed yet */
+        uint32_t tail, posted;
+        enum reason reason; /* the first thing that went wrong */
+    } batch;
+    bool has_builders;
+    struct rc_saved *saved;
+    struct tags_port tags;          /* SRQ with tag matching: what messages and rendezvous are under way */
+    uint32_t tags_working;          /* places of the send queue that rendezvous have */
+    struct receive_queue *receives; /* own or the SRQ's; NULL: receives nothing */
+    struct receive_queue own_receives;
+    union {
+        struct rc rc;
+        struct uc uc;
+        struct ud ud;
+        struct raw raw;
+    };
+    uint32_t create_flags;   /* enum ibv_qp_create_flags */
+    uint32_t max_tso_header; /* room for the headers of IBV_WR_TSO */
+    uint64_t last_frame;     /* raw packets: number of the last one that was steered here; under process->progress */
+    struct spread *spread;   /* raw packets: the work queues that stand for the receive queue (wq.h), or NULL */
+    struct ibv_qp_attr attr;
+    bool to_flush; /* in that list of the process; under process->progress */
+    TAILQ_ENTRY(qp) flush;
+    bool no_room, timed; /* likewise; under process->waiting */
+    TAILQ_ENTRY(qp) room, timer;
+    LIST_HEAD(, group) groups; /* under process->progress */
+    LIST_HEAD(, mw) windows;   /* of type 2, bound to it; under lock */
+    uint32_t async_fetched;
+};
+
+/* The queue pair behind a handle. */
+static inline struct qp *qp_real(struct qp *qp)
+{
+    return qp->shared ? qp->shared : qp;
+}
+
+TAILQ_HEAD(qp_list, qp);
+
+/* What all contexts of this process share. There is one from the first ibv_open_device to the last ibv_close_device. */
+struct process {
+    pthread_mutex_t control;
+    struct lock progress;
+    struct node *node;
+    bool forked; /* this is a child's copy: nothing of it moves data any more, destroying its objects is harmless */
+    LIST_HEAD(, context) contexts;
+    uint32_t next_handle;
+    uint64_t dm_used;             /* bytes of device memory that are allocated; under control */
+    struct key_table *keys;       /* memory.c */
+    struct number_table *numbers; /* of queue pairs; numbers.c */
+    struct number_table *srqs;    /* numbers of XRC SRQs */
+    LIST_HEAD(, xrc_domain) domains;
+    struct steering *steering; /* steering.c */
+
+    struct qp_list to_flush;   /* received something and may have an answer; under progress */
+    LIST_HEAD(, group) groups; /* multicast joins of queue pairs; under progress */
+
+    struct lock waiting;    /* the two lists below, which posting enters too */
+    struct qp_list no_room; /* have output that their link had no room for */
+    struct qp_list timed;   /* may have a deadline */
+    _Atomic uint32_t no_room_count;
+    nanos checked_at;      /* when the receivers of those were last asked after; under progress */
+    _Atomic nanos wake_at; /* when the helper looks at the timers next; NANOS_NEVER: when something wakes it */
+
+    pthread_t helper;
+    atomic_bool stopping;
+    _Atomic uint32_t rounds;       /* calls that move data; see process_active */
+    uint32_t polled_rounds;        /* of them since the last claim; under progress */
+    _Atomic uint32_t claim_rounds; /* how many it takes for a claim; written by the helper */
+    _Atomic uint32_t fruitless;    /* rounds in a row that found nothing; lost counts among threads do no harm */
+    atomic_bool claimed;           /* pollers have just become hot; the helper has not heard of it yet */
+    atomic_bool overrun;           /* some CQ overran and its queue pairs must still be failed */
+};
+
+#endif

@@ -1,0 +1,229 @@
+/* ibv_post_send(3) and ibv_post_recv(3). */
+#include <errno.h>
+#include <string.h>
+
+#include "diag/log.h"
+#include "verbs/post.h"
+#include "verbs/process.h"
+#include "verbs/qp.h"
+#include "verbs/receive_queue.h"
+#include "verbs/window.h"
+
+#define BIT(opcode) (1u << (opcode))
+enum {
+    OPCODES_UD = BIT(IBV_WR_SEND) | BIT(IBV_WR_SEND_WITH_IMM),
+    OPCODES_LOCAL = BIT(IBV_WR_BIND_MW) | BIT(IBV_WR_LOCAL_INV),
+    OPCODES_UC = OPCODES_UD | OPCODES_LOCAL | BIT(IBV_WR_RDMA_WRITE) | BIT(IBV_WR_RDMA_WRITE_WITH_IMM),
+    OPCODES_RC = OPCODES_UC | BIT(IBV_WR_RDMA_READ) | BIT(IBV_WR_ATOMIC_CMP_AND_SWP) |
+                 BIT(IBV_WR_ATOMIC_FETCH_AND_ADD) | BIT(IBV_WR_ATOMIC_WRITE) | BIT(IBV_WR_SEND_WITH_INV),
+    OPCODES_RAW = BIT(IBV_WR_SEND) | BIT(IBV_WR_TSO),
+    OPCODES_ATOMIC = BIT(IBV_WR_ATOMIC_CMP_AND_SWP) | BIT(IBV_WR_ATOMIC_FETCH_AND_ADD),
+    OPCODES_INLINE = (OPCODES_UC & ~OPCODES_LOCAL) | BIT(IBV_WR_SEND_WITH_INV) | BIT(IBV_WR_ATOMIC_WRITE),
+    SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE,
+};
+
+/* UC has no SEND with invalidate: the specification gives it no opcode on the wire (table 38). */
+static const uint32_t legal_opcodes[] = {
+    [IBV_QPT_RC] = OPCODES_RC,          [IBV_QPT_UC] = OPCODES_UC,       [IBV_QPT_UD] = OPCODES_UD,
+    [IBV_QPT_RAW_PACKET] = OPCODES_RAW, [IBV_QPT_XRC_SEND] = OPCODES_RC, [IBV_QPT_XRC_RECV] = 0};
+
+bool post_is_legal(const struct qp *qp, unsigned opcode)
+{
+    return opcode < 32 && (legal_opcodes[qp->type] & BIT(opcode));
+}
+
+bool post_takes_inline(unsigned opcode)
+{
+    return OPCODES_INLINE & BIT(opcode);
+}
+
+unsigned post_flags(const struct qp *qp)
+{
+    return qp->type == IBV_QPT_RAW_PACKET ? SEND_FLAGS | IBV_SEND_IP_CSUM : SEND_FLAGS;
+}
+
+enum reason post_check_tso(const struct qp *qp, uint32_t header, uint32_t mss)
+{
+    return header > qp->max_tso_header || !mss ? REASON_RAW_TSO_HEADER : REASON_NONE;
+}
+
+void post_set_tso(const struct qp *qp, struct work *work, const void *header, uint16_t length, uint16_t mss)
+{
+    work->remote_address = qp->cap.max_send_sge * sizeof(struct ibv_sge);
+    work->compare_or_add = length;
+    work->swap = mss;
+    memcpy(raw_tso_header(work), header, length);
+}
+
+/* What can be refused before a slot is taken, in the order of what is easiest for the program to understand. */
+static enum reason refuse(const struct qp *qp, const struct ibv_send_wr *wr)
+{
+    if (!post_is_legal(qp, wr->opcode))
+        return REASON_SEND_OPCODE;
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)
+        return REASON_TOO_MANY_SGES;
+    if (wr->send_flags & ~post_flags(qp))
+        return REASON_SEND_FLAGS;
+    if ((wr->send_flags & IBV_SEND_INLINE) && !post_takes_inline(wr->opcode))
+        return REASON_SEND_FLAGS;
+    if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
+        return REASON_SEND_NO_AH;
+    if (wr->opcode == IBV_WR_BIND_MW && (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2))
+        return REASON_BIND_TYPE;
+    if (wr->opcode == IBV_WR_TSO)
+        return post_check_tso(qp, wr->tso.hdr_sz, wr->tso.mss);
+    return REASON_NONE;
+}
+
+static enum reason copy_inline(const struct qp *qp, struct work *work, const struct ibv_send_wr *wr)
+{
+    uint32_t length = 0;
+    for (int i = 0; i < wr->num_sge; i++) {
+        if (wr->sg_list[i].length > qp->cap.max_inline_data - length)
+            return REASON_INLINE_TOO_LONG;
+        memcpy(work->inline_data + length, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+        length += wr->sg_list[i].length;
+    }
+    work->length = length;
+    work->sge_count = 0;
+    return REASON_NONE;
+}
+
+static enum reason copy_list(struct work *work, const struct ibv_send_wr *wr)
+{
+    uint64_t length = 0;
+    for (int i = 0; i < wr->num_sge; i++) {
+        work->sge[i] = wr->sg_list[i];
+        length += wr->sg_list[i].length;
+    }
+    work->length = length > UINT32_MAX ? UINT32_MAX : (uint32_t)length; /* either way too long: the engine says so */
+    work->sge_count = (uint8_t)wr->num_sge;
+    return REASON_NONE;
+}
+
+static enum reason copy_local(struct work *work, const struct ibv_send_wr *wr)
+{
+    work->sge_count = 0;
+    work->length = 0;
+    if (wr->opcode == IBV_WR_BIND_MW)
+        return window_describe_bind(work, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+    return REASON_NONE;
+}
+
+static void copy_parameters(const struct qp *qp, struct work *work, const struct ibv_send_wr *wr)
+{
+    if (qp->type == IBV_QPT_UD) {
+        work->address = wr->wr.ud.ah;
+        work->remote_qp = wr->wr.ud.remote_qpn;
+        work->remote_qkey = wr->wr.ud.remote_qkey;
+    } else if (wr->opcode == IBV_WR_TSO) {
+        post_set_tso(qp, work, wr->tso.hdr, wr->tso.hdr_sz, wr->tso.mss);
+    } else if (OPCODES_ATOMIC & BIT(wr->opcode)) {
+        work->remote_address = wr->wr.atomic.remote_addr;
+        work->rkey = wr->wr.atomic.rkey;
+        work->compare_or_add = wr->wr.atomic.compare_add;
+        work->swap = wr->wr.atomic.swap;
+    } else {
+        work->remote_address = wr->wr.rdma.remote_addr;
+        work->rkey = wr->wr.rdma.rkey;
+    }
+    if (qp->type == IBV_QPT_XRC_SEND)
+        work->remote_srq = wr->qp_type.xrc.remote_srqn;
+}
+
+struct work *post_reserve(struct qp *qp)
+{
+    if (qp->posted - atomic_load_explicit(&qp->retired, memory_order_acquire) >= qp->cap.max_send_wr)
+        return NULL;
+    struct work *work = send_queue_reserve(qp_send_queue(qp));
+    if (work)
+        work->owner_value = 0;
+    return work;
+}
+
+void post_commit(struct qp *qp)
+{
+    send_queue_commit(qp_send_queue(qp));
+    qp->posted++;
+}
+
+static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
+{
+    enum reason reason = refuse(qp, wr);
+    struct work *work = reason ? NULL : post_reserve(qp);
+    if (!work)
+        return reason ? reason : REASON_SEND_QUEUE_FULL;
+    work->id = wr->wr_id;
+    work->opcode = (uint8_t)wr->opcode;
+    work->flags = (uint8_t)wr->send_flags;
+    work->immediate = wr->invalidate_rkey;
+    if (OPCODES_LOCAL & BIT(wr->opcode))
+        reason = copy_local(work, wr);
+    else if (wr->send_flags & IBV_SEND_INLINE)
+        reason = copy_inline(qp, work, wr);
+    else
+        reason = copy_list(work, wr);
+    if (reason)
+        return reason;
+    if (!(OPCODES_LOCAL & BIT(wr->opcode)))
+        copy_parameters(qp, work, wr);
+    post_commit(qp);
+    return REASON_NONE;
+}
+
+int post_refused(struct qp *qp, enum reason reason, uint64_t id)
+{
+    log_reason(LOG_WARN, reason, "posting a send, qp 0x%x wr_id %llu", qp->number, (unsigned long long)id);
+    return reason == REASON_SEND_QUEUE_FULL ? ENOMEM : EINVAL;
+}
+
+bool post_is_open(const struct qp *qp)
+{
+    uint8_t state = atomic_load_explicit(&qp->state, memory_order_relaxed);
+    return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
+}
+
+void post_start(struct qp *qp)
+{
+    process_active(qp->process);
+    qp_posted(qp);
+    qp_transmit(qp, qp_is_reliable(qp) ? process_about_now() : 0);
+}
+
+int qp_post_send(struct ibv_qp *public, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct qp *qp = qp_of(public);
+    lock_take(&qp->lock);
+    bool open = post_is_open(qp);
+    enum reason reason = open ? REASON_NONE : REASON_SEND_STATE;
+    for (; wr && !reason; wr = reason ? wr : wr->next)
+        reason = post_one(qp, wr);
+    if (open)
+        post_start(qp);
+    lock_release(&qp->lock);
+    if (!reason)
+        return 0;
+    *bad = wr;
+    return post_refused(qp, reason, wr->wr_id);
+}
+
+/* The state is looked at once more after posting: a receive that was posted just before the queue pair went to error is
+ * flushed by whoever put it there, one posted just after by us; the queue's lock orders the two. */
+int qp_post_receive(struct ibv_qp *public, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct qp *qp = qp_of(public);
+    if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET || qp->srq || !qp->receives) {
+        *bad = wr;
+        enum reason reason = qp->spread ? REASON_RSS_NO_QUEUE : qp->srq ? REASON_RECEIVE_SRQ : REASON_RECEIVE_STATE;
+        log_reason(LOG_WARN, reason, "ibv_post_recv qp 0x%x", qp->number);
+        return EINVAL;
+    }
+    int error = receive_queue_post(qp->receives, wr, bad);
+    if (atomic_load(&qp->state) == IBV_QPS_ERR) {
+        lock_take(&qp->lock);
+        if (atomic_load(&qp->state) == IBV_QPS_ERR)
+            qp_flush_receives(qp);
+        lock_release(&qp->lock);
+    }
+    return error;
+}

@@ -1,0 +1,414 @@
+#include "verbs/process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "diag/log.h"
+#include "verbs/memory.h"
+#include "verbs/numbers.h"
+#include "verbs/progress.h"
+#include "verbs/report.h"
+#include "verbs/steering.h"
+
+enum {
+    CLAIM_ROUNDS = 512,          /* rounds after which pollers are believed to go on: some ten microseconds */
+    CLAIM_ROUNDS_MOST = 1 << 16, /* the same for a program that disappointed that belief again and again */
+    PATIENCE = 2048,             /* fruitless rounds in a row after which a poller lets others have the processor, */
+    PATIENCE_STEP = 64,          /* and again after so many more */
+};
+static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from claim to the first look whether they do go on, */
+static const nanos tick_most = NANOS_MILLISECOND;       /* doubling up to this while they do */
+static const nanos glance = 10 * NANOS_MICROSECOND;     /* a hot program calls verbs at least so often */
+/* How long the helper looks on after its last work: twice as long whenever that paid, half as long whenever it did not.
+ * Looking on saves a sleep and a wake-up in a stream of work, and holds up a thread that waits for this processor. */
+static const nanos linger_least = NANOS_MICROSECOND / 2;
+static const nanos linger_most = 20 * NANOS_MICROSECOND;
+
+static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
+static struct process *the_process;
+static unsigned users;
+
+nanos process_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
+}
+
+nanos process_about_now(void)
+{
+    static _Atomic nanos resolution;
+    struct timespec now;
+    nanos step = atomic_load_explicit(&resolution, memory_order_relaxed);
+    if (__builtin_expect(!step, 0)) {
+        clock_getres(CLOCK_MONOTONIC_COARSE, &now);
+        step = (nanos)now.tv_nsec;
+        atomic_store_explicit(&resolution, step, memory_order_relaxed);
+    }
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec + step;
+}
+
+/* Sleeps until `until`, a doorbell, or a signal that isn't ours. */
+static void sleep_until(struct process *process, nanos until, nanos now)
+{
+    struct pollfd socket = {.fd = node_fd(process->node), .events = POLLIN};
+    nanos span = until > now ? until - now : 0;
+    struct timespec timeout = {.tv_sec = (time_t)(span / NANOS_SECOND), .tv_nsec = (long)(span % NANOS_SECOND)};
+    ppoll(&socket, 1, until == NANOS_NEVER ? NULL : &timeout, NULL);
+}
+
+struct helper {
+    struct process *process;
+    nanos linger, busy_until; /* looks on; 0: does not */
+    nanos tick;               /* pollers do the work, and are looked after so often; 0: they don't */
+};
+
+/* Did somebody ring, or send a new ring? */
+static bool answer_doorbell(struct process *process)
+{
+    struct pollfd socket = {.fd = node_fd(process->node), .events = POLLIN};
+    if (poll(&socket, 1, 0) != 1)
+        return false;
+    lock_take(&process->progress);
+    node_service(process->node, report_write, process);
+    lock_release(&process->progress);
+    return true;
+}
+
+static unsigned work(struct process *process)
+{
+    lock_take(&process->progress);
+    unsigned done = progress_round(process);
+    lock_release(&process->progress);
+    return done;
+}
+
+static nanos look_at_timers(struct process *process, nanos now)
+{
+    lock_take(&process->progress);
+    nanos deadline = progress_timers(process, now);
+    lock_release(&process->progress);
+    return deadline;
+}
+
+/* Does the program call verbs right now? */
+static bool sees_activity(struct process *process)
+{
+    uint32_t rounds = atomic_load_explicit(&process->rounds, memory_order_relaxed);
+    for (nanos until = process_now() + glance; process_now() < until;)
+        if (atomic_load_explicit(&process->rounds, memory_order_relaxed) != rounds)
+            return true;
+    return false;
+}
+
+/* Who claimed and then stopped made its peers wait for our tick: next time it must poll twice as long before it is
+ * believed. A program that alternates between polling and looking at its memory is soon never believed. */
+static void judge_pollers(struct helper *helper)
+{
+    struct process *process = helper->process;
+    uint32_t needed = atomic_load_explicit(&process->claim_rounds, memory_order_relaxed);
+    if (sees_activity(process)) {
+        helper->tick = helper->tick * 2 < tick_most ? helper->tick * 2 : tick_most;
+        needed = needed / 2 > CLAIM_ROUNDS ? needed / 2 : CLAIM_ROUNDS;
+    } else {
+        helper->tick = 0;
+        needed = needed * 2 < CLAIM_ROUNDS_MOST ? needed * 2 : CLAIM_ROUNDS_MOST;
+    }
+    atomic_store_explicit(&process->claim_rounds, needed, memory_order_relaxed);
+}
+
+/* Pollers do the work; doorbells are off. */
+static void watch_pollers(struct helper *helper, nanos now)
+{
+    struct process *process = helper->process;
+    nanos deadline = look_at_timers(process, now), until = now + helper->tick;
+    if (deadline < until)
+        until = deadline;
+    atomic_store(&process->wake_at, until);
+    sleep_until(process, until, now);
+    judge_pollers(helper);
+}
+
+/* Publishing wake_at before looking at the timers once more pairs with progress_watch, which enters the list before it
+ * reads wake_at: one of the two sees the other. node_sleep does the same with the rings. */
+static void go_to_sleep(struct process *process, nanos now)
+{
+    nanos deadline = look_at_timers(process, now);
+    atomic_store(&process->wake_at, deadline);
+    nanos latest = look_at_timers(process, now);
+    if (latest < deadline)
+        atomic_store(&process->wake_at, latest);
+    if (node_sleep(process->node) && !atomic_load(&process->stopping)) /* whose doorbell may have been read already */
+        sleep_until(process, latest, process_now());
+    node_awake(process->node);
+}
+
+static void look_on(struct helper *helper, nanos now, unsigned done)
+{
+    if (done) {
+        if (helper->busy_until && helper->linger * 2 <= linger_most)
+            helper->linger *= 2;
+        helper->busy_until = now + helper->linger;
+    } else if (now >= helper->busy_until && helper->busy_until) {
+        helper->busy_until = 0;
+        if (helper->linger / 2 >= linger_least)
+            helper->linger /= 2;
+    }
+}
+
+static void step(struct helper *helper)
+{
+    struct process *process = helper->process;
+    nanos now = process_now();
+    bool rang = answer_doorbell(process);
+    if (atomic_exchange(&process->claimed, false))
+        helper->tick = tick_first;
+    else if (rang)
+        helper->tick = 0;
+    if (helper->tick) {
+        watch_pollers(helper, now);
+        return;
+    }
+    look_on(helper, now, work(process));
+    if (!helper->busy_until)
+        go_to_sleep(process, now);
+}
+
+/* Asks the scheduler (EEVDF, Linux 6.12 and later; others ignore it) for the shortest slices. The helper runs for a
+ * microsecond when it is woken, and a thread that spins on the same processor for what the helper is about to bring
+ * would otherwise keep it waiting for milliseconds. Needs no privilege; a refusal costs nothing but that. */
+static void ask_for_short_slices(void)
+{
+    struct { /* struct sched_attr of sched_setattr(2), first version */
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attr = {.size = sizeof attr};
+    if (syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0) || attr.policy != SCHED_OTHER)
+        return;
+    attr.runtime = 100 * NANOS_MICROSECOND;
+    syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+static void *help(void *argument)
+{
+    struct helper helper = {.process = argument, .linger = linger_least};
+    pthread_setname_np(pthread_self(), "softverbs");
+    ask_for_short_slices();
+    while (!atomic_load(&helper.process->stopping))
+        step(&helper);
+    return NULL;
+}
+
+/* The helper takes none of the program's signals. */
+static int start_helper(struct process *process)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&process->helper, NULL, help, process);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static void stop_helper(struct process *process)
+{
+    atomic_store(&process->stopping, true);
+    node_wake(process->node);
+    pthread_join(process->helper, NULL);
+}
+
+/* Who polls in vain for long waits for somebody who may need this very processor: a peer, or a thread of this process
+ * that was preempted while it held the progress. */
+static void be_patient(struct process *process, unsigned done)
+{
+    uint32_t fruitless = done ? 0 : atomic_load_explicit(&process->fruitless, memory_order_relaxed) + 1;
+    if (__builtin_expect(fruitless >= PATIENCE, 0)) {
+        fruitless -= PATIENCE_STEP;
+        sched_yield();
+    }
+    atomic_store_explicit(&process->fruitless, fruitless, memory_order_relaxed);
+}
+
+/* Under progress. Has polling gone on for long enough to believe that it will? */
+static bool claims(struct process *process)
+{
+    if (++process->polled_rounds < atomic_load_explicit(&process->claim_rounds, memory_order_relaxed))
+        return false;
+    process->polled_rounds = 0;
+    return !process->forked && node_sleeping(process->node);
+}
+
+void process_poll(struct process *process)
+{
+    if (!lock_try(&process->progress)) {
+        be_patient(process, 0);
+        return;
+    }
+    unsigned done = process->forked ? 0 : progress_round(process);
+    bool claim = claims(process);
+    lock_release(&process->progress);
+    process_active(process);
+    be_patient(process, done);
+    if (__builtin_expect(claim, 0)) {
+        node_awake(process->node);
+        atomic_store(&process->claimed, true);
+        node_wake(process->node); /* so that the helper begins to tick */
+    }
+}
+
+void process_handover(struct process *process)
+{
+    if (process->forked)
+        return;
+    if (!node_sleep(process->node))
+        process_poll(process);
+}
+
+void process_quiesce(struct process *process)
+{
+    lock_take(&process->progress);
+    lock_release(&process->progress);
+}
+
+static void destroy(struct process *process)
+{
+    if (!process->forked)
+        node_close(process->node);
+    memory_destroy(process->keys);
+    numbers_destroy(process->numbers);
+    steering_destroy(process->steering);
+    numbers_destroy(process->srqs);
+    pthread_mutex_destroy(&process->control);
+    free(process);
+}
+
+static struct process *create(void)
+{
+    char why[256];
+    struct process *process = calloc(1, sizeof *process);
+    if (!process)
+        return NULL;
+    int error = node_open(&process->node, NULL, why, sizeof why);
+    if (error) {
+        log_write(LOG_ERROR, "%s", why);
+        free(process);
+        errno = error;
+        return NULL;
+    }
+    pthread_mutex_init(&process->control, NULL);
+    TAILQ_INIT(&process->to_flush);
+    TAILQ_INIT(&process->no_room);
+    TAILQ_INIT(&process->timed);
+    atomic_store(&process->wake_at, NANOS_NEVER);
+    atomic_store(&process->claim_rounds, CLAIM_ROUNDS);
+    process->keys = memory_create();
+    process->numbers = numbers_create();
+    process->srqs = numbers_create();
+    process->steering = steering_create();
+    error =
+        !process->keys || !process->numbers || !process->srqs || !process->steering ? ENOMEM : start_helper(process);
+    if (!error)
+        return process;
+    destroy(process);
+    errno = error;
+    return NULL;
+}
+
+/* Threads don't survive a fork. The parent's helper is kept out of everything for the moment of the fork, so that no
+ * lock of an object stays taken in the child; there, what was inherited is cut off from the host, and the next
+ * ibv_open_device begins anew. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&joining);
+    if (the_process) {
+        pthread_mutex_lock(&the_process->control);
+        lock_take(&the_process->progress);
+        lock_take(&the_process->waiting);
+    }
+}
+
+static void release_after_fork(void)
+{
+    if (the_process) {
+        lock_release(&the_process->waiting);
+        lock_release(&the_process->progress);
+        pthread_mutex_unlock(&the_process->control);
+    }
+}
+
+static void in_parent(void)
+{
+    release_after_fork();
+    pthread_mutex_unlock(&joining);
+}
+
+static void in_child(void)
+{
+    release_after_fork();
+    if (the_process) {
+        the_process->forked = true;
+        node_abandon(the_process->node);
+    }
+    the_process = NULL;
+    users = 0;
+    pthread_mutex_unlock(&joining);
+}
+
+/* A program that ends without closing its device still leaves the host, so that its peers hear of it at once. Other
+ * threads may still be inside a call: the node is closed only if the progress lets us in soon. */
+static void __attribute__((destructor)) leave_at_exit(void)
+{
+    struct process *process = the_process;
+    if (!process || !users)
+        return;
+    stop_helper(process);
+    for (int i = 0; i < 100; i++, nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL))
+        if (lock_try(&process->progress)) {
+            process->forked = true; /* nothing moves any more */
+            node_leave_host(process->node);
+            return;
+        }
+}
+
+static void register_fork_handlers(void)
+{
+    pthread_atfork(before_fork, in_parent, in_child);
+}
+
+struct process *process_join(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_fork_handlers);
+    pthread_mutex_lock(&joining);
+    if (!the_process)
+        the_process = create();
+    if (the_process)
+        users++;
+    struct process *process = the_process;
+    pthread_mutex_unlock(&joining);
+    return process;
+}
+
+void process_leave(struct process *process)
+{
+    if (process->forked)
+        return; /* what was inherited over a fork stays, unused */
+    pthread_mutex_lock(&joining);
+    bool last = --users == 0;
+    if (last)
+        the_process = NULL;
+    pthread_mutex_unlock(&joining);
+    if (!last)
+        return;
+    stop_helper(process);
+    destroy(process);
+}

@@ -1,0 +1,259 @@
+#include "verbs/progress.h"
+
+#include "diag/log.h"
+#include "verbs/gid.h"
+#include "verbs/numbers.h"
+#include "verbs/process.h"
+#include "verbs/qp.h"
+#include "verbs/steering.h"
+#include "wire/wire.h"
+
+enum { FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST_QP = 0xffffff };
+
+struct round {
+    struct process *process;
+    nanos now;
+};
+
+static void want_flush(struct process *process, struct qp *qp)
+{
+    if (qp->to_flush)
+        return;
+    qp->to_flush = true;
+    TAILQ_INSERT_TAIL(&process->to_flush, qp, flush);
+}
+
+/* A NAK: the wait that an RNR NAK asks for is short and must not become milliseconds. */
+static bool is_refusal(const struct packet *packet)
+{
+    return packet->syndrome >> 5; /* 0 is the class of ACKs, and of packets that have no AETH */
+}
+
+static void deliver(struct round *round, struct qp *qp, const struct packet *packet)
+{
+    lock_take(&qp->lock);
+    qp_receive(qp, packet, is_refusal(packet) ? process_now() : round->now);
+    bool output = qp_has_output(qp);
+    lock_release(&qp->lock);
+    if (output)
+        want_flush(round->process, qp);
+}
+
+static void deliver_to_group(struct round *round, const struct packet *packet)
+{
+    struct group *group;
+    union ibv_gid source, destination;
+    bool joined = false;
+    if (!packet->grh)
+        return;
+    gid_from_grh(packet->grh, &source, &destination);
+    LIST_FOREACH(group, &round->process->groups, siblings)
+    if (!memcmp(&group->gid, &destination, sizeof destination)) {
+        deliver(round, group->qp, packet);
+        joined = true;
+    }
+    if (!joined)
+        log_reason(LOG_INFO, REASON_PACKET_NOT_JOINED, "psn %u from qp 0x%x", packet->psn, packet->source);
+}
+
+static const enum reason wire_reasons[] = {
+    [WIRE_TRUNCATED] = REASON_PACKET_TRUNCATED, [WIRE_VERSION] = REASON_PACKET_VERSION,
+    [WIRE_OPCODE] = REASON_PACKET_OPCODE,       [WIRE_PAD] = REASON_PACKET_PAD,
+    [WIRE_UNEXPECTED] = REASON_PACKET_PAYLOAD,  [WIRE_ICRC] = REASON_PACKET_ICRC,
+};
+
+/* Headers of a frame into a packet; false: dropped. */
+static bool decode(const struct frame *frame, struct packet *packet)
+{
+    const uint8_t *headers = frame->headers;
+    size_t length = frame->headers_length;
+    unsigned used, pad;
+    bool grh = frame->kind == FRAME_GRH && length >= GRH_LENGTH;
+    enum wire_fault fault =
+        wire_decode(headers + (grh ? GRH_LENGTH : 0), length - (grh ? GRH_LENGTH : 0), packet, &used, &pad);
+    if (!fault)
+        fault = wire_check_payload(packet, frame->payload.length);
+    if (fault) {
+        log_reason(LOG_WARN, wire_reasons[fault], "frame of %zu header bytes", length);
+        return false;
+    }
+    packet->payload = frame->payload;
+    packet->grh = grh ? headers : NULL;
+    return true;
+}
+
+static void take_frame(void *context, struct peer *peer, const struct frame *frame)
+{
+    struct round *round = context;
+    struct packet packet;
+    if (frame->kind == FRAME_ETHERNET)
+        return steering_receive(round->process, frame);
+    if (frame->kind != FRAME_ROCE && frame->kind != FRAME_GRH)
+        return;
+    if (!decode(frame, &packet))
+        return;
+    if (!round->now)
+        round->now = process_about_now(); /* once a round that has something to do */
+    if (packet.destination == MULTICAST_QP)
+        return deliver_to_group(round, &packet);
+    struct qp *qp = numbers_find(round->process->numbers, packet.destination);
+    if (qp)
+        return deliver(round, qp, &packet);
+    if (log_wanted(LOG_INFO))
+        log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
+}
+
+static void flush(struct process *process, nanos now)
+{
+    struct qp *qp;
+    while ((qp = TAILQ_FIRST(&process->to_flush))) {
+        TAILQ_REMOVE(&process->to_flush, qp, flush);
+        qp->to_flush = false;
+        lock_take(&qp->lock);
+        qp_transmit(qp, now);
+        lock_release(&qp->lock);
+    }
+}
+
+/* Those that waited for room move to the list of those with output; who finds none again comes back by itself. */
+static void retry_for_room(struct process *process)
+{
+    struct qp *qp;
+    lock_take(&process->waiting);
+    while ((qp = TAILQ_FIRST(&process->no_room))) {
+        TAILQ_REMOVE(&process->no_room, qp, room);
+        qp->no_room = false;
+        want_flush(process, qp);
+    }
+    atomic_store(&process->no_room_count, 0);
+    lock_release(&process->waiting);
+}
+
+static bool is_overrun(const struct cq *cq)
+{
+    return cq && cq->overrun;
+}
+
+static void fail_overrun(void *object, void *context)
+{
+    struct qp *qp = object;
+    lock_take(&qp->lock);
+    if (is_overrun(qp->send_cq) || is_overrun(qp->receive_cq) || (qp->selected && is_overrun(qp->selected->cq)))
+        qp_fail(qp, IBV_EVENT_QP_FATAL);
+    lock_release(&qp->lock);
+}
+
+unsigned progress_round(struct process *process)
+{
+    struct round round = {.process = process};
+    unsigned done = node_receive(process->node, take_frame, &round, FRAMES_A_ROUND);
+    if (atomic_load_explicit(&process->no_room_count, memory_order_relaxed))
+        retry_for_room(process);
+    if (!TAILQ_EMPTY(&process->to_flush))
+        flush(process, round.now ? round.now : process_about_now());
+    if (__builtin_expect(atomic_load_explicit(&process->overrun, memory_order_relaxed), 0)) {
+        atomic_store(&process->overrun, false);
+        numbers_each(process->numbers, fail_overrun, NULL);
+    }
+    return done;
+}
+
+void progress_look_again(struct process *process, nanos when)
+{
+    if (when >= atomic_load(&process->wake_at))
+        return;
+    atomic_store(&process->wake_at, when);
+    node_wake(process->node);
+}
+
+void progress_watch(struct qp *qp)
+{
+    struct process *process = qp->process;
+    nanos deadline = qp_deadline(qp);
+    if (deadline == NANOS_NEVER)
+        return;
+    if (!qp->timed) { /* set under qp->lock too, so reading it here is safe; cleared only by progress_timers, likewise
+                       */
+        lock_take(&process->waiting);
+        qp->timed = true;
+        TAILQ_INSERT_TAIL(&process->timed, qp, timer);
+        lock_release(&process->waiting);
+    }
+    progress_look_again(process, deadline);
+}
+
+/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it. */
+static bool is_only_slow(struct qp *qp)
+{
+    struct peer *peer = qp->peer;
+    return peer && !peer->gone && !qp->rc.requester.rnr_waiting && !peer->link->operations->consumed(peer->link) &&
+           node_alive(qp->process->node, peer);
+}
+
+static nanos expire(struct qp *qp, nanos now)
+{
+    lock_take(&qp->lock);
+    if (qp_deadline(qp) <= now) {
+        if (is_only_slow(qp))
+            rc_postpone(&qp->rc, now);
+        else
+            rc_expire(&qp->rc, now);
+        qp_transmit(qp, now);
+    }
+    nanos deadline = qp_deadline(qp);
+    if (deadline == NANOS_NEVER) {
+        lock_take(&qp->process->waiting);
+        TAILQ_REMOVE(&qp->process->timed, qp, timer);
+        qp->timed = false;
+        lock_release(&qp->process->waiting);
+    }
+    lock_release(&qp->lock);
+    return deadline;
+}
+
+/* Who waits for room waits without a deadline, and a receiver that died makes none: so it is asked after now and then.
+ * Once it is known to be gone, packets go nowhere and the engines' own timers do the rest. */
+static nanos look_after_receivers(struct process *process, nanos now)
+{
+    if (!atomic_load(&process->no_room_count))
+        return NANOS_NEVER;
+    if (now >= process->checked_at + PROGRESS_LIVENESS) {
+        process->checked_at = now;
+        node_check_peers(process->node);
+        retry_for_room(process);
+        flush(process, now);
+    }
+    return process->checked_at + PROGRESS_LIVENESS;
+}
+
+nanos progress_timers(struct process *process, nanos now)
+{
+    nanos earliest = look_after_receivers(process, now);
+    lock_take(&process->waiting);
+    struct qp *qp = TAILQ_FIRST(&process->timed), *next;
+    lock_release(&process->waiting);
+    for (; qp; qp = next) { /* only progress_timers and progress_forget remove, both under progress */
+        nanos deadline;
+        lock_take(&process->waiting);
+        next = TAILQ_NEXT(qp, timer);
+        lock_release(&process->waiting);
+        deadline = expire(qp, now);
+        if (deadline < earliest)
+            earliest = deadline;
+    }
+    return earliest;
+}
+
+void progress_forget(struct qp *qp)
+{
+    struct process *process = qp->process;
+    if (qp->to_flush)
+        TAILQ_REMOVE(&process->to_flush, qp, flush);
+    lock_take(&process->waiting);
+    if (qp->no_room)
+        TAILQ_REMOVE(&process->no_room, qp, room);
+    if (qp->timed)
+        TAILQ_REMOVE(&process->timed, qp, timer);
+    lock_release(&process->waiting);
+    qp->to_flush = qp->no_room = qp->timed = false;
+}

@@ -1,0 +1,26 @@
+/* One round of progress, for pollers and the helper (progress.c), and what queue pairs ask of it. */
+#ifndef VERBS_PROGRESS_H
+#define VERBS_PROGRESS_H
+
+#include "verbs/object.h"
+
+/* Receives, lets queue pairs transmit that had reason or got room, fails those whose CQ overran. Under
+ * process->progress. Returns how much happened. */
+unsigned progress_round(struct process *);
+
+/* Expires what is due, and returns when to look again. Under process->progress. */
+nanos progress_timers(struct process *, nanos now);
+
+/* How often those that wait for room in a link ask whether its receiver still lives. */
+#define PROGRESS_LIVENESS (50 * NANOS_MILLISECOND)
+
+/* Sees to it that the helper looks at the timers at this time. */
+void progress_look_again(struct process *, nanos when);
+
+/* The queue pair may have a deadline now: the helper will look at it in time. Under qp->lock. */
+void progress_watch(struct qp *);
+
+/* Takes the queue pair out of every list. Under process->progress. */
+void progress_forget(struct qp *);
+
+#endif

@@ -1,0 +1,307 @@
+#include "verbs/qp_ex.h"
+
+#include <string.h>
+
+#include "diag/log.h"
+#include "verbs/post.h"
+#include "verbs/qp.h"
+#include "verbs/window.h"
+
+enum { ATOMIC_WRITE_LENGTH = 8 }; /* its value is part of the call: no matter how much inline data the queue takes */
+
+static inline struct qp *qp_of_ex(struct ibv_qp_ex *public)
+{
+    return (struct qp *)public;
+}
+
+static void spoil(struct qp *qp, enum reason reason)
+{
+    if (!qp->batch.reason)
+        qp->batch.reason = reason;
+    qp->batch.work = NULL;
+}
+
+static void finish_work(struct qp *qp)
+{
+    if (qp->batch.work && qp->type == IBV_QPT_UD && !qp->batch.work->address)
+        return spoil(qp, REASON_SEND_NO_AH);
+    if (qp->batch.work)
+        post_commit(qp);
+    qp->batch.work = NULL;
+}
+
+static void wr_start(struct ibv_qp_ex *public)
+{
+    struct qp *qp = qp_of_ex(public);
+    lock_take(&qp->lock);
+    qp->batch.work = NULL;
+    qp->batch.tail = qp_send_queue(qp)->tail;
+    qp->batch.posted = qp->posted;
+    qp->batch.reason = post_is_open(qp) ? REASON_NONE : REASON_SEND_STATE;
+}
+
+static void roll_back(struct qp *qp)
+{
+    qp_send_queue(qp)->tail = qp->batch.tail;
+    qp->posted = qp->batch.posted;
+    qp->batch.work = NULL;
+}
+
+static void wr_abort(struct ibv_qp_ex *public)
+{
+    struct qp *qp = qp_of_ex(public);
+    roll_back(qp);
+    lock_release(&qp->lock);
+}
+
+static int wr_complete(struct ibv_qp_ex *public)
+{
+    struct qp *qp = qp_of_ex(public);
+    finish_work(qp);
+    enum reason reason = qp->batch.reason;
+    if (reason) {
+        wr_abort(public);
+        return post_refused(qp, reason, public->wr_id);
+    }
+    post_start(qp);
+    lock_release(&qp->lock);
+    return 0;
+}
+
+/* Begins the next work request of the batch; NULL when the batch is spoilt. */
+static struct work *begin(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode)
+{
+    struct qp *qp = qp_of_ex(public);
+    finish_work(qp);
+    if (qp->batch.reason)
+        return NULL;
+    if (!post_is_legal(qp, opcode))
+        return spoil(qp, REASON_SEND_OPCODE), NULL;
+    struct work *work = post_reserve(qp);
+    if (!work)
+        return spoil(qp, REASON_SEND_QUEUE_FULL), NULL;
+    work->id = public->wr_id;
+    work->opcode = (uint8_t)opcode;
+    work->flags = public->wr_flags & post_flags(qp) & ~(unsigned)IBV_SEND_INLINE;
+    work->sge_count = 0;
+    work->length = 0;
+    work->address = NULL;
+    work->remote_srq = 0;
+    return qp->batch.work = work;
+}
+
+static void begin_remote(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
+                         uint32_t immediate)
+{
+    struct work *work = begin(public, opcode);
+    if (!work)
+        return;
+    work->rkey = rkey;
+    work->remote_address = address;
+    work->immediate = immediate;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address)
+{
+    begin_remote(public, IBV_WR_RDMA_WRITE, rkey, address, 0);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address, __be32 immediate)
+{
+    begin_remote(public, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, address, immediate);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address)
+{
+    begin_remote(public, IBV_WR_RDMA_READ, rkey, address, 0);
+}
+
+static void wr_send(struct ibv_qp_ex *public)
+{
+    begin_remote(public, IBV_WR_SEND, 0, 0, 0);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *public, __be32 immediate)
+{
+    begin_remote(public, IBV_WR_SEND_WITH_IMM, 0, 0, immediate);
+}
+
+static void wr_send_inv(struct ibv_qp_ex *public, uint32_t rkey)
+{
+    begin_remote(public, IBV_WR_SEND_WITH_INV, 0, 0, rkey);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *public, uint32_t rkey)
+{
+    begin_remote(public, IBV_WR_LOCAL_INV, 0, 0, rkey);
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *public, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+    struct work *work = begin(public, IBV_WR_BIND_MW);
+    if (!work)
+        return;
+    enum reason reason =
+        mw && mw->type == IBV_MW_TYPE_2 ? window_describe_bind(work, mw, rkey, info) : REASON_BIND_TYPE;
+    if (reason)
+        spoil(qp_of_ex(public), reason);
+}
+
+static void wr_send_tso(struct ibv_qp_ex *public, void *header, uint16_t length, uint16_t mss)
+{
+    struct qp *qp = qp_of_ex(public);
+    struct work *work = begin(public, IBV_WR_TSO);
+    enum reason reason = work ? post_check_tso(qp, length, mss) : REASON_NONE;
+    if (reason)
+        spoil(qp, reason);
+    else if (work)
+        post_set_tso(qp, work, header, length, mss);
+}
+
+static void begin_atomic(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
+                         uint64_t compare_or_add, uint64_t swap)
+{
+    struct work *work = begin(public, opcode);
+    if (!work)
+        return;
+    work->rkey = rkey;
+    work->remote_address = address;
+    work->compare_or_add = compare_or_add;
+    work->swap = swap;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address, uint64_t compare,
+                              uint64_t swap)
+{
+    begin_atomic(public, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, address, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address, uint64_t add)
+{
+    begin_atomic(public, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, add, 0);
+}
+
+static void set_inline(struct qp *qp, const struct ibv_data_buf *buffers, size_t count)
+{
+    struct work *work = qp->batch.work;
+    if (!work)
+        return;
+    if (!post_takes_inline(work->opcode))
+        return spoil(qp, REASON_SEND_FLAGS);
+    uint32_t most = work->opcode == IBV_WR_ATOMIC_WRITE ? ATOMIC_WRITE_LENGTH : qp->cap.max_inline_data;
+    for (size_t i = 0; i < count; i++) {
+        if (buffers[i].length > most - work->length)
+            return spoil(qp, REASON_INLINE_TOO_LONG);
+        memcpy(work->inline_data + work->length, buffers[i].addr, buffers[i].length);
+        work->length += (uint32_t)buffers[i].length;
+    }
+    work->flags |= IBV_SEND_INLINE;
+}
+
+static void wr_atomic_write(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address, const void *value)
+{
+    begin_remote(public, IBV_WR_ATOMIC_WRITE, rkey, address, 0);
+    set_inline(qp_of_ex(public), &(struct ibv_data_buf){(void *)(uintptr_t)value, ATOMIC_WRITE_LENGTH}, 1);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *public, size_t count, const struct ibv_data_buf *buffers)
+{
+    set_inline(qp_of_ex(public), buffers, count);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *public, void *data, size_t length)
+{
+    set_inline(qp_of_ex(public), &(struct ibv_data_buf){data, length}, 1);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *public, size_t count, const struct ibv_sge *list)
+{
+    struct qp *qp = qp_of_ex(public);
+    struct work *work = qp->batch.work;
+    uint64_t length = 0;
+    if (!work)
+        return;
+    if (count > qp->cap.max_send_sge)
+        return spoil(qp, REASON_TOO_MANY_SGES);
+    for (size_t i = 0; i < count; i++) {
+        work->sge[i] = list[i];
+        length += list[i].length;
+    }
+    work->sge_count = (uint8_t)count;
+    work->length = length > UINT32_MAX ? UINT32_MAX : (uint32_t)length;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *public, uint32_t lkey, uint64_t address, uint32_t length)
+{
+    wr_set_sge_list(public, 1, &(struct ibv_sge){.addr = address, .length = length, .lkey = lkey});
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *public, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
+{
+    struct work *work = qp_of_ex(public)->batch.work;
+    if (!work)
+        return;
+    work->address = ah;
+    work->remote_qp = remote_qpn;
+    work->remote_qkey = remote_qkey;
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *public, uint32_t number)
+{
+    struct work *work = qp_of_ex(public)->batch.work;
+    if (work)
+        work->remote_srq = number;
+}
+
+enum {
+    OPS_UD = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
+    OPS_RAW = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO,
+    OPS_UC = OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV |
+             IBV_QP_EX_WITH_BIND_MW,
+    OPS_RC = OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+             IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_SEND_WITH_INV,
+};
+
+bool qp_ex_offers(enum ibv_qp_type type, uint64_t flags)
+{
+    static const uint64_t offered[] = {
+        [IBV_QPT_RC] = OPS_RC,          [IBV_QPT_UC] = OPS_UC,       [IBV_QPT_UD] = OPS_UD,
+        [IBV_QPT_RAW_PACKET] = OPS_RAW, [IBV_QPT_XRC_SEND] = OPS_RC, [IBV_QPT_XRC_RECV] = 0};
+    return !(flags & ~offered[type]);
+}
+
+void qp_ex_fill(struct qp *qp, uint64_t flags)
+{
+    struct ibv_qp_ex *public = &qp->extended;
+    if (!flags)
+        return;
+    qp->has_builders = true;
+    public->wr_start = wr_start;
+    public->wr_complete = wr_complete;
+    public->wr_abort = wr_abort;
+    public->wr_send = wr_send;
+    public->wr_send_imm = wr_send_imm;
+    public->wr_send_inv = wr_send_inv;
+    public->wr_local_inv = wr_local_inv;
+    public->wr_bind_mw = wr_bind_mw;
+    public->wr_send_tso = wr_send_tso;
+    public->wr_rdma_write = wr_rdma_write;
+    public->wr_rdma_write_imm = wr_rdma_write_imm;
+    public->wr_rdma_read = wr_rdma_read;
+    public->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+    public->wr_atomic_fetch_add = wr_atomic_fetch_add;
+    public->wr_atomic_write = wr_atomic_write;
+    public->wr_set_inline_data = wr_set_inline_data;
+    public->wr_set_inline_data_list = wr_set_inline_data_list;
+    public->wr_set_sge = wr_set_sge;
+    public->wr_set_sge_list = wr_set_sge_list;
+    public->wr_set_ud_addr = wr_set_ud_addr;
+    if (qp->type == IBV_QPT_XRC_SEND)
+    public->wr_set_xrc_srqn = wr_set_xrc_srqn;
+}
+
+struct ibv_qp_ex *qp_ex_of(struct ibv_qp *public)
+{
+    struct qp *qp = qp_of(public);
+    return qp->has_builders ? &qp->extended : NULL;
+}

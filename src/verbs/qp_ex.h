@@ -1,0 +1,17 @@
+/* The builders of extended queue pairs: ibv_wr_post(3), ibv_qp_to_qp_ex(3). A batch holds qp->lock from wr_start to
+ * wr_complete or wr_abort, and is posted whole or not at all. */
+#ifndef VERBS_QP_EX_H
+#define VERBS_QP_EX_H
+
+#include "verbs/object.h"
+
+/* May a queue pair of this type be made with these enum ibv_qp_create_send_ops_flags? */
+bool qp_ex_offers(enum ibv_qp_type, uint64_t send_ops_flags);
+
+/* Fills the builders of a new queue pair. */
+void qp_ex_fill(struct qp *, uint64_t send_ops_flags);
+
+/* NULL unless it was made with send_ops_flags. */
+struct ibv_qp_ex *qp_ex_of(struct ibv_qp *);
+
+#endif

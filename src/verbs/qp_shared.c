@@ -1,0 +1,134 @@
+#include "verbs/qp_shared.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/log.h"
+#include "verbs/config.h"
+#include "verbs/lifetime.h"
+#include "verbs/numbers.h"
+#include "verbs/qp.h"
+
+static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *qp_context)
+{
+    struct qp *handle = calloc(1, sizeof *handle);
+    if (!handle)
+        return NULL;
+    handle->process = context->process;
+    handle->type = IBV_QPT_XRC_RECV;
+    handle->parent = &xrcd->object;
+    struct ibv_qp *public = &handle->public;
+    public->context = &context->public.context;
+    public->qp_context = qp_context;
+    public->qp_type = IBV_QPT_XRC_RECV;
+    pthread_mutex_init(&public->mutex, NULL);
+    pthread_cond_init(&public->cond, NULL);
+    return handle;
+}
+
+static void release_handle(struct qp *handle)
+{
+    pthread_mutex_destroy(&handle->public.mutex);
+    pthread_cond_destroy(&handle->public.cond);
+    free(handle);
+}
+
+/* Under process->control. False and errno. */
+static bool attach(struct qp *handle, struct qp *real)
+{
+    struct context *context = context_of(handle->public.context);
+    uint32_t most = context->device->limits.max_qp;
+    handle->public.handle = object_enter(context, &handle->object, OBJECT_QP, most, handle->parent);
+    if (!handle->public.handle)
+        return false;
+    handle->public.qp_num = handle->number = real->number;
+    lock_take(&real->lock);
+    handle->shared = real;
+    handle->public.state = real->state;
+    LIST_INSERT_HEAD(&real->handles, handle, handle);
+    lock_release(&real->lock);
+    return true;
+}
+
+struct ibv_qp *qp_shared_create(struct qp *real, struct xrcd *xrcd, void *qp_context)
+{
+    struct context *context = real->object.context;
+    struct qp *handle = make_handle(context, xrcd, qp_context);
+    control_lock(context);
+    bool attached = handle && attach(handle, real);
+    if (!attached)
+        qp_retire(real);
+    control_unlock(context);
+    if (attached)
+        return &handle->public;
+    if (handle)
+        release_handle(handle);
+    qp_release(real);
+    errno = ENOMEM;
+    return NULL;
+}
+
+static struct ibv_qp *refuse(int error)
+{
+    log_reason(LOG_INFO, REASON_XRC_QP_OPEN, "ibv_open_qp");
+    errno = error;
+    return NULL;
+}
+
+struct ibv_qp *qp_shared_open(struct ibv_context *public, struct ibv_qp_open_attr *attr)
+{
+    const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    struct context *context = context_of(public);
+    struct xrcd *xrcd = (struct xrcd *)attr->xrcd;
+    if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
+        return refuse(EOPNOTSUPP);
+    if ((attr->comp_mask & needed) != needed || !xrcd || attr->qp_type != IBV_QPT_XRC_RECV)
+        return refuse(EINVAL);
+    struct qp *handle =
+        make_handle(context, xrcd, attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL);
+    if (!handle)
+        return refuse(ENOMEM);
+    control_lock(context);
+    struct qp *real = numbers_find(context->process->numbers, attr->qp_num);
+    bool found = real && real->domain == xrcd->domain;
+    bool attached = found && attach(handle, real);
+    control_unlock(context);
+    if (attached)
+        return &handle->public;
+    release_handle(handle);
+    return refuse(found ? ENOMEM : EINVAL);
+}
+
+/* Under process->control. True: it was the last, and the queue pair has ended. */
+static bool detach(struct qp *handle)
+{
+    struct qp *real = handle->shared;
+    lock_take(&real->lock);
+    LIST_REMOVE(handle, handle);
+    struct qp *other = LIST_FIRST(&real->handles);
+    if (other)
+        real->object.context = other->object.context; /* whose limits hold; the old one may be about to be closed */
+    lock_release(&real->lock);
+    if (!other)
+        qp_retire(real);
+    return !other;
+}
+
+int qp_shared_close(struct qp *handle)
+{
+    struct qp *real = handle->shared;
+    struct context *context = handle->object.context;
+    control_lock(context);
+    int error = object_leave(&handle->object, handle->public.handle, handle->parent);
+    bool last = !error && detach(handle);
+    control_unlock(context);
+    if (error)
+        return error;
+    if (last) {
+        qp_forget_peer(real);
+        qp_release(real);
+    }
+    qp_wait_for_acknowledgements(handle);
+    release_handle(handle);
+    return 0;
+}

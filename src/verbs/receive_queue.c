@@ -1,0 +1,136 @@
+#include "verbs/receive_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/log.h"
+
+/* Slots are allocated in chunks that never move, so that a message in progress keeps its receive while the queue grows.
+ */
+struct receive_chunk {
+    struct receive_chunk *next;
+    uint64_t slots[];
+};
+
+static size_t slot_size(const struct receive_queue *queue)
+{
+    return sizeof(struct receive_slot) + queue->sge_max * sizeof(struct ibv_sge);
+}
+
+static int grow(struct receive_queue *queue, uint32_t count)
+{
+    size_t size = slot_size(queue);
+    struct receive_chunk *chunk = calloc(1, sizeof *chunk + count * size);
+    if (!chunk)
+        return ENOMEM;
+    chunk->next = queue->chunks;
+    queue->chunks = chunk;
+    for (uint32_t i = 0; i < count; i++) {
+        struct receive_slot *slot = (struct receive_slot *)((char *)chunk->slots + i * size);
+        slot->receive.sge = slot->sge;
+        STAILQ_INSERT_TAIL(&queue->unused, slot, next);
+    }
+    queue->capacity += count;
+    queue->slots += count;
+    return 0;
+}
+
+int receive_queue_initialize(struct receive_queue *queue, uint32_t capacity, uint32_t sge_max)
+{
+    memset(queue, 0, sizeof *queue);
+    STAILQ_INIT(&queue->posted);
+    STAILQ_INIT(&queue->unused);
+    queue->sge_max = sge_max;
+    return capacity ? grow(queue, capacity) : 0;
+}
+
+void receive_queue_destroy(struct receive_queue *queue)
+{
+    for (struct receive_chunk *chunk = queue->chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        free(chunk);
+    }
+}
+
+int receive_queue_resize(struct receive_queue *queue, uint32_t capacity)
+{
+    int error = 0;
+    lock_take(&queue->lock);
+    if (capacity < queue->count + queue->taken || !capacity)
+        error = EINVAL;
+    else if (capacity > queue->slots) {
+        uint32_t more = capacity - queue->slots;
+        queue->capacity = queue->slots;
+        error = grow(queue, more);
+    } else
+        queue->capacity = capacity;
+    lock_release(&queue->lock);
+    return error;
+}
+
+static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
+{
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > queue->sge_max)
+        return EINVAL;
+    if (queue->count + queue->taken >= queue->capacity)
+        return ENOMEM;
+    struct receive_slot *slot = STAILQ_FIRST(&queue->unused);
+    STAILQ_REMOVE_HEAD(&queue->unused, next);
+    slot->receive.id = wr->wr_id;
+    slot->receive.sge_count = (uint32_t)wr->num_sge;
+    slot->receive.skip = 0;
+    for (int i = 0; i < wr->num_sge; i++)
+        slot->sge[i] = wr->sg_list[i];
+    STAILQ_INSERT_TAIL(&queue->posted, slot, next);
+    queue->count++;
+    return 0;
+}
+
+int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    int error = 0;
+    lock_take(&queue->lock);
+    for (; wr && !error; wr = error ? wr : wr->next)
+        error = post_one(queue, wr);
+    lock_release(&queue->lock);
+    if (error) {
+        *bad = (struct ibv_recv_wr *)wr;
+        log_reason(LOG_INFO, error == ENOMEM ? REASON_RECEIVE_QUEUE_FULL : REASON_TOO_MANY_SGES, "posting a receive");
+    }
+    return error;
+}
+
+struct receive *receive_queue_take(struct receive_queue *queue, bool *limit_reached)
+{
+    lock_take(&queue->lock);
+    struct receive_slot *slot = STAILQ_FIRST(&queue->posted);
+    *limit_reached = false;
+    if (slot) {
+        STAILQ_REMOVE_HEAD(&queue->posted, next);
+        queue->count--;
+        queue->taken++;
+        *limit_reached = queue->count < queue->limit;
+        if (*limit_reached)
+            queue->limit = 0;
+    }
+    lock_release(&queue->lock);
+    return slot ? &slot->receive : NULL;
+}
+
+void receive_queue_free(struct receive_queue *queue, const struct receive *receive)
+{
+    struct receive_slot *slot = (struct receive_slot *)((char *)receive - offsetof(struct receive_slot, receive));
+    lock_take(&queue->lock);
+    STAILQ_INSERT_HEAD(&queue->unused, slot, next); /* the one whose cache lines are warm is the next to be used */
+    queue->taken--;
+    lock_release(&queue->lock);
+}
+
+void receive_queue_clear(struct receive_queue *queue)
+{
+    lock_take(&queue->lock);
+    STAILQ_CONCAT(&queue->unused, &queue->posted);
+    queue->count = 0;
+    lock_release(&queue->lock);
+}

@@ -1,0 +1,212 @@
+#include "verbs/srq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/log.h"
+#include "verbs/async.h"
+#include "verbs/config.h"
+#include "verbs/lifetime.h"
+#include "verbs/receive_queue.h"
+#include "verbs/srq_tags.h"
+#include "verbs/xrc.h"
+
+static bool sizes_fit(const struct limits *limits, const struct ibv_srq_attr *attr)
+{
+    return attr->max_wr && attr->max_wr <= limits->max_srq_wr && attr->max_sge <= limits->max_srq_sge;
+}
+
+static void release(struct srq *srq)
+{
+    srq_tags_destroy(srq);
+    receive_queue_destroy(&srq->queue);
+    pthread_mutex_destroy(&srq->public.mutex);
+    pthread_cond_destroy(&srq->public.cond);
+    free(srq);
+}
+
+/* An SRQ that is not in its context yet; NULL and errno. */
+static struct srq *make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, void *srq_context)
+{
+    if (!sizes_fit(&context_of(pd->context)->device->limits, attr)) {
+        log_reason(LOG_INFO, REASON_SRQ_SIZE, "max_wr %u max_sge %u", attr->max_wr, attr->max_sge);
+        errno = EINVAL;
+        return NULL;
+    }
+    struct srq *srq = calloc(1, sizeof *srq);
+    if (!srq || receive_queue_initialize(&srq->queue, attr->max_wr, attr->max_sge)) {
+        free(srq);
+        errno = ENOMEM;
+        return NULL;
+    }
+    srq->public.context = pd->context;
+    srq->public.srq_context = srq_context;
+    srq->public.pd = pd;
+    pthread_mutex_init(&srq->public.mutex, NULL);
+    pthread_cond_init(&srq->public.cond, NULL);
+    return srq;
+}
+
+static void count_uses(struct srq *srq, uint32_t change)
+{
+    if (srq->cq)
+        srq->cq->object.uses += change;
+    if (srq->xrcd)
+        srq->xrcd->object.uses += change;
+}
+
+static struct ibv_srq *enter(struct srq *srq)
+{
+    struct context *context = context_of(srq->public.context);
+    struct pd *pd = pd_of(srq->public.pd);
+    control_lock(context);
+    int error = srq->xrcd ? xrc_enter_srq(srq) : 0;
+    uint32_t most = context->device->limits.max_srq;
+    srq->public.handle = error ? 0 : object_enter(context, &srq->object, OBJECT_SRQ, most, &pd->object);
+    if (srq->public.handle)
+        count_uses(srq, 1);
+    else if (srq->xrcd && !error)
+        xrc_remove_srq(srq);
+    control_unlock(context);
+    if (srq->public.handle)
+        return &srq->public;
+    release(srq);
+    errno = ENOMEM;
+    return NULL;
+}
+
+struct ibv_srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+    struct srq *srq = make(pd, &init->attr, init->srq_context);
+    return srq ? enter(srq) : NULL;
+}
+
+static struct ibv_srq *refuse(enum reason reason, int error)
+{
+    log_reason(LOG_INFO, reason, "ibv_create_srq_ex");
+    errno = error;
+    return NULL;
+}
+
+static struct ibv_srq *create_with_tags(struct ibv_srq_init_attr_ex *init)
+{
+    const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+    if ((init->comp_mask & needed) != needed || !init->cq)
+        return refuse(REASON_TM_ATTRIBUTES, EINVAL);
+    struct srq *srq = make(init->pd, &init->attr, init->srq_context);
+    if (!srq)
+        return NULL;
+    srq->cq = (struct cq *)init->cq;
+    int error = srq_tags_create(srq, &init->tm_cap);
+    if (!error)
+        return enter(srq);
+    release(srq);
+    return refuse(REASON_TM_ATTRIBUTES, error);
+}
+
+static struct ibv_srq *create_for_xrc(struct ibv_srq_init_attr_ex *init)
+{
+    const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_XRCD;
+    if ((init->comp_mask & needed) != needed || !init->cq || !init->xrcd)
+        return refuse(REASON_XRC_SRQ_ATTRIBUTES, EINVAL);
+    struct srq *srq = make(init->pd, &init->attr, init->srq_context);
+    if (!srq)
+        return NULL;
+    srq->cq = (struct cq *)init->cq;
+    srq->xrcd = (struct xrcd *)init->xrcd;
+    return enter(srq);
+}
+
+int srq_get_number(struct ibv_srq *public, uint32_t *number)
+{
+    const struct srq *srq = (struct srq *)public;
+    if (!srq->xrcd)
+        return EINVAL;
+    *number = srq->number;
+    return 0;
+}
+
+struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
+{
+    const uint32_t known = IBV_SRQ_INIT_ATTR_RESERVED - 1;
+    enum ibv_srq_type type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;
+    if (init->comp_mask & ~known || !(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd)
+        return refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
+    switch (type) {
+    case IBV_SRQT_BASIC:
+        return srq_create(init->pd, (struct ibv_srq_init_attr *)init); /* which begins alike */
+    case IBV_SRQT_TM:
+        return create_with_tags(init);
+    case IBV_SRQT_XRC:
+        return create_for_xrc(init);
+    default:
+        return refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
+    }
+}
+
+int srq_destroy(struct ibv_srq *public)
+{
+    struct srq *srq = (struct srq *)public;
+    struct context *context = srq->object.context;
+    control_lock(context);
+    int error = object_leave(&srq->object, public->handle, &pd_of(public->pd)->object);
+    if (!error)
+        count_uses(srq, -1u);
+    if (!error && srq->xrcd)
+        xrc_remove_srq(srq);
+    control_unlock(context);
+    if (error)
+        return error;
+    async_withdraw(context, srq);
+    pthread_mutex_lock(&public->mutex);
+    while (public->events_completed != srq->async_fetched)
+        pthread_cond_wait(&public->cond, &public->mutex);
+    pthread_mutex_unlock(&public->mutex);
+    release(srq);
+    return 0;
+}
+
+/* Arming a limit that is not reached any more raises the event at once: the program must not wait for a fall that has
+ * happened already. */
+static int set_limit(struct srq *srq, uint32_t limit)
+{
+    struct receive_queue *queue = &srq->queue;
+    lock_take(&queue->lock);
+    bool too_large = limit > queue->capacity;
+    bool reached = !too_large && queue->count < limit;
+    if (!too_large)
+        queue->limit = reached ? 0 : limit;
+    lock_release(&queue->lock);
+    if (reached)
+        async_raise_srq(srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+    return too_large ? EINVAL : 0;
+}
+
+int srq_modify(struct ibv_srq *public, const struct ibv_srq_attr *attr, int mask)
+{
+    struct srq *srq = (struct srq *)public;
+    if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+        return EINVAL;
+    if (mask & IBV_SRQ_MAX_WR) {
+        if (!attr->max_wr || attr->max_wr > srq->object.context->device->limits.max_srq_wr)
+            return EINVAL;
+        int error = receive_queue_resize(&srq->queue, attr->max_wr);
+        if (error)
+            return error;
+    }
+    return mask & IBV_SRQ_LIMIT ? set_limit(srq, attr->srq_limit) : 0;
+}
+
+int srq_query(struct ibv_srq *public, struct ibv_srq_attr *attr)
+{
+    struct receive_queue *queue = &((struct srq *)public)->queue;
+    lock_take(&queue->lock);
+    *attr = (struct ibv_srq_attr){.max_wr = queue->capacity, .max_sge = queue->sge_max, .srq_limit = queue->limit};
+    lock_release(&queue->lock);
+    return 0;
+}
+
+int srq_post(struct ibv_srq *public, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    return receive_queue_post(&((struct srq *)public)->queue, wr, bad);
+}

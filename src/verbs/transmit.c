@@ -1,0 +1,192 @@
+/* From the engines into the links. */
+#include <string.h>
+
+#include "diag/log.h"
+#include "verbs/process.h"
+#include "verbs/progress.h"
+#include "verbs/qp.h"
+#include "verbs/qp_raw.h"
+#include "verbs/srq_tags.h"
+#include "wire/wire.h"
+
+/* The peer of a connected queue pair, looked up again when there was none or it has gone. */
+static struct peer *find_peer(struct qp *qp)
+{
+    if (qp->peer && !qp->peer->gone)
+        return qp->peer;
+    if (qp->peer)
+        node_put(qp->process->node, qp->peer);
+    qp->peer = qp->local ? node_find(qp->process->node, qp->attr.dest_qp_num) : NULL;
+    return qp->peer;
+}
+
+/* Enters the list of those that wait for room. Room that came just before woke nobody who would have found us there, so
+ * the link is asked once more: false, there is some. */
+static bool waits_for_room(struct qp *qp, struct link *link)
+{
+    struct process *process = qp->process;
+    lock_take(&process->waiting);
+    if (!qp->no_room) {
+        qp->no_room = true;
+        TAILQ_INSERT_TAIL(&process->no_room, qp, room);
+        atomic_fetch_add(&process->no_room_count, 1);
+    }
+    lock_release(&process->waiting);
+    progress_look_again(process, process_about_now() + PROGRESS_LIVENESS);
+    return !link->operations->ready(link);
+}
+
+bool qp_has_room(struct qp *qp, struct link *link)
+{
+    return link->operations->ready(link) || !waits_for_room(qp, link);
+}
+
+static void send_packet(struct link *link, const struct packet *packet)
+{
+    uint8_t headers[WIRE_HEADERS_MAX];
+    struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet->payload};
+    frame.headers_length = (uint16_t)wire_encode(packet, headers);
+    link->operations->send(link, &frame);
+}
+
+/* Everything that the engine has and the link has room for. Without a link, packets go nowhere and timers do the rest.
+ */
+static void transmit_rc(struct qp *qp, nanos now)
+{
+    if (__builtin_expect(tags_have_work(&qp->tags), 0))
+        srq_tags_post(qp);
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    struct peer *peer = find_peer(qp);
+    struct link *link = peer ? peer->link : NULL;
+    if (!link) {
+        while (rc_transmit(&qp->rc, &packet, pieces, now))
+            ;
+        return;
+    }
+    link->operations->begin(link);
+    if (!qp->rc.settings.reference_segment && link->operations->can_reference(link))
+        qp->rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
+    while (rc_has_output(&qp->rc) && qp_has_room(qp, link) && rc_transmit(&qp->rc, &packet, pieces, now))
+        send_packet(link, &packet);
+    link->operations->end(link);
+}
+
+static void transmit_uc(struct qp *qp)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    struct peer *peer = find_peer(qp);
+    struct link *link = peer ? peer->link : NULL;
+    if (!link) {
+        while (uc_transmit(&qp->uc, &packet, pieces))
+            ;
+        return;
+    }
+    link->operations->begin(link);
+    while (uc_has_output(&qp->uc) && qp_has_room(qp, link) && uc_transmit(&qp->uc, &packet, pieces))
+        send_packet(link, &packet);
+    link->operations->end(link);
+}
+
+static uint16_t big(uint32_t value)
+{
+    return (uint16_t)__builtin_bswap16((uint16_t)value);
+}
+
+/* The GRH as the receiver sees it, with this datagram's lengths (IPv4: total length and checksum; else payload length).
+ */
+static void write_headers(const struct ah *ah, const struct packet *packet, struct frame *frame)
+{
+    enum { GRH = 40, UDP = 8, ICRC = 4, IPV4 = 20 };
+    uint8_t *headers = (uint8_t *)frame->headers;
+    memcpy(headers, ah->grh, GRH);
+    unsigned length = wire_encode(packet, headers + GRH);
+    uint32_t inner = UDP + length + ((packet->payload.length + 3) & ~3u) + ICRC;
+    if (headers[0]) {
+        memcpy(headers + 4, &(uint16_t){big(inner)}, 2);
+    } else {
+        uint16_t total = big(inner + IPV4);
+        uint32_t sum; /* one's complement: the stored checksum is that of length 0 (RFC 1624) */
+        memcpy(headers + 22, &total, 2);
+        sum = (uint32_t)(headers[30] << 8 | headers[31]);
+        sum = (~sum & 0xffff) + inner + IPV4;
+        sum = (sum & 0xffff) + (sum >> 16);
+        memcpy(headers + 30, &(uint16_t){big(~sum & 0xffff)}, 2);
+    }
+    frame->headers_length = (uint16_t)(GRH + length);
+}
+
+/* A member without room misses this datagram: multicast is unreliable, and one slow member must not hold up the rest.
+ */
+static void send_to_member(struct peer *peer, void *frame)
+{
+    struct link *link = peer->link;
+    link->operations->begin(link);
+    if (link->operations->ready(link))
+        link->operations->send(link, frame);
+    link->operations->end(link);
+}
+
+/* Pulls the next datagram out of the engine and puts it into the link, if it leads anywhere. */
+static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    uint8_t headers[FRAME_HEADERS_MAX];
+    struct frame frame = {.kind = FRAME_GRH, .headers = headers};
+    union ibv_gid group = ah->attr.grh.dgid;
+    bool multicast = ah->multicast;
+    if (!ud_transmit(&qp->ud, &packet, pieces) || (!peer && !multicast))
+        return;
+    write_headers(ah, &packet, &frame);
+    frame.payload = packet.payload;
+    if (multicast)
+        node_members(qp->process->node, group.raw, send_to_member, &frame);
+    else
+        peer->link->operations->send(peer->link, &frame);
+}
+
+/* Sends one datagram; false when its link has no room and the queue pair waits for some. */
+static bool transmit_datagram(struct qp *qp, const struct work *work)
+{
+    struct node *node = qp->process->node;
+    const struct ah *ah = work->address;
+    struct peer *peer = ah->local && !ah->multicast ? node_find(node, work->remote_qp) : NULL;
+    if (!peer) {
+        transmit_to(qp, ah, NULL);
+        return true;
+    }
+    struct link *link = peer->link;
+    link->operations->begin(link);
+    bool room = qp_has_room(qp, link);
+    if (room)
+        transmit_to(qp, ah, peer);
+    link->operations->end(link);
+    node_put(node, peer);
+    return room;
+}
+
+static void transmit_ud(struct qp *qp)
+{
+    const struct work *work;
+    while ((work = ud_next(&qp->ud)) && transmit_datagram(qp, work))
+        ;
+}
+
+void qp_transmit(struct qp *qp, nanos now)
+{
+    if (qp->process->forked)
+        return;
+    switch (qp->type) {
+    case IBV_QPT_UC:
+        return transmit_uc(qp);
+    case IBV_QPT_UD:
+        return transmit_ud(qp);
+    case IBV_QPT_RAW_PACKET:
+        return qp_raw_transmit(qp);
+    default:
+        transmit_rc(qp, now);
+        progress_watch(qp);
+    }
+}

@@ -1,0 +1,273 @@
+#include "verbs/window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/log.h"
+#include "verbs/config.h"
+#include "verbs/keys.h"
+#include "verbs/lifetime.h"
+#include "verbs/memory.h"
+#include "verbs/post.h"
+#include "verbs/qp.h"
+
+enum {
+    ACCESS_WRITES = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+    /* programs also ask for local write, which means nothing here */
+    ACCESS_KNOWN = ACCESS_WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE,
+    BIND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED,
+};
+
+static inline struct mw *window_of(const struct region *region)
+{
+    return (struct mw *)((char *)region - offsetof(struct mw, region));
+}
+
+struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+    struct context *context = context_of(pd->context);
+    bool known = type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2;
+    struct mw *mw = known ? calloc(1, sizeof *mw) : NULL;
+    if (!mw) {
+        errno = known ? ENOMEM : EINVAL;
+        return NULL;
+    }
+    mw->region.pd = pd_of(pd);
+    mw->region.kind = REGION_WINDOW;
+    mw->public.context = pd->context;
+    mw->public.pd = pd;
+    mw->public.type = type;
+    control_lock(context);
+    int error = keys_enter(context->process->keys, &mw->region);
+    mw->public.rkey = mw->region.key;
+    if (!error)
+        mw->public.handle =
+            object_enter(context, &mw->object, OBJECT_MW, context->device->limits.max_mw, &mw->region.pd->object);
+    if (!error && !mw->public.handle)
+        keys_remove(context->process->keys, &mw->region), error = ENOMEM;
+    control_unlock(context);
+    if (!error)
+        return &mw->public;
+    free(mw);
+    errno = error;
+    return NULL;
+}
+
+/* Under mw->lock, and for type 2 under the lock of the queue pair that bound it. */
+static void unbind(struct mw *mw)
+{
+    if (mw->mr)
+        atomic_fetch_sub(&mw->mr->windows, 1);
+    if (mw->qp)
+        LIST_REMOVE(mw, bound);
+    mw->mr = NULL;
+    mw->qp = NULL;
+    mw->region.length = 0;
+    mw->region.access = 0;
+}
+
+/* Nobody finds the window any more, and no queue pair is destroyed meanwhile: we hold the control. */
+static void unbind_for_good(struct mw *mw)
+{
+    lock_take(&mw->lock);
+    struct qp *qp = mw->qp;
+    lock_release(&mw->lock);
+    if (qp)
+        lock_take(&qp->lock);
+    lock_take(&mw->lock);
+    unbind(mw);
+    lock_release(&mw->lock);
+    if (qp)
+        lock_release(&qp->lock);
+}
+
+int window_deallocate(struct ibv_mw *public)
+{
+    struct mw *mw = (struct mw *)public;
+    struct context *context = mw->object.context;
+    control_lock(context);
+    int error = object_leave(&mw->object, public->handle, &mw->region.pd->object);
+    if (!error) {
+        keys_remove(context->process->keys, &mw->region);
+        memory_quiesce(context->process);
+        unbind_for_good(mw);
+    }
+    control_unlock(context);
+    if (!error)
+        free(mw);
+    return error;
+}
+
+/* The window's identity and all parameters are copied: the program may destroy the region before the work's turn. */
+enum reason window_describe_bind(struct work *work, struct ibv_mw *mw, uint32_t rkey,
+                                 const struct ibv_mw_bind_info *info)
+{
+    const struct mr *mr = info->mr ? mr_of(info->mr) : NULL;
+    if (info->mw_access_flags & ~(unsigned)ACCESS_KNOWN)
+        return REASON_BIND_FLAGS;
+    if (mr && mr->region.kind != REGION_MEMORY)
+        return REASON_BIND_NULL;
+    work->sge_count = 0;
+    work->length = 0;
+    work->address = mw;
+    work->rkey = rkey;
+    work->immediate = mr ? mr->region.key : 0;
+    work->remote_address = info->addr;
+    work->compare_or_add = mr ? info->length : 0;
+    work->owner_value = info->mw_access_flags;
+    mw->rkey = rkey;
+    return REASON_NONE;
+}
+
+static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
+{
+    if (!post_is_open(qp))
+        return REASON_SEND_STATE;
+    if (!post_is_legal(qp, IBV_WR_BIND_MW))
+        return REASON_SEND_OPCODE;
+    if (bind->send_flags & ~(unsigned)BIND_FLAGS)
+        return REASON_SEND_FLAGS;
+    struct work *work = post_reserve(qp);
+    if (!work)
+        return REASON_SEND_QUEUE_FULL;
+    work->id = bind->wr_id;
+    work->opcode = IBV_WR_BIND_MW;
+    work->flags = (uint8_t)bind->send_flags;
+    enum reason reason = window_describe_bind(work, mw, ibv_inc_rkey(mw->rkey), &bind->bind_info);
+    if (!reason)
+        post_commit(qp);
+    return reason;
+}
+
+int window_post_bind(struct ibv_qp *public, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+    struct qp *qp = qp_of(public);
+    lock_take(&qp->lock);
+    enum reason reason = post_bind(qp, mw, bind);
+    if (!reason)
+        post_start(qp);
+    lock_release(&qp->lock);
+    return reason ? post_refused(qp, reason, bind->wr_id) : 0;
+}
+
+/* The region to bind to: C10-72 to C10-75 of the specification. *mr stays NULL when a window of type 1 is unbound. */
+static enum reason find_region(const struct qp *qp, const struct work *work, struct mr **mr)
+{
+    uint64_t length = work->compare_or_add;
+    struct region *region = work->immediate ? keys_find(qp->process->keys, work->immediate) : NULL;
+    *mr = NULL;
+    if (!length)
+        return REASON_NONE;
+    if (!region || region->kind != REGION_MEMORY || region->pd != qp->pd)
+        return REASON_BIND_REGION;
+    if (!(region->access & IBV_ACCESS_MW_BIND))
+        return REASON_BIND_ACCESS;
+    if ((work->owner_value & ACCESS_WRITES) && !(region->access & IBV_ACCESS_LOCAL_WRITE))
+        return REASON_BIND_LOCAL_WRITE;
+    if (!region_covers(region, work->remote_address, length))
+        return REASON_BIND_RANGE;
+    *mr = (struct mr *)((char *)region - offsetof(struct mr, region));
+    return REASON_NONE;
+}
+
+static enum reason check_window(const struct mw *mw, const struct qp *qp, const struct work *work)
+{
+    if ((work->rkey ^ mw->region.key) >> 8)
+        return REASON_BIND_WINDOW;
+    if (mw->region.pd != qp->pd)
+        return REASON_BIND_WINDOW;
+    if (mw->public.type == IBV_MW_TYPE_1)
+        return REASON_NONE;
+    if (mw->mr)
+        return REASON_BIND_BOUND;
+    return work->compare_or_add ? REASON_NONE : REASON_BIND_EMPTY;
+}
+
+/* An access of another queue pair that has found a type 1 window as it was may still be copying when we return; it
+ * began before the bind. The region itself can't go meanwhile: deregistering waits for all queue pairs. */
+static void bind(struct mw *mw, struct qp *qp, const struct work *work, struct mr *mr)
+{
+    unbind(mw);
+    mw->region.key = work->rkey;
+    if (!mr)
+        return;
+    atomic_fetch_add(&mr->windows, 1);
+    mw->mr = mr;
+    mw->region.length = work->compare_or_add;
+    mw->region.access = work->owner_value;
+    mw->region.base = work->owner_value & IBV_ACCESS_ZERO_BASED ? 0 : work->remote_address;
+    mw->region.memory = mr->region.memory + (work->remote_address - mr->region.base);
+    if (mw->public.type == IBV_MW_TYPE_1)
+        return;
+    mw->qp = qp;
+    LIST_INSERT_HEAD(&qp->windows, mw, bound);
+}
+
+enum reason window_bind(struct qp *qp, const struct work *work)
+{
+    struct mr *mr;
+    struct region *region = keys_at(qp->process->keys, work->rkey);
+    if (!region || region->kind != REGION_WINDOW || window_of(region) != work->address)
+        return REASON_BIND_WINDOW;
+    enum reason reason = find_region(qp, work, &mr);
+    struct mw *mw = window_of(region);
+    lock_take(&mw->lock);
+    if (!reason)
+        reason = check_window(mw, qp, work);
+    if (!reason)
+        bind(mw, qp, work, mr);
+    lock_release(&mw->lock);
+    return reason;
+}
+
+enum reason window_invalidate(struct qp *qp, uint32_t rkey, bool commit)
+{
+    struct region *region = keys_find(qp->process->keys, rkey);
+    if (!region || region->kind != REGION_WINDOW)
+        return REASON_INVALIDATE_KEY;
+    struct mw *mw = window_of(region);
+    lock_take(&mw->lock);
+    bool may = mw->qp == qp && region->key == rkey;
+    if (may && commit)
+        unbind(mw);
+    lock_release(&mw->lock);
+    return may ? REASON_NONE : REASON_INVALIDATE_KEY;
+}
+
+static enum reason look_into(const struct mw *mw, const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
+                             unsigned access, struct iovec *out)
+{
+    const struct region *region = &mw->region;
+    if (!mw->mr || region->key != rkey)
+        return REASON_REMOTE_KEY_UNKNOWN;
+    if (region->pd != qp->pd)
+        return REASON_REMOTE_PD;
+    if (mw->qp && mw->qp != qp)
+        return REASON_REMOTE_WINDOW_QP;
+    if (!region_covers(region, address, length))
+        return REASON_REMOTE_RANGE;
+    if (access & ~region->access)
+        return REASON_REMOTE_PERMISSION;
+    *out = (struct iovec){region->memory + (address - region->base), length};
+    return REASON_NONE;
+}
+
+enum reason window_remote(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,
+                          uint32_t length, unsigned access, struct iovec *out)
+{
+    struct mw *mw = window_of(region);
+    lock_take(&mw->lock);
+    enum reason reason = look_into(mw, qp, rkey, address, length, access, out);
+    lock_release(&mw->lock);
+    return reason;
+}
+
+void window_leave(struct qp *qp)
+{
+    struct mw *mw;
+    while ((mw = LIST_FIRST(&qp->windows))) {
+        lock_take(&mw->lock);
+        unbind(mw);
+        lock_release(&mw->lock);
+    }
+}

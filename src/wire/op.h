@@ -1,0 +1,95 @@
+/* The operations of the BTH opcode as a table: legality, headers and place in a message are looked up, never computed
+ * from hand-written products (IBA table 38 "OpCode field definitions"). */
+#ifndef WIRE_OP_H
+#define WIRE_OP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum service {
+    SERVICE_RC = 0,
+    SERVICE_UC = 1,
+    SERVICE_RD = 2, /* never offered; its opcodes decode as unknown */
+    SERVICE_UD = 3,
+    SERVICE_CNP = 4,
+    SERVICE_XRC = 5,
+};
+
+enum operation {
+    OPERATION_SEND_FIRST = 0,
+    OPERATION_SEND_MIDDLE = 1,
+    OPERATION_SEND_LAST = 2,
+    OPERATION_SEND_LAST_IMMEDIATE = 3,
+    OPERATION_SEND_ONLY = 4,
+    OPERATION_SEND_ONLY_IMMEDIATE = 5,
+    OPERATION_WRITE_FIRST = 6,
+    OPERATION_WRITE_MIDDLE = 7,
+    OPERATION_WRITE_LAST = 8,
+    OPERATION_WRITE_LAST_IMMEDIATE = 9,
+    OPERATION_WRITE_ONLY = 10,
+    OPERATION_WRITE_ONLY_IMMEDIATE = 11,
+    OPERATION_READ_REQUEST = 12,
+    OPERATION_READ_RESPONSE_FIRST = 13,
+    OPERATION_READ_RESPONSE_MIDDLE = 14,
+    OPERATION_READ_RESPONSE_LAST = 15,
+    OPERATION_READ_RESPONSE_ONLY = 16,
+    OPERATION_ACKNOWLEDGE = 17,
+    OPERATION_ATOMIC_ACKNOWLEDGE = 18,
+    OPERATION_COMPARE_SWAP = 19,
+    OPERATION_FETCH_ADD = 20,
+    OPERATION_SEND_LAST_INVALIDATE = 22,
+    OPERATION_SEND_ONLY_INVALIDATE = 23,
+    OPERATION_ATOMIC_WRITE = 29,
+};
+
+enum op_flags { /* what an operation is and which extension headers follow the BTH, in this order */
+    OP_START = 1 << 0,     /* first or only packet of a message */
+    OP_END = 1 << 1,       /* last or only packet of a message */
+    OP_SEND = 1 << 2,      /* moves a message into a receive */
+    OP_WRITE = 1 << 3,     /* RDMA WRITE */
+    OP_READ = 1 << 4,      /* RDMA READ request */
+    OP_ATOMIC = 1 << 5,    /* compare-and-swap, fetch-and-add */
+    OP_RESPONSE = 1 << 6,  /* goes from responder to requester */
+    OP_PAYLOAD = 1 << 7,   /* may carry payload */
+    OP_XRCETH = 1 << 8,
+    OP_DETH = 1 << 9,
+    OP_RETH = 1 << 10,
+    OP_ATOMICETH = 1 << 11,
+    OP_AETH = 1 << 12,
+    OP_ATOMICACKETH = 1 << 13,
+    OP_IMMDT = 1 << 14,
+    OP_IETH = 1 << 15,
+    OP_ATOMIC_WRITE = 1 << 16,
+    OP_CNP = 1 << 17, /* sixteen reserved bytes follow the BTH (RoCEv2 annex, A17.9.3) */
+};
+
+struct op {
+    const char *name; /* "RC SEND_ONLY"; NULL: no such opcode */
+    uint32_t flags;   /* enum op_flags */
+    uint8_t headers;  /* bytes of the BTH and all extension headers */
+};
+
+extern const struct op op_table[256];
+
+static inline uint8_t op_code(enum service service, enum operation operation)
+{
+    return (uint8_t)(service << 5 | operation);
+}
+
+static inline enum service op_service(uint8_t opcode)
+{
+    return opcode >> 5;
+}
+
+static inline enum operation op_operation(uint8_t opcode)
+{
+    return opcode & 31;
+}
+
+/* NULL when the opcode does not exist or is not offered. */
+static inline const struct op *op_find(uint8_t opcode)
+{
+    return op_table[opcode].name ? &op_table[opcode] : 0;
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* What a packet carries, by reference: the bytes stay where they are until the receiver asks for them.
+ *
+ * The owner of the memory is whoever made the payload; it stays valid until the call that got it returns. */
+#ifndef WIRE_PAYLOAD_H
+#define WIRE_PAYLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+enum { PAYLOAD_PIECES_MAX = 32 }; /* the most SGEs of a work request, so the most pieces of a packet */
+
+struct payload {
+    uint32_t length;            /* bytes in all pieces together */
+    uint32_t count;             /* pieces; 0 when length is 0 */
+    const struct iovec *pieces; /* NULL when length is 0 */
+    /* A link may ship the list of pieces instead of the bytes when the sender says that the memory stays unchanged
+     * until the packet is acknowledged (RC SEND and WRITE). */
+    bool by_reference;
+    /* NULL: the pieces are plain memory of this process. Otherwise the link's own way to fetch `to` (at most
+     * PAYLOAD_PIECES_MAX + 1 pieces, whose lengths add up to at most length - offset) from `offset` on, in any order;
+     * false when the bytes can't be had or are no longer valid. */
+    bool (*pull)(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
+    void *source; /* for pull */
+};
+
+/* Copies `to`'s lengths from `offset` of the payload on; the last byte lands last and, where the end of the destination
+ * is aligned, the last eight bytes land in one store: programs poll memory for the end of a WRITE. (Where it is aligned
+ * to less, or shorter, the largest naturally aligned word.) `count` is at most PAYLOAD_PIECES_MAX. Source and
+ * destination may overlap when each is one piece.
+ * False when a pull failed; the destination is then undefined. Reads nothing past payload->length (false). */
+bool payload_copy(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
+
+#endif

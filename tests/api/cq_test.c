@@ -1,0 +1,369 @@
+/* Completion queues: ibv_create_cq(3), ibv_create_cq_ex(3), ibv_poll_cq(3), ibv_req_notify_cq(3), ibv_get_cq_event(3),
+ * ibv_resize_cq(3). Every case runs with classic and with extended CQs. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pair.h"
+
+static bool extended;
+
+enum {
+    ALL_FIELDS =
+        IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+    QUIET = 20, /* milliseconds in which something would have come */
+};
+
+static struct wishes cq_wishes(void)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.cq_flags = extended ? ALL_FIELDS : 0;
+    wishes.channel = true;
+    return wishes;
+}
+
+/* Polls as the row wants it; an entry of an extended CQ comes back as the classic one that it equals. */
+static int poll_some(struct end *end, int cq, int most, struct ibv_wc *wc, int64_t milliseconds)
+{
+    struct extended entries[64];
+    if (!extended)
+        return puppet_poll(end->puppet, cq, most, wc, milliseconds);
+    int taken = puppet_poll_ex(end->puppet, cq, most, entries, milliseconds);
+    for (int i = 0; i < taken; i++)
+        wc[i] = entries[i].wc;
+    return taken;
+}
+
+static void send_many(struct pair *pair, uint64_t from, uint64_t to, unsigned flags)
+{
+    for (uint64_t id = from; id < to; id++) {
+        struct send send = end_send(&pair->near, &pair->far, IBV_WR_SEND, id, 0, 8);
+        send.wr.send_flags |= flags;
+        end_post_receive(&pair->far, end_receive(&pair->far, id, 0, 64));
+        end_post(&pair->near, send);
+    }
+}
+
+static void batches_come_in_order(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct ibv_wc wc[64];
+    for (int batch = 1; batch <= 33; batch += 8) {
+        send_many(&pair, 0, 33, 0);
+        for (int seen = 0; seen < 33;) {
+            int taken = poll_some(&pair.near, pair.near.send_cq, batch < 33 - seen ? batch : 33 - seen, wc, PATIENCE);
+            EXPECT(taken, >, 0);
+            for (int i = 0; i < taken; i++, seen++) {
+                EXPECT(wc[i].wr_id, ==, seen);
+                EXPECT(wc[i].status, ==, IBV_WC_SUCCESS);
+                EXPECT(wc[i].qp_num, ==, pair.near.number);
+            }
+        }
+        EXPECT(poll_some(&pair.far, pair.far.receive_cq, 33, wc, PATIENCE), ==, 33);
+        EXPECT(poll_some(&pair.near, pair.near.send_cq, 1, wc, 0), ==, 0);
+    }
+}
+
+static void the_fields_of_a_completion_are_true(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct send send = end_send(&pair.near, &pair.far, IBV_WR_SEND_WITH_IMM, 0xfedcba9876543210, 0, 11);
+    struct ibv_wc wc;
+    send.wr.imm_data = 0x11223344;
+    end_post_receive(&pair.far, end_receive(&pair.far, 0x123456789abcdef0, 0, 64));
+    end_post(&pair.near, send);
+    EXPECT(poll_some(&pair.near, pair.near.send_cq, 1, &wc, PATIENCE), ==, 1);
+    EXPECT(wc.wr_id, ==, 0xfedcba9876543210);
+    EXPECT(wc.opcode, ==, IBV_WC_SEND);
+    EXPECT(wc.wc_flags, ==, 0);
+    EXPECT(poll_some(&pair.far, pair.far.receive_cq, 1, &wc, PATIENCE), ==, 1);
+    EXPECT(wc.wr_id, ==, 0x123456789abcdef0);
+    EXPECT(wc.opcode, ==, IBV_WC_RECV);
+    EXPECT(wc.status, ==, IBV_WC_SUCCESS);
+    EXPECT(wc.vendor_err, ==, 0);
+    EXPECT(wc.byte_len, ==, 11);
+    EXPECT(wc.imm_data, ==, 0x11223344);
+    EXPECT(wc.wc_flags, ==, IBV_WC_WITH_IMM);
+    EXPECT(wc.qp_num, ==, pair.far.number);
+}
+
+static void a_channel_reports_once_for_each_arming(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct end *far = &pair.far;
+    struct ibv_wc wc[8];
+    send_many(&pair, 0, 1, 0); /* not armed: no event */
+    EXPECT(poll_some(far, far->receive_cq, 1, wc, PATIENCE), ==, 1);
+    EXPECT(puppet_get_cq_event(far->puppet, far->channel, QUIET), ==, NOBODY);
+    EXPECT(puppet_arm(far->puppet, far->receive_cq, 0), ==, 0);
+    EXPECT(puppet_get_cq_event(far->puppet, far->channel, QUIET), ==, NOBODY);
+    send_many(&pair, 1, 4, 0);
+    EXPECT(puppet_get_cq_event(far->puppet, far->channel, PATIENCE), ==, far->receive_cq);
+    EXPECT(poll_some(far, far->receive_cq, 3, wc, PATIENCE), ==, 3);
+    EXPECT(puppet_get_cq_event(far->puppet, far->channel, QUIET), ==, NOBODY);
+    puppet_ack_cq_events(far->puppet, far->receive_cq, 1);
+}
+
+/* Poll, arm, poll again, wait: no entry is lost, whenever it comes. */
+static void who_arms_and_polls_again_loses_nothing(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct end *far = &pair.far;
+    struct ibv_wc wc[64];
+    uint64_t next = 0, posted = 0;
+    for (int events = 0; next < 300;) {
+        if (next == posted)
+            send_many(&pair, posted, posted + 20, 0), posted += 20;
+        EXPECT(puppet_arm(far->puppet, far->receive_cq, 0), ==, 0);
+        int taken = poll_some(far, far->receive_cq, 7, wc, 0);
+        if (!taken) {
+            int cq = puppet_get_cq_event(far->puppet, far->channel, PATIENCE);
+            EXPECT(cq, ==, far->receive_cq);
+            puppet_ack_cq_events(far->puppet, cq, 1);
+            events++;
+        }
+        for (int i = 0; i < taken; i++)
+            EXPECT(wc[i].wr_id, ==, next++);
+        while (poll_some(&pair.near, pair.near.send_cq, 64, wc, 0) > 0)
+            ;
+    }
+}
+
+static void a_solicited_arming_waits_for_a_solicited_message(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct end *far = &pair.far;
+    struct ibv_wc wc[8];
+    EXPECT(puppet_arm(far->puppet, far->receive_cq, 1), ==, 0);
+    send_many(&pair, 0, 2, 0);
+    EXPECT(poll_some(far, far->receive_cq, 2, wc, PATIENCE), ==, 2);
+    EXPECT(puppet_get_cq_event(far->puppet, far->channel, QUIET), ==, NOBODY);
+    send_many(&pair, 2, 3, IBV_SEND_SOLICITED);
+    EXPECT(puppet_get_cq_event(far->puppet, far->channel, PATIENCE), ==, far->receive_cq);
+    puppet_ack_cq_events(far->puppet, far->receive_cq, 1);
+}
+
+static void a_solicited_arming_reports_every_error(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct end *far = &pair.far;
+    end_post_receive(far, end_receive(far, 1, 0, 64));
+    EXPECT(puppet_arm(far->puppet, far->receive_cq, 1), ==, 0);
+    EXPECT(end_move(far, IBV_QPS_ERR), ==, 0);
+    EXPECT(puppet_get_cq_event(far->puppet, far->channel, PATIENCE), ==, far->receive_cq);
+}
+
+static void arming_for_any_stays_when_solicited_is_asked_for(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct end *far = &pair.far;
+    EXPECT(puppet_arm(far->puppet, far->receive_cq, 0), ==, 0);
+    EXPECT(puppet_arm(far->puppet, far->receive_cq, 1), ==, 0);
+    send_many(&pair, 0, 1, 0);
+    EXPECT(puppet_get_cq_event(far->puppet, far->channel, PATIENCE), ==, far->receive_cq);
+}
+
+static void send_completions_raise_events_too(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct end *near = &pair.near;
+    EXPECT(puppet_arm(near->puppet, near->send_cq, 0), ==, 0);
+    EXPECT(puppet_arm(near->puppet, near->receive_cq, 0), ==, 0);
+    send_many(&pair, 0, 1, 0);
+    EXPECT(puppet_get_cq_event(near->puppet, near->channel, PATIENCE), ==, near->send_cq);
+    EXPECT(puppet_get_cq_event(near->puppet, near->channel, QUIET), ==, NOBODY);
+}
+
+static void resizing_keeps_what_is_queued(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct end *near = &pair.near, *far = &pair.far;
+    struct ibv_wc wc[64];
+    send_many(&pair, 0, 40, 0);
+    EXPECT(poll_some(near, near->send_cq, 40, wc, PATIENCE), ==, 40);
+    EXPECT(puppet_resize_cq(far->puppet, far->receive_cq, 10), ==, EINVAL);
+    EXPECT(far->puppet->call.number[0], ==, far->cqe);
+    EXPECT(puppet_resize_cq(far->puppet, far->receive_cq, 1000), ==, 0);
+    EXPECT(far->puppet->call.number[0], >=, 1000);
+    EXPECT(poll_some(far, far->receive_cq, 20, wc, PATIENCE), ==, 20);
+    EXPECT(puppet_resize_cq(far->puppet, far->receive_cq, 20), ==, 0);
+    EXPECT(poll_some(far, far->receive_cq, 20, wc + 20, PATIENCE), ==, 20);
+    for (int i = 0; i < 40; i++)
+        EXPECT(wc[i].wr_id, ==, i);
+    EXPECT(puppet_resize_cq(far->puppet, far->receive_cq, 0), ==, EINVAL);
+    EXPECT(puppet_resize_cq(far->puppet, far->receive_cq, -1), ==, EINVAL);
+    send_many(&pair, 0, 1, 0);
+    EXPECT(poll_some(far, far->receive_cq, 1, wc, PATIENCE), ==, 1);
+}
+
+/* Never a silent loss: the CQ reports it, and the queue pairs that use it fail. */
+static void an_overrun_is_an_event_and_fatal_for_the_queue_pairs(const void *row)
+{
+    struct wishes wishes = cq_wishes();
+    wishes.cqe = 4;
+    struct pair pair = pair_open_as(wishes);
+    struct end *far = &pair.far;
+    bool cq_error = false, fatal = false;
+    for (int i = 0; i < far->cqe + 1; i++) {
+        struct send send = end_send(&pair.near, far, IBV_WR_SEND, 1, 0, 8);
+        end_post_receive(far, end_receive(far, 1, 0, 8));
+        end_post(&pair.near, send);
+        end_sent(&pair.near);
+    }
+    for (int i = 0; i < 2; i++) {
+        int type = puppet_get_async_event(far->puppet, PATIENCE);
+        if (type == IBV_EVENT_CQ_ERR)
+            cq_error = far->puppet->call.id[0] == far->receive_cq;
+        else if (type == IBV_EVENT_QP_FATAL)
+            fatal = far->puppet->call.id[0] == far->qp;
+    }
+    EXPECT_TRUE(cq_error);
+    EXPECT_TRUE(fatal);
+    EXPECT(end_state(far), ==, IBV_QPS_ERR);
+}
+
+/* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the newest entries give way to newer ones, and nobody fails. */
+static void an_overrun_that_is_ignored_harms_nobody(const void *row)
+{
+    struct pair pair = pair_make(cq_wishes());
+    struct end *far = &pair.far;
+    struct ibv_cq_init_attr_ex attr = {.cqe = 4, .wc_flags = ALL_FIELDS, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS};
+    struct ibv_wc wc;
+    attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    far->receive_cq = puppet_create_cq_ex(far->puppet, &attr, NOBODY);
+    EXPECT(far->receive_cq, !=, NOBODY);
+    end_create_qp(far, &pair.wishes);
+    pair_connect(&pair);
+    for (int i = 0; i < 20; i++) {
+        send_many(&pair, 0, 1, 0);
+        EXPECT(poll_some(&pair.near, pair.near.send_cq, 1, &wc, PATIENCE), ==, 1);
+        EXPECT(wc.status, ==, IBV_WC_SUCCESS);
+    }
+    EXPECT(puppet_get_async_event(far->puppet, QUIET), ==, -1);
+    EXPECT(end_state(far), ==, IBV_QPS_RTS);
+    EXPECT(puppet_poll(far->puppet, far->receive_cq, 1, &wc, PATIENCE), ==, 1);
+}
+
+static void completions_of_a_destroyed_queue_pair_vanish(const void *row)
+{
+    struct pair first = pair_open_as(cq_wishes()), second = first;
+    struct ibv_wc wc[16];
+    end_create_qp(&second.near, &second.wishes);
+    end_create_qp(&second.far, &second.wishes);
+    pair_connect(&second);
+    for (uint64_t id = 0; id < 10; id++)
+        send_many(id % 2 ? &first : &second, id, id + 1, 0);
+    for (int i = 0; i < 10; i++) /* both ends have all entries then */
+        EXPECT(poll_some(&first.near, first.near.send_cq, 1, wc, PATIENCE), ==, 1);
+    EXPECT(puppet_destroy(first.far.puppet, KIND_QP, first.far.qp), ==, 0);
+    EXPECT(poll_some(&second.far, second.far.receive_cq, 5, wc, PATIENCE), ==, 5);
+    for (int i = 0; i < 5; i++) {
+        EXPECT(wc[i].qp_num, ==, second.far.number);
+        EXPECT(wc[i].wr_id, ==, 2 * i);
+    }
+    EXPECT(poll_some(&second.far, second.far.receive_cq, 1, wc, 0), ==, 0);
+}
+
+static void RESET_withdraws_the_completions(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct ibv_wc wc[16];
+    send_many(&pair, 0, 10, 0);
+    EXPECT(poll_some(&pair.near, pair.near.send_cq, 10, wc, PATIENCE), ==, 10);
+    EXPECT(end_move(&pair.far, IBV_QPS_RESET), ==, 0);
+    EXPECT(poll_some(&pair.far, pair.far.receive_cq, 1, wc, 0), ==, 0);
+    EXPECT(end_move(&pair.near, IBV_QPS_RESET), ==, 0);
+    pair_connect(&pair);
+    send_many(&pair, 10, 11, 0);
+    EXPECT(poll_some(&pair.far, pair.far.receive_cq, 1, wc, PATIENCE), ==, 1);
+    EXPECT(wc[0].wr_id, ==, 10);
+}
+
+/* One CQ for both directions, and both ways of polling it. */
+static void one_CQ_serves_both_queues_and_both_ways_of_polling(const void *row)
+{
+    struct wishes wishes = cq_wishes();
+    struct ibv_wc wc[4];
+    wishes.one_cq = true;
+    struct pair pair = pair_open_as(wishes);
+    for (uint64_t id = 0; id < 8; id++) {
+        send_many(&pair, id, id + 1, 0);
+        end_post_receive(&pair.near, end_receive(&pair.near, id, 128, 64));
+        end_post(&pair.far, end_send(&pair.far, &pair.near, IBV_WR_SEND, id, 0, 8));
+        for (int i = 0; i < 2; i++)
+            EXPECT(id % 2 ? puppet_poll(pair.near.puppet, pair.near.send_cq, 1, &wc[i], PATIENCE)
+                          : poll_some(&pair.near, pair.near.send_cq, 1, &wc[i], PATIENCE),
+                   ==, 1);
+        EXPECT(wc[0].wr_id, ==, id);
+        EXPECT(wc[1].wr_id, ==, id);
+        EXPECT((wc[0].opcode == IBV_WC_RECV) + (wc[1].opcode == IBV_WC_RECV), ==, 1);
+    }
+}
+
+static void events_carry_the_context_of_their_CQ(const void *row)
+{
+    struct pair pair = pair_open_as(cq_wishes());
+    struct end *near = &pair.near;
+    near->send_cq = puppet_create_cq(near->puppet, 16, near->channel, 0x5eed);
+    end_create_qp(near, &pair.wishes);
+    EXPECT(end_move(&pair.far, IBV_QPS_RESET), ==, 0);
+    pair_connect(&pair);
+    EXPECT(puppet_arm(near->puppet, near->send_cq, 0), ==, 0);
+    end_post_receive(&pair.far, end_receive(&pair.far, 1, 0, 64));
+    end_post(near, end_send(near, &pair.far, IBV_WR_SEND, 1, 0, 8));
+    EXPECT(puppet_get_cq_event(near->puppet, near->channel, PATIENCE), ==, near->send_cq);
+    EXPECT(near->puppet->call.number[0], ==, 0x5eed);
+}
+
+static void timestamps_go_forward(const void *row)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    struct extended entry;
+    uint64_t last = 1, last_wallclock = 1600000000ull * 1000000000;
+    wishes.cq_flags = ALL_FIELDS;
+    struct pair pair = pair_open_as(wishes);
+    for (int i = 0; i < 20; i++) {
+        send_many(&pair, 0, 1, 0);
+        EXPECT(puppet_poll_ex(pair.near.puppet, pair.near.send_cq, 1, &entry, PATIENCE), ==, 1);
+        EXPECT(entry.timestamp, >=, last);
+        EXPECT(entry.wallclock, >=, last_wallclock);
+        last = entry.timestamp;
+        last_wallclock = entry.wallclock;
+    }
+}
+
+static void for_both(const char *name, void (*body)(const void *))
+{
+    char title[128];
+    for (int i = 0; i < 2; i++) {
+        extended = i;
+        snprintf(title, sizeof title, "%s CQ: %s", extended ? "extended" : "classic", name);
+        harness_run(title, body, NULL);
+    }
+}
+#define CASE_OF_BOTH(body) for_both(#body, body)
+
+static void all(void)
+{
+    CASE_OF_BOTH(batches_come_in_order);
+    CASE_OF_BOTH(the_fields_of_a_completion_are_true);
+    CASE_OF_BOTH(a_channel_reports_once_for_each_arming);
+    CASE_OF_BOTH(who_arms_and_polls_again_loses_nothing);
+    CASE_OF_BOTH(a_solicited_arming_waits_for_a_solicited_message);
+    CASE_OF_BOTH(a_solicited_arming_reports_every_error);
+    CASE_OF_BOTH(arming_for_any_stays_when_solicited_is_asked_for);
+    CASE_OF_BOTH(send_completions_raise_events_too);
+    CASE_OF_BOTH(resizing_keeps_what_is_queued);
+    CASE_OF_BOTH(an_overrun_is_an_event_and_fatal_for_the_queue_pairs);
+    CASE_OF_BOTH(completions_of_a_destroyed_queue_pair_vanish);
+    CASE_OF_BOTH(RESET_withdraws_the_completions);
+    CASE_OF_BOTH(one_CQ_serves_both_queues_and_both_ways_of_polling);
+    CASE(an_overrun_that_is_ignored_harms_nobody);
+    CASE(events_carry_the_context_of_their_CQ);
+    CASE(timestamps_go_forward);
+}
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, all);
+}

@@ -1,0 +1,229 @@
+/* Unreliable datagrams: the GRH, Q_Keys, sizes, replies, multicast between processes. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pair.h"
+
+enum { GRH = 40, MTU = 4096 };
+
+/* For RoCE v2 over IPv4 the last 20 of the 40 bytes are the IPv4 header, over IPv6 all of them are its header. */
+static void the_GRH_stands_before_the_payload(const void *argument)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_UD);
+    wishes.gid_index = *(const int *)argument;
+    struct pair pair = pair_open_as(wishes);
+    struct end *far = &pair.far;
+    puppet_set(far->puppet, far->memory, 256, 0xa5);
+    end_post_receive(far, end_receive(far, 1, 0, 256));
+    end_post(&pair.near, end_send(&pair.near, far, IBV_WR_SEND, 1, 0, 16));
+    struct ibv_wc wc = end_received(far);
+    EXPECT(wc.wc_flags & IBV_WC_GRH, ==, IBV_WC_GRH);
+    EXPECT(wc.byte_len, ==, 16 + GRH);
+    EXPECT(wc.src_qp, ==, pair.near.number);
+    uint8_t header[GRH];
+    for (size_t i = 0; i < sizeof header; i += 8) {
+        uint64_t word = puppet_peek(far->puppet, far->memory + i);
+        memcpy(header + i, &word, 8);
+    }
+    if (wishes.gid_index == 1) {
+        EXPECT(header[20], ==, 0x45);
+        EXPECT(header[28], ==, 64);
+        EXPECT(memcmp(header + 32, pair.near.gid.raw + 12, 4), ==, 0);
+        EXPECT(memcmp(header + 36, far->gid.raw + 12, 4), ==, 0);
+    } else {
+        EXPECT(header[0] >> 4, ==, 6);
+        EXPECT(header[7], ==, 64);
+        EXPECT(memcmp(header + 8, pair.near.gid.raw, 16), ==, 0);
+        EXPECT(memcmp(header + 24, far->gid.raw, 16), ==, 0);
+    }
+    EXPECT(puppet_peek(far->puppet, far->memory + GRH + 16), ==, 0xa5a5a5a5a5a5a5a5);
+}
+
+/* What would be lost is sent; then a good datagram, which must be the only one that arrives, in the receive after
+ * `used` others. */
+static void only_the_good_one_arrives(struct pair *pair, struct send lost, uint64_t receives)
+{
+    struct end *near = &pair->near, *far = &pair->far;
+    end_post(near, lost);
+    end_expect_sent(near, lost.wr.wr_id, IBV_WC_SUCCESS);
+    end_post(near, end_send(near, far, IBV_WR_SEND, 2, 0, 8));
+    end_expect_sent(near, 2, IBV_WC_SUCCESS);
+    end_expect_received(far, receives, IBV_WC_SUCCESS, 8 + GRH);
+    end_expect_nothing(far);
+    EXPECT(end_state(near), ==, IBV_QPS_RTS);
+    EXPECT(end_state(far), ==, IBV_QPS_RTS);
+}
+
+static void a_wrong_QKey_is_dropped(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_UD);
+    struct send send = end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, 64);
+    send.wr.wr.ud.remote_qkey ^= 1;
+    end_post_receive(&pair.far, end_receive(&pair.far, 1, 0, 256));
+    only_the_good_one_arrives(&pair, send, 1);
+}
+
+/* A Q_Key with the high bit set stands for the queue pair's own (IBA 10.2.5). */
+static void a_privileged_QKey_stands_for_the_senders_own(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_UD);
+    struct send send = end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, 64);
+    send.wr.wr.ud.remote_qkey = 0x80000000;
+    end_post_receive(&pair.far, end_receive(&pair.far, 1, 0, 256));
+    end_post(&pair.near, send);
+    end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
+    end_expect_received(&pair.far, 1, IBV_WC_SUCCESS, 64 + GRH);
+}
+
+static void a_queue_pair_that_is_not_there_swallows(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_UD);
+    struct send send = end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, 64);
+    send.wr.wr.ud.remote_qpn = 0xfffff0;
+    end_post_receive(&pair.far, end_receive(&pair.far, 1, 0, 256));
+    only_the_good_one_arrives(&pair, send, 1);
+}
+
+/* Longer than the receive: dropped, nothing completes, and the receive stays for the next. */
+static void what_is_longer_than_its_receive_is_dropped(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_UD);
+    end_post_receive(&pair.far, end_receive(&pair.far, 1, 0, GRH + 60));
+    only_the_good_one_arrives(&pair, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, 61), 1);
+}
+
+static void a_message_fits_exactly(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_UD);
+    end_post_receive(&pair.far, end_receive(&pair.far, 1, 0, GRH + MTU));
+    end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, MTU));
+    end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
+    end_expect_received(&pair.far, 1, IBV_WC_SUCCESS, GRH + MTU);
+}
+
+/* ibv_init_ah_from_wc(3) needs the completion and the GRH; the reply goes to its source. */
+static void one_datagram_queue_pair_talks_to_many(const void *row)
+{
+    struct pair pairs[4];
+    pairs[0] = pair_open(IBV_QPT_UD);
+    for (size_t i = 1; i < COUNT(pairs); i++) {
+        pairs[i] = pairs[0];
+        end_create_qp(&pairs[i].far, &pairs[i].wishes);
+        EXPECT(end_initialize(&pairs[i].far, &pairs[i].wishes), ==, 0);
+        EXPECT(end_ready_to_receive(&pairs[i].far, &pairs[i].wishes, &pairs[0].near), ==, 0);
+        EXPECT(end_ready_to_send(&pairs[i].far, &pairs[i].wishes), ==, 0);
+    }
+    for (int i = 0; i < 40; i++)
+        pair_ping(&pairs[i % 4], i & 4 ? &pairs[i % 4].near : &pairs[i % 4].far,
+                  i & 4 ? &pairs[i % 4].far : &pairs[i % 4].near);
+}
+
+static union ibv_gid group_gid(uint8_t last)
+{
+    return (union ibv_gid){.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1, [14] = 2, [15] = last}};
+}
+
+static struct send to_group(struct pair *pair, const union ibv_gid *group)
+{
+    struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = *group, .sgid_index = 1, .hop_limit = 1}};
+    struct send send = end_send(&pair->near, &pair->far, IBV_WR_SEND, 5, 0, 100);
+    send.ah = puppet_create_ah(pair->near.puppet, pair->near.pd, &attr);
+    send.wr.wr.ud.remote_qpn = 0xffffff;
+    EXPECT(send.ah, !=, NOBODY);
+    return send;
+}
+
+/* Every queue pair that joined gets a copy, the sender's too when it joined; who left gets none. */
+static void a_multicast_reaches_all_members(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_UD), second = pair;
+    union ibv_gid group = group_gid(7), other = group_gid(8);
+    end_create_qp(&second.far, &second.wishes);
+    EXPECT(end_initialize(&second.far, &second.wishes), ==, 0);
+    EXPECT(end_ready_to_receive(&second.far, &second.wishes, &pair.near), ==, 0);
+    struct end *members[] = {&pair.near, &pair.far, &second.far};
+    for (size_t i = 0; i < COUNT(members); i++) {
+        EXPECT(puppet_attach(members[i]->puppet, members[i]->qp, &group), ==, 0);
+        end_post_receive(members[i], end_receive(members[i], i, 1024 * (i + 1), 512));
+    }
+    EXPECT(puppet_attach(pair.far.puppet, pair.far.qp, &other), ==, 0);
+    puppet_fill(pair.near.puppet, pair.near.memory, 100, 3);
+    end_post(&pair.near, to_group(&pair, &group));
+    end_expect_sent(&pair.near, 5, IBV_WC_SUCCESS);
+    end_expect_received(&pair.near, 0, IBV_WC_SUCCESS, 100 + GRH);
+    for (int i = 0; i < 2; i++) { /* on one CQ */
+        struct ibv_wc wc = end_received(&pair.far);
+        EXPECT(wc.status, ==, IBV_WC_SUCCESS);
+        EXPECT(wc.qp_num, ==, wc.wr_id == 1 ? pair.far.number : second.far.number);
+        EXPECT(puppet_compare(pair.far.puppet, pair.far.memory + 1024 * (wc.wr_id + 1) + GRH, 100, 3, 0), ==, -1);
+    }
+    end_expect_nothing(&pair.far);
+    EXPECT(puppet_detach(pair.far.puppet, pair.far.qp, &group), ==, 0);
+    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, 0);
+    end_post_receive(&second.far, end_receive(&second.far, 9, 0, 512));
+    end_post(&pair.near, to_group(&pair, &group));
+    end_expect_received(&second.far, 9, IBV_WC_SUCCESS, 100 + GRH);
+    end_expect_nothing(&pair.far);
+}
+
+static void joining_twice_counts_once_and_leaving_what_was_not_joined_is_EINVAL(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_UD);
+    union ibv_gid group = group_gid(9), unicast = pair.near.gid;
+    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &group), ==, 0);
+    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &group), ==, 0);
+    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, 0);
+    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, EINVAL);
+    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &unicast), ==, EINVAL);
+}
+
+static void only_datagrams_can_join(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_RC);
+    union ibv_gid group = group_gid(9);
+    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &group), ==, EINVAL);
+    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, EINVAL);
+}
+
+/* IBA 10.3.1.6: an error of the send queue alone; receives go on, and RTS makes it whole. */
+static void a_local_error_stops_only_the_send_queue(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_UD);
+    struct end *near = &pair.near;
+    struct send send = end_send(near, &pair.far, IBV_WR_SEND, 1, 0, 64);
+    send.sge[0].lkey ^= 0x100;
+    end_post_receive(near, end_receive(near, 8, 0, 256));
+    end_post(near, send);
+    end_expect_sent(near, 1, IBV_WC_LOC_PROT_ERR);
+    EXPECT(end_state(near), ==, IBV_QPS_SQE);
+    end_post(near, end_send(near, &pair.far, IBV_WR_SEND, 2, 0, 8));
+    end_expect_sent(near, 2, IBV_WC_WR_FLUSH_ERR);
+    end_post(&pair.far, end_send(&pair.far, near, IBV_WR_SEND, 3, 0, 8));
+    end_expect_sent(&pair.far, 3, IBV_WC_SUCCESS);
+    end_expect_received(near, 8, IBV_WC_SUCCESS, 8 + GRH);
+    EXPECT(end_move(near, IBV_QPS_RTS), ==, 0);
+    pair_ping(&pair, near, &pair.far);
+}
+
+static void all(void)
+{
+    harness_run("the IPv4 header stands before the payload", the_GRH_stands_before_the_payload, &(int){1});
+    harness_run("the IPv6 header stands before the payload", the_GRH_stands_before_the_payload, &(int){0});
+    CASE(a_wrong_QKey_is_dropped);
+    CASE(a_privileged_QKey_stands_for_the_senders_own);
+    CASE(a_queue_pair_that_is_not_there_swallows);
+    CASE(what_is_longer_than_its_receive_is_dropped);
+    CASE(a_message_fits_exactly);
+    CASE(one_datagram_queue_pair_talks_to_many);
+    CASE(a_multicast_reaches_all_members);
+    CASE(joining_twice_counts_once_and_leaving_what_was_not_joined_is_EINVAL);
+    CASE(only_datagrams_can_join);
+    CASE(a_local_error_stops_only_the_send_queue);
+}
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, all);
+}

@@ -1,0 +1,85 @@
+/* The far process is killed or stopped: the near one sees errors in time, never hangs, and goes on with others. */
+#include "pair.h"
+
+static struct wishes quick(void)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.timeout = 12; /* 17 ms */
+    wishes.length = 4 << 20;
+    return wishes;
+}
+
+static void kill_far(void)
+{
+    puppet_kill(harness_far());
+    harness_far_is_dead();
+}
+
+static void requests_to_a_killed_peer_end_with_RETRY_EXC(const void *argument)
+{
+    enum ibv_wr_opcode opcode = *(const enum ibv_wr_opcode *)argument;
+    struct pair pair = pair_open_as(quick());
+    kill_far();
+    end_post_receive(&pair.near, end_receive(&pair.near, 9, 0, 64));
+    end_post(&pair.near, end_send(&pair.near, &pair.far, opcode, 1, 0, 8));
+    end_post(&pair.near, end_send(&pair.near, &pair.far, opcode, 2, 0, 8));
+    end_expect_sent(&pair.near, 1, IBV_WC_RETRY_EXC_ERR);
+    end_expect_sent(&pair.near, 2, IBV_WC_WR_FLUSH_ERR);
+    end_expect_received(&pair.near, 9, IBV_WC_WR_FLUSH_ERR, 0);
+}
+
+/* Every one of them ends, whatever the peer had taken of it. */
+static void what_is_in_flight_when_the_peer_dies_ends(const void *row)
+{
+    struct pair pair = pair_open_as(quick());
+    bool failed = false;
+    for (uint64_t id = 0; id < 32; id++)
+        end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, id, 0, 4 << 20));
+    kill_far();
+    for (uint64_t id = 0; id < 32; id++) {
+        struct ibv_wc wc = end_sent(&pair.near);
+        EXPECT(wc.wr_id, ==, id);
+        EXPECT_TRUE(!failed || wc.status == IBV_WC_WR_FLUSH_ERR);
+        EXPECT_TRUE(failed || wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_RETRY_EXC_ERR);
+        failed = wc.status != IBV_WC_SUCCESS;
+    }
+    EXPECT_TRUE(failed);
+}
+
+static void who_lost_a_peer_talks_to_the_next(const void *row)
+{
+    struct pair pair = pair_open_as(quick());
+    pair_ping(&pair, &pair.near, &pair.far);
+}
+
+/* Longer than all retries together: a process that stands still is slow, not gone. */
+static void a_peer_that_stood_still_is_still_there(const void *row)
+{
+    struct pair pair = pair_open_as(quick());
+    struct ibv_wc wc;
+    puppet_stop(harness_far(), true);
+    end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 64));
+    int early = puppet_poll(pair.near.puppet, pair.near.send_cq, 1, &wc, 300);
+    puppet_stop(harness_far(), false);
+    if (early)
+        harness_fail(__FILE__, __LINE__, "completed meanwhile with status %d", wc.status);
+    end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
+}
+
+static void all(void)
+{
+    static const enum ibv_wr_opcode opcodes[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+                                                 IBV_WR_ATOMIC_FETCH_AND_ADD};
+    static const char *const names[] = {"a SEND to a killed peer ends with RETRY EXC", "a WRITE does", "a READ does",
+                                        "an atomic does"};
+    for (size_t i = 0; i < COUNT(opcodes); i++)
+        harness_run(names[i], requests_to_a_killed_peer_end_with_RETRY_EXC, &opcodes[i]);
+    CASE(what_is_in_flight_when_the_peer_dies_ends);
+    CASE(who_lost_a_peer_talks_to_the_next);
+    CASE(a_peer_that_stood_still_is_still_there);
+}
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, all);
+}

@@ -1,0 +1,82 @@
+/* Devices are opened and closed, processes fork, in one process and without a second end. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "stage.h"
+
+static struct ibv_context *open_first(void)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    EXPECT_TRUE(list && list[0]);
+    struct ibv_context *context = ibv_open_device(list[0]);
+    ibv_free_device_list(list);
+    EXPECT_TRUE(context);
+    return context;
+}
+
+/* To a queue pair that nobody has: the timer is set, and the helper woken for it. */
+static void post_into_the_void(struct ibv_context *context)
+{
+    struct ibv_pd *pd = ibv_alloc_pd(context);
+    struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+    struct ibv_qp_init_attr init = {
+        .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 4, .max_send_sge = 1}};
+    struct ibv_qp *qp = ibv_create_qp(pd, &init);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    EXPECT_TRUE(qp);
+    EXPECT(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS), ==, 0);
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = 0xfffffe};
+    attr.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1};
+    EXPECT(ibv_query_gid(context, 1, 0, &attr.ah_attr.grh.dgid), ==, 0);
+    EXPECT(ibv_modify_qp(qp, &attr,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+           ==, 0);
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 1, .retry_cnt = 7};
+    EXPECT(ibv_modify_qp(qp, &attr,
+                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                             IBV_QP_MAX_QP_RD_ATOMIC),
+           ==, 0);
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
+    EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
+}
+
+/* The helper must hear of the end at whatever moment it comes: it may just have read its doorbell. */
+static void a_device_is_closed_while_its_helper_wakes(const void *row)
+{
+    for (int i = 0; i < 1000; i++) {
+        struct ibv_context *context = open_first();
+        post_into_the_void(context);
+        for (volatile int wait = 0; wait < i * 20; wait++)
+            ;
+        EXPECT(ibv_close_device(context), ==, 0);
+    }
+}
+
+static void contexts_of_one_device_are_independent(const void *row)
+{
+    struct ibv_context *contexts[10];
+    for (size_t i = 0; i < COUNT(contexts); i++)
+        contexts[i] = open_first();
+    for (size_t i = 0; i < COUNT(contexts); i++) {
+        struct ibv_pd *pd = ibv_alloc_pd(contexts[i]);
+        EXPECT_TRUE(pd);
+        for (size_t other = i; other < COUNT(contexts); other++)
+            EXPECT_TRUE(contexts[other]->async_fd >= 0 &&
+                        (other == i || contexts[other]->async_fd != contexts[i]->async_fd));
+        EXPECT(ibv_dealloc_pd(pd), ==, 0);
+        EXPECT(ibv_close_device(contexts[i]), ==, 0);
+    }
+}
+
+static void all(void)
+{
+    CASE(a_device_is_closed_while_its_helper_wakes);
+    CASE(contexts_of_one_device_are_independent);
+}
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, all);
+}

@@ -1,0 +1,171 @@
+/* Shared receive queues: shared by several queue pairs, limits, resizing, the last work request. */
+#include <errno.h>
+
+#include "pair.h"
+
+static struct pair open_on_srq(void)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.srq = true;
+    return pair_open_as(wishes);
+}
+
+static void post_many(struct end *far, uint64_t from, uint64_t to)
+{
+    for (uint64_t id = from; id < to; id++)
+        end_post_receive(far, end_receive(far, id, 0, 64));
+}
+
+static void send_many(struct pair *pair, uint64_t from, uint64_t to)
+{
+    for (uint64_t id = from; id < to; id++) {
+        end_post(&pair->near, end_send(&pair->near, &pair->far, IBV_WR_SEND, id, 0, 8));
+        end_expect_sent(&pair->near, id, IBV_WC_SUCCESS);
+        end_expect_received(&pair->far, id, IBV_WC_SUCCESS, 8);
+    }
+}
+
+static int set_limit(struct end *far, uint32_t limit)
+{
+    struct ibv_srq_attr attr = {.srq_limit = limit};
+    return puppet_modify_srq(far->puppet, far->srq, &attr, IBV_SRQ_LIMIT);
+}
+
+static int resize(struct end *far, uint32_t size)
+{
+    struct ibv_srq_attr attr = {.max_wr = size};
+    return puppet_modify_srq(far->puppet, far->srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+static struct ibv_srq_attr query(struct end *far)
+{
+    struct ibv_srq_attr attr;
+    EXPECT(puppet_query_srq(far->puppet, far->srq, &attr), ==, 0);
+    return attr;
+}
+
+/* Strictly below the limit, once; ibv_modify_srq arms it again. */
+static void the_limit_event_comes_once_below_the_limit(const void *row)
+{
+    struct pair pair = open_on_srq();
+    struct end *far = &pair.far;
+    post_many(far, 0, 10);
+    EXPECT(set_limit(far, 5), ==, 0);
+    EXPECT(query(far).srq_limit, ==, 5);
+    send_many(&pair, 0, 5);
+    EXPECT(puppet_get_async_event(far->puppet, 10), ==, -1);
+    send_many(&pair, 5, 6);
+    EXPECT(puppet_get_async_event(far->puppet, PATIENCE), ==, IBV_EVENT_SRQ_LIMIT_REACHED);
+    EXPECT(far->puppet->call.id[0], ==, far->srq);
+    EXPECT(query(far).srq_limit, ==, 0);
+    send_many(&pair, 6, 7);
+    EXPECT(puppet_get_async_event(far->puppet, 10), ==, -1);
+    post_many(far, 10, 15);
+    EXPECT(set_limit(far, 3), ==, 0);
+    send_many(&pair, 7, 12);
+    EXPECT(puppet_get_async_event(far->puppet, 10), ==, -1);
+    send_many(&pair, 12, 13);
+    EXPECT(puppet_get_async_event(far->puppet, PATIENCE), ==, IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
+static void a_limit_above_the_size_is_EINVAL(const void *row)
+{
+    struct pair pair = open_on_srq();
+    EXPECT(set_limit(&pair.far, query(&pair.far).max_wr + 1), ==, EINVAL);
+    EXPECT(set_limit(&pair.far, query(&pair.far).max_wr), ==, 0);
+}
+
+static void an_SRQ_grows_and_shrinks_to_what_is_posted(const void *row)
+{
+    struct pair pair = open_on_srq();
+    struct end *far = &pair.far;
+    post_many(far, 0, pair.wishes.cap.max_recv_wr);
+    struct receive extra = end_receive(far, 9, 0, 64);
+    EXPECT(puppet_post_srq(far->puppet, far->srq, &extra, 1, NULL), ==, ENOMEM);
+    EXPECT(resize(far, 200), ==, 0);
+    EXPECT(query(far).max_wr, >=, 200);
+    post_many(far, pair.wishes.cap.max_recv_wr, 200);
+    EXPECT(resize(far, 100), ==, EINVAL);
+    EXPECT(query(far).max_wr, >=, 200);
+    send_many(&pair, 0, 150);
+    EXPECT(resize(far, 50), ==, 0);
+    EXPECT(puppet_post_srq(far->puppet, far->srq, &extra, 1, NULL), ==, ENOMEM);
+    send_many(&pair, 150, 200);
+}
+
+static void unknown_attributes_and_sizes_are_EINVAL(const void *row)
+{
+    struct pair pair = open_on_srq();
+    struct ibv_srq_attr attr = {.max_wr = 10};
+    EXPECT(puppet_modify_srq(pair.far.puppet, pair.far.srq, &attr, 1 << 5), ==, EINVAL);
+    EXPECT(resize(&pair.far, 0), ==, EINVAL);
+    EXPECT(resize(&pair.far, 1 << 30), ==, EINVAL);
+    post_many(&pair.far, 0, 1);
+    send_many(&pair, 0, 1);
+}
+
+static void an_SRQ_in_use_is_EBUSY_and_goes_on(const void *row)
+{
+    struct pair pair = open_on_srq();
+    struct end *far = &pair.far;
+    EXPECT(puppet_destroy(far->puppet, KIND_SRQ, far->srq), ==, EBUSY);
+    post_many(far, 0, 1);
+    send_many(&pair, 0, 1);
+    EXPECT(puppet_destroy(far->puppet, KIND_QP, far->qp), ==, 0);
+    EXPECT(puppet_destroy(far->puppet, KIND_SRQ, far->srq), ==, 0);
+}
+
+/* A queue pair that dies takes none of the shared receives along, and says once that it takes no more. */
+static void the_last_work_request_is_reported_once(const void *row)
+{
+    struct pair pair = open_on_srq();
+    struct end *far = &pair.far;
+    post_many(far, 0, 3);
+    EXPECT(end_move(far, IBV_QPS_ERR), ==, 0);
+    EXPECT(puppet_get_async_event(far->puppet, PATIENCE), ==, IBV_EVENT_QP_LAST_WQE_REACHED);
+    EXPECT(far->puppet->call.id[0], ==, far->qp);
+    EXPECT(end_move(far, IBV_QPS_ERR), ==, 0);
+    EXPECT(puppet_get_async_event(far->puppet, 10), ==, -1);
+    end_expect_nothing(far);
+    EXPECT(end_move(&pair.near, IBV_QPS_RESET), ==, 0);
+    EXPECT(end_move(far, IBV_QPS_RESET), ==, 0);
+    pair_connect(&pair);
+    send_many(&pair, 0, 3);
+    EXPECT(end_move(far, IBV_QPS_ERR), ==, 0);
+    EXPECT(puppet_get_async_event(far->puppet, PATIENCE), ==, IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+/* Whoever gets a message takes the oldest receive, whichever queue pair it came to. */
+static void queue_pairs_share_the_receives(const void *row)
+{
+    struct pair first = open_on_srq(), second = first;
+    end_create_qp(&second.near, &second.wishes);
+    end_create_qp(&second.far, &second.wishes);
+    pair_connect(&second);
+    post_many(&first.far, 0, 20);
+    for (uint64_t id = 0; id < 20; id++) {
+        struct pair *pair = id % 3 ? &first : &second;
+        end_post(&pair->near, end_send(&pair->near, &pair->far, IBV_WR_SEND, id, 0, 8));
+        end_expect_sent(&pair->near, id, IBV_WC_SUCCESS);
+        end_expect_received(&pair->far, id, IBV_WC_SUCCESS, 8);
+    }
+    EXPECT(puppet_destroy(first.far.puppet, KIND_QP, first.far.qp), ==, 0);
+    post_many(&second.far, 0, 2);
+    send_many(&second, 0, 2);
+}
+
+static void all(void)
+{
+    CASE(the_limit_event_comes_once_below_the_limit);
+    CASE(a_limit_above_the_size_is_EINVAL);
+    CASE(an_SRQ_grows_and_shrinks_to_what_is_posted);
+    CASE(unknown_attributes_and_sizes_are_EINVAL);
+    CASE(an_SRQ_in_use_is_EBUSY_and_goes_on);
+    CASE(the_last_work_request_is_reported_once);
+    CASE(queue_pairs_share_the_receives);
+}
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, all);
+}

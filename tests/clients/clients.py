@@ -1,0 +1,231 @@
+"""Runs real client programs under `softverbs run` and reports in TAP.
+
+A test is a function that returns when all is well, raises Failure when not, and Skip when it cannot run here:
+
+    suite = Suite()
+    suite.add("ibv_rc_pingpong polls", lambda: suite.pair(["ibv_rc_pingpong", "-g", "0"]))
+    sys.exit(suite.run())
+
+Every suite has a shared-memory directory of its own, so what its programs leave behind can be seen.
+"""
+import contextlib
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
+
+
+class Failure(Exception):
+    """Something is wrong; the text says what."""
+
+
+class Skip(Exception):
+    """This cannot be tested here; the text says why."""
+
+
+class Finished:
+    """What a program did: exit status, standard output, standard error, seconds that it took."""
+
+    def __init__(self, command, status, out, err, seconds):
+        self.command, self.status, self.out, self.err, self.seconds = command, status, out, err, seconds
+
+    def __str__(self):
+        end = f"killed by {signal.Signals(-self.status).name}" if self.status < 0 else f"exit status {self.status}"
+        return f"{' '.join(self.command)}: {end} after {self.seconds:.1f} s\n{tail(self.out)}{tail(self.err)}"
+
+    def check(self):
+        if self.status != 0:
+            raise Failure(str(self))
+        return self
+
+    def find(self, pattern):
+        """The match of a pattern in the output, which must be there."""
+        found = re.search(pattern, self.out, re.MULTILINE)
+        if not found:
+            raise Failure(f"no /{pattern}/ in the output of\n{self}")
+        return found
+
+
+class Program:
+    """A started program in a process group of its own; finish() waits for it, and kills it when it takes too long."""
+
+    def __init__(self, command, environment, cwd="/"):
+        self.command, self.started = command, time.monotonic()
+        self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err,
+                                        env=environment, cwd=cwd, start_new_session=True)
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def finish(self, deadline):
+        late = False
+        try:
+            self.process.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            late = True
+        self.kill()
+        done = Finished(self.command, self.process.returncode, read_all(self.out), read_all(self.err),
+                        time.monotonic() - self.started)
+        if late:
+            raise Failure(f"hangs: {done}")
+        return done
+
+
+def read_all(file):
+    file.seek(0)
+    text = file.read().decode(errors="replace")
+    file.close()
+    return text
+
+
+def tail(text, lines=12):
+    return "".join(f"    {line}\n" for line in text.splitlines()[-lines:])
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def listening(port):
+    """Does anybody on this machine listen on this TCP port? Asked without connecting, which the server would notice."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(FileNotFoundError), open(table, encoding="ascii") as lines:
+            for line in list(lines)[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].rsplit(":", 1)[1], 16) == port:
+                    return True
+    return False
+
+
+def need(program):
+    path = shutil.which(program)
+    if not path:
+        raise Skip(f"{program} is not installed")
+    return path
+
+
+def serve(server_command, client_command, port, environment, timeout=60):
+    """Runs a server, and a client once the server listens on the port; both must end well. Returns both as Finished."""
+    deadline = time.monotonic() + timeout
+    server = Program(server_command, environment)
+    try:
+        while not listening(port):
+            if server.process.poll() is not None or time.monotonic() > deadline:
+                raise Failure(f"the server did not listen: {server.finish(deadline)}")
+            time.sleep(0.01)
+        try:
+            client = Program(client_command, environment).finish(deadline)
+        except Failure as late:
+            server.kill()
+            raise Failure(f"{late}while the server says\n{tail(read_all(server.out))}") from late
+        answer = server.finish(min(deadline, time.monotonic() + 10))
+    finally:
+        server.kill()
+    if client.status or answer.status:
+        raise Failure(f"{client}{answer}")
+    return answer, client
+
+
+class Suite:
+    """Tests that run one after the other, as the user named by $SOFTVERBS_TEST_USER where that is set."""
+
+    def __init__(self):
+        self.tests, self.user, self.root = [], None, BUILD
+        self.directory = tempfile.mkdtemp(prefix="softverbs-test-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+        self.cleanup = [self.directory]
+        user = os.environ.get("SOFTVERBS_TEST_USER")
+        if user and os.geteuid() == 0:
+            self._become(user)
+
+    def _become(self, user):
+        """The ordinary user gets the directory, and a copy of the build when it may not enter ours."""
+        self.user = user
+        identity = pwd.getpwnam(user)
+        os.chown(self.directory, identity.pw_uid, identity.pw_gid)
+        if subprocess.run([*self._identity(), "test", "-x", f"{BUILD}/softverbs"], check=False).returncode != 0:
+            copy = tempfile.mkdtemp(prefix="softverbs-build-")
+            self.cleanup.append(copy)
+            os.chmod(copy, 0o755)
+            self.root = install(copy)
+
+    def _identity(self):
+        if not self.user:
+            return []
+        return ["setpriv", f"--reuid={self.user}", f"--regid={pwd.getpwnam(self.user).pw_gid}", "--clear-groups", "--"]
+
+    def environment(self, extra=None):
+        return {**os.environ, "SOFTVERBS_DIR": self.directory, **(extra or {})}
+
+    def softverbs(self, *arguments):
+        return [*self._identity(), f"{self.root}/softverbs", *arguments]
+
+    def start(self, command, extra=None):
+        return Program(self.softverbs("run", "--", need(command[0]), *command[1:]), self.environment(extra))
+
+    def run_one(self, command, timeout=60, extra=None):
+        """Runs a program under softverbs to its end, which must be a good one."""
+        return self.start(command, extra).finish(time.monotonic() + timeout).check()
+
+    def pair(self, command, server_options=(), client_options=(), timeout=120, extra=None):
+        """Runs a program as server and, once it listens, as client; both must end well. Returns both as Finished."""
+        port, program = free_port(), need(command[0])
+        command = self.softverbs("run", "--", program, *command[1:], "-p", str(port))
+        return serve([*command, *server_options], [*command, *client_options, "127.0.0.1"], port,
+                     self.environment(extra), timeout)
+
+    def add(self, name, test):
+        self.tests.append((name, test))
+
+    def add_tidiness(self):
+        self.add("nothing but the table is left in the shared-memory directory", self.check_tidiness)
+
+    def check_tidiness(self):
+        left = [name for name in os.listdir(self.directory) if name != "xrc-domains"] # a lock file
+        if len(left) != 1:
+            raise Failure(f"left in {self.directory}: {' '.join(sorted(left)) or 'not even the table'}")
+
+    def run(self):
+        """Runs the tests whose name holds the script's last argument, all without one; returns the exit status."""
+        wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+        tests, failed = [test for test in self.tests if wanted in test[0]], 0
+        if os.environ.get("SOFTVERBS_TEST_USER") and not self.user:
+            print("1..0 # SKIP only root can run it as another user; it has run as this one")
+            return 0
+        print(f"1..{len(tests)}", flush=True)
+        for number, (name, test) in enumerate(tests, 1):
+            try:
+                note = test()
+                print(f"ok {number} - {name}" + (f" ({note})" if isinstance(note, str) else ""), flush=True)
+            except Skip as why:
+                print(f"ok {number} - {name} # SKIP {why}", flush=True)
+            except Failure as why:
+                failed += 1
+                print(f"not ok {number} - {name}", flush=True)
+                print("".join(f"# {line}\n" for line in str(why).splitlines()), end="", flush=True)
+        for path in self.cleanup:
+            shutil.rmtree(path, ignore_errors=True)
+        return 1 if failed else 0
+
+
+def install(directory):
+    """Installs the build below a directory that everybody may read; returns the directory of the command."""
+    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", directory],
+                   check=True, stdout=subprocess.DEVNULL)
+    for folder, _, names in os.walk(directory):
+        if "softverbs" in names and os.access(os.path.join(folder, "softverbs"), os.X_OK):
+            return folder
+    raise Failure(f"no softverbs command was installed below {directory}")
+

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""The programs of package perftest, as they are: every test over every service that perftest itself allows for it."""
+import sys
+
+from clients import Failure, Suite
+
+SERVICES = {"send": ("RC", "UC", "UD", "XRC"), "write": ("RC", "UC", "XRC"), "read": ("RC", "XRC"),
+            "atomic": ("RC", "XRC")}
+LARGEST = 23  # -a goes up to 2^23 bytes
+TIMEOUT = 180  # perftest measures the processor's frequency for half a second after each size, on all processors
+# Counts of iterations are multiples of 100, perftest's moderation of completions: with others, and several queue pairs, it
+# counts more completions than there are, and stops looking for those that are missing.
+
+
+def numbers(line):
+    try:
+        return [float(field) for field in line.split()]
+    except ValueError:
+        return []
+
+
+def rows(finished):
+    """The table of results: message size to number of iterations. What was measured must not be 0; it may be "inf" where
+    perftest, on a busy machine, could not make out the processor's frequency."""
+    table = {}
+    for line in finished.out.splitlines():
+        fields = numbers(line)
+        if len(fields) >= 5:
+            if not any(fields[2:]):
+                raise Failure(f"a row of nothing: {line}\n{finished}")
+            table[int(fields[0])] = int(fields[1])
+    return table
+
+
+def measures(suite, program, options, sizes, count):
+    """The client's table has a row for each size, and the count of iterations that was asked for, on each queue pair."""
+    command = [program, "-F", "-n", str(count), *options]
+    table = rows(suite.pair(command, timeout=TIMEOUT)[1])
+    if sorted(table) != sorted(sizes):
+        raise Failure(f"{' '.join(command)}: results for sizes {sorted(table)}, not for {sorted(sizes)}")
+    expected = count * int(options[options.index("-q") + 1]) if "-q" in options else count
+    for size, iterations in table.items():
+        if iterations != expected:
+            raise Failure(f"{' '.join(command)}: {iterations} iterations at {size} bytes, not {expected}")
+
+
+def sends_all_datagrams(suite, program):
+    """With -a a datagram test goes up to the path MTU."""
+    mtu = int(suite.run_one(["ibv_devinfo", "-v"]).find(r"active_mtu:\s*(\d+)").group(1))
+    measures(suite, program, ["-c", "UD", "-a"], [1 << n for n in range(1, mtu.bit_length())], 100)
+
+
+class Matrix:
+    """Adds tests to a suite, named after their command lines."""
+
+    def __init__(self, suite):
+        self.suite = suite
+
+    def add(self, program, *options, sizes, count=100):
+        self.suite.add(" ".join([program, *options]),
+                       lambda: measures(self.suite, program, options, sizes, count))
+
+    def add_latency(self, verb, service):
+        program, size = f"ib_{verb}_lat", 8 if verb == "atomic" else 2
+        self.add(program, "-c", service, sizes=[size], count=1000)
+        if verb == "atomic":
+            self.add(program, "-c", service, "-A", "CMP_AND_SWAP", sizes=[size], count=1000)
+        elif service != "UD":
+            self.add(program, "-c", service, "-a", sizes=[1 << n for n in range(1, LARGEST + 1)], count=20)
+        if verb != "write":
+            self.add(program, "-c", service, "-e", sizes=[size], count=1000)
+        if verb in ("send", "write"):
+            self.add(program, "-c", service, "--inline_size=0", "-s", "64", sizes=[64])
+            self.add(program, "-c", service, "--inline_size=512", "-s", "512", sizes=[512])
+
+    def add_bandwidth(self, verb, service):
+        program = f"ib_{verb}_bw"
+        common, size = ["-c", service], {"atomic": 8}.get(verb, 2048 if service == "UD" else 65536)
+        sized = [] if verb == "atomic" else ["-s", str(size)]
+        for options in ([], ["-b"], ["-q", "16"], ["-b", "-q", "16"], ["-t", "16"], ["-l", "4"]):
+            self.add(program, *common, *sized, *options, sizes=[size], count=1000)
+        if verb == "atomic":
+            self.add(program, *common, "-A", "CMP_AND_SWAP", sizes=[size], count=1000)
+        elif service != "UD":
+            for options in (["-a"], ["-a", "-b"]):
+                self.add(program, *common, *options, sizes=[1 << n for n in range(1, LARGEST + 1)])
+        if verb in ("read", "atomic"):
+            self.add(program, *common, *sized, "-o", "1", sizes=[size])
+        if verb != "write":
+            self.add(program, *common, *sized, "-e", sizes=[size], count=1000)
+        if verb in ("send", "write"):
+            self.add(program, *common, "--inline_size=256", "-s", "256", sizes=[256], count=1000)
+
+    def add_multicast(self):
+        """With -x 0, since perftest refuses a group's GID beside one of IPv4; and few datagrams, since a group's member that
+        has no room for one misses it."""
+        for program in ("ib_send_lat", "ib_send_bw"):
+            self.add(program, "-c", "UD", "-g", "-x", "0", "-s", "1024", sizes=[1024])
+
+    def add_receive_queues(self):
+        for service in SERVICES["send"]:
+            size = 1024 if service == "UD" else 65536
+            self.add("ib_send_bw", "-c", service, "-s", str(size), "-r", "1000", "-t", "8", sizes=[size], count=1000)
+        for service in ("RC", "UD"):
+            self.add("ib_send_lat", "-c", service, "--use-srq", sizes=[2], count=1000)
+            for options in ([], ["-b"]):
+                self.add("ib_send_bw", "-c", service, "-s", "1024", "--use-srq", *options, sizes=[1024], count=500)
+        # Not UD: perftest posts as many receives for all of them as each sends, and datagrams without a receive are lost.
+        self.add("ib_send_bw", "-c", "RC", "-s", "1024", "--use-srq", "-q", "16", sizes=[1024], count=1000)
+
+
+def main():
+    suite = Suite()
+    matrix = Matrix(suite)
+    for verb, services in SERVICES.items():
+        for service in services:
+            matrix.add_latency(verb, service)
+            matrix.add_bandwidth(verb, service)
+    for program in ("ib_send_lat", "ib_send_bw"):
+        suite.add(f"{program} -c UD -a", lambda program=program: sends_all_datagrams(suite, program))
+    matrix.add_receive_queues()
+    matrix.add_multicast()
+    matrix.add("ib_send_lat", "--use_old_post_send", sizes=[2], count=1000)
+    suite.add_tidiness()
+    return suite.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""Our own programs against the public interface, linked with the distribution's library like any user's: many processes,
+many queue pairs, idling, and sudden death. Each prints what it found, which is shown with the test's name."""
+import os
+import sys
+
+from clients import BUILD, Suite
+
+
+def run(suite, name, *arguments, timeout=120):
+    done = suite.run_one([os.path.join(BUILD, "tests/clients", name), *map(str, arguments)], timeout=timeout)
+    return "; ".join(done.out.split("\n")[:-1])
+
+
+def main():
+    suite = Suite()
+    suite.add("64 processes talk all to all, RC and UD", lambda: run(suite, "all_to_all", 64))
+    suite.add("one process talks to itself", lambda: run(suite, "all_to_all", 1))
+    suite.add("10,000 queue pairs take less than 4 KiB each", lambda: run(suite, "many_qps", 10000, 4096))
+    suite.add("a connected pair idles for 10 s in less than 10 ms", lambda: run(suite, "idle", 10, 10))
+    suite.add("200 deaths end in errors and nothing hangs",
+              lambda: run(suite, "death", os.environ.get("SOFTVERBS_TEST_DEATHS", 200), timeout=300))
+    suite.add_tidiness()
+    return suite.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,632 @@
+/* Tag matching through the public API: creation, refusals, what only two queue pairs together show, and errors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "room.h"
+
+#define EXACT UINT64_MAX
+#define MATCHED (IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID)
+enum { SIGNALED = IBV_OPS_SIGNALED, SYNC = IBV_OPS_TM_SYNC, TAGS = 64, OPERATIONS = 32, PLACE = 1 << 20 };
+
+static int set_up(void **state)
+{
+    struct room *room = malloc(sizeof *room);
+    *state = room;
+    return room_open(room, TAGS, OPERATIONS) && room_connect(room, 0) && room_connect(room, 1) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    room_close(*state);
+    free(*state);
+    return 0;
+}
+
+static struct room_event next(struct room *room)
+{
+    struct room_event event;
+    assert_true(room_wait(room, &event));
+    return event;
+}
+
+static void sender_sees(struct room *room, uint64_t id, enum ibv_wc_status status, enum ibv_wc_opcode opcode)
+{
+    struct ibv_wc wc;
+    assert_true(room_sender_wait(room, &wc));
+    assert_int_equal(wc.wr_id, id);
+    assert_int_equal(wc.status, status);
+    if (!status)
+        assert_int_equal(wc.opcode, opcode);
+}
+
+#define sees(event, id_, opcode_, flags_)                                                                              \
+    do {                                                                                                               \
+        struct room_event seen = event;                                                                                \
+        assert_int_equal(seen.status, IBV_WC_SUCCESS);                                                                 \
+        assert_int_equal(seen.id, id_);                                                                                \
+        assert_int_equal(seen.opcode, opcode_);                                                                        \
+        assert_int_equal(seen.flags, flags_);                                                                          \
+    } while (0)
+
+static void add(struct room *room, uint64_t tag, uint64_t id, uint32_t offset, uint32_t length)
+{
+    assert_int_equal(room_add(room, tag, EXACT, id, offset, length, 0, 0, NULL), 0);
+}
+
+/* A message of `length` bytes behind its header, each `fill`. */
+static void send_eager(struct room *room, int sender, uint64_t id, uint64_t tag, uint32_t length, uint8_t fill)
+{
+    room_head(room_upper(room, 0), IBV_TMH_EAGER, 0x1234, tag);
+    memset(room_upper(room, TMH), fill, length);
+    assert_int_equal(room_send(room, sender, id, 0, TMH + length), 0);
+}
+
+static void send_rendezvous(struct room *room, int sender, uint64_t id, uint64_t tag, uint32_t length, uint8_t fill)
+{
+    room_rendezvous_head(room, room_upper(room, 0), 0x1234, tag, PLACE, length);
+    memset(room_upper(room, PLACE), fill, length);
+    assert_int_equal(room_post_finish(room, sender, id + 1, 4096), 0);
+    assert_int_equal(room_send(room, sender, id, 0, HEAD), 0);
+}
+
+static bool is_filled(const uint8_t *at, uint32_t length, uint8_t fill)
+{
+    for (uint32_t i = 0; i < length; i++)
+        if (at[i] != fill)
+            return false;
+    return true;
+}
+
+/* -- creation */
+
+static void the_device_says_what_it_can(void **state)
+{
+    struct room *room = *state;
+    struct ibv_device_attr_ex attr;
+    assert_int_equal(ibv_query_device_ex(room->context, NULL, &attr), 0);
+    assert_int_equal(attr.tm_caps.max_rndv_hdr_size, 64);
+    assert_true(attr.tm_caps.max_num_tags >= 100000);
+    assert_true(attr.tm_caps.max_ops >= 1024);
+    assert_true(attr.tm_caps.max_sge >= 1);
+    assert_int_equal(attr.tm_caps.flags, IBV_TM_CAP_RC);
+}
+
+static void a_queue_without_list_or_completion_queue_is_refused(void **state)
+{
+    struct room *room = *state;
+    struct ibv_srq_init_attr_ex attr;
+    ibv_destroy_srq(room_make_srq(room, &attr));
+    uint32_t all = attr.comp_mask, parts[] = {IBV_SRQ_INIT_ATTR_PD, IBV_SRQ_INIT_ATTR_CQ, IBV_SRQ_INIT_ATTR_TM};
+    for (int i = 0; i < 3; i++) {
+        attr.comp_mask = all & ~parts[i];
+        errno = 0;
+        assert_null(ibv_create_srq_ex(room->context, &attr));
+        assert_int_equal(errno, EINVAL);
+    }
+    attr.comp_mask = all | 1 << 20;
+    assert_null(ibv_create_srq_ex(room->context, &attr));
+    assert_int_equal(errno, EINVAL);
+}
+
+static void a_list_beyond_the_device_is_refused(void **state)
+{
+    struct room *room = *state;
+    struct ibv_srq_init_attr_ex attr;
+    struct ibv_device_attr_ex device;
+    ibv_query_device_ex(room->context, NULL, &device);
+    room->tags = device.tm_caps.max_num_tags;
+    struct ibv_srq *srq = room_make_srq(room, &attr);
+    assert_non_null(srq);
+    assert_true(attr.tm_cap.max_num_tags >= room->tags);
+    ibv_destroy_srq(srq);
+    room->tags++;
+    assert_null(room_make_srq(room, &attr));
+    assert_int_equal(errno, EINVAL);
+    room->tags = 0;
+    assert_null(room_make_srq(room, &attr));
+    room->tags = 1;
+    room->operations = device.tm_caps.max_ops + 1;
+    assert_null(room_make_srq(room, &attr));
+}
+
+static void a_basic_queue_can_be_made_the_long_way(void **state)
+{
+    struct room *room = *state;
+    struct ibv_srq_init_attr_ex attr = {
+        .attr = {.max_wr = 4, .max_sge = 1},
+        .comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_CQ,
+        .srq_type = IBV_SRQT_BASIC,
+        .pd = room->pd,
+        .cq = ibv_cq_ex_to_cq(room->cq),
+    };
+    struct ibv_srq *srq = ibv_create_srq_ex(room->context, &attr);
+    assert_non_null(srq);
+    struct ibv_ops_wr wr = {.opcode = IBV_WR_TAG_SYNC}, *bad = NULL;
+    assert_int_equal(ibv_post_srq_ops(srq, &wr, &bad), EINVAL);
+    assert_ptr_equal(bad, &wr);
+    assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
+static void what_is_in_use_is_not_destroyed(void **state)
+{
+    struct room *room = *state;
+    assert_int_equal(ibv_destroy_srq(room->srq), EBUSY);
+    assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(room->cq)), EBUSY);
+    room_disconnect(room, 0);
+    room_disconnect(room, 1);
+    assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(room->cq)), EBUSY);
+    assert_int_equal(room_add(room, 1, EXACT, 1, 0, 8, SIGNALED, 0, NULL), 0);
+    sees(next(room), 1, IBV_WC_TM_ADD, 0);
+}
+
+static void only_reliable_connections_match_tags(void **state)
+{
+    struct room *room = *state;
+    struct ibv_qp_init_attr attr = {.send_cq = room->sender_cq,
+                                    .recv_cq = room->sender_cq,
+                                    .srq = room->srq,
+                                    .cap = {.max_send_wr = 1},
+                                    .qp_type = IBV_QPT_UD};
+    assert_null(ibv_create_qp(room->pd, &attr));
+    assert_int_equal(errno, EINVAL);
+}
+
+/* -- operations */
+
+static void a_chain_stops_at_the_first_that_is_wrong(void **state)
+{
+    struct room *room = *state;
+    struct ibv_ops_wr wrs[3] = {{.wr_id = 1, .opcode = IBV_WR_TAG_SYNC, .flags = SIGNALED},
+                                {.wr_id = 2, .opcode = 99, .flags = SIGNALED},
+                                {.wr_id = 3, .opcode = IBV_WR_TAG_SYNC, .flags = SIGNALED}};
+    struct ibv_ops_wr *bad = NULL;
+    struct room_event event;
+    wrs[0].next = &wrs[1];
+    wrs[1].next = &wrs[2];
+    assert_int_equal(ibv_post_srq_ops(room->srq, wrs, &bad), EINVAL);
+    assert_ptr_equal(bad, &wrs[1]);
+    sees(next(room), 1, IBV_WC_TM_SYNC, 0);
+    assert_false(room_poll(room, &event));
+}
+
+static void a_full_list_and_too_many_operations_are_no_memory(void **state)
+{
+    struct room *room = *state;
+    for (int i = 0; i < TAGS; i++)
+        add(room, 1, 1, 0, 8);
+    assert_int_equal(room_add(room, 1, EXACT, 1, 0, 8, 0, 0, NULL), ENOMEM);
+    for (int i = 0; i < OPERATIONS; i++)
+        assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 2, 0, SIGNALED, 0), 0);
+    assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 2, 0, SIGNALED, 0), ENOMEM);
+    assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 2, 0, 0, 0), 0); /* is over when the call returns */
+    sees(next(room), 2, IBV_WC_TM_SYNC, 0);
+    assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 2, 0, SIGNALED, 0), 0);
+}
+
+static void completions_of_operations_outlive_their_queue(void **state)
+{
+    struct room *room = *state;
+    struct ibv_srq_init_attr_ex attr;
+    struct ibv_srq *first = room->srq;
+    room->srq = room_make_srq(room, &attr);
+    assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 2, 0, SIGNALED, 0), 0);
+    assert_int_equal(ibv_destroy_srq(room->srq), 0);
+    room->srq = first;
+    sees(next(room), 2, IBV_WC_TM_SYNC, 0);
+}
+
+static void deleting_returns_the_buffer_or_says_that_it_was_taken(void **state)
+{
+    struct room *room = *state;
+    uint32_t handles[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(room_add(room, 5, EXACT, 50 + (uint64_t)i, 0, 100, 0, 0, &handles[i]), 0);
+    send_eager(room, 0, 1, 5, 10, 1);
+    sees(next(room), 50, IBV_WC_TM_RECV, MATCHED);
+    room_operate(room, IBV_WR_TAG_DEL, 7, handles[0], SIGNALED, 0);
+    struct room_event event = next(room);
+    assert_int_equal(event.status, IBV_WC_TM_ERR);
+    assert_int_equal(event.id, 7);
+    room_operate(room, IBV_WR_TAG_DEL, 8, handles[1], SIGNALED, 0);
+    sees(next(room), 8, IBV_WC_TM_DEL, 0);
+}
+
+/* -- eager */
+
+static void eager_messages_of_every_length_arrive(void **state)
+{
+    struct room *room = *state;
+    static const uint32_t lengths[] = {0, 1, 15, 16, 17, 4096, 16383, 16384, 100000, 4 << 20};
+    for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        memset(room->memory, 0xff, lengths[i] + 1);
+        add(room, i, i, 0, lengths[i] + 1);
+        send_eager(room, 0, 1, i, lengths[i], (uint8_t)i);
+        struct room_event event = next(room);
+        sees(event, i, IBV_WC_TM_RECV, MATCHED);
+        assert_int_equal(event.length, lengths[i]);
+        assert_int_equal(event.tag, i);
+        assert_int_equal(event.application, 0x1234);
+        assert_int_equal(event.qp_number, room->senders[0].tm_qp->qp_num);
+        assert_true(is_filled(room->memory, lengths[i], (uint8_t)i));
+        assert_int_equal(room->memory[lengths[i]], 0xff);
+        sender_sees(room, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+    }
+}
+
+static void unexpected_messages_arrive_whole_and_untagged(void **state)
+{
+    struct room *room = *state;
+    room_post(room, 99, 0, 200000);
+    room_post(room, 98, 0, 200000);
+    send_eager(room, 0, 1, 5, 100000, 7);
+    struct room_event event = next(room);
+    sees(event, 99, IBV_WC_TM_RECV, 0);
+    assert_int_equal(event.length, TMH + 100000);
+    assert_int_equal(event.tag, 0);
+    assert_memory_equal(room->memory, room_upper(room, 0), TMH + 100000);
+    room_head(room_upper(room, 0), IBV_TMH_NO_TAG, 1, 5);
+    sender_sees(room, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+    assert_int_equal(room_send(room, 1, 2, 0, 50), 0);
+    event = next(room);
+    sees(event, 98, IBV_WC_TM_NO_TAG, 0);
+    assert_int_equal(event.length, 50);
+}
+
+static void without_a_receive_an_unexpected_message_waits_and_may_become_expected(void **state)
+{
+    struct room *room = *state;
+    struct room_event event;
+    send_eager(room, 0, 1, 5, 10, 7);
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    assert_false(room_poll(room, &event));
+    assert_int_equal(room_add(room, 5, EXACT, 50, 0, 100, SIGNALED, 0, NULL), 0);
+    sees(next(room), 50, IBV_WC_TM_ADD, 0);
+    sees(next(room), 50, IBV_WC_TM_RECV, MATCHED);
+    sender_sees(room, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+}
+
+static void the_limit_counts_ordinary_receives(void **state)
+{
+    struct room *room = *state;
+    struct ibv_srq_attr attr = {.srq_limit = 1};
+    struct ibv_async_event event;
+    room_post(room, 99, 0, 100);
+    assert_int_equal(ibv_modify_srq(room->srq, &attr, IBV_SRQ_LIMIT), 0);
+    add(room, 5, 50, 0, 100);
+    send_eager(room, 0, 1, 5, 10, 7);
+    next(room);
+    ibv_query_srq(room->srq, &attr);
+    assert_int_equal(attr.srq_limit, 1); /* a tagged one did not count */
+    send_eager(room, 0, 1, 5, 10, 7);
+    next(room);
+    assert_int_equal(ibv_get_async_event(room->context, &event), 0);
+    assert_int_equal(event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+    assert_ptr_equal(event.element.srq, room->srq);
+    ibv_ack_async_event(&event);
+}
+
+static void completions_can_be_polled_the_short_way(void **state)
+{
+    struct room *room = *state;
+    struct ibv_wc wc;
+    add(room, 5, 50, 0, 100);
+    send_eager(room, 0, 1, 5, 10, 7);
+    sender_sees(room, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+    while (!ibv_poll_cq(ibv_cq_ex_to_cq(room->cq), 1, &wc))
+        ;
+    assert_int_equal(wc.opcode, IBV_WC_TM_RECV);
+    assert_int_equal(wc.wc_flags, MATCHED);
+    assert_int_equal(wc.byte_len, 10);
+    assert_int_equal(wc.wr_id, 50);
+}
+
+static void an_eager_message_longer_than_its_buffer_is_an_error_on_both_sides(void **state)
+{
+    struct room *room = *state;
+    add(room, 5, 50, 0, 9);
+    send_eager(room, 0, 1, 5, 10, 7);
+    struct room_event event = next(room);
+    assert_int_equal(event.status, IBV_WC_LOC_LEN_ERR);
+    assert_int_equal(event.id, 50);
+    sender_sees(room, 1, IBV_WC_REM_INV_REQ_ERR, 0);
+    add(room, 5, 51, 0, 100); /* the queue goes on, with the other sender */
+    send_eager(room, 1, 2, 5, 10, 7);
+    sees(next(room), 51, IBV_WC_TM_RECV, MATCHED);
+}
+
+static void a_tagged_buffer_with_a_wrong_key_is_an_error_on_both_sides(void **state)
+{
+    struct room *room = *state;
+    struct ibv_sge sge = {.addr = (uintptr_t)room->memory, .length = 100, .lkey = room->mr->lkey + 0x100};
+    struct ibv_ops_wr wr = {.opcode = IBV_WR_TAG_ADD}, *bad;
+    wr.tm.add.recv_wr_id = 50;
+    wr.tm.add.sg_list = &sge;
+    wr.tm.add.num_sge = 1;
+    assert_int_equal(ibv_post_srq_ops(room->srq, &wr, &bad), 0);
+    send_eager(room, 0, 1, 5, 10, 7);
+    struct room_event event = next(room);
+    assert_int_equal(event.status, IBV_WC_LOC_PROT_ERR);
+    assert_int_equal(event.id, 50);
+    sender_sees(room, 1, IBV_WC_REM_OP_ERR, 0);
+}
+
+/* -- rendezvous */
+
+static void rendezvous_of_every_length_arrive(void **state)
+{
+    struct room *room = *state;
+    static const uint32_t lengths[] = {0, 1, 4096, 16384, 100000, 4 << 20};
+    for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        memset(room->memory, 0xff, lengths[i] + 1);
+        add(room, i, i, 0, lengths[i] + 1);
+        send_rendezvous(room, 0, 1, i, lengths[i], (uint8_t)i);
+        sender_sees(room, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+        sender_sees(room, 2, IBV_WC_SUCCESS, IBV_WC_RECV);
+        struct room_event event = next(room);
+        sees(event, i, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+        assert_int_equal(event.length, 0);
+        assert_int_equal(event.tag, i);
+        event = next(room);
+        sees(event, i, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+        assert_int_equal(event.length, lengths[i]);
+        assert_true(is_filled(room->memory, lengths[i], (uint8_t)i));
+        assert_int_equal(room->memory[lengths[i]], 0xff);
+        uint8_t finish[HEAD];
+        memcpy(finish, room_upper(room, 0), HEAD);
+        finish[0] = IBV_TMH_FIN;
+        assert_memory_equal(room_upper(room, 4096), finish, HEAD);
+    }
+}
+
+/* A byte that the device writes while the program looks: nothing but the device orders that, so ThreadSanitizer must not
+ * watch. */
+__attribute__((noinline, no_sanitize("thread"))) static uint8_t peek(const volatile uint8_t *at)
+{
+    return *at;
+}
+
+static void a_rendezvous_needs_no_call_of_the_receiver(void **state)
+{
+    struct room *room = *state;
+    add(room, 5, 50, 0, 1 << 20);
+    room->memory[(1 << 20) - 1] = 0;
+    send_rendezvous(room, 0, 1, 5, 1 << 20, 9);
+    volatile uint8_t *last = room->memory + (1 << 20) - 1, *finish = room_upper(room, 4096);
+    for (int i = 0; i < 5000 && (peek(last) != 9 || peek(finish) != IBV_TMH_FIN); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    assert_int_equal(peek(last), 9);
+    assert_int_equal(peek(finish), IBV_TMH_FIN);
+}
+
+static void a_sleeping_receiver_is_woken_for_each_step(void **state)
+{
+    struct room *room = *state;
+    struct ibv_cq *cq;
+    void *context;
+    unsigned flags = 0;
+    add(room, 5, 50, 0, 1 << 20);
+    ibv_req_notify_cq(ibv_cq_ex_to_cq(room->cq), 0);
+    send_rendezvous(room, 0, 1, 5, 1 << 20, 9);
+    while (!(flags & IBV_WC_TM_DATA_VALID)) {
+        struct room_event event;
+        assert_int_equal(ibv_get_cq_event(room->channel, &cq, &context), 0);
+        ibv_ack_cq_events(cq, 1);
+        ibv_req_notify_cq(cq, 0);
+        while (room_poll(room, &event))
+            flags |= event.flags;
+    }
+    assert_int_equal(flags, MATCHED);
+}
+
+static void many_rendezvous_are_in_flight(void **state)
+{
+    enum { COUNT = 40, EACH = 100000 };
+    struct room *room = *state;
+    int matched = 0, valid = 0;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        add(room, i, i, i * EACH, EACH);
+        memset(room_upper(room, PLACE + i * EACH), (int)i + 1, EACH);
+        room_rendezvous_head(room, room_upper(room, i * 64), 0, i, PLACE + i * EACH, EACH);
+        assert_int_equal(room_post_finish(room, i % 2, 1000 + i, 65536 + i * 64), 0);
+    }
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(room_send(room, i % 2, i, i * 64, HEAD), 0);
+    while (valid < COUNT) {
+        struct room_event event = next(room);
+        assert_int_equal(event.status, IBV_WC_SUCCESS);
+        matched += event.flags == IBV_WC_TM_MATCH;
+        valid += event.flags == IBV_WC_TM_DATA_VALID;
+    }
+    assert_int_equal(matched, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_true(is_filled(room->memory + i * EACH, EACH, (uint8_t)(i + 1)));
+}
+
+static void too_small_a_buffer_gets_the_headers(void **state)
+{
+    struct room *room = *state;
+    memset(room->memory, 0xff, 200);
+    add(room, 5, 50, 0, 100);
+    send_rendezvous(room, 0, 1, 5, 101, 9);
+    struct room_event event = next(room);
+    assert_int_equal(event.status, IBV_WC_TM_RNDV_INCOMPLETE);
+    assert_int_equal(event.id, 50);
+    assert_int_equal(event.tag, 5);
+    assert_memory_equal(room->memory, room_upper(room, 0), HEAD);
+    assert_true(is_filled(room->memory + HEAD, 100, 0xff));
+    sender_sees(room, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    struct ibv_wc wc;
+    assert_int_equal(ibv_poll_cq(room->sender_cq, 1, &wc), 0); /* no FIN */
+    add(room, 5, 51, 0, 100);
+    send_eager(room, 0, 3, 5, 10, 7); /* the queue pair goes on */
+    sees(next(room), 51, IBV_WC_TM_RECV, MATCHED);
+}
+
+static void a_rendezvous_with_a_wrong_key_ends_its_buffer_with_that_error(void **state)
+{
+    struct room *room = *state;
+    add(room, 5, 50, 0, 100);
+    add(room, 5, 51, 0, 100);
+    room_rendezvous_head(room, room_upper(room, 0), 0, 5, PLACE, 100);
+    room_upper(room, 0)[24] ^= 0x40;
+    room_send(room, 0, 1, 0, HEAD);
+    sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+    struct room_event event = next(room);
+    assert_int_equal(event.status, IBV_WC_REM_ACCESS_ERR);
+    assert_int_equal(event.id, 50);
+    send_rendezvous(room, 1, 3, 5, 100, 9); /* what nobody took stays posted, for the other sender */
+    sees(next(room), 51, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+    sees(next(room), 51, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+}
+
+/* A rendezvous that can't end, as nobody takes the FIN: the sender has posted no receive. */
+static void begin_endless(struct room *room)
+{
+    add(room, 5, 50, 0, 100);
+    room_rendezvous_head(room, room_upper(room, 0), 0, 5, PLACE, 100);
+    room_send(room, 0, 1, 0, HEAD);
+    sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+}
+
+static void the_end_is_flushed_and_the_queue_goes_on(struct room *room)
+{
+    struct room_event event = next(room);
+    assert_int_equal(event.id, 50);
+    assert_int_equal(event.status, IBV_WC_WR_FLUSH_ERR);
+    assert_false(room_poll(room, &event));
+    add(room, 5, 51, 0, 100);
+    send_eager(room, 1, 2, 5, 10, 7);
+    sees(next(room), 51, IBV_WC_TM_RECV, MATCHED);
+}
+
+static void data_are_valid_only_when_the_sender_knows(void **state)
+{
+    struct room *room = *state;
+    struct room_event event;
+    begin_endless(room);
+    assert_false(room_poll(room, &event));
+    room_post_finish(room, 0, 2, 4096);
+    sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+}
+
+static void an_error_in_the_middle_of_a_rendezvous_flushes_its_buffer(void **state)
+{
+    struct room *room = *state;
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    begin_endless(room);
+    assert_int_equal(ibv_modify_qp(room->senders[0].tm_qp, &attr, IBV_QP_STATE), 0);
+    the_end_is_flushed_and_the_queue_goes_on(room);
+}
+
+static void destroying_in_the_middle_of_a_rendezvous_flushes_its_buffer(void **state)
+{
+    struct room *room = *state;
+    begin_endless(room);
+    ibv_destroy_qp(room->senders[0].tm_qp);
+    room->senders[0].tm_qp = NULL;
+    the_end_is_flushed_and_the_queue_goes_on(room);
+}
+
+static void resetting_in_the_middle_of_a_rendezvous_flushes_its_buffer(void **state)
+{
+    struct room *room = *state;
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    begin_endless(room);
+    assert_int_equal(ibv_modify_qp(room->senders[0].tm_qp, &attr, IBV_QP_STATE), 0);
+    the_end_is_flushed_and_the_queue_goes_on(room);
+}
+
+static void what_a_destroyed_queue_pair_brought_stays_to_be_polled(void **state)
+{
+    struct room *room = *state;
+    room_post(room, 99, 0, 1000);
+    add(room, 5, 50, 0, 100);
+    send_eager(room, 0, 1, 5, 10, 7);
+    send_eager(room, 0, 2, 5, 10, 7);
+    sender_sees(room, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+    sender_sees(room, 2, IBV_WC_SUCCESS, IBV_WC_SEND);
+    room_disconnect(room, 0);
+    sees(next(room), 50, IBV_WC_TM_RECV, MATCHED);
+    sees(next(room), 99, IBV_WC_TM_RECV, 0); /* which software must count */
+}
+
+static void a_program_may_send_on_such_a_queue_pair_too(void **state)
+{
+    struct room *room = *state;
+    union ibv_gid gid;
+    ibv_query_gid(room->context, 1, 0, &gid);
+    room_disconnect(room, 0);
+    room_connect(room, 0);
+    struct ibv_qp *plain = room->senders[0].qp;
+    ibv_destroy_qp(room->senders[0].tm_qp);
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    ibv_modify_qp(plain, &reset, IBV_QP_STATE);
+    struct ibv_qp *both = room->senders[0].tm_qp = room_make_tm_qp(room, 1);
+    assert_true(room_join(plain, both->qp_num, &gid) && room_join(both, plain->qp_num, &gid));
+    struct ibv_sge sge = {.addr = (uintptr_t)room->memory, .length = 8, .lkey = room->mr->lkey};
+    struct ibv_send_wr wr = {.wr_id = 7,
+                             .opcode = IBV_WR_SEND,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
+    room_post_finish(room, 0, 3, 8192);
+    add(room, 5, 50, 0, 100000);
+    assert_int_equal(ibv_post_send(both, &wr, &bad), 0);
+    assert_int_equal(ibv_post_send(both, &wr, &bad), ENOMEM); /* its own places are not the program's */
+    sees(next(room), 7, IBV_WC_SEND, 0);
+    sender_sees(room, 3, IBV_WC_SUCCESS, IBV_WC_RECV);
+    send_rendezvous(room, 0, 1, 5, 100000, 9);
+    sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+    sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+}
+
+#define script(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        script(the_device_says_what_it_can),
+        script(a_queue_without_list_or_completion_queue_is_refused),
+        script(a_list_beyond_the_device_is_refused),
+        script(a_basic_queue_can_be_made_the_long_way),
+        script(what_is_in_use_is_not_destroyed),
+        script(only_reliable_connections_match_tags),
+        script(a_chain_stops_at_the_first_that_is_wrong),
+        script(a_full_list_and_too_many_operations_are_no_memory),
+        script(completions_of_operations_outlive_their_queue),
+        script(deleting_returns_the_buffer_or_says_that_it_was_taken),
+        script(eager_messages_of_every_length_arrive),
+        script(unexpected_messages_arrive_whole_and_untagged),
+        script(without_a_receive_an_unexpected_message_waits_and_may_become_expected),
+        script(the_limit_counts_ordinary_receives),
+        script(completions_can_be_polled_the_short_way),
+        script(an_eager_message_longer_than_its_buffer_is_an_error_on_both_sides),
+        script(a_tagged_buffer_with_a_wrong_key_is_an_error_on_both_sides),
+        script(rendezvous_of_every_length_arrive),
+        script(a_rendezvous_needs_no_call_of_the_receiver),
+        script(a_sleeping_receiver_is_woken_for_each_step),
+        script(many_rendezvous_are_in_flight),
+        script(too_small_a_buffer_gets_the_headers),
+        script(a_rendezvous_with_a_wrong_key_ends_its_buffer_with_that_error),
+        script(data_are_valid_only_when_the_sender_knows),
+        script(an_error_in_the_middle_of_a_rendezvous_flushes_its_buffer),
+        script(destroying_in_the_middle_of_a_rendezvous_flushes_its_buffer),
+        script(resetting_in_the_middle_of_a_rendezvous_flushes_its_buffer),
+        script(what_a_destroyed_queue_pair_brought_stays_to_be_polled),
+        script(a_program_may_send_on_such_a_queue_pair_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+"""Runs the functions of a test module whose names are sentences (they contain an underscore and are not private) in TAP.
+
+A case returns when all is well, fails by AssertionError and is left out by Skip. $SOFTVERBS_BUILD is the build directory.
+"""
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
+SOFTVERBS = f"{BUILD}/softverbs"
+PYTHON = "/usr/bin/python3"  # the distribution's: it is no script that a version manager put in the way
+
+
+class Skip(Exception):
+    """This cannot be tested here; the text says why."""
+
+
+def environment(**extra):
+    """Ours without what an outer softverbs set; a value of None removes a variable."""
+    result = {name: value for name, value in os.environ.items()
+              if not name.startswith(("SOFTVERBS_", "LD_")) and name != "ASAN_OPTIONS"}
+    result["SOFTVERBS_DIR"] = DIRECTORY
+    result.update(extra)
+    return {name: value for name, value in result.items() if value is not None}
+
+
+def softverbs(*arguments, tool=SOFTVERBS, user=None, env=None, **options):
+    """Runs softverbs to its end; streams are bytes."""
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    command = [*identity(user), tool, *arguments]
+    return subprocess.run(command, capture_output=True, timeout=60, check=False,
+                          env=environment(**({"SOFTVERBS_DIR": _directory(user)} | (env or {}))), **options)
+
+
+def run(*arguments, **options):
+    """softverbs run -- ARGUMENTS"""
+    return softverbs("run", "--", *arguments, **options)
+
+
+def python(source, *arguments, **options):
+    """What a Python program prints under softverbs run; it must end well."""
+    done = run(PYTHON, "-c", source, *arguments, **options)
+    assert done.returncode == 0, told(done)
+    return done.stdout.decode()
+
+
+def _directory(user):
+    """Where this user's processes meet, which no other user may enter."""
+    if not user:
+        return DIRECTORY
+    parent = f"{TEMPORARY}/{user}"
+    if not os.path.isdir(parent):
+        os.mkdir(parent)
+        os.chown(parent, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
+    return f"{parent}/node"
+
+
+def identity(user):
+    if not user:
+        return []
+    if os.geteuid() != 0:
+        raise Skip("only root can become another user")
+    return ["setpriv", f"--reuid={user}", f"--regid={pwd.getpwnam(user).pw_gid}", "--clear-groups", "--"]
+
+
+def told(done):
+    return f"exit status {done.returncode}\nstdout: {done.stdout!r}\nstderr: {done.stderr!r}"
+
+
+def expect(done, status=0, out=None, err=b""):
+    """Exit status, stdout (None: whatever) and stderr (None: whatever; a list: one line in which all of these occur)."""
+    assert done.returncode == status, told(done)
+    assert out is None or done.stdout == out, told(done)
+    if isinstance(err, list):
+        assert all(part in done.stderr for part in err) and done.stderr.count(b"\n") == 1, told(done)
+    elif err is not None:
+        assert done.stderr == err, told(done)
+    return done
+
+
+def installed(to):
+    """A copy of the build as `make install` lays it out, readable by everybody; the path of its softverbs."""
+    os.makedirs(f"{to}/bin")
+    shutil.copy(SOFTVERBS, f"{to}/bin")
+    os.makedirs(f"{to}/lib/softverbs")
+    for name in os.listdir(f"{BUILD}/lib"):
+        if ".so" in name and not name.endswith((".p", ".symbols")):
+            shutil.copy(f"{BUILD}/lib/{name}", f"{to}/lib/softverbs", follow_symlinks=False)
+    for folder, _, _ in os.walk(to):
+        os.chmod(folder, 0o755)
+    return f"{to}/bin/softverbs"
+
+
+def main(module):
+    cases = [(name, value) for name, value in vars(module).items()
+             if callable(value) and "_" in name and not name.startswith("_") and value.__module__ == module.__name__]
+    print(f"1..{len(cases)}")
+    failed = 0
+    for number, (name, case) in enumerate(cases, 1):
+        sentence = name.replace("_", " ")
+        try:
+            case()
+            print(f"ok {number} - {sentence}", flush=True)
+        except Skip as reason:
+            print(f"ok {number} - {sentence} # SKIP {reason}", flush=True)
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            print(f"not ok {number} - {sentence}", flush=True)
+            print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="", flush=True)
+    shutil.rmtree(TEMPORARY, ignore_errors=True)
+    sys.exit(1 if failed else 0)
+
+
+TEMPORARY = tempfile.mkdtemp(prefix="softverbs-tool-")
+os.chmod(TEMPORARY, 0o755)
+DIRECTORY = f"{TEMPORARY}/node"

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""softverbs decode: recordings of another implementation are right to the last bit; what is changed in them is seen."""
+import os
+import struct
+import sys
+import tempfile
+import zlib
+
+import cases
+from cases import expect, softverbs
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../golden")
+
+
+def golden(name):
+    with open(f"{GOLDEN}/{name}.pcap", "rb") as file:
+        return bytearray(file.read())
+
+
+def decode(*captures):
+    """Runs it on files with these bytes."""
+    with tempfile.TemporaryDirectory() as directory:
+        names = []
+        for capture in captures:
+            names.append(f"{directory}/{len(names)}")
+            with open(names[-1], "wb") as file:
+                file.write(capture)
+        return softverbs("decode", *names)
+
+
+def seal(capture, record):
+    """Sets the ICRC of the IPv4 packet whose record begins there, computed as the annex says and not by our code."""
+    length, = struct.unpack_from("<I", capture, record + 8)
+    start, end = record + 16 + 14, record + 16 + length
+    covered = bytearray(b"\xff" * 8 + capture[start:end - 4])
+    for at in (8 + 1, 8 + 8, 8 + 10, 8 + 11, 8 + 20 + 6, 8 + 20 + 7, 8 + 20 + 8 + 4):
+        covered[at] = 0xff
+    struct.pack_into("<I", capture, end - 4, zlib.crc32(covered))
+
+
+def every_recording_is_right():
+    names = sorted(f"{GOLDEN}/{name}" for name in os.listdir(GOLDEN) if name.endswith(".pcap"))
+    text = expect(softverbs("decode", *names)).stdout.decode().splitlines()
+    assert text[-1] == "663 RoCEv2 packets, 0 of them wrong; 0 cut by the capture and not checked; 0 others", text[-1]
+    assert len(text) == 664 and not any("#" in line for line in text)
+
+
+def lines_say_who_and_what():
+    text = expect(decode(golden("atomics"))).stdout.decode().splitlines()
+    assert "    1   0.000000 192.0.2." in text[0] and " RC " in text[0], text[0]
+    assert any("RC FETCH_ADD" in line and " rkey 0x" in line for line in text), text
+    assert "fe80::" in expect(decode(golden("rc_pingpong_v6"))).stdout.decode()
+
+
+def a_changed_byte_is_a_wrong_icrc():
+    capture = golden("atomics")
+    capture[-10] ^= 1
+    text = expect(decode(capture), 1, None).stdout.decode().splitlines()
+    assert [line.endswith(" # wrong invariant CRC") for line in text[:-1]] == [False] * (len(text) - 2) + [True], text
+    assert ", 1 of them wrong;" in text[-1], text[-1]
+
+
+def reserved_bits_encode_differently():
+    capture = golden("atomics")
+    capture[24 + 16 + 14 + 20 + 8 + 8] |= 0x40  # beside the acknowledge request bit
+    seal(capture, 24)
+    text = expect(decode(capture), 1, None).stdout.decode().splitlines()
+    assert text[0].endswith(" # encodes differently at byte 8"), text[0]
+
+
+def faults_are_told_apart():
+    capture = golden("atomics")
+    capture[24 + 16 + 14 + 20 + 8] = 0x15
+    seal(capture, 24)
+    assert b" # unknown operation\n" in expect(decode(capture), 1, None).stdout
+    capture = golden("atomics")
+    capture[24 + 16 + 14 + 20 + 8 + 1] |= 1
+    seal(capture, 24)
+    assert b" # unknown transport header version\n" in expect(decode(capture), 1, None).stdout
+
+
+def what_a_capture_cut_is_counted_and_not_judged():
+    capture = golden("rc_pingpong")
+    length, = struct.unpack_from("<I", capture, 24 + 8)
+    del capture[24 + 16 + 60:24 + 16 + length]
+    struct.pack_into("<I", capture, 24 + 8, 60)
+    text = expect(decode(capture)).stdout.decode().splitlines()
+    assert " 0 of them wrong; 1 cut by the capture and not checked; 0 others" in text[-1], text[-1]
+
+
+def a_file_that_is_none_or_ends_early_is_named():
+    expect(decode(b"no capture at all, but long enough"), 1, None, [b"not a pcap or pcapng file"])
+    expect(softverbs("decode", "/no/such/file"), 1, None, [b"/no/such/file: No such file"])
+    expect(decode(golden("atomics")[:-1]), 1, None, [b"broken at byte"])
+    expect(softverbs("decode"), 2, b"", [b"Which file?"])
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""softverbs doctor: one line for each check, a sentence about cost and cure for what this machine lacks."""
+import ctypes
+import os
+import platform
+import re
+import resource
+import struct
+import subprocess
+import sys
+
+import cases
+from cases import SOFTVERBS, Skip, TEMPORARY, expect, softverbs
+
+SYSTEM_CALLS = {"x86_64": {"process_vm_readv": 310, "memfd_create": 319},
+                "aarch64": {"process_vm_readv": 270, "memfd_create": 279}}
+
+
+def _lines(done):
+    found = re.findall(r"^(ok|warning|problem) +(\S+(?: \S+)*?)  +(\S.*[.)])$", done.stdout.decode(), re.MULTILINE)
+    assert len(found) == done.stdout.count(b"\n") >= 12, cases.told(done)
+    return {name: (verdict, sentence) for verdict, name, sentence in found}
+
+
+def _refusing(call):
+    """A function for the child to call: from then on the kernel refuses this system call with EPERM."""
+    number = SYSTEM_CALLS.get(platform.machine(), {}).get(call)
+    if number is None:
+        raise Skip(f"the number of {call} on {platform.machine()} is not known to this test")
+    program = b"".join(struct.pack("HBBI", *line) for line in (
+        (0x20, 0, 0, 0),             # load the number of the system call
+        (0x15, 0, 1, number),        # is it this one?
+        (0x06, 0, 0, 0x00050001),    # then SECCOMP_RET_ERRNO with EPERM
+        (0x06, 0, 0, 0x7FFF0000)))   # else SECCOMP_RET_ALLOW
+    text = ctypes.create_string_buffer(program)
+    filter_ = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(text)))
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def refuse():  # PR_SET_NO_NEW_PRIVS, then PR_SET_SECCOMP with SECCOMP_MODE_FILTER
+        assert text.raw and not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, filter_, 0, 0)
+    return refuse
+
+
+def _doctor(**options):
+    try:
+        return subprocess.run([SOFTVERBS, "doctor"], capture_output=True, env=cases.environment(**options.pop("env", {})),
+                              check=False, **options)
+    except subprocess.SubprocessError as error:
+        raise Skip("this machine does not let a process limit itself") from error
+
+
+def a_good_machine_is_said_to_be_good():
+    done = _doctor()
+    lines = _lines(done)
+    assert done.returncode == 0 and done.stderr == b"", cases.told(done)
+    for name in ("library", "directory", "kernel paths", "sealed memory"):
+        assert lines[name][0] == "ok", lines[name]
+    assert f"{cases.BUILD}/lib/libibverbs.so.1" in lines["library"][1] and cases.DIRECTORY in lines["directory"][1]
+
+
+def refused_reading_is_a_warning_with_its_cost():
+    done = _doctor(preexec_fn=_refusing("process_vm_readv"))
+    verdict, sentence = _lines(done)["single copy"]
+    assert verdict == "warning" and "copied twice" in sentence and "seccomp" in sentence and done.returncode == 0, sentence
+
+
+def refused_memory_is_a_problem():
+    done = _doctor(preexec_fn=_refusing("memfd_create"))
+    verdict, sentence = _lines(done)["sealed memory"]
+    assert verdict == "problem" and "Operation not permitted" in sentence and done.returncode == 1, sentence
+
+
+def few_descriptors_are_a_warning():
+    done = _doctor(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60)))
+    verdict, sentence = _lines(done)["descriptors"]
+    assert verdict == "warning" and "60 files" in sentence and "ulimit -n" in sentence and done.returncode == 0, sentence
+
+
+def one_processor_is_a_warning():
+    one = {min(os.sched_getaffinity(0))}
+    verdict, sentence = _lines(_doctor(preexec_fn=lambda: os.sched_setaffinity(0, one)))["processors"]
+    assert verdict == "warning" and "one processor" in sentence, sentence
+
+
+def an_impossible_directory_is_a_problem():
+    done = _doctor(env={"SOFTVERBS_DIR": "/proc/softverbs"})
+    assert _lines(done)["directory"][0] == "problem" and done.returncode == 1, cases.told(done)
+
+
+def a_missing_library_is_a_problem():
+    tool = cases.installed(f"{TEMPORARY}/poor")
+    for name in os.listdir(f"{TEMPORARY}/poor/lib/softverbs"):
+        if name.startswith("libibverbs"):
+            os.unlink(f"{TEMPORARY}/poor/lib/softverbs/{name}")
+    done = softverbs("doctor", tool=tool)
+    assert _lines(done)["library"][0] == "problem" and done.returncode == 1, cases.told(done)
+
+
+def an_ordinary_user_can_ask_it():
+    tool = cases.installed(f"{TEMPORARY}/theirs")
+    done = softverbs("doctor", tool=tool, user="nobody")
+    assert _lines(done)["directory"][0] == "ok" and done.returncode == 0, cases.told(done)
+
+
+def it_takes_no_argument():
+    expect(softverbs("doctor", "now"), 2, b"", [b"no argument"])
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""softverbs run: the program's exit status, signals, streams and arguments are its own; complaints are sentences."""
+import fcntl
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import cases
+from cases import PYTHON, SOFTVERBS, TEMPORARY, expect, run, softverbs, told
+
+
+def exit_statuses_pass_through():
+    for status in (0, 1, 2, 42, 125, 126, 127, 255):
+        expect(run("sh", "-c", f"exit {status}"), status)
+
+
+def no_process_stays_between_caller_and_program():
+    with subprocess.Popen([SOFTVERBS, "run", "--", "sh", "-c", "echo $$"], stdout=subprocess.PIPE,
+                          env=cases.environment()) as process:
+        assert int(process.stdout.read()) == process.pid
+
+
+def heed_interrupts():
+    """A shell that runs us in the background has both ignored, and what is ignored stays so across exec."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def a_signal_reaches_the_program():
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
+        with subprocess.Popen([SOFTVERBS, "run", "--", "sh", "-c", "echo ready; exec sleep 30"], stdout=subprocess.PIPE,
+                              env=cases.environment(), preexec_fn=heed_interrupts) as process:
+            process.stdout.readline()
+            process.send_signal(number)
+            assert process.wait(10) == -number
+
+
+def the_shell_sees_143_after_a_termination():
+    done = subprocess.run(["sh", "-c", f"{SOFTVERBS} run -- sh -c 'kill -TERM $$'; echo $?"], capture_output=True,
+                          env=cases.environment(), check=False)
+    assert done.stdout == b"143\n", told(done)
+
+
+def a_program_that_crashes_is_seen_to_crash():
+    for number in (signal.SIGSEGV, signal.SIGABRT):
+        expect(run(PYTHON, "-c", f"import os; os.kill(os.getpid(), {int(number)})"), -number)
+
+
+def a_handled_signal_is_handled():
+    script = "trap 'echo caught; exit 7' USR1; echo ready; while :; do sleep 0.1; done"
+    with subprocess.Popen([SOFTVERBS, "run", "--", "sh", "-c", script], stdout=subprocess.PIPE,
+                          env=cases.environment()) as process:
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGUSR1)
+        assert process.stdout.readline() == b"caught\n" and process.wait(10) == 7
+
+
+def ignored_and_blocked_signals_stay_as_they_were():
+    source = ("import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+              "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2]);"
+              "os.execv(sys.argv[1], sys.argv[1:] + ['grep', '-E', '^Sig(Blk|Ign)', '/proc/self/status'])")
+    alone, under = (subprocess.run([PYTHON, "-c", source, *command], capture_output=True, env=cases.environment(),
+                                   check=False) for command in (["/usr/bin/env"], [SOFTVERBS, "run", "--"]))
+    assert alone.stdout == under.stdout and under.stdout.count(b"\n") == 2, told(under)
+
+
+def binary_data_passes_through_stdin_and_stdout():
+    data = os.urandom(1 << 20)
+    expect(run("cat", input=data), out=data)
+
+
+def stdout_and_stderr_are_not_mixed():
+    expect(run("sh", "-c", "echo out; echo err >&2"), out=b"out\n", err=b"err\n")
+
+
+def closed_streams_stay_closed():
+    for number in (0, 1, 2):
+        script = f"{SOFTVERBS} run -- sh -c '! test -e /proc/$$/fd/{number}' {number}{'>' if number else '<'}&-"
+        done = subprocess.run(["sh", "-c", script], env=cases.environment(), check=False)
+        assert done.returncode == 0, f"descriptor {number} is open"
+
+
+def no_descriptor_is_left_to_the_program():
+    out = cases.python("import os; print(sorted(map(int, os.listdir('/proc/self/fd'))))")
+    assert out == "[0, 1, 2, 3]\n", out  # 3 is the listing itself
+
+
+def open_descriptors_are_inherited():
+    reading, writing = os.pipe()
+    expect(run("sh", "-c", f"echo here >&{writing}", pass_fds=[writing]))
+    assert os.read(reading, 10) == b"here\n"
+    os.close(reading)
+    os.close(writing)
+
+
+def _on_terminal(*command):
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execve(SOFTVERBS, ["softverbs", "run", "--", *command], cases.environment())
+    return process, terminal
+
+
+def _read_until(terminal, word):
+    text = b""
+    while word not in text:
+        text += os.read(terminal, 1000)
+    return text
+
+
+def a_terminal_is_the_programs_own():
+    process, terminal = _on_terminal(PYTHON, "-c", "import os; print(os.isatty(0), os.isatty(1), os.isatty(2), "
+                                     "os.tcgetpgrp(0) == os.getpgrp()); print('read', input())")
+    _read_until(terminal, b"True True True True")
+    os.write(terminal, b"line\n")
+    _read_until(terminal, b"read line")
+    assert os.waitpid(process, 0)[1] == 0
+
+
+def control_c_on_the_terminal_interrupts_the_program():
+    process, terminal = _on_terminal("sh", "-c", "echo ready; exec sleep 30")
+    _read_until(terminal, b"ready")
+    time.sleep(0.1)
+    os.write(terminal, b"\x03")
+    assert os.waitpid(process, 0)[1] == signal.SIGINT
+
+
+def arguments_arrive_as_they_were_given():
+    given = ["a b", "", "-x", "--", "--help", "*", "new\nline", "'\"", "é"]
+    expect(run("printf", "[%s]", *given), out="".join(f"[{word}]" for word in given).encode())
+
+
+def options_end_at_the_program_without_dashes_too():
+    expect(softverbs("run", "printf", "%s", "-n"), out=b"-n")
+    expect(softverbs("run", "--no-paths", "echo", "--log"), out=b"--log\n")
+
+
+def a_program_may_be_called_like_an_option():
+    shutil.copy("/bin/true", f"{TEMPORARY}/--help")
+    expect(run("--help", env={"PATH": f"{TEMPORARY}:/bin"}), out=b"")
+
+
+def a_missing_program_is_127():
+    expect(run("no-such-program"), 127, b"", [b'no program "no-such-program"', b"$PATH"])
+    expect(run("/no/such/program"), 127, b"", [b'no program "/no/such/program"'])
+
+
+def a_missing_interpreter_is_127_and_named_as_the_cause():
+    with open(f"{TEMPORARY}/script", "w", encoding="ascii") as script:
+        script.write("#!/no/such/shell\n")
+    os.chmod(f"{TEMPORARY}/script", 0o755)
+    expect(run(f"{TEMPORARY}/script"), 127, b"", [b"interpreter"])
+
+
+def a_file_that_is_not_executable_is_126():
+    expect(run("/etc/passwd"), 126, b"", [b'"/etc/passwd"', b"Permission denied"])
+    expect(run("/tmp"), 126, b"", [b'"/tmp"', b"Permission denied"])
+
+
+def bad_options_are_2():
+    expect(softverbs("run", "--no-such", "true"), 2, b"", [b"no option --no-such", b"softverbs help run"])
+    expect(softverbs("run", "-x", "true"), 2, b"", [b"no option -x"])
+    expect(softverbs("run", "--log"), 2, b"", [b"--log needs a value"])
+    expect(softverbs("run", "--no-paths=yes", "true"), 2, b"", [b"--no-paths=yes"])
+    expect(softverbs("run", "--log", "loud", "true"), 2, b"", [b'"loud"'])
+    expect(softverbs("run", "--devices", "many", "true"), 2, b"", [b'"many"'])
+    expect(softverbs("run", "--devices", "17", "true"), 2, b"", [b'"17"'])
+    expect(softverbs("run"), 2, b"", [b"Which program"])
+    expect(softverbs("run", "--"), 2, b"", [b"Which program"])
+
+
+def options_become_environment_variables():
+    script = "echo $SOFTVERBS_DEVICES $SOFTVERBS_LOG $SOFTVERBS_LOG_FILE $SOFTVERBS_DIR"
+    done = softverbs("run", "--devices", "3", "--log", "info", f"--log-file={TEMPORARY}/log", "--dir", f"{TEMPORARY}/d", "--",
+                     "sh", "-c", script)
+    expect(done, out=f"3 info {TEMPORARY}/log {TEMPORARY}/d\n".encode())
+
+
+def library_paths_go_in_front_and_stay_short():
+    script = "echo $LD_LIBRARY_PATH; echo $LD_PRELOAD"
+    lib = f"{cases.BUILD}/lib"
+    expect(run("sh", "-c", script), out=f"{lib}\n{lib}/libsoftverbs-paths.so\n".encode())
+    expect(run("sh", "-c", script, env={"LD_LIBRARY_PATH": "/a:/b"}),
+           out=f"{lib}:/a:/b\n{lib}/libsoftverbs-paths.so\n".encode())
+    expect(run(SOFTVERBS, "run", "sh", "-c", script), out=f"{lib}\n{lib}/libsoftverbs-paths.so\n".encode())
+    expect(softverbs("run", "--no-paths", "sh", "-c", script), out=f"{lib}\n\n".encode())
+
+
+def it_works_installed_and_through_a_link():
+    tool = cases.installed(f"{TEMPORARY}/usr")
+    os.symlink(tool, f"{TEMPORARY}/link")
+    for path in (tool, f"{TEMPORARY}/link"):
+        done = softverbs("run", "sh", "-c", "echo $LD_LIBRARY_PATH; stat -c %F /dev/infiniband/uverbs0", tool=path)
+        expect(done, out=f"{TEMPORARY}/usr/lib/softverbs\ncharacter special file\n".encode())
+
+
+def it_works_from_a_path_with_a_blank():
+    tool = cases.installed(f"{TEMPORARY}/a b")
+    expect(softverbs("run", "stat", "-c", "%F", "/dev/infiniband/uverbs0", tool=tool), out=b"character special file\n")
+
+
+def a_path_that_the_linker_cannot_use_is_refused():
+    tool = cases.installed(f"{TEMPORARY}/a:b")
+    expect(softverbs("run", "true", tool=tool), 125, b"", [b"colon"])
+
+
+def without_its_libraries_it_says_so():
+    os.makedirs(f"{TEMPORARY}/alone")
+    shutil.copy(SOFTVERBS, f"{TEMPORARY}/alone")
+    expect(softverbs("run", "true", tool=f"{TEMPORARY}/alone/softverbs"), 125, b"", [b"libraries", b"where they should be"])
+    tool = cases.installed(f"{TEMPORARY}/half")
+    os.unlink(f"{TEMPORARY}/half/lib/softverbs/libibverbs.so.1")
+    expect(softverbs("run", "true", tool=tool), 125, b"", [b"libraries", b"where they should be"])
+
+
+def _at(directory, **options):
+    return softverbs("run", "--dir", directory, "echo", "started", **options)
+
+
+def an_unusable_directory_is_a_sentence_before_the_start():
+    expect(_at("/proc/softverbs"), 125, b"", [b"/proc/softverbs", b"."])
+    expect(_at(f"{TEMPORARY}/no/such/parent"), 125, b"", [b"no/such/parent", b"."])
+    expect(_at(f"/{'x' * 200}"), 125, b"", [b"."])
+    with open(f"{TEMPORARY}/file", "wb"):
+        expect(_at(f"{TEMPORARY}/file"), 125, b"", [f"{TEMPORARY}/file".encode(), b"not a directory"])
+
+
+def an_unwritable_directory_is_a_sentence_too():
+    tool = cases.installed(f"{TEMPORARY}/readable")
+    os.makedirs(f"{TEMPORARY}/locked", mode=0o755)
+    expect(_at(f"{TEMPORARY}/locked/node", tool=tool, user="nobody"), 125, b"", [b"locked/node", b"Permission denied"])
+
+
+def a_directory_of_others_is_not_used():
+    os.makedirs(f"{TEMPORARY}/open")
+    os.chmod(f"{TEMPORARY}/open", 0o777)
+    expect(_at(f"{TEMPORARY}/open"), 125, b"", [b"0700"])
+    if os.geteuid() == 0:
+        os.mkdir(f"{TEMPORARY}/theirs", 0o700)
+        os.chown(f"{TEMPORARY}/theirs", 65534, 65534)
+        expect(_at(f"{TEMPORARY}/theirs"), 125, b"", [b"belongs to user 65534"])
+
+
+def a_directory_of_another_version_is_replaced_unless_it_is_in_use():
+    directory = f"{TEMPORARY}/old"
+    os.mkdir(directory, 0o700)
+    with open(f"{directory}/table", "w+b") as table:
+        table.write(b"another version's" * 100)
+        table.flush()
+        fcntl.lockf(table, fcntl.LOCK_EX, 1)
+        expect(_at(directory), 125, b"", [directory.encode(), b"another version"])
+        fcntl.lockf(table, fcntl.LOCK_UN)
+        expect(_at(directory), 0, b"started\n")
+    expect(_at(directory), 0, b"started\n")
+
+
+def run_leaves_no_process_in_the_directory():
+    expect(run("true"))
+    expect(softverbs("show"), out=b"No process has a softverbs device open.\n")
+    assert os.listdir(cases.DIRECTORY) == ["table"], os.listdir(cases.DIRECTORY)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

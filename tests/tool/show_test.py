@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""softverbs show: the objects of live processes, from the processes themselves."""
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import cases
+from cases import SOFTVERBS, Skip, TEMPORARY, expect, softverbs
+
+WATCH = "/usr/bin/ibv_asyncwatch"  # opens a device and waits
+PAIR = "/usr/bin/ibv_rc_pingpong"  # as server: a protection domain, memory, a queue pair and its queue, and waits
+
+
+@contextlib.contextmanager
+def _started(*command):
+    """A program under softverbs run that is seen by show."""
+    if not os.path.exists(command[0]):
+        raise Skip(f"{command[0]} is not installed")
+    with subprocess.Popen([SOFTVERBS, "run", "--", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=cases.environment()) as process:
+        try:
+            deadline = time.monotonic() + 10
+            while process.pid not in _shown() and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert process.poll() is None, process.stdout.read()
+            yield process
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+
+
+def _shown():
+    """What --json tells, by process."""
+    return {process["pid"]: process for process in json.loads(expect(softverbs("show", "--json")).stdout)}
+
+
+def nobody_is_shown_when_nobody_is_there():
+    for directory in (f"{TEMPORARY}/never", cases.DIRECTORY):
+        expect(softverbs("show", "--dir", directory), out=b"No process has a softverbs device open.\n")
+        expect(softverbs("show", "--dir", directory, "--json"), out=b"[]\n")
+
+
+def a_process_and_its_objects_are_shown():
+    with _started(PAIR, "-g", "0", "-p", "0") as process:
+        deadline = time.monotonic() + 10
+        while not _shown()[process.pid].get("qps") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        told = _shown()[process.pid]
+        assert told["program"] == "ibv_rc_pingpong" and told["answers"] is True, told
+        assert len(told["qps"]) == len(told["cqs"]) == len(told["mrs"]) == len(told["pds"]) == 1, told
+        assert told["qps"][0]["type"] == "RC" and told["qps"][0]["state"] == "INIT", told
+        text = [re.split("  +", line) for line in expect(softverbs("show", "qps")).stdout.decode().splitlines()]
+        row = dict(zip(text[0], text[1]))
+        assert row["PID"] == str(process.pid) and row["STATE"] == "INIT" and row["QP"] == str(told["qps"][0]["number"]), text
+        text = expect(softverbs("show", "mrs")).stdout.decode()
+        assert f"0x{told['mrs'][0]['key']:x} " in text and "local-write" in text, text
+        for what in ("processes", "cqs", "srqs", "pds"):
+            expect(softverbs("show", what))
+        assert expect(softverbs("show")).stdout.count(str(process.pid).encode()) == 2
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def _listens(port):
+    with open("/proc/net/tcp6", encoding="ascii") as six, open("/proc/net/tcp", encoding="ascii") as four:
+        return f":{int(port):04X} " in six.read() + four.read()
+
+
+def _connected(processes):
+    return all(_shown()[process.pid].get("qps", [{}])[0].get("peer_pid") for process in processes)
+
+
+def peers_name_one_another():
+    options = ["-g", "0", "-n", "100000000", "-p", _free_port()]
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(_started(PAIR, *options))
+        deadline = time.monotonic() + 10
+        while not _listens(options[-1]) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        client = stack.enter_context(_started(PAIR, *options, "localhost"))
+        while not _connected([server, client]) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        shown = _shown()
+        one, other = (shown[process.pid]["qps"][0] for process in (server, client))
+        assert one["peer_pid"] == client.pid and other["peer_pid"] == server.pid, shown
+        assert one["peer_qp"] == other["number"] and other["peer_qp"] == one["number"], shown
+        assert one["state"] == other["state"] == "RTS", shown
+
+
+def several_processes_are_shown():
+    with _started(WATCH) as one, _started(WATCH) as other:
+        assert set(_shown()) == {one.pid, other.pid}
+        assert expect(softverbs("show", "qps")).stdout == b"There are no queue pairs.\n"
+
+
+def a_stopped_process_does_not_answer():
+    with _started(WATCH) as process:
+        process.send_signal(signal.SIGSTOP)
+        assert _shown()[process.pid] == {"pid": process.pid, "program": "ibv_asyncwatch", "answers": False}
+        text = expect(softverbs("show", "processes")).stdout
+        assert b"ibv_asyncwatch (does not answer)" in text, text
+        process.send_signal(signal.SIGCONT)
+        assert _shown()[process.pid]["answers"] is True
+
+
+def a_killed_process_is_not_shown():
+    with _started(WATCH) as process:
+        process.kill()
+        process.wait()
+        assert process.pid not in _shown()
+
+
+def other_directories_are_other_worlds():
+    with _started(WATCH):
+        expect(softverbs("show", "--dir", f"{TEMPORARY}/other"), out=b"No process has a softverbs device open.\n")
+
+
+def what_it_cannot_show_is_refused():
+    expect(softverbs("show", "ghosts"), 2, b"", [b"It shows processes, qps"])
+    expect(softverbs("show", "qps", "cqs"), 2, b"", [b"It shows"])
+    expect(softverbs("show", "--dir", f"/{'x' * 200}"), 2, b"", [b"too long"])
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

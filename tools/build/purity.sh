@@ -1,0 +1,34 @@
+#!/bin/sh
+# purity.sh ARCHIVE...: fails when an object of the archives calls anything but memory functions and snprintf.
+# What the archives define for one another is fine, so pass a layer together with the pure layers below it.
+set -eu
+if [ $# -eq 0 ]; then
+    echo "usage: purity.sh ARCHIVE..." >&2
+    exit 2
+fi
+defined=$(mktemp)
+wanted=$(mktemp)
+trap 'rm -f "$defined" "$wanted"' EXIT
+for archive; do
+    nm -A --defined-only "$archive" | awk '{print $NF}'
+done | sort -u >"$defined"
+for archive; do
+    nm -A -u "$archive" | awk '{print $NF " " $1}'
+done | sort -u >"$wanted"
+if ! [ -s "$defined" ]; then
+    echo "no symbols in $*: nothing was checked" >&2
+    exit 1
+fi
+
+# Memory, describing, assert, the CRC; then what compilers and sanitizers add on their own.
+allowed='mem(cpy|set|cmp|move)|snprintf|__assert_fail|libdeflate_crc32'
+fortified='__(mem(cpy|set|move)|snprintf)_chk'
+compiler='__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__(start|stop)_?_?sancov_[a-z0-9_]*|__gcov[a-z0-9_]*'
+sanitizers='__(asan|ubsan|tsan|msan|sanitizer|sancov|lsan)[a-zA-Z0-9_]*'
+impure=$(join -v 1 "$wanted" "$defined" | grep -Ev "^($allowed|$fortified|$compiler|$sanitizers) " || true)
+if [ -n "$impure" ]; then
+    echo "not pure:"
+    echo "$impure"
+    exit 1
+fi
+echo "pure: $*"

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Checks the shape of the sources; prints TAP.
+
+Usage: shape.py DIRECTORY
+
+No function over 60 lines (from its opening to its closing brace, both in column 0), no include that goes against the layers
+or climbs out with "../". Files over 500 lines are listed; they fail only above 700.
+"""
+import os
+import re
+import sys
+
+LAYERS = {  # what each directory of src/ may include from the others
+    "base": set(),
+    "wire": {"base"},
+    "diag": {"base"},
+    "transport": {"base", "wire", "diag"},
+    "link": {"base", "wire", "diag"},
+    "fabric": {"base", "diag", "link"},
+    "verbs": {"base", "wire", "diag", "transport", "link", "fabric"},
+    "cm": {"base", "wire", "diag", "verbs", "fabric"},
+    "abi": {"base", "diag", "verbs", "cm"},
+}
+FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT = 60, 500, 700
+
+
+def sources(top):
+    for place in ("src", "tools", "tests", "bench", "examples"):
+        for folder, _, names in os.walk(os.path.join(top, place)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h")):
+                    yield os.path.relpath(os.path.join(folder, name), top)
+
+
+def long_functions(lines):
+    start = 0
+    for number, line in enumerate(lines, 1):
+        if line.startswith("{"):
+            start = number
+        elif line.startswith("}") and start:
+            if number - start + 1 > FUNCTION_LIMIT:
+                yield start, number - start + 1
+            start = 0
+
+
+def is_test(name):
+    return bool(re.search(r"(^|/)tests/|_(test|fuzz|bench)\.c$", name))
+
+
+def wrong_includes(name, lines):
+    layer = re.match(r"src/(\w+)/", name)
+    for number, line in enumerate(lines, 1):
+        found = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if not found:
+            continue
+        other = found.group(1).split("/")[0]
+        if other == "..":
+            yield number, f"climbs out: {found.group(1)}"
+        elif layer and not is_test(name) and other in LAYERS and other != layer.group(1) \
+                and other not in LAYERS.get(layer.group(1), set()):
+            yield number, f"src/{layer.group(1)} may not include {found.group(1)}"
+
+
+def report(number, name, faults):
+    print(f"{'not ok' if faults else 'ok'} {number} - {name}")
+    for fault in faults:
+        print(f"# {fault}")
+
+
+def main():
+    top = sys.argv[1]
+    functions, includes, huge, long_files = [], [], [], []
+    for name in sources(top):
+        with open(os.path.join(top, name), encoding="utf-8") as file:
+            lines = file.read().split("\n")
+        functions += [f"{name}:{line}: {length} lines" for line, length in long_functions(lines)]
+        includes += [f"{name}:{line}: {what}" for line, what in wrong_includes(name, lines)]
+        if len(lines) > FILE_LISTED:
+            (huge if len(lines) > FILE_LIMIT else long_files).append(f"{name}: {len(lines)} lines")
+    print("1..3")
+    report(1, f"no function has more than {FUNCTION_LIMIT} lines", functions)
+    report(2, "every include follows the layers", includes)
+    report(3, f"no file has more than {FILE_LIMIT} lines", huge)
+    for name in long_files:
+        print(f"# over {FILE_LISTED} lines: {name}")
+    return 1 if functions or includes or huge else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

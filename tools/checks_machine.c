@@ -1,0 +1,185 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "checks.h"
+#include "fabric/node.h"
+
+enum verdict check_processors(char *say, size_t size)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) ? (int)sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&set);
+    if (count > 1) {
+        snprintf(say, size, "%d processors may be used.", count);
+        return VERDICT_OK;
+    }
+    snprintf(say, size,
+             "Only one processor may be used: a program that polls takes it from the peer that it waits for, so "
+             "latency is that of the scheduler. Allow more (taskset, the container's limits).");
+    return VERDICT_WARNING;
+}
+
+enum verdict check_descriptors(char *say, size_t size)
+{
+    enum { ENOUGH = 1024 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= ENOUGH) {
+        snprintf(say, size, "The limit of open files is high enough.");
+        return VERDICT_OK;
+    }
+    snprintf(say, size,
+             "Only %" PRIu64 " files may be open at once; completion channels and connections to other processes "
+             "take some each. Raise it: ulimit -n %d.",
+             (uint64_t)limit.rlim_cur, ENOUGH);
+    return VERDICT_WARNING;
+}
+
+/* Rings between processes are memory that the sender can't take away from under the receiver. */
+enum verdict check_sealed_memory(char *say, size_t size)
+{
+    int fd = memfd_create("doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    bool sealed = fd >= 0 && !ftruncate(fd, 4096) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (sealed)
+        snprintf(say, size, "memfd_create gives memory that can be sealed.");
+    else
+        snprintf(say, size,
+                 "memfd_create with sealing is refused (%s), so processes can't share rings. A kernel from 3.17 on "
+                 "has it; a seccomp filter may forbid it.",
+                 strerror(error));
+    return sealed ? VERDICT_OK : VERDICT_PROBLEM;
+}
+
+/* The parent of the directory, where its table will be made. */
+static bool find_parent(char *to)
+{
+    if (!node_directory(to))
+        return false;
+    char *slash = strrchr(to, '/');
+    if (!slash)
+        return false;
+    slash[slash == to] = 0;
+    return true;
+}
+
+enum verdict check_shared_memory(char *say, size_t size)
+{
+    enum { MEBIBYTE = 1 << 20, LITTLE = 16 };
+    char parent[NODE_DIRECTORY_MAX + 1];
+    struct statvfs status;
+    if (!find_parent(parent) || statvfs(parent, &status)) {
+        snprintf(say, size, "The directory above $SOFTVERBS_DIR can't be looked at: %s.", strerror(errno));
+        return VERDICT_WARNING;
+    }
+    uint64_t free = (uint64_t)status.f_bavail * status.f_frsize / MEBIBYTE;
+    snprintf(say, size,
+             free < LITTLE ? "%s has only %" PRIu64 " MiB left; the table of processes needs a few. Free some, or "
+                             "choose another place with SOFTVERBS_DIR."
+                           : "%s has %" PRIu64 " MiB left; a few are needed. (noexec there does not matter.)",
+             parent, free);
+    return free < LITTLE ? VERDICT_WARNING : VERDICT_OK;
+}
+
+/* One number from a file, or -1. */
+static long read_number(const char *path, const char *behind)
+{
+    char line[256];
+    long number = -1;
+    FILE *file = fopen(path, "re");
+    while (file && number < 0 && fgets(line, sizeof line, file))
+        if (!strncmp(line, behind, strlen(behind)))
+            number = strtol(line + strlen(behind), NULL, 10);
+    if (file)
+        fclose(file);
+    return number;
+}
+
+/* In a child, which to the kernel is a stranger to its parent, as any other process of the user is: 0 or errno. */
+static int read_parent(void)
+{
+    static const char secret[] = "what the parent holds";
+    char copy[sizeof secret] = "";
+    struct iovec local = {copy, sizeof copy}, remote = {(void *)(uintptr_t)secret, sizeof secret};
+    ssize_t got = process_vm_readv(getppid(), &local, 1, &remote, 1, 0);
+    return got == (ssize_t)sizeof copy && !memcmp(copy, secret, sizeof copy) ? 0 : got < 0 ? errno : EIO;
+}
+
+static int try_reading(void)
+{
+    int status;
+    pid_t child = fork();
+    if (child < 0)
+        return errno;
+    if (!child)
+        _exit(read_parent());
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return errno;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+}
+
+enum verdict check_reading(char *say, size_t size)
+{
+    int error = try_reading();
+    if (!error) {
+        snprintf(say, size,
+                 "Processes of this user may read one another's memory (process_vm_readv), so large messages are "
+                 "copied once.");
+        return VERDICT_OK;
+    }
+    const char *cure = "A container's seccomp filter may be the cause: allow process_vm_readv.";
+    if (read_number("/proc/sys/kernel/yama/ptrace_scope", "") > 0)
+        cure = "The cure: sysctl kernel.yama.ptrace_scope=0.";
+    else if (read_number("/proc/self/status", "Seccomp:") <= 0)
+        cure = "The cause is not known.";
+    snprintf(say, size,
+             "process_vm_readv between processes of this user is refused (%s), so large messages are copied twice, "
+             "through shared memory. %s",
+             strerror(error), cure);
+    return VERDICT_WARNING;
+}
+
+enum verdict check_namespaces(char *say, size_t size)
+{
+    long most = read_number("/proc/sys/user/max_user_namespaces", "");
+    snprintf(say, size, "User namespaces are %s here, and not needed.", most == 0 ? "forbidden" : "not forbidden");
+    return VERDICT_OK;
+}
+
+static int is_name(const struct dirent *entry)
+{
+    return *entry->d_name != '.';
+}
+
+enum verdict check_devices(char *say, size_t size)
+{
+    struct dirent **list;
+    int count = scandir("/sys/class/infiniband", &list, is_name, alphasort);
+    if (getenv("SOFTVERBS_PATHS"))
+        snprintf(say, size, "Not looked for: this runs under \"softverbs run\", which hides them.");
+    else if (count > 0)
+        snprintf(say, size, "The kernel has %d, %s first; under \"softverbs run\" programs don't see them.", count,
+                 list[0]->d_name);
+    else
+        snprintf(say, size, "The kernel has none that would have to be hidden.");
+    for (int i = 0; i < count; i++)
+        free(list[i]);
+    if (count >= 0)
+        free(list);
+    return VERDICT_OK;
+}

@@ -1,0 +1,101 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks.h"
+#include "fabric/node.h"
+#include "place.h"
+#include "tree.h"
+#include "verbs/config.h"
+
+enum verdict check_library(char *say, size_t size)
+{
+    char directory[PLACE_PATH_MAX], path[PLACE_PATH_MAX + 32];
+    if (place_libraries(directory)) {
+        snprintf(say, size, "The libraries that belong to this command are missing. Build or install softverbs again.");
+        return VERDICT_PROBLEM;
+    }
+    snprintf(path, sizeof path, "%s/libibverbs.so.1", directory);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(say, size, "Our library does not load: %s.", dlerror());
+        return VERDICT_PROBLEM;
+    }
+    bool whole = dlvsym(library, "ibv_get_device_list", "IBVERBS_1.1");
+    dlclose(library);
+    snprintf(say, size, whole ? "%s loads." : "%s is not ours: it lacks version IBVERBS_1.1.", path);
+    return whole ? VERDICT_OK : VERDICT_PROBLEM;
+}
+
+/* The path of the first libibverbs.so.1 that the linker's cache knows, without the end of the line; "" when none. */
+static void find_cached(char *to, size_t size)
+{
+    char line[512];
+    *to = 0;
+    FILE *cache = popen("PATH=/usr/sbin:/sbin:/usr/bin:/bin ldconfig -p 2>/dev/null", "re");
+    while (cache && fgets(line, sizeof line, cache)) {
+        const char *arrow = strstr(line, " => ");
+        if (*to || !arrow || !strstr(line, "\tlibibverbs.so.1 "))
+            continue;
+        snprintf(to, size, "%s", arrow + 4);
+        to[strcspn(to, "\n")] = 0;
+    }
+    if (cache)
+        pclose(cache);
+}
+
+enum verdict check_other_library(char *say, size_t size)
+{
+    char path[256];
+    find_cached(path, sizeof path);
+    if (*path)
+        snprintf(say, size, "Without \"softverbs run\" programs load %s.", path);
+    else
+        snprintf(say, size, "Without \"softverbs run\" programs find no libibverbs.so.1.");
+    return VERDICT_OK;
+}
+
+enum verdict check_directory(char *say, size_t size)
+{
+    struct node *node;
+    char why[512];
+    if (node_open(&node, NULL, why, sizeof why)) {
+        snprintf(say, size, "%s", why);
+        return VERDICT_PROBLEM;
+    }
+    snprintf(say, size, "Processes meet in %s.", node_path(node));
+    node_close(node);
+    return VERDICT_OK;
+}
+
+static void count_entry(const struct node_entry *entry, void *context)
+{
+    unsigned *count = context;
+    *count += entry->alive;
+}
+
+/* Comes before check_directory: joining sweeps, too. */
+enum verdict check_left_behind(char *say, size_t size)
+{
+    char directory[NODE_DIRECTORY_MAX + 1], why[512];
+    unsigned alive = 0;
+    int swept = node_directory(directory) ? node_sweep(directory) : -ENAMETOOLONG;
+    if (swept < 0 || node_list(directory, count_entry, &alive, why, sizeof why))
+        snprintf(say, size, "Not looked for, since the directory can't be read.");
+    else
+        snprintf(say, size, "Processes with a device open: %u. Entries that dead ones had left, swept now: %d.", alive,
+                 swept);
+    return VERDICT_OK;
+}
+
+enum verdict check_paths(char *say, size_t size)
+{
+    char path[256];
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    if (tree_make(devices, count, path, say, size))
+        return VERDICT_WARNING;
+    snprintf(say, size, "/dev/infiniband and /sys/class/infiniband are shown to programs from %s.", path);
+    return VERDICT_OK;
+}

@@ -1,0 +1,39 @@
+/* The subcommands, and what they share: options, complaints, help. */
+#ifndef TOOLS_COMMAND_H
+#define TOOLS_COMMAND_H
+
+#include <getopt.h>
+
+/* Exit statuses. */
+enum {
+    EXIT_OK = 0,
+    EXIT_NEGATIVE = 1,         /* the answer is no: unknown number, the machine lacks something */
+    EXIT_USAGE = 2,            /* a command, option or argument that does not exist */
+    EXIT_SELF = 125,           /* run: softverbs itself could not do its part; the program was not started */
+    EXIT_NOT_EXECUTABLE = 126, /* run: as shells say it */
+    EXIT_NOT_FOUND = 127,
+};
+
+struct command {
+    const char *name;
+    const char *arguments; /* as shown behind the name */
+    const char *summary;   /* one line */
+    const char *help;      /* the rest of `softverbs help NAME`, ending in a newline; "" when there is no more to say */
+    int (*run)(const struct command *, int argc, char **argv); /* argv[0] is the name; returns the exit status */
+};
+
+extern const struct command run_command, devices_command, show_command, doctor_command, explain_command,
+    version_command, missing_command, decode_command;
+
+/* The next option of the command, as getopt_long gives it, options ending at the first argument that is none; -1 after
+ * the last. --help is answered here and ends the process with EXIT_OK, an unknown option with a sentence and
+ * EXIT_USAGE. */
+int command_option(const struct command *, int argc, char **argv, const struct option *);
+
+/* A sentence on stderr behind the command's name, and where to read more. Returns EXIT_USAGE. */
+int command_misused(const struct command *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A sentence on stderr: "softverbs: ...". */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

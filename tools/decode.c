@@ -1,0 +1,131 @@
+/* softverbs decode: what a capture holds of RoCEv2, one line a packet, and whether we would send the same bytes. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "dissect.h"
+#include "wire/wire.h"
+
+enum { DATAGRAM_ROOM = 65536, LINE_ROOM = 512 };
+
+struct tally {
+    unsigned long packets; /* RoCEv2 */
+    unsigned long wrong;   /* ICRC, fault, or encoded to other bytes */
+    unsigned long cut, other;
+};
+
+static bool is_mapped(const uint8_t gid[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    return !memcmp(gid, mapped, sizeof mapped);
+}
+
+static const char *show_address(const uint8_t gid[16], char text[INET6_ADDRSTRLEN])
+{
+    bool ipv4 = is_mapped(gid);
+    return inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? gid + 12 : gid, text, INET6_ADDRSTRLEN);
+}
+
+/* The first byte in which what we would send differs from what was captured, or -1. */
+static long find_difference(const struct dissection *datagram, const struct packet *packet)
+{
+    static uint8_t again[DATAGRAM_ROOM];
+    size_t length = datagram_encode(&datagram->route, packet, again, sizeof again);
+    for (size_t i = 0; i < datagram->length; i++)
+        if (i >= length || again[i] != datagram->bytes[i])
+            return (long)i;
+    return length > datagram->length ? (long)datagram->length : -1;
+}
+
+/* Describes the datagram, the headers also where the rest is bad; writes what is wrong with it to `verdict`, or "". */
+static void judge(struct dissection *datagram, char *description, char *verdict)
+{
+    struct packet packet;
+    struct iovec piece;
+    unsigned headers, pad;
+    enum wire_fault fault = datagram_decode(&datagram->route, datagram->bytes, datagram->length, &packet, &piece);
+    *description = *verdict = 0;
+    if (fault != WIRE_FINE) {
+        snprintf(verdict, LINE_ROOM, "%s", wire_fault_text(fault));
+        if (wire_decode(datagram->bytes, datagram->length, &packet, &headers, &pad) == WIRE_FINE)
+            wire_describe(&packet, description, LINE_ROOM);
+        return;
+    }
+    wire_describe(&packet, description, LINE_ROOM);
+    long difference = find_difference(datagram, &packet);
+    if (difference >= 0)
+        snprintf(verdict, LINE_ROOM, "encodes differently at byte %ld", difference);
+}
+
+static void show_datagram(struct dissection *datagram, unsigned long number, double seconds, struct tally *tally)
+{
+    char source[INET6_ADDRSTRLEN], destination[INET6_ADDRSTRLEN], description[LINE_ROOM], verdict[LINE_ROOM];
+    judge(datagram, description, verdict);
+    printf("%5lu %10.6f %s > %s %s%s%s\n", number, seconds, show_address(datagram->route.source, source),
+           show_address(datagram->route.destination, destination), description, *verdict ? " # " : "", verdict);
+    tally->packets++;
+    tally->wrong += *verdict != 0;
+}
+
+static void decode_records(struct pcap *pcap, struct tally *tally)
+{
+    struct pcap_record record;
+    uint64_t start = 0;
+    for (unsigned long number = 1; pcap_next(pcap, &record); number++) {
+        struct dissection datagram;
+        enum dissected kind = dissect(&record, &datagram);
+        start = start ? start : record.nanoseconds;
+        tally->other += kind == DISSECTED_OTHER;
+        tally->cut += kind == DISSECTED_CUT;
+        if (kind == DISSECTED_ROCE)
+            show_datagram(&datagram, number, (double)(int64_t)(record.nanoseconds - start) / 1e9, tally);
+    }
+}
+
+static bool decode_file(const char *path, struct tally *tally)
+{
+    struct pcap pcap;
+    int error = pcap_open(&pcap, path);
+    if (error) {
+        complain("%s: %s", path, error == EILSEQ ? "not a pcap or pcapng file" : strerror(error));
+        return false;
+    }
+    decode_records(&pcap, tally);
+    if (pcap.broken)
+        complain("%s: broken at byte %zu; what follows was not read", path, pcap.at);
+    bool whole = !pcap.broken;
+    pcap_close(&pcap);
+    return whole;
+}
+
+static int run_decode(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    while (command_option(command, argc, argv, options) != -1)
+        ;
+    if (optind == argc)
+        return command_misused(command, "Which file?");
+    struct tally tally = {0};
+    bool fine = true;
+    for (int i = optind; i < argc; i++)
+        fine &= decode_file(argv[i], &tally);
+    printf("%lu RoCEv2 packets, %lu of them wrong; %lu cut by the capture and not checked; %lu others\n", tally.packets,
+           tally.wrong, tally.cut, tally.other);
+    return fine && !tally.wrong ? EXIT_OK : EXIT_NEGATIVE;
+}
+
+const struct command decode_command = {
+    .name = "decode",
+    .arguments = "FILE...",
+    .summary = "Shows the RoCEv2 packets of captures",
+    .help =
+        "Reads pcap and pcapng files, on Ethernet and other links. Each RoCEv2 packet is a line: number, seconds "
+        "since\n"
+        "the first packet, addresses, what it says. Its invariant CRC is checked, and that encoding it again gives "
+        "the\n"
+        "same bytes; behind a # stands what is wrong. Packets that the capture cut short are counted, not checked.\n\n"
+        "Exit status: 0, or 1 when a packet is wrong or a file cannot be read to its end.\n",
+    .run = run_decode,
+};

@@ -1,0 +1,18 @@
+/* The reports of processes as tables. */
+#ifndef TOOLS_OBJECTS_H
+#define TOOLS_OBJECTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* Is there a table of this name? */
+bool objects_exist(const char *name);
+
+/* All names, as part of a sentence. */
+const char *objects_known(void);
+
+/* Prints the table of this name (NULL: processes, then queue pairs) over an array of reports. Nothing in a report is
+ * trusted: what is missing or of another type is shown as "-". */
+void objects_print(const json_t *reports, const char *name);
+
+#endif

@@ -1,0 +1,54 @@
+/* Reads capture files: classic pcap and pcapng, either byte order. The file is taken into memory whole. */
+#ifndef TOOLS_PCAP_H
+#define TOOLS_PCAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a captured packet begins (the numbers that both formats use). */
+enum pcap_link {
+    PCAP_NULL = 0, /* address family as the host stores it */
+    PCAP_ETHERNET = 1,
+    PCAP_RAW = 101, /* an IP header, of either version */
+    PCAP_LINUX_COOKED = 113,
+    PCAP_IPV4 = 228,
+    PCAP_IPV6 = 229,
+    PCAP_LINUX_COOKED_2 = 276,
+};
+
+enum { PCAP_INTERFACES_MAX = 256 }; /* of a section of a pcapng file; a packet of a later one is an error */
+
+struct pcap {
+    uint8_t *bytes;
+    size_t length, at;
+    bool swapped, next_generation;
+    bool broken; /* the file ends in the middle of something, or contradicts itself */
+    uint32_t interfaces;
+    struct pcap_interface {
+        uint32_t link;
+        uint64_t ticks; /* of a second */
+    } interface[PCAP_INTERFACES_MAX];
+};
+
+struct pcap_record {
+    const uint8_t *bytes; /* in the file's memory */
+    size_t length;
+    size_t original;      /* length on the wire; more when the capture cut it */
+    uint32_t link;        /* enum pcap_link */
+    uint64_t nanoseconds; /* since the epoch; 0: not recorded */
+};
+
+/* 0 or a positive errno; EILSEQ: not a capture file. */
+int pcap_open(struct pcap *, const char *path);
+
+/* The same for a file that is in memory already, allocated with malloc, which pcap_close frees; also when this fails.
+ */
+int pcap_adopt(struct pcap *, uint8_t *bytes, size_t length);
+
+/* The next record, or false at the end of the file or where it is broken. */
+bool pcap_next(struct pcap *, struct pcap_record *);
+
+void pcap_close(struct pcap *);
+
+#endif

@@ -1,0 +1,36 @@
+#include "place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* All of them, or a program would silently get the distribution's. As a path without links and "..", since the program
+ * may change its directory or see other links. */
+static int find_in(const char *directory, const char *below, char *to)
+{
+    static const char *const names[] = {"libibverbs.so.1", "libsoftverbs-paths.so"};
+    char path[PLACE_PATH_MAX + 64], resolved[PLACE_PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", directory, below);
+    if (!realpath(path, resolved))
+        return errno;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", resolved, names[i]);
+        if (access(path, R_OK))
+            return errno;
+    }
+    strcpy(to, resolved);
+    return 0;
+}
+
+int place_libraries(char *to)
+{
+    char self[PLACE_PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0)
+        return errno;
+    self[length] = 0;
+    *strrchr(self, '/') = 0;
+    return find_in(self, "lib", to) && find_in(self, "../" LIBRARY_DIRECTORY, to) ? ENOENT : 0;
+}

@@ -1,0 +1,11 @@
+/* Where the libraries lie that belong to this executable. */
+#ifndef TOOLS_PLACE_H
+#define TOOLS_PLACE_H
+
+enum { PLACE_PATH_MAX = 4096 };
+
+/* Writes the directory of libsoftverbs-paths.so and libibverbs.so.1 to `to` (PLACE_PATH_MAX bytes): `lib` beside the
+ * executable (the build tree) or ../lib/softverbs from it (installed). 0, or ENOENT when neither holds them. */
+int place_libraries(char *to);
+
+#endif

@@ -1,0 +1,189 @@
+/* softverbs run: prepares the environment and becomes the program. No process stays behind, so the program's exit
+ * status, signals, terminal and streams are its own. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "fabric/node.h"
+#include "place.h"
+#include "tree.h"
+#include "verbs/config.h"
+
+enum { OPTION_NO_PATHS = 256, OPTION_DEVICES, OPTION_LOG, OPTION_LOG_FILE, OPTION_DIRECTORY };
+
+static const struct option options[] = {
+    {"no-paths", no_argument, NULL, OPTION_NO_PATHS},
+    {"devices", required_argument, NULL, OPTION_DEVICES},
+    {"log", required_argument, NULL, OPTION_LOG},
+    {"log-file", required_argument, NULL, OPTION_LOG_FILE},
+    {"dir", required_argument, NULL, OPTION_DIRECTORY},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static int out_of_memory(void)
+{
+    complain("There is not enough memory to prepare the program's environment.");
+    return EXIT_SELF;
+}
+
+/* Puts `item` in front of a list in the environment, unless it stands there already (run inside run). */
+static int prepend(const char *name, const char *item)
+{
+    const char *old = getenv(name);
+    size_t length = strlen(item);
+    if (old && !strncmp(old, item, length) && (old[length] == ':' || !old[length]))
+        return 0;
+    char *value;
+    if (asprintf(&value, old && *old ? "%s:%s" : "%s", item, old) < 0)
+        return ENOMEM;
+    int error = setenv(name, value, 1) ? errno : 0;
+    free(value);
+    return error;
+}
+
+/* The linker takes colons and semicolons in LD_LIBRARY_PATH, and blanks in LD_PRELOAD, for separators, and knows no
+ * escape; a preloaded library may also be named without its directory, and is then found in LD_LIBRARY_PATH. */
+static int set_library_path(const char *directory)
+{
+    if (strpbrk(directory, ":;")) {
+        complain("The libraries lie in \"%s\"; the dynamic linker can't use a path with a colon or semicolon.",
+                 directory);
+        return EXIT_SELF;
+    }
+    return prepend("LD_LIBRARY_PATH", directory) ? out_of_memory() : 0;
+}
+
+/* AddressSanitizer refuses to start behind a preloaded library, although this one does it no harm. */
+static int preload(const char *directory)
+{
+    char path[PLACE_PATH_MAX + 32] = "libsoftverbs-paths.so";
+    if (!strpbrk(directory, " \t\n"))
+        snprintf(path, sizeof path, "%s/libsoftverbs-paths.so", directory);
+    return prepend("LD_PRELOAD", path) || prepend("ASAN_OPTIONS", "verify_asan_link_order=0") ? out_of_memory() : 0;
+}
+
+static int provide_paths(const char *directory)
+{
+    char path[256], why[512];
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    if (tree_make(devices, count, path, why, sizeof why)) {
+        complain("%s \"softverbs run --no-paths\" does without them.", why);
+        return EXIT_SELF;
+    }
+    return setenv("SOFTVERBS_PATHS", path, 1) ? out_of_memory() : preload(directory);
+}
+
+/* The program would only get an error from ibv_open_device; here there is a sentence to show. */
+static int meet(void)
+{
+    struct node *node;
+    char why[512];
+    if (node_open(&node, NULL, why, sizeof why)) {
+        complain("%s", why);
+        return EXIT_SELF;
+    }
+    node_close(node);
+    return 0;
+}
+
+static int prepare(bool paths)
+{
+    char directory[PLACE_PATH_MAX];
+    if (place_libraries(directory)) {
+        complain("The libraries that belong to this command are not where they should be: in \"lib\" beside it or in "
+                 "\"../" LIBRARY_DIRECTORY "\" from it. Build or install softverbs again.");
+        return EXIT_SELF;
+    }
+    int status = set_library_path(directory);
+    if (!status && paths)
+        status = provide_paths(directory);
+    return status ? status : meet();
+}
+
+static int become(char **argv)
+{
+    execvp(argv[0], argv);
+    int error = errno;
+    if (error != ENOENT)
+        complain("\"%s\" can't be executed: %s.", argv[0], strerror(error));
+    else if (!access(argv[0], F_OK) && strchr(argv[0], '/'))
+        complain("\"%s\" can't be executed: the interpreter that it names does not exist.", argv[0]);
+    else
+        complain("There is no program \"%s\"%s.", argv[0], strchr(argv[0], '/') ? "" : " in $PATH");
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+static bool is_log_level(const char *level)
+{
+    static const char *const levels[] = {"none", "error", "warn", "info", "debug"};
+    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (!strcmp(level, levels[i]))
+            return true;
+    return false;
+}
+
+static bool is_device_count(const char *text)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && number <= DEVICES_MAX;
+}
+
+/* An option other than --no-paths: sets its variable. 0, or the exit status. */
+static int set_variable(const struct command *command, int option, const char *value)
+{
+    static const char *const names[] = {"SOFTVERBS_DEVICES", "SOFTVERBS_LOG", "SOFTVERBS_LOG_FILE", "SOFTVERBS_DIR"};
+    if (option == OPTION_DEVICES && !is_device_count(value))
+        return command_misused(command, "\"%s\" is not a number of devices from 0 to %d.", value, DEVICES_MAX);
+    if (option == OPTION_LOG && !is_log_level(value))
+        return command_misused(command, "\"%s\" is none of none, error, warn, info and debug.", value);
+    return setenv(names[option - OPTION_DEVICES], value, 1) ? out_of_memory() : 0;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    bool paths = true;
+    int option, status = 0;
+    while (!status && (option = command_option(command, argc, argv, options)) != -1)
+        if (option == OPTION_NO_PATHS)
+            paths = false;
+        else
+            status = set_variable(command, option, optarg);
+    if (!status && optind == argc)
+        status = command_misused(command, "Which program shall it run?");
+    if (!status)
+        status = prepare(paths);
+    return status ? status : become(argv + optind);
+}
+
+const struct command run_command = {
+    .name = "run",
+    .arguments = "[OPTIONS] [--] PROGRAM [ARGUMENTS]...",
+    .summary = "Run an unmodified program on software RDMA devices",
+    .help =
+        "  --devices N       so many devices, soft0, soft1, ...  (SOFTVERBS_DEVICES=N)\n"
+        "  --log LEVEL       error, warn, info or debug, to stderr  (SOFTVERBS_LOG=LEVEL)\n"
+        "  --log-file FILE   to this file instead  (SOFTVERBS_LOG_FILE=FILE)\n"
+        "  --dir DIR         the directory where processes meet; those with different ones\n"
+        "                    do not see one another  (SOFTVERBS_DIR=DIR)\n"
+        "  --no-paths        do not provide /dev/infiniband and /sys/class/infiniband\n"
+        "\n"
+        "The program replaces this command: exit status, signals, terminal and standard streams are its own. It\n"
+        "and all that it starts find the libraries through LD_LIBRARY_PATH and see, through a preloaded library\n"
+        "(LD_PRELOAD), /dev/infiniband and /sys/class/infiniband* as a kernel with such devices would show them.\n"
+        "The kernel's own RDMA devices are hidden. Only opening such a path by its name is redirected: the listings\n"
+        "of /dev and of /sys/class do not show them, and neither do programs without libc (written in Go, static).\n"
+        "\n"
+        "Set-uid programs, programs with file capabilities and static programs ignore both variables and run as\n"
+        "ever. So does what sudo starts: write \"sudo softverbs run -- PROGRAM\". For programs of another\n"
+        "architecture or another libc use --no-paths; they would complain about the preloaded library.\n"
+        "\n"
+        "Exit status: the program's; 127 when it does not exist, 126 when it can't be executed, 125 when softverbs\n"
+        "could not do its part, 2 for a bad option; in these cases a sentence on stderr says why.\n",
+    .run = run,
+};

@@ -1,0 +1,139 @@
+/* libsoftverbs-paths.so: gives a program the paths that a kernel with an RDMA device would provide.
+ *
+ * `softverbs run` preloads it. A path below /sys/class/infiniband, /sys/class/infiniband_verbs, /dev/infiniband or
+ * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS; every other path goes to libc as it came,
+ * after a look at its first two characters. It allocates nothing, locks nothing, prints nothing and leaves errno alone,
+ * so what is async-signal-safe in libc stays so. Without SOFTVERBS_PATHS it does nothing. */
+#include "redirect.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A second symbol name instead of libc's own declarations: those promise that no pointer is NULL, and the compiler
+ * would then remove the check for it. */
+#define EXPORT(result, name, parameters)                                                                               \
+    result redirected_##name parameters __asm__(#name) __attribute__((visibility("default")));                         \
+    result redirected_##name parameters
+
+enum function {
+#define REDIRECT(result, name, parameters, arguments) FUNCTION_##name,
+#include "redirected.def"
+#undef REDIRECT
+    FUNCTION_open,
+    FUNCTION_open64,
+    FUNCTION_openat,
+    FUNCTION_openat64,
+    FUNCTIONS
+};
+
+static const char *const function_names[FUNCTIONS] = {
+#define REDIRECT(result, name, parameters, arguments) [FUNCTION_##name] = #name,
+#include "redirected.def"
+#undef REDIRECT
+    [FUNCTION_open] = "open",
+    [FUNCTION_open64] = "open64",
+    [FUNCTION_openat] = "openat",
+    [FUNCTION_openat64] = "openat64",
+};
+
+static _Atomic(void *) next[FUNCTIONS]; /* the same functions, of whoever comes after us */
+static char root[ROOT_MAX];             /* empty: nothing is redirected */
+static size_t root_length;
+
+/* Before main, when there is one thread and no signal handler yet; dlsym is not async-signal-safe. */
+static __attribute__((constructor)) void start(void)
+{
+    const char *value = getenv("SOFTVERBS_PATHS");
+    size_t length = value ? strlen(value) : 0;
+    for (int i = 0; i < FUNCTIONS; i++)
+        atomic_store_explicit(&next[i], dlsym(RTLD_NEXT, function_names[i]), memory_order_relaxed);
+    if (length && *value == '/' && length < sizeof root) {
+        memcpy(root, value, length + 1);
+        root_length = length;
+    }
+}
+
+static inline void *next_function(enum function function)
+{
+    if (__builtin_expect(!atomic_load_explicit(&next[function], memory_order_relaxed), 0))
+        start(); /* another library's constructor was called before ours */
+    return atomic_load_explicit(&next[function], memory_order_relaxed);
+}
+
+/* A device node is a symbolic link in our tree, to a device that everybody may open; programs shall see the device. */
+static const char *follow_device(const char *path, char *place)
+{
+    char target[PLACE_MAX];
+    int error = errno;
+    long length = syscall(SYS_readlinkat, AT_FDCWD, path, target, sizeof target - 1);
+    errno = error;
+    if (length <= 0)
+        return path;
+    target[length] = 0;
+    return memcpy(place, target, (size_t)length + 1);
+}
+
+static __attribute__((noinline)) const char *redirect(const char *path, char *place)
+{
+    bool device;
+    if (!root_length || !redirect_path(path, root, root_length, place, &device))
+        return path;
+    return device ? follow_device(place, place) : place;
+}
+
+static inline const char *told(const char *path, char *place)
+{
+    return redirect_plausible(path) ? redirect(path, place) : path;
+}
+
+#define REDIRECT(result, name, parameters, arguments)                                                                  \
+    EXPORT(result, name, parameters)                                                                                   \
+    {                                                                                                                  \
+        char place[PLACE_MAX];                                                                                         \
+        result(*function) parameters = next_function(FUNCTION_##name);                                                 \
+        path = told(path, place);                                                                                      \
+        return function arguments;                                                                                     \
+    }
+#include "redirected.def"
+#undef REDIRECT
+
+static bool has_mode(int flags)
+{
+    return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+#define OPEN(name)                                                                                                     \
+    EXPORT(int, name, (const char *path, int flags, ...))                                                              \
+    {                                                                                                                  \
+        char place[PLACE_MAX];                                                                                         \
+        int (*function)(const char *, int, ...) = next_function(FUNCTION_##name);                                      \
+        va_list rest;                                                                                                  \
+        va_start(rest, flags);                                                                                         \
+        mode_t mode = has_mode(flags) ? va_arg(rest, mode_t) : 0;                                                      \
+        va_end(rest);                                                                                                  \
+        return function(told(path, place), flags, mode);                                                               \
+    }
+OPEN(open)
+OPEN(open64)
+
+#define OPEN_AT(name)                                                                                                  \
+    EXPORT(int, name, (int at, const char *path, int flags, ...))                                                      \
+    {                                                                                                                  \
+        char place[PLACE_MAX];                                                                                         \
+        int (*function)(int, const char *, int, ...) = next_function(FUNCTION_##name);                                 \
+        va_list rest;                                                                                                  \
+        va_start(rest, flags);                                                                                         \
+        mode_t mode = has_mode(flags) ? va_arg(rest, mode_t) : 0;                                                      \
+        va_end(rest);                                                                                                  \
+        return function(at, told(path, place), flags, mode);                                                           \
+    }
+OPEN_AT(openat)
+OPEN_AT(openat64)

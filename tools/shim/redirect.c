@@ -1,0 +1,43 @@
+#include "redirect.h"
+
+#include <string.h>
+
+static const struct {
+    const char *from, *to;
+    bool devices;
+} prefixes[] = {
+    {"/sys/class/infiniband", "/class/infiniband", false},
+    {"/sys/class/infiniband_verbs", "/class/infiniband_verbs", false},
+    {"/sys/devices/softverbs", "/devices/softverbs", false}, /* where the links in the two above lead */
+    {"/dev/infiniband", "/dev/infiniband", true},
+};
+
+/* What follows the prefix in the path: "", or something that begins with a slash; NULL: the path lies elsewhere. */
+static const char *after_prefix(const char *path, const char *prefix)
+{
+    for (; *prefix; path++, prefix++) {
+        if (*path != *prefix)
+            return NULL;
+        while (path[0] == '/' && path[1] == '/')
+            path++;
+    }
+    return *path == '/' || !*path ? path : NULL;
+}
+
+bool redirect_path(const char *path, const char *root, size_t root_length, char *place, bool *device)
+{
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        const char *rest = after_prefix(path, prefixes[i].from);
+        if (!rest)
+            continue;
+        size_t middle = strlen(prefixes[i].to), tail = strlen(rest);
+        if (root_length + middle + tail >= PLACE_MAX)
+            return false;
+        memcpy(place, root, root_length);
+        memcpy(place + root_length, prefixes[i].to, middle);
+        memcpy(place + root_length + middle, rest, tail + 1);
+        *device = prefixes[i].devices && rest[strspn(rest, "/")];
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,209 @@
+#include "sysfs.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs/identity.h"
+
+/* Where we are in the tree, and who listens. */
+struct place {
+    sysfs_visit *visit;
+    void *context;
+    char path[160];
+};
+
+static void directory(struct place *place, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void file(const struct place *place, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Enters a directory, given from the root. */
+static void directory(struct place *place, const char *format, ...)
+{
+    va_list rest;
+    va_start(rest, format);
+    vsnprintf(place->path, sizeof place->path, format, rest);
+    va_end(rest);
+    place->visit(place->context, SYSFS_DIRECTORY, place->path, NULL);
+}
+
+static void entry(const struct place *place, enum sysfs_kind kind, const char *name, const char *text)
+{
+    char path[sizeof place->path + 64];
+    snprintf(path, sizeof path, "%s/%s", place->path, name);
+    place->visit(place->context, kind, path, text);
+}
+
+static void file(const struct place *place, const char *name, const char *format, ...)
+{
+    char text[512];
+    va_list rest;
+    va_start(rest, format);
+    vsnprintf(text, sizeof text, format, rest);
+    va_end(rest);
+    entry(place, SYSFS_FILE, name, text);
+}
+
+static void number_file(const struct place *place, unsigned number, const char *text)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%u", number);
+    file(place, name, "%s", text);
+}
+
+/* Sixteen-bit groups in hexadecimal, separated by colons and ended by a newline, as sysfs shows GUIDs and GIDs. */
+static const char *groups(char *to, const uint8_t *bytes, unsigned count)
+{
+    char *end = to;
+    for (unsigned i = 0; i < count; i += 2)
+        end += sprintf(end, "%02x%02x%c", bytes[i], bytes[i + 1], i + 2 < count ? ':' : '\n');
+    return to;
+}
+
+/* The kernel's form of a set of processors: 32-bit words in hexadecimal, the highest first. */
+static void describe_processors(const struct place *place)
+{
+    char text[512] = "", *end = text;
+    long count = sysconf(_SC_NPROCESSORS_CONF), words = (count + 31) / 32;
+    if (count < 1 || words > 50)
+        return;
+    for (long word = words - 1; word >= 0; word--) {
+        long bits = count - word * 32;
+        end += sprintf(end, "%08x%c", bits >= 32 ? 0xffffffffu : (1u << bits) - 1, word ? ',' : '\n');
+    }
+    file(place, "local_cpus", "%s", text);
+    file(place, "local_cpulist", count > 1 ? "0-%ld\n" : "%ld\n", count - 1);
+}
+
+/* What a PCI function would be; ours has no ids, as it is none. */
+static void describe_parent(struct place *place, const struct device *device)
+{
+    directory(place, "devices/softverbs/soft%u", device->index);
+    file(place, "vendor", "0x0000\n");
+    file(place, "device", "0x0000\n");
+    file(place, "subsystem_vendor", "0x0000\n");
+    file(place, "subsystem_device", "0x0000\n");
+    file(place, "numa_node", "-1\n");
+    describe_processors(place);
+}
+
+static void describe_errors(struct place *place, const char *port)
+{
+    static const char *const names[] = {
+        "VL15_dropped",
+        "excessive_buffer_overrun_errors",
+        "link_downed",
+        "link_error_recovery",
+        "local_link_integrity_errors",
+        "port_rcv_constraint_errors",
+        "port_rcv_errors",
+        "port_rcv_remote_physical_errors",
+        "port_rcv_switch_relay_errors",
+        "port_xmit_constraint_errors",
+        "port_xmit_discards",
+        "symbol_error",
+    };
+    directory(place, "%s/counters", port);
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        file(place, names[i], "0\n");
+}
+
+/* Types and interfaces only of the GIDs in use: for the others the kernel answers EINVAL, we ENOENT. */
+static void describe_gids(struct place *place, const struct device *device, const char *port)
+{
+    char text[64];
+    directory(place, "%s/gids", port);
+    for (unsigned i = 0; i < GIDS; i++)
+        number_file(place, i, groups(text, device->gids[i].raw, 16));
+    directory(place, "%s/gid_attrs", port);
+    directory(place, "%s/gid_attrs/types", port);
+    for (unsigned i = 0; i < device->gid_count; i++)
+        number_file(place, i, "RoCE v2\n");
+    directory(place, "%s/gid_attrs/ndevs", port);
+    for (unsigned i = 0; i < device->gid_count; i++)
+        number_file(place, i, "lo\n");
+}
+
+static void describe_port(struct place *place, const struct device *device, const char *port)
+{
+    directory(place, "%s", port);
+    file(place, "state", "4: ACTIVE\n");
+    file(place, "phys_state", "%u: LinkUp\n", IDENTITY_PHYSICAL_STATE);
+    file(place, "rate", "100 Gb/sec (4X EDR)\n");
+    file(place, "link_layer", "Ethernet\n");
+    file(place, "cap_mask", "0x%08x\n", IDENTITY_PORT_CAPS);
+    file(place, "lid", "0x0\n");
+    file(place, "lid_mask_count", "0\n");
+    file(place, "sm_lid", "0x0\n");
+    file(place, "sm_sl", "0\n");
+    directory(place, "%s/pkeys", port);
+    number_file(place, 0, "0xffff\n");
+    describe_gids(place, device, port);
+    describe_errors(place, port);
+}
+
+static void describe_infiniband(struct place *place, const struct device *device)
+{
+    char text[64], node[128], port[160];
+    snprintf(node, sizeof node, "devices/softverbs/soft%u/infiniband/%s", device->index, device->name);
+    snprintf(port, sizeof port, "%s/ports/1", node);
+    directory(place, "devices/softverbs/soft%u/infiniband", device->index);
+    directory(place, "%s", node);
+    file(place, "node_type", "1: CA\n");
+    file(place, "node_guid", "%s", groups(text, device->guid, 8));
+    file(place, "sys_image_guid", "%s", groups(text, device->guid, 8));
+    file(place, "node_desc", "%s\n", device->name);
+    file(place, "fw_ver", "%s\n", IDENTITY_FIRMWARE);
+    file(place, "hw_rev", "%d\n", IDENTITY_HARDWARE);
+    file(place, "hca_type", "%s\n", IDENTITY_BOARD);
+    file(place, "board_id", "%s\n", IDENTITY_BOARD);
+    entry(place, SYSFS_LINK, "device", "../..");
+    directory(place, "%s/ports", node);
+    describe_port(place, device, port);
+}
+
+/* `dev` says what /dev/infiniband/uverbsN is when looked at: /dev/null. */
+static void describe_uverbs(struct place *place, const struct device *device)
+{
+    directory(place, "devices/softverbs/soft%u/infiniband_verbs", device->index);
+    directory(place, "devices/softverbs/soft%u/infiniband_verbs/%s%u", device->index, IDENTITY_DEVICE_NODE,
+              device->index);
+    file(place, "ibdev", "%s\n", device->name);
+    file(place, "dev", "1:3\n");
+    file(place, "abi_version", "1\n");
+    entry(place, SYSFS_LINK, "device", "../..");
+}
+
+void sysfs_describe(const struct device *devices, unsigned count, sysfs_visit *visit, void *context)
+{
+    struct place place = {.visit = visit, .context = context};
+    char name[64], target[256];
+    directory(&place, "devices");
+    directory(&place, "devices/softverbs");
+    for (unsigned i = 0; i < count; i++) {
+        describe_parent(&place, &devices[i]);
+        describe_infiniband(&place, &devices[i]);
+        describe_uverbs(&place, &devices[i]);
+    }
+    directory(&place, "class");
+    directory(&place, "class/infiniband");
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(target, sizeof target, "../../devices/softverbs/soft%u/infiniband/%s", devices[i].index,
+                 devices[i].name);
+        entry(&place, SYSFS_LINK, devices[i].name, target);
+    }
+    directory(&place, "class/infiniband_verbs");
+    file(&place, "abi_version", "6\n");
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%s%u", IDENTITY_DEVICE_NODE, devices[i].index);
+        snprintf(target, sizeof target, "../../devices/softverbs/soft%u/infiniband_verbs/%s", devices[i].index, name);
+        entry(&place, SYSFS_LINK, name, target);
+    }
+    directory(&place, "dev");
+    directory(&place, "dev/infiniband");
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%s%u", IDENTITY_DEVICE_NODE, devices[i].index);
+        entry(&place, SYSFS_LINK, name, "/dev/null");
+    }
+}

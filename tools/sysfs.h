@@ -1,0 +1,18 @@
+/* What the kernel would show of our devices below /sys/class and /dev: the same tree, as a list. */
+#ifndef TOOLS_SYSFS_H
+#define TOOLS_SYSFS_H
+
+#include "verbs/config.h"
+
+enum sysfs_kind { SYSFS_DIRECTORY, SYSFS_FILE, SYSFS_LINK };
+
+/* `path` is relative to the tree's root; `text` is a file's content or a link's target, NULL for a directory.
+ * A directory comes before what is in it. */
+typedef void sysfs_visit(void *context, enum sysfs_kind, const char *path, const char *text);
+
+/* class/infiniband, class/infiniband_verbs, devices/softverbs and dev/infiniband, as
+ * Documentation/ABI/stable/sysfs-class-infiniband of the kernel describes them. Traffic counters are absent: nothing
+ * counts there. Error counters are 0: a port that is not a cable has none of these errors. */
+void sysfs_describe(const struct device *, unsigned count, sysfs_visit *, void *context);
+
+#endif

@@ -1,0 +1,20 @@
+/* Rows of text in columns as wide as they must be. */
+#ifndef TOOLS_TABLE_H
+#define TOOLS_TABLE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct table {
+    size_t columns;
+    char **cells; /* row after row; the first row is the heading */
+    size_t count, room;
+};
+
+/* The next cell, row by row. Characters that would move a terminal's cursor become '?'. */
+void table_add(struct table *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints all rows, the last column as it comes, and empties the table. */
+void table_print(struct table *, FILE *);
+
+#endif

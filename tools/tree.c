@@ -1,0 +1,150 @@
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sysfs.h"
+
+/* FNV-1a over everything that is visited. */
+static void hash_text(uint64_t *hash, const char *text)
+{
+    do
+        *hash = (*hash ^ (uint8_t)*text) * 1099511628211ull;
+    while (*text++);
+}
+
+static void hash_entry(void *context, enum sysfs_kind kind, const char *path, const char *text)
+{
+    hash_text(context, kind == SYSFS_DIRECTORY ? "d" : kind == SYSFS_FILE ? "f" : "l");
+    hash_text(context, path);
+    hash_text(context, text ? text : "");
+}
+
+/* Writing: what is there already stays, so that the same walk also repairs a tree that lost files. */
+struct writer {
+    int root;
+    int error;
+    char last_path[256], last_text[64]; /* the file written last; the next of the same content is a link to it */
+};
+
+static int write_file(int at, const char *path, const char *text)
+{
+    size_t length = strlen(text);
+    int fd = openat(at, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    if (fd < 0)
+        return errno == EEXIST ? 0 : errno;
+    ssize_t written = write(fd, text, length);
+    int error = written == (ssize_t)length ? 0 : written < 0 ? errno : ENOSPC;
+    close(fd);
+    return error;
+}
+
+static int write_entry(struct writer *writer, enum sysfs_kind kind, const char *path, const char *text)
+{
+    if (kind == SYSFS_DIRECTORY)
+        return mkdirat(writer->root, path, 0755) && errno != EEXIST ? errno : 0;
+    if (kind == SYSFS_LINK)
+        return symlinkat(text, writer->root, path) && errno != EEXIST ? errno : 0;
+    if (!strcmp(text, writer->last_text) && !linkat(writer->root, writer->last_path, writer->root, path, 0))
+        return 0;
+    snprintf(writer->last_path, sizeof writer->last_path, "%s", path);
+    snprintf(writer->last_text, sizeof writer->last_text, "%s", strlen(text) < sizeof writer->last_text ? text : "");
+    return write_file(writer->root, path, text);
+}
+
+static void write_visited(void *context, enum sysfs_kind kind, const char *path, const char *text)
+{
+    struct writer *writer = context;
+    if (!writer->error)
+        writer->error = write_entry(writer, kind, path, text);
+}
+
+static int write_tree(const char *path, const struct device *devices, unsigned count)
+{
+    struct writer writer = {.root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (writer.root < 0)
+        return errno;
+    sysfs_describe(devices, count, write_visited, &writer);
+    close(writer.root);
+    return writer.error;
+}
+
+static void find_missing(void *context, enum sysfs_kind kind, const char *path, const char *text)
+{
+    struct writer *writer = context;
+    if (!writer->error && faccessat(writer->root, path, F_OK, AT_SYMLINK_NOFOLLOW))
+        writer->error = errno;
+}
+
+/* A tree that another user made under our name would let him tell our programs what he likes. */
+static int accept_tree(const char *path, const struct device *devices, unsigned count)
+{
+    struct stat status;
+    struct writer writer = {.root = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+    if (writer.root < 0)
+        return errno;
+    if (fstat(writer.root, &status) || status.st_uid != geteuid() || (status.st_mode & 022)) {
+        close(writer.root);
+        return EPERM;
+    }
+    sysfs_describe(devices, count, find_missing, &writer);
+    close(writer.root);
+    return writer.error ? write_tree(path, devices, count) : 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    return remove(path);
+}
+
+/* Under another name first, so that nobody ever sees half a tree. */
+static int create_tree(const char *parent, const char *path, const struct device *devices, unsigned count)
+{
+    char draft[256];
+    snprintf(draft, sizeof draft, "%s/.softverbs-paths-XXXXXX", parent);
+    if (!mkdtemp(draft))
+        return errno;
+    int error = write_tree(draft, devices, count);
+    if (!error && (chmod(draft, 0755) || rename(draft, path)))
+        error = errno == ENOTEMPTY ? EEXIST : errno;
+    if (error)
+        nftw(draft, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    return error;
+}
+
+static int make_below(const char *parent, uint64_t hash, const struct device *devices, unsigned count, char path[256])
+{
+    if (snprintf(path, 256, "%s/softverbs-%u-paths-%016" PRIx64, parent, (unsigned)geteuid(), hash) >= 256)
+        return ENAMETOOLONG;
+    int error = accept_tree(path, devices, count);
+    if (error != ENOENT)
+        return error;
+    error = create_tree(parent, path, devices, count);
+    return error == EEXIST ? accept_tree(path, devices, count) : error;
+}
+
+int tree_make(const struct device *devices, unsigned count, char path[256], char *why, size_t why_size)
+{
+    const char *parents[] = {"/dev/shm", getenv("XDG_RUNTIME_DIR"), "/tmp"};
+    uint64_t hash = 14695981039346656037ull;
+    int error = ENOENT;
+    mode_t mask = umask(0);
+    sysfs_describe(devices, count, hash_entry, &hash);
+    for (unsigned i = 0; error && i < sizeof parents / sizeof *parents; i++)
+        if (parents[i] && *parents[i] == '/')
+            error = make_below(parents[i], hash, devices, count, path);
+    umask(mask);
+    if (error)
+        snprintf(why, why_size,
+                 "The files that stand for /sys/class/infiniband can be made neither in /dev/shm nor in "
+                 "$XDG_RUNTIME_DIR nor in /tmp: %s.",
+                 strerror(error));
+    return error;
+}
