@@ -366,8 +366,9 @@ static void an_opened_queue_pair_outlives_its_maker(const void *row)
     EXPECT(alone_state(opened), ==, IBV_QPS_INIT);
     alone_receive_from(opened, room.sender->qp_num);
     EXPECT(ibv_close_xrcd(ours), ==, EBUSY);
+    uint32_t number = opened->qp_num;
     EXPECT(ibv_destroy_qp(opened), ==, 0);
-    EXPECT_ERRNO(open_qp(room.context, ours, opened->qp_num), EINVAL);
+    EXPECT_ERRNO(open_qp(room.context, ours, number), EINVAL);
     EXPECT(ibv_close_xrcd(ours), ==, 0);
     close(fd);
     close_room(&room);
