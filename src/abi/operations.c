@@ -5,6 +5,7 @@
 #include "verbs/cq.h"
 #include "verbs/device.h"
 #include "verbs/dm.h"
+#include "verbs/domain.h"
 #include "verbs/flow.h"
 #include "verbs/qp.h"
 #include "verbs/qp_ex.h"
@@ -60,6 +61,9 @@ void operations_fill(struct context *context)
     verbs->close_xrcd = xrcd_close;
     verbs->open_qp = qp_shared_open;
     verbs->post_srq_ops = srq_tags_operate;
+    verbs->alloc_td = domain_allocate_td;
+    verbs->dealloc_td = domain_deallocate_td;
+    verbs->alloc_parent_domain = domain_allocate;
     verbs->alloc_dm = dm_allocate;
     verbs->free_dm = dm_free;
     verbs->reg_dm_mr = special_register_dm;

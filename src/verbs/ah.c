@@ -74,8 +74,7 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
     ah->local = ah->multicast || config_local_gid(&attr->grh.dgid);
     write_grh(ah, &context->device->gids[attr->grh.sgid_index]);
     control_lock(context);
-    ah->public.handle =
-        object_enter(context, &ah->object, OBJECT_AH, context->device->limits.max_ah, &pd_of(pd)->object);
+    ah->public.handle = object_enter(context, &ah->object, OBJECT_AH, context->device->limits.max_ah, pd_object(pd));
     control_unlock(context);
     if (ah->public.handle)
         return &ah->public;
@@ -90,7 +89,7 @@ int ah_destroy(struct ibv_ah *public)
     struct ah *ah = (struct ah *)public;
     struct context *context = ah->object.context;
     control_lock(context);
-    int error = object_leave(&ah->object, public->handle, &pd_of(public->pd)->object);
+    int error = object_leave(&ah->object, public->handle, pd_object(public->pd));
     control_unlock(context);
     if (!error)
         free(ah);

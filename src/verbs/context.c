@@ -15,6 +15,7 @@
 #include "verbs/cq.h"
 #include "verbs/device.h"
 #include "verbs/dm.h"
+#include "verbs/domain.h"
 #include "verbs/flow.h"
 #include "verbs/identity.h"
 #include "verbs/import.h"
@@ -178,7 +179,7 @@ struct context *context_import(int cmd_fd)
 
 /* What the program left behind, users before what they use. Events that it fetched and never acknowledged must not hold
  * the destruction up, and neither must a handle that it overwrote. */
-static void destroy_object(struct object *object)
+static void destroy_queue(struct object *object)
 {
     char *at = (char *)object;
     switch (object->kind) {
@@ -196,7 +197,7 @@ static void destroy_object(struct object *object)
         srq_destroy(&srq->public);
         return;
     }
-    case OBJECT_CQ: {
+    default: {
         struct cq *cq = (struct cq *)(at - offsetof(struct cq, object));
         cq->public.handle = object->handle;
         cq->public.comp_events_completed = cq->events_fetched;
@@ -204,6 +205,17 @@ static void destroy_object(struct object *object)
         cq_destroy(&cq->public);
         return;
     }
+    }
+}
+
+static void destroy_object(struct object *object)
+{
+    char *at = (char *)object;
+    switch (object->kind) {
+    case OBJECT_QP:
+    case OBJECT_SRQ:
+    case OBJECT_CQ:
+        return destroy_queue(object);
     case OBJECT_WQ:
         return wq_abandon(object);
     case OBJECT_IND_TABLE:
@@ -230,6 +242,9 @@ static void destroy_object(struct object *object)
         return;
     case OBJECT_CHANNEL:
         channel_destroy((struct ibv_comp_channel *)(at - offsetof(struct channel, object)));
+        return;
+    case OBJECT_TD:
+        domain_deallocate_td((struct ibv_td *)(at - offsetof(struct td, object)));
         return;
     case OBJECT_XRCD:
         xrcd_close((struct ibv_xrcd *)(at - offsetof(struct xrcd, object)));
@@ -259,7 +274,8 @@ static void destroy_rest(struct context *context)
     static const enum object_kind users[] = {OBJECT_FLOW, OBJECT_COUNTERS, OBJECT_QP,     OBJECT_IND_TABLE,
                                              OBJECT_WQ,   OBJECT_SRQ,      OBJECT_XRCD,   OBJECT_AH,
                                              OBJECT_MW,   OBJECT_CQ,       OBJECT_CHANNEL};
-    static const enum object_kind shared[] = {OBJECT_MR, OBJECT_DM, OBJECT_PD};
+    static const enum object_kind shared[] = {OBJECT_MR, OBJECT_DM, OBJECT_PARENT_DOMAIN, OBJECT_TD, OBJECT_PD};
+    domain_abandon(context);
     destroy_kinds(context, users, sizeof users / sizeof *users);
     control_lock(context);
     import_close(context);
@@ -299,6 +315,8 @@ struct ibv_pd *context_allocate_pd(struct ibv_context *public)
 
 int context_deallocate_pd(struct ibv_pd *public)
 {
+    if (domain_of(public))
+        return domain_deallocate(public);
     struct pd *pd = pd_of(public);
     struct context *context = pd->object.context;
     control_lock(context);

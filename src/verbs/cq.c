@@ -8,13 +8,13 @@
 #include "verbs/async.h"
 #include "verbs/channel.h"
 #include "verbs/config.h"
+#include "verbs/domain.h"
 #include "verbs/lifetime.h"
 #include "verbs/process.h"
 
 enum {
     CQ_CREATE_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
-    CQ_COMP_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS,
-    CQ_COMP_MASK_KNOWN = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
+    CQ_COMP_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
 };
 
 static uint32_t round_up(uint32_t entries)
@@ -33,12 +33,13 @@ static enum reason refuse(const struct context *context, const struct ibv_cq_ini
         return REASON_CQ_SIZE;
     if (attr->comp_vector >= (uint32_t)context->public.context.num_comp_vectors)
         return REASON_CQ_VECTOR;
-    if (attr->comp_mask & ~(uint32_t)CQ_COMP_MASK_KNOWN)
+    if (attr->comp_mask & ~(uint32_t)CQ_COMP_MASK)
         return REASON_CQ_UNKNOWN_BITS;
+    if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
+        (!domain_of(attr->parent_domain) || attr->parent_domain->context != &context->public.context))
+        return REASON_CQ_PARENT_DOMAIN;
     if (attr->wc_flags & ~(uint64_t)CQ_WC_FLAGS)
         return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
-    if (attr->comp_mask & ~(uint32_t)CQ_COMP_MASK)
-        return *error = EOPNOTSUPP, REASON_CQ_PARENT_DOMAIN;
     if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attr->flags & ~(uint32_t)CQ_CREATE_FLAGS))
         return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
     return REASON_NONE;
@@ -50,6 +51,8 @@ static void fill(struct cq *cq, struct context *context, const struct ibv_cq_ini
     cq->channel = (struct channel *)attr->channel;
     cq->wc_flags = attr->wc_flags;
     cq->create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+    if (cq->domain && cq->domain->td) /* ibv_alloc_td(3): no lock against other threads of the program */
+        cq->create_flags |= IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
     cq->public.context = &context->public.context;
     cq->public.channel = attr->channel;
     cq->public.cq_context = attr->cq_context;
@@ -57,6 +60,48 @@ static void fill(struct cq *cq, struct context *context, const struct ibv_cq_ini
     pthread_mutex_init(&cq->public.mutex, NULL);
     pthread_cond_init(&cq->public.cond, NULL);
     cq_extend(cq);
+}
+
+static int make_ring(struct parent_domain *domain, uint32_t capacity, struct domain_block *block)
+{
+    return domain_take(domain, DOMAIN_CQ, capacity * sizeof(struct completion), block);
+}
+
+static struct cq *make(const struct ibv_cq_init_attr_ex *attr)
+{
+    struct cq *cq = calloc(1, sizeof *cq);
+    if (!cq)
+        return NULL;
+    cq->capacity = round_up(attr->cqe);
+    cq->domain = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? domain_of(attr->parent_domain) : NULL;
+    int error = make_ring(cq->domain, cq->capacity, &cq->memory);
+    if (!error) {
+        cq->ring = cq->memory.memory;
+        return cq;
+    }
+    free(cq);
+    errno = error;
+    return NULL;
+}
+
+static void release(struct cq *cq)
+{
+    pthread_mutex_destroy(&cq->public.mutex);
+    pthread_cond_destroy(&cq->public.cond);
+    domain_give_back(&cq->memory);
+    free(cq);
+}
+
+static void enter(struct cq *cq, struct context *context)
+{
+    struct object *parent = cq->domain ? &cq->domain->pd.object : NULL;
+    control_lock(context);
+    cq->public.handle = object_enter(context, &cq->object, OBJECT_CQ, context->device->limits.max_cq, parent);
+    if (cq->public.handle && cq->channel) {
+        cq->channel->object.uses++;
+        cq->channel->public.refcnt++;
+    }
+    control_unlock(context);
 }
 
 struct ibv_cq_ex *cq_create(struct ibv_context *public, const struct ibv_cq_init_attr_ex *attr)
@@ -69,26 +114,15 @@ struct ibv_cq_ex *cq_create(struct ibv_context *public, const struct ibv_cq_init
         errno = error;
         return NULL;
     }
-    struct cq *cq = calloc(1, sizeof *cq);
-    uint32_t capacity = round_up(attr->cqe);
-    if (!cq || !(cq->ring = calloc(capacity, sizeof *cq->ring))) {
-        free(cq);
-        errno = ENOMEM;
+    struct cq *cq = make(attr);
+    if (!cq)
         return NULL;
-    }
-    cq->capacity = capacity;
     fill(cq, context, attr);
-    control_lock(context);
-    cq->public.handle = object_enter(context, &cq->object, OBJECT_CQ, context->device->limits.max_cq, NULL);
-    if (cq->public.handle && attr->channel) {
-        ((struct channel *)attr->channel)->object.uses++;
-        attr->channel->refcnt++;
-    }
-    control_unlock(context);
+    enter(cq, context);
     if (cq->public.handle)
         return &cq->extended;
-    free(cq->ring);
-    free(cq);
+    release(cq);
+    errno = ENOMEM;
     return NULL;
 }
 
@@ -106,7 +140,7 @@ int cq_destroy(struct ibv_cq *public)
     struct cq *cq = (struct cq *)public;
     struct context *context = context_of(public->context);
     control_lock(context);
-    int error = object_leave(&cq->object, public->handle, NULL);
+    int error = object_leave(&cq->object, public->handle, cq->domain ? &cq->domain->pd.object : NULL);
     if (!error && cq->channel) {
         cq->channel->object.uses--;
         cq->channel->public.refcnt--;
@@ -117,10 +151,7 @@ int cq_destroy(struct ibv_cq *public)
     uint32_t fetched = cq->channel ? channel_withdraw(cq->channel, cq) : 0;
     async_withdraw(context, cq);
     wait_for_acknowledgements(cq, fetched, cq->async_fetched);
-    pthread_mutex_destroy(&public->mutex);
-    pthread_cond_destroy(&public->cond);
-    free(cq->ring);
-    free(cq);
+    release(cq);
     return 0;
 }
 
@@ -329,7 +360,6 @@ static void copy_entries(struct cq *cq, struct completion *ring, uint32_t capaci
             ring[count++] = *entry_at(cq, at);
     atomic_store(&cq->head, 0);
     atomic_store(&cq->tail, count);
-    free(cq->ring);
     cq->ring = ring;
     cq->capacity = capacity;
     cq->public.cqe = (int)capacity;
@@ -342,18 +372,20 @@ int cq_resize(struct ibv_cq *public, int entries)
     if (entries < 1 || (uint32_t)entries > context->device->limits.max_cqe)
         return EINVAL;
     uint32_t capacity = round_up((uint32_t)entries);
-    struct completion *ring = calloc(capacity, sizeof *ring);
-    if (!ring)
-        return ENOMEM;
+    struct domain_block memory, spare;
+    int error = make_ring(cq->domain, capacity, &memory);
+    if (error)
+        return error;
     lock_take(&cq->consumer);
     lock_take(&cq->lock);
     bool fits = atomic_load(&cq->tail) - atomic_load(&cq->head) <= capacity;
-    if (fits)
-        copy_entries(cq, ring, capacity);
+    spare = fits ? cq->memory : memory;
+    if (fits) {
+        copy_entries(cq, memory.memory, capacity);
+        cq->memory = memory;
+    }
     lock_release(&cq->lock);
     lock_release(&cq->consumer);
-    if (fits)
-        return 0;
-    free(ring);
-    return EINVAL;
+    domain_give_back(&spare);
+    return fits ? 0 : EINVAL;
 }

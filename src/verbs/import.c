@@ -67,9 +67,12 @@ static size_t offset_of(enum object_kind kind)
 {
     switch (kind) {
     case OBJECT_PD:
+    case OBJECT_PARENT_DOMAIN:
         return offsetof(struct pd, object);
     case OBJECT_MR:
         return offsetof(struct mr, object);
+    case OBJECT_TD:
+        return offsetof(struct td, object);
     default:
         return offsetof(struct dm, object);
     }
@@ -175,7 +178,7 @@ static struct context *find_heir(struct context *context)
     return NULL;
 }
 
-/* All three public structs begin with their context. */
+/* All these public structs begin with their context. */
 static void move(struct object *object, struct context *heir)
 {
     LIST_REMOVE(object, siblings);
@@ -189,7 +192,7 @@ static void move(struct object *object, struct context *heir)
 
 void import_close(struct context *context)
 {
-    static const enum object_kind kinds[] = {OBJECT_PD, OBJECT_MR, OBJECT_DM};
+    static const enum object_kind kinds[] = {OBJECT_PD, OBJECT_MR, OBJECT_DM, OBJECT_PARENT_DOMAIN, OBJECT_TD};
     struct context *heir = find_heir(context);
     while (!LIST_EMPTY(&context->imports))
         import_release(LIST_FIRST(&context->imports));

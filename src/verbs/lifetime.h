@@ -25,9 +25,18 @@ static inline struct object *object_origin(struct object *name)
     return name->origin ? name->origin : name;
 }
 
+/* The protection domain that any of its names stands for: an imported one, or a parent domain around it. */
 static inline struct pd *pd_of(struct ibv_pd *public)
 {
+    if (((struct pd *)public)->parent)
+        return ((struct pd *)public)->parent->protection;
     return (struct pd *)((char *)object_origin(&((struct pd *)public)->object) - offsetof(struct pd, object));
+}
+
+/* What an object made with this domain counts as a use of: the parent domain itself, or the protection domain. */
+static inline struct object *pd_object(struct ibv_pd *public)
+{
+    return ((struct pd *)public)->parent ? &((struct pd *)public)->object : &pd_of(public)->object;
 }
 
 static inline struct mr *mr_of(struct ibv_mr *public)

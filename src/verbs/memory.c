@@ -76,8 +76,7 @@ static int enter(struct context *context, struct mr *mr)
     if (error)
         return error;
     mr->public.lkey = mr->public.rkey = mr->region.key;
-    mr->public.handle =
-        object_enter(context, &mr->object, OBJECT_MR, context->device->limits.max_mr, &mr->region.pd->object);
+    mr->public.handle = object_enter(context, &mr->object, OBJECT_MR, context->device->limits.max_mr, mr->parent);
     if (!mr->public.handle) {
         keys_remove(context->process->keys, &mr->region);
         return ENOMEM;
@@ -97,6 +96,7 @@ struct ibv_mr *memory_register_from(struct ibv_pd *pd, const struct mr_source *s
         return NULL;
     }
     mr->region.pd = pd_of(pd);
+    mr->parent = pd_object(pd);
     mr->public.context = pd->context;
     mr->public.pd = pd;
     describe(mr, source);
@@ -165,7 +165,7 @@ int memory_deregister(struct ibv_mr *public)
     bool known = public->handle == mr->object.handle && !mr->object.gone;
     int error = known ? hide(context->process, mr) : 0;
     if (!error)
-        error = object_leave(&mr->object, public->handle, &mr->region.pd->object);
+        error = object_leave(&mr->object, public->handle, mr->parent);
     if (!error)
         keys_remove(context->process->keys, &mr->region);
     if (!error) {
@@ -205,9 +205,10 @@ static void change(struct mr *mr, int flags, struct ibv_pd *pd, void *address, s
 {
     struct region *region = &mr->region;
     if (flags & IBV_REREG_MR_CHANGE_PD) {
-        region->pd->object.uses--;
+        mr->parent->uses--;
+        mr->parent = pd_object(pd);
+        mr->parent->uses++;
         region->pd = pd_of(pd);
-        region->pd->object.uses++;
         mr->public.pd = pd;
     }
     if (flags & IBV_REREG_MR_CHANGE_ACCESS)

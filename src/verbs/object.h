@@ -1,7 +1,8 @@
 /* Every object of the verbs on one page, and the order of their locks.
  *
  * An object embeds its public struct as its first member, so a public pointer is the object's address. Ownership is a
- * tree with use counts: context > pd > mr, qp, srq, ah; context > cq, channel. Destroying an object in use is EBUSY.
+ * tree with use counts: context > pd > mr, qp, srq, ah; context > cq, channel; what is made through a parent domain
+ * counts as a use of that, which is a use of its pd. Destroying an object in use is EBUSY.
  *
  * Locks, outermost first:
  *   process->control    creating, destroying, counting uses (a mutex; may be held long)
@@ -52,6 +53,8 @@ enum object_kind {
     OBJECT_FLOW,
     OBJECT_COUNTERS,
     OBJECT_XRCD,
+    OBJECT_TD,
+    OBJECT_PARENT_DOMAIN,
     OBJECT_KINDS
 };
 
@@ -100,9 +103,34 @@ struct context {
     LIST_ENTRY(context) siblings;
 };
 
+/* A protection domain, or the beginning of a parent domain around one. */
 struct pd {
     struct ibv_pd public;
     struct object object;
+    struct parent_domain *parent; /* NULL: a protection domain */
+};
+
+struct td {
+    struct ibv_td public;
+    struct object object;
+};
+
+struct parent_domain {
+    struct pd pd;
+    struct pd *protection;
+    struct td *td;                                                        /* NULL: none */
+    void *(*allocate)(struct ibv_pd *, void *, size_t, size_t, uint64_t); /* NULL: no allocators */
+    void (*release)(struct ibv_pd *, void *, void *, uint64_t);
+    void *context;
+    _Atomic uint32_t blocks; /* that the program's allocator gave and that are in use */
+    bool abandoned;          /* its context is being closed: the program is not called back any more */
+};
+
+/* Memory of a queue; domain.h. */
+struct domain_block {
+    void *memory;
+    struct parent_domain *owner; /* whose allocator gave it; NULL: malloc */
+    uint64_t resource;
 };
 
 enum region_kind { REGION_MEMORY, REGION_WINDOW, REGION_NULL };
@@ -121,6 +149,7 @@ struct region {
 struct mr {
     struct ibv_mr public;
     struct object object;
+    struct object *parent; /* what it counts as a use of: its PD or parent domain */
     struct region region;
     struct dm *dm; /* of which it is a part; NULL: of none */
     void *mapped;  /* of a file, for this region; NULL: nothing */
@@ -139,11 +168,12 @@ struct dm {
 struct mw {
     struct ibv_mw public;
     struct object object;
-    struct lock lock;     /* all below: type 1 windows are used by many queue pairs */
-    struct region region; /* its pd never changes */
-    struct mr *mr;        /* bound to; NULL: not bound */
-    struct qp *qp;        /* type 2: the queue pair that bound it, which alone may use it */
-    LIST_ENTRY(mw) bound; /* in qp->windows */
+    struct object *parent; /* what it counts as a use of: its PD or parent domain */
+    struct lock lock;      /* all below: type 1 windows are used by many queue pairs */
+    struct region region;  /* its pd never changes */
+    struct mr *mr;         /* bound to; NULL: not bound */
+    struct qp *qp;         /* type 2: the queue pair that bound it, which alone may use it */
+    LIST_ENTRY(mw) bound;  /* in qp->windows */
 };
 
 struct channel {
@@ -183,6 +213,8 @@ struct cq {
     };
     struct object object;
     struct process *process;
+    struct parent_domain *domain; /* that it was made with, or NULL */
+    struct domain_block memory;   /* of the ring */
     struct completion *ring;
     uint32_t capacity; /* a power of two */
     uint64_t wc_flags;
@@ -225,6 +257,8 @@ struct receive_queue {
     uint32_t sge_max;
     uint32_t limit; /* SRQ: raise the event when count falls below; 0: not armed */
     struct receive_chunk *chunks;
+    struct parent_domain *domain; /* whose memory they are, or NULL */
+    uint64_t resource;            /* enum domain_resource, as what */
 };
 
 struct srq {
@@ -271,7 +305,7 @@ struct qp {
     uint32_t number;
     struct process *process;
     struct object object;
-    struct object *parent; /* what the queue pair counts as a use of: its PD, or its XRC domain */
+    struct object *parent; /* what the queue pair counts as a use of: its PD or parent domain, or its XRC domain */
     struct pd *pd;         /* whose memory packets may touch; XRC_RECV: that of the SRQ which they name */
     struct cq *send_cq, *receive_cq;
     struct srq *srq;
@@ -290,7 +324,7 @@ struct qp {
     uint32_t posted;          /* send work requests ever posted */
     _Atomic uint32_t retired; /* of them, those whose completion was polled, or that a later completion covers */
     uint32_t unsignalled;     /* ended since the last completion entry */
-    void *send_memory;
+    struct domain_block send_memory;
     struct {               /* between wr_start and wr_complete; under lock */
         struct work *work; /* being filled, not committed yet */
         uint32_t tail, posted;

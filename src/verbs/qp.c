@@ -9,6 +9,7 @@
 #include "verbs/async.h"
 #include "verbs/config.h"
 #include "verbs/cq.h"
+#include "verbs/domain.h"
 #include "verbs/gid.h"
 #include "verbs/lifetime.h"
 #include "verbs/numbers.h"
@@ -103,9 +104,10 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
         room = SRQ_TAGS_ROOM;
     queue->stride = (uint32_t)((sizeof(struct work) + room + 63) & ~(size_t)63);
     queue->capacity = power_of_two(qp->cap.max_send_wr + (matches_tags ? SRQ_TAGS_WORK : 0));
-    qp->send_memory = aligned_alloc(64, (size_t)queue->stride * queue->capacity);
-    queue->memory = qp->send_memory;
-    return qp->send_memory ? 0 : ENOMEM;
+    size_t size = (size_t)queue->stride * queue->capacity;
+    int error = domain_take(domain_of(qp->public.pd), DOMAIN_SEND_QUEUE, size, &qp->send_memory);
+    queue->memory = qp->send_memory.memory;
+    return error;
 }
 
 static void initialize_engine(struct qp *qp, const struct send_queue *queue)
@@ -134,7 +136,8 @@ static int make_queues(struct qp *qp)
     struct send_queue queue = {0};
     int error = make_send_queue(qp, &queue);
     if (!error && has_receives(qp)) {
-        error = receive_queue_initialize(&qp->own_receives, qp->cap.max_recv_wr, qp->cap.max_recv_sge);
+        error = receive_queue_initialize(&qp->own_receives, qp->public.pd, DOMAIN_RECEIVE_QUEUE, qp->cap.max_recv_wr,
+                                         qp->cap.max_recv_sge);
         qp->receives = qp->spread ? NULL : &qp->own_receives;
     } else if (qp->srq)
         qp->receives = &qp->srq->queue;
@@ -159,7 +162,7 @@ static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
         return;
     }
     qp->pd = pd_of(attr->pd);
-    qp->parent = &qp->pd->object;
+    qp->parent = pd_object(attr->pd);
     qp->send_cq = (struct cq *)attr->send_cq;
     qp->srq = (struct srq *)attr->srq;
     qp->cap = attr->cap;
@@ -227,7 +230,7 @@ static int enter(struct qp *qp, struct context *context)
 
 void qp_release(struct qp *qp)
 {
-    free(qp->send_memory);
+    domain_give_back(&qp->send_memory);
     free(qp->saved);
     qp_raw_release(qp);
     if (has_receives(qp))

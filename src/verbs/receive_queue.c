@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "verbs/domain.h"
 
 /* Slots are allocated in chunks that never move, so that a message in progress keeps its receive while the queue grows.
  */
 struct receive_chunk {
     struct receive_chunk *next;
+    struct domain_block memory; /* the chunk's own */
     uint64_t slots[];
 };
 
@@ -18,12 +20,23 @@ static size_t slot_size(const struct receive_queue *queue)
     return sizeof(struct receive_slot) + queue->sge_max * sizeof(struct ibv_sge);
 }
 
-static int grow(struct receive_queue *queue, uint32_t count)
+/* The program's allocator may be called: under no lock. */
+static int make_chunk(const struct receive_queue *queue, uint32_t count, struct receive_chunk **chunk)
+{
+    struct domain_block block;
+    size_t size = sizeof **chunk + count * slot_size(queue);
+    int error = domain_take(queue->domain, (enum domain_resource)queue->resource, size, &block);
+    if (error)
+        return error;
+    *chunk = block.memory;
+    memset(*chunk, 0, size);
+    (*chunk)->memory = block;
+    return 0;
+}
+
+static void add_chunk(struct receive_queue *queue, struct receive_chunk *chunk, uint32_t count)
 {
     size_t size = slot_size(queue);
-    struct receive_chunk *chunk = calloc(1, sizeof *chunk + count * size);
-    if (!chunk)
-        return ENOMEM;
     chunk->next = queue->chunks;
     queue->chunks = chunk;
     for (uint32_t i = 0; i < count; i++) {
@@ -31,40 +44,59 @@ static int grow(struct receive_queue *queue, uint32_t count)
         slot->receive.sge = slot->sge;
         STAILQ_INSERT_TAIL(&queue->unused, slot, next);
     }
-    queue->capacity += count;
     queue->slots += count;
-    return 0;
 }
 
-int receive_queue_initialize(struct receive_queue *queue, uint32_t capacity, uint32_t sge_max)
+int receive_queue_initialize(struct receive_queue *queue, struct ibv_pd *pd, uint64_t resource, uint32_t capacity,
+                             uint32_t sge_max)
 {
+    struct receive_chunk *chunk;
     memset(queue, 0, sizeof *queue);
     STAILQ_INIT(&queue->posted);
     STAILQ_INIT(&queue->unused);
     queue->sge_max = sge_max;
-    return capacity ? grow(queue, capacity) : 0;
+    queue->domain = domain_of(pd);
+    queue->resource = resource;
+    int error = capacity ? make_chunk(queue, capacity, &chunk) : 0;
+    if (!error && capacity)
+        add_chunk(queue, chunk, capacity);
+    queue->capacity = queue->slots;
+    return error;
 }
 
 void receive_queue_destroy(struct receive_queue *queue)
 {
     for (struct receive_chunk *chunk = queue->chunks, *next; chunk; chunk = next) {
+        struct domain_block block = chunk->memory;
         next = chunk->next;
-        free(chunk);
+        domain_give_back(&block);
     }
+}
+
+/* Under its lock. */
+static bool fits(const struct receive_queue *queue, uint32_t capacity)
+{
+    return capacity && capacity >= queue->count + queue->taken;
 }
 
 int receive_queue_resize(struct receive_queue *queue, uint32_t capacity)
 {
-    int error = 0;
+    struct receive_chunk *chunk;
     lock_take(&queue->lock);
-    if (capacity < queue->count + queue->taken || !capacity)
-        error = EINVAL;
-    else if (capacity > queue->slots) {
-        uint32_t more = capacity - queue->slots;
-        queue->capacity = queue->slots;
-        error = grow(queue, more);
-    } else
+    int error = fits(queue, capacity) ? 0 : EINVAL;
+    uint32_t more = capacity > queue->slots ? capacity - queue->slots : 0;
+    lock_release(&queue->lock);
+    if (!error && more)
+        error = make_chunk(queue, more, &chunk);
+    if (error)
+        return error;
+    lock_take(&queue->lock);
+    if (more)
+        add_chunk(queue, chunk, more);
+    if (fits(queue, capacity))
         queue->capacity = capacity;
+    else
+        error = EINVAL; /* more were posted meanwhile */
     lock_release(&queue->lock);
     return error;
 }

@@ -4,8 +4,11 @@
 
 #include "verbs/object.h"
 
-/* Room for `capacity` receives of at most `sge_max` SGEs. 0 or ENOMEM. */
-int receive_queue_initialize(struct receive_queue *, uint32_t capacity, uint32_t sge_max);
+/* Room for `capacity` receives of at most `sge_max` SGEs, in memory of that resource (enum domain_resource) of the
+ * domain, if it is a parent domain with allocators; NULL: none. 0 or ENOMEM, EINVAL from those. These three call the
+ * program's allocators: no lock may be held. */
+int receive_queue_initialize(struct receive_queue *, struct ibv_pd *, uint64_t resource, uint32_t capacity,
+                             uint32_t sge_max);
 void receive_queue_destroy(struct receive_queue *);
 
 /* From now on at most `capacity`: ENOMEM, or EINVAL when more are posted already. */

@@ -6,6 +6,7 @@
 #include "diag/log.h"
 #include "verbs/async.h"
 #include "verbs/config.h"
+#include "verbs/domain.h"
 #include "verbs/lifetime.h"
 #include "verbs/receive_queue.h"
 #include "verbs/srq_tags.h"
@@ -34,9 +35,10 @@ static struct srq *make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, void
         return NULL;
     }
     struct srq *srq = calloc(1, sizeof *srq);
-    if (!srq || receive_queue_initialize(&srq->queue, attr->max_wr, attr->max_sge)) {
+    int error = srq ? receive_queue_initialize(&srq->queue, pd, DOMAIN_SRQ, attr->max_wr, attr->max_sge) : ENOMEM;
+    if (error) {
         free(srq);
-        errno = ENOMEM;
+        errno = error;
         return NULL;
     }
     srq->public.context = pd->context;
@@ -58,11 +60,10 @@ static void count_uses(struct srq *srq, uint32_t change)
 static struct ibv_srq *enter(struct srq *srq)
 {
     struct context *context = context_of(srq->public.context);
-    struct pd *pd = pd_of(srq->public.pd);
     control_lock(context);
     int error = srq->xrcd ? xrc_enter_srq(srq) : 0;
     uint32_t most = context->device->limits.max_srq;
-    srq->public.handle = error ? 0 : object_enter(context, &srq->object, OBJECT_SRQ, most, &pd->object);
+    srq->public.handle = error ? 0 : object_enter(context, &srq->object, OBJECT_SRQ, most, pd_object(srq->public.pd));
     if (srq->public.handle)
         count_uses(srq, 1);
     else if (srq->xrcd && !error)
@@ -149,7 +150,7 @@ int srq_destroy(struct ibv_srq *public)
     struct srq *srq = (struct srq *)public;
     struct context *context = srq->object.context;
     control_lock(context);
-    int error = object_leave(&srq->object, public->handle, &pd_of(public->pd)->object);
+    int error = object_leave(&srq->object, public->handle, pd_object(public->pd));
     if (!error)
         count_uses(srq, -1u);
     if (!error && srq->xrcd)

@@ -33,6 +33,7 @@ struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
         return NULL;
     }
     mw->region.pd = pd_of(pd);
+    mw->parent = pd_object(pd);
     mw->region.kind = REGION_WINDOW;
     mw->public.context = pd->context;
     mw->public.pd = pd;
@@ -41,8 +42,7 @@ struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
     int error = keys_enter(context->process->keys, &mw->region);
     mw->public.rkey = mw->region.key;
     if (!error)
-        mw->public.handle =
-            object_enter(context, &mw->object, OBJECT_MW, context->device->limits.max_mw, &mw->region.pd->object);
+        mw->public.handle = object_enter(context, &mw->object, OBJECT_MW, context->device->limits.max_mw, mw->parent);
     if (!error && !mw->public.handle)
         keys_remove(context->process->keys, &mw->region), error = ENOMEM;
     control_unlock(context);
@@ -86,7 +86,7 @@ int window_deallocate(struct ibv_mw *public)
     struct mw *mw = (struct mw *)public;
     struct context *context = mw->object.context;
     control_lock(context);
-    int error = object_leave(&mw->object, public->handle, &mw->region.pd->object);
+    int error = object_leave(&mw->object, public->handle, mw->parent);
     if (!error) {
         keys_remove(context->process->keys, &mw->region);
         memory_quiesce(context->process);

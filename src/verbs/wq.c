@@ -7,6 +7,7 @@
 #include "verbs/async.h"
 #include "verbs/config.h"
 #include "verbs/cq.h"
+#include "verbs/domain.h"
 #include "verbs/lifetime.h"
 #include "verbs/numbers.h"
 #include "verbs/process.h"
@@ -61,6 +62,7 @@ static void fill(struct wq *wq, struct context *context, const struct ibv_wq_ini
     pthread_once(&once, make_operations);
     qp->process = context->process;
     qp->pd = pd_of(attr->pd);
+    qp->parent = pd_object(attr->pd);
     qp->receive_cq = (struct cq *)attr->cq;
     qp->host.operations = &wq_operations;
     qp->type = IBV_QPT_RAW_PACKET;
@@ -87,8 +89,7 @@ static int enter(struct wq *wq, struct context *context)
     control_lock(context);
     int error = numbers_enter(context->process, context->process->numbers, qp, &qp->number);
     if (!error) {
-        wq->public.handle =
-            object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, &qp->pd->object);
+        wq->public.handle = object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, qp->parent);
         if (!wq->public.handle)
             numbers_remove(context->process->numbers, qp->number), error = ENOMEM;
     }
@@ -125,7 +126,8 @@ struct ibv_wq *wq_create(struct ibv_context *public, struct ibv_wq_init_attr *at
     if (!wq)
         return refuse(REASON_NONE, ENOMEM);
     fill(wq, context, attr);
-    int error = receive_queue_initialize(&wq->queue.own_receives, attr->max_wr, attr->max_sge);
+    int error =
+        receive_queue_initialize(&wq->queue.own_receives, attr->pd, DOMAIN_RECEIVE_QUEUE, attr->max_wr, attr->max_sge);
     if (!error)
         error = enter(wq, context);
     if (!error)
@@ -232,7 +234,7 @@ int wq_destroy(struct ibv_wq *public)
     struct qp *qp = &wq->queue;
     struct context *context = qp->object.context;
     control_lock(context);
-    int error = object_leave(&qp->object, public->handle, &qp->pd->object);
+    int error = object_leave(&qp->object, public->handle, qp->parent);
     if (!error) {
         numbers_remove(context->process->numbers, qp->number);
         process_quiesce(context->process);
