@@ -3,6 +3,7 @@
 #include "abi/unsupported.h"
 #include "verbs/counters.h"
 #include "verbs/cq.h"
+#include "verbs/cq_moderation.h"
 #include "verbs/device.h"
 #include "verbs/dm.h"
 #include "verbs/domain.h"
@@ -61,6 +62,7 @@ void operations_fill(struct context *context)
     verbs->close_xrcd = xrcd_close;
     verbs->open_qp = qp_shared_open;
     verbs->post_srq_ops = srq_tags_operate;
+    verbs->modify_cq = cq_moderation_modify;
     verbs->alloc_td = domain_allocate_td;
     verbs->dealloc_td = domain_deallocate_td;
     verbs->alloc_parent_domain = domain_allocate;

@@ -8,6 +8,7 @@
 #include "verbs/async.h"
 #include "verbs/channel.h"
 #include "verbs/config.h"
+#include "verbs/cq_moderation.h"
 #include "verbs/domain.h"
 #include "verbs/lifetime.h"
 #include "verbs/process.h"
@@ -148,6 +149,9 @@ int cq_destroy(struct ibv_cq *public)
     control_unlock(context);
     if (error)
         return error;
+    lock_take(&cq->process->progress);
+    cq_moderation_forget(cq);
+    lock_release(&cq->process->progress);
     uint32_t fetched = cq->channel ? channel_withdraw(cq->channel, cq) : 0;
     async_withdraw(context, cq);
     wait_for_acknowledgements(cq, fetched, cq->async_fetched);
@@ -281,14 +285,22 @@ static void overrun(struct cq *cq)
     node_wake(cq->process->node);
 }
 
+void cq_raise(struct cq *cq)
+{
+    cq->armed = CQ_UNARMED;
+    cq_moderation_clear(cq);
+    if (cq->channel)
+        channel_notify(cq->channel, cq);
+}
+
 /* Arming is one-shot and for entries that come later: the event is sent with the entry in place. */
 static void notify(struct cq *cq, bool notable)
 {
     if (cq->armed == CQ_UNARMED || (cq->armed == CQ_ARMED_SOLICITED && !notable))
         return;
-    cq->armed = CQ_UNARMED;
-    if (cq->channel)
-        channel_notify(cq->channel, cq);
+    if (__builtin_expect(cq->moderation.period, 0) && cq_moderation_holds(cq))
+        return;
+    cq_raise(cq);
 }
 
 void cq_push(struct cq *cq, const struct completion *entry, bool notable)

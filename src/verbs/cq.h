@@ -15,6 +15,9 @@ int cq_arm(struct ibv_cq *, int solicited_only);
  * A full CQ overruns: the entry is lost, and process->overrun asks the progress to fail the attached queue pairs. */
 void cq_push(struct cq *, const struct completion *, bool notable);
 
+/* The event that the CQ is armed for, now. Under cq->lock. */
+void cq_raise(struct cq *);
+
 /* Withdraws all entries of a queue pair: nobody will see them. Returns when no poller uses one of them any more. */
 void cq_withdraw(struct cq *, const struct qp *);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "verbs/config.h"
+#include "verbs/cq_moderation.h"
 #include "verbs/identity.h"
 #include "verbs/lifetime.h"
 #include "verbs/srq_tags.h"
@@ -93,6 +94,7 @@ int device_query_ex(struct ibv_context *public, const struct ibv_query_device_ex
                     .max_ops = SRQ_TAGS_OPERATIONS_MAX,
                     .max_sge = SRQ_TAGS_SGES,
                     .flags = IBV_TM_CAP_RC},
+        .cq_mod_caps = {.max_cq_count = CQ_MODERATION_MOST, .max_cq_period = CQ_MODERATION_MOST},
     };
     if (input && input->comp_mask)
         return EINVAL;

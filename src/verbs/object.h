@@ -229,6 +229,13 @@ struct cq {
     _Atomic uint32_t tail;
     uint8_t armed; /* enum cq_armed */
     bool overrun;
+    struct {
+        uint16_t count, period; /* microseconds; either of them 0: nothing is held back */
+        uint32_t held;          /* entries that would have raised the event since the CQ was armed */
+        nanos deadline;         /* when it is raised at the latest */
+        bool timed;             /* in process->moderated; under process->waiting */
+        TAILQ_ENTRY(cq) timer;
+    } moderation;
 
     struct channel *channel;
     TAILQ_ENTRY(cq) ready;   /* under channel->lock, as the two below */
@@ -382,9 +389,10 @@ struct process {
     struct qp_list to_flush;   /* received something and may have an answer; under progress */
     LIST_HEAD(, group) groups; /* multicast joins of queue pairs; under progress */
 
-    struct lock waiting;    /* the two lists below, which posting enters too */
-    struct qp_list no_room; /* have output that their link had no room for */
-    struct qp_list timed;   /* may have a deadline */
+    struct lock waiting;        /* the three lists below, which posting and completing enter too */
+    struct qp_list no_room;     /* have output that their link had no room for */
+    struct qp_list timed;       /* may have a deadline */
+    TAILQ_HEAD(, cq) moderated; /* may hold an event back; taken out under progress only */
     _Atomic uint32_t no_room_count;
     nanos checked_at;      /* when the receivers of those were last asked after; under progress */
     _Atomic nanos wake_at; /* when the helper looks at the timers next; NANOS_NEVER: when something wakes it */

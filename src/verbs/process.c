@@ -308,6 +308,7 @@ static struct process *create(void)
     TAILQ_INIT(&process->to_flush);
     TAILQ_INIT(&process->no_room);
     TAILQ_INIT(&process->timed);
+    TAILQ_INIT(&process->moderated);
     atomic_store(&process->wake_at, NANOS_NEVER);
     atomic_store(&process->claim_rounds, CLAIM_ROUNDS);
     process->keys = memory_create();

@@ -1,6 +1,7 @@
 #include "verbs/progress.h"
 
 #include "diag/log.h"
+#include "verbs/cq_moderation.h"
 #include "verbs/gid.h"
 #include "verbs/numbers.h"
 #include "verbs/process.h"
@@ -228,7 +229,9 @@ static nanos look_after_receivers(struct process *process, nanos now)
 
 nanos progress_timers(struct process *process, nanos now)
 {
-    nanos earliest = look_after_receivers(process, now);
+    nanos earliest = look_after_receivers(process, now), moderated = cq_moderation_timers(process, now);
+    if (moderated < earliest)
+        earliest = moderated;
     lock_take(&process->waiting);
     struct qp *qp = TAILQ_FIRST(&process->timed), *next;
     lock_release(&process->waiting);
