@@ -8,6 +8,7 @@
 #include "verbs/dm.h"
 #include "verbs/domain.h"
 #include "verbs/flow.h"
+#include "verbs/pace.h"
 #include "verbs/qp.h"
 #include "verbs/qp_ex.h"
 #include "verbs/qp_shared.h"
@@ -62,6 +63,7 @@ void operations_fill(struct context *context)
     verbs->close_xrcd = xrcd_close;
     verbs->open_qp = qp_shared_open;
     verbs->post_srq_ops = srq_tags_operate;
+    verbs->modify_qp_rate_limit = pace_modify;
     verbs->modify_cq = cq_moderation_modify;
     verbs->alloc_td = domain_allocate_td;
     verbs->dealloc_td = domain_deallocate_td;

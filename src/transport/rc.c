@@ -93,6 +93,11 @@ bool rc_has_output(const struct rc *rc)
     return answers_due(rc) || requester_ready(rc);
 }
 
+bool rc_owes_answers(const struct rc *rc)
+{
+    return answers_due(rc);
+}
+
 void rc_expire(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;

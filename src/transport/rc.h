@@ -22,6 +22,7 @@ struct rc_settings {
     uint32_t segment;           /* payload bytes of a packet (both directions agree: path MTU, or the link's) */
     uint32_t reference_segment; /* the same for SEND and WRITE whose payload goes by reference; 0: the link can't */
     uint32_t reference_from;    /* messages of at least this many bytes go by reference */
+    bool in_pieces;             /* messages that begin now don't, however long they are */
     uint32_t window;            /* most unacknowledged packets in flight; at least 1 */
     uint8_t timeout;            /* 4.096 us * 2^timeout; 0: for ever */
     uint8_t retry_count;        /* 0..7 */
@@ -126,6 +127,9 @@ bool rc_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos no
 
 /* Is there something that rc_transmit would give, were it called? May say yes too often, never no wrongly. */
 bool rc_has_output(const struct rc *);
+
+/* Is some of it for the peer's requests, which goes first? */
+bool rc_owes_answers(const struct rc *);
 
 /* When to call rc_expire; NANOS_NEVER when nothing waits. */
 static inline nanos rc_deadline(const struct rc *rc)

@@ -82,7 +82,7 @@ void request_measure(const struct rc *rc, struct work *work)
     enum request_class class = request_kind(work)->class;
     bool carries_message = class == REQUEST_SEND || class == REQUEST_WRITE;
     work->segment = rc->settings.segment;
-    if (carries_message && goes_by_reference(rc, work))
+    if (carries_message && !rc->settings.in_pieces && goes_by_reference(rc, work))
         work->segment = rc->settings.reference_segment;
     work->packets = class >= REQUEST_ATOMIC ? 1 : request_packets(work->length, work->segment);
 }

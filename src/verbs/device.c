@@ -12,6 +12,7 @@
 #include "verbs/cq_moderation.h"
 #include "verbs/identity.h"
 #include "verbs/lifetime.h"
+#include "verbs/pace.h"
 #include "verbs/srq_tags.h"
 #include "verbs/wq.h"
 
@@ -86,6 +87,9 @@ int device_query_ex(struct ibv_context *public, const struct ibv_query_device_ex
                      .max_rwq_indirection_table_size = WQ_TABLE_MAX,
                      .rx_hash_fields_mask = RSS_FIELDS | (uint64_t)IBV_RX_HASH_INNER,
                      .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ},
+        .packet_pacing_caps = {.qp_rate_limit_min = 1,
+                               .qp_rate_limit_max = PACE_RATE_MAX,
+                               .supported_qpts = PACE_TYPES},
         .max_wq_type_rq = limits->max_qp,
         .raw_packet_caps =
             IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS | IBV_RAW_PACKET_CAP_IP_CSUM,

@@ -72,9 +72,15 @@ bool qp_has_output(const struct qp *qp)
     }
 }
 
-nanos qp_deadline(const struct qp *qp)
+nanos qp_engine_deadline(const struct qp *qp)
 {
     return qp_is_reliable(qp) ? rc_deadline(&qp->rc) : NANOS_NEVER;
+}
+
+nanos qp_deadline(const struct qp *qp)
+{
+    nanos engine = qp_engine_deadline(qp);
+    return qp->pace.rate && qp->pace.wake < engine ? qp->pace.wake : engine;
 }
 
 static const struct receive *open_receive(const struct qp *qp)

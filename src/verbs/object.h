@@ -349,6 +349,12 @@ struct qp {
         struct ud ud;
         struct raw raw;
     };
+    struct {
+        uint32_t rate; /* kbps; 0: not paced */
+        nanos ahead;   /* so long before its time may a packet go */
+        nanos until;   /* when all that was sent would have passed at this rate */
+        nanos wake;    /* when what waits may go; NANOS_NEVER: nothing waits */
+    } pace;
     uint32_t create_flags;   /* enum ibv_qp_create_flags */
     uint32_t max_tso_header; /* room for the headers of IBV_WR_TSO */
     uint64_t last_frame;     /* raw packets: number of the last one that was steered here; under process->progress */

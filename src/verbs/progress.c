@@ -195,7 +195,9 @@ static nanos expire(struct qp *qp, nanos now)
 {
     lock_take(&qp->lock);
     if (qp_deadline(qp) <= now) {
-        if (is_only_slow(qp))
+        if (qp_engine_deadline(qp) > now)
+            ; /* it is the rate that lets it go on */
+        else if (is_only_slow(qp))
             rc_postpone(&qp->rc, now);
         else
             rc_expire(&qp->rc, now);

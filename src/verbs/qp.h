@@ -65,6 +65,9 @@ struct send_queue *qp_send_queue(struct qp *);
 void qp_posted(struct qp *);
 void qp_receive(struct qp *, const struct packet *, nanos now);
 bool qp_has_output(const struct qp *);
+nanos qp_engine_deadline(const struct qp *);
+
+/* That of the engine, or when the rate of the queue pair lets it go on, whichever is sooner. */
 nanos qp_deadline(const struct qp *);
 
 /* Before the engine is reset or goes: the receive of a message that has begun and will not end is free again, or a

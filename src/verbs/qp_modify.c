@@ -8,6 +8,7 @@
 #include "verbs/config.h"
 #include "verbs/cq.h"
 #include "verbs/lifetime.h"
+#include "verbs/pace.h"
 #include "verbs/process.h"
 #include "verbs/progress.h"
 #include "verbs/qp.h"
@@ -39,8 +40,6 @@ static enum reason check_values(const struct context *context, const struct ibv_
         ((mask & IBV_QP_RNR_RETRY) && attr->rnr_retry > 7) ||
         ((mask & IBV_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31))
         return REASON_TIMER_VALUE;
-    if ((mask & IBV_QP_RATE_LIMIT) && attr->rate_limit)
-        return REASON_RAW_RATE_LIMIT;
     if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP))
         return REASON_QP_ATTRIBUTE_UNSUPPORTED;
     return REASON_NONE;
@@ -94,6 +93,7 @@ static void configure(struct qp *qp)
             .segment = LINK_SEGMENT,
             .reference_segment = reference,
             .reference_from = QP_REFERENCE_FROM,
+            .in_pieces = qp->pace.rate != 0,
             .window = WINDOW,
             .timeout = attr->timeout,
             .retry_count = attr->retry_cnt,
@@ -161,6 +161,7 @@ static void reset(struct qp *qp)
     qp->unsignalled = 0;
     qp->last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
+    qp->pace.rate = 0;
 }
 
 static int start_receiving(struct qp *qp)
@@ -297,6 +298,8 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     remember(&qp->attr, attr, mask);
+    if (mask & IBV_QP_RATE_LIMIT)
+        pace_set(qp, &(struct ibv_qp_rate_limit_attr){.rate_limit = attr->rate_limit});
     if (mask & IBV_QP_AV)
         qp->local = config_local_gid(&qp->attr.ah_attr.grh.dgid);
     if (to != IBV_QPS_RESET)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "verbs/pace.h"
 #include "verbs/process.h"
 #include "verbs/progress.h"
 #include "verbs/qp.h"
@@ -41,12 +42,25 @@ bool qp_has_room(struct qp *qp, struct link *link)
     return link->operations->ready(link) || !waits_for_room(qp, link);
 }
 
-static void send_packet(struct link *link, const struct packet *packet)
+static void send_packet(struct qp *qp, struct link *link, const struct packet *packet)
 {
     uint8_t headers[WIRE_HEADERS_MAX];
     struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet->payload};
     frame.headers_length = (uint16_t)wire_encode(packet, headers);
     link->operations->send(link, &frame);
+    if (qp->pace.rate)
+        pace_count(qp, frame.headers_length + packet->payload.length);
+}
+
+static inline bool is_held(struct qp *qp)
+{
+    return __builtin_expect(qp->pace.rate, 0) && pace_holds(qp);
+}
+
+/* The peer's requests are answered at once, whatever rate our own are sent at. */
+static inline bool is_held_rc(struct qp *qp)
+{
+    return __builtin_expect(qp->pace.rate, 0) && !rc_owes_answers(&qp->rc) && pace_holds(qp);
 }
 
 /* Everything that the engine has and the link has room for. Without a link, packets go nowhere and timers do the rest.
@@ -67,8 +81,9 @@ static void transmit_rc(struct qp *qp, nanos now)
     link->operations->begin(link);
     if (!qp->rc.settings.reference_segment && link->operations->can_reference(link))
         qp->rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
-    while (rc_has_output(&qp->rc) && qp_has_room(qp, link) && rc_transmit(&qp->rc, &packet, pieces, now))
-        send_packet(link, &packet);
+    while (rc_has_output(&qp->rc) && !is_held_rc(qp) && qp_has_room(qp, link) &&
+           rc_transmit(&qp->rc, &packet, pieces, now))
+        send_packet(qp, link, &packet);
     link->operations->end(link);
 }
 
@@ -84,8 +99,8 @@ static void transmit_uc(struct qp *qp)
         return;
     }
     link->operations->begin(link);
-    while (uc_has_output(&qp->uc) && qp_has_room(qp, link) && uc_transmit(&qp->uc, &packet, pieces))
-        send_packet(link, &packet);
+    while (uc_has_output(&qp->uc) && !is_held(qp) && qp_has_room(qp, link) && uc_transmit(&qp->uc, &packet, pieces))
+        send_packet(qp, link, &packet);
     link->operations->end(link);
 }
 
@@ -141,6 +156,8 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer)
         return;
     write_headers(ah, &packet, &frame);
     frame.payload = packet.payload;
+    if (qp->pace.rate)
+        pace_count(qp, frame.headers_length + packet.payload.length);
     if (multicast)
         node_members(qp->process->node, group.raw, send_to_member, &frame);
     else
@@ -170,14 +187,12 @@ static bool transmit_datagram(struct qp *qp, const struct work *work)
 static void transmit_ud(struct qp *qp)
 {
     const struct work *work;
-    while ((work = ud_next(&qp->ud)) && transmit_datagram(qp, work))
+    while ((work = ud_next(&qp->ud)) && !is_held(qp) && transmit_datagram(qp, work))
         ;
 }
 
-void qp_transmit(struct qp *qp, nanos now)
+static void transmit(struct qp *qp, nanos now)
 {
-    if (qp->process->forked)
-        return;
     switch (qp->type) {
     case IBV_QPT_UC:
         return transmit_uc(qp);
@@ -186,7 +201,16 @@ void qp_transmit(struct qp *qp, nanos now)
     case IBV_QPT_RAW_PACKET:
         return qp_raw_transmit(qp);
     default:
-        transmit_rc(qp, now);
-        progress_watch(qp);
+        return transmit_rc(qp, now);
     }
+}
+
+void qp_transmit(struct qp *qp, nanos now)
+{
+    if (qp->process->forked)
+        return;
+    if (__builtin_expect(qp->pace.rate, 0))
+        qp->pace.wake = NANOS_NEVER;
+    transmit(qp, now);
+    progress_watch(qp);
 }

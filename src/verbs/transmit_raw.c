@@ -1,4 +1,5 @@
 /* Raw packets into the links of all processes that want them. */
+#include "verbs/pace.h"
 #include "verbs/qp.h"
 #include "verbs/qp_raw.h"
 #include "verbs/steering.h"
@@ -74,6 +75,9 @@ void qp_raw_transmit(struct qp *qp)
 {
     uint8_t frame[RAW_FRAME_MAX];
     uint32_t length;
-    while (raw_next(&qp->raw, frame, &length) && send_frame(qp, frame, length))
+    while (raw_next(&qp->raw, frame, &length) && !(qp->pace.rate && pace_holds(qp)) && send_frame(qp, frame, length)) {
         raw_sent(&qp->raw);
+        if (qp->pace.rate)
+            pace_count(qp, length);
+    }
 }

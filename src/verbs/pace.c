@@ -1,0 +1,87 @@
+#include "verbs/pace.h"
+
+#include <errno.h>
+
+#include "diag/log.h"
+#include "verbs/process.h"
+#include "verbs/qp.h"
+
+/* How far ahead of its rate a queue pair may get when the program names no burst: by as much as a timer may be late. */
+static const nanos default_ahead = 2 * NANOS_MILLISECOND;
+
+static nanos time_of(const struct qp *qp, uint64_t bytes)
+{
+    const uint64_t nanos_of_kilobit_byte = 8 * NANOS_MILLISECOND;
+    return bytes * nanos_of_kilobit_byte / qp->pace.rate;
+}
+
+static uint32_t mtu_of(const struct qp *qp)
+{
+    const uint32_t port_mtu = 4096;
+    return qp->attr.path_mtu ? 128u << qp->attr.path_mtu : port_mtu;
+}
+
+void pace_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
+{
+    qp->attr.rate_limit = qp->pace.rate = attr->rate_limit;
+    qp->pace.wake = NANOS_NEVER;
+    if (qp_is_reliable(qp))
+        qp->rc.settings.in_pieces = attr->rate_limit != 0;
+    if (!attr->rate_limit)
+        return;
+    nanos burst = time_of(qp, attr->max_burst_sz);
+    nanos packet = time_of(qp, attr->typical_pkt_sz ? attr->typical_pkt_sz : mtu_of(qp));
+    qp->pace.ahead = burst > packet ? burst - packet : 0;
+    if (!attr->max_burst_sz)
+        qp->pace.ahead = default_ahead;
+    qp->pace.until = process_now();
+}
+
+bool pace_holds(struct qp *qp)
+{
+    nanos now = process_now();
+    if (qp->pace.until <= now + qp->pace.ahead)
+        return false;
+    qp->pace.wake = qp->pace.until - qp->pace.ahead;
+    return true;
+}
+
+void pace_count(struct qp *qp, uint64_t bytes)
+{
+    nanos now = process_now();
+    if (qp->pace.until < now)
+        qp->pace.until = now;
+    qp->pace.until += time_of(qp, bytes);
+}
+
+static enum reason refuse(const struct qp *qp, const struct ibv_qp_rate_limit_attr *attr, int *error)
+{
+    *error = EOPNOTSUPP;
+    if (!(1u << qp->type & PACE_TYPES) || qp->spread)
+        return REASON_QP_RATE_LIMIT;
+    *error = EINVAL;
+    if (qp->state != IBV_QPS_RTS || attr->comp_mask ||
+        (!attr->rate_limit && (attr->max_burst_sz || attr->typical_pkt_sz)))
+        return REASON_QP_RATE_LIMIT;
+    return REASON_NONE;
+}
+
+int pace_modify(struct ibv_qp *public, struct ibv_qp_rate_limit_attr *attr)
+{
+    struct qp *qp = qp_of(public);
+    int error;
+    if (public->handle != qp->object.handle)
+        return ENOENT;
+    qp = qp_real(qp);
+    lock_take(&qp->lock);
+    enum reason reason = refuse(qp, attr, &error);
+    if (!reason) {
+        pace_set(qp, attr);
+        qp_transmit(qp, process_now()); /* what an old rate has held back */
+    }
+    lock_release(&qp->lock);
+    if (!reason)
+        return 0;
+    log_reason(LOG_INFO, reason, "ibv_modify_qp_rate_limit qp 0x%x", qp->number);
+    return error;
+}
