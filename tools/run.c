@@ -12,7 +12,7 @@
 #include "tree.h"
 #include "verbs/config.h"
 
-enum { OPTION_NO_PATHS = 256, OPTION_DEVICES, OPTION_LOG, OPTION_LOG_FILE, OPTION_DIRECTORY };
+enum { OPTION_NO_PATHS = 256, OPTION_DEVICES, OPTION_LOG, OPTION_LOG_FILE, OPTION_DIRECTORY, OPTION_NETWORK };
 
 static const struct option options[] = {
     {"no-paths", no_argument, NULL, OPTION_NO_PATHS},
@@ -20,6 +20,7 @@ static const struct option options[] = {
     {"log", required_argument, NULL, OPTION_LOG},
     {"log-file", required_argument, NULL, OPTION_LOG_FILE},
     {"dir", required_argument, NULL, OPTION_DIRECTORY},
+    {"net", required_argument, NULL, OPTION_NETWORK},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -137,7 +138,7 @@ static bool is_device_count(const char *text)
 /* An option other than --no-paths: sets its variable. 0, or the exit status. */
 static int set_variable(const struct command *command, int option, const char *value)
 {
-    static const char *const names[] = {"SOFTVERBS_DEVICES", "SOFTVERBS_LOG", "SOFTVERBS_LOG_FILE", "SOFTVERBS_DIR"};
+    static const char *const names[] = {"SOFTVERBS_DEVICES", "SOFTVERBS_LOG", "SOFTVERBS_LOG_FILE", "SOFTVERBS_DIR", "SOFTVERBS_NET"};
     if (option == OPTION_DEVICES && !is_device_count(value))
         return command_misused(command, "\"%s\" is not a number of devices from 0 to %d.", value, DEVICES_MAX);
     if (option == OPTION_LOG && !is_log_level(value))
@@ -171,6 +172,8 @@ const struct command run_command = {
         "  --log-file FILE   to this file instead  (SOFTVERBS_LOG_FILE=FILE)\n"
         "  --dir DIR         the directory where processes meet; those with different ones\n"
         "                    do not see one another  (SOFTVERBS_DIR=DIR)\n"
+        "  --net INTERFACE   RoCEv2 on this network interface, to other hosts and real adapters; a list of them is for\n"
+        "                    soft0, soft1, ...  (SOFTVERBS_NET=INTERFACE)\n"
         "  --no-paths        do not provide /dev/infiniband and /sys/class/infiniband\n"
         "\n"
         "The program replaces this command: exit status, signals, terminal and standard streams are its own. It\n"

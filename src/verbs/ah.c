@@ -9,6 +9,7 @@
 #include "verbs/config.h"
 #include "verbs/gid.h"
 #include "verbs/lifetime.h"
+#include "verbs/port.h"
 
 int ah_check(const struct context *context, const struct ibv_ah_attr *attr)
 {
@@ -16,6 +17,9 @@ int ah_check(const struct context *context, const struct ibv_ah_attr *attr)
                          : !attr->is_global                                   ? REASON_NO_GRH
                          : attr->grh.sgid_index >= context->device->gid_count ? REASON_GID_INDEX
                                                                               : REASON_NONE;
+    if (!reason && context->device->interface[0] &&
+        gid_is_ipv4(&context->device->gids[attr->grh.sgid_index]) != gid_is_ipv4(&attr->grh.dgid))
+        reason = REASON_GID_FAMILY;
     if (!reason)
         return 0;
     log_reason(LOG_INFO, reason, "address vector");
@@ -58,6 +62,13 @@ static void write_grh(struct ah *ah, const union ibv_gid *source)
     memcpy(ah->grh + 24, route->dgid.raw, 16);
 }
 
+static void release(struct ah *ah)
+{
+    if (ah->remote)
+        ah->remote->operations->close(ah->remote);
+    free(ah);
+}
+
 struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 {
     struct context *context = context_of(pd->context);
@@ -73,12 +84,14 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
     ah->multicast = gid_is_multicast(&attr->grh.dgid);
     ah->local = ah->multicast || config_local_gid(&attr->grh.dgid);
     write_grh(ah, &context->device->gids[attr->grh.sgid_index]);
+    if (context->device->interface[0] && (!ah->local || ah->multicast))
+        ah->remote = port_connect(context, attr, (uint32_t)(uintptr_t)ah >> 4);
     control_lock(context);
     ah->public.handle = object_enter(context, &ah->object, OBJECT_AH, context->device->limits.max_ah, pd_object(pd));
     control_unlock(context);
     if (ah->public.handle)
         return &ah->public;
-    free(ah);
+    release(ah);
     return NULL;
 }
 
@@ -92,7 +105,7 @@ int ah_destroy(struct ibv_ah *public)
     int error = object_leave(&ah->object, public->handle, pd_object(public->pd));
     control_unlock(context);
     if (!error)
-        free(ah);
+        release(ah);
     return error;
 }
 

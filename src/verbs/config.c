@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "verbs/config_net.h"
 
 /* Generous, because nothing in software is scarce but memory, which is taken only when objects are made:
  * queue depths as the deepest adapters have them (programs size their queues by what the device says), 32 SGEs because
@@ -50,6 +51,8 @@ static const struct {
 #undef LIMIT
 };
 
+enum { LINE_SIZE = 256 };
+
 static struct device devices[DEVICES_MAX];
 static unsigned device_count;
 
@@ -75,6 +78,7 @@ static uint64_t host_identity(void)
 static void identify(struct device *device, unsigned index)
 {
     uint64_t host = host_identity();
+    device->mtu = default_limits.max_mtu;
     uint8_t mac[6] = {0x02, host >> 24 & 0xff, host >> 16 & 0xff, host >> 8 & 0xff, host & 0xff, (uint8_t)index};
     device->index = index;
     memcpy(device->mac, mac, sizeof mac);
@@ -94,9 +98,13 @@ bool config_local_gid(const union ibv_gid *gid)
     struct device other = {0};
     if (!memcmp(gid->raw, mapped_loopback, sizeof mapped_loopback))
         return true;
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned j = 0; j < device[i].gid_count; j++)
+            if (!memcmp(gid, &device[i].gids[j], sizeof *gid))
+                return true;
     /* another process may have configured more devices: their link-local GIDs differ in the last octet only */
-    return !memcmp(gid->raw, count ? device->gids[0].raw : (identify(&other, 0), other.gids[0].raw), 15) &&
-           gid->raw[15] < DEVICES_MAX;
+    identify(&other, 0);
+    return !memcmp(gid->raw, other.gids[0].raw, 15) && gid->raw[15] < DEVICES_MAX;
 }
 
 static void add_device(const char *name, size_t length)
@@ -132,6 +140,21 @@ static void set_devices(const char *value)
     }
 }
 
+/* The interfaces of the devices in order, separated by commas: "eth0,eth1" puts the first two on the network. There are
+ * as many devices as interfaces at least. */
+static void set_networks(const char *list)
+{
+    char *copy = *list ? strdup(list) : NULL, *rest = copy, name[16];
+    unsigned index = 0;
+    for (char *interface; copy && (interface = strsep(&rest, ",")); index++) {
+        if (index == device_count)
+            add_device(name, (size_t)snprintf(name, sizeof name, "soft%u", index % DEVICES_MAX));
+        if (*interface && index < device_count)
+            config_network(&devices[index], interface);
+    }
+    free(copy);
+}
+
 static void set_limit(struct limits *limits, const char *name, const char *value)
 {
     char *end;
@@ -153,7 +176,7 @@ static void set_limit(struct limits *limits, const char *name, const char *value
 }
 
 /* One "name = value"; blanks around both are ignored, and what follows a '#'. */
-static void set_line(struct limits *limits, char *line)
+static void set_line(struct limits *limits, char *line, char *networks)
 {
     line[strcspn(line, "#\n")] = 0;
     char *value = strchr(line, '=');
@@ -172,36 +195,40 @@ static void set_line(struct limits *limits, char *line)
         *--end = 0;
     if (!strcmp(name, "devices"))
         set_devices(value);
+    else if (!strcmp(name, "net"))
+        strcpy(networks, value); /* a part of the line, which has room for less */
     else
         set_limit(limits, name, value);
 }
 
-static void read_file(struct limits *limits, const char *path)
+static void read_file(struct limits *limits, const char *path, char networks[LINE_SIZE])
 {
-    char line[256];
+    char line[LINE_SIZE];
     FILE *file = fopen(path, "re");
     if (!file) {
         log_write(LOG_ERROR, "SOFTVERBS_CONFIG=%s can't be read: %s", path, strerror(errno));
         return;
     }
     while (fgets(line, sizeof line, file))
-        set_line(limits, line);
+        set_line(limits, line, networks);
     fclose(file);
 }
 
 static void read_configuration(void)
 {
     struct limits limits = default_limits;
+    char networks[LINE_SIZE] = "";
     const char *file = getenv("SOFTVERBS_CONFIG"), *names = getenv("SOFTVERBS_DEVICES"),
-               *list = getenv("SOFTVERBS_LIMITS");
+               *list = getenv("SOFTVERBS_LIMITS"), *interfaces = getenv("SOFTVERBS_NET");
     set_devices("1");
     if (file && *file)
-        read_file(&limits, file);
+        read_file(&limits, file, networks);
     if (names)
         set_devices(names);
+    set_networks(interfaces ? interfaces : networks);
     char *copy = list ? strdup(list) : NULL, *rest = copy;
     for (char *line; copy && (line = strsep(&rest, ","));)
-        set_line(&limits, line);
+        set_line(&limits, line, networks);
     free(copy);
     for (unsigned i = 0; i < device_count; i++)
         devices[i].limits = limits;

@@ -15,6 +15,8 @@ struct limits {
 
 struct device {
     unsigned index;
+    char interface[16]; /* RoCE on this network interface; empty: this host only */
+    uint32_t mtu;       /* bytes: the active MTU of the port */
     char name[IBV_SYSFS_NAME_MAX];
     uint8_t mac[6];
     uint8_t guid[8];
@@ -27,7 +29,8 @@ struct device {
  * A mistake in the configuration is logged and the default stands. */
 const struct device *config_devices(unsigned *count);
 
-/* Does this GID belong to some softverbs device of this host, whatever the configuration of its process? */
+/* Does this GID belong to some softverbs device of this host, whatever the configuration of its process? Of devices on
+ * network interfaces only those of this process are known. */
 bool config_local_gid(const union ibv_gid *);
 
 #endif

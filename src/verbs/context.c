@@ -21,6 +21,7 @@
 #include "verbs/import.h"
 #include "verbs/lifetime.h"
 #include "verbs/memory.h"
+#include "verbs/port.h"
 #include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/srq.h"
@@ -104,13 +105,20 @@ static void initialize(struct context *context, struct ibv_device *public)
 /* A context that is in no list yet; NULL and errno. The descriptor stays the caller's when that fails. */
 static struct context *make(const struct device *device, struct process *process, int cmd_fd)
 {
+    pthread_mutex_lock(&process->control);
+    int error = port_open(process, device);
+    pthread_mutex_unlock(&process->control);
+    if (error) {
+        errno = error;
+        return NULL;
+    }
     struct context *context = calloc(1, sizeof *context);
     if (!context)
         return NULL;
     context->device = device;
     context->process = process;
     context->public.context.cmd_fd = cmd_fd;
-    int error = import_identify(cmd_fd, &context->identity) ? async_initialize(&context->async) : errno;
+    error = import_identify(cmd_fd, &context->identity) ? async_initialize(&context->async) : errno;
     if (!error)
         return context;
     free(context);

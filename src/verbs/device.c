@@ -111,6 +111,14 @@ int device_query_ex(struct ibv_context *public, const struct ibv_query_device_ex
     return 0;
 }
 
+static enum ibv_mtu active_mtu(const struct device *device)
+{
+    enum ibv_mtu mtu = IBV_MTU_256;
+    while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= device->mtu)
+        mtu++;
+    return mtu;
+}
+
 int device_query_port(struct ibv_context *public, uint8_t port, struct ibv_port_attr *attr, size_t size)
 {
     const struct device *device = context_of(public)->device;
@@ -119,7 +127,7 @@ int device_query_port(struct ibv_context *public, uint8_t port, struct ibv_port_
     struct ibv_port_attr all = {
         .state = IBV_PORT_ACTIVE,
         .max_mtu = IBV_MTU_4096,
-        .active_mtu = IBV_MTU_4096,
+        .active_mtu = active_mtu(device),
         .gid_tbl_len = GIDS,
         .port_cap_flags = IDENTITY_PORT_CAPS,
         .max_msg_sz = device->limits.max_message,

@@ -31,6 +31,7 @@
 #include "base/nanos.h"
 #include "diag/diag.h"
 #include "fabric/node.h"
+#include "link/udp.h"
 #include "transport/raw.h"
 #include "transport/rc.h"
 #include "transport/tags.h"
@@ -292,7 +293,8 @@ struct ah {
     struct ibv_ah_attr attr;
     uint8_t grh[40]; /* as the receiver sees it, but for the lengths, which are filled in at sending */
     bool multicast;
-    bool local; /* leads to this host */
+    bool local;         /* leads to this host */
+    struct link *remote; /* leads to others; NULL: it doesn't */
 };
 
 struct group {
@@ -322,6 +324,7 @@ struct qp {
     struct xrc_domain *domain;      /* XRC_RECV */
     struct srq *selected, *serving; /* XRC_RECV: the SRQ that the packet names; that of the receive in hand */
     struct peer *peer;              /* connected services: whom packets go to; NULL: nobody known */
+    struct link *remote;            /* connected services: the way to another host; NULL: the peer is on this one */
     uint8_t type;                   /* enum ibv_qp_type */
     _Atomic uint8_t state;          /* enum ibv_qp_state; written under lock, read by posting receives without */
     bool signal_all;
@@ -382,6 +385,8 @@ struct process {
     pthread_mutex_t control;
     struct lock progress;
     struct node *node;
+    struct udp_port *_Atomic ports[16]; /* by device; NULL: not on a network; port.c */
+    _Atomic unsigned port_count;        /* behind the last of them */
     bool forked; /* this is a child's copy: nothing of it moves data any more, destroying its objects is harmless */
     LIST_HEAD(, context) contexts;
     uint32_t next_handle;

@@ -10,7 +10,9 @@
 
 #include "diag/log.h"
 #include "verbs/memory.h"
+#include "verbs/config.h"
 #include "verbs/numbers.h"
+#include "verbs/port.h"
 #include "verbs/progress.h"
 #include "verbs/report.h"
 #include "verbs/steering.h"
@@ -54,13 +56,14 @@ nanos process_about_now(void)
     return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec + step;
 }
 
-/* Sleeps until `until`, a doorbell, or a signal that isn't ours. */
-static void sleep_until(struct process *process, nanos until, nanos now)
+/* Sleeps until `until`, a doorbell, or a signal that isn't ours; while nobody polls also until a port has something. */
+static void sleep_until(struct process *process, nanos until, nanos now, bool polled)
 {
-    struct pollfd socket = {.fd = node_fd(process->node), .events = POLLIN};
+    struct pollfd sockets[1 + DEVICES_MAX] = {{.fd = node_fd(process->node), .events = POLLIN}};
+    unsigned count = 1 + (polled ? 0 : port_poll(process, sockets + 1));
     nanos span = until > now ? until - now : 0;
     struct timespec timeout = {.tv_sec = (time_t)(span / NANOS_SECOND), .tv_nsec = (long)(span % NANOS_SECOND)};
-    ppoll(&socket, 1, until == NANOS_NEVER ? NULL : &timeout, NULL);
+    ppoll(sockets, count, until == NANOS_NEVER ? NULL : &timeout, NULL);
 }
 
 struct helper {
@@ -131,7 +134,7 @@ static void watch_pollers(struct helper *helper, nanos now)
     if (deadline < until)
         until = deadline;
     atomic_store(&process->wake_at, until);
-    sleep_until(process, until, now);
+    sleep_until(process, until, now, true);
     judge_pollers(helper);
 }
 
@@ -145,7 +148,7 @@ static void go_to_sleep(struct process *process, nanos now)
     if (latest < deadline)
         atomic_store(&process->wake_at, latest);
     if (node_sleep(process->node) && !atomic_load(&process->stopping)) /* whose doorbell may have been read already */
-        sleep_until(process, latest, process_now());
+        sleep_until(process, latest, process_now(), false);
     node_awake(process->node);
 }
 
@@ -283,6 +286,7 @@ static void destroy(struct process *process)
 {
     if (!process->forked)
         node_close(process->node);
+    port_close_all(process);
     memory_destroy(process->keys);
     numbers_destroy(process->numbers);
     steering_destroy(process->steering);
@@ -358,6 +362,7 @@ static void in_child(void)
     if (the_process) {
         the_process->forked = true;
         node_abandon(the_process->node);
+        port_abandon_all(the_process);
     }
     the_process = NULL;
     users = 0;

@@ -4,8 +4,10 @@
 #include "verbs/cq_moderation.h"
 #include "verbs/gid.h"
 #include "verbs/numbers.h"
+#include "verbs/port.h"
 #include "verbs/process.h"
 #include "verbs/qp.h"
+#include "verbs/remote.h"
 #include "verbs/steering.h"
 #include "wire/wire.h"
 
@@ -33,7 +35,10 @@ static bool is_refusal(const struct packet *packet)
 static void deliver(struct round *round, struct qp *qp, const struct packet *packet)
 {
     lock_take(&qp->lock);
-    qp_receive(qp, packet, is_refusal(packet) ? process_now() : round->now);
+    if (remote_is_peer(qp, packet))
+        qp_receive(qp, packet, is_refusal(packet) ? process_now() : round->now);
+    else
+        log_reason(LOG_INFO, REASON_PACKET_SOURCE, "qp 0x%x psn %u", qp->number, packet->psn);
     bool output = qp_has_output(qp);
     lock_release(&qp->lock);
     if (output)
@@ -83,6 +88,34 @@ static bool decode(const struct frame *frame, struct packet *packet)
     return true;
 }
 
+/* False: nobody here has that number. */
+static bool take_packet(struct round *round, const struct packet *packet)
+{
+    if (!round->now)
+        round->now = process_about_now(); /* once a round that has something to do */
+    if (packet->destination == MULTICAST_QP) {
+        deliver_to_group(round, packet);
+        return true;
+    }
+    struct qp *qp = numbers_find(round->process->numbers, packet->destination);
+    if (qp)
+        deliver(round, qp, packet);
+    return qp;
+}
+
+static void take_datagram(void *context, const struct udp_arrival *arrival)
+{
+    struct round *round = context;
+    const struct packet *packet = arrival->packet;
+    if (!take_packet(round, packet) && !remote_pass_on(round->process, packet) && log_wanted(LOG_INFO))
+        log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
+}
+
+static void drop_datagram(void *context, const struct datagram_route *route, enum wire_fault fault)
+{
+    log_reason(LOG_WARN, wire_reasons[fault], "datagram from port %u", route->source_port);
+}
+
 static void take_frame(void *context, struct peer *peer, const struct frame *frame)
 {
     struct round *round = context;
@@ -93,14 +126,7 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
         return;
     if (!decode(frame, &packet))
         return;
-    if (!round->now)
-        round->now = process_about_now(); /* once a round that has something to do */
-    if (packet.destination == MULTICAST_QP)
-        return deliver_to_group(round, &packet);
-    struct qp *qp = numbers_find(round->process->numbers, packet.destination);
-    if (qp)
-        return deliver(round, qp, &packet);
-    if (log_wanted(LOG_INFO))
+    if (!take_packet(round, &packet) && log_wanted(LOG_INFO))
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
 }
 
@@ -148,6 +174,8 @@ unsigned progress_round(struct process *process)
 {
     struct round round = {.process = process};
     unsigned done = node_receive(process->node, take_frame, &round, FRAMES_A_ROUND);
+    if (atomic_load_explicit(&process->port_count, memory_order_relaxed))
+        done += port_receive(process, take_datagram, drop_datagram, &round);
     if (atomic_load_explicit(&process->no_room_count, memory_order_relaxed))
         retry_for_room(process);
     if (!TAILQ_EMPTY(&process->to_flush))
@@ -201,6 +229,8 @@ static nanos expire(struct qp *qp, nanos now)
             rc_postpone(&qp->rc, now);
         else
             rc_expire(&qp->rc, now);
+        if (qp->remote)
+            udp_reroute(qp->remote);
         qp_transmit(qp, now);
     }
     nanos deadline = qp_deadline(qp);

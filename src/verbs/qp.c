@@ -13,6 +13,7 @@
 #include "verbs/gid.h"
 #include "verbs/lifetime.h"
 #include "verbs/numbers.h"
+#include "verbs/port.h"
 #include "verbs/process.h"
 #include "verbs/progress.h"
 #include "verbs/qp_ex.h"
@@ -270,16 +271,32 @@ struct ibv_qp *qp_create(struct ibv_context *public, struct ibv_qp_init_attr_ex 
     return NULL;
 }
 
+static bool is_joined(const struct process *process, const union ibv_gid *gid)
+{
+    const struct group *group;
+    LIST_FOREACH(group, &process->groups, siblings)
+    if (!memcmp(&group->gid, gid, sizeof *gid))
+        return true;
+    return false;
+}
+
+/* Out of all lists; the last of the process in this group takes it out of the network's too. */
+static void leave_group(struct process *process, struct group *group)
+{
+    LIST_REMOVE(group, mine);
+    LIST_REMOVE(group, siblings);
+    if (!process->forked)
+        node_leave(process->node, group->gid.raw);
+    if (!process->forked && !is_joined(process, &group->gid))
+        port_leave(process, &group->gid);
+    free(group);
+}
+
 static void leave_groups(struct qp *qp)
 {
     struct group *group;
-    while ((group = LIST_FIRST(&qp->groups))) {
-        LIST_REMOVE(group, mine);
-        LIST_REMOVE(group, siblings);
-        if (!qp->process->forked)
-            node_leave(qp->process->node, group->gid.raw);
-        free(group);
-    }
+    while ((group = LIST_FIRST(&qp->groups)))
+        leave_group(qp->process, group);
 }
 
 /* After this nobody but the caller knows the queue pair: packets and timers don't find it, the peer can't read its
@@ -361,6 +378,7 @@ int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
         group->gid = *gid;
         LIST_INSERT_HEAD(&qp->groups, group, mine);
         LIST_INSERT_HEAD(&qp->process->groups, group, siblings);
+        port_join(qp->process, gid);
     }
     lock_release(&qp->process->progress);
     if (error)
@@ -373,12 +391,8 @@ int qp_detach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
     struct qp *qp = qp_of(public);
     lock_take(&qp->process->progress);
     struct group *group = find_group(qp, gid);
-    if (group) {
-        LIST_REMOVE(group, mine);
-        LIST_REMOVE(group, siblings);
-        node_leave(qp->process->node, gid->raw);
-    }
+    if (group)
+        leave_group(qp->process, group);
     lock_release(&qp->process->progress);
-    free(group);
     return group ? 0 : EINVAL;
 }

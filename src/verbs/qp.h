@@ -54,7 +54,7 @@ void qp_fail(struct qp *, enum ibv_event_type event);
  * may have its memory back. */
 void qp_withdraw_references(struct qp *);
 
-/* The next packet looks for its receiver anew. */
+/* The way to the peer is given back; one on this host is looked for anew by the next packet. */
 void qp_forget_peer(struct qp *);
 
 /* Flushes the receive queue; on an SRQ raises LAST_WQE_REACHED once. The state is ERR already. */

@@ -9,6 +9,7 @@
 #include "verbs/cq.h"
 #include "verbs/lifetime.h"
 #include "verbs/pace.h"
+#include "verbs/port.h"
 #include "verbs/process.h"
 #include "verbs/progress.h"
 #include "verbs/qp.h"
@@ -19,7 +20,10 @@
 #include "verbs/wq.h"
 #include "wire/psn.h"
 
-enum { WINDOW = 1 << 16 }; /* packets in flight: the link never loses and pushes back by itself, so this is no brake */
+enum {
+    WINDOW = 1 << 16,     /* packets in flight: links of the host never lose and push back, so this is no brake */
+    REMOTE_WINDOW = 128, /* the same on the network */
+};
 
 /* Values, which the table of states can't know. */
 static enum reason check_values(const struct context *context, const struct ibv_qp_attr *attr, int mask)
@@ -31,7 +35,8 @@ static enum reason check_values(const struct context *context, const struct ibv_
         return REASON_PKEY_INDEX;
     if ((mask & IBV_QP_AV) && ah_check(context, &attr->ah_attr))
         return REASON_ADDRESS;
-    if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096))
+    if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
+                                     128u << attr->path_mtu > context->device->mtu))
         return REASON_PATH_MTU;
     if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > limits->max_rd_atomic) ||
         ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > limits->max_rd_atomic))
@@ -78,7 +83,13 @@ static void remember(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int
     TAKE(IBV_QP_DEST_QPN, dest_qp_num);
 }
 
-/* The engine's settings from the attributes. The link's segment replaces the path MTU, which only programs see. */
+/* Payload bytes of a packet. Inside the host the link's segment replaces the path MTU, which only programs see. */
+static uint32_t segment_of(const struct qp *qp)
+{
+    return qp->remote ? 128u << qp->attr.path_mtu : LINK_SEGMENT;
+}
+
+/* The engine's settings from the attributes. */
 static void configure(struct qp *qp)
 {
     const struct ibv_qp_attr *attr = &qp->attr;
@@ -90,11 +101,11 @@ static void configure(struct qp *qp)
             .service = qp->type == IBV_QPT_RC ? SERVICE_RC : SERVICE_XRC,
             .pkey = DEVICE_PKEY,
             .destination = attr->dest_qp_num,
-            .segment = LINK_SEGMENT,
+            .segment = segment_of(qp),
             .reference_segment = reference,
             .reference_from = QP_REFERENCE_FROM,
             .in_pieces = qp->pace.rate != 0,
-            .window = WINDOW,
+            .window = qp->remote ? REMOTE_WINDOW : WINDOW,
             .timeout = attr->timeout,
             .retry_count = attr->retry_cnt,
             .rnr_retry = attr->rnr_retry,
@@ -107,14 +118,14 @@ static void configure(struct qp *qp)
     } else if (qp->type == IBV_QPT_UC) {
         qp->uc.pkey = DEVICE_PKEY;
         qp->uc.destination = attr->dest_qp_num;
-        qp->uc.segment = LINK_SEGMENT;
+        qp->uc.segment = segment_of(qp);
         qp->uc.max_message = limits->max_message;
         qp->uc.access = attr->qp_access_flags;
     } else if (qp->type == IBV_QPT_UD) {
         qp->ud.pkey = DEVICE_PKEY;
         qp->ud.number = qp->number;
         qp->ud.qkey = attr->qkey;
-        qp->ud.max_message = limits->max_mtu;
+        qp->ud.max_message = qp->object.context->device->mtu;
     }
 }
 
@@ -128,7 +139,10 @@ void qp_forget_peer(struct qp *qp)
 {
     if (qp->peer && !qp->process->forked)
         node_put(qp->process->node, qp->peer);
+    if (qp->remote)
+        qp->remote->operations->close(qp->remote);
     qp->peer = NULL;
+    qp->remote = NULL;
 }
 
 /* The engine forgets everything, and so do the queues and CQs (IBA 10.3.1 "Reset"). */
@@ -294,17 +308,31 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
     }
 }
 
+/* The way that the new address vector describes. A device that is on no network leads to nobody else: then packets go
+ * nowhere and timers do the rest. */
+static int set_path(struct qp *qp)
+{
+    const struct context *context = qp->object.context;
+    qp_forget_peer(qp);
+    qp->local = config_local_gid(&qp->attr.ah_attr.grh.dgid);
+    if (qp->local || !context->device->interface[0])
+        return 0;
+    qp->remote = port_connect(context, &qp->attr.ah_attr, qp->number);
+    return qp->remote ? 0 : errno;
+}
+
 static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     remember(&qp->attr, attr, mask);
     if (mask & IBV_QP_RATE_LIMIT)
         pace_set(qp, &(struct ibv_qp_rate_limit_attr){.rate_limit = attr->rate_limit});
-    if (mask & IBV_QP_AV)
-        qp->local = config_local_gid(&qp->attr.ah_attr.grh.dgid);
+    int error = mask & IBV_QP_AV ? set_path(qp) : 0;
+    if (error)
+        return error;
     if (to != IBV_QPS_RESET)
         configure(qp);
-    int error = mask & IBV_QP_STATE && (from != to || to == IBV_QPS_RESET) ? enter_state(qp, from, to) : 0;
+    error = mask & IBV_QP_STATE && (from != to || to == IBV_QPS_RESET) ? enter_state(qp, from, to) : 0;
     if (error)
         return error;
     if (mask & IBV_QP_STATE) { /* the engine may have failed meanwhile; ERR only comes from the program here */

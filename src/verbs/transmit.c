@@ -21,6 +21,15 @@ static struct peer *find_peer(struct qp *qp)
     return qp->peer;
 }
 
+/* The way to the peer of a connected queue pair; NULL: there is none. */
+static struct link *find_link(struct qp *qp)
+{
+    if (qp->remote)
+        return qp->remote;
+    struct peer *peer = find_peer(qp);
+    return peer ? peer->link : NULL;
+}
+
 /* Enters the list of those that wait for room. Room that came just before woke nobody who would have found us there, so
  * the link is asked once more: false, there is some. */
 static bool waits_for_room(struct qp *qp, struct link *link)
@@ -71,8 +80,7 @@ static void transmit_rc(struct qp *qp, nanos now)
         srq_tags_post(qp);
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    struct peer *peer = find_peer(qp);
-    struct link *link = peer ? peer->link : NULL;
+    struct link *link = find_link(qp);
     if (!link) {
         while (rc_transmit(&qp->rc, &packet, pieces, now))
             ;
@@ -91,8 +99,7 @@ static void transmit_uc(struct qp *qp)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    struct peer *peer = find_peer(qp);
-    struct link *link = peer ? peer->link : NULL;
+    struct link *link = find_link(qp);
     if (!link) {
         while (uc_transmit(&qp->uc, &packet, pieces))
             ;
@@ -143,8 +150,9 @@ static void send_to_member(struct peer *peer, void *frame)
     link->operations->end(link);
 }
 
-/* Pulls the next datagram out of the engine and puts it into the link, if it leads anywhere. */
-static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer)
+/* Pulls the next datagram out of the engine and puts it into the link, if there is one; a multicast also goes to the
+ * members on this host. */
+static void transmit_to(struct qp *qp, const struct ah *ah, struct link *link)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -152,7 +160,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer)
     struct frame frame = {.kind = FRAME_GRH, .headers = headers};
     union ibv_gid group = ah->attr.grh.dgid;
     bool multicast = ah->multicast;
-    if (!ud_transmit(&qp->ud, &packet, pieces) || (!peer && !multicast))
+    if (!ud_transmit(&qp->ud, &packet, pieces) || (!link && !multicast))
         return;
     write_headers(ah, &packet, &frame);
     frame.payload = packet.payload;
@@ -160,8 +168,8 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer)
         pace_count(qp, frame.headers_length + packet.payload.length);
     if (multicast)
         node_members(qp->process->node, group.raw, send_to_member, &frame);
-    else
-        peer->link->operations->send(peer->link, &frame);
+    if (link)
+        link->operations->send(link, &frame);
 }
 
 /* Sends one datagram; false when its link has no room and the queue pair waits for some. */
@@ -170,17 +178,18 @@ static bool transmit_datagram(struct qp *qp, const struct work *work)
     struct node *node = qp->process->node;
     const struct ah *ah = work->address;
     struct peer *peer = ah->local && !ah->multicast ? node_find(node, work->remote_qp) : NULL;
-    if (!peer) {
+    struct link *link = peer ? peer->link : ah->remote;
+    if (!link) {
         transmit_to(qp, ah, NULL);
         return true;
     }
-    struct link *link = peer->link;
     link->operations->begin(link);
     bool room = qp_has_room(qp, link);
     if (room)
-        transmit_to(qp, ah, peer);
+        transmit_to(qp, ah, link);
     link->operations->end(link);
-    node_put(node, peer);
+    if (peer)
+        node_put(node, peer);
     return room;
 }
 

@@ -151,25 +151,23 @@ static uint32_t rewind_register(uint32_t value, size_t bytes)
     return value;
 }
 
-/* A CRC is linear: the difference between the ICRC with identification 0 and the one received is what a register that
- * was 0 before the identification, and got only zeros behind it, would hold. Rewound to the place of the
- * identification, that is the identification itself, and the upper half of the register is 0; else no identification
- * makes such a difference. */
+/* A CRC is linear: the difference between the ICRC with a guessed identification and the one received is what a register
+ * that was 0 before the identification, and got only zeros behind it, would hold after the difference of the two
+ * identifications. Rewound to that place it is this difference itself, and the upper half of the register is 0; else no
+ * identification makes such a difference. */
 bool datagram_identify(const struct datagram_route *route, const uint8_t *bytes, size_t length,
                        uint16_t *identification)
 {
     if (length < BTH_LENGTH + DATAGRAM_ICRC || length > UINT16_MAX || !is_ipv4(route))
         return false;
-    struct datagram_route zero = *route;
-    zero.identification = 0;
     struct iovec covered = {(uint8_t *)bytes, length - DATAGRAM_ICRC};
-    uint32_t difference = wire_icrc(&zero, &covered, 1) ^ get_icrc(bytes + covered.iov_len);
-    *identification = 0;
-    if (difference == 0) /* as most senders that use plain sockets leave it */
+    uint32_t difference = wire_icrc(route, &covered, 1) ^ get_icrc(bytes + covered.iov_len);
+    *identification = route->identification;
+    if (difference == 0)
         return true;
     size_t behind = IPV4_LENGTH - 4 + UDP_LENGTH + covered.iov_len; /* from the identification on */
     uint32_t value = rewind_register(difference, behind);
-    *identification = __builtin_bswap16((uint16_t)value);
+    *identification ^= __builtin_bswap16((uint16_t)value);
     return value <= UINT16_MAX;
 }
 

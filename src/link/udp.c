@@ -1,0 +1,192 @@
+/* A port: its sockets, and who belongs to which multicast group. Sending and receiving have files of their own. */
+#include "link/udp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "link/udp_state.h"
+
+#include <netinet/udp.h>
+
+#ifndef UDP_NO_CHECK6_RX
+#define UDP_NO_CHECK6_RX 102
+#endif
+
+static const int on = 1;
+
+static bool set(int fd, int level, int name, int value)
+{
+    return !setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* What a datagram's header said, which the ICRC and the GRH need. */
+static bool ask_for_headers(int fd, bool ipv6)
+{
+    if (!ipv6)
+        return set(fd, IPPROTO_IP, IP_PKTINFO, on) && set(fd, IPPROTO_IP, IP_RECVTOS, on) &&
+               set(fd, IPPROTO_IP, IP_RECVTTL, on) && set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+    return set(fd, IPPROTO_IPV6, IPV6_V6ONLY, on) && set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, on) &&
+           set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, on) && set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, on) &&
+           set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, on); /* the kernel's rxe sends no checksum, A17.9.1 allows that */
+}
+
+/* A window of packets from each of many peers must fit; the kernel gives what its limits allow. */
+static void ask_for_room(int fd)
+{
+    enum { WANTED = 8 << 20 };
+    if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, WANTED))
+        set(fd, SOL_SOCKET, SO_RCVBUF, WANTED);
+}
+
+static bool bind_port(int fd, bool ipv6)
+{
+    union udp_address here = {.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
+    if (ipv6)
+        here.ipv6.sin6_port = htons(DATAGRAM_PORT);
+    else
+        here.ipv4.sin_port = htons(DATAGRAM_PORT);
+    return !bind(fd, &here.any, ipv6 ? sizeof here.ipv6 : sizeof here.ipv4);
+}
+
+static bool watch(const struct udp_port *port, int fd, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.fd = fd};
+    return !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* The receiving socket of an IP version: 0, or errno. */
+static int open_receiving(struct udp_port *port, bool ipv6)
+{
+    int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    port->receiving[ipv6] = fd;
+    ask_for_room(fd);
+    set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out one by one */
+    bool opened = set(fd, SOL_SOCKET, SO_REUSEPORT, on) && ask_for_headers(fd, ipv6) &&
+                  !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1) &&
+                  bind_port(fd, ipv6) && watch(port, fd, EPOLLIN);
+    return opened ? 0 : errno;
+}
+
+static int open_sockets(struct udp_port *port)
+{
+    int error = open_receiving(port, false);
+    if (error)
+        return error;
+    error = open_receiving(port, true);
+    if (error && port->receiving[true] < 0) /* a kernel without IPv6 */
+        error = 0;
+    return error;
+}
+
+static void explain(int error, const char *interface, char *why, size_t why_size)
+{
+    const char *reason = error == EADDRINUSE ? "another user or program has UDP port 4791"
+                         : error == ENODEV   ? "there is no such interface"
+                         : error == EPERM    ? "this kernel lets only root bind to an interface"
+                                             : strerror(error);
+    snprintf(why, why_size, "The network interface \"%s\" can't be used for RoCE: %s.", interface, reason);
+}
+
+static struct udp_port *make(const char *interface)
+{
+    struct udp_port *port = calloc(1, sizeof *port);
+    if (!port)
+        return NULL;
+    snprintf(port->interface, sizeof port->interface, "%s", interface);
+    port->index = if_nametoindex(interface);
+    port->epoll = epoll_create1(EPOLL_CLOEXEC);
+    port->buffers = udp_buffers_create();
+    for (int family = 0; family < UDP_FAMILIES; family++) {
+        port->receiving[family] = -1;
+        for (int i = 0; i < UDP_FLOWS; i++)
+            port->flows[family][i].fd = -1;
+    }
+    return port;
+}
+
+int udp_open(struct udp_port **to, const char *interface, char *why, size_t why_size)
+{
+    struct udp_port *port = strlen(interface) < IF_NAMESIZE ? make(interface) : NULL;
+    int error = strlen(interface) >= IF_NAMESIZE ? ENODEV : !port ? ENOMEM : 0;
+    if (port && !port->index)
+        error = ENODEV;
+    else if (port)
+        error = port->epoll < 0 || !port->buffers ? ENOMEM : open_sockets(port);
+    if (!error) {
+        *to = port;
+        return 0;
+    }
+    explain(error, interface, why, why_size);
+    if (port)
+        udp_close(port);
+    return error;
+}
+
+static void close_all(struct udp_port *port)
+{
+    for (int family = 0; family < UDP_FAMILIES; family++) {
+        if (port->receiving[family] >= 0)
+            close(port->receiving[family]);
+        port->receiving[family] = -1;
+        for (int i = 0; i < UDP_FLOWS; i++)
+            if (port->flows[family][i].fd >= 0)
+                close(port->flows[family][i].fd);
+    }
+    if (port->epoll >= 0)
+        close(port->epoll);
+    port->epoll = -1;
+}
+
+void udp_close(struct udp_port *port)
+{
+    close_all(port);
+    for (int family = 0; family < UDP_FAMILIES; family++)
+        for (int i = 0; i < UDP_FLOWS; i++)
+            free(port->flows[family][i].bytes);
+    if (port->buffers)
+        udp_buffers_destroy(port->buffers);
+    free(port);
+}
+
+void udp_abandon(struct udp_port *port)
+{
+    port->abandoned = true;
+    close_all(port);
+}
+
+int udp_fd(const struct udp_port *port)
+{
+    return port->epoll;
+}
+
+static int change_membership(struct udp_port *port, const uint8_t group[16], int name)
+{
+    bool ipv6 = !udp_is_ipv4(group);
+    struct group_req request = {.gr_interface = port->index};
+    union udp_address *address = (union udp_address *)&request.gr_group;
+    address->any.sa_family = ipv6 ? AF_INET6 : AF_INET;
+    if (ipv6)
+        memcpy(&address->ipv6.sin6_addr, group, 16);
+    else
+        memcpy(&address->ipv4.sin_addr, group + 12, 4);
+    int fd = port->receiving[ipv6];
+    return fd < 0                                                                                        ? EAFNOSUPPORT
+           : setsockopt(fd, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, name, &request, sizeof request) ? errno
+                                                                                                         : 0;
+}
+
+int udp_join(struct udp_port *port, const uint8_t group[16])
+{
+    return change_membership(port, group, MCAST_JOIN_GROUP);
+}
+
+int udp_leave(struct udp_port *port, const uint8_t group[16])
+{
+    return change_membership(port, group, MCAST_LEAVE_GROUP);
+}

@@ -1,0 +1,201 @@
+/* Receiving: several messages a system call, each of which may be many datagrams that the kernel has joined (UDP_GRO). */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "link/udp_state.h"
+#include "wire/bytes.h"
+
+#include <netinet/udp.h>
+
+enum { GRH = 40, IPV4 = 20, UDP = 8, CONTROL = 256, ECN_MASK = 3, ECN_MARKED = 3, SOCKETS_A_ROUND = 8 };
+
+struct udp_buffers {
+    struct mmsghdr messages[UDP_RECEIVES];
+    struct iovec pieces[UDP_RECEIVES];
+    union udp_address from[UDP_RECEIVES];
+    _Alignas(struct cmsghdr) uint8_t control[UDP_RECEIVES][CONTROL];
+    uint8_t bytes[UDP_RECEIVES][UDP_RECEIVE];
+};
+
+/* What the control messages of a message say. */
+struct header {
+    struct datagram_route route;
+    int traffic_class, hop_limit;
+    uint32_t segment; /* bytes of each datagram but the last; 0: there is one */
+};
+
+struct receiver {
+    udp_take *take;
+    udp_drop *drop;
+    void *context;
+    unsigned done;
+};
+
+struct udp_buffers *udp_buffers_create(void)
+{
+    return calloc(1, sizeof(struct udp_buffers));
+}
+
+void udp_buffers_destroy(struct udp_buffers *buffers)
+{
+    free(buffers);
+}
+
+static void prepare(struct udp_buffers *buffers)
+{
+    for (int i = 0; i < UDP_RECEIVES; i++) {
+        buffers->pieces[i] = (struct iovec){buffers->bytes[i], UDP_RECEIVE};
+        buffers->messages[i].msg_hdr = (struct msghdr){.msg_name = &buffers->from[i],
+                                                       .msg_namelen = sizeof buffers->from[i],
+                                                       .msg_iov = &buffers->pieces[i],
+                                                       .msg_iovlen = 1,
+                                                       .msg_control = buffers->control[i],
+                                                       .msg_controllen = CONTROL};
+    }
+}
+
+static void put_ipv4(uint8_t gid[16], const void *address)
+{
+    memcpy(gid, (const uint8_t[12]){[10] = 0xff, [11] = 0xff}, 12);
+    memcpy(gid + 12, address, 4);
+}
+
+static int integer(struct cmsghdr *header)
+{
+    int value = 0;
+    size_t size = header->cmsg_len - CMSG_LEN(0);
+    memcpy(&value, CMSG_DATA(header), size < sizeof value ? size : sizeof value);
+    return value;
+}
+
+static void read_control(struct cmsghdr *control, struct header *header)
+{
+    int level = control->cmsg_level, type = control->cmsg_type;
+    const uint8_t *data = CMSG_DATA(control);
+    if (level == IPPROTO_IP && type == IP_PKTINFO)
+        put_ipv4(header->route.destination, data + offsetof(struct in_pktinfo, ipi_addr));
+    else if (level == IPPROTO_IPV6 && type == IPV6_PKTINFO)
+        memcpy(header->route.destination, data, 16);
+    else if ((level == IPPROTO_IP && type == IP_TOS) || (level == IPPROTO_IPV6 && type == IPV6_TCLASS))
+        header->traffic_class = integer(control) & 0xff;
+    else if ((level == IPPROTO_IP && type == IP_TTL) || (level == IPPROTO_IPV6 && type == IPV6_HOPLIMIT))
+        header->hop_limit = integer(control) & 0xff;
+    else if (level == IPPROTO_UDP && type == UDP_GRO)
+        header->segment = (uint32_t)integer(control);
+}
+
+static void read_header(struct msghdr *message, struct header *header)
+{
+    const union udp_address *from = message->msg_name;
+    *header = (struct header){.route = {.destination_port = DATAGRAM_PORT,
+                                        .fragment = DATAGRAM_DONT_FRAGMENT,
+                                        .identification_unknown = true}};
+    if (from->any.sa_family == AF_INET6) {
+        memcpy(header->route.source, &from->ipv6.sin6_addr, 16);
+        header->route.source_port = ntohs(from->ipv6.sin6_port);
+    } else {
+        put_ipv4(header->route.source, &from->ipv4.sin_addr);
+        header->route.source_port = ntohs(from->ipv4.sin_port);
+    }
+    for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control))
+        read_control(control, header);
+}
+
+static uint16_t ipv4_checksum(const uint8_t *header)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < IPV4; i += 2)
+        sum += bytes_get16(header + i);
+    sum = (sum >> 16) + (sum & 0xffff);
+    return (uint16_t) ~(sum + (sum >> 16));
+}
+
+/* The 40 bytes that a UD receive shows: a GRH, or twenty unused bytes and the IPv4 header (RoCEv2 annex, A17.9.1). */
+static void write_grh(const struct header *header, uint32_t length, uint8_t to[GRH])
+{
+    const struct datagram_route *route = &header->route;
+    memset(to, 0, GRH);
+    if (!udp_is_ipv4(route->source)) {
+        bytes_put32(to, 6u << 28 | (uint32_t)header->traffic_class << 20);
+        bytes_put16(to + 4, (uint16_t)(UDP + length));
+        to[6] = IPPROTO_UDP;
+        to[7] = (uint8_t)header->hop_limit;
+        memcpy(to + 8, route->source, 16);
+        memcpy(to + 24, route->destination, 16);
+        return;
+    }
+    uint8_t *ip = to + GRH - IPV4;
+    ip[0] = 0x45;
+    ip[1] = (uint8_t)header->traffic_class;
+    bytes_put16(ip + 2, (uint16_t)(IPV4 + UDP + length));
+    bytes_put16(ip + 4, route->identification);
+    bytes_put16(ip + 6, route->fragment);
+    ip[8] = (uint8_t)header->hop_limit;
+    ip[9] = IPPROTO_UDP;
+    memcpy(ip + 12, route->source + 12, 4);
+    memcpy(ip + 16, route->destination + 12, 4);
+    bytes_put16(ip + 10, ipv4_checksum(ip));
+}
+
+static void take_datagram(struct receiver *receiver, struct header *header, const uint8_t *bytes, uint32_t length)
+{
+    struct packet packet;
+    struct iovec piece;
+    uint8_t grh[GRH];
+    enum wire_fault fault = datagram_decode(&header->route, bytes, length, &packet, &piece);
+    receiver->done++;
+    if (fault) {
+        receiver->drop(receiver->context, &header->route, fault);
+        return;
+    }
+    write_grh(header, length, grh);
+    packet.grh = grh;
+    receiver->take(receiver->context, &(struct udp_arrival){.route = &header->route,
+                                                            .packet = &packet,
+                                                            .congested = (header->traffic_class & ECN_MASK) == ECN_MARKED});
+}
+
+/* Datagrams that left in one send have identifications that count up, so the next is the best guess. */
+static void take_message(struct receiver *receiver, struct msghdr *message, const uint8_t *bytes, uint32_t length)
+{
+    struct header header;
+    read_header(message, &header);
+    uint32_t step = header.segment ? header.segment : length;
+    if (message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+        receiver->drop(receiver->context, &header.route, WIRE_TRUNCATED);
+        return;
+    }
+    for (uint32_t at = 0; at < length || !at; at += step) {
+        take_datagram(receiver, &header, bytes + at, length - at < step ? length - at : step);
+        header.route.identification++;
+        if (!step)
+            break;
+    }
+}
+
+/* Empties a socket, up to the budget. */
+static void receive_from(struct udp_port *port, int fd, struct receiver *receiver, unsigned budget)
+{
+    struct udp_buffers *buffers = port->buffers;
+    int count = UDP_RECEIVES;
+    while (count == UDP_RECEIVES && receiver->done < budget) {
+        prepare(buffers);
+        count = recvmmsg(fd, buffers->messages, UDP_RECEIVES, MSG_DONTWAIT, NULL);
+        for (int i = 0; i < count; i++)
+            take_message(receiver, &buffers->messages[i].msg_hdr, buffers->bytes[i], buffers->messages[i].msg_len);
+    }
+}
+
+unsigned udp_receive(struct udp_port *port, udp_take *take, udp_drop *drop, void *context, unsigned budget)
+{
+    struct epoll_event events[SOCKETS_A_ROUND];
+    struct receiver receiver = {.take = take, .drop = drop, .context = context};
+    int count = port->abandoned ? 0 : epoll_wait(port->epoll, events, SOCKETS_A_ROUND, 0);
+    for (int i = 0; i < count; i++)
+        if (events[i].data.fd < 0)
+            udp_flush_stuck(port);
+        else
+            receive_from(port, events[i].data.fd, &receiver, budget);
+    return receiver.done;
+}

@@ -1,0 +1,87 @@
+/* What a port consists of; for udp*.c only.
+ *
+ * Locks: a flow's lock is taken from a link's begin to its end; the port's lock inside it or alone. Receiving needs
+ * none: there is one caller. */
+#ifndef LINK_UDP_STATE_H
+#define LINK_UDP_STATE_H
+
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "base/lock.h"
+#include "link/udp.h"
+
+enum {
+    UDP_FAMILIES = 2,       /* IPv4, IPv6 */
+    UDP_FLOWS = 8,          /* sending sockets for each */
+    UDP_BATCH = 65000,      /* most bytes of one send; the kernel's limit is 65535 with all headers */
+    UDP_SEGMENTS = 64,      /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
+    UDP_DATAGRAM = 4096 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,
+    UDP_RECEIVES = 8,       /* messages of one recvmmsg */
+    UDP_RECEIVE = 65536,    /* bytes of each: many datagrams that the kernel has joined (UDP_GRO) */
+};
+
+union udp_address {
+    struct sockaddr any;
+    struct sockaddr_in ipv4;
+    struct sockaddr_in6 ipv6;
+};
+
+struct udp_link;
+
+/* A sending socket and the datagrams that wait to leave together. All have the same route and, but for the last, the
+ * same length. */
+struct udp_flow {
+    int fd; /* -1: not made yet */
+    uint16_t source_port;
+    struct lock lock;
+    const struct udp_link *link; /* whose datagrams are in the batch */
+    uint8_t *bytes;              /* UDP_BATCH */
+    uint32_t used, count, segment;
+    bool closed; /* a shorter datagram is the last */
+    bool stuck;  /* the socket has no room, the batch waits */
+};
+
+struct udp_port {
+    char interface[IF_NAMESIZE];
+    unsigned index; /* of the interface */
+    int epoll;
+    int receiving[UDP_FAMILIES];
+    struct lock lock;
+    struct udp_flow flows[UDP_FAMILIES][UDP_FLOWS];
+    atomic_bool abandoned;
+    atomic_bool no_segments; /* the interface refuses UDP_SEGMENT: datagrams go one by one */
+    struct udp_buffers *buffers;
+};
+
+struct udp_link {
+    struct link link;
+    struct udp_port *port;
+    struct udp_flow *_Atomic flow;
+    struct udp_route route;
+    struct datagram_route wire; /* source port: the flow's */
+    union udp_address to;
+    bool ipv6;
+};
+
+/* udp_receive.c */
+struct udp_buffers *udp_buffers_create(void);
+void udp_buffers_destroy(struct udp_buffers *);
+
+/* udp_send.c: the flow's socket, made when it was not there; false: it can't be. */
+bool udp_flow_open(struct udp_port *, bool ipv6, unsigned index);
+/* udp_send.c: some socket has room again. */
+void udp_flush_stuck(struct udp_port *);
+
+/* Does the GID stand for an IPv4 address? */
+static inline bool udp_is_ipv4(const uint8_t gid[16])
+{
+    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+    for (int i = 0; i < 12; i++)
+        if (gid[i] != prefix[i])
+            return false;
+    return true;
+}
+
+#endif

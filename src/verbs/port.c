@@ -1,0 +1,103 @@
+#include "verbs/port.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "diag/log.h"
+#include "verbs/config.h"
+#include "verbs/gid.h"
+
+enum { BUDGET = 256 };
+_Static_assert(sizeof((struct process *)0)->ports / sizeof(struct udp_port *) == DEVICES_MAX, "a port for each device");
+
+static struct udp_port *port_at(const struct process *process, unsigned index)
+{
+    return atomic_load_explicit(&process->ports[index], memory_order_acquire);
+}
+
+int port_open(struct process *process, const struct device *device)
+{
+    char why[256];
+    struct udp_port *port;
+    if (!device->interface[0] || port_at(process, device->index))
+        return 0;
+    int error = udp_open(&port, device->interface, why, sizeof why);
+    if (error) {
+        log_write(LOG_ERROR, "%s", why);
+        return error;
+    }
+    atomic_store(&process->ports[device->index], port);
+    if (process->port_count <= device->index)
+        atomic_store(&process->port_count, device->index + 1);
+    node_wake(process->node); /* so that the helper sleeps on the port too */
+    return 0;
+}
+
+static void each(struct process *process, void (*visit)(struct udp_port *))
+{
+    for (unsigned i = 0; i < process->port_count; i++)
+        if (port_at(process, i))
+            visit(port_at(process, i));
+}
+
+void port_close_all(struct process *process)
+{
+    each(process, udp_close);
+    process->port_count = 0;
+}
+
+void port_abandon_all(struct process *process)
+{
+    each(process, udp_abandon);
+}
+
+struct link *port_connect(const struct context *context, const struct ibv_ah_attr *attr, uint32_t flow)
+{
+    struct udp_port *port = port_at(context->process, context->device->index);
+    struct udp_route route = {.traffic_class = attr->grh.traffic_class, .hop_limit = attr->grh.hop_limit, .flow = flow};
+    if (!port) {
+        errno = ENODEV;
+        return NULL;
+    }
+    memcpy(route.source, context->device->gids[attr->grh.sgid_index].raw, 16);
+    memcpy(route.destination, attr->grh.dgid.raw, 16);
+    struct link *link = udp_connect(port, &route);
+    if (!link)
+        errno = ENOMEM;
+    return link;
+}
+
+unsigned port_receive(struct process *process, udp_take *take, udp_drop *drop, void *context)
+{
+    unsigned done = 0, count = atomic_load_explicit(&process->port_count, memory_order_relaxed);
+    for (unsigned i = 0; i < count; i++)
+        if (port_at(process, i))
+            done += udp_receive(port_at(process, i), take, drop, context, BUDGET);
+    return done;
+}
+
+/* The process may have joined already for another queue pair; a group of the other IP version than the port has is none
+ * of its. Neither matters. */
+void port_join(struct process *process, const union ibv_gid *group)
+{
+    for (unsigned i = 0; i < process->port_count; i++)
+        if (port_at(process, i))
+            udp_join(port_at(process, i), group->raw);
+}
+
+void port_leave(struct process *process, const union ibv_gid *group)
+{
+    for (unsigned i = 0; i < process->port_count; i++)
+        if (port_at(process, i))
+            udp_leave(port_at(process, i), group->raw);
+}
+
+unsigned port_poll(const struct process *process, struct pollfd *to)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < process->port_count; i++)
+        if (port_at(process, i))
+            to[count++] = (struct pollfd){.fd = udp_fd(port_at(process, i)), .events = POLLIN};
+    return count;
+}

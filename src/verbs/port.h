@@ -1,0 +1,30 @@
+/* A device's port on a network interface: there is one in a process for each device that was opened and that its user has
+ * put on an interface. Other devices serve this host only and have none. */
+#ifndef VERBS_PORT_H
+#define VERBS_PORT_H
+
+#include "verbs/object.h"
+
+/* Opens the device's port if it is to have one and has none yet; it stays until the process leaves. 0 or errno, which is
+ * logged. Under process->control. */
+int port_open(struct process *, const struct device *);
+void port_close_all(struct process *);
+/* In the child of a fork. */
+void port_abandon_all(struct process *);
+
+/* The link to the address that the attributes name; NULL and errno. `flow`: packets of one flow keep their order.
+ * ENODEV: the device serves this host only. */
+struct link *port_connect(const struct context *, const struct ibv_ah_attr *, uint32_t flow);
+
+/* Hands every datagram that has arrived to `take`, or to `drop`; returns how many. Under process->progress. */
+unsigned port_receive(struct process *, udp_take *take, udp_drop *drop, void *context);
+
+/* Multicast groups beyond this host: joins and leaves on all ports. Under process->progress. */
+void port_join(struct process *, const union ibv_gid *);
+void port_leave(struct process *, const union ibv_gid *);
+
+struct pollfd;
+/* What the helper sleeps on besides the node; writes at most DEVICES_MAX and returns how many. */
+unsigned port_poll(const struct process *, struct pollfd *);
+
+#endif
