@@ -176,9 +176,9 @@ static int change_membership(struct udp_port *port, const uint8_t group[16], int
     else
         memcpy(&address->ipv4.sin_addr, group + 12, 4);
     int fd = port->receiving[ipv6];
-    return fd < 0                                                                                        ? EAFNOSUPPORT
+    return fd < 0                                                                             ? EAFNOSUPPORT
            : setsockopt(fd, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, name, &request, sizeof request) ? errno
-                                                                                                         : 0;
+                                                                                              : 0;
 }
 
 int udp_join(struct udp_port *port, const uint8_t group[16])

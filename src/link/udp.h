@@ -1,9 +1,9 @@
 /* The way to other hosts: RoCEv2 datagrams on UDP port 4791 of one interface (RoCEv2 annex, A17.3).
  *
  * A port has one receiving socket for each IP version, bound to the interface. Other processes of the user share them
- * (SO_REUSEPORT), and the kernel hands a datagram to any one of them, so what arrives may be for a queue pair of another
- * process; the caller passes it on. Sending sockets have source ports of their own, over which queue pairs are spread
- * as flows. Unlike the links inside the host this one loses, repeats and reorders.
+ * (SO_REUSEPORT), and the kernel hands a datagram to any one of them, so what arrives may be for a queue pair of
+ * another process; the caller passes it on. Sending sockets have source ports of their own, over which queue pairs are
+ * spread as flows. Unlike the links inside the host this one loses, repeats and reorders.
  *
  * Needs no privilege. Nothing listens unless a user named the interface. */
 #ifndef LINK_UDP_H
@@ -47,7 +47,8 @@ void udp_abandon(struct udp_port *);
 int udp_fd(const struct udp_port *);
 
 /* Hands at most about `budget` datagrams that have arrived to `take`, or to `drop`; returns how many. Everything that
- * they get is valid during the call only; both may send. One caller at a time (the owner's progress lock). Never blocks.
+ * they get is valid during the call only; both may send. One caller at a time (the owner's progress lock). Never
+ * blocks.
  */
 unsigned udp_receive(struct udp_port *, udp_take *, udp_drop *, void *context, unsigned budget);
 

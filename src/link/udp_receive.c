@@ -1,4 +1,5 @@
-/* Receiving: several messages a system call, each of which may be many datagrams that the kernel has joined (UDP_GRO). */
+/* Receiving: several messages a system call, each of which may be many datagrams that the kernel has joined (UDP_GRO).
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -151,9 +152,10 @@ static void take_datagram(struct receiver *receiver, struct header *header, cons
     }
     write_grh(header, length, grh);
     packet.grh = grh;
-    receiver->take(receiver->context, &(struct udp_arrival){.route = &header->route,
-                                                            .packet = &packet,
-                                                            .congested = (header->traffic_class & ECN_MASK) == ECN_MARKED});
+    receiver->take(receiver->context,
+                   &(struct udp_arrival){.route = &header->route,
+                                         .packet = &packet,
+                                         .congested = (header->traffic_class & ECN_MASK) == ECN_MARKED});
 }
 
 /* Datagrams that left in one send have identifications that count up, so the next is the best guess. */

@@ -39,8 +39,8 @@ static uint16_t bind_somewhere(int fd, bool ipv6)
     return 0;
 }
 
-/* The DF bit, with which an unconnected socket sends identification 0, is what the ICRC is made for. Members on this host
- * get multicasts through shared memory, so none come back. */
+/* The DF bit, with which an unconnected socket sends identification 0, is what the ICRC is made for. Members on this
+ * host get multicasts through shared memory, so none come back. */
 static bool prepare(struct udp_port *port, int fd, bool ipv6)
 {
     struct epoll_event room = {.events = EPOLLOUT | EPOLLET, .data.fd = -1};
@@ -112,11 +112,14 @@ static void describe_source(struct control *control, const struct udp_link *link
 static void describe(struct control *control, const struct udp_flow *flow)
 {
     const struct udp_link *link = flow->link;
-    int class = (link->route.traffic_class & ~3) | ECN_CAPABLE, hops = link->route.hop_limit ? link->route.hop_limit : 64;
+    int class = (link->route.traffic_class & ~3) | ECN_CAPABLE,
+        hops = link->route.hop_limit ? link->route.hop_limit : 64;
     uint16_t segment = (uint16_t)flow->segment;
     describe_source(control, link);
-    add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_TCLASS : IP_TOS, &class, sizeof class);
-    add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_HOPLIMIT : IP_TTL, &hops, sizeof hops);
+    add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_TCLASS : IP_TOS, &class,
+                sizeof class);
+    add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_HOPLIMIT : IP_TTL, &hops,
+                sizeof hops);
     if (flow->count > 1)
         add_control(control, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
 }
@@ -201,8 +204,8 @@ static bool udp_ready(struct link *link)
     return (!flow->stuck && !is_full(flow, udp->port)) || flush(flow);
 }
 
-/* Headers, payload, pad and ICRC behind what is in the batch already; returns their length, 0: the payload can't be had.
- * Segments of one send have identifications that count up from 0. */
+/* Headers, payload, pad and ICRC behind what is in the batch already; returns their length, 0: the payload can't be
+ * had. Segments of one send have identifications that count up from 0. */
 static uint32_t write_datagram(struct udp_link *udp, struct udp_flow *flow, const uint8_t *headers, size_t length,
                                const struct payload *payload)
 {

@@ -13,13 +13,13 @@
 #include "link/udp.h"
 
 enum {
-    UDP_FAMILIES = 2,       /* IPv4, IPv6 */
-    UDP_FLOWS = 8,          /* sending sockets for each */
-    UDP_BATCH = 65000,      /* most bytes of one send; the kernel's limit is 65535 with all headers */
-    UDP_SEGMENTS = 64,      /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
+    UDP_FAMILIES = 2,  /* IPv4, IPv6 */
+    UDP_FLOWS = 8,     /* sending sockets for each */
+    UDP_BATCH = 65000, /* most bytes of one send; the kernel's limit is 65535 with all headers */
+    UDP_SEGMENTS = 64, /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
     UDP_DATAGRAM = 4096 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,
-    UDP_RECEIVES = 8,       /* messages of one recvmmsg */
-    UDP_RECEIVE = 65536,    /* bytes of each: many datagrams that the kernel has joined (UDP_GRO) */
+    UDP_RECEIVES = 8,    /* messages of one recvmmsg */
+    UDP_RECEIVE = 65536, /* bytes of each: many datagrams that the kernel has joined (UDP_GRO) */
 };
 
 union udp_address {

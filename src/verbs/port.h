@@ -1,12 +1,12 @@
-/* A device's port on a network interface: there is one in a process for each device that was opened and that its user has
- * put on an interface. Other devices serve this host only and have none. */
+/* A device's port on a network interface: there is one in a process for each device that was opened and that its user
+ * has put on an interface. Other devices serve this host only and have none. */
 #ifndef VERBS_PORT_H
 #define VERBS_PORT_H
 
 #include "verbs/object.h"
 
-/* Opens the device's port if it is to have one and has none yet; it stays until the process leaves. 0 or errno, which is
- * logged. Under process->control. */
+/* Opens the device's port if it is to have one and has none yet; it stays until the process leaves. 0 or errno, which
+ * is logged. Under process->control. */
 int port_open(struct process *, const struct device *);
 void port_close_all(struct process *);
 /* In the child of a fork. */

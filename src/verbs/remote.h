@@ -4,12 +4,12 @@
 
 #include "verbs/object.h"
 
-/* May this packet be for the queue pair: does it come over the way that its address vector names (IBA 9.6.1.5)? A packet
- * of the host has no GRH unless it is a datagram. Under qp->lock. */
+/* May this packet be for the queue pair: does it come over the way that its address vector names (IBA 9.6.1.5)? A
+ * packet of the host has no GRH unless it is a datagram. Under qp->lock. */
 bool remote_is_peer(const struct qp *, const struct packet *);
 
-/* The kernel gave us a datagram that is for another process of this host, whose queue pair it names: hands it on. False:
- * there is no such queue pair. Under process->progress. */
+/* The kernel gave us a datagram that is for another process of this host, whose queue pair it names: hands it on.
+ * False: there is no such queue pair. Under process->progress. */
 bool remote_pass_on(struct process *, const struct packet *);
 
 #endif
