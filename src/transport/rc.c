@@ -43,6 +43,7 @@ void rc_start_transmitting(struct rc *rc, uint32_t first_psn)
     requester->next_psn = requester->acked_psn = requester->sent_psn = first_psn & PSN_MASK;
     requester->retries_left = rc->settings.retry_count;
     requester->rnr_left = rc->settings.rnr_retry;
+    congestion_start(&requester->congestion, rc->settings.first_window, rc->settings.window);
     rc->transmitting = true;
 }
 
@@ -109,7 +110,13 @@ void rc_expire(struct rc *rc, nanos now)
         return;
     }
     requester->repeating = false;
-    requester_repeat(rc, now);
+    requester_repeat(rc, CONGESTION_SILENCE, now);
+}
+
+void rc_notified(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    congestion_met(&requester->congestion, CONGESTION_NOTIFIED, requester->acked_psn, requester->sent_psn);
 }
 
 void rc_postpone(struct rc *rc, nanos now)

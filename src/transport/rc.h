@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/nanos.h"
+#include "transport/congestion.h"
 #include "transport/host.h"
 #include "transport/work.h"
 #include "wire/op.h"
@@ -24,6 +25,7 @@ struct rc_settings {
     uint32_t reference_from;    /* messages of at least this many bytes go by reference */
     bool in_pieces;             /* messages that begin now don't, however long they are */
     uint32_t window;            /* most unacknowledged packets in flight; at least 1 */
+    uint32_t first_window;      /* those at first, where the network may lose some; 0: it loses nothing */
     uint8_t timeout;            /* 4.096 us * 2^timeout; 0: for ever */
     uint8_t retry_count;        /* 0..7 */
     uint8_t rnr_retry;          /* 0..7; 7 is for ever */
@@ -65,6 +67,7 @@ struct requester {
     bool rnr_waiting;
     bool repeating; /* a missing response was noticed; noticed once until something is acknowledged */
     bool stalled;   /* the work at queue.next can't be sent; it fails once it is the oldest */
+    struct congestion congestion;
     nanos deadline; /* when the ACK timer or the RNR wait ends; NANOS_NEVER */
 };
 
@@ -139,6 +142,9 @@ static inline nanos rc_deadline(const struct rc *rc)
 
 /* Time passes: retransmits or gives up when the deadline has passed. */
 void rc_expire(struct rc *, nanos now);
+
+/* The network says that packets of ours are meeting congestion (a CNP has come). */
+void rc_notified(struct rc *);
 
 /* The link knows that what was sent has not been consumed yet by a live peer: start the running period anew without
  * counting a retry. Does nothing during an RNR wait. */

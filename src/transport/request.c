@@ -85,6 +85,7 @@ void request_measure(const struct rc *rc, struct work *work)
     if (carries_message && !rc->settings.in_pieces && goes_by_reference(rc, work))
         work->segment = rc->settings.reference_segment;
     work->packets = class >= REQUEST_ATOMIC ? 1 : request_packets(work->length, work->segment);
+    work->stride = rc->requester.congestion.adapts ? rc->requester.congestion.window : work->packets;
 }
 
 enum operation request_operation(const struct request_kind *kind, uint32_t index, bool last)
@@ -97,7 +98,7 @@ enum operation request_operation(const struct request_kind *kind, uint32_t index
 /* Long messages ask for an ACK some times within each window, so that the window never runs empty. */
 static bool wants_ack(const struct rc *rc, uint32_t index, bool last)
 {
-    return last || (index + 1) % (rc->settings.window / 4 + 1) == 0;
+    return last || (index + 1) % (rc->requester.congestion.window / 4 + 1) == 0;
 }
 
 void request_operands(struct packet *out, const struct work *work)
@@ -109,11 +110,19 @@ void request_operands(struct packet *out, const struct work *work)
     out->srq = work->remote_srq;
 }
 
-/* A repeated READ asks only for what is still missing: `index` is the first packet of the response to come (C9-148). */
+uint32_t request_stride_end(const struct work *work, uint32_t index)
+{
+    uint32_t left = work->packets - index, stride = work->stride - index % work->stride;
+    return index + (left < stride ? left : stride);
+}
+
+/* `index` is the first packet of the response to come: a repeated READ asks only for what is still missing (C9-148), and
+ * for no more than the one that it repeats. */
 static enum reason build_read(const struct work *work, uint32_t index, struct packet *out)
 {
-    out->address += (uint64_t)index * work->segment;
-    out->length -= index * work->segment;
+    uint32_t end = request_stride_end(work, index), start = index * work->segment;
+    out->address += start;
+    out->length = (end == work->packets ? work->length : end * work->segment) - start;
     return REASON_NONE;
 }
 

@@ -38,6 +38,9 @@ static inline bool request_awaits_answer(const struct work *work)
 /* Packets that a message of this length takes: at least one. */
 uint32_t request_packets(uint32_t length, uint32_t segment);
 
+/* The packet of a READ's response behind the last that a request which begins with this one asks for. */
+uint32_t request_stride_end(const struct work *, uint32_t index);
+
 /* The operation of a message's packet `index`. */
 enum operation request_operation(const struct request_kind *, uint32_t index, bool last);
 

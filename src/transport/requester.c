@@ -74,8 +74,9 @@ void requester_rewind(struct rc *rc)
     rc->requester.stalled = false;
 }
 
-void requester_repeat(struct rc *rc, nanos now)
+void requester_repeat(struct rc *rc, enum congestion_sign sign, nanos now)
 {
+    congestion_met(&rc->requester.congestion, sign, rc->requester.acked_psn, rc->requester.sent_psn);
     if (!rc->requester.retries_left) {
         fail_requester(rc, IBV_WC_RETRY_EXC_ERR, REASON_RETRY_EXCEEDED);
         return;
@@ -100,11 +101,16 @@ static bool may_begin(const struct rc *rc, const struct work *work)
     return class < REQUEST_READ || !rc->settings.max_rd_atomic || requester->reads < rc->settings.max_rd_atomic;
 }
 
+/* A long READ asks for one stride at a time: that takes one of the responder's resources, and no more of the network
+ * than the window was when it began. */
 static bool is_window_open(const struct rc *rc, const struct work *work)
 {
     const struct requester *requester = &rc->requester;
     uint32_t psn = work->started ? psn_add(work->first_psn, requester->packet) : requester->next_psn;
-    return psn_add(psn, -requester->acked_psn) < rc->settings.window || psn == requester->acked_psn;
+    if (psn == requester->acked_psn)
+        return true;
+    bool goes_on = work->started && requester->packet && request_awaits_answer(work);
+    return !goes_on && psn_add(psn, -requester->acked_psn) < requester->congestion.window;
 }
 
 bool requester_ready(const struct rc *rc)
@@ -150,7 +156,9 @@ static void refuse(struct rc *rc, enum reason reason)
 static void advance(struct rc *rc, const struct work *work, nanos now)
 {
     struct requester *requester = &rc->requester;
-    uint32_t packets = request_awaits_answer(work) ? work->packets : requester->packet + 1;
+    uint32_t packets = requester->packet + 1;
+    if (request_awaits_answer(work))
+        packets = request_stride_end(work, requester->packet);
     uint32_t behind = psn_add(work->first_psn, packets);
     requester->packet = packets;
     if (packets == work->packets) {

@@ -20,7 +20,7 @@ void requester_progressed(struct rc *, nanos now);
 /* Everything unacknowledged will be sent again. `repeat` counts a retry, and fails the oldest work when none is left.
  */
 void requester_rewind(struct rc *);
-void requester_repeat(struct rc *, nanos now);
+void requester_repeat(struct rc *, enum congestion_sign, nanos now);
 
 /* The length of the ACK timer from now: NANOS_NEVER when the time-out is 0. */
 nanos requester_period(const struct rc *, nanos now);

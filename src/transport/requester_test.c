@@ -159,7 +159,7 @@ static void one_ack_ends_all_before_it_in_order(void **state)
 static void the_window_bounds_what_is_in_flight(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.window = 3;
+    congestion_start(&rig->rc.requester.congestion, 0, 3);
     for (unsigned i = 0; i < 5; i++)
         post(rig, .opcode = IBV_WR_SEND, .length = 1);
     for (unsigned i = 0; i < 3; i++)

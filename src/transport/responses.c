@@ -43,7 +43,7 @@ static void answer_is_missing(struct rc *rc, nanos now)
 {
     if (rc->requester.repeating || rc->requester.rnr_waiting)
         return;
-    requester_repeat(rc, now);
+    requester_repeat(rc, CONGESTION_GAP, now);
     rc->requester.repeating = true;
 }
 
@@ -53,8 +53,11 @@ static bool acknowledge_before(struct rc *rc, uint32_t psn, nanos now)
 {
     uint32_t acked = rc->requester.acked_psn;
     bool whole = retire_before(rc, psn);
-    if (rc->requester.acked_psn != acked)
+    if (rc->requester.acked_psn != acked) {
+        congestion_acknowledged(&rc->requester.congestion, psn_add(rc->requester.acked_psn, -acked),
+                                rc->requester.acked_psn);
         requester_progressed(rc, now);
+    }
     if (!whole)
         answer_is_missing(rc, now);
     return whole;
@@ -88,7 +91,7 @@ static void receive_nak(struct rc *rc, const struct packet *packet, nanos now)
     switch (packet->syndrome & 0x7f) {
     case SYNDROME_NAK_SEQUENCE:
         if (!rc->requester.rnr_waiting)
-            requester_repeat(rc, now);
+            requester_repeat(rc, CONGESTION_GAP, now);
         return;
     case SYNDROME_NAK_INVALID_REQUEST:
         fail_requester(rc, IBV_WC_REM_INV_REQ_ERR, REASON_REMOTE_INVALID_REQUEST);
@@ -134,7 +137,7 @@ static bool store(struct rc *rc, uint32_t offset, const struct payload *payload,
         return false;
     }
     if (payload->length && !payload_copy(payload, 0, pieces, count)) {
-        requester_repeat(rc, now);
+        requester_repeat(rc, CONGESTION_GAP, now);
         return false;
     }
     return true;
@@ -146,6 +149,7 @@ static void proceed(struct rc *rc, nanos now)
     struct requester *requester = &rc->requester;
     const struct work *work = oldest(rc);
     requester->acked_psn = psn_add(requester->acked_psn, 1);
+    congestion_acknowledged(&requester->congestion, 1, requester->acked_psn);
     if (requester->acked_psn == psn_add(work->first_psn, work->packets))
         requester_retire(rc);
     requester_progressed(rc, now);
@@ -158,10 +162,11 @@ static bool read_response_fits(const struct work *work, uint32_t index, const st
     uint32_t left = work->length - index * work->segment;
     bool last = index + 1 == work->packets;
     bool ends = op_find(packet->opcode)->flags & OP_END;
+    bool is_end = index + 1 == request_stride_end(work, index);
     if (op_operation(packet->opcode) != OPERATION_READ_RESPONSE_MIDDLE &&
         syndrome_class(packet->syndrome) != SYNDROME_CLASS_ACK)
         return false;
-    return ends == last && packet->payload.length == (last ? left : work->segment);
+    return ends == is_end && packet->payload.length == (last ? left : work->segment);
 }
 
 static void receive_read_response(struct rc *rc, const struct packet *packet, nanos now)

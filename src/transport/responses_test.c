@@ -406,9 +406,47 @@ static void a_second_gap_is_asked_for_again(void **state)
     sends(rig, READ_REQUEST, RIG_OURS + 1);
 }
 
+/* On a network that may lose some, a long READ asks for no more at a time than the window was when it began, and a
+ * repeat for no more than the request that it repeats (C9-148): here two packets, two, and one. */
+static void a_long_read_asks_for_a_window_at_a_time(void **state)
+{
+    struct rig *rig = *state;
+    congestion_start(&rig->rc.requester.congestion, 2, 16);
+    uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 5 * RIG_SEGMENT, .remote = 0x500);
+    assert_int_equal(sends(rig, READ_REQUEST, RIG_OURS)->length, 2 * RIG_SEGMENT);
+    is_silent(rig);
+    arrives(rig, READ_RESPONSE_FIRST, RIG_OURS, .bytes = RIG_SEGMENT);
+    is_silent(rig);
+    arrives(rig, READ_RESPONSE_LAST, RIG_OURS + 1, .bytes = RIG_SEGMENT);
+    const struct packet *request = sends(rig, READ_REQUEST, RIG_OURS + 2);
+    assert_int_equal(request->length, 2 * RIG_SEGMENT);
+    assert_int_equal(request->address, 0x500 + 2 * RIG_SEGMENT);
+    arrives(rig, READ_RESPONSE_FIRST, RIG_OURS + 2, .bytes = RIG_SEGMENT);
+    waits(rig, NANOS_SECOND);
+    request = sends(rig, READ_REQUEST, RIG_OURS + 3);
+    assert_int_equal(request->length, RIG_SEGMENT);
+    arrives(rig, READ_RESPONSE_ONLY, RIG_OURS + 3, .bytes = RIG_SEGMENT);
+    assert_int_equal(sends(rig, READ_REQUEST, RIG_OURS + 4)->length, RIG_SEGMENT);
+    arrives(rig, READ_RESPONSE_ONLY, RIG_OURS + 4, .bytes = RIG_SEGMENT);
+    ends(rig, id, IBV_WC_SUCCESS);
+}
+
+/* The end of a response stands where the request ended, not before and not behind. */
+static void a_part_of_a_read_ends_where_it_was_asked_to(void **state)
+{
+    struct rig *rig = *state;
+    congestion_start(&rig->rc.requester.congestion, 2, 16);
+    uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 5 * RIG_SEGMENT);
+    sends(rig, READ_REQUEST, RIG_OURS);
+    arrives(rig, READ_RESPONSE_LAST, RIG_OURS, .bytes = RIG_SEGMENT);
+    ends(rig, id, IBV_WC_BAD_RESP_ERR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        script(a_long_read_asks_for_a_window_at_a_time),
+        script(a_part_of_a_read_ends_where_it_was_asked_to),
         script(a_read_response_lands_packet_by_packet),
         script(an_atomic_answer_stores_what_was_there),
         script(an_atomic_write_ends_with_an_empty_read_response),

@@ -26,6 +26,8 @@ struct work {
     uint32_t owner_value;  /* the owner's, untouched: e.g. an index of local-operation parameters */
 
     /* the requester's */
+    uint32_t stride;    /* packets of the response that each request asks for; fixed likewise, as a repeated READ
+                         * must lie within one that was sent before */
     uint32_t segment;   /* payload bytes of each packet but the last; fixed at first transmission */
     uint32_t first_psn;
     uint32_t packets;   /* PSNs that the message takes; for a READ those of its response */

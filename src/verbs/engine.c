@@ -46,6 +46,8 @@ static bool fits_service(const struct qp *qp, uint8_t opcode)
 
 void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
 {
+    if (op_service(packet->opcode) == SERVICE_CNP && qp_is_reliable(qp))
+        return rc_notified(&qp->rc);
     if (!fits_service(qp, packet->opcode))
         return qp->host.operations->dropped(&qp->host, packet, REASON_PACKET_SERVICE);
     switch (qp->type) {

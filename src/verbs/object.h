@@ -325,6 +325,7 @@ struct qp {
     struct srq *selected, *serving; /* XRC_RECV: the SRQ that the packet names; that of the receive in hand */
     struct peer *peer;              /* connected services: whom packets go to; NULL: nobody known */
     struct link *remote;            /* connected services: the way to another host; NULL: the peer is on this one */
+    nanos notified_at;              /* when it was last told of congestion */
     uint8_t type;                   /* enum ibv_qp_type */
     _Atomic uint8_t state;          /* enum ibv_qp_state; written under lock, read by posting receives without */
     bool signal_all;

@@ -16,6 +16,7 @@ enum { FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST_QP = 0xffffff };
 struct round {
     struct process *process;
     nanos now;
+    bool congested; /* a router marked the packet in hand */
 };
 
 static void want_flush(struct process *process, struct qp *qp)
@@ -35,9 +36,11 @@ static bool is_refusal(const struct packet *packet)
 static void deliver(struct round *round, struct qp *qp, const struct packet *packet)
 {
     lock_take(&qp->lock);
-    if (remote_is_peer(qp, packet))
+    if (remote_is_peer(qp, packet)) {
+        if (round->congested)
+            remote_notify(qp, round->now);
         qp_receive(qp, packet, is_refusal(packet) ? process_now() : round->now);
-    else
+    } else
         log_reason(LOG_INFO, REASON_PACKET_SOURCE, "qp 0x%x psn %u", qp->number, packet->psn);
     bool output = qp_has_output(qp);
     lock_release(&qp->lock);
@@ -107,6 +110,7 @@ static void take_datagram(void *context, const struct udp_arrival *arrival)
 {
     struct round *round = context;
     const struct packet *packet = arrival->packet;
+    round->congested = arrival->congested;
     if (!take_packet(round, packet) && !remote_pass_on(round->process, packet) && log_wanted(LOG_INFO))
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
 }

@@ -22,7 +22,8 @@
 
 enum {
     WINDOW = 1 << 16,     /* packets in flight: links of the host never lose and push back, so this is no brake */
-    REMOTE_WINDOW = 128, /* the same on the network */
+    REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: what receive buffers of sockets hold */
+    REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
 };
 
 /* Values, which the table of states can't know. */
@@ -105,7 +106,8 @@ static void configure(struct qp *qp)
             .reference_segment = reference,
             .reference_from = QP_REFERENCE_FROM,
             .in_pieces = qp->pace.rate != 0,
-            .window = qp->remote ? REMOTE_WINDOW : WINDOW,
+            .window = qp->remote ? REMOTE_BYTES / segment_of(qp) : WINDOW,
+            .first_window = qp->remote ? REMOTE_FIRST : 0,
             .timeout = attr->timeout,
             .retry_count = attr->retry_cnt,
             .rnr_retry = attr->rnr_retry,

@@ -2,10 +2,14 @@
 
 #include <string.h>
 
+#include "verbs/config.h"
 #include "verbs/gid.h"
+#include "wire/op.h"
 #include "wire/wire.h"
 
-enum { GRH = 40 };
+enum { GRH = 40, CNP = SERVICE_CNP << 5 | 1 };
+
+static const nanos notify_period = 50 * NANOS_MICROSECOND; /* one notification each, as adapters do by default */
 
 bool remote_is_peer(const struct qp *qp, const struct packet *packet)
 {
@@ -16,6 +20,29 @@ bool remote_is_peer(const struct qp *qp, const struct packet *packet)
         return !packet->grh && !qp->remote;
     gid_from_grh(packet->grh, &source, &destination);
     return !memcmp(&source, &qp->attr.ah_attr.grh.dgid, sizeof source);
+}
+
+static void send_alone(struct link *link, const struct packet *packet)
+{
+    uint8_t headers[WIRE_HEADERS_MAX];
+    struct frame frame = {.kind = FRAME_ROCE, .headers = headers};
+    frame.headers_length = (uint16_t)wire_encode(packet, headers);
+    link->operations->begin(link);
+    if (link->operations->ready(link))
+        link->operations->send(link, &frame);
+    link->operations->end(link);
+}
+
+void remote_notify(struct qp *qp, nanos now)
+{
+    if (!qp->remote || now < qp->notified_at + notify_period)
+        return;
+    qp->notified_at = now;
+    send_alone(qp->remote, &(struct packet){.opcode = CNP,
+                                            .migrated = true,
+                                            .backward_congestion = true,
+                                            .pkey = DEVICE_PKEY,
+                                            .destination = qp->attr.dest_qp_num});
 }
 
 /* Without room it is lost, as on a network. */

@@ -8,6 +8,10 @@
  * packet of the host has no GRH unless it is a datagram. Under qp->lock. */
 bool remote_is_peer(const struct qp *, const struct packet *);
 
+/* A router marked a packet for this queue pair: tells the sender, not too often (RoCEv2 annex, A17.9.3). Under qp->lock.
+ */
+void remote_notify(struct qp *, nanos now);
+
 /* The kernel gave us a datagram that is for another process of this host, whose queue pair it names: hands it on.
  * False: there is no such queue pair. Under process->progress. */
 bool remote_pass_on(struct process *, const struct packet *);

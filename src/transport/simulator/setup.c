@@ -52,6 +52,8 @@ static void choose_rc_settings(struct world *world, struct rc_settings *settings
         .access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
         .max_message = MESSAGE_MOST,
     };
+    if (chance_hits(chance, 500))
+        settings->first_window = chance_between(chance, 1, 32);
     if (!settings->timeout) /* for ever, too, or the peer waits for one that gave up */
         settings->rnr_retry = 7;
     settings->max_dest_rd_atomic = chance_between(chance, settings->max_rd_atomic, SAVED_MAX);

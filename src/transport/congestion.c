@@ -1,0 +1,51 @@
+#include "transport/congestion.h"
+
+#include "wire/psn.h"
+
+enum { LEAST = 2 };
+
+void congestion_start(struct congestion *congestion, uint32_t first, uint32_t most)
+{
+    *congestion = (struct congestion){.most = most, .threshold = most, .adapts = first && first < most};
+    congestion->window = congestion->adapts ? first : most;
+}
+
+void congestion_acknowledged(struct congestion *congestion, uint32_t packets, uint32_t acked_psn)
+{
+    if (!congestion->adapts)
+        return;
+    if (congestion->shrunk && psn_distance(acked_psn, congestion->behind_psn) >= 0)
+        congestion->shrunk = false;
+    if (congestion->window < congestion->threshold) {
+        congestion->window += packets;
+    } else {
+        congestion->credit += packets;
+        if (congestion->credit >= congestion->window) {
+            congestion->credit = 0;
+            congestion->window++;
+        }
+    }
+    if (congestion->window > congestion->most)
+        congestion->window = congestion->most;
+}
+
+static uint32_t at_least(uint32_t window)
+{
+    return window < LEAST ? LEAST : window;
+}
+
+void congestion_met(struct congestion *congestion, enum congestion_sign sign, uint32_t acked_psn, uint32_t sent_psn)
+{
+    if (!congestion->adapts)
+        return;
+    bool known = congestion->shrunk && psn_distance(acked_psn, congestion->behind_psn) < 0;
+    if (known && sign != CONGESTION_SILENCE)
+        return;
+    uint32_t window = congestion->window;
+    if (!known)
+        congestion->threshold = at_least(sign == CONGESTION_NOTIFIED ? window - window / 5 : window / 2);
+    congestion->window = sign == CONGESTION_SILENCE ? LEAST : congestion->threshold;
+    congestion->credit = 0;
+    congestion->behind_psn = sent_psn;
+    congestion->shrunk = true;
+}

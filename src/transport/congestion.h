@@ -1,0 +1,36 @@
+/* How many packets a requester may have in flight, on a network that loses what it can't hold: additive increase,
+ * multiplicative decrease, after a slow start (RFC 5681, with packets for bytes). The window shrinks at most once for
+ * what was in flight together. Congestion notifications (RoCEv2 annex, A17.9.3) shrink it like a loss, but less, as
+ * nothing was lost (RFC 8511). Pure, as rc.h says. */
+#ifndef TRANSPORT_CONGESTION_H
+#define TRANSPORT_CONGESTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct congestion {
+    uint32_t window;     /* packets in flight, at least 1 */
+    uint32_t most;       /* never more; the same as window: it never changes */
+    uint32_t threshold;  /* up to here the window grows with each packet, beyond it by one each window */
+    uint32_t credit;     /* packets acknowledged since it last grew by one */
+    uint32_t behind_psn; /* what lies before was in flight when the window last shrank */
+    bool shrunk;         /* behind_psn holds */
+    bool adapts;
+};
+
+/* `first` packets at first, up to `most`; 0: `most`, for ever, on a link that never loses. */
+void congestion_start(struct congestion *, uint32_t first, uint32_t most);
+
+/* So many packets, up to before acked_psn, have arrived. */
+void congestion_acknowledged(struct congestion *, uint32_t packets, uint32_t acked_psn);
+
+enum congestion_sign {
+    CONGESTION_NOTIFIED, /* a packet was marked */
+    CONGESTION_GAP,      /* the receiver missed a packet, and others arrived */
+    CONGESTION_SILENCE,  /* nothing at all came back in time */
+};
+
+/* Something between acked_psn and sent_psn met congestion. */
+void congestion_met(struct congestion *, enum congestion_sign, uint32_t acked_psn, uint32_t sent_psn);
+
+#endif

@@ -1,0 +1,130 @@
+/* The window's rules, one by one. */
+#include "transport/congestion.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static struct congestion start(void)
+{
+    struct congestion congestion;
+    congestion_start(&congestion, 10, 1000);
+    return congestion;
+}
+
+static void grow_to(struct congestion *congestion, uint32_t window)
+{
+    while (congestion->window < window)
+        congestion_acknowledged(congestion, 1, 0);
+}
+
+static void a_slow_start_doubles_each_window(void **state)
+{
+    struct congestion congestion = start();
+    assert_int_equal(congestion.window, 10);
+    congestion_acknowledged(&congestion, 10, 10);
+    assert_int_equal(congestion.window, 20);
+    congestion_acknowledged(&congestion, 20, 30);
+    assert_int_equal(congestion.window, 40);
+}
+
+static void it_never_grows_beyond_its_most(void **state)
+{
+    struct congestion congestion = start();
+    congestion_acknowledged(&congestion, 5000, 5000);
+    assert_int_equal(congestion.window, 1000);
+}
+
+static void a_gap_halves_and_then_it_grows_by_one_each_window(void **state)
+{
+    struct congestion congestion = start();
+    grow_to(&congestion, 100);
+    congestion_met(&congestion, CONGESTION_GAP, 500, 600);
+    assert_int_equal(congestion.window, 50);
+    congestion_acknowledged(&congestion, 49, 549);
+    assert_int_equal(congestion.window, 50);
+    congestion_acknowledged(&congestion, 1, 550);
+    assert_int_equal(congestion.window, 51);
+}
+
+static void what_was_in_flight_together_counts_once(void **state)
+{
+    struct congestion congestion = start();
+    grow_to(&congestion, 100);
+    congestion_met(&congestion, CONGESTION_GAP, 500, 600);
+    congestion_met(&congestion, CONGESTION_GAP, 550, 600);
+    congestion_met(&congestion, CONGESTION_NOTIFIED, 599, 650);
+    assert_int_equal(congestion.window, 50);
+    congestion_acknowledged(&congestion, 1, 600);
+    congestion_met(&congestion, CONGESTION_GAP, 600, 650);
+    assert_int_equal(congestion.window, 25);
+}
+
+static void a_notification_takes_a_fifth(void **state)
+{
+    struct congestion congestion = start();
+    grow_to(&congestion, 100);
+    congestion_met(&congestion, CONGESTION_NOTIFIED, 500, 600);
+    assert_int_equal(congestion.window, 80);
+}
+
+static void silence_starts_again_from_the_least(void **state)
+{
+    struct congestion congestion = start();
+    grow_to(&congestion, 100);
+    congestion_met(&congestion, CONGESTION_SILENCE, 500, 600);
+    assert_int_equal(congestion.window, 2);
+    congestion_acknowledged(&congestion, 48, 548);
+    assert_int_equal(congestion.window, 50);
+    congestion_acknowledged(&congestion, 49, 597);
+    assert_int_equal(congestion.window, 50);
+}
+
+static void it_never_closes(void **state)
+{
+    struct congestion congestion = start();
+    for (uint32_t i = 0; i < 100; i++)
+        congestion_met(&congestion, CONGESTION_GAP, 100 * i, 100 * i + 50);
+    assert_int_equal(congestion.window, 2);
+}
+
+static void psns_wrap(void **state)
+{
+    struct congestion congestion = start();
+    grow_to(&congestion, 100);
+    congestion_met(&congestion, CONGESTION_GAP, 0xfffff0, 0x10);
+    congestion_acknowledged(&congestion, 1, 0xfffff1);
+    congestion_met(&congestion, CONGESTION_GAP, 0xfffff1, 0x10);
+    assert_int_equal(congestion.window, 50);
+    congestion_acknowledged(&congestion, 1, 0x10);
+    congestion_met(&congestion, CONGESTION_GAP, 0x10, 0x20);
+    assert_int_equal(congestion.window, 25);
+}
+
+static void without_a_first_window_nothing_changes(void **state)
+{
+    struct congestion congestion;
+    congestion_start(&congestion, 0, 65536);
+    congestion_met(&congestion, CONGESTION_SILENCE, 0, 100);
+    assert_int_equal(congestion.window, 65536);
+    congestion_acknowledged(&congestion, 100, 100);
+    assert_int_equal(congestion.window, 65536);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_start_doubles_each_window),
+        cmocka_unit_test(it_never_grows_beyond_its_most),
+        cmocka_unit_test(a_gap_halves_and_then_it_grows_by_one_each_window),
+        cmocka_unit_test(what_was_in_flight_together_counts_once),
+        cmocka_unit_test(a_notification_takes_a_fifth),
+        cmocka_unit_test(silence_starts_again_from_the_least),
+        cmocka_unit_test(it_never_closes),
+        cmocka_unit_test(psns_wrap),
+        cmocka_unit_test(without_a_first_window_nothing_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
