@@ -146,6 +146,39 @@ static void a_read_that_fails_ends_its_rendezvous(void **state)
     assert_int_equal(desk->tags.list.allocated, 0);
 }
 
+/* The data are there, but the sender may never learn of it. */
+static void a_finish_that_fails_ends_its_rendezvous(void **state)
+{
+    struct desk *desk = *state;
+    add(desk, 5, EXACT, 50);
+    gets(desk, rendezvous(5, 100));
+    has_sent(desk, &desk->a, works(desk, &desk->a), IBV_WC_SUCCESS);
+    has_sent(desk, &desk->a, works(desk, &desk->a), IBV_WC_RETRY_EXC_ERR);
+    assert_true(desk->has_event);
+    assert_int_equal(desk->event.id, 50);
+    assert_int_equal(desk->event.status, IBV_WC_RETRY_EXC_ERR);
+    assert_int_equal(desk->event.opcode, IBV_WC_TM_RECV);
+    assert_int_equal(desk->event.flags, 0);
+    assert_false(tags_have_work(&desk->a));
+    assert_int_equal(desk->tags.list.allocated, 0);
+}
+
+static void a_finish_is_solicited_when_its_request_was(void **state)
+{
+    struct desk *desk = *state;
+    add(desk, 5, EXACT, 50);
+    struct message message = rendezvous(5, 0);
+    struct arrival arrival = {.opcode = IBV_WC_RECV, .length = message.length, .solicited = true};
+    arrives(desk, &desk->a, &message);
+    tags_received(&desk->tags, &desk->a, ORDINARY, &arrival, &desk->event);
+    assert_true(desk->event.notable);
+    struct work *work = works(desk, &desk->a);
+    assert_int_equal(work->flags, IBV_SEND_INLINE | IBV_SEND_SOLICITED);
+    has_sent(desk, &desk->a, work, IBV_WC_SUCCESS);
+    tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+    assert_true(desk->event.notable);
+}
+
 static void a_queue_pair_that_dies_flushes_its_own_rendezvous_only(void **state)
 {
     struct desk *desk = *state;
@@ -194,6 +227,8 @@ int main(void)
         script(too_small_a_buffer_gets_the_headers_and_leaves_the_rest_to_software),
         script(a_buffer_smaller_than_the_headers_gets_what_fits),
         script(a_read_that_fails_ends_its_rendezvous),
+        script(a_finish_that_fails_ends_its_rendezvous),
+        script(a_finish_is_solicited_when_its_request_was),
         script(a_queue_pair_that_dies_flushes_its_own_rendezvous_only),
         script(an_eager_message_that_dies_gives_its_buffer_back_with_an_error),
     };

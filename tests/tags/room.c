@@ -46,7 +46,8 @@ bool room_open(struct room *room, uint32_t tags, uint32_t operations)
     room->channel = ibv_create_comp_channel(room->context);
     cq.channel = room->channel;
     room->cq = ibv_create_cq_ex(room->context, &cq);
-    room->sender_cq = ibv_create_cq(room->context, CQ_SIZE, NULL, NULL, 0);
+    room->sender_channel = ibv_create_comp_channel(room->context);
+    room->sender_cq = ibv_create_cq(room->context, CQ_SIZE, NULL, room->sender_channel, 0);
     room->mr = ibv_reg_mr(room->pd, room->memory, ROOM_MEMORY,
                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
     room->srq = room->cq ? room_make_srq(room, &srq) : NULL;
@@ -61,6 +62,7 @@ void room_close(struct room *room)
     ibv_destroy_cq(ibv_cq_ex_to_cq(room->cq));
     ibv_destroy_cq(room->sender_cq);
     ibv_destroy_comp_channel(room->channel);
+    ibv_destroy_comp_channel(room->sender_channel);
     ibv_dereg_mr(room->mr);
     ibv_dealloc_pd(room->pd);
     ibv_close_device(room->context);
@@ -111,7 +113,7 @@ bool room_connect(struct room *room, int sender)
     struct ibv_qp_init_attr attr = {
         .send_cq = room->sender_cq,
         .recv_cq = room->sender_cq,
-        .cap = {.max_send_wr = 256, .max_recv_wr = 256, .max_send_sge = 1, .max_recv_sge = 1},
+        .cap = {.max_send_wr = 256, .max_recv_wr = 256, .max_send_sge = 2, .max_recv_sge = 1},
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = 1,
     };

@@ -19,7 +19,7 @@ struct room_sender {
 struct room {
     struct ibv_context *context;
     struct ibv_pd *pd;
-    struct ibv_comp_channel *channel;
+    struct ibv_comp_channel *channel, *sender_channel;
     struct ibv_cq_ex *cq;     /* the SRQ's */
     struct ibv_cq *sender_cq; /* sends and receives of all senders */
     struct ibv_srq *srq;
