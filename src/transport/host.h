@@ -38,6 +38,10 @@ struct arrival {
     const struct packet *packet; /* the message's last packet; NULL when it was flushed, and for raw packets */
 };
 
+/* RC: take_receive's answer when it takes a look into the message to choose a receive, and the bytes could not be
+ * fetched. Nothing was taken; the packet counts as lost. */
+extern const struct receive receive_unfetched;
+
 struct host;
 
 struct host_operations {
@@ -45,7 +49,7 @@ struct host_operations {
     void (*sent)(struct host *, const struct work *, enum ibv_wc_status, enum reason);
 
     /* The next receive for the message that this packet opens (an RDMA WRITE with immediate: ends), or NULL: none
-     * posted. */
+     * posted, or &receive_unfetched. */
     const struct receive *(*take_receive)(struct host *, const struct packet *);
 
     /* XRC: until the next call, memory and receives are those that belong to this SRQ. Called for every request, and

@@ -79,13 +79,19 @@ static bool length_fits(const struct rc *rc, uint32_t flags, const struct packet
     return announced <= most && (flags & OP_END ? total == announced : total < announced);
 }
 
+const struct receive receive_unfetched;
+
 /* A receive that was taken for a packet whose payload got lost waits for the repeat. */
 static enum reason take_receive(struct rc *rc, const struct packet *packet)
 {
     struct responder *responder = &rc->responder;
-    if (!responder->receive)
-        responder->receive = rc->host->operations->take_receive(rc->host, packet);
-    return responder->receive ? REASON_NONE : REASON_PACKET_NO_RECEIVE;
+    if (responder->receive)
+        return REASON_NONE;
+    const struct receive *receive = rc->host->operations->take_receive(rc->host, packet);
+    if (receive == &receive_unfetched)
+        return REASON_PACKET_PULL;
+    responder->receive = receive;
+    return receive ? REASON_NONE : REASON_PACKET_NO_RECEIVE;
 }
 
 static enum reason check(struct rc *rc, uint32_t flags, const struct packet *packet)

@@ -250,6 +250,25 @@ static void a_payload_that_cannot_be_fetched_is_asked_for_again(void **state)
     acknowledges(rig, first);
 }
 
+/* The same where the message's first bytes choose the receive: a receive may well be there, so it is no RNR. */
+static void a_payload_that_cannot_be_looked_at_is_asked_for_again(void **state)
+{
+    struct rig *rig = *state;
+    rig->looks_inside = true;
+    uint64_t id = post_receive(rig, 8);
+    for (unsigned i = 0; i < 3; i++) {
+        arrives(rig, SEND_ONLY, first, .bytes = 8, .broken = true, .packet = {ACK_REQUESTED});
+        refuses(rig, SYNDROME_NAK_SEQUENCE, first);
+        drops(rig, REASON_PACKET_PULL);
+        assert_int_equal(rig->taken, 0);
+    }
+    arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {ACK_REQUESTED});
+    delivers(rig, id, IBV_WC_SUCCESS);
+    acknowledges(rig, first);
+    arrives(rig, SEND_ONLY, first + 1, .bytes = 8, .packet = {ACK_REQUESTED});
+    refuses(rig, SYNDROME_RNR | 12, first + 1);
+}
+
 static void answered_reads_make_room_for_ever(void **state)
 {
     struct rig *rig = *state;
@@ -361,6 +380,7 @@ int main(void)
         script(a_gap_that_fills_before_its_report_is_not_reported),
         script(a_send_without_a_receive_is_refused_for_now),
         script(a_payload_that_cannot_be_fetched_is_asked_for_again),
+        script(a_payload_that_cannot_be_looked_at_is_asked_for_again),
         script(answered_reads_make_room_for_ever),
         script(the_first_packet_in_rtr_establishes_communication),
         script(flushing_ends_an_open_receive),

@@ -20,6 +20,10 @@ static void on_sent(struct host *host, const struct work *work, enum ibv_wc_stat
 static const struct receive *on_take_receive(struct host *host, const struct packet *packet)
 {
     struct rig *rig = rig_of(host);
+    uint8_t first;
+    struct iovec to = {&first, 1};
+    if (rig->looks_inside && !payload_copy(&packet->payload, 0, &to, 1))
+        return &receive_unfetched;
     return rig->taken == rig->posted ? NULL : &rig->receives[rig->taken++ % RIG_QUEUE].receive;
 }
 

@@ -65,6 +65,7 @@ struct rig {
     uint64_t local_operation;        /* id of the last one executed */
     nanos now;
     bool deregistered; /* no key exists any longer */
+    bool looks_inside; /* a receive is chosen by the first byte of the message */
     struct packet out; /* the last packet transmitted */
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint8_t carried[RIG_MEMORY]; /* its payload */

@@ -115,7 +115,10 @@ static const struct receive *on_take_receive(struct host *host, const struct pac
     struct world *world = taker->world;
     uint8_t bytes[RIG_SEGMENT];
     struct iovec to = {bytes, packet->payload.length};
-    assert_true(payload_copy(&packet->payload, 0, &to, 1));
+    if (!payload_copy(&packet->payload, 0, &to, 1)) {
+        assert_int_equal(tags_arrive(&world->tags, &taker->port, packet), TAGS_NOTHING);
+        return &receive_unfetched;
+    }
     bool whole = op_operation(packet->opcode) == OPERATION_SEND_ONLY, has_spare = world->spares;
     enum tags_kind kind = tags_arrive(&world->tags, &taker->port, packet);
     bool arrived = model_begin(&world->model, index_of(taker), bytes, packet->payload.length, whole, has_spare);
@@ -242,6 +245,11 @@ static void send(struct world *world, int port)
                  (struct rig_work){.opcode = IBV_WR_SEND, .at = at, .length = TAGS_TMH + length, .lkey = KEY_ALL}) != 0;
 }
 
+static bool cannot_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    return false;
+}
+
 static bool carry(struct world *world, struct rig *from, struct rig *to)
 {
     struct packet packet = {0};
@@ -250,6 +258,8 @@ static bool carry(struct world *world, struct rig *from, struct rig *to)
         return false;
     uint32_t chance = world->lose ? pick(world, world->lose) : 1;
     world->lost += !chance;
+    if (chance == 1 && world->lose && packet.payload.length && !pick(world, 4))
+        packet.payload.pull = cannot_pull;
     for (uint32_t times = chance == 0 ? 0 : chance == 2 ? 2 : 1; times; times--)
         rc_receive(&to->rc, &packet, world->now);
     return true;

@@ -215,6 +215,27 @@ static void without_an_ordinary_receive_nothing_has_arrived(void **state)
     assert_int_equal(tags_arrive(&desk->tags, &desk->a, &packet), TAGS_EAGER); /* the repeat is expected by now */
 }
 
+static bool cannot_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    return false;
+}
+
+static void a_message_that_cannot_be_looked_at_has_not_arrived(void **state)
+{
+    struct desk *desk = *state;
+    struct message message = eager(5, 10);
+    struct iovec piece = {message.bytes, sizeof(message.bytes)};
+    struct packet packet = {.opcode = OPERATION_SEND_ONLY,
+                            .payload = {.length = message.length, .count = 1, .pieces = &piece, .pull = cannot_pull}};
+    add(desk, 5, EXACT, 50);
+    assert_int_equal(tags_arrive(&desk->tags, &desk->a, &packet), TAGS_NOTHING);
+    assert_null(tags_receive(&desk->tags, &desk->a));
+    assert_int_equal(desk->tags.list.count, 1);
+    assert_int_equal(desk->tags.delivered, 0);
+    packet.payload.pull = NULL;
+    assert_int_equal(tags_arrive(&desk->tags, &desk->a, &packet), TAGS_EAGER); /* the repeat */
+}
+
 static void immediate_data_and_solicitation_are_passed_on(void **state)
 {
     struct desk *desk = *state;
@@ -477,6 +498,7 @@ int main(void)
         script(two_queue_pairs_match_in_the_order_of_first_packets),
         script(an_unexpected_message_takes_an_ordinary_receive_and_is_counted),
         script(without_an_ordinary_receive_nothing_has_arrived),
+        script(a_message_that_cannot_be_looked_at_has_not_arrived),
         script(immediate_data_and_solicitation_are_passed_on),
         script(a_write_with_immediate_takes_an_ordinary_receive),
         script(an_unknown_operation_is_delivered_as_if_it_had_no_tag),

@@ -123,7 +123,6 @@ static const struct receive *take_ordinary(struct qp *qp, enum tags_kind kind, b
     return receive;
 }
 
-/* A message whose first bytes can't be fetched is told to come again, as if there were no receive for it. */
 static const struct receive *take_receive(struct host *host, const struct packet *packet)
 {
     struct qp *qp = qp_of_host(host);
@@ -136,6 +135,8 @@ static const struct receive *take_receive(struct host *host, const struct packet
         receive = tags_receive(&tags->tags, &qp->tags);
     else if (kind != TAGS_NOTHING)
         receive = take_ordinary(qp, kind, &limit_reached);
+    else
+        receive = &receive_unfetched;
     lock_release(&tags->lock);
     if (limit_reached)
         async_raise_srq(qp->srq, IBV_EVENT_SRQ_LIMIT_REACHED);
