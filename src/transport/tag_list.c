@@ -2,37 +2,34 @@
 
 #include <string.h>
 
-static uint32_t power_of_two(uint32_t least)
+static size_t lines(size_t bytes)
 {
-    uint32_t value = 1;
-    while (value < least)
-        value *= 2;
-    return value;
+    return (bytes + 63) & ~(size_t)63;
 }
 
 static size_t entries_size(uint32_t capacity)
 {
-    return ((size_t)capacity + 1) * sizeof(struct tag_entry);
+    return lines(((size_t)capacity + 1) * sizeof(struct tag_entry));
 }
 
 static size_t masks_size(uint32_t capacity)
 {
-    return (((size_t)capacity + 1) * sizeof(struct tag_mask) + 63) & ~(size_t)63;
+    return lines(((size_t)capacity + 1) * sizeof(struct tag_mask));
 }
 
 size_t tag_list_size(uint32_t capacity)
 {
-    return entries_size(capacity) + masks_size(capacity) + power_of_two(capacity) * sizeof(uint32_t);
+    return entries_size(capacity) + masks_size(capacity) + tag_table_size(capacity);
 }
 
 void tag_list_initialize(struct tag_list *list, void *memory, uint32_t capacity)
 {
+    char *masks = (char *)memory + entries_size(capacity);
     memset(list, 0, sizeof(*list));
     list->capacity = capacity;
     list->entries = memory;
-    list->masks = (void *)((char *)memory + entries_size(capacity));
-    list->buckets = (void *)((char *)list->masks + masks_size(capacity));
-    list->bucket_mask = power_of_two(capacity) - 1;
+    list->masks = (void *)masks;
+    tag_table_initialize(&list->table, masks + masks_size(capacity), capacity);
     for (list->index_bits = 1; capacity >> list->index_bits; list->index_bits++)
         ;
 }
@@ -84,9 +81,9 @@ static uint32_t mix(uint64_t value)
     return (uint32_t)(value ^ value >> 32);
 }
 
-static uint32_t *bucket_of(const struct tag_list *list, uint64_t tag, uint32_t mask)
+static uint32_t hash_of(uint64_t tag, uint32_t mask)
 {
-    return &list->buckets[mix(tag + mask * 0x9e3779b97f4a7c15u) & list->bucket_mask];
+    return mix(tag + mask * 0x9e3779b97f4a7c15u);
 }
 
 static uint32_t *mask_bucket(struct tag_list *list, uint64_t mask)
@@ -136,23 +133,14 @@ static void drop_mask(struct tag_list *list, uint32_t index)
 }
 
 /* The oldest entry of this mask and tag. */
-static uint32_t find_ring(const struct tag_list *list, uint64_t tag, uint32_t mask)
+static uint32_t find_ring(const struct tag_list *list, uint64_t tag, uint32_t mask, uint32_t hash)
 {
-    uint32_t entry = *bucket_of(list, tag, mask);
-    while (entry && (list->entries[entry].tag != tag || list->entries[entry].mask != mask))
-        entry = list->entries[entry].chain_next;
+    struct tag_walk walk = tag_table_walk(&list->table, hash);
+    uint32_t entry;
+    do
+        entry = tag_walk_next(&walk);
+    while (entry && (list->entries[entry].tag != tag || list->entries[entry].mask != mask));
     return entry;
-}
-
-static void enter_chain(struct tag_list *list, uint32_t entry, uint32_t *bucket)
-{
-    struct tag_entry *of = &list->entries[entry];
-    of->oldest = true;
-    of->chain_previous = 0;
-    of->chain_next = *bucket;
-    if (*bucket)
-        list->entries[*bucket].chain_previous = entry;
-    *bucket = entry;
 }
 
 static void join_ring(struct tag_list *list, uint32_t entry, uint32_t oldest)
@@ -173,44 +161,40 @@ void tag_list_insert(struct tag_list *list, uint32_t entry, uint64_t tag, uint64
     of->sequence = list->next_sequence++;
     list->masks[of->mask].entries++;
     list->count++;
-    uint32_t oldest = find_ring(list, tag, of->mask);
+    uint32_t hash = hash_of(tag, of->mask), oldest = find_ring(list, tag, of->mask, hash);
     if (oldest) {
         join_ring(list, entry, oldest);
         return;
     }
     of->next = of->previous = entry;
-    enter_chain(list, entry, bucket_of(list, tag, of->mask));
+    of->oldest = true;
+    tag_table_insert(&list->table, hash, entry);
 }
 
-/* Another entry, or 0, takes the place of `entry` in its bucket. */
-static void replace_in_chain(struct tag_list *list, uint32_t entry, uint32_t by)
+/* The next of the ring, if there is one, is the oldest from now on. */
+static void leave_table(struct tag_list *list, uint32_t entry)
 {
-    struct tag_entry *entries = list->entries, *of = &entries[entry];
-    uint32_t after = by ? by : of->chain_next, before = by ? by : of->chain_previous;
-    if (by) {
-        entries[by].oldest = true;
-        entries[by].chain_next = of->chain_next;
-        entries[by].chain_previous = of->chain_previous;
+    struct tag_entry *of = &list->entries[entry];
+    uint32_t hash = hash_of(of->tag, of->mask);
+    of->oldest = false;
+    if (of->next == entry) {
+        tag_table_remove(&list->table, hash, entry);
+        return;
     }
-    if (of->chain_previous)
-        entries[of->chain_previous].chain_next = after;
-    else
-        *bucket_of(list, of->tag, of->mask) = after;
-    if (of->chain_next)
-        entries[of->chain_next].chain_previous = before;
+    list->entries[of->next].oldest = true;
+    tag_table_replace(&list->table, hash, entry, of->next);
 }
 
 void tag_list_remove(struct tag_list *list, uint32_t entry)
 {
     struct tag_entry *entries = list->entries, *of = &entries[entry];
     if (of->oldest)
-        replace_in_chain(list, entry, of->next == entry ? 0 : of->next);
+        leave_table(list, entry);
     entries[of->previous].next = of->next;
     entries[of->next].previous = of->previous;
     if (!--list->masks[of->mask].entries)
         drop_mask(list, of->mask);
     of->mask = 0;
-    of->oldest = false;
     list->count--;
 }
 
@@ -218,7 +202,8 @@ uint32_t tag_list_find(const struct tag_list *list, uint64_t tag, uint64_t befor
 {
     uint32_t found = 0;
     for (uint32_t mask = list->first_mask; mask; mask = list->masks[mask].next) {
-        uint32_t entry = find_ring(list, tag & list->masks[mask].mask, mask);
+        uint64_t part = tag & list->masks[mask].mask;
+        uint32_t entry = find_ring(list, part, mask, hash_of(part, mask));
         if (!entry || list->entries[entry].sequence >= before)
             continue;
         found = entry;

@@ -1,6 +1,6 @@
 /* The matching list: which tagged buffer does a tag find? Entries with the same mask and the same tag form a ring, the
- * oldest first; the oldest of each ring is hashed by both. So a search costs one look per distinct mask, however many
- * entries there are, and the order of posting is kept across masks by a sequence number.
+ * oldest first; the oldest of each ring is hashed by both (tag_table.h). So a search costs one look per distinct mask,
+ * however many entries there are, and the order of posting is kept across masks by a sequence number.
  *
  * Entries are numbers from 1 on; 0 is none. A number is allocated for as long as the entry's buffer is in use, which
  * may be longer than it can be found. All memory is the owner's; it must be zero at the beginning, and is touched only
@@ -12,18 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transport/tag_table.h"
+
 enum { TAG_LIST_MASK_BUCKETS = 256 };
 
-struct tag_entry { /* one cache line */
+struct tag_entry { /* half a cache line */
     uint64_t tag;
-    uint64_t sequence;                   /* of posting */
-    uint32_t mask;                       /* index of the mask; 0: can't be found */
-    uint32_t next, previous;             /* the ring; free: `next` is the next free one */
-    uint32_t chain_next, chain_previous; /* the bucket, for the oldest of a ring */
-    uint32_t generation;
-    bool oldest; /* of its ring: it is in the bucket */
-    bool allocated;
-} __attribute__((aligned(64)));
+    uint64_t sequence;       /* of posting */
+    uint32_t mask;           /* index of the mask; 0: can't be found */
+    uint32_t next, previous; /* the ring; free: `next` is the next free one */
+    uint32_t generation : 30;
+    uint32_t oldest : 1; /* of its ring: it is in the table */
+    uint32_t allocated : 1;
+} __attribute__((aligned(32)));
 
 struct tag_mask {
     uint64_t mask;
@@ -43,8 +44,7 @@ struct tag_list {
     struct tag_mask *masks;
     uint32_t free_mask, fresh_mask, first_mask;
     uint32_t mask_buckets[TAG_LIST_MASK_BUCKETS];
-    uint32_t *buckets;
-    uint32_t bucket_mask;
+    struct tag_table table;
 };
 
 /* Bytes that tag_list_initialize needs, 64-aligned and zero. */

@@ -157,25 +157,65 @@ static void as_many_masks_as_entries_are_kept_apart(void **state)
     unmake(fixture);
 }
 
-/* The buckets share what a bad hash would give to one: no search may walk past more than a few. */
-static void a_hundred_thousand_tags_are_found_in_short_chains(void **state)
+/* A bad hash would fill some groups and leave others empty: hardly any entry may have to go past its own. */
+static void a_hundred_thousand_tags_lie_where_they_are_looked_for(void **state)
 {
     enum { COUNT = 100000 };
     struct fixture *fixture = make(COUNT);
     struct tag_list *list = &fixture->list;
     for (uint64_t i = 0; i < COUNT; i++)
         insert(list, i << 32 | 3, EXACT);
-    unsigned longest = 0;
-    for (uint32_t bucket = 0; bucket <= list->bucket_mask; bucket++) {
-        unsigned length = 0;
-        for (uint32_t entry = list->buckets[bucket]; entry; entry = list->entries[entry].chain_next)
-            length++;
-        longest = length > longest ? length : longest;
-    }
-    assert_in_range(longest, 1, 12);
+    uint32_t passed = 0;
+    for (uint32_t group = 0; group <= list->table.group_mask; group++)
+        passed += list->table.groups[group].passed;
+    assert_in_range(passed, 0, COUNT / 4);
     for (uint64_t i = COUNT; i-- > 0;)
         assert_int_equal(list->entries[take(list, i << 32 | 3)].tag, i << 32 | 3);
     assert_int_equal(list->allocated, 0);
+    unmake(fixture);
+}
+
+/* The oldest entry that matches, by looking at all of them. */
+static uint32_t search(const struct tag_list *list, uint64_t tag)
+{
+    uint32_t oldest = 0;
+    for (uint32_t i = 1; i <= list->fresh; i++)
+        if (tag_list_holds(list, i) && (tag & list->masks[list->entries[i].mask].mask) == list->entries[i].tag &&
+            (!oldest || list->entries[i].sequence < list->entries[oldest].sequence))
+            oldest = i;
+    return oldest;
+}
+
+/* As many as the groups are made for, so that many entries lie past their own, and groups between lose entries. */
+static void a_full_table_finds_what_a_search_of_all_entries_finds(void **state)
+{
+    enum { COUNT = 16 * 13, STEPS = 100000 };
+    struct fixture *fixture = make(COUNT);
+    struct tag_list *list = &fixture->list;
+    uint64_t chance = 88172645463325252u, found = 0;
+    for (int step = 0; step < STEPS; step++) {
+        chance ^= chance << 13, chance ^= chance >> 7, chance ^= chance << 17;
+        uint64_t tag = chance >> 8 & 0xff, mask = chance & 7 ? EXACT : 0xf0;
+        if (list->count < COUNT) {
+            insert(list, tag & mask, mask);
+            continue;
+        }
+        uint32_t expected = search(list, tag);
+        found += expected != 0;
+        assert_int_equal(take(list, tag), expected);
+        uint32_t other = 1 + (uint32_t)(chance >> 32) % COUNT;
+        if (!tag_list_holds(list, other))
+            continue;
+        tag_list_remove(list, other);
+        tag_list_free(list, other);
+    }
+    assert_in_range(found, STEPS / 10, STEPS);
+    for (uint32_t i = 1; i <= COUNT; i++)
+        if (tag_list_holds(list, i))
+            tag_list_remove(list, i);
+    static const struct tag_group none;
+    for (uint32_t group = 0; group <= list->table.group_mask; group++)
+        assert_memory_equal(&list->table.groups[group], &none, sizeof(none));
     unmake(fixture);
 }
 
@@ -190,7 +230,8 @@ int main(void)
         cmocka_unit_test(a_full_list_refuses_and_a_freed_entry_is_used_again),
         cmocka_unit_test(a_stale_handle_misses),
         cmocka_unit_test(as_many_masks_as_entries_are_kept_apart),
-        cmocka_unit_test(a_hundred_thousand_tags_are_found_in_short_chains),
+        cmocka_unit_test(a_hundred_thousand_tags_lie_where_they_are_looked_for),
+        cmocka_unit_test(a_full_table_finds_what_a_search_of_all_entries_finds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
