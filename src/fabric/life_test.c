@@ -394,14 +394,30 @@ static void a_doorbell_that_a_poller_reads_still_wakes_the_sleeper(void **state)
     struct node *node = rig_open(directory);
     unsigned received = 0;
     assert_int_equal(node_claim_numbers(node, (uint32_t *)&stage->numbers[0]), 0);
+    assert_true(node_sleep(node));
     assert_int_equal(rig_wait(rig_start(say_and_leave, directory, stage), 10), 0);
-    node_wake(node);
     assert_int_equal(node_receive(node, ignore_frame, &received, 1), 1);
     assert_true(is_readable(node));
     node_service(node, NULL, NULL);
     assert_false(is_readable(node));
     rig_close(node);
     close_stage(stage, directory);
+}
+
+/* Somebody removes the directory below running processes: they can still wake themselves, and so end. */
+static void a_process_wakes_itself_without_the_directory(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    rig_directory(directory);
+    struct node *node = rig_open(directory);
+    rig_remove(directory);
+    assert_true(node_sleep(node));
+    assert_false(is_readable(node));
+    node_wake(node);
+    assert_true(is_readable(node));
+    node_service(node, NULL, NULL);
+    assert_false(is_readable(node));
+    node_close(node);
 }
 
 /* Sends one message and stays until all have arrived, sleeping. */
@@ -578,6 +594,7 @@ int main(void)
         cmocka_unit_test(the_table_of_joins_can_be_full),
         cmocka_unit_test(what_was_sent_before_leaving_arrives),
         cmocka_unit_test(a_doorbell_that_a_poller_reads_still_wakes_the_sleeper),
+        cmocka_unit_test(a_process_wakes_itself_without_the_directory),
         cmocka_unit_test(a_crowd_can_attach_to_one_who_does_not_look),
         cmocka_unit_test(the_child_of_a_fork_disturbs_nobody),
         cmocka_unit_test(a_process_is_asked_for_its_report),

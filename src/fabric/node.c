@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -27,8 +28,11 @@ static int open_socket(struct node *node, char *why, size_t why_size)
     snprintf(name.sun_path, sizeof name.sun_path, "%s", node->bell.name);
     node->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     node->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (node->socket < 0 || node->epoll < 0 || bind(node->socket, (struct sockaddr *)&name, sizeof name) ||
-        epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->socket, &event))
+    node->waker = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (node->socket < 0 || node->epoll < 0 || node->waker < 0 ||
+        bind(node->socket, (struct sockaddr *)&name, sizeof name) ||
+        epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->socket, &event) ||
+        epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->waker, &event))
         return fail(errno, "The socket for wake-ups can't be made", why, why_size);
     node->bell.socket = node->socket;
     return 0;
@@ -90,7 +94,9 @@ static void close_descriptors(struct node *node)
         close(node->socket);
     if (node->epoll >= 0)
         close(node->epoll);
-    node->socket = node->epoll = -1;
+    if (node->waker >= 0)
+        close(node->waker);
+    node->socket = node->epoll = node->waker = -1;
 }
 
 int node_open(struct node **result, const char *directory, char *why, size_t why_size)
@@ -98,7 +104,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
     struct node *node = calloc(1, sizeof *node);
     if (!node)
         return fail(ENOMEM, "This process can't join the host's directory", why, why_size);
-    node->socket = node->epoll = -1;
+    node->socket = node->epoll = node->waker = -1;
     if (directory ? snprintf(node->directory, sizeof node->directory, "%s", directory) > NODE_DIRECTORY_MAX
                   : !node_directory(node->directory)) {
         free(node);

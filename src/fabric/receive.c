@@ -1,6 +1,7 @@
 /* Receiving, sleeping and waking. */
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -80,6 +81,8 @@ static void give_report(struct node *node, int to, void (*report)(void *, int), 
 
 void node_service(struct node *node, void (*report)(void *, int), void *context)
 {
+    eventfd_t wakes;
+    eventfd_read(node->waker, &wakes);
     mail_receive(node);
     mail_retry(node);
     while (node->report_count)
@@ -131,7 +134,5 @@ bool node_sleeping(const struct node *node)
 
 void node_wake(struct node *node)
 {
-    struct mail mail = node->bell.mail;
-    mail.kind = MAIL_DOORBELL;
-    mail_send(node->socket, node->bell.name, &mail, -1);
+    eventfd_write(node->waker, 1);
 }

@@ -32,6 +32,7 @@ struct node {
     unsigned slot;
     uint32_t generation;
     int socket, epoll;
+    int waker; /* an eventfd, for wake-ups from within: they need no name in the directory */
     struct table_slot *entry; /* ours */
     struct doorbell bell;     /* our own */
     struct shm_host host;
