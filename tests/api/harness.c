@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "puppet.h"
+#include "record.h"
 
 enum { CASE_SECONDS = 120 };
 
@@ -112,6 +113,7 @@ void harness_run(const char *name, void (*body)(const void *row), const void *ro
     if (harness.wanted && !strstr(harness.name, harness.wanted))
         return;
     alarm(CASE_SECONDS);
+    record_begin();
     int ended = setjmp(harness.out);
     if (!ended)
         body(row);
@@ -124,6 +126,7 @@ void harness_run(const char *name, void (*body)(const void *row), const void *ro
         printf("# afterwards an object could not be destroyed: %s\n", strerror(error));
         return;
     }
+    record_end(harness.name);
     printf("ok %u - %s\n", ++harness.count, harness.name);
     fflush(stdout);
 }
@@ -138,8 +141,8 @@ static void on_alarm(int signal)
     _exit(1);
 }
 
-/* What is left in the host's directory when every process has gone: nothing but the table, and the file in which XRC domains
- * are locked. */
+/* What is left in the host's directory when every process has gone: nothing but the table, and the file in which XRC
+ * domains are locked. */
 static void nothing_is_left(const void *row)
 {
     DIR *directory = opendir(harness.directory);
