@@ -52,7 +52,9 @@ static void device_memory_is_written_and_read(const void *row)
     struct ibv_mr *mr = ibv_reg_dm_mr(near_pd(&pair), dm, PAGE, 2 * PAGE, DM_ACCESS);
     EXPECT_TRUE(mr);
     write_and_read_back(&pair, mr->rkey, 0, 2 * PAGE);
+    near_in_step(&pair);
     EXPECT(ibv_memcpy_to_dm(dm, PAGE, in, sizeof in), ==, 0);
+    near_in_step(&pair);
     end_post(&pair.far, far_send_to(&pair, IBV_WR_RDMA_READ, 4, mr->rkey, 0, sizeof in));
     end_expect_sent(&pair.far, 4, IBV_WC_SUCCESS);
     uint64_t word;
@@ -79,6 +81,7 @@ static void device_memory_takes_atomics(const void *row)
         EXPECT(puppet_peek(pair.far.puppet, pair.far.memory), ==, 3 * i);
     }
     uint64_t sum;
+    near_in_step(&pair);
     EXPECT(ibv_memcpy_from_dm(&sum, dm, 8, 8), ==, 0);
     EXPECT(sum, ==, 15);
     EXPECT(ibv_dereg_mr(mr), ==, 0);
@@ -310,6 +313,7 @@ static void the_whole_address_space_is_a_region(const void *row)
     struct ibv_mr *mr = ibv_reg_mr(near_pd(&pair), NULL, SIZE_MAX, ALL | IBV_ACCESS_ON_DEMAND);
     EXPECT_TRUE(mr);
     char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    near_in_step(&pair);
     write_and_read_back(&pair, mr->rkey, (uintptr_t)pages + 8, PAGE);
     EXPECT(puppet_compare(pair.near.puppet, (uintptr_t)pages + 8, PAGE, SEED, 0), ==, -1);
     EXPECT(ibv_dereg_mr(mr), ==, 0);
