@@ -99,9 +99,10 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def listening(port):
-    """Does anybody on this machine listen on this TCP port? Asked without connecting, which the server would notice."""
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+def listening(port, pid="self"):
+    """Does anybody in this process's network namespace listen on this TCP port? Asked without connecting, which the server
+    would notice."""
+    for table in (f"/proc/{pid}/net/tcp", f"/proc/{pid}/net/tcp6"):
         with contextlib.suppress(FileNotFoundError), open(table, encoding="ascii") as lines:
             for line in list(lines)[1:]:
                 fields = line.split()
@@ -117,17 +118,18 @@ def need(program):
     return path
 
 
-def serve(server_command, client_command, port, environment, timeout=60):
-    """Runs a server, and a client once the server listens on the port; both must end well. Returns both as Finished."""
+def serve(server_command, client_command, port, environment, timeout=60, client_environment=None, elsewhere=False):
+    """Runs a server, and a client once the server listens on the port; both must end well. Returns both as Finished. The
+    server is `elsewhere` when it is in another network namespace."""
     deadline = time.monotonic() + timeout
     server = Program(server_command, environment)
     try:
-        while not listening(port):
+        while not listening(port, server.process.pid if elsewhere else "self"):
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise Failure(f"the server did not listen: {server.finish(deadline)}")
             time.sleep(0.01)
         try:
-            client = Program(client_command, environment).finish(deadline)
+            client = Program(client_command, client_environment or environment).finish(deadline)
         except Failure as late:
             server.kill()
             raise Failure(f"{late}while the server says\n{tail(read_all(server.out))}") from late
@@ -141,6 +143,8 @@ def serve(server_command, client_command, port, environment, timeout=60):
 
 class Suite:
     """Tests that run one after the other, as the user named by $SOFTVERBS_TEST_USER where that is set."""
+
+    gid = "0"  # the index of the GID that the ping-pongs use
 
     def __init__(self):
         self.tests, self.user, self.root = [], None, BUILD

@@ -28,7 +28,7 @@ def shows_the_device(suite):
 
 def exchanges(suite, program, size, count, *options):
     """Both sides count all exchanges and all bytes, and neither finds wrong data."""
-    command = [f"ibv_{program}_pingpong", "-g", "0", "-s", str(size), "-n", str(count), *options]
+    command = [f"ibv_{program}_pingpong", "-g", suite.gid, "-s", str(size), "-n", str(count), *options]
     for side in suite.pair(command):
         side.find(rf"^{count} iters in ")
         side.find(rf"^{size * count * 2} bytes in ")
@@ -38,7 +38,7 @@ def exchanges(suite, program, size, count, *options):
 
 def exchanges_over_xrc(suite, size, *options):
     """It says but "success" when all was exchanged, each side on a queue pair for either direction."""
-    for side in suite.pair(["ibv_xsrq_pingpong", "-g", "0", "-s", str(size), "-n", "1000", *options]):
+    for side in suite.pair(["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", "1000", *options]):
         side.find(r"SRQN [0-9a-f]{6}")
         side.find(r"^success$")
 
