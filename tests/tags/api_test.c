@@ -92,13 +92,17 @@ static void what_is_in_use_is_not_destroyed(void **state)
 static void only_reliable_connections_match_tags(void **state)
 {
     struct room *room = *state;
-    struct ibv_qp_init_attr attr = {.send_cq = room->sender_cq,
-                                    .recv_cq = room->sender_cq,
-                                    .srq = room->srq,
-                                    .cap = {.max_send_wr = 1},
-                                    .qp_type = IBV_QPT_UD};
-    assert_null(ibv_create_qp(room->pd, &attr));
-    assert_int_equal(errno, EINVAL);
+    static const enum ibv_qp_type types[] = {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND};
+    for (int i = 0; i < 3; i++) {
+        struct ibv_qp_init_attr attr = {.send_cq = room->sender_cq,
+                                        .recv_cq = room->sender_cq,
+                                        .srq = room->srq,
+                                        .cap = {.max_send_wr = 1},
+                                        .qp_type = types[i]};
+        errno = 0;
+        assert_null(ibv_create_qp(room->pd, &attr));
+        assert_int_equal(errno, EINVAL);
+    }
 }
 
 /* -- operations */
