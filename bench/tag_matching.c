@@ -1,8 +1,10 @@
 /* Tag matching in numbers, through the public API: tag_matching match | list | bandwidth. Each line of the output is a
  * measurement: names, then a number. See tags.py. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -11,7 +13,8 @@
 #include "room.h"
 #include "transport/tag_list.h"
 
-enum { MESSAGES = 20000, WINDOW = 16, RENDEZVOUS_MOST = 1 << 20, TOTAL = 1 << 30 };
+enum { MESSAGES = 20000, WINDOW = 16, LARGEST = 1 << 20, BATCH_BYTES = 1 << 26, BATCH_MOST = 2048 };
+#define ENOUGH 0.5 /* seconds for one number */
 #define EXACT UINT64_MAX
 #define ANY_SOURCE 0xffff0000ffffffffu /* which leaves out where MPI's tag has the source */
 
@@ -245,55 +248,79 @@ static double read_plain(struct room *room, struct ibv_qp *qp, const struct intr
 
 enum way { EAGER, RENDEZVOUS, SEND, READ, WAYS };
 
-static void be_sender(int fd, enum way way, uint32_t size, uint32_t count)
+/* The receiver asks for batches until it has measured for long enough, so that a loaded machine does less work instead
+ * of taking minutes. */
+static uint32_t batch_of(uint32_t size)
+{
+    return BATCH_BYTES / size < BATCH_MOST ? BATCH_BYTES / size : BATCH_MOST;
+}
+
+static void be_sender(int fd, enum way way, uint32_t size)
 {
     struct room room;
     struct introduction peer;
-    char done;
+    char more;
     need(room_open(&room, 1, 1));
     memset(room.memory, 1, ROOM_MEMORY);
     room.senders[0].qp = make_plain(&room);
     introduce(&room, fd, room.senders[0].qp, &peer);
-    if (way != READ)
-        send_messages(&room, way == RENDEZVOUS ? IBV_TMH_RNDV : IBV_TMH_EAGER, size, count);
-    need(read(fd, &done, 1) == 1);
+    while (read(fd, &more, 1) == 1 && more)
+        if (way != READ)
+            send_messages(&room, way == RENDEZVOUS ? IBV_TMH_RNDV : IBV_TMH_EAGER, size, batch_of(size));
 }
 
-static double be_receiver(int fd, enum way way, uint32_t size, uint32_t count)
+static double receive_batch(struct room *room, struct ibv_qp *qp, const struct introduction *peer, enum way way,
+                            uint32_t size)
+{
+    uint32_t count = batch_of(size);
+    if (way == READ)
+        return read_plain(room, qp, peer, size, count);
+    return way == SEND ? receive_plain(room, qp, size, count) : receive_tagged(room, size, count);
+}
+
+/* Bytes in a nanosecond. */
+static double be_receiver(int fd, enum way way, uint32_t size)
 {
     struct room room;
     struct introduction peer;
+    double time = 0, bytes = 0;
     need(room_open(&room, 256, 16));
     memset(room.memory, 1, ROOM_MEMORY);
-    bool tagged = way == EAGER || way == RENDEZVOUS;
-    struct ibv_qp *qp = tagged ? room_make_tm_qp(&room, 0) : make_plain(&room);
+    struct ibv_qp *qp = way == EAGER || way == RENDEZVOUS ? room_make_tm_qp(&room, 0) : make_plain(&room);
     introduce(&room, fd, qp, &peer);
-    double time = tagged        ? receive_tagged(&room, size, count)
-                  : way == SEND ? receive_plain(&room, qp, size, count)
-                                : read_plain(&room, qp, &peer, size, count);
+    for (; time < ENOUGH; bytes += (double)size * batch_of(size)) {
+        need(write(fd, "m", 1) == 1);
+        time += receive_batch(&room, qp, &peer, way, size);
+    }
     need(write(fd, "", 1) == 1);
     ibv_destroy_qp(qp);
     room_close(&room);
-    return time;
+    return bytes / time / 1e9;
+}
+
+/* A sender must not go on when its receiver has failed, or was killed for taking too long. */
+static pid_t start_sender(int fd, enum way way, uint32_t size)
+{
+    pid_t child = fork();
+    need(child >= 0);
+    if (child)
+        return child;
+    need(!prctl(PR_SET_PDEATHSIG, SIGKILL));
+    be_sender(fd, way, size);
+    _exit(0);
 }
 
 static void measure_bandwidth(void)
 {
     static const char *const names[] = {"eager", "rendezvous", "send", "read"};
-    static const uint32_t sizes[] = {4096, 65536, RENDEZVOUS_MOST};
+    static const uint32_t sizes[] = {4096, 65536, LARGEST};
     for (int i = 0; i < 3; i++)
         for (enum way way = 0; way < WAYS; way++) {
-            int fds[2];
-            uint32_t count = TOTAL / sizes[i] > 100000 ? 100000 : TOTAL / sizes[i];
+            int fds[2], status;
             need(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-            pid_t child = fork();
-            if (!child) {
-                be_sender(fds[1], way, sizes[i], count);
-                _exit(0);
-            }
-            double time = be_receiver(fds[0], way, sizes[i], count);
-            need(waitpid(child, NULL, 0) == child);
-            printf("bandwidth %s %u %.4f\n", names[way], sizes[i], (double)sizes[i] * count / time / 1e9);
+            pid_t child = start_sender(fds[1], way, sizes[i]);
+            printf("bandwidth %s %u %.4f\n", names[way], sizes[i], be_receiver(fds[0], way, sizes[i]));
+            need(waitpid(child, &status, 0) == child && !status);
             fflush(stdout);
             close(fds[0]);
             close(fds[1]);

@@ -18,7 +18,10 @@ PROGRAM = os.path.join(os.path.dirname(SOFTVERBS), "bench/tag_matching_bench")
 
 def run(mode):
     command = [SOFTVERBS, "run", "--", PROGRAM, mode]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout.splitlines()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    lines = done.stdout.splitlines()
+    if done.returncode:
+        sys.exit(f"tags.py: {mode} failed with {done.returncode} after {lines[-1:]}:\n{done.stderr}")
     return {tuple(fields[:-1]): float(fields[-1]) for fields in map(str.split, lines)}
 
 
