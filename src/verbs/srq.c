@@ -183,19 +183,27 @@ static int set_limit(struct srq *srq, uint32_t limit)
     return too_large ? EINVAL : 0;
 }
 
+/* Looked at before anything changes: "none of the attributes will be modified" if one is invalid (ibv_modify_srq(3)).
+ */
+static bool is_valid(struct srq *srq, const struct ibv_srq_attr *attr, int mask)
+{
+    if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+        return false;
+    if ((mask & IBV_SRQ_MAX_WR) && (!attr->max_wr || attr->max_wr > srq->object.context->device->limits.max_srq_wr))
+        return false;
+    lock_take(&srq->queue.lock);
+    uint32_t size = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->queue.capacity;
+    lock_release(&srq->queue.lock);
+    return !(mask & IBV_SRQ_LIMIT) || attr->srq_limit <= size;
+}
+
 int srq_modify(struct ibv_srq *public, const struct ibv_srq_attr *attr, int mask)
 {
     struct srq *srq = (struct srq *)public;
-    if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+    if (!is_valid(srq, attr, mask))
         return EINVAL;
-    if (mask & IBV_SRQ_MAX_WR) {
-        if (!attr->max_wr || attr->max_wr > srq->object.context->device->limits.max_srq_wr)
-            return EINVAL;
-        int error = receive_queue_resize(&srq->queue, attr->max_wr);
-        if (error)
-            return error;
-    }
-    return mask & IBV_SRQ_LIMIT ? set_limit(srq, attr->srq_limit) : 0;
+    int error = mask & IBV_SRQ_MAX_WR ? receive_queue_resize(&srq->queue, attr->max_wr) : 0;
+    return !error && mask & IBV_SRQ_LIMIT ? set_limit(srq, attr->srq_limit) : error;
 }
 
 int srq_query(struct ibv_srq *public, struct ibv_srq_attr *attr)
