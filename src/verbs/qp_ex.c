@@ -296,7 +296,6 @@ void qp_ex_fill(struct qp *qp, uint64_t flags)
     public->wr_set_sge = wr_set_sge;
     public->wr_set_sge_list = wr_set_sge_list;
     public->wr_set_ud_addr = wr_set_ud_addr;
-    if (qp->type == IBV_QPT_XRC_SEND)
     public->wr_set_xrc_srqn = wr_set_xrc_srqn;
 }
 
