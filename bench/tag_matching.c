@@ -61,93 +61,140 @@ static int compare(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-static double median(double *times)
+static double median(double *times, size_t count)
 {
-    qsort(times, MESSAGES, sizeof *times, compare);
-    return times[MESSAGES / 2];
+    qsort(times, count, sizeof *times, compare);
+    return times[count / 2];
+}
+
+static const struct position positions[] = {{"first", 0}, {"middle", 0.5}, {"last", 1}, {"none", 2}};
+static const uint32_t counts[] = {1, 100, 10000, 100000};
+enum { POSITIONS = 4, COUNTS = 4 };
+
+/* A list of each length, and all of them in turns: what else the machine does meets them alike. */
+struct subject {
+    struct room room;
+    uint64_t mask, first; /* the tag that the next message has */
+    uint32_t next;        /* the tag that is posted next */
+    bool matches;
+    uint32_t sent;
+    double times[MESSAGES];
+};
+
+static void open_subject(struct subject *subject, uint32_t count, uint64_t mask, const struct position *position)
+{
+    *subject = (struct subject){.mask = mask, .next = count, .matches = position->part <= 1};
+    subject->first = subject->matches ? (uint64_t)((count - 1) * position->part) : (uint64_t)1 << 31;
+    need(room_open(&subject->room, 200000, 16) && room_connect(&subject->room, 0));
+    for (int receive = 0; receive < 64; receive++)
+        room_post(&subject->room, 0, 4096, 4096);
+    for (uint32_t tag = 0; tag < count; tag++)
+        add(&subject->room, tag, mask);
 }
 
 /* What matched is posted again with a new tag, at the end of the list, so that the place stays what it is. What did not
  * match is put back and reported. */
-static double measure(struct room *room, uint32_t count, uint64_t mask, const struct position *position)
+static void send_some(struct subject *subject, uint32_t messages)
 {
-    bool matches = position->part <= 1;
-    uint64_t first = matches ? (uint64_t)((count - 1) * position->part) : 0;
-    for (uint32_t i = 0; i < count; i++)
-        add(room, i, mask);
-    static double times[MESSAGES];
-    for (uint32_t i = 0; i < MESSAGES; i++) {
+    struct room *room = &subject->room;
+    for (; messages; messages--) {
+        uint64_t tag = subject->first++;
         double start = now();
-        exchange(room, mask == EXACT ? first + i : source(first + i) + (matches ? 0 : 1u << 31));
-        times[i] = now() - start;
-        if (matches) {
-            add(room, count + i, mask);
+        exchange(room, subject->mask == EXACT ? tag : source(tag));
+        subject->times[subject->sent++] = now() - start;
+        if (subject->matches) {
+            add(room, subject->next++, subject->mask);
         } else {
             need(!room_post(room, 0, 4096, 4096));
-            need(!room_operate(room, IBV_WR_TAG_SYNC, 0, 0, IBV_OPS_TM_SYNC, i + 1));
+            need(!room_operate(room, IBV_WR_TAG_SYNC, 0, 0, IBV_OPS_TM_SYNC, subject->sent));
         }
     }
-    return median(times) * 1e6;
+}
+
+static void measure_place(bool wild, const struct position *position)
+{
+    enum { TURN = 1000 };
+    static struct subject subjects[COUNTS];
+    for (int i = 0; i < COUNTS; i++)
+        open_subject(&subjects[i], counts[i], wild ? ANY_SOURCE : EXACT, position);
+    for (int turn = 0; turn < MESSAGES / TURN; turn++)
+        for (int i = 0; i < COUNTS; i++)
+            send_some(&subjects[i], TURN);
+    for (int i = 0; i < COUNTS; i++) {
+        printf("match %s %s %u %.4f\n", wild ? "wildcard" : "exact", position->name, counts[i],
+               median(subjects[i].times, MESSAGES) * 1e6);
+        room_close(&subjects[i].room);
+    }
 }
 
 static void measure_matching(void)
 {
-    static const struct position positions[] = {{"first", 0}, {"middle", 0.5}, {"last", 1}, {"none", 2}};
-    static const uint32_t counts[] = {1, 100, 10000, 100000};
     for (int wild = 0; wild < 2; wild++)
-        for (int at = 0; at < 4; at++)
-            for (int i = 0; i < 4; i++) {
-                struct room room;
-                need(room_open(&room, 200000, 16) && room_connect(&room, 0));
-                for (int receive = 0; receive < 64; receive++)
-                    room_post(&room, 0, 4096, 4096);
-                if (at == 3 && !wild) /* exact tags that none has */
-                    for (uint32_t tag = 0; tag < counts[i]; tag++)
-                        add(&room, tag | 1ull << 60, EXACT);
-                double time = at == 3 && !wild ? measure(&room, 0, EXACT, &positions[at])
-                                               : measure(&room, counts[i], wild ? ANY_SOURCE : EXACT, &positions[at]);
-                printf("match %s %s %u %.4f\n", wild ? "wildcard" : "exact", positions[at].name, counts[i], time);
-                fflush(stdout);
-                room_close(&room);
-            }
+        for (int at = 0; at < POSITIONS; at++)
+            measure_place(wild, &positions[at]);
 }
 
 /* -- the list alone: one search, with taking out and posting again where it finds something */
 
-static double measure_list(struct tag_list *list, uint32_t count, uint64_t mask, double part)
+struct alone {
+    struct tag_list list;
+    void *memory;
+    uint64_t mask, first, next;
+    bool matches;
+};
+
+static void make_alone(struct alone *alone, uint32_t count, uint64_t mask, double part)
 {
-    enum { ROUNDS = 200000 };
-    uint64_t first = part > 1 ? 1ull << 60 : (uint64_t)((count - 1) * part);
-    for (uint32_t i = 0; i < count; i++)
-        tag_list_insert(list, tag_list_allocate(list), i, mask);
+    size_t size = (tag_list_size(200000) + 63) & ~(size_t)63;
+    *alone = (struct alone){.memory = memset(aligned_alloc(64, size), 0, size), .mask = mask, .matches = part <= 1};
+    alone->first = alone->matches ? (uint64_t)((count - 1) * part) : 1ull << 31;
+    tag_list_initialize(&alone->list, alone->memory, 200000);
+    for (; alone->next < count; alone->next++)
+        tag_list_insert(&alone->list, tag_list_allocate(&alone->list), alone->next, mask);
+}
+
+/* Nanoseconds for one search, of `rounds`. */
+static double search(struct alone *alone, uint32_t rounds)
+{
+    struct tag_list *list = &alone->list;
     double start = now();
-    for (uint32_t i = 0; i < ROUNDS; i++) {
-        uint32_t entry = tag_list_find(list, mask == EXACT ? first + i : source(first + i), UINT64_MAX);
-        need(!entry == (part > 1));
+    for (uint32_t i = 0; i < rounds; i++) {
+        uint64_t tag = alone->first++;
+        uint32_t entry = tag_list_find(list, alone->mask == EXACT ? tag : source(tag), UINT64_MAX);
+        need(!entry == !alone->matches);
         if (!entry)
             continue;
         tag_list_remove(list, entry);
         tag_list_free(list, entry);
-        tag_list_insert(list, tag_list_allocate(list), count + i, mask);
+        tag_list_insert(list, tag_list_allocate(list), alone->next++, alone->mask);
     }
-    return (now() - start) / ROUNDS * 1e9;
+    return (now() - start) / rounds * 1e9;
+}
+
+/* Each turn begins with searches that don't count: another list has had the caches. */
+static void measure_list(bool wild, const struct position *position)
+{
+    enum { TURNS = 15, WARM = 30000, ROUNDS = 30000 };
+    struct alone lists[COUNTS];
+    double times[COUNTS][TURNS];
+    for (int i = 0; i < COUNTS; i++)
+        make_alone(&lists[i], counts[i], wild ? ANY_SOURCE : EXACT, position->part);
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int i = 0; i < COUNTS; i++) {
+            search(&lists[i], WARM);
+            times[i][turn] = search(&lists[i], ROUNDS);
+        }
+    for (int i = 0; i < COUNTS; i++) {
+        printf("list %s %s %u %.2f\n", wild ? "wildcard" : "exact", position->name, counts[i], median(times[i], TURNS));
+        free(lists[i].memory);
+    }
 }
 
 static void measure_lists(void)
 {
-    static const struct position positions[] = {{"first", 0}, {"middle", 0.5}, {"last", 1}, {"none", 2}};
-    static const uint32_t counts[] = {1, 100, 10000, 100000};
     for (int wild = 0; wild < 2; wild++)
-        for (int at = 0; at < 4; at++)
-            for (int i = 0; i < 4; i++) {
-                struct tag_list list;
-                size_t size = (tag_list_size(200000) + 63) & ~(size_t)63;
-                void *memory = memset(aligned_alloc(64, size), 0, size);
-                tag_list_initialize(&list, memory, 200000);
-                printf("list %s %s %u %.2f\n", wild ? "wildcard" : "exact", positions[at].name, counts[i],
-                       measure_list(&list, counts[i], wild ? ANY_SOURCE : EXACT, positions[at].part));
-                free(memory);
-            }
+        for (int at = 0; at < POSITIONS; at++)
+            measure_list(wild, &positions[at]);
 }
 
 /* -- bandwidth: the sender is another process */
