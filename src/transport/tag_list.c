@@ -168,21 +168,21 @@ void tag_list_insert(struct tag_list *list, uint32_t entry, uint64_t tag, uint64
     }
     of->next = of->previous = entry;
     of->oldest = true;
-    tag_table_insert(&list->table, hash, entry);
+    of->place = tag_table_insert(&list->table, hash, entry);
 }
 
 /* The next of the ring, if there is one, is the oldest from now on. */
 static void leave_table(struct tag_list *list, uint32_t entry)
 {
-    struct tag_entry *of = &list->entries[entry];
-    uint32_t hash = hash_of(of->tag, of->mask);
+    struct tag_entry *of = &list->entries[entry], *next = &list->entries[of->next];
     of->oldest = false;
-    if (of->next == entry) {
-        tag_table_remove(&list->table, hash, entry);
+    if (next == of) {
+        tag_table_remove(&list->table, hash_of(of->tag, of->mask), of->place);
         return;
     }
-    list->entries[of->next].oldest = true;
-    tag_table_replace(&list->table, hash, entry, of->next);
+    next->oldest = true;
+    next->place = of->place;
+    tag_table_replace(&list->table, of->place, of->next);
 }
 
 void tag_list_remove(struct tag_list *list, uint32_t entry)

@@ -16,15 +16,16 @@
 
 enum { TAG_LIST_MASK_BUCKETS = 256 };
 
-struct tag_entry { /* half a cache line */
+struct tag_entry {
     uint64_t tag;
     uint64_t sequence;       /* of posting */
     uint32_t mask;           /* index of the mask; 0: can't be found */
     uint32_t next, previous; /* the ring; free: `next` is the next free one */
+    uint32_t place;          /* in the table, for the oldest of a ring */
     uint32_t generation : 30;
     uint32_t oldest : 1; /* of its ring: it is in the table */
     uint32_t allocated : 1;
-} __attribute__((aligned(32)));
+};
 
 struct tag_mask {
     uint64_t mask;

@@ -1,5 +1,6 @@
 #include "transport/tag_table.h"
 
+enum { STRIDE = TAG_GROUP_PLACES + 1 };
 enum { FULL = 13 }; /* entries for each group when all are in use: then one in seven passes its first group */
 
 static uint32_t groups_for(uint32_t capacity)
@@ -23,7 +24,7 @@ void tag_table_initialize(struct tag_table *table, void *memory, uint32_t capaci
         ;
 }
 
-void tag_table_insert(struct tag_table *table, uint32_t hash, uint32_t number)
+uint32_t tag_table_insert(struct tag_table *table, uint32_t hash, uint32_t number)
 {
     struct tag_group *group;
     uint32_t at = hash & table->group_mask;
@@ -32,30 +33,27 @@ void tag_table_insert(struct tag_table *table, uint32_t hash, uint32_t number)
         group->passed++;
         at = (at + 1) & table->group_mask;
     }
-    group->places[__builtin_ctz(free)] = tag_table_bits(table, hash) | number;
+    unsigned place = (unsigned)__builtin_ctz(free);
+    group->places[place] = tag_table_bits(table, hash) | number;
+    return at * STRIDE + place;
 }
 
-/* The place that `number` has; `passing` is added to the count of every group that it passed. */
-static uint32_t *find_place(struct tag_table *table, uint32_t hash, uint32_t number, uint32_t passing)
+static uint32_t *at_place(struct tag_table *table, uint32_t place)
 {
-    struct tag_group *group;
-    uint32_t at = hash & table->group_mask, value = tag_table_bits(table, hash) | number;
-    unsigned found;
-    while (!(found = tag_group_look(group = &table->groups[at], value, UINT32_MAX))) {
-        group->passed += passing;
-        at = (at + 1) & table->group_mask;
-    }
-    return &group->places[__builtin_ctz(found)];
+    return &table->groups[place / STRIDE].places[place % STRIDE];
 }
 
-void tag_table_remove(struct tag_table *table, uint32_t hash, uint32_t number)
+void tag_table_remove(struct tag_table *table, uint32_t hash, uint32_t place)
 {
-    *find_place(table, hash, number, UINT32_MAX) = 0;
+    *at_place(table, place) = 0;
+    for (uint32_t at = hash & table->group_mask; at != place / STRIDE; at = (at + 1) & table->group_mask)
+        table->groups[at].passed--;
 }
 
-void tag_table_replace(struct tag_table *table, uint32_t hash, uint32_t number, uint32_t by)
+void tag_table_replace(struct tag_table *table, uint32_t place, uint32_t by)
 {
-    *find_place(table, hash, number, 0) = tag_table_bits(table, hash) | by;
+    uint32_t *at = at_place(table, place);
+    *at = (*at & ~table->number_mask) | by;
 }
 
 struct tag_walk tag_walk_on(struct tag_walk walk)

@@ -32,10 +32,12 @@ size_t tag_table_size(uint32_t capacity);
 /* `memory` is zero and aligned to 64. */
 void tag_table_initialize(struct tag_table *, void *memory, uint32_t capacity);
 
-void tag_table_insert(struct tag_table *, uint32_t hash, uint32_t number);
-/* These need `number` to be in the table with that hash. `by` takes its place. */
-void tag_table_remove(struct tag_table *, uint32_t hash, uint32_t number);
-void tag_table_replace(struct tag_table *, uint32_t hash, uint32_t number, uint32_t by);
+/* Where it lies from now on. */
+uint32_t tag_table_insert(struct tag_table *, uint32_t hash, uint32_t number);
+/* What lies there goes. The hash is that of insert. */
+void tag_table_remove(struct tag_table *, uint32_t hash, uint32_t place);
+/* Another number, of the same hash, takes the place. */
+void tag_table_replace(struct tag_table *, uint32_t place, uint32_t by);
 
 /* A walk over all that may be what the hash belongs to: their hashes are equal but for a chance of some thousandths. */
 struct tag_walk {
