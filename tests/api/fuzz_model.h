@@ -1,4 +1,6 @@
-/* What a program may expect of the verbs, as a model that runs beside them; and the random calls. */
+/* What programs may expect of the verbs, as a model that runs beside them; and the random calls. There are two
+ * programs, the ends of the link, and every object is of one of them: those in even places are the near end's, those in
+ * odd places the far one's. Objects are the numbers that puppets give them, NOBODY where there is none. */
 #ifndef API_FUZZ_MODEL_H
 #define API_FUZZ_MODEL_H
 
@@ -6,12 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "puppet.h"
+
 enum {
-    PDS = 3,
-    MRS = 6,
-    CQS = 4,
-    SRQS = 2,
-    QPS = 6,
+    ENDS = 2,
+    PDS = 4,
+    MRS = 8,
+    CQS = 6,
+    SRQS = 4,
+    QPS = 8,
     DEPTH = 8,
     CQE = 1024, /* none overruns: that is tested elsewhere */
     /* Each queue pair and each SRQ has memory of its own, so that the program does not race with itself: at the start
@@ -29,18 +34,19 @@ enum {
 };
 
 struct model_pd {
-    struct ibv_pd *pd;
+    int pd;
     int uses;
 };
 
 struct model_mr {
-    struct ibv_mr *mr;
+    int mr;
     int pd;
     bool all; /* all access */
+    uint32_t lkey, rkey;
 };
 
 struct model_cq {
-    struct ibv_cq *cq;
+    int cq;
     int uses;
 };
 
@@ -51,7 +57,7 @@ struct model_queue {
 };
 
 struct model_srq {
-    struct ibv_srq *srq;
+    int srq;
     int pd, uses;
     unsigned outstanding;    /* posted and not polled */
     bool waiting[SRQ_POSTS]; /* by number */
@@ -59,8 +65,10 @@ struct model_srq {
 };
 
 struct model_qp {
-    struct ibv_qp *qp;
-    struct ibv_ah *ah;                /* datagrams */
+    int qp;
+    int ah; /* datagrams */
+    enum ibv_qp_type type;
+    uint32_t number;
     int pd, send_cq, receive_cq, srq; /* srq -1: its own receives */
     int peer;                         /* -1: none yet */
     enum ibv_qp_state state;          /* as the program set it; errors may have moved it on to ERR or SQE */
@@ -69,13 +77,14 @@ struct model_qp {
 
 struct model {
     uint64_t seed, random;
-    struct ibv_context *context;
+    struct puppet *ends[ENDS];
+    uint64_t memory[ENDS];
+    union ibv_gid gid; /* of both: they are on one host */
     struct model_pd pds[PDS];
     struct model_mr mrs[MRS];
     struct model_cq cqs[CQS];
     struct model_srq srqs[SRQS];
     struct model_qp qps[QPS];
-    _Alignas(64) char memory[MEMORY];
 };
 
 /* Of all sequences so far: what shows that they did something. */
@@ -88,9 +97,12 @@ struct model *model_create(uint64_t seed);
 /* One random call, and whether its result is what the model says. */
 void model_step(struct model *);
 /* Polls what is left, flushes and destroys everything. */
-void model_end(struct model *);
+void model_finish(struct model *);
 
 uint64_t model_random(struct model *, uint64_t below);
+/* The place of an object of the same end as this one, out of so many. */
+int model_random_beside(struct model *, int place, int places);
+struct puppet *model_end_of(struct model *, int place);
 /* Fails the case with the seed. */
 void model_fail(struct model *, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 #define MODEL_EXPECT(model, left, right)                                                                               \
@@ -112,6 +124,6 @@ void model_post_receive(struct model *);
 void model_poll(struct model *, int cq);
 /* One that exists, -1 when the random choice fell on an empty place. */
 int model_choose_qp(struct model *);
-enum ibv_qp_state model_true_state(struct model *, struct model_qp *);
+enum ibv_qp_state model_true_state(struct model *, int qp);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "fuzz_model.h"
 #include "harness.h"
+#include "stage.h"
 
 uint64_t model_random(struct model *model, uint64_t below)
 {
@@ -28,24 +29,50 @@ void model_fail(struct model *model, const char *format, ...)
 /* Most sequences begin with some of everything, so that data moves soon. */
 static void populate(struct model *model)
 {
-    for (int i = 0; i < 60; i++)
+    for (int i = 0; i < 90; i++)
         model_make(model);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 20; i++)
         model_connect(model);
+}
+
+int model_random_beside(struct model *model, int place, int places)
+{
+    return (int)model_random(model, (uint64_t)places / ENDS) * ENDS + place % ENDS;
+}
+
+struct puppet *model_end_of(struct model *model, int place)
+{
+    return model->ends[place % ENDS];
+}
+
+static void begin_empty(struct model *model)
+{
+    for (int i = 0; i < PDS; i++)
+        model->pds[i].pd = NOBODY;
+    for (int i = 0; i < MRS; i++)
+        model->mrs[i].mr = NOBODY;
+    for (int i = 0; i < CQS; i++)
+        model->cqs[i].cq = NOBODY;
+    for (int i = 0; i < SRQS; i++)
+        model->srqs[i].srq = NOBODY;
+    for (int i = 0; i < QPS; i++)
+        model->qps[i] = (struct model_qp){.qp = NOBODY, .ah = NOBODY, .peer = -1};
 }
 
 struct model *model_create(uint64_t seed)
 {
-    struct model *model = aligned_alloc(64, sizeof *model);
-    struct ibv_device **list = ibv_get_device_list(NULL);
-    EXPECT_TRUE(model && list && list[0]);
-    memset(model, 0, sizeof *model);
+    struct model *model = calloc(1, sizeof *model);
+    EXPECT_TRUE(model);
     model->seed = seed;
     model->random = seed * 0x9e3779b97f4a7c15ull + 1;
-    model->context = ibv_open_device(list[0]);
-    ibv_free_device_list(list);
-    if (!model->context)
-        model_fail(model, "ibv_open_device: errno %d", errno);
+    model->ends[0] = harness_near();
+    model->ends[1] = harness_far();
+    begin_empty(model);
+    for (int i = 0; i < ENDS; i++) {
+        MODEL_EXPECT(model, puppet_open(model->ends[i], 0), 0);
+        model->gid = model->ends[i]->call.about.gid;
+        model->memory[i] = puppet_memory(model->ends[i], MEMORY);
+    }
     if (model_random(model, 8))
         populate(model);
     return model;
@@ -53,9 +80,9 @@ struct model *model_create(uint64_t seed)
 
 static void make_pd(struct model *model, int at)
 {
-    model->pds[at] = (struct model_pd){.pd = ibv_alloc_pd(model->context)};
-    if (!model->pds[at].pd)
-        model_fail(model, "ibv_alloc_pd: errno %d", errno);
+    model->pds[at] = (struct model_pd){.pd = puppet_alloc_pd(model_end_of(model, at))};
+    if (model->pds[at].pd == NOBODY)
+        model_fail(model, "ibv_alloc_pd: errno %d", model_end_of(model, at)->error);
 }
 
 static void make_mr(struct model *model, int at)
@@ -63,65 +90,70 @@ static void make_mr(struct model *model, int at)
     enum { ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
     static const int access[] = {0,   IBV_ACCESS_LOCAL_WRITE, ALL, ALL, ALL,
                                  ALL, IBV_ACCESS_REMOTE_WRITE /* without LOCAL_WRITE: refused */};
-    int pd = (int)model_random(model, PDS), chosen = access[model_random(model, COUNT(access))];
-    struct ibv_mr *mr;
-    if (!model->pds[pd].pd)
+    struct puppet *end = model_end_of(model, at);
+    int pd = model_random_beside(model, at, PDS), chosen = access[model_random(model, COUNT(access))];
+    if (model->pds[pd].pd == NOBODY)
         return;
-    errno = 0;
-    mr = ibv_reg_mr(model->pds[pd].pd, model->memory, MEMORY, chosen);
-    MODEL_EXPECT(model, !mr, chosen == IBV_ACCESS_REMOTE_WRITE);
-    if (!mr) {
-        MODEL_EXPECT(model, errno, EINVAL);
+    int mr = puppet_reg_mr(end, model->pds[pd].pd, model->memory[at % ENDS], MEMORY, chosen);
+    MODEL_EXPECT(model, mr == NOBODY, chosen == IBV_ACCESS_REMOTE_WRITE);
+    if (mr == NOBODY) {
+        MODEL_EXPECT(model, end->error, EINVAL);
         return;
     }
-    model->mrs[at] = (struct model_mr){mr, pd, chosen == ALL};
+    model->mrs[at] = (struct model_mr){mr, pd, chosen == ALL, end->call.about.lkey, end->call.about.rkey};
     model->pds[pd].uses++;
 }
 
 static void make_cq(struct model *model, int at)
 {
-    struct ibv_cq *cq = ibv_create_cq(model->context, CQE, NULL, NULL, 0);
-    if (!cq)
-        model_fail(model, "ibv_create_cq: errno %d", errno);
-    model->cqs[at] = (struct model_cq){.cq = cq};
+    model->cqs[at] = (struct model_cq){.cq = puppet_create_cq(model_end_of(model, at), CQE, NOBODY, 0)};
+    if (model->cqs[at].cq == NOBODY)
+        model_fail(model, "ibv_create_cq: errno %d", model_end_of(model, at)->error);
 }
 
 static void make_srq(struct model *model, int at)
 {
-    struct ibv_srq_init_attr attr = {.attr = {.max_wr = DEPTH, .max_sge = 1}};
-    int pd = (int)model_random(model, PDS);
-    if (!model->pds[pd].pd)
+    struct ibv_srq_attr attr = {.max_wr = DEPTH, .max_sge = 1};
+    int pd = model_random_beside(model, at, PDS);
+    if (model->pds[pd].pd == NOBODY)
         return;
-    model->srqs[at] = (struct model_srq){.srq = ibv_create_srq(model->pds[pd].pd, &attr), .pd = pd};
-    if (!model->srqs[at].srq)
-        model_fail(model, "ibv_create_srq: errno %d", errno);
+    model->srqs[at] =
+        (struct model_srq){.srq = puppet_create_srq(model_end_of(model, at), model->pds[pd].pd, &attr), .pd = pd};
+    if (model->srqs[at].srq == NOBODY)
+        model_fail(model, "ibv_create_srq: errno %d", model_end_of(model, at)->error);
     model->pds[pd].uses++;
+}
+
+static void describe_qp(struct model *model, int at, struct model_qp *qp)
+{
+    static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
+    *qp = (struct model_qp){.qp = NOBODY, .ah = NOBODY, .peer = -1};
+    qp->pd = model_random_beside(model, at, PDS);
+    qp->send_cq = model_random_beside(model, at, CQS);
+    qp->receive_cq = model_random_beside(model, at, CQS);
+    qp->srq = model_random(model, 3) ? -1 : model_random_beside(model, at, SRQS);
+    qp->type = types[model_random(model, COUNT(types))];
+    if (qp->srq >= 0 && model->srqs[qp->srq].srq == NOBODY)
+        qp->srq = -1;
 }
 
 static void make_qp(struct model *model, int at)
 {
-    static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
     struct model_qp *qp = &model->qps[at];
+    describe_qp(model, at, qp);
     struct ibv_qp_init_attr attr = {
+        .qp_type = qp->type,
         .cap = {
             .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 16}};
-    *qp = (struct model_qp){.peer = -1};
-    qp->pd = (int)model_random(model, PDS);
-    qp->send_cq = (int)model_random(model, CQS);
-    qp->receive_cq = (int)model_random(model, CQS);
-    qp->srq = (int)model_random(model, SRQS * 3) - SRQS * 2;
-    attr.qp_type = types[model_random(model, COUNT(types))];
-    attr.send_cq = model->cqs[qp->send_cq].cq;
-    attr.recv_cq = model->cqs[qp->receive_cq].cq;
-    if (qp->srq < 0 || !model->srqs[qp->srq].srq)
-        qp->srq = -1;
-    attr.srq = qp->srq < 0 ? NULL : model->srqs[qp->srq].srq;
-    if (!model->pds[qp->pd].pd)
+    int send_cq = model->cqs[qp->send_cq].cq, receive_cq = model->cqs[qp->receive_cq].cq;
+    if (model->pds[qp->pd].pd == NOBODY)
         return;
-    qp->qp = ibv_create_qp(model->pds[qp->pd].pd, &attr);
-    MODEL_EXPECT(model, !qp->qp, !attr.send_cq || !attr.recv_cq);
-    if (!qp->qp)
+    qp->qp = puppet_create_qp(model_end_of(model, at), model->pds[qp->pd].pd, send_cq, receive_cq,
+                              qp->srq < 0 ? NOBODY : model->srqs[qp->srq].srq, &attr);
+    MODEL_EXPECT(model, qp->qp == NOBODY, send_cq == NOBODY || receive_cq == NOBODY);
+    if (qp->qp == NOBODY)
         return;
+    qp->number = (uint32_t)model_end_of(model, at)->call.number[0];
     model->pds[qp->pd].uses++;
     model->cqs[qp->send_cq].uses++;
     model->cqs[qp->receive_cq].uses++;
@@ -135,71 +167,70 @@ void model_make(struct model *model)
         srq = (int)model_random(model, SRQS), qp = (int)model_random(model, QPS);
     switch (model_random(model, 6)) {
     case 0:
-        return model->pds[pd].pd ? (void)0 : make_pd(model, pd);
+        return model->pds[pd].pd == NOBODY ? make_pd(model, pd) : (void)0;
     case 1:
-        return model->cqs[cq].cq ? (void)0 : make_cq(model, cq);
+        return model->cqs[cq].cq == NOBODY ? make_cq(model, cq) : (void)0;
     case 2:
-        return model->mrs[mr].mr ? (void)0 : make_mr(model, mr);
+        return model->mrs[mr].mr == NOBODY ? make_mr(model, mr) : (void)0;
     case 3:
-        return model->srqs[srq].srq ? (void)0 : make_srq(model, srq);
+        return model->srqs[srq].srq == NOBODY ? make_srq(model, srq) : (void)0;
     default:
-        return model->qps[qp].qp ? (void)0 : make_qp(model, qp);
+        return model->qps[qp].qp == NOBODY ? make_qp(model, qp) : (void)0;
     }
 }
 
-static void destroy_qp(struct model *model, struct model_qp *qp)
+/* True when the object is gone; it is, unless it has users. */
+static bool destroy(struct model *model, enum kind kind, int place, int number, int uses)
 {
-    if (!qp->qp)
-        return;
-    if (qp->ah) {
-        MODEL_EXPECT(model, ibv_destroy_ah(qp->ah), 0);
+    if (number == NOBODY)
+        return false;
+    MODEL_EXPECT(model, puppet_destroy(model_end_of(model, place), kind, number), uses ? EBUSY : 0);
+    return !uses;
+}
+
+static void destroy_qp(struct model *model, int at)
+{
+    struct model_qp *qp = &model->qps[at];
+    if (destroy(model, KIND_AH, at, qp->ah, 0))
         model->pds[qp->pd].uses--;
-    }
-    MODEL_EXPECT(model, ibv_destroy_qp(qp->qp), 0);
+    if (!destroy(model, KIND_QP, at, qp->qp, 0))
+        return;
     model->pds[qp->pd].uses--;
     model->cqs[qp->send_cq].uses--;
     model->cqs[qp->receive_cq].uses--;
     if (qp->srq >= 0)
         model->srqs[qp->srq].uses--;
-    *qp = (struct model_qp){.peer = -1};
+    *qp = (struct model_qp){.qp = NOBODY, .ah = NOBODY, .peer = -1};
 }
 
-static void destroy_mr(struct model *model, struct model_mr *mr)
+static void destroy_mr(struct model *model, int at)
 {
-    if (!mr->mr)
+    struct model_mr *mr = &model->mrs[at];
+    if (!destroy(model, KIND_MR, at, mr->mr, 0))
         return;
-    MODEL_EXPECT(model, ibv_dereg_mr(mr->mr), 0);
     model->pds[mr->pd].uses--;
-    mr->mr = NULL;
+    mr->mr = NOBODY;
 }
 
-static void destroy_srq(struct model *model, struct model_srq *srq)
+static void destroy_srq(struct model *model, int at)
 {
-    if (!srq->srq)
-        return;
-    MODEL_EXPECT(model, ibv_destroy_srq(srq->srq), srq->uses ? EBUSY : 0);
-    if (srq->uses)
+    struct model_srq *srq = &model->srqs[at];
+    if (!destroy(model, KIND_SRQ, at, srq->srq, srq->uses))
         return;
     model->pds[srq->pd].uses--;
-    srq->srq = NULL;
+    srq->srq = NOBODY;
 }
 
-static void destroy_cq(struct model *model, struct model_cq *cq)
+static void destroy_cq(struct model *model, int at)
 {
-    if (!cq->cq)
-        return;
-    MODEL_EXPECT(model, ibv_destroy_cq(cq->cq), cq->uses ? EBUSY : 0);
-    if (!cq->uses)
-        cq->cq = NULL;
+    if (destroy(model, KIND_CQ, at, model->cqs[at].cq, model->cqs[at].uses))
+        model->cqs[at].cq = NOBODY;
 }
 
-static void destroy_pd(struct model *model, struct model_pd *pd)
+static void destroy_pd(struct model *model, int at)
 {
-    if (!pd->pd)
-        return;
-    MODEL_EXPECT(model, ibv_dealloc_pd(pd->pd), pd->uses ? EBUSY : 0);
-    if (!pd->uses)
-        pd->pd = NULL;
+    if (destroy(model, KIND_PD, at, model->pds[at].pd, model->pds[at].uses))
+        model->pds[at].pd = NOBODY;
 }
 
 void model_destroy(struct model *model)
@@ -207,40 +238,42 @@ void model_destroy(struct model *model)
     switch (model_random(model, 8)) {
     case 0:
     case 1:
-        return destroy_pd(model, &model->pds[model_random(model, PDS)]);
+        return destroy_pd(model, (int)model_random(model, PDS));
     case 2:
     case 3:
-        return destroy_cq(model, &model->cqs[model_random(model, CQS)]);
+        return destroy_cq(model, (int)model_random(model, CQS));
     case 4:
-        return destroy_srq(model, &model->srqs[model_random(model, SRQS)]);
+        return destroy_srq(model, (int)model_random(model, SRQS));
     case 5:
-        return destroy_mr(model, &model->mrs[model_random(model, MRS)]);
+        return destroy_mr(model, (int)model_random(model, MRS));
     default:
-        return destroy_qp(model, &model->qps[model_random(model, QPS)]);
+        return destroy_qp(model, (int)model_random(model, QPS));
     }
 }
 
-/* A handle that was overwritten is an error, and nothing is harmed. */
+/* A handle that was overwritten is an error, and nothing is harmed. Of this process; of another's objects nobody here
+ * has the handle. */
 void model_spoil_handle(struct model *model)
 {
-    struct model_qp *qp = &model->qps[model_random(model, QPS)];
-    struct model_cq *cq = &model->cqs[model_random(model, CQS)];
-    struct model_mr *mr = &model->mrs[model_random(model, MRS)];
+    int qp = (int)model_random(model, QPS), cq = (int)model_random(model, CQS), mr = (int)model_random(model, MRS);
     uint32_t noise = (uint32_t)model_random(model, 1u << 31) + 1;
-    if (qp->qp) {
-        qp->qp->handle ^= noise;
-        MODEL_EXPECT(model, ibv_destroy_qp(qp->qp), ENOENT);
-        qp->qp->handle ^= noise;
+    if (model->qps[qp].qp != NOBODY && model_end_of(model, qp)->stage) {
+        struct ibv_qp *object = stage_object(model_end_of(model, qp)->stage, KIND_QP, model->qps[qp].qp);
+        object->handle ^= noise;
+        MODEL_EXPECT(model, ibv_destroy_qp(object), ENOENT);
+        object->handle ^= noise;
     }
-    if (cq->cq) {
-        cq->cq->handle ^= noise;
-        MODEL_EXPECT(model, ibv_destroy_cq(cq->cq), ENOENT);
-        cq->cq->handle ^= noise;
+    if (model->cqs[cq].cq != NOBODY && model_end_of(model, cq)->stage) {
+        struct ibv_cq *object = stage_object(model_end_of(model, cq)->stage, KIND_CQ, model->cqs[cq].cq);
+        object->handle ^= noise;
+        MODEL_EXPECT(model, ibv_destroy_cq(object), ENOENT);
+        object->handle ^= noise;
     }
-    if (mr->mr) {
-        mr->mr->handle ^= noise;
-        MODEL_EXPECT(model, ibv_dereg_mr(mr->mr), ENOENT);
-        mr->mr->handle ^= noise;
+    if (model->mrs[mr].mr != NOBODY && model_end_of(model, mr)->stage) {
+        struct ibv_mr *object = stage_object(model_end_of(model, mr)->stage, KIND_MR, model->mrs[mr].mr);
+        object->handle ^= noise;
+        MODEL_EXPECT(model, ibv_dereg_mr(object), ENOENT);
+        object->handle ^= noise;
     }
 }
 
@@ -258,31 +291,32 @@ static bool is_over(struct model *model)
     return true;
 }
 
-void model_end(struct model *model)
+void model_finish(struct model *model)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
     for (int i = 0; i < QPS; i++)
-        if (model->qps[i].qp && model->qps[i].state != IBV_QPS_RESET)
-            MODEL_EXPECT(model, ibv_modify_qp(model->qps[i].qp, &attr, IBV_QP_STATE), 0);
+        if (model->qps[i].qp != NOBODY && model->qps[i].state != IBV_QPS_RESET)
+            MODEL_EXPECT(model, puppet_modify_qp(model_end_of(model, i), model->qps[i].qp, &attr, IBV_QP_STATE), 0);
     for (int round = 0; round < 1000 && (!round || !is_over(model)); round++)
         for (int cq = 0; cq < CQS; cq++)
             model_poll(model, cq);
     if (!is_over(model))
         model_fail(model, "in the end some work has not completed");
     for (int i = 0; i < QPS; i++)
-        destroy_qp(model, &model->qps[i]);
+        destroy_qp(model, i);
     for (int i = 0; i < MRS; i++)
-        destroy_mr(model, &model->mrs[i]);
+        destroy_mr(model, i);
     for (int i = 0; i < SRQS; i++)
-        destroy_srq(model, &model->srqs[i]);
+        destroy_srq(model, i);
     for (int i = 0; i < CQS; i++)
-        destroy_cq(model, &model->cqs[i]);
+        destroy_cq(model, i);
     for (int i = 0; i < PDS; i++) {
-        destroy_pd(model, &model->pds[i]);
-        if (model->pds[i].pd)
+        destroy_pd(model, i);
+        if (model->pds[i].pd != NOBODY)
             model_fail(model, "the model counts its uses wrongly");
     }
-    MODEL_EXPECT(model, ibv_close_device(model->context), 0);
+    for (int i = 0; i < ENDS; i++)
+        MODEL_EXPECT(model, puppet_clear(model->ends[i]), 0);
     free(model);
 }
 

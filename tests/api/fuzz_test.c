@@ -1,18 +1,21 @@
-/* Random sequences of calls from a seed against a model of what must hold. One process, one thread, classic verbs.
+/* Random sequences of calls from a seed against a model of what must hold. Two programs, one thread each, classic
+ * verbs.
  *
- *   api_fuzz none [SEQUENCES [FIRST-SEED]]
+ *   api_fuzz self|shm [SEQUENCES [FIRST-SEED]]
  *
  * Each seed makes PDs, MRs, CQs, SRQs and queue pairs, posts, polls, resets and destroys in random order, also what
  * must be refused. The model (fuzz_model.h) knows the use counts, the queue depths, and for each queue the work that
- * must complete, in order and once. A failure prints the seed; the same seed makes the same calls. */
+ * must complete, in order and once. A failure prints the seed; the same seed makes the same calls, as far as
+ * they do not follow from when completions come. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "fuzz_model.h"
 #include "harness.h"
 
-enum { DEFAULT_SEQUENCES = 3000, SECONDS = 45, STEPS = 200 };
+enum { DEFAULT_SEQUENCES = 3000, SECONDS = 25, STEPS = 200 };
 
 static unsigned sequences = DEFAULT_SEQUENCES;
 static uint64_t first_seed = 1;
@@ -32,7 +35,7 @@ static void random_sequences_of_calls_keep_to_the_model(const void *row)
         struct model *model = model_create(first_seed + done);
         for (int step = 0; step < STEPS; step++)
             model_step(model);
-        model_end(model);
+        model_finish(model);
     }
     printf("# %u sequences of %d calls from seed %llu on\n", done, STEPS, (unsigned long long)first_seed);
     printf("# completions: %lu good, %lu failed, %lu flushed; %lu sends refused\n", model_tally.succeeded,
@@ -48,6 +51,8 @@ static void all(void)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && !strcmp(argv[1], "--puppet"))
+        return harness_main(argc, argv, all);
     if (argc > 2)
         sequences = (unsigned)strtoul(argv[2], NULL, 10);
     if (argc > 3)

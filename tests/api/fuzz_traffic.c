@@ -17,14 +17,14 @@ static uint64_t make_id(uint64_t kind, int owner, unsigned number)
 int model_choose_qp(struct model *model)
 {
     int chosen = (int)model_random(model, QPS);
-    return model->qps[chosen].qp ? chosen : -1;
+    return model->qps[chosen].qp == NOBODY ? -1 : chosen;
 }
 
-enum ibv_qp_state model_true_state(struct model *model, struct model_qp *qp)
+enum ibv_qp_state model_true_state(struct model *model, int at)
 {
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
-    MODEL_EXPECT(model, ibv_query_qp(qp->qp, &attr, IBV_QP_STATE, &init), 0);
+    MODEL_EXPECT(model, puppet_query_qp(model_end_of(model, at), model->qps[at].qp, &attr, &init), 0);
     return attr.qp_state;
 }
 
@@ -45,10 +45,10 @@ void model_move(struct model *model)
     if (chosen < 0)
         return;
     struct model_qp *qp = &model->qps[chosen];
-    int error = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+    int error = puppet_modify_qp(model_end_of(model, chosen), qp->qp, &attr, IBV_QP_STATE);
     if (error && to == IBV_QPS_SQD) {
         MODEL_EXPECT(model, error, EINVAL);
-        if (model_true_state(model, qp) == IBV_QPS_RTS)
+        if (model_true_state(model, chosen) == IBV_QPS_RTS)
             model_fail(model, "RTS to SQD is refused");
         return;
     }
@@ -60,112 +60,127 @@ void model_move(struct model *model)
 }
 
 /* A new PSN for each connection, as programs choose it, so that packets of the one before don't fit. */
-static int to_ready(struct model *model, struct model_qp *qp, struct model_qp *peer, uint32_t psn)
+static struct ibv_qp_attr describe(struct model *model, int at, int peer, uint32_t psn)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = KEY, .path_mtu = IBV_MTU_1024};
-    enum ibv_qp_type type = qp->qp->qp_type;
-    bool datagram = type == IBV_QPT_UD, reliable = type == IBV_QPT_RC;
+    struct ibv_qp_attr attr = {.port_num = 1, .qkey = KEY, .path_mtu = IBV_MTU_1024};
     attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-    attr.dest_qp_num = peer->qp->qp_num;
-    attr.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1};
+    attr.dest_qp_num = model->qps[peer].number;
+    attr.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh.dgid = model->gid};
     attr.max_rd_atomic = attr.max_dest_rd_atomic = 2;
     attr.min_rnr_timer = attr.rnr_retry = attr.retry_cnt = 1;
     attr.timeout = 8;
     attr.sq_psn = attr.rq_psn = psn;
-    ibv_query_gid(model->context, 1, 0, &attr.ah_attr.grh.dgid);
-    int error = ibv_modify_qp(
-        qp->qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | (datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+    return attr;
+}
+
+static int to_ready(struct model *model, int at, int peer, uint32_t psn)
+{
+    struct model_qp *qp = &model->qps[at];
+    struct puppet *end = model_end_of(model, at);
+    struct ibv_qp_attr attr = describe(model, at, peer, psn);
+    bool datagram = qp->type == IBV_QPT_UD, reliable = qp->type == IBV_QPT_RC;
+    attr.qp_state = IBV_QPS_INIT;
+    int error = puppet_modify_qp(end, qp->qp, &attr,
+                                 IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
+                                     (datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
     attr.qp_state = IBV_QPS_RTR;
     if (!error)
-        error = ibv_modify_qp(qp->qp, &attr,
-                              IBV_QP_STATE |
-                                  (datagram ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
-                                  (reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
+        error = puppet_modify_qp(end, qp->qp, &attr,
+                                 IBV_QP_STATE |
+                                     (datagram ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
+                                     (reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
     attr.qp_state = IBV_QPS_RTS;
     if (!error)
-        error = ibv_modify_qp(
-            qp->qp, &attr,
+        error = puppet_modify_qp(
+            end, qp->qp, &attr,
             IBV_QP_STATE | IBV_QP_SQ_PSN |
                 (reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0));
-    if (!error && datagram && !qp->ah) {
-        qp->ah = ibv_create_ah(qp->qp->pd, &attr.ah_attr);
-        model->pds[qp->pd].uses += qp->ah != NULL;
-        error = qp->ah ? 0 : errno;
+    if (!error && datagram && qp->ah == NOBODY) {
+        qp->ah = puppet_create_ah(end, model->pds[qp->pd].pd, &attr.ah_attr);
+        model->pds[qp->pd].uses += qp->ah != NOBODY;
+        error = end->error;
     }
     return error;
 }
 
-static void reset(struct model *model, struct model_qp *qp)
+static void reset(struct model *model, int at)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
-    MODEL_EXPECT(model, ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE), 0);
-    forget(qp);
+    MODEL_EXPECT(model, puppet_modify_qp(model_end_of(model, at), model->qps[at].qp, &attr, IBV_QP_STATE), 0);
+    forget(&model->qps[at]);
 }
 
 /* Two queue pairs of one type, or one with itself, whatever state they are in. */
 void model_connect(struct model *model)
 {
     int first = model_choose_qp(model), second = (int)model_random(model, QPS);
-    bool again = model_random(model, 6) == 0;
-    if (first < 0 || (model->qps[first].state == IBV_QPS_RTS && !again))
+    bool again = model_random(model, 24) == 0;
+    if (first < 0 || (!again && model_true_state(model, first) == IBV_QPS_RTS))
         return;
-    while (!model->qps[second].qp || model->qps[first].qp->qp_type != model->qps[second].qp->qp_type)
+    while (model->qps[second].qp == NOBODY || model->qps[first].type != model->qps[second].type)
         second = (second + 1) % QPS;
     int both[] = {first, second};
     uint32_t psn = (uint32_t)model_random(model, 1 << 24);
     for (int i = 0; i < (first == second ? 1 : 2); i++)
-        reset(model, &model->qps[both[i]]);
+        reset(model, both[i]);
     for (int i = 0; i < (first == second ? 1 : 2); i++) {
         struct model_qp *qp = &model->qps[both[i]];
-        MODEL_EXPECT(model, to_ready(model, qp, &model->qps[both[!i]], psn), 0);
+        MODEL_EXPECT(model, to_ready(model, both[i], both[!i], psn), 0);
         qp->state = IBV_QPS_RTS;
         qp->peer = both[!i];
     }
 }
 
 /* Mostly one of this PD that allows all, else any, else none. */
-static const struct ibv_mr *choose_mr(struct model *model, int pd)
+static const struct model_mr *choose_mr(struct model *model, int pd)
 {
-    uint64_t from = model_random(model, MRS), wild = model_random(model, 12);
-    if (!wild)
-        return model->mrs[from].mr;
+    uint64_t from = model_random(model, MRS), wild = model_random(model, 40);
+    if (!wild) /* also of the other end, whose key means nothing here or something else */
+        return model->mrs[from].mr == NOBODY ? NULL : &model->mrs[from];
     for (uint64_t i = from; i < from + MRS; i++)
-        if (model->mrs[i % MRS].mr && model->mrs[i % MRS].pd == pd && model->mrs[i % MRS].all)
-            return model->mrs[i % MRS].mr;
+        if (model->mrs[i % MRS].mr != NOBODY && model->mrs[i % MRS].pd == pd && model->mrs[i % MRS].all)
+            return &model->mrs[i % MRS];
     return NULL;
 }
 
+static void name_target(struct ibv_send_wr *wr, uint64_t address, uint32_t rkey)
+{
+    if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        wr->wr.atomic.remote_addr = address;
+        wr->wr.atomic.rkey = rkey;
+    } else {
+        wr->wr.rdma.remote_addr = address;
+        wr->wr.rdma.rkey = rkey;
+    }
+}
+
 /* A work request as it comes: good ones, and such as fail here or at the peer. */
-static void make_send(struct model *model, int chosen, struct ibv_send_wr *wr, struct ibv_sge *sge)
+static struct send make_send(struct model *model, int chosen)
 {
     static const enum ibv_wr_opcode opcodes[] = {IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,        IBV_WR_RDMA_WRITE,
                                                  IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_SEND};
-    struct model_qp *qp = &model->qps[chosen];
-    uintptr_t own = (uintptr_t)model->memory + (size_t)chosen * OWN;
-    int peer_pd = qp->peer < 0 ? 0 : model->qps[qp->peer].pd;
-    const struct ibv_mr *local = choose_mr(model, qp->pd), *remote = choose_mr(model, peer_pd);
-    *wr = (struct ibv_send_wr){.sg_list = sge, .num_sge = 1, .opcode = opcodes[model_random(model, COUNT(opcodes))]};
-    *sge = (struct ibv_sge){own, (uint32_t)model_random(model, 64), local ? local->lkey : 0};
-    if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-        sge->length = 8;
-        wr->wr.atomic.remote_addr = own + TARGET;
-        wr->wr.atomic.rkey = remote ? remote->rkey : 0;
-    } else {
-        wr->wr.rdma.remote_addr = own + TARGET;
-        wr->wr.rdma.rkey = remote ? remote->rkey : 0;
-    }
+    const struct model_qp *qp = &model->qps[chosen];
+    int peer = qp->peer < 0 || model->qps[qp->peer].qp == NOBODY ? chosen : qp->peer;
+    const struct model_mr *local = choose_mr(model, qp->pd), *remote = choose_mr(model, model->qps[peer].pd);
+    struct send send = {.wr = {.num_sge = 1, .opcode = opcodes[model_random(model, COUNT(opcodes))]}, .ah = qp->ah};
+    struct ibv_send_wr *wr = &send.wr;
+    uint64_t own = (uint64_t)chosen * OWN;
+    send.sge[0] = (struct ibv_sge){model->memory[chosen % ENDS] + own, (uint32_t)model_random(model, 64),
+                                   local ? local->lkey : 0};
+    if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+        send.sge[0].length = 8;
+    name_target(wr, model->memory[peer % ENDS] + own + TARGET, remote ? remote->rkey : 0);
     if (model_random(model, 2))
         wr->send_flags |= IBV_SEND_SIGNALED;
     if (model_random(model, 4) == 0)
         wr->send_flags |= IBV_SEND_INLINE;
     if (model_random(model, 16) == 0)
         wr->num_sge = 2;
-    if (qp->qp->qp_type == IBV_QPT_UD) {
-        struct model_qp *peer = qp->peer < 0 || !model->qps[qp->peer].qp ? qp : &model->qps[qp->peer];
-        wr->wr.ud.ah = qp->ah;
-        wr->wr.ud.remote_qpn = peer->qp->qp_num;
+    if (qp->type == IBV_QPT_UD) {
+        wr->wr.ud.remote_qpn = model->qps[peer].number;
         wr->wr.ud.remote_qkey = KEY;
     }
+    return send;
 }
 
 static bool may_do(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
@@ -174,48 +189,46 @@ static bool may_do(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
     return type == IBV_QPT_RC || sends || (type == IBV_QPT_UC && opcode == IBV_WR_RDMA_WRITE);
 }
 
-static int expected_error(const struct model_qp *qp, const struct ibv_send_wr *wr)
+static int expected_error(const struct model_qp *qp, const struct send *send)
 {
+    const struct ibv_send_wr *wr = &send->wr;
     bool in_line = wr->send_flags & IBV_SEND_INLINE;
-    bool nowhere = qp->qp->qp_type == IBV_QPT_UD && !wr->wr.ud.ah;
-    if (qp->state == IBV_QPS_RESET || wr->num_sge > 1 || nowhere || !may_do(qp->qp->qp_type, wr->opcode))
+    bool nowhere = qp->type == IBV_QPT_UD && qp->ah == NOBODY;
+    if (qp->state == IBV_QPS_RESET || wr->num_sge > 1 || nowhere || !may_do(qp->type, wr->opcode))
         return EINVAL;
     if (in_line && (wr->opcode == IBV_WR_RDMA_READ || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD))
         return EINVAL;
     if (qp->sends.tail - qp->sends.head >= DEPTH)
         return ENOMEM;
-    return in_line && wr->sg_list->length > 16 ? EINVAL : 0;
+    return in_line && send->sge[0].length > 16 ? EINVAL : 0;
 }
 
 void model_post_send(struct model *model)
 {
-    int chosen = model_choose_qp(model);
-    struct ibv_send_wr wr, *bad = NULL;
-    struct ibv_sge sge;
+    int chosen = model_choose_qp(model), bad;
     if (chosen < 0)
         return;
     struct model_qp *qp = &model->qps[chosen];
     for (uint64_t count = 1 + model_random(model, 4); count; count--) {
-        make_send(model, chosen, &wr, &sge);
-        wr.wr_id = make_id(0, chosen, qp->sends.tail);
-        int error = ibv_post_send(qp->qp, &wr, &bad);
-        MODEL_EXPECT(model, error, expected_error(qp, &wr));
+        struct send send = make_send(model, chosen);
+        send.wr.wr_id = make_id(0, chosen, qp->sends.tail);
+        int error = puppet_post_send(model_end_of(model, chosen), qp->qp, &send, 1, &bad);
+        MODEL_EXPECT(model, error, expected_error(qp, &send));
         if (error) {
-            MODEL_EXPECT(model, bad == &wr, true);
+            MODEL_EXPECT(model, bad, 0);
             model_tally.refused++;
             continue;
         }
-        qp->sends.signalled[qp->sends.tail++] = wr.send_flags & IBV_SEND_SIGNALED;
+        qp->sends.signalled[qp->sends.tail++] = send.wr.send_flags & IBV_SEND_SIGNALED;
     }
 }
 
-static void post_to_srq(struct model *model, int at, struct ibv_recv_wr *wr)
+static void post_to_srq(struct model *model, int at, struct receive *receive)
 {
     struct model_srq *srq = &model->srqs[at];
-    struct ibv_recv_wr *bad = NULL;
-    wr->wr_id = make_id(2, at, srq->posts);
-    int error = ibv_post_srq_recv(srq->srq, wr, &bad);
-    if (wr->num_sge > 1)
+    receive->wr.wr_id = make_id(2, at, srq->posts);
+    int error = puppet_post_srq(model_end_of(model, at), srq->srq, receive, 1, NULL);
+    if (receive->wr.num_sge > 1)
         MODEL_EXPECT(model, error, EINVAL);
     else if (srq->outstanding < DEPTH)
         MODEL_EXPECT(model, error, 0); /* there is room at least when so few were not polled */
@@ -225,13 +238,12 @@ static void post_to_srq(struct model *model, int at, struct ibv_recv_wr *wr)
     srq->outstanding++;
 }
 
-static void post_to_qp(struct model *model, int at, struct ibv_recv_wr *wr)
+static void post_to_qp(struct model *model, int at, struct receive *receive)
 {
     struct model_qp *qp = &model->qps[at];
-    struct ibv_recv_wr *bad = NULL;
-    wr->wr_id = make_id(RECEIVES, at, qp->receives.tail);
-    int error = ibv_post_recv(qp->qp, wr, &bad);
-    if (qp->srq >= 0 || qp->state == IBV_QPS_RESET || wr->num_sge > 1)
+    receive->wr.wr_id = make_id(RECEIVES, at, qp->receives.tail);
+    int error = puppet_post_receive(model_end_of(model, at), qp->qp, receive, 1, NULL);
+    if (qp->srq >= 0 || qp->state == IBV_QPS_RESET || receive->wr.num_sge > 1)
         MODEL_EXPECT(model, error, EINVAL);
     else if (qp->receives.tail - qp->receives.head < DEPTH)
         MODEL_EXPECT(model, error, 0);
@@ -239,31 +251,35 @@ static void post_to_qp(struct model *model, int at, struct ibv_recv_wr *wr)
         qp->receives.tail++;
 }
 
-static uint32_t key_of(const struct ibv_mr *mr)
+static struct receive make_receive(struct model *model)
 {
-    return mr ? mr->lkey : 0;
+    struct receive receive = {.wr = {.num_sge = 1}};
+    receive.sge[0].length = model_random(model, 16) ? 128 : (uint32_t)model_random(model, 64);
+    if (model_random(model, 16) == 0)
+        receive.wr.num_sge = 2;
+    return receive;
+}
+
+static void aim(struct model *model, struct receive *receive, int place, int pd, uint64_t offset)
+{
+    const struct model_mr *mr = choose_mr(model, pd);
+    receive->sge[0].addr = model->memory[place % ENDS] + offset;
+    receive->sge[0].lkey = mr ? mr->lkey : 0;
 }
 
 void model_post_receive(struct model *model)
 {
     int chosen = model_choose_qp(model), srq = (int)model_random(model, SRQS);
     for (uint64_t count = 1 + model_random(model, 4); count; count--) {
-        struct ibv_sge sge = {.length = 128};
-        struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
-        if (model_random(model, 16) == 0)
-            sge.length = (uint32_t)model_random(model, 64);
-        if (model_random(model, 16) == 0)
-            wr.num_sge = 2;
-        if (model->srqs[srq].srq) {
+        struct receive receive = make_receive(model);
+        if (model->srqs[srq].srq != NOBODY) {
             unsigned place = (unsigned)srq * SHARED_RECEIVES + model->srqs[srq].posts % SHARED_RECEIVES;
-            sge.addr = (uintptr_t)model->memory + SHARED + place * SHARED_RECEIVE;
-            sge.lkey = key_of(choose_mr(model, model->srqs[srq].pd));
-            post_to_srq(model, srq, &wr);
+            aim(model, &receive, srq, model->srqs[srq].pd, SHARED + place * SHARED_RECEIVE);
+            post_to_srq(model, srq, &receive);
         }
         if (chosen >= 0) {
-            sge.addr = (uintptr_t)model->memory + (size_t)chosen * OWN + RECEIVED;
-            sge.lkey = key_of(choose_mr(model, model->qps[chosen].pd));
-            post_to_qp(model, chosen, &wr);
+            aim(model, &receive, chosen, model->qps[chosen].pd, (uint64_t)chosen * OWN + RECEIVED);
+            post_to_qp(model, chosen, &receive);
         }
     }
 }
@@ -317,7 +333,7 @@ static void completed(struct model *model, int cq, const struct ibv_wc *wc)
     if (kind == 2)
         return completed_shared(model, owner, wc);
     struct model_qp *qp = &model->qps[owner];
-    if (!qp->qp || qp->qp->qp_num != wc->qp_num)
+    if (qp->qp == NOBODY || qp->number != wc->qp_num)
         model_fail(model, "a completion of queue pair 0x%x, which is gone", wc->qp_num);
     MODEL_EXPECT(model, cq, kind == RECEIVES ? qp->receive_cq : qp->send_cq);
     if (qp->state == IBV_QPS_RESET)
@@ -331,9 +347,10 @@ static void completed(struct model *model, int cq, const struct ibv_wc *wc)
 void model_poll(struct model *model, int cq)
 {
     struct ibv_wc wc[16];
-    if (!model->cqs[cq].cq)
+    if (model->cqs[cq].cq == NOBODY)
         return;
-    int most = 1 + (int)model_random(model, COUNT(wc)), taken = ibv_poll_cq(model->cqs[cq].cq, most, wc);
+    int most = 1 + (int)model_random(model, COUNT(wc));
+    int taken = puppet_poll(model_end_of(model, cq), model->cqs[cq].cq, most, wc, 0);
     if (taken < 0 || taken > most)
         model_fail(model, "ibv_poll_cq of %d gave %d", most, taken);
     for (int i = 0; i < taken; i++)
