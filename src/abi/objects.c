@@ -11,6 +11,7 @@
 #include "verbs/memory.h"
 #include "verbs/qp.h"
 #include "verbs/qp_ex.h"
+#include "verbs/qp_options.h"
 #include "verbs/special.h"
 #include "verbs/srq.h"
 
@@ -198,6 +199,21 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
     return qp_ex_of(qp);
+}
+
+EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+    return qp_query_ece(qp, ece);
+}
+
+EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+    return qp_set_ece(qp, ece);
+}
+
+EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t flags)
+{
+    return qp_data_in_order(qp, opcode, flags);
 }
 
 EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
