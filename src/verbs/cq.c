@@ -190,8 +190,23 @@ static inline void retire(const struct completion *entry)
     atomic_store_explicit(entry->retired, retired + entry->retires, memory_order_release);
 }
 
+/* A CQ that ignores overruns drops the oldest entries when it is full, so those that take them must keep those out that
+ * put some in. */
+static inline void lock_entries(struct cq *cq)
+{
+    if (__builtin_expect(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN, 0))
+        lock_take(&cq->lock);
+}
+
+static inline void unlock_entries(struct cq *cq)
+{
+    if (__builtin_expect(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN, 0))
+        lock_release(&cq->lock);
+}
+
 bool cq_take(struct cq *cq, struct completion *out)
 {
+    lock_entries(cq);
     uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
     uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
     while (head != tail && entry_at(cq, head)->withdrawn)
@@ -203,6 +218,7 @@ bool cq_take(struct cq *cq, struct completion *out)
             retire(out);
     }
     atomic_store_explicit(&cq->head, head, memory_order_release);
+    unlock_entries(cq);
     return found;
 }
 
@@ -226,6 +242,7 @@ static inline void to_wc(const struct completion *entry, struct ibv_wc *wc)
 static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
 {
     int taken = 0;
+    lock_entries(cq);
     uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
     uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
     for (; head != tail && taken < count; head++) {
@@ -237,6 +254,7 @@ static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
             retire(entry);
     }
     atomic_store_explicit(&cq->head, head, memory_order_release);
+    unlock_entries(cq);
     return taken;
 }
 
@@ -264,12 +282,15 @@ static uint64_t read_clock(clockid_t id)
     return (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec;
 }
 
-static void stamp(const struct cq *cq, struct completion *entry)
+/* Entries are stamped in their order, and a wall clock that is set back does not take the entries along. */
+static void stamp(struct cq *cq, struct completion *entry)
 {
     if (cq->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
         entry->timestamp = read_clock(CLOCK_MONOTONIC);
-    if (cq->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
-        entry->wallclock = read_clock(CLOCK_REALTIME);
+    if (cq->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) {
+        uint64_t now = read_clock(CLOCK_REALTIME);
+        cq->wallclock = entry->wallclock = now > cq->wallclock ? now : cq->wallclock;
+    }
 }
 
 /* IBA 11.6.3.1: an overrun is a CQ error; the queue pairs that lose completions are failed by the progress, which can
@@ -303,13 +324,24 @@ static void notify(struct cq *cq, bool notable)
     cq_raise(cq);
 }
 
+/* "CQE always will be written to next entry" (ibv_create_cq_ex(3)), which is where the oldest stands. Its work has
+ * ended nevertheless: the places in the send queue are free. */
+static void drop_oldest(struct cq *cq)
+{
+    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+    const struct completion *entry = entry_at(cq, head);
+    if (entry->retired && !entry->withdrawn)
+        retire(entry);
+    atomic_store_explicit(&cq->head, head + 1, memory_order_release);
+}
+
 void cq_push(struct cq *cq, const struct completion *entry, bool notable)
 {
     lock_take(&cq->lock);
     uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
     if (tail - atomic_load_explicit(&cq->head, memory_order_acquire) == cq->capacity) {
         if (cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
-            tail--; /* the program allowed it: the newest entry gives way, and no poller can be reading that one */
+            drop_oldest(cq);
         else
             return overrun(cq), lock_release(&cq->lock);
     }

@@ -228,7 +228,8 @@ struct cq {
 
     struct lock lock;
     _Atomic uint32_t tail;
-    uint8_t armed; /* enum cq_armed */
+    uint64_t wallclock; /* of the newest entry, if the CQ asks for it */
+    uint8_t armed;      /* enum cq_armed */
     bool overrun;
     struct {
         uint16_t count, period; /* microseconds; either of them 0: nothing is held back */
