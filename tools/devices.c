@@ -1,8 +1,11 @@
 #include <arpa/inet.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
+#include "fabric/node.h"
+#include "fabric/port.h"
 #include "table.h"
 #include "verbs/config.h"
 #include "verbs/identity.h"
@@ -11,6 +14,12 @@ static void add_gid(struct table *table, const union ibv_gid *gid)
 {
     char text[INET6_ADDRSTRLEN];
     table_add(table, "%s", inet_ntop(AF_INET6, gid->raw, text, sizeof text));
+}
+
+static bool is_down(const struct device *device)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    return node_directory(directory) && port_is_down(directory, device->name);
 }
 
 /* One row a GID; what belongs to the device stands in the first. */
@@ -24,7 +33,7 @@ static void add_device(struct table *table, const struct device *device)
         else
             table_add(table, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", guid[0], guid[1], guid[2], guid[3], guid[4],
                       guid[5], guid[6], guid[7]);
-        table_add(table, "%s", i ? "" : "ACTIVE");
+        table_add(table, "%s", i ? "" : is_down(device) ? "DOWN" : "ACTIVE");
         if (i)
             table_add(table, "%s", "");
         else

@@ -26,7 +26,7 @@ static json_t *ask(const char *directory, unsigned slot)
     int fd = memfd_create("report", MFD_CLOEXEC);
     if (fd < 0)
         return NULL;
-    if (!node_ask(directory, slot, fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
+    if (!node_ask(directory, slot, "", fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
         report = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
     close(fd);
     if (json_is_object(report))

@@ -499,7 +499,7 @@ static void the_child_of_a_fork_disturbs_nobody(void **state)
 
 /* ------------------------------------------------------------------ tools */
 
-static void write_report(void *context, int descriptor)
+static void write_report(void *context, const char *request, int descriptor)
 {
     for (unsigned i = 0; i < 20000; i++)
         if (write(descriptor, "0123456789", 10) != 10)
@@ -522,7 +522,7 @@ static int serve_reports(const char *directory, void *context)
 static off_t asked_size(const char *directory, unsigned slot, int *error, int milliseconds)
 {
     int memory = memfd_create("answer", MFD_CLOEXEC);
-    *error = node_ask(directory, slot, memory, milliseconds);
+    *error = node_ask(directory, slot, "", memory, milliseconds);
     off_t size = lseek(memory, 0, SEEK_END);
     close(memory);
     return size;

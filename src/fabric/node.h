@@ -89,9 +89,10 @@ void node_members(struct node *, const uint8_t group[16], void (*visit)(struct p
 typedef void node_take(void *context, struct peer *, const struct frame *);
 unsigned node_receive(struct node *, node_take *, void *context, unsigned budget);
 
-/* Reads the socket: doorbells, new rings, requests. Call when node_fd is readable. report(context, fd) is called for
- * each request for a report; it writes the report to fd and must not close it. */
-void node_service(struct node *, void (*report)(void *context, int fd), void *context);
+/* Reads the socket: doorbells, new rings, requests. Call when node_fd is readable. report is called for
+ * each request of a tool; it writes the answer to fd and must not close it. */
+typedef void node_report(void *context, const char *request, int fd);
+void node_service(struct node *, node_report *, void *context);
 
 /* Readable when node_service has something to do. Also what epoll sleeps on. */
 int node_fd(const struct node *);
@@ -121,9 +122,11 @@ struct node_entry {
 int node_list(const char *directory, void (*visit)(const struct node_entry *, void *context), void *context, char *why,
               size_t why_size);
 
-/* For tools: asks the process in this slot for its report and copies it to `out_fd`. 0, ETIMEDOUT when it does not
+/* For tools: sends the process in this slot the request, of at most NODE_REQUEST_MAX bytes, and copies the answer to
+ * `out_fd`; "" asks for its report. 0, ETIMEDOUT when it does not
  * answer within the milliseconds, or another errno. */
-int node_ask(const char *directory, unsigned slot, int out_fd, int milliseconds);
+enum { NODE_REQUEST_MAX = 127 };
+int node_ask(const char *directory, unsigned slot, const char *request, int out_fd, int milliseconds);
 
 /* The version of the directory's layout: processes of different ones can't meet. */
 unsigned node_layout(void);

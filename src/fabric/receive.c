@@ -68,18 +68,20 @@ unsigned node_receive(struct node *node, node_take *take, void *context, unsigne
 
 /* Writes the report to memory of ours, which can't block, and hands that over: no write to a pipe whose reader has died
  * can hurt the program that we live in. */
-static void give_report(struct node *node, int to, void (*report)(void *, int), void *context)
+static void give_report(struct node *node, int to, node_report *report, void *context)
 {
+    char request[NODE_REQUEST_MAX + 1] = "";
+    recv(to, request, NODE_REQUEST_MAX, MSG_DONTWAIT); /* was there before `to` was sent; nothing: the empty request */
     int memory = report ? memfd_create("softverbs-report", MFD_CLOEXEC) : -1;
     if (memory >= 0) {
-        report(context, memory);
+        report(context, request, memory);
         mail_send_descriptor(to, memory);
         close(memory);
     }
     close(to);
 }
 
-void node_service(struct node *node, void (*report)(void *, int), void *context)
+void node_service(struct node *node, node_report *report, void *context)
 {
     eventfd_t wakes;
     eventfd_read(node->waker, &wakes);

@@ -89,7 +89,8 @@ static int take_report(int socket, int out, int milliseconds)
     return error;
 }
 
-static int ask(const char *directory, unsigned slot, uint32_t generation, int out, int milliseconds)
+static int ask(const char *directory, unsigned slot, uint32_t generation, const char *request, int out,
+               int milliseconds)
 {
     struct mail mail = {.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT, .kind = MAIL_REPORT, .to_generation = generation};
     char name[MAIL_NAME_MAX];
@@ -98,6 +99,7 @@ static int ask(const char *directory, unsigned slot, uint32_t generation, int ou
         return errno;
     int error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ? errno : 0;
     if (!error) {
+        send(ends[0], request, strlen(request), MSG_NOSIGNAL);
         table_socket_name(directory, slot, name);
         error = mail_send(letters, name, &mail, ends[1]);
         close(ends[1]);
@@ -109,7 +111,7 @@ static int ask(const char *directory, unsigned slot, uint32_t generation, int ou
     return error == EAGAIN ? ETIMEDOUT : error; /* a queue that is full: it hasn't looked for long */
 }
 
-int node_ask(const char *directory, unsigned slot, int out_fd, int milliseconds)
+int node_ask(const char *directory, unsigned slot, const char *request, int out_fd, int milliseconds)
 {
     struct table *table;
     char why[256];
@@ -120,7 +122,7 @@ int node_ask(const char *directory, unsigned slot, int out_fd, int milliseconds)
         return error;
     uint32_t generation = atomic_load(&table->file->slots[slot].generation);
     if (table_is(table, slot, generation))
-        error = ask(table->directory, slot, generation, out_fd, milliseconds);
+        error = ask(table->directory, slot, generation, request, out_fd, milliseconds);
     else
         error = ESRCH;
     table_close(table);

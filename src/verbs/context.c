@@ -16,6 +16,7 @@
 #include "verbs/device.h"
 #include "verbs/dm.h"
 #include "verbs/domain.h"
+#include "verbs/event.h"
 #include "verbs/flow.h"
 #include "verbs/identity.h"
 #include "verbs/import.h"
@@ -97,6 +98,7 @@ static void initialize(struct context *context, struct ibv_device *public)
     ibv->async_fd = context->async.fd;
     ibv->num_comp_vectors = DEVICE_COMP_VECTORS;
     pthread_mutex_init(&ibv->mutex, NULL);
+    event_learn_port(context->process, context->device);
     pthread_mutex_lock(&context->process->control);
     LIST_INSERT_HEAD(&context->process->contexts, context, siblings);
     pthread_mutex_unlock(&context->process->control);

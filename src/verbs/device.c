@@ -10,6 +10,7 @@
 
 #include "verbs/config.h"
 #include "verbs/cq_moderation.h"
+#include "verbs/event.h"
 #include "verbs/identity.h"
 #include "verbs/lifetime.h"
 #include "verbs/pace.h"
@@ -124,8 +125,9 @@ int device_query_port(struct ibv_context *public, uint8_t port, struct ibv_port_
     const struct device *device = context_of(public)->device;
     if (port != 1)
         return EINVAL;
+    bool down = event_port_is_down(context_of(public)->process, device);
     struct ibv_port_attr all = {
-        .state = IBV_PORT_ACTIVE,
+        .state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
         .max_mtu = IBV_MTU_4096,
         .active_mtu = active_mtu(device),
         .gid_tbl_len = GIDS,
@@ -135,7 +137,7 @@ int device_query_port(struct ibv_context *public, uint8_t port, struct ibv_port_
         .max_vl_num = 1,
         .active_width = IDENTITY_WIDTH,
         .active_speed = IDENTITY_SPEED,
-        .phys_state = IDENTITY_PHYSICAL_STATE,
+        .phys_state = down ? IDENTITY_PHYSICAL_STATE_DOWN : IDENTITY_PHYSICAL_STATE,
         .link_layer = IBV_LINK_LAYER_ETHERNET,
         .flags = IBV_QPF_GRH_REQUIRED,
     };

@@ -315,6 +315,7 @@ struct qp {
     uint32_t number;
     struct process *process;
     struct object object;
+    uint32_t port;         /* bit of its device in process->ports_down */
     struct object *parent; /* what the queue pair counts as a use of: its PD or parent domain, or its XRC domain */
     struct pd *pd;         /* whose memory packets may touch; XRC_RECV: that of the SRQ which they name */
     struct cq *send_cq, *receive_cq;
@@ -392,6 +393,7 @@ struct process {
     bool forked; /* this is a child's copy: nothing of it moves data any more, destroying its objects is harmless */
     LIST_HEAD(, context) contexts;
     uint32_t next_handle;
+    _Atomic uint32_t ports_down;  /* a bit for each device; event.c */
     uint64_t dm_used;             /* bytes of device memory that are allocated; under control */
     struct key_table *keys;       /* memory.c */
     struct number_table *numbers; /* of queue pairs; numbers.c */

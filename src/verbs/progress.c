@@ -2,6 +2,7 @@
 
 #include "diag/log.h"
 #include "verbs/cq_moderation.h"
+#include "verbs/event.h"
 #include "verbs/gid.h"
 #include "verbs/numbers.h"
 #include "verbs/port.h"
@@ -35,6 +36,10 @@ static bool is_refusal(const struct packet *packet)
 
 static void deliver(struct round *round, struct qp *qp, const struct packet *packet)
 {
+    if (qp_port_is_down(qp)) {
+        log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->number);
+        return;
+    }
     lock_take(&qp->lock);
     if (remote_is_peer(qp, packet)) {
         if (round->congested)

@@ -176,6 +176,7 @@ static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 static void fill(struct qp *qp, struct context *context, const struct ibv_qp_init_attr_ex *attr)
 {
     qp->process = context->process;
+    qp->port = 1u << context->device->index;
     qp->type = (uint8_t)attr->qp_type;
     qp->state = IBV_QPS_RESET;
     qp->signal_all = attr->sq_sig_all;

@@ -266,7 +266,8 @@ void qp_fail(struct qp *qp, enum ibv_event_type event)
     if (wq_around(qp))
         return wq_fail(wq_around(qp));
     flush(qp);
-    async_raise_qp(qp, event);
+    if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts are told by themselves */
+        async_raise_qp(qp, event);
 }
 
 static bool *send_error_of(struct qp *qp)

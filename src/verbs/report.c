@@ -2,9 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "verbs/config.h"
+#include "verbs/event.h"
 #include "verbs/lifetime.h"
 #include "verbs/srq_tags.h"
 
@@ -146,14 +148,8 @@ static void write_all(int fd, const char *text, size_t size)
 }
 
 /* The lists are guarded by process->control, which comes before the progress lock that the caller holds: only tried. */
-void report_write(void *context, int fd)
+static void report(FILE *out, struct process *process)
 {
-    struct process *process = context;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return;
     fprintf(out, "{\"pid\":%d", (int)getpid());
     report_devices(out);
     if (!pthread_mutex_trylock(&process->control)) {
@@ -168,6 +164,20 @@ void report_write(void *context, int fd)
         fputs(",\"busy\":true", out);
     }
     fputs("}\n", out);
+}
+
+void report_write(void *context, const char *request, int fd)
+{
+    struct process *process = context;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    if (!strncmp(request, REPORT_EVENT, sizeof REPORT_EVENT - 1))
+        event_answer(process, request + sizeof REPORT_EVENT - 1, out);
+    else
+        report(out, process);
     fclose(out);
     write_all(fd, text, size);
     free(text);

@@ -2,8 +2,11 @@
 #ifndef VERBS_REPORT_H
 #define VERBS_REPORT_H
 
-/* Writes the report of the struct process `context` to the descriptor. Called by the helper under process->progress;
- * takes nothing that may block: an object that is being changed right now is left out. */
-void report_write(void *context, int fd);
+/* The beginning of a request for an event, "event NAME DEVICE": event.h. Every other one is for the report. */
+#define REPORT_EVENT "event "
+
+/* Answers the request to the struct process `context` into the descriptor. Called by the helper under
+ * process->progress; takes nothing that may block: an object that is being changed right now is left out. */
+void report_write(void *context, const char *request, int fd);
 
 #endif

@@ -1,4 +1,5 @@
 #include "verbs/steering.h"
+#include "verbs/event.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -140,6 +141,8 @@ struct passage {
 
 static void deliver(struct passage *passage, struct qp *qp)
 {
+    if (qp_port_is_down(qp))
+        return;
     bool own = qp->number == passage->source;
     if (qp->last_frame == passage->number)
         return;

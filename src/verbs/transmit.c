@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "verbs/event.h"
 #include "verbs/pace.h"
 #include "verbs/process.h"
 #include "verbs/progress.h"
@@ -21,9 +22,11 @@ static struct peer *find_peer(struct qp *qp)
     return qp->peer;
 }
 
-/* The way to the peer of a connected queue pair; NULL: there is none. */
+/* The way to the peer of a connected queue pair; NULL: there is none, and packets are lost. */
 static struct link *find_link(struct qp *qp)
 {
+    if (qp_port_is_down(qp))
+        return NULL;
     if (qp->remote)
         return qp->remote;
     struct peer *peer = find_peer(qp);
@@ -159,7 +162,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct link *link)
     uint8_t headers[FRAME_HEADERS_MAX];
     struct frame frame = {.kind = FRAME_GRH, .headers = headers};
     union ibv_gid group = ah->attr.grh.dgid;
-    bool multicast = ah->multicast;
+    bool multicast = ah->multicast && !qp_port_is_down(qp);
     if (!ud_transmit(&qp->ud, &packet, pieces) || (!link && !multicast))
         return;
     write_headers(ah, &packet, &frame);
@@ -177,8 +180,9 @@ static bool transmit_datagram(struct qp *qp, const struct work *work)
 {
     struct node *node = qp->process->node;
     const struct ah *ah = work->address;
-    struct peer *peer = ah->local && !ah->multicast ? node_find(node, work->remote_qp) : NULL;
-    struct link *link = peer ? peer->link : ah->remote;
+    bool up = !qp_port_is_down(qp);
+    struct peer *peer = up && ah->local && !ah->multicast ? node_find(node, work->remote_qp) : NULL;
+    struct link *link = peer ? peer->link : up ? ah->remote : NULL;
     if (!link) {
         transmit_to(qp, ah, NULL);
         return true;

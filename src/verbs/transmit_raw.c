@@ -1,4 +1,5 @@
 /* Raw packets into the links of all processes that want them. */
+#include "verbs/event.h"
 #include "verbs/pace.h"
 #include "verbs/qp.h"
 #include "verbs/qp_raw.h"
@@ -57,7 +58,7 @@ static bool send_frame(struct qp *qp, uint8_t *bytes, uint32_t length)
     struct node *node = qp->process->node;
     struct broadcast broadcast;
     uint8_t group[16];
-    if (steering_withholds(qp, bytes, length))
+    if (qp_port_is_down(qp) || steering_withholds(qp, bytes, length))
         return true;
     prepare(&broadcast, qp, bytes, length);
     steering_group(bytes, group);

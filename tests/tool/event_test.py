@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""softverbs event: what a person provokes, programs of the distribution show."""
+import contextlib
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+
+import cases
+from cases import SOFTVERBS, Skip, expect, run, softverbs
+
+WATCH = "/usr/bin/ibv_asyncwatch"  # opens a device and prints its events, line by line into a terminal
+INFO = "/usr/bin/ibv_devinfo"
+EVENTS = {"port-down": "IBV_EVENT_PORT_ERR", "port-up": "IBV_EVENT_PORT_ACTIVE", "device-fatal": "IBV_EVENT_DEVICE_FATAL",
+          "pkey-change": "IBV_EVENT_PKEY_CHANGE", "gid-change": "IBV_EVENT_GID_CHANGE",
+          "lid-change": "IBV_EVENT_LID_CHANGE", "sm-change": "IBV_EVENT_SM_CHANGE",
+          "client-reregister": "IBV_EVENT_CLIENT_REREGISTER"}
+
+
+class _Watcher:
+    """A running ibv_asyncwatch and what it has printed."""
+
+    def __init__(self, device="soft0", **extra):
+        if not os.path.exists(WATCH):
+            raise Skip(f"{WATCH} is not installed")
+        self.terminal, theirs = pty.openpty()
+        self.process = subprocess.Popen([SOFTVERBS, "run", "--", WATCH, "-d", device], stdin=subprocess.DEVNULL,  # pylint: disable=consider-using-with
+                                        stdout=theirs, stderr=theirs, env=cases.environment(**extra))
+        os.close(theirs)
+        self.text = ""
+        self.until("async event FD")
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def events(self):
+        return re.findall(r"event_type (\w+) \(\d+\), port (\d)", self.text)
+
+    def read(self, seconds):
+        if select.select([self.terminal], [], [], seconds)[0]:
+            self.text += os.read(self.terminal, 4096).decode()
+
+    def until(self, pattern):
+        deadline = time.monotonic() + 20
+        while not re.search(pattern, self.text):
+            assert time.monotonic() < deadline and self.process.poll() is None, self.text
+            self.read(1)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.terminal)
+
+
+@contextlib.contextmanager
+def _watching(*arguments, **options):
+    watcher = _Watcher(*arguments, **options)
+    try:
+        yield watcher
+    finally:
+        watcher.end()
+        softverbs("event", "port-up", "soft0")
+
+
+def ibv_asyncwatch_shows_each_event():
+    with _watching() as watcher:
+        for name, shown in EVENTS.items():
+            told = f"{name} on soft0: process {watcher.pid} (ibv_asyncwatch)\n".encode()
+            expect(softverbs("event", name, "soft0"), out=told)
+            watcher.until(rf"{shown} \(\d+\), port 1")
+        assert watcher.events() == [(shown, "1") for shown in EVENTS.values()], watcher.text
+
+
+def a_port_that_is_down_is_seen_by_programs_that_start_later():
+    if not os.path.exists(INFO):
+        raise Skip(f"{INFO} is not installed")
+    assert b"PORT_ACTIVE" in expect(run(INFO)).stdout
+    expect(softverbs("event", "port-down", "soft0"), out=b"No process had anything to be told.\n")
+    try:
+        assert b"PORT_DOWN" in expect(run(INFO)).stdout
+        assert re.search(rb"^soft0 .* DOWN ", expect(softverbs("devices")).stdout, re.MULTILINE)
+    finally:
+        expect(softverbs("event", "port-up", "soft0"))
+    assert b"PORT_ACTIVE" in expect(run(INFO)).stdout
+    assert re.search(rb"^soft0 .* ACTIVE ", expect(softverbs("devices")).stdout, re.MULTILINE)
+
+
+def one_process_alone_can_be_meant():
+    with _watching() as meant, _watching() as other:
+        expect(softverbs("event", "--pid", str(meant.pid), "port-down", "soft0"),
+               out=f"port-down on soft0: process {meant.pid} (ibv_asyncwatch)\n".encode())
+        meant.until("IBV_EVENT_PORT_ERR")
+        expect(softverbs("event", "sm-change", "soft0"))
+        other.until("IBV_EVENT_SM_CHANGE")
+        assert other.events() == [("IBV_EVENT_SM_CHANGE", "1")], other.text
+        if os.path.exists(INFO):
+            assert b"PORT_ACTIVE" in expect(run(INFO)).stdout
+
+
+def another_device_hears_nothing():
+    with _watching("right", SOFTVERBS_DEVICES="left,right") as watcher:
+        devices = {"SOFTVERBS_DEVICES": "left,right"}
+        expect(softverbs("event", "gid-change", "left", env=devices), out=b"No process had anything to be told.\n")
+        expect(softverbs("event", "sm-change", "right", env=devices))
+        watcher.until("IBV_EVENT_SM_CHANGE")
+        assert watcher.events() == [("IBV_EVENT_SM_CHANGE", "1")], watcher.text
+
+
+def what_does_not_exist_is_refused():
+    expect(softverbs("event"), 2, b"", [b"needs an event and a device"])
+    expect(softverbs("event", "port-down"), 2, b"", [b"needs an event and a device"])
+    expect(softverbs("event", "earthquake", "soft0"), 2, b"", [b"earthquake"])
+    expect(softverbs("event", "port-down", "soft7"), 2, b"", [b"soft7"])
+    expect(softverbs("event", "--pid", "none", "port-down", "soft0"), 2, b"", [b"number above 0"])
+    expect(softverbs("event", "port-down", "soft0", "now"), 2, b"", [b"needs an event and a device"])
+
+
+def a_process_that_does_not_answer_is_named():
+    with _watching() as watcher:
+        os.kill(watcher.pid, 19)
+        try:
+            done = softverbs("event", "gid-change", "soft0")
+        finally:
+            os.kill(watcher.pid, 18)
+        assert done.returncode == 1 and f"Process {watcher.pid}".encode() in done.stderr, cases.told(done)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

@@ -1,0 +1,168 @@
+/* softverbs event: raises an asynchronous event in the live processes of this host, which do themselves what it says.
+ */
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "fabric/node.h"
+#include "fabric/port.h"
+#include "verbs/config.h"
+#include "verbs/event.h"
+#include "verbs/report.h"
+
+enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
+
+struct wish {
+    const char *event, *device, *directory;
+    long pid; /* 0: all */
+    unsigned processes, silent;
+};
+
+/* What the process in this slot answers, or NULL. */
+static json_t *ask_once(const struct wish *wish, unsigned slot)
+{
+    char request[NODE_REQUEST_MAX + 1];
+    json_t *answer = NULL;
+    int fd = memfd_create("answer", MFD_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    snprintf(request, sizeof request, REPORT_EVENT "%s %s", wish->event, wish->device);
+    if (!node_ask(wish->directory, slot, request, fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
+        answer = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
+    close(fd);
+    return answer;
+}
+
+/* How many contexts were told; -1: it does not answer. A process that is making objects right now is asked again. */
+static int ask(const struct wish *wish, unsigned slot)
+{
+    for (int i = 0; i < ATTEMPTS; i++, nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL)) {
+        json_t *answer = ask_once(wish, slot), *contexts = json_object_get(answer, "contexts");
+        bool busy = json_is_true(json_object_get(answer, "busy"));
+        int told = json_is_integer(contexts) ? (int)json_integer_value(contexts) : -1;
+        json_decref(answer);
+        if (!busy)
+            return told;
+    }
+    return -1;
+}
+
+static void tell_process(const struct node_entry *entry, void *context)
+{
+    struct wish *wish = context;
+    if (!entry->alive || (wish->pid && entry->pid != wish->pid))
+        return;
+    int told = ask(wish, entry->slot);
+    if (told < 0) {
+        complain("Process %d (%s) does not answer.", (int)entry->pid, entry->program);
+        wish->silent++;
+    } else if (told) {
+        printf("%s on %s: process %d (%s)\n", wish->event, wish->device, (int)entry->pid, entry->program);
+        wish->processes++;
+    }
+}
+
+/* Ports stay down for processes that come later, unless only one process was meant. */
+static int keep_port(const struct wish *wish)
+{
+    char why[512];
+    bool down = !strcmp(wish->event, "port-down"), up = !strcmp(wish->event, "port-up");
+    if (wish->pid || (!down && !up) || !port_set(wish->directory, wish->device, down, why, sizeof why))
+        return EXIT_OK;
+    complain("%s", why);
+    return EXIT_NEGATIVE;
+}
+
+static int provoke(struct wish *wish)
+{
+    char why[512];
+    if (keep_port(wish))
+        return EXIT_NEGATIVE;
+    if (node_list(wish->directory, tell_process, wish, why, sizeof why)) {
+        complain("%s", why);
+        return EXIT_NEGATIVE;
+    }
+    if (!wish->processes && !wish->silent)
+        puts("No process had anything to be told.");
+    return wish->silent ? EXIT_NEGATIVE : EXIT_OK;
+}
+
+static bool is_event(const char *name)
+{
+    for (unsigned i = 0; event_name(i); i++)
+        if (!strcmp(event_name(i), name))
+            return true;
+    return false;
+}
+
+static bool is_device(const char *name)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count; i++)
+        if (!strcmp(devices[i].name, name))
+            return true;
+    return false;
+}
+
+static long process_number(const char *text)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+    return *end || number <= 0 ? -1 : number;
+}
+
+static int event(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
+                                            {"dir", required_argument, NULL, 'd'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct wish wish = {.directory = directory};
+    int option;
+    while ((option = command_option(command, argc, argv, options)) != -1)
+        if (option == 'p')
+            wish.pid = process_number(optarg);
+        else if (setenv("SOFTVERBS_DIR", optarg, 1))
+            return EXIT_NEGATIVE;
+    if (wish.pid < 0)
+        return command_misused(command, "A process has a number above 0.");
+    if (argc - optind != 2)
+        return command_misused(command, "It needs an event and a device.");
+    wish.event = argv[optind];
+    wish.device = argv[optind + 1];
+    if (!is_event(wish.event))
+        return command_misused(command, "There is no event \"%s\".", wish.event);
+    if (!is_device(wish.device))
+        return command_misused(command, "There is no device \"%s\".", wish.device);
+    if (!node_directory(directory))
+        return command_misused(command, "The directory's name is too long: $SOFTVERBS_DIR may have %d bytes.",
+                               NODE_DIRECTORY_MAX);
+    return provoke(&wish);
+}
+
+const struct command event_command = {
+    .name = "event",
+    .arguments = "[--pid PID] [--dir DIR] EVENT DEVICE",
+    .summary = "Let a port go down, a device fail or a table change, and the programs on this host hear of it",
+    .help = "  port-down          the cable is pulled: what is sent and what arrives is lost, so reliable queue pairs\n"
+            "                     end in retries exceeded unless the port comes back in time\n"
+            "  port-up            the cable is back\n"
+            "  device-fatal       the device fails: its queue pairs go to the error state\n"
+            "  pkey-change, gid-change, lid-change, sm-change, client-reregister\n"
+            "                     are only told\n"
+            "\n"
+            "  --pid PID         only this process\n"
+            "  --dir DIR         the processes that meet in this directory  (SOFTVERBS_DIR=DIR)\n"
+            "\n"
+            "Each context of the device in each live process gets the asynchronous event; ibv_asyncwatch shows it. A\n"
+            "port that is down stays so for processes that start later, unless --pid was given.\n",
+    .run = event,
+};
