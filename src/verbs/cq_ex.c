@@ -19,6 +19,11 @@ static inline int show_next(struct cq *cq)
     return 0;
 }
 
+static inline uintptr_t owner_of_batch(const struct cq *cq)
+{
+    return atomic_load_explicit(&cq->batch_owner, memory_order_relaxed);
+}
+
 static void leave_batch(struct cq *cq)
 {
     atomic_store_explicit(&cq->batch_owner, 0, memory_order_relaxed);
@@ -31,6 +36,10 @@ static int start_poll(struct ibv_cq_ex *public, struct ibv_poll_cq_attr *attr)
     struct cq *cq = cq_of(public);
     if (attr->comp_mask)
         return EINVAL;
+    if (owner_of_batch(cq) == (uintptr_t)pthread_self()) {
+        log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_start_poll in a batch of this thread");
+        return EINVAL; /* waiting for the lock would be forever */
+    }
     if (cq_is_empty(cq)) {
         process_poll(cq->process);
         if (cq_is_empty(cq))
@@ -56,7 +65,9 @@ static int next_poll(struct ibv_cq_ex *public)
 
 static void end_poll(struct ibv_cq_ex *public)
 {
-    leave_batch(cq_of(public));
+    if (owner_of_batch(cq_of(public)))
+        return leave_batch(cq_of(public));
+    log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_end_poll without a batch");
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)

@@ -214,6 +214,28 @@ static void start_some(struct ibv_cq_ex *cq)
     EXPECT(error, ==, 0);
 }
 
+/* A thread that holds the queue would wait for itself. */
+static void ibv_start_poll_twice_is_refused_and_so_is_ibv_end_poll(const void *row)
+{
+    struct desk desk = desk_open();
+    struct ibv_cq_ex *cq = make_cq_ex(&desk, (struct ibv_cq_init_attr_ex){.wc_flags = IBV_WC_STANDARD_FLAGS});
+    struct ibv_qp *qp = alone_loop(desk.pd, ibv_cq_ex_to_cq(cq));
+    struct ibv_poll_cq_attr attr = {0};
+    ibv_end_poll(cq);
+    for (int round = 0; round < 2; round++) {
+        desk_write(&desk, qp, 2);
+        start_some(cq);
+        EXPECT(ibv_start_poll(cq, &attr), ==, EINVAL);
+        EXPECT(cq->wr_id, ==, 0); /* the batch is what it was */
+        while (ibv_next_poll(cq) == ENOENT)
+            ;
+        EXPECT(cq->wr_id, ==, 1);
+        ibv_end_poll(cq);
+        ibv_end_poll(cq);
+    }
+    desk_close(&desk);
+}
+
 static void ibv_wc_read_invalidated_rkey_reads_what_was_invalidated(const void *row)
 {
     struct desk desk = desk_open();
@@ -412,6 +434,7 @@ static void of_memory_and_queues(void)
     CASE(ibv_resize_cq_keeps_room_for_what_is_there);
     CASE(ibv_destroy_comp_channel_waits_for_its_queues);
     CASE(ibv_start_poll_refuses_attributes_and_says_ENOENT);
+    CASE(ibv_start_poll_twice_is_refused_and_so_is_ibv_end_poll);
     CASE(ibv_wc_read_invalidated_rkey_reads_what_was_invalidated);
 }
 
