@@ -12,7 +12,7 @@
 #include "link/frame.h"
 
 enum {
-    LINK_SEGMENT = 16384, /* most payload bytes of a frame that carries its bytes */
+    LINK_SEGMENT = 16384,             /* most payload bytes of a frame that carries its bytes */
     LINK_REFERENCE_SEGMENT = 1 << 20, /* most payload bytes of a frame that carries a reference */
 };
 

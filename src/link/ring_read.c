@@ -17,7 +17,7 @@ static bool is_sound(const struct ring_frame *head, uint32_t length)
 {
     if (head->flags & RING_END)
         return length == RING_LINE;
-    if (head->kind < FRAME_ROCE || head->kind > FRAME_ETHERNET || head->headers_length > FRAME_HEADERS_MAX)
+    if (head->kind < FRAME_ROCE || head->kind >= FRAME_KINDS || head->headers_length > FRAME_HEADERS_MAX)
         return false;
     if (head->flags & RING_REFERENCE)
         return head->count && head->count <= PAYLOAD_PIECES_MAX && head->payload_length <= LINK_REFERENCE_SEGMENT &&

@@ -58,19 +58,29 @@ static bool watch(const struct udp_port *port, int fd, uint32_t events)
     return !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* The receiving socket of an IP version: 0, or errno. */
-static int open_receiving(struct udp_port *port, bool ipv6)
+/* A receiving socket, not yet watched: -1 and errno. */
+static int make_receiving(const struct udp_port *port, bool ipv6)
 {
     int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return errno;
-    port->receiving[ipv6] = fd;
+        return -1;
     ask_for_room(fd);
     set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out one by one */
-    bool opened = set(fd, SOL_SOCKET, SO_REUSEPORT, on) && ask_for_headers(fd, ipv6) &&
-                  !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1) &&
-                  bind_port(fd, ipv6) && watch(port, fd, EPOLLIN);
-    return opened ? 0 : errno;
+    if (set(fd, SOL_SOCKET, SO_REUSEPORT, on) && ask_for_headers(fd, ipv6) &&
+        !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1) &&
+        bind_port(fd, ipv6))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/* The receiving socket of an IP version: 0, or errno. */
+static int open_receiving(struct udp_port *port, bool ipv6)
+{
+    port->receiving[ipv6] = make_receiving(port, ipv6);
+    return port->receiving[ipv6] >= 0 && watch(port, port->receiving[ipv6], EPOLLIN) ? 0 : errno;
 }
 
 static int open_sockets(struct udp_port *port)
@@ -79,7 +89,7 @@ static int open_sockets(struct udp_port *port)
     if (error)
         return error;
     error = open_receiving(port, true);
-    if (error && port->receiving[true] < 0) /* a kernel without IPv6 */
+    if (error == EAFNOSUPPORT) /* a kernel without IPv6 */
         error = 0;
     return error;
 }
@@ -107,6 +117,8 @@ static struct udp_port *make(const char *interface)
         for (int i = 0; i < UDP_FLOWS; i++)
             port->flows[family][i].fd = -1;
     }
+    for (int i = 0; i < UDP_PREFERRED; i++)
+        port->preferred[i].fd = -1;
     return port;
 }
 
@@ -138,6 +150,9 @@ static void close_all(struct udp_port *port)
             if (port->flows[family][i].fd >= 0)
                 close(port->flows[family][i].fd);
     }
+    for (int i = 0; i < UDP_PREFERRED; i++)
+        if (port->preferred[i].fd >= 0)
+            close(port->preferred[i].fd);
     if (port->epoll >= 0)
         close(port->epoll);
     port->epoll = -1;
@@ -163,6 +178,53 @@ void udp_abandon(struct udp_port *port)
 int udp_fd(const struct udp_port *port)
 {
     return port->epoll;
+}
+
+static bool is_preferred(const struct udp_port *port, const struct datagram_route *route)
+{
+    for (int i = 0; i < UDP_PREFERRED; i++) {
+        const struct udp_preferred *each = &port->preferred[i];
+        if (each->fd >= 0 && each->source_port == route->source_port && !memcmp(each->source, route->source, 16) &&
+            !memcmp(each->destination, route->destination, 16))
+            return true;
+    }
+    return false;
+}
+
+static bool connect_to(int fd, const struct udp_port *port, const struct datagram_route *route)
+{
+    bool ipv6 = !udp_is_ipv4(route->source);
+    union udp_address there = {.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
+    if (ipv6) {
+        there.ipv6.sin6_port = htons(route->source_port);
+        there.ipv6.sin6_scope_id = port->index;
+        memcpy(&there.ipv6.sin6_addr, route->source, 16);
+    } else {
+        there.ipv4.sin_port = htons(route->source_port);
+        memcpy(&there.ipv4.sin_addr, route->source + 12, 4);
+    }
+    return !connect(fd, &there.any, ipv6 ? sizeof there.ipv6 : sizeof there.ipv4);
+}
+
+/* What has come to the socket before it was connected is read like the rest. Without one, all still works. */
+void udp_prefer(struct udp_port *port, const struct datagram_route *route)
+{
+    struct udp_preferred *place = &port->preferred[port->next_preferred];
+    if (port->abandoned || is_preferred(port, route))
+        return;
+    int fd = make_receiving(port, !udp_is_ipv4(route->source));
+    if (fd < 0)
+        return;
+    if (!connect_to(fd, port, route) || !watch(port, fd, EPOLLIN)) {
+        close(fd);
+        return;
+    }
+    if (place->fd >= 0)
+        close(place->fd);
+    *place = (struct udp_preferred){.fd = fd, .source_port = route->source_port};
+    memcpy(place->source, route->source, 16);
+    memcpy(place->destination, route->destination, 16);
+    port->next_preferred = (port->next_preferred + 1) % UDP_PREFERRED;
 }
 
 static int change_membership(struct udp_port *port, const uint8_t group[16], int name)

@@ -2,8 +2,9 @@
  *
  * A port has one receiving socket for each IP version, bound to the interface. Other processes of the user share them
  * (SO_REUSEPORT), and the kernel hands a datagram to any one of them, so what arrives may be for a queue pair of
- * another process; the caller passes it on. Sending sockets have source ports of their own, over which queue pairs are
- * spread as flows. Unlike the links inside the host this one loses, repeats and reorders.
+ * another process; the caller passes it on, and that process prefers what comes from there (udp_prefer). Sending
+ * sockets have source ports of their own, over which queue pairs are spread as flows. Unlike the links inside the host
+ * this one loses, repeats and reorders.
  *
  * Needs no privilege. Nothing listens unless a user named the interface. */
 #ifndef LINK_UDP_H
@@ -56,6 +57,10 @@ unsigned udp_receive(struct udp_port *, udp_take *, udp_drop *, void *context, u
 struct link *udp_connect(struct udp_port *, const struct udp_route *);
 /* From now on this link uses another source port, and so, with luck, another path: for what got no answer. */
 void udp_reroute(struct link *);
+
+/* From now on the kernel gives us, and no other process, what comes from this address and port to that address of ours.
+ * The latest few of these are kept. Like udp_receive: under the owner's progress lock. */
+void udp_prefer(struct udp_port *, const struct datagram_route *);
 
 /* Multicast: 0 or errno. Joins are not counted. Thread-safe. */
 int udp_join(struct udp_port *, const uint8_t group[16]);

@@ -18,6 +18,7 @@ enum {
     UDP_BATCH = 65000, /* most bytes of one send; the kernel's limit is 65535 with all headers */
     UDP_SEGMENTS = 64, /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
     UDP_DATAGRAM = 4096 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,
+    UDP_PREFERRED = 32,  /* senders whose datagrams have a socket of their own */
     UDP_RECEIVES = 8,    /* messages of one recvmmsg */
     UDP_RECEIVE = 65536, /* bytes of each: many datagrams that the kernel has joined (UDP_GRO) */
 };
@@ -43,11 +44,20 @@ struct udp_flow {
     bool stuck;  /* the socket has no room, the batch waits */
 };
 
+/* A socket that is connected to a sender, which the kernel prefers to those that are not. */
+struct udp_preferred {
+    int fd; /* -1: none */
+    uint8_t source[16], destination[16];
+    uint16_t source_port;
+};
+
 struct udp_port {
     char interface[IF_NAMESIZE];
     unsigned index; /* of the interface */
     int epoll;
     int receiving[UDP_FAMILIES];
+    struct udp_preferred preferred[UDP_PREFERRED];
+    unsigned next_preferred; /* the next to be replaced */
     struct lock lock;
     struct udp_flow flows[UDP_FAMILIES][UDP_FLOWS];
     atomic_bool abandoned;

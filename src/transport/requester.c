@@ -15,9 +15,13 @@ static bool is_begun(const struct send_queue *queue)
     return queue->head != queue->tail && send_queue_at(queue, queue->head)->started;
 }
 
+/* The timer may run for up to four times the value (IBA 9.7.6.1.3). On a network it does so after silence, doubling, as a
+ * peer that is only slow answers then, and repeats would make it slower. */
 nanos requester_period(const struct rc *rc, nanos now)
 {
-    return rc->settings.timeout ? now + (4096ull << (rc->settings.timeout & 31)) : NANOS_NEVER;
+    unsigned silences = rc->settings.retry_count - rc->requester.retries_left;
+    unsigned doublings = !rc->settings.first_window ? 0 : silences < 2 ? silences : 2;
+    return rc->settings.timeout ? now + (4096ull << (rc->settings.timeout & 31) << doublings) : NANOS_NEVER;
 }
 
 void requester_drained(struct rc *rc)

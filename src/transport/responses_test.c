@@ -431,6 +431,26 @@ static void a_long_read_asks_for_a_window_at_a_time(void **state)
     ends(rig, id, IBV_WC_SUCCESS);
 }
 
+/* IBA 9.7.6.1.3: the timer may run for up to four times the value; on a network it does after silence, doubling. */
+static void on_a_network_silence_is_waited_for_longer(void **state)
+{
+    struct rig *rig = *state;
+    const nanos value = 4096ull << rig->rc.settings.timeout;
+    rig->rc.settings.first_window = 4;
+    rig->rc.settings.retry_count = rig->rc.requester.retries_left = 4;
+    post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(rc_deadline(&rig->rc) - rig->now, value << (i < 2 ? i : 2));
+        waits(rig, value << (i < 2 ? i : 2));
+        sends(rig, SEND_ONLY, RIG_OURS);
+    }
+    is_acknowledged(rig, RIG_OURS);
+    post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    sends(rig, SEND_ONLY, RIG_OURS + 1);
+    assert_int_equal(rc_deadline(&rig->rc) - rig->now, value);
+}
+
 /* The end of a response stands where the request ended, not before and not behind. */
 static void a_part_of_a_read_ends_where_it_was_asked_to(void **state)
 {
@@ -447,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         script(a_long_read_asks_for_a_window_at_a_time),
         script(a_part_of_a_read_ends_where_it_was_asked_to),
+        script(on_a_network_silence_is_waited_for_longer),
         script(a_read_response_lands_packet_by_packet),
         script(an_atomic_answer_stores_what_was_there),
         script(an_atomic_write_ends_with_an_empty_read_response),

@@ -77,6 +77,23 @@ unsigned port_receive(struct process *process, udp_take *take, udp_drop *drop, v
     return done;
 }
 
+static bool has_address(const struct device *device, const uint8_t gid[16])
+{
+    for (unsigned i = 0; i < device->gid_count; i++)
+        if (!memcmp(device->gids[i].raw, gid, 16))
+            return true;
+    return false;
+}
+
+void port_prefer(struct process *process, const struct datagram_route *route)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count && i < process->port_count; i++)
+        if (port_at(process, i) && has_address(&devices[i], route->destination))
+            udp_prefer(port_at(process, i), route);
+}
+
 /* The process may have joined already for another queue pair; a group of the other IP version than the port has is none
  * of its. Neither matters. */
 void port_join(struct process *process, const union ibv_gid *group)

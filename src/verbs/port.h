@@ -19,6 +19,9 @@ struct link *port_connect(const struct context *, const struct ibv_ah_attr *, ui
 /* Hands every datagram that has arrived to `take`, or to `drop`; returns how many. Under process->progress. */
 unsigned port_receive(struct process *, udp_take *take, udp_drop *drop, void *context);
 
+/* udp_prefer on the port that has the address. Under process->progress. */
+void port_prefer(struct process *, const struct datagram_route *);
+
 /* Multicast groups beyond this host: joins and leaves on all ports. Under process->progress. */
 void port_join(struct process *, const union ibv_gid *);
 void port_leave(struct process *, const union ibv_gid *);

@@ -79,10 +79,10 @@ static const enum reason wire_reasons[] = {
 /* Headers of a frame into a packet; false: dropped. */
 static bool decode(const struct frame *frame, struct packet *packet)
 {
-    const uint8_t *headers = frame->headers;
-    size_t length = frame->headers_length;
+    const uint8_t *headers = frame->headers + (frame->kind == FRAME_PASSED_ON ? REMOTE_PORT : 0);
+    size_t length = frame->headers_length - (size_t)(headers - frame->headers);
     unsigned used, pad;
-    bool grh = frame->kind == FRAME_GRH && length >= GRH_LENGTH;
+    bool grh = frame->kind != FRAME_ROCE && length >= GRH_LENGTH;
     enum wire_fault fault =
         wire_decode(headers + (grh ? GRH_LENGTH : 0), length - (grh ? GRH_LENGTH : 0), packet, &used, &pad);
     if (!fault)
@@ -116,7 +116,7 @@ static void take_datagram(void *context, const struct udp_arrival *arrival)
     struct round *round = context;
     const struct packet *packet = arrival->packet;
     round->congested = arrival->congested;
-    if (!take_packet(round, packet) && !remote_pass_on(round->process, packet) && log_wanted(LOG_INFO))
+    if (!take_packet(round, packet) && !remote_pass_on(round->process, arrival) && log_wanted(LOG_INFO))
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
 }
 
@@ -131,10 +131,12 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
     struct packet packet;
     if (frame->kind == FRAME_ETHERNET)
         return steering_receive(round->process, frame);
-    if (frame->kind != FRAME_ROCE && frame->kind != FRAME_GRH)
+    if (frame->kind == FRAME_PASSED_ON && frame->headers_length < REMOTE_PORT)
         return;
     if (!decode(frame, &packet))
         return;
+    if (frame->kind == FRAME_PASSED_ON && packet.grh)
+        remote_prefer(round->process, frame->headers, &packet);
     if (!take_packet(round, &packet) && log_wanted(LOG_INFO))
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
 }

@@ -4,6 +4,7 @@
 
 #include "verbs/config.h"
 #include "verbs/gid.h"
+#include "verbs/port.h"
 #include "wire/op.h"
 #include "wire/wire.h"
 
@@ -46,13 +47,15 @@ void remote_notify(struct qp *qp, nanos now)
 }
 
 /* Without room it is lost, as on a network. */
-static void hand_over(struct link *link, const struct packet *packet)
+static void hand_over(struct link *link, const struct udp_arrival *arrival)
 {
-    uint8_t headers[FRAME_HEADERS_MAX];
-    memcpy(headers, packet->grh, GRH);
-    struct frame frame = {.kind = FRAME_GRH,
+    const struct packet *packet = arrival->packet;
+    uint8_t headers[FRAME_HEADERS_MAX] = {arrival->route->source_port >> 8, arrival->route->source_port & 0xff};
+    memcpy(headers + REMOTE_PORT, packet->grh, GRH);
+    unsigned length = wire_encode(packet, headers + REMOTE_PORT + GRH);
+    struct frame frame = {.kind = FRAME_PASSED_ON,
                           .headers = headers,
-                          .headers_length = (uint16_t)(GRH + wire_encode(packet, headers + GRH)),
+                          .headers_length = (uint16_t)(REMOTE_PORT + GRH + length),
                           .payload = packet->payload};
     link->operations->begin(link);
     if (link->operations->ready(link))
@@ -60,14 +63,26 @@ static void hand_over(struct link *link, const struct packet *packet)
     link->operations->end(link);
 }
 
-bool remote_pass_on(struct process *process, const struct packet *packet)
+bool remote_pass_on(struct process *process, const struct udp_arrival *arrival)
 {
-    struct peer *peer = node_find(process->node, packet->destination);
+    struct peer *peer = node_find(process->node, arrival->packet->destination);
     if (!peer)
         return false;
     bool other = peer->slot != node_slot(process->node);
     if (other)
-        hand_over(peer->link, packet);
+        hand_over(peer->link, arrival);
     node_put(process->node, peer);
     return other;
+}
+
+void remote_prefer(struct process *process, const uint8_t port[REMOTE_PORT], const struct packet *packet)
+{
+    union ibv_gid source, destination;
+    struct datagram_route route = {.source_port = (uint16_t)(port[0] << 8 | port[1])};
+    if (op_service(packet->opcode) == SERVICE_UD)
+        return;
+    gid_from_grh(packet->grh, &source, &destination);
+    memcpy(route.source, &source, 16);
+    memcpy(route.destination, &destination, 16);
+    port_prefer(process, &route);
 }

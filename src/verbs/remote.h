@@ -8,12 +8,19 @@
  * packet of the host has no GRH unless it is a datagram. Under qp->lock. */
 bool remote_is_peer(const struct qp *, const struct packet *);
 
-/* A router marked a packet for this queue pair: tells the sender, not too often (RoCEv2 annex, A17.9.3). Under qp->lock.
+/* A router marked a packet for this queue pair: tells the sender, not too often (RoCEv2 annex, A17.9.3). Under
+ * qp->lock.
  */
 void remote_notify(struct qp *, nanos now);
 
+enum { REMOTE_PORT = 4 }; /* bytes before the GRH of a frame that was passed on */
+
 /* The kernel gave us a datagram that is for another process of this host, whose queue pair it names: hands it on.
  * False: there is no such queue pair. Under process->progress. */
-bool remote_pass_on(struct process *, const struct packet *);
+bool remote_pass_on(struct process *, const struct udp_arrival *);
+
+/* We are that other process: the kernel shall give us directly what comes from there. `port` are those bytes. Under
+ * process->progress. */
+void remote_prefer(struct process *, const uint8_t port[REMOTE_PORT], const struct packet *);
 
 #endif

@@ -28,6 +28,12 @@ double now_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+static uint8_t gid_index(void)
+{
+    const char *index = getenv("ENDPOINT_GID");
+    return index ? (uint8_t)atoi(index) : 0;
+}
+
 void endpoint_open(struct endpoint *endpoint, int completions)
 {
     struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -44,7 +50,7 @@ void endpoint_open(struct endpoint *endpoint, int completions)
     endpoint->cq = ibv_create_cq(endpoint->context, completions, NULL, endpoint->channel, 0);
     if (!endpoint->cq)
         die("no completion queue of %d entries", completions);
-    if (ibv_query_gid(endpoint->context, 1, 0, &endpoint->gid))
+    if (ibv_query_gid(endpoint->context, 1, gid_index(), &endpoint->gid))
         die("the port has no GID");
 }
 
@@ -98,7 +104,7 @@ struct address endpoint_address(const struct endpoint *endpoint, const struct ib
 
 static struct ibv_ah_attr route(const struct address *peer)
 {
-    return (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 64}};
+    return (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .sgid_index = gid_index(), .hop_limit = 64}};
 }
 
 static void make_ready_to_receive(struct ibv_qp *qp, const struct address *peer)

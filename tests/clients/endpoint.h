@@ -35,7 +35,7 @@ void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)
 
 double now_seconds(void);
 
-/* Opens the first device. */
+/* Opens the first device; its address is the GID with the index $ENDPOINT_GID, 0 without. */
 void endpoint_open(struct endpoint *, int completions);
 void endpoint_close(struct endpoint *);
 

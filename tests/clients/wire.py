@@ -135,6 +135,16 @@ def is_right_on_the_wire(suite):
     return f"{packets} packets of messages"
 
 
+def a_crowd_survives(suite):
+    """100 processes on each host share its port in pairs, and 30 are killed; nobody whose partner lives sees an error."""
+    command = [f"{BUILD}/tests/clients/crowd", SERVER, CLIENT, "100", "5", "30"]
+    environment = {**suite.environment(), "ENDPOINT_GID": suite.gid}
+    done = subprocess.run(suite.on(SERVER, command), env=environment, capture_output=True, text=True, timeout=200, check=False)
+    if done.returncode:
+        raise Failure(done.stdout + done.stderr)
+    return done.stdout.strip()
+
+
 def perftests():
     """Programs with options and the sizes that they measure."""
     sizes = [1 << n for n in range(1, 24)]
@@ -164,6 +174,7 @@ def main():
         suite.at(mtu, version, "ibv_devinfo shows the interface's GIDs and MTU", lambda: shows_the_interface(suite))
         add_pingpongs(suite, mtu, version)
         suite.at(mtu, version, "every ICRC is right on the wire", lambda: is_right_on_the_wire(suite))
+    suite.at(1500, 4, "a crowd of which some are killed shares the port", lambda: a_crowd_survives(suite))
     for number, (program, options, sizes) in enumerate(perftests()):
         for mtu, version in combinations if FULL else [combinations[number % len(combinations)]]:
             suite.at(mtu, version, " ".join([program, *options]),
