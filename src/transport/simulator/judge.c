@@ -45,7 +45,8 @@ static bool is_gone(const struct endpoint *endpoint)
     return world_is_dead(endpoint) || engine_has_failed(endpoint);
 }
 
-/* IBA 9.7.6.1.3: the peer is silent for retry_count + 1 periods. Timers may be late, and an RNR wait may have begun. */
+/* IBA 9.7.6.1.3: the peer is silent for retry_count + 1 periods, each of up to four times the value on a network. Timers
+ * may be late, and an RNR wait may have begun. */
 static bool is_in_time(const struct endpoint *endpoint, const struct entry *entry)
 {
     const struct plan *plan = &endpoint->world->plan;
@@ -56,7 +57,7 @@ static bool is_in_time(const struct endpoint *endpoint, const struct entry *entr
         start = endpoint->oldest_since;
     if (start < entry->posted)
         start = entry->posted;
-    nanos period = (4096ull << settings->timeout) + plan->lateness;
+    nanos period = (4096ull << settings->timeout << (settings->first_window ? 2 : 0)) + plan->lateness;
     nanos rnr = rnr_wait(endpoint->peer->rc.settings.min_rnr_timer) + plan->lateness;
     return endpoint->world->now <= start + rnr + (settings->retry_count + 2) * period + SLACK;
 }
