@@ -8,11 +8,23 @@
 
 #include "command.h"
 #include "fabric/node.h"
+#include "link/capture.h"
+#include "link/fault.h"
 #include "place.h"
 #include "tree.h"
 #include "verbs/config.h"
 
-enum { OPTION_NO_PATHS = 256, OPTION_DEVICES, OPTION_LOG, OPTION_LOG_FILE, OPTION_DIRECTORY, OPTION_NETWORK };
+enum {
+    OPTION_NO_PATHS = 256,
+    OPTION_DEVICES,
+    OPTION_LOG,
+    OPTION_LOG_FILE,
+    OPTION_DIRECTORY,
+    OPTION_NETWORK,
+    OPTION_CAPTURE,
+    OPTION_FAULT,
+    OPTION_COUNTERS,
+};
 
 static const struct option options[] = {
     {"no-paths", no_argument, NULL, OPTION_NO_PATHS},
@@ -21,6 +33,9 @@ static const struct option options[] = {
     {"log-file", required_argument, NULL, OPTION_LOG_FILE},
     {"dir", required_argument, NULL, OPTION_DIRECTORY},
     {"net", required_argument, NULL, OPTION_NETWORK},
+    {"capture", required_argument, NULL, OPTION_CAPTURE},
+    {"fault", required_argument, NULL, OPTION_FAULT},
+    {"counters", required_argument, NULL, OPTION_COUNTERS},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -135,14 +150,61 @@ static bool is_device_count(const char *text)
     return *text >= '0' && *text <= '9' && !*end && number <= DEVICES_MAX;
 }
 
+/* The program may change its directory, and all that it starts write to one file: so its name is made whole. */
+static int make_whole(const char *name, char path[PLACE_PATH_MAX])
+{
+    char directory[PLACE_PATH_MAX] = "";
+    if (*name != '/' && !getcwd(directory, sizeof directory))
+        *directory = 0;
+    if (snprintf(path, PLACE_PATH_MAX, "%s%s%s", directory, *directory ? "/" : "", name) < PLACE_PATH_MAX)
+        return 0;
+    complain("The name of the file \"%s\" is too long.", name);
+    return EXIT_SELF;
+}
+
+static int set_counters(const char *name)
+{
+    char path[PLACE_PATH_MAX];
+    int status = make_whole(name, path);
+    return status ? status : setenv("SOFTVERBS_COUNTERS", path, 1) ? out_of_memory() : 0;
+}
+
+/* Without a file the program goes on. */
+static int begin_capture(const char *name)
+{
+    char path[PLACE_PATH_MAX];
+    if (make_whole(name, path))
+        return EXIT_SELF;
+    int error = strstr(path, "%p") ? 0 : capture_begin(path);
+    if (error)
+        complain("Packets can't be captured to \"%s\": %s.", path,
+                 error == EEXIST ? "it is no capture, and stays as it is" : strerror(error));
+    return setenv("SOFTVERBS_CAPTURE", error ? "" : path, 1) ? out_of_memory() : 0;
+}
+
+static int check_faults(const struct command *command, const char *list)
+{
+    struct fault_plan plan;
+    char why[512];
+    return fault_parse(list, &plan, why, sizeof why) ? 0 : command_misused(command, "%s", why);
+}
+
 /* An option other than --no-paths: sets its variable. 0, or the exit status. */
 static int set_variable(const struct command *command, int option, const char *value)
 {
-    static const char *const names[] = {"SOFTVERBS_DEVICES", "SOFTVERBS_LOG", "SOFTVERBS_LOG_FILE", "SOFTVERBS_DIR", "SOFTVERBS_NET"};
+    static const char *const names[] = {"SOFTVERBS_DEVICES", "SOFTVERBS_LOG", "SOFTVERBS_LOG_FILE",
+                                        "SOFTVERBS_DIR",     "SOFTVERBS_NET", NULL,
+                                        "SOFTVERBS_FAULT"};
     if (option == OPTION_DEVICES && !is_device_count(value))
         return command_misused(command, "\"%s\" is not a number of devices from 0 to %d.", value, DEVICES_MAX);
     if (option == OPTION_LOG && !is_log_level(value))
         return command_misused(command, "\"%s\" is none of none, error, warn, info and debug.", value);
+    if (option == OPTION_CAPTURE)
+        return begin_capture(value);
+    if (option == OPTION_COUNTERS)
+        return set_counters(value);
+    if (option == OPTION_FAULT && check_faults(command, value))
+        return EXIT_USAGE;
     return setenv(names[option - OPTION_DEVICES], value, 1) ? out_of_memory() : 0;
 }
 
@@ -172,8 +234,16 @@ const struct command run_command = {
         "  --log-file FILE   to this file instead  (SOFTVERBS_LOG_FILE=FILE)\n"
         "  --dir DIR         the directory where processes meet; those with different ones\n"
         "                    do not see one another  (SOFTVERBS_DIR=DIR)\n"
-        "  --net INTERFACE   RoCEv2 on this network interface, to other hosts and real adapters; a list of them is for\n"
+        "  --net INTERFACE   RoCEv2 on this network interface, to other hosts and real adapters; a list of them is "
+        "for\n"
         "                    soft0, soft1, ...  (SOFTVERBS_NET=INTERFACE)\n"
+        "  --capture FILE    every packet to this pcapng file, for Wireshark; %p in its name becomes the process id. "
+        "It\n"
+        "                    begins anew unless a process is writing to it  (SOFTVERBS_CAPTURE=FILE)\n"
+        "  --counters FILE   each process appends to it, when it ends, what it has counted, as a line of JSON\n"
+        "                    (SOFTVERBS_COUNTERS=FILE)\n"
+        "  --fault LIST      the links' faults: drop=1%,dup=0.1%,reorder=2%,delay=1ms+-0.5ms,corrupt=0.01%,seed=7, or\n"
+        "                    some of them  (SOFTVERBS_FAULT=LIST)\n"
         "  --no-paths        do not provide /dev/infiniband and /sys/class/infiniband\n"
         "\n"
         "The program replaces this command: exit status, signals, terminal and standard streams are its own. It\n"

@@ -69,6 +69,8 @@ void node_return_numbers(struct node *, uint32_t first);
  * node_put gives back. Never blocks on the peer. Thread-safe. */
 struct peer *node_find(struct node *, uint32_t number);
 void node_put(struct node *, struct peer *);
+/* The peer once more, for somebody else to put back. */
+void node_hold(struct peer *);
 
 /* Is the peer's process alive? Asks the kernel (about a microsecond); marks a dead one as gone. Thread-safe. */
 bool node_alive(struct node *, struct peer *);

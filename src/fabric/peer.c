@@ -43,6 +43,11 @@ struct peer *node_find(struct node *node, uint32_t number)
     return find_owner(node, atomic_load_explicit(&node->table->file->blocks[block], memory_order_acquire));
 }
 
+void node_hold(struct peer *peer)
+{
+    hold((struct record *)peer);
+}
+
 void node_put(struct node *node, struct peer *peer)
 {
     record_release((struct record *)peer);

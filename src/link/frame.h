@@ -22,6 +22,7 @@ struct frame {
     uint16_t headers_length;
     const uint8_t *headers;
     struct payload payload;
+    uint32_t corrupt; /* datagrams: this bit, counted from 1 and modulo the length, is flipped on the way; 0: none */
 };
 
 #endif

@@ -62,6 +62,9 @@ void udp_reroute(struct link *);
  * The latest few of these are kept. Like udp_receive: under the owner's progress lock. */
 void udp_prefer(struct udp_port *, const struct datagram_route *);
 
+/* The source port that it uses now. */
+uint16_t udp_source_port(const struct link *);
+
 /* Multicast: 0 or errno. Joins are not counted. Thread-safe. */
 int udp_join(struct udp_port *, const uint8_t group[16]);
 int udp_leave(struct udp_port *, const uint8_t group[16]);

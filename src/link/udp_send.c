@@ -244,6 +244,8 @@ static bool udp_send(struct link *link, const struct frame *frame)
         return false;
     if (!write_datagram(udp, flow, frame->headers + skip, headers, &frame->payload))
         return true;
+    if (__builtin_expect(frame->corrupt, 0))
+        flow->bytes[flow->used + frame->corrupt / 8 % length] ^= (uint8_t)(1 << frame->corrupt % 8);
     flow->link = udp;
     flow->closed = flow->count && length < flow->segment;
     flow->segment = flow->count ? flow->segment : length;
@@ -332,6 +334,11 @@ struct link *udp_connect(struct udp_port *port, const struct udp_route *route)
     udp->ipv6 = ipv6;
     address(udp);
     return &udp->link;
+}
+
+uint16_t udp_source_port(const struct link *link)
+{
+    return atomic_load(&((const struct udp_link *)link)->flow)->source_port;
 }
 
 void udp_reroute(struct link *link)

@@ -8,6 +8,7 @@
 #include "diag/log.h"
 #include "verbs/config.h"
 #include "verbs/gid.h"
+#include "verbs/late.h"
 #include "verbs/lifetime.h"
 #include "verbs/port.h"
 
@@ -64,8 +65,10 @@ static void write_grh(struct ah *ah, const union ibv_gid *source)
 
 static void release(struct ah *ah)
 {
-    if (ah->remote)
+    if (ah->remote) {
+        late_forget(context_of(ah->public.context)->process, ah->remote);
         ah->remote->operations->close(ah->remote);
+    }
     free(ah);
 }
 

@@ -53,6 +53,7 @@ static const struct {
 
 enum { LINE_SIZE = 256 };
 
+static char *capture_path, *fault_list, *counters_path;
 static struct device devices[DEVICES_MAX];
 static unsigned device_count;
 
@@ -175,6 +176,12 @@ static void set_limit(struct limits *limits, const char *name, const char *value
     log_write(LOG_ERROR, "limit \"%s\" ignored: there is no such limit", name);
 }
 
+static void set_text(char **to, const char *text)
+{
+    free(*to);
+    *to = strdup(text);
+}
+
 /* One "name = value"; blanks around both are ignored, and what follows a '#'. */
 static void set_line(struct limits *limits, char *line, char *networks)
 {
@@ -195,6 +202,12 @@ static void set_line(struct limits *limits, char *line, char *networks)
         *--end = 0;
     if (!strcmp(name, "devices"))
         set_devices(value);
+    else if (!strcmp(name, "capture"))
+        set_text(&capture_path, value);
+    else if (!strcmp(name, "fault"))
+        set_text(&fault_list, value);
+    else if (!strcmp(name, "counters"))
+        set_text(&counters_path, value);
     else if (!strcmp(name, "net"))
         strcpy(networks, value); /* a part of the line, which has room for less */
     else
@@ -214,6 +227,19 @@ static void read_file(struct limits *limits, const char *path, char networks[LIN
     fclose(file);
 }
 
+/* The environment's word counts more than the file's. */
+static void read_taps(void)
+{
+    const char *capture = getenv("SOFTVERBS_CAPTURE"), *faults = getenv("SOFTVERBS_FAULT"),
+               *counters = getenv("SOFTVERBS_COUNTERS");
+    if (capture)
+        set_text(&capture_path, capture);
+    if (faults)
+        set_text(&fault_list, faults);
+    if (counters)
+        set_text(&counters_path, counters);
+}
+
 static void read_configuration(void)
 {
     struct limits limits = default_limits;
@@ -223,6 +249,7 @@ static void read_configuration(void)
     set_devices("1");
     if (file && *file)
         read_file(&limits, file, networks);
+    read_taps();
     if (names)
         set_devices(names);
     set_networks(interfaces ? interfaces : networks);
@@ -241,4 +268,25 @@ const struct device *config_devices(unsigned *count)
     pthread_once(&once, read_configuration);
     *count = device_count;
     return devices;
+}
+
+const char *config_capture(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return capture_path;
+}
+
+const char *config_fault(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return fault_list;
+}
+
+const char *config_counters(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return counters_path;
 }

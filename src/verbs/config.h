@@ -29,6 +29,11 @@ struct device {
  * A mistake in the configuration is logged and the default stands. */
 const struct device *config_devices(unsigned *count);
 
+/* Where packets are captured to, what faults their links have, as the user wrote it; NULL: nothing. */
+const char *config_capture(void);
+const char *config_fault(void);
+const char *config_counters(void); /* where counters go in the end */
+
 /* Does this GID belong to some softverbs device of this host, whatever the configuration of its process? Of devices on
  * network interfaces only those of this process are known. */
 bool config_local_gid(const union ibv_gid *);

@@ -37,6 +37,7 @@
 #include "transport/tags.h"
 #include "transport/uc.h"
 #include "transport/ud.h"
+#include "verbs/traffic_counts.h"
 
 enum object_kind {
     OBJECT_NONE,
@@ -361,7 +362,9 @@ struct qp {
         nanos until;   /* when all that was sent would have passed at this rate */
         nanos wake;    /* when what waits may go; NANOS_NEVER: nothing waits */
     } pace;
-    uint32_t create_flags;   /* enum ibv_qp_create_flags */
+    struct traffic traffic;
+    uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and answers */
+    uint32_t create_flags;             /* enum ibv_qp_create_flags */
     uint32_t max_tso_header; /* room for the headers of IBV_WR_TSO */
     uint64_t last_frame;     /* raw packets: number of the last one that was steered here; under process->progress */
     struct spread *spread;   /* raw packets: the work queues that stand for the receive queue (wq.h), or NULL */
@@ -400,6 +403,9 @@ struct process {
     struct number_table *srqs;    /* numbers of XRC SRQs */
     LIST_HEAD(, xrc_domain) domains;
     struct steering *steering; /* steering.c */
+    struct taps *taps;         /* taps.h; NULL: none */
+    struct traffic_total *totals; /* by device: what queue pairs counted that are no more */
+    struct traffic_total strays;  /* what arrived for no queue pair; under progress */
 
     struct qp_list to_flush;   /* received something and may have an answer; under progress */
     LIST_HEAD(, group) groups; /* multicast joins of queue pairs; under progress */

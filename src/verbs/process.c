@@ -11,11 +11,14 @@
 #include "diag/log.h"
 #include "verbs/memory.h"
 #include "verbs/config.h"
+#include "verbs/late.h"
 #include "verbs/numbers.h"
 #include "verbs/port.h"
 #include "verbs/progress.h"
 #include "verbs/report.h"
 #include "verbs/steering.h"
+#include "verbs/taps.h"
+#include "verbs/traffic_report.h"
 
 enum {
     CLAIM_ROUNDS = 512,          /* rounds after which pollers are believed to go on: some ten microseconds */
@@ -284,9 +287,14 @@ void process_quiesce(struct process *process)
 
 static void destroy(struct process *process)
 {
+    late_flush(process);
+    if (process->totals)
+        traffic_report_end(process);
     if (!process->forked)
         node_close(process->node);
     port_close_all(process);
+    taps_close(process->taps);
+    free(process->totals);
     memory_destroy(process->keys);
     numbers_destroy(process->numbers);
     steering_destroy(process->steering);
@@ -319,8 +327,10 @@ static struct process *create(void)
     process->numbers = numbers_create();
     process->srqs = numbers_create();
     process->steering = steering_create();
-    error =
-        !process->keys || !process->numbers || !process->srqs || !process->steering ? ENOMEM : start_helper(process);
+    process->totals = calloc(DEVICES_MAX, sizeof *process->totals);
+    process->taps = taps_open();
+    bool made = process->keys && process->numbers && process->srqs && process->steering && process->totals;
+    error = made ? start_helper(process) : ENOMEM;
     if (!error)
         return process;
     destroy(process);
@@ -379,6 +389,8 @@ static void __attribute__((destructor)) leave_at_exit(void)
     stop_helper(process);
     for (int i = 0; i < 100; i++, nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL))
         if (lock_try(&process->progress)) {
+            late_flush(process);
+            traffic_report_end(process);
             process->forked = true; /* nothing moves any more */
             node_leave_host(process->node);
             return;

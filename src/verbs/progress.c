@@ -4,12 +4,14 @@
 #include "verbs/cq_moderation.h"
 #include "verbs/event.h"
 #include "verbs/gid.h"
+#include "verbs/late.h"
 #include "verbs/numbers.h"
 #include "verbs/port.h"
 #include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/remote.h"
 #include "verbs/steering.h"
+#include "verbs/traffic.h"
 #include "wire/wire.h"
 
 enum { FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST_QP = 0xffffff };
@@ -18,6 +20,7 @@ struct round {
     struct process *process;
     nanos now;
     bool congested; /* a router marked the packet in hand */
+    const struct datagram_route *route; /* of the packet in hand; NULL: it is from this host */
 };
 
 static void want_flush(struct process *process, struct qp *qp)
@@ -41,12 +44,13 @@ static void deliver(struct round *round, struct qp *qp, const struct packet *pac
         return;
     }
     lock_take(&qp->lock);
+    traffic_received(qp, packet, round->route);
     if (remote_is_peer(qp, packet)) {
         if (round->congested)
             remote_notify(qp, round->now);
         qp_receive(qp, packet, is_refusal(packet) ? process_now() : round->now);
     } else
-        log_reason(LOG_INFO, REASON_PACKET_SOURCE, "qp 0x%x psn %u", qp->number, packet->psn);
+        qp->host.operations->dropped(&qp->host, packet, REASON_PACKET_SOURCE);
     bool output = qp_has_output(qp);
     lock_release(&qp->lock);
     if (output)
@@ -58,16 +62,20 @@ static void deliver_to_group(struct round *round, const struct packet *packet)
     struct group *group;
     union ibv_gid source, destination;
     bool joined = false;
-    if (!packet->grh)
+    if (!packet->grh) {
+        traffic_stray(round->process, packet, round->route, REASON_PACKET_NOT_JOINED);
         return;
+    }
     gid_from_grh(packet->grh, &source, &destination);
     LIST_FOREACH(group, &round->process->groups, siblings)
     if (!memcmp(&group->gid, &destination, sizeof destination)) {
         deliver(round, group->qp, packet);
         joined = true;
     }
-    if (!joined)
+    if (!joined) {
+        traffic_stray(round->process, packet, round->route, REASON_PACKET_NOT_JOINED);
         log_reason(LOG_INFO, REASON_PACKET_NOT_JOINED, "psn %u from qp 0x%x", packet->psn, packet->source);
+    }
 }
 
 static const enum reason wire_reasons[] = {
@@ -76,8 +84,8 @@ static const enum reason wire_reasons[] = {
     [WIRE_UNEXPECTED] = REASON_PACKET_PAYLOAD,  [WIRE_ICRC] = REASON_PACKET_ICRC,
 };
 
-/* Headers of a frame into a packet; false: dropped. */
-static bool decode(const struct frame *frame, struct packet *packet)
+/* Headers of a frame into a packet; otherwise why it is dropped. */
+static enum wire_fault decode(const struct frame *frame, struct packet *packet)
 {
     const uint8_t *headers = frame->headers + (frame->kind == FRAME_PASSED_ON ? REMOTE_PORT : 0);
     size_t length = frame->headers_length - (size_t)(headers - frame->headers);
@@ -89,11 +97,11 @@ static bool decode(const struct frame *frame, struct packet *packet)
         fault = wire_check_payload(packet, frame->payload.length);
     if (fault) {
         log_reason(LOG_WARN, wire_reasons[fault], "frame of %zu header bytes", length);
-        return false;
+        return fault;
     }
     packet->payload = frame->payload;
     packet->grh = grh ? headers : NULL;
-    return true;
+    return WIRE_FINE;
 }
 
 /* False: nobody here has that number. */
@@ -116,12 +124,17 @@ static void take_datagram(void *context, const struct udp_arrival *arrival)
     struct round *round = context;
     const struct packet *packet = arrival->packet;
     round->congested = arrival->congested;
-    if (!take_packet(round, packet) && !remote_pass_on(round->process, arrival) && log_wanted(LOG_INFO))
+    round->route = arrival->route;
+    if (!take_packet(round, packet) && !remote_pass_on(round->process, arrival)) {
+        traffic_stray(round->process, packet, round->route, REASON_PACKET_NO_QP);
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
+    }
+    round->route = NULL;
 }
 
 static void drop_datagram(void *context, const struct datagram_route *route, enum wire_fault fault)
 {
+    traffic_unread(((struct round *)context)->process, wire_reasons[fault]);
     log_reason(LOG_WARN, wire_reasons[fault], "datagram from port %u", route->source_port);
 }
 
@@ -129,16 +142,21 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
 {
     struct round *round = context;
     struct packet packet;
-    if (frame->kind == FRAME_ETHERNET)
+    if (frame->kind == FRAME_ETHERNET) {
+        traffic_received_frame(round->process, frame);
         return steering_receive(round->process, frame);
+    }
     if (frame->kind == FRAME_PASSED_ON && frame->headers_length < REMOTE_PORT)
         return;
-    if (!decode(frame, &packet))
-        return;
+    enum wire_fault fault = decode(frame, &packet);
+    if (fault)
+        return traffic_unread(round->process, wire_reasons[fault]);
     if (frame->kind == FRAME_PASSED_ON && packet.grh)
         remote_prefer(round->process, frame->headers, &packet);
-    if (!take_packet(round, &packet) && log_wanted(LOG_INFO))
+    if (!take_packet(round, &packet)) {
+        traffic_stray(round->process, &packet, NULL, REASON_PACKET_NO_QP);
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
+    }
 }
 
 static void flush(struct process *process, nanos now)
@@ -226,7 +244,7 @@ void progress_watch(struct qp *qp)
 static bool is_only_slow(struct qp *qp)
 {
     struct peer *peer = qp->peer;
-    return peer && !peer->gone && !qp->rc.requester.rnr_waiting && !peer->link->operations->consumed(peer->link) &&
+    return peer && !traffic_is_faulty(qp->process) && !peer->gone && !qp->rc.requester.rnr_waiting && !peer->link->operations->consumed(peer->link) &&
            node_alive(qp->process->node, peer);
 }
 
@@ -238,8 +256,10 @@ static nanos expire(struct qp *qp, nanos now)
             ; /* it is the rate that lets it go on */
         else if (is_only_slow(qp))
             rc_postpone(&qp->rc, now);
-        else
+        else {
+            qp->traffic.timeouts += !qp->rc.requester.rnr_waiting;
             rc_expire(&qp->rc, now);
+        }
         if (qp->remote)
             udp_reroute(qp->remote);
         qp_transmit(qp, now);
@@ -273,8 +293,11 @@ static nanos look_after_receivers(struct process *process, nanos now)
 nanos progress_timers(struct process *process, nanos now)
 {
     nanos earliest = look_after_receivers(process, now), moderated = cq_moderation_timers(process, now);
+    nanos late = late_timers(process, now);
     if (moderated < earliest)
         earliest = moderated;
+    if (late < earliest)
+        earliest = late;
     lock_take(&process->waiting);
     struct qp *qp = TAILQ_FIRST(&process->timed), *next;
     lock_release(&process->waiting);

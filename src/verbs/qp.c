@@ -21,6 +21,7 @@
 #include "verbs/qp_shared.h"
 #include "verbs/receive_queue.h"
 #include "verbs/srq_tags.h"
+#include "verbs/traffic.h"
 #include "verbs/window.h"
 #include "verbs/wq.h"
 #include "verbs/xrc.h"
@@ -182,6 +183,7 @@ static void fill(struct qp *qp, struct context *context, const struct ibv_qp_ini
     qp->signal_all = attr->sq_sig_all;
     fill_users(qp, attr);
     qp->host.operations = host_operations(qp);
+    traffic_begin(qp);
     qp_ex_fill(qp, send_ops(attr));
     struct ibv_qp *public = &qp->public;
     public->context = &context->public.context;
@@ -316,6 +318,7 @@ void qp_retire(struct qp *qp)
     if (qp->srq && qp->srq->tags)
         srq_tags_abandon(qp);
     qp_give_back_receive(qp);
+    traffic_end(qp);
     lock_release(&qp->lock);
     if (qp->send_cq)
         cq_withdraw(qp->send_cq, qp);

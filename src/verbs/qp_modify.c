@@ -7,6 +7,7 @@
 #include "verbs/async.h"
 #include "verbs/config.h"
 #include "verbs/cq.h"
+#include "verbs/late.h"
 #include "verbs/lifetime.h"
 #include "verbs/pace.h"
 #include "verbs/port.h"
@@ -141,8 +142,10 @@ void qp_forget_peer(struct qp *qp)
 {
     if (qp->peer && !qp->process->forked)
         node_put(qp->process->node, qp->peer);
-    if (qp->remote)
+    if (qp->remote) {
+        late_forget(qp->process, qp->remote);
         qp->remote->operations->close(qp->remote);
+    }
     qp->peer = NULL;
     qp->remote = NULL;
 }

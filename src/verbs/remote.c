@@ -5,6 +5,7 @@
 #include "verbs/config.h"
 #include "verbs/gid.h"
 #include "verbs/port.h"
+#include "verbs/traffic.h"
 #include "wire/op.h"
 #include "wire/wire.h"
 
@@ -23,14 +24,14 @@ bool remote_is_peer(const struct qp *qp, const struct packet *packet)
     return !memcmp(&source, &qp->attr.ah_attr.grh.dgid, sizeof source);
 }
 
-static void send_alone(struct link *link, const struct packet *packet)
+static void send_alone(struct qp *qp, struct link *link, const struct packet *packet)
 {
     uint8_t headers[WIRE_HEADERS_MAX];
     struct frame frame = {.kind = FRAME_ROCE, .headers = headers};
     frame.headers_length = (uint16_t)wire_encode(packet, headers);
     link->operations->begin(link);
     if (link->operations->ready(link))
-        link->operations->send(link, &frame);
+        traffic_send(qp, NULL, link, &frame);
     link->operations->end(link);
 }
 
@@ -39,7 +40,7 @@ void remote_notify(struct qp *qp, nanos now)
     if (!qp->remote || now < qp->notified_at + notify_period)
         return;
     qp->notified_at = now;
-    send_alone(qp->remote, &(struct packet){.opcode = CNP,
+    send_alone(qp, qp->remote, &(struct packet){.opcode = CNP,
                                             .migrated = true,
                                             .backward_congestion = true,
                                             .pkey = DEVICE_PKEY,

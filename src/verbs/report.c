@@ -9,6 +9,7 @@
 #include "verbs/event.h"
 #include "verbs/lifetime.h"
 #include "verbs/srq_tags.h"
+#include "verbs/traffic_report.h"
 
 static const char *const state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 static const char *const type_names[] = {[IBV_QPT_RC] = "RC",
@@ -65,8 +66,10 @@ static void report_qp(FILE *out, const struct object *object)
     if (qp->type < IBV_QPT_UD && qp->state >= IBV_QPS_RTR)
         fprintf(out, ",\"peer_qp\":%u", qp->attr.dest_qp_num);
     report_peer(out, qp);
-    fprintf(out, ",\"send_posted\":%u,\"send_wr\":%u,\"recv_posted\":%u,\"recv_wr\":%u}", qp->posted - qp->retired,
+    fprintf(out, ",\"send_posted\":%u,\"send_wr\":%u,\"recv_posted\":%u,\"recv_wr\":%u", qp->posted - qp->retired,
             qp->cap.max_send_wr, qp->srq ? 0 : qp->own_receives.count, qp->cap.max_recv_wr);
+    traffic_report_qp(out, qp);
+    fputs("}", out);
     lock_release(&qp->lock);
 }
 
@@ -153,6 +156,7 @@ static void report(FILE *out, struct process *process)
     fprintf(out, "{\"pid\":%d", (int)getpid());
     report_devices(out);
     if (!pthread_mutex_trylock(&process->control)) {
+        traffic_report(out, process);
         report_list(out, process, "qps", OBJECT_QP, report_qp);
         report_list(out, process, "cqs", OBJECT_CQ, report_cq);
         report_list(out, process, "srqs", OBJECT_SRQ, report_srq);

@@ -9,6 +9,7 @@
 #include "verbs/qp.h"
 #include "verbs/qp_raw.h"
 #include "verbs/srq_tags.h"
+#include "verbs/traffic.h"
 #include "wire/wire.h"
 
 /* The peer of a connected queue pair, looked up again when there was none or it has gone. */
@@ -59,7 +60,7 @@ static void send_packet(struct qp *qp, struct link *link, const struct packet *p
     uint8_t headers[WIRE_HEADERS_MAX];
     struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet->payload};
     frame.headers_length = (uint16_t)wire_encode(packet, headers);
-    link->operations->send(link, &frame);
+    traffic_send(qp, qp->remote ? NULL : qp->peer, link, &frame);
     if (qp->pace.rate)
         pace_count(qp, frame.headers_length + packet->payload.length);
 }
@@ -90,11 +91,15 @@ static void transmit_rc(struct qp *qp, nanos now)
         return;
     }
     link->operations->begin(link);
-    if (!qp->rc.settings.reference_segment && link->operations->can_reference(link))
+    if (!qp->rc.settings.reference_segment && traffic_may_reference(qp->process, link))
         qp->rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
+    uint32_t fresh = qp->rc.requester.sent_psn;
     while (rc_has_output(&qp->rc) && !is_held_rc(qp) && qp_has_room(qp, link) &&
-           rc_transmit(&qp->rc, &packet, pieces, now))
+           rc_transmit(&qp->rc, &packet, pieces, now)) {
+        traffic_repeated(qp, &packet, fresh);
+        fresh = qp->rc.requester.sent_psn;
         send_packet(qp, link, &packet);
+    }
     link->operations->end(link);
 }
 
@@ -142,20 +147,26 @@ static void write_headers(const struct ah *ah, const struct packet *packet, stru
     frame->headers_length = (uint16_t)(GRH + length);
 }
 
+struct multicast {
+    struct qp *qp;
+    const struct frame *frame;
+};
+
 /* A member without room misses this datagram: multicast is unreliable, and one slow member must not hold up the rest.
  */
-static void send_to_member(struct peer *peer, void *frame)
+static void send_to_member(struct peer *peer, void *context)
 {
+    const struct multicast *multicast = context;
     struct link *link = peer->link;
     link->operations->begin(link);
     if (link->operations->ready(link))
-        link->operations->send(link, frame);
+        traffic_send(multicast->qp, peer, link, multicast->frame);
     link->operations->end(link);
 }
 
 /* Pulls the next datagram out of the engine and puts it into the link, if there is one; a multicast also goes to the
  * members on this host. */
-static void transmit_to(struct qp *qp, const struct ah *ah, struct link *link)
+static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, struct link *link)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -170,9 +181,9 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct link *link)
     if (qp->pace.rate)
         pace_count(qp, frame.headers_length + packet.payload.length);
     if (multicast)
-        node_members(qp->process->node, group.raw, send_to_member, &frame);
+        node_members(qp->process->node, group.raw, send_to_member, &(struct multicast){qp, &frame});
     if (link)
-        link->operations->send(link, &frame);
+        traffic_send(qp, peer, link, &frame);
 }
 
 /* Sends one datagram; false when its link has no room and the queue pair waits for some. */
@@ -184,13 +195,13 @@ static bool transmit_datagram(struct qp *qp, const struct work *work)
     struct peer *peer = up && ah->local && !ah->multicast ? node_find(node, work->remote_qp) : NULL;
     struct link *link = peer ? peer->link : up ? ah->remote : NULL;
     if (!link) {
-        transmit_to(qp, ah, NULL);
+        transmit_to(qp, ah, NULL, NULL);
         return true;
     }
     link->operations->begin(link);
     bool room = qp_has_room(qp, link);
     if (room)
-        transmit_to(qp, ah, link);
+        transmit_to(qp, ah, peer, link);
     link->operations->end(link);
     if (peer)
         node_put(node, peer);

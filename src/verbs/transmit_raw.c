@@ -4,6 +4,7 @@
 #include "verbs/qp.h"
 #include "verbs/qp_raw.h"
 #include "verbs/steering.h"
+#include "verbs/traffic.h"
 #include "wire/bytes.h"
 
 /* A frame on its way to the processes of the host. */
@@ -35,7 +36,7 @@ static void give(struct peer *peer, void *context)
     *word |= bit;
     link->operations->begin(link);
     if (link->operations->ready(link))
-        link->operations->send(link, &broadcast->frame);
+        traffic_send(broadcast->qp, peer, link, &broadcast->frame);
     link->operations->end(link);
 }
 

@@ -8,7 +8,7 @@ for purpose in "$@"; do
     case $purpose in
     build) wanted="$wanted libc6-dev meson ninja-build pkg-config libibverbs-dev librdmacm-dev libcmocka-dev libdeflate-dev libjansson-dev" ;;
     demo) wanted="$wanted ibverbs-utils" ;;
-    check) wanted="$wanted ibverbs-utils perftest iproute2 python3 python3-pyverbs clang libclang-rt-14-dev" ;;
+    check) wanted="$wanted ibverbs-utils perftest iproute2 python3 python3-pyverbs clang libclang-rt-14-dev tshark" ;;
     bench) wanted="$wanted perftest python3 ucx-utils libfabric-bin" ;;
     *) echo "setup.sh: there is nothing called '$purpose'; it knows build, demo, check and bench." >&2; exit 2 ;;
     esac

@@ -1,0 +1,200 @@
+#include "verbs/late.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/progress.h"
+#include "verbs/taps.h"
+
+enum { BYTES_MOST = 64 << 20 };               /* that are held back; a network's queues are finite, too */
+static const nanos again = NANOS_MILLISECOND; /* what found no room is tried so much later */
+
+struct late {
+    TAILQ_ENTRY(late) next;
+    struct late_way way; /* the peer is held */
+    nanos due;
+    uint64_t behind;
+    size_t size;
+    struct frame frame;
+    struct iovec piece;
+    uint8_t bytes[]; /* headers, payload */
+};
+
+static struct late *copy(const struct late_way *way, const struct frame *frame)
+{
+    size_t size = sizeof(struct late) + frame->headers_length + frame->payload.length;
+    struct late *late = malloc(size);
+    if (!late)
+        return NULL;
+    uint8_t *payload = late->bytes + frame->headers_length;
+    memset(late, 0, sizeof *late);
+    memcpy(late->bytes, frame->headers, frame->headers_length);
+    late->way = *way;
+    late->size = size;
+    late->piece = (struct iovec){payload, frame->payload.length};
+    late->frame = *frame;
+    late->frame.headers = late->bytes;
+    late->frame.payload = (struct payload){.length = frame->payload.length};
+    if (frame->payload.length) {
+        late->frame.payload.count = 1;
+        late->frame.payload.pieces = &late->piece;
+    }
+    if (payload_copy(&frame->payload, 0, &late->piece, 1))
+        return late;
+    free(late);
+    return NULL;
+}
+
+/* In the order of their times; what is due at the same time, in the order of coming. Under taps->lock. */
+static void insert(struct taps *taps, struct late *late)
+{
+    struct late *before = TAILQ_LAST(&taps->late, late_list);
+    while (before && before->due > late->due)
+        before = TAILQ_PREV(before, late_list, next);
+    if (before)
+        TAILQ_INSERT_AFTER(&taps->late, before, late, next);
+    else
+        TAILQ_INSERT_HEAD(&taps->late, late, next);
+    taps->late_bytes += late->size;
+    taps->overtakable += late->behind != 0;
+}
+
+static void take_out(struct taps *taps, struct late *late)
+{
+    TAILQ_REMOVE(&taps->late, late, next);
+    taps->late_bytes -= late->size;
+    taps->overtakable -= late->behind != 0;
+}
+
+bool late_keep(const struct late_way *way, const struct frame *frame, nanos due, uint64_t behind)
+{
+    struct taps *taps = way->process->taps;
+    struct late *late = copy(way, frame);
+    if (!late)
+        return false;
+    late->due = due;
+    late->behind = behind;
+    lock_take(&taps->lock);
+    bool fits = taps->late_bytes + late->size <= BYTES_MOST;
+    if (fits) {
+        if (way->peer)
+            node_hold(way->peer);
+        insert(taps, late);
+    }
+    lock_release(&taps->lock);
+    if (fits)
+        progress_look_again(way->process, due);
+    else
+        free(late);
+    return fits;
+}
+
+static void release(struct late *late)
+{
+    if (late->way.peer)
+        node_put(late->way.process->node, late->way.peer);
+    free(late);
+}
+
+static bool send_between(struct late *late)
+{
+    struct link *link = late->way.link;
+    return link->operations->ready(link) && link->operations->send(link, &late->frame);
+}
+
+static bool send(struct late *late)
+{
+    struct link *link = late->way.link;
+    link->operations->begin(link);
+    bool sent = send_between(late);
+    link->operations->end(link);
+    return sent;
+}
+
+/* Sent, it goes; else it waits a little longer. */
+static void finish(struct late *late, bool sent, nanos now)
+{
+    struct taps *taps = late->way.process->taps;
+    if (sent) {
+        release(late);
+        return;
+    }
+    late->due = now + again;
+    late->behind = 0;
+    lock_take(&taps->lock);
+    insert(taps, late);
+    lock_release(&taps->lock);
+}
+
+static struct late *take_overtaken(struct taps *taps, const struct late_way *way, uint64_t number)
+{
+    struct late *late = NULL;
+    lock_take(&taps->lock);
+    if (taps->overtakable)
+        TAILQ_FOREACH(late, &taps->late, next)
+    if (late->behind && late->behind <= number && late->way.stream == way->stream && late->way.link == way->link)
+        break;
+    if (late)
+        take_out(taps, late);
+    lock_release(&taps->lock);
+    return late;
+}
+
+void late_overtaken(const struct late_way *way, uint64_t number)
+{
+    struct late *late;
+    while ((late = take_overtaken(way->process->taps, way, number)))
+        finish(late, send_between(late), late->due);
+}
+
+/* The first that is due, or only that goes by this link; NULL: none. *next: when the first of the others is. */
+static struct late *take_due(struct taps *taps, nanos now, const struct link *link, nanos *next)
+{
+    struct late *late;
+    *next = NANOS_NEVER;
+    lock_take(&taps->lock);
+    TAILQ_FOREACH(late, &taps->late, next)
+    if (!link || late->way.link == link)
+        break;
+    if (late && late->due > now) {
+        *next = late->due;
+        late = NULL;
+    }
+    if (late)
+        take_out(taps, late);
+    lock_release(&taps->lock);
+    return late;
+}
+
+nanos late_timers(struct process *process, nanos now)
+{
+    nanos next;
+    struct late *late;
+    if (!process->taps || !process->taps->faulty)
+        return NANOS_NEVER;
+    while ((late = take_due(process->taps, now, NULL, &next)))
+        finish(late, send(late), now);
+    return next;
+}
+
+static void send_all(struct process *process, struct link *link)
+{
+    nanos next;
+    struct late *late;
+    if (!process->taps || process->forked)
+        return;
+    while ((late = take_due(process->taps, NANOS_NEVER - 1, link, &next))) {
+        send(late);
+        release(late);
+    }
+}
+
+void late_forget(struct process *process, struct link *link)
+{
+    send_all(process, link);
+}
+
+void late_flush(struct process *process)
+{
+    send_all(process, NULL);
+}

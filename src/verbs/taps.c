@@ -1,0 +1,156 @@
+#include "verbs/taps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/log.h"
+#include "verbs/config.h"
+#include "verbs/gid.h"
+#include "wire/bytes.h"
+
+enum { GRH = 40, FIRST_PORT = 0xc000, HOPS = 64, ECN_CAPABLE = 2 };
+
+static struct capture *open_capture(const char *name)
+{
+    char path[512], why[768];
+    struct capture *capture = NULL;
+    if (!name || !*name)
+        return NULL;
+    if (!capture_name(name, path, sizeof path))
+        log_write(LOG_ERROR, "packets can't be captured: the name of the file is too long");
+    else if (!(capture = capture_open(path, why, sizeof why)))
+        log_write(LOG_ERROR, "%s", why);
+    return capture;
+}
+
+static bool read_faults(const char *text, struct fault_plan *plan)
+{
+    char why[512];
+    if (!text || !*text)
+        return false;
+    bool read = fault_parse(text, plan, why, sizeof why);
+    if (!read)
+        log_write(LOG_ERROR, "SOFTVERBS_FAULT ignored: %s", why);
+    return read;
+}
+
+struct taps *taps_open(void)
+{
+    struct fault_plan plan;
+    bool faulty = read_faults(config_fault(), &plan);
+    struct capture *capture = open_capture(config_capture());
+    struct taps *taps = capture || faulty ? calloc(1, sizeof *taps) : NULL;
+    if (!taps) {
+        if (capture)
+            capture_close(capture);
+        return NULL;
+    }
+    taps->capture = capture;
+    taps->faulty = faulty;
+    if (faulty)
+        taps->plan = plan;
+    TAILQ_INIT(&taps->late);
+    return taps;
+}
+
+void taps_close(struct taps *taps)
+{
+    if (taps && taps->capture)
+        capture_close(taps->capture);
+    free(taps);
+}
+
+/* Inside the host nobody has a source port; flows are told apart as adapters do, by the number of who sends. */
+static uint16_t port_of(uint32_t number)
+{
+    return (uint16_t)(FIRST_PORT | number * 0x9e3779b1u >> 18);
+}
+
+static struct capture_way way_by(bool sent, uint32_t sender)
+{
+    return (struct capture_way){.sent = sent,
+                                .hop_limit = HOPS,
+                                .route = {.source_port = port_of(sender),
+                                          .destination_port = DATAGRAM_PORT,
+                                          .fragment = DATAGRAM_DONT_FRAGMENT}};
+}
+
+static void go_by_grh(struct capture_way *way, const uint8_t *grh)
+{
+    union ibv_gid source, destination;
+    bool ipv6 = grh[0] >> 4 == 6;
+    gid_from_grh(grh, &source, &destination);
+    memcpy(way->route.source, source.raw, 16);
+    memcpy(way->route.destination, destination.raw, 16);
+    way->traffic_class = ipv6 ? (uint8_t)(bytes_get32(grh) >> 20) : grh[21];
+    way->hop_limit = ipv6 ? grh[7] : grh[28];
+}
+
+/* The first GID of some device stands for what has no address. */
+static const union ibv_gid *own_gid(const struct qp *qp)
+{
+    unsigned count;
+    const struct device *device = qp ? qp->object.context->device : config_devices(&count);
+    return &device->gids[qp ? qp->attr.ah_attr.grh.sgid_index : 0];
+}
+
+/* From our end of the connection to the other, or the other way round. */
+static void go_by_connection(struct capture_way *way, const struct qp *qp)
+{
+    static const union ibv_gid none;
+    const union ibv_gid *here = own_gid(qp), *there = qp ? &qp->attr.ah_attr.grh.dgid : here;
+    if (!memcmp(there, &none, sizeof none))
+        there = here;
+    memcpy(way->route.source, way->sent ? here : there, 16);
+    memcpy(way->route.destination, way->sent ? there : here, 16);
+    if (qp && qp->attr.ah_attr.grh.hop_limit)
+        way->hop_limit = qp->attr.ah_attr.grh.hop_limit;
+    if (qp)
+        way->traffic_class = qp->attr.ah_attr.grh.traffic_class;
+}
+
+void taps_sent(const struct qp *qp, const struct peer *peer, const struct link *link, const struct frame *frame,
+               const char *note)
+{
+    struct capture *capture = qp->process->taps->capture;
+    size_t skip = frame->kind == FRAME_GRH ? GRH : 0;
+    if (!capture)
+        return;
+    if (frame->kind == FRAME_ETHERNET)
+        return capture_ethernet(capture, true, &frame->payload, note);
+    struct capture_way way = way_by(true, qp->number);
+    way.note = note;
+    if (skip)
+        go_by_grh(&way, frame->headers);
+    else
+        go_by_connection(&way, qp);
+    if (!peer) {
+        way.route.source_port = udp_source_port(link);
+        way.traffic_class = (uint8_t)((way.traffic_class & ~3) | ECN_CAPABLE);
+    }
+    capture_roce(capture, &way, frame->headers + skip, frame->headers_length - skip, &frame->payload);
+}
+
+void taps_received(const struct process *process, const struct qp *qp, const struct packet *packet,
+                   const struct datagram_route *route)
+{
+    struct capture *capture = process->taps->capture;
+    uint8_t headers[WIRE_HEADERS_MAX];
+    if (!capture)
+        return;
+    bool connected = qp && qp->type != IBV_QPT_UD;
+    struct capture_way way = way_by(false, connected ? qp->attr.dest_qp_num : packet->source);
+    if (packet->grh)
+        go_by_grh(&way, packet->grh);
+    else
+        go_by_connection(&way, qp);
+    if (route)
+        way.route = *route;
+    capture_roce(capture, &way, headers, wire_encode(packet, headers), &packet->payload);
+}
+
+void taps_received_frame(const struct process *process, const struct frame *frame)
+{
+    if (process->taps->capture)
+        capture_ethernet(process->taps->capture, false, &frame->payload, NULL);
+}

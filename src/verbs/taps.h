@@ -1,0 +1,37 @@
+/* What listens to the links of a process, or disturbs them: the capture of packets and the faults that its user asked
+ * for. A process without either has none, and pays for a look at that. */
+#ifndef VERBS_TAPS_H
+#define VERBS_TAPS_H
+
+#include "link/capture.h"
+#include "link/fault.h"
+#include "verbs/object.h"
+
+TAILQ_HEAD(late_list, late);
+
+struct taps {
+    struct capture *capture; /* NULL: none */
+    bool faulty;
+    struct fault_plan plan;
+    _Atomic uint64_t streams; /* given to queue pairs */
+
+    struct lock lock;      /* late.c: all below */
+    struct late_list late; /* by time */
+    size_t late_bytes;
+    uint32_t overtakable; /* of them, those that wait for others */
+};
+
+/* What the configuration asks for; NULL: nothing, or it can't be had, which is logged. */
+struct taps *taps_open(void);
+/* What was held back is gone already (late_flush). */
+void taps_close(struct taps *);
+
+/* The packet to the capture, if there is one. Under qp->lock. `peer` NULL: `link` leads to another host. */
+void taps_sent(const struct qp *, const struct peer *peer, const struct link *link, const struct frame *,
+               const char *note);
+/* `route` NULL: it came from this host. `qp` NULL: it is nobody's. */
+void taps_received(const struct process *, const struct qp *qp, const struct packet *,
+                   const struct datagram_route *route);
+void taps_received_frame(const struct process *, const struct frame *);
+
+#endif

@@ -1,0 +1,211 @@
+#include "verbs/traffic.h"
+
+#include "diag/log.h"
+#include "transport/syndrome.h"
+#include "verbs/config.h"
+#include "verbs/late.h"
+#include "verbs/process.h"
+#include "verbs/qp.h"
+#include "verbs/taps.h"
+#include "wire/op.h"
+
+enum { GRH = 40, SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
+static const nanos overtaken_by_nobody = NANOS_MILLISECOND; /* what waits for others to overtake it waits no longer */
+
+static const uint8_t services[] = {[IBV_QPT_RC] = SERVICE_RC,
+                                   [IBV_QPT_UC] = SERVICE_UC,
+                                   [IBV_QPT_UD] = SERVICE_UD,
+                                   [IBV_QPT_XRC_SEND] = SERVICE_XRC,
+                                   [IBV_QPT_XRC_RECV] = SERVICE_XRC};
+
+/* --- counting */
+
+void traffic_begin(struct qp *qp)
+{
+    struct taps *taps = qp->process->taps;
+    if (taps)
+        qp->stream = atomic_fetch_add(&taps->streams, 1);
+}
+
+static void add(struct traffic *to, const struct traffic *from)
+{
+    to->bytes_sent += from->bytes_sent;
+    to->bytes_received += from->bytes_received;
+    to->repeated += from->repeated;
+    to->timeouts += from->timeouts;
+    to->naks_sent += from->naks_sent;
+    to->naks_received += from->naks_received;
+    to->rnrs_sent += from->rnrs_sent;
+    to->rnrs_received += from->rnrs_received;
+    to->cnps_sent += from->cnps_sent;
+    to->cnps_received += from->cnps_received;
+    to->faults += from->faults;
+    for (unsigned i = 0; i < TRAFFIC_REASONS; i++)
+        to->dropped[i] += from->dropped[i];
+}
+
+void traffic_add(struct traffic_total *total, const struct qp *qp)
+{
+    unsigned service = qp->type == IBV_QPT_RAW_PACKET ? 0 : (unsigned)services[qp->type] << 5;
+    if (qp->type == IBV_QPT_RAW_PACKET)
+        total->rest.sent[0] += qp->traffic.sent[0];
+    for (unsigned i = 0; i < TRAFFIC_OPERATIONS && qp->type != IBV_QPT_RAW_PACKET; i++) {
+        total->sent[service | i] += qp->traffic.sent[i];
+        total->received[service | i] += qp->traffic.received[i];
+    }
+    add(&total->rest, &qp->traffic);
+}
+
+void traffic_end(struct qp *qp)
+{
+    traffic_add(&qp->process->totals[qp->object.context->device->index], qp);
+}
+
+/* An answer that is no ACK. */
+static void count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs)
+{
+    unsigned class = syndrome_class(syndrome);
+    *rnrs += class == SYNDROME_CLASS_RNR;
+    *naks += class == SYNDROME_CLASS_NAK;
+}
+
+static void count_sent(struct traffic *counts, const struct frame *frame)
+{
+    const uint8_t *headers = frame->headers + (frame->kind == FRAME_GRH ? GRH : 0);
+    counts->bytes_sent += frame->payload.length;
+    if (__builtin_expect(frame->kind == FRAME_ETHERNET, 0)) {
+        counts->sent[0]++;
+    } else if (__builtin_expect(op_service(headers[0]) == SERVICE_CNP, 0)) {
+        counts->cnps_sent++;
+    } else {
+        counts->sent[op_operation(headers[0])]++;
+        if (op_operation(headers[0]) == OPERATION_ACKNOWLEDGE && frame->kind == FRAME_ROCE)
+            count_refusal(headers[SYNDROME_AT], &counts->naks_sent, &counts->rnrs_sent);
+    }
+}
+
+static void count_received(struct qp *qp, const struct packet *packet)
+{
+    struct traffic *counts = &qp->traffic;
+    counts->bytes_received += packet->payload.length;
+    if (__builtin_expect(op_service(packet->opcode) == SERVICE_CNP, 0)) {
+        counts->cnps_received++;
+        return;
+    }
+    if (__builtin_expect(qp->type == IBV_QPT_RAW_PACKET || services[qp->type] != op_service(packet->opcode), 0)) {
+        qp->process->strays.received[packet->opcode]++;
+        return;
+    }
+    counts->received[op_operation(packet->opcode)]++;
+    if (op_operation(packet->opcode) == OPERATION_ACKNOWLEDGE)
+        count_refusal(packet->syndrome, &counts->naks_received, &counts->rnrs_received);
+}
+
+/* --- sending */
+
+bool traffic_is_faulty(const struct process *process)
+{
+    return __builtin_expect(process->taps != NULL, 0) && process->taps->faulty;
+}
+
+bool traffic_may_reference(const struct process *process, struct link *link)
+{
+    return !traffic_is_faulty(process) && link->operations->can_reference(link);
+}
+
+/* A second copy goes at once only where there is room for it. */
+static void send_copy(const struct late_way *way, const struct frame *frame, bool second)
+{
+    struct link *link = way->link;
+    if (second && !link->operations->ready(link))
+        late_keep(way, frame, process_now(), 0);
+    else
+        link->operations->send(link, frame);
+}
+
+/* Without a delay, what is reordered waits for some that follow; with one, it leaves before those that have it. Links
+ * inside the host have no ICRC that could catch flipped bits, so there the frame is lost at once. */
+static void pass_through(const struct late_way *way, const struct frame *frame, const struct fault *fault,
+                         uint64_t number, struct traffic *counts)
+{
+    struct frame changed = *frame;
+    bool waits = fault->reorder ? !fault->delay : fault->delay != 0;
+    if (fault->drop || (fault->corrupt && way->peer)) {
+        counts->faults++;
+        return;
+    }
+    changed.corrupt = fault->corrupt;
+    counts->faults += fault->corrupt != 0;
+    for (int copy = 0; copy <= fault->duplicate; copy++)
+        if (!waits)
+            send_copy(way, &changed, copy);
+        else if (!late_keep(way, &changed, process_now() + (fault->delay ? fault->delay : overtaken_by_nobody),
+                            fault->reorder ? number + fault->behind : 0))
+            counts->faults++;
+}
+
+/* Requests and answers are streams of their own: how many answers there are is a matter of timing. */
+static bool is_answer(const struct frame *frame)
+{
+    return frame->kind == FRAME_ROCE && op_table[frame->headers[0]].flags & OP_RESPONSE;
+}
+
+static void __attribute__((noinline))
+send_tapped(struct qp *qp, struct peer *peer, struct link *link, const struct frame *frame)
+{
+    struct taps *taps = qp->process->taps;
+    char words[96];
+    if (!taps->faulty) {
+        taps_sent(qp, peer, link, frame, NULL);
+        link->operations->send(link, frame);
+        return;
+    }
+    bool answer = is_answer(frame);
+    struct late_way way = {qp->process, peer, link, qp->stream * 2 + answer};
+    uint64_t number = ++qp->stream_frames[answer];
+    struct fault fault = fault_draw(&taps->plan, way.stream, number);
+    taps_sent(qp, peer, link, frame, taps->capture ? fault_describe(&fault, words, sizeof words) : NULL);
+    pass_through(&way, frame, &fault, number, &qp->traffic);
+    late_overtaken(&way, number);
+}
+
+void traffic_send(struct qp *qp, struct peer *peer, struct link *link, const struct frame *frame)
+{
+    count_sent(&qp->traffic, frame);
+    if (__builtin_expect(qp->process->taps != NULL, 0))
+        send_tapped(qp, peer, link, frame);
+    else
+        link->operations->send(link, frame);
+}
+
+/* --- arriving */
+
+void traffic_received(struct qp *qp, const struct packet *packet, const struct datagram_route *route)
+{
+    count_received(qp, packet);
+    if (__builtin_expect(qp->process->taps != NULL, 0))
+        taps_received(qp->process, qp, packet, route);
+}
+
+void traffic_stray(struct process *process, const struct packet *packet, const struct datagram_route *route,
+                   enum reason reason)
+{
+    process->strays.received[packet->opcode]++;
+    process->strays.rest.bytes_received += packet->payload.length;
+    process->strays.rest.dropped[traffic_reason(reason)]++;
+    if (process->taps)
+        taps_received(process, NULL, packet, route);
+}
+
+void traffic_unread(struct process *process, enum reason reason)
+{
+    process->strays.rest.dropped[traffic_reason(reason)]++;
+}
+
+void traffic_received_frame(struct process *process, const struct frame *frame)
+{
+    process->strays.rest.received[0]++;
+    process->strays.rest.bytes_received += frame->payload.length;
+    if (process->taps)
+        taps_received_frame(process, frame);
+}

@@ -1,0 +1,35 @@
+/* What queue pairs count: packets by operation, bytes, what went wrong. Plain numbers under the queue pair's lock. */
+#ifndef VERBS_TRAFFIC_COUNTS_H
+#define VERBS_TRAFFIC_COUNTS_H
+
+#include <stdint.h>
+
+enum {
+    TRAFFIC_OPERATIONS = 32, /* of the queue pair's service: the lower five bits of an opcode */
+    TRAFFIC_REASONS = 21, /* why packets are dropped: the range of diag.def that begins with 1; 0: any other reason */
+};
+
+struct traffic {
+    uint64_t sent[TRAFFIC_OPERATIONS], received[TRAFFIC_OPERATIONS];
+    uint64_t bytes_sent, bytes_received; /* payload */
+    uint64_t repeated;                   /* requests that were sent again */
+    uint64_t timeouts;                   /* of the ACK timer */
+    uint64_t naks_sent, naks_received;
+    uint64_t rnrs_sent, rnrs_received; /* NAKs that ask to wait for a receive */
+    uint64_t cnps_sent, cnps_received;
+    uint64_t faults; /* packets lost on the user's demand (SOFTVERBS_FAULT) */
+    uint64_t dropped[TRAFFIC_REASONS];
+};
+
+/* The same for a device, by whole opcodes: the sum over queue pairs that are no more. */
+struct traffic_total {
+    uint64_t sent[256], received[256];
+    struct traffic rest; /* of its packets only the first, for raw Ethernet frames */
+};
+
+static inline unsigned traffic_reason(unsigned reason)
+{
+    return reason < TRAFFIC_REASONS ? reason : 0;
+}
+
+#endif

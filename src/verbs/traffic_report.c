@@ -1,0 +1,144 @@
+#include "verbs/traffic_report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "diag/log.h"
+#include "verbs/config.h"
+#include "verbs/traffic.h"
+
+enum { CNP = SERVICE_CNP << 5 | 1 };
+
+static void report_number(FILE *out, const char *name, uint64_t value)
+{
+    fprintf(out, ",\"%s\":%llu", name, (unsigned long long)value);
+}
+
+/* {"RC SEND_ONLY":5,...}: what there was of each operation; `frames` are raw Ethernet. */
+static void report_packets(FILE *out, const char *name, const uint64_t counts[256], uint64_t cnps, uint64_t frames)
+{
+    const char *separator = "";
+    fprintf(out, "\"%s\":{", name);
+    for (unsigned opcode = 0; opcode < 256; opcode++) {
+        uint64_t count = counts[opcode] + (opcode == CNP ? cnps : 0);
+        if (!count || !op_find((uint8_t)opcode))
+            continue;
+        fprintf(out, "%s\"%s\":%llu", separator, op_table[opcode].name, (unsigned long long)count);
+        separator = ",";
+    }
+    if (frames)
+        fprintf(out, "%s\"ETHERNET\":%llu", separator, (unsigned long long)frames);
+    fputs("}", out);
+}
+
+static void report_dropped(FILE *out, const struct traffic *counts)
+{
+    const char *separator = "";
+    fputs(",\"dropped\":{", out);
+    for (unsigned reason = 0; reason < TRAFFIC_REASONS; reason++)
+        if (counts->dropped[reason]) {
+            fprintf(out, "%s\"%u\":%llu", separator, reason, (unsigned long long)counts->dropped[reason]);
+            separator = ",";
+        }
+    fputs("}", out);
+}
+
+/* The fields of an object, without its braces. */
+static void report_total(FILE *out, const struct traffic_total *total)
+{
+    const struct traffic *counts = &total->rest;
+    report_packets(out, "sent", total->sent, counts->cnps_sent, counts->sent[0]);
+    fputs(",", out);
+    report_packets(out, "received", total->received, counts->cnps_received, counts->received[0]);
+    report_number(out, "bytes_sent", counts->bytes_sent);
+    report_number(out, "bytes_received", counts->bytes_received);
+    report_number(out, "repeated", counts->repeated);
+    report_number(out, "timeouts", counts->timeouts);
+    report_number(out, "naks_sent", counts->naks_sent);
+    report_number(out, "naks_received", counts->naks_received);
+    report_number(out, "rnrs_sent", counts->rnrs_sent);
+    report_number(out, "rnrs_received", counts->rnrs_received);
+    report_number(out, "cnps_sent", counts->cnps_sent);
+    report_number(out, "cnps_received", counts->cnps_received);
+    report_number(out, "faults", counts->faults);
+    report_dropped(out, counts);
+}
+
+void traffic_report_qp(FILE *out, const struct qp *qp)
+{
+    struct traffic_total total = {0};
+    traffic_add(&total, qp);
+    fputs(",\"traffic\":{", out);
+    report_total(out, &total);
+    fputs("}", out);
+}
+
+/* Queue pairs whose lock is held by a program that has stopped are left out; they say so in the list. One that has many
+ * handles counts once. */
+static void add_living(struct traffic_total *totals, const struct process *process)
+{
+    struct context *context;
+    struct object *object;
+    LIST_FOREACH(context, &process->contexts, siblings)
+    LIST_FOREACH(object, &context->objects[OBJECT_QP], siblings)
+    {
+        struct qp *qp = (struct qp *)((char *)object - offsetof(struct qp, object));
+        bool first = !qp->shared || LIST_FIRST(&qp->shared->handles) == qp;
+        qp = qp_real(qp);
+        if (!first || !lock_try(&qp->lock))
+            continue;
+        traffic_add(&totals[context->device->index], qp);
+        lock_release(&qp->lock);
+    }
+}
+
+void traffic_report(FILE *out, const struct process *process)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    struct traffic_total *totals = malloc(DEVICES_MAX * sizeof *totals);
+    if (!totals)
+        return;
+    memcpy(totals, process->totals, DEVICES_MAX * sizeof *totals);
+    add_living(totals, process);
+    fputs(",\"traffic\":[", out);
+    for (unsigned i = 0; i < count; i++) {
+        fprintf(out, "%s{\"device\":\"%s\",", i ? "," : "", devices[i].name);
+        report_total(out, &totals[i]);
+        fputs("}", out);
+    }
+    fputs("],\"strays\":{", out);
+    report_total(out, &process->strays);
+    fputs("}", out);
+    free(totals);
+}
+
+static void append(const char *path, const char *text, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    ssize_t written = fd < 0 ? -1 : write(fd, text, size);
+    if (written != (ssize_t)size)
+        log_write(LOG_ERROR, "the counters can't be written to \"%s\": %s", path,
+                  strerror(written < 0 ? errno : ENOSPC));
+    if (fd >= 0)
+        close(fd);
+}
+
+void traffic_report_end(struct process *process)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const char *path = config_counters();
+    FILE *out = path && *path ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return;
+    fprintf(out, "{\"pid\":%d,\"program\":\"%s\"", (int)getpid(), program_invocation_short_name);
+    traffic_report(out, process);
+    fputs("}\n", out);
+    fclose(out);
+    append(path, text, size);
+    free(text);
+}
