@@ -20,6 +20,7 @@ bench:
 	@tools/build/build.sh
 	@bench/bench.py build/softverbs
 	@bench/tags.py build/softverbs
+	@bench/wire.py build/softverbs
 
 install: all
 	@meson install --no-rebuild -C build

@@ -9,7 +9,7 @@ for purpose in "$@"; do
     build) wanted="$wanted libc6-dev meson ninja-build pkg-config libibverbs-dev librdmacm-dev libcmocka-dev libdeflate-dev libjansson-dev" ;;
     demo) wanted="$wanted ibverbs-utils" ;;
     check) wanted="$wanted ibverbs-utils perftest iproute2 python3 python3-pyverbs clang libclang-rt-14-dev tshark" ;;
-    bench) wanted="$wanted perftest python3 ucx-utils libfabric-bin" ;;
+    bench) wanted="$wanted perftest python3 ucx-utils libfabric-bin iproute2 iperf3" ;;
     *) echo "setup.sh: there is nothing called '$purpose'; it knows build, demo, check and bench." >&2; exit 2 ;;
     esac
 done

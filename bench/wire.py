@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""RoCEv2 between two hosts, network namespaces joined by a veth pair, beside iperf3 and UCX over TCP on the same pair.
+
+Usage: wire.py SOFTVERBS [ROUNDS [NAME]]
+
+As in bench.py everything is measured in turn, ROUNDS times over (3), and ratios are taken within a round. Then eight
+senders to one host at once: Jain's index of fairness, and what they reach together divided by what one reaches alone.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+import bench
+from bench import KIB, MIB, SOFTVERBS, last_numbers, pinned
+from clients import free_port, need, serve
+from wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, make_hosts, set_mtu
+
+SENDERS = 8
+
+
+def on(host, *command):
+    return ["ip", "netns", "exec", host, *pinned(int(host == CLIENT), list(command))]
+
+
+def run_pair(server, client, port, environments):
+    return serve(on(SERVER, *server), on(CLIENT, *client), port, environments[0], 120, environments[1], elsewhere=True)[1]
+
+
+def perftest(directory, program, *options):
+    port = free_port()
+    command = [SOFTVERBS, "run", "--net", "eth0", "--", need(program), "-F", "-x", "1", "-p", str(port), *options]
+    environments = [{**os.environ, "SOFTVERBS_DIR": f"{directory}/{host}"} for host in (SERVER, CLIENT)]
+    return last_numbers(run_pair(command, [*command, ADDRESSES[SERVER][0]], port, environments), 5)
+
+
+def bandwidth(directory, program, size, count):
+    return lambda: perftest(directory, program, "-s", str(size), "-n", str(count))[3] * MIB / 1e9
+
+
+def latency(directory, program, size, count):
+    return lambda: perftest(directory, program, "-s", str(size), "-n", str(count))[4]
+
+
+def ucx(test, size, count):
+    port, program = free_port(), need("ucx_perftest")
+    environment = {**os.environ, "UCX_TLS": "tcp", "UCX_NET_DEVICES": "eth0"}
+    command = [program, "-p", str(port), "-f", "-t", test, "-s", str(size), "-n", str(count)]
+    return last_numbers(run_pair(command, [*command, ADDRESSES[SERVER][0]], port, [environment] * 2), 8)
+
+
+def iperf3(*options):
+    port, program = free_port(), need("iperf3")
+    client = [program, "-c", ADDRESSES[SERVER][0], "-p", str(port), "-t", "2", "-J", *options]
+    done = run_pair([program, "-s", "-1", "-p", str(port)], client, port, [os.environ] * 2)
+    end = json.loads(done.out)["end"]
+    return end["sum" if "-u" in options else "sum_received"]["bits_per_second"] / 8e9
+
+
+def rows(directory):
+    tcp, udp = (lambda: iperf3()), (lambda: iperf3("-u", "-b", "0", "-l", "1400"))
+    yield "send latency, 8 B", "us", "at most 1.2", {
+        "softverbs": latency(directory, "ib_send_lat", 8, 20000), "UCX": lambda: ucx("tag_lat", 8, 20000)[1]}
+    for program, test in (("write", "ucp_put_bw"), ("send", "tag_bw")):
+        for size, count in ((64 * KIB, 10000), (MIB, 1000)):
+            yield f"{program} bandwidth, {size // KIB} KiB", "GB/s", None, {
+                "softverbs": bandwidth(directory, f"ib_{program}_bw", size, count),
+                "UCX": lambda test=test, size=size, count=count: ucx(test, size, count)[5] * MIB / 1e9,
+                "iperf3 TCP (aim: at least 0.8)": tcp, "iperf3 UDP": udp}
+
+
+def send_at_once(directory, senders):
+    """GB/s that each of them reaches in four seconds."""
+    reached = []
+
+    def run():
+        reached.append(perftest(directory, "ib_write_bw", "-s", str(64 * KIB), "-D", "4")[3] * MIB / 1e9)
+    threads = [threading.Thread(target=run) for _ in range(senders)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return reached
+
+
+def report_incast(directory):
+    alone, together = send_at_once(directory, 1), send_at_once(directory, SENDERS)
+    if not alone or len(together) != SENDERS:
+        print(f"{SENDERS} senders to one host: only {len(together)} of them came to an end")
+        return
+    fairness = sum(together) ** 2 / (SENDERS * sum(each * each for each in together))
+    print(f"{SENDERS} senders to one host: fairness (Jain) {fairness:.3f} (aim: at least 0.95), together "
+          f"{sum(together) / alone[0]:.2f} of one alone (aim: at least 0.9)")
+
+
+def main():
+    if not os.environ.get(INSIDE):
+        enter_namespaces()
+    make_hosts()
+    rounds, wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 3, sys.argv[3] if len(sys.argv) > 3 else ""
+    directory = f"/run/bench-{os.getpid()}"
+    for host in ADDRESSES:
+        os.makedirs(f"{directory}/{host}", mode=0o700)
+    for mtu in (1500, 9000):
+        set_mtu(mtu)
+        print(f"\nBetween two namespaces, MTU {mtu}")
+        chosen = [row for row in rows(directory) if wanted in row[0]]
+        values, faults = bench.measure(chosen, rounds)
+        bench.report(chosen, values)
+        for what, fault in faults.items():
+            print(f"{what}: {fault}")
+        if wanted in "incast":
+            report_incast(directory)
+    shutil.rmtree(directory)
+
+
+if __name__ == "__main__":
+    main()
