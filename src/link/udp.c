@@ -111,6 +111,7 @@ static struct udp_port *make(const char *interface)
     snprintf(port->interface, sizeof port->interface, "%s", interface);
     port->index = if_nametoindex(interface);
     port->epoll = epoll_create1(EPOLL_CLOEXEC);
+    port->hot = -1;
     port->buffers = udp_buffers_create();
     for (int family = 0; family < UDP_FAMILIES; family++) {
         port->receiving[family] = -1;
@@ -155,7 +156,7 @@ static void close_all(struct udp_port *port)
             close(port->preferred[i].fd);
     if (port->epoll >= 0)
         close(port->epoll);
-    port->epoll = -1;
+    port->epoll = port->hot = -1;
 }
 
 void udp_close(struct udp_port *port)
@@ -221,6 +222,7 @@ void udp_prefer(struct udp_port *port, const struct datagram_route *route)
     }
     if (place->fd >= 0)
         close(place->fd);
+    port->hot = -1;
     *place = (struct udp_preferred){.fd = fd, .source_port = route->source_port};
     memcpy(place->source, route->source, 16);
     memcpy(place->destination, route->destination, 16);

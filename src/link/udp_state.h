@@ -56,6 +56,8 @@ struct udp_port {
     unsigned index; /* of the interface */
     int epoll;
     int receiving[UDP_FAMILIES];
+    int hot;             /* the socket where something came last; -1: none */
+    unsigned hot_rounds; /* for which only it was looked at */
     struct udp_preferred preferred[UDP_PREFERRED];
     unsigned next_preferred; /* the next to be replaced */
     struct lock lock;

@@ -82,11 +82,22 @@ void rc_receive(struct rc *rc, const struct packet *packet, nanos now)
         responder_receive(rc, packet);
 }
 
+/* An ACK that goes behind a request costs no packet of its own where packets are sent in batches, and one request does
+ * not hold it up. Requests that are paced come when they may. */
+static bool ack_may_wait(const struct rc *rc)
+{
+    const struct responder *responder = &rc->responder;
+    return !responder->nak_due && responder->saved_next == responder->saved_tail && rc->settings.first_window &&
+           !rc->settings.in_pieces;
+}
+
 bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
-    if (answers_due(rc) && answers_transmit(rc, out, pieces))
+    bool due = answers_due(rc), waits = due && !rc->ack_waited && ack_may_wait(rc);
+    rc->ack_waited = waits;
+    if (due && !waits && answers_transmit(rc, out, pieces))
         return true;
-    return requester_transmit(rc, out, pieces, now);
+    return requester_transmit(rc, out, pieces, now) || (waits && answers_transmit(rc, out, pieces));
 }
 
 bool rc_has_output(const struct rc *rc)
@@ -97,6 +108,11 @@ bool rc_has_output(const struct rc *rc)
 bool rc_owes_answers(const struct rc *rc)
 {
     return answers_due(rc);
+}
+
+bool rc_owes_but_an_ack(const struct rc *rc)
+{
+    return rc->responder.ack_due && ack_may_wait(rc) && !requester_ready(rc);
 }
 
 void rc_expire(struct rc *rc, nanos now)

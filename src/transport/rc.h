@@ -101,6 +101,7 @@ struct rc {
     bool receiving;    /* RTR or later */
     bool transmitting; /* RTS, SQD */
     bool failed;       /* the error state: everything posted is flushed at once */
+    bool ack_waited;   /* a request was let go before the ACK that is due */
     struct requester requester;
     struct responder responder;
 };
@@ -131,8 +132,11 @@ bool rc_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos no
 /* Is there something that rc_transmit would give, were it called? May say yes too often, never no wrongly. */
 bool rc_has_output(const struct rc *);
 
-/* Is some of it for the peer's requests, which goes first? */
+/* Is some of it for the peer's requests, which goes first (an ACK alone lets one request go before it)? */
 bool rc_owes_answers(const struct rc *);
+
+/* Is all of it an ACK, which may wait a moment for a request to go with? */
+bool rc_owes_but_an_ack(const struct rc *);
 
 /* When to call rc_expire; NANOS_NEVER when nothing waits. */
 static inline nanos rc_deadline(const struct rc *rc)

@@ -370,6 +370,7 @@ struct qp {
     struct spread *spread;   /* raw packets: the work queues that stand for the receive queue (wq.h), or NULL */
     struct ibv_qp_attr attr;
     bool to_flush; /* in that list of the process; under process->progress */
+    bool waited;   /* in it for a round already, with an ACK that waits for a request to go with */
     TAILQ_ENTRY(qp) flush;
     bool no_room, timed; /* likewise; under process->waiting */
     TAILQ_ENTRY(qp) room, timer;
@@ -424,6 +425,7 @@ struct process {
     uint32_t polled_rounds;        /* of them since the last claim; under progress */
     _Atomic uint32_t claim_rounds; /* how many it takes for a claim; written by the helper */
     _Atomic uint32_t fruitless;    /* rounds in a row that found nothing; lost counts among threads do no harm */
+    atomic_bool owing;             /* ACKs wait for the next round; set under progress */
     atomic_bool claimed;           /* pollers have just become hot; the helper has not heard of it yet */
     atomic_bool overrun;           /* some CQ overran and its queue pairs must still be failed */
 };

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "diag/log.h"
-#include "verbs/memory.h"
 #include "verbs/config.h"
 #include "verbs/late.h"
+#include "verbs/memory.h"
 #include "verbs/numbers.h"
 #include "verbs/port.h"
 #include "verbs/progress.h"
@@ -90,7 +90,7 @@ static bool answer_doorbell(struct process *process)
 static unsigned work(struct process *process)
 {
     lock_take(&process->progress);
-    unsigned done = progress_round(process);
+    unsigned done = progress_round(process, false);
     lock_release(&process->progress);
     return done;
 }
@@ -150,7 +150,8 @@ static void go_to_sleep(struct process *process, nanos now)
     nanos latest = look_at_timers(process, now);
     if (latest < deadline)
         atomic_store(&process->wake_at, latest);
-    if (node_sleep(process->node) && !atomic_load(&process->stopping)) /* whose doorbell may have been read already */
+    if (node_sleep(process->node) && !atomic_load(&process->owing) &&
+        !atomic_load(&process->stopping)) /* whose doorbell may have been read already */
         sleep_until(process, latest, process_now(), false);
     node_awake(process->node);
 }
@@ -177,6 +178,8 @@ static void step(struct helper *helper)
         helper->tick = tick_first;
     else if (rang)
         helper->tick = 0;
+    if (helper->tick && atomic_load(&process->owing))
+        work(process);
     if (helper->tick) {
         watch_pollers(helper, now);
         return;
@@ -259,7 +262,7 @@ void process_poll(struct process *process)
         be_patient(process, 0);
         return;
     }
-    unsigned done = process->forked ? 0 : progress_round(process);
+    unsigned done = process->forked ? 0 : progress_round(process, true);
     bool claim = claims(process);
     lock_release(&process->progress);
     process_active(process);
@@ -277,6 +280,8 @@ void process_handover(struct process *process)
         return;
     if (!node_sleep(process->node))
         process_poll(process);
+    if (atomic_load(&process->owing)) /* another thread may have left an ACK for a round that now nobody promises */
+        work(process);
 }
 
 void process_quiesce(struct process *process)

@@ -38,8 +38,8 @@ void process_quiesce(struct process *);
 /* CLOCK_MONOTONIC. */
 nanos process_now(void);
 
-/* The same for a tenth of the price: not before now, and at most some milliseconds after it. Good for deadlines that may
- * come late but not early, such as those of ACK timers (IBA 9.7.6.1.3 allows four times the value). */
+/* The same for a tenth of the price: not before now, and at most some milliseconds after it. Good for deadlines that
+ * may come late but not early, such as those of ACK timers (IBA 9.7.6.1.3 allows four times the value). */
 nanos process_about_now(void);
 
 #endif

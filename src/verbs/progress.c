@@ -19,7 +19,7 @@ enum { FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST_QP = 0xffffff };
 struct round {
     struct process *process;
     nanos now;
-    bool congested; /* a router marked the packet in hand */
+    bool congested;                     /* a router marked the packet in hand */
     const struct datagram_route *route; /* of the packet in hand; NULL: it is from this host */
 };
 
@@ -159,16 +159,46 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
     }
 }
 
-static void flush(struct process *process, nanos now)
+/* Lets the queue pair transmit. False: it only owes an ACK to another host, which may wait for one round: it costs a
+ * system call, unless it goes along. */
+static bool flush_one(struct qp *qp, nanos now, bool ack_later)
 {
-    struct qp *qp;
-    while ((qp = TAILQ_FIRST(&process->to_flush))) {
+    lock_take(&qp->lock);
+    bool waits = ack_later && qp->remote && !qp->waited && qp_is_reliable(qp) && rc_owes_but_an_ack(&qp->rc);
+    if (!waits && qp_has_output(qp))
+        qp_transmit(qp, now);
+    lock_release(&qp->lock);
+    qp->waited = waits;
+    return !waits;
+}
+
+static void flush(struct process *process, nanos now, bool ack_later)
+{
+    struct qp *qp, *next;
+    for (qp = TAILQ_FIRST(&process->to_flush); qp; qp = next) {
+        next = TAILQ_NEXT(qp, flush);
+        if (!flush_one(qp, now, ack_later))
+            continue;
         TAILQ_REMOVE(&process->to_flush, qp, flush);
         qp->to_flush = false;
-        lock_take(&qp->lock);
-        qp_transmit(qp, now);
-        lock_release(&qp->lock);
     }
+}
+
+/* ACKs may only wait while the helper, or a poller that promised to go on, is awake. Saying that some wait before
+ * looking whether everybody sleeps pairs with those who go to sleep (process.c), who say so before they look for
+ * waiting ACKs. */
+static void flush_in_time(struct process *process, nanos now, bool ack_later)
+{
+    flush(process, now, ack_later && !node_sleeping(process->node));
+    bool owing = !TAILQ_EMPTY(&process->to_flush);
+    if (!owing && !atomic_load_explicit(&process->owing, memory_order_relaxed))
+        return;
+    atomic_store(&process->owing, owing);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!owing || !node_sleeping(process->node))
+        return;
+    flush(process, now, false);
+    atomic_store(&process->owing, false);
 }
 
 /* Those that waited for room move to the list of those with output; who finds none again comes back by itself. */
@@ -199,7 +229,7 @@ static void fail_overrun(void *object, void *context)
     lock_release(&qp->lock);
 }
 
-unsigned progress_round(struct process *process)
+unsigned progress_round(struct process *process, bool ack_later)
 {
     struct round round = {.process = process};
     unsigned done = node_receive(process->node, take_frame, &round, FRAMES_A_ROUND);
@@ -207,8 +237,8 @@ unsigned progress_round(struct process *process)
         done += port_receive(process, take_datagram, drop_datagram, &round);
     if (atomic_load_explicit(&process->no_room_count, memory_order_relaxed))
         retry_for_room(process);
-    if (!TAILQ_EMPTY(&process->to_flush))
-        flush(process, round.now ? round.now : process_about_now());
+    if (!TAILQ_EMPTY(&process->to_flush) || atomic_load_explicit(&process->owing, memory_order_relaxed))
+        flush_in_time(process, round.now ? round.now : process_about_now(), ack_later);
     if (__builtin_expect(atomic_load_explicit(&process->overrun, memory_order_relaxed), 0)) {
         atomic_store(&process->overrun, false);
         numbers_each(process->numbers, fail_overrun, NULL);
@@ -244,8 +274,8 @@ void progress_watch(struct qp *qp)
 static bool is_only_slow(struct qp *qp)
 {
     struct peer *peer = qp->peer;
-    return peer && !traffic_is_faulty(qp->process) && !peer->gone && !qp->rc.requester.rnr_waiting && !peer->link->operations->consumed(peer->link) &&
-           node_alive(qp->process->node, peer);
+    return peer && !traffic_is_faulty(qp->process) && !peer->gone && !qp->rc.requester.rnr_waiting &&
+           !peer->link->operations->consumed(peer->link) && node_alive(qp->process->node, peer);
 }
 
 static nanos expire(struct qp *qp, nanos now)
@@ -285,7 +315,7 @@ static nanos look_after_receivers(struct process *process, nanos now)
         process->checked_at = now;
         node_check_peers(process->node);
         retry_for_room(process);
-        flush(process, now);
+        flush(process, now, false);
     }
     return process->checked_at + PROGRESS_LIVENESS;
 }

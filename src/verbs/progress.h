@@ -5,8 +5,9 @@
 #include "verbs/object.h"
 
 /* Receives, lets queue pairs transmit that had reason or got room, fails those whose CQ overran. Under
- * process->progress. Returns how much happened. */
-unsigned progress_round(struct process *);
+ * process->progress. Returns how much happened. `ack_later`: an ACK may wait until the next round, since the program
+ * will most likely post what can take it along; somebody will see to the next round (process->owing). */
+unsigned progress_round(struct process *, bool ack_later);
 
 /* Expires what is due, and returns when to look again. Under process->progress. */
 nanos progress_timers(struct process *, nanos now);
