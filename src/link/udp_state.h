@@ -7,6 +7,7 @@
 
 #include <net/if.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/lock.h"
@@ -90,10 +91,7 @@ void udp_flush_stuck(struct udp_port *);
 static inline bool udp_is_ipv4(const uint8_t gid[16])
 {
     static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-    for (int i = 0; i < 12; i++)
-        if (gid[i] != prefix[i])
-            return false;
-    return true;
+    return !memcmp(gid, prefix, sizeof prefix);
 }
 
 #endif

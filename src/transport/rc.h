@@ -81,11 +81,13 @@ struct responder {
     uint32_t write_rkey;           /* of the open WRITE */
     uint32_t write_length;
     uint64_t write_address;
-    bool ack_due;  /* an ACK up to ack_psn not yet pulled */
+    /* ack_due and nak_due stand apart: compilers read neighbours with one load, which waits for the store of the one before
+     * it, and that for all of the payload's */
+    bool ack_due; /* an ACK up to ack_psn not yet pulled */
+    uint32_t ack_psn, nak_psn;
     bool nak_due;  /* a NAK not yet pulled; never absorbed */
     bool nak_sent; /* a sequence or RNR NAK is out: silence until expected_psn comes */
     uint8_t nak_syndrome;
-    uint32_t ack_psn, nak_psn;
     bool established;       /* COMM_EST was raised */
     struct rc_saved *saved; /* the owner's, max_dest_rd_atomic entries */
     uint8_t saved_most;     /* entries of `saved`: max_dest_rd_atomic as it was at rc_start_receiving */
