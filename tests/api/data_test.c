@@ -161,13 +161,14 @@ static void all(void)
         for (int pieces = 1; pieces <= PIECES; pieces += PIECES - 1) {
             for (size_t opcode = 0; opcode < COUNT(opcodes); opcode++) {
                 run_row(IBV_QPT_RC, opcodes[opcode], sizes[size], pieces);
-                if (opcodes[opcode] != IBV_WR_RDMA_READ)
+                if (opcodes[opcode] != IBV_WR_RDMA_READ && harness_promises(IBV_QPT_UC))
                     run_row(IBV_QPT_UC, opcodes[opcode], sizes[size], pieces);
             }
-            if (sizes[size] <= 4096)
+            if (sizes[size] <= 4096 && harness_promises(IBV_QPT_UD))
                 run_row(IBV_QPT_UD, pieces > 1 ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND, sizes[size], pieces);
             run_order(IBV_QPT_RC, sizes[size], pieces > 1);
-            run_order(IBV_QPT_UC, sizes[size], pieces > 1);
+            if (harness_promises(IBV_QPT_UC))
+                run_order(IBV_QPT_UC, sizes[size], pieces > 1);
         }
 }
 

@@ -1,6 +1,7 @@
 #include "harness.h"
 
 #include <dirent.h>
+#include <infiniband/verbs.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 
 enum { CASE_SECONDS = 120 };
 
-static const char *const link_names[] = {"none", "self", "shm", "pieces"};
+static const char *const link_names[] = {"none", "self", "shm", "pieces", "lossy", "twice"};
 
 static struct {
     enum link_kind link;
@@ -41,6 +42,16 @@ struct puppet *harness_far(void)
 enum link_kind harness_link(void)
 {
     return harness.link;
+}
+
+static bool is_faulty(void)
+{
+    return harness.link == LINK_LOSSY || harness.link == LINK_TWICE;
+}
+
+bool harness_promises(int type)
+{
+    return type == IBV_QPT_RC || !is_faulty();
 }
 
 void harness_far_is_dead(void)
@@ -212,12 +223,16 @@ int harness_main(int argc, char **argv, void (*all)(void))
         return puppet_serve(atoi(argv[2]));
     }
     if (argc < 2 || !read_link(argv[1])) {
-        fprintf(stderr, "usage: %s none|self|shm|pieces [WORDS]\n", argv[0]);
+        fprintf(stderr, "usage: %s none|self|shm|pieces|lossy|twice [WORDS]\n", argv[0]);
         return 2;
     }
     harness.wanted = argc > 2 ? argv[2] : NULL;
     signal(SIGALRM, on_alarm);
     make_directory();
+    if (harness.link == LINK_LOSSY)
+        setenv("SOFTVERBS_FAULT", "drop=2%,dup=2%,reorder=3%,seed=7", 1);
+    if (harness.link == LINK_TWICE)
+        setenv("SOFTVERBS_FAULT", "dup=30%,seed=7", 1);
     if (harness.link == LINK_PIECES)
         setenv("SOFTVERBS_NO_PULL", "1", 1);
     if (harness.link != LINK_NONE) {

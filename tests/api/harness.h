@@ -1,7 +1,12 @@
 /* Runs cases and prints TAP. A program of this directory is started with the name of a link and, if one likes, with
- * words that the names of the cases to be run must hold:  api_send shm "an inline" none    no second end: one process,
- * calls of the verbs without puppets self    both ends in this process shm     the far end in a process of its own
- *   pieces  the same, and payloads are never pulled by reference: SOFTVERBS_NO_PULL=1 */
+ * words that the names of the cases to be run must hold:  api_send shm "an inline"
+ *
+ *   none    no second end: one process, calls of the verbs without puppets
+ *   self    both ends in this process
+ *   shm     the far end in a process of its own
+ *   pieces  the same, and payloads are never pulled by reference: SOFTVERBS_NO_PULL=1
+ *   lossy   as shm, with frames that get lost, come twice, overtake each other: SOFTVERBS_FAULT
+ *   twice   as shm, with frames that come twice */
 #ifndef API_HARNESS_H
 #define API_HARNESS_H
 
@@ -10,7 +15,7 @@
 
 struct puppet;
 
-enum link_kind { LINK_NONE, LINK_SELF, LINK_SHM, LINK_PIECES };
+enum link_kind { LINK_NONE, LINK_SELF, LINK_SHM, LINK_PIECES, LINK_LOSSY, LINK_TWICE };
 
 /* The program: makes the puppets, calls `all`, prints the plan. Its exit status. */
 int harness_main(int argc, char **argv, void (*all)(void));
@@ -19,6 +24,10 @@ int harness_main(int argc, char **argv, void (*all)(void));
 struct puppet *harness_near(void);
 struct puppet *harness_far(void);
 enum link_kind harness_link(void);
+
+/* Do messages on queue pairs of this type (enum ibv_qp_type) arrive once and in order? Where frames get lost or come
+ * twice, only on reliable ones. */
+bool harness_promises(int type);
 
 /* Runs one case, unless its name is not among those wanted. Afterwards both ends are cleared; what can't be destroyed
  * then fails the case. */
