@@ -363,6 +363,7 @@ struct qp {
         nanos wake;    /* when what waits may go; NANOS_NEVER: nothing waits */
     } pace;
     struct traffic traffic;
+    uint32_t postponed; /* deadlines, while links are faulty */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and answers */
     uint32_t create_flags;             /* enum ibv_qp_create_flags */
     uint32_t max_tso_header; /* room for the headers of IBV_WR_TSO */

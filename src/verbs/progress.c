@@ -14,7 +14,7 @@
 #include "verbs/traffic.h"
 #include "wire/wire.h"
 
-enum { FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST_QP = 0xffffff };
+enum { PATIENCE_WITH_FAULTS = 8, FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST_QP = 0xffffff };
 
 struct round {
     struct process *process;
@@ -270,11 +270,14 @@ void progress_watch(struct qp *qp)
     progress_look_again(process, deadline);
 }
 
-/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it. */
+/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it. Where the user asked
+ * for faults, what it has not taken may be but the others' frames, so the timer must fire now and then. */
 static bool is_only_slow(struct qp *qp)
 {
     struct peer *peer = qp->peer;
-    return peer && !traffic_is_faulty(qp->process) && !peer->gone && !qp->rc.requester.rnr_waiting &&
+    if (traffic_is_faulty(qp->process) && ++qp->postponed % PATIENCE_WITH_FAULTS == 0)
+        return false;
+    return peer && !peer->gone && !qp->rc.requester.rnr_waiting &&
            !peer->link->operations->consumed(peer->link) && node_alive(qp->process->node, peer);
 }
 
