@@ -32,15 +32,16 @@ def wait_until_ready(suite, server, receives, deadline):
         time.sleep(0.02)
 
 
-def run_both(suite, program, options):
+def run_both(suite, program, options, server_options=(), client_options=()):
     """There is nothing by which these programs would wait for each other, so the client starts when the server is ready.
     There is a receive for every frame, so none depends on how fast the server is."""
     deadline = time.monotonic() + TIMEOUT
     common = [program, "-F", "-n", str(COUNT), "-s", str(SIZE), "-r", str(COUNT)]
-    server = suite.start([*common, "--server", "-B", MACS[0], "-E", MACS[1], *options])
+    server = suite.start([*common, "--server", "-B", MACS[0], "-E", MACS[1], *options, *server_options])
     try:
         wait_until_ready(suite, server, COUNT, deadline)
-        client = suite.start([*common, "--client", "-B", MACS[1], "-E", MACS[0], *options]).finish(deadline).check()
+        command = [*common, "--client", "-B", MACS[1], "-E", MACS[0], *options, *client_options]
+        client = suite.start(command).finish(deadline).check()
         return server.finish(deadline).check(), client
     finally:
         server.kill()
@@ -50,6 +51,16 @@ def exchanges(suite, program, options):
     for side in run_both(suite, program, options):
         if rows(side) != {SIZE: COUNT}:
             raise Failure(f"not {COUNT} frames of {SIZE} bytes: {side}")
+
+
+def answers_bursts(suite, options):
+    """All frames are answered. The client is paced, which makes the bursts; the server may send faster, because it ends when
+    it has seen the last frame, whether or not its answers have left. Each send must be signalled (-Q 1), as the program
+    counts their completions, and it polls for 16 at a time whatever the size of a burst is."""
+    paced = ["--rate_limit_type=PP", "--rate_units=M"]
+    options = ["-Q", "1", "--burst_size=16", *paced, *options]
+    client = run_both(suite, "raw_ethernet_burst_lat", options, ["--rate_limit=1000"], ["--rate_limit=10"])[1]
+    client.find(rf"^\s*{SIZE}\s+{COUNT}\s+\d")
 
 
 def makes_rules(suite):
@@ -67,6 +78,8 @@ def main():
             suite.add(f"{program} with {what}", lambda program=program, options=options: exchanges(suite, program, options))
     for what, options in (("a sniffer", ["--sniffer"]), ("lists of 4", ["-l", "4"]), ("inline data", ["-I", "900"])):
         suite.add(f"raw_ethernet_bw with {what}", lambda options=options: exchanges(suite, "raw_ethernet_bw", options))
+    for what, options in (("each frame", []), ("each burst", ["--reply_every=16"])):
+        suite.add(f"raw_ethernet_burst_lat has {what} answered", lambda options=options: answers_bursts(suite, options))
     suite.add(f"raw_ethernet_fs_rate makes {COUNT} rules", lambda: makes_rules(suite))
     suite.add_tidiness()
     return suite.run()

@@ -43,7 +43,7 @@ run_suites() {
     echo "== Tests of the $name build"
     rm -f "$directory/meson-logs/testlog.json"
     $prefix meson test -C "$directory" --no-rebuild --num-processes "$(nproc)" --print-errorlogs "$@" |
-        grep -Ev '^(ninja:|$|Full log written|(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout): )'
+        grep --line-buffered -Ev '^(ninja:|$|Full log written|(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout): )'
     directories+=("$directory")
 }
 
