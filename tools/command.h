@@ -22,7 +22,7 @@ struct command {
     int (*run)(const struct command *, int argc, char **argv); /* argv[0] is the name; returns the exit status */
 };
 
-extern const struct command run_command, devices_command, show_command, event_command, doctor_command, explain_command,
+extern const struct command run_command, devices_command, show_command, stat_command, event_command, doctor_command, explain_command,
     version_command, missing_command, decode_command;
 
 /* The next option of the command, as getopt_long gives it, options ending at the first argument that is none; -1 after

@@ -8,7 +8,7 @@
 #include "command.h"
 
 static const struct command *const commands[] = {
-    &run_command,     &devices_command, &show_command,    &event_command,   &doctor_command,
+    &run_command,     &devices_command, &show_command,    &stat_command,    &event_command,   &doctor_command,
     &explain_command, &decode_command,  &missing_command, &version_command,
 };
 

@@ -3,68 +3,26 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "fabric/node.h"
 #include "objects.h"
-
-enum { ANSWER_MILLISECONDS = 1000 };
-
-/* The processes that node_list told of. */
-struct found {
-    json_t *reports;
-    const char *directory;
-};
-
-/* What the process in this slot answers, or NULL. */
-static json_t *ask(const char *directory, unsigned slot)
-{
-    json_t *report = NULL;
-    int fd = memfd_create("report", MFD_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    if (!node_ask(directory, slot, "", fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
-        report = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
-    close(fd);
-    if (json_is_object(report))
-        return report;
-    json_decref(report);
-    return NULL;
-}
-
-static void add_process(const struct node_entry *entry, void *context)
-{
-    struct found *found = context;
-    if (!entry->alive)
-        return;
-    json_t *report = ask(found->directory, entry->slot);
-    bool answers = report;
-    if (!report)
-        report = json_object();
-    json_object_set_new(report, "pid", json_integer(entry->pid));
-    json_object_set_new(report, "program", json_string(entry->program));
-    json_object_set_new(report, "answers", json_boolean(answers));
-    json_array_append_new(found->reports, report);
-}
+#include "reports.h"
 
 static int show_directory(const char *directory, const char *what, bool as_json)
 {
     char why[512];
-    struct found found = {json_array(), directory};
-    int error = node_list(directory, add_process, &found, why, sizeof why);
-    if (error)
+    json_t *reports = reports_collect(directory, why, sizeof why);
+    if (!reports)
         complain("%s", why);
     else if (as_json)
-        json_dumpf(found.reports, stdout, JSON_INDENT(2)), puts("");
-    else if (!json_array_size(found.reports))
+        json_dumpf(reports, stdout, JSON_INDENT(2)), puts("");
+    else if (!json_array_size(reports))
         puts("No process has a softverbs device open.");
     else
-        objects_print(found.reports, what);
-    json_decref(found.reports);
-    return error ? EXIT_NEGATIVE : EXIT_OK;
+        objects_print(reports, what);
+    json_decref(reports);
+    return reports ? EXIT_OK : EXIT_NEGATIVE;
 }
 
 static int show(const struct command *command, int argc, char **argv)

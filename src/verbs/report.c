@@ -25,8 +25,7 @@ static void report_user(FILE *out, const char *name, const struct object *object
         fprintf(out, ",\"%s\":%u", name, object->handle);
 }
 
-/* Others hold it for a moment each; but a program may stop between wr_start and wr_complete, and is not waited for. */
-static bool lock_soon(struct lock *lock)
+bool report_lock(struct lock *lock)
 {
     enum { ROUNDS = 400 };
     for (unsigned round = 0; round < ROUNDS; round++, lock_wait(round))
@@ -52,7 +51,7 @@ static void report_peer(FILE *out, const struct qp *qp)
 static void report_qp(FILE *out, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
-    if (!lock_soon(&qp->lock)) {
+    if (!report_lock(&qp->lock)) {
         fprintf(out, "{\"number\":%u,\"busy\":true}", qp->number);
         return;
     }

@@ -8,6 +8,7 @@
 
 #include "diag/log.h"
 #include "verbs/config.h"
+#include "verbs/report.h"
 #include "verbs/traffic.h"
 
 enum { CNP = SERVICE_CNP << 5 | 1 };
@@ -76,8 +77,7 @@ void traffic_report_qp(FILE *out, const struct qp *qp)
     fputs("}", out);
 }
 
-/* Queue pairs whose lock is held by a program that has stopped are left out; they say so in the list. One that has many
- * handles counts once. */
+/* One that has many handles counts once. What stands still under a lock that is not given back is read without. */
 static void add_living(struct traffic_total *totals, const struct process *process)
 {
     struct context *context;
@@ -88,10 +88,12 @@ static void add_living(struct traffic_total *totals, const struct process *proce
         struct qp *qp = (struct qp *)((char *)object - offsetof(struct qp, object));
         bool first = !qp->shared || LIST_FIRST(&qp->shared->handles) == qp;
         qp = qp_real(qp);
-        if (!first || !lock_try(&qp->lock))
+        if (!first)
             continue;
+        bool locked = report_lock(&qp->lock);
         traffic_add(&totals[context->device->index], qp);
-        lock_release(&qp->lock);
+        if (locked)
+            lock_release(&qp->lock);
     }
 }
 

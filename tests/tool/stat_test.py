@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""softverbs stat: what live processes have counted, as it stands and as it changes."""
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import cases
+from cases import SOFTVERBS, Skip, TEMPORARY, expect, softverbs
+
+PROGRAM = "/usr/bin/ib_write_bw"
+
+
+def _port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def _writing(*options):
+    """Two processes of which one writes to the other for longer than a test takes; yields the writer's."""
+    if not os.path.exists(PROGRAM):
+        raise Skip("package perftest is not installed")
+    command = [SOFTVERBS, "run", *options, "--", PROGRAM, "-F", "-D", "60", "-s", "64", "-Q", "1", "-p", str(_port())]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": cases.environment()}
+    with subprocess.Popen(command, **quiet) as server:
+        time.sleep(1)
+        with subprocess.Popen([*command, "127.0.0.1"], **quiet) as client:
+            try:
+                deadline = time.monotonic() + 20
+                while time.monotonic() < deadline and not _counted(client.pid).get("RC WRITE_ONLY"):
+                    time.sleep(0.1)
+                yield server.pid, client.pid
+            finally:
+                for process in (client, server):
+                    process.send_signal(signal.SIGKILL)
+
+
+def _told():
+    return {process["pid"]: process for process in json.loads(expect(softverbs("stat", "--once", "--json")).stdout)}
+
+
+def _counted(pid):
+    process = _told().get(pid, {})
+    return process["traffic"][0]["sent"] if process.get("traffic") else {}
+
+
+def nobody_counts_when_nobody_is_there():
+    for options in (["--once"], ["--qps"]):
+        expect(softverbs("stat", "--dir", f"{TEMPORARY}/never", *options), out=b"No process has a softverbs device open.\n")
+    expect(softverbs("stat", "--dir", f"{TEMPORARY}/never", "--once", "--json"), out=b"[]\n")
+
+
+def devices_count_what_their_queue_pairs_count():
+    with _writing() as (server, client):
+        told, later = _told(), _told()
+        for before, after in ((told[client], later[client]), (told[server], later[server])):
+            assert len(after["traffic"]) == 1 and after["traffic"][0]["device"] == "soft0", after
+            assert len(after["qps"]) == 1, after
+            assert before["traffic"][0]["bytes_sent"] <= after["qps"][0]["traffic"]["bytes_sent"], (before, after)
+        sent, received = later[client]["traffic"][0], later[server]["traffic"][0]
+        assert sent["bytes_sent"] == 64 * sent["sent"]["RC WRITE_ONLY"], sent
+        assert received["bytes_received"] == 64 * received["received"]["RC WRITE_ONLY"], received
+        assert received["sent"]["RC ACKNOWLEDGE"] > 0 and not sent["dropped"] and not sent["faults"], (sent, received)
+        table = expect(softverbs("stat", "--once")).stdout.decode()
+        assert re.search(rf"^{client} +ib_write_bw +soft0 +[1-9]\d* .* RC WRITE_ONLY [1-9]", table, re.M), table
+        table = expect(softverbs("stat", "--qps")).stdout.decode()
+        assert re.search(rf"^{server} +ib_write_bw +0x[0-9a-f]+ +0 +[1-9]", table, re.M), table
+
+
+def losses_and_what_follows_are_counted():
+    with _writing("--fault", "drop=5%,seed=1") as (server, client):
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and _told()[client]["traffic"][0]["repeated"] < 100:
+            time.sleep(0.1)
+        told = _told()
+        sent, received = told[client]["traffic"][0], told[server]["traffic"][0]
+        assert sent["faults"] > 0 and sent["repeated"] >= 100, sent
+        assert received["naks_sent"] > 0 and received["dropped"], received
+        assert sent["naks_received"] > 0, sent
+
+
+def a_line_a_second_says_what_came_to_it():
+    with _writing():
+        start = time.monotonic()
+        with subprocess.Popen([SOFTVERBS, "stat"], stdout=subprocess.PIPE, env=cases.environment()) as process:
+            lines = [process.stdout.readline().decode().split() for _ in range(3)]
+            process.terminate()
+        assert lines[0][0] == "processes" and 1.5 < time.monotonic() - start < 10, lines
+        for line in lines[1:]:
+            assert line[0] == "2" and int(line[1]) > 0 and int(line[2]) > 0, lines
+
+
+def arguments_are_refused():
+    expect(softverbs("stat", "everything"), 2, b"", [b"no argument \"everything\""])
+    expect(softverbs("stat", "--twice"), 2, b"", [b"no option --twice"])
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

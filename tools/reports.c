@@ -1,0 +1,55 @@
+#include "reports.h"
+
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fabric/node.h"
+
+enum { ANSWER_MILLISECONDS = 1000 };
+
+/* The processes that node_list told of. */
+struct found {
+    json_t *reports;
+    const char *directory;
+};
+
+/* What the process in this slot answers, or NULL. */
+static json_t *ask(const char *directory, unsigned slot)
+{
+    json_t *report = NULL;
+    int fd = memfd_create("report", MFD_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    if (!node_ask(directory, slot, "", fd, ANSWER_MILLISECONDS) && !lseek(fd, 0, SEEK_SET))
+        report = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
+    close(fd);
+    if (json_is_object(report))
+        return report;
+    json_decref(report);
+    return NULL;
+}
+
+static void add_process(const struct node_entry *entry, void *context)
+{
+    struct found *found = context;
+    if (!entry->alive)
+        return;
+    json_t *report = ask(found->directory, entry->slot);
+    bool answers = report;
+    if (!report)
+        report = json_object();
+    json_object_set_new(report, "pid", json_integer(entry->pid));
+    json_object_set_new(report, "program", json_string(entry->program));
+    json_object_set_new(report, "answers", json_boolean(answers));
+    json_array_append_new(found->reports, report);
+}
+
+json_t *reports_collect(const char *directory, char *why, size_t why_size)
+{
+    struct found found = {json_array(), directory};
+    if (!node_list(directory, add_process, &found, why, why_size))
+        return found.reports;
+    json_decref(found.reports);
+    return NULL;
+}

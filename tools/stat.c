@@ -1,0 +1,297 @@
+/* softverbs stat: what the live processes on this host have counted, as it changes or as it stands. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "command.h"
+#include "diag/diag.h"
+#include "fabric/node.h"
+#include "reports.h"
+#include "table.h"
+
+enum { LINES_A_PAGE = 20, TEXT = 512 };
+
+static const struct {
+    const char *title, *key;
+} counts[] = {
+    {"SENT", "sent"},
+    {"RECEIVED", "received"},
+    {"BYTES SENT", "bytes_sent"},
+    {"BYTES RECEIVED", "bytes_received"},
+    {"REPEATED", "repeated"},
+    {"TIMEOUTS", "timeouts"},
+    {"NAKS", "naks_received"},
+    {"RNRS", "rnrs_received"},
+    {"CNPS", "cnps_received"},
+    {"DROPPED", "dropped"},
+    {"FAULTS", "faults"},
+};
+
+enum { COUNTS = sizeof counts / sizeof *counts };
+
+struct sample {
+    json_int_t count[COUNTS];
+};
+
+/* A number, or the sum of an object of numbers. Nothing in a report is trusted. */
+static json_int_t sum(const json_t *value)
+{
+    json_int_t total = json_integer_value(value);
+    const char *key;
+    json_t *each;
+    json_object_foreach((json_t *)value, key, each) total += json_integer_value(each);
+    return total;
+}
+
+static void add(struct sample *sample, const json_t *traffic, int sign)
+{
+    for (int i = 0; i < COUNTS; i++)
+        sample->count[i] += sign * sum(json_object_get(traffic, counts[i].key));
+}
+
+static void add_process(struct sample *sample, const json_t *report, int sign)
+{
+    const json_t *device;
+    size_t i;
+    json_array_foreach(json_object_get(report, "traffic"), i, device) add(sample, device, sign);
+    add(sample, json_object_get(report, "strays"), sign);
+}
+
+/* The report of the same process; NULL: there was none. */
+static const json_t *find(const json_t *reports, const json_t *wanted)
+{
+    const json_t *report;
+    size_t i;
+    json_array_foreach(reports, i, report) if (json_equal(json_object_get(report, "pid"),
+                                                          json_object_get(wanted, "pid"))) return report;
+    return NULL;
+}
+
+/* What has been added since. A process that could not tell this time, or the time before, adds nothing. */
+static struct sample difference(const json_t *before, const json_t *now)
+{
+    struct sample sample = {0};
+    const json_t *report;
+    size_t i;
+    json_array_foreach(now, i, report)
+    {
+        const json_t *old = find(before, report);
+        if (!json_object_get(report, "traffic") || (old && !json_object_get(old, "traffic")))
+            continue;
+        add_process(&sample, report, 1);
+        if (old)
+            add_process(&sample, old, -1);
+    }
+    return sample;
+}
+
+/* --- a table of totals */
+
+/* "RC SEND_ONLY 5, RC ACKNOWLEDGE 5" */
+static void describe(const json_t *packets, char text[TEXT])
+{
+    const char *key;
+    json_t *each;
+    size_t used = 0;
+    strcpy(text, "-");
+    json_object_foreach((json_t *)packets, key, each) if (used < TEXT) used += (size_t)snprintf(
+        text + used, TEXT - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "", key, json_integer_value(each));
+}
+
+static void describe_drops(const json_t *drops, char text[TEXT])
+{
+    const char *key;
+    json_t *each;
+    size_t used = 0;
+    strcpy(text, "-");
+    json_object_foreach((json_t *)drops, key, each)
+    {
+        const char *name = reason_name((unsigned)strtoul(key, NULL, 10));
+        if (used < TEXT)
+            used += (size_t)snprintf(text + used, TEXT - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "",
+                                     name ? name : "other", json_integer_value(each));
+    }
+}
+
+static void add_row(struct table *table, const json_t *report, const char *what, const json_t *traffic)
+{
+    char text[TEXT];
+    const char *program = json_string_value(json_object_get(report, "program"));
+    table_add(table, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(report, "pid")));
+    table_add(table, "%s", program ? program : "-");
+    table_add(table, "%s", what);
+    for (int i = 2; i < COUNTS; i++)
+        table_add(table, "%" JSON_INTEGER_FORMAT, sum(json_object_get(traffic, counts[i].key)));
+    describe_drops(json_object_get(traffic, "dropped"), text);
+    table_add(table, "%s", text);
+    describe(json_object_get(traffic, "sent"), text);
+    table_add(table, "%s", text);
+    describe(json_object_get(traffic, "received"), text);
+    table_add(table, "%s", text);
+}
+
+static void add_devices(struct table *table, const json_t *report)
+{
+    const json_t *device;
+    size_t i;
+    json_array_foreach(json_object_get(report, "traffic"), i, device)
+    {
+        const char *name = json_string_value(json_object_get(device, "device"));
+        add_row(table, report, name ? name : "-", device);
+    }
+    const json_t *strays = json_object_get(report, "strays");
+    if (sum(json_object_get(strays, "received")) || sum(json_object_get(strays, "dropped")))
+        add_row(table, report, "nobody's", strays);
+}
+
+static void add_queue_pairs(struct table *table, const json_t *report)
+{
+    const json_t *qp;
+    size_t i;
+    json_array_foreach(json_object_get(report, "qps"), i, qp)
+    {
+        char name[32];
+        snprintf(name, sizeof name, "0x%llx", (unsigned long long)json_integer_value(json_object_get(qp, "number")));
+        add_row(table, report, name, json_object_get(qp, "traffic"));
+    }
+}
+
+static void print_totals(const json_t *reports, bool queue_pairs)
+{
+    struct table table = {.columns = COUNTS + 4};
+    const json_t *report;
+    size_t i;
+    table_add(&table, "PID");
+    table_add(&table, "PROGRAM");
+    table_add(&table, queue_pairs ? "QP" : "DEVICE");
+    for (int column = 2; column < COUNTS; column++)
+        table_add(&table, "%s", counts[column].title);
+    table_add(&table, "REASONS");
+    table_add(&table, "PACKETS SENT");
+    table_add(&table, "PACKETS RECEIVED");
+    json_array_foreach(reports, i, report) queue_pairs ? add_queue_pairs(&table, report) : add_devices(&table, report);
+    table_print(&table, stdout);
+}
+
+/* --- as it changes */
+
+/* All that is counted of a process, without its objects. */
+static void print_json(const json_t *reports)
+{
+    static const char *const keys[] = {"pid", "program", "traffic", "strays"};
+    json_t *all = json_array(), *report, *qp;
+    size_t i, j;
+    json_array_foreach((json_t *)reports, i, report)
+    {
+        json_t *process = json_object(), *qps = json_array();
+        for (size_t key = 0; key < sizeof keys / sizeof *keys; key++)
+            json_object_set(process, keys[key], json_object_get(report, keys[key]));
+        json_array_foreach(json_object_get(report, "qps"), j, qp)
+            json_array_append_new(qps, json_pack("{s:O?, s:O?}", "number", json_object_get(qp, "number"), "traffic",
+                                                 json_object_get(qp, "traffic")));
+        json_object_set_new(process, "qps", qps);
+        json_array_append_new(all, process);
+    }
+    json_dumpf(all, stdout, JSON_COMPACT);
+    puts("");
+    json_decref(all);
+}
+
+static void print_rates(const json_t *before, const json_t *now, unsigned long number)
+{
+    struct sample sample = difference(before, now);
+    if (number % LINES_A_PAGE == 0)
+        puts("processes   sent/s   rcvd/s  MB sent/s  MB rcvd/s repeated timeouts  naks  rnrs  cnps dropped faults");
+    printf("%9zu %8lld %8lld %10.1f %10.1f %8lld %8lld %5lld %5lld %5lld %7lld %6lld\n", json_array_size(now),
+           sample.count[0], sample.count[1], (double)sample.count[2] / 1e6, (double)sample.count[3] / 1e6,
+           sample.count[4], sample.count[5], sample.count[6], sample.count[7], sample.count[8], sample.count[9],
+           sample.count[10]);
+}
+
+static void wait_until(struct timespec *time)
+{
+    time->tv_sec++;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, time, NULL) == EINTR)
+        ;
+}
+
+/* Until the reader has gone. */
+static int watch(const char *directory, bool as_json, char *why, size_t why_size)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    json_t *before = reports_collect(directory, why, why_size), *now = NULL;
+    for (unsigned long number = 0; before; number++, before = now) {
+        if (as_json)
+            print_json(before);
+        wait_until(&time);
+        now = reports_collect(directory, why, why_size);
+        if (now && !as_json)
+            print_rates(before, now, number);
+        json_decref(before);
+        if (fflush(stdout))
+            return EXIT_OK;
+    }
+    complain("%s", why);
+    return EXIT_NEGATIVE;
+}
+
+static int once(const char *directory, bool as_json, bool queue_pairs)
+{
+    char why[512];
+    json_t *reports = reports_collect(directory, why, sizeof why);
+    if (!reports)
+        complain("%s", why);
+    else if (as_json)
+        print_json(reports);
+    else if (!json_array_size(reports))
+        puts("No process has a softverbs device open.");
+    else
+        print_totals(reports, queue_pairs);
+    json_decref(reports);
+    return reports ? EXIT_OK : EXIT_NEGATIVE;
+}
+
+static int run_stat(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"once", no_argument, NULL, 'o'},
+                                            {"qps", no_argument, NULL, 'q'},  {"dir", required_argument, NULL, 'd'},
+                                            {"help", no_argument, NULL, 'h'}, {0}};
+    char directory[NODE_DIRECTORY_MAX + 1], why[512];
+    bool as_json = false, only_once = false, queue_pairs = false;
+    int option;
+    while ((option = command_option(command, argc, argv, options)) != -1) {
+        as_json |= option == 'j';
+        only_once |= option == 'o' || option == 'q';
+        queue_pairs |= option == 'q';
+        if (option == 'd' && setenv("SOFTVERBS_DIR", optarg, 1))
+            return EXIT_NEGATIVE;
+    }
+    if (optind < argc)
+        return command_misused(command, "It takes no argument \"%s\".", argv[optind]);
+    if (!node_directory(directory))
+        return command_misused(command, "The directory's name is too long: $SOFTVERBS_DIR may have %d bytes.",
+                               NODE_DIRECTORY_MAX);
+    return only_once ? once(directory, as_json, queue_pairs) : watch(directory, as_json, why, sizeof why);
+}
+
+const struct command stat_command = {
+    .name = "stat",
+    .arguments = "[--once] [--qps] [--json] [--dir DIR]",
+    .summary = "Show what the live processes on this host send, receive, repeat and drop",
+    .help =
+        "  --once            all that was counted until now, by device, and end\n"
+        "  --qps             the same by queue pair\n"
+        "  --json            a line of JSON each second, or one with --once: a list with an object for each process\n"
+        "  --dir DIR         of the processes that meet in this directory  (SOFTVERBS_DIR=DIR)\n"
+        "\n"
+        "Without --once it prints a line each second: what all processes together have added since the line before.\n"
+        "Packets are frames of the links: within the host one may carry more than the path MTU. \"nobody's\" are\n"
+        "packets that were for no queue pair. The numbers of reasons are explained by softverbs explain; the counters\n"
+        "of a process that has ended: softverbs run --counters FILE.\n",
+    .run = run_stat,
+};
