@@ -232,6 +232,14 @@ static bool make_place(struct udp_link *udp, struct udp_flow *flow, uint32_t len
     return !flow->count || (joins && !is_full(flow, udp->port)) || flush(flow);
 }
 
+/* The byte of congestion marks, which routers may change, is not covered by the ICRC. */
+static void corrupt(uint8_t *datagram, uint32_t length, uint32_t bit)
+{
+    enum { MARKS_AT = 4 };
+    uint32_t at = bit / 8 % length;
+    datagram[at == MARKS_AT ? at + 1 : at] ^= (uint8_t)(1 << bit % 8);
+}
+
 static bool udp_send(struct link *link, const struct frame *frame)
 {
     struct udp_link *udp = udp_of(link);
@@ -245,7 +253,7 @@ static bool udp_send(struct link *link, const struct frame *frame)
     if (!write_datagram(udp, flow, frame->headers + skip, headers, &frame->payload))
         return true;
     if (__builtin_expect(frame->corrupt, 0))
-        flow->bytes[flow->used + frame->corrupt / 8 % length] ^= (uint8_t)(1 << frame->corrupt % 8);
+        corrupt(flow->bytes + flow->used, length, frame->corrupt);
     flow->link = udp;
     flow->closed = flow->count && length < flow->segment;
     flow->segment = flow->count ? flow->segment : length;
