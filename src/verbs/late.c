@@ -7,13 +7,14 @@
 #include "verbs/taps.h"
 
 enum { BYTES_MOST = 64 << 20 };               /* that are held back; a network's queues are finite, too */
-static const nanos again = NANOS_MILLISECOND; /* what found no room is tried so much later */
+static const nanos again = 50 * NANOS_MICROSECOND; /* what found no room is tried so much later */
 
 struct late {
     TAILQ_ENTRY(late) next;
     struct late_way way; /* the peer is held */
     nanos due;
     uint64_t behind;
+    bool stuck; /* its link had no room */
     size_t size;
     struct frame frame;
     struct iovec piece;
@@ -57,6 +58,7 @@ static void insert(struct taps *taps, struct late *late)
         TAILQ_INSERT_HEAD(&taps->late, late, next);
     taps->late_bytes += late->size;
     taps->overtakable += late->behind != 0;
+    taps->stuck += late->stuck;
 }
 
 static void take_out(struct taps *taps, struct late *late)
@@ -64,6 +66,18 @@ static void take_out(struct taps *taps, struct late *late)
     TAILQ_REMOVE(&taps->late, late, next);
     taps->late_bytes -= late->size;
     taps->overtakable -= late->behind != 0;
+    taps->stuck -= late->stuck;
+}
+
+/* Not before those of its link that wait for room. Under taps->lock. */
+static void queue_up(const struct taps *taps, struct late *late)
+{
+    const struct late *each;
+    if (!taps->stuck)
+        return;
+    TAILQ_FOREACH(each, &taps->late, next)
+    if (each->stuck && each->way.link == late->way.link && each->due > late->due)
+        late->due = each->due;
 }
 
 bool late_keep(const struct late_way *way, const struct frame *frame, nanos due, uint64_t behind)
@@ -79,6 +93,7 @@ bool late_keep(const struct late_way *way, const struct frame *frame, nanos due,
     if (fits) {
         if (way->peer)
             node_hold(way->peer);
+        queue_up(taps, late);
         insert(taps, late);
     }
     lock_release(&taps->lock);
@@ -111,7 +126,22 @@ static bool send(struct late *late)
     return sent;
 }
 
-/* Sent, it goes; else it waits a little longer. */
+/* What goes by this link waits, in its order. Under taps->lock. */
+static void postpone(struct taps *taps, const struct link *link, nanos until)
+{
+    struct late *next;
+    for (struct late *late = TAILQ_FIRST(&taps->late); late && late->due < until; late = next) {
+        next = TAILQ_NEXT(late, next);
+        if (late->way.link != link)
+            continue;
+        take_out(taps, late);
+        late->due = until;
+        late->stuck = true;
+        insert(taps, late);
+    }
+}
+
+/* Sent, it goes; else it waits a little longer, and so do those behind it. */
 static void finish(struct late *late, bool sent, nanos now)
 {
     struct taps *taps = late->way.process->taps;
@@ -120,9 +150,11 @@ static void finish(struct late *late, bool sent, nanos now)
         return;
     }
     late->due = now + again;
+    late->stuck = true;
     late->behind = 0;
     lock_take(&taps->lock);
     insert(taps, late);
+    postpone(taps, late->way.link, late->due);
     lock_release(&taps->lock);
 }
 

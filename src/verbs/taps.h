@@ -19,6 +19,7 @@ struct taps {
     struct late_list late; /* by time */
     size_t late_bytes;
     uint32_t overtakable; /* of them, those that wait for others */
+    uint32_t stuck;       /* of them, those that wait for room */
 };
 
 /* What the configuration asks for; NULL: nothing, or it can't be had, which is logged. */

@@ -16,7 +16,7 @@
 
 enum { CASE_SECONDS = 120 };
 
-static const char *const link_names[] = {"none", "self", "shm", "pieces", "lossy", "twice"};
+static const char *const link_names[] = {"none", "self", "shm", "pieces", "lossy", "twice", "slow"};
 
 static struct {
     enum link_kind link;
@@ -223,7 +223,7 @@ int harness_main(int argc, char **argv, void (*all)(void))
         return puppet_serve(atoi(argv[2]));
     }
     if (argc < 2 || !read_link(argv[1])) {
-        fprintf(stderr, "usage: %s none|self|shm|pieces|lossy|twice [WORDS]\n", argv[0]);
+        fprintf(stderr, "usage: %s none|self|shm|pieces|lossy|twice|slow [WORDS]\n", argv[0]);
         return 2;
     }
     harness.wanted = argc > 2 ? argv[2] : NULL;
@@ -231,6 +231,8 @@ int harness_main(int argc, char **argv, void (*all)(void))
     make_directory();
     if (harness.link == LINK_LOSSY)
         setenv("SOFTVERBS_FAULT", "drop=2%,dup=2%,reorder=3%,seed=7", 1);
+    if (harness.link == LINK_SLOW)
+        setenv("SOFTVERBS_FAULT", "delay=200us", 1);
     if (harness.link == LINK_TWICE)
         setenv("SOFTVERBS_FAULT", "dup=30%,seed=7", 1);
     if (harness.link == LINK_PIECES)

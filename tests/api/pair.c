@@ -14,7 +14,7 @@ struct wishes pair_wishes(enum ibv_qp_type type)
         .access = ACCESS_ALL,
         .qp_access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
         .timeout = 10,
-        .retries = harness_link() == LINK_LOSSY || harness_link() == LINK_TWICE ? 7 : 2,
+        .retries = harness_link() >= LINK_LOSSY ? 7 : 2,
         .rnr_retries = 7,
         .rnr_timer = 1,
         .reads = 4,
