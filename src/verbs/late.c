@@ -69,14 +69,16 @@ static void take_out(struct taps *taps, struct late *late)
     taps->stuck -= late->stuck;
 }
 
-/* Not before those of its link that wait for room. Under taps->lock. */
+/* Not before those of its link that wait for room, all of them until the same time. Under taps->lock. */
 static void queue_up(const struct taps *taps, struct late *late)
 {
     const struct late *each;
     if (!taps->stuck)
         return;
     TAILQ_FOREACH(each, &taps->late, next)
-    if (each->stuck && each->way.link == late->way.link && each->due > late->due)
+    if (each->stuck && each->way.link == late->way.link)
+        break;
+    if (each && each->due > late->due)
         late->due = each->due;
 }
 
