@@ -6,7 +6,7 @@
 #include "verbs/progress.h"
 #include "verbs/taps.h"
 
-enum { BYTES_MOST = 64 << 20 };               /* that are held back; a network's queues are finite, too */
+enum { BYTES_MOST = 64 << 20 };                    /* that are held back; a network's queues are finite, too */
 static const nanos again = 50 * NANOS_MICROSECOND; /* what found no room is tried so much later */
 
 struct late {
