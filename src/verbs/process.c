@@ -394,6 +394,7 @@ static void __attribute__((destructor)) leave_at_exit(void)
     stop_helper(process);
     for (int i = 0; i < 100; i++, nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL))
         if (lock_try(&process->progress)) {
+            progress_settle(process);
             late_flush(process);
             traffic_report_end(process);
             process->forked = true; /* nothing moves any more */

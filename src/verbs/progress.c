@@ -346,6 +346,12 @@ nanos progress_timers(struct process *process, nanos now)
     return earliest;
 }
 
+void progress_settle(struct process *process)
+{
+    flush(process, process_now(), false);
+    atomic_store(&process->owing, false);
+}
+
 void progress_forget(struct qp *qp)
 {
     struct process *process = qp->process;

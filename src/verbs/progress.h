@@ -21,6 +21,9 @@ void progress_look_again(struct process *, nanos when);
 /* The queue pair may have a deadline now: the helper will look at it in time. Under qp->lock. */
 void progress_watch(struct qp *);
 
+/* The process ends: what waits for the next round leaves now. Under process->progress. */
+void progress_settle(struct process *);
+
 /* Takes the queue pair out of every list. Under process->progress. */
 void progress_forget(struct qp *);
 

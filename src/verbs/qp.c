@@ -309,6 +309,9 @@ void qp_retire(struct qp *qp)
     struct process *process = qp->process;
     numbers_remove(process->numbers, qp->number);
     lock_take(&process->progress);
+    lock_take(&qp->lock);
+    qp_settle(qp);
+    lock_release(&qp->lock);
     progress_forget(qp);
     leave_groups(qp);
     lock_release(&process->progress);

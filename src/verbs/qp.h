@@ -44,6 +44,10 @@ void qp_wait_for_acknowledgements(struct qp *);
 /* Sends what the engine has, as long as the link has room; the rest goes on when there is some. */
 void qp_transmit(struct qp *, nanos now);
 
+/* The queue pair ends: what it owes its peer leaves now. The program was told of messages whose ACK still waits to go
+ * along with a request (progress.h). */
+void qp_settle(struct qp *);
+
 /* Has this link room for a frame? If not, the queue pair transmits again when it has. Between begin and end. */
 bool qp_has_room(struct qp *, struct link *);
 

@@ -153,6 +153,7 @@ void qp_forget_peer(struct qp *qp)
 /* The engine forgets everything, and so do the queues and CQs (IBA 10.3.1 "Reset"). */
 static void reset(struct qp *qp)
 {
+    qp_settle(qp);
     qp_withdraw_references(qp);
     if (qp->srq && qp->srq->tags)
         srq_tags_abandon(qp);

@@ -238,3 +238,9 @@ void qp_transmit(struct qp *qp, nanos now)
     transmit(qp, now);
     progress_watch(qp);
 }
+
+void qp_settle(struct qp *qp)
+{
+    if (qp_is_reliable(qp) && rc_owes_answers(&qp->rc))
+        qp_transmit(qp, process_now());
+}
