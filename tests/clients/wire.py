@@ -14,6 +14,7 @@ INSIDE = "SOFTVERBS_TEST_NAMESPACE"
 SERVER, CLIENT = "server", "client"
 ADDRESSES = {SERVER: ("10.91.0.1", "fd91::1"), CLIENT: ("10.91.0.2", "fd91::2")}
 GID_INDEX = {4: "1", 6: "2"}  # as the kernel orders them: the link-local one, IPv4, IPv6
+PARTING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "parting.py")
 SNIFF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sniff.py")
 FULL = os.environ.get("SOFTVERBS_TEST_FULL")
 
@@ -145,6 +146,14 @@ def a_crowd_survives(suite):
     return done.stdout.strip()
 
 
+def parts_in_peace(suite):
+    """A message that the receiver was told of is acknowledged, even if the queue pair ends at once."""
+    port = free_port()
+    command = ["/usr/bin/python3", PARTING, suite.gid, str(port)]
+    serve(suite.on(SERVER, command), [*suite.on(CLIENT, command), ADDRESSES[SERVER][0]], port, suite.host_environment(SERVER),
+          60, suite.host_environment(CLIENT), elsewhere=True)
+
+
 def perftests():
     """Programs with options and the sizes that they measure."""
     sizes = [1 << n for n in range(1, 24)]
@@ -174,6 +183,7 @@ def main():
         suite.at(mtu, version, "ibv_devinfo shows the interface's GIDs and MTU", lambda: shows_the_interface(suite))
         add_pingpongs(suite, mtu, version)
         suite.at(mtu, version, "every ICRC is right on the wire", lambda: is_right_on_the_wire(suite))
+    suite.at(1500, 4, "who destroys a queue pair has acknowledged", lambda: parts_in_peace(suite))
     suite.at(1500, 4, "a crowd of which some are killed shares the port", lambda: a_crowd_survives(suite))
     for number, (program, options, sizes) in enumerate(perftests()):
         for mtu, version in combinations if FULL else [combinations[number % len(combinations)]]:
