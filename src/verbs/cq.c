@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "diag/log.h"
 #include "verbs/async.h"
 #include "verbs/channel.h"
 #include "verbs/config.h"
+#include "verbs/cq_entries.h"
 #include "verbs/cq_moderation.h"
 #include "verbs/domain.h"
 #include "verbs/lifetime.h"
@@ -70,9 +72,10 @@ static int make_ring(struct parent_domain *domain, uint32_t capacity, struct dom
 
 static struct cq *make(const struct ibv_cq_init_attr_ex *attr)
 {
-    struct cq *cq = calloc(1, sizeof *cq);
+    struct cq *cq = aligned_alloc(_Alignof(struct cq), sizeof *cq);
     if (!cq)
         return NULL;
+    memset(cq, 0, sizeof *cq);
     cq->capacity = round_up(attr->cqe);
     cq->domain = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? domain_of(attr->parent_domain) : NULL;
     int error = make_ring(cq->domain, cq->capacity, &cq->memory);
@@ -159,67 +162,15 @@ int cq_destroy(struct ibv_cq *public)
     return 0;
 }
 
-void cq_consumer_lock(struct cq *cq)
+void cq_consumer_wait(struct cq *cq)
 {
-    if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
-        lock_take(&cq->consumer);
-}
-
-void cq_consumer_unlock(struct cq *cq)
-{
-    if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
-        lock_release(&cq->consumer);
+    lock_take(&cq->consumer);
 }
 
 /* Between start_poll and end_poll a thread holds the consumer lock; what it calls then must not take it again. */
 static bool in_own_batch(const struct cq *cq)
 {
     return atomic_load_explicit(&cq->batch_owner, memory_order_relaxed) == (uintptr_t)pthread_self();
-}
-
-static inline struct completion *entry_at(struct cq *cq, uint32_t position)
-{
-    return &cq->ring[position & (cq->capacity - 1)];
-}
-
-/* The program has seen that this work ended: its places in the send queue are free, and those of the unsignalled work
- * before it. One writer at a time, since all of a queue pair's send completions go to one CQ. */
-static inline void retire(const struct completion *entry)
-{
-    uint32_t retired = atomic_load_explicit(entry->retired, memory_order_relaxed);
-    atomic_store_explicit(entry->retired, retired + entry->retires, memory_order_release);
-}
-
-/* A CQ that ignores overruns drops the oldest entries when it is full, so those that take them must keep those out that
- * put some in. */
-static inline void lock_entries(struct cq *cq)
-{
-    if (__builtin_expect(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN, 0))
-        lock_take(&cq->lock);
-}
-
-static inline void unlock_entries(struct cq *cq)
-{
-    if (__builtin_expect(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN, 0))
-        lock_release(&cq->lock);
-}
-
-bool cq_take(struct cq *cq, struct completion *out)
-{
-    lock_entries(cq);
-    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
-    while (head != tail && entry_at(cq, head)->withdrawn)
-        head++;
-    bool found = head != tail;
-    if (found) {
-        *out = *entry_at(cq, head++);
-        if (out->retired)
-            retire(out);
-    }
-    atomic_store_explicit(&cq->head, head, memory_order_release);
-    unlock_entries(cq);
-    return found;
 }
 
 static inline void to_wc(const struct completion *entry, struct ibv_wc *wc)
@@ -242,19 +193,19 @@ static inline void to_wc(const struct completion *entry, struct ibv_wc *wc)
 static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
 {
     int taken = 0;
-    lock_entries(cq);
+    cq_lock_entries(cq);
     uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
     uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
     for (; head != tail && taken < count; head++) {
-        struct completion *entry = entry_at(cq, head);
+        struct completion *entry = cq_entry_at(cq, head);
         if (entry->withdrawn)
             continue;
         to_wc(entry, &wc[taken++]);
         if (entry->retired)
-            retire(entry);
+            cq_retire(entry);
     }
     atomic_store_explicit(&cq->head, head, memory_order_release);
-    unlock_entries(cq);
+    cq_unlock_entries(cq);
     return taken;
 }
 
@@ -329,9 +280,9 @@ static void notify(struct cq *cq, bool notable)
 static void drop_oldest(struct cq *cq)
 {
     uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-    const struct completion *entry = entry_at(cq, head);
+    const struct completion *entry = cq_entry_at(cq, head);
     if (entry->retired && !entry->withdrawn)
-        retire(entry);
+        cq_retire(entry);
     atomic_store_explicit(&cq->head, head + 1, memory_order_release);
 }
 
@@ -345,7 +296,7 @@ void cq_push(struct cq *cq, const struct completion *entry, bool notable)
         else
             return overrun(cq), lock_release(&cq->lock);
     }
-    struct completion *to = entry_at(cq, tail);
+    struct completion *to = cq_entry_at(cq, tail);
     *to = *entry;
     if (__builtin_expect(cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, 0))
         stamp(cq, to);
@@ -362,8 +313,8 @@ void cq_withdraw(struct cq *cq, const struct qp *qp)
     lock_take(&cq->lock);
     uint32_t tail = atomic_load(&cq->tail);
     for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
-        if (entry_at(cq, at)->qp_number == qp->number && !entry_at(cq, at)->lasting)
-            entry_at(cq, at)->withdrawn = true;
+        if (cq_entry_at(cq, at)->qp_number == qp->number && !cq_entry_at(cq, at)->lasting)
+            cq_entry_at(cq, at)->withdrawn = true;
     lock_release(&cq->lock);
     if (!nested)
         lock_release(&cq->consumer);
@@ -377,8 +328,8 @@ void cq_forget(struct cq *cq, const _Atomic uint32_t *retired)
     lock_take(&cq->lock);
     uint32_t tail = atomic_load(&cq->tail);
     for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
-        if (entry_at(cq, at)->retired == retired)
-            entry_at(cq, at)->retired = NULL;
+        if (cq_entry_at(cq, at)->retired == retired)
+            cq_entry_at(cq, at)->retired = NULL;
     lock_release(&cq->lock);
     if (!nested)
         lock_release(&cq->consumer);
@@ -400,8 +351,8 @@ static void copy_entries(struct cq *cq, struct completion *ring, uint32_t capaci
 {
     uint32_t count = 0, tail = atomic_load(&cq->tail);
     for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
-        if (!entry_at(cq, at)->withdrawn)
-            ring[count++] = *entry_at(cq, at);
+        if (!cq_entry_at(cq, at)->withdrawn)
+            ring[count++] = *cq_entry_at(cq, at);
     atomic_store(&cq->head, 0);
     atomic_store(&cq->tail, count);
     cq->ring = ring;

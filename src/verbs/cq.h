@@ -24,10 +24,6 @@ void cq_withdraw(struct cq *, const struct qp *);
 /* Entries stay, but polling them no longer counts here. */
 void cq_forget(struct cq *, const _Atomic uint32_t *retired);
 
-/* For the iterator (cq_ex.c): the next entry copied out, its work retired. False: nothing waits. Consumer lock held. */
-bool cq_take(struct cq *, struct completion *);
-void cq_consumer_lock(struct cq *);
-void cq_consumer_unlock(struct cq *);
 static inline bool cq_is_empty(const struct cq *cq)
 {
     return atomic_load_explicit(&cq->head, memory_order_relaxed) ==

@@ -1,8 +1,10 @@
 /* The iterator of extended CQs: start_poll, next_poll, end_poll and the readers of ibv_create_cq_ex(3). */
 #include <errno.h>
+#include <string.h>
 
 #include "diag/log.h"
 #include "verbs/cq.h"
+#include "verbs/cq_entries.h"
 #include "verbs/process.h"
 
 static inline struct cq *cq_of(struct ibv_cq_ex *public)
@@ -10,13 +12,44 @@ static inline struct cq *cq_of(struct ibv_cq_ex *public)
     return (struct cq *)public;
 }
 
-static inline int show_next(struct cq *cq)
+static inline void show(struct cq *cq, const struct completion *entry)
 {
-    if (!cq_take(cq, &cq->current))
-        return ENOENT;
-    cq->extended.status = cq->current.status;
-    cq->extended.wr_id = cq->current.id;
-    return 0;
+    cq->extended.status = entry->status;
+    cq->extended.wr_id = entry->id;
+    if (entry->retired)
+        cq_retire(entry);
+}
+
+/* For CQs and entries that show_next leaves to us. */
+static __attribute__((noinline)) int show_next_slowly(struct cq *cq)
+{
+    cq_lock_entries(cq);
+    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
+    while (head != tail && cq_entry_at(cq, head)->withdrawn)
+        head++;
+    bool found = head != tail;
+    if (found) {
+        cq->current = *cq_entry_at(cq, head++);
+        show(cq, &cq->current);
+    }
+    atomic_store_explicit(&cq->head, head, memory_order_release);
+    cq_unlock_entries(cq);
+    return found ? 0 : ENOENT;
+}
+
+/* Copies the next entry out, since its place may be taken by another at once; under the consumer lock. The end of it,
+ * which few programs ask for, would take as long as the rest. False: there is none, or it needs show_next_slowly. */
+static inline bool show_next(struct cq *cq)
+{
+    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+    const struct completion *entry = cq_entry_at(cq, head);
+    if (cq->shows_slowly || head == atomic_load_explicit(&cq->tail, memory_order_acquire) || entry->withdrawn)
+        return false;
+    memcpy(&cq->current, entry, offsetof(struct completion, timestamp));
+    show(cq, entry);
+    atomic_store_explicit(&cq->head, head + 1, memory_order_release);
+    return true;
 }
 
 static inline uintptr_t owner_of_batch(const struct cq *cq)
@@ -34,9 +67,10 @@ static void leave_batch(struct cq *cq)
 static int start_poll(struct ibv_cq_ex *public, struct ibv_poll_cq_attr *attr)
 {
     struct cq *cq = cq_of(public);
+    uintptr_t self = (uintptr_t)pthread_self();
     if (attr->comp_mask)
         return EINVAL;
-    if (owner_of_batch(cq) == (uintptr_t)pthread_self()) {
+    if (owner_of_batch(cq) == self) {
         log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_start_poll in a batch of this thread");
         return EINVAL; /* waiting for the lock would be forever */
     }
@@ -46,21 +80,27 @@ static int start_poll(struct ibv_cq_ex *public, struct ibv_poll_cq_attr *attr)
             return ENOENT;
     }
     cq_consumer_lock(cq);
-    atomic_store_explicit(&cq->batch_owner, (uintptr_t)pthread_self(), memory_order_relaxed);
-    int error = show_next(cq);
+    atomic_store_explicit(&cq->batch_owner, self, memory_order_relaxed);
+    if (__builtin_expect(show_next(cq), 1))
+        return 0;
+    int error = show_next_slowly(cq);
     if (error)
         leave_batch(cq);
     return error;
 }
 
+static __attribute__((noinline)) int look_again(struct cq *cq)
+{
+    if (!show_next_slowly(cq))
+        return 0;
+    process_poll(cq->process);
+    return show_next_slowly(cq);
+}
+
 static int next_poll(struct ibv_cq_ex *public)
 {
     struct cq *cq = cq_of(public);
-    int error = show_next(cq);
-    if (!error)
-        return 0;
-    process_poll(cq->process);
-    return show_next(cq);
+    return __builtin_expect(show_next(cq), 1) ? 0 : look_again(cq);
 }
 
 static void end_poll(struct ibv_cq_ex *public)
@@ -86,18 +126,22 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 }
 
 /* Reading what was not asked for at creation is a mistake of the program: it is told so, and gets the value that the
- * entry has (a jump through NULL would tell it less). */
-static void check_asked(struct ibv_cq_ex *cq, uint64_t flag, const char *name)
+ * batch has, if any (a jump through NULL would tell it less). */
+static void warn_of(const char *flag)
 {
-    if (__builtin_expect(!(cq_of(cq)->wc_flags & flag), 0))
-        log_reason(LOG_WARN, REASON_CQ_FIELD, "wc_flags lacks %s", name);
+    log_reason(LOG_WARN, REASON_CQ_FIELD, "wc_flags lacks %s", flag);
 }
 
+/* One for CQs that have the flag, one for those that lack it. */
 #define READER(type, name, flag, value)                                                                                \
     static type name(struct ibv_cq_ex *cq)                                                                             \
     {                                                                                                                  \
-        check_asked(cq, flag, #flag);                                                                                  \
         return (type)cq_of(cq)->current.value;                                                                         \
+    }                                                                                                                  \
+    static type name##_unasked(struct ibv_cq_ex *cq)                                                                   \
+    {                                                                                                                  \
+        warn_of(#flag);                                                                                                \
+        return name(cq);                                                                                               \
     }
 
 READER(uint32_t, read_byte_len, IBV_WC_EX_WITH_BYTE_LEN, length)
@@ -114,30 +158,45 @@ READER(uint64_t, read_completion_wallclock_ns, IBV_WC_EX_WITH_COMPLETION_TIMESTA
 
 static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
 {
-    check_asked(cq, IBV_WC_EX_WITH_TM_INFO, "IBV_WC_EX_WITH_TM_INFO");
     info->tag = cq_of(cq)->current.tag;
     info->priv = cq_of(cq)->current.tag_private;
 }
 
+static void read_tm_info_unasked(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
+{
+    warn_of("IBV_WC_EX_WITH_TM_INFO");
+    read_tm_info(cq, info);
+}
+
+#define CHOOSE(name, flag) (cq->extended.name = cq->wc_flags & (flag) ? name : name##_unasked)
+
+static void choose_readers(struct cq *cq)
+{
+    CHOOSE(read_byte_len, IBV_WC_EX_WITH_BYTE_LEN);
+    CHOOSE(read_imm_data, IBV_WC_EX_WITH_IMM);
+    CHOOSE(read_qp_num, IBV_WC_EX_WITH_QP_NUM);
+    CHOOSE(read_src_qp, IBV_WC_EX_WITH_SRC_QP);
+    CHOOSE(read_slid, IBV_WC_EX_WITH_SLID);
+    CHOOSE(read_sl, IBV_WC_EX_WITH_SL);
+    CHOOSE(read_dlid_path_bits, IBV_WC_EX_WITH_DLID_PATH_BITS);
+    CHOOSE(read_completion_ts, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
+    CHOOSE(read_cvlan, IBV_WC_EX_WITH_CVLAN);
+    CHOOSE(read_flow_tag, IBV_WC_EX_WITH_FLOW_TAG);
+    CHOOSE(read_tm_info, IBV_WC_EX_WITH_TM_INFO);
+    CHOOSE(read_completion_wallclock_ns, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+}
+
 void cq_extend(struct cq *cq)
 {
+    const uint64_t rare =
+        IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_TM_INFO;
     struct ibv_cq_ex *public = &cq->extended;
+    cq->shows_slowly = (cq->wc_flags & rare) || (cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN);
     public->start_poll = start_poll;
     public->next_poll = next_poll;
     public->end_poll = end_poll;
     public->read_opcode = read_opcode;
     public->read_vendor_err = read_vendor_err;
     public->read_wc_flags = read_wc_flags;
-    public->read_byte_len = read_byte_len;
-    public->read_imm_data = read_imm_data;
-    public->read_qp_num = read_qp_num;
-    public->read_src_qp = read_src_qp;
-    public->read_slid = read_slid;
-    public->read_sl = read_sl;
-    public->read_dlid_path_bits = read_dlid_path_bits;
-    public->read_completion_ts = read_completion_ts;
-    public->read_cvlan = read_cvlan;
-    public->read_flow_tag = read_flow_tag;
-    public->read_tm_info = read_tm_info;
-    public->read_completion_wallclock_ns = read_completion_wallclock_ns;
+    choose_readers(cq);
 }

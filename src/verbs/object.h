@@ -221,13 +221,14 @@ struct cq {
     uint32_t capacity; /* a power of two */
     uint64_t wc_flags;
     uint32_t create_flags;
+    bool shows_slowly; /* the iterator's usual way is not enough; cq_ex.c */
 
+    _Alignas(64) struct completion current; /* the entry that the batch shows */
     struct lock consumer;
     _Atomic(uintptr_t) batch_owner; /* thread between start_poll and end_poll; 0: nobody */
-    struct completion current;      /* the entry that the batch shows */
     _Atomic uint32_t head;
 
-    struct lock lock;
+    _Alignas(64) struct lock lock;
     _Atomic uint32_t tail;
     uint64_t wallclock; /* of the newest entry, if the CQ asks for it */
     uint8_t armed;      /* enum cq_armed */
