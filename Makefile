@@ -21,6 +21,7 @@ bench:
 	@bench/bench.py build/softverbs
 	@bench/tags.py build/softverbs
 	@bench/wire.py build/softverbs
+	@bench/polling.py build/softverbs
 
 install: all
 	@meson install --no-rebuild -C build

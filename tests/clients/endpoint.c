@@ -85,6 +85,7 @@ struct ibv_qp *endpoint_create_qp(struct endpoint *endpoint, enum ibv_qp_type ty
 {
     struct ibv_qp_init_attr attr = {.send_cq = endpoint->cq, .recv_cq = endpoint->cq, .qp_type = type};
     attr.cap = (struct ibv_qp_cap){.max_send_wr = sends, .max_recv_wr = receives, .max_send_sge = 1, .max_recv_sge = 1};
+    attr.cap.max_inline_data = ENDPOINT_INLINE;
     struct ibv_qp *qp = ibv_create_qp(endpoint->pd, &attr);
     if (!qp)
         die("no queue pair");

@@ -26,6 +26,7 @@ struct address {
 
 enum {
     ENDPOINT_QKEY = 0x11111111,
+    ENDPOINT_INLINE = 64, /* bytes that a send may carry inline */
     ENDPOINT_ACCESS =
         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 };

@@ -8,8 +8,8 @@ for purpose in "$@"; do
     case $purpose in
     build) wanted="$wanted libc6-dev meson ninja-build pkg-config libibverbs-dev librdmacm-dev libcmocka-dev libdeflate-dev libjansson-dev" ;;
     demo) wanted="$wanted ibverbs-utils" ;;
-    check) wanted="$wanted ibverbs-utils perftest iproute2 python3 python3-pyverbs clang libclang-rt-14-dev tshark" ;;
-    bench) wanted="$wanted perftest python3 ucx-utils libfabric-bin iproute2 iperf3" ;;
+    check) wanted="$wanted ibverbs-utils perftest iproute2 python3 python3-pyverbs clang libclang-rt-14-dev tshark valgrind" ;;
+    bench) wanted="$wanted perftest python3 ucx-utils libfabric-bin iproute2 iperf3 valgrind" ;;
     *) echo "setup.sh: there is nothing called '$purpose'; it knows build, demo, check and bench." >&2; exit 2 ;;
     esac
 done

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""What polling costs: an extended CQ beside a classic one, and instructions of posting and polling.
+
+Usage: polling.py SOFTVERBS [ROUNDS]
+
+As in bench.py everything is measured in turn, ROUNDS times over (21), and ratios are taken within a round; a value is the
+least of many in its round. Nothing here passes or fails. The instructions are those of tests/clients/budget.py.
+"""
+import os
+import subprocess
+import sys
+
+from bench import SOFTVERBS, ratios, spread
+import budget
+from clients import Skip
+
+TITLES = {
+    "batch": "batches of 16, wr_id and status", "batch_more": "the same with opcode and byte_len",
+    "single": "one at a time, wr_id and status", "single_more": "the same with opcode and byte_len",
+    "empty": "a poll that finds nothing",
+}
+
+
+def measure(rounds):
+    program = os.path.join(os.path.dirname(SOFTVERBS), "bench/polling")
+    done = subprocess.run([SOFTVERBS, "run", "--", program, str(rounds)], check=True,
+                          capture_output=True, text=True, timeout=300)
+    values = {name: ([], []) for name in TITLES}
+    for name, classic, extended in map(str.split, done.stdout.splitlines()):
+        values[name][0].append(float(classic))
+        values[name][1].append(float(extended))
+    return values
+
+
+def show_polling(values):
+    print(f"{'Polling, ns for each completion':40} {'classic CQ':>24} {'extended CQ':>24}    extended divided by classic")
+    for name, title in TITLES.items():
+        classic, extended = values[name]
+        line = f"    {title:36} {spread(classic, 24)} {spread(extended, 24)}    {spread(ratios(extended, classic))}"
+        print(line + ("   aim: at most 1" if name in ("batch", "empty") else ""))
+
+
+def show_instructions():
+    print("Instructions of eight bytes inline, unsignalled, over the self link (valgrind); budget in docs/budget.md")
+    budgets = budget.read_budgets()
+    for name, count in budget.measure(SOFTVERBS).items():
+        print(f"    {name:36} {count:24.0f}    budget {budgets[name]}")
+
+
+def main():
+    show_polling(measure(int(sys.argv[2]) if len(sys.argv) > 2 else 21))
+    try:
+        show_instructions()
+    except Skip as why:
+        print(f"not measured: {why}")
+
+
+if __name__ == "__main__":
+    main()
