@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz bench install clean
+.PHONY: all demo check asan tsan fuzz bench interop install clean
 
 all:
 	@tools/build/build.sh
@@ -22,6 +22,11 @@ bench:
 	@bench/tags.py build/softverbs
 	@bench/wire.py build/softverbs
 	@bench/polling.py build/softverbs
+
+interop:
+	@tools/build/setup.sh build check
+	@tools/build/build.sh
+	@tests/interop/interop.py
 
 install: all
 	@meson install --no-rebuild -C build

@@ -1,0 +1,94 @@
+"""The virtual machine with the kernel's rxe, made and run by the scripts of a directory outside this tree ("rxe-guest"), and
+this side of the bridge that it is on."""
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
+
+from clients import Failure, Program, read_all, tail  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAB = os.path.abspath(os.environ.get("SOFTVERBS_RXE_GUEST", os.path.join(HERE, "../../../shared/wire/rxe-guest")))
+STATE = os.environ.get("QLAB", "/var/tmp/rxe-guest")
+NAMESPACE = os.environ.get("QNS", "rlab")
+INTERFACE, TAP, NAME = "br0", "tapA", "A"
+OUR_ADDRESS, GUEST_ADDRESS = "192.0.2.1", "192.0.2.11"
+MTUS = {1024: 1500, 4096: 4500}  # of InfiniBand: of Ethernet
+STARTING, NEARLY = 300, 5  # seconds
+TAP_QUEUE = 10000  # packets: an emulated processor takes long to fetch what a fast sender sends at once
+
+
+def obstacle():
+    """Why there can be no guest here; None: there can."""
+    if not os.path.exists(f"{LAB}/guest.sh"):
+        return f"there is no rxe-guest at {LAB} (SOFTVERBS_RXE_GUEST names another place)"
+    if os.geteuid():
+        return "only root can make the guest's network"
+    if not shutil.which("apt-get"):
+        return "the guest is made of Debian's packages"
+    return None
+
+
+class Guest:
+    """Guest A. Nobody else may use it meanwhile."""
+
+    def __init__(self):
+        self.mtu = None
+
+    @staticmethod
+    def _run(script, *arguments):
+        done = subprocess.run([f"{LAB}/{script}", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              stdin=subprocess.DEVNULL, env={"QSIW": "0", **os.environ}, check=False)
+        if done.returncode:
+            raise Failure(f"{script} {' '.join(arguments)}: exit status {done.returncode}\n{tail(done.stdout)}")
+
+    def start(self):
+        """Makes it first when it was never made, which takes minutes."""
+        self._run("mkguest.sh")
+        self._run("guest.sh", "up", NAME)
+        subprocess.run(["ip", "-n", NAMESPACE, "link", "set", TAP, "txqueuelen", str(TAP_QUEUE)], check=True)
+        shutil.copy(f"{HERE}/exchange.py", f"{STATE}/share/exchange.py")
+
+    def stop(self):
+        self._run("guest.sh", "down", NAME)
+
+    @staticmethod
+    def command(text, seconds):
+        return [f"{LAB}/guest.sh", "exec", NAME, "-t", str(seconds), text]
+
+    def ask(self, text, seconds=60):
+        """What a command in the guest prints."""
+        done = Program(self.command(text, seconds), dict(os.environ)).finish(time.monotonic() + seconds + NEARLY)
+        return done.check().out
+
+    def set_mtu(self, mtu):
+        """Of both sides, as the MTU of InfiniBand."""
+        if mtu == self.mtu:
+            return
+        ethernet = str(MTUS[mtu])
+        subprocess.run(["ip", "-n", NAMESPACE, "link", "set", INTERFACE, "mtu", ethernet], check=True)
+        shown = self.ask(f"ip link set eth0 mtu {ethernet}; sleep 1; ibv_devinfo | grep active_mtu")
+        if f"{mtu} " not in shown:
+            raise Failure(f"at MTU {ethernet} the guest says {shown}")
+        self.mtu = mtu
+
+    def serve(self, text, port, seconds):
+        """Starts a server in the guest; returns it once it listens."""
+        watch = f"for i in $(seq {seconds * 5}); do grep -qi ':{port:04x} .* 0A ' /proc/net/tcp /proc/net/tcp6 && break; " \
+                "kill -0 $! || break; sleep 0.2; done; echo listening >&2"
+        server = Program(self.command(f"{text} & {watch}; wait $!", seconds), dict(os.environ))
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and server.process.poll() is None:
+            if b"listening" in os.pread(server.err.fileno(), 4096, 0):
+                return server
+            time.sleep(0.05)
+        server.kill()
+        raise Failure(f"the guest's server did not listen: {text}\n{tail(read_all(server.out))}{tail(read_all(server.err))}")
+
+
+def softverbs_here(build, command, options=()):
+    """A command line on this side of the bridge."""
+    return ["ip", "netns", "exec", NAMESPACE, f"{build}/softverbs", "run", "--net", INTERFACE, *options, "--", *command]

@@ -1,0 +1,70 @@
+"""Captures on the bridge and has two judges look at every packet: `softverbs decode` and tshark."""
+import collections
+import os
+import subprocess
+import sys
+
+from guest import NAMESPACE, TAP
+
+from clients import BUILD, Failure, need
+
+SNIFF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients/sniff.py")
+WARNING = 0x600000  # tshark's severity; below it are notes, such as that the ping-pongs ask for a hop limit of 1
+ROCE = "udp.dstport == 4791 and not icmp and not icmpv6"  # those quote what nobody took any more
+# Guesses at what a program's data might be. They take a single byte for a protocol that then is cut short.
+GUESSES = ("mellanox_eoib", "eth_over_ib", "rpcrdma_infiniband", "sdp_infiniband", "smb_direct_infiniband", "smcr_infiniband",
+           "iser_infiniband", "lnet_ib", "fc_infiniband", "nvme_rdma")
+
+
+class Wiretap:
+    """Records what passes between the bridge and the guest while it is entered. There every packet looks as on a wire: the
+    kernel has cut ours up."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __enter__(self):
+        self.sniffer = subprocess.Popen(["ip", "netns", "exec", NAMESPACE, sys.executable, SNIFF, TAP, self.path],
+                                        stdout=subprocess.PIPE)
+        self.sniffer.stdout.readline()
+        return self
+
+    def __exit__(self, *_):
+        self.sniffer.terminate()
+        self.sniffer.wait()
+        self.sniffer.stdout.close()
+
+
+def decoded(path):
+    """How many packets of each operation, each with the right ICRC and the same when encoded again."""
+    shown = subprocess.run([f"{BUILD}/softverbs", "decode", path], capture_output=True, text=True, check=False)
+    lines = shown.stdout.splitlines()
+    if shown.returncode:
+        wrong = [line for line in lines if "#" in line][:5]
+        raise Failure("softverbs decode complains:\n" + "\n".join(wrong or lines[-1:]) + shown.stderr)
+    return collections.Counter(line.split(" > ")[1].split(" qp ")[0].split(" ", 1)[1] for line in lines if " > " in line)
+
+
+def dissected(path):
+    """How many packets tshark sees; none is malformed, and it warns of none."""
+    command = [need("tshark"), "-r", path, "-Y", ROCE, "-T", "fields"]
+    for guess in GUESSES:
+        command += ["--disable-heuristic", guess]
+    for field in ("frame.number", "infiniband.bth.opcode", "_ws.malformed", "_ws.expert.severity", "_ws.expert.message"):
+        command += ["-e", field]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failure(f"tshark: {done.stderr}")
+    packets = [(line + "\t" * 4).split("\t") for line in done.stdout.splitlines()]
+    for number, opcode, malformed, severity, message, *_ in packets:
+        if not opcode or malformed or any(int(value) >= WARNING for value in severity.split(",") if value):
+            raise Failure(f"tshark, frame {number}: opcode {opcode!r}, malformed {malformed!r}, {message}")
+    return len(packets)
+
+
+def judged(path):
+    """The packets by operation, when both judges are content and have seen as many."""
+    operations, seen = decoded(path), dissected(path)
+    if sum(operations.values()) != seen or not seen:
+        raise Failure(f"softverbs decode sees {sum(operations.values())} packets, tshark {seen}")
+    return operations
