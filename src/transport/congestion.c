@@ -2,7 +2,7 @@
 
 #include "wire/psn.h"
 
-enum { LEAST = 2 };
+enum { LEAST = 4 }; /* so that a gap mostly shows, by what follows it */
 
 void congestion_start(struct congestion *congestion, uint32_t first, uint32_t most)
 {
@@ -29,9 +29,10 @@ void congestion_acknowledged(struct congestion *congestion, uint32_t packets, ui
         congestion->window = congestion->most;
 }
 
-static uint32_t at_least(uint32_t window)
+static uint32_t at_least(const struct congestion *congestion, uint32_t window)
 {
-    return window < LEAST ? LEAST : window;
+    uint32_t least = LEAST < congestion->most ? LEAST : congestion->most;
+    return window < least ? least : window;
 }
 
 void congestion_met(struct congestion *congestion, enum congestion_sign sign, uint32_t acked_psn, uint32_t sent_psn)
@@ -43,8 +44,8 @@ void congestion_met(struct congestion *congestion, enum congestion_sign sign, ui
         return;
     uint32_t window = congestion->window;
     if (!known)
-        congestion->threshold = at_least(sign == CONGESTION_NOTIFIED ? window - window / 5 : window / 2);
-    congestion->window = sign == CONGESTION_SILENCE ? LEAST : congestion->threshold;
+        congestion->threshold = at_least(congestion, sign == CONGESTION_NOTIFIED ? window - window / 5 : window / 2);
+    congestion->window = sign == CONGESTION_SILENCE ? at_least(congestion, 0) : congestion->threshold;
     congestion->credit = 0;
     congestion->behind_psn = sent_psn;
     congestion->shrunk = true;

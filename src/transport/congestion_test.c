@@ -75,10 +75,10 @@ static void silence_starts_again_from_the_least(void **state)
     struct congestion congestion = start();
     grow_to(&congestion, 100);
     congestion_met(&congestion, CONGESTION_SILENCE, 500, 600);
-    assert_int_equal(congestion.window, 2);
-    congestion_acknowledged(&congestion, 48, 548);
+    assert_int_equal(congestion.window, 4);
+    congestion_acknowledged(&congestion, 46, 546);
     assert_int_equal(congestion.window, 50);
-    congestion_acknowledged(&congestion, 49, 597);
+    congestion_acknowledged(&congestion, 49, 595);
     assert_int_equal(congestion.window, 50);
 }
 
@@ -87,7 +87,7 @@ static void it_never_closes(void **state)
     struct congestion congestion = start();
     for (uint32_t i = 0; i < 100; i++)
         congestion_met(&congestion, CONGESTION_GAP, 100 * i, 100 * i + 50);
-    assert_int_equal(congestion.window, 2);
+    assert_int_equal(congestion.window, 4);
 }
 
 static void psns_wrap(void **state)

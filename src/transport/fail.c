@@ -22,6 +22,7 @@ static void stop(struct rc *rc)
 {
     rc->failed = true;
     rc->requester.deadline = NANOS_NEVER;
+    patience_stop(&rc->requester.patience);
     rc->requester.rnr_waiting = false;
 }
 

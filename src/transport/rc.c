@@ -18,6 +18,7 @@ void rc_initialize(struct rc *rc, struct host *host, const struct send_queue *qu
     rc->requester.queue = *queue;
     rc->requester.queue.head = rc->requester.queue.next = rc->requester.queue.tail = 0;
     rc->requester.deadline = NANOS_NEVER;
+    patience_start(&rc->requester.patience);
     rc->responder.open = RC_CLOSED;
     rc->responder.saved = saved;
 }
@@ -118,8 +119,10 @@ bool rc_owes_but_an_ack(const struct rc *rc)
 void rc_expire(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
-    if (now < requester->deadline || requester->deadline == NANOS_NEVER)
+    if (now < requester->deadline || requester->deadline == NANOS_NEVER) {
+        requester_lose_patience(rc, now);
         return;
+    }
     if (requester->rnr_waiting) {
         requester->rnr_waiting = false;
         requester->deadline = NANOS_NEVER; /* begins anew with the next packet */
@@ -145,6 +148,7 @@ void rc_flush(struct rc *rc)
 {
     rc->failed = true;
     rc->requester.deadline = NANOS_NEVER;
+    patience_stop(&rc->requester.patience);
     rc->requester.rnr_waiting = false;
     rc->responder.saved_next = rc->responder.saved_tail;
     retire_all(&rc->requester.queue, rc->host);

@@ -11,6 +11,7 @@
 #include "base/nanos.h"
 #include "transport/congestion.h"
 #include "transport/host.h"
+#include "transport/patience.h"
 #include "transport/work.h"
 #include "wire/op.h"
 #include "wire/packet.h"
@@ -68,6 +69,7 @@ struct requester {
     bool repeating; /* a missing response was noticed; noticed once until something is acknowledged */
     bool stalled;   /* the work at queue.next can't be sent; it fails once it is the oldest */
     struct congestion congestion;
+    struct patience patience;
     nanos deadline; /* when the ACK timer or the RNR wait ends; NANOS_NEVER */
 };
 
@@ -143,7 +145,8 @@ bool rc_owes_but_an_ack(const struct rc *);
 /* When to call rc_expire; NANOS_NEVER when nothing waits. */
 static inline nanos rc_deadline(const struct rc *rc)
 {
-    return rc->requester.deadline;
+    nanos early = rc->requester.patience.deadline;
+    return early < rc->requester.deadline ? early : rc->requester.deadline;
 }
 
 /* Time passes: retransmits or gives up when the deadline has passed. */

@@ -15,8 +15,8 @@ static bool is_begun(const struct send_queue *queue)
     return queue->head != queue->tail && send_queue_at(queue, queue->head)->started;
 }
 
-/* The timer may run for up to four times the value (IBA 9.7.6.1.3). On a network it does so after silence, doubling, as a
- * peer that is only slow answers then, and repeats would make it slower. */
+/* The timer may run for up to four times the value (IBA 9.7.6.1.3). On a network it does so after silence, doubling, as
+ * a peer that is only slow answers then, and repeats would make it slower. */
 nanos requester_period(const struct rc *rc, nanos now)
 {
     unsigned silences = rc->settings.retry_count - rc->requester.retries_left;
@@ -60,6 +60,12 @@ static void skip_acknowledged(struct rc *rc)
         requester->packet = done;
 }
 
+/* With a timer that runs for ever there is no hurry either. */
+static nanos patience_most(const struct rc *rc)
+{
+    return rc->settings.timeout ? 4096ull << (rc->settings.timeout & 31) : 0;
+}
+
 void requester_progressed(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -67,8 +73,12 @@ void requester_progressed(struct rc *rc, nanos now)
     requester->rnr_left = rc->settings.rnr_retry;
     requester->repeating = requester->stalled = false;
     skip_acknowledged(rc);
-    if (!requester->rnr_waiting)
-        requester->deadline = requester->acked_psn == requester->sent_psn ? NANOS_NEVER : requester_period(rc, now);
+    bool waiting = requester->acked_psn != requester->sent_psn;
+    if (requester->rnr_waiting)
+        return;
+    requester->deadline = waiting ? requester_period(rc, now) : NANOS_NEVER;
+    if (rc->settings.first_window)
+        patience_acknowledged(&requester->patience, requester->acked_psn, waiting, patience_most(rc), now);
 }
 
 void requester_rewind(struct rc *rc)
@@ -88,6 +98,19 @@ void requester_repeat(struct rc *rc, enum congestion_sign sign, nanos now)
     rc->requester.retries_left--;
     requester_rewind(rc);
     rc->requester.deadline = requester_period(rc, now);
+    if (rc->settings.first_window)
+        patience_repeats(&rc->requester.patience, false, patience_most(rc), now);
+}
+
+void requester_lose_patience(struct rc *rc, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    if (now < requester->patience.deadline || requester->rnr_waiting || rc->failed)
+        return;
+    congestion_met(&requester->congestion, CONGESTION_GAP, requester->acked_psn, requester->sent_psn);
+    requester->repeating = false;
+    requester_rewind(rc);
+    patience_repeats(&requester->patience, true, patience_most(rc), now);
 }
 
 /* May work that has no PSN yet be begun now? READs and atomics are throttled by max_rd_atomic; at 0 they go on to
@@ -169,10 +192,13 @@ static void advance(struct rc *rc, const struct work *work, nanos now)
         requester->queue.next++;
         requester->packet = 0;
     }
-    if (psn_distance(behind, requester->sent_psn) > 0)
+    bool anew = psn_distance(behind, requester->sent_psn) > 0;
+    if (anew)
         requester->sent_psn = behind;
     if (requester->deadline == NANOS_NEVER)
         requester->deadline = requester_period(rc, now);
+    if (rc->settings.first_window)
+        patience_sent(&requester->patience, psn_add(behind, -1), anew, patience_most(rc), now);
 }
 
 static void execute_locally(struct rc *rc, const struct work *work)

@@ -83,6 +83,7 @@ static void receive_rnr(struct rc *rc, const struct packet *packet, nanos now)
     requester->retries_left = rc->settings.retry_count; /* somebody is there */
     requester_rewind(rc);
     requester->rnr_waiting = true;
+    patience_stop(&requester->patience);
     requester->deadline = now + rnr_wait(packet->syndrome);
 }
 

@@ -1,6 +1,7 @@
 #include "verbs/progress.h"
 
 #include "diag/log.h"
+#include "link/fence.h"
 #include "verbs/cq_moderation.h"
 #include "verbs/event.h"
 #include "verbs/gid.h"
@@ -194,7 +195,7 @@ static void flush_in_time(struct process *process, nanos now, bool ack_later)
     if (!owing && !atomic_load_explicit(&process->owing, memory_order_relaxed))
         return;
     atomic_store(&process->owing, owing);
-    atomic_thread_fence(memory_order_seq_cst);
+    fence_full();
     if (!owing || !node_sleeping(process->node))
         return;
     flush(process, now, false);
@@ -285,15 +286,16 @@ static nanos expire(struct qp *qp, nanos now)
 {
     lock_take(&qp->lock);
     if (qp_deadline(qp) <= now) {
+        bool silent = qp_is_reliable(qp) && qp->rc.requester.deadline <= now; /* for all of the ACK timer */
         if (qp_engine_deadline(qp) > now)
             ; /* it is the rate that lets it go on */
         else if (is_only_slow(qp))
             rc_postpone(&qp->rc, now);
         else {
-            qp->traffic.timeouts += !qp->rc.requester.rnr_waiting;
+            qp->traffic.timeouts += silent && !qp->rc.requester.rnr_waiting;
             rc_expire(&qp->rc, now);
         }
-        if (qp->remote)
+        if (qp->remote && silent)
             udp_reroute(qp->remote);
         qp_transmit(qp, now);
     }

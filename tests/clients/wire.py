@@ -3,6 +3,7 @@
 
 All that runs on one host runs here, a part of it with each combination; SOFTVERBS_TEST_FULL=1 runs all with all."""
 import os
+import re
 import subprocess
 import sys
 
@@ -84,12 +85,12 @@ class Wire(Suite):
             raise Failure(done.stdout + done.stderr)
         return done.stdout
 
-    def at(self, mtu, version, name, test):
-        """Adds a test with this MTU and IP version."""
+    def at(self, mtu, version, name, test, options=()):
+        """Adds a test with this MTU and IP version, and options of softverbs run."""
         def configured():
             if mtu != self.mtu:
                 set_mtu(mtu)
-            self.mtu, self.version = mtu, version
+            self.mtu, self.version, self.options = mtu, version, list(options)
             return test()
         self.add(f"{name} (MTU {mtu}, IPv{version})", configured)
 
@@ -154,6 +155,33 @@ def parts_in_peace(suite):
           60, suite.host_environment(CLIENT), elsewhere=True)
 
 
+def exchanges_with_losses(suite, program, size):
+    """The side that ends first leaves at once; when the ACK of the other's last message was lost, nobody is there to send it
+    again, and the other, which has all its data, sees its retries run out. Nothing else may go wrong."""
+    try:
+        exchanges(suite, program, size, 200, "-c")
+    except Failure as failure:
+        if not re.search(r"^    +200 iters in ", str(failure), re.M) or "invalid data" in str(failure) or \
+                str(failure).count("exit status 0") != 1 or "transport retry counter exceeded (12)" not in str(failure):
+            raise
+        return "the last ACK was lost"
+    return None
+
+
+def add_losses(suite, mtu, version):
+    """On a bad network: reliable services lose nothing."""
+    fault = ["--fault", f"drop=5%,reorder=5%,dup=1%,seed={mtu + version}"]
+    for program in ("rc", "srq"):
+        for size in (100, 65536):
+            suite.at(mtu, version, f"ibv_{program}_pingpong -c {size} bytes with losses",
+                     lambda program=program, size=size: exchanges_with_losses(suite, program, size), fault)
+    for program, options, size in (("ib_send_bw", ["-s", "65536"], 65536), ("ib_write_bw", ["-s", "65536"], 65536),
+                                   ("ib_read_bw", ["-s", "65536"], 65536), ("ib_atomic_bw", [], 8),
+                                   ("ib_write_bw", ["-c", "XRC", "-s", "8192"], 8192)):
+        suite.at(mtu, version, " ".join([program, *options, "with losses"]),
+                 lambda program=program, options=options, size=size: measures(suite, program, options, [size], 100), fault)
+
+
 def perftests():
     """Programs with options and the sizes that they measure."""
     sizes = [1 << n for n in range(1, 24)]
@@ -182,6 +210,8 @@ def main():
     for mtu, version in combinations:
         suite.at(mtu, version, "ibv_devinfo shows the interface's GIDs and MTU", lambda: shows_the_interface(suite))
         add_pingpongs(suite, mtu, version)
+        if FULL or (mtu == 1500) == (version == 4):
+            add_losses(suite, mtu, version)
         suite.at(mtu, version, "every ICRC is right on the wire", lambda: is_right_on_the_wire(suite))
     suite.at(1500, 4, "who destroys a queue pair has acknowledged", lambda: parts_in_peace(suite))
     suite.at(1500, 4, "a crowd of which some are killed shares the port", lambda: a_crowd_survives(suite))
