@@ -141,15 +141,22 @@ static void watch_pollers(struct helper *helper, nanos now)
     judge_pollers(helper);
 }
 
-/* Publishing wake_at before looking at the timers once more pairs with progress_watch, which enters the list before it
- * reads wake_at: one of the two sees the other. node_sleep does the same with the rings. */
-static void go_to_sleep(struct process *process, nanos now)
+/* Looks at the timers, and says when it will again. Publishing wake_at before looking once more pairs with
+ * progress_watch, which enters the list before it reads wake_at: one of the two sees the other. */
+static nanos serve_timers(struct process *process, nanos now)
 {
     nanos deadline = look_at_timers(process, now);
     atomic_store(&process->wake_at, deadline);
     nanos latest = look_at_timers(process, now);
     if (latest < deadline)
         atomic_store(&process->wake_at, latest);
+    return latest < deadline ? latest : deadline;
+}
+
+/* node_sleep says that we sleep before it looks at the rings once more, as serve_timers does with the timers. */
+static void go_to_sleep(struct process *process, nanos now)
+{
+    nanos latest = serve_timers(process, now);
     if (node_sleep(process->node) && !atomic_load(&process->owing) &&
         !atomic_load(&process->stopping)) /* whose doorbell may have been read already */
         sleep_until(process, latest, process_now(), false);
@@ -187,6 +194,8 @@ static void step(struct helper *helper)
     look_on(helper, now, work(process));
     if (!helper->busy_until)
         go_to_sleep(process, now);
+    else if (now >= atomic_load(&process->wake_at)) /* others' timers do not wait for the end of this stream */
+        serve_timers(process, now);
 }
 
 /* Asks the scheduler (EEVDF, Linux 6.12 and later; others ignore it) for the shortest slices. The helper runs for a
