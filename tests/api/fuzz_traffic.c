@@ -125,7 +125,12 @@ void model_connect(struct model *model)
         reset(model, both[i]);
     for (int i = 0; i < (first == second ? 1 : 2); i++) {
         struct model_qp *qp = &model->qps[both[i]];
-        MODEL_EXPECT(model, to_ready(model, both[i], both[!i], psn), 0);
+        int error = to_ready(model, both[i], both[!i], psn);
+        /* A third that was connected to this number may still send to it, and what it sends may be an error (a message
+         * that is too long for an SRQ's receive) before the queue pair is in RTS. */
+        if (error == EINVAL && model_true_state(model, both[i]) == IBV_QPS_ERR)
+            error = 0;
+        MODEL_EXPECT(model, error, 0);
         qp->state = IBV_QPS_RTS;
         qp->peer = both[!i];
     }
