@@ -33,7 +33,7 @@ static void measure(struct patience *patience, uint32_t acked_psn, nanos now)
 {
     if (!patience->timing || psn_distance(acked_psn, patience->timed_psn) <= 0)
         return;
-    nanos sample = now - patience->timed_at;
+    nanos sample = now > patience->timed_at ? now - patience->timed_at : 0; /* owners mix clocks of different grain */
     patience->timing = false;
     patience->round_trip = patience->round_trip ? (7 * patience->round_trip + sample) / 8 : sample;
     patience->round_trip += !patience->round_trip;

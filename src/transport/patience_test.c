@@ -62,6 +62,15 @@ static void what_was_repeated_is_not_measured(void **state)
     assert_int_equal(patience.round_trip, 3 * ms);
 }
 
+/* The owner's clocks may be some milliseconds apart. */
+static void a_clock_that_steps_back_measures_nothing(void **state)
+{
+    struct patience patience = start();
+    patience_acknowledged(&patience, 12, true, most, 98 * ms);
+    assert_true(patience.round_trip < 3 * ms);
+    assert_true(patience.deadline < 110 * ms);
+}
+
 static void it_never_outlasts_the_ack_timer(void **state)
 {
     struct patience patience = start();
@@ -85,6 +94,7 @@ int main(void)
         cmocka_unit_test(more_packets_do_not_put_it_off),
         cmocka_unit_test(it_doubles_until_something_is_acknowledged),
         cmocka_unit_test(what_was_repeated_is_not_measured),
+        cmocka_unit_test(a_clock_that_steps_back_measures_nothing),
         cmocka_unit_test(it_never_outlasts_the_ack_timer),
         cmocka_unit_test(nothing_is_waited_for_when_all_has_arrived),
     };
