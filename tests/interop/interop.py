@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The kernel's rxe as peer: programs of the distribution, one side here on softverbs, the other in a virtual machine on the
-kernel's own soft RoCE; both ways round. Every packet between them is captured and judged. Writes docs/interop.md when it ran
-as a whole."""
+kernel's own soft RoCE; both ways round. Every packet between them is captured and judged. Writes its section of docs/interop.md for
+each setting that it ran as a whole, as with the argument "IPv6"."""
 import collections
 import os
 import shutil
@@ -9,7 +9,7 @@ import sys
 import time
 
 from guest import GUEST_ADDRESS, HERE, NEARLY, OUR_ADDRESS, Guest, obstacle, softverbs_here
-from report import write_page
+from report import write_section
 from wiretap import Wiretap, judged
 
 from clients import BUILD, Failure, Program, Suite, free_port, listening, need, read_all, tail
@@ -29,7 +29,7 @@ class Interop(Suite):
 
     def __init__(self):
         super().__init__()
-        self.guest, self.results, self.packets, self.failed = Guest(), {}, collections.Counter(), 0
+        self.guest, self.rows, self.results, self.packets, self.failed = Guest(), [], {}, collections.Counter(), 0
 
     def here(self, command):
         return softverbs_here(self.root, [need(command[0]), *command[1:]])
@@ -68,9 +68,17 @@ class Interop(Suite):
             raise Failure(f"{client}{answer}")
         return answer, client
 
+    def report(self, kernel):
+        """Writes down the settings of which all rows ran."""
+        for setting in dict.fromkeys(setting for setting, _ in self.rows):
+            rows = {name: self.results.get((which, name), {}) for which, name in self.rows if which == setting}
+            if all(len(result) == len((SERVER_THERE, SERVER_HERE)) for result in rows.values()):
+                write_section(setting, rows, self.packets[setting], kernel)
+
     def row(self, setting, name, test):
         """Adds a test for each way round; `test` gets who serves."""
         mtu, version = setting
+        self.rows.append((setting, name))
         for where in (SERVER_THERE, SERVER_HERE):
             self.add(f"{name} (MTU {mtu}, IPv{version}, {where})",
                      lambda where=where: self._tell(setting, name, where, test))
@@ -81,15 +89,15 @@ class Interop(Suite):
         try:
             with Wiretap(path):
                 test(where)
-            operations = judged(path)
+            packets = judged(path)
         except Failure as why:
             self.failed += 1
             kept = shutil.copy(path, f"{KEPT}/failed-{self.failed}.pcap")
             result[where] = f"failed: {why}"
             raise Failure(f"{why}\nits packets are in {kept}") from why
-        self.packets += operations
+        self.packets[setting] += packets
         result[where] = "ok"
-        return f"{sum(operations.values())} packets"
+        return f"{packets} packets"
 
 
 def exchanges(suite, setting, where, program, size, count, options):
@@ -199,8 +207,7 @@ def main():
         status = suite.run()
     finally:
         suite.guest.stop()
-    if len(sys.argv) == 1:
-        write_page(suite.results, suite.packets, kernel)
+    suite.report(kernel)
     return status
 
 
