@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "transport/simulator/engine.h"
+#include "wire/datagram.h"
 #include "wire/psn.h"
 #include "wire/wire.h"
 
@@ -17,14 +18,6 @@ struct flight {
 void network_free(struct flight *flight)
 {
     free(flight);
-}
-
-static void copy_bytes(uint8_t *to, const struct payload *payload)
-{
-    for (uint32_t i = 0; i < payload->count; i++) {
-        memcpy(to, payload->pieces[i].iov_base, payload->pieces[i].iov_len);
-        to += payload->pieces[i].iov_len;
-    }
 }
 
 /* Some of the peer's memory is read through the kernel: it may be gone, or withdrawn because the work has failed. */
@@ -43,26 +36,61 @@ static bool pull(const struct payload *payload, uint32_t offset, const struct io
 }
 
 /* A packet as the other side sees it: through the wire format, so that fields which are not sent don't arrive. */
-static struct flight *take_off(const struct endpoint *from, const struct packet *packet)
+static void refer(struct flight *flight, const struct packet *packet)
 {
     uint8_t headers[WIRE_HEADERS_MAX];
     unsigned read, pad;
     const struct payload *payload = &packet->payload;
-    struct flight *flight = malloc(sizeof(*flight) + (payload->by_reference ? 0 : payload->length));
-    flight->from = from;
     if (wire_decode(headers, wire_encode(packet, headers), &flight->packet, &read, &pad))
-        world_complain(from->world, from, "opcode 0x%02x psn %u can't be decoded", packet->opcode, packet->psn);
-    flight->packet.payload = (struct payload){.length = payload->length, .source = flight, .pieces = flight->pieces};
-    if (payload->by_reference) {
-        memcpy(flight->pieces, payload->pieces, payload->count * sizeof(*payload->pieces));
-        flight->packet.payload.count = payload->count;
-        flight->packet.payload.pull = pull;
+        world_complain(flight->from->world, flight->from, "psn %u can't be decoded", packet->psn);
+    flight->packet.payload = (struct payload){
+        .length = payload->length, .count = payload->count, .source = flight, .pieces = flight->pieces, .pull = pull};
+    memcpy(flight->pieces, payload->pieces, payload->count * sizeof(*payload->pieces));
+}
+
+/* Flips a bit of what the ICRC covers; a routers' byte of the BTH it does not. */
+static void corrupt(struct chance *chance, uint8_t *bytes, size_t length)
+{
+    enum { ROUTERS_BYTE = 4 };
+    uint32_t place = chance_below(chance, (uint32_t)length);
+    place += place == ROUTERS_BYTE;
+    bytes[place] ^= (uint8_t)(1u << chance_below(chance, 8));
+}
+
+/* The same as a datagram with its ICRC; false: it is no packet any more, and nothing arrives. */
+static bool ship(struct flight *flight, const struct packet *packet, size_t room, bool corrupted)
+{
+    struct world *world = flight->from->world;
+    struct datagram_route route = {.source = {[10] = 0xff, [11] = 0xff, [15] = 1},
+                                   .destination = {[10] = 0xff, [11] = 0xff, [15] = 2},
+                                   .source_port = 0xc123,
+                                   .destination_port = DATAGRAM_PORT};
+    size_t length = datagram_encode(&route, packet, flight->bytes, room);
+    if (corrupted)
+        corrupt(&world->chance, flight->bytes, length);
+    enum wire_fault fault = datagram_decode(&route, flight->bytes, length, &flight->packet, flight->pieces);
+    if ((fault == WIRE_ICRC) != corrupted || (fault && !corrupted))
+        world_complain(world, flight->from, "psn %u, %s, decodes with fault %d", packet->psn,
+                       corrupted ? "corrupted" : "intact", fault);
+    return !fault;
+}
+
+/* NULL: it was corrupted on its way. */
+static struct flight *take_off(const struct endpoint *from, const struct packet *packet)
+{
+    bool by_reference = packet->payload.by_reference;
+    size_t room = by_reference ? 0 : WIRE_HEADERS_MAX + packet->payload.length + DATAGRAM_TRAILER_MAX;
+    struct flight *flight = malloc(sizeof(*flight) + room);
+    bool corrupted = chance_hits(&from->world->chance, from->world->plan.corruption);
+    flight->from = from;
+    if (by_reference)
+        refer(flight, packet);
+    if (by_reference ? !corrupted : ship(flight, packet, room, corrupted))
         return flight;
-    }
-    copy_bytes(flight->bytes, payload);
-    flight->pieces[0] = (struct iovec){flight->bytes, payload->length};
-    flight->packet.payload.count = payload->length > 0;
-    return flight;
+    from->world->statistics.lost++;
+    world_note(from->world, from, "corrupts", packet->psn, 0);
+    free(flight);
+    return NULL;
 }
 
 static void check_packet(const struct endpoint *from, const struct packet *packet)
@@ -108,7 +136,7 @@ static bool is_lost(struct world *world)
     const struct plan *plan = &world->plan;
     if (world->now >= plan->blackout_start && world->now < plan->blackout_end)
         return true;
-    return chance_hits(&world->chance, plan->loss) || chance_hits(&world->chance, plan->corruption);
+    return chance_hits(&world->chance, plan->loss);
 }
 
 static void launch(const struct endpoint *from, struct endpoint *to, const struct packet *packet)
@@ -117,10 +145,12 @@ static void launch(const struct endpoint *from, struct endpoint *to, const struc
     nanos landing = world->now + chance_between(&world->chance, world->plan.delay_least, world->plan.delay_most);
     if (world->plan.in_order && landing < to->last_landing)
         landing = to->last_landing;
+    struct flight *flight = take_off(from, packet);
+    if (!flight)
+        return;
     to->last_landing = landing;
-    events_add(
-        &world->events,
-        (struct event){.time = landing, .kind = EVENT_PACKET, .target = to->index, .flight = take_off(from, packet)});
+    events_add(&world->events,
+               (struct event){.time = landing, .kind = EVENT_PACKET, .target = to->index, .flight = flight});
 }
 
 void network_send(struct endpoint *from, const struct packet *packet)
