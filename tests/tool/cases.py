@@ -5,9 +5,11 @@ A case returns when all is well, fails by AssertionError and is left out by Skip
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
@@ -94,6 +96,18 @@ def installed(to):
     for folder, _, _ in os.walk(to):
         os.chmod(folder, 0o755)
     return f"{to}/bin/softverbs"
+
+
+def stop(pid):
+    """SIGSTOP, and until all threads have stopped: one on another processor still runs for a moment."""
+    os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + 10
+    for task in os.listdir(f"/proc/{pid}/task"):
+        while time.monotonic() < deadline:
+            with open(f"/proc/{pid}/task/{task}/stat", encoding="ascii", errors="replace") as stat:
+                if stat.read().rpartition(")")[2].split()[0] == "T":
+                    break
+            time.sleep(0.001)
 
 
 def main(module):

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -121,11 +122,11 @@ def what_does_not_exist_is_refused():
 
 def a_process_that_does_not_answer_is_named():
     with _watching() as watcher:
-        os.kill(watcher.pid, 19)
+        cases.stop(watcher.pid)
         try:
             done = softverbs("event", "gid-change", "soft0")
         finally:
-            os.kill(watcher.pid, 18)
+            os.kill(watcher.pid, signal.SIGCONT)
         assert done.returncode == 1 and f"Process {watcher.pid}".encode() in done.stderr, cases.told(done)
 
 

@@ -105,8 +105,7 @@ def several_processes_are_shown():
 
 def a_stopped_process_does_not_answer():
     with _started(WATCH) as process:
-        process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, process.pid, os.WSTOPPED)  # a thread on another processor still runs for a moment
+        cases.stop(process.pid)
         assert _shown()[process.pid] == {"pid": process.pid, "program": "ibv_asyncwatch", "answers": False}
         text = expect(softverbs("show", "processes")).stdout
         assert b"ibv_asyncwatch (does not answer)" in text, text
