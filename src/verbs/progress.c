@@ -21,6 +21,7 @@ struct round {
     struct process *process;
     nanos now;
     bool congested;                     /* a router marked the packet in hand */
+    bool from_network;                  /* whether directly or passed on by another process */
     const struct datagram_route *route; /* of the packet in hand; NULL: it is from this host */
 };
 
@@ -46,7 +47,7 @@ static void deliver(struct round *round, struct qp *qp, const struct packet *pac
     }
     lock_take(&qp->lock);
     traffic_received(qp, packet, round->route);
-    if (remote_is_peer(qp, packet)) {
+    if (remote_may_reach(qp, round->from_network) && remote_is_peer(qp, packet)) {
         if (round->congested)
             remote_notify(qp, round->now);
         qp_receive(qp, packet, is_refusal(packet) ? process_now() : round->now);
@@ -126,11 +127,13 @@ static void take_datagram(void *context, const struct udp_arrival *arrival)
     const struct packet *packet = arrival->packet;
     round->congested = arrival->congested;
     round->route = arrival->route;
+    round->from_network = true;
     if (!take_packet(round, packet) && !remote_pass_on(round->process, arrival)) {
         traffic_stray(round->process, packet, round->route, REASON_PACKET_NO_QP);
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
     }
     round->route = NULL;
+    round->from_network = false;
 }
 
 static void drop_datagram(void *context, const struct datagram_route *route, enum wire_fault fault)
@@ -154,6 +157,7 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
         return traffic_unread(round->process, wire_reasons[fault]);
     if (frame->kind == FRAME_PASSED_ON && packet.grh)
         remote_prefer(round->process, frame->headers, &packet);
+    round->from_network = frame->kind == FRAME_PASSED_ON;
     if (!take_packet(round, &packet)) {
         traffic_stray(round->process, &packet, NULL, REASON_PACKET_NO_QP);
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);

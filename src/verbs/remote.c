@@ -24,6 +24,11 @@ bool remote_is_peer(const struct qp *qp, const struct packet *packet)
     return !memcmp(&source, &qp->attr.ah_attr.grh.dgid, sizeof source);
 }
 
+bool remote_may_reach(const struct qp *qp, bool from_network)
+{
+    return !from_network || qp->object.context->device->interface[0];
+}
+
 static void send_alone(struct qp *qp, struct link *link, const struct packet *packet)
 {
     uint8_t headers[WIRE_HEADERS_MAX];
@@ -40,11 +45,12 @@ void remote_notify(struct qp *qp, nanos now)
     if (!qp->remote || now < qp->notified_at + notify_period)
         return;
     qp->notified_at = now;
-    send_alone(qp, qp->remote, &(struct packet){.opcode = CNP,
-                                            .migrated = true,
-                                            .backward_congestion = true,
-                                            .pkey = DEVICE_PKEY,
-                                            .destination = qp->attr.dest_qp_num});
+    send_alone(qp, qp->remote,
+               &(struct packet){.opcode = CNP,
+                                .migrated = true,
+                                .backward_congestion = true,
+                                .pkey = DEVICE_PKEY,
+                                .destination = qp->attr.dest_qp_num});
 }
 
 /* Without room it is lost, as on a network. */

@@ -8,6 +8,11 @@
  * packet of the host has no GRH unless it is a datagram. Under qp->lock. */
 bool remote_is_peer(const struct qp *, const struct packet *);
 
+/* Is the queue pair's device one that its user has put on a network, if the packet comes from there? Every process of
+ * the host is handed what another receives for it, and a device that serves the host only must not be reached by that.
+ */
+bool remote_may_reach(const struct qp *, bool from_network);
+
 /* A router marked a packet for this queue pair: tells the sender, not too often (RoCEv2 annex, A17.9.3). Under
  * qp->lock.
  */

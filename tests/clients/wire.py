@@ -17,6 +17,7 @@ ADDRESSES = {SERVER: ("10.91.0.1", "fd91::1"), CLIENT: ("10.91.0.2", "fd91::2")}
 GID_INDEX = {4: "1", 6: "2"}  # as the kernel orders them: the link-local one, IPv4, IPv6
 PARTING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "parting.py")
 TRIAL = "mount -t tmpfs none /run && ip netns add trial && ip link add eth0 type veth peer name eth1 netns trial"
+LISTENER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "listener.py")
 SNIFF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sniff.py")
 FULL = os.environ.get("SOFTVERBS_TEST_FULL")
 
@@ -148,6 +149,26 @@ def a_crowd_survives(suite):
     return done.stdout.strip()
 
 
+def listens(suite, network):
+    """A process on the server's host, on the network or not; and the number of its queue pair."""
+    options = ["--net", "eth0"] if network else []
+    command = ["ip", "netns", "exec", SERVER, f"{suite.root}/softverbs", "run", *options, "--", "/usr/bin/python3", LISTENER]
+    os.makedirs(f"{suite.directory}/{SERVER}", mode=0o700, exist_ok=True)
+    process = subprocess.Popen([*command, GID_INDEX[4] if network else "0"], env=suite.host_environment(SERVER), text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return process, process.stdout.readline().strip()
+
+
+def keeps_to_itself(suite):
+    """A process that is on no network gets no datagram from there, although one that is gets them for all of the host."""
+    (public, its), (private, others) = listens(suite, True), listens(suite, False)
+    command = suite.on(CLIENT, ["/usr/bin/python3", LISTENER, GID_INDEX[4], ADDRESSES[SERVER][0], its, others])
+    sent = subprocess.run(command, env=suite.host_environment(CLIENT), capture_output=True, text=True, check=False)
+    came = [process.communicate("\n", timeout=20)[0].strip() for process in (public, private)]
+    if sent.returncode or came != ["1", "0"]:
+        raise Failure(f"{came[0]} datagrams came to the process on the network, {came[1]} to the other\n{sent.stderr}")
+
+
 def parts_in_peace(suite):
     """A message that the receiver was told of is acknowledged, even if the queue pair ends at once."""
     port = free_port()
@@ -214,6 +235,7 @@ def main():
         if FULL or (mtu == 1500) == (version == 4):
             add_losses(suite, mtu, version)
         suite.at(mtu, version, "every ICRC is right on the wire", lambda: is_right_on_the_wire(suite))
+    suite.at(1500, 4, "who is on no network is not reached from there", lambda: keeps_to_itself(suite))
     suite.at(1500, 4, "who destroys a queue pair has acknowledged", lambda: parts_in_peace(suite))
     suite.at(1500, 4, "a crowd of which some are killed shares the port", lambda: a_crowd_survives(suite))
     for number, (program, options, sizes) in enumerate(perftests()):
