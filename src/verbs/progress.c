@@ -22,6 +22,7 @@ struct round {
     nanos now;
     bool congested;                     /* a router marked the packet in hand */
     bool from_network;                  /* whether directly or passed on by another process */
+    const uint8_t *passed_on;           /* then the first bytes of its frame; NULL: it was not */
     const struct datagram_route *route; /* of the packet in hand; NULL: it is from this host */
 };
 
@@ -47,7 +48,8 @@ static void deliver(struct round *round, struct qp *qp, const struct packet *pac
     }
     lock_take(&qp->lock);
     traffic_received(qp, packet, round->route);
-    if (remote_may_reach(qp, round->from_network) && remote_is_peer(qp, packet)) {
+    bool accepted = remote_may_reach(qp, round->from_network) && remote_is_peer(qp, packet);
+    if (accepted) {
         if (round->congested)
             remote_notify(qp, round->now);
         qp_receive(qp, packet, is_refusal(packet) ? process_now() : round->now);
@@ -57,6 +59,8 @@ static void deliver(struct round *round, struct qp *qp, const struct packet *pac
     lock_release(&qp->lock);
     if (output)
         want_flush(round->process, qp);
+    if (accepted && round->passed_on) /* not for anybody who makes up a source */
+        remote_prefer(round->process, round->passed_on, packet);
 }
 
 static void deliver_to_group(struct round *round, const struct packet *packet)
@@ -128,6 +132,7 @@ static void take_datagram(void *context, const struct udp_arrival *arrival)
     round->congested = arrival->congested;
     round->route = arrival->route;
     round->from_network = true;
+    round->passed_on = NULL;
     if (!take_packet(round, packet) && !remote_pass_on(round->process, arrival)) {
         traffic_stray(round->process, packet, round->route, REASON_PACKET_NO_QP);
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
@@ -155,9 +160,8 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
     enum wire_fault fault = decode(frame, &packet);
     if (fault)
         return traffic_unread(round->process, wire_reasons[fault]);
-    if (frame->kind == FRAME_PASSED_ON && packet.grh)
-        remote_prefer(round->process, frame->headers, &packet);
     round->from_network = frame->kind == FRAME_PASSED_ON;
+    round->passed_on = round->from_network && packet.grh ? frame->headers : NULL;
     if (!take_packet(round, &packet)) {
         traffic_stray(round->process, &packet, NULL, REASON_PACKET_NO_QP);
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
