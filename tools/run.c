@@ -1,6 +1,7 @@
 /* softverbs run: prepares the environment and becomes the program. No process stays behind, so the program's exit
  * status, signals, terminal and streams are its own. */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +190,20 @@ static int check_faults(const struct command *command, const char *list)
     return fault_parse(list, &plan, why, sizeof why) ? 0 : command_misused(command, "%s", why);
 }
 
+/* A name in the list that is of no interface here; an empty one leaves its device off the network. 0, or the status. */
+static int check_networks(const struct command *command, const char *list)
+{
+    char name[IF_NAMESIZE];
+    for (const char *at = list; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (length && (length >= sizeof name || !if_nametoindex(name)))
+            return command_misused(command, "There is no network interface \"%.*s\".", (int)length, at);
+        at += length;
+    }
+    return 0;
+}
+
 /* An option other than --no-paths: sets its variable. 0, or the exit status. */
 static int set_variable(const struct command *command, int option, const char *value)
 {
@@ -199,6 +214,8 @@ static int set_variable(const struct command *command, int option, const char *v
         return command_misused(command, "\"%s\" is not a number of devices from 0 to %d.", value, DEVICES_MAX);
     if (option == OPTION_LOG && !is_log_level(value))
         return command_misused(command, "\"%s\" is none of none, error, warn, info and debug.", value);
+    if (option == OPTION_NETWORK && check_networks(command, value))
+        return EXIT_USAGE;
     if (option == OPTION_CAPTURE)
         return begin_capture(value);
     if (option == OPTION_COUNTERS)
