@@ -6,7 +6,7 @@
 static const uint32_t first = RIG_THEIRS;
 
 /* C9-105: a duplicate SEND or WRITE is acknowledged again and not executed again. */
-static void a_repeated_send_is_acknowledged_and_not_delivered_again(void **state)
+static void c9_7_5_1_a_repeated_send_is_acknowledged_and_not_delivered_again(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = post_receive(rig, 8);
@@ -22,7 +22,7 @@ static void a_repeated_send_is_acknowledged_and_not_delivered_again(void **state
     is_silent(rig);
 }
 
-static void a_repeated_write_does_not_write_again(void **state)
+static void c9_7_5_1_a_repeated_write_does_not_write_again(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, WRITE_ONLY, first, .bytes = 8, .fill = 1, .packet = {RETH(0x40, 8)});
@@ -32,7 +32,7 @@ static void a_repeated_write_does_not_write_again(void **state)
     acknowledges(rig, first);
 }
 
-static void a_repeat_inside_an_open_message_leaves_it_open(void **state)
+static void c9_7_5_1_a_repeat_inside_an_open_message_leaves_it_open(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = post_receive(rig, 600);
@@ -43,7 +43,7 @@ static void a_repeat_inside_an_open_message_leaves_it_open(void **state)
 }
 
 /* C9-148: a duplicate READ is executed again; memory may have changed meanwhile. */
-static void a_repeated_read_reads_again(void **state)
+static void c9_4_4_a_repeated_read_reads_again(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 300)});
@@ -59,7 +59,7 @@ static void a_repeated_read_reads_again(void **state)
 }
 
 /* C9-148: the repeat may ask for the rest only. */
-static void a_read_is_resumed_at_the_psn_asked_for(void **state)
+static void c9_4_4_a_read_is_resumed_at_the_psn_asked_for(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 1000)});
@@ -77,7 +77,7 @@ static void a_read_is_resumed_at_the_psn_asked_for(void **state)
     is_silent(rig);
 }
 
-static void a_read_that_is_under_way_begins_anew(void **state)
+static void c9_7_5_1_a_read_that_is_under_way_begins_anew(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 600)});
@@ -91,7 +91,7 @@ static void a_read_that_is_under_way_begins_anew(void **state)
 }
 
 /* A repeat must stay within what the first request asked for (C9-148). */
-static void a_repeated_read_of_other_memory_is_dropped(void **state)
+static void c9_4_4_a_repeated_read_of_other_memory_is_dropped(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 600)});
@@ -108,7 +108,7 @@ static void a_repeated_read_of_other_memory_is_dropped(void **state)
 }
 
 /* IBA 9.7.5.1: a repeated atomic is answered from what was kept, never executed again. */
-static void a_repeated_atomic_is_not_executed_again(void **state)
+static void c9_4_5_a_repeated_atomic_is_not_executed_again(void **state)
 {
     struct rig *rig = *state;
     uint64_t value = 5;
@@ -121,7 +121,7 @@ static void a_repeated_atomic_is_not_executed_again(void **state)
     is_silent(rig);
 }
 
-static void a_repeated_atomic_write_is_not_executed_again(void **state)
+static void a19_a_repeated_atomic_write_is_not_executed_again(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, ATOMIC_WRITE, first, .bytes = 8, .fill = 1, .packet = {RETH(0x40, 8)});
@@ -132,7 +132,7 @@ static void a_repeated_atomic_write_is_not_executed_again(void **state)
     assert_int_equal(rig->memory[0x40], 7);
 }
 
-static void the_last_answers_are_kept_and_older_ones_forgotten(void **state)
+static void c9_4_5_the_last_answers_are_kept_and_older_ones_forgotten(void **state)
 {
     struct rig *rig = *state;
     for (unsigned i = 0; i < 10; i++) {
@@ -150,7 +150,7 @@ static void the_last_answers_are_kept_and_older_ones_forgotten(void **state)
 }
 
 /* Go-back-N after lost answers: all repeats, in order, each answered once. */
-static void repeats_of_many_kinds_are_answered_in_order(void **state)
+static void c9_7_5_1_repeats_of_many_kinds_are_answered_in_order(void **state)
 {
     struct rig *rig = *state;
     for (unsigned round = 0; round < 3; round++) {
@@ -169,7 +169,7 @@ static void repeats_of_many_kinds_are_answered_in_order(void **state)
 }
 
 /* An ACK for a repeated request must not seem to stand for a READ's lost response behind it. */
-static void a_repeats_ack_stops_before_the_next_read(void **state)
+static void c9_7_5_1_2_a_repeats_ack_stops_before_the_next_read(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, WRITE_ONLY, first, .bytes = 1, .packet = {RETH(0, 1)});
@@ -182,7 +182,7 @@ static void a_repeats_ack_stops_before_the_next_read(void **state)
     is_silent(rig);
 }
 
-static void a_repeat_does_not_count_as_one_more_read(void **state)
+static void c9_4_4_a_repeat_does_not_count_as_one_more_read(void **state)
 {
     struct rig *rig = *state;
     for (unsigned i = 0; i < 4; i++) {
@@ -196,7 +196,7 @@ static void a_repeat_does_not_count_as_one_more_read(void **state)
     is_silent(rig);
 }
 
-static void a_repeated_read_whose_memory_went_away_fails(void **state)
+static void c9_7_4_1_4_a_repeated_read_whose_memory_went_away_fails(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 4)});
@@ -221,7 +221,7 @@ static void a_new_number_of_read_resources_is_taken_when_idle(void **state)
     refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first + 3);
 }
 
-static void a_repeats_ack_does_not_replace_a_later_one(void **state)
+static void c9_7_5_1_2_a_repeats_ack_does_not_replace_a_later_one(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, WRITE_ONLY, first, .bytes = 1, .packet = {RETH(0, 1)});
@@ -247,21 +247,21 @@ static void more_read_resources_than_at_the_start_are_not_used(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        script(a_repeated_send_is_acknowledged_and_not_delivered_again),
-        script(a_repeated_write_does_not_write_again),
-        script(a_repeat_inside_an_open_message_leaves_it_open),
-        script(a_repeated_read_reads_again),
-        script(a_read_is_resumed_at_the_psn_asked_for),
-        script(a_read_that_is_under_way_begins_anew),
-        script(a_repeated_read_of_other_memory_is_dropped),
-        script(a_repeated_atomic_is_not_executed_again),
-        script(a_repeated_atomic_write_is_not_executed_again),
-        script(the_last_answers_are_kept_and_older_ones_forgotten),
-        script(repeats_of_many_kinds_are_answered_in_order),
-        script(a_repeats_ack_stops_before_the_next_read),
-        script(a_repeats_ack_does_not_replace_a_later_one),
-        script(a_repeat_does_not_count_as_one_more_read),
-        script(a_repeated_read_whose_memory_went_away_fails),
+        script(c9_7_5_1_a_repeated_send_is_acknowledged_and_not_delivered_again),
+        script(c9_7_5_1_a_repeated_write_does_not_write_again),
+        script(c9_7_5_1_a_repeat_inside_an_open_message_leaves_it_open),
+        script(c9_4_4_a_repeated_read_reads_again),
+        script(c9_4_4_a_read_is_resumed_at_the_psn_asked_for),
+        script(c9_7_5_1_a_read_that_is_under_way_begins_anew),
+        script(c9_4_4_a_repeated_read_of_other_memory_is_dropped),
+        script(c9_4_5_a_repeated_atomic_is_not_executed_again),
+        script(a19_a_repeated_atomic_write_is_not_executed_again),
+        script(c9_4_5_the_last_answers_are_kept_and_older_ones_forgotten),
+        script(c9_7_5_1_repeats_of_many_kinds_are_answered_in_order),
+        script(c9_7_5_1_2_a_repeats_ack_stops_before_the_next_read),
+        script(c9_7_5_1_2_a_repeats_ack_does_not_replace_a_later_one),
+        script(c9_4_4_a_repeat_does_not_count_as_one_more_read),
+        script(c9_7_4_1_4_a_repeated_read_whose_memory_went_away_fails),
         script(a_new_number_of_read_resources_is_taken_when_idle),
         script(more_read_resources_than_at_the_start_are_not_used),
     };

@@ -1,25 +1,8 @@
 /* The requester: errors, and how all work ends after the first. */
 #include "transport/script.h"
 
-static const nanos period = 4096ull << 14; /* the rig's ACK timer: 4.096 us * 2^14 */
-
-/* Brings a READ of this length under way. */
-static uint64_t read_under_way(struct rig *rig, uint32_t length)
-{
-    uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = length, .at = 0x1000, .remote = 0x40, .rkey = 9);
-    sends(rig, READ_REQUEST, RIG_OURS);
-    return id;
-}
-
-static uint64_t send_under_way(struct rig *rig, uint32_t psn)
-{
-    uint64_t id = post(rig, .opcode = IBV_WR_SEND, .length = 1);
-    sends(rig, SEND_ONLY, psn);
-    return id;
-}
-
 /* IBA 9.7.5.2, table 44: the NAK codes and what they end the request with; those before it succeed. */
-static void a_nak_fails_its_request_and_flushes_the_rest(void **state)
+static void c9_7_5_2_a_nak_fails_its_request_and_flushes_the_rest(void **state)
 {
     static const struct {
         uint8_t code;
@@ -44,7 +27,7 @@ static void a_nak_fails_its_request_and_flushes_the_rest(void **state)
     }
 }
 
-static void a_nak_acknowledges_what_came_before_it(void **state)
+static void c9_7_6_a_nak_acknowledges_what_came_before_it(void **state)
 {
     struct rig *rig = *state;
     uint64_t first = send_under_way(rig, RIG_OURS), second = send_under_way(rig, RIG_OURS + 1);
@@ -65,7 +48,7 @@ static void what_is_posted_after_an_error_is_flushed_at_once(void **state)
 }
 
 /* Semantics: WRITE and SEND with a bad lkey are LOC_PROT; an error waits for those before it. */
-static void a_bad_local_key_fails_once_all_before_have_ended(void **state)
+static void c9_9_2_a_bad_local_key_fails_once_all_before_have_ended(void **state)
 {
     struct rig *rig = *state;
     uint64_t good = send_under_way(rig, RIG_OURS);
@@ -83,18 +66,18 @@ static void a_bad_local_key_fails_once_all_before_have_ended(void **state)
     ends(rig, rest, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void memory_that_goes_away_during_flight_fails_the_repeat(void **state)
+static void c9_9_2_memory_that_goes_away_during_flight_fails_the_repeat(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = send_under_way(rig, RIG_OURS);
     rig->deregistered = true;
-    waits(rig, period);
+    waits(rig, RIG_ACK_TIMER);
     is_silent(rig);
     ends(rig, id, IBV_WC_LOC_PROT_ERR);
 }
 
 /* Semantics: READ with both keys bad is REM_ACCESS, so the local one is looked at when the response comes. */
-static void the_local_key_of_a_read_is_checked_at_its_response(void **state)
+static void c9_9_2_the_local_key_of_a_read_is_checked_at_its_response(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 4, .lkey = 0xbad, .rkey = 0xbad);
@@ -111,7 +94,7 @@ static void the_local_key_of_a_read_is_checked_at_its_response(void **state)
 }
 
 /* Semantics: an atomic whose local list is shorter than eight bytes is LOC_LEN. */
-static void local_errors_of_length_and_operation_are_told_apart(void **state)
+static void c9_9_2_local_errors_of_length_and_operation_are_told_apart(void **state)
 {
     static const struct {
         struct rig_work work;
@@ -146,7 +129,7 @@ static void a_read_without_max_rd_atomic_is_an_error_and_no_hang(void **state)
 }
 
 /* IBA 9.9.2.4: a response that does not fit its request. */
-static void a_response_that_does_not_fit_is_bad(void **state)
+static void c9_9_2_a_response_that_does_not_fit_is_bad(void **state)
 {
     static const struct {
         enum operation operation;
@@ -168,7 +151,7 @@ static void a_response_that_does_not_fit_is_bad(void **state)
     }
 }
 
-static void a_read_response_to_a_send_is_bad(void **state)
+static void c9_9_2_a_read_response_to_a_send_is_bad(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = send_under_way(rig, RIG_OURS);
@@ -195,16 +178,16 @@ static void flushing_ends_all_work_in_order_without_calling_failed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        script(a_nak_fails_its_request_and_flushes_the_rest),
-        script(a_nak_acknowledges_what_came_before_it),
+        script(c9_7_5_2_a_nak_fails_its_request_and_flushes_the_rest),
+        script(c9_7_6_a_nak_acknowledges_what_came_before_it),
         script(what_is_posted_after_an_error_is_flushed_at_once),
-        script(a_bad_local_key_fails_once_all_before_have_ended),
-        script(memory_that_goes_away_during_flight_fails_the_repeat),
-        script(the_local_key_of_a_read_is_checked_at_its_response),
-        script(local_errors_of_length_and_operation_are_told_apart),
+        script(c9_9_2_a_bad_local_key_fails_once_all_before_have_ended),
+        script(c9_9_2_memory_that_goes_away_during_flight_fails_the_repeat),
+        script(c9_9_2_the_local_key_of_a_read_is_checked_at_its_response),
+        script(c9_9_2_local_errors_of_length_and_operation_are_told_apart),
         script(a_read_without_max_rd_atomic_is_an_error_and_no_hang),
-        script(a_response_that_does_not_fit_is_bad),
-        script(a_read_response_to_a_send_is_bad),
+        script(c9_9_2_a_response_that_does_not_fit_is_bad),
+        script(c9_9_2_a_read_response_to_a_send_is_bad),
         script(flushing_ends_all_work_in_order_without_calling_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,7 @@ static void both_sides_talk_at_once(void **state)
 }
 
 /* Whatever is lost, each fetch-and-add counts once and each message arrives once, in order. */
-static void losses_change_nothing_but_time(void **state)
+static void c9_7_losses_change_nothing_but_time(void **state)
 {
     struct pair *pair = *state;
     struct rig *a = &pair->a, *b = &pair->b;
@@ -127,7 +127,7 @@ static void losses_change_nothing_but_time(void **state)
     }
 }
 
-static void a_receive_that_comes_late_ends_the_rnr_waits(void **state)
+static void c9_7_5_2_8_a_receive_that_comes_late_ends_the_rnr_waits(void **state)
 {
     struct pair *pair = *state;
     struct rig *a = &pair->a, *b = &pair->b;
@@ -155,7 +155,7 @@ static void a_message_too_long_fails_both_sides(void **state)
     assert_int_equal(b->failures, 1);
 }
 
-static void xrc_uses_the_same_engine(void **state)
+static void a14_3_xrc_uses_the_same_engine(void **state)
 {
     struct pair *pair = *state;
     struct rig *a = &pair->a, *b = &pair->b;
@@ -187,10 +187,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pair_script(a_message_of_each_kind_arrives),
         pair_script(both_sides_talk_at_once),
-        pair_script(losses_change_nothing_but_time),
-        pair_script(a_receive_that_comes_late_ends_the_rnr_waits),
+        pair_script(c9_7_losses_change_nothing_but_time),
+        pair_script(c9_7_5_2_8_a_receive_that_comes_late_ends_the_rnr_waits),
         pair_script(a_message_too_long_fails_both_sides),
-        pair_script(xrc_uses_the_same_engine),
+        pair_script(a14_3_xrc_uses_the_same_engine),
         pair_script(large_segments_for_references_are_understood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

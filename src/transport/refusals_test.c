@@ -35,7 +35,7 @@ static const struct refused refused[] = {
 };
 
 /* Semantics: a message longer than its receive: LOC_LEN here, REM_INV_REQ there, both in error. */
-static void a_message_longer_than_its_receive_fails_both(void **state)
+static void c9_7_4_1_6_a_message_longer_than_its_receive_fails_both(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = post_receive(rig, 300), work = post(rig, .opcode = IBV_WR_SEND);
@@ -50,7 +50,7 @@ static void a_message_longer_than_its_receive_fails_both(void **state)
 }
 
 /* Semantics: a receive whose memory is wrong: LOC_PROT here, REM_OP there. */
-static void a_receive_with_a_bad_key_fails_both(void **state)
+static void c9_7_4_1_6_a_receive_with_a_bad_key_fails_both(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = rig_post_receive(rig, 0, 8, KEY_NOTHING);
@@ -61,7 +61,7 @@ static void a_receive_with_a_bad_key_fails_both(void **state)
     is_silent(rig);
 }
 
-static void a_wrong_request_is_refused_for_good(void **state)
+static void c9_9_3_a_wrong_request_is_refused_for_good(void **state)
 {
     struct rig *rig = *state;
     for (unsigned i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
@@ -80,7 +80,7 @@ static void a_wrong_request_is_refused_for_good(void **state)
 }
 
 /* IBA table 59 "unsupported opcode": RDMA on a QP that is not set up for it. */
-static void each_kind_of_access_needs_its_flag(void **state)
+static void c9_7_4_1_3_each_kind_of_access_needs_its_flag(void **state)
 {
     static const struct {
         enum operation operation;
@@ -107,7 +107,7 @@ static void each_kind_of_access_needs_its_flag(void **state)
 }
 
 /* IBA 9.7.4.1.2: what may follow what. */
-static void a_message_must_not_be_interrupted(void **state)
+static void c9_7_4_1_2_a_message_must_not_be_interrupted(void **state)
 {
     static const enum operation wrong[] = {OPERATION_SEND_ONLY,    OPERATION_SEND_FIRST,   OPERATION_WRITE_MIDDLE,
                                            OPERATION_WRITE_LAST,   OPERATION_READ_REQUEST, OPERATION_FETCH_ADD,
@@ -125,7 +125,7 @@ static void a_message_must_not_be_interrupted(void **state)
     }
 }
 
-static void a_write_must_not_grow_beyond_its_announcement(void **state)
+static void c9_7_4_1_5_a_write_must_not_grow_beyond_its_announcement(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, WRITE_FIRST, first, .bytes = 256, .packet = {RETH(0x40, 300)});
@@ -134,7 +134,7 @@ static void a_write_must_not_grow_beyond_its_announcement(void **state)
     assert_int_not_equal(rig->memory[0x40 + 256], 0xee);
 }
 
-static void a_message_must_not_exceed_the_device(void **state)
+static void c9_7_4_1_5_a_message_must_not_exceed_the_device(void **state)
 {
     struct rig *rig = *state;
     rig->rc.settings.max_message = 1000;
@@ -146,7 +146,7 @@ static void a_message_must_not_exceed_the_device(void **state)
 }
 
 /* max_dest_rd_atomic: a peer that has more outstanding breaks the rules (IBA 9.7.4.1.3). */
-static void too_many_reads_are_refused(void **state)
+static void c9_7_4_1_3_too_many_reads_are_refused(void **state)
 {
     struct rig *rig = *state;
     for (unsigned i = 0; i < 4; i++)
@@ -161,7 +161,7 @@ static void too_many_reads_are_refused(void **state)
     is_silent(rig);
 }
 
-static void a_queue_pair_without_read_resources_refuses_them(void **state)
+static void c9_7_4_1_3_a_queue_pair_without_read_resources_refuses_them(void **state)
 {
     struct rig *rig = *state;
     rig->rc.settings.max_dest_rd_atomic = 0;
@@ -169,7 +169,7 @@ static void a_queue_pair_without_read_resources_refuses_them(void **state)
     refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first);
 }
 
-static void a_read_whose_memory_goes_away_is_refused_then(void **state)
+static void c9_7_4_1_4_a_read_whose_memory_goes_away_is_refused_then(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 600)});
@@ -181,7 +181,7 @@ static void a_read_whose_memory_goes_away_is_refused_then(void **state)
     is_silent(rig);
 }
 
-static void what_is_not_for_this_queue_pair_is_dropped(void **state)
+static void c9_6_1_what_is_not_for_this_queue_pair_is_dropped(void **state)
 {
     struct rig *rig = *state;
     struct packet packet = {.opcode = op_code(SERVICE_UC, OPERATION_SEND_ONLY), .psn = first, .pkey = 0xffff};
@@ -204,17 +204,17 @@ static void what_is_not_for_this_queue_pair_is_dropped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        script(a_message_longer_than_its_receive_fails_both),
-        script(a_receive_with_a_bad_key_fails_both),
-        script(a_wrong_request_is_refused_for_good),
-        script(each_kind_of_access_needs_its_flag),
-        script(a_message_must_not_be_interrupted),
-        script(a_write_must_not_grow_beyond_its_announcement),
-        script(a_message_must_not_exceed_the_device),
-        script(too_many_reads_are_refused),
-        script(a_queue_pair_without_read_resources_refuses_them),
-        script(a_read_whose_memory_goes_away_is_refused_then),
-        script(what_is_not_for_this_queue_pair_is_dropped),
+        script(c9_7_4_1_6_a_message_longer_than_its_receive_fails_both),
+        script(c9_7_4_1_6_a_receive_with_a_bad_key_fails_both),
+        script(c9_9_3_a_wrong_request_is_refused_for_good),
+        script(c9_7_4_1_3_each_kind_of_access_needs_its_flag),
+        script(c9_7_4_1_2_a_message_must_not_be_interrupted),
+        script(c9_7_4_1_5_a_write_must_not_grow_beyond_its_announcement),
+        script(c9_7_4_1_5_a_message_must_not_exceed_the_device),
+        script(c9_7_4_1_3_too_many_reads_are_refused),
+        script(c9_7_4_1_3_a_queue_pair_without_read_resources_refuses_them),
+        script(c9_7_4_1_4_a_read_whose_memory_goes_away_is_refused_then),
+        script(c9_6_1_what_is_not_for_this_queue_pair_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* IBA 9.7.3: one packet, one acknowledgement. */
-static void a_short_send_is_one_packet_and_ends_with_its_ack(void **state)
+static void c9_7_2_a_short_send_is_one_packet_and_ends_with_its_ack(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = post(rig, .opcode = IBV_WR_SEND, .length = 8);
@@ -22,7 +22,7 @@ static void a_short_send_is_one_packet_and_ends_with_its_ack(void **state)
 }
 
 /* IBA 9.4.1, table 38: FIRST, MIDDLE, LAST; the last is the short one. */
-static void a_long_message_is_first_middle_and_last(void **state)
+static void c9_4_1_a_long_message_is_first_middle_and_last(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND_WITH_IMM, .length = 600, .flags = IBV_SEND_SOLICITED, .immediate = 77);
@@ -38,7 +38,7 @@ static void a_long_message_is_first_middle_and_last(void **state)
     is_silent(rig);
 }
 
-static void a_message_of_whole_segments_has_no_empty_last_packet(void **state)
+static void c9_4_1_a_message_of_whole_segments_has_no_empty_last_packet(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND, .length = 512);
@@ -48,7 +48,7 @@ static void a_message_of_whole_segments_has_no_empty_last_packet(void **state)
 }
 
 /* IBA 9.3.3: the RETH holds the whole message's length and stands in the first packet. */
-static void a_write_announces_its_address_and_whole_length(void **state)
+static void c9_3_3_a_write_announces_its_address_and_whole_length(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 300, .remote = 0x1234, .rkey = 9);
@@ -92,7 +92,7 @@ static void a_message_without_bytes_touches_no_key(void **state)
     assert_int_equal(rig->looked_up, 0);
 }
 
-static void each_work_request_is_sent_with_its_own_operation(void **state)
+static void c9_2_1_each_work_request_is_sent_with_its_own_operation(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND_WITH_INV, .length = 4, .immediate = 0x55);
@@ -111,7 +111,7 @@ static void each_work_request_is_sent_with_its_own_operation(void **state)
 }
 
 /* IBA 9.7.3.1: a READ request is one packet but takes the PSNs of its whole response. */
-static void a_read_takes_the_psns_of_its_response(void **state)
+static void c9_7_3_1_a_read_takes_the_psns_of_its_response(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_RDMA_READ, .length = 600, .remote = 0x40, .rkey = 9);
@@ -123,7 +123,7 @@ static void a_read_takes_the_psns_of_its_response(void **state)
     sends(rig, SEND_ONLY, RIG_OURS + 3);
 }
 
-static void psns_wrap_around(void **state)
+static void c9_7_1_psns_wrap_around(void **state)
 {
     struct rig *rig = *state;
     rc_start_transmitting(&rig->rc, PSN_MASK);
@@ -138,7 +138,7 @@ static void psns_wrap_around(void **state)
 }
 
 /* IBA 9.7.6: an ACK acknowledges everything before it too. Unsignalled work is handed over like the rest. */
-static void one_ack_ends_all_before_it_in_order(void **state)
+static void c9_7_6_one_ack_ends_all_before_it_in_order(void **state)
 {
     struct rig *rig = *state;
     uint64_t first = post(rig, .opcode = IBV_WR_SEND, .length = 1, .flags = IBV_SEND_SIGNALED);
@@ -170,7 +170,7 @@ static void the_window_bounds_what_is_in_flight(void **state)
     is_silent(rig);
 }
 
-static void a_message_longer_than_the_window_asks_for_acks_on_its_way(void **state)
+static void c9_7_3_a_message_longer_than_the_window_asks_for_acks_on_its_way(void **state)
 {
     struct rig *rig = *state;
     unsigned asked = 0;
@@ -186,7 +186,7 @@ static void a_message_longer_than_the_window_asks_for_acks_on_its_way(void **sta
 }
 
 /* Verbs: max_rd_atomic throttles and is no error; later work waits behind in order. */
-static void outstanding_reads_are_throttled(void **state)
+static void c9_4_4_outstanding_reads_are_throttled(void **state)
 {
     struct rig *rig = *state;
     rig->rc.settings.max_rd_atomic = 2;
@@ -202,7 +202,7 @@ static void outstanding_reads_are_throttled(void **state)
 }
 
 /* IBA 10.8.3.3: a fenced request waits until READ data and atomic results have landed. */
-static void a_fence_waits_for_reads_and_atomics(void **state)
+static void c10_8_3_3_a_fence_waits_for_reads_and_atomics(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_RDMA_READ, .length = 4);
@@ -217,7 +217,7 @@ static void a_fence_waits_for_reads_and_atomics(void **state)
     sends(rig, SEND_ONLY, RIG_OURS + 2);
 }
 
-static void a_fence_does_not_wait_for_sends(void **state)
+static void c10_8_3_3_a_fence_does_not_wait_for_sends(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND);
@@ -316,7 +316,7 @@ static void draining_repeats_what_was_lost(void **state)
 }
 
 /* IBA 9.2.6: XRC requests name the shared receive queue; the answers are RC's. */
-static void an_xrc_request_names_its_receive_queue(void **state)
+static void a14_3_an_xrc_request_names_its_receive_queue(void **state)
 {
     struct rig *rig = *state;
     rig->rc.settings.service = SERVICE_XRC;
@@ -365,30 +365,30 @@ static void a_packet_may_begin_and_end_within_elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        script(a_short_send_is_one_packet_and_ends_with_its_ack),
-        script(a_long_message_is_first_middle_and_last),
-        script(a_message_of_whole_segments_has_no_empty_last_packet),
-        script(a_write_announces_its_address_and_whole_length),
+        script(c9_7_2_a_short_send_is_one_packet_and_ends_with_its_ack),
+        script(c9_4_1_a_long_message_is_first_middle_and_last),
+        script(c9_4_1_a_message_of_whole_segments_has_no_empty_last_packet),
+        script(c9_3_3_a_write_announces_its_address_and_whole_length),
         script(elements_of_a_list_become_one_payload),
         script(a_packet_may_begin_and_end_within_elements),
         script(inline_data_is_what_it_was_when_posted),
         script(a_message_without_bytes_touches_no_key),
-        script(each_work_request_is_sent_with_its_own_operation),
-        script(a_read_takes_the_psns_of_its_response),
-        script(psns_wrap_around),
-        script(one_ack_ends_all_before_it_in_order),
+        script(c9_2_1_each_work_request_is_sent_with_its_own_operation),
+        script(c9_7_3_1_a_read_takes_the_psns_of_its_response),
+        script(c9_7_1_psns_wrap_around),
+        script(c9_7_6_one_ack_ends_all_before_it_in_order),
         script(the_window_bounds_what_is_in_flight),
-        script(a_message_longer_than_the_window_asks_for_acks_on_its_way),
-        script(outstanding_reads_are_throttled),
-        script(a_fence_waits_for_reads_and_atomics),
-        script(a_fence_does_not_wait_for_sends),
+        script(c9_7_3_a_message_longer_than_the_window_asks_for_acks_on_its_way),
+        script(c9_4_4_outstanding_reads_are_throttled),
+        script(c10_8_3_3_a_fence_waits_for_reads_and_atomics),
+        script(c10_8_3_3_a_fence_does_not_wait_for_sends),
         script(local_work_is_done_in_its_turn_without_a_psn),
         script(failed_local_work_flushes_the_rest),
         script(a_link_that_ships_references_gets_large_segments),
         script(draining_ends_begun_work_and_starts_none),
         script(an_idle_queue_is_drained_at_once),
         script(draining_repeats_what_was_lost),
-        script(an_xrc_request_names_its_receive_queue),
+        script(a14_3_an_xrc_request_names_its_receive_queue),
         script(work_waits_until_the_queue_pair_may_send),
         script(reset_forgets_everything_but_the_settings),
     };

@@ -14,7 +14,7 @@ static void assert_filled(const struct rig *rig, uint32_t at, uint32_t length, u
     assert_int_not_equal(rig->memory[at + length], fill);
 }
 
-static void a_send_fills_a_receive_and_is_acknowledged(void **state)
+static void c9_7_5_1_a_send_fills_a_receive_and_is_acknowledged(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = post_receive(rig, 100);
@@ -30,7 +30,7 @@ static void a_send_fills_a_receive_and_is_acknowledged(void **state)
     is_silent(rig);
 }
 
-static void a_message_of_many_packets_fills_one_receive(void **state)
+static void c9_4_1_a_message_of_many_packets_fills_one_receive(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = post_receive(rig, 600);
@@ -47,7 +47,7 @@ static void a_message_of_many_packets_fills_one_receive(void **state)
 }
 
 /* IBA 9.7.5.1.2: an ACK that was not pulled is absorbed by a later one. */
-static void acknowledgements_are_coalesced(void **state)
+static void c9_7_5_1_2_acknowledgements_are_coalesced(void **state)
 {
     struct rig *rig = *state;
     for (unsigned i = 0; i < 5; i++) {
@@ -59,7 +59,7 @@ static void acknowledgements_are_coalesced(void **state)
     is_silent(rig);
 }
 
-static void nothing_is_acknowledged_unless_asked_for(void **state)
+static void c9_7_5_1_nothing_is_acknowledged_unless_asked_for(void **state)
 {
     struct rig *rig = *state;
     post_receive(rig, 8);
@@ -78,7 +78,7 @@ static void a_receive_may_skip_the_start_of_its_message(void **state)
     assert_filled(rig, 0x8000, 212, 0xdd);
 }
 
-static void a_write_lands_and_takes_no_receive(void **state)
+static void c9_4_3_a_write_lands_and_takes_no_receive(void **state)
 {
     struct rig *rig = *state;
     post_receive(rig, 8);
@@ -99,7 +99,7 @@ static void packets_may_be_larger_than_the_path_mtu(void **state)
     acknowledges(rig, first + 1);
 }
 
-static void a_write_with_immediate_takes_its_receive_at_the_end(void **state)
+static void c9_4_3_a_write_with_immediate_takes_its_receive_at_the_end(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, WRITE_FIRST, first, .bytes = 256, .fill = 0xee, .packet = {RETH(0x40, 300)});
@@ -115,7 +115,7 @@ static void a_write_with_immediate_takes_its_receive_at_the_end(void **state)
     acknowledges(rig, first + 1);
 }
 
-static void a_write_of_nothing_touches_no_key(void **state)
+static void c9_7_4_1_4_a_write_of_nothing_touches_no_key(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, WRITE_ONLY, first, .packet = {.rkey = 0xbad, ACK_REQUESTED});
@@ -126,7 +126,7 @@ static void a_write_of_nothing_touches_no_key(void **state)
 }
 
 /* IBA 9.7.5: a READ is executed packet by packet. */
-static void a_read_is_answered_by_its_memory(void **state)
+static void c9_4_4_a_read_is_answered_by_its_memory(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 600)});
@@ -144,7 +144,7 @@ static void a_read_is_answered_by_its_memory(void **state)
 }
 
 /* IBA 9.7.5.1.2: answers go out in the order of PSNs; a READ response stands for the ACKs before it. */
-static void answers_keep_the_order_of_requests(void **state)
+static void c9_7_5_1_answers_keep_the_order_of_requests(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, WRITE_ONLY, first, .bytes = 1, .packet = {RETH(0, 1), ACK_REQUESTED});
@@ -158,7 +158,7 @@ static void answers_keep_the_order_of_requests(void **state)
     is_silent(rig);
 }
 
-static void atomics_change_memory_and_answer_what_was_there(void **state)
+static void c9_4_5_atomics_change_memory_and_answer_what_was_there(void **state)
 {
     struct rig *rig = *state;
     uint64_t value = 40;
@@ -172,7 +172,7 @@ static void atomics_change_memory_and_answer_what_was_there(void **state)
     assert_int_equal(rig->memory[0x40], 9);
 }
 
-static void an_atomic_write_stores_eight_bytes(void **state)
+static void a19_an_atomic_write_stores_eight_bytes(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, ATOMIC_WRITE, first, .bytes = 8, .fill = 0xee, .packet = {RETH(0x40, 8)});
@@ -180,7 +180,7 @@ static void an_atomic_write_stores_eight_bytes(void **state)
     assert_filled(rig, 0x40, 8, 0xee);
 }
 
-static void a_send_with_invalidate_reports_the_key(void **state)
+static void c9_4_1_a_send_with_invalidate_reports_the_key(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = post_receive(rig, 8);
@@ -192,7 +192,7 @@ static void a_send_with_invalidate_reports_the_key(void **state)
 }
 
 /* IBA 9.7.5: a gap is reported exactly once, then there is silence until it is filled. */
-static void a_gap_is_reported_once(void **state)
+static void c9_7_5_1_a_gap_is_reported_once(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, WRITE_ONLY, first + 1, .bytes = 1, .packet = {RETH(0, 1), ACK_REQUESTED});
@@ -217,7 +217,7 @@ static void a_gap_that_fills_before_its_report_is_not_reported(void **state)
 }
 
 /* IBA 9.7.5.2.8: the RNR NAK carries min_rnr_timer; what follows the refused packet is met with silence. */
-static void a_send_without_a_receive_is_refused_for_now(void **state)
+static void c9_7_5_2_8_a_send_without_a_receive_is_refused_for_now(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {ACK_REQUESTED});
@@ -269,7 +269,7 @@ static void a_payload_that_cannot_be_looked_at_is_asked_for_again(void **state)
     refuses(rig, SYNDROME_RNR | 12, first + 1);
 }
 
-static void answered_reads_make_room_for_ever(void **state)
+static void c9_4_4_answered_reads_make_room_for_ever(void **state)
 {
     struct rig *rig = *state;
     for (unsigned i = 0; i < 100; i++) {
@@ -318,7 +318,7 @@ static void what_was_received_before_a_failure_is_still_acknowledged(void **stat
     is_silent(rig);
 }
 
-static void psns_wrap_around_here_too(void **state)
+static void c9_7_1_psns_wrap_around_here_too(void **state)
 {
     struct rig *rig = *state;
     rc_start_receiving(&rig->rc, PSN_MASK);
@@ -330,7 +330,7 @@ static void psns_wrap_around_here_too(void **state)
     acknowledges(rig, PSN_MASK);
 }
 
-static void a_read_response_stands_for_the_acks_before_it(void **state)
+static void c9_7_5_1_2_a_read_response_stands_for_the_acks_before_it(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, WRITE_ONLY, first, .bytes = 1, .packet = {RETH(0, 1), ACK_REQUESTED});
@@ -339,7 +339,7 @@ static void a_read_response_stands_for_the_acks_before_it(void **state)
     is_silent(rig);
 }
 
-static void a_nak_stands_for_the_acks_before_it(void **state)
+static void c9_7_5_1_2_a_nak_stands_for_the_acks_before_it(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, WRITE_ONLY, first, .bytes = 1, .packet = {RETH(0, 1), ACK_REQUESTED});
@@ -360,33 +360,33 @@ static void flushing_withholds_read_responses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        script(a_send_fills_a_receive_and_is_acknowledged),
-        script(a_message_of_many_packets_fills_one_receive),
-        script(acknowledgements_are_coalesced),
-        script(nothing_is_acknowledged_unless_asked_for),
+        script(c9_7_5_1_a_send_fills_a_receive_and_is_acknowledged),
+        script(c9_4_1_a_message_of_many_packets_fills_one_receive),
+        script(c9_7_5_1_2_acknowledgements_are_coalesced),
+        script(c9_7_5_1_nothing_is_acknowledged_unless_asked_for),
         script(a_receive_may_skip_the_start_of_its_message),
-        script(a_write_lands_and_takes_no_receive),
+        script(c9_4_3_a_write_lands_and_takes_no_receive),
         script(packets_may_be_larger_than_the_path_mtu),
-        script(a_write_with_immediate_takes_its_receive_at_the_end),
-        script(a_write_of_nothing_touches_no_key),
-        script(a_read_is_answered_by_its_memory),
-        script(answers_keep_the_order_of_requests),
-        script(a_read_response_stands_for_the_acks_before_it),
-        script(atomics_change_memory_and_answer_what_was_there),
-        script(an_atomic_write_stores_eight_bytes),
-        script(a_send_with_invalidate_reports_the_key),
-        script(a_gap_is_reported_once),
-        script(a_nak_stands_for_the_acks_before_it),
+        script(c9_4_3_a_write_with_immediate_takes_its_receive_at_the_end),
+        script(c9_7_4_1_4_a_write_of_nothing_touches_no_key),
+        script(c9_4_4_a_read_is_answered_by_its_memory),
+        script(c9_7_5_1_answers_keep_the_order_of_requests),
+        script(c9_7_5_1_2_a_read_response_stands_for_the_acks_before_it),
+        script(c9_4_5_atomics_change_memory_and_answer_what_was_there),
+        script(a19_an_atomic_write_stores_eight_bytes),
+        script(c9_4_1_a_send_with_invalidate_reports_the_key),
+        script(c9_7_5_1_a_gap_is_reported_once),
+        script(c9_7_5_1_2_a_nak_stands_for_the_acks_before_it),
         script(a_gap_that_fills_before_its_report_is_not_reported),
-        script(a_send_without_a_receive_is_refused_for_now),
+        script(c9_7_5_2_8_a_send_without_a_receive_is_refused_for_now),
         script(a_payload_that_cannot_be_fetched_is_asked_for_again),
         script(a_payload_that_cannot_be_looked_at_is_asked_for_again),
-        script(answered_reads_make_room_for_ever),
+        script(c9_4_4_answered_reads_make_room_for_ever),
         script(the_first_packet_in_rtr_establishes_communication),
         script(flushing_ends_an_open_receive),
         script(flushing_withholds_read_responses),
         script(what_was_received_before_a_failure_is_still_acknowledged),
-        script(psns_wrap_around_here_too),
+        script(c9_7_1_psns_wrap_around_here_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,12 @@ static enum reason on_invalidate(struct host *host, uint32_t rkey, bool commit)
     return REASON_NONE;
 }
 
+static enum reason on_select_srq(struct host *host, uint32_t number)
+{
+    rig_of(host)->srq = number;
+    return number == RIG_NO_SRQ ? REASON_XRC_SRQ : REASON_NONE;
+}
+
 static enum ibv_wc_status on_local_operation(struct host *host, const struct work *work, enum reason *reason)
 {
     struct rig *rig = rig_of(host);
@@ -97,6 +103,7 @@ static void on_dropped(struct host *host, const struct packet *packet, enum reas
 static const struct host_operations operations = {
     .sent = on_sent,
     .take_receive = on_take_receive,
+    .select_srq = on_select_srq,
     .received = on_received,
     .local_memory = on_local_memory,
     .remote_memory = on_remote_memory,
@@ -115,7 +122,7 @@ static void choose_settings(struct rc_settings *settings)
         .destination = RIG_PEER,
         .segment = RIG_SEGMENT,
         .window = 16,
-        .timeout = 14,
+        .timeout = RIG_TIMEOUT,
         .retry_count = 2,
         .rnr_retry = 2,
         .min_rnr_timer = 12,

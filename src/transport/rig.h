@@ -16,6 +16,9 @@ enum {
     RIG_QKEY = 0x1111,
     RIG_NUMBER = 0x11, /* our queue pair number */
     RIG_PEER = 0x22,   /* the peer's */
+    RIG_TIMEOUT = 14,
+    RIG_ACK_TIMER = 4096 << RIG_TIMEOUT, /* nanoseconds */
+    RIG_NO_SRQ = 0x99,                   /* the number of an SRQ that isn't there */
 };
 
 enum rig_key {
@@ -60,6 +63,7 @@ struct rig {
     unsigned looked_up;                       /* how often a key was asked for */
     unsigned failures;                        /* host->failed */
     uint32_t invalidated;                     /* the key, once it was */
+    uint32_t srq;                             /* XRC: the one that was selected last */
     uint64_t next_id;
     enum ibv_wc_status local_status; /* what local operations end with */
     uint64_t local_operation;        /* id of the last one executed */

@@ -71,6 +71,20 @@ void script_drops(struct rig *rig, enum reason reason, const char *file, int lin
                       line);
 }
 
+uint64_t script_send(struct rig *rig, uint32_t psn, const char *file, int line)
+{
+    uint64_t id = post(rig, .opcode = IBV_WR_SEND, .length = 1);
+    script_sends(rig, OPERATION_SEND_ONLY, psn, file, line);
+    return id;
+}
+
+uint64_t script_read(struct rig *rig, uint32_t length, const char *file, int line)
+{
+    uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = length, .at = 0x1000, .remote = 0x40, .rkey = 9);
+    script_sends(rig, OPERATION_READ_REQUEST, RIG_OURS, file, line);
+    return id;
+}
+
 int script_set_up(void **state)
 {
     struct rig *rig = malloc(sizeof(*rig));

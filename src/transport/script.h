@@ -25,6 +25,10 @@ void script_raises(struct rig *, enum ibv_event_type, const char *file, int line
 void script_raises_nothing(struct rig *, const char *file, int line);
 void script_drops(struct rig *, enum reason, const char *file, int line);
 
+/* Posts and sends a SEND of one byte; the first work, a READ into 0x1000 from 0x40. They answer the work's id. */
+uint64_t script_send(struct rig *, uint32_t psn, const char *file, int line);
+uint64_t script_read(struct rig *, uint32_t length, const char *file, int line);
+
 /* The steps of a script. */
 #define post(rig, ...) rig_post(rig, (struct rig_work){__VA_ARGS__})
 #define post_receive(rig, length) rig_post_receive(rig, 0x8000, length, KEY_ALL)
@@ -43,6 +47,8 @@ void script_drops(struct rig *, enum reason, const char *file, int line);
 #define raises(rig, event) script_raises(rig, event, __FILE__, __LINE__)
 #define raises_nothing(rig) script_raises_nothing(rig, __FILE__, __LINE__)
 #define drops(rig, why) script_drops(rig, why, __FILE__, __LINE__)
+#define send_under_way(rig, psn) script_send(rig, psn, __FILE__, __LINE__)
+#define read_under_way(rig, length) script_read(rig, length, __FILE__, __LINE__)
 
 /* RETH of a request, for `arrives`. */
 #define RETH(where, bytes_in_all) .address = (where), .rkey = KEY_ALL, .length = (bytes_in_all)

@@ -11,7 +11,7 @@
 
 /* ---- sending ---- */
 
-static void a_message_is_cut_into_segments(void **state)
+static void c9_8_2_a_message_is_cut_into_segments(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND_WITH_IMM, .flags = IBV_SEND_SOLICITED, .length = 600, .at = 64, .immediate = 7);
@@ -27,7 +27,7 @@ static void a_message_is_cut_into_segments(void **state)
     is_silent(rig);
 }
 
-static void a_write_names_its_target_once(void **state)
+static void c9_8_2_a_write_names_its_target_once(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 257, .remote = 0x4000, .rkey = 9);
@@ -41,7 +41,7 @@ static void a_write_names_its_target_once(void **state)
     is_silent(rig);
 }
 
-static void work_ends_when_its_last_packet_is_gone(void **state)
+static void c9_8_2_work_ends_when_its_last_packet_is_gone(void **state)
 {
     struct rig *rig = *state;
     uint64_t one = post(rig, .opcode = IBV_WR_SEND, .length = 300), two = post(rig, .opcode = IBV_WR_SEND, .length = 1);
@@ -56,7 +56,7 @@ static void work_ends_when_its_last_packet_is_gone(void **state)
     ends(rig, two, IBV_WC_SUCCESS);
 }
 
-static void sequence_numbers_wrap(void **state)
+static void c9_8_2_sequence_numbers_wrap(void **state)
 {
     struct rig *rig = *state;
     rig->uc.next_psn = rig->uc.expected_psn = PSN_MASK;
@@ -68,7 +68,7 @@ static void sequence_numbers_wrap(void **state)
     assert_int_equal(delivers(rig, receive, IBV_WC_SUCCESS)->length, 600);
 }
 
-static void a_bad_local_key_breaks_the_send_side_only(void **state)
+static void c9_9_2_a_bad_local_key_breaks_the_send_side_only(void **state)
 {
     struct rig *rig = *state;
     uint64_t good = post(rig, .opcode = IBV_WR_SEND, .length = 8);
@@ -92,7 +92,7 @@ static void a_bad_local_key_breaks_the_send_side_only(void **state)
     ends(rig, again, IBV_WC_SUCCESS);
 }
 
-static void a_key_that_goes_bad_within_a_message_breaks_it_there(void **state)
+static void c9_9_2_a_key_that_goes_bad_within_a_message_breaks_it_there(void **state)
 {
     struct rig *rig = *state;
     uint64_t bad = post(rig, .opcode = IBV_WR_SEND, .length = 600);
@@ -105,7 +105,7 @@ static void a_key_that_goes_bad_within_a_message_breaks_it_there(void **state)
     sends(rig, SEND_ONLY, 103);
 }
 
-static void what_the_service_lacks_is_refused(void **state)
+static void c9_8_2_what_the_service_lacks_is_refused(void **state)
 {
     static const enum ibv_wr_opcode lacking[] = {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
                                                  IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_WRITE,
@@ -168,7 +168,7 @@ static void draining_ends_what_was_begun(void **state)
 
 /* ---- receiving ---- */
 
-static void packets_make_a_message(void **state)
+static void c9_8_2_2_packets_make_a_message(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = post_receive(rig, 600);
@@ -187,7 +187,7 @@ static void packets_make_a_message(void **state)
     is_silent(rig);
 }
 
-static void a_gap_loses_the_message_and_keeps_the_receive(void **state)
+static void c9_8_2_2_a_gap_loses_the_message_and_keeps_the_receive(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = post_receive(rig, 600), next = post_receive(rig, 600);
@@ -204,7 +204,7 @@ static void a_gap_loses_the_message_and_keeps_the_receive(void **state)
     assert_int_equal(delivers(rig, next, IBV_WC_SUCCESS)->length, 600);
 }
 
-static void what_follows_a_last_packet_belongs_to_nothing(void **state)
+static void c9_8_2_2_what_follows_a_last_packet_belongs_to_nothing(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = post_receive(rig, 600);
@@ -218,7 +218,7 @@ static void what_follows_a_last_packet_belongs_to_nothing(void **state)
     delivers_nothing(rig);
 }
 
-static void a_send_that_cannot_be_is_lost(void **state)
+static void c9_9_3_a_send_that_cannot_be_is_lost(void **state)
 {
     struct rig *rig = *state;
     post_receive(rig, 600);
@@ -231,7 +231,7 @@ static void a_send_that_cannot_be_is_lost(void **state)
     delivers_nothing(rig);
 }
 
-static void a_first_packet_gives_up_the_open_message(void **state)
+static void c9_8_2_2_a_first_packet_gives_up_the_open_message(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = post_receive(rig, 600);
@@ -242,7 +242,7 @@ static void a_first_packet_gives_up_the_open_message(void **state)
     delivers_nothing(rig);
 }
 
-static void a_write_within_a_send_is_no_part_of_it(void **state)
+static void c9_8_2_2_a_write_within_a_send_is_no_part_of_it(void **state)
 {
     struct rig *rig = *state;
     post_receive(rig, 600);
@@ -254,7 +254,7 @@ static void a_write_within_a_send_is_no_part_of_it(void **state)
     delivers_nothing(rig);
 }
 
-static void without_a_receive_the_message_is_lost(void **state)
+static void c9_8_2_2_without_a_receive_the_message_is_lost(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, SEND_FIRST, 2000, .bytes = 256);
@@ -266,7 +266,7 @@ static void without_a_receive_the_message_is_lost(void **state)
     delivers(rig, receive, IBV_WC_SUCCESS);
 }
 
-static void a_message_longer_than_the_receive_fails_the_queue_pair(void **state)
+static void c9_9_3_a_message_longer_than_the_receive_fails_the_queue_pair(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = post_receive(rig, 300), work = post(rig, .opcode = IBV_WR_SEND, .length = 8);
@@ -280,7 +280,7 @@ static void a_message_longer_than_the_receive_fails_the_queue_pair(void **state)
     drops(rig, REASON_PACKET_QP_STATE);
 }
 
-static void a_receive_with_a_bad_key_fails_the_queue_pair(void **state)
+static void c9_9_3_a_receive_with_a_bad_key_fails_the_queue_pair(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = rig_post_receive(rig, 0, 64, KEY_NOTHING);
@@ -299,7 +299,7 @@ static void what_was_sent_before_a_failure_has_succeeded(void **state)
     ends(rig, work, IBV_WC_SUCCESS);
 }
 
-static void a_write_lands(void **state)
+static void c9_8_2_2_a_write_lands(void **state)
 {
     struct rig *rig = *state;
     arrives_in_three(rig, WRITE, 2000);
@@ -315,7 +315,7 @@ static void a_write_lands(void **state)
     assert_int_equal(rig->drops, 0);
 }
 
-static void a_write_without_permission_is_lost(void **state)
+static void c9_9_3_a_write_without_permission_is_lost(void **state)
 {
     struct rig *rig = *state;
     rig->memory[0x100] = 0;
@@ -332,7 +332,7 @@ static void a_write_without_permission_is_lost(void **state)
     assert_int_equal(rig->failures, 0);
 }
 
-static void a_write_that_does_not_add_up_is_lost(void **state)
+static void c9_9_3_a_write_that_does_not_add_up_is_lost(void **state)
 {
     struct rig *rig = *state;
     rig->memory[0x100] = 0;
@@ -351,7 +351,7 @@ static void a_write_that_does_not_add_up_is_lost(void **state)
     assert_int_equal(rig->drops, 4);
 }
 
-static void an_immediate_without_a_receive_is_lost_with_its_bytes(void **state)
+static void c9_8_2_2_an_immediate_without_a_receive_is_lost_with_its_bytes(void **state)
 {
     struct rig *rig = *state;
     rig->memory[0x100] = 0;
@@ -370,7 +370,7 @@ static void a_payload_that_cannot_be_had_is_a_lost_packet(void **state)
     assert_int_equal(delivers(rig, receive, IBV_WC_SUCCESS)->length, 9);
 }
 
-static void strangers_are_dropped(void **state)
+static void c9_6_1_strangers_are_dropped(void **state)
 {
     struct rig *rig = *state;
     struct packet reliable = {.opcode = op_code(SERVICE_RC, OPERATION_SEND_ONLY), .pkey = 0xffff};
@@ -385,7 +385,7 @@ static void strangers_are_dropped(void **state)
     delivers_nothing(rig);
 }
 
-static void partial_members_do_not_talk_to_each_other(void **state)
+static void c10_9_3_partial_members_do_not_talk_to_each_other(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = post_receive(rig, 64);
@@ -448,33 +448,33 @@ static void reset_forgets_and_keeps_the_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        uc_script(a_message_is_cut_into_segments),
-        uc_script(a_write_names_its_target_once),
-        uc_script(work_ends_when_its_last_packet_is_gone),
-        uc_script(sequence_numbers_wrap),
-        uc_script(a_bad_local_key_breaks_the_send_side_only),
-        uc_script(a_key_that_goes_bad_within_a_message_breaks_it_there),
-        uc_script(what_the_service_lacks_is_refused),
+        uc_script(c9_8_2_a_message_is_cut_into_segments),
+        uc_script(c9_8_2_a_write_names_its_target_once),
+        uc_script(c9_8_2_work_ends_when_its_last_packet_is_gone),
+        uc_script(c9_8_2_sequence_numbers_wrap),
+        uc_script(c9_9_2_a_bad_local_key_breaks_the_send_side_only),
+        uc_script(c9_9_2_a_key_that_goes_bad_within_a_message_breaks_it_there),
+        uc_script(c9_8_2_what_the_service_lacks_is_refused),
         uc_script(a_message_longer_than_allowed_is_refused),
         uc_script(local_work_is_done_in_its_turn),
         uc_script(draining_ends_what_was_begun),
-        uc_script(packets_make_a_message),
-        uc_script(a_gap_loses_the_message_and_keeps_the_receive),
-        uc_script(what_follows_a_last_packet_belongs_to_nothing),
-        uc_script(a_send_that_cannot_be_is_lost),
-        uc_script(a_first_packet_gives_up_the_open_message),
-        uc_script(a_write_within_a_send_is_no_part_of_it),
-        uc_script(without_a_receive_the_message_is_lost),
-        uc_script(a_message_longer_than_the_receive_fails_the_queue_pair),
-        uc_script(a_receive_with_a_bad_key_fails_the_queue_pair),
+        uc_script(c9_8_2_2_packets_make_a_message),
+        uc_script(c9_8_2_2_a_gap_loses_the_message_and_keeps_the_receive),
+        uc_script(c9_8_2_2_what_follows_a_last_packet_belongs_to_nothing),
+        uc_script(c9_9_3_a_send_that_cannot_be_is_lost),
+        uc_script(c9_8_2_2_a_first_packet_gives_up_the_open_message),
+        uc_script(c9_8_2_2_a_write_within_a_send_is_no_part_of_it),
+        uc_script(c9_8_2_2_without_a_receive_the_message_is_lost),
+        uc_script(c9_9_3_a_message_longer_than_the_receive_fails_the_queue_pair),
+        uc_script(c9_9_3_a_receive_with_a_bad_key_fails_the_queue_pair),
         uc_script(what_was_sent_before_a_failure_has_succeeded),
-        uc_script(a_write_lands),
-        uc_script(a_write_without_permission_is_lost),
-        uc_script(a_write_that_does_not_add_up_is_lost),
-        uc_script(an_immediate_without_a_receive_is_lost_with_its_bytes),
+        uc_script(c9_8_2_2_a_write_lands),
+        uc_script(c9_9_3_a_write_without_permission_is_lost),
+        uc_script(c9_9_3_a_write_that_does_not_add_up_is_lost),
+        uc_script(c9_8_2_2_an_immediate_without_a_receive_is_lost_with_its_bytes),
         uc_script(a_payload_that_cannot_be_had_is_a_lost_packet),
-        uc_script(strangers_are_dropped),
-        uc_script(partial_members_do_not_talk_to_each_other),
+        uc_script(c9_6_1_strangers_are_dropped),
+        uc_script(c10_9_3_partial_members_do_not_talk_to_each_other),
         uc_script(the_first_packet_establishes),
         uc_script(flushing_ends_everything),
         uc_script(reset_forgets_and_keeps_the_settings),

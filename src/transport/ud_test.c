@@ -4,7 +4,7 @@
 
 /* ---- sending ---- */
 
-static void a_datagram_says_who_sends_it(void **state)
+static void c9_8_3_a_datagram_says_who_sends_it(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND_WITH_IMM, .flags = IBV_SEND_SOLICITED, .length = 256, .at = 64, .immediate = 7,
@@ -18,14 +18,14 @@ static void a_datagram_says_who_sends_it(void **state)
     assert_memory_equal(rig->carried, rig->memory + 64, 256);
 }
 
-static void a_controlled_qkey_means_our_own(void **state)
+static void c10_2_5_a_controlled_qkey_means_our_own(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND, .qkey = 0x80000077);
     assert_int_equal(sends(rig, SEND_ONLY, 100)->qkey, RIG_QKEY);
 }
 
-static void work_ends_when_its_packet_is_gone(void **state)
+static void c9_8_3_work_ends_when_its_packet_is_gone(void **state)
 {
     struct rig *rig = *state;
     uint64_t one = post(rig, .opcode = IBV_WR_SEND, .length = 8), two = post(rig, .opcode = IBV_WR_SEND);
@@ -41,7 +41,7 @@ static void work_ends_when_its_packet_is_gone(void **state)
     is_silent(rig);
 }
 
-static void sequence_numbers_wrap(void **state)
+static void c9_8_3_sequence_numbers_wrap(void **state)
 {
     struct rig *rig = *state;
     rig->ud.next_psn = PSN_MASK;
@@ -51,7 +51,7 @@ static void sequence_numbers_wrap(void **state)
     sends(rig, SEND_ONLY, 0);
 }
 
-static void a_bad_local_key_breaks_the_send_side_only(void **state)
+static void c9_9_2_a_bad_local_key_breaks_the_send_side_only(void **state)
 {
     struct rig *rig = *state;
     uint64_t good = post(rig, .opcode = IBV_WR_SEND, .length = 8);
@@ -72,7 +72,7 @@ static void a_bad_local_key_breaks_the_send_side_only(void **state)
     sends(rig, SEND_ONLY, 101);
 }
 
-static void a_datagram_longer_than_the_mtu_is_refused(void **state)
+static void c9_8_3_a_datagram_longer_than_the_mtu_is_refused(void **state)
 {
     struct rig *rig = *state;
     uint64_t bad = post(rig, .opcode = IBV_WR_SEND, .length = 257);
@@ -81,7 +81,7 @@ static void a_datagram_longer_than_the_mtu_is_refused(void **state)
     assert_true(rig->ud.send_error);
 }
 
-static void what_the_service_lacks_is_refused(void **state)
+static void c9_8_3_what_the_service_lacks_is_refused(void **state)
 {
     static const enum ibv_wr_opcode lacking[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
                                                  IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV};
@@ -148,7 +148,7 @@ static void an_unknown_grh_is_zeros(void **state)
     assert_int_equal(rig->memory[0x8000 + 40], 0x66);
 }
 
-static void a_datagram_too_long_leaves_the_receive(void **state)
+static void c9_8_3_a_datagram_too_long_leaves_the_receive(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = post_receive(rig, 60), next = post_receive(rig, 60);
@@ -162,7 +162,7 @@ static void a_datagram_too_long_leaves_the_receive(void **state)
     assert_int_equal(rig->failures, 0);
 }
 
-static void without_a_receive_the_datagram_is_lost(void **state)
+static void c9_8_3_without_a_receive_the_datagram_is_lost(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, SEND_ONLY, 1);
@@ -172,7 +172,7 @@ static void without_a_receive_the_datagram_is_lost(void **state)
     delivers(rig, receive, IBV_WC_SUCCESS);
 }
 
-static void strangers_are_dropped_before_a_receive_is_taken(void **state)
+static void c9_6_1_strangers_are_dropped_before_a_receive_is_taken(void **state)
 {
     struct rig *rig = *state;
     struct packet reliable = {.opcode = op_code(SERVICE_RC, OPERATION_SEND_ONLY), .pkey = 0xffff, .qkey = RIG_QKEY};
@@ -191,7 +191,7 @@ static void strangers_are_dropped_before_a_receive_is_taken(void **state)
     assert_int_equal(rig->taken, 0);
 }
 
-static void a_receive_with_a_bad_key_fails_the_queue_pair(void **state)
+static void c9_9_3_a_receive_with_a_bad_key_fails_the_queue_pair(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = rig_post_receive(rig, 0, 64, KEY_NOTHING), work = post(rig, .opcode = IBV_WR_SEND);
@@ -252,20 +252,20 @@ static void reset_forgets_and_keeps_the_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ud_script(a_datagram_says_who_sends_it),
-        ud_script(a_controlled_qkey_means_our_own),
-        ud_script(work_ends_when_its_packet_is_gone),
-        ud_script(sequence_numbers_wrap),
-        ud_script(a_bad_local_key_breaks_the_send_side_only),
-        ud_script(a_datagram_longer_than_the_mtu_is_refused),
-        ud_script(what_the_service_lacks_is_refused),
+        ud_script(c9_8_3_a_datagram_says_who_sends_it),
+        ud_script(c10_2_5_a_controlled_qkey_means_our_own),
+        ud_script(c9_8_3_work_ends_when_its_packet_is_gone),
+        ud_script(c9_8_3_sequence_numbers_wrap),
+        ud_script(c9_9_2_a_bad_local_key_breaks_the_send_side_only),
+        ud_script(c9_8_3_a_datagram_longer_than_the_mtu_is_refused),
+        ud_script(c9_8_3_what_the_service_lacks_is_refused),
         ud_script(draining_holds_work_back),
         ud_script(the_first_forty_bytes_are_the_grh),
         ud_script(an_unknown_grh_is_zeros),
-        ud_script(a_datagram_too_long_leaves_the_receive),
-        ud_script(without_a_receive_the_datagram_is_lost),
-        ud_script(strangers_are_dropped_before_a_receive_is_taken),
-        ud_script(a_receive_with_a_bad_key_fails_the_queue_pair),
+        ud_script(c9_8_3_a_datagram_too_long_leaves_the_receive),
+        ud_script(c9_8_3_without_a_receive_the_datagram_is_lost),
+        ud_script(c9_6_1_strangers_are_dropped_before_a_receive_is_taken),
+        ud_script(c9_9_3_a_receive_with_a_bad_key_fails_the_queue_pair),
         ud_script(a_payload_that_cannot_be_had_is_a_lost_packet),
         ud_script(flushing_ends_everything),
         ud_script(reset_forgets_and_keeps_the_settings),
