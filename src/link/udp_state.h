@@ -59,6 +59,7 @@ struct udp_port {
     int receiving[UDP_FAMILIES];
     int hot;             /* the socket where something came last; -1: none */
     unsigned hot_rounds; /* for which only it was looked at */
+    bool streaming;      /* the last look at a socket found something */
     struct udp_preferred preferred[UDP_PREFERRED];
     unsigned next_preferred; /* the next to be replaced */
     struct lock lock;

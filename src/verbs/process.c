@@ -28,7 +28,7 @@ enum {
 };
 static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from claim to the first look whether they do go on, */
 static const nanos tick_most = NANOS_MILLISECOND;       /* doubling up to this while they do */
-static const nanos glance = 10 * NANOS_MICROSECOND;     /* a hot program calls verbs at least so often */
+static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls verbs at least so often */
 /* How long the helper looks on after its last work: twice as long whenever that paid, half as long whenever it did not.
  * Looking on saves a sleep and a wake-up in a stream of work, and holds up a thread that waits for this processor. */
 static const nanos linger_least = NANOS_MICROSECOND / 2;
@@ -103,14 +103,17 @@ static nanos look_at_timers(struct process *process, nanos now)
     return deadline;
 }
 
-/* Does the program call verbs right now? */
+/* Does the program call verbs right now? Who can't be seen at it may be waiting for this very processor, so it gets it
+ * for a moment. */
 static bool sees_activity(struct process *process)
 {
     uint32_t rounds = atomic_load_explicit(&process->rounds, memory_order_relaxed);
     for (nanos until = process_now() + glance; process_now() < until;)
         if (atomic_load_explicit(&process->rounds, memory_order_relaxed) != rounds)
             return true;
-    return false;
+    nanos now = process_now();
+    sleep_until(process, now + glance, now, true);
+    return atomic_load_explicit(&process->rounds, memory_order_relaxed) != rounds;
 }
 
 /* Who claimed and then stopped made its peers wait for our tick: next time it must poll twice as long before it is
