@@ -1,4 +1,4 @@
-/* A port: its sockets, and who belongs to which multicast group. Sending and receiving have files of their own. */
+/* A port and its sockets. Sending, receiving and multicast groups have files of their own. */
 #include "link/udp.h"
 
 #include <errno.h>
@@ -15,6 +15,9 @@
 #ifndef UDP_NO_CHECK6_RX
 #define UDP_NO_CHECK6_RX 102
 #endif
+#ifndef IPV6_MULTICAST_ALL
+#define IPV6_MULTICAST_ALL 29
+#endif
 
 static const int on = 1;
 
@@ -28,7 +31,7 @@ static bool ask_for_headers(int fd, bool ipv6)
 {
     if (!ipv6)
         return set(fd, IPPROTO_IP, IP_PKTINFO, on) && set(fd, IPPROTO_IP, IP_RECVTOS, on) &&
-               set(fd, IPPROTO_IP, IP_RECVTTL, on) && set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+               set(fd, IPPROTO_IP, IP_RECVTTL, on);
     return set(fd, IPPROTO_IPV6, IPV6_V6ONLY, on) && set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, on) &&
            set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, on) && set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, on) &&
            set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, on); /* the kernel's rxe sends no checksum, A17.9.1 allows that */
@@ -42,33 +45,52 @@ static void ask_for_room(int fd)
         set(fd, SOL_SOCKET, SO_RCVBUF, WANTED);
 }
 
-static bool bind_port(int fd, bool ipv6)
+void udp_put_address(const struct udp_port *port, union udp_address *to, const uint8_t gid[16], uint16_t number)
 {
-    union udp_address here = {.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
-    if (ipv6)
-        here.ipv6.sin6_port = htons(DATAGRAM_PORT);
-    else
-        here.ipv4.sin_port = htons(DATAGRAM_PORT);
-    return !bind(fd, &here.any, ipv6 ? sizeof here.ipv6 : sizeof here.ipv4);
+    bool ipv6 = !udp_is_ipv4(gid);
+    *to = (union udp_address){.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
+    if (ipv6) {
+        to->ipv6.sin6_port = htons(number);
+        to->ipv6.sin6_scope_id = port->index;
+        memcpy(&to->ipv6.sin6_addr, gid, 16);
+    } else {
+        to->ipv4.sin_port = htons(number);
+        memcpy(&to->ipv4.sin_addr, gid + 12, 4);
+    }
 }
 
-static bool watch(const struct udp_port *port, int fd, uint32_t events)
+static socklen_t length_of(const union udp_address *address)
 {
-    struct epoll_event event = {.events = events, .data.fd = fd};
+    return address->any.sa_family == AF_INET6 ? sizeof address->ipv6 : sizeof address->ipv4;
+}
+
+bool udp_watch(const struct udp_port *port, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     return !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* A receiving socket, not yet watched: -1 and errno. */
-static int make_receiving(const struct udp_port *port, bool ipv6)
+/* What is for a group comes to its own socket only (udp_groups.c). */
+static void ignore_groups_of_others(int fd, bool ipv6)
 {
-    int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (ipv6)
+        set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+    else
+        set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+}
+
+int udp_make_receiving(const struct udp_port *port, const union udp_address *here)
+{
+    bool ipv6 = here->any.sa_family == AF_INET6;
+    int fd = socket(here->any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
     ask_for_room(fd);
+    ignore_groups_of_others(fd, ipv6);
     set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out one by one */
     if (set(fd, SOL_SOCKET, SO_REUSEPORT, on) && ask_for_headers(fd, ipv6) &&
         !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1) &&
-        bind_port(fd, ipv6))
+        !bind(fd, &here->any, length_of(here)))
         return fd;
     int error = errno;
     close(fd);
@@ -76,11 +98,22 @@ static int make_receiving(const struct udp_port *port, bool ipv6)
     return -1;
 }
 
+/* One for what comes to any address. */
+static int make_receiving(const struct udp_port *port, bool ipv6)
+{
+    union udp_address any = {.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
+    if (ipv6)
+        any.ipv6.sin6_port = htons(DATAGRAM_PORT);
+    else
+        any.ipv4.sin_port = htons(DATAGRAM_PORT);
+    return udp_make_receiving(port, &any);
+}
+
 /* The receiving socket of an IP version: 0, or errno. */
 static int open_receiving(struct udp_port *port, bool ipv6)
 {
     port->receiving[ipv6] = make_receiving(port, ipv6);
-    return port->receiving[ipv6] >= 0 && watch(port, port->receiving[ipv6], EPOLLIN) ? 0 : errno;
+    return port->receiving[ipv6] >= 0 && udp_watch(port, port->receiving[ipv6]) ? 0 : errno;
 }
 
 static int open_sockets(struct udp_port *port)
@@ -143,6 +176,7 @@ int udp_open(struct udp_port **to, const char *interface, char *why, size_t why_
 
 static void close_all(struct udp_port *port)
 {
+    udp_leave_all(port);
     for (int family = 0; family < UDP_FAMILIES; family++) {
         if (port->receiving[family] >= 0)
             close(port->receiving[family]);
@@ -194,17 +228,9 @@ static bool is_preferred(const struct udp_port *port, const struct datagram_rout
 
 static bool connect_to(int fd, const struct udp_port *port, const struct datagram_route *route)
 {
-    bool ipv6 = !udp_is_ipv4(route->source);
-    union udp_address there = {.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
-    if (ipv6) {
-        there.ipv6.sin6_port = htons(route->source_port);
-        there.ipv6.sin6_scope_id = port->index;
-        memcpy(&there.ipv6.sin6_addr, route->source, 16);
-    } else {
-        there.ipv4.sin_port = htons(route->source_port);
-        memcpy(&there.ipv4.sin_addr, route->source + 12, 4);
-    }
-    return !connect(fd, &there.any, ipv6 ? sizeof there.ipv6 : sizeof there.ipv4);
+    union udp_address there;
+    udp_put_address(port, &there, route->source, route->source_port);
+    return !connect(fd, &there.any, length_of(&there));
 }
 
 /* What has come to the socket before it was connected is read like the rest. Without one, all still works. */
@@ -216,7 +242,7 @@ void udp_prefer(struct udp_port *port, const struct datagram_route *route)
     int fd = make_receiving(port, !udp_is_ipv4(route->source));
     if (fd < 0)
         return;
-    if (!connect_to(fd, port, route) || !watch(port, fd, EPOLLIN)) {
+    if (!connect_to(fd, port, route) || !udp_watch(port, fd)) {
         close(fd);
         return;
     }
@@ -227,30 +253,4 @@ void udp_prefer(struct udp_port *port, const struct datagram_route *route)
     memcpy(place->source, route->source, 16);
     memcpy(place->destination, route->destination, 16);
     port->next_preferred = (port->next_preferred + 1) % UDP_PREFERRED;
-}
-
-static int change_membership(struct udp_port *port, const uint8_t group[16], int name)
-{
-    bool ipv6 = !udp_is_ipv4(group);
-    struct group_req request = {.gr_interface = port->index};
-    union udp_address *address = (union udp_address *)&request.gr_group;
-    address->any.sa_family = ipv6 ? AF_INET6 : AF_INET;
-    if (ipv6)
-        memcpy(&address->ipv6.sin6_addr, group, 16);
-    else
-        memcpy(&address->ipv4.sin_addr, group + 12, 4);
-    int fd = port->receiving[ipv6];
-    return fd < 0                                                                             ? EAFNOSUPPORT
-           : setsockopt(fd, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, name, &request, sizeof request) ? errno
-                                                                                              : 0;
-}
-
-int udp_join(struct udp_port *port, const uint8_t group[16])
-{
-    return change_membership(port, group, MCAST_JOIN_GROUP);
-}
-
-int udp_leave(struct udp_port *port, const uint8_t group[16])
-{
-    return change_membership(port, group, MCAST_LEAVE_GROUP);
 }

@@ -8,6 +8,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
 #include "base/lock.h"
@@ -52,6 +53,8 @@ struct udp_preferred {
     uint16_t source_port;
 };
 
+struct udp_group;
+
 struct udp_port {
     char interface[IF_NAMESIZE];
     unsigned index; /* of the interface */
@@ -62,6 +65,7 @@ struct udp_port {
     bool streaming;      /* the last look at a socket found something */
     struct udp_preferred preferred[UDP_PREFERRED];
     unsigned next_preferred; /* the next to be replaced */
+    LIST_HEAD(, udp_group) groups;
     struct lock lock;
     struct udp_flow flows[UDP_FAMILIES][UDP_FLOWS];
     atomic_bool abandoned;
@@ -78,6 +82,15 @@ struct udp_link {
     union udp_address to;
     bool ipv6;
 };
+
+/* udp.c: a socket address for the GID; a receiving socket that is bound to an address, not yet watched (-1 and errno);
+ * from now on udp_receive reads it. */
+void udp_put_address(const struct udp_port *, union udp_address *, const uint8_t gid[16], uint16_t port);
+int udp_make_receiving(const struct udp_port *, const union udp_address *);
+bool udp_watch(const struct udp_port *, int fd);
+
+/* udp_groups.c: closes the sockets of all groups. */
+void udp_leave_all(struct udp_port *);
 
 /* udp_receive.c */
 struct udp_buffers *udp_buffers_create(void);

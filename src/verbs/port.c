@@ -94,13 +94,17 @@ void port_prefer(struct process *process, const struct datagram_route *route)
             udp_prefer(port_at(process, i), route);
 }
 
-/* The process may have joined already for another queue pair; a group of the other IP version than the port has is none
- * of its. Neither matters. */
-void port_join(struct process *process, const union ibv_gid *group)
+int port_join(struct process *process, const union ibv_gid *group)
 {
-    for (unsigned i = 0; i < process->port_count; i++)
+    int error = 0;
+    for (unsigned i = 0; i < process->port_count && !error; i++)
         if (port_at(process, i))
-            udp_join(port_at(process, i), group->raw);
+            error = udp_join(port_at(process, i), group->raw);
+    if (!error || error == EAFNOSUPPORT)
+        return 0;
+    log_write(LOG_ERROR, "A multicast group can't be joined on the network: %s.", strerror(error));
+    port_leave(process, group);
+    return ENOMEM;
 }
 
 void port_leave(struct process *process, const union ibv_gid *group)

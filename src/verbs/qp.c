@@ -369,6 +369,18 @@ static struct group *find_group(struct qp *qp, const union ibv_gid *gid)
     return NULL;
 }
 
+/* The host's members, and with the first of the process the network's. */
+static int join_group(struct process *process, const union ibv_gid *gid)
+{
+    int error = node_join(process->node, gid->raw);
+    if (error || is_joined(process, gid))
+        return error;
+    error = port_join(process, gid);
+    if (error)
+        node_leave(process->node, gid->raw);
+    return error;
+}
+
 /* ibv_attach_mcast(3): attaching twice is one attachment. */
 int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
 {
@@ -379,13 +391,12 @@ int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
     if (!group)
         return ENOMEM;
     lock_take(&qp->process->progress);
-    int error = find_group(qp, gid) ? EEXIST : node_join(qp->process->node, gid->raw);
+    int error = find_group(qp, gid) ? EEXIST : join_group(qp->process, gid);
     if (!error) {
         group->qp = qp;
         group->gid = *gid;
         LIST_INSERT_HEAD(&qp->groups, group, mine);
         LIST_INSERT_HEAD(&qp->process->groups, group, siblings);
-        port_join(qp->process, gid);
     }
     lock_release(&qp->process->progress);
     if (error)
