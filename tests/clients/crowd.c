@@ -1,15 +1,12 @@
 /* Many processes on each of two hosts, which are network namespaces, in pairs that exchange checked messages while
  * others are killed. All of a host share its UDP port. Survivors whose partner lives must not see an error. Usage:
  * crowd HOST HOST PAIRS SECONDS KILLS (hosts: names for ip-netns(8)). Exit status 0 when all was right. */
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,20 +36,6 @@ struct talker {
     struct ibv_mr *out, *in;
     unsigned char memory[2][LONGEST];
 };
-
-/* Onto the host of that name, with a directory of its own, as on another machine. */
-static void go_to(const char *host, unsigned side)
-{
-    char path[256];
-    snprintf(path, sizeof path, "/run/netns/%s", host);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || setns(fd, CLONE_NEWNET))
-        die("no way to host %s", host);
-    close(fd);
-    snprintf(path, sizeof path, "%s/%u", getenv("SOFTVERBS_DIR") ? getenv("SOFTVERBS_DIR") : "/tmp", side);
-    mkdir(path, 0700);
-    setenv("SOFTVERBS_DIR", path, 1);
-}
 
 /* Nobody waits for the dead. */
 static void leave_if_alone(const struct talker *talker)
@@ -175,7 +158,7 @@ static void connect_to_partner(struct talker *talker)
 static int live(struct meeting *meeting, unsigned pair, unsigned side, const char *host)
 {
     static struct talker talker;
-    go_to(host, side);
+    endpoint_go_to(host);
     talker.meeting = meeting;
     talker.self = &meeting->members[pair][side];
     talker.partner = &meeting->members[pair][!side];

@@ -1,12 +1,16 @@
 #include "endpoint.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 void die(const char *format, ...)
 {
@@ -26,6 +30,19 @@ double now_seconds(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void endpoint_go_to(const char *host)
+{
+    char path[256];
+    snprintf(path, sizeof path, "/run/netns/%s", host);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || setns(fd, CLONE_NEWNET))
+        die("no way to host %s", host);
+    close(fd);
+    snprintf(path, sizeof path, "%s/%s", getenv("SOFTVERBS_DIR") ? getenv("SOFTVERBS_DIR") : "/tmp", host);
+    mkdir(path, 0700);
+    setenv("SOFTVERBS_DIR", path, 1);
 }
 
 static uint8_t gid_index(void)
@@ -75,6 +92,8 @@ static void initialize(struct ibv_qp *qp)
     int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
     if (qp->qp_type == IBV_QPT_RC)
         attr.qp_access_flags = ENDPOINT_ACCESS;
+    else if (qp->qp_type == IBV_QPT_UC)
+        attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
     mask |= qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
     errno = ibv_modify_qp(qp, &attr, mask);
     if (errno)
@@ -105,15 +124,31 @@ struct address endpoint_address(const struct endpoint *endpoint, const struct ib
 
 static struct ibv_ah_attr route(const struct address *peer)
 {
-    return (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .sgid_index = gid_index(), .hop_limit = 64}};
+    return (struct ibv_ah_attr){
+        .is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .sgid_index = gid_index(), .hop_limit = 64}};
+}
+
+static enum ibv_mtu active_mtu(struct ibv_context *context)
+{
+    struct ibv_port_attr port;
+    errno = ibv_query_port(context, 1, &port);
+    if (errno)
+        die("there is no port");
+    return port.active_mtu;
+}
+
+uint32_t endpoint_mtu(const struct endpoint *endpoint)
+{
+    return 128u << active_mtu(endpoint->context);
 }
 
 static void make_ready_to_receive(struct ibv_qp *qp, const struct address *peer)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .min_rnr_timer = 1};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR, .min_rnr_timer = 1};
     int mask = IBV_QP_STATE;
     if (qp->qp_type != IBV_QPT_UD) {
         attr.dest_qp_num = peer->qp_num;
+        attr.path_mtu = active_mtu(qp->context);
         attr.ah_attr = route(peer);
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     }

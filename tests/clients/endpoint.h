@@ -36,6 +36,10 @@ void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)
 
 double now_seconds(void);
 
+/* Onto the host of that name, a network namespace of ip-netns(8), with a directory of its own as on another machine:
+ * before anything of verbs. */
+void endpoint_go_to(const char *host);
+
 /* Opens the first device; its address is the GID with the index $ENDPOINT_GID, 0 without. */
 void endpoint_open(struct endpoint *, int completions);
 void endpoint_close(struct endpoint *);
@@ -47,7 +51,11 @@ struct ibv_qp *endpoint_create_qp(struct endpoint *, enum ibv_qp_type, unsigned 
 
 struct address endpoint_address(const struct endpoint *, const struct ibv_qp *, const struct ibv_mr *);
 
-/* INIT to RTS: connected to the peer; for UD the peer is ignored. `timeout` as in ibv_qp_attr, with three retries. */
+/* Bytes of a packet that the port allows. */
+uint32_t endpoint_mtu(const struct endpoint *);
+
+/* INIT to RTS, with the port's MTU: connected to the peer; for UD the peer is ignored. `timeout` as in ibv_qp_attr, with
+ * three retries. */
 void endpoint_connect(struct ibv_qp *, const struct address *peer, uint8_t timeout);
 
 struct ibv_ah *endpoint_reach(struct endpoint *, const struct address *peer);

@@ -2,13 +2,16 @@
 """Captures, counters and faults between two hosts (the namespaces of wire.py)."""
 import json
 import os
+import re
 import sys
 import tempfile
 
 from capture import session
-from clients import Failure
+from clients import BUILD, Failure
 from perftest import measures
-from wire import GID_INDEX, INSIDE, Wire, enter_namespaces, make_hosts
+from wire import CLIENT, GID_INDEX, INSIDE, SERVER, Wire, enter_namespaces, make_hosts
+
+BAD, WRONG = "drop=5%,reorder=5%,dup=1%,seed=7", "corrupt=1%,seed=7"
 
 SESSIONS = (
     ("ib_send_bw", "-F", "-n", "200", "-c", "RC", "-s", "20001"),
@@ -48,8 +51,32 @@ def catches_what_is_corrupted(suite):
 
 
 def measures_in_spite(suite, program, options, size):
-    suite.more = {"SOFTVERBS_FAULT": "drop=5%,reorder=5%,dup=1%,seed=7"}
+    suite.more = {"SOFTVERBS_FAULT": BAD}
     measures(suite, program, options, [size], 200)
+
+
+def is_faithful(suite, service, faults):
+    """Our own program looks at each byte. Of what is not repeated something must be lost, or there were no faults."""
+    with tempfile.NamedTemporaryFile() as file:
+        suite.more = {"SOFTVERBS_FAULT": faults, "SOFTVERBS_COUNTERS": file.name, "ENDPOINT_GID": suite.gid}
+        said = suite.run_here(f"{BUILD}/tests/clients/faithful", CLIENT, SERVER, service, "1000").strip()
+        reports = [json.loads(line) for line in file]
+    corrupted = sum(report["traffic"][0]["faults"] for report in reports)
+    caught = sum(report["strays"]["dropped"].get("6", 0) for report in reports)
+    if not corrupted or (faults == WRONG and caught != corrupted):
+        raise Failure(f"{corrupted} datagrams lost or corrupted, {caught} dropped for their ICRC")
+    came = re.match(r"(\d+) of 1000 ", said)
+    if came and not 100 < int(came.group(1)) < {"uc": 750, "ud": 1000}[service]:
+        raise Failure(said)
+    return said
+
+
+def add_faithful(suite):
+    for faults in (BAD, WRONG):
+        for service in ("rc", "uc", "ud"):
+            for mtu, version in ((1500, 4), (9000, 6)) if service != "rc" else ((1500, 4), (1500, 6), (9000, 4), (9000, 6)):
+                suite.at(mtu, version, f"what arrives over {service.upper()} is what was sent with {faults}",
+                         lambda service=service, faults=faults: is_faithful(suite, service, faults))
 
 
 def main():
@@ -66,6 +93,7 @@ def main():
                                    ("ib_atomic_lat", [], 8)):
         suite.at(1500, 4, f"{program} with 5 % loss, 5 % reordering and 1 % duplication",
                  lambda program=program, options=options, size=size: measures_in_spite(suite, program, options, size))
+    add_faithful(suite)
     return suite.run()
 
 
