@@ -244,6 +244,39 @@ static void more_read_resources_than_at_the_start_are_not_used(void **state)
     assert_int_equal(rig->failures, 1);
 }
 
+/* IBA 9.7.5.1, C9-110: a repeat of an earlier request goes before the answer that is under way. */
+static void c9_7_5_1_an_earlier_repeat_is_answered_first(void **state)
+{
+    struct rig *rig = *state;
+    arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 4)});
+    sends(rig, READ_RESPONSE_ONLY, first);
+    arrives(rig, READ_REQUEST, first + 1, .packet = {RETH(0x80, 1000)});
+    sends(rig, READ_RESPONSE_FIRST, first + 1);
+    arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 4)});
+    sends(rig, READ_RESPONSE_ONLY, first);
+    arrives(rig, READ_REQUEST, first + 1, .packet = {RETH(0x80, 1000)});
+    for (unsigned i = 0; i < 4; i++)
+        sends(rig, READ_RESPONSE_FIRST + (i > 0) + (i == 3), first + 1 + i);
+    is_silent(rig);
+}
+
+/* IBA 9.4.5: what has the PSN of an atomic but is another operation is no repeat of it. */
+static void c9_4_5_a_repeat_with_another_operation_is_dropped(void **state)
+{
+    struct rig *rig = *state;
+    arrives(rig, FETCH_ADD, first, .packet = {RETH(0x40, 0), .swap_or_add = 1});
+    sends(rig, ATOMIC_ACKNOWLEDGE, first);
+    uint8_t after = rig->memory[0x40];
+    arrives(rig, COMPARE_SWAP, first, .packet = {RETH(0x40, 0), .compare = after, .swap_or_add = 9});
+    drops(rig, REASON_PACKET_SEQUENCE);
+    arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 8)});
+    drops(rig, REASON_PACKET_SEQUENCE);
+    assert_int_equal(rig->drops, 2);
+    assert_int_equal(rig->memory[0x40], after);
+    assert_int_equal(rig->failures, 0);
+    is_silent(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +297,8 @@ int main(void)
         script(c9_7_4_1_4_a_repeated_read_whose_memory_went_away_fails),
         script(a_new_number_of_read_resources_is_taken_when_idle),
         script(more_read_resources_than_at_the_start_are_not_used),
+        script(c9_7_5_1_an_earlier_repeat_is_answered_first),
+        script(c9_4_5_a_repeat_with_another_operation_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

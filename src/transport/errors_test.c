@@ -9,7 +9,7 @@ static void c9_7_5_2_a_nak_fails_its_request_and_flushes_the_rest(void **state)
         enum ibv_wc_status status;
     } naks[] = {
         {0x61, IBV_WC_REM_INV_REQ_ERR}, {0x62, IBV_WC_REM_ACCESS_ERR}, {0x63, IBV_WC_REM_OP_ERR},
-        {0x7f, IBV_WC_BAD_RESP_ERR},    {0x40, IBV_WC_BAD_RESP_ERR},
+        {0x64, IBV_WC_BAD_RESP_ERR},    {0x7f, IBV_WC_BAD_RESP_ERR},   {0x40, IBV_WC_BAD_RESP_ERR},
     };
     struct rig *rig = *state;
     for (unsigned i = 0; i < sizeof(naks) / sizeof(*naks); i++) {
@@ -151,11 +151,17 @@ static void c9_9_2_a_response_that_does_not_fit_is_bad(void **state)
     }
 }
 
-static void c9_9_2_a_read_response_to_a_send_is_bad(void **state)
+static void c9_9_2_a_read_response_to_another_request_is_bad(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = send_under_way(rig, RIG_OURS);
     arrives(rig, READ_RESPONSE_ONLY, RIG_OURS, .bytes = 1);
+    ends(rig, id, IBV_WC_BAD_RESP_ERR);
+    rig_make(rig);
+    rig_start(rig);
+    id = post(rig, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8);
+    sends(rig, FETCH_ADD, RIG_OURS);
+    arrives(rig, READ_RESPONSE_ONLY, RIG_OURS, .bytes = 8);
     ends(rig, id, IBV_WC_BAD_RESP_ERR);
 }
 
@@ -187,7 +193,7 @@ int main(void)
         script(c9_9_2_local_errors_of_length_and_operation_are_told_apart),
         script(a_read_without_max_rd_atomic_is_an_error_and_no_hang),
         script(c9_9_2_a_response_that_does_not_fit_is_bad),
-        script(c9_9_2_a_read_response_to_a_send_is_bad),
+        script(c9_9_2_a_read_response_to_another_request_is_bad),
         script(flushing_ends_all_work_in_order_without_calling_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

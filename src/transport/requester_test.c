@@ -362,6 +362,24 @@ static void a_packet_may_begin_and_end_within_elements(void **state)
     assert_memory_equal(rig->carried, rig->memory + 40 + 256, 256);
 }
 
+/* IBA 9.7.1: PSNs of more than half the circle could not be told from repeats. What fits fills the window. */
+static void c9_7_1_less_than_half_of_the_psns_are_in_flight(void **state)
+{
+    struct rig *rig = *state;
+    const uint32_t most = (PSN_MASK / 2 - rig->rc.settings.window) * RIG_SEGMENT;
+    rig->rc.settings.max_message = UINT32_MAX;
+    post(rig, .opcode = IBV_WR_RDMA_READ, .length = most);
+    post(rig, .opcode = IBV_WR_SEND);
+    sends(rig, READ_REQUEST, RIG_OURS);
+    is_silent(rig);
+    rig_make(rig);
+    rig->rc.settings.max_message = UINT32_MAX;
+    rig_start(rig);
+    uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = most + 1);
+    is_silent(rig);
+    ends(rig, id, IBV_WC_LOC_LEN_ERR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +409,7 @@ int main(void)
         script(a14_3_an_xrc_request_names_its_receive_queue),
         script(work_waits_until_the_queue_pair_may_send),
         script(reset_forgets_everything_but_the_settings),
+        script(c9_7_1_less_than_half_of_the_psns_are_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -243,6 +243,81 @@ static void c9_7_6_1_3_on_a_network_silence_is_waited_for_longer(void **state)
     assert_int_equal(rc_deadline(&rig->rc) - rig->now, value);
 }
 
+static void c9_7_6_1_3_each_packet_of_a_response_restarts_the_timer(void **state)
+{
+    struct rig *rig = *state;
+    read_under_way(rig, 600);
+    for (unsigned i = 0; i < 2; i++) {
+        waits(rig, RIG_ACK_TIMER - 1);
+        rig_arrive(rig, OPERATION_READ_RESPONSE_FIRST + i, RIG_OURS + i, (struct rig_packet){.bytes = 256});
+    }
+    waits(rig, RIG_ACK_TIMER - 1);
+    is_silent(rig);
+    waits(rig, 1);
+    assert_int_equal(sends(rig, READ_REQUEST, RIG_OURS + 2)->length, 88);
+}
+
+static void c9_7_6_1_3_without_retries_the_first_silence_is_the_last(void **state)
+{
+    struct rig *rig = *state;
+    rig->rc.settings.retry_count = rig->rc.requester.retries_left = 0;
+    uint64_t id = send_under_way(rig, RIG_OURS);
+    waits(rig, RIG_ACK_TIMER);
+    ends(rig, id, IBV_WC_RETRY_EXC_ERR);
+}
+
+/* The ACK timer runs while something is unanswered, not only since the last request. */
+static void c9_7_6_1_3_a_new_request_does_not_put_the_timer_off(void **state)
+{
+    struct rig *rig = *state;
+    send_under_way(rig, RIG_OURS);
+    waits(rig, RIG_ACK_TIMER - 1);
+    send_under_way(rig, RIG_OURS + 1);
+    waits(rig, 1);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    sends(rig, SEND_ONLY, RIG_OURS + 1);
+}
+
+static void c9_7_5_2_8_without_rnr_retries_the_first_nak_is_the_last(void **state)
+{
+    struct rig *rig = *state;
+    rig->rc.settings.rnr_retry = rig->rc.requester.rnr_left = 0;
+    uint64_t id = send_under_way(rig, RIG_OURS), next = send_under_way(rig, RIG_OURS + 1);
+    is_refused(rig, SYNDROME_RNR | 1, RIG_OURS);
+    ends(rig, id, IBV_WC_RNR_RETRY_EXC_ERR);
+    ends(rig, next, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void c9_7_5_2_8_an_ack_gives_the_rnr_retries_back(void **state)
+{
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < 6; i++) {
+        uint64_t id = send_under_way(rig, RIG_OURS + i);
+        is_refused(rig, SYNDROME_RNR | 1, RIG_OURS + i);
+        waits(rig, rnr_wait(1));
+        sends(rig, SEND_ONLY, RIG_OURS + i);
+        is_acknowledged(rig, RIG_OURS + i);
+        ends(rig, id, IBV_WC_SUCCESS);
+    }
+}
+
+/* The two counters are apart: silence between RNR NAKs takes none of their retries. */
+static void c9_7_5_2_8_silence_takes_no_rnr_retry(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t id = send_under_way(rig, RIG_OURS);
+    for (unsigned i = 0; i < 2; i++) {
+        is_refused(rig, SYNDROME_RNR | 1, RIG_OURS);
+        waits(rig, rnr_wait(1));
+        sends(rig, SEND_ONLY, RIG_OURS);
+        waits(rig, RIG_ACK_TIMER);
+        sends(rig, SEND_ONLY, RIG_OURS);
+    }
+    ends_nothing(rig);
+    is_refused(rig, SYNDROME_RNR | 1, RIG_OURS);
+    ends(rig, id, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +338,12 @@ int main(void)
         script(c9_7_5_2_8_an_ack_does_not_end_the_rnr_wait),
         script(c9_7_6_1_3_an_rnr_nak_gives_the_retries_back),
         script(c9_7_6_1_3_on_a_network_silence_is_waited_for_longer),
+        script(c9_7_6_1_3_each_packet_of_a_response_restarts_the_timer),
+        script(c9_7_6_1_3_without_retries_the_first_silence_is_the_last),
+        script(c9_7_6_1_3_a_new_request_does_not_put_the_timer_off),
+        script(c9_7_5_2_8_without_rnr_retries_the_first_nak_is_the_last),
+        script(c9_7_5_2_8_an_ack_gives_the_rnr_retries_back),
+        script(c9_7_5_2_8_silence_takes_no_rnr_retry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -445,6 +445,20 @@ static void reset_forgets_and_keeps_the_settings(void **state)
     assert_int_equal(rig->drops, 0);
 }
 
+/* IBA 9.8.2.2: an earlier PSN is no repeat here: nothing is ever sent twice. */
+static void c9_8_2_2_a_whole_message_is_taken_with_any_number(void **state)
+{
+    static const uint32_t psns[] = {RIG_THEIRS, RIG_THEIRS, RIG_THEIRS - 9, 7};
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < sizeof(psns) / sizeof(*psns); i++) {
+        uint64_t receive = post_receive(rig, 600);
+        arrives_in_three(rig, SEND, psns[i]);
+        delivers(rig, receive, IBV_WC_SUCCESS);
+    }
+    assert_int_equal(rig->drops, 0);
+    is_silent(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +492,7 @@ int main(void)
         uc_script(the_first_packet_establishes),
         uc_script(flushing_ends_everything),
         uc_script(reset_forgets_and_keeps_the_settings),
+        uc_script(c9_8_2_2_a_whole_message_is_taken_with_any_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
