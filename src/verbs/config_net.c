@@ -12,8 +12,7 @@
 #include "diag/log.h"
 #include "verbs/gid.h"
 
-/* The largest InfiniBand MTU that fits below IPv6, UDP and the longest transport headers, as the kernel reckons. */
-static uint32_t fitting_mtu(int interface_mtu)
+uint32_t config_fitting_mtu(int interface_mtu)
 {
     enum { HEADERS = 80 };
     uint32_t mtu = 4096;
@@ -29,7 +28,7 @@ static bool read_hardware(struct device *device, const char *interface)
     snprintf(request.ifr_name, sizeof request.ifr_name, "%s", interface);
     bool found = fd >= 0 && !ioctl(fd, SIOCGIFMTU, &request);
     if (found) {
-        device->mtu = fitting_mtu(request.ifr_mtu);
+        device->mtu = config_fitting_mtu(request.ifr_mtu);
         if (!ioctl(fd, SIOCGIFHWADDR, &request))
             memcpy(device->mac, request.ifr_hwaddr.sa_data, 6);
     }

@@ -19,6 +19,7 @@
 #include "verbs/event.h"
 #include "verbs/flow.h"
 #include "verbs/identity.h"
+#include "verbs/gsi.h"
 #include "verbs/import.h"
 #include "verbs/lifetime.h"
 #include "verbs/memory.h"
@@ -109,6 +110,8 @@ static struct context *make(const struct device *device, struct process *process
 {
     pthread_mutex_lock(&process->control);
     int error = port_open(process, device);
+    if (!error)
+        gsi_serve(process, device);
     pthread_mutex_unlock(&process->control);
     if (error) {
         errno = error;

@@ -396,6 +396,8 @@ struct process {
     struct node *node;
     struct udp_port *_Atomic ports[16]; /* by device; NULL: not on a network; port.c */
     _Atomic unsigned port_count;        /* behind the last of them */
+    _Atomic uint32_t served;  /* a bit for each device on whose port we answer for queue pair 1; gsi.c */
+    struct gsi_asker *asker;  /* who waits for what other hosts answer; NULL: nobody; under progress */
     bool forked; /* this is a child's copy: nothing of it moves data any more, destroying its objects is harmless */
     LIST_HEAD(, context) contexts;
     uint32_t next_handle;

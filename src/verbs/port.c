@@ -94,6 +94,26 @@ void port_prefer(struct process *process, const struct datagram_route *route)
             udp_prefer(port_at(process, i), route);
 }
 
+const struct device *port_with_address(const struct process *process, const union ibv_gid *gid)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count && i < process->port_count; i++)
+        if (port_at(process, i) && has_address(&devices[i], gid->raw))
+            return &devices[i];
+    return NULL;
+}
+
+/* All by the same flow: who asks learns from which port answers come (udp_prefer). */
+struct link *port_answer(const struct process *process, const struct device *device, const union ibv_gid *from,
+                         const union ibv_gid *to)
+{
+    struct udp_route route = {.flow = 0};
+    memcpy(route.source, from, 16);
+    memcpy(route.destination, to, 16);
+    return udp_connect(port_at(process, device->index), &route);
+}
+
 int port_join(struct process *process, const union ibv_gid *group)
 {
     int error = 0;

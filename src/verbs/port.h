@@ -27,6 +27,13 @@ void port_prefer(struct process *, const struct datagram_route *);
 int port_join(struct process *, const union ibv_gid *);
 void port_leave(struct process *, const union ibv_gid *);
 
+/* The device with this address that has a port; NULL: none. */
+const struct device *port_with_address(const struct process *, const union ibv_gid *);
+
+/* A link for an answer, from an address of the device, which has a port; NULL: no memory, no socket. */
+struct link *port_answer(const struct process *, const struct device *, const union ibv_gid *from,
+                         const union ibv_gid *to);
+
 struct pollfd;
 /* What the helper sleeps on besides the node; writes at most DEVICES_MAX and returns how many. */
 unsigned port_poll(const struct process *, struct pollfd *);

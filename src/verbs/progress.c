@@ -5,6 +5,7 @@
 #include "verbs/cq_moderation.h"
 #include "verbs/event.h"
 #include "verbs/gid.h"
+#include "verbs/gsi.h"
 #include "verbs/late.h"
 #include "verbs/numbers.h"
 #include "verbs/port.h"
@@ -133,7 +134,11 @@ static void take_datagram(void *context, const struct udp_arrival *arrival)
     round->route = arrival->route;
     round->from_network = true;
     round->passed_on = NULL;
-    if (!take_packet(round, packet) && !remote_pass_on(round->process, arrival)) {
+    if (take_packet(round, packet))
+        ;
+    else if (packet->destination == MAD_QP)
+        gsi_receive(round->process, arrival, NULL);
+    else if (!remote_pass_on(round->process, arrival, packet->destination)) {
         traffic_stray(round->process, packet, round->route, REASON_PACKET_NO_QP);
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
     }
@@ -162,7 +167,11 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
         return traffic_unread(round->process, wire_reasons[fault]);
     round->from_network = frame->kind == FRAME_PASSED_ON;
     round->passed_on = round->from_network && packet.grh ? frame->headers : NULL;
-    if (!take_packet(round, &packet)) {
+    if (take_packet(round, &packet))
+        return;
+    if (packet.destination == MAD_QP && round->passed_on)
+        gsi_receive(round->process, &(struct udp_arrival){.packet = &packet}, round->passed_on);
+    else {
         traffic_stray(round->process, &packet, NULL, REASON_PACKET_NO_QP);
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
     }
@@ -279,15 +288,15 @@ void progress_watch(struct qp *qp)
     progress_look_again(process, deadline);
 }
 
-/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it. Where the user asked
- * for faults, what it has not taken may be but the others' frames, so the timer must fire now and then. */
+/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it. Where the user
+ * asked for faults, what it has not taken may be but the others' frames, so the timer must fire now and then. */
 static bool is_only_slow(struct qp *qp)
 {
     struct peer *peer = qp->peer;
     if (traffic_is_faulty(qp->process) && ++qp->postponed % PATIENCE_WITH_FAULTS == 0)
         return false;
-    return peer && !peer->gone && !qp->rc.requester.rnr_waiting &&
-           !peer->link->operations->consumed(peer->link) && node_alive(qp->process->node, peer);
+    return peer && !peer->gone && !qp->rc.requester.rnr_waiting && !peer->link->operations->consumed(peer->link) &&
+           node_alive(qp->process->node, peer);
 }
 
 static nanos expire(struct qp *qp, nanos now)

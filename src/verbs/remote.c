@@ -54,8 +54,9 @@ void remote_notify(struct qp *qp, nanos now)
 }
 
 /* Without room it is lost, as on a network. */
-static void hand_over(struct link *link, const struct udp_arrival *arrival)
+void remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
 {
+    struct link *link = peer->link;
     const struct packet *packet = arrival->packet;
     uint8_t headers[FRAME_HEADERS_MAX] = {arrival->route->source_port >> 8, arrival->route->source_port & 0xff};
     memcpy(headers + REMOTE_PORT, packet->grh, GRH);
@@ -70,26 +71,30 @@ static void hand_over(struct link *link, const struct udp_arrival *arrival)
     link->operations->end(link);
 }
 
-bool remote_pass_on(struct process *process, const struct udp_arrival *arrival)
+bool remote_pass_on(struct process *process, const struct udp_arrival *arrival, uint32_t number)
 {
-    struct peer *peer = node_find(process->node, arrival->packet->destination);
+    struct peer *peer = node_find(process->node, number);
     if (!peer)
         return false;
     bool other = peer->slot != node_slot(process->node);
     if (other)
-        hand_over(peer->link, arrival);
+        remote_hand_over(peer, arrival);
     node_put(process->node, peer);
     return other;
 }
 
-void remote_prefer(struct process *process, const uint8_t port[REMOTE_PORT], const struct packet *packet)
+void remote_prefer_sender(struct process *process, const uint8_t port[REMOTE_PORT], const struct packet *packet)
 {
     union ibv_gid source, destination;
     struct datagram_route route = {.source_port = (uint16_t)(port[0] << 8 | port[1])};
-    if (op_service(packet->opcode) == SERVICE_UD)
-        return;
     gid_from_grh(packet->grh, &source, &destination);
     memcpy(route.source, &source, 16);
     memcpy(route.destination, &destination, 16);
     port_prefer(process, &route);
+}
+
+void remote_prefer(struct process *process, const uint8_t port[REMOTE_PORT], const struct packet *packet)
+{
+    if (op_service(packet->opcode) != SERVICE_UD)
+        remote_prefer_sender(process, port, packet);
 }

@@ -20,12 +20,16 @@ void remote_notify(struct qp *, nanos now);
 
 enum { REMOTE_PORT = 4 }; /* bytes before the GRH of a frame that was passed on */
 
-/* The kernel gave us a datagram that is for another process of this host, whose queue pair it names: hands it on.
- * False: there is no such queue pair. Under process->progress. */
-bool remote_pass_on(struct process *, const struct udp_arrival *);
+/* The kernel gave us a datagram that is for another process of this host, the owner of this number: hands it on.
+ * False: nobody else owns it. Under process->progress. */
+bool remote_pass_on(struct process *, const struct udp_arrival *, uint32_t number);
+/* Hands it to this process. */
+void remote_hand_over(struct peer *, const struct udp_arrival *);
 
 /* We are that other process: the kernel shall give us directly what comes from there. `port` are those bytes. Under
  * process->progress. */
+void remote_prefer_sender(struct process *, const uint8_t port[REMOTE_PORT], const struct packet *);
+/* The same, but not for datagrams of programs, which may come from anywhere. */
 void remote_prefer(struct process *, const uint8_t port[REMOTE_PORT], const struct packet *);
 
 #endif

@@ -131,6 +131,21 @@ void taps_sent(const struct qp *qp, const struct peer *peer, const struct link *
     capture_roce(capture, &way, frame->headers + skip, frame->headers_length - skip, &frame->payload);
 }
 
+void taps_answered(const struct process *process, const struct packet *request, const struct link *link,
+                   const struct frame *frame)
+{
+    struct capture_way way = way_by(true, request->destination);
+    union ibv_gid source, destination;
+    if (!process->taps->capture)
+        return;
+    gid_from_grh(request->grh, &source, &destination);
+    memcpy(way.route.source, destination.raw, 16);
+    memcpy(way.route.destination, source.raw, 16);
+    way.route.source_port = udp_source_port(link);
+    way.traffic_class = ECN_CAPABLE;
+    capture_roce(process->taps->capture, &way, frame->headers, frame->headers_length, &frame->payload);
+}
+
 void taps_received(const struct process *process, const struct qp *qp, const struct packet *packet,
                    const struct datagram_route *route)
 {

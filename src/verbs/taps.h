@@ -30,6 +30,8 @@ void taps_close(struct taps *);
 /* The packet to the capture, if there is one. Under qp->lock. `peer` NULL: `link` leads to another host. */
 void taps_sent(const struct qp *, const struct peer *peer, const struct link *link, const struct frame *,
                const char *note);
+/* An answer to a packet that came over a network. */
+void taps_answered(const struct process *, const struct packet *request, const struct link *, const struct frame *);
 /* `route` NULL: it came from this host. `qp` NULL: it is nobody's. */
 void taps_received(const struct process *, const struct qp *qp, const struct packet *,
                    const struct datagram_route *route);

@@ -187,14 +187,30 @@ void traffic_received(struct qp *qp, const struct packet *packet, const struct d
         taps_received(qp->process, qp, packet, route);
 }
 
-void traffic_stray(struct process *process, const struct packet *packet, const struct datagram_route *route,
-                   enum reason reason)
+void traffic_managed(struct process *process, const struct packet *packet, const struct datagram_route *route)
 {
     process->strays.received[packet->opcode]++;
     process->strays.rest.bytes_received += packet->payload.length;
-    process->strays.rest.dropped[traffic_reason(reason)]++;
     if (process->taps)
         taps_received(process, NULL, packet, route);
+}
+
+/* It has no stream of faults: which packets of queue pairs meet them must not depend on who asks from outside. */
+void traffic_send_alone(struct process *process, struct link *link, const struct packet *request,
+                        const struct frame *frame)
+{
+    process->strays.sent[frame->headers[0]]++;
+    process->strays.rest.bytes_sent += frame->payload.length;
+    if (process->taps)
+        taps_answered(process, request, link, frame);
+    link->operations->send(link, frame);
+}
+
+void traffic_stray(struct process *process, const struct packet *packet, const struct datagram_route *route,
+                   enum reason reason)
+{
+    traffic_managed(process, packet, route);
+    process->strays.rest.dropped[traffic_reason(reason)]++;
 }
 
 void traffic_unread(struct process *process, enum reason reason)

@@ -37,6 +37,10 @@ bool traffic_is_faulty(const struct process *);
  * below. */
 void traffic_received(struct qp *, const struct packet *, const struct datagram_route *route);
 
+/* A packet for queue pair 1 arrived that was made use of; the answer to one, as traffic_send, to where it came from. */
+void traffic_managed(struct process *, const struct packet *, const struct datagram_route *route);
+void traffic_send_alone(struct process *, struct link *, const struct packet *request, const struct frame *);
+
 /* A packet arrived that is no queue pair's; one that could not even be read; a raw Ethernet frame. */
 void traffic_stray(struct process *, const struct packet *, const struct datagram_route *route, enum reason);
 void traffic_unread(struct process *, enum reason);
