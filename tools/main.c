@@ -8,8 +8,8 @@
 #include "command.h"
 
 static const struct command *const commands[] = {
-    &run_command,     &devices_command, &show_command,    &stat_command,    &event_command,   &doctor_command,
-    &explain_command, &decode_command,  &missing_command, &version_command,
+    &run_command,  &devices_command, &show_command,   &stat_command,    &event_command,   &doctor_command,
+    &ping_command, &explain_command, &decode_command, &missing_command, &version_command,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -65,8 +65,10 @@ int command_misused(const struct command *command, const char *format, ...)
  * option. */
 int command_option(const struct command *command, int argc, char **argv, const struct option *options)
 {
+    char letters[32];
     opterr = 0;
-    int option = getopt_long(argc, argv, "+:h", options, NULL);
+    snprintf(letters, sizeof letters, "+:h%s", command->letters ? command->letters : "");
+    int option = getopt_long(argc, argv, letters, options, NULL);
     if (option == 'h') {
         print_help(command);
         exit(EXIT_OK);

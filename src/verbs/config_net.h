@@ -8,8 +8,8 @@
  * interface; the device stays as it was. */
 bool config_network(struct device *, const char *interface);
 
-/* The largest InfiniBand MTU that fits below IPv6, UDP and the longest transport headers into packets of this size, as the
- * kernel reckons. */
+/* The largest InfiniBand MTU that fits below IPv6, UDP and the longest transport headers into packets of this size, as
+ * the kernel reckons. */
 uint32_t config_fitting_mtu(int interface_mtu);
 
 #endif

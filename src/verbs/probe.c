@@ -25,10 +25,8 @@ struct probe {
 static bool take(struct gsi_asker *asker, const struct mad *mad, uint32_t length)
 {
     struct probe *probe = (struct probe *)((char *)asker - offsetof(struct probe, asker));
-    struct probe_answer answer = {.at = process_now(),
-                                  .number = (uint32_t)mad->transaction,
-                                  .length = length,
-                                  .status = mad->sidr_rep.status};
+    struct probe_answer answer = {
+        .at = process_now(), .number = (uint32_t)mad->transaction, .length = length, .status = mad->sidr_rep.status};
     struct mad question = probe_question(probe, answer.number);
     if (mad->transaction != question.transaction || mad->request != question.request)
         return false;

@@ -1,0 +1,388 @@
+/* softverbs ping: is a RoCEv2 endpoint there, what does the path to it carry, how long does it take? docs/ping.md */
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "ping_path.h"
+#include "verbs/gsi.h"
+#include "verbs/probe.h"
+#include "verbs/process.h"
+#include "wire/op.h"
+
+enum { WINDOW = 1024, NAME_MAX_SHOWN = 64, QUESTION = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
+
+static const nanos least_patience = 200 * NANOS_MILLISECOND; /* with an echo */
+
+struct question {
+    uint32_t number;
+    nanos sent;
+    bool answered;
+};
+
+struct ping {
+    const char *name, *interface;
+    int family;
+    unsigned long count; /* 0: until interrupted */
+    nanos interval, timeout, deadline;
+
+    struct ping_wire wire;
+    struct ping_path path;
+    struct probe *probe;
+    int answers; /* a pipe */
+
+    struct question questions[WINDOW]; /* the last, by their number */
+    unsigned long sent, answered, repeated, refused;
+    nanos next, last, least, most, sum;
+    char who[NAME_MAX_SHOWN + 1];
+    int error; /* the last that was told, but for EMSGSIZE */
+    char error_from[PING_ADDRESS_MAX];
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+    interrupted = 1;
+}
+
+/* --- sending */
+
+static void ask(struct ping *ping, uint32_t number, uint32_t length)
+{
+    static const uint8_t nothing[4096];
+    uint8_t bytes[MAD_BYTES];
+    struct mad mad = probe_question(ping->probe, number);
+    struct iovec pieces[] = {{bytes, sizeof bytes}, {(void *)nothing, length - MAD_BYTES}};
+    mad_encode(&mad, bytes);
+    ping_wire_send(
+        &ping->wire,
+        &(struct packet){.opcode = QUESTION,
+                         .migrated = true,
+                         .pkey = DEVICE_PKEY,
+                         .destination = MAD_QP,
+                         .psn = number & 0xffff,
+                         .qkey = MAD_QKEY,
+                         .source = MAD_QP,
+                         .payload = {.length = length, .count = length > MAD_BYTES ? 2 : 1, .pieces = pieces}});
+}
+
+static void ask_next(struct ping *ping, nanos now)
+{
+    uint32_t number = (uint32_t)(++ping->sent % PATH_ECHO);
+    ping->questions[number % WINDOW] = (struct question){.number = number, .sent = process_now()};
+    ping->last = now;
+    ping->next = now + ping->interval;
+    ask(ping, number, MAD_BYTES);
+    ping_path_fill(&ping->path, &ping->wire);
+}
+
+static void try_path(struct ping *ping, nanos now)
+{
+    uint32_t number, length;
+    nanos patience = 4 * ping->most > least_patience ? 4 * ping->most : least_patience;
+    if (ping_path_try(&ping->path, now, patience, &number, &length))
+        ask(ping, number, length);
+}
+
+/* --- what comes back */
+
+/* Whoever answers writes the private data: only what is harmless on a terminal is shown. */
+static void recognize(struct ping *ping, const uint8_t *text)
+{
+    size_t length = 0;
+    ping->path.echoes = !memcmp(text, GSI_SIGNATURE, strlen(GSI_SIGNATURE));
+    while (length < NAME_MAX_SHOWN && text[length] >= ' ' && text[length] < 0x7f)
+        length++;
+    if (ping->path.echoes)
+        snprintf(ping->who, sizeof ping->who, "%.*s", (int)length, (const char *)text);
+    else
+        snprintf(ping->who, sizeof ping->who, "a RoCEv2 endpoint (its connection manager answers)");
+}
+
+static void count_time(struct ping *ping, nanos time)
+{
+    ping->least = ping->answered == 1 || time < ping->least ? time : ping->least;
+    ping->most = time > ping->most ? time : ping->most;
+    ping->sum += time;
+}
+
+static void take_answer(struct ping *ping, const struct probe_answer *answer)
+{
+    struct question *question = &ping->questions[answer->number % WINDOW];
+    if (answer->number >= PATH_ECHO) {
+        ping_path_answered(&ping->path, answer->number, answer->length);
+        return;
+    }
+    if (question->number != answer->number || !question->sent)
+        return;
+    bool again = question->answered;
+    nanos time = answer->at - question->sent;
+    question->answered = true;
+    ping->answered += !again;
+    ping->repeated += again;
+    if (!again)
+        count_time(ping, time);
+    recognize(ping, answer->private_data);
+    printf("%s: %s, seq %u, %.3f ms%s\n", ping->wire.there, ping->who, answer->number, (double)time / 1e6,
+           again ? " (again)" : "");
+}
+
+static void read_answers(struct ping *ping)
+{
+    struct probe_answer answer;
+    while (read(ping->answers, &answer, sizeof answer) == sizeof answer)
+        take_answer(ping, &answer);
+}
+
+/* Questions and what fills the path may be refused both; a line for each question is enough. */
+static void take_trouble(struct ping *ping, const struct ping_trouble *trouble)
+{
+    if (trouble->error == EMSGSIZE) {
+        if (ping_path_told(&ping->path, trouble->mtu, trouble->from))
+            ping_path_fill(&ping->path, &ping->wire);
+        return;
+    }
+    ping->error = trouble->error;
+    snprintf(ping->error_from, sizeof ping->error_from, "%s", trouble->from);
+    if (ping->refused == ping->sent)
+        return;
+    ping->refused = ping->sent;
+    if (trouble->error == ECONNREFUSED)
+        printf("%s: nothing listens on UDP port 4791\n", ping->wire.there);
+    else
+        printf("%s says: %s\n", *trouble->from ? trouble->from : "this host", strerror(trouble->error));
+}
+
+static void read_troubles(struct ping *ping)
+{
+    struct ping_trouble trouble;
+    while (ping_wire_trouble(&ping->wire, &trouble))
+        take_trouble(ping, &trouble);
+}
+
+/* --- going on, and ending */
+
+/* The last question still may be answered, and an echo of the path may still be under way. */
+static bool is_over(const struct ping *ping, nanos now)
+{
+    if (interrupted || (ping->deadline && now >= ping->deadline))
+        return true;
+    if (!ping->count || ping->sent < ping->count)
+        return false;
+    bool waits = ping->answered < ping->sent && ping->refused < ping->sent && now < ping->last + ping->timeout;
+    return !waits && ping_path_due(&ping->path) == NANOS_NEVER;
+}
+
+static nanos earlier(nanos a, nanos b)
+{
+    return a < b ? a : b;
+}
+
+static void wait_until(struct ping *ping, nanos until, nanos now)
+{
+    struct pollfd sockets[] = {{.fd = ping->answers, .events = POLLIN}, {.fd = ping->wire.fd}};
+    nanos span = until > now ? until - now : 0;
+    struct timespec timeout = {.tv_sec = (time_t)(span / NANOS_SECOND), .tv_nsec = (long)(span % NANOS_SECOND)};
+    if (ppoll(sockets, 2, &timeout, NULL) <= 0)
+        return;
+    read_answers(ping);
+    read_troubles(ping);
+}
+
+static void go_on(struct ping *ping)
+{
+    nanos now;
+    while (!is_over(ping, now = process_now())) {
+        bool more = !ping->count || ping->sent < ping->count;
+        if (more && now >= ping->next)
+            ask_next(ping, now);
+        else if (now >= ping_path_due(&ping->path))
+            try_path(ping, now);
+        else {
+            nanos until = earlier(more ? ping->next : ping->last + ping->timeout, ping_path_due(&ping->path));
+            wait_until(ping, ping->deadline ? earlier(until, ping->deadline) : until, now);
+        }
+        fflush(stdout);
+    }
+}
+
+static void explain_silence(const struct ping *ping)
+{
+    if (ping->error == ECONNREFUSED)
+        printf("The host is there, but nothing listens on UDP port 4791: no RoCE device, and no program that\n"
+               "\"softverbs run --net\" started.\n");
+    else if (ping->error)
+        printf("%s says: %s.\n", *ping->error_from ? ping->error_from : "This host", strerror(ping->error));
+    else
+        printf(
+            "No answer. The host may be down; a firewall on the way, there or here may drop UDP port 4791, to which\n"
+            "answers come too; or what is there has no connection manager (Linux: modprobe rdma_ucm) or drops what\n"
+            "it is sent, as endpoints do when something on the way has changed a packet (its ICRC).\n");
+}
+
+static int summarize(const struct ping *ping)
+{
+    printf("--- %s: %lu sent, %lu answered, %.0f%% lost", ping->wire.there, ping->sent, ping->answered,
+           ping->sent ? 100.0 * (double)(ping->sent - ping->answered) / (double)ping->sent : 0.0);
+    if (ping->repeated)
+        printf(", %lu came again", ping->repeated);
+    if (!ping->answered) {
+        puts("");
+        explain_silence(ping);
+        return EXIT_NEGATIVE;
+    }
+    printf(", min/avg/max %.3f/%.3f/%.3f ms\n", (double)ping->least / 1e6,
+           (double)ping->sum / (double)ping->answered / 1e6, (double)ping->most / 1e6);
+    ping_path_print(&ping->path);
+    return EXIT_OK;
+}
+
+/* --- beginning */
+
+/* The device of this process is on the interface by which the packets leave, whatever the user's configuration. */
+static int join(struct ping *ping)
+{
+    unsigned count;
+    int ends[2];
+    if (setenv("SOFTVERBS_NET", ping->wire.interface, 1) || pipe2(ends, O_NONBLOCK | O_CLOEXEC))
+        return errno;
+    const struct device *devices = config_devices(&count);
+    ping->answers = ends[0];
+    return devices->interface[0] ? probe_open(&ping->probe, devices, ends[1]) : ENODEV;
+}
+
+static int refuse(const struct ping *ping, int error)
+{
+    if (error == EADDRINUSE)
+        complain(
+            "ping: another user or program has UDP port 4791 on %s, to which answers come. The kernel's own soft RoCE "
+            "(rxe) takes it for the whole host when it has a device.",
+            ping->wire.interface);
+    else
+        complain("ping: This process can't receive answers on %s: %s. SOFTVERBS_LOG=error says more.",
+                 ping->wire.interface, strerror(error));
+    return EXIT_USAGE;
+}
+
+static int look_up(struct ping *ping)
+{
+    char why[256];
+    struct addrinfo hints = {.ai_family = ping->family, .ai_socktype = SOCK_DGRAM}, *found;
+    int error = getaddrinfo(ping->name, "4791", &hints, &found);
+    if (error) {
+        complain("ping: There is no host \"%s\": %s.", ping->name, gai_strerror(error));
+        return EXIT_USAGE;
+    }
+    error = ping_wire_open(&ping->wire, found, ping->interface, why, sizeof why);
+    freeaddrinfo(found);
+    if (error)
+        complain("ping: %s", why);
+    return error ? EXIT_USAGE : EXIT_OK;
+}
+
+static void catch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static int run(struct ping *ping)
+{
+    if (look_up(ping))
+        return EXIT_USAGE;
+    int error = join(ping);
+    if (error)
+        return refuse(ping, error);
+    catch_interrupts();
+    printf("ping %s (%s) from %s by %s, UDP port 4791\n", ping->name, ping->wire.there, ping->wire.here,
+           ping->wire.interface);
+    ping_path_begin(&ping->path, &ping->wire);
+    ping->next = process_now();
+    if (ping->deadline)
+        ping->deadline += ping->next;
+    go_on(ping);
+    probe_close(ping->probe);
+    ping_wire_close(&ping->wire);
+    return summarize(ping);
+}
+
+/* Seconds, also parts of one; NANOS_NEVER: that is none. */
+static nanos read_seconds(const char *text)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+    return end == text || *end || !(seconds > 0 && seconds < 1e6) ? NANOS_NEVER : (nanos)(seconds * 1e9);
+}
+
+static bool read_count(const char *text, unsigned long *count)
+{
+    char *end;
+    *count = strtoul(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end;
+}
+
+/* NULL, or what is wrong with the option. */
+static const char *read_option(struct ping *ping, int option)
+{
+    nanos *times[] = {['i'] = &ping->interval, ['W'] = &ping->timeout, ['w'] = &ping->deadline};
+    if (option == 'n')
+        ping->interface = optarg;
+    else if (option == '4' || option == '6')
+        ping->family = option == '4' ? AF_INET : AF_INET6;
+    else if (option == 'c')
+        return read_count(optarg, &ping->count) ? NULL : "A count is a number.";
+    else if ((*times[option] = read_seconds(optarg)) == NANOS_NEVER)
+        return "A time is a number of seconds above 0.";
+    return NULL;
+}
+
+static int ping_command_run(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"net", required_argument, NULL, 'n'},
+                                            {"ipv4", no_argument, NULL, '4'},
+                                            {"ipv6", no_argument, NULL, '6'},
+                                            {"count", required_argument, NULL, 'c'},
+                                            {"interval", required_argument, NULL, 'i'},
+                                            {"timeout", required_argument, NULL, 'W'},
+                                            {"deadline", required_argument, NULL, 'w'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    static struct ping ping = {.count = 4, .interval = NANOS_SECOND, .timeout = 2 * NANOS_SECOND};
+    int option;
+    while ((option = command_option(command, argc, argv, options)) != -1) {
+        const char *wrong = read_option(&ping, option);
+        if (wrong)
+            return command_misused(command, "%s", wrong);
+    }
+    if (argc - optind != 1)
+        return command_misused(command, "It needs the address or name of a host.");
+    ping.name = argv[optind];
+    return run(&ping);
+}
+
+const struct command ping_command = {
+    .name = "ping",
+    .arguments = "[OPTIONS] ADDRESS",
+    .summary = "Ask another host whether softverbs or any RoCEv2 endpoint is there, and what the path carries",
+    .letters = "46c:i:W:w:",
+    .help = "  --net IF             by this network interface, not the one that leads there\n"
+            "  -4, -6               the address of the name that is of this version\n"
+            "  -c, --count N        questions, 4 if not given; 0: until interrupted\n"
+            "  -i, --interval S     seconds from one to the next, 1 if not given\n"
+            "  -W, --timeout S      seconds to wait for the last answer, 2 if not given\n"
+            "  -w, --deadline S     end after so many seconds in any case\n"
+            "\n"
+            "The connection manager of the endpoint is asked for a service that nobody offers, and says so; programs\n"
+            "that run there notice nothing. Times are from question to answer. The path MTU is what routers say, and\n"
+            "with softverbs at the other end it is proven by packets of that size that come back. No privilege is\n"
+            "needed. Status 0: somebody answered, 1: nobody, 2: it could not be asked.\n",
+    .run = ping_command_run,
+};

@@ -1,0 +1,49 @@
+/* The sending side of softverbs ping: a socket from which RoCEv2 datagrams of any kind leave unfragmented, and on which
+ * hosts and routers say what kept one from arriving (ICMP). No privilege is needed. */
+#ifndef TOOLS_PING_WIRE_H
+#define TOOLS_PING_WIRE_H
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "wire/datagram.h"
+
+struct addrinfo;
+
+enum { PING_ADDRESS_MAX = INET6_ADDRSTRLEN + IF_NAMESIZE };
+
+struct ping_wire {
+    int fd;
+    bool ipv6;
+    char interface[IF_NAMESIZE];
+    unsigned mtu; /* of the interface */
+    struct sockaddr_storage to;
+    socklen_t to_length;
+    struct datagram_route route;
+    char here[PING_ADDRESS_MAX], there[PING_ADDRESS_MAX];
+};
+
+/* What kept a datagram from arriving. */
+struct ping_trouble {
+    int error;                   /* ECONNREFUSED, EMSGSIZE, EHOSTUNREACH, ... */
+    unsigned mtu;                /* with EMSGSIZE: what would pass */
+    char from[PING_ADDRESS_MAX]; /* who says so; "" is this host */
+};
+
+/* A socket to the address, by this interface, or NULL: by the one that leads there. 0, or errno and a sentence. */
+int ping_wire_open(struct ping_wire *, const struct addrinfo *, const char *interface, char *why, size_t why_size);
+void ping_wire_close(struct ping_wire *);
+
+/* Whether it arrives, or even left, is another question. */
+void ping_wire_send(struct ping_wire *, const struct packet *);
+
+/* The next trouble that has been told; false: there is none (yet). The socket has POLLERR meanwhile. */
+bool ping_wire_trouble(struct ping_wire *, struct ping_trouble *);
+
+/* How many bytes of IP packet are around a payload of this packet. */
+unsigned ping_wire_overhead(const struct ping_wire *, uint8_t opcode);
+
+#endif
