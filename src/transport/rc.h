@@ -68,6 +68,9 @@ struct requester {
     bool rnr_waiting;
     bool repeating; /* a missing response was noticed; noticed once until something is acknowledged */
     bool stalled;   /* the work at queue.next can't be sent; it fails once it is the oldest */
+    bool probing;   /* the oldest unacknowledged packet is to leave once more, alone */
+    bool probed;    /* it did, with probed_psn, and nothing was acknowledged since */
+    uint32_t probed_psn;
     struct congestion congestion;
     struct patience patience;
     nanos deadline; /* when the ACK timer or the RNR wait ends; NANOS_NEVER */
@@ -83,8 +86,8 @@ struct responder {
     uint32_t write_rkey;           /* of the open WRITE */
     uint32_t write_length;
     uint64_t write_address;
-    /* ack_due and nak_due stand apart: compilers read neighbours with one load, which waits for the store of the one before
-     * it, and that for all of the payload's */
+    /* ack_due and nak_due stand apart: compilers read neighbours with one load, which waits for the store of the one
+     * before it, and that for all of the payload's */
     bool ack_due; /* an ACK up to ack_psn not yet pulled */
     uint32_t ack_psn, nak_psn;
     bool nak_due;  /* a NAK not yet pulled; never absorbed */

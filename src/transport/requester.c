@@ -66,9 +66,24 @@ static nanos patience_most(const struct rc *rc)
     return rc->settings.timeout ? 4096ull << (rc->settings.timeout & 31) : 0;
 }
 
+/* A probe that is acknowledged alone filled a hole: what left behind it was lost, too. Had all arrived, the answer to
+ * the probe would have acknowledged it (IBA 9.7.5.1.2 answers a duplicate with the latest PSN). */
+static void judge_probe(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    bool hole = requester->probed && requester->acked_psn == psn_add(requester->probed_psn, 1) &&
+                requester->acked_psn != requester->sent_psn;
+    requester->probing = requester->probed = false;
+    if (!hole)
+        return;
+    congestion_met(&requester->congestion, CONGESTION_GAP, requester->acked_psn, requester->sent_psn);
+    requester_rewind(rc);
+}
+
 void requester_progressed(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
+    judge_probe(rc);
     requester->retries_left = rc->settings.retry_count;
     requester->rnr_left = rc->settings.rnr_retry;
     requester->repeating = requester->stalled = false;
@@ -85,7 +100,7 @@ void requester_rewind(struct rc *rc)
 {
     rc->requester.queue.next = rc->requester.queue.head;
     rc->requester.packet = acknowledged_packets(rc);
-    rc->requester.stalled = false;
+    rc->requester.stalled = rc->requester.probing = rc->requester.probed = false;
 }
 
 void requester_repeat(struct rc *rc, enum congestion_sign sign, nanos now)
@@ -102,14 +117,29 @@ void requester_repeat(struct rc *rc, enum congestion_sign sign, nanos now)
         patience_repeats(&rc->requester.patience, false, patience_most(rc), now);
 }
 
+/* Has everything been sent, and is the oldest of it a packet whose repeat tells what has arrived? The answer to a READ
+ * or an atomic stands for nothing but itself. */
+static bool may_probe(const struct rc *rc)
+{
+    const struct requester *requester = &rc->requester;
+    const struct send_queue *queue = &requester->queue;
+    return is_begun(queue) && !request_awaits_answer(oldest(rc)) &&
+           (queue->next != queue->head || requester->packet > acknowledged_packets(rc));
+}
+
+/* Who is silent may be slow rather than behind a lossy network, and to send all again would make it slower. */
 void requester_lose_patience(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
     if (now < requester->patience.deadline || requester->rnr_waiting || rc->failed)
         return;
-    congestion_met(&requester->congestion, CONGESTION_GAP, requester->acked_psn, requester->sent_psn);
-    requester->repeating = false;
-    requester_rewind(rc);
+    if (may_probe(rc)) {
+        requester->probing = true;
+    } else {
+        congestion_met(&requester->congestion, CONGESTION_GAP, requester->acked_psn, requester->sent_psn);
+        requester->repeating = false;
+        requester_rewind(rc);
+    }
     patience_repeats(&requester->patience, true, patience_most(rc), now);
 }
 
@@ -143,6 +173,8 @@ static bool is_window_open(const struct rc *rc, const struct work *work)
 bool requester_ready(const struct rc *rc)
 {
     const struct requester *requester = &rc->requester;
+    if (requester->probing)
+        return rc->transmitting && !rc->failed;
     if (requester->queue.next == requester->queue.tail || !rc->transmitting || rc->failed || requester->rnr_waiting ||
         requester->stalled)
         return false;
@@ -211,9 +243,27 @@ static void execute_locally(struct rc *rc, const struct work *work)
         fail_requester(rc, status, reason);
 }
 
+/* False: what can't be built now is left to the repeat of everything, which knows what to do about it. */
+static bool probe(struct rc *rc, struct packet *out, struct iovec *pieces)
+{
+    struct requester *requester = &rc->requester;
+    requester->probing = false;
+    if (!may_probe(rc))
+        return false;
+    if (request_build(rc, oldest(rc), acknowledged_packets(rc), out, pieces)) {
+        requester_rewind(rc);
+        return false;
+    }
+    out->ack_requested = requester->probed = true;
+    requester->probed_psn = requester->acked_psn;
+    return true;
+}
+
 bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
     struct requester *requester = &rc->requester;
+    if (requester->probing && requester_ready(rc) && probe(rc, out, pieces))
+        return true;
     while (requester_ready(rc)) {
         struct work *work = send_queue_at(&requester->queue, requester->queue.next);
         if (request_kind(work)->class == REQUEST_LOCAL) {

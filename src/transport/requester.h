@@ -20,10 +20,10 @@ void requester_progressed(struct rc *, nanos now);
 /* Everything unacknowledged will be sent again. `repeat` counts a retry, and fails the oldest work when none is left.
  */
 void requester_rewind(struct rc *);
-/* Repeats what got no answer for some round trips, when it is time to; counts no retry. */
-void requester_lose_patience(struct rc *, nanos now);
-
 void requester_repeat(struct rc *, enum congestion_sign, nanos now);
+/* When nothing was answered for some round trips, and it is time to: repeats the oldest packet alone, whose answer
+ * tells whether others were lost. Counts no retry. */
+void requester_lose_patience(struct rc *, nanos now);
 
 /* The length of the ACK timer from now: NANOS_NEVER when the time-out is 0. */
 nanos requester_period(const struct rc *, nanos now);
