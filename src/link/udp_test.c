@@ -22,7 +22,7 @@
 
 #include "wire/op.h"
 
-enum { LARGEST = 4096, KEPT = 256 };
+enum { LARGEST = 4096, KEPT = 256, ECN_CAPABLE = 2, ECN_MARKED = 3 };
 
 static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}, ipv6[16] = {[15] = 1};
 static const uint8_t ipv4_other[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 2};
@@ -35,6 +35,7 @@ struct room {
     uint32_t psns[KEPT], lengths[KEPT];
     uint16_t source_port;
     uint8_t grh[40];
+    bool congested;
 };
 
 static uint8_t pattern(uint32_t psn, uint32_t offset)
@@ -54,6 +55,7 @@ static void take(void *context, const struct udp_arrival *arrival)
         room->wrong += ((const uint8_t *)packet->payload.pieces[0].iov_base)[i] != pattern(packet->psn, i);
     room->source_port = arrival->route->source_port;
     memcpy(room->grh, packet->grh, sizeof room->grh);
+    room->congested = arrival->congested;
     room->count++;
 }
 
@@ -125,21 +127,22 @@ static void arrives_as_it_was_sent(struct room *room, const uint8_t gid[16])
     link->operations->close(link);
 }
 
-static void datagrams_arrive_over_ipv4(void **state)
+static void a17_9_1_datagrams_arrive_over_ipv4(void **state)
 {
     struct room *room = *state;
     arrives_as_it_was_sent(room, ipv4);
     assert_int_equal(room->grh[20], 0x45);
-    assert_int_equal(room->grh[21] & 0xfc, 0x48);
+    assert_int_equal(room->grh[21], 0x48 | ECN_CAPABLE);
     assert_int_equal(room->grh[28], 17);
     assert_memory_equal(room->grh + 32, ipv4 + 12, 4);
 }
 
-static void datagrams_arrive_over_ipv6(void **state)
+static void a17_9_1_datagrams_arrive_over_ipv6(void **state)
 {
     struct room *room = *state;
     arrives_as_it_was_sent(room, ipv6);
     assert_int_equal(room->grh[0], 0x64);
+    assert_int_equal(room->grh[1] >> 4, 8 | ECN_CAPABLE);
     assert_int_equal(room->grh[7], 17);
     assert_memory_equal(room->grh + 8, ipv6, 16);
 }
@@ -180,7 +183,7 @@ static void links_of_one_flow_keep_their_addresses(void **state)
     other->operations->close(other);
 }
 
-static void another_way_has_another_source_port(void **state)
+static void a17_9_2_another_way_has_another_source_port(void **state)
 {
     struct room *room = *state;
     struct link *link = connect_to(room, ipv4, 5);
@@ -197,7 +200,7 @@ static void another_way_has_another_source_port(void **state)
     link->operations->close(link);
 }
 
-static void what_is_no_packet_is_dropped_with_its_fault(void **state)
+static void a17_3_3_what_is_no_packet_is_dropped_with_its_fault(void **state)
 {
     struct room *room = *state;
     struct sockaddr_in to = {
@@ -215,6 +218,40 @@ static void what_is_no_packet_is_dropped_with_its_fault(void **state)
     assert_int_equal(room->drops, 3);
     assert_int_equal(room->count, 0);
     close(fd);
+}
+
+/* A packet from a socket that sets these two bits of the IP header itself. */
+static void send_marked(int mark)
+{
+    struct sockaddr_in from,
+        to = {.sin_family = AF_INET, .sin_port = htons(DATAGRAM_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof from;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&from, &length), 0);
+    assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_TOS, &mark, sizeof mark), 0);
+    struct packet packet = {.opcode = op_code(SERVICE_UC, OPERATION_SEND_ONLY), .destination = 0x1234};
+    struct datagram_route route = {
+        .source_port = ntohs(from.sin_port), .destination_port = DATAGRAM_PORT, .fragment = DATAGRAM_DONT_FRAGMENT};
+    memcpy(route.source, ipv4, 16);
+    memcpy(route.destination, ipv4, 16);
+    uint8_t bytes[64];
+    size_t size = datagram_encode(&route, &packet, bytes, sizeof bytes);
+    assert_int_equal(send(fd, bytes, size, 0), size);
+    close(fd);
+}
+
+/* RoCEv2 annex: routers mark what meets congestion, and the receiver is to tell the sender. */
+static void a17_9_3_a_mark_of_congestion_is_seen(void **state)
+{
+    struct room *room = *state;
+    send_marked(ECN_MARKED);
+    receive(room, 1);
+    assert_true(room->congested);
+    send_marked(ECN_CAPABLE);
+    receive(room, 2);
+    assert_false(room->congested);
+    assert_int_equal(room->count, 2);
 }
 
 static void an_unusable_interface_is_explained(void **state)
@@ -292,10 +329,15 @@ static bool move_away(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROOM_TEST(datagrams_arrive_over_ipv4),          ROOM_TEST(datagrams_arrive_over_ipv6),
-        ROOM_TEST(more_than_one_send_takes_arrives),    ROOM_TEST(links_of_one_flow_keep_their_addresses),
-        ROOM_TEST(another_way_has_another_source_port), ROOM_TEST(what_is_no_packet_is_dropped_with_its_fault),
-        ROOM_TEST(after_a_fork_nothing_is_sent),        cmocka_unit_test(an_unusable_interface_is_explained),
+        ROOM_TEST(a17_9_1_datagrams_arrive_over_ipv4),
+        ROOM_TEST(a17_9_1_datagrams_arrive_over_ipv6),
+        ROOM_TEST(more_than_one_send_takes_arrives),
+        ROOM_TEST(links_of_one_flow_keep_their_addresses),
+        ROOM_TEST(a17_9_2_another_way_has_another_source_port),
+        ROOM_TEST(a17_3_3_what_is_no_packet_is_dropped_with_its_fault),
+        ROOM_TEST(a17_9_3_a_mark_of_congestion_is_seen),
+        ROOM_TEST(after_a_fork_nothing_is_sent),
+        cmocka_unit_test(an_unusable_interface_is_explained),
         cmocka_unit_test(a_taken_port_is_explained),
     };
     if (!move_away()) {

@@ -104,7 +104,7 @@ static enum wire_fault decode_sealed(uint8_t *bytes, size_t length)
     return datagram_decode(&route, bytes, length, &packet, &piece);
 }
 
-static void every_fault_has_its_name(void **state)
+static void c9_6_1_every_fault_has_its_name(void **state)
 {
     uint8_t bytes[64] = {0x04};
     struct datagram_route route = ipv4;
@@ -126,7 +126,7 @@ static void every_fault_has_its_name(void **state)
 }
 
 /* Flips each bit of a datagram and of everything that its ICRC covers below: each must be noticed. */
-static void every_flipped_bit_is_noticed(void **state)
+static void a17_3_3_every_flipped_bit_is_noticed(void **state)
 {
     uint8_t bytes[ROOM];
     struct iovec piece = {content, 13}, found;
@@ -221,8 +221,8 @@ int main(void)
         cmocka_unit_test(random_packets_survive_as_datagrams),
         cmocka_unit_test(a_trailer_makes_pieces_the_same_datagram),
         cmocka_unit_test(what_does_not_fit_or_cannot_be_had_is_not_encoded),
-        cmocka_unit_test(every_fault_has_its_name),
-        cmocka_unit_test(every_flipped_bit_is_noticed),
+        cmocka_unit_test(c9_6_1_every_fault_has_its_name),
+        cmocka_unit_test(a17_3_3_every_flipped_bit_is_noticed),
         cmocka_unit_test(every_identification_is_found),
         cmocka_unit_test(corruption_is_noticed_without_the_identification),
         cmocka_unit_test(ipv6_has_no_identification),

@@ -133,7 +133,7 @@ static void expect_bytes(uint8_t opcode, const char *extension)
 #define IMMEDIATE_BYTES "\x71\x72\x73\x74"
 #define IETH_BYTES "\x81\x82\x83\x84"
 
-static void every_extension_header_has_its_place(void **state)
+static void c9_3_every_extension_header_has_its_place(void **state)
 {
     expect_bytes(0x0b, RETH_BYTES IMMEDIATE_BYTES);
     expect_bytes(0x0c, RETH_BYTES);
@@ -151,7 +151,7 @@ static void every_extension_header_has_its_place(void **state)
     expect_bytes(0xbd, XRCETH_BYTES RETH_BYTES);
 }
 
-static void the_table_has_what_the_specification_lists_and_no_more(void **state)
+static void c9_2_1_the_table_has_what_the_specification_lists_and_no_more(void **state)
 {
     unsigned found = 0;
     for (unsigned opcode = 0; opcode < 256; opcode++)
@@ -204,7 +204,7 @@ static enum wire_fault decode(const uint8_t *bytes, size_t length)
     return wire_decode(bytes, length, &packet, &headers, &pad);
 }
 
-static void every_truncation_is_a_fault(void **state)
+static void c9_6_1_every_truncation_is_a_fault(void **state)
 {
     for (unsigned opcode = 0; opcode < 256; opcode++)
         for (unsigned length = 0; length <= WIRE_HEADERS_MAX; length++) {
@@ -221,7 +221,7 @@ static void every_truncation_is_a_fault(void **state)
         }
 }
 
-static void version_and_misplaced_pad_are_faults(void **state)
+static void c9_6_1_version_and_misplaced_pad_are_faults(void **state)
 {
     uint8_t send[WIRE_HEADERS_MAX] = {0x04, 0x01}, ack[WIRE_HEADERS_MAX] = {0x11, 0x20};
     assert_int_equal(decode(send, sizeof(send)), WIRE_VERSION);
@@ -230,7 +230,7 @@ static void version_and_misplaced_pad_are_faults(void **state)
     assert_int_equal(decode(ack, sizeof(ack)), WIRE_PAD);
 }
 
-static void the_pad_count_completes_the_payload(void **state)
+static void c9_2_4_the_pad_count_completes_the_payload(void **state)
 {
     for (uint32_t length = 0; length < 9; length++) {
         struct iovec piece = {(void *)"12345678", length};
@@ -345,7 +345,7 @@ static void every_fault_has_a_phrase_of_its_own(void **state)
             assert_string_not_equal(wire_fault_text(a), wire_fault_text(b));
 }
 
-static void sequence_numbers_compare_across_the_wrap(void **state)
+static void c9_7_1_sequence_numbers_compare_across_the_wrap(void **state)
 {
     assert_int_equal(psn_add(PSN_MASK, 1), 0);
     assert_int_equal(psn_distance(0, PSN_MASK), 1);
@@ -357,20 +357,20 @@ static void sequence_numbers_compare_across_the_wrap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_has_what_the_specification_lists_and_no_more),
+        cmocka_unit_test(c9_2_1_the_table_has_what_the_specification_lists_and_no_more),
         cmocka_unit_test(flags_follow_from_the_name),
-        cmocka_unit_test(every_extension_header_has_its_place),
+        cmocka_unit_test(c9_3_every_extension_header_has_its_place),
         cmocka_unit_test(payload_is_possible_only_where_the_operation_has_it),
-        cmocka_unit_test(every_truncation_is_a_fault),
-        cmocka_unit_test(version_and_misplaced_pad_are_faults),
-        cmocka_unit_test(the_pad_count_completes_the_payload),
+        cmocka_unit_test(c9_6_1_every_truncation_is_a_fault),
+        cmocka_unit_test(c9_6_1_version_and_misplaced_pad_are_faults),
+        cmocka_unit_test(c9_2_4_the_pad_count_completes_the_payload),
         cmocka_unit_test(nothing_of_an_earlier_packet_is_left),
         cmocka_unit_test(random_packets_survive_encoding_and_decoding),
         cmocka_unit_test(random_bytes_give_a_fault_or_a_packet_that_encodes_again),
         cmocka_unit_test(a_description_names_what_the_packet_has),
         cmocka_unit_test(a_description_is_cut_where_the_room_ends),
         cmocka_unit_test(every_fault_has_a_phrase_of_its_own),
-        cmocka_unit_test(sequence_numbers_compare_across_the_wrap),
+        cmocka_unit_test(c9_7_1_sequence_numbers_compare_across_the_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
