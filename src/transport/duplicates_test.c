@@ -277,6 +277,23 @@ static void c9_4_5_a_repeat_with_another_operation_is_dropped(void **state)
     is_silent(rig);
 }
 
+static void c9_7_1_a_repeated_read_may_wrap_around(void **state)
+{
+    struct rig *rig = *state;
+    rc_start_receiving(&rig->rc, PSN_MASK);
+    for (unsigned i = 0; i < 2; i++) {
+        arrives(rig, READ_REQUEST, PSN_MASK, .packet = {RETH(0x40, 600)});
+        sends(rig, READ_RESPONSE_FIRST, PSN_MASK);
+        sends(rig, READ_RESPONSE_MIDDLE, 0);
+        sends(rig, READ_RESPONSE_LAST, 1);
+    }
+    arrives(rig, READ_REQUEST, 1, .packet = {RETH(0x40 + 512, 88)});
+    sends(rig, READ_RESPONSE_ONLY, 1);
+    assert_memory_equal(rig->carried, rig->memory + 0x40 + 512, 88);
+    arrives(rig, WRITE_ONLY, 2, .bytes = 1, .packet = {RETH(0, 1), .ack_requested = true});
+    acknowledges(rig, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +316,7 @@ int main(void)
         script(more_read_resources_than_at_the_start_are_not_used),
         script(c9_7_5_1_an_earlier_repeat_is_answered_first),
         script(c9_4_5_a_repeat_with_another_operation_is_dropped),
+        script(c9_7_1_a_repeated_read_may_wrap_around),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,9 @@ static void c9_9_3_a_wrong_request_is_refused_for_good(void **state)
         raises(rig, refused[i].syndrome == ACCESS ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
         assert_int_equal(rig->failures, 1);
         refuses(rig, refused[i].syndrome, first);
+        arrives(rig, SEND_ONLY, first, .bytes = 1, .packet = {.ack_requested = true});
+        drops(rig, REASON_PACKET_QP_STATE);
+        delivers_nothing(rig);
         is_silent(rig);
     }
 }

@@ -362,6 +362,23 @@ static void a17_9_3_a_notification_narrows_the_window(void **state)
     is_silent(rig);
 }
 
+static void c9_7_1_a_response_may_wrap_around(void **state)
+{
+    struct rig *rig = *state;
+    rc_start_transmitting(&rig->rc, PSN_MASK);
+    uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 600, .at = 0x1000);
+    sends(rig, READ_REQUEST, PSN_MASK);
+    arrives(rig, READ_RESPONSE_FIRST, PSN_MASK, .bytes = 256, .fill = 1);
+    arrives(rig, READ_RESPONSE_LAST, 1, .bytes = 88, .fill = 3);
+    assert_int_equal(sends(rig, READ_REQUEST, 0)->length, 344);
+    arrives(rig, READ_RESPONSE_FIRST, 0, .bytes = 256, .fill = 2);
+    arrives(rig, READ_RESPONSE_LAST, 1, .bytes = 88, .fill = 3);
+    ends(rig, id, IBV_WC_SUCCESS);
+    assert_int_equal(rig->memory[0x1000 + 255], 1);
+    assert_int_equal(rig->memory[0x1000 + 511], 2);
+    assert_int_equal(rig->memory[0x1000 + 512], 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +406,7 @@ int main(void)
         script(c9_7_5_2_the_first_bit_of_a_syndrome_is_ignored),
         script(c9_7_7_2_a_peer_without_credits_is_asked_all_the_same),
         script(a17_9_3_a_notification_narrows_the_window),
+        script(c9_7_1_a_response_may_wrap_around),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Do the tests exist that a page names row by row? Prints TAP.
+
+Usage: rows.py DIRECTORY PAGE
+
+Every row of the page's tables of tests names one at least, and each that is named runs in some test program (or is a test of
+meson's); behind the name of a file, in that file. Every question of the page has a row of tests. Where rows have a clause of
+the specification, every test that is named after one (`c9_7_1_...`, `a17_9_3_...`) stands in a row of that clause.
+"""
+import collections
+import os
+import re
+import sys
+
+LISTED = re.compile(r"\w+\(\s*(\w+)")
+OF_MESON = re.compile(r"^\s*test\('([^']+)'", re.MULTILINE)
+CLAUSE = re.compile(r"(?:c|a)\d+(?:_\d+)*(?=_[a-z])")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def listed(text):
+    """What a program's main function hands to cmocka."""
+    array = re.search(r"^int main\(void\)\n\{.*?CMUnitTest tests\[\] = \{(.*?)\};", text, re.MULTILINE | re.DOTALL)
+    return LISTED.findall(array[1]) if array else []
+
+
+def is_built(folder, program):
+    """Does meson know it? By its file or, in a list, by its name."""
+    path = os.path.join(folder, "meson.build")
+    stem = program.removesuffix("_test.c")
+    return os.path.exists(path) and re.search(rf"'{stem}'|'{program}'", read(path))
+
+
+def running(top):
+    """Each test that runs, to the names of the files that run it."""
+    found = collections.defaultdict(set)
+    for place in ("src", "tests"):
+        for folder, _, files in os.walk(os.path.join(top, place)):
+            for name in files:
+                path = os.path.join(folder, name)
+                if name == "meson.build":
+                    for test in OF_MESON.findall(read(path)):
+                        found[test].add(name)
+                elif name.endswith("_test.c") and is_built(folder, name):
+                    for test in listed(read(path)):
+                        found[test].add(name)
+    return found
+
+
+def rows(page, *titles):
+    """The cells of the tables whose first columns have these titles, once for each such table."""
+    header = r" \| ".join(titles)
+    for table in re.findall(rf"^\| {header} \|.*\n\|[-|]+\n((?:\|.*\n)+)", page, re.MULTILINE):
+        yield [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table.splitlines()]
+
+
+def named(cell):
+    """The tests that a cell names, each with the file that it names before, or None."""
+    program = None
+    for name in re.findall(r"`([^`]+)`", cell):
+        if name.endswith("_test.c"):
+            program = name
+        else:
+            yield name, program
+
+
+def wrong_names(table, known):
+    for row in table:
+        tests = list(named(row[-1]))
+        if not tests and not row[0].startswith("**"):
+            yield f"no test is named for: {row[-2]}"
+        for name, program in tests:
+            if name not in known:
+                yield f"no test runs that is called {name}"
+            elif program and program not in known[name]:
+                yield f"{name} is not in {program}"
+
+
+def wrong_questions(page):
+    tables = list(rows(page, "question"))
+    if tables:
+        answers, tests = tables
+        asked, shown = [row[0] for row in answers], [row[0] for row in tests]
+        yield from (f"no row of tests for the question: {question}" for question in asked if question not in shown)
+        yield from (f"no such question: {question}" for question in shown if question not in asked)
+
+
+def clause_of(test):
+    """Of the specification, as a row writes it; None: the test is named after none."""
+    found = CLAUSE.match(test)
+    return found[0].replace("_", ".").replace("c", "", 1).replace("a", "A") if found else None
+
+
+def missing_clauses(table, known):
+    shown = {(name, clause) for clause, _, cell in table for name, _ in named(cell)}
+    for name in sorted(known):
+        clause = clause_of(name)
+        if clause and (name, clause) not in shown:
+            yield f"{name} stands in no row of {clause}"
+
+
+def wrong(page, known):
+    yield from wrong_questions(page)
+    for table in [*rows(page, "rule"), *list(rows(page, "question"))[1:], *rows(page, "clause", "rule", "tests")]:
+        yield from wrong_names(table, known)
+    clauses = [row for table in rows(page, "clause", "rule", "tests") for row in table]
+    if clauses:
+        yield from missing_clauses(clauses, known)
+
+
+def main():
+    top, path = sys.argv[1:]
+    faults = list(wrong(read(os.path.join(top, path)), running(top)))
+    for fault in faults:
+        print(f"# {path}: {fault}")
+    print("1..1\nok 1" if not faults else "1..1\nnot ok 1", f"- every row of {path} names tests that run")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
