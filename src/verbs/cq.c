@@ -305,34 +305,42 @@ void cq_push(struct cq *cq, const struct completion *entry, bool notable)
     lock_release(&cq->lock);
 }
 
-void cq_withdraw(struct cq *cq, const struct qp *qp)
+/* Nobody adds or polls meanwhile. Answers whether it is within a batch of the caller's own, which holds the other lock.
+ */
+static bool stop_entries(struct cq *cq)
 {
     bool nested = in_own_batch(cq);
     if (!nested)
         lock_take(&cq->consumer);
     lock_take(&cq->lock);
-    uint32_t tail = atomic_load(&cq->tail);
-    for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
-        if (cq_entry_at(cq, at)->qp_number == qp->number && !cq_entry_at(cq, at)->lasting)
-            cq_entry_at(cq, at)->withdrawn = true;
+    return nested;
+}
+
+static void resume_entries(struct cq *cq, bool nested)
+{
     lock_release(&cq->lock);
     if (!nested)
         lock_release(&cq->consumer);
 }
 
+void cq_withdraw(struct cq *cq, const struct qp *qp)
+{
+    bool nested = stop_entries(cq);
+    uint32_t tail = atomic_load(&cq->tail);
+    for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
+        if (cq_entry_at(cq, at)->qp_number == qp->number && !cq_entry_at(cq, at)->lasting)
+            cq_entry_at(cq, at)->withdrawn = true;
+    resume_entries(cq, nested);
+}
+
 void cq_forget(struct cq *cq, const _Atomic uint32_t *retired)
 {
-    bool nested = in_own_batch(cq);
-    if (!nested)
-        lock_take(&cq->consumer);
-    lock_take(&cq->lock);
+    bool nested = stop_entries(cq);
     uint32_t tail = atomic_load(&cq->tail);
     for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
         if (cq_entry_at(cq, at)->retired == retired)
             cq_entry_at(cq, at)->retired = NULL;
-    lock_release(&cq->lock);
-    if (!nested)
-        lock_release(&cq->consumer);
+    resume_entries(cq, nested);
 }
 
 int cq_arm(struct ibv_cq *public, int solicited_only)

@@ -69,6 +69,21 @@ static struct ibv_pd *make_parent(struct ibv_pd *pd, struct ibv_td *td, struct a
     return parent;
 }
 
+static struct ibv_pd *open_with_parent(struct allocator *allocator)
+{
+    return make_parent(ibv_alloc_pd(alone_open()), NULL, allocator);
+}
+
+/* All that was taken has been given back, by calls that fit each other. */
+static void close_with_parent(struct ibv_pd *parent, const struct allocator *allocator)
+{
+    struct ibv_context *context = parent->context;
+    EXPECT(count(allocator->given_back), ==, count(allocator->taken));
+    EXPECT(allocator->wrong, ==, 0);
+    EXPECT(ibv_dealloc_pd(parent), ==, 0);
+    EXPECT(ibv_close_device(context), ==, 0);
+}
+
 static struct ibv_cq *make_cq(struct ibv_pd *parent)
 {
     struct ibv_cq_init_attr_ex attr = {
@@ -208,8 +223,7 @@ static void a_region_moves_between_the_domains(const void *row)
 static void queues_lie_in_memory_of_the_allocators(const void *row)
 {
     struct allocator allocator = {.answer = GIVE};
-    struct ibv_context *context = alone_open();
-    struct ibv_pd *pd = ibv_alloc_pd(context), *parent = make_parent(pd, NULL, &allocator);
+    struct ibv_pd *parent = open_with_parent(&allocator);
     struct ibv_cq *cq = make_cq(parent);
     EXPECT_TRUE(cq);
     EXPECT(allocator.taken[1], ==, 1);
@@ -227,32 +241,26 @@ static void queues_lie_in_memory_of_the_allocators(const void *row)
     EXPECT(ibv_destroy_qp(qp), ==, 0);
     EXPECT(ibv_destroy_srq(srq), ==, 0);
     EXPECT(ibv_destroy_cq(cq), ==, 0);
-    EXPECT(count(allocator.given_back), ==, count(allocator.taken));
-    EXPECT(allocator.wrong, ==, 0);
-    EXPECT(ibv_dealloc_pd(parent), ==, 0);
-    EXPECT(ibv_close_device(context), ==, 0);
+    close_with_parent(parent, &allocator);
 }
 
 static void allocators_may_leave_it_to_the_library(const void *row)
 {
     struct allocator allocator = {.answer = USE_DEFAULT};
-    struct ibv_context *context = alone_open();
-    struct ibv_pd *parent = make_parent(ibv_alloc_pd(context), NULL, &allocator);
+    struct ibv_pd *parent = open_with_parent(&allocator);
     struct ibv_cq *cq = make_cq(parent);
     struct ibv_qp *qp = alone_loop(parent, cq);
     EXPECT(ibv_destroy_qp(qp), ==, 0);
     EXPECT(ibv_resize_cq(cq, 100), ==, 0);
     EXPECT(ibv_destroy_cq(cq), ==, 0);
-    EXPECT(count(allocator.given_back), ==, 0);
-    EXPECT(ibv_dealloc_pd(parent), ==, 0);
-    EXPECT(ibv_close_device(context), ==, 0);
+    EXPECT(count(allocator.taken), ==, 0);
+    close_with_parent(parent, &allocator);
 }
 
 static void an_allocator_that_fails_fails_the_call(const void *row)
 {
     struct allocator allocator = {.answer = GIVE};
-    struct ibv_context *context = alone_open();
-    struct ibv_pd *parent = make_parent(ibv_alloc_pd(context), NULL, &allocator);
+    struct ibv_pd *parent = open_with_parent(&allocator);
     struct ibv_srq_init_attr srq = {.attr = {.max_wr = 4, .max_sge = 1}};
     struct ibv_cq *cq = make_cq(parent);
     struct ibv_qp_init_attr qp = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC};
@@ -265,21 +273,18 @@ static void an_allocator_that_fails_fails_the_call(const void *row)
     EXPECT_ERRNO(make_cq(parent), EINVAL);
     EXPECT_ERRNO(ibv_create_srq(parent, &srq), EINVAL);
     EXPECT(ibv_destroy_cq(cq), ==, 0);
-    EXPECT(count(allocator.given_back), ==, count(allocator.taken));
-    EXPECT(ibv_dealloc_pd(parent), ==, 0);
-    EXPECT(ibv_close_device(context), ==, 0);
+    close_with_parent(parent, &allocator);
 }
 
 /* The program may have let go of what its allocators need. */
 static void closing_the_device_calls_no_allocator(const void *row)
 {
     struct allocator allocator = {.answer = GIVE};
-    struct ibv_context *context = alone_open();
-    struct ibv_pd *parent = make_parent(ibv_alloc_pd(context), NULL, &allocator);
+    struct ibv_pd *parent = open_with_parent(&allocator);
     struct ibv_cq *cq = make_cq(parent);
     EXPECT_TRUE(cq && alone_loop(parent, cq));
     int before = count(allocator.taken);
-    EXPECT(ibv_close_device(context), ==, 0);
+    EXPECT(ibv_close_device(parent->context), ==, 0);
     EXPECT(count(allocator.taken), ==, before);
     EXPECT(count(allocator.given_back), ==, 0);
     for (int i = 0; i < before; i++)

@@ -40,10 +40,15 @@ static void register_anew(struct scene *scene, struct end *end, bool of_other_pd
     end->rkey = end->puppet->call.about.rkey;
 }
 
-static void set_rkey(struct scene *scene, uint32_t rkey)
+static bool is_atomic(const struct scene *scene)
 {
     enum ibv_wr_opcode opcode = scene->send.wr.opcode;
-    if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+    return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static void set_rkey(struct scene *scene, uint32_t rkey)
+{
+    if (is_atomic(scene))
         scene->send.wr.wr.atomic.rkey = rkey;
     else
         scene->send.wr.wr.rdma.rkey = rkey;
@@ -51,8 +56,7 @@ static void set_rkey(struct scene *scene, uint32_t rkey)
 
 static void move_remote(struct scene *scene, uint64_t address)
 {
-    enum ibv_wr_opcode opcode = scene->send.wr.opcode;
-    if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+    if (is_atomic(scene))
         scene->send.wr.wr.atomic.remote_addr = address;
     else
         scene->send.wr.wr.rdma.remote_addr = address;

@@ -2,18 +2,9 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "alone.h"
 #include "harness.h"
 #include "stage.h"
-
-static struct ibv_context *open_first(void)
-{
-    struct ibv_device **list = ibv_get_device_list(NULL);
-    EXPECT_TRUE(list && list[0]);
-    struct ibv_context *context = ibv_open_device(list[0]);
-    ibv_free_device_list(list);
-    EXPECT_TRUE(context);
-    return context;
-}
 
 /* To a queue pair that nobody has: the timer is set, and the helper woken for it. */
 static void post_into_the_void(struct ibv_context *context)
@@ -46,7 +37,7 @@ static void post_into_the_void(struct ibv_context *context)
 static void a_device_is_closed_while_its_helper_wakes(const void *row)
 {
     for (int i = 0; i < 1000; i++) {
-        struct ibv_context *context = open_first();
+        struct ibv_context *context = alone_open();
         post_into_the_void(context);
         for (volatile int wait = 0; wait < i * 20; wait++)
             ;
@@ -58,7 +49,7 @@ static void contexts_of_one_device_are_independent(const void *row)
 {
     struct ibv_context *contexts[10];
     for (size_t i = 0; i < COUNT(contexts); i++)
-        contexts[i] = open_first();
+        contexts[i] = alone_open();
     for (size_t i = 0; i < COUNT(contexts); i++) {
         struct ibv_pd *pd = ibv_alloc_pd(contexts[i]);
         EXPECT_TRUE(pd);

@@ -1,13 +1,13 @@
 /* Events that `softverbs event` provokes: who hears of them, and what traffic does while a port is down. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "alone.h"
 #include "near.h"
 
 extern char **environ;
@@ -178,22 +178,12 @@ static void what_is_only_told_disturbs_nothing(const void *row)
     hear_nothing(&pair);
 }
 
-static struct ibv_async_event next_event(struct ibv_context *context)
-{
-    struct pollfd fd = {.fd = context->async_fd, .events = POLLIN};
-    struct ibv_async_event event;
-    EXPECT(poll(&fd, 1, PATIENCE), ==, 1);
-    EXPECT(ibv_get_async_event(context, &event), ==, 0);
-    ibv_ack_async_event(&event);
-    return event;
-}
-
 static void each_context_is_told_with_the_number_of_the_port(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
     struct ibv_context *first = near_qp(&pair)->context, *second = ibv_open_device(first->device);
     provoke("gid-change");
-    struct ibv_async_event events[] = {next_event(first), next_event(second)};
+    struct ibv_async_event events[] = {alone_event(first), alone_event(second)};
     for (size_t i = 0; i < COUNT(events); i++) {
         EXPECT(events[i].event_type, ==, IBV_EVENT_GID_CHANGE);
         EXPECT(events[i].element.port_num, ==, 1);
