@@ -219,10 +219,7 @@ static void c9_7_6_an_rnr_nak_acknowledges_what_came_before(void **state)
 static void c9_7_6_a_nak_within_a_message_repeats_from_its_packet(void **state)
 {
     struct rig *rig = *state;
-    uint64_t id = post(rig, .opcode = IBV_WR_SEND, .length = 600);
-    sends(rig, SEND_FIRST, RIG_OURS);
-    sends(rig, SEND_MIDDLE, RIG_OURS + 1);
-    sends(rig, SEND_LAST, RIG_OURS + 2);
+    uint64_t id = message_under_way(rig);
     is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS + 1);
     sends(rig, SEND_MIDDLE, RIG_OURS + 1);
     assert_memory_equal(rig->carried, rig->memory + 256, 256);

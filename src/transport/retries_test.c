@@ -6,10 +6,7 @@
 static void c9_7_6_1_3_silence_repeats_from_the_oldest_unacknowledged(void **state)
 {
     struct rig *rig = *state;
-    post(rig, .opcode = IBV_WR_SEND, .length = 600);
-    sends(rig, SEND_FIRST, RIG_OURS);
-    sends(rig, SEND_MIDDLE, RIG_OURS + 1);
-    sends(rig, SEND_LAST, RIG_OURS + 2);
+    message_under_way(rig);
     is_acknowledged(rig, RIG_OURS);
     waits(rig, RIG_ACK_TIMER - 1);
     is_silent(rig);
@@ -186,10 +183,7 @@ static void c9_7_5_2_8_the_rnr_table_is_the_specifications(void **state)
 static void c9_7_6_a_late_ack_within_a_message_shortens_the_repeat_too(void **state)
 {
     struct rig *rig = *state;
-    post(rig, .opcode = IBV_WR_SEND, .length = 600);
-    sends(rig, SEND_FIRST, RIG_OURS);
-    sends(rig, SEND_MIDDLE, RIG_OURS + 1);
-    sends(rig, SEND_LAST, RIG_OURS + 2);
+    message_under_way(rig);
     waits(rig, RIG_ACK_TIMER);
     is_acknowledged(rig, RIG_OURS + 1);
     sends(rig, SEND_LAST, RIG_OURS + 2);

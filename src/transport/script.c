@@ -85,6 +85,15 @@ uint64_t script_read(struct rig *rig, uint32_t length, const char *file, int lin
     return id;
 }
 
+uint64_t script_message(struct rig *rig, const char *file, int line)
+{
+    uint64_t id = post(rig, .opcode = IBV_WR_SEND, .length = 600);
+    script_sends(rig, OPERATION_SEND_FIRST, RIG_OURS, file, line);
+    script_sends(rig, OPERATION_SEND_MIDDLE, RIG_OURS + 1, file, line);
+    script_sends(rig, OPERATION_SEND_LAST, RIG_OURS + 2, file, line);
+    return id;
+}
+
 int script_set_up(void **state)
 {
     struct rig *rig = malloc(sizeof(*rig));

@@ -25,9 +25,12 @@ void script_raises(struct rig *, enum ibv_event_type, const char *file, int line
 void script_raises_nothing(struct rig *, const char *file, int line);
 void script_drops(struct rig *, enum reason, const char *file, int line);
 
-/* Posts and sends a SEND of one byte; the first work, a READ into 0x1000 from 0x40. They answer the work's id. */
+/* Post and send a SEND of one byte; the first work, a READ into 0x1000 from 0x40. They answer the work's id. */
 uint64_t script_send(struct rig *, uint32_t psn, const char *file, int line);
 uint64_t script_read(struct rig *, uint32_t length, const char *file, int line);
+
+/* A SEND of 600 bytes: three packets. */
+uint64_t script_message(struct rig *, const char *file, int line);
 
 /* The steps of a script. */
 #define post(rig, ...) rig_post(rig, (struct rig_work){__VA_ARGS__})
@@ -49,6 +52,7 @@ uint64_t script_read(struct rig *, uint32_t length, const char *file, int line);
 #define drops(rig, why) script_drops(rig, why, __FILE__, __LINE__)
 #define send_under_way(rig, psn) script_send(rig, psn, __FILE__, __LINE__)
 #define read_under_way(rig, length) script_read(rig, length, __FILE__, __LINE__)
+#define message_under_way(rig) script_message(rig, __FILE__, __LINE__)
 
 /* RETH of a request, for `arrives`. */
 #define RETH(where, bytes_in_all) .address = (where), .rkey = KEY_ALL, .length = (bytes_in_all)
