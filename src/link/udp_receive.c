@@ -17,7 +17,8 @@ enum {
     ECN_MASK = 3,
     ECN_MARKED = 3,
     SOCKETS_A_ROUND = 8,
-    HOT_ROUNDS = 16
+    HOT_ROUNDS = 16,
+    FEW_BYTES = 16384, /* a message of fewer is short */
 };
 
 struct udp_buffers {
@@ -52,9 +53,9 @@ void udp_buffers_destroy(struct udp_buffers *buffers)
     free(buffers);
 }
 
-static void prepare(struct udp_buffers *buffers, unsigned wanted)
+static void prepare(struct udp_buffers *buffers, int wanted)
 {
-    for (unsigned i = 0; i < wanted; i++) {
+    for (int i = 0; i < wanted; i++) {
         buffers->pieces[i] = (struct iovec){buffers->bytes[i], UDP_RECEIVE};
         buffers->messages[i].msg_hdr = (struct msghdr){.msg_name = &buffers->from[i],
                                                        .msg_namelen = sizeof buffers->from[i],
@@ -185,20 +186,30 @@ static void take_message(struct receiver *receiver, struct msghdr *message, cons
     }
 }
 
-/* Empties a socket, up to the budget; but where nothing came the last time, asks for one message only, as it costs the
- * kernel half as much to find one as to find that there is no second. What there is else is found the next time. */
-static void receive_from(struct udp_port *port, int fd, struct receiver *receiver, unsigned budget)
+/* Receives up to so many messages; how many there were. */
+static int receive_some(struct udp_port *port, int fd, struct receiver *receiver, int wanted)
 {
     struct udp_buffers *buffers = port->buffers;
-    unsigned wanted = port->streaming ? UDP_RECEIVES : 1;
-    int count;
-    do {
-        prepare(buffers, wanted);
-        count = recvmmsg(fd, buffers->messages, wanted, MSG_DONTWAIT, NULL);
-        for (int i = 0; i < count; i++)
-            take_message(receiver, &buffers->messages[i].msg_hdr, buffers->bytes[i], buffers->messages[i].msg_len);
-    } while (count == UDP_RECEIVES && receiver->done < budget);
-    port->streaming = count > 0;
+    prepare(buffers, wanted);
+    int count = recvmmsg(fd, buffers->messages, (unsigned)wanted, MSG_DONTWAIT, NULL);
+    for (int i = 0; i < count; i++)
+        take_message(receiver, &buffers->messages[i].msg_hdr, buffers->bytes[i], buffers->messages[i].msg_len);
+    port->wanted = count < 1 ? 0 : buffers->messages[count - 1].msg_len < FEW_BYTES ? UDP_RECEIVES : 1;
+    return count;
+}
+
+/* Empties a socket, up to the budget. Long messages come one by one, as the processor's cache keeps one of them between
+ * the kernel's copy and ours. Where nothing came the last time, one is asked for and no more: to find that there is no
+ * second costs as much as to receive one, and what there is is found the next time. */
+static void receive_from(struct udp_port *port, int fd, struct receiver *receiver, unsigned budget)
+{
+    int wanted = port->wanted;
+    if (!wanted) {
+        receive_some(port, fd, receiver, 1);
+        return;
+    }
+    while (receive_some(port, fd, receiver, wanted) == wanted && receiver->done < budget)
+        wanted = port->wanted;
 }
 
 /* Asks the kernel where something is, and reads that. */

@@ -190,9 +190,10 @@ static void udp_end(struct link *link)
     lock_release(&flow->lock);
 }
 
+/* None that joins is longer than the first. */
 static bool is_full(const struct udp_flow *flow, const struct udp_port *port)
 {
-    return flow->count == (port->no_segments ? 1 : UDP_SEGMENTS) || flow->used + UDP_DATAGRAM > UDP_BATCH;
+    return flow->count == (port->no_segments ? 1 : UDP_SEGMENTS) || flow->used + flow->segment > UDP_BATCH;
 }
 
 static bool udp_ready(struct link *link)
