@@ -65,8 +65,8 @@ void udp_prefer(struct udp_port *, const struct datagram_route *);
 /* The source port that it uses now. */
 uint16_t udp_source_port(const struct link *);
 
-/* Multicast. 0 or errno: no socket for one more group, EAFNOSUPPORT for one of an IP version that the host has not. Joins
- * are not counted. Like udp_receive: under the owner's progress lock. */
+/* Multicast. 0 or errno: no socket for one more group, EAFNOSUPPORT for one of an IP version that the host has not.
+ * Joins are not counted. Like udp_receive: under the owner's progress lock. */
 int udp_join(struct udp_port *, const uint8_t group[16]);
 void udp_leave(struct udp_port *, const uint8_t group[16]);
 
