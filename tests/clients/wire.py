@@ -1,24 +1,28 @@
 #!/usr/bin/env python3
 """The same programs between two hosts: network namespaces of our own, joined by a veth pair, at each MTU and IP version.
 
-All that runs on one host runs here, a part of it with each combination; SOFTVERBS_TEST_FULL=1 runs all with all."""
+All that runs on one host runs here, of each program a part with each combination and with losses; SOFTVERBS_TEST_FULL=1 runs
+all with all."""
+import json
 import os
 import re
 import subprocess
 import sys
+import time
 
 from clients import BUILD, Failure, Suite, free_port, need, serve
-from perftest import measures
-from pingpong import exchanges, exchanges_over_xrc
+from perftest import LARGEST, Matrix, measures
+from pingpong import MIB, exchanges, exchanges_over_xrc
 
 INSIDE = "SOFTVERBS_TEST_NAMESPACE"
 SERVER, CLIENT = "server", "client"
 ADDRESSES = {SERVER: ("10.91.0.1", "fd91::1"), CLIENT: ("10.91.0.2", "fd91::2")}
+DATAGRAM = {1500: 1024, 9000: 4096}  # bytes of the longest one: the path MTU
 GID_INDEX = {4: "1", 6: "2"}  # as the kernel orders them: the link-local one, IPv4, IPv6
-PARTING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "parting.py")
+STRANGER, BAD_SOURCE = "10.91.0.77", "12"
+HERE = os.path.dirname(os.path.abspath(__file__))
 TRIAL = "mount -t tmpfs none /run && ip netns add trial && ip link add eth0 type veth peer name eth1 netns trial"
-LISTENER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "listener.py")
-SNIFF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sniff.py")
+AWAITER, FORGE, LISTENER, PARTING, SNIFF = [f"{HERE}/{name}.py" for name in ("awaiter", "forge", "listener", "parting", "sniff")]
 FULL = os.environ.get("SOFTVERBS_TEST_FULL")
 
 
@@ -42,6 +46,10 @@ def make_hosts():
     for host in ADDRESSES:
         ip("netns", "add", host)
     ip("link", "add", "eth0", "netns", SERVER, "type", "veth", "peer", "name", "eth0", "netns", CLIENT)
+    add_addresses()
+
+
+def add_addresses():
     for host, addresses in ADDRESSES.items():
         ip("-n", host, "link", "set", "lo", "up")
         for address, length in zip(addresses, ("24", "64")):
@@ -99,21 +107,23 @@ class Wire(Suite):
 
 def shows_the_interface(suite):
     shown = suite.run_here("ibv_devinfo", "-v")
-    mtu = {1500: 1024, 9000: 4096}[suite.mtu]
-    for text in (f"active_mtu:\t\t{mtu} ", f"::ffff:{ADDRESSES[SERVER][0]}, RoCE v2", f"{ADDRESSES[SERVER][1]}, RoCE v2"):
+    for text in (f"active_mtu:\t\t{DATAGRAM[suite.mtu]} ", f"::ffff:{ADDRESSES[SERVER][0]}, RoCE v2", f"{ADDRESSES[SERVER][1]}, RoCE v2"):
         if text not in shown:
             raise Failure(f"no \"{text}\" in\n{shown}")
 
 
 def add_pingpongs(suite, mtu, version):
+    sizes = (1, 64, 4096, 65536, MIB) if FULL else (1, 1000, 65536)
     for program in ("rc", "uc", "ud", "srq"):
-        largest = 1024 if program == "ud" else 65536
-        for size in (1, 1000, largest):
+        for size in (1, 64, DATAGRAM[mtu]) if program == "ud" else sizes:
             suite.at(mtu, version, f"ibv_{program}_pingpong {size} bytes",
                      lambda program=program, size=size: exchanges(suite, program, size, 1000, "-c"))
         suite.at(mtu, version, f"ibv_{program}_pingpong -e",
                  lambda program=program: exchanges(suite, program, 1000, 1000, "-e"))
-    suite.at(mtu, version, "ibv_xsrq_pingpong", lambda: exchanges_over_xrc(suite, 4096))
+    for size in (1, 4096, MIB) if FULL else (4096,):
+        for options in ([], ["-e"]):
+            suite.at(mtu, version, " ".join(["ibv_xsrq_pingpong", str(size), "bytes", *options]),
+                     lambda size=size, options=options: exchanges_over_xrc(suite, size, *options))
 
 
 def is_right_on_the_wire(suite):
@@ -149,24 +159,66 @@ def a_crowd_survives(suite):
     return done.stdout.strip()
 
 
-def listens(suite, network):
-    """A process on the server's host, on the network or not; and the number of its queue pair."""
+def stays(suite, *command, network=True):
+    """A process on the server's host, on the network or not, that waits for a line; and the number of its queue pair."""
     options = ["--net", "eth0"] if network else []
-    command = ["ip", "netns", "exec", SERVER, f"{suite.root}/softverbs", "run", *options, "--", "/usr/bin/python3", LISTENER]
+    command = ["ip", "netns", "exec", SERVER, f"{suite.root}/softverbs", "run", *options, "--", "/usr/bin/python3", *command]
     os.makedirs(f"{suite.directory}/{SERVER}", mode=0o700, exist_ok=True)
-    process = subprocess.Popen([*command, GID_INDEX[4] if network else "0"], env=suite.host_environment(SERVER), text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(command, env=suite.host_environment(SERVER), text=True, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
     return process, process.stdout.readline().strip()
 
 
 def keeps_to_itself(suite):
     """A process that is on no network gets no datagram from there, although one that is gets them for all of the host."""
-    (public, its), (private, others) = listens(suite, True), listens(suite, False)
+    (public, its), (private, others) = stays(suite, LISTENER, GID_INDEX[4]), stays(suite, LISTENER, "0", network=False)
     command = suite.on(CLIENT, ["/usr/bin/python3", LISTENER, GID_INDEX[4], ADDRESSES[SERVER][0], its, others])
     sent = subprocess.run(command, env=suite.host_environment(CLIENT), capture_output=True, text=True, check=False)
     came = [process.communicate("\n", timeout=20)[0].strip() for process in (public, private)]
     if sent.returncode or came != ["1", "0"]:
         raise Failure(f"{came[0]} datagrams came to the process on the network, {came[1]} to the other\n{sent.stderr}")
+
+
+def preferring_sockets():
+    """How many sockets of the server's host take RoCE from one sender only."""
+    shown = subprocess.run(["ip", "netns", "exec", SERVER, "cat", "/proc/net/udp"], capture_output=True, text=True, check=True)
+    lines = [line.split() for line in shown.stdout.splitlines()[1:]]
+    return sum(line[1].endswith(":12B7") and line[2] != "00000000:0000" for line in lines)
+
+
+def refused(suite, counted):
+    """How many packets the processes of the server's host have dropped for their source, once there are as many."""
+    deadline = time.monotonic() + 10
+    while True:
+        shown = subprocess.run([f"{suite.root}/softverbs", "stat", "--once", "--json"], env=suite.host_environment(SERVER),
+                               capture_output=True, text=True, check=True)
+        number = sum(report["traffic"][0]["dropped"].get(BAD_SOURCE, 0) for report in json.loads(shown.stdout))
+        if number >= counted or time.monotonic() > deadline:
+            return number
+        time.sleep(0.1)
+
+
+def prefers_only_peers(suite):
+    """Of two processes that share the port, either gets some of what is for the other and passes it on. Then the other one opens
+    a socket for that sender; but not if it is somebody who makes up addresses."""
+    (one, first), (other, second) = [stays(suite, AWAITER, GID_INDEX[4], ADDRESSES[CLIENT][0]) for _ in range(2)]
+    ip("-n", CLIENT, "address", "add", f"{STRANGER}/24", "dev", "eth0")
+    forge = ["ip", "netns", "exec", CLIENT, sys.executable, FORGE]
+    try:
+        subprocess.run([*forge, STRANGER, ADDRESSES[SERVER][0], "32", first, second], check=True)
+        number, opened = refused(suite, 64), preferring_sockets()
+        subprocess.run([*forge, ADDRESSES[CLIENT][0], ADDRESSES[SERVER][0], "32", first, second], check=True)
+        deadline = time.monotonic() + 10
+        while not preferring_sockets() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        peers = preferring_sockets()
+    finally:
+        ip("-n", CLIENT, "address", "delete", f"{STRANGER}/24", "dev", "eth0")
+        for process in (one, other):
+            process.communicate("\n", timeout=20)
+    if number != 64 or opened or not peers:
+        raise Failure(f"of 64 packets of a stranger {number} were refused; {opened} sockets were opened for it, {peers} for a peer")
+    return f"{peers} for a peer"
 
 
 def parts_in_peace(suite):
@@ -177,11 +229,21 @@ def parts_in_peace(suite):
           60, suite.host_environment(CLIENT), elsewhere=True)
 
 
-def exchanges_with_losses(suite, program, size):
+def ends_in_peace(suite):
+    """The same for a process that just ends."""
+    command = [f"{BUILD}/tests/clients/leaving", CLIENT, SERVER, "100"]
+    environment = {**suite.environment(), "ENDPOINT_GID": suite.gid}
+    done = subprocess.run(suite.on(SERVER, command), env=environment, capture_output=True, text=True, timeout=100, check=False)
+    if done.returncode:
+        raise Failure(done.stdout + done.stderr)
+    return done.stdout.strip()
+
+
+def exchanges_with_losses(suite, program, size, option):
     """The side that ends first leaves at once; when the ACK of the other's last message was lost, nobody is there to send it
     again, and the other, which has all its data, sees its retries run out. Nothing else may go wrong."""
     try:
-        exchanges(suite, program, size, 200, "-c")
+        exchanges(suite, program, size, 200, option)
     except Failure as failure:
         if not re.search(r"^    +200 iters in ", str(failure), re.M) or "invalid data" in str(failure) or \
                 str(failure).count("exit status 0") != 1 or "transport retry counter exceeded (12)" not in str(failure):
@@ -190,37 +252,81 @@ def exchanges_with_losses(suite, program, size):
     return None
 
 
-def add_losses(suite, mtu, version):
-    """On a bad network: reliable services lose nothing."""
-    fault = ["--fault", f"drop=5%,reorder=5%,dup=1%,seed={mtu + version}"]
+def losses(mtu, version):
+    """Options of a bad network."""
+    return ["--fault", f"drop=5%,reorder=5%,dup=1%,seed={mtu + version}"]
+
+
+def add_lossy_pingpongs(suite, mtu, version):
+    """Those of the reliable services: they lose nothing."""
     for program in ("rc", "srq"):
-        for size in (100, 65536):
-            suite.at(mtu, version, f"ibv_{program}_pingpong -c {size} bytes with losses",
-                     lambda program=program, size=size: exchanges_with_losses(suite, program, size), fault)
-    for program, options, size in (("ib_send_bw", ["-s", "65536"], 65536), ("ib_write_bw", ["-s", "65536"], 65536),
-                                   ("ib_read_bw", ["-s", "65536"], 65536), ("ib_atomic_bw", [], 8),
-                                   ("ib_write_bw", ["-c", "XRC", "-s", "8192"], 8192)):
+        for size, option in ((100, "-c"), (65536, "-c"), (4096, "-e")):
+            suite.at(mtu, version, f"ibv_{program}_pingpong {option} {size} bytes with losses",
+                     lambda program=program, size=size, option=option: exchanges_with_losses(suite, program, size, option),
+                     losses(mtu, version))
+    suite.at(mtu, version, "ibv_xsrq_pingpong with losses", lambda: exchanges_over_xrc(suite, 4096), losses(mtu, version))
+
+
+class Collection(Matrix):
+    """perftest's programs with options, the sizes that they measure, and how often."""
+
+    def __init__(self, mtu, version):
+        self.cases, largest = [], DATAGRAM[mtu]
+        super().__init__(None, min(2048, largest))
+        self.add_all()
+        for program in ("ib_send_lat", "ib_send_bw"):
+            self.add(program, "-c", "UD", "-a", sizes=[1 << n for n in range(1, largest.bit_length())])
+            if version == 6:  # perftest refuses a group's GID beside one of IPv4
+                self.add(program, "-c", "UD", "-g", "-s", "1024", sizes=[1024])
+
+    def add(self, program, *options, sizes, count=100):
+        """Receivers of unreliable services wait for ever for what overran their sockets' buffers (8 MiB), since nothing holds
+        such a sender back on a network. So fewer bytes are sent to them than that."""
+        case = program, list(options), sizes, count
+        if program != "ib_send_bw" or service(case) not in ("UC", "UD"):
+            self.cases.append(case)
+        elif "-q" in options and service(case) == "UC":
+            self.cases.append((program, ["2048" if word == "65536" else word for word in options], [2048], 100))
+        elif service(case) == "UD" or "-a" not in options:
+            self.cases.append((program, list(options), sizes, 100))
+
+    def some(self, number):
+        """One case of each program, others for each number; the numbers go through the services, too."""
+        for program in sorted({case[0] for case in self.cases}):
+            cases = [case for case in self.cases if case[0] == program and "-a" not in case[1]]
+            services = sorted({service(case) for case in cases})
+            cases = [case for case in cases if service(case) == services[number % len(services)]]
+            yield cases[number % len(cases)]
+
+
+def service(case):
+    return case[1][1] if case[1][:1] == ["-c"] else "RC"
+
+
+def survives_losses(case):
+    """The services that repeat what is lost; of the others the tests that do not wait for what was lost. Not all sizes up to
+    8 MiB: that takes minutes. And ib_send_lat -e of perftest 4.5 has one channel for both its CQs: when an ACK comes later than
+    the answer, which a network may do, it takes the event of the one for that of the other and posts too much."""
+    program, options = case[:2]
+    if "-a" in options or (program == "ib_send_lat" and "-e" in options):
+        return False
+    return service(case) in ("RC", "XRC") or (program, service(case)) == ("ib_write_bw", "UC")
+
+
+def add_perftests(suite, number, mtu, version):
+    every = Collection(mtu, version)
+    sizes = [1 << n for n in range(1, LARGEST + 1)]
+    more = [(f"ib_{verb}_bw", ["-c", "RC", "-a"], sizes, 100) for verb in ("send", "write", "read")]
+    more.append(("ib_send_bw", ["-c", "RC", "-s", "1024", "--use-srq"], [1024], 100))
+    for program, options, sizes, count in every.cases if FULL else [*every.some(number), more[number]]:
+        suite.at(mtu, version, " ".join([program, *options]),
+                 lambda program=program, options=options, sizes=sizes, count=count:
+                 measures(suite, program, options, sizes, count))
+    every.cases = [case for case in every.cases if survives_losses(case)]
+    for program, options, sizes, _ in every.cases if FULL else every.some(number):
         suite.at(mtu, version, " ".join([program, *options, "with losses"]),
-                 lambda program=program, options=options, size=size: measures(suite, program, options, [size], 100), fault)
-
-
-def perftests():
-    """Programs with options and the sizes that they measure."""
-    sizes = [1 << n for n in range(1, 24)]
-    for service in ("RC", "UC", "UD"):
-        yield "ib_send_lat", ["-c", service], [2]
-        size = 1024 if service == "UD" else 65536
-        yield "ib_send_bw", ["-c", service, "-s", str(size)], [size]
-    yield "ib_send_bw", ["-c", "RC", "-a"], sizes
-    yield "ib_send_bw", ["-c", "RC", "-s", "4096", "-b", "-q", "16"], [4096]
-    yield "ib_send_bw", ["-c", "RC", "-s", "4096", "--use-srq"], [4096]
-    yield "ib_write_lat", ["-c", "RC"], [2]
-    yield "ib_write_bw", ["-c", "RC", "-a"], sizes
-    yield "ib_write_bw", ["-c", "XRC", "-s", "65536"], [65536]
-    yield "ib_read_lat", ["-c", "RC"], [2]
-    yield "ib_read_bw", ["-c", "RC", "-a"], sizes
-    yield "ib_atomic_lat", ["-c", "RC"], [8]
-    yield "ib_atomic_bw", ["-c", "RC", "-A", "CMP_AND_SWAP", "-b"], [8]
+                 lambda program=program, options=options, sizes=sizes: measures(suite, program, options, sizes, 100),
+                 losses(mtu, version))
 
 
 def main():
@@ -232,16 +338,15 @@ def main():
     for mtu, version in combinations:
         suite.at(mtu, version, "ibv_devinfo shows the interface's GIDs and MTU", lambda: shows_the_interface(suite))
         add_pingpongs(suite, mtu, version)
-        if FULL or (mtu == 1500) == (version == 4):
-            add_losses(suite, mtu, version)
+        add_lossy_pingpongs(suite, mtu, version)
         suite.at(mtu, version, "every ICRC is right on the wire", lambda: is_right_on_the_wire(suite))
     suite.at(1500, 4, "who is on no network is not reached from there", lambda: keeps_to_itself(suite))
+    suite.at(1500, 4, "a stranger opens no sockets", lambda: prefers_only_peers(suite))
     suite.at(1500, 4, "who destroys a queue pair has acknowledged", lambda: parts_in_peace(suite))
+    suite.at(1500, 4, "who ends has acknowledged", lambda: ends_in_peace(suite))
     suite.at(1500, 4, "a crowd of which some are killed shares the port", lambda: a_crowd_survives(suite))
-    for number, (program, options, sizes) in enumerate(perftests()):
-        for mtu, version in combinations if FULL else [combinations[number % len(combinations)]]:
-            suite.at(mtu, version, " ".join([program, *options]),
-                     lambda program=program, options=options, sizes=sizes: measures(suite, program, options, sizes, 100))
+    for number, (mtu, version) in enumerate(combinations):
+        add_perftests(suite, number, mtu, version)
     return suite.run()
 
 

@@ -1,0 +1,126 @@
+/* A process ends as soon as it was told of a message, without destroying anything; whoever sent the message must still
+ * see it acknowledged, as from an adapter, which acknowledges before it tells. Usage: leaving HOST HOST ROUNDS (hosts:
+ * names for ip-netns(8)). Each round is a process on each host. Prints how long the last message took to be
+ * acknowledged; exit status 0 when it was, each time. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "endpoint.h"
+
+enum { LENGTH = 64, PATIENCE = 30, TIMEOUT = 20, SENDER = 0, RECEIVER = 1 };
+
+struct meeting {
+    struct address addresses[2];
+    atomic_uint stages[2];
+    atomic_uint slowest; /* microseconds that the sender waited */
+};
+
+struct side {
+    struct meeting *meeting;
+    struct endpoint endpoint;
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    unsigned char memory[LENGTH];
+    int self;
+};
+
+static void meet(struct side *side, unsigned stage)
+{
+    struct meeting *meeting = side->meeting;
+    double deadline = now_seconds() + PATIENCE;
+    meeting->stages[side->self] = stage;
+    while (meeting->stages[!side->self] < stage) {
+        if (now_seconds() > deadline)
+            die("the other side does not come");
+        usleep(100);
+    }
+}
+
+/* The fast path of a program: nobody sleeps. */
+static void poll_for_completion(struct side *side)
+{
+    struct ibv_wc wc;
+    double deadline = now_seconds() + PATIENCE;
+    int found;
+    while (!(found = ibv_poll_cq(side->endpoint.cq, 1, &wc)))
+        if (now_seconds() > deadline)
+            die("nothing completes");
+    if (found < 0 || wc.status != IBV_WC_SUCCESS)
+        die("%s", found < 0 ? "ibv_poll_cq fails" : ibv_wc_status_str(wc.status));
+}
+
+static void send_last_message(struct side *side)
+{
+    struct ibv_sge sge = {(uintptr_t)side->memory, LENGTH, side->mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
+    double began = now_seconds();
+    if (ibv_post_send(side->qp, &wr, &bad))
+        die("ibv_post_send fails");
+    poll_for_completion(side);
+    unsigned took = (unsigned)((now_seconds() - began) * 1e6);
+    if (took > side->meeting->slowest)
+        side->meeting->slowest = took;
+}
+
+static void post_receive(struct side *side)
+{
+    struct ibv_sge sge = {(uintptr_t)side->memory, LENGTH, side->mr->lkey};
+    struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+    if (ibv_post_recv(side->qp, &wr, &bad))
+        die("ibv_post_recv fails");
+}
+
+static void live(struct meeting *meeting, int self, const char *host)
+{
+    static struct side side;
+    side.meeting = meeting;
+    side.self = self;
+    endpoint_go_to(host);
+    endpoint_open(&side.endpoint, 4);
+    side.mr = endpoint_register(&side.endpoint, side.memory, LENGTH);
+    side.qp = endpoint_create_qp(&side.endpoint, IBV_QPT_RC, 1, 1);
+    meeting->addresses[self] = endpoint_address(&side.endpoint, side.qp, side.mr);
+    meet(&side, 1);
+    if (self == RECEIVER)
+        post_receive(&side);
+    endpoint_connect(side.qp, &meeting->addresses[!self], TIMEOUT);
+    meet(&side, 2);
+    if (self == RECEIVER)
+        poll_for_completion(&side);
+    else
+        send_last_message(&side);
+    exit(0);
+}
+
+static int run_round(struct meeting *meeting, char **hosts)
+{
+    int bad = 0;
+    meeting->stages[0] = meeting->stages[1] = 0;
+    for (int self = 0; self < 2; self++)
+        if (!fork())
+            live(meeting, self, hosts[self]);
+    for (int self = 0; self < 2; self++) {
+        int status;
+        wait(&status);
+        bad |= status;
+    }
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    struct meeting *meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (argc != 4 || meeting == MAP_FAILED)
+        die("Usage: leaving HOST HOST ROUNDS");
+    for (int round = 0; round < atoi(argv[3]); round++)
+        if (run_round(meeting, argv + 1))
+            die("round %d ends badly", round);
+    printf("acknowledged within %u us\n", meeting->slowest);
+    return 0;
+}
