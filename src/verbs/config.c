@@ -209,7 +209,7 @@ static void set_line(struct limits *limits, char *line, char *networks)
     else if (!strcmp(name, "counters"))
         set_text(&counters_path, value);
     else if (!strcmp(name, "net"))
-        strcpy(networks, value); /* a part of the line, which has room for less */
+        snprintf(networks, LINE_SIZE, "%s", value);
     else
         set_limit(limits, name, value);
 }

@@ -260,6 +260,13 @@ def a_directory_of_another_version_is_replaced_unless_it_is_in_use():
     expect(_at(directory), 0, b"started\n")
 
 
+def long_settings_are_refused_or_cut_but_do_no_harm():
+    for name in ("LIMITS", "DEVICES", "NET", "FAULT"):
+        for text in ("x" * 100_000, "net=" + "x" * 5000, "x=" * 5000, ",".join(["eth0"] * 500)):
+            done = run("ibv_devices", env={f"SOFTVERBS_{name}": text})
+            assert done.returncode >= 0, (name, text[:20], told(done))
+
+
 def run_leaves_no_process_in_the_directory():
     expect(run("true"))
     expect(softverbs("show"), out=b"No process has a softverbs device open.\n")
