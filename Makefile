@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz bench interop install clean
+.PHONY: all demo check asan tsan fuzz fuzz-long bench interop install clean
 
 all:
 	@tools/build/build.sh
@@ -14,6 +14,9 @@ check:
 
 asan tsan fuzz:
 	@tools/build/check.sh $@
+
+fuzz-long:
+	@tools/fuzz.sh $(or $(MINUTES),30)
 
 bench:
 	@tools/build/setup.sh build bench

@@ -1,0 +1,63 @@
+#!/bin/bash
+# Fuzzes for long: fuzz.sh [--keep] [MINUTES [FUZZER...]], by default all of them for 30 minutes, as many at a time as there
+# are processors. Says for each how often it ran, what it reached and what it found; exits with 1 when it found something.
+# What it works on is in build-fuzz/fuzzing. --keep: the corpus, merged, becomes the one in tests/corpus.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+keep=
+if [ "${1:-}" = --keep ]; then
+    keep=yes
+    shift
+fi
+minutes=${1:-30}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- decode engine pcap settings tags
+tools/build/setup.sh build check || exit 1
+CC=clang tools/build/build.sh build-fuzz -Dfuzz=true -Dtests=false || exit 1
+top=$PWD/build-fuzz/fuzzing
+
+fuzz() { # NAME
+    local place=$top/$1
+    rm -rf "$place"
+    mkdir -p "$place/corpus" "$place/found"
+    tar -xzf "tests/corpus/$1.tar.gz" -C "$place/corpus"
+    "build-fuzz/tests/fuzz/$1_fuzz" -max_total_time=$((minutes * 60)) -max_len=1000 -len_control=20 -entropic=0 \
+        -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$place/found/" "$place/corpus" >"$place/log" 2>&1
+}
+
+# The corpus without what adds nothing, as an archive that is the same for the same inputs.
+pack() { # NAME
+    local place=$top/$1
+    mkdir -p "$place/merged"
+    "build-fuzz/tests/fuzz/$1_fuzz" -merge=1 "$place/merged" "$place/corpus" >"$place/merge.log" 2>&1
+    tar -C "$place/merged" --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 --mode=0644 -cf - . |
+        gzip -9n >"tests/corpus/$1.tar.gz"
+}
+
+report() { # NAME
+    local place=$top/$1 last found
+    last=$(grep -E '^#[0-9]+.*cov: ' "$place/log" | tail -n 1)
+    found=$(find "$place/found" -type f | wc -l)
+    printf '%-9s %10s runs %8s/s %6s edges %7s features %5s inputs kept %3s findings\n' "$1" \
+        "$(sed -n 's/^stat::number_of_executed_units: *//p' "$place/log")" \
+        "$(sed -n 's/^stat::average_exec_per_sec: *//p' "$place/log")" \
+        "$(sed -n 's/.* cov: \([0-9]*\).*/\1/p' <<<"$last")" "$(sed -n 's/.* ft: \([0-9]*\).*/\1/p' <<<"$last")" \
+        "$(tar -tzf "tests/corpus/$1.tar.gz" | grep -cv '/$')" "$found"
+    [ "$found" -eq 0 ] || echo "    $place/found, $place/log"
+    [ "$found" -eq 0 ] && grep -q '^stat::' "$place/log" # a fuzzer that ended in any other way has found something, too
+}
+
+echo "$minutes minutes each, at $(git describe --always --dirty), from $(date -u '+%Y-%m-%d %H:%M') UTC"
+for name; do
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+        wait -n
+    done
+    fuzz "$name" &
+done
+wait
+failed=0
+for name; do
+    [ -z "$keep" ] || pack "$name"
+    report "$name" || failed=1
+done
+exit $failed
