@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "base/uncancelled.h"
+
 struct lock {
     atomic_uchar taken;
 };
@@ -38,7 +40,9 @@ static inline void lock_wait(unsigned round)
         sched_yield();
         return;
     }
+    int before = uncancelled_begin();
     nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    uncancelled_end(before);
 }
 
 static inline void lock_take(struct lock *lock)

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/uncancelled.h"
+
 int log_threshold;
 static int log_fd = STDERR_FILENO;
 static const char *const level_names[] = {"none", "error", "warn", "info", "debug"};
@@ -44,7 +46,9 @@ static void write_line(enum log_level level, const char *suffix, const char *for
     if (length > (int)sizeof line - 1)
         length = sizeof line - 1;
     line[length++] = '\n';
+    int before = uncancelled_begin();
     ssize_t written = write(log_fd, line, (size_t)length);
+    uncancelled_end(before);
     (void)written; /* a full disk or closed stderr must not disturb the program */
     errno = saved;
 }

@@ -1,6 +1,7 @@
 /* Finding the processes that we send to. */
 #include <unistd.h>
 
+#include "base/uncancelled.h"
 #include "fabric/state.h"
 
 static struct peer *hold(struct record *record)
@@ -22,7 +23,10 @@ static struct record *connect_to(struct node *node, uint32_t owner)
         return record;
     if (!table_is(node->table, slot, generation))
         return NULL;
-    return record_get(node, slot, generation, atomic_load(&node->table->file->slots[slot].pid));
+    int before = uncancelled_begin();
+    record = record_get(node, slot, generation, atomic_load(&node->table->file->slots[slot].pid));
+    uncancelled_end(before);
+    return record;
 }
 
 static struct peer *find_owner(struct node *node, uint32_t owner)

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/uncancelled.h"
 #include "fabric/state.h"
 
 static unsigned hear(struct record *record, node_take *take, void *context, unsigned budget)
@@ -28,9 +29,11 @@ static void check_end(struct node *node, struct record *record)
     if (!atomic_load_explicit(&record->reader->ended, memory_order_relaxed) &&
         !atomic_load_explicit(&record->reader->broken, memory_order_relaxed))
         return;
+    int before = uncancelled_begin();
     lock_take(&node->lock);
     record_depart(record);
     lock_release(&node->lock);
+    uncancelled_end(before);
 }
 
 static bool has_letters(const struct node *node)
@@ -43,8 +46,10 @@ static bool has_letters(const struct node *node)
  * empty and go on, with doorbells off. So it is rung anew. */
 static void read_letters(struct node *node)
 {
+    int before = uncancelled_begin();
     if (mail_receive(node))
         node_wake(node);
+    uncancelled_end(before);
 }
 
 unsigned node_receive(struct node *node, node_take *take, void *context, unsigned budget)
@@ -136,5 +141,7 @@ bool node_sleeping(const struct node *node)
 
 void node_wake(struct node *node)
 {
+    int before = uncancelled_begin();
     eventfd_write(node->waker, 1);
+    uncancelled_end(before);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/uncancelled.h"
 #include "fabric/state.h"
 
 static void fill_doorbell(struct node *node, unsigned slot, uint32_t generation, struct doorbell *doorbell)
@@ -128,6 +129,7 @@ static bool is_drained(const struct record *record)
 
 void records_collect(struct node *node)
 {
+    int before = uncancelled_begin();
     lock_take(&node->lock);
     atomic_store(&node->litter, false);
     for (struct record **at = &node->records, *record; (record = *at);) {
@@ -142,6 +144,7 @@ void records_collect(struct node *node)
         record_release(record);
     }
     lock_release(&node->lock);
+    uncancelled_end(before);
 }
 
 void records_check(struct node *node)

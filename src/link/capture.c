@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "base/uncancelled.h"
 #include "diag/log.h"
 #include "wire/bytes.h"
 #include "wire/ether.h"
@@ -215,11 +216,12 @@ static void stop(struct capture *capture, ssize_t written, int error)
 
 static void write_block(struct capture *capture, size_t length)
 {
-    int before = errno;
+    int error = errno, before = uncancelled_begin();
     ssize_t written = write(capture->fd, capture->block, length);
     if (written != (ssize_t)length)
         stop(capture, written, written < 0 ? errno : ENOSPC);
-    errno = before;
+    uncancelled_end(before);
+    errno = error;
 }
 
 static uint8_t *put_comment(struct capture *capture, uint8_t *to, const char *note, const char *more)

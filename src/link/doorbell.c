@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "base/uncancelled.h"
 #include "link/fence.h"
 
 static bool is_sleeping(const struct doorbell *doorbell)
@@ -30,7 +31,9 @@ void doorbell_ring(const struct doorbell *doorbell)
 static void stop_fencing(struct attention *attention)
 {
     atomic_store(&attention->fences, 0);
+    int before = uncancelled_begin();
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    uncancelled_end(before);
 }
 
 void attention_sleep(struct attention *attention)

@@ -7,6 +7,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/uncancelled.h"
+
 enum { DESCRIPTORS_MAX = 4 };
 
 static void enclose(struct msghdr *message, void *control, size_t size, int descriptor)
@@ -20,6 +22,14 @@ static void enclose(struct msghdr *message, void *control, size_t size, int desc
     memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
 }
 
+static int send_now(int socket, const struct msghdr *message)
+{
+    int before = uncancelled_begin();
+    int error = sendmsg(socket, message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+    uncancelled_end(before);
+    return error;
+}
+
 int mail_send(int socket, const char *name, const struct mail *mail, int descriptor)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -29,7 +39,7 @@ int mail_send(int socket, const char *name, const struct mail *mail, int descrip
     snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
     if (descriptor >= 0)
         enclose(&message, control, sizeof control, descriptor);
-    return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+    return send_now(socket, &message);
 }
 
 /* Keeps the first and closes the rest. */
@@ -57,12 +67,14 @@ static ssize_t take(int socket, void *to, size_t size, int *descriptor)
     _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
     struct iovec piece = {to, size};
     ssize_t length;
+    int before = uncancelled_begin();
     do {
         struct msghdr message = {
             .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
         length = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         *descriptor = length < 0 ? -1 : take_descriptors(&message);
     } while (length < 0 && errno == EINTR);
+    uncancelled_end(before);
     return length;
 }
 
@@ -80,7 +92,7 @@ int mail_send_descriptor(int socket, int descriptor)
     struct iovec piece = {"", 1};
     struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
     enclose(&message, control, sizeof control, descriptor);
-    return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+    return send_now(socket, &message);
 }
 
 int mail_take_descriptor(int socket, int *descriptor)

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/uncancelled.h"
 #include "link/udp_state.h"
 
 #include <netinet/udp.h>
@@ -146,7 +147,9 @@ static bool flush(struct udp_flow *flow)
                              .msg_iovlen = 1,
                              .msg_control = control.bytes,
                              .msg_controllen = control.used};
+    int before = uncancelled_begin();
     ssize_t sent = sendmsg(flow->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    uncancelled_end(before);
     flow->stuck = sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     if (flow->stuck)
         return false;

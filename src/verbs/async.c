@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/uncancelled.h"
 #include "diag/log.h"
 #include "verbs/event_count.h"
 #include "verbs/lifetime.h"
@@ -38,7 +39,9 @@ void async_raise(struct context *context, struct ibv_async_event public)
     lock_take(&context->async.lock);
     STAILQ_INSERT_TAIL(&context->async.events, event, next);
     lock_release(&context->async.lock);
+    int before = uncancelled_begin();
     eventfd_write(context->async.fd, 1);
+    uncancelled_end(before);
 }
 
 void async_raise_cq(struct cq *cq, enum ibv_event_type type)

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/uncancelled.h"
 #include "verbs/event_count.h"
 #include "verbs/lifetime.h"
 
@@ -47,7 +48,9 @@ void channel_notify(struct channel *channel, struct cq *cq)
     if (!cq->events_waiting++)
         TAILQ_INSERT_TAIL(&channel->ready, cq, ready);
     lock_release(&channel->lock);
+    int before = uncancelled_begin(); /* others' locks are held */
     eventfd_write(channel->public.fd, 1);
+    uncancelled_end(before);
 }
 
 static struct cq *take_first(struct channel *channel)

@@ -2,6 +2,7 @@
 #ifndef VERBS_LIFETIME_H
 #define VERBS_LIFETIME_H
 
+#include "base/uncancelled.h"
 #include "verbs/object.h"
 
 static inline struct context *context_of(struct ibv_context *public)
@@ -11,12 +12,16 @@ static inline struct context *context_of(struct ibv_context *public)
 
 static inline void control_lock(struct context *context)
 {
+    int before = uncancelled_begin();
     pthread_mutex_lock(&context->process->control);
+    context->process->cancellation = before;
 }
 
 static inline void control_unlock(struct context *context)
 {
+    int before = context->process->cancellation;
     pthread_mutex_unlock(&context->process->control);
+    uncancelled_end(before);
 }
 
 /* What an imported name stands for; an object itself. */

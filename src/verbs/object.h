@@ -392,6 +392,7 @@ TAILQ_HEAD(qp_list, qp);
 /* What all contexts of this process share. There is one from the first ibv_open_device to the last ibv_close_device. */
 struct process {
     pthread_mutex_t control;
+    int cancellation; /* of the thread that holds control, for when it gives it back */
     struct lock progress;
     struct node *node;
     struct udp_port *_Atomic ports[16]; /* by device; NULL: not on a network; port.c */

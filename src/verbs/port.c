@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/uncancelled.h"
 #include "diag/log.h"
 #include "verbs/config.h"
 #include "verbs/gid.h"
@@ -71,9 +72,11 @@ struct link *port_connect(const struct context *context, const struct ibv_ah_att
 unsigned port_receive(struct process *process, udp_take *take, udp_drop *drop, void *context)
 {
     unsigned done = 0, count = atomic_load_explicit(&process->port_count, memory_order_relaxed);
+    int before = uncancelled_begin();
     for (unsigned i = 0; i < count; i++)
         if (port_at(process, i))
             done += udp_receive(port_at(process, i), take, drop, context, BUDGET);
+    uncancelled_end(before);
     return done;
 }
 

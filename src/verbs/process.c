@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/uncancelled.h"
 #include "diag/log.h"
 #include "verbs/config.h"
 #include "verbs/late.h"
@@ -424,6 +425,7 @@ struct process *process_join(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, register_fork_handlers);
+    int before = uncancelled_begin();
     pthread_mutex_lock(&joining);
     if (!the_process)
         the_process = create();
@@ -431,6 +433,7 @@ struct process *process_join(void)
         users++;
     struct process *process = the_process;
     pthread_mutex_unlock(&joining);
+    uncancelled_end(before);
     return process;
 }
 

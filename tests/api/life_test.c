@@ -1,5 +1,7 @@
 /* Devices are opened and closed, processes fork, in one process and without a second end. */
 #include <errno.h>
+#include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "alone.h"
@@ -61,8 +63,61 @@ static void contexts_of_one_device_are_independent(const void *row)
     }
 }
 
+struct loop {
+    struct ibv_qp *qp;
+    struct ibv_cq *cq;
+    struct ibv_mr *mr;
+};
+
+static int write_to_itself(const struct loop *loop)
+{
+    struct ibv_sge sge = {(uintptr_t)alone_memory(loop->mr), 8, loop->mr->lkey};
+    struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma.rkey = loop->mr->rkey;
+    wr.wr.rdma.remote_addr = sge.addr;
+    return ibv_post_send(loop->qp, &wr, &bad);
+}
+
+/* Each write raises an event, which is a system call under locks. */
+static void *write_for_ever(void *argument)
+{
+    const struct loop *loop = argument;
+    struct ibv_wc wc;
+    for (;; pthread_testcancel()) {
+        ibv_req_notify_cq(loop->cq, 0);
+        write_to_itself(loop);
+        ibv_poll_cq(loop->cq, 1, &wc);
+    }
+    return NULL;
+}
+
+/* pthreads(7) lists what may be a cancellation point. Verbs that post and poll are none: a thread that ended there
+ * would keep its locks. */
+static void a_thread_that_is_cancelled_leaves_no_lock_behind(const void *row)
+{
+    struct ibv_context *context = alone_open();
+    struct ibv_pd *pd = ibv_alloc_pd(context);
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+    struct ibv_cq *cq = ibv_create_cq(context, 64, NULL, channel, 0);
+    struct loop loop = {alone_loop(pd, cq), cq, alone_register(pd)};
+    struct ibv_wc wc;
+    for (int i = 0; i < 300; i++) {
+        pthread_t thread;
+        EXPECT(pthread_create(&thread, NULL, write_for_ever, &loop), ==, 0);
+        nanosleep(&(struct timespec){.tv_nsec = 50000 + 1000 * i}, NULL);
+        EXPECT(pthread_cancel(thread), ==, 0);
+        EXPECT(pthread_join(thread, NULL), ==, 0);
+        while (write_to_itself(&loop)) /* its place is free when an earlier one was polled */
+            ibv_poll_cq(cq, 1, &wc);
+        EXPECT(alone_poll(cq).status, ==, IBV_WC_SUCCESS);
+    }
+    EXPECT(ibv_close_device(context), ==, 0);
+}
+
 static void all(void)
 {
+    CASE(a_thread_that_is_cancelled_leaves_no_lock_behind);
     CASE(a_device_is_closed_while_its_helper_wakes);
     CASE(contexts_of_one_device_are_independent);
 }

@@ -1,0 +1,22 @@
+/* A thread that is cancelled (pthread_cancel(3)) inside a system call ends there, with every lock that it holds. Verbs
+ * are no cancellation points but for the two that wait for events, so system calls that may be made under a lock stand
+ * between these two. */
+#ifndef BASE_UNCANCELLED_H
+#define BASE_UNCANCELLED_H
+
+#include <pthread.h>
+
+/* Answers what uncancelled_end wants. They nest. */
+static inline int uncancelled_begin(void)
+{
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+static inline void uncancelled_end(int before)
+{
+    pthread_setcancelstate(before, &before);
+}
+
+#endif
