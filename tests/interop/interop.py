@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 
-from guest import GUEST_ADDRESS, HERE, NEARLY, OUR_ADDRESS, Guest, obstacle, softverbs_here
+from guest import GUEST_ADDRESS, HERE, MTUS, NAMESPACE, NEARLY, OUR_ADDRESS, Guest, obstacle, softverbs_here
 from report import write_section
 from wiretap import Wiretap, judged
 
@@ -137,6 +137,23 @@ def moves(suite, setting, where, service, operation):
         done.find("^all data is right$")
 
 
+def is_found(suite, where):
+    """Connection managers answer each other: softverbs ping here, and there a program that asks for a service by the kernel's,
+    which must hear that nobody offers it (status 1)."""
+    if where == SERVER_THERE:
+        command = ["ip", "netns", "exec", NAMESPACE, f"{suite.root}/softverbs", "ping", "-c", "5", "-i", "0.3", GUEST_ADDRESS]
+        done = Program(command, suite.environment()).finish(time.monotonic() + SECONDS).check()
+        done.find(rf"^{GUEST_ADDRESS}: a RoCEv2 endpoint .*, seq 5, ")
+        return
+    server = Program(suite.here(["ibv_asyncwatch", "-d", "soft0"]), suite.environment())
+    try:
+        shown = suite.guest.ask(f"sleep 1; udaddy -s {OUR_ADDRESS} -c 1; true", SECONDS)
+    finally:
+        server.kill()
+    if "RDMA_CM_EVENT_UNREACHABLE, error: 1\n" not in shown:
+        raise Failure(shown)
+
+
 PERFTESTS = (  # program, options, sizes
     ("ib_send_bw", ["-c", "RC"], (1, MIB)), ("ib_send_lat", ["-c", "RC"], (1, MIB)),
     ("ib_send_bw", ["-c", "UC"], (1, 65536)), ("ib_send_lat", ["-c", "UC"], (1, 65536)),
@@ -182,6 +199,8 @@ def add_perftests(suite, setting, programs, most):
 
 def fill(suite):
     """All with rxe's usual MTU, a part of it with the larger one and over IPv6."""
+    for mtu in MTUS:
+        suite.row((mtu, 4), "softverbs ping, udaddy", lambda where: is_found(suite, where))
     for setting in ((1024, 4), (4096, 4), (1024, 6)):
         whole = setting == (1024, 4)
         add_pingpongs(suite, setting, (1, 65536, MIB) if whole else (MIB,))
