@@ -220,6 +220,10 @@ static void explain_silence(const struct ping *ping)
                "\"softverbs run --net\" started.\n");
     else if (ping->error)
         printf("%s says: %s.\n", *ping->error_from ? ping->error_from : "This host", strerror(ping->error));
+    else if (!memcmp(ping->wire.route.source, ping->wire.route.destination, 16))
+        printf("No answer. The address is this host's own, and no program that \"softverbs run --net\" started is on "
+               "%s.\n",
+               ping->wire.interface);
     else
         printf(
             "No answer. The host may be down; a firewall on the way, there or here may drop UDP port 4791, to which\n"
@@ -251,7 +255,8 @@ static int join(struct ping *ping)
 {
     unsigned count;
     int ends[2];
-    if (setenv("SOFTVERBS_NET", ping->wire.interface, 1) || pipe2(ends, O_NONBLOCK | O_CLOEXEC))
+    if (setenv("SOFTVERBS_DEVICES", "1", 1) || setenv("SOFTVERBS_NET", ping->wire.interface, 1) ||
+        pipe2(ends, O_NONBLOCK | O_CLOEXEC))
         return errno;
     const struct device *devices = config_devices(&count);
     ping->answers = ends[0];

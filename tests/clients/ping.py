@@ -175,7 +175,7 @@ def hears_nothing(suite):
 def hears_from_the_router(suite):
     configure(ROUTER, "net.ipv4.icmp_ratelimit=0")
     ip("-n", ROUTER, "route", "add", "unreachable", "10.98.0.1/32")
-    has(suite.ping("10.98.0.1", status=1), "10.91.0.1 says: No route to host\n")
+    has(suite.ping("10.98.0.1", status=1), "10.91.0.1 says: No route to host\n", "0 answered, 100% lost\n10.91.0.1 says: No route to host.\n")
 
 
 def keeps_to_itself(suite):
@@ -185,9 +185,21 @@ def keeps_to_itself(suite):
 
 
 def pings_its_own_host(suite, address):
-    has(suite.ping(address, host=SERVER, status=1), "3 sent, 0 answered")
+    has(suite.ping(address, host=SERVER, status=1), "3 sent, 0 answered", "own, and no program ")
     with Crowd(suite, SERVER, 3):
         has(suite.ping(address, host=SERVER), "3 sent, 3 answered")
+
+
+def reaches_its_neighbour(suite):
+    """By a link-local address, which needs the interface with it; the other end has two interfaces and is on one."""
+    shown = subprocess.run(["ip", "-j", "-n", ROUTER, "-6", "address", "show", "dev", CLIENT, "scope", "link"],
+                           capture_output=True, text=True, check=True)
+    address = next(each["local"] for link in json.loads(shown.stdout) for each in link.get("addr_info", [])
+                   if "local" in each)
+    with Crowd(suite, ROUTER, 1, options=("--net", CLIENT)):
+        has(suite.ping(f"{address}%eth0"), f"{address}%eth0: softverbs ", "3 sent, 3 answered", "proven: ")
+        has(suite.ping(GATEWAYS[CLIENT][0], "--net", "eth0"), "3 sent, 3 answered")
+        has(suite.ping(GATEWAYS[SERVER][0], status=1), "3 sent, 0 answered, 100% lost")
 
 
 def is_no_endpoint_itself(suite):
@@ -395,6 +407,7 @@ def main():
         own = GATEWAYS[CLIENT][":" in address]
         suite.add(f"nothing listens at {own}", lambda own=own: hears_that_nobody_listens(suite, own))
         suite.add(f"one's own host at {address}", lambda address=address: pings_its_own_host(suite, address))
+    suite.add("a neighbour on one of its interfaces", lambda: reaches_its_neighbour(suite))
     suite.add("nobody answers", lambda: hears_nothing(suite))
     suite.add("a router says that there is no way", lambda: hears_from_the_router(suite))
     suite.add("who is on no network is not found", lambda: keeps_to_itself(suite))
