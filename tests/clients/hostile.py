@@ -1,0 +1,429 @@
+#!/usr/bin/env python3
+"""Hostile datagrams: what somebody with a socket sends to a running program is counted by its reason, never changes anything, and
+the program's own traffic goes on. The attacker may have the address and the knowledge of the peer; what he then may do as
+the protocol has it (a request that breaks a rule ends the connection) ends that queue pair and no other."""
+import contextlib
+import ctypes
+import json
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import zlib
+
+from clients import Failure, free_port
+from wire import ADDRESSES, CLIENT, GID_INDEX, HERE, INSIDE, SERVER, Wire, enter_namespaces, ip, make_hosts
+
+HOSTAGE = f"{HERE}/hostage.py"
+STRANGER = {4: "10.91.0.77", 6: "fd91::77"}
+ROCE, PARTITION, QKEY, NEW_NETWORK = 4791, 0xffff, 0x11111111, 0x40000000
+SEND_FIRST, SEND_MIDDLE, SEND_ONLY, WRITE_ONLY, READ_REQUEST, ACKNOWLEDGE, FETCH_ADD = 0, 1, 4, 10, 12, 17, 20
+RC, UC, UD, XRC = 0, 1 << 5, 3 << 5, 5 << 5
+TRUNCATED, VERSION, OPCODE, PAD, PAYLOAD, ICRC, NO_QP, SERVICE, BAD_PKEY, BAD_QKEY, SOURCE, PSN, STALE, SEQUENCE, NO_RECEIVE, \
+    TOO_LONG, MEMORY = 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18
+ALIVE = 25  # datagrams of each kind
+FLOOD = 100_000
+GROWTH = 4096  # KiB that a flood may leave behind
+
+
+def transport(opcode, pair, psn=0, headers=b"", payload=b"", pkey=PARTITION, version=0, pad=None):
+    """BTH, other headers, payload and pad."""
+    pad = -len(payload) & 3 if pad is None else pad
+    return struct.pack(">BBHII", opcode, 0x40 | pad << 4 | version, pkey, pair, 1 << 31 | psn & 0xffffff) + headers + payload + \
+        b"\0" * (-len(payload) & 3)
+
+
+def write_headers(address, rkey, length):
+    return struct.pack(">QII", address, rkey, length)
+
+
+class Attacker:
+    """A socket on the client's host, with the client's address or another one of that host."""
+
+    def __init__(self, version, address=None):
+        self.version, self.family = version, socket.AF_INET if version == 4 else socket.AF_INET6
+        self.target = ADDRESSES[SERVER][version == 6]
+        self.source = address or ADDRESSES[CLIENT][version == 6]
+        self.socket = socket_on(CLIENT, self.family, socket.SOCK_DGRAM)
+        if version == 4:
+            self.socket.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER, IP_PMTUDISC_DO: identification 0
+        self.socket.bind((self.source, 0))
+        self.socket.connect((self.target, ROCE))
+        self.port = self.socket.getsockname()[1]
+
+    def below(self, length):
+        """What the ICRC covers below the BTH (RoCEv2 annex, A17.3.3): what routers may change counts as ones."""
+        source, target = [socket.inet_pton(self.family, address) for address in (self.source, self.target)]
+        udp = struct.pack(">HHHH", self.port, ROCE, 8 + length, 0xffff)
+        if self.version == 4:
+            return struct.pack(">BBHHHBBH", 0x45, 0xff, 28 + length, 0, 0x4000, 0xff, 17, 0xffff) + source + target + udp
+        return struct.pack(">IHBB", 0x6fffffff, 8 + length, 17, 0xff) + source + target + udp
+
+    def seal(self, packet):
+        covered = b"\xff" * 8 + self.below(len(packet) + 4) + packet[:4] + b"\xff" + packet[5:]
+        return packet + struct.pack("<I", zlib.crc32(covered))
+
+    def send(self, packet):
+        self.socket.send(packet)
+
+
+def socket_on(host, *kind):
+    """A socket in another network namespace."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/thread-self/ns/net", "rb") as own, open(f"/run/netns/{host}", "rb") as other:
+        if libc.setns(other.fileno(), NEW_NETWORK):
+            raise OSError(ctypes.get_errno(), "setns")
+        try:
+            return socket.socket(*kind)
+        finally:
+            libc.setns(own.fileno(), NEW_NETWORK)
+
+
+class Hostage:
+    """The server and its peer."""
+
+    def __init__(self, suite):
+        self.suite, port = suite, str(free_port())
+        self.psn = 0  # that the server's RC queue pair expects
+        command = ["/usr/bin/python3", HOSTAGE, suite.gid, port]
+        options = {"text": True, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.server = subprocess.Popen(suite.on(SERVER, command), env=suite.host_environment(SERVER), **options)
+        deadline = time.monotonic() + 30
+        while not self.listens(int(port)):
+            if time.monotonic() > deadline:
+                raise Failure("the server does not listen")
+            time.sleep(0.02)
+        self.client = subprocess.Popen([*suite.on(CLIENT, command), ADDRESSES[SERVER][0]], env=suite.host_environment(CLIENT), **options)
+        self.numbers = json.loads(self.line(self.server))
+
+    def listens(self, port):
+        with open(f"/proc/{self.server.pid}/net/tcp", encoding="ascii") as lines:
+            return any(f":{port:04X} " in line and " 0A " in line for line in lines)
+
+    def line(self, process):
+        """Its next line; a process that says nothing for long is stuck."""
+        if not select.select([process.stdout], [], [], 120)[0]:
+            raise Failure("the programs are stuck")
+        return process.stdout.readline()
+
+    def ask(self, count, length, *services):
+        self.client.stdin.write(f"{count} {length} {' '.join(services)}\n")
+        self.client.stdin.flush()
+        answer = self.line(self.client).strip()
+        if answer != "fine":
+            raise Failure(f"after it the programs say: {answer or 'nothing'}")
+        if "rc" in services:
+            self.psn += count * max(1, -(-length // 1024))
+
+    def dropped(self):
+        """The server's counters: reason -> packets, of all its queue pairs and of what was for none."""
+        command = [f"{self.suite.root}/softverbs", "stat", "--once", "--json"]
+        done = subprocess.run(command, env=self.suite.host_environment(SERVER), capture_output=True, check=True)
+        report, = json.loads(done.stdout)
+        sums = {}
+        for traffic in [*report["traffic"], report["strays"]]:
+            for reason, count in traffic["dropped"].items():
+                sums[int(reason)] = sums.get(int(reason), 0) + count
+        return sums
+
+    def memory(self):
+        with open(f"/proc/{self.server.pid}/status", encoding="ascii") as lines:
+            return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+
+    def close(self):
+        for process in (self.client, self.server):
+            process.stdin.close()
+        statuses = []
+        for process in (self.client, self.server):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(20)
+            statuses.append(process.poll())
+            process.kill()
+        return statuses
+
+
+def counted(hostage, before, expected):
+    """Waits until the counters have gone up by this, and no more. Some are in the interface for a moment."""
+    deadline = time.monotonic() + 10
+    while True:
+        now = hostage.dropped()
+        more = {reason: count - before.get(reason, 0) for reason, count in now.items() if count != before.get(reason, 0)}
+        if more == expected:
+            return
+        if time.monotonic() > deadline:
+            raise Failure(f"dropped, by reason: {more}, expected {expected}")
+        time.sleep(0.05)
+
+
+def attack(hostage, attacker, packets, expected):
+    """Sends, looks at the counters, and at the programs."""
+    before = hostage.dropped()
+    for packet in packets:
+        attacker.send(packet)
+    counted(hostage, before, expected)
+    hostage.ask(3, 1000, "rc", "uc", "ud")
+
+
+# --- what is sent: each gives datagrams, and how often they are to be counted by which reason
+
+
+def flipped(packet, at):
+    return packet[:at] + bytes([packet[at] ^ 1]) + packet[at + 1:]
+
+
+def vault_write(hostage, psn=0, pkey=PARTITION, pair="rc", service=RC, rkey=None, payload=b"\xee" * 64):
+    numbers = hostage.numbers
+    headers = write_headers(numbers["vault"], numbers["rkey"] if rkey is None else rkey, len(payload))
+    return transport(service | WRITE_ONLY, numbers[pair] if isinstance(pair, str) else pair, hostage.psn + psn, headers, payload, pkey)
+
+
+def datagram(hostage, qkey=QKEY, pkey=PARTITION, payload=b"\xee" * 64):
+    return transport(UD | SEND_ONLY, hostage.numbers["ud"], 0, struct.pack(">II", qkey, 5), payload, pkey)
+
+
+def wrong_icrc(hostage, attacker):
+    """A flipped bit in each place but the one that no ICRC covers; the same bit always makes the same difference, so whether an
+    identification of IPv4 explains it does not change from run to run."""
+    packet = attacker.seal(vault_write(hostage))
+    wrong = [flipped(packet, at) for at in range(len(packet)) if at != 4]
+    return wrong, {ICRC: len(wrong)}
+
+
+def truncated(hostage, attacker):
+    """At each length, with the ICRC of the whole, and with its own."""
+    whole = vault_write(hostage)
+    own = [attacker.seal(whole[:length]) for length in range(12, 28)]
+    return [whole[:length] for length in range(16)] + own, {TRUNCATED: 16 + len(own)}
+
+
+def cut_behind_its_headers(hostage, attacker):
+    """A payload that is no multiple of four, or more pad than payload."""
+    cut = [attacker.seal(datagram(hostage)[:length]) for length in range(21, 60) if length % 4]
+    padded = [attacker.seal(transport(UD | SEND_ONLY, hostage.numbers["ud"], 0, struct.pack(">II", QKEY, 5), b"", pad=3))]
+    return cut + padded, {PAD: len(cut) + 1}
+
+
+def longer_than_the_path_mtu(hostage, attacker):
+    return [attacker.seal(datagram(hostage, payload=b"\xee" * 1400))] * ALIVE, {TOO_LONG: ALIVE}
+
+
+def another_version(hostage, attacker):
+    packets = [transport(RC | SEND_ONLY, hostage.numbers["rc"], hostage.psn, version=version) for version in range(1, 16)]
+    return [attacker.seal(packet) for packet in packets], {VERSION: 15}
+
+
+def reserved_operations(hostage, attacker):
+    """All of RD, of what has no service, and what is left of the others."""
+    known = {RC: set(range(21)) | {22, 23, 29}, UC: set(range(12)), UD: {4, 5}, XRC: set(range(21)) | {22, 23, 29}, 4 << 5: {1}}
+    opcodes = [opcode for opcode in range(256) if opcode & 31 not in known.get(opcode & 0xe0, set())]
+    packets = [transport(opcode, hostage.numbers["rc"], hostage.psn, payload=b"\xee" * 64) for opcode in opcodes]
+    return [attacker.seal(packet) for packet in packets], {OPCODE: len(opcodes)}
+
+
+def payload_where_there_is_none(hostage, attacker):
+    packet = transport(RC | ACKNOWLEDGE, hostage.numbers["rc"], hostage.psn, struct.pack(">I", 0x1f << 24), b"\xee" * 64)
+    return [attacker.seal(packet)] * ALIVE, {PAYLOAD: ALIVE}
+
+
+def unknown_queue_pairs(hostage, attacker):
+    numbers = [number for number in (0, 2, 0xabcde, 0xfffffe, hostage.numbers["spares"][-1] + 100)]
+    return [attacker.seal(vault_write(hostage, pair=number)) for number in numbers], {NO_QP: len(numbers)}
+
+
+def another_service(hostage, attacker):
+    packets = [vault_write(hostage, service=UC), vault_write(hostage, pair="uc"), vault_write(hostage, pair="ud")]
+    return [attacker.seal(packet) for packet in packets] * ALIVE, {SERVICE: 3 * ALIVE}
+
+
+def wrong_partition(hostage, attacker):
+    packets = [vault_write(hostage, pkey=pkey, pair=pair, service=service) for pkey in (0, 0x8000, 0x8001, 0x7ffe)
+               for pair, service in (("rc", RC), ("uc", UC))] + [datagram(hostage, pkey=0x8001)]
+    return [attacker.seal(packet) for packet in packets] * ALIVE, {BAD_PKEY: 9 * ALIVE}
+
+
+def wrong_qkey(hostage, attacker):
+    return [attacker.seal(datagram(hostage, qkey=qkey)) for qkey in (0, 1, QKEY ^ 1, 0x80010000)] * ALIVE, {BAD_QKEY: 4 * ALIVE}
+
+
+def ahead_of_the_window(hostage, attacker):
+    """Up to half of the circle away; with operations that would write, read and add."""
+    numbers, packets = hostage.numbers, []
+    for psn in (1, 2, 1000, 0x10000, 0x7ffffe):
+        packets.append(vault_write(hostage, psn))
+        packets.append(transport(READ_REQUEST, numbers["rc"], hostage.psn + psn, write_headers(numbers["vault"], numbers["rkey"], 64)))
+        packets.append(transport(FETCH_ADD, numbers["rc"], hostage.psn + psn,
+                                 struct.pack(">QIQQ", numbers["vault"], numbers["rkey"], 1, 0)))
+    return [attacker.seal(packet) for packet in packets] * 2, {PSN: 2 * len(packets)}
+
+
+def behind_the_window(hostage, attacker):
+    """READs and atomics that were never executed; a WRITE from there is a repeat, which is acknowledged and not executed."""
+    numbers = hostage.numbers
+    packets = [transport(READ_REQUEST, numbers["rc"], hostage.psn - 1, write_headers(numbers["vault"], numbers["rkey"], 64)),
+               transport(FETCH_ADD, numbers["rc"], hostage.psn - 2, struct.pack(">QIQQ", numbers["vault"], numbers["rkey"], 1, 0)),
+               vault_write(hostage, -1), vault_write(hostage, -0x7fffff)]
+    return [attacker.seal(packet) for packet in packets] * ALIVE, {PSN: 2 * ALIVE}
+
+
+def answers_to_nothing(hostage, attacker):
+    packets = [transport(RC | ACKNOWLEDGE, hostage.numbers["rc"], psn, struct.pack(">I", syndrome << 24))
+               for psn in (0, 1, 0x7fffff, 0x800000) for syndrome in (0x1f, 0x20, 0x60, 0x62, 0x40)]
+    return [attacker.seal(packet) for packet in packets], {STALE: len(packets)}
+
+
+def middles_without_a_first(hostage, attacker):
+    """Unreliable messages: one with a gap, one that never began."""
+    number = hostage.numbers["uc"]
+    packets = [transport(UC | SEND_MIDDLE, number, psn + 0x400000, payload=b"\xee" * 64) for psn in range(ALIVE)]
+    return [attacker.seal(packet) for packet in packets], {PSN: ALIVE}
+
+
+def datagrams_that_nobody_waits_for(hostage, attacker):
+    messages = [datagram(hostage), transport(UC | SEND_ONLY, hostage.numbers["uc"], 7, payload=b"\xee" * 64)]
+    return [attacker.seal(packet) for packet in messages] * ALIVE, {NO_RECEIVE: 2 * ALIVE}
+
+
+def wrong_rkey_of_an_unreliable_write(hostage, attacker):
+    rkey = hostage.numbers["rkey"]
+    packets = [vault_write(hostage, pair="uc", service=UC, rkey=wrong) for wrong in (0, rkey ^ 1, rkey + 0x100, 0xffffffff)]
+    beyond = transport(UC | WRITE_ONLY, hostage.numbers["uc"], 0, write_headers(hostage.numbers["vault"] + 4090, rkey, 64), b"\xee" * 64)
+    return [attacker.seal(packet) for packet in [*packets, beyond]] * ALIVE, {MEMORY: 5 * ALIVE}
+
+
+def right_but_from_a_stranger(hostage, attacker):
+    """Number, PSN, keys: everything but the address."""
+    stranger = Attacker(attacker.version, STRANGER[attacker.version])
+    packets = [vault_write(hostage), vault_write(hostage, pair="uc", service=UC),
+               transport(RC | ACKNOWLEDGE, hostage.numbers["rc"], 0, struct.pack(">I", 0x62 << 24)),
+               transport(READ_REQUEST, hostage.numbers["rc"], hostage.psn,
+                         write_headers(hostage.numbers["vault"], hostage.numbers["rkey"], 64))]
+    attacker.send = stranger.send
+    return [stranger.seal(packet) for packet in packets] * ALIVE, {SOURCE: 4 * ALIVE}
+
+
+KINDS = (wrong_icrc, truncated, right_but_from_a_stranger, ahead_of_the_window, cut_behind_its_headers, longer_than_the_path_mtu,
+         another_version, reserved_operations, payload_where_there_is_none, unknown_queue_pairs, another_service, wrong_partition,
+         wrong_qkey, behind_the_window, answers_to_nothing, middles_without_a_first, datagrams_that_nobody_waits_for,
+         wrong_rkey_of_an_unreliable_write)
+
+
+# --- the tests
+
+
+@contextlib.contextmanager
+def captured(suite):
+    """Two programs, and then the address of a stranger on the client's host; they must still end well when all is over."""
+    address = [f"{STRANGER[suite.version]}/{24 if suite.version == 4 else 64}", "dev", "eth0"]
+    hostage, well = Hostage(suite), False
+    try:
+        hostage.ask(3, 1000, "rc", "uc", "ud")
+        ip("-n", CLIENT, "address", "add", *address, *(["nodad"] if suite.version == 6 else []))
+        try:
+            yield hostage
+        finally:
+            ip("-n", CLIENT, "address", "delete", *address)
+        well = True
+    finally:
+        statuses = hostage.close()
+    if well and statuses != [0, 0]:
+        raise Failure(f"the programs end with {statuses}")
+
+
+def are_counted(suite, kind):
+    with captured(suite) as hostage:
+        attacker = Attacker(suite.version)
+        packets, expected = kind(hostage, attacker)
+        attack(hostage, attacker, packets, expected)
+    return f"{len(packets)} datagrams"
+
+
+def ends_its_own_connection(suite):
+    """A peer who breaks a rule: each of these ends the queue pair that it came to, as the specification has it, and the others
+    go on."""
+    with captured(suite) as hostage:
+        attacker, numbers = Attacker(suite.version), hostage.numbers
+        target = write_headers(numbers["vault"], numbers["rkey"], 64)
+        bad = (transport(WRITE_ONLY, numbers["spares"][0], 0, write_headers(numbers["vault"], numbers["rkey"] ^ 1, 64), b"\xee" * 64),
+               transport(WRITE_ONLY, numbers["spares"][1], 0, write_headers(numbers["vault"] + 4090, numbers["rkey"], 64), b"\xee" * 64),
+               transport(WRITE_ONLY, numbers["spares"][2], 0, target, b"\xee" * 60),
+               transport(SEND_MIDDLE, numbers["spares"][3], 0, payload=b"\xee" * 64),
+               transport(READ_REQUEST, numbers["spares"][4], 0, write_headers(numbers["vault"], numbers["rkey"], 1 << 31)),
+               transport(FETCH_ADD, numbers["spares"][5], 0, struct.pack(">QIQQ", numbers["vault"] + 1, numbers["rkey"], 1, 0)))
+        attack(hostage, attacker, [attacker.seal(packet) for packet in bad], {0: len(bad)})
+        attack(hostage, attacker, [attacker.seal(packet) for packet in bad], {8: len(bad)})
+    return f"{len(bad)} ways"
+
+
+def lengths_that_lie(suite):
+    """UDP lengths below and above the truth, made by hand. The kernel cuts the first and drops the second."""
+    with captured(suite) as hostage:
+        attacker, before = Attacker(suite.version), hostage.dropped()
+        raw = socket_on(CLIENT, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+        raw.bind((attacker.source, 0))
+        packet = attacker.seal(vault_write(hostage))
+        for length in (8, 9, 20, 24, 40, 8 + len(packet) - 1):
+            raw.sendto(struct.pack(">HHHH", attacker.port, ROCE, length, 0) + packet, (attacker.target, 0))
+        for length in (0, 7, 8 + len(packet) + 1, 2000, 65535):
+            raw.sendto(struct.pack(">HHHH", attacker.port, ROCE, length, 0) + packet, (attacker.target, 0))
+        attacker.socket.setsockopt(socket.IPPROTO_IP, 10, 0)  # it may be sent in fragments
+        attacker.send(attacker.seal(datagram(hostage, payload=b"\xee" * 60000)))
+        counted(hostage, before, {TRUNCATED: 3, ICRC: 3, TOO_LONG: 1})  # 0, 1 and 12 bytes; 16, 32, all but one; the fragments
+        hostage.ask(3, 1000, "rc", "uc", "ud")
+
+
+def flood(hostage, attacker, stranger, sent):
+    """A bit of everything, as fast as a socket takes it."""
+    kinds = [attacker.seal(packet) for packet in (vault_write(hostage, 0x300000), vault_write(hostage, pair=0xabcde),
+                                                  datagram(hostage, qkey=1), vault_write(hostage, pkey=0x8001),
+                                                  transport(0xff, hostage.numbers["rc"], 0))]
+    kinds += [flipped(kinds[0], 20), kinds[0][:11], b"\xee" * 1400]
+    strange = stranger.seal(vault_write(hostage))
+    with contextlib.suppress(ConnectionError): # when nobody is there any more
+        for _ in range(FLOOD // 10):
+            for packet in kinds:
+                attacker.send(packet)
+            stranger.send(strange)
+            stranger.send(strange)
+        sent.append(FLOOD)
+
+
+def survives_a_flood(suite):
+    """While a transfer goes on, which has to end well; and the program needs no more memory for it."""
+    with captured(suite) as hostage:
+        attacker, stranger, sent = Attacker(suite.version), Attacker(suite.version, STRANGER[suite.version]), []
+        hostage.ask(64, 8000, "rc")  # so that what a transfer needs is there
+        memory, before = hostage.memory(), sum(hostage.dropped().values())
+        thread = threading.Thread(target=flood, args=(hostage, attacker, stranger, sent))
+        thread.start()
+        transfers = 0
+        while thread.is_alive() or not transfers:
+            hostage.ask(320, 8000, "rc")
+            transfers += 1
+        thread.join()
+        hostage.ask(3, 1000, "rc", "uc", "ud")
+        dropped, growth = sum(hostage.dropped().values()) - before, hostage.memory() - memory
+        if sent != [FLOOD] or dropped < FLOOD // 20 or growth > GROWTH:
+            raise Failure(f"{sent} datagrams sent, {dropped} dropped by the program; its memory grew by {growth} KiB")
+    return f"{dropped} of {FLOOD} reached it, beside {transfers * 320 * 8000 >> 10} KiB of its own; {growth} KiB more memory"
+
+
+def main():
+    if not os.environ.get(INSIDE):
+        enter_namespaces()
+    make_hosts()
+    suite = Wire()
+    for version in GID_INDEX:
+        for kind in KINDS if version == 4 else KINDS[:4]:
+            suite.at(1500, version, kind.__name__.replace("_", " "), lambda kind=kind: are_counted(suite, kind))
+        suite.at(1500, version, "a transfer survives a flood", lambda: survives_a_flood(suite))
+    suite.at(1500, 4, "a peer who breaks a rule ends his own connection", lambda: ends_its_own_connection(suite))
+    suite.at(1500, 4, "lengths of UDP that lie, and fragments", lambda: lengths_that_lie(suite))
+    return suite.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
