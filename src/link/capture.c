@@ -39,7 +39,7 @@ enum {
     HEAD = 28,      /* of a packet's block, before the packet */
     TAIL_MAX = 512, /* its options and the second length */
     COMMENT_MAX = 256,
-    FRAME_MAX = ETHER_HEADER + IPV6 + UDP + WIRE_HEADERS_MAX + CAPTURE_PAYLOAD_MAX + DATAGRAM_TRAILER_MAX,
+    FRAME_MAX = ETHER_HEADER + IPV6 + UINT16_MAX, /* of a packet that is not cut, or of any datagram */
     START_MAX = 256,
 };
 
@@ -357,6 +357,22 @@ void capture_roce(struct capture *capture, const struct capture_way *way, const 
                     !read                    ? "the payload could not be read"
                     : held < payload->length ? cut
                                              : NULL);
+    }
+    lock_release(&capture->lock);
+}
+
+void capture_datagram(struct capture *capture, const struct capture_way *way, const uint8_t *bytes, size_t length)
+{
+    if (length > UINT16_MAX - IPV4 - UDP)
+        return;
+    lock_take(&capture->lock);
+    if (!capture->stopped) {
+        uint8_t *frame = capture->block + HEAD, *datagram = put_outer(frame, way, length);
+        if (length)
+            memcpy(datagram, bytes, length);
+        size_t all = (size_t)(datagram - frame) + length;
+        ether_write_checksums(frame, (uint32_t)all);
+        write_frame(capture, all, way->sent, way->note, NULL);
     }
     lock_release(&capture->lock);
 }

@@ -47,6 +47,9 @@ int capture_begin(const char *path);
 void capture_roce(struct capture *, const struct capture_way *, const uint8_t *headers, size_t length,
                   const struct payload *);
 
+/* The same for a datagram's bytes, whatever they are. */
+void capture_datagram(struct capture *, const struct capture_way *, const uint8_t *bytes, size_t length);
+
 /* The same for an Ethernet frame, as it is. */
 void capture_ethernet(struct capture *, bool sent, const struct payload *, const char *note);
 

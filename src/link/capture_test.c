@@ -104,6 +104,28 @@ static void what_no_ip_packet_holds_is_cut(void **state)
     expect_end(&pcap);
 }
 
+static void datagrams_of_any_bytes_are_read_back(void **state)
+{
+    static const uint32_t lengths[] = {0, 1, 15, 16, 4099, UINT16_MAX - 28};
+    struct capture *capture = begin();
+    struct pcap pcap;
+    struct pcap_record record;
+    struct dissection datagram;
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++)
+        capture_datagram(capture, &(struct capture_way){.route = i & 1 ? ipv6 : ipv4, .note = "noise"}, content,
+                         lengths[i / 2]);
+    capture_datagram(capture, &(struct capture_way){.route = ipv4}, content, UINT16_MAX); /* more than IPv4 holds */
+    capture_close(capture);
+    assert_int_equal(pcap_open(&pcap, path), 0);
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++) {
+        assert_true(pcap_next(&pcap, &record));
+        assert_int_equal(dissect(&record, &datagram), DISSECTED_ROCE);
+        assert_int_equal(datagram.length, lengths[i / 2]);
+        assert_memory_equal(datagram.bytes, content, datagram.length);
+    }
+    expect_end(&pcap);
+}
+
 static void writers_take_turns_and_go_on_later(void **state)
 {
     struct capture *one = begin(), *other = capture_open(path, why, sizeof why);
@@ -160,8 +182,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packets_of_all_lengths_are_read_back), cmocka_unit_test(what_no_ip_packet_holds_is_cut),
-        cmocka_unit_test(writers_take_turns_and_go_on_later),   cmocka_unit_test(another_file_is_left_alone),
-        cmocka_unit_test(a_name_takes_the_process_id),
+        cmocka_unit_test(datagrams_of_any_bytes_are_read_back), cmocka_unit_test(writers_take_turns_and_go_on_later),
+        cmocka_unit_test(another_file_is_left_alone),           cmocka_unit_test(a_name_takes_the_process_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

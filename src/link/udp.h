@@ -33,9 +33,17 @@ struct udp_arrival {
     bool congested;              /* a router marked it (ECN: CE) */
 };
 
+/* A datagram that has arrived and is no packet. */
+struct udp_refusal {
+    const struct datagram_route *route;
+    uint8_t traffic_class, hop_limit;
+    const uint8_t *bytes; /* as they came */
+    uint32_t length;
+    enum wire_fault fault;
+};
+
 typedef void udp_take(void *context, const struct udp_arrival *);
-/* A datagram was dropped: what was wrong with it. */
-typedef void udp_drop(void *context, const struct datagram_route *, enum wire_fault);
+typedef void udp_drop(void *context, const struct udp_refusal *);
 
 /* Opens the port: 0, or errno and a sentence: no such interface, port 4791 taken by another user or program. */
 int udp_open(struct udp_port **, const char *interface, char *why, size_t why_size);

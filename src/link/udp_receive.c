@@ -149,6 +149,17 @@ static void write_grh(const struct header *header, uint32_t length, uint8_t to[G
     bytes_put16(ip + 10, ipv4_checksum(ip));
 }
 
+static void refuse(struct receiver *receiver, const struct header *header, const uint8_t *bytes, uint32_t length,
+                   enum wire_fault fault)
+{
+    receiver->drop(receiver->context, &(struct udp_refusal){.route = &header->route,
+                                                            .traffic_class = (uint8_t)header->traffic_class,
+                                                            .hop_limit = (uint8_t)header->hop_limit,
+                                                            .bytes = bytes,
+                                                            .length = length,
+                                                            .fault = fault});
+}
+
 static void take_datagram(struct receiver *receiver, struct header *header, const uint8_t *bytes, uint32_t length)
 {
     struct packet packet;
@@ -157,7 +168,7 @@ static void take_datagram(struct receiver *receiver, struct header *header, cons
     enum wire_fault fault = datagram_decode(&header->route, bytes, length, &packet, &piece);
     receiver->done++;
     if (fault) {
-        receiver->drop(receiver->context, &header->route, fault);
+        refuse(receiver, header, bytes, length, fault);
         return;
     }
     write_grh(header, length, grh);
@@ -175,7 +186,7 @@ static void take_message(struct receiver *receiver, struct msghdr *message, cons
     read_header(message, &header);
     uint32_t step = header.segment ? header.segment : length;
     if (message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-        receiver->drop(receiver->context, &header.route, WIRE_TRUNCATED);
+        refuse(receiver, &header, bytes, length, WIRE_TRUNCATED);
         return;
     }
     for (uint32_t at = 0; at < length || !at; at += step) {

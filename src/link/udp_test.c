@@ -36,6 +36,8 @@ struct room {
     uint16_t source_port;
     uint8_t grh[40];
     bool congested;
+    uint8_t noise[64]; /* of the last that was dropped */
+    uint32_t refused;
 };
 
 static uint8_t pattern(uint32_t psn, uint32_t offset)
@@ -59,10 +61,12 @@ static void take(void *context, const struct udp_arrival *arrival)
     room->count++;
 }
 
-static void drop(void *context, const struct datagram_route *route, enum wire_fault fault)
+static void drop(void *context, const struct udp_refusal *refusal)
 {
     struct room *room = context;
-    room->fault = fault;
+    room->fault = refusal->fault;
+    room->refused = refusal->length <= sizeof room->noise ? refusal->length : 0;
+    memcpy(room->noise, refusal->bytes, room->refused);
     room->drops++;
 }
 
@@ -210,9 +214,12 @@ static void a17_3_3_what_is_no_packet_is_dropped_with_its_fault(void **state)
     assert_int_equal(sendto(fd, noise, sizeof noise, 0, (struct sockaddr *)&to, sizeof to), sizeof noise);
     receive(room, 1);
     assert_int_equal(room->fault, WIRE_ICRC);
+    assert_int_equal(room->refused, sizeof noise);
+    assert_memory_equal(room->noise, noise, sizeof noise);
     assert_int_equal(sendto(fd, noise, 3, 0, (struct sockaddr *)&to, sizeof to), 3);
     receive(room, 2);
     assert_int_equal(room->fault, WIRE_TRUNCATED);
+    assert_int_equal(room->refused, 3);
     assert_int_equal(sendto(fd, noise, 0, 0, (struct sockaddr *)&to, sizeof to), 0);
     receive(room, 3);
     assert_int_equal(room->drops, 3);

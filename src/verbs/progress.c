@@ -13,6 +13,7 @@
 #include "verbs/qp.h"
 #include "verbs/remote.h"
 #include "verbs/steering.h"
+#include "verbs/taps.h"
 #include "verbs/traffic.h"
 #include "wire/wire.h"
 
@@ -146,10 +147,13 @@ static void take_datagram(void *context, const struct udp_arrival *arrival)
     round->from_network = false;
 }
 
-static void drop_datagram(void *context, const struct datagram_route *route, enum wire_fault fault)
+static void drop_datagram(void *context, const struct udp_refusal *refusal)
 {
-    traffic_unread(((struct round *)context)->process, wire_reasons[fault]);
-    log_reason(LOG_WARN, wire_reasons[fault], "datagram from port %u", route->source_port);
+    struct process *process = ((struct round *)context)->process;
+    traffic_unread(process, wire_reasons[refusal->fault]);
+    if (process->taps)
+        taps_refused(process, refusal);
+    log_reason(LOG_WARN, wire_reasons[refusal->fault], "datagram from port %u", refusal->route->source_port);
 }
 
 static void take_frame(void *context, struct peer *peer, const struct frame *frame)

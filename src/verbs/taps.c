@@ -1,5 +1,6 @@
 #include "verbs/taps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +163,20 @@ void taps_received(const struct process *process, const struct qp *qp, const str
     if (route)
         way.route = *route;
     capture_roce(capture, &way, headers, wire_encode(packet, headers), &packet->payload);
+}
+
+void taps_refused(const struct process *process, const struct udp_refusal *refusal)
+{
+    char note[64];
+    struct capture_way way = {.route = *refusal->route,
+                              .traffic_class = refusal->traffic_class,
+                              .hop_limit = refusal->hop_limit,
+                              .note = note};
+    if (!process->taps->capture)
+        return;
+    way.route.identification = 0; /* nobody knows it */
+    snprintf(note, sizeof note, "not taken: %s", wire_fault_text(refusal->fault));
+    capture_datagram(process->taps->capture, &way, refusal->bytes, refusal->length);
 }
 
 void taps_received_frame(const struct process *process, const struct frame *frame)

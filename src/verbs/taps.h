@@ -5,6 +5,7 @@
 
 #include "link/capture.h"
 #include "link/fault.h"
+#include "link/udp.h"
 #include "verbs/object.h"
 
 TAILQ_HEAD(late_list, late);
@@ -35,6 +36,8 @@ void taps_answered(const struct process *, const struct packet *request, const s
 /* `route` NULL: it came from this host. `qp` NULL: it is nobody's. */
 void taps_received(const struct process *, const struct qp *qp, const struct packet *,
                    const struct datagram_route *route);
+/* A datagram that could not be decoded, as it came. */
+void taps_refused(const struct process *, const struct udp_refusal *);
 void taps_received_frame(const struct process *, const struct frame *);
 
 #endif

@@ -15,6 +15,7 @@ import threading
 import time
 import zlib
 
+from capture import tshark
 from clients import Failure, free_port
 from wire import ADDRESSES, CLIENT, GID_INDEX, HERE, INSIDE, SERVER, Wire, enter_namespaces, ip, make_hosts
 
@@ -358,6 +359,27 @@ def ends_its_own_connection(suite):
     return f"{len(bad)} ways"
 
 
+def are_captured(suite):
+    """What can't be decoded is in the capture as it came, with what is wrong with it."""
+    with captured(suite) as hostage:
+        attacker, sent = Attacker(suite.version), []
+        for kind in (wrong_icrc, truncated, cut_behind_its_headers, another_version, reserved_operations):
+            sent += kind(hostage, attacker)[0]
+        before = sum(hostage.dropped().values())
+        for packet in sent:
+            attacker.send(packet)
+        deadline = time.monotonic() + 10
+        while sum(hostage.dropped().values()) < before + len(sent) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        path = f"{suite.directory}/{hostage.server.pid}.pcapng"
+    found = [bytes.fromhex(payload) for port, payload, comment, checksum in
+             tshark(path, "udp.srcport", "udp.payload", "frame.comment", "udp.checksum.status")
+             if "; not taken: " in comment and port == str(attacker.port) and checksum == "1"]
+    if found != sent:
+        raise Failure(f"{len(sent)} datagrams sent that can't be decoded, {len(found)} captured")
+    return f"{len(sent)} datagrams"
+
+
 def lengths_that_lie(suite):
     """UDP lengths below and above the truth, made by hand. The kernel cuts the first and drops the second."""
     with captured(suite) as hostage:
@@ -420,6 +442,9 @@ def main():
         for kind in KINDS if version == 4 else KINDS[:4]:
             suite.at(1500, version, kind.__name__.replace("_", " "), lambda kind=kind: are_counted(suite, kind))
         suite.at(1500, version, "a transfer survives a flood", lambda: survives_a_flood(suite))
+    for version in GID_INDEX:
+        suite.at(1500, version, "what can't be decoded is captured as it came", lambda: are_captured(suite),
+                 ["--capture", f"{suite.directory}/%p.pcapng"])
     suite.at(1500, 4, "a peer who breaks a rule ends his own connection", lambda: ends_its_own_connection(suite))
     suite.at(1500, 4, "lengths of UDP that lie, and fragments", lambda: lengths_that_lie(suite))
     return suite.run()
