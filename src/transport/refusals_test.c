@@ -204,6 +204,59 @@ static void c9_6_1_what_is_not_for_this_queue_pair_is_dropped(void **state)
     is_silent(rig);
 }
 
+/* IBA 9.7.4.1.5: where messages are cut by the path MTU, another size shows that the two ends don't agree on it. */
+static void c9_7_4_1_5_packets_have_the_path_mtus_size(void **state)
+{
+    static const struct {
+        enum operation operation;
+        struct rig_packet packet;
+        bool fits;
+    } sizes[] = {
+        {OPERATION_SEND_FIRST, {.bytes = 256}, true},
+        {OPERATION_SEND_FIRST, {.bytes = 255}, false},
+        {OPERATION_SEND_FIRST, {.bytes = 512}, false},
+        {OPERATION_SEND_ONLY, {.bytes = 256}, true},
+        {OPERATION_SEND_ONLY, {.bytes = 257}, false},
+        {OPERATION_WRITE_FIRST, {.bytes = 128, .packet = {RETH(0, 300)}}, false},
+        {OPERATION_WRITE_ONLY, {.bytes = 257, .packet = {RETH(0, 257)}}, false},
+        {OPERATION_WRITE_ONLY, {.packet = {RETH(0, 0)}}, true},
+        {OPERATION_ATOMIC_WRITE, {.bytes = 8, .packet = {RETH(0, 8)}}, true},
+    };
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        rig_make(rig);
+        rig->rc.settings.exact = true;
+        rig_start(rig);
+        post_receive(rig, 1000);
+        rig_arrive(rig, sizes[i].operation, first, sizes[i].packet);
+        assert_int_equal(rig->failures, !sizes[i].fits);
+        if (!sizes[i].fits)
+            refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first);
+    }
+}
+
+static void c9_7_4_1_5_later_packets_have_the_path_mtus_size_too(void **state)
+{
+    static const struct {
+        enum operation operation;
+        uint32_t bytes;
+        bool fits;
+    } sizes[] = {
+        {OPERATION_SEND_MIDDLE, 256, true}, {OPERATION_SEND_MIDDLE, 100, false}, {OPERATION_SEND_MIDDLE, 300, false},
+        {OPERATION_SEND_LAST, 256, true},   {OPERATION_SEND_LAST, 1, true},      {OPERATION_SEND_LAST, 257, false},
+    };
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        rig_make(rig);
+        rig->rc.settings.exact = true;
+        rig_start(rig);
+        post_receive(rig, 1000);
+        arrives(rig, SEND_FIRST, first, .bytes = 256);
+        rig_arrive(rig, sizes[i].operation, first + 1, (struct rig_packet){.bytes = sizes[i].bytes});
+        assert_int_equal(rig->failures, !sizes[i].fits);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +271,8 @@ int main(void)
         script(c9_7_4_1_3_a_queue_pair_without_read_resources_refuses_them),
         script(c9_7_4_1_4_a_read_whose_memory_goes_away_is_refused_then),
         script(c9_6_1_what_is_not_for_this_queue_pair_is_dropped),
+        script(c9_7_4_1_5_packets_have_the_path_mtus_size),
+        script(c9_7_4_1_5_later_packets_have_the_path_mtus_size_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

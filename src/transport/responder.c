@@ -4,6 +4,7 @@
 #include "transport/duplicates.h"
 #include "transport/execute.h"
 #include "transport/fail.h"
+#include "transport/segment.h"
 #include "transport/syndrome.h"
 #include "wire/psn.h"
 
@@ -58,8 +59,8 @@ static enum reason check_access(const struct rc *rc, uint32_t flags, const struc
                   : REASON_NONE;
 }
 
-/* A WRITE's packets must add up to what its RETH says. FIRST and MIDDLE need not be of one size: a link may carry
- * larger packets than the path MTU. */
+/* A WRITE's packets must add up to what its RETH says. Inside the host the packets of a message need not be of one
+ * size: a link may carry larger ones than the path MTU. */
 static bool length_fits(const struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     const struct responder *responder = &rc->responder;
@@ -72,6 +73,8 @@ static bool length_fits(const struct rc *rc, uint32_t flags, const struct packet
     if (flags & OP_READ)
         return packet->length <= most;
     if ((flags & single) != single && !carried)
+        return false;
+    if (rc->settings.exact && !segment_fits(flags, carried, rc->settings.segment))
         return false;
     if (flags & OP_SEND)
         return total <= most;

@@ -7,6 +7,7 @@
 #include "transport/request.h"
 #include "transport/retire.h"
 #include "transport/scatter.h"
+#include "transport/segment.h"
 #include "wire/psn.h"
 
 void uc_initialize(struct uc *uc, struct host *host, const struct send_queue *queue)
@@ -27,6 +28,7 @@ void uc_reset(struct uc *uc)
     uc->segment = old.segment;
     uc->max_message = old.max_message;
     uc->access = old.access;
+    uc->exact = old.exact;
 }
 
 void uc_start_receiving(struct uc *uc, uint32_t expected_psn)
@@ -237,6 +239,8 @@ static bool length_fits(const struct uc *uc, uint32_t flags, const struct packet
     uint64_t total = (uint64_t)uc->received + packet->payload.length;
     uint32_t announced = flags & OP_START ? packet->length : uc->write_length;
     if (((flags & SINGLE) != SINGLE && !packet->payload.length) || total > uc->max_message)
+        return false;
+    if (uc->exact && !segment_fits(flags, packet->payload.length, uc->segment))
         return false;
     if (flags & OP_SEND)
         return true;

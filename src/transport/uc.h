@@ -14,6 +14,7 @@ struct uc {
     uint32_t segment;
     uint32_t max_message;
     unsigned access;
+    bool exact;
     bool receiving, transmitting, failed;
     bool send_error; /* SQE, the send side only; the owner clears it for SQE to RTS */
     /* requester */

@@ -426,6 +426,23 @@ static void reset_forgets_and_keeps_the_settings(void **state)
     assert_int_equal(rig->drops, 0);
 }
 
+static void c9_9_3_a_message_of_other_packets_than_the_path_mtus_is_lost(void **state)
+{
+    struct rig *rig = *state;
+    rig->uc.exact = true;
+    uint64_t receive = post_receive(rig, 1000);
+    arrives(rig, SEND_FIRST, 2000, .bytes = 255);
+    drops(rig, REASON_MESSAGE_LENGTH);
+    arrives(rig, SEND_ONLY, 2001, .bytes = 257);
+    arrives(rig, SEND_FIRST, 2002, .bytes = 256);
+    arrives(rig, SEND_MIDDLE, 2003, .bytes = 512);
+    drops(rig, REASON_MESSAGE_LENGTH);
+    assert_int_equal(rig->drops, 3);
+    assert_int_equal(rig->failures, 0);
+    arrives_in_three(rig, SEND, 2004);
+    delivers(rig, receive, IBV_WC_SUCCESS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +474,7 @@ int main(void)
         uc_script(the_first_packet_establishes),
         uc_script(flushing_ends_everything),
         uc_script(reset_forgets_and_keeps_the_settings),
+        uc_script(c9_9_3_a_message_of_other_packets_than_the_path_mtus_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

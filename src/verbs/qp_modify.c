@@ -107,6 +107,7 @@ static void configure(struct qp *qp)
             .reference_segment = reference,
             .reference_from = QP_REFERENCE_FROM,
             .in_pieces = qp->pace.rate != 0,
+            .exact = qp->remote != NULL,
             .window = qp->remote ? REMOTE_BYTES / segment_of(qp) : WINDOW,
             .first_window = qp->remote ? REMOTE_FIRST : 0,
             .timeout = attr->timeout,
@@ -122,6 +123,7 @@ static void configure(struct qp *qp)
         qp->uc.pkey = DEVICE_PKEY;
         qp->uc.destination = attr->dest_qp_num;
         qp->uc.segment = segment_of(qp);
+        qp->uc.exact = qp->remote != NULL;
         qp->uc.max_message = limits->max_message;
         qp->uc.access = attr->qp_access_flags;
     } else if (qp->type == IBV_QPT_UD) {

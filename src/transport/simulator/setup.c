@@ -57,8 +57,10 @@ static void choose_rc_settings(struct world *world, struct rc_settings *settings
     if (!settings->timeout) /* for ever, too, or the peer waits for one that gave up */
         settings->rnr_retry = 7;
     settings->max_dest_rd_atomic = chance_between(chance, settings->max_rd_atomic, SAVED_MAX);
+    settings->exact = true;
     if (!chance_hits(chance, 400))
         return;
+    settings->exact = false;
     settings->reference_segment = settings->segment << chance_between(chance, 0, 3);
     settings->reference_from = chance_between(chance, 1, 2 * settings->segment);
 }
@@ -85,6 +87,7 @@ static void make_engine(struct endpoint *endpoint, const struct rc_settings *set
         endpoint->uc.pkey = PKEY;
         endpoint->uc.destination = destination;
         endpoint->uc.segment = settings->segment;
+        endpoint->uc.exact = true;
         endpoint->uc.max_message = settings->max_message;
         endpoint->uc.access = settings->access;
     } else {
