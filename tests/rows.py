@@ -4,7 +4,7 @@
 Usage: rows.py DIRECTORY PAGE
 
 Every row of the page's tables of tests names one at least, and each that is named runs in some test program (or is a test of
-meson's); behind the name of a file, in that file. Every question of the page has a row of tests. Where rows have a clause of
+meson's, or a script that is one); behind the name of a file, in that file. Every question of the page has a row of tests. Where rows have a clause of
 the specification, every test that is named after one (`c9_7_1_...`, `a17_9_3_...`) stands in a row of that clause.
 """
 import collections
@@ -31,7 +31,7 @@ def listed(text):
 def is_built(folder, program):
     """Does meson know it? By its file or, in a list, by its name."""
     path = os.path.join(folder, "meson.build")
-    stem = program.removesuffix("_test.c")
+    stem = program.removesuffix("_test.c").removesuffix(".py")
     return os.path.exists(path) and re.search(rf"'{stem}'|'{program}'", read(path))
 
 
@@ -48,6 +48,8 @@ def running(top):
                 elif name.endswith("_test.c") and is_built(folder, name):
                     for test in listed(read(path)):
                         found[test].add(name)
+                elif name.endswith(".py") and is_built(folder, name):
+                    found[name.removesuffix(".py")].add(name)
     return found
 
 

@@ -179,6 +179,20 @@ def keeps_to_itself(suite):
         raise Failure(f"{came[0]} datagrams came to the process on the network, {came[1]} to the other\n{sent.stderr}")
 
 
+def must_agree_on_the_path_mtu(suite):
+    """Who cuts messages otherwise than the other end expects is told, as by adapters."""
+    port = free_port()
+    command = ["ibv_rc_pingpong", "-g", suite.gid, "-s", "4096", "-n", "10", "-p", str(port)]
+    try:
+        serve(suite.on(SERVER, [*command, "-m", "512"]), [*suite.on(CLIENT, [*command, "-m", "1024"]), ADDRESSES[SERVER][0]], port,
+              suite.host_environment(SERVER), 20, suite.host_environment(CLIENT), elsewhere=True)
+    except Failure as failure:
+        if "Failed status remote invalid request error (9)" in str(failure):
+            return
+        raise
+    raise Failure("nobody noticed")
+
+
 def preferring_sockets():
     """How many sockets of the server's host take RoCE from one sender only."""
     shown = subprocess.run(["ip", "netns", "exec", SERVER, "cat", "/proc/net/udp"], capture_output=True, text=True, check=True)
@@ -341,6 +355,7 @@ def main():
         add_lossy_pingpongs(suite, mtu, version)
         suite.at(mtu, version, "every ICRC is right on the wire", lambda: is_right_on_the_wire(suite))
     suite.at(1500, 4, "who is on no network is not reached from there", lambda: keeps_to_itself(suite))
+    suite.at(1500, 4, "both ends need the same path MTU", lambda: must_agree_on_the_path_mtu(suite))
     suite.at(1500, 4, "a stranger opens no sockets", lambda: prefers_only_peers(suite))
     suite.at(1500, 4, "who destroys a queue pair has acknowledged", lambda: parts_in_peace(suite))
     suite.at(1500, 4, "who ends has acknowledged", lambda: ends_in_peace(suite))
