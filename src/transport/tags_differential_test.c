@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "transport/tags_desk.h"
-#include "transport/tags_model.h"
+#include "transport/tags_trial.h"
 
 enum { LIST = 24, PORTS = 4, ROUND = 1000, KEPT = 64, FLIGHTS = 256 };
 
@@ -34,24 +34,13 @@ struct world {
 
 static uint32_t pick(struct world *world, uint32_t below)
 {
-    world->chance ^= world->chance << 13;
-    world->chance ^= world->chance >> 7;
-    world->chance ^= world->chance << 17;
-    return (uint32_t)((world->chance >> 20) % below);
+    return trial_pick(&world->chance, below);
 }
 
 static void compare(struct world *world, const struct tags_event *event, const struct model_event *expected)
 {
-    assert_int_equal(event->status, expected->status);
-    assert_int_equal(event->id, expected->id);
-    assert_int_equal(event->opcode, expected->opcode);
     world->errors += event->status != IBV_WC_SUCCESS;
-    if (event->status != IBV_WC_SUCCESS)
-        return;
-    assert_int_equal(event->flags, expected->flags);
-    assert_int_equal(event->length, expected->length);
-    assert_int_equal(event->tag, expected->tag);
-    assert_int_equal(event->application, expected->application);
+    TRIAL_COMPARE(event, expected);
 }
 
 static uint64_t pick_tag(struct world *world)
@@ -277,7 +266,7 @@ static void run(struct world *world, uint64_t seed, unsigned steps)
     size_t size = (tags_size(LIST, SGES) + 63) & ~(size_t)63;
     memset(world->memory, 0, size);
     memset(world->ports, 0, sizeof(world->ports));
-    world->chance = seed * 0x9e3779b97f4a7c15u + 1;
+    world->chance = trial_dice(seed);
     world->flying = 0;
     world->backlog = world->processed = 0;
     tags_initialize(&world->tags, world->memory, LIST, SGES);
@@ -286,17 +275,11 @@ static void run(struct world *world, uint64_t seed, unsigned steps)
         step(world);
 }
 
-static unsigned long number(const char *name, unsigned long otherwise)
-{
-    const char *text = getenv(name);
-    return text ? strtoul(text, NULL, 0) : otherwise;
-}
-
 static void every_completion_is_the_models(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
     world->memory = aligned_alloc(64, (tags_size(LIST, SGES) + 63) & ~(size_t)63);
-    unsigned long rounds = number("SOFTVERBS_STEPS", 100000) / ROUND, only = number("SOFTVERBS_SEED", 0);
+    unsigned long rounds = trial_number("SOFTVERBS_STEPS", 100000) / ROUND, only = trial_number("SOFTVERBS_SEED", 0);
     for (unsigned long seed = only ? only : 1; seed <= (only ? only : rounds); seed++) {
         if (getenv("SOFTVERBS_SEED_SHOWN"))
             print_message("# seed %lu\n", seed);

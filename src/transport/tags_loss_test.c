@@ -13,7 +13,7 @@
 
 #include "transport/rig.h"
 #include "transport/tags.h"
-#include "transport/tags_model.h"
+#include "transport/tags_trial.h"
 #include "wire/bytes.h"
 
 enum {
@@ -58,23 +58,12 @@ struct world {
 
 static uint32_t pick(struct world *world, uint32_t below)
 {
-    world->chance ^= world->chance << 13;
-    world->chance ^= world->chance >> 7;
-    world->chance ^= world->chance << 17;
-    return (uint32_t)((world->chance >> 20) % below);
+    return trial_pick(&world->chance, below);
 }
 
 static void compare(const struct tags_event *event, const struct model_event *expected)
 {
-    assert_int_equal(event->status, expected->status);
-    assert_int_equal(event->id, expected->id);
-    assert_int_equal(event->opcode, expected->opcode);
-    if (event->status)
-        return;
-    assert_int_equal(event->flags, expected->flags);
-    assert_int_equal(event->length, expected->length);
-    assert_int_equal(event->tag, expected->tag);
-    assert_int_equal(event->application, expected->application);
+    TRIAL_COMPARE(event, expected);
 }
 
 static void look_at(const struct world *world, uint64_t buffer, uint32_t length, uint8_t fill)
@@ -364,7 +353,7 @@ static void run(struct world *world, uint64_t seed)
 {
     size_t size = (tags_size(LIST, 1) + 63) & ~(size_t)63;
     memset(world->list, 0, size);
-    world->chance = seed * 0x9e3779b97f4a7c15u + 1;
+    world->chance = trial_dice(seed);
     world->free_buffers = (1u << LIST) - 1;
     world->spares = world->unexpected = world->processed = 0;
     world->now = NANOS_SECOND;
@@ -380,17 +369,12 @@ static void run(struct world *world, uint64_t seed)
     }
 }
 
-static unsigned long number(const char *name, unsigned long otherwise)
-{
-    const char *text = getenv(name);
-    return text ? strtoul(text, NULL, 0) : otherwise;
-}
-
 static void losses_change_nothing_but_time(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
     world->list = aligned_alloc(64, (tags_size(LIST, 1) + 63) & ~(size_t)63);
-    unsigned long rounds = number("SOFTVERBS_STEPS", 100000) / (10 * ROUND), only = number("SOFTVERBS_SEED", 0);
+    unsigned long rounds = trial_number("SOFTVERBS_STEPS", 100000) / (10 * ROUND),
+                  only = trial_number("SOFTVERBS_SEED", 0);
     for (unsigned long seed = only ? only : 1; seed <= (only ? only : rounds); seed++)
         run(world, seed);
     if (!only) {

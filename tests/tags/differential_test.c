@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "room.h"
-#include "transport/tags_model.h"
+#include "transport/tags_trial.h"
 
 enum { SENDERS = 3, LIST = 32, LEAST = 20000, SLOT = 24576, PLACES = 64, RECEIVES = 64, BATCH = 4, EXPECTED = 64 };
 
@@ -104,10 +104,7 @@ struct world {
 
 static uint32_t pick(struct world *world, uint32_t below)
 {
-    world->chance ^= world->chance << 13;
-    world->chance ^= world->chance >> 7;
-    world->chance ^= world->chance << 17;
-    return (uint32_t)((world->chance >> 20) % below);
+    return trial_pick(&world->chance, below);
 }
 
 static void expect(struct world *world, const struct model_event *event, uint8_t fill)
@@ -118,15 +115,7 @@ static void expect(struct world *world, const struct model_event *event, uint8_t
 
 static void compare(const struct room_event *event, const struct model_event *expected)
 {
-    assert_int_equal(event->status, expected->status);
-    assert_int_equal(event->id, expected->id);
-    assert_int_equal(event->opcode, expected->opcode);
-    if (event->status)
-        return;
-    assert_int_equal(event->flags, expected->flags);
-    assert_int_equal(event->length, expected->length);
-    assert_int_equal(event->tag, expected->tag);
-    assert_int_equal(event->application, expected->application);
+    TRIAL_COMPARE(event, expected);
 }
 
 static void look_at(const uint8_t *bytes, uint32_t length, uint8_t fill)
@@ -297,17 +286,11 @@ static void start(struct world *world, int sender)
 
 static struct world world;
 
-static unsigned long number(const char *name, unsigned long otherwise)
-{
-    const char *text = getenv(name);
-    return text ? strtoul(text, NULL, 0) : otherwise;
-}
-
 static void every_completion_and_every_byte_is_the_models(void **state)
 {
-    unsigned long steps = number("SOFTVERBS_STEPS", 100000);
+    unsigned long steps = trial_number("SOFTVERBS_STEPS", 100000);
     struct room_event event;
-    world.chance = number("SOFTVERBS_SEED", 1) * 0x9e3779b97f4a7c15u + 1;
+    world.chance = trial_dice(trial_number("SOFTVERBS_SEED", 1));
     world.ids = UINT32_MAX;
     assert_true(room_open(&world.room, LIST, 1024));
     model_start(&world.model, LIST);
