@@ -4,7 +4,7 @@
 #include "wire/psn.h"
 
 /* A repeated READ may ask for the rest only, or for any part that begins at a packet of the first answer; never for
- * other memory (C9-148). */
+ * other memory (IBA 9.4.4). */
 static bool is_part_of(const struct rc *rc, const struct rc_saved *saved, const struct packet *packet, uint32_t start)
 {
     uint64_t offset = (uint64_t)start * rc->settings.segment;

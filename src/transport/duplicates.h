@@ -1,4 +1,4 @@
-/* Requests that were executed before and come again (IBA 9.7.5.1, C9-148 and following). */
+/* Requests that were executed before and come again (IBA 9.7.5.1). */
 #ifndef TRANSPORT_DUPLICATES_H
 #define TRANSPORT_DUPLICATES_H
 

@@ -42,7 +42,7 @@ static void c9_7_5_1_a_repeat_inside_an_open_message_leaves_it_open(void **state
     assert_int_equal(delivers(rig, id, IBV_WC_SUCCESS)->length, 300);
 }
 
-/* C9-148: a duplicate READ is executed again; memory may have changed meanwhile. */
+/* IBA 9.4.4: a duplicate READ is executed again; memory may have changed meanwhile. */
 static void c9_4_4_a_repeated_read_reads_again(void **state)
 {
     struct rig *rig = *state;
@@ -58,7 +58,7 @@ static void c9_4_4_a_repeated_read_reads_again(void **state)
     is_silent(rig);
 }
 
-/* C9-148: the repeat may ask for the rest only. */
+/* IBA 9.4.4: the repeat may ask for the rest only. */
 static void c9_4_4_a_read_is_resumed_at_the_psn_asked_for(void **state)
 {
     struct rig *rig = *state;
@@ -90,7 +90,7 @@ static void c9_7_5_1_a_read_that_is_under_way_begins_anew(void **state)
     is_silent(rig);
 }
 
-/* A repeat must stay within what the first request asked for (C9-148). */
+/* A repeat must stay within what the first request asked for (IBA 9.4.4). */
 static void c9_4_4_a_repeated_read_of_other_memory_is_dropped(void **state)
 {
     struct rig *rig = *state;

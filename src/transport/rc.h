@@ -38,7 +38,7 @@ struct rc_settings {
     uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */
 };
 
-/* A READ or atomic that the responder has executed or is answering, kept for repeats (C9-148 and following). */
+/* A READ or atomic that the responder has executed or is answering, kept for repeats (IBA 9.4.4, 9.4.5). */
 struct rc_saved {
     uint8_t operation; /* enum operation of the request */
     bool answered;     /* in full, at least once: an answer under way is a repeat */

@@ -116,7 +116,7 @@ uint32_t request_stride_end(const struct work *work, uint32_t index)
     return index + (left < stride ? left : stride);
 }
 
-/* `index` is the first packet of the response to come: a repeated READ asks only for what is still missing (C9-148), and
+/* `index` is the first packet of the response to come: a repeated READ asks only for what is still missing (9.4.4), and
  * for no more than the one that it repeats. */
 static enum reason build_read(const struct work *work, uint32_t index, struct packet *out)
 {

@@ -67,7 +67,7 @@ static void c9_7_6_a_sequence_nak_repeats_from_its_psn(void **state)
     is_silent(rig);
 }
 
-/* C9-148: a READ is resumed at the first packet that is missing. */
+/* IBA 9.4.4: a READ is resumed at the first packet that is missing. */
 static void c9_4_4_a_read_is_resumed_where_its_response_broke_off(void **state)
 {
     struct rig *rig = *state;
@@ -167,7 +167,7 @@ static void c9_7_6_1_a_second_gap_is_asked_for_again(void **state)
 }
 
 /* On a network that may lose some, a long READ asks for no more at a time than the window was when it began, and a
- * repeat for no more than the request that it repeats (C9-148): here two packets, two, and one. */
+ * repeat for no more than the request that it repeats (IBA 9.4.4): here two packets, two, and one. */
 static void c9_4_4_a_long_read_asks_for_a_window_at_a_time(void **state)
 {
     struct rig *rig = *state;

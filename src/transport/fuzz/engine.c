@@ -169,7 +169,7 @@ static bool lies_in(const struct iovec *piece, const void *zone, size_t size)
            from - (const uint8_t *)zone <= (ptrdiff_t)(size - piece->iov_len);
 }
 
-/* Nobody reads what the request that was accepted with this PSN did not name, whatever repeats of it say (C9-148). */
+/* Nobody reads what the request that was accepted with this PSN did not name, whatever repeats of it say (9.4.4). */
 static bool was_granted(const struct side *side, uint32_t psn, const struct iovec *piece)
 {
     for (unsigned i = 0; i < side->granting && i < BENCH_GRANTED; i++) {
