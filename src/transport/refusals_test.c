@@ -204,6 +204,14 @@ static void c9_6_1_what_is_not_for_this_queue_pair_is_dropped(void **state)
     is_silent(rig);
 }
 
+static void start_exactly(struct rig *rig)
+{
+    rig_make(rig);
+    rig->rc.settings.exact = true;
+    rig_start(rig);
+    post_receive(rig, 1000);
+}
+
 /* IBA 9.7.4.1.5: where messages are cut by the path MTU, another size shows that the two ends don't agree on it. */
 static void c9_7_4_1_5_packets_have_the_path_mtus_size(void **state)
 {
@@ -224,10 +232,7 @@ static void c9_7_4_1_5_packets_have_the_path_mtus_size(void **state)
     };
     struct rig *rig = *state;
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-        rig_make(rig);
-        rig->rc.settings.exact = true;
-        rig_start(rig);
-        post_receive(rig, 1000);
+        start_exactly(rig);
         rig_arrive(rig, sizes[i].operation, first, sizes[i].packet);
         assert_int_equal(rig->failures, !sizes[i].fits);
         if (!sizes[i].fits)
@@ -247,10 +252,7 @@ static void c9_7_4_1_5_later_packets_have_the_path_mtus_size_too(void **state)
     };
     struct rig *rig = *state;
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-        rig_make(rig);
-        rig->rc.settings.exact = true;
-        rig_start(rig);
-        post_receive(rig, 1000);
+        start_exactly(rig);
         arrives(rig, SEND_FIRST, first, .bytes = 256);
         rig_arrive(rig, sizes[i].operation, first + 1, (struct rig_packet){.bytes = sizes[i].bytes});
         assert_int_equal(rig->failures, !sizes[i].fits);

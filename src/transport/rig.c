@@ -186,6 +186,11 @@ void rig_start(struct rig *rig)
     }
 }
 
+void rig_resume(struct rig *rig)
+{
+    rig->uc.send_error = rig->ud.send_error = false;
+}
+
 static struct send_queue *queue_of(struct rig *rig)
 {
     return rig->service == SERVICE_UC   ? &rig->uc.queue

@@ -80,6 +80,9 @@ void rig_make(struct rig *);
 void rig_make_unreliable(struct rig *, enum service); /* UC or UD */
 void rig_start(struct rig *);
 
+/* The send side of UC or UD from its error state (SQE) to RTS. */
+void rig_resume(struct rig *);
+
 /* A work request of the script: what is not said is 0, but the id (1, 2, ...) and the lkey (KEY_ALL) have defaults. */
 struct rig_work {
     enum ibv_wr_opcode opcode;

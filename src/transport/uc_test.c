@@ -68,30 +68,6 @@ static void c9_8_2_sequence_numbers_wrap(void **state)
     assert_int_equal(delivers(rig, receive, IBV_WC_SUCCESS)->length, 600);
 }
 
-static void c9_9_2_a_bad_local_key_breaks_the_send_side_only(void **state)
-{
-    struct rig *rig = *state;
-    uint64_t good = post(rig, .opcode = IBV_WR_SEND, .length = 8);
-    uint64_t bad = post(rig, .opcode = IBV_WR_SEND, .length = 8, .lkey = 5);
-    uint64_t behind = post(rig, .opcode = IBV_WR_SEND, .length = 8), receive = post_receive(rig, 600);
-    sends(rig, SEND_ONLY, 100);
-    is_silent(rig);
-    ends(rig, good, IBV_WC_SUCCESS);
-    ends(rig, bad, IBV_WC_LOC_PROT_ERR);
-    ends(rig, behind, IBV_WC_WR_FLUSH_ERR);
-    assert_int_equal(rig->failures, 1);
-    assert_true(rig->uc.send_error);
-    uint64_t late = post(rig, .opcode = IBV_WR_SEND, .length = 8);
-    ends(rig, late, IBV_WC_WR_FLUSH_ERR);
-    arrives_in_three(rig, SEND, RIG_THEIRS);
-    delivers(rig, receive, IBV_WC_SUCCESS);
-    rig->uc.send_error = false;
-    uint64_t again = post(rig, .opcode = IBV_WR_SEND, .length = 8);
-    sends(rig, SEND_ONLY, 102); /* the one that could not be read had taken 101 */
-    is_silent(rig);
-    ends(rig, again, IBV_WC_SUCCESS);
-}
-
 static void c9_9_2_a_key_that_goes_bad_within_a_message_breaks_it_there(void **state)
 {
     struct rig *rig = *state;
@@ -103,20 +79,6 @@ static void c9_9_2_a_key_that_goes_bad_within_a_message_breaks_it_there(void **s
     rig->deregistered = rig->uc.send_error = false;
     post(rig, .opcode = IBV_WR_SEND, .length = 8);
     sends(rig, SEND_ONLY, 103);
-}
-
-static void c9_8_2_what_the_service_lacks_is_refused(void **state)
-{
-    static const enum ibv_wr_opcode lacking[] = {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
-                                                 IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_WRITE,
-                                                 IBV_WR_SEND_WITH_INV};
-    struct rig *rig = *state;
-    for (unsigned i = 0; i < sizeof(lacking) / sizeof(*lacking); i++) {
-        uint64_t bad = post(rig, .opcode = lacking[i], .length = 8);
-        is_silent(rig);
-        ends(rig, bad, IBV_WC_LOC_QP_OP_ERR);
-        rig->uc.send_error = false;
-    }
 }
 
 static void a_message_longer_than_allowed_is_refused(void **state)
@@ -450,9 +412,7 @@ int main(void)
         uc_script(c9_8_2_a_write_names_its_target_once),
         uc_script(c9_8_2_work_ends_when_its_last_packet_is_gone),
         uc_script(c9_8_2_sequence_numbers_wrap),
-        uc_script(c9_9_2_a_bad_local_key_breaks_the_send_side_only),
         uc_script(c9_9_2_a_key_that_goes_bad_within_a_message_breaks_it_there),
-        uc_script(c9_8_2_what_the_service_lacks_is_refused),
         uc_script(a_message_longer_than_allowed_is_refused),
         uc_script(local_work_is_done_in_its_turn),
         uc_script(draining_ends_what_was_begun),
