@@ -1,6 +1,7 @@
 /* softverbs ping: is a RoCEv2 endpoint there, what does the path to it carry, how long does it take? docs/ping.md */
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "fabric/claim.h"
+#include "fabric/node.h"
 #include "ping_path.h"
 #include "verbs/gsi.h"
 #include "verbs/probe.h"
@@ -265,11 +268,15 @@ static int join(struct ping *ping)
 
 static int refuse(const struct ping *ping, int error)
 {
+    char directory[NODE_DIRECTORY_MAX + 1], why[512];
     if (error == EADDRINUSE)
         complain(
             "ping: another user or program has UDP port 4791 on %s, to which answers come. The kernel's own soft RoCE "
             "(rxe) takes it for the whole host when it has a device.",
             ping->wire.interface);
+    else if (error == EBUSY && node_directory(directory) &&
+             claim_is_others(directory, if_nametoindex(ping->wire.interface), why, sizeof why))
+        complain("ping: %s", why);
     else
         complain("ping: This process can't receive answers on %s: %s. SOFTVERBS_LOG=error says more.",
                  ping->wire.interface, strerror(error));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "fabric/claim.h"
 #include "fabric/node.h"
 #include "link/capture.h"
 #include "link/fault.h"
@@ -225,6 +226,22 @@ static int set_variable(const struct command *command, int option, const char *v
     return setenv(names[option - OPTION_DEVICES], value, 1) ? out_of_memory() : 0;
 }
 
+/* Told here, as the program would only fail to open its device. 0, or the exit status. */
+static int check_claims(const char *list)
+{
+    char name[IF_NAMESIZE], directory[NODE_DIRECTORY_MAX + 1], why[512];
+    for (const char *at = list; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (length && node_directory(directory) && claim_is_others(directory, if_nametoindex(name), why, sizeof why)) {
+            complain("%s: %s", name, why);
+            return EXIT_SELF;
+        }
+        at += length;
+    }
+    return 0;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     bool paths = true;
@@ -236,6 +253,8 @@ static int run(const struct command *command, int argc, char **argv)
             status = set_variable(command, option, optarg);
     if (!status && optind == argc)
         status = command_misused(command, "Which program shall it run?");
+    if (!status && getenv("SOFTVERBS_NET"))
+        status = check_claims(getenv("SOFTVERBS_NET"));
     if (!status)
         status = prepare(paths);
     return status ? status : become(argv + optind);

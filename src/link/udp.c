@@ -144,7 +144,7 @@ static struct udp_port *make(const char *interface)
     snprintf(port->interface, sizeof port->interface, "%s", interface);
     port->index = if_nametoindex(interface);
     port->epoll = epoll_create1(EPOLL_CLOEXEC);
-    port->hot = -1;
+    port->hot = port->kept = -1;
     port->buffers = udp_buffers_create();
     for (int family = 0; family < UDP_FAMILIES; family++) {
         port->receiving[family] = -1;
@@ -174,6 +174,11 @@ int udp_open(struct udp_port **to, const char *interface, char *why, size_t why_
     return error;
 }
 
+void udp_keep(struct udp_port *port, int fd)
+{
+    port->kept = fd;
+}
+
 static void close_all(struct udp_port *port)
 {
     udp_leave_all(port);
@@ -190,7 +195,9 @@ static void close_all(struct udp_port *port)
             close(port->preferred[i].fd);
     if (port->epoll >= 0)
         close(port->epoll);
-    port->epoll = port->hot = -1;
+    if (port->kept >= 0)
+        close(port->kept);
+    port->epoll = port->hot = port->kept = -1;
 }
 
 void udp_close(struct udp_port *port)

@@ -47,6 +47,8 @@ typedef void udp_drop(void *context, const struct udp_refusal *);
 
 /* Opens the port: 0, or errno and a sentence: no such interface, port 4791 taken by another user or program. */
 int udp_open(struct udp_port **, const char *interface, char *why, size_t why_size);
+/* A descriptor that is to be closed with the port; -1: none. */
+void udp_keep(struct udp_port *, int fd);
 /* Nobody may use one of its links any more. */
 void udp_close(struct udp_port *);
 /* In the child of a fork: closes the descriptors; what is sent goes nowhere. */

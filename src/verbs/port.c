@@ -1,11 +1,14 @@
 #include "verbs/port.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/uncancelled.h"
 #include "diag/log.h"
+#include "fabric/claim.h"
 #include "verbs/config.h"
 #include "verbs/gid.h"
 
@@ -17,13 +20,27 @@ static struct udp_port *port_at(const struct process *process, unsigned index)
     return atomic_load_explicit(&process->ports[index], memory_order_acquire);
 }
 
+static int open_claimed(struct udp_port **port, const char *directory, const char *interface, char *why,
+                        size_t why_size)
+{
+    int claim, error = claim_take(directory, if_nametoindex(interface), &claim, why, why_size);
+    if (error)
+        return error;
+    error = udp_open(port, interface, why, why_size);
+    if (!error)
+        udp_keep(*port, claim);
+    else if (claim >= 0)
+        close(claim);
+    return error;
+}
+
 int port_open(struct process *process, const struct device *device)
 {
-    char why[256];
+    char why[512];
     struct udp_port *port;
     if (!device->interface[0] || port_at(process, device->index))
         return 0;
-    int error = udp_open(&port, device->interface, why, sizeof why);
+    int error = open_claimed(&port, node_path(process->node), device->interface, why, sizeof why);
     if (error) {
         log_write(LOG_ERROR, "%s", why);
         return error;
