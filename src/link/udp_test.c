@@ -294,6 +294,39 @@ static void after_a_fork_nothing_is_sent(void **state)
     link->operations->close(link);
 }
 
+/* Sends what is no packet to the group, over the loopback interface. */
+static void shout(const uint8_t group[16])
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(DATAGRAM_PORT)};
+    struct ip_mreqn loopback = {.imr_ifindex = (int)if_nametoindex("lo")};
+    uint8_t noise[64] = {0};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    memcpy(&to.sin_addr, group + 12, 4);
+    assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof loopback), 0);
+    assert_int_equal(sendto(fd, noise, sizeof noise, 0, (struct sockaddr *)&to, sizeof to), sizeof noise);
+    close(fd);
+}
+
+static void a_group_is_heard_while_it_is_joined(void **state)
+{
+    static const uint8_t group[16] = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 7, [15] = 1},
+                         other[16] = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 7, [15] = 2};
+    struct room *room = *state;
+    for (int twice = 0; twice < 2; twice++)
+        assert_int_equal(udp_join(room->port, group), 0);
+    shout(other);
+    shout(group);
+    receive(room, 1);
+    udp_leave(room->port, group);
+    udp_leave(room->port, other);
+    shout(group);
+    assert_int_equal(udp_receive(room->port, take, drop, room, 64), 0);
+    assert_int_equal(udp_join(room->port, other), 0); /* which ends with the port */
+    shout(other);
+    receive(room, 2);
+    assert_int_equal(room->drops, 2);
+}
+
 static int set_up(void **state)
 {
     char why[256];
@@ -344,6 +377,7 @@ int main(void)
         ROOM_TEST(a17_3_3_what_is_no_packet_is_dropped_with_its_fault),
         ROOM_TEST(a17_9_3_a_mark_of_congestion_is_seen),
         ROOM_TEST(after_a_fork_nothing_is_sent),
+        ROOM_TEST(a_group_is_heard_while_it_is_joined),
         cmocka_unit_test(an_unusable_interface_is_explained),
         cmocka_unit_test(a_taken_port_is_explained),
     };
