@@ -353,6 +353,7 @@ def ends_its_own_connection(suite):
                transport(WRITE_ONLY, numbers["spares"][2], 0, target, b"\xee" * 60),
                transport(SEND_MIDDLE, numbers["spares"][3], 0, payload=b"\xee" * 64),
                transport(READ_REQUEST, numbers["spares"][4], 0, write_headers(numbers["vault"], numbers["rkey"], 1 << 31)),
+               transport(WRITE_ONLY, numbers["spares"][6], 0, write_headers(numbers["vault"], numbers["rkey"], 1400), b"\xee" * 1400),
                transport(FETCH_ADD, numbers["spares"][5], 0, struct.pack(">QIQQ", numbers["vault"] + 1, numbers["rkey"], 1, 0)))
         attack(hostage, attacker, [attacker.seal(packet) for packet in bad], {0: len(bad)})
         attack(hostage, attacker, [attacker.seal(packet) for packet in bad], {8: len(bad)})

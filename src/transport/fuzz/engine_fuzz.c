@@ -37,6 +37,7 @@ static void set_reliable(struct side *side, const uint8_t *draw)
         .reference_segment = draw[1] & 1 ? BENCH_REFERENCE : 0,
         .reference_from = BENCH_REFERENCE,
         .in_pieces = draw[1] & 2,
+        .exact = (draw[1] & 3) == 2,
         .window = draw[2] % 16 + 1,
         .first_window = draw[1] & 4 ? (draw[2] >> 4) % 8 + 1 : 0,
         .timeout = draw[1] & 8 ? 14 : 8,
@@ -50,7 +51,7 @@ static void set_reliable(struct side *side, const uint8_t *draw)
     };
 }
 
-static void set_unreliable(struct side *side, unsigned access)
+static void set_unreliable(struct side *side, unsigned access, bool exact)
 {
     struct send_queue queue = {
         .memory = side->queue, .stride = sizeof side->queue / BENCH_QUEUE, .capacity = BENCH_QUEUE};
@@ -60,6 +61,7 @@ static void set_unreliable(struct side *side, unsigned access)
         side->uc.segment = BENCH_SEGMENT;
         side->uc.max_message = BENCH_LONGEST;
         side->uc.access = access;
+        side->uc.exact = exact;
     } else {
         ud_initialize(&side->ud, &side->host, &queue);
         side->ud.pkey = BENCH_PKEY;
@@ -83,7 +85,7 @@ static void configure(struct input *input)
         if (bench_is_reliable(&bench))
             set_reliable(&bench.sides[i], draw);
         else
-            set_unreliable(&bench.sides[i], draw[1] & 1 ? IBV_ACCESS_REMOTE_WRITE : 0);
+            set_unreliable(&bench.sides[i], draw[1] & 1 ? IBV_ACCESS_REMOTE_WRITE : 0, draw[1] & 2);
 }
 
 static void restart(void)
