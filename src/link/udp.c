@@ -148,7 +148,7 @@ static struct udp_port *make(const char *interface)
     port->buffers = udp_buffers_create();
     for (int family = 0; family < UDP_FAMILIES; family++) {
         port->receiving[family] = -1;
-        for (int i = 0; i < UDP_FLOWS; i++)
+        for (int i = 0; i < UDP_SENDING; i++)
             port->flows[family][i].fd = -1;
     }
     for (int i = 0; i < UDP_PREFERRED; i++)
@@ -186,7 +186,7 @@ static void close_all(struct udp_port *port)
         if (port->receiving[family] >= 0)
             close(port->receiving[family]);
         port->receiving[family] = -1;
-        for (int i = 0; i < UDP_FLOWS; i++)
+        for (int i = 0; i < UDP_SENDING; i++)
             if (port->flows[family][i].fd >= 0)
                 close(port->flows[family][i].fd);
     }
@@ -204,7 +204,7 @@ void udp_close(struct udp_port *port)
 {
     close_all(port);
     for (int family = 0; family < UDP_FAMILIES; family++)
-        for (int i = 0; i < UDP_FLOWS; i++)
+        for (int i = 0; i < UDP_SENDING; i++)
             free(port->flows[family][i].bytes);
     if (port->buffers)
         udp_buffers_destroy(port->buffers);

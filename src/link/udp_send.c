@@ -162,7 +162,7 @@ static bool flush(struct udp_flow *flow)
 void udp_flush_stuck(struct udp_port *port)
 {
     for (int family = 0; family < UDP_FAMILIES; family++)
-        for (int i = 0; i < UDP_FLOWS; i++) {
+        for (int i = 0; i < UDP_SENDING; i++) {
             struct udp_flow *flow = &port->flows[family][i];
             lock_take(&flow->lock);
             if (flow->stuck)
@@ -334,7 +334,8 @@ static void address(struct udp_link *udp)
 
 struct link *udp_connect(struct udp_port *port, const struct udp_route *route)
 {
-    unsigned index = route->flow * 0x9e3779b1u >> 29; /* the upper three bits: UDP_FLOWS */
+    unsigned spread = route->flow * 0x9e3779b1u >> 29; /* the upper three bits: UDP_FLOWS */
+    unsigned index = route->apart ? UDP_APART : spread;
     bool ipv6 = !udp_is_ipv4(route->destination);
     struct udp_link *udp = udp_flow_open(port, ipv6, index) ? calloc(1, sizeof *udp) : NULL;
     if (!udp)

@@ -15,8 +15,10 @@
 #include "link/udp.h"
 
 enum {
-    UDP_FAMILIES = 2,  /* IPv4, IPv6 */
-    UDP_FLOWS = 8,     /* sending sockets for each */
+    UDP_FAMILIES = 2,      /* IPv4, IPv6 */
+    UDP_FLOWS = 8,         /* sending sockets for each, for queue pairs */
+    UDP_APART = UDP_FLOWS, /* and one for what is no queue pair's */
+    UDP_SENDING,
     UDP_BATCH = 65000, /* most bytes of one send; the kernel's limit is 65535 with all headers */
     UDP_SEGMENTS = 64, /* most datagrams of one send (UDP_MAX_SEGMENTS of older kernels) */
     UDP_DATAGRAM = 4096 + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX,
@@ -68,7 +70,7 @@ struct udp_port {
     unsigned next_preferred; /* the next to be replaced */
     LIST_HEAD(, udp_group) groups;
     struct lock lock;
-    struct udp_flow flows[UDP_FAMILIES][UDP_FLOWS];
+    struct udp_flow flows[UDP_FAMILIES][UDP_SENDING];
     atomic_bool abandoned;
     atomic_bool no_segments; /* the interface refuses UDP_SEGMENT: datagrams go one by one */
     struct udp_buffers *buffers;

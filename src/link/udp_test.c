@@ -204,6 +204,28 @@ static void a17_9_2_another_way_has_another_source_port(void **state)
     link->operations->close(link);
 }
 
+static uint16_t source_port_of(struct room *room, bool apart, uint32_t flow)
+{
+    struct udp_route route = {.flow = flow, .apart = apart};
+    memcpy(route.source, ipv4, 16);
+    memcpy(route.destination, ipv4, 16);
+    struct link *link = udp_connect(room->port, &route);
+    assert_non_null(link);
+    uint16_t number = udp_source_port(link);
+    link->operations->close(link);
+    return number;
+}
+
+static void what_is_apart_shares_its_source_port_with_no_flow(void **state)
+{
+    struct room *room = *state;
+    uint16_t apart = source_port_of(room, true, 0);
+    for (uint32_t flow = 0; flow < 64; flow++) {
+        assert_int_equal(source_port_of(room, true, flow), apart);
+        assert_int_not_equal(source_port_of(room, false, flow), apart);
+    }
+}
+
 static void a17_3_3_what_is_no_packet_is_dropped_with_its_fault(void **state)
 {
     struct room *room = *state;
@@ -374,6 +396,7 @@ int main(void)
         ROOM_TEST(more_than_one_send_takes_arrives),
         ROOM_TEST(links_of_one_flow_keep_their_addresses),
         ROOM_TEST(a17_9_2_another_way_has_another_source_port),
+        ROOM_TEST(what_is_apart_shares_its_source_port_with_no_flow),
         ROOM_TEST(a17_3_3_what_is_no_packet_is_dropped_with_its_fault),
         ROOM_TEST(a17_9_3_a_mark_of_congestion_is_seen),
         ROOM_TEST(after_a_fork_nothing_is_sent),

@@ -124,11 +124,11 @@ const struct device *port_with_address(const struct process *process, const unio
     return NULL;
 }
 
-/* All by the same flow: who asks learns from which port answers come (udp_prefer). */
+/* Who asked may prefer what comes from the same port, and shall not be given what is for others of its host. */
 struct link *port_answer(const struct process *process, const struct device *device, const union ibv_gid *from,
                          const union ibv_gid *to)
 {
-    struct udp_route route = {.flow = 0};
+    struct udp_route route = {.apart = true};
     memcpy(route.source, from, 16);
     memcpy(route.destination, to, 16);
     return udp_connect(port_at(process, device->index), &route);

@@ -29,6 +29,7 @@ REQUEST, REPLY, CONNECT = 0x17, 0x18, 0x10
 
 
 def configure(host, *settings):
+    """Sets sysctls there."""
     subprocess.run(["ip", "netns", "exec", host, "sysctl", "-qw", *settings], check=True)
 
 
@@ -37,6 +38,7 @@ def make_hosts():
     for host in (ROUTER, *ADDRESSES):
         ip("netns", "add", host)
         ip("-n", host, "link", "set", "lo", "up")
+        configure(host, "net.ipv4.icmp_ratelimit=0", "net.ipv6.icmp.ratelimit=0")  # every question is to be refused
     configure(ROUTER, "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
     for host, addresses in ADDRESSES.items():
         ip("link", "add", "eth0", "netns", host, "type", "veth", "peer", "name", host, "netns", ROUTER)
@@ -173,7 +175,6 @@ def hears_nothing(suite):
 
 
 def hears_from_the_router(suite):
-    configure(ROUTER, "net.ipv4.icmp_ratelimit=0")
     ip("-n", ROUTER, "route", "add", "unreachable", "10.98.0.1/32")
     has(suite.ping("10.98.0.1", status=1), "10.91.0.1 says: No route to host\n", "0 answered, 100% lost\n10.91.0.1 says: No route to host.\n")
 
