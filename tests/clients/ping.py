@@ -264,6 +264,15 @@ def names_who_has_the_port(suite):
         raise Failure(str(done))
 
 
+def names_the_other_directory(suite):
+    """Its processes have the port, and could not hand on what they get for us."""
+    command = suite.on(CLIENT, "ping", *QUICKLY, ADDRESSES[SERVER][0])
+    with Crowd(suite, CLIENT, 1), Crowd(suite, SERVER, 1):
+        done = Program(command, suite.host_environment("elsewhere")).finish(time.monotonic() + 60)
+    if done.status != 2 or "Processes of another directory use UDP port 4791" not in done.err or f"/{CLIENT})" not in done.err:
+        raise Failure(str(done))
+
+
 def refuses(suite, words, *arguments):
     done = suite.ask(CLIENT, "ping", *arguments, status=2)
     if words not in done.err or done.out:
@@ -416,6 +425,7 @@ def main():
     suite.add("a port that is down is silent", lambda: is_silent_when_the_port_is_down(suite))
     suite.add("an ordinary user may ping", lambda: works_for_anybody(suite))
     suite.add("somebody else has the port", lambda: names_who_has_the_port(suite))
+    suite.add("processes of another directory have the port", lambda: names_the_other_directory(suite))
     suite.add("there is no such interface", lambda: refuses(suite, "There is no network interface \"eth9\".", "--net", "eth9", ipv4))
     suite.add("no route leads there", lambda: refuses(suite, f"No route leads from this host to {UNREACHABLE}.", UNREACHABLE))
     suite.add("there is no such host", lambda: refuses(suite, "There is no host \"no-such-host.invalid\"", "no-such-host.invalid"))
