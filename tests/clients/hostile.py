@@ -25,7 +25,8 @@ ROCE, PARTITION, QKEY, NEW_NETWORK = 4791, 0xffff, 0x11111111, 0x40000000
 SEND_FIRST, SEND_MIDDLE, SEND_ONLY, WRITE_ONLY, READ_REQUEST, ACKNOWLEDGE, FETCH_ADD = 0, 1, 4, 10, 12, 17, 20
 RC, UC, UD, XRC = 0, 1 << 5, 3 << 5, 5 << 5
 TRUNCATED, VERSION, OPCODE, PAD, PAYLOAD, ICRC, NO_QP, SERVICE, BAD_PKEY, BAD_QKEY, SOURCE, PSN, STALE, SEQUENCE, NO_RECEIVE, \
-    TOO_LONG, MEMORY = 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18
+    TOO_LONG, MEMORY, MAD_LENGTH, MAD_CLASS, MAD_MESSAGE, MAD_UNSOLICITED = \
+    1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 22, 23, 24, 25
 ALIVE = 25  # datagrams of each kind
 FLOOD = 100_000
 GROWTH = 4096  # KiB that a flood may leave behind
@@ -302,6 +303,17 @@ def wrong_rkey_of_an_unreliable_write(hostage, attacker):
     return [attacker.seal(packet) for packet in [*packets, beyond]] * ALIVE, {MEMORY: 5 * ALIVE}
 
 
+def nonsense_for_queue_pair_1(hostage, attacker):
+    """A wrong Q_Key, another service, too short, of another class, a message that is not built, replies that nobody asked for."""
+    def management(attribute, request=0, head=b"\1\7\2\3", length=256, qkey=0x80010000):
+        payload = head + bytes(12) + struct.pack(">HHII", attribute, 0, 0, request)
+        return transport(UD | SEND_ONLY, 1, 0, struct.pack(">II", qkey, 1), payload + bytes(length - len(payload)))
+    packets = [management(0x17, qkey=QKEY), transport(RC | SEND_ONLY, 1), management(0x17, length=252), management(0x17, head=bytes(4)),
+               management(0x10), management(0x18), management(0x18, hostage.numbers["rc"])]
+    expected = {BAD_QKEY: ALIVE, SERVICE: ALIVE, MAD_LENGTH: ALIVE, MAD_CLASS: ALIVE, MAD_MESSAGE: ALIVE, MAD_UNSOLICITED: 2 * ALIVE}
+    return [attacker.seal(packet) for packet in packets] * ALIVE, expected
+
+
 def right_but_from_a_stranger(hostage, attacker):
     """Number, PSN, keys: everything but the address."""
     stranger = Attacker(attacker.version, STRANGER[attacker.version])
@@ -316,7 +328,7 @@ def right_but_from_a_stranger(hostage, attacker):
 KINDS = (wrong_icrc, truncated, right_but_from_a_stranger, ahead_of_the_window, cut_behind_its_headers, longer_than_the_path_mtu,
          another_version, reserved_operations, payload_where_there_is_none, unknown_queue_pairs, another_service, wrong_partition,
          wrong_qkey, behind_the_window, answers_to_nothing, middles_without_a_first, datagrams_that_nobody_waits_for,
-         wrong_rkey_of_an_unreliable_write)
+         wrong_rkey_of_an_unreliable_write, nonsense_for_queue_pair_1)
 
 
 # --- the tests
