@@ -26,11 +26,12 @@ static char why[512];
 
 static int set_up(void **state)
 {
-    struct place *place = calloc(1, sizeof *place);
-    strcpy(place->here, "/tmp/softverbs-claim-XXXXXX");
-    strcpy(place->there, "/tmp/softverbs-claim-XXXXXX");
+    struct place *place = malloc(sizeof *place);
     *state = place;
-    return !mkdtemp(place->here) || !mkdtemp(place->there);
+    if (!place)
+        return -1;
+    *place = (struct place){"/tmp/softverbs-claim-XXXXXX", "/tmp/softverbs-claim-XXXXXX"};
+    return mkdtemp(place->here) && mkdtemp(place->there) ? 0 : -1;
 }
 
 static int tear_down(void **state)
