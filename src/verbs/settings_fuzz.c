@@ -92,9 +92,11 @@ static void begin_log(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
-    char *text = length ? strndup((const char *)bytes + 1, length - 1) : NULL;
+    char *text = length ? malloc(length) : NULL;
     if (!text)
         return 0;
+    memcpy(text, bytes + 1, length - 1);
+    text[length - 1] = 0;
     begin_log();
     unsigned where = *bytes % VARIABLES;
     for (unsigned i = 0; i < VARIABLES; i++)
