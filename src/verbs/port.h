@@ -22,8 +22,8 @@ unsigned port_receive(struct process *, udp_take *take, udp_drop *drop, void *co
 /* udp_prefer on the port that has the address. Under process->progress. */
 void port_prefer(struct process *, const struct datagram_route *);
 
-/* Multicast groups beyond this host: joins and leaves on all ports; a group of an IP version that the host has not is none of
- * theirs. 0 or errno; joining twice is joining once. Under process->progress. */
+/* Multicast groups beyond this host: joins and leaves on all ports; a group of an IP version that the host has not is
+ * none of theirs. 0 or errno; joining twice is joining once. Under process->progress. */
 int port_join(struct process *, const union ibv_gid *);
 void port_leave(struct process *, const union ibv_gid *);
 

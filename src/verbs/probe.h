@@ -1,6 +1,6 @@
-/* Asking another host whether an endpoint is there: the answers' side. They come to UDP port 4791, which the processes of
- * this host share, so who asks joins them with the numbers that an answer finds it by (gsi.h). The questions may be sent
- * from any socket. */
+/* Asking another host whether an endpoint is there: the answers' side. They come to UDP port 4791, which the processes
+ * of this host share, so who asks joins them with the numbers that an answer finds it by (gsi.h). The questions may be
+ * sent from any socket. */
 #ifndef VERBS_PROBE_H
 #define VERBS_PROBE_H
 
