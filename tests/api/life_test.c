@@ -1,6 +1,7 @@
 /* Devices are opened and closed, processes fork, in one process and without a second end. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -112,7 +113,9 @@ static void a_thread_that_is_cancelled_leaves_no_lock_behind(const void *row)
             ibv_poll_cq(cq, 1, &wc);
         EXPECT(alone_poll(cq).status, ==, IBV_WC_SUCCESS);
     }
+    void *memory = alone_memory(loop.mr);
     EXPECT(ibv_close_device(context), ==, 0);
+    free(memory);
 }
 
 static void all(void)

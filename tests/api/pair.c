@@ -4,13 +4,19 @@
 
 enum { PORT = 1, PING_SPACE = 4096, PING_LENGTH = 64, PING_ID = 0x70696e67 };
 
-/* What waits in a slow link is sent by threads of the other end, which for a sanitized program on a busy machine takes
- * longer than all retries of 4 ms. */
+/* What a faulty link holds back or loses is sent by threads of the other end, which for a sanitized program on a busy
+ * machine may take longer than all retries of 4 ms. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { SLOW_TIMEOUT = 14 };
+enum { SLOW_TIMEOUT = 14, LOSSY_TIMEOUT = 12 };
 #else
-enum { SLOW_TIMEOUT = 10 };
+enum { SLOW_TIMEOUT = 10, LOSSY_TIMEOUT = 10 };
 #endif
+
+static uint8_t ack_timeout(void)
+{
+    enum link_kind link = harness_link();
+    return link == LINK_SLOW ? SLOW_TIMEOUT : link == LINK_LOSSY ? LOSSY_TIMEOUT : 10;
+}
 
 struct wishes pair_wishes(enum ibv_qp_type type)
 {
@@ -21,7 +27,7 @@ struct wishes pair_wishes(enum ibv_qp_type type)
         .length = 64 << 10,
         .access = ACCESS_ALL,
         .qp_access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
-        .timeout = harness_link() == LINK_SLOW ? SLOW_TIMEOUT : 10,
+        .timeout = ack_timeout(),
         .retries = harness_link() >= LINK_LOSSY ? 7 : 2,
         .rnr_retries = 7,
         .rnr_timer = 1,
