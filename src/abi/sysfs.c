@@ -13,7 +13,7 @@ static const char *sysfs_path = "/sys";
 
 static void read_environment(void)
 {
-    const char *wanted = getuid() == geteuid() ? getenv("SYSFS_PATH") : NULL;
+    const char *wanted = secure_getenv("SYSFS_PATH");
     char *copy = wanted ? strdup(wanted) : NULL;
     if (!copy)
         return;

@@ -17,7 +17,7 @@ static const char *const level_names[] = {"none", "error", "warn", "info", "debu
 
 static void read_environment(void)
 {
-    const char *level = getenv("SOFTVERBS_LOG"), *file = getenv("SOFTVERBS_LOG_FILE");
+    const char *level = secure_getenv("SOFTVERBS_LOG"), *file = secure_getenv("SOFTVERBS_LOG_FILE");
     for (int i = LOG_NONE; level && i <= LOG_DEBUG; i++)
         if (!strcmp(level, level_names[i]))
             log_threshold = i;

@@ -26,7 +26,7 @@ static bool is_usable(const char *base)
 
 bool node_directory(char *to)
 {
-    const char *named = getenv("SOFTVERBS_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *named = secure_getenv("SOFTVERBS_DIR"), *runtime = secure_getenv("XDG_RUNTIME_DIR");
     if (named && *named)
         return snprintf(to, NODE_DIRECTORY_MAX + 1, "%s", named) <= NODE_DIRECTORY_MAX;
     if (is_usable("/dev/shm"))

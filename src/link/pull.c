@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
@@ -54,13 +55,14 @@ bool pull_remote(const struct probe *probe, const struct payload *payload, uint3
 
 static bool is_switched_off(void)
 {
-    const char *value = getenv("SOFTVERBS_NO_PULL");
+    const char *value = secure_getenv("SOFTVERBS_NO_PULL");
     return value && *value && *value != '0';
 }
 
+/* In a program that has more rights than its user, nothing is opened to the user's other processes. */
 void pull_permit(void)
 {
-    if (!is_switched_off())
+    if (!is_switched_off() && !getauxval(AT_SECURE))
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* EINVAL where there is no Yama: then nothing is needed */
 }
 

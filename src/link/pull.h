@@ -25,7 +25,8 @@ bool pull_remote(const struct probe *, const struct payload *, uint32_t offset, 
 bool pull_local(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
 
 /* Lets the other processes of this user read this one's memory where Yama's ptrace_scope 1 (the default of some
- * distributions) keeps siblings from it. Nothing is opened to other users. Not done with SOFTVERBS_NO_PULL=1. */
+ * distributions) keeps siblings from it. Nothing is opened to other users. Not done with SOFTVERBS_NO_PULL=1, nor in
+ * a program that runs with more rights than its user has (set-uid, file capabilities). */
 void pull_permit(void);
 
 #endif

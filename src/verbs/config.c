@@ -230,8 +230,8 @@ static void read_file(struct limits *limits, const char *path, char networks[LIN
 /* The environment's word counts more than the file's. */
 static void read_taps(void)
 {
-    const char *capture = getenv("SOFTVERBS_CAPTURE"), *faults = getenv("SOFTVERBS_FAULT"),
-               *counters = getenv("SOFTVERBS_COUNTERS");
+    const char *capture = secure_getenv("SOFTVERBS_CAPTURE"), *faults = secure_getenv("SOFTVERBS_FAULT"),
+               *counters = secure_getenv("SOFTVERBS_COUNTERS");
     if (capture)
         set_text(&capture_path, capture);
     if (faults)
@@ -244,8 +244,8 @@ static void read_configuration(void)
 {
     struct limits limits = default_limits;
     char networks[LINE_SIZE] = "";
-    const char *file = getenv("SOFTVERBS_CONFIG"), *names = getenv("SOFTVERBS_DEVICES"),
-               *list = getenv("SOFTVERBS_LIMITS"), *interfaces = getenv("SOFTVERBS_NET");
+    const char *file = secure_getenv("SOFTVERBS_CONFIG"), *names = secure_getenv("SOFTVERBS_DEVICES"),
+               *list = secure_getenv("SOFTVERBS_LIMITS"), *interfaces = secure_getenv("SOFTVERBS_NET");
     set_devices("1");
     if (file && *file)
         read_file(&limits, file, networks);

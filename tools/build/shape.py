@@ -4,7 +4,9 @@
 Usage: shape.py DIRECTORY
 
 No function over 60 lines (from its opening to its closing brace, both in column 0), no include that goes against the layers
-or climbs out with "../". Files over 500 lines are listed; they fail only above 700.
+or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
+with the library must not obey its user's environment, so it is secure_getenv(). Files over 500 lines are listed; they fail
+only above 700.
 """
 import os
 import re
@@ -61,6 +63,13 @@ def wrong_includes(name, lines):
             yield number, f"src/{layer.group(1)} may not include {found.group(1)}"
 
 
+def plain_getenv(name, lines):
+    if name.startswith(("src/", "tools/shim/")) and not is_test(name) and not re.search(r"_(rig|trial)\.[ch]$", name):
+        for number, line in enumerate(lines, 1):
+            if re.search(r"\bgetenv\s*\(", line):
+                yield number, "getenv, where it must be secure_getenv"
+
+
 def report(number, name, faults):
     print(f"{'not ok' if faults else 'ok'} {number} - {name}")
     for fault in faults:
@@ -69,21 +78,23 @@ def report(number, name, faults):
 
 def main():
     top = sys.argv[1]
-    functions, includes, huge, long_files = [], [], [], []
+    functions, includes, environment, huge, long_files = [], [], [], [], []
     for name in sources(top):
         with open(os.path.join(top, name), encoding="utf-8") as file:
             lines = file.read().split("\n")
         functions += [f"{name}:{line}: {length} lines" for line, length in long_functions(lines)]
         includes += [f"{name}:{line}: {what}" for line, what in wrong_includes(name, lines)]
+        environment += [f"{name}:{line}: {what}" for line, what in plain_getenv(name, lines)]
         if len(lines) > FILE_LISTED:
             (huge if len(lines) > FILE_LIMIT else long_files).append(f"{name}: {len(lines)} lines")
-    print("1..3")
+    print("1..4")
     report(1, f"no function has more than {FUNCTION_LIMIT} lines", functions)
     report(2, "every include follows the layers", includes)
     report(3, f"no file has more than {FILE_LIMIT} lines", huge)
+    report(4, "the library never obeys the environment of a program with more rights than its user", environment)
     for name in long_files:
         print(f"# over {FILE_LISTED} lines: {name}")
-    return 1 if functions or includes or huge else 0
+    return 1 if functions or includes or huge or environment else 0
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ static size_t root_length;
 /* Before main, when there is one thread and no signal handler yet; dlsym is not async-signal-safe. */
 static __attribute__((constructor)) void start(void)
 {
-    const char *value = getenv("SOFTVERBS_PATHS");
+    const char *value = secure_getenv("SOFTVERBS_PATHS");
     size_t length = value ? strlen(value) : 0;
     for (int i = 0; i < FUNCTIONS; i++)
         atomic_store_explicit(&next[i], dlsym(RTLD_NEXT, function_names[i]), memory_order_relaxed);

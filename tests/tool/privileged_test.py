@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""A set-uid program that is linked with the library (as it would be where a distribution makes it the system's libibverbs) takes
+nothing from the environment of the user who starts it."""
+import os
+import pwd
+import subprocess
+import sys
+import tempfile
+
+import cases
+from cases import BUILD, Skip, TEMPORARY
+
+USER = "nobody"
+SOURCE = r"""
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+    int count = 0;
+    struct ibv_device **devices = ibv_get_device_list(&count);
+    struct ibv_context *context = count ? ibv_open_device(devices[0]) : NULL;
+    struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
+    char name[16];
+    printf("%u %d %s\n", (unsigned)geteuid(), count, pd ? "opened" : "refused");
+    fflush(stdout);
+    int end = scanf("%15s", name); /* until the test has looked */
+    if (pd)
+        ibv_dealloc_pd(pd);
+    if (context)
+        ibv_close_device(context);
+    ibv_free_device_list(devices);
+    return end > 2;
+}
+"""
+
+
+class _Started:
+    """The program, set-uid root or not, started by another user with this environment; the line that it says first."""
+
+    def __init__(self, setuid, **environment):
+        self.process = subprocess.Popen([*cases.identity(USER), _program(setuid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, env={"PATH": os.environ["PATH"], **environment})
+        self.said = self.process.stdout.readline().split()
+        assert len(self.said) == 3 and self.said[2] == "opened", f"{self.said}"
+
+    def udp_ports(self):
+        with open(f"/proc/{self.process.pid}/net/udp", encoding="ascii") as lines:
+            return [line.split()[1].rsplit(":", 1)[1] for line in list(lines)[1:]]
+
+    def end(self):
+        self.process.communicate("end\n")
+        assert self.process.returncode == 0, self.process.returncode
+
+
+def _program(setuid):
+    path = f"{TEMPORARY}/privileged/{'set-uid' if setuid else 'plain'}"
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        tool = cases.installed(f"{TEMPORARY}/installed") if not os.path.exists(f"{TEMPORARY}/installed") else None
+        library = f"{TEMPORARY}/installed/lib/softverbs"
+        assert tool or os.path.isdir(library), BUILD
+        subprocess.run(["cc", "-x", "c", "-o", path, "-", "-libverbs", f"-Wl,-rpath,{library}"], input=SOURCE, text=True, check=True)
+        os.chmod(path, 0o4755 if setuid else 0o755)
+    return path
+
+
+def _require_set_uid():
+    if os.geteuid() != 0:
+        raise Skip("only root can make a set-uid program of root")
+    if os.statvfs(TEMPORARY).f_flag & os.ST_NOSUID:
+        raise Skip(f"{TEMPORARY} is mounted nosuid")
+
+
+def _victims_place():
+    """A directory of the user, for the files that it hopes to get."""
+    place = tempfile.mkdtemp(dir=TEMPORARY)
+    os.chown(place, pwd.getpwnam(USER).pw_uid, pwd.getpwnam(USER).pw_gid)
+    return place
+
+
+def _settings(place):
+    with open(f"{place}/config", "w", encoding="ascii") as config:
+        config.write(f"counters = {place}/counted-by-config\nnet = lo\ndevices = 3\n")
+    os.chmod(f"{place}/config", 0o644)
+    return {"SOFTVERBS_LOG": "debug", "SOFTVERBS_LOG_FILE": f"{place}/log", "SOFTVERBS_COUNTERS": f"{place}/counters",
+            "SOFTVERBS_CAPTURE": f"{place}/capture", "SOFTVERBS_DIR": f"{place}/meeting", "SOFTVERBS_CONFIG": f"{place}/config",
+            "SOFTVERBS_DEVICES": "2", "SOFTVERBS_NET": "lo"}
+
+
+def the_same_program_without_the_bit_obeys_its_user():
+    _require_set_uid()
+    place = _victims_place()
+    program = _Started(False, **_settings(place))
+    assert program.said[:2] == [str(pwd.getpwnam(USER).pw_uid), "2"], program.said
+    assert "12B7" in program.udp_ports()
+    program.end()
+    assert {"log", "counters", "capture", "meeting"} <= set(os.listdir(place)), os.listdir(place)
+
+
+def a_set_uid_program_writes_no_file_and_opens_no_port_for_its_user():
+    _require_set_uid()
+    place = _victims_place()
+    program = _Started(True, **_settings(place))
+    assert program.said[:2] == ["0", "1"], program.said
+    assert "12B7" not in program.udp_ports()
+    program.end()
+    assert os.listdir(place) == ["config"], os.listdir(place)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
