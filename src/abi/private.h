@@ -1,6 +1,6 @@
 /* The private symbols that do something. The distribution's libmlx5, libefa and tools look for all of
- * IBVERBS_PRIVATE_34; what they really call is verbs_register_driver_34 and ibv_query_gid_type. Facts from
- * rdma-core 44. */
+ * IBVERBS_PRIVATE_N of their release; what they really call is verbs_register_driver_N and ibv_query_gid_type. Facts
+ * from rdma-core 25 to 65. */
 #ifndef ABI_PRIVATE_H
 #define ABI_PRIVATE_H
 
@@ -18,7 +18,13 @@ extern bool verbs_allow_disassociate_destroy;
 int ibv_query_gid_type(struct ibv_context *, uint8_t port, unsigned index, enum private_gid_type *);
 
 /* Called by the constructor of every provider library. Providers drive devices that the kernel knows: none here. */
+void verbs_register_driver_25(const void *operations);
+void verbs_register_driver_33(const void *operations);
 void verbs_register_driver_34(const void *operations);
+void verbs_register_driver_57(const void *operations);
+void verbs_register_driver_59(const void *operations);
+void verbs_register_driver_64(const void *operations);
+void verbs_register_driver_65(const void *operations);
 
 /* Providers' log lines; none ever has a context to speak of. */
 void __verbs_log(struct verbs_context *, uint32_t level, const char *format, ...);

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Makes, of a list of symbols, the linker's version script or the stubs.
+"""Makes, of a list of symbols, the linker's version script, the stubs, or the older names of what is built.
 
-Usage: generate.py map|stubs LIST OUTPUT
+Usage: generate.py map|stubs|versions LIST OUTPUT
+
+A private symbol stands in several nodes. The version script gives it to the newest; for each older one there is an alias
+NAME__NODE that .symver gives that node, in the file that defines the symbol.
 """
 import sys
 
@@ -17,32 +20,60 @@ def read(name):
     return rows
 
 
+def node_names(column):
+    """The nodes of a symbol, oldest first: IBVERBS_PRIVATE_25,33 stands for two."""
+    first, *others = column.split(",")
+    return [first] + [PRIVATE + number for number in others]
+
+
+def is_private(row):
+    return row[1].startswith(PRIVATE)
+
+
 def version_script(rows):
     nodes = {}
-    for symbol, node, _, _ in rows:
-        nodes.setdefault(node, []).append(symbol)
+    for row in rows:
+        for node in node_names(row[1]):
+            nodes.setdefault(node, [])
+        nodes[node_names(row[1])[-1]].append(row[0])
     before, text = "", ""
     for node, symbols in nodes.items():
         private = node.startswith(PRIVATE)
-        text += node + " {\n    global:\n" + "".join(f"        {symbol};\n" for symbol in symbols)
+        listed = "".join(f"        {symbol};\n" for symbol in symbols)
+        text += node + " {\n" + (f"    global:\n{listed}" if listed else "")
         text += "" if before else "    local:\n        *;\n"
         text += "}" + (f" {before}" if before and not private else "") + ";\n\n"
         before = before if private else node
     return text
 
 
+def older_names(row, target):
+    """Lines that define the symbol in each of its nodes but the newest, as aliases of `target`."""
+    return [f"VERSION_OF({row[0]}, {target}, {node[len(PRIVATE):]})" for node in node_names(row[1])[:-1]]
+
+
 def stubs(rows):
     stubbed = [row for row in rows if row[3] != "-"]
-    text = '#include "abi/stub.h"\n\n'
-    text += "".join(f"STUB_EXPORTED({answer}, {symbol})\n" for symbol, _, _, answer in stubbed)
+    text = '#include "abi/stub.h"\n#include "abi/version.h"\n\n'
+    for row in stubbed:
+        text += f"STUB_EXPORTED({row[3]}, {row[0]})\n"
+        text += "".join(line + "\n" for line in older_names(row, "stub_" + row[0]))
     text += "\nconst struct stub_entry stub_entries[] = {\n"
-    for symbol, node, _, _ in stubbed:
-        text += f"    STUB_ENTRY({symbol}, {'true' if node.startswith(PRIVATE) else 'false'}),\n"
+    for row in stubbed:
+        text += f"    STUB_ENTRY({row[0]}, {'true' if is_private(row) else 'false'}),\n"
     return text + "    {NULL, NULL, NULL, false},\n};\n"
 
 
+def versions(rows):
+    text = "/* Made by generate.py: the older nodes of the private symbols that are built. */\n"
+    for row in rows:
+        if is_private(row) and row[3] == "-":
+            text += f"#define VERSIONS_OF_{row[0]} " + " ".join(older_names(row, row[0])) + "\n"
+    return text
+
+
 def main():
-    kinds = {"map": version_script, "stubs": stubs}
+    kinds = {"map": version_script, "stubs": stubs, "versions": versions}
     if len(sys.argv) != 4 or sys.argv[1] not in kinds:
         sys.exit(__doc__)
     with open(sys.argv[3], "w", encoding="ascii") as output:

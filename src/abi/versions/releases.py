@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Compares the list of symbols with the map files of rdma-core's releases, and says what is new in them.
+
+Usage: releases.py [--write] REPOSITORY [REVISION...]
+
+REPOSITORY is a clone of rdma-core (only its tags are read); without revisions every release from 25 on is looked at, and its
+newest commit. Prints what the list lacks, as lines that can be added to it; --write adds them and the nodes itself. Who
+answers a new symbol, and what, is for a person to decide: it begins as a stub.
+"""
+import os
+import re
+import subprocess
+import sys
+
+LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "symbols.list")
+OLDEST = 25  # the first private node that a distribution in use has
+PRIVATE = "IBVERBS_PRIVATE_"
+# In map files, but without a function behind them, or a layout from before 2007 without users.
+LEFT_OUT = {"ibv_query_device_ex", "ibv_register_driver"}
+
+
+def git(repository, *arguments):
+    return subprocess.run(["git", "-C", repository, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def releases(repository):
+    tags = [tag for tag in git(repository, "tag").split() if re.fullmatch(r"v\d+\.0", tag)]
+    return sorted((tag for tag in tags if int(tag[1:-2]) >= OLDEST), key=lambda tag: int(tag[1:-2])) + ["HEAD"]
+
+
+def node_number(node):
+    return [int(part) for part in re.findall(r"\d+", node)]
+
+
+def map_of(repository, revision):
+    """Pairs of symbol and node."""
+    private = re.search(r'IBVERBS_PABI_VERSION "(\d+)"', git(repository, "show", f"{revision}:CMakeLists.txt")).group(1)
+    text = re.sub(r"/\*.*?\*/", "", git(repository, "show", f"{revision}:libibverbs/libibverbs.map.in"), flags=re.DOTALL)
+    text = text.replace("@IBVERBS_PABI_VERSION@", private)
+    for node, body in re.findall(r"(IBVERBS_\w+(?:\.\d+)?) \{(.*?)\}", text, re.DOTALL):
+        for symbol in re.findall(r"(\w+);", body.split("local:")[0]):
+            yield symbol, node
+
+
+def nodes_of_releases(repository, revisions):
+    """Of each symbol its nodes: all private ones, and of the public ones the newest."""
+    found = {}
+    for revision in revisions:
+        for symbol, node in map_of(repository, revision):
+            if symbol not in LEFT_OUT:
+                found.setdefault(symbol, set()).add(node)
+    return {symbol: newest_public(nodes) for symbol, nodes in found.items()}
+
+
+def newest_public(nodes):
+    private = {node for node in nodes if node.startswith(PRIVATE)}
+    public = sorted(nodes - private, key=node_number)
+    return private | set(public[-1:])
+
+
+def rows_of_list():
+    with open(LIST, encoding="ascii") as lines:
+        text = lines.read()
+    rows = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [line for line in text.splitlines() if line.startswith("#")], rows
+
+
+def spelled(node_column):
+    """The nodes that a column names: IBVERBS_PRIVATE_25,33 stands for two."""
+    first, *others = node_column.split(",")
+    return {first} | {PRIVATE + number for number in others}
+
+
+def column(nodes):
+    numbers = sorted((node[len(PRIVATE):] for node in nodes if node.startswith(PRIVATE)), key=int)
+    public = [node for node in nodes if not node.startswith(PRIVATE)]
+    return ",".join(public) if public else PRIVATE + ",".join(numbers)
+
+
+def order(row):
+    private = row[1].startswith(PRIVATE)
+    return private, [] if private else node_number(row[1]), row[0]
+
+
+def write(comments, rows):
+    rows = sorted(rows, key=order)
+    width, last = max(len(row[1]) for row in rows) + 2, None
+    with open(LIST, "w", encoding="ascii") as output:
+        output.write("\n".join(comments) + "\n")
+        for symbol, nodes, where, answer in rows:
+            group = PRIVATE if nodes.startswith(PRIVATE) else nodes
+            output.write("\n" * (group != last) + f"{symbol:36}{nodes:{width}}{where:9}{answer}\n")
+            last = group
+
+
+def main():
+    arguments = [argument for argument in sys.argv[1:] if argument != "--write"]
+    if not arguments:
+        sys.exit(__doc__)
+    wanted = nodes_of_releases(arguments[0], arguments[1:] or releases(arguments[0]))
+    comments, rows = rows_of_list()
+    known = {row[0]: row for row in rows}
+    for symbol, nodes in sorted(wanted.items()):
+        row = known.get(symbol)
+        if row and spelled(row[1]) >= nodes:
+            continue
+        changed = [symbol, column(nodes | (spelled(row[1]) if row else set())), *(row[2:] if row else ("nowhere", "code"))]
+        print(*changed)
+        known[symbol] = changed
+    if "--write" in sys.argv:
+        write(comments, list(known.values()))
+
+
+if __name__ == "__main__":
+    main()
