@@ -203,8 +203,8 @@ int qp_post_send(struct ibv_qp *public, struct ibv_send_wr *wr, struct ibv_send_
     lock_release(&qp->lock);
     if (!reason)
         return 0;
-    *bad = wr;
-    return post_refused(qp, reason, wr->wr_id);
+    *bad = wr; /* NULL: there was no work request at all, and the state refuses even that */
+    return post_refused(qp, reason, wr ? wr->wr_id : 0);
 }
 
 /* The state is looked at once more after posting: a receive that was posted just before the queue pair went to error is

@@ -318,6 +318,23 @@ static void ibv_modify_qp_refuses_unknown_and_missing_attributes(const void *row
     desk_close(&desk);
 }
 
+/* No list at all, in each state: an error where nothing may be posted, with no work request to blame. */
+static void ibv_post_send_takes_an_empty_list(const void *row)
+{
+    struct desk desk = desk_open();
+    struct ibv_qp *qp = desk_qp(&desk, IBV_QPT_RC);
+    struct ibv_send_wr none, *bad = &none;
+    EXPECT(ibv_post_send(qp, NULL, &bad), ==, EINVAL);
+    EXPECT_TRUE(!bad);
+    alone_initialize(qp);
+    EXPECT(ibv_post_send(qp, NULL, &bad), ==, EINVAL);
+    alone_receive_from(qp, qp->qp_num);
+    EXPECT(ibv_post_send(qp, NULL, &bad), ==, EINVAL);
+    alone_send(qp);
+    EXPECT(ibv_post_send(qp, NULL, &bad), ==, 0);
+    desk_close(&desk);
+}
+
 static void ibv_query_qp_gives_back_what_was_asked_for(const void *row)
 {
     struct desk desk = desk_open();
@@ -442,6 +459,7 @@ static void of_queue_pairs(void)
 {
     CASE(ibv_create_qp_refuses_what_cannot_be);
     CASE(ibv_modify_qp_refuses_unknown_and_missing_attributes);
+    CASE(ibv_post_send_takes_an_empty_list);
     CASE(ibv_query_qp_gives_back_what_was_asked_for);
     CASE(ibv_create_srq_refuses_sizes_that_are_not);
     CASE(ibv_modify_srq_does_all_or_nothing);
