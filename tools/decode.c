@@ -6,9 +6,10 @@
 
 #include "command.h"
 #include "dissect.h"
+#include "wire/cm.h"
 #include "wire/wire.h"
 
-enum { DATAGRAM_ROOM = 65536, LINE_ROOM = 512 };
+enum { DATAGRAM_ROOM = 65536, LINE_ROOM = 2048 };
 
 struct tally {
     unsigned long packets; /* RoCEv2 */
@@ -39,6 +40,22 @@ static long find_difference(const struct dissection *datagram, const struct pack
     return length > datagram->length ? (long)datagram->length : -1;
 }
 
+/* A message of the connection manager, which comes to queue pair 1, follows the packet's own description. */
+static void describe_message(const struct packet *packet, char *description)
+{
+    uint8_t bytes[MAD_BYTES];
+    struct cm_message message;
+    size_t used = strlen(description);
+    if (packet->destination != MAD_QP || packet->qkey != MAD_QKEY || packet->payload.length < MAD_BYTES)
+        return;
+    payload_copy(&packet->payload, 0, &(struct iovec){bytes, sizeof bytes}, 1);
+    if (cm_decode(bytes, sizeof bytes, &message) != CM_FINE)
+        return;
+    snprintf(description + used, LINE_ROOM - used, " | CM ");
+    used = strlen(description);
+    cm_describe(&message, description + used, LINE_ROOM - used);
+}
+
 /* Describes the datagram, the headers also where the rest is bad; writes what is wrong with it to `verdict`, or "". */
 static void judge(struct dissection *datagram, char *description, char *verdict)
 {
@@ -57,6 +74,7 @@ static void judge(struct dissection *datagram, char *description, char *verdict)
     long difference = find_difference(datagram, &packet);
     if (difference >= 0)
         snprintf(verdict, LINE_ROOM, "encodes differently at byte %ld", difference);
+    describe_message(&packet, description);
 }
 
 static void show_datagram(struct dissection *datagram, unsigned long number, double seconds, struct tally *tally)
@@ -125,7 +143,9 @@ const struct command decode_command = {
         "since\n"
         "the first packet, addresses, what it says. Its invariant CRC is checked, and that encoding it again gives "
         "the\n"
-        "same bytes; behind a # stands what is wrong. Packets that the capture cut short are counted, not checked.\n\n"
+        "same bytes; behind a # stands what is wrong. A message of the connection manager is shown with all its fields "
+        "that\n"
+        "are not 0. Packets that the capture cut short are counted, not checked.\n\n"
         "Exit status: 0, or 1 when a packet is wrong or a file cannot be read to its end.\n",
     .run = run_decode,
 };

@@ -61,9 +61,9 @@ static void ask(struct ping *ping, uint32_t number, uint32_t length)
 {
     static const uint8_t nothing[4096];
     uint8_t bytes[MAD_BYTES];
-    struct mad mad = probe_question(ping->probe, number);
+    struct cm_message question = probe_question(ping->probe, number);
     struct iovec pieces[] = {{bytes, sizeof bytes}, {(void *)nothing, length - MAD_BYTES}};
-    mad_encode(&mad, bytes);
+    cm_encode(&question, bytes);
     ping_wire_send(
         &ping->wire,
         &(struct packet){.opcode = QUESTION,

@@ -11,6 +11,7 @@
 #include "verbs/port.h"
 #include "verbs/remote.h"
 #include "verbs/traffic.h"
+#include "wire/cm.h"
 #include "wire/op.h"
 #include "wire/wire.h"
 
@@ -38,12 +39,21 @@ void gsi_serve(struct process *process, const struct device *device)
 
 /* --- what is wrong with a datagram */
 
-static enum reason find_fault(const struct packet *packet, struct mad *mad)
+/* Of all messages only those that resolve a service ID are answered so far. */
+static enum reason decode_message(const uint8_t bytes[MAD_BYTES], struct cm_message *message)
 {
-    static const enum reason reasons[] = {[MAD_FINE] = REASON_NONE,
-                                          [MAD_TRUNCATED] = REASON_MAD_LENGTH,
-                                          [MAD_CLASS] = REASON_MAD_CLASS,
-                                          [MAD_MESSAGE] = REASON_MAD_MESSAGE};
+    static const enum reason reasons[] = {[CM_FINE] = REASON_NONE,
+                                          [CM_TRUNCATED] = REASON_MAD_LENGTH,
+                                          [CM_CLASS] = REASON_MAD_CLASS,
+                                          [CM_ATTRIBUTE] = REASON_MAD_MESSAGE,
+                                          [CM_LENGTH] = REASON_MAD_LENGTH};
+    enum cm_fault fault = cm_decode(bytes, MAD_BYTES, message);
+    bool known = message->attribute == CM_SIDR_REQ || message->attribute == CM_SIDR_REP;
+    return fault == CM_FINE && !known ? REASON_MAD_MESSAGE : reasons[fault];
+}
+
+static enum reason find_fault(const struct packet *packet, struct cm_message *message)
+{
     uint8_t bytes[MAD_BYTES];
     if (packet->opcode != SEND_ONLY)
         return REASON_PACKET_SERVICE;
@@ -55,12 +65,13 @@ static enum reason find_fault(const struct packet *packet, struct mad *mad)
         return REASON_MAD_LENGTH;
     if (!payload_copy(&packet->payload, 0, &(struct iovec){bytes, sizeof bytes}, 1))
         return REASON_PACKET_PULL;
-    return reasons[mad_decode(bytes, sizeof bytes, mad)];
+    return decode_message(bytes, message);
 }
 
 /* --- answering */
 
-static void send_reply(struct process *process, struct link *link, const struct packet *request, const struct mad *mad)
+static void send_reply(struct process *process, struct link *link, const struct packet *request,
+                       const struct cm_message *message)
 {
     static const uint8_t nothing[REPLY_MAX];
     uint8_t bytes[MAD_BYTES], headers[WIRE_HEADERS_MAX];
@@ -75,7 +86,7 @@ static void send_reply(struct process *process, struct link *link, const struct 
                                        .count = request->payload.length > MAD_BYTES ? 2 : 1,
                                        .pieces = pieces}};
     struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = reply.payload};
-    mad_encode(mad, bytes);
+    cm_encode(message, bytes);
     frame.headers_length = (uint16_t)wire_encode(&reply, headers);
     link->operations->begin(link);
     if (link->operations->ready(link))
@@ -86,15 +97,14 @@ static void send_reply(struct process *process, struct link *link, const struct 
 /* Nobody offers any service yet. The private data says who we are. A reply is as long as the request: who wants to know
  * what the path carries has sent more than a MAD. */
 static void answer(struct process *process, const struct device *device, const struct packet *packet,
-                   const struct mad *request)
+                   const struct cm_message *request)
 {
     union ibv_gid source, destination;
-    struct mad reply = {
-        .message = MAD_SIDR_REP,
-        .transaction = request->transaction,
-        .request = request->request,
-        .service = request->service,
-        .sidr_rep = {.status = MAD_SIDR_NOT_SUPPORTED, .private_data = GSI_SIGNATURE IDENTITY_FIRMWARE}};
+    struct cm_message reply = {.attribute = CM_SIDR_REP,
+                               .transaction = request->transaction,
+                               .remote_id = request->local_id,
+                               .sidr_rep = {.status = CM_SIDR_UNSUPPORTED, .service = request->sidr_req.service},
+                               .private_data = GSI_SIGNATURE IDENTITY_FIRMWARE};
     gid_from_grh(packet->grh, &source, &destination);
     struct link *link = gid_is_multicast(&source) ? NULL : port_answer(process, device, &destination, &source);
     if (!link)
@@ -136,7 +146,7 @@ static bool give_to_another(struct process *process, const struct device *device
     return search.done;
 }
 
-static void take_request(struct process *process, const struct udp_arrival *arrival, const struct mad *mad,
+static void take_request(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
                          bool passed_on)
 {
     union ibv_gid source, destination;
@@ -148,31 +158,32 @@ static void take_request(struct process *process, const struct udp_arrival *arri
         drop(process, arrival, REASON_PACKET_PORT_DOWN);
     else if (atomic_load(&process->served) & 1u << device->index) {
         traffic_managed(process, arrival->packet, arrival->route);
-        answer(process, device, arrival->packet, mad);
+        answer(process, device, arrival->packet, message);
     } else if (passed_on || !give_to_another(process, device, arrival))
         drop(process, arrival, REASON_MAD_NOT_SERVED);
 }
 
-static void take_reply(struct process *process, const struct udp_arrival *arrival, const struct mad *mad,
+static void take_reply(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
                        const uint8_t *passed_on)
 {
     struct gsi_asker *asker = process->asker;
-    if (asker && mad->request - asker->first < NODE_BLOCK && asker->take(asker, mad, arrival->packet->payload.length)) {
+    if (asker && message->remote_id - asker->first < NODE_BLOCK &&
+        asker->take(asker, message, arrival->packet->payload.length)) {
         traffic_managed(process, arrival->packet, arrival->route);
         if (passed_on)
             remote_prefer_sender(process, passed_on, arrival->packet);
-    } else if (passed_on || !remote_pass_on(process, arrival, mad->request))
+    } else if (passed_on || !remote_pass_on(process, arrival, message->remote_id))
         drop(process, arrival, REASON_MAD_UNSOLICITED);
 }
 
 void gsi_receive(struct process *process, const struct udp_arrival *arrival, const uint8_t *passed_on)
 {
-    struct mad mad;
-    enum reason reason = find_fault(arrival->packet, &mad);
+    struct cm_message message;
+    enum reason reason = find_fault(arrival->packet, &message);
     if (reason != REASON_NONE)
         drop(process, arrival, reason);
-    else if (mad.message == MAD_SIDR_REQ)
-        take_request(process, arrival, &mad, passed_on);
+    else if (message.attribute == CM_SIDR_REQ)
+        take_request(process, arrival, &message, passed_on);
     else
-        take_reply(process, arrival, &mad, passed_on);
+        take_reply(process, arrival, &message, passed_on);
 }

@@ -10,7 +10,7 @@
 #define VERBS_GSI_H
 
 #include "verbs/object.h"
-#include "wire/mad.h"
+#include "wire/cm.h"
 
 #define GSI_SIGNATURE "softverbs " /* what the private data of our replies begins with; the version follows */
 
@@ -28,7 +28,7 @@ struct gsi_asker {
     uint32_t first; /* of NODE_BLOCK numbers: the RequestIDs */
     /* A reply with one of them: false when nobody waits for it. `length` of the payload that it came in. Under
      * process->progress. */
-    bool (*take)(struct gsi_asker *, const struct mad *, uint32_t length);
+    bool (*take)(struct gsi_asker *, const struct cm_message *, uint32_t length);
 };
 
 #endif

@@ -22,15 +22,17 @@ struct probe {
     int fd;
 };
 
-static bool take(struct gsi_asker *asker, const struct mad *mad, uint32_t length)
+static bool take(struct gsi_asker *asker, const struct cm_message *reply, uint32_t length)
 {
     struct probe *probe = (struct probe *)((char *)asker - offsetof(struct probe, asker));
-    struct probe_answer answer = {
-        .at = process_now(), .number = (uint32_t)mad->transaction, .length = length, .status = mad->sidr_rep.status};
-    struct mad question = probe_question(probe, answer.number);
-    if (mad->transaction != question.transaction || mad->request != question.request)
+    struct probe_answer answer = {.at = process_now(),
+                                  .number = (uint32_t)reply->transaction,
+                                  .length = length,
+                                  .status = reply->sidr_rep.status};
+    struct cm_message question = probe_question(probe, answer.number);
+    if (reply->transaction != question.transaction || reply->remote_id != question.local_id)
         return false;
-    memcpy(answer.private_data, mad->sidr_rep.private_data, sizeof answer.private_data);
+    memcpy(answer.private_data, reply->private_data, sizeof answer.private_data);
     return write(probe->fd, &answer, sizeof answer) == sizeof answer || errno == EAGAIN;
 }
 
@@ -84,11 +86,10 @@ void probe_close(struct probe *probe)
     free(probe);
 }
 
-struct mad probe_question(const struct probe *probe, uint32_t number)
+struct cm_message probe_question(const struct probe *probe, uint32_t number)
 {
-    return (struct mad){.message = MAD_SIDR_REQ,
-                        .transaction = (uint64_t)probe->cookie << 32 | number,
-                        .request = probe->asker.first + number % NODE_BLOCK,
-                        .service = service,
-                        .sidr_req = {.pkey = DEVICE_PKEY}};
+    return (struct cm_message){.attribute = CM_SIDR_REQ,
+                               .transaction = (uint64_t)probe->cookie << 32 | number,
+                               .local_id = probe->asker.first + number % NODE_BLOCK,
+                               .sidr_req = {.pkey = DEVICE_PKEY, .service = service}};
 }

@@ -6,16 +6,18 @@
 
 #include "base/nanos.h"
 #include "verbs/config.h"
-#include "wire/mad.h"
+#include "wire/cm.h"
 
 struct probe;
+
+enum { PROBE_PRIVATE = 136 }; /* bytes of private data that an answer carries (SIDR_REP) */
 
 struct probe_answer {
     nanos at;        /* when it arrived: CLOCK_MONOTONIC */
     uint32_t number; /* of the question */
     uint32_t length; /* of the payload: MAD_BYTES and what may follow */
     uint8_t status;
-    uint8_t private_data[MAD_REPLY_PRIVATE];
+    uint8_t private_data[PROBE_PRIVATE];
 };
 
 /* Joins the host's processes and opens the device's port, without answering others. From then on each answer is written
@@ -25,6 +27,6 @@ int probe_open(struct probe **, const struct device *, int fd);
 void probe_close(struct probe *);
 
 /* The question of this number, for a service that nobody offers. */
-struct mad probe_question(const struct probe *, uint32_t number);
+struct cm_message probe_question(const struct probe *, uint32_t number);
 
 #endif

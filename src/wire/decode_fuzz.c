@@ -1,5 +1,5 @@
-/* libFuzzer: bytes as the headers of a frame inside the host, as a datagram of other hosts, as a management datagram,
- * and as an Ethernet frame. Datagrams come as they are, and with an ICRC that is set right for some identification
+/* libFuzzer: bytes as the headers of a frame inside the host, as a datagram of other hosts, and as an Ethernet
+ * frame. Datagrams come as they are, and with an ICRC that is set right for some identification
  * (guessing it would take for ever). Whatever decodes must describe, and encode to bytes that decode to the same
  * packet. */
 #include <stdbool.h>
@@ -10,7 +10,6 @@
 #include "wire/bytes.h"
 #include "wire/datagram.h"
 #include "wire/ether.h"
-#include "wire/mad.h"
 #include "wire/random.h"
 
 enum { RESERVED_AT = 4 }; /* of a BTH: congestion bits, which the ICRC does not cover */
@@ -40,28 +39,6 @@ static void fuzz_headers(const uint8_t *bytes, size_t length)
     require(wire_encode(&packet, encoded) == headers);
     require(wire_decode(encoded, headers, &again, &headers, &pad) == WIRE_FINE);
     require(same_headers(&packet, &again));
-}
-
-/* ---- management datagrams ---- */
-
-/* As it is, or with the head that it must have, which would take long to guess. Reserved bytes are not kept, so what is
- * encoded is compared with what it gives itself. */
-static void fuzz_mad(const uint8_t *bytes, size_t length, bool with_head)
-{
-    uint8_t copy[MAD_BYTES] = {0}, first[MAD_BYTES], second[MAD_BYTES];
-    struct mad mad, again;
-    memcpy(copy, bytes, length < MAD_BYTES ? length : MAD_BYTES);
-    if (with_head) {
-        memcpy(copy, (uint8_t[]){1, 7, 2, 3}, 4);
-        memcpy(copy + 16, (uint8_t[]){0, copy[17] & 1 ? MAD_SIDR_REQ : MAD_SIDR_REP}, 2);
-    }
-    if (mad_decode(copy, with_head ? MAD_BYTES : length < MAD_BYTES ? length : MAD_BYTES, &mad) != MAD_FINE)
-        return;
-    mad_encode(&mad, first);
-    require(mad_decode(first, sizeof first, &again) == MAD_FINE);
-    mad_encode(&again, second);
-    require(!memcmp(first, second, sizeof first));
-    require(mad.transaction == again.transaction && mad.service == again.service && mad.request == again.request);
 }
 
 /* ---- datagrams ---- */
@@ -199,8 +176,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (!copy)
         return 0;
     fuzz_headers(bytes, length);
-    fuzz_mad(bytes, length, false);
-    fuzz_mad(bytes, length, true);
     memcpy(copy, bytes, length);
     fuzz_datagrams(copy, length);
     memcpy(copy, bytes, length);

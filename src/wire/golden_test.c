@@ -1,5 +1,5 @@
-/* Every packet of recorded sessions decodes, has the ICRC that its sender computed, and encodes to the same bytes.
- * The argument is the directory of the recordings. */
+/* Every packet of recorded sessions decodes, has the ICRC that its sender computed, and encodes to the same bytes; so
+ * do the connection manager's messages in them. The argument is the directory of the recordings. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "dissect.h"
+#include "wire/cm.h"
+#include "wire/cm_ip.h"
 #include "wire/op.h"
 
 static const char *directory;
@@ -90,12 +92,56 @@ static void every_identification_follows_from_the_icrc(void **state)
     each_packet(check_identification);
 }
 
+static unsigned of_attribute[CM_APR + 1], with_ip;
+
+static void check_ip(const struct cm_message *message)
+{
+    struct cm_ip ip;
+    uint8_t again[CM_IP_BYTES];
+    if (cm_ip_decode(message->private_data, &ip) != CM_IP_FINE)
+        return;
+    cm_ip_encode(&ip, again);
+    assert_memory_equal(again, message->private_data, sizeof again);
+    with_ip++;
+}
+
+static void check_message(struct dissection *datagram, const char *name)
+{
+    uint8_t bytes[MAD_BYTES], again[MAD_BYTES];
+    struct packet packet;
+    struct iovec piece;
+    struct cm_message message;
+    assert_int_equal(datagram_decode(&datagram->route, datagram->bytes, datagram->length, &packet, &piece), WIRE_FINE);
+    if (packet.destination != MAD_QP)
+        return;
+    assert_int_equal(packet.qkey, MAD_QKEY);
+    assert_int_equal(packet.payload.length, MAD_BYTES);
+    payload_copy(&packet.payload, 0, &(struct iovec){bytes, sizeof bytes}, 1);
+    assert_int_equal(cm_decode(bytes, sizeof bytes, &message), CM_FINE);
+    cm_encode(&message, again);
+    assert_memory_equal(again, bytes, sizeof bytes);
+    of_attribute[message.attribute]++;
+    if (!cm_is_reply(message.attribute))
+        check_ip(&message);
+}
+
+static void every_cm_message_encodes_to_the_same_bytes(void **state)
+{
+    static const unsigned seen[CM_APR + 1] = {[CM_REQ] = 5,  [CM_REP] = 4, [CM_RTU] = 4,      [CM_DREQ] = 4,
+                                              [CM_DREP] = 4, [CM_REJ] = 1, [CM_SIDR_REQ] = 1, [CM_SIDR_REP] = 1};
+    each_packet(check_message);
+    for (unsigned i = 0; i <= CM_APR; i++)
+        assert_int_equal(of_attribute[i], seen[i]);
+    assert_int_equal(with_ip, seen[CM_REQ] + seen[CM_SIDR_REQ]);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_packet_encodes_to_the_same_bytes),
         cmocka_unit_test(the_recordings_cover_the_operations),
         cmocka_unit_test(every_identification_follows_from_the_icrc),
+        cmocka_unit_test(every_cm_message_encodes_to_the_same_bytes),
     };
     directory = argc > 1 ? argv[1] : "tests/golden";
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,17 @@ def lines_say_who_and_what():
     assert "fe80::" in expect(decode(golden("rc_pingpong_v6"))).stdout.decode()
 
 
+def messages_of_the_connection_manager_are_shown_by_name():
+    text = expect(decode(golden("rping"))).stdout.decode().splitlines()
+    messages = [line.split(" | CM ")[1] for line in text if " | CM " in line]
+    assert [message.split()[0] for message in messages] == ["REQ", "REP", "RTU", "DREQ", "DREP"], messages
+    for field in ("local_id 0xcb231b35", "service 0x1061c06", "qpn 0x17", "retry_count 7", "primary.flow_label 0xb98c8",
+                  "ip 4 192.0.2.12 port 58110 > 192.0.2.11"):
+        assert f" {field}" in messages[0], (field, messages[0])
+    assert " reason 8" in expect(decode(golden("rping_reject"))).stdout.decode()
+    assert " | CM SIDR_REP " in expect(decode(golden("udaddy"))).stdout.decode()
+
+
 def a_changed_byte_is_a_wrong_icrc():
     capture = golden("atomics")
     capture[-10] ^= 1

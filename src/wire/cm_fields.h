@@ -1,0 +1,31 @@
+/* Where the fields of CM messages stand: the tables that cm.c encodes and decodes with, and cm_describe.c reads. */
+#ifndef WIRE_CM_FIELDS_H
+#define WIRE_CM_FIELDS_H
+
+#include "wire/cm.h"
+
+struct cm_field {
+    const char *name;
+    uint16_t bit;    /* from the end of the common header, the highest bit of a byte first */
+    uint16_t width;  /* bits; 0 ends a table */
+    uint16_t member; /* of struct cm_message: its place and its size in bytes */
+    uint8_t size;
+    bool decimal;
+    uint8_t shift; /* where in the member the field's lowest bit belongs, if the member is cut into several fields */
+};
+
+struct cm_layout {
+    const char *name;
+    const struct cm_field *fields;
+    uint8_t private_at; /* to the end of the datagram */
+    bool reply;
+};
+
+/* NULL for an attribute that does not exist. */
+const struct cm_layout *cm_layout(enum cm_attribute);
+
+/* The value of a field's member, which is no array of bytes (so at most 64 bits wide); of all the fields that make up
+ * the member, if it is cut. */
+uint64_t cm_field_value(const struct cm_field *, const struct cm_message *);
+
+#endif
