@@ -5,6 +5,7 @@
 
 #include "abi/export.h"
 #include "abi/operations.h"
+#include "base/answer.h"
 #include "verbs/context.h"
 #include "verbs/device.h"
 #include "verbs/lifetime.h"
@@ -14,7 +15,7 @@
 
 EXPORT struct ibv_device **ibv_get_device_list(int *count)
 {
-    return context_device_list(count);
+    return ANSWER_pointer(context_device_list(count));
 }
 
 EXPORT void ibv_free_device_list(struct ibv_device **list)
@@ -37,54 +38,54 @@ EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
     return context_device_guid(device);
 }
 
-EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+static struct ibv_context *finish(struct context *context)
 {
-    struct context *context = context_open(device);
     if (!context)
         return NULL;
     operations_fill(context);
     return &context->public.context;
+}
+
+EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+    return ANSWER_pointer(finish(context_open(device)));
 }
 
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-    struct context *context = context_import(cmd_fd);
-    if (!context)
-        return NULL;
-    operations_fill(context);
-    return &context->public.context;
+    return ANSWER_pointer(finish(context_import(cmd_fd)));
 }
 
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
-    context_close(context_of(context));
+    ANSWER_nothing(context_close(context_of(context)));
     return 0;
 }
 
 EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
-    device_query(context_of(context), attr);
+    ANSWER_nothing(device_query(context_of(context), attr));
     return 0;
 }
 
 /* Programs built before port_cap_flags2 existed pass a struct that ends before it. */
 EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
-    return device_query_port(context, port, (struct ibv_port_attr *)attr,
-                             offsetof(struct ibv_port_attr, port_cap_flags2));
+    return ANSWER_code(device_query_port(context, port, (struct ibv_port_attr *)attr,
+                                         offsetof(struct ibv_port_attr, port_cap_flags2)));
 }
 
 EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
-    return device_query_gid(context, port, index, gid);
+    return ANSWER_minus(device_query_gid(context, port, index, gid));
 }
 
 EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
-    return device_query_pkey(context, port, index, pkey);
+    return ANSWER_minus(device_query_pkey(context, port, index, pkey));
 }
 
-EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+static int find_pkey(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
     __be16 found;
     for (int index = 0; !device_query_pkey(context, port, index, &found); index++)
@@ -93,24 +94,29 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 
     return -1;
 }
 
+EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+    return ANSWER_minus(find_pkey(context, port, pkey));
+}
+
 EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
                              uint32_t flags, size_t entry_size)
 {
     if (flags)
-        return EOPNOTSUPP;
-    return entry_size < sizeof *entry ? EINVAL : device_query_gid_ex(context, port, index, entry);
+        return answer_failure(EOPNOTSUPP);
+    return ANSWER_code(entry_size < sizeof *entry ? EINVAL : device_query_gid_ex(context, port, index, entry));
 }
 
 EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most,
                                     uint32_t flags, size_t entry_size)
 {
     if (flags)
-        return -EOPNOTSUPP;
-    return entry_size < sizeof *entries ? -EINVAL : device_query_gid_table(context, entries, most);
+        return -answer_failure(EOPNOTSUPP);
+    return ANSWER_negative(entry_size < sizeof *entries ? -EINVAL : device_query_gid_table(context, entries, most));
 }
 
 EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6],
                                        uint16_t *vid)
 {
-    return device_resolve_mac(context, attr, mac, vid);
+    return ANSWER_minus(device_resolve_mac(context, attr, mac, vid));
 }

@@ -46,10 +46,11 @@ static bool has_letters(const struct node *node)
  * empty and go on, with doorbells off. So it is rung anew. */
 static void read_letters(struct node *node)
 {
-    int before = uncancelled_begin();
+    int error = errno, before = uncancelled_begin();
     if (mail_receive(node))
         node_wake(node);
     uncancelled_end(before);
+    errno = error;
 }
 
 unsigned node_receive(struct node *node, node_take *take, void *context, unsigned budget)

@@ -24,9 +24,10 @@ static void enclose(struct msghdr *message, void *control, size_t size, int desc
 
 static int send_now(int socket, const struct msghdr *message)
 {
-    int before = uncancelled_begin();
+    int kept = errno, before = uncancelled_begin();
     int error = sendmsg(socket, message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
     uncancelled_end(before);
+    errno = kept;
     return error;
 }
 

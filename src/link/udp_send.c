@@ -147,13 +147,14 @@ static bool flush(struct udp_flow *flow)
                              .msg_iovlen = 1,
                              .msg_control = control.bytes,
                              .msg_controllen = control.used};
-    int before = uncancelled_begin();
-    ssize_t sent = sendmsg(flow->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    int kept = errno, before = uncancelled_begin();
+    int error = sendmsg(flow->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
     uncancelled_end(before);
-    flow->stuck = sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    errno = kept; /* the program's: its call has not failed */
+    flow->stuck = error == EAGAIN || error == EWOULDBLOCK;
     if (flow->stuck)
         return false;
-    if (sent < 0 && flow->count > 1 && (errno == EIO || errno == EINVAL))
+    if (flow->count > 1 && (error == EIO || error == EINVAL))
         link->port->no_segments = true;
     empty(flow);
     return true;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/answer.h"
 #include "diag/log.h"
 #include "verbs/cq.h"
 #include "verbs/cq_entries.h"
@@ -69,10 +70,10 @@ static int start_poll(struct ibv_cq_ex *public, struct ibv_poll_cq_attr *attr)
     struct cq *cq = cq_of(public);
     uintptr_t self = (uintptr_t)pthread_self();
     if (attr->comp_mask)
-        return EINVAL;
+        return answer_failure(EINVAL);
     if (owner_of_batch(cq) == self) {
         log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_start_poll in a batch of this thread");
-        return EINVAL; /* waiting for the lock would be forever */
+        return answer_failure(EINVAL); /* waiting for the lock would be forever */
     }
     if (cq_is_empty(cq)) {
         process_poll(cq->process);

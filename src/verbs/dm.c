@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/answer.h"
 #include "diag/log.h"
 #include "verbs/config.h"
 #include "verbs/import.h"
@@ -19,7 +20,7 @@ static int check_copy(const struct dm *dm, uint64_t offset, size_t length)
         return 0;
     log_reason(LOG_WARN, fits ? REASON_DM_ALIGNMENT : REASON_DM_RANGE, "offset %llu length %zu",
                (unsigned long long)offset, length);
-    return EINVAL;
+    return answer_failure(EINVAL);
 }
 
 static int copy_to(struct ibv_dm *public, uint64_t offset, const void *from, size_t length)

@@ -89,11 +89,12 @@ struct link *port_connect(const struct context *context, const struct ibv_ah_att
 unsigned port_receive(struct process *process, udp_take *take, udp_drop *drop, void *context)
 {
     unsigned done = 0, count = atomic_load_explicit(&process->port_count, memory_order_relaxed);
-    int before = uncancelled_begin();
+    int error = errno, before = uncancelled_begin();
     for (unsigned i = 0; i < count; i++)
         if (port_at(process, i))
             done += udp_receive(port_at(process, i), take, drop, context, BUDGET);
     uncancelled_end(before);
+    errno = error; /* that nothing is there is no error of whoever polls */
     return done;
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/answer.h"
 #include "diag/log.h"
 #include "verbs/post.h"
 #include "verbs/process.h"
@@ -174,7 +175,7 @@ static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 int post_refused(struct qp *qp, enum reason reason, uint64_t id)
 {
     log_reason(LOG_WARN, reason, "posting a send, qp 0x%x wr_id %llu", qp->number, (unsigned long long)id);
-    return reason == REASON_SEND_QUEUE_FULL ? ENOMEM : EINVAL;
+    return answer_failure(reason == REASON_SEND_QUEUE_FULL ? ENOMEM : EINVAL);
 }
 
 bool post_is_open(const struct qp *qp)
@@ -216,7 +217,7 @@ int qp_post_receive(struct ibv_qp *public, struct ibv_recv_wr *wr, struct ibv_re
         *bad = wr;
         enum reason reason = qp->spread ? REASON_RSS_NO_QUEUE : qp->srq ? REASON_RECEIVE_SRQ : REASON_RECEIVE_STATE;
         log_reason(LOG_WARN, reason, "ibv_post_recv qp 0x%x", qp->number);
-        return EINVAL;
+        return answer_failure(EINVAL);
     }
     int error = receive_queue_post(qp->receives, wr, bad);
     if (atomic_load(&qp->state) == IBV_QPS_ERR) {

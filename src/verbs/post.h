@@ -25,7 +25,7 @@ void post_commit(struct qp *);
 /* Hands what was committed to the engine and the link. */
 void post_start(struct qp *);
 
-/* Logs a refused call; the errno that says it. */
+/* Logs a refused call, and sets errno, which it answers. */
 int post_refused(struct qp *, enum reason, uint64_t id);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/answer.h"
 #include "diag/log.h"
 #include "verbs/domain.h"
 
@@ -129,8 +130,9 @@ int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr
     if (error) {
         *bad = (struct ibv_recv_wr *)wr;
         log_reason(LOG_INFO, error == ENOMEM ? REASON_RECEIVE_QUEUE_FULL : REASON_TOO_MANY_SGES, "posting a receive");
+        return answer_failure(error);
     }
-    return error;
+    return 0;
 }
 
 struct receive *receive_queue_take(struct receive_queue *queue, bool *limit_reached)

@@ -15,7 +15,7 @@ void receive_queue_destroy(struct receive_queue *);
 int receive_queue_resize(struct receive_queue *, uint32_t capacity);
 
 /* Posts a list from its head. The first that fails is *bad and nothing behind it is posted: ENOMEM the queue is full,
- * EINVAL too many SGEs (ibv_post_recv(3), ibv_post_srq_recv(3)). */
+ * EINVAL too many SGEs (ibv_post_recv(3), ibv_post_srq_recv(3)); errno is set, too. */
 int receive_queue_post(struct receive_queue *, const struct ibv_recv_wr *, struct ibv_recv_wr **bad);
 
 /* The oldest, now taken by a message that has begun; NULL when none is posted. *limit_reached: the count fell below the

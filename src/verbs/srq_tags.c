@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/answer.h"
 #include "diag/log.h"
 #include "verbs/async.h"
 #include "verbs/cq.h"
@@ -105,7 +106,7 @@ int srq_tags_operate(struct ibv_srq *public, struct ibv_ops_wr *wr, struct ibv_o
         return 0;
     *bad = wr;
     log_reason(LOG_WARN, reason, "ibv_post_srq_ops wr_id %llu", (unsigned long long)(wr ? wr->wr_id : 0));
-    return reason == REASON_TM_LIST_FULL || reason == REASON_TM_OPERATIONS_FULL ? ENOMEM : EINVAL;
+    return answer_failure(reason == REASON_TM_LIST_FULL || reason == REASON_TM_OPERATIONS_FULL ? ENOMEM : EINVAL);
 }
 
 /* -- the host of a queue pair's engine */

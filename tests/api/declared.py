@@ -15,6 +15,21 @@ MACROS = {
     "ibv_reg_mr_iova": "__ibv_reg_mr_iova(__VA_ARGS__, constant_access_iova(__VA_ARGS__))",
 }
 
+FAILING = ("code", "minus", "negative", "poll") # what answers a number, by which it tells of failure
+
+# Functions whose int is no error number, or not always; the last two may be refused by the header, which leaves errno alone.
+NOT_AS_DECLARED = {
+    "ibv_poll_cq": "minus",
+    "ibv_start_poll": "poll",
+    "ibv_next_poll": "poll",
+    "ibv_is_qpt_supported": None,
+    "ibv_get_device_index": None,
+    "ibv_query_qp_data_in_order": None,
+    "ibv_qp_to_qp_ex": None,
+    "ibv_bind_mw": None,
+    "ibv_query_device_ex": None,
+}
+
 
 def without_comments(path):
     with open(path, encoding="utf-8") as file:
@@ -50,27 +65,51 @@ def operations(header):
     return found
 
 
-def recorded(names):
-    """Names at which a test calls a function of either kind."""
-    text = "/* Made by declared.py: every call of these functions is noted under its name. */\n" \
+def answers(header, symbols):
+    """How each function tells its caller of failure, in the words of the list of symbols; None: not at all."""
+    with open(symbols, encoding="ascii") as lines:
+        found = {line.split()[0]: line.split()[3] for line in lines if line.strip() and not line.startswith("#")}
+    by_type = {"int": "code", "ssize_t": "negative", "void": "nothing"}
+    for match in re.finditer(r"static\s+inline\s+([^;{}()]*?)\b(\w+)\([^{};]*\)\s*\{", header):
+        returned = match.group(1).strip()
+        found.setdefault(match.group(2), "pointer" if returned.endswith("*") else by_type.get(returned))
+    return {**found, **NOT_AS_DECLARED}
+
+
+def recorded_call(name, answer):
+    """A call that is noted, and looked at: does errno agree with its answer? record.h has the functions."""
+    call = MACROS.get(name, f"{name}(__VA_ARGS__)")
+    if answer in FAILING:
+        return f'record("{name}"), record_{answer}({call})'
+    if answer == "pointer":
+        return f'record("{name}"), (__typeof__({call}))record_pointer({call})'
+    return f'record("{name}"), {call}'
+
+
+def recorded(names, answer_of, header):
+    """Names at which a test calls a function of either kind; and which of those that this header has can fail."""
+    text = "/* Made by declared.py: every call of these functions is noted under its name, and its errno looked at. */\n" \
            "#include <infiniband/verbs.h>\n\n" \
-           "void record(const char *name);\n\n" \
+           "#include \"record.h\"\n\n" \
            "#define constant_access(pd, address, length, access) \\\n" \
            "    __builtin_constant_p(((access) & IBV_ACCESS_OPTIONAL_RANGE) == 0)\n" \
            "#define constant_access_iova(pd, address, length, iova, access) \\\n" \
            "    __builtin_constant_p(((access) & IBV_ACCESS_OPTIONAL_RANGE) == 0)\n\n"
-    for name in sorted(names):
-        meaning = MACROS.get(name, f"{name}(__VA_ARGS__)")
+    names = sorted(names)
+    failing = [name for name in names if answer_of.get(name) in FAILING and re.search(rf"\b{name}\(", header)]
+    text += "#define RECORDED_FAILING " + ", ".join(f'"{name}"' for name in failing) + "\n\n"
+    for name in names:
         text += f"#undef {name}\n" if name in MACROS else ""
-        text += f'#define {name}(...) (record("{name}"), {meaning})\n'
+        text += f"#define {name}(...) ({recorded_call(name, answer_of.get(name))})\n"
     return text
 
 
 def main():
     header, symbols, output = sys.argv[1:]
-    names = set(exported(symbols)[0]) | set(inline_functions(without_comments(header)))
+    text = without_comments(header)
+    names = set(exported(symbols)[0]) | set(inline_functions(text))
     with open(output, "w", encoding="ascii") as file:
-        file.write(recorded(name for name in names if "ibv_" in name and not name.startswith("_")))
+        file.write(recorded((name for name in names if "ibv_" in name and not name.startswith("_")), answers(text, symbols), text))
 
 
 if __name__ == "__main__":

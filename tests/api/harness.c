@@ -137,6 +137,11 @@ void harness_run(const char *name, void (*body)(const void *row), const void *ro
         printf("# afterwards an object could not be destroyed: %s\n", strerror(error));
         return;
     }
+    if (record_disagreement()) {
+        say_failed();
+        printf("# %s\n", record_disagreement());
+        return;
+    }
     record_end(harness.name);
     printf("ok %u - %s\n", ++harness.count, harness.name);
     fflush(stdout);

@@ -1,5 +1,6 @@
 #include "record.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,8 +25,18 @@ static void add(const char *name)
         recorder.names[recorder.count++] = name;
 }
 
+/* Of the thread's newest call. */
+static _Thread_local struct {
+    const char *name;
+    int before;
+} call;
+
+static char disagreement[160];
+
 void record(const char *name)
 {
+    call.name = name;
+    call.before = errno;
     if (!recorder.path)
         return;
     pthread_mutex_lock(&recorder.lock);
@@ -33,8 +44,56 @@ void record(const char *name)
     pthread_mutex_unlock(&recorder.lock);
 }
 
+static void expect_errno(bool agrees, long long answer)
+{
+    const int after = errno;
+    if (agrees)
+        return;
+    pthread_mutex_lock(&recorder.lock);
+    if (!*disagreement)
+        snprintf(disagreement, sizeof disagreement, "%s answers %lld, but errno was %d and is %d", call.name, answer,
+                 call.before, after);
+    pthread_mutex_unlock(&recorder.lock);
+    errno = after;
+}
+
+int record_code(int error)
+{
+    expect_errno(errno == (error ? error : call.before), error);
+    return error;
+}
+
+int record_poll(int error)
+{
+    return error == ENOENT ? record_code(0), ENOENT : record_code(error);
+}
+
+int record_minus(int result)
+{
+    expect_errno(result < 0 ? errno > 0 : errno == call.before, result);
+    return result;
+}
+
+int64_t record_negative(int64_t result)
+{
+    expect_errno(errno == (result < 0 ? -result : call.before), result);
+    return result;
+}
+
+void *record_pointer(const void *made)
+{
+    expect_errno(made ? errno == call.before : errno > 0, made ? 1 : 0);
+    return (void *)made;
+}
+
+const char *record_disagreement(void)
+{
+    return *disagreement ? disagreement : NULL;
+}
+
 void record_begin(void)
 {
+    *disagreement = 0;
     if (!recorder.has_begun) /* once: other threads may read it later */
         recorder.path = getenv("SOFTVERBS_TEST_RECORD");
     recorder.has_begun = true;
