@@ -1,12 +1,14 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
 .PHONY: all demo check asan tsan fuzz fuzz-long bench interop install clean
 
+# For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
-	@tools/build/build.sh
+	@tools/build/build.sh build -Dtests=false
+	@echo 'Built build/softverbs. Try: make demo, build/softverbs doctor, build/softverbs run -- PROGRAM'
 
 demo:
 	@tools/build/setup.sh build demo
-	@tools/build/build.sh
+	@tools/build/build.sh build -Dtests=false
 	@tools/demo.sh build/softverbs
 
 check:
@@ -20,7 +22,7 @@ fuzz-long:
 
 bench:
 	@tools/build/setup.sh build bench
-	@tools/build/build.sh
+	@tools/build/build.sh --again build -Dtests=true
 	@bench/bench.py build/softverbs
 	@bench/tags.py build/softverbs
 	@bench/wire.py build/softverbs
@@ -28,7 +30,7 @@ bench:
 
 interop:
 	@tools/build/setup.sh build check
-	@tools/build/build.sh
+	@tools/build/build.sh --again build -Dtests=true
 	@tests/interop/interop.py
 
 install: all

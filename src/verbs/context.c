@@ -246,7 +246,7 @@ static void destroy_object(struct object *object)
         window_deallocate((struct ibv_mw *)(at - offsetof(struct mw, object)));
         return;
     case OBJECT_DM:
-        ((struct dm *)(at - offsetof(struct dm, object)))->public.handle = object->handle;
+        *newer_dm_handle(&((struct dm *)(at - offsetof(struct dm, object)))->public) = object->handle;
         dm_free((struct ibv_dm *)(at - offsetof(struct dm, object)));
         return;
     case OBJECT_MR:

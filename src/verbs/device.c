@@ -74,7 +74,6 @@ int device_query_ex(struct ibv_context *public, const struct ibv_query_device_ex
         .completion_timestamp_mask = UINT64_MAX,
         .hca_core_clock = DEVICE_CLOCK_KHZ,
         .device_cap_flags_ex = 0,
-        .phys_port_cnt_ex = 1,
         .max_dm_size = limits->max_dm,
         .odp_caps =
             {
@@ -106,6 +105,7 @@ int device_query_ex(struct ibv_context *public, const struct ibv_query_device_ex
     if (size < sizeof all.orig_attr)
         return EINVAL;
     device_query(context_of(public), &all.orig_attr);
+    *newer_phys_port_cnt_ex(&all) = 1;
     all.device_cap_flags_ex = (unsigned)all.orig_attr.device_cap_flags | IBV_DEVICE_RAW_SCATTER_FCS;
     memset(attr, 0, size);
     memcpy(attr, &all, size < sizeof all ? size : sizeof all);

@@ -59,7 +59,7 @@ static int enter(struct context *context, struct dm *dm)
                    (unsigned long long)limit);
         return ENOMEM;
     }
-    dm->public.handle = object_enter(context, &dm->object, OBJECT_DM, UINT32_MAX, NULL);
+    *newer_dm_handle(&dm->public) = object_enter(context, &dm->object, OBJECT_DM, UINT32_MAX, NULL);
     context->process->dm_used += dm->length;
     return 0;
 }
@@ -104,7 +104,7 @@ int dm_free(struct ibv_dm *public)
     struct dm *dm = dm_of(public);
     struct context *context = dm->object.context;
     control_lock(context);
-    int error = object_leave(&dm->object, public->handle, NULL);
+    int error = object_leave(&dm->object, *newer_dm_handle(public), NULL);
     if (!error) {
         context->process->dm_used -= dm->length;
         free(dm->memory);

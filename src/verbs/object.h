@@ -296,7 +296,7 @@ struct ah {
     struct ibv_ah_attr attr;
     uint8_t grh[40]; /* as the receiver sees it, but for the lengths, which are filled in at sending */
     bool multicast;
-    bool local;         /* leads to this host */
+    bool local;          /* leads to this host */
     struct link *remote; /* leads to others; NULL: it doesn't */
 };
 
@@ -311,6 +311,7 @@ struct qp {
     union {
         struct ibv_qp public;
         struct ibv_qp_ex extended;
+        char newest[NEWER_QP_EX_BYTES]; /* as programs of the newest release may look at it */
     };
     struct host host; /* what the engine calls; see qp_host.c */
     struct lock lock;
@@ -364,12 +365,12 @@ struct qp {
         nanos wake;    /* when what waits may go; NANOS_NEVER: nothing waits */
     } pace;
     struct traffic traffic;
-    uint32_t postponed; /* deadlines, while links are faulty */
+    uint32_t postponed;                /* deadlines, while links are faulty */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and answers */
     uint32_t create_flags;             /* enum ibv_qp_create_flags */
-    uint32_t max_tso_header; /* room for the headers of IBV_WR_TSO */
-    uint64_t last_frame;     /* raw packets: number of the last one that was steered here; under process->progress */
-    struct spread *spread;   /* raw packets: the work queues that stand for the receive queue (wq.h), or NULL */
+    uint32_t max_tso_header;           /* room for the headers of IBV_WR_TSO */
+    uint64_t last_frame;   /* raw packets: number of the last one that was steered here; under process->progress */
+    struct spread *spread; /* raw packets: the work queues that stand for the receive queue (wq.h), or NULL */
     struct ibv_qp_attr attr;
     bool to_flush; /* in that list of the process; under process->progress */
     bool waited;   /* in it for a round already, with an ACK that waits for a request to go with */
@@ -397,8 +398,8 @@ struct process {
     struct node *node;
     struct udp_port *_Atomic ports[16]; /* by device; NULL: not on a network; port.c */
     _Atomic unsigned port_count;        /* behind the last of them */
-    _Atomic uint32_t served;  /* a bit for each device on whose port we answer for queue pair 1; gsi.c */
-    struct gsi_asker *asker;  /* who waits for what other hosts answer; NULL: nobody; under progress */
+    _Atomic uint32_t served;            /* a bit for each device on whose port we answer for queue pair 1; gsi.c */
+    struct gsi_asker *asker;            /* who waits for what other hosts answer; NULL: nobody; under progress */
     bool forked; /* this is a child's copy: nothing of it moves data any more, destroying its objects is harmless */
     LIST_HEAD(, context) contexts;
     uint32_t next_handle;
@@ -408,8 +409,8 @@ struct process {
     struct number_table *numbers; /* of queue pairs; numbers.c */
     struct number_table *srqs;    /* numbers of XRC SRQs */
     LIST_HEAD(, xrc_domain) domains;
-    struct steering *steering; /* steering.c */
-    struct taps *taps;         /* taps.h; NULL: none */
+    struct steering *steering;    /* steering.c */
+    struct taps *taps;            /* taps.h; NULL: none */
     struct traffic_total *totals; /* by device: what queue pairs counted that are no more */
     struct traffic_total strays;  /* what arrived for no queue pair; under progress */
 

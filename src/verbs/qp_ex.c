@@ -290,7 +290,7 @@ void qp_ex_fill(struct qp *qp, uint64_t flags)
     public->wr_rdma_read = wr_rdma_read;
     public->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
     public->wr_atomic_fetch_add = wr_atomic_fetch_add;
-    public->wr_atomic_write = wr_atomic_write;
+    newer_qp_ex_tail(public)->wr_atomic_write = wr_atomic_write;
     public->wr_set_inline_data = wr_set_inline_data;
     public->wr_set_inline_data_list = wr_set_inline_data_list;
     public->wr_set_sge = wr_set_sge;

@@ -1,17 +1,31 @@
 #!/bin/sh
-# Configures when needed and builds, quietly: build.sh [DIRECTORY [MESON-OPTION...]], by default build/.
+# Configures when needed and builds: build.sh [--again] [DIRECTORY [MESON-OPTION...]], by default build/. The options count
+# when DIRECTORY is configured for the first time, with --again also when it was configured with others.
 set -eu
 cd "$(dirname "$0")/../.."
-tools/build/setup.sh build
+again=
+[ "${1:-}" != --again ] || { again=yes; shift; }
 directory=${1:-build}
 [ $# -eq 0 ] || shift
+case " $* " in
+*" -Dtests=false "*) tools/build/setup.sh build ;;
+*) tools/build/setup.sh build tests ;;
+esac
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if [ ! -f "$directory/build.ninja" ]; then
+configure() {
     echo "Configuring $directory"
-    meson setup "$directory" "$@" >"$log" 2>&1 || { cat "$log"; exit 1; }
+    "$@" >"$log" 2>&1 || { cat "$log"; exit 1; }
+}
+
+if [ ! -f "$directory/build.ninja" ]; then
+    configure meson setup "$directory" "$@"
+    echo "$*" >"$directory/configured-with"
+elif [ -n "$again" ] && [ "$(cat "$directory/configured-with" 2>/dev/null)" != "$*" ]; then
+    configure meson configure "$directory" "$@"
+    echo "$*" >"$directory/configured-with"
 fi
 ninja -C "$directory" -n 2>/dev/null | grep -q 'no work to do' && exit 0
 echo "Building $directory"
-ninja -C "$directory" --quiet >"$log" 2>&1 || { cat "$log"; echo "The build in $directory failed."; exit 1; }
+ninja -C "$directory" >"$log" 2>&1 || { grep -v "^\[[0-9]*/[0-9]*\] " "$log"; echo "The build in $directory failed."; exit 1; }

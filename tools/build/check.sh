@@ -56,7 +56,7 @@ check() {
         shift
     done
     shift
-    if tools/build/build.sh "$directory" "${options[@]}"; then
+    if tools/build/build.sh --again "$directory" "${options[@]}"; then
         run_suites "$directory" "$name" "$prefix" "$@"
     else
         echo "not ok - the $name build is made" >>"$steps"
@@ -73,15 +73,15 @@ sanitized() { # sanitized NAME SANITIZERS
         return
         ;;
     esac
-    check "$1" "build-$1" "$prefix" -Db_sanitize="$2" -Db_lundef=false -- --no-suite clients --timeout-multiplier 4
+    check "$1" "build-$1" "$prefix" -Db_sanitize="$2" -Db_lundef=false -Dtests=true -Dwerror=true -- --no-suite clients --timeout-multiplier 4
 }
 
 for build in "$@"; do
     case $build in
-    plain) check plain build "" -- ;;
+    plain) check plain build "" -Dtests=true -Dwerror=true -- ;;
     asan) sanitized asan address,undefined ;;
     tsan) sanitized tsan thread ;;
-    fuzz) CC=clang check fuzz build-fuzz "" -Dfuzz=true -Dtests=false -- --suite fuzz ;;
+    fuzz) CC=clang check fuzz build-fuzz "" -Dfuzz=true -Dtests=false -Dwerror=true -- --suite fuzz ;;
     *) echo "check.sh: there is no build called '$build'; it knows plain, asan, tsan and fuzz." >&2; exit 2 ;;
     esac
 done

@@ -1,51 +1,145 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for each purpose: setup.sh [build] [demo] [check] [bench].
-# Silent and quick when nothing is missing. Without root, or sudo without a password, it names them instead.
+# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [check] [bench].
+# Silent and quick when nothing is missing. Without root, or sudo without a password, it names them instead. Knows apt, dnf,
+# zypper, apk and pacman; SOFTVERBS_SETUP=show only says what it would run.
 set -eu
+
+# The names of Debian, and those of the others where they differ.
+wanted_of_debian() {
+    case $1 in
+    build) echo gcc libc6-dev make meson ninja-build pkg-config libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev python3 ;;
+    tests) echo libcmocka-dev ;;
+    demo) echo ibverbs-utils ;;
+    check) echo "libcmocka-dev ibverbs-utils perftest iproute2 python3-pyverbs clang $(fuzzer_runtime) tshark valgrind" ;;
+    bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind ;;
+    esac
+}
+
+fuzzer_runtime() { # of the default clang; before Debian 12 it had no package of its own
+    if apt-cache show libclang-rt-dev >/dev/null 2>&1 || [ "$manager" != apt ]; then echo libclang-rt-dev; else echo libclang-common-11-dev; fi
+}
+
+wanted_of_fedora() {
+    case $1 in
+    build) echo gcc make meson ninja-build pkgconf-pkg-config rdma-core-devel libdeflate-devel jansson-devel python3 ;;
+    tests) echo libcmocka-devel ;;
+    demo) echo libibverbs-utils ;;
+    check) echo libcmocka-devel libibverbs-utils perftest iproute python3-pyverbs clang compiler-rt wireshark-cli valgrind ;;
+    bench) echo perftest ucx libfabric iproute iperf3 valgrind ;;
+    esac
+}
+
+wanted_of_suse() {
+    case $1 in
+    build) echo gcc make meson ninja pkg-config rdma-core-devel libdeflate-devel libjansson-devel python3 ;;
+    tests) echo libcmocka-devel ;;
+    demo) echo libibverbs-utils ;;
+    check) echo libcmocka-devel libibverbs-utils perftest iproute2 python3-pyverbs clang wireshark valgrind ;;
+    bench) echo perftest ucx-tools libfabric iproute2 iperf valgrind ;;
+    esac
+}
+
+wanted_of_alpine() {
+    case $1 in
+    build) echo build-base linux-headers meson samurai pkgconf rdma-core-dev libdeflate-dev jansson-dev python3 ;;
+    tests) echo cmocka-dev ;;
+    demo) echo rdma-core ;;
+    check) echo cmocka-dev rdma-core iproute2 clang compiler-rt tshark valgrind ;;
+    bench) echo iproute2 iperf3 valgrind ;;
+    esac
+}
+
+wanted_of_arch() {
+    case $1 in
+    build) echo gcc make meson ninja pkgconf rdma-core libdeflate jansson python ;;
+    tests) echo cmocka ;;
+    demo) echo rdma-core ;;
+    check) echo cmocka rdma-core iproute2 clang compiler-rt wireshark-cli valgrind ;;
+    bench) echo iproute2 iperf3 valgrind ;;
+    esac
+}
+
+# Which package manager, whose names, how to ask for a package, how to install.
+manager=
+for candidate in apt-get:apt:debian dnf:dnf:fedora zypper:zypper:suse apk:apk:alpine pacman:pacman:arch; do
+    if command -v "${candidate%%:*}" >/dev/null 2>&1; then
+        names=${candidate##*:} manager=${candidate#*:}
+        manager=${manager%:*}
+        break
+    fi
+done
+
+is_present() {
+    case $manager in
+    apt) dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed' ;;
+    dnf | zypper) rpm -q --whatprovides "$1" >/dev/null 2>&1 ;;
+    apk) apk info -e "$1" >/dev/null 2>&1 ;;
+    pacman) pacman -Qi "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+command_to_install() {
+    case $manager in
+    apt) echo "apt-get install --no-install-recommends -y" ;;
+    dnf) echo "dnf install -y --setopt=install_weak_deps=False" ;;
+    zypper) echo "zypper --non-interactive install --no-recommends" ;;
+    apk) echo "apk add" ;;
+    pacman) echo "pacman -S --needed --noconfirm" ;;
+    esac
+}
 
 wanted=
 for purpose in "$@"; do
     case $purpose in
-    build) wanted="$wanted libc6-dev meson ninja-build pkg-config libibverbs-dev librdmacm-dev libcmocka-dev libdeflate-dev libjansson-dev" ;;
-    demo) wanted="$wanted ibverbs-utils" ;;
-    check) wanted="$wanted ibverbs-utils perftest iproute2 python3 python3-pyverbs clang libclang-rt-14-dev tshark valgrind" ;;
-    bench) wanted="$wanted perftest python3 ucx-utils libfabric-bin iproute2 iperf3 valgrind" ;;
-    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, demo, check and bench." >&2; exit 2 ;;
+    build | tests | demo | check | bench) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
+    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, check and bench." >&2; exit 2 ;;
     esac
 done
 
-if ! command -v dpkg-query >/dev/null; then
+if [ -z "$manager" ]; then
     command -v meson >/dev/null && command -v ninja >/dev/null && exit 0
-    echo "This is not Debian: please install what these Debian packages hold:$wanted" >&2
+    echo "No package manager is known here (apt, dnf, zypper, apk, pacman); please install what these Debian packages hold:$wanted" >&2
     exit 1
 fi
 
-# shellcheck disable=SC2086
-present=$(dpkg-query -W -f '${Status} ${Package}\n' $wanted 2>/dev/null | sed -n 's/^install ok installed //p') || true
 missing=
 for package in $wanted; do
-    printf '%s\n' "$present" | grep -qxF "$package" || missing="$missing $package"
+    case " $missing " in *" $package "*) continue ;; esac
+    is_present "$package" || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
 
-if [ "$(id -u)" = 0 ]; then
+install=$(command_to_install)
+if [ "${SOFTVERBS_SETUP:-}" = show ]; then
+    echo "$install$missing"
+    exit 0
+elif [ "$(id -u)" = 0 ]; then
     root=
-elif sudo -n true 2>/dev/null; then
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
     root="sudo -n"
 else
-    echo "Missing packages; please run: sudo apt-get install --no-install-recommends$missing" >&2
+    echo "Missing packages; please run: sudo $install$missing" >&2
     exit 1
 fi
 
-install() {
+refresh() {
+    case $manager in
+    apt) $root apt-get update -qq ;;
+    apk) $root apk update -q ;;
+    pacman) $root pacman -Sy ;;
+    *) false ;;
+    esac
+}
+
+install_missing() {
     # shellcheck disable=SC2086
-    $root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing
+    $root env DEBIAN_FRONTEND=noninteractive $install $missing
 }
 
 echo "Installing (this once):$missing"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! install >"$log" 2>&1 && ! { $root apt-get update -qq && install; } >>"$log" 2>&1; then
+if ! install_missing >"$log" 2>&1 && ! { refresh && install_missing; } >>"$log" 2>&1; then
     tail -n 15 "$log" >&2
     echo "The packages could not be installed; please install them and try again:$missing" >&2
     exit 1

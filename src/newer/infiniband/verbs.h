@@ -1,0 +1,70 @@
+/* The distribution's header, and what releases of rdma-core after 33 have added to it, for when the installed one is
+ * older.
+ *
+ * This folder stands first in the include path, so all of src/ sees one and the same interface; nothing else asks which
+ * release is installed. Values and layouts are facts of the interface, declared here in words of our own. HAS_
+ * constants come from meson.build, which asks the compiler what the installed header has. Functions and structures of
+ * releases after 44 are in abi/later.h, under names of their own. */
+#ifndef NEWER_INFINIBAND_VERBS_H
+#define NEWER_INFINIBAND_VERBS_H
+
+#include_next <infiniband/verbs.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if !HAS_IBV_FORK_UNNEEDED /* release 35 */
+enum ibv_fork_status {
+    IBV_FORK_DISABLED,
+    IBV_FORK_ENABLED,
+    IBV_FORK_UNNEEDED,
+};
+#endif
+
+#if !HAS_IBV_RATE_800_GBPS /* release 39 */
+#define IBV_RATE_800_GBPS ((enum ibv_rate)23)
+#define IBV_RATE_1200_GBPS ((enum ibv_rate)24)
+#endif
+
+#if !HAS_IBV_WR_ATOMIC_WRITE /* release 44 */
+#define IBV_WR_ATOMIC_WRITE ((enum ibv_wr_opcode)15)
+#define IBV_WC_ATOMIC_WRITE ((enum ibv_wc_opcode)9)
+#define IBV_QP_EX_WITH_ATOMIC_WRITE (1 << 12)
+#endif
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
+struct ibv_dm *ibv_import_dm(struct ibv_context *, uint32_t handle);
+void ibv_unimport_dm(struct ibv_dm *);
+enum ibv_fork_status ibv_is_fork_initialized(void);
+int ibv_query_qp_data_in_order(struct ibv_qp *, enum ibv_wr_opcode, uint32_t flags);
+
+/* Members that newer releases have appended. Each is found behind the member before it, which all releases have. */
+
+static inline uint32_t *newer_dm_handle(struct ibv_dm *dm) /* 35, in what was padding */
+{
+    return (uint32_t *)((char *)dm + offsetof(struct ibv_dm, comp_mask)) + 1;
+}
+
+static inline uint32_t *newer_phys_port_cnt_ex(struct ibv_device_attr_ex *attr) /* 38, in what was padding */
+{
+    return (uint32_t *)((char *)attr + offsetof(struct ibv_device_attr_ex, xrc_odp_caps)) + 1;
+}
+
+/* The end of struct ibv_qp_ex as the newest release has it. */
+struct newer_qp_ex_tail {
+    void (*wr_atomic_write)(struct ibv_qp_ex *, uint32_t rkey, uint64_t address, const void *value);            /* 44 */
+    void (*wr_flush)(struct ibv_qp_ex *, uint32_t rkey, uint64_t address, size_t, uint8_t type, uint8_t level); /* 45 */
+};
+
+enum {
+    NEWER_QP_EX_TAIL = offsetof(struct ibv_qp_ex, wr_abort) + sizeof(void (*)(void)),
+    NEWER_QP_EX_BYTES = NEWER_QP_EX_TAIL + sizeof(struct newer_qp_ex_tail), /* what an object needs */
+};
+
+/* The object must have NEWER_QP_EX_BYTES. */
+static inline struct newer_qp_ex_tail *newer_qp_ex_tail(struct ibv_qp_ex *qp)
+{
+    return (struct newer_qp_ex_tail *)((char *)qp + NEWER_QP_EX_TAIL);
+}
+
+#endif
