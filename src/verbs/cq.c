@@ -5,7 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/uncancelled.h"
 #include "diag/log.h"
+#include "link/fence.h"
 #include "verbs/async.h"
 #include "verbs/channel.h"
 #include "verbs/config.h"
@@ -56,6 +58,7 @@ static void fill(struct cq *cq, struct context *context, const struct ibv_cq_ini
     cq->create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
     if (cq->domain && cq->domain->td) /* ibv_alloc_td(3): no lock against other threads of the program */
         cq->create_flags |= IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+    cq->guarded = !cq->process->fences || cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
     cq->public.context = &context->public.context;
     cq->public.channel = attr->channel;
     cq->public.cq_context = attr->cq_context;
@@ -167,7 +170,7 @@ void cq_consumer_wait(struct cq *cq)
     lock_take(&cq->consumer);
 }
 
-/* Between start_poll and end_poll a thread holds the consumer lock; what it calls then must not take it again. */
+/* Between start_poll and end_poll a thread holds the consumer lock; polling then must not take it again. */
 static bool in_own_batch(const struct cq *cq)
 {
     return atomic_load_explicit(&cq->batch_owner, memory_order_relaxed) == (uintptr_t)pthread_self();
@@ -193,7 +196,7 @@ static inline void to_wc(const struct completion *entry, struct ibv_wc *wc)
 static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
 {
     int taken = 0;
-    cq_lock_entries(cq);
+    bool locked = cq_begin_taking(cq);
     uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
     uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
     for (; head != tail && taken < count; head++) {
@@ -205,7 +208,7 @@ static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
             cq_retire(entry);
     }
     atomic_store_explicit(&cq->head, head, memory_order_release);
-    cq_unlock_entries(cq);
+    cq_end_taking(cq, locked);
     return taken;
 }
 
@@ -305,42 +308,59 @@ void cq_push(struct cq *cq, const struct completion *entry, bool notable)
     lock_release(&cq->lock);
 }
 
-/* Nobody adds or polls meanwhile. Answers whether it is within a batch of the caller's own, which holds the other lock.
- */
-static bool stop_entries(struct cq *cq)
+/* Until nobody looks at entries. The kernel may begin to refuse fences (a sandbox that came later): a thread that is
+ * just between its two steps has become visible long before a millisecond is over, and one that comes later sees
+ * `stopped`. */
+static void stop_takers(struct cq *cq)
 {
-    bool nested = in_own_batch(cq);
-    if (!nested)
-        lock_take(&cq->consumer);
-    lock_take(&cq->lock);
-    return nested;
+    atomic_store(&cq->stopped, true);
+    int before = uncancelled_begin();
+    if (!fence_everywhere())
+        nanosleep(&(struct timespec){.tv_nsec = NANOS_MILLISECOND}, NULL);
+    uncancelled_end(before);
+    for (unsigned round = 0; atomic_load_explicit(&cq->taking, memory_order_acquire); round++)
+        lock_wait(round);
 }
 
-static void resume_entries(struct cq *cq, bool nested)
+void cq_stop(struct cq *cq)
 {
+    lock_take(&cq->lock);
+    if (!cq->guarded)
+        stop_takers(cq);
+}
+
+void cq_resume(struct cq *cq)
+{
+    atomic_store_explicit(&cq->stopped, false, memory_order_release);
     lock_release(&cq->lock);
-    if (!nested)
-        lock_release(&cq->consumer);
+}
+
+/* Who stops the takers holds cq->lock until they may go on. */
+bool cq_wait_to_take(struct cq *cq)
+{
+    cq_end_taking_freely(cq);
+    lock_take(&cq->lock);
+    return true;
 }
 
 void cq_withdraw(struct cq *cq, const struct qp *qp)
 {
-    bool nested = stop_entries(cq);
+    cq_stop(cq);
     uint32_t tail = atomic_load(&cq->tail);
     for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
         if (cq_entry_at(cq, at)->qp_number == qp->number && !cq_entry_at(cq, at)->lasting)
             cq_entry_at(cq, at)->withdrawn = true;
-    resume_entries(cq, nested);
+    cq_resume(cq);
 }
 
 void cq_forget(struct cq *cq, const _Atomic uint32_t *retired)
 {
-    bool nested = stop_entries(cq);
+    cq_stop(cq);
     uint32_t tail = atomic_load(&cq->tail);
     for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
         if (cq_entry_at(cq, at)->retired == retired)
             cq_entry_at(cq, at)->retired = NULL;
-    resume_entries(cq, nested);
+    cq_resume(cq);
 }
 
 int cq_arm(struct ibv_cq *public, int solicited_only)
@@ -379,16 +399,14 @@ int cq_resize(struct ibv_cq *public, int entries)
     int error = make_ring(cq->domain, capacity, &memory);
     if (error)
         return error;
-    lock_take(&cq->consumer);
-    lock_take(&cq->lock);
+    cq_stop(cq);
     bool fits = atomic_load(&cq->tail) - atomic_load(&cq->head) <= capacity;
     spare = fits ? cq->memory : memory;
     if (fits) {
         copy_entries(cq, memory.memory, capacity);
         cq->memory = memory;
     }
-    lock_release(&cq->lock);
-    lock_release(&cq->consumer);
+    cq_resume(cq);
     domain_give_back(&spare);
     return fits ? 0 : EINVAL;
 }

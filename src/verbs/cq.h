@@ -18,6 +18,11 @@ void cq_push(struct cq *, const struct completion *, bool notable);
 /* The event that the CQ is armed for, now. Under cq->lock. */
 void cq_raise(struct cq *);
 
+/* From cq_stop to cq_resume nobody adds entries or looks at them, though a program may be in the middle of a batch of
+ * them: waits for no program. cq->lock is held meanwhile. Not within process->forked copies, whose takers are gone. */
+void cq_stop(struct cq *);
+void cq_resume(struct cq *);
+
 /* Withdraws all entries of a queue pair: nobody will see them. Returns when no poller uses one of them any more. */
 void cq_withdraw(struct cq *, const struct qp *);
 

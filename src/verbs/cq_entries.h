@@ -2,6 +2,7 @@
 #ifndef VERBS_CQ_ENTRIES_H
 #define VERBS_CQ_ENTRIES_H
 
+#include "link/fence.h"
 #include "verbs/object.h"
 
 void cq_consumer_wait(struct cq *); /* until the consumer lock is ours */
@@ -31,18 +32,37 @@ static inline void cq_retire(const struct completion *entry)
     atomic_store_explicit(entry->retired, retired + entry->retires, memory_order_release);
 }
 
-/* A CQ that ignores overruns drops the oldest entries when it is full, so those that take them must keep those out that
- * put some in. */
-static inline void cq_lock_entries(struct cq *cq)
+/* Whoever takes entries out keeps those out that put some in and drop the oldest for it (IGNORE_OVERRUN), or that
+ * change what lies there (cq_stop): with cq->lock where that is needed often (`guarded`), else by saying so in
+ * cq->taking. The batch of a program may last, a look at the entries never does: nothing in between waits. taker:
+ * taking = true;   fence;               looks at `stopped` cq_stop:  stopped = true;  fence of all threads; looks at
+ * `taking` until it is false */
+bool cq_wait_to_take(struct cq *); /* `stopped`: now under cq->lock; answers true */
+
+static inline bool cq_begin_taking_freely(struct cq *cq)
 {
-    if (__builtin_expect(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN, 0))
-        lock_take(&cq->lock);
+    atomic_store_explicit(&cq->taking, true, memory_order_relaxed);
+    fence_compiler();
+    return __builtin_expect(!atomic_load_explicit(&cq->stopped, memory_order_acquire), 1);
 }
 
-static inline void cq_unlock_entries(struct cq *cq)
+static inline void cq_end_taking_freely(struct cq *cq)
 {
-    if (__builtin_expect(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN, 0))
+    atomic_store_explicit(&cq->taking, false, memory_order_release);
+}
+
+/* Is it under cq->lock? cq_end_taking wants to know. */
+static inline bool cq_begin_taking(struct cq *cq)
+{
+    return __builtin_expect(cq->guarded || !cq_begin_taking_freely(cq), 0) && cq_wait_to_take(cq);
+}
+
+static inline void cq_end_taking(struct cq *cq, bool locked)
+{
+    if (__builtin_expect(locked, 0))
         lock_release(&cq->lock);
+    else
+        cq_end_taking_freely(cq);
 }
 
 #endif

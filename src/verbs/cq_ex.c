@@ -24,7 +24,7 @@ static inline void show(struct cq *cq, const struct completion *entry)
 /* For CQs and entries that show_next leaves to us. */
 static __attribute__((noinline)) int show_next_slowly(struct cq *cq)
 {
-    cq_lock_entries(cq);
+    bool locked = cq_begin_taking(cq);
     uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
     uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
     while (head != tail && cq_entry_at(cq, head)->withdrawn)
@@ -35,22 +35,32 @@ static __attribute__((noinline)) int show_next_slowly(struct cq *cq)
         show(cq, &cq->current);
     }
     atomic_store_explicit(&cq->head, head, memory_order_release);
-    cq_unlock_entries(cq);
+    cq_end_taking(cq, locked);
     return found ? 0 : ENOENT;
 }
 
-/* Copies the next entry out, since its place may be taken by another at once; under the consumer lock. The end of it,
- * which few programs ask for, would take as long as the rest. False: there is none, or it needs show_next_slowly. */
-static inline bool show_next(struct cq *cq)
+/* Copies the next entry out, since its place may be taken by another at once. The end of it, which few programs ask
+ * for, would take as long as the rest. */
+static inline bool take_next(struct cq *cq)
 {
     uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
     const struct completion *entry = cq_entry_at(cq, head);
-    if (cq->shows_slowly || head == atomic_load_explicit(&cq->tail, memory_order_acquire) || entry->withdrawn)
+    if (head == atomic_load_explicit(&cq->tail, memory_order_acquire) || entry->withdrawn)
         return false;
     memcpy(&cq->current, entry, offsetof(struct completion, timestamp));
     show(cq, entry);
     atomic_store_explicit(&cq->head, head + 1, memory_order_release);
     return true;
+}
+
+/* Under the consumer lock. False: there is none, or it needs show_next_slowly. */
+static inline bool show_next(struct cq *cq)
+{
+    if (cq->shows_slowly)
+        return false;
+    bool taken = cq_begin_taking_freely(cq) && take_next(cq);
+    cq_end_taking_freely(cq);
+    return taken;
 }
 
 static inline uintptr_t owner_of_batch(const struct cq *cq)
@@ -192,7 +202,7 @@ void cq_extend(struct cq *cq)
     const uint64_t rare =
         IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_TM_INFO;
     struct ibv_cq_ex *public = &cq->extended;
-    cq->shows_slowly = (cq->wc_flags & rare) || (cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN);
+    cq->shows_slowly = (cq->wc_flags & rare) || cq->guarded;
     public->start_poll = start_poll;
     public->next_poll = next_poll;
     public->end_poll = end_poll;

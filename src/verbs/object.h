@@ -10,9 +10,10 @@
  *   qp->lock            the engine and the send queue; the memory of a region is touched only under it
  *   srq_tags.lock      the matching list of an SRQ
  *   receive_queue.lock  posted receives, of a queue pair or an SRQ
- *   cq->consumer        taking entries out (held from start_poll to end_poll)
- *   cq->lock            putting entries in, arming
+ *   cq->lock            putting entries in, arming; keeping those out that take entries out (cq_stop)
  *   channel, async, process->waiting, mw->lock, steering->lock
+ * The program holds cq->consumer from start_poll to end_poll and may call any verb meanwhile, so it comes before all of
+ * these: only polling that CQ waits for it.
  * No application callback and no blocking call under a lock. Destroying what the progress may be using is death in two
  * phases: out of its table, then its users' locks taken and released once (process_quiesce), then free. */
 #ifndef VERBS_OBJECT_H
@@ -222,13 +223,16 @@ struct cq {
     uint64_t wc_flags;
     uint32_t create_flags;
     bool shows_slowly; /* the iterator's usual way is not enough; cq_ex.c */
+    bool guarded;      /* entries are taken out under `lock`; cq_entries.h */
 
     _Alignas(64) struct completion current; /* the entry that the batch shows */
     struct lock consumer;
     _Atomic(uintptr_t) batch_owner; /* thread between start_poll and end_poll; 0: nobody */
     _Atomic uint32_t head;
+    atomic_bool taking; /* the holder of `consumer` looks at entries at this moment */
 
     _Alignas(64) struct lock lock;
+    atomic_bool stopped; /* nobody may look at entries; under lock */
     _Atomic uint32_t tail;
     uint64_t wallclock; /* of the newest entry, if the CQ asks for it */
     uint8_t armed;      /* enum cq_armed */
@@ -400,6 +404,7 @@ struct process {
     _Atomic unsigned port_count;        /* behind the last of them */
     _Atomic uint32_t served;            /* a bit for each device on whose port we answer for queue pair 1; gsi.c */
     struct gsi_asker *asker;            /* who waits for what other hosts answer; NULL: nobody; under progress */
+    bool fences; /* fence_everywhere reaches our threads */
     bool forked; /* this is a child's copy: nothing of it moves data any more, destroying its objects is harmless */
     LIST_HEAD(, context) contexts;
     uint32_t next_handle;

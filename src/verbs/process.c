@@ -10,6 +10,7 @@
 
 #include "base/uncancelled.h"
 #include "diag/log.h"
+#include "link/fence.h"
 #include "verbs/config.h"
 #include "verbs/late.h"
 #include "verbs/memory.h"
@@ -341,6 +342,7 @@ static struct process *create(void)
     TAILQ_INIT(&process->moderated);
     atomic_store(&process->wake_at, NANOS_NEVER);
     atomic_store(&process->claim_rounds, CLAIM_ROUNDS);
+    process->fences = fence_everywhere_prepare();
     process->keys = memory_create();
     process->numbers = numbers_create();
     process->srqs = numbers_create();
