@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/nanos.h"
 #include "diag/diag.h"
 #include "transport/work.h"
 #include "wire/packet.h"
@@ -81,6 +82,9 @@ struct host_operations {
 
     /* COMM_EST (first packet in RTR), SQ_DRAINED, QP_REQ_ERR, QP_ACCESS_ERR. */
     void (*event)(struct host *, enum ibv_event_type);
+
+    /* RC: something waits until then, sooner than the owner has heard of: rc_expire is to be called at that time. */
+    void (*watch)(struct host *, nanos deadline);
 
     /* A packet was dropped or refused; for counters, logs and the capture. */
     void (*dropped)(struct host *, const struct packet *, enum reason);

@@ -17,7 +17,7 @@ void rc_initialize(struct rc *rc, struct host *host, const struct send_queue *qu
     rc->host = host;
     rc->requester.queue = *queue;
     rc->requester.queue.head = rc->requester.queue.next = rc->requester.queue.tail = 0;
-    rc->requester.deadline = NANOS_NEVER;
+    rc->requester.deadline = rc->requester.watched = NANOS_NEVER;
     patience_start(&rc->requester.patience);
     rc->responder.open = RC_CLOSED;
     rc->responder.saved = saved;
@@ -116,6 +116,12 @@ bool rc_owes_but_an_ack(const struct rc *rc)
     return rc->responder.ack_due && ack_may_wait(rc) && !requester_ready(rc);
 }
 
+nanos rc_watch(struct rc *rc)
+{
+    rc->requester.watched = rc_deadline(rc);
+    return rc->requester.watched;
+}
+
 void rc_expire(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -141,7 +147,7 @@ void rc_notified(struct rc *rc)
 void rc_postpone(struct rc *rc, nanos now)
 {
     if (!rc->requester.rnr_waiting && rc->requester.deadline != NANOS_NEVER)
-        rc->requester.deadline = requester_period(rc, now);
+        requester_wait(rc, requester_period(rc, now));
 }
 
 void rc_flush(struct rc *rc)

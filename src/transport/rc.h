@@ -75,6 +75,7 @@ struct requester {
     struct congestion congestion;
     struct patience patience;
     nanos deadline; /* when the ACK timer or the RNR wait ends; NANOS_NEVER */
+    nanos watched;  /* the owner will look by then; what is sooner must be told to it */
 };
 
 struct responder {
@@ -146,12 +147,16 @@ bool rc_owes_answers(const struct rc *);
 /* Is all of it an ACK, which may wait a moment for a request to go with? */
 bool rc_owes_but_an_ack(const struct rc *);
 
-/* When to call rc_expire; NANOS_NEVER when nothing waits. */
+/* When the next deadline of this engine is; NANOS_NEVER when nothing waits. */
 static inline nanos rc_deadline(const struct rc *rc)
 {
     nanos early = rc->requester.patience.deadline;
     return early < rc->requester.deadline ? early : rc->requester.deadline;
 }
+
+/* The owner looks at the timers, after rc_expire where that was due: when to look again. Of what becomes sooner than
+ * that, and only of that, host->watch tells by itself, so nobody needs to ask after any other call. */
+nanos rc_watch(struct rc *);
 
 /* Time passes: retransmits or gives up when the deadline has passed. */
 void rc_expire(struct rc *, nanos now);

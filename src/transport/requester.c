@@ -15,6 +15,22 @@ static bool is_begun(const struct send_queue *queue)
     return queue->head != queue->tail && send_queue_at(queue, queue->head)->started;
 }
 
+/* Whoever may have made a deadline sooner calls this in the end, so that the owner hears of it. */
+static void announce(struct rc *rc)
+{
+    nanos deadline = rc_deadline(rc);
+    if (deadline >= rc->requester.watched)
+        return;
+    rc->requester.watched = deadline;
+    rc->host->operations->watch(rc->host, deadline);
+}
+
+void requester_wait(struct rc *rc, nanos deadline)
+{
+    rc->requester.deadline = deadline;
+    announce(rc);
+}
+
 /* The timer may run for up to four times the value (IBA 9.7.6.1.3). On a network it does so after silence, doubling, as
  * a peer that is only slow answers then, and repeats would make it slower. */
 nanos requester_period(const struct rc *rc, nanos now)
@@ -94,6 +110,7 @@ void requester_progressed(struct rc *rc, nanos now)
     requester->deadline = waiting ? requester_period(rc, now) : NANOS_NEVER;
     if (rc->settings.first_window)
         patience_acknowledged(&requester->patience, requester->acked_psn, waiting, patience_most(rc), now);
+    announce(rc);
 }
 
 void requester_rewind(struct rc *rc)
@@ -115,6 +132,7 @@ void requester_repeat(struct rc *rc, enum congestion_sign sign, nanos now)
     rc->requester.deadline = requester_period(rc, now);
     if (rc->settings.first_window)
         patience_repeats(&rc->requester.patience, false, patience_most(rc), now);
+    announce(rc);
 }
 
 /* Has everything been sent, and is the oldest of it a packet whose repeat tells what has arrived? The answer to a READ
@@ -141,6 +159,7 @@ void requester_lose_patience(struct rc *rc, nanos now)
         requester_rewind(rc);
     }
     patience_repeats(&requester->patience, true, patience_most(rc), now);
+    announce(rc);
 }
 
 /* May work that has no PSN yet be begun now? READs and atomics are throttled by max_rd_atomic; at 0 they go on to
@@ -231,6 +250,7 @@ static void advance(struct rc *rc, const struct work *work, nanos now)
         requester->deadline = requester_period(rc, now);
     if (rc->settings.first_window)
         patience_sent(&requester->patience, psn_add(behind, -1), anew, patience_most(rc), now);
+    announce(rc);
 }
 
 static void execute_locally(struct rc *rc, const struct work *work)

@@ -25,6 +25,9 @@ void requester_repeat(struct rc *, enum congestion_sign, nanos now);
  * tells whether others were lost. Counts no retry. */
 void requester_lose_patience(struct rc *, nanos now);
 
+/* The ACK timer runs, or the RNR wait lasts, until then. */
+void requester_wait(struct rc *, nanos deadline);
+
 /* The length of the ACK timer from now: NANOS_NEVER when the time-out is 0. */
 nanos requester_period(const struct rc *, nanos now);
 

@@ -84,7 +84,7 @@ static void receive_rnr(struct rc *rc, const struct packet *packet, nanos now)
     requester_rewind(rc);
     requester->rnr_waiting = true;
     patience_stop(&requester->patience);
-    requester->deadline = now + rnr_wait(packet->syndrome);
+    requester_wait(rc, now + rnr_wait(packet->syndrome));
 }
 
 static void receive_nak(struct rc *rc, const struct packet *packet, nanos now)

@@ -129,6 +129,42 @@ static void c9_7_5_2_8_an_rnr_nak_makes_the_requester_wait(void **state)
     sends(rig, SEND_ONLY, RIG_OURS + 1);
 }
 
+/* The two are different timers: without an ACK timer the owner still hears that it is to look again. */
+static void c9_7_5_2_8_an_rnr_wait_ends_without_an_ack_timer(void **state)
+{
+    struct rig *rig = *state;
+    rig->rc.settings.timeout = 0;
+    send_under_way(rig, RIG_OURS);
+    assert_int_equal(rig->told, NANOS_NEVER);
+    is_refused(rig, SYNDROME_RNR | 12, RIG_OURS);
+    assert_int_equal(rig->told, rig->now + 640 * NANOS_MICROSECOND);
+    waits(rig, rig->told - rig->now);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    assert_int_equal(rig->told, NANOS_NEVER);
+}
+
+/* Nor is the owner left with the later time of an ACK timer that it knows already. */
+static void c9_7_5_2_8_the_owner_hears_of_an_rnr_wait_that_is_sooner(void **state)
+{
+    struct rig *rig = *state;
+    send_under_way(rig, RIG_OURS);
+    assert_int_equal(rig->told, rig->now + RIG_ACK_TIMER);
+    is_refused(rig, SYNDROME_RNR | 12, RIG_OURS);
+    assert_int_equal(rig->told, rig->now + 640 * NANOS_MICROSECOND);
+}
+
+/* An ACK ended what the owner was told of, and what comes next is later than that. */
+static void an_owner_that_looked_in_vain_hears_of_the_next_deadline(void **state)
+{
+    struct rig *rig = *state;
+    send_under_way(rig, RIG_OURS);
+    is_acknowledged(rig, RIG_OURS);
+    waits(rig, RIG_ACK_TIMER);
+    assert_int_equal(rig->told, NANOS_NEVER);
+    send_under_way(rig, RIG_OURS + 1);
+    assert_int_equal(rig->told, rig->now + RIG_ACK_TIMER);
+}
+
 static void c9_7_5_2_8_the_rnr_wait_is_neither_postponed_nor_cut_short(void **state)
 {
     struct rig *rig = *state;
@@ -324,6 +360,9 @@ int main(void)
         script(c9_7_6_sequence_naks_run_the_retries_out),
         script(c9_7_6_a_late_ack_shortens_the_repeat),
         script(c9_7_5_2_8_an_rnr_nak_makes_the_requester_wait),
+        script(c9_7_5_2_8_an_rnr_wait_ends_without_an_ack_timer),
+        script(c9_7_5_2_8_the_owner_hears_of_an_rnr_wait_that_is_sooner),
+        script(an_owner_that_looked_in_vain_hears_of_the_next_deadline),
         script(c9_7_5_2_8_the_rnr_wait_is_neither_postponed_nor_cut_short),
         script(c9_7_5_2_8_rnr_retries_run_out),
         script(c9_7_5_2_8_rnr_retry_seven_is_for_ever),

@@ -100,6 +100,11 @@ static void on_dropped(struct host *host, const struct packet *packet, enum reas
     rig->dropped[rig->drops++ % (sizeof(rig->dropped) / sizeof(*rig->dropped))] = reason;
 }
 
+static void on_watch(struct host *host, nanos deadline)
+{
+    rig_of(host)->told = deadline;
+}
+
 static const struct host_operations operations = {
     .sent = on_sent,
     .take_receive = on_take_receive,
@@ -112,6 +117,7 @@ static const struct host_operations operations = {
     .failed = on_failed,
     .event = on_event,
     .dropped = on_dropped,
+    .watch = on_watch,
 };
 
 static void choose_settings(struct rc_settings *settings)
@@ -137,6 +143,7 @@ void rig_make(struct rig *rig)
 {
     struct send_queue queue = {.memory = rig->queue, .stride = sizeof(rig->queue) / RIG_QUEUE, .capacity = RIG_QUEUE};
     memset(rig, 0, sizeof(*rig));
+    rig->told = NANOS_NEVER;
     rig->host.operations = &operations;
     rc_initialize(&rig->rc, &rig->host, &queue, rig->saved);
     choose_settings(&rig->rc.settings);
@@ -308,6 +315,7 @@ void rig_wait(struct rig *rig, nanos time)
 {
     rig->now += time;
     rc_expire(&rig->rc, rig->now);
+    rig->told = rc_watch(&rig->rc);
 }
 
 bool rig_transmit(struct rig *rig)

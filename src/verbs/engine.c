@@ -85,6 +85,13 @@ nanos qp_deadline(const struct qp *qp)
     return qp->pace.rate && qp->pace.wake < engine ? qp->pace.wake : engine;
 }
 
+nanos qp_watch(struct qp *qp)
+{
+    if (qp_is_reliable(qp))
+        rc_watch(&qp->rc);
+    return qp_deadline(qp);
+}
+
 static const struct receive *open_receive(const struct qp *qp)
 {
     switch (qp->type) {

@@ -146,18 +146,20 @@ static void postpone(struct taps *taps, const struct link *link, nanos until)
 /* Sent, it goes; else it waits a little longer, and so do those behind it. */
 static void finish(struct late *late, bool sent, nanos now)
 {
-    struct taps *taps = late->way.process->taps;
+    struct process *process = late->way.process;
+    struct taps *taps = process->taps;
     if (sent) {
         release(late);
         return;
     }
-    late->due = now + again;
+    nanos until = late->due = now + again;
     late->stuck = true;
     late->behind = 0;
     lock_take(&taps->lock);
     insert(taps, late);
     postpone(taps, late->way.link, late->due);
     lock_release(&taps->lock);
+    progress_look_again(process, until); /* the helper may have looked while it was in no list */
 }
 
 static struct late *take_overtaken(struct taps *taps, const struct late_way *way, uint64_t number)

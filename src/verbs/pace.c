@@ -4,6 +4,7 @@
 
 #include "diag/log.h"
 #include "verbs/process.h"
+#include "verbs/progress.h"
 #include "verbs/qp.h"
 
 /* How far ahead of its rate a queue pair may get when the program names no burst: by as much as a timer may be late. */
@@ -43,6 +44,7 @@ bool pace_holds(struct qp *qp)
     if (qp->pace.until <= now + qp->pace.ahead)
         return false;
     qp->pace.wake = qp->pace.until - qp->pace.ahead;
+    progress_watch(qp, qp->pace.wake);
     return true;
 }
 

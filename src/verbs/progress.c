@@ -276,12 +276,9 @@ void progress_look_again(struct process *process, nanos when)
     node_wake(process->node);
 }
 
-void progress_watch(struct qp *qp)
+void progress_watch(struct qp *qp, nanos deadline)
 {
     struct process *process = qp->process;
-    nanos deadline = qp_deadline(qp);
-    if (deadline == NANOS_NEVER)
-        return;
     if (!qp->timed) { /* set under qp->lock too, so reading it here is safe; cleared only by progress_timers, likewise
                        */
         lock_take(&process->waiting);
@@ -320,7 +317,7 @@ static nanos expire(struct qp *qp, nanos now)
             udp_reroute(qp->remote);
         qp_transmit(qp, now);
     }
-    nanos deadline = qp_deadline(qp);
+    nanos deadline = qp_watch(qp);
     if (deadline == NANOS_NEVER) {
         lock_take(&qp->process->waiting);
         TAILQ_REMOVE(&qp->process->timed, qp, timer);

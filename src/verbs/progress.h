@@ -18,8 +18,9 @@ nanos progress_timers(struct process *, nanos now);
 /* Sees to it that the helper looks at the timers at this time. */
 void progress_look_again(struct process *, nanos when);
 
-/* The queue pair may have a deadline now: the helper will look at it in time. Under qp->lock. */
-void progress_watch(struct qp *);
+/* The helper looks at the queue pair's deadlines at this time at the latest, and from then on for as long as it has any.
+ * Whoever sets a deadline calls this; nobody asks for deadlines after the fact. Under qp->lock. */
+void progress_watch(struct qp *, nanos deadline);
 
 /* The process ends: what waits for the next round leaves now. Under process->progress. */
 void progress_settle(struct process *);

@@ -74,6 +74,9 @@ nanos qp_engine_deadline(const struct qp *);
 /* That of the engine, or when the rate of the queue pair lets it go on, whichever is sooner. */
 nanos qp_deadline(const struct qp *);
 
+/* The same, for the helper, which looks again by then: from now on it is told of what becomes sooner. */
+nanos qp_watch(struct qp *);
+
 /* Before the engine is reset or goes: the receive of a message that has begun and will not end is free again, or a
  * shared queue would lose its place for ever. */
 void qp_give_back_receive(struct qp *);

@@ -3,6 +3,7 @@
 #include "verbs/async.h"
 #include "verbs/cq.h"
 #include "verbs/memory.h"
+#include "verbs/progress.h"
 #include "verbs/qp.h"
 #include "verbs/receive_queue.h"
 #include "verbs/window.h"
@@ -141,6 +142,11 @@ static void dropped(struct host *host, const struct packet *packet, enum reason 
     log_reason(LOG_INFO, reason, "qp 0x%x opcode 0x%02x psn %u", qp_of_host(host)->number, packet->opcode, packet->psn);
 }
 
+static void watch(struct host *host, nanos deadline)
+{
+    progress_watch(qp_of_host(host), deadline);
+}
+
 const struct host_operations qp_host_operations = {
     .sent = sent,
     .take_receive = take_receive,
@@ -152,4 +158,5 @@ const struct host_operations qp_host_operations = {
     .failed = failed,
     .event = event,
     .dropped = dropped,
+    .watch = watch,
 };

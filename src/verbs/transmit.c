@@ -236,7 +236,6 @@ void qp_transmit(struct qp *qp, nanos now)
     if (__builtin_expect(qp->pace.rate, 0))
         qp->pace.wake = NANOS_NEVER;
     transmit(qp, now);
-    progress_watch(qp);
 }
 
 void qp_settle(struct qp *qp)

@@ -1,5 +1,6 @@
 /* Receive queues: ibv_post_recv(3), ibv_post_srq_recv(3), ibv_modify_srq(3). */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -232,15 +233,35 @@ static void a_message_without_receive_waits_on_RC_and_is_dropped_otherwise(const
     end_expect_nothing(far);
 }
 
-static void for_each_kind(const char *name, void (*body)(const void *))
+/* The wait that the RNR NAK asks for is one thing, the ACK timer another: with no such timer (0), or one that takes
+ * longer than this case may, the message is repeated all the same. */
+static void an_RNR_wait_ends_whatever_the_ACK_timer(const void *row)
+{
+    static const uint8_t minute = 24;
+    for (unsigned i = 0; i < 2; i++) {
+        struct wishes wishes = kind_wishes();
+        struct ibv_wc wc;
+        wishes.timeout = i ? minute : 0;
+        struct pair pair = pair_open_as(wishes);
+        end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, 8));
+        EXPECT(puppet_poll(pair.far.puppet, pair.far.receive_cq, 1, &wc, 20), ==, 0);
+        end_post_receive(&pair.far, end_receive(&pair.far, 2, 0, 64));
+        end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
+        end_expect_received(&pair.far, 2, IBV_WC_SUCCESS, 8);
+    }
+}
+
+static void for_each_kind(const char *name, void (*body)(const void *), unsigned types)
 {
     char title[128];
     for (kind_now = 0; kind_now < COUNT(kinds); kind_now++) {
+        if (!(1u << kinds[kind_now].type & types))
+            continue;
         snprintf(title, sizeof title, "%s: %s", kinds[kind_now].name, name);
         harness_run(title, body, NULL);
     }
 }
-#define CASE_OF_EACH_KIND(body) for_each_kind(#body, body)
+#define CASE_OF_EACH_KIND(body) for_each_kind(#body, body, UINT_MAX)
 
 static void all(void)
 {
@@ -255,6 +276,7 @@ static void all(void)
     CASE_OF_EACH_KIND(a_queue_pair_in_ERR_flushes_its_receives);
     CASE_OF_EACH_KIND(a_solicited_and_an_immediate_arrive_with_the_message);
     CASE_OF_EACH_KIND(a_message_without_receive_waits_on_RC_and_is_dropped_otherwise);
+    for_each_kind("an_RNR_wait_ends_whatever_the_ACK_timer", an_RNR_wait_ends_whatever_the_ACK_timer, 1u << IBV_QPT_RC);
 }
 
 int main(int argc, char **argv)

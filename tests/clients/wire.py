@@ -152,12 +152,7 @@ def is_right_on_the_wire(suite):
 
 def a_crowd_survives(suite):
     """100 processes on each host share its port in pairs, and 30 are killed; nobody whose partner lives sees an error."""
-    command = [f"{BUILD}/tests/clients/crowd", SERVER, CLIENT, "100", "5", "30"]
-    environment = {**suite.environment(), "ENDPOINT_GID": suite.gid}
-    done = subprocess.run(suite.on(SERVER, command), env=environment, capture_output=True, text=True, timeout=200, check=False)
-    if done.returncode:
-        raise Failure(done.stdout + done.stderr)
-    return done.stdout.strip()
+    return on_both(suite, "crowd", SERVER, CLIENT, "100", "5", "30", seconds=200)
 
 
 def stays(suite, *command, network=True):
@@ -244,11 +239,11 @@ def parts_in_peace(suite):
           60, suite.host_environment(CLIENT), elsewhere=True)
 
 
-def ends_in_peace(suite):
-    """The same for a process that just ends."""
-    command = [f"{BUILD}/tests/clients/leaving", CLIENT, SERVER, "100"]
+def on_both(suite, program, *arguments, seconds):
+    """One of our programs, which has processes on both hosts by itself."""
+    command = [f"{BUILD}/tests/clients/{program}", *arguments]
     environment = {**suite.environment(), "ENDPOINT_GID": suite.gid}
-    done = subprocess.run(suite.on(SERVER, command), env=environment, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(suite.on(SERVER, command), env=environment, capture_output=True, text=True, timeout=seconds, check=False)
     if done.returncode:
         raise Failure(done.stdout + done.stderr)
     return done.stdout.strip()
@@ -360,7 +355,8 @@ def main():
     suite.at(1500, 4, "both ends need the same path MTU", lambda: must_agree_on_the_path_mtu(suite))
     suite.at(1500, 4, "a stranger opens no sockets", lambda: prefers_only_peers(suite))
     suite.at(1500, 4, "who destroys a queue pair has acknowledged", lambda: parts_in_peace(suite))
-    suite.at(1500, 4, "who ends has acknowledged", lambda: ends_in_peace(suite))
+    suite.at(1500, 4, "who ends has acknowledged", lambda: on_both(suite, "leaving", CLIENT, SERVER, "100", seconds=100))
+    suite.at(1500, 4, "a late receive needs no ACK timer", lambda: on_both(suite, "tardy", CLIENT, SERVER, "100", seconds=100))
     suite.at(1500, 4, "a crowd of which some are killed shares the port", lambda: a_crowd_survives(suite))
     for number, (mtu, version) in enumerate(combinations):
         add_perftests(suite, number, mtu, version)

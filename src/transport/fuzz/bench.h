@@ -109,6 +109,7 @@ struct side {
     unsigned writable;     /* how often memory was handed out to be changed */
     unsigned calls, drops; /* of the host; of them, dropped */
     enum reason last_drop;
+    nanos watched; /* when its owner looks at the timers, at the latest */
 };
 
 struct bench {

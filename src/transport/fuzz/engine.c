@@ -50,7 +50,7 @@ void bench_reset(struct bench *bench)
     for (unsigned i = 0; i < 2; i++) {
         struct side *side = &bench->sides[i];
         if (bench_is_reliable(bench))
-            rc_reset(&side->rc);
+            rc_reset(&side->rc), side->watched = NANOS_NEVER;
         else if (bench->service == SERVICE_UC)
             uc_reset(&side->uc);
         else
@@ -385,5 +385,6 @@ BENCH_UNTRACED void bench_check(const struct side *side)
     if (!bench_is_reliable(side->bench))
         return;
     check_requester(&side->rc);
+    require(rc_deadline(&side->rc) >= side->watched); /* or its owner would never look */
     check_responder(&side->rc);
 }

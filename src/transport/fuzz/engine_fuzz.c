@@ -29,6 +29,7 @@ static void set_reliable(struct side *side, const uint8_t *draw)
     struct send_queue queue = {
         .memory = side->queue, .stride = sizeof side->queue / BENCH_QUEUE, .capacity = BENCH_QUEUE};
     rc_initialize(&side->rc, &side->host, &queue, side->saved);
+    side->watched = NANOS_NEVER;
     reliable_settings = (struct rc_settings){
         .service = bench.service,
         .pkey = BENCH_PKEY,
@@ -232,9 +233,10 @@ static void invent(struct side *to, struct input *input)
 static void expire(void)
 {
     for (unsigned i = 0; i < 2 && bench_is_reliable(&bench); i++) {
-        struct rc *rc = &bench.sides[i].rc;
-        if (rc_deadline(rc) <= bench.now)
-            rc_expire(rc, bench.now);
+        struct side *side = &bench.sides[i];
+        if (rc_deadline(&side->rc) <= bench.now)
+            rc_expire(&side->rc, bench.now);
+        side->watched = rc_watch(&side->rc);
     }
 }
 

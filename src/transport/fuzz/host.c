@@ -235,6 +235,13 @@ static void on_dropped(struct host *host, const struct packet *packet, enum reas
     side->drops++;
 }
 
+static void on_watch(struct host *host, nanos deadline)
+{
+    struct side *side = side_of(host);
+    require(deadline < side->watched);
+    side->watched = deadline;
+}
+
 const struct host_operations bench_operations = {
     .sent = on_sent,
     .take_receive = on_take_receive,
@@ -247,6 +254,7 @@ const struct host_operations bench_operations = {
     .failed = on_failed,
     .event = on_event,
     .dropped = on_dropped,
+    .watch = on_watch,
 };
 
 /* ---- expectations ---- */

@@ -84,6 +84,11 @@ nanos engine_deadline(const struct endpoint *endpoint)
     return engine_is_reliable(endpoint) ? rc_deadline(&endpoint->rc) : NANOS_NEVER;
 }
 
+nanos engine_watch(struct endpoint *endpoint)
+{
+    return engine_is_reliable(endpoint) ? rc_watch(&endpoint->rc) : NANOS_NEVER;
+}
+
 void engine_expire(struct endpoint *endpoint)
 {
     if (engine_is_reliable(endpoint))

@@ -14,6 +14,7 @@ void engine_receive(struct endpoint *, const struct packet *);
 bool engine_transmit(struct endpoint *, struct packet *, struct iovec *pieces);
 bool engine_has_output(const struct endpoint *);
 nanos engine_deadline(const struct endpoint *);
+nanos engine_watch(struct endpoint *);
 void engine_expire(struct endpoint *);
 void engine_postpone(struct endpoint *);
 void engine_drain(struct endpoint *, bool draining);

@@ -127,6 +127,14 @@ static void dropped(struct host *host, const struct packet *packet, enum reason 
         world_complain(endpoint->world, endpoint, "drops psn %u for no reason", packet->psn);
 }
 
+static void watch(struct host *host, nanos deadline)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    if (deadline >= endpoint->watched)
+        world_complain(endpoint->world, endpoint, "tells its owner of a deadline that is not sooner");
+    world_watch(endpoint, deadline);
+}
+
 const struct host_operations host_of_simulator = {
     .sent = sent,
     .take_receive = take_receive,
@@ -138,4 +146,5 @@ const struct host_operations host_of_simulator = {
     .failed = failed,
     .event = event,
     .dropped = dropped,
+    .watch = watch,
 };

@@ -143,7 +143,7 @@ static struct endpoint *make_endpoint(struct world *world, enum service service,
     endpoint->index = index;
     endpoint->number = FIRST_NUMBER + index;
     endpoint->node = chance_below(&world->chance, world->plan.nodes);
-    endpoint->timer_announced = NANOS_NEVER;
+    endpoint->timer_announced = endpoint->watched = NANOS_NEVER;
     return endpoint;
 }
 

@@ -89,15 +89,32 @@ static void flush(struct endpoint *endpoint)
     host_flush_receives(endpoint);
 }
 
+static void announce(struct endpoint *endpoint, enum event_kind kind, nanos time)
+{
+    events_add(&endpoint->world->events, (struct event){.time = time, .kind = kind, .target = endpoint->index});
+}
+
+void world_watch(struct endpoint *endpoint, nanos deadline)
+{
+    struct world *world = endpoint->world;
+    endpoint->watched = endpoint->timer_announced = deadline;
+    if (deadline == NANOS_NEVER)
+        return;
+    endpoint->timer_announced += chance_below(&world->chance, world->plan.lateness);
+    if (endpoint->timer_announced < world->now)
+        endpoint->timer_announced = world->now;
+    announce(endpoint, EVENT_TIMER, endpoint->timer_announced);
+}
+
 static void expire(struct endpoint *endpoint)
 {
     struct world *world = endpoint->world;
     if (endpoint->timer_announced != world->now) /* another one was announced since */
         return;
-    endpoint->timer_announced = NANOS_NEVER;
     if (chance_hits(&world->chance, 100) && !world_is_dead(endpoint->peer) && !engine_has_failed(endpoint->peer))
         engine_postpone(endpoint);
     engine_expire(endpoint);
+    world_watch(endpoint, engine_watch(endpoint));
 }
 
 /* What no engine does when it says that it has no output. */
@@ -111,28 +128,19 @@ static void check_silence(struct endpoint *endpoint)
         world_complain(endpoint->world, endpoint, "had output and said no");
 }
 
-static void announce(struct endpoint *endpoint, enum event_kind kind, nanos time)
-{
-    events_add(&endpoint->world->events, (struct event){.time = time, .kind = kind, .target = endpoint->index});
-}
-
-/* After anything that happened to an endpoint: its owner pulls packets soon, and sets its timer. */
+/* After anything that happened to an endpoint: its owner pulls packets soon, and has heard of all that waits for time.
+ */
 static void attend(struct endpoint *endpoint)
 {
     struct world *world = endpoint->world;
-    nanos deadline = engine_deadline(endpoint);
     if (!engine_has_output(endpoint)) {
         check_silence(endpoint);
     } else if (!endpoint->pump_announced) {
         announce(endpoint, EVENT_PUMP, world->now + chance_below(&world->chance, world->plan.pump_delay));
         endpoint->pump_announced = true;
     }
-    if (deadline >= endpoint->timer_announced)
-        return;
-    endpoint->timer_announced = deadline + chance_below(&world->chance, world->plan.lateness);
-    if (endpoint->timer_announced < world->now)
-        endpoint->timer_announced = world->now;
-    announce(endpoint, EVENT_TIMER, endpoint->timer_announced);
+    if (engine_deadline(endpoint) < endpoint->watched)
+        world_complain(world, endpoint, "has a deadline that its owner was not told of");
 }
 
 static void happen(struct endpoint *endpoint, const struct event *event)

@@ -106,8 +106,9 @@ struct endpoint {
     nanos gone_since;       /* it failed or its node died */
     bool draining, drained; /* drained: SQ_DRAINED was raised */
     bool pump_announced;
-    nanos timer_announced;
-    nanos last_landing; /* of a packet to it, to keep the order */
+    nanos watched;         /* when its owner will look at its timers, at the latest */
+    nanos timer_announced; /* the same, with the owner's lateness */
+    nanos last_landing;    /* of a packet to it, to keep the order */
 };
 
 struct statistics {
@@ -138,6 +139,9 @@ void world_note(struct world *, const struct endpoint *, const char *what, uint6
 /* Something is wrong. Only the first is kept; the run ends with it. */
 __attribute__((format(printf, 3, 4))) void world_complain(struct world *, const struct endpoint *, const char *format,
                                                           ...);
+
+/* Its owner will look at the timers at this time, or somewhat later. */
+void world_watch(struct endpoint *, nanos deadline);
 
 void world_make(struct world *, uint64_t seed);
 void world_run(struct world *);
