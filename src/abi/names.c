@@ -3,7 +3,8 @@
 #include <infiniband/verbs.h>
 #include <stddef.h>
 
-#include "abi/export.h"
+#include "abi/version.h"
+#include "versions.h"
 
 static const char *const node_types[] = {
     [IBV_NODE_CA] = "InfiniBand channel adapter",
@@ -45,6 +46,7 @@ static const char *const events[] = {
     [IBV_EVENT_CLIENT_REREGISTER] = "client reregistration",
     [IBV_EVENT_GID_CHANGE] = "GID table change",
     [IBV_EVENT_WQ_FATAL] = "WQ fatal",
+    [NEWER_EVENT_DEVICE_SPEED_CHANGE] = "Device link speed change",
 };
 
 static const char *const wc_statuses[] = {
@@ -100,3 +102,26 @@ EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 {
     return NAME_OF(wc_statuses, status);
 }
+
+static const char *const wr_opcodes[] = {
+    [IBV_WR_RDMA_WRITE] = "rdma-write",
+    [IBV_WR_RDMA_WRITE_WITH_IMM] = "rdma-write-with-imm",
+    [IBV_WR_SEND] = "send",
+    [IBV_WR_SEND_WITH_IMM] = "send-with-imm",
+    [IBV_WR_RDMA_READ] = "rdma-read",
+    [IBV_WR_ATOMIC_CMP_AND_SWP] = "atomic-cmp-and-swp",
+    [IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic-fetch-and-add",
+    [IBV_WR_LOCAL_INV] = "local-inv",
+    [IBV_WR_BIND_MW] = "bind-mw",
+    [IBV_WR_SEND_WITH_INV] = "send-with-inv",
+    [IBV_WR_TSO] = "tso",
+    [IBV_WR_DRIVER1] = "driver1",
+    [NEWER_WR_FLUSH] = "flush",
+    [IBV_WR_ATOMIC_WRITE] = "atomic-write",
+};
+
+EXPORT_VERSIONED const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+    return NAME_OF(wr_opcodes, opcode);
+}
+VERSIONS_OF_ibv_wr_opcode_str

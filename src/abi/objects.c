@@ -78,7 +78,7 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t 
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                                         int access)
 {
-    return ANSWER_pointer(special_register_fd(pd, offset, length, iova, fd, (unsigned)access));
+    return ANSWER_pointer(special_register_fd(pd, offset, length, iova, fd, (unsigned)access, NULL));
 }
 
 EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)

@@ -15,6 +15,7 @@
 #include "verbs/cq.h"
 #include "verbs/device.h"
 #include "verbs/dm.h"
+#include "verbs/dmah.h"
 #include "verbs/domain.h"
 #include "verbs/event.h"
 #include "verbs/flow.h"
@@ -259,6 +260,8 @@ static void destroy_object(struct object *object)
     case OBJECT_TD:
         domain_deallocate_td((struct ibv_td *)(at - offsetof(struct td, object)));
         return;
+    case OBJECT_DMAH:
+        return dmah_abandon(object);
     case OBJECT_XRCD:
         xrcd_close((struct ibv_xrcd *)(at - offsetof(struct xrcd, object)));
         return;
@@ -287,7 +290,8 @@ static void destroy_rest(struct context *context)
     static const enum object_kind users[] = {OBJECT_FLOW, OBJECT_COUNTERS, OBJECT_QP,     OBJECT_IND_TABLE,
                                              OBJECT_WQ,   OBJECT_SRQ,      OBJECT_XRCD,   OBJECT_AH,
                                              OBJECT_MW,   OBJECT_CQ,       OBJECT_CHANNEL};
-    static const enum object_kind shared[] = {OBJECT_MR, OBJECT_DM, OBJECT_PARENT_DOMAIN, OBJECT_TD, OBJECT_PD};
+    static const enum object_kind shared[] = {OBJECT_MR, OBJECT_DMAH, OBJECT_DM, OBJECT_PARENT_DOMAIN,
+                                              OBJECT_TD, OBJECT_PD};
     domain_abandon(context);
     destroy_kinds(context, users, sizeof users / sizeof *users);
     control_lock(context);

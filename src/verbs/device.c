@@ -120,6 +120,14 @@ static enum ibv_mtu active_mtu(const struct device *device)
     return mtu;
 }
 
+int device_query_port_speed(struct ibv_context *public, uint32_t port, uint64_t *speed)
+{
+    if (port != 1)
+        return EINVAL;
+    *speed = IDENTITY_RATE;
+    return 0;
+}
+
 int device_query_port(struct ibv_context *public, uint8_t port, struct ibv_port_attr *attr, size_t size)
 {
     const struct device *device = context_of(public)->device;

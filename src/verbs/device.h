@@ -13,6 +13,8 @@ int device_query_ex(struct ibv_context *, const struct ibv_query_device_ex_input
                     size_t size);
 /* Writes at most `size` bytes of *attr. EINVAL: no such port. */
 int device_query_port(struct ibv_context *, uint8_t port, struct ibv_port_attr *, size_t size);
+/* ibv_query_port_speed(3): in units of 100 Mb/s. */
+int device_query_port_speed(struct ibv_context *, uint32_t port, uint64_t *speed);
 /* -1 and errno EINVAL: no such port or index. An index without a GID gives zeros. */
 int device_query_gid(struct ibv_context *, uint8_t port, int index, union ibv_gid *);
 int device_query_pkey(struct ibv_context *, uint8_t port, int index, __be16 *);

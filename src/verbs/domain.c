@@ -35,7 +35,8 @@ int domain_deallocate_td(struct ibv_td *public)
 
 static enum reason refuse(const struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
-    const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+    const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
+                           NEWER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED_ALLOC; /* no memory is protected here */
     if (attr->comp_mask & ~known)
         return REASON_DOMAIN_ATTRIBUTES;
     if (!attr->pd || attr->pd->context != context || (attr->td && attr->td->context != context))

@@ -14,6 +14,7 @@ enum {
     IDENTITY_PORT_CAPS = 0x04010000,  /* port_cap_flags: IBV_PORT_CM_SUP, IBV_PORT_IP_BASED_GIDS */
     IDENTITY_WIDTH = 2,               /* active_width: 4X */
     IDENTITY_SPEED = 32,              /* active_speed: EDR; with 4X: 100 Gb/s, about what one core copies */
+    IDENTITY_RATE = 1000,             /* of the same in units of 100 Mb/s */
     IDENTITY_PHYSICAL_STATE = 5,      /* LinkUp */
     IDENTITY_PHYSICAL_STATE_DOWN = 3, /* Disabled, as RoCE adapters call it */
 };

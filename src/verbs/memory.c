@@ -83,6 +83,8 @@ static int enter(struct context *context, struct mr *mr)
     }
     if (mr->dm)
         mr->dm->object.uses++;
+    if (mr->dmah)
+        mr->dmah->uses++;
     return 0;
 }
 
@@ -99,6 +101,7 @@ struct ibv_mr *memory_register_from(struct ibv_pd *pd, const struct mr_source *s
     mr->parent = pd_object(pd);
     mr->public.context = pd->context;
     mr->public.pd = pd;
+    mr->dmah = source->dmah;
     describe(mr, source);
     control_lock(context);
     error = enter(context, mr);
@@ -112,12 +115,19 @@ struct ibv_mr *memory_register_from(struct ibv_pd *pd, const struct mr_source *s
 
 struct ibv_mr *memory_register(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access)
 {
+    return memory_register_hinted(pd, address, length, base, access, NULL);
+}
+
+struct ibv_mr *memory_register_hinted(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access,
+                                      struct object *dmah)
+{
     int error = check_memory(address, length, access);
     if (error) {
         errno = error;
         return NULL;
     }
-    struct mr_source source = {.memory = address, .address = address, .length = length, .base = base, .access = access};
+    struct mr_source source = {
+        .memory = address, .address = address, .length = length, .base = base, .access = access, .dmah = dmah};
     return memory_register_from(pd, &source);
 }
 
@@ -171,6 +181,8 @@ int memory_deregister(struct ibv_mr *public)
     if (!error) {
         if (mr->dm)
             mr->dm->object.uses--;
+        if (mr->dmah)
+            mr->dmah->uses--;
         if (mr->mapped)
             munmap(mr->mapped, mr->mapped_length);
         import_release(&((struct mr *)public)->object);

@@ -15,9 +15,10 @@ struct mr_source {
     void *address; /* as the public region shows it; NULL where there is none */
     uint64_t length, base;
     unsigned access;
-    uint8_t kind;  /* enum region_kind */
-    struct dm *dm; /* of which it is a part; NULL: of none */
-    void *mapped;  /* unmapped with the region; NULL: nothing */
+    uint8_t kind;        /* enum region_kind */
+    struct dm *dm;       /* of which it is a part; NULL: of none */
+    struct object *dmah; /* made with this DMA handle; NULL: with none */
+    void *mapped;        /* unmapped with the region; NULL: nothing */
     size_t mapped_length;
 };
 
@@ -28,6 +29,9 @@ struct ibv_mr *memory_register_from(struct ibv_pd *, const struct mr_source *);
  * must be mapped, for local write access writable (EFAULT), unless it pages on demand. access: enum ibv_access_flags;
  * unknown bits outside the optional range are EINVAL. */
 struct ibv_mr *memory_register(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access);
+/* The same for a region that is made with a DMA handle. */
+struct ibv_mr *memory_register_hinted(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access,
+                                      struct object *dmah);
 /* EBUSY while a window is bound to it. */
 int memory_deregister(struct ibv_mr *);
 /* ibv_rereg_mr: 0, or enum ibv_rereg_mr_err_code; after an error the region is as it was. */

@@ -58,6 +58,7 @@ enum object_kind {
     OBJECT_XRCD,
     OBJECT_TD,
     OBJECT_PARENT_DOMAIN,
+    OBJECT_DMAH,
     OBJECT_KINDS
 };
 
@@ -155,6 +156,7 @@ struct mr {
     struct object *parent; /* what it counts as a use of: its PD or parent domain */
     struct region region;
     struct dm *dm; /* of which it is a part; NULL: of none */
+    struct object *dmah; /* the DMA handle that it was made with, and is a use of; NULL: none */
     void *mapped;  /* of a file, for this region; NULL: nothing */
     size_t mapped_length;
     _Atomic uint32_t windows; /* bound to it; counted up under a qp->lock under which its key was found */

@@ -55,10 +55,10 @@ static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_sou
 }
 
 struct ibv_mr *special_register_fd(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
-                                   unsigned access)
+                                   unsigned access, struct object *dmah)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    struct mr_source source = {.length = length, .base = iova, .access = access};
+    struct mr_source source = {.length = length, .base = iova, .access = access, .dmah = dmah};
     if (access & ~(unsigned)ACCESS_FD)
         return refuse(REASON_MR_ACCESS, EINVAL, "ibv_reg_dmabuf_mr");
     if ((iova ^ offset) & (page - 1) || !length || offset + length < offset)

@@ -10,7 +10,7 @@ struct ibv_mr *special_register_dm(struct ibv_pd *, struct ibv_dm *, uint64_t of
 
 /* ibv_reg_dmabuf_mr(3): anything that can be mapped will do, a dma-buf or not. */
 struct ibv_mr *special_register_fd(struct ibv_pd *, uint64_t offset, size_t length, uint64_t iova, int fd,
-                                   unsigned access);
+                                   unsigned access, struct object *dmah);
 
 /* ibv_alloc_null_mr(3). */
 struct ibv_mr *special_allocate_null(struct ibv_pd *);

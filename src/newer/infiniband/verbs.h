@@ -3,8 +3,9 @@
  *
  * This folder stands first in the include path, so all of src/ sees one and the same interface; nothing else asks which
  * release is installed. Values and layouts are facts of the interface, declared here in words of our own. HAS_
- * constants come from meson.build, which asks the compiler what the installed header has. Functions and structures of
- * releases after 44 are in abi/later.h, under names of their own. */
+ * constants come from meson.build, which asks the compiler what the installed header has. Structures of releases after
+ * 44 have names of their own (newer_), so that they stand beside those of a header that has them; abi/later.h declares
+ * the functions. */
 #ifndef NEWER_INFINIBAND_VERBS_H
 #define NEWER_INFINIBAND_VERBS_H
 
@@ -37,6 +38,51 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *, uint32_t handle);
 void ibv_unimport_dm(struct ibv_dm *);
 enum ibv_fork_status ibv_is_fork_initialized(void);
 int ibv_query_qp_data_in_order(struct ibv_qp *, enum ibv_wr_opcode, uint32_t flags);
+const char *ibv_wr_opcode_str(enum ibv_wr_opcode); /* 49 */
+
+enum {
+    NEWER_WR_FLUSH = 14,                                     /* 45: enum ibv_wr_opcode */
+    NEWER_EVENT_DEVICE_SPEED_CHANGE = 20,                    /* 62: enum ibv_event_type */
+    NEWER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED_ALLOC = 1 << 2, /* 64: enum ibv_parent_domain_init_attr_mask */
+};
+
+/* ibv_dmah: a hint about who uses memory, for the PCIe transactions of an adapter. 59. */
+struct newer_dmah {
+    struct ibv_context *context;
+};
+
+enum { NEWER_DMAH_CPU_ID = 1 << 0, NEWER_DMAH_PH = 1 << 1, NEWER_DMAH_TPH_MEM_TYPE = 1 << 2 };
+
+struct newer_dmah_init_attr {
+    uint32_t comp_mask; /* NEWER_DMAH_ */
+    uint32_t cpu_id;
+    uint8_t ph, tph_mem_type;
+};
+
+struct newer_buf; /* ibv_buf, which programs never look into. 64. */
+
+enum {
+    NEWER_MR_IOVA = 1 << 0,
+    NEWER_MR_ADDR = 1 << 1,
+    NEWER_MR_FD = 1 << 2,
+    NEWER_MR_FD_OFFSET = 1 << 3,
+    NEWER_MR_DMAH = 1 << 4,
+    NEWER_MR_BUF = 1 << 5,
+};
+
+/* ibv_mr_init_attr. A program of 59 to 63 passes one that ends before `buf`: what its mask does not name must not be
+ * read. */
+struct newer_mr_init_attr {
+    size_t length;
+    int access;
+    uint64_t comp_mask; /* NEWER_MR_ */
+    uint64_t iova;
+    void *addr;
+    int fd;
+    uint64_t fd_offset;
+    struct newer_dmah *dmah;
+    struct newer_buf *buf;
+};
 
 /* Members that newer releases have appended. Each is found behind the member before it, which all releases have. */
 

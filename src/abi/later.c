@@ -1,0 +1,52 @@
+#include "abi/later.h"
+
+#include <errno.h>
+
+#include "abi/export.h"
+#include "base/answer.h"
+#include "verbs/buffer.h"
+#include "verbs/device.h"
+#include "verbs/dmah.h"
+
+EXPORT struct ibv_mr *later_reg_mr_ex(struct ibv_pd *pd, struct newer_mr_init_attr *attr)
+{
+    return ANSWER_pointer(buffer_register(pd, attr));
+}
+
+EXPORT struct newer_dmah *later_alloc_dmah(struct ibv_context *context, struct newer_dmah_init_attr *attr)
+{
+    return ANSWER_pointer(dmah_allocate(context, attr));
+}
+
+EXPORT int later_dealloc_dmah(struct newer_dmah *dmah)
+{
+    return ANSWER_code(dmah_deallocate(dmah));
+}
+
+EXPORT int later_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
+{
+    return ANSWER_code(device_query_port_speed(context, port, speed));
+}
+
+EXPORT void *later_alloc_buf(struct ibv_pd *pd, size_t size, struct newer_buf **buffer)
+{
+    return ANSWER_pointer(buffer_allocate(pd, size, buffer));
+}
+
+EXPORT void later_free_buf(struct newer_buf *buffer)
+{
+    ANSWER_nothing(buffer_free(buffer));
+}
+
+EXPORT struct ibv_mr *later_reg_buf_mr(struct ibv_pd *pd, struct newer_buf *buffer, void *address, size_t length,
+                                       int access)
+{
+    const struct newer_mr_init_attr attr = {
+        .length = length, .access = access, .comp_mask = NEWER_MR_BUF | NEWER_MR_ADDR, .addr = address, .buf = buffer};
+    return ANSWER_pointer(buffer_register(pd, &attr));
+}
+
+EXPORT int later_export_buf_dmabuf_fd(struct newer_buf *buffer)
+{
+    return errno = ENODATA, -1;
+}

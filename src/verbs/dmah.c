@@ -1,0 +1,73 @@
+#include "verbs/dmah.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/log.h"
+#include "verbs/lifetime.h"
+
+enum {
+    TARGET = NEWER_DMAH_CPU_ID | NEWER_DMAH_TPH_MEM_TYPE, /* who reads the data, and where it lies: both or neither */
+    PROCESSING_HINTS = 3,                                 /* two bits of PCI Express */
+    MEMORY_TYPES = 2,                                     /* volatile, persistent */
+};
+
+struct dmah {
+    struct newer_dmah public;
+    struct object object;
+};
+
+static struct dmah *dmah_of(struct newer_dmah *public)
+{
+    return (struct dmah *)public;
+}
+
+static int dmah_check(const struct newer_dmah_init_attr *attr)
+{
+    uint32_t target = attr->comp_mask & TARGET;
+    if (attr->comp_mask & ~(uint32_t)(TARGET | NEWER_DMAH_PH))
+        return EOPNOTSUPP;
+    if (!(attr->comp_mask & NEWER_DMAH_PH) || attr->ph > PROCESSING_HINTS)
+        return EINVAL;
+    return target && (target != TARGET || attr->tph_mem_type >= MEMORY_TYPES) ? EINVAL : 0;
+}
+
+struct newer_dmah *dmah_allocate(struct ibv_context *public, const struct newer_dmah_init_attr *attr)
+{
+    struct context *context = context_of(public);
+    int error = dmah_check(attr);
+    struct dmah *dmah = error ? NULL : calloc(1, sizeof *dmah);
+    if (!dmah) {
+        if (error)
+            log_reason(LOG_INFO, REASON_DMAH_ATTRIBUTES, "comp_mask 0x%x", attr->comp_mask);
+        errno = error ? error : ENOMEM;
+        return NULL;
+    }
+    dmah->public.context = public;
+    control_lock(context);
+    object_enter(context, &dmah->object, OBJECT_DMAH, UINT32_MAX, NULL);
+    control_unlock(context);
+    return &dmah->public;
+}
+
+int dmah_deallocate(struct newer_dmah *public)
+{
+    struct dmah *dmah = dmah_of(public);
+    struct context *context = dmah->object.context;
+    control_lock(context);
+    int error = object_leave(&dmah->object, dmah->object.handle, NULL);
+    control_unlock(context);
+    if (!error)
+        free(dmah);
+    return error;
+}
+
+struct object *dmah_object(struct newer_dmah *public)
+{
+    return &dmah_of(public)->object;
+}
+
+void dmah_abandon(struct object *object)
+{
+    dmah_deallocate((struct newer_dmah *)((char *)object - offsetof(struct dmah, object)));
+}
