@@ -42,7 +42,9 @@ static void wr_start(struct ibv_qp_ex *public)
 
 static void roll_back(struct qp *qp)
 {
-    qp_send_queue(qp)->tail = qp->batch.tail;
+    struct send_queue *queue = qp_send_queue(qp);
+    while (queue->tail != qp->batch.tail)
+        window_forget_bind(send_queue_at(queue, --queue->tail));
     qp->posted = qp->batch.posted;
     qp->batch.work = NULL;
 }
@@ -144,7 +146,9 @@ static void wr_bind_mw(struct ibv_qp_ex *public, struct ibv_mw *mw, uint32_t rke
     enum reason reason =
         mw && mw->type == IBV_MW_TYPE_2 ? window_describe_bind(work, mw, rkey, info) : REASON_BIND_TYPE;
     if (reason)
-        spoil(qp_of_ex(public), reason);
+        return spoil(qp_of_ex(public), reason);
+    post_commit(qp_of_ex(public)); /* no setter follows, and what is taken back is among what was committed */
+    qp_of_ex(public)->batch.work = NULL;
 }
 
 static void wr_send_tso(struct ibv_qp_ex *public, void *header, uint16_t length, uint16_t mss)

@@ -16,6 +16,7 @@ enum {
     /* programs also ask for local write, which means nothing here */
     ACCESS_KNOWN = ACCESS_WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE,
     BIND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED,
+    KEY_OF_PROGRAM = 0xff, /* of a key, what whoever binds the window chooses */
 };
 
 static inline struct mw *window_of(const struct region *region)
@@ -102,6 +103,7 @@ int window_deallocate(struct ibv_mw *public)
 enum reason window_describe_bind(struct work *work, struct ibv_mw *mw, uint32_t rkey,
                                  const struct ibv_mw_bind_info *info)
 {
+    const struct mw *window = (struct mw *)mw;
     const struct mr *mr = info->mr ? mr_of(info->mr) : NULL;
     if (info->mw_access_flags & ~(unsigned)ACCESS_KNOWN)
         return REASON_BIND_FLAGS;
@@ -110,13 +112,20 @@ enum reason window_describe_bind(struct work *work, struct ibv_mw *mw, uint32_t 
     work->sge_count = 0;
     work->length = 0;
     work->address = mw;
-    work->rkey = rkey;
+    work->rkey = (window->region.key & ~(uint32_t)KEY_OF_PROGRAM) | (rkey & KEY_OF_PROGRAM);
     work->immediate = mr ? mr->region.key : 0;
     work->remote_address = info->addr;
     work->compare_or_add = mr ? info->length : 0;
     work->owner_value = info->mw_access_flags;
-    mw->rkey = rkey;
+    work->swap = mw->rkey;
+    mw->rkey = work->rkey;
     return REASON_NONE;
+}
+
+void window_forget_bind(const struct work *work)
+{
+    if (work->opcode == IBV_WR_BIND_MW)
+        ((struct ibv_mw *)(uintptr_t)work->address)->rkey = (uint32_t)work->swap;
 }
 
 static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
@@ -172,8 +181,6 @@ static enum reason find_region(const struct qp *qp, const struct work *work, str
 
 static enum reason check_window(const struct mw *mw, const struct qp *qp, const struct work *work)
 {
-    if ((work->rkey ^ mw->region.key) >> 8)
-        return REASON_BIND_WINDOW;
     if (mw->region.pd != qp->pd)
         return REASON_BIND_WINDOW;
     if (mw->public.type == IBV_MW_TYPE_1)

@@ -141,6 +141,38 @@ static void ibv_wr_bind_mw_opens_and_ibv_wr_local_inv_closes(const void *row)
     bench_close(&bench);
 }
 
+static void ibv_wr_bind_mw_takes_the_low_bits_of_the_key(const void *row)
+{
+    struct bench bench = bench_open_connected();
+    struct ibv_mw *mw = ibv_alloc_mw(bench.pd, IBV_MW_TYPE_2);
+    uint32_t rkey = ibv_inc_rkey(mw->rkey);
+    struct ibv_mw_bind_info info = {bench.mr, bench_target(&bench), 64, IBV_ACCESS_REMOTE_WRITE};
+    ibv_wr_bind_mw(bench_start(&bench), mw, rkey ^ 0x12345600, &info);
+    bench_complete(&bench, IBV_WC_BIND_MW);
+    EXPECT(mw->rkey, ==, rkey);
+    ibv_wr_rdma_write(bench_start(&bench), rkey, bench_target(&bench));
+    bench_set_source(&bench, "through the window");
+    bench_complete(&bench, IBV_WC_RDMA_WRITE);
+    bench_close(&bench);
+}
+
+static void a_bind_that_is_not_posted_leaves_the_window_its_key(const void *row)
+{
+    struct bench bench = bench_open_connected();
+    struct ibv_mw *mw = ibv_alloc_mw(bench.pd, IBV_MW_TYPE_2);
+    uint32_t rkey = mw->rkey;
+    struct ibv_mw_bind_info info = {bench.mr, bench_target(&bench), 64, IBV_ACCESS_REMOTE_WRITE};
+    ibv_wr_bind_mw(bench_start(&bench), mw, ibv_inc_rkey(rkey), &info);
+    ibv_wr_abort(bench.ex);
+    EXPECT(mw->rkey, ==, rkey);
+    ibv_wr_bind_mw(bench_start(&bench), mw, ibv_inc_rkey(rkey), &info);
+    ibv_wr_bind_mw(bench.ex, mw, ibv_inc_rkey(mw->rkey), &info);
+    ibv_wr_send_tso(bench.ex, "", 0, 0); /* which only raw packets have */
+    EXPECT(ibv_wr_complete(bench.ex), ==, EINVAL);
+    EXPECT(mw->rkey, ==, rkey);
+    bench_close(&bench);
+}
+
 static void ibv_wr_local_inv_of_a_closed_window_fails(const void *row)
 {
     struct bench bench = bench_open_connected();
@@ -283,6 +315,8 @@ static void all(void)
     CASE(ibv_wr_atomic_fetch_add_adds);
     CASE(ibv_wr_atomic_write_writes_eight_bytes);
     CASE(ibv_wr_bind_mw_opens_and_ibv_wr_local_inv_closes);
+    CASE(ibv_wr_bind_mw_takes_the_low_bits_of_the_key);
+    CASE(a_bind_that_is_not_posted_leaves_the_window_its_key);
     CASE(ibv_wr_local_inv_of_a_closed_window_fails);
     CASE(ibv_wr_send_inv_closes_a_window_of_the_receiver);
     CASE(ibv_wr_set_inline_data_is_taken_at_once);
