@@ -5,13 +5,14 @@
 #include "transport/host.h"
 
 /* Appends to `pieces` (room for PAYLOAD_PIECES_MAX) the memory of the bytes [offset, offset + length) of the list and
- * writes how many pieces that takes. access: 0 to read them, IBV_ACCESS_LOCAL_WRITE to store into them. Every element
- * that the range touches is asked for whole, so a wrong one is found with its first byte.
- * REASON_LOCAL_LENGTH: the list is shorter than the range, or would take too many pieces. */
-enum reason gather_list(struct host *, const struct ibv_sge *, uint32_t sge_count, unsigned access, uint32_t offset,
-                        uint32_t length, struct iovec *pieces, uint32_t *count);
+ * writes how many pieces that takes. The host's local_memory or receive_memory knows the elements. access: 0 to read
+ * them, IBV_ACCESS_LOCAL_WRITE to store into them. Every element that the range touches is asked for whole, so a wrong
+ * one is found with its first byte. REASON_LOCAL_LENGTH: the list is shorter than the range, or would take too many
+ * pieces. */
+enum reason gather_list(struct host *, host_memory *, const struct ibv_sge *, uint32_t sge_count, unsigned access,
+                        uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count);
 
-/* The same for the message of a work request, inline data included. */
+/* The same for the message of a work request, inline data included. Not for WORK_INTO_RECEIVE. */
 enum reason gather(struct host *, const struct work *, unsigned access, uint32_t offset, uint32_t length,
                    struct iovec *pieces, uint32_t *count);
 

@@ -45,6 +45,10 @@ extern const struct receive receive_unfetched;
 
 struct host;
 
+/* Turns one local SGE into memory. access: 0 to read it, IBV_ACCESS_LOCAL_WRITE to store into it.
+ * Answers in terms of REASON_LOCAL_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0 touches no key and isn't asked. */
+typedef enum reason host_memory(struct host *, const struct ibv_sge *, unsigned access, struct iovec *);
+
 struct host_operations {
     /* A work request ended; called once for each in the order of posting, signalled or not. */
     void (*sent)(struct host *, const struct work *, enum ibv_wc_status, enum reason);
@@ -59,10 +63,8 @@ struct host_operations {
     enum reason (*select_srq)(struct host *, uint32_t number);
     void (*received)(struct host *, const struct receive *, const struct arrival *);
 
-    /* Turns one local SGE into memory. access: 0 to read it, IBV_ACCESS_LOCAL_WRITE to store into it.
-     * Answers in terms of REASON_LOCAL_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0 touches no key and isn't asked.
-     */
-    enum reason (*local_memory)(struct host *, const struct ibv_sge *, unsigned access, struct iovec *);
+    host_memory *local_memory;   /* of work requests */
+    host_memory *receive_memory; /* of receives, which may be of another protection domain: an SRQ's */
 
     /* Turns a peer's (rkey, address, length) into memory. access: IBV_ACCESS_REMOTE_WRITE, _READ or _ATOMIC.
      * Answers in terms of REASON_REMOTE_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0 isn't asked. */

@@ -127,12 +127,22 @@ static void receive_acknowledge(struct rc *rc, const struct packet *packet, nano
     }
 }
 
+/* Where these bytes of the answer go. */
+static enum reason find_place(struct rc *rc, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
+{
+    const struct work *work = oldest(rc);
+    if (work->flags & WORK_INTO_RECEIVE)
+        return gather_list(rc->host, rc->host->operations->receive_memory, work->sge, work->sge_count,
+                           IBV_ACCESS_LOCAL_WRITE, offset, length, pieces, count);
+    return gather(rc->host, work, IBV_ACCESS_LOCAL_WRITE, offset, length, pieces, count);
+}
+
 /* Stores an answer's bytes; false when that, or the answer, was wrong and the work is not to proceed. */
 static bool store(struct rc *rc, uint32_t offset, const struct payload *payload, nanos now)
 {
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint32_t count;
-    enum reason reason = gather(rc->host, oldest(rc), IBV_ACCESS_LOCAL_WRITE, offset, payload->length, pieces, &count);
+    enum reason reason = find_place(rc, offset, payload->length, pieces, &count);
     if (reason) {
         fail_requester(rc, reason == REASON_LOCAL_LENGTH ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR, reason);
         return false;

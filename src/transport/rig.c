@@ -111,6 +111,7 @@ static const struct host_operations operations = {
     .select_srq = on_select_srq,
     .received = on_received,
     .local_memory = on_local_memory,
+    .receive_memory = on_local_memory,
     .remote_memory = on_remote_memory,
     .invalidate = on_invalidate,
     .local_operation = on_local_operation,

@@ -39,8 +39,8 @@ enum reason scatter(struct host *host, const struct receive *receive, uint32_t o
     if (receive->limit && length > receive->limit - start)
         length = receive->limit - start;
     struct iovec to[PAYLOAD_PIECES_MAX];
-    enum reason reason =
-        gather_list(host, receive->sge, receive->sge_count, IBV_ACCESS_LOCAL_WRITE, start, length, to, &count);
+    enum reason reason = gather_list(host, host->operations->receive_memory, receive->sge, receive->sge_count,
+                                     IBV_ACCESS_LOCAL_WRITE, start, length, to, &count);
     if (reason)
         return scatter_reason(reason);
     return payload_copy(payload, skipped, to, count) ? REASON_NONE : REASON_PACKET_PULL;

@@ -362,7 +362,7 @@ static void fill_read(const struct buffer *buffer, struct work *work)
 {
     uint32_t left = bytes_get32(buffer->head + RVH_LENGTH);
     work->opcode = IBV_WR_RDMA_READ;
-    work->flags = 0;
+    work->flags = WORK_INTO_RECEIVE;
     work->length = left;
     work->remote_address = bytes_get64(buffer->head + RVH_ADDRESS);
     work->rkey = bytes_get32(buffer->head + RVH_KEY);

@@ -336,7 +336,7 @@ static void connect_engines(struct world *world, int port)
         operations.take_receive = on_take_receive;
         operations.received = on_received;
         operations.sent = on_sent;
-        operations.local_memory = on_local_memory;
+        operations.local_memory = operations.receive_memory = on_local_memory;
     }
     taker->host.operations = &operations;
     world->takers[port].world = world;

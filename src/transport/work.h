@@ -6,12 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { WORK_INTO_RECEIVE = 1 << 7 }; /* in work->flags: a READ whose SGEs are those of a receive */
+
 /* One posted work request. The owner fills the first part; it never changes afterwards, so that a packet is a function
  * of (work, PSN) and a retry is the same call as the first transmission. The requester keeps the second part. */
 struct work {
     uint64_t id;
     uint8_t opcode;      /* enum ibv_wr_opcode */
-    uint8_t flags;       /* enum ibv_send_flags: FENCE, SIGNALED, SOLICITED, INLINE */
+    uint8_t flags;       /* enum ibv_send_flags: FENCE, SIGNALED, SOLICITED, INLINE; WORK_INTO_RECEIVE */
     uint8_t sge_count;   /* 0 when INLINE */
     uint32_t length;     /* bytes of the message (of all SGEs, or inline) */
     uint32_t immediate;  /* network order; or the key to invalidate, host order */

@@ -258,12 +258,13 @@ int memory_reregister(struct ibv_mr *public, int flags, struct ibv_pd *pd, void 
     return IBV_REREG_MR_ERR_INPUT;
 }
 
-enum reason memory_local(const struct qp *qp, const struct ibv_sge *sge, unsigned access, struct iovec *out)
+enum reason memory_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, unsigned access,
+                         struct iovec *out)
 {
     const struct region *region = keys_find(qp->process->keys, sge->lkey);
     if (!region || region->kind == REGION_WINDOW)
         return REASON_LOCAL_KEY_UNKNOWN;
-    if (region->pd != qp->pd)
+    if (region->pd != pd)
         return REASON_LOCAL_PD;
     if (!region_covers(region, sge->addr, sge->length))
         return REASON_LOCAL_RANGE;

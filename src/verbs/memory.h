@@ -47,9 +47,9 @@ static inline bool region_covers(const struct region *region, uint64_t address, 
     return address >= region->base && length <= region->length && address - region->base <= region->length - length;
 }
 
-/* One SGE, or a peer's (rkey, address, length), into memory; see struct host_operations for the reasons.
- * Valid as long as the caller holds the qp->lock under which it asked. */
-enum reason memory_local(const struct qp *, const struct ibv_sge *, unsigned access, struct iovec *);
+/* One SGE of this protection domain, or a peer's (rkey, address, length) of the queue pair's, into memory; see struct
+ * host_operations for the reasons. Valid as long as the caller holds the qp->lock under which it asked. */
+enum reason memory_local(const struct qp *, const struct pd *, const struct ibv_sge *, unsigned access, struct iovec *);
 enum reason memory_remote(const struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
                           struct iovec *);
 

@@ -327,6 +327,7 @@ struct qp {
     uint32_t port;         /* bit of its device in process->ports_down */
     struct object *parent; /* what the queue pair counts as a use of: its PD or parent domain, or its XRC domain */
     struct pd *pd;         /* whose memory packets may touch; XRC_RECV: that of the SRQ which they name */
+    struct pd *receive_pd; /* whose memory receives may name: the SRQ's, if there is one */
     struct cq *send_cq, *receive_cq;
     struct srq *srq;
     struct qp *shared;              /* this is but a handle of that queue pair of type XRC_RECV; see qp_shared.h */

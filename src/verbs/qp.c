@@ -167,6 +167,7 @@ static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
     qp->parent = pd_object(attr->pd);
     qp->send_cq = (struct cq *)attr->send_cq;
     qp->srq = (struct srq *)attr->srq;
+    qp->receive_pd = qp->srq ? pd_of(qp->srq->public.pd) : qp->pd;
     qp->cap = attr->cap;
     if (qp->type != IBV_QPT_XRC_SEND)
         qp->receive_cq = receive_cq_of_srq(attr) ? receive_cq_of_srq(attr) : (struct cq *)attr->recv_cq;

@@ -92,7 +92,12 @@ static void received(struct host *host, const struct receive *receive, const str
 
 static enum reason local_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *out)
 {
-    return memory_local(qp_of_host(host), sge, access, out);
+    return memory_local(qp_of_host(host), qp_of_host(host)->pd, sge, access, out);
+}
+
+static enum reason receive_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *out)
+{
+    return memory_local(qp_of_host(host), qp_of_host(host)->receive_pd, sge, access, out);
 }
 
 static enum reason remote_memory(struct host *host, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
@@ -152,6 +157,7 @@ const struct host_operations qp_host_operations = {
     .take_receive = take_receive,
     .received = received,
     .local_memory = local_memory,
+    .receive_memory = receive_memory,
     .remote_memory = remote_memory,
     .invalidate = invalidate,
     .local_operation = local_operation,

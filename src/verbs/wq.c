@@ -62,7 +62,7 @@ static void fill(struct wq *wq, struct context *context, const struct ibv_wq_ini
     pthread_once(&once, make_operations);
     qp->process = context->process;
     qp->port = 1u << context->device->index;
-    qp->pd = pd_of(attr->pd);
+    qp->pd = qp->receive_pd = pd_of(attr->pd);
     qp->parent = pd_object(attr->pd);
     qp->receive_cq = (struct cq *)attr->cq;
     qp->host.operations = &wq_operations;

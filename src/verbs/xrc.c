@@ -23,13 +23,13 @@ static enum reason select_srq(struct host *host, uint32_t number)
         return REASON_NONE;
     struct srq *srq = numbers_find(qp->process->srqs, number);
     qp->selected = NULL;
-    qp->pd = NULL;
+    qp->pd = qp->receive_pd = NULL;
     if (!srq)
         return REASON_XRC_SRQ;
     if (srq->xrcd->domain != qp->domain)
         return REASON_XRC_DOMAIN;
     qp->selected = srq;
-    qp->pd = pd_of(srq->public.pd);
+    qp->pd = qp->receive_pd = pd_of(srq->public.pd);
     return REASON_NONE;
 }
 
@@ -105,7 +105,7 @@ static void forget(void *object, void *context)
     }
     if (qp->selected == srq) {
         qp->selected = NULL;
-        qp->pd = NULL;
+        qp->pd = qp->receive_pd = NULL;
     }
     lock_release(&qp->lock);
 }

@@ -1,6 +1,9 @@
 /* Shared receive queues: shared by several queue pairs, limits, resizing, the last work request. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "desk.h"
 #include "pair.h"
 
 static struct pair open_on_srq(void)
@@ -154,6 +157,91 @@ static void queue_pairs_share_the_receives(const void *row)
     send_many(&second, 0, 2);
 }
 
+/* -- which protection domain the receives are of */
+
+struct two_domains {
+    struct desk desk;  /* its domain is the SRQ's */
+    struct ibv_pd *pd; /* the queue pair's */
+    struct ibv_mr *mr; /* of the queue pair's domain, over the same memory */
+    struct ibv_srq *srq;
+    struct ibv_qp *qp; /* connected with itself */
+};
+
+static struct two_domains open_two_domains(enum ibv_qp_type type)
+{
+    struct two_domains of = {.desk = desk_open()};
+    struct ibv_qp_init_attr init = desk_describe(&of.desk, type);
+    of.pd = ibv_alloc_pd(of.desk.context);
+    of.mr = ibv_reg_mr(of.pd, of.desk.memory, 4096, IBV_ACCESS_LOCAL_WRITE);
+    init.srq = of.srq = desk_srq(&of.desk, 4);
+    of.qp = ibv_create_qp(of.pd, &init);
+    EXPECT_TRUE(of.mr && of.qp);
+    alone_initialize(of.qp);
+    alone_receive_from(of.qp, of.qp->qp_num);
+    alone_send(of.qp);
+    return of;
+}
+
+static void post_shared(struct two_domains *of, uint32_t lkey)
+{
+    struct ibv_sge sge = {(uintptr_t)of->desk.memory + 1024, 1024, lkey};
+    struct ibv_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad;
+    EXPECT(ibv_post_srq_recv(of->srq, &wr, &bad), ==, 0);
+}
+
+static void send_to_itself(struct two_domains *of)
+{
+    struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+    struct ibv_sge sge = {(uintptr_t)of->desk.memory, 8, of->mr->lkey};
+    struct ibv_send_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
+    if (of->qp->qp_type == IBV_QPT_UD) {
+        EXPECT(ibv_query_gid(of->desk.context, 1, 0, &attr.grh.dgid), ==, 0);
+        wr.wr.ud.ah = ibv_create_ah(of->pd, &attr);
+        wr.wr.ud.remote_qpn = of->qp->qp_num;
+        wr.wr.ud.remote_qkey = 0x11;
+    }
+    EXPECT(ibv_post_send(of->qp, &wr, &bad), ==, 0);
+}
+
+/* ibv_create_srq(3) makes the SRQ in a domain, whatever domain the queue pairs are of. */
+static void receives_are_of_the_queues_domain(const void *row)
+{
+    struct two_domains of = open_two_domains(*(const enum ibv_qp_type *)row);
+    post_shared(&of, of.desk.mr->lkey);
+    send_to_itself(&of);
+    struct ibv_wc wc = alone_poll(of.desk.cq);
+    EXPECT(wc.status, ==, IBV_WC_SUCCESS);
+    EXPECT(wc.wr_id, ==, 1);
+    desk_close(&of.desk);
+}
+
+static void receives_are_not_of_the_queue_pairs_domain(const void *row)
+{
+    struct two_domains of = open_two_domains(*(const enum ibv_qp_type *)row);
+    memcpy(of.desk.memory, "keep out", 8);
+    post_shared(&of, of.mr->lkey);
+    send_to_itself(&of);
+    struct ibv_wc wc = alone_poll(of.desk.cq);
+    EXPECT(wc.status, ==, IBV_WC_LOC_PROT_ERR);
+    EXPECT(wc.wr_id, ==, 1);
+    for (int i = 1024; i < 2048; i++)
+        EXPECT(of.desk.memory[i], ==, 0);
+    desk_close(&of.desk);
+}
+
+static void of_each_type(const char *name, void (*body)(const void *))
+{
+    static const struct {
+        enum ibv_qp_type type;
+        const char *name;
+    } types[] = {{IBV_QPT_RC, "RC"}, {IBV_QPT_UC, "UC"}, {IBV_QPT_UD, "UD"}};
+    for (size_t i = 0; i < COUNT(types); i++) {
+        char full[128];
+        snprintf(full, sizeof full, "%s: %s", types[i].name, name);
+        harness_run(full, body, &types[i].type);
+    }
+}
+
 static void all(void)
 {
     CASE(the_limit_event_comes_once_below_the_limit);
@@ -163,6 +251,8 @@ static void all(void)
     CASE(an_SRQ_in_use_is_EBUSY_and_goes_on);
     CASE(the_last_work_request_is_reported_once);
     CASE(queue_pairs_share_the_receives);
+    of_each_type("receives are of the queue's domain", receives_are_of_the_queues_domain);
+    of_each_type("receives are not of the queue pair's domain", receives_are_not_of_the_queue_pairs_domain);
 }
 
 int main(int argc, char **argv)

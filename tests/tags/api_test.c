@@ -456,6 +456,44 @@ static void a_program_may_send_on_such_a_queue_pair_too(void **state)
     sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
 }
 
+/* The buffers on the list and the receives are of the SRQ's protection domain, the queue pairs may be of another. */
+static struct ibv_pd *move_to_another_domain(struct room *room, struct room_sender *sender)
+{
+    union ibv_gid gid;
+    struct ibv_pd *own = room->pd, *other = ibv_alloc_pd(room->context);
+    ibv_destroy_qp(sender->tm_qp);
+    room->pd = other;
+    sender->tm_qp = room_make_tm_qp(room, 0);
+    room->pd = own;
+    assert_int_equal(ibv_query_gid(room->context, 1, 0, &gid), 0);
+    assert_int_equal(ibv_modify_qp(sender->qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE), 0);
+    assert_true(room_join(sender->tm_qp, sender->qp->qp_num, &gid) &&
+                room_join(sender->qp, sender->tm_qp->qp_num, &gid));
+    return other;
+}
+
+static void buffers_are_of_the_queues_protection_domain(void **state)
+{
+    struct room *room = *state;
+    struct ibv_pd *other = move_to_another_domain(room, &room->senders[0]);
+    add(room, 5, 50, 0, 4096);
+    send_eager(room, 0, 1, 5, 4096, 7);
+    sees(next(room), 50, IBV_WC_TM_RECV, MATCHED);
+    sender_sees(room, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+    assert_int_equal(room_post(room, 60, 0, 4096), 0);
+    send_eager(room, 0, 2, 6, 64, 8);
+    sees(next(room), 60, IBV_WC_TM_RECV, 0);
+    sender_sees(room, 2, IBV_WC_SUCCESS, IBV_WC_SEND);
+    assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 0, 0, SYNC, 1), 0);
+    add(room, 7, 70, 8192, 1 << 20);
+    send_rendezvous(room, 0, 3, 7, 1 << 20, 9);
+    sees(next(room), 70, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+    sees(next(room), 70, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+    assert_true(is_filled(room->memory + 8192, 1 << 20, 9));
+    room_disconnect(room, 0);
+    ibv_dealloc_pd(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,6 +520,7 @@ int main(void)
         script(many_rendezvous_are_in_flight),
         script(too_small_a_buffer_gets_the_headers),
         script(a_program_may_send_on_such_a_queue_pair_too),
+        script(buffers_are_of_the_queues_protection_domain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,6 +140,7 @@ const struct host_operations host_of_simulator = {
     .take_receive = take_receive,
     .received = received,
     .local_memory = local_memory,
+    .receive_memory = local_memory,
     .remote_memory = remote_memory,
     .invalidate = invalidate,
     .local_operation = local_operation,
