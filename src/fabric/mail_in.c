@@ -1,9 +1,3 @@
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "fabric/state.h"
@@ -70,82 +64,18 @@ bool mail_receive(struct node *node)
     struct mail mail;
     int descriptor;
     bool rang = false;
-    atomic_store(&node->letters_seen, atomic_load(&node->entry->letters)); /* before reading: late is once too often */
-    for (unsigned i = 0; i < LETTERS_A_ROUND && mail_take(node->socket, &mail, &descriptor); i++) {
+    struct letterbox *box = &node->entry->letters;
+    atomic_store(&node->letters_seen, atomic_load(&box->sent)); /* before reading: late is once too often */
+    letterbox_begin(box);
+    for (unsigned i = 0; i < LETTERS_A_ROUND; i++) {
+        if (!mail_take(node->socket, &mail, &descriptor)) {
+            letterbox_end(box);
+            break;
+        }
         on_letter(node, &mail, &descriptor);
         rang |= mail.kind == MAIL_DOORBELL || mail.kind == MAIL_REPORT;
         if (descriptor >= 0)
             close(descriptor);
     }
     return rang;
-}
-
-static struct epoll_event writable_once(struct record *record)
-{
-    return (struct epoll_event){.events = EPOLLOUT | EPOLLONESHOT, .data.ptr = record};
-}
-
-/* A connected datagram socket becomes writable when the other's queue has room again. Without one (no descriptors left)
- * the attach is tried again with the next letter that we get. */
-static void watch(struct node *node, struct record *record)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    struct epoll_event event = writable_once(record);
-    char name[MAIL_NAME_MAX];
-    table_socket_name(node->directory, record->peer.slot, name);
-    snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
-    record->writable = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (record->writable < 0)
-        return;
-    if (connect(record->writable, (struct sockaddr *)&to, sizeof to) ||
-        epoll_ctl(node->epoll, EPOLL_CTL_ADD, record->writable, &event)) {
-        close(record->writable);
-        record->writable = -1;
-    }
-}
-
-void mail_postponed(struct shm_host *host, void *owner)
-{
-    struct record *record = owner;
-    struct node *node = record->node;
-    lock_take(&node->postponing);
-    if (record->writable < 0)
-        watch(node, record);
-    atomic_store(&node->postponed, true);
-    lock_release(&node->postponing);
-}
-
-static void stop_watching(struct record *record)
-{
-    if (record->writable >= 0)
-        close(record->writable);
-    record->writable = -1;
-}
-
-/* True: it still has to wait. */
-static bool retry(struct node *node, struct record *record)
-{
-    bool full = !record->peer.gone && shm_attach(record->peer.link) == EAGAIN;
-    struct epoll_event event = writable_once(record);
-    lock_take(&node->postponing);
-    if (!full)
-        stop_watching(record);
-    else if (record->writable >= 0)
-        epoll_ctl(node->epoll, EPOLL_CTL_MOD, record->writable, &event);
-    lock_release(&node->postponing);
-    return full;
-}
-
-void mail_retry(struct node *node)
-{
-    if (!atomic_exchange(&node->postponed, false))
-        return;
-    bool full = false;
-    lock_take(&node->lock);
-    for (struct record *record = node->records; record; record = record->next)
-        if (record->peer.slot != node->slot)
-            full |= retry(node, record);
-    lock_release(&node->lock);
-    if (full)
-        atomic_store(&node->postponed, true);
 }

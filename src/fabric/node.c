@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -29,12 +30,15 @@ static int open_socket(struct node *node, char *why, size_t why_size)
     node->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     node->epoll = epoll_create1(EPOLL_CLOEXEC);
     node->waker = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (node->socket < 0 || node->epoll < 0 || node->waker < 0 ||
+    node->retry = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (node->socket < 0 || node->epoll < 0 || node->waker < 0 || node->retry < 0 ||
         bind(node->socket, (struct sockaddr *)&name, sizeof name) ||
         epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->socket, &event) ||
-        epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->waker, &event))
+        epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->waker, &event) ||
+        epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->retry, &event))
         return fail(errno, "The socket for wake-ups can't be made", why, why_size);
     node->bell.socket = node->socket;
+    node->bell.waker = node->waker;
     return 0;
 }
 
@@ -44,7 +48,7 @@ static void introduce(struct node *node)
     node->slot = table_owner_slot(self);
     node->generation = table_owner_generation(self);
     node->entry = &node->table->file->slots[node->slot];
-    node->bell = (struct doorbell){.attention = &node->entry->attention, .socket = -1};
+    node->bell = (struct doorbell){.attention = &node->entry->attention, .waker = -1, .socket = -1};
     node->bell.mail = (struct mail){.magic = MAIL_MAGIC,
                                     .layout = MAIL_LAYOUT,
                                     .slot = node->slot,
@@ -96,7 +100,9 @@ static void close_descriptors(struct node *node)
         close(node->epoll);
     if (node->waker >= 0)
         close(node->waker);
-    node->socket = node->epoll = node->waker = -1;
+    if (node->retry >= 0)
+        close(node->retry);
+    node->socket = node->epoll = node->waker = node->retry = -1;
 }
 
 int node_open(struct node **result, const char *directory, char *why, size_t why_size)
@@ -104,7 +110,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
     struct node *node = calloc(1, sizeof *node);
     if (!node)
         return fail(ENOMEM, "This process can't join the host's directory", why, why_size);
-    node->socket = node->epoll = node->waker = -1;
+    node->socket = node->epoll = node->waker = node->retry = -1;
     if (directory ? snprintf(node->directory, sizeof node->directory, "%s", directory) > NODE_DIRECTORY_MAX
                   : !node_directory(node->directory)) {
         free(node);
@@ -160,12 +166,9 @@ void node_abandon(struct node *node)
 {
     atomic_store(&node->left, true);
     atomic_store(&node->lock.taken, 0);
-    atomic_store(&node->postponing.taken, 0);
     node->heard_count = 0;
     for (struct record *record = node->records; record; record = record->next) {
-        if (record->writable >= 0)
-            close(record->writable);
-        record->writable = -1;
+        mail_stop_watching(record);
         record->reader = NULL;
         record->peer.slot == node->slot ? self_abandon(record->peer.link) : shm_abandon(record->peer.link);
         atomic_store(&record->peer.gone, true);

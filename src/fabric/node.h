@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/nanos.h"
 #include "diag/diag.h"
 #include "link/link.h"
 
@@ -75,6 +76,11 @@ void node_hold(struct peer *);
 /* Is the peer's process alive? Asks the kernel (about a microsecond); marks a dead one as gone. Thread-safe. */
 bool node_alive(struct node *, struct peer *);
 
+/* For whoever waits for a peer to take what lies in its ring: sees to it that the peer looks, even if a wake-up or the
+ * ring itself was lost on the way. Call it again and again while it has not. False: the peer is dead or gone.
+ * Thread-safe; `now` as CLOCK_MONOTONIC has it. */
+bool node_insist(struct node *, struct peer *, nanos now);
+
 /* How many peers have been found gone until now: when it has changed, look at your peers' `gone`. Thread-safe. */
 unsigned node_departures(const struct node *);
 
@@ -110,9 +116,9 @@ bool node_sleeping(const struct node *);
 /* Rings this process's own doorbell, from any thread, to get its helper out of epoll. */
 void node_wake(struct node *);
 
-/* Asks the kernel for every peer whether it lives (about a microsecond each), and marks the dead as gone. For whoever
- * waits for one of them without a deadline. Under progress, like receiving. */
-void node_check_peers(struct node *);
+/* node_insist for every peer that has not taken all that was sent to it, and whether it lives (about a microsecond
+ * each) for the others. For whoever waits for one of them without a deadline. Under progress, like receiving. */
+void node_check_peers(struct node *, nanos now);
 
 /* For tools: what stands in the directory. Calls visit for each live process; 0 or errno and a sentence. */
 struct node_entry {

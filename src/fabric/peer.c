@@ -70,9 +70,24 @@ bool node_alive(struct node *node, struct peer *peer)
     return false;
 }
 
-void node_check_peers(struct node *node)
+bool node_insist(struct node *node, struct peer *peer, nanos now)
+{
+    if (!node_alive(node, peer))
+        return false;
+    if (peer->slot != node->slot)
+        shm_insist(peer->link, now);
+    return true;
+}
+
+void node_check_peers(struct node *node, nanos now)
 {
     records_check(node);
+    lock_take(&node->lock);
+    for (struct record *record = node->records; record; record = record->next)
+        if (record->peer.slot != node->slot && !record->peer.gone &&
+            !record->peer.link->operations->consumed(record->peer.link))
+            shm_insist(record->peer.link, now);
+    lock_release(&node->lock);
 }
 
 unsigned node_departures(const struct node *node)

@@ -38,7 +38,7 @@ static void check_end(struct node *node, struct record *record)
 
 static bool has_letters(const struct node *node)
 {
-    return atomic_load_explicit(&node->entry->letters, memory_order_relaxed) !=
+    return atomic_load_explicit(&node->entry->letters.sent, memory_order_relaxed) !=
            atomic_load_explicit(&node->letters_seen, memory_order_relaxed);
 }
 
@@ -131,18 +131,15 @@ bool node_sleep(struct node *node)
 
 void node_awake(struct node *node)
 {
-    if (node_sleeping(node))
-        atomic_store_explicit(&node->entry->attention.state, ATTENTION_AWAKE, memory_order_relaxed);
+    attention_wake(&node->entry->attention);
 }
 
 bool node_sleeping(const struct node *node)
 {
-    return atomic_load_explicit(&node->entry->attention.state, memory_order_relaxed) == ATTENTION_SLEEPING;
+    return attention_sleeps(&node->entry->attention);
 }
 
 void node_wake(struct node *node)
 {
-    int before = uncancelled_begin();
-    eventfd_write(node->waker, 1);
-    uncancelled_end(before);
+    mail_wake(node->waker);
 }

@@ -8,6 +8,7 @@
 static void fill_doorbell(struct node *node, unsigned slot, uint32_t generation, struct doorbell *doorbell)
 {
     *doorbell = node->bell;
+    doorbell->waker = -1;
     doorbell->attention = &node->table->file->slots[slot].attention;
     doorbell->mail.to_generation = generation;
     table_socket_name(node->directory, slot, doorbell->name);
@@ -40,7 +41,7 @@ static struct record *make_remote(struct node *node, unsigned slot, uint32_t gen
     if (!record)
         return NULL;
     fill_doorbell(node, slot, generation, &doorbell);
-    record->peer.link = shm_open_link(&node->host, &doorbell, &node->table->file->slots[slot].letters, record);
+    record->peer.link = shm_open_link(&node->host, &doorbell, &node->table->file->slots[slot].letters);
     if (!record->peer.link) {
         free(record);
         return NULL;
@@ -161,7 +162,6 @@ void record_release(struct record *record)
     if (atomic_fetch_sub_explicit(&record->references, 1, memory_order_acq_rel) != 1)
         return;
     record->peer.link->operations->close(record->peer.link);
-    if (record->writable >= 0)
-        close(record->writable);
+    mail_stop_watching(record);
     free(record);
 }

@@ -1,11 +1,12 @@
 /* What a node consists of; for this directory's files only.
  *
  * Locks: the owner's progress lock (not ours) is held in node_receive and node_service; `lock` is taken inside it, and
- * a link's sending lock inside that; `postponing` is the innermost. */
+ * a link's sending lock inside that. */
 #ifndef FABRIC_STATE_H
 #define FABRIC_STATE_H
 
 #include "base/lock.h"
+#include "base/nanos.h"
 #include "fabric/node.h"
 #include "fabric/table.h"
 #include "link/doorbell.h"
@@ -22,7 +23,7 @@ struct record {
     uint32_t generation;
     atomic_uint references;     /* one of them is the node's, for as long as it is in `records` */
     struct ring_reader *reader; /* NULL until there is a ring to hear from */
-    int writable;               /* socket that becomes writable when the postponed attach may be tried again; -1 */
+    int writable;               /* a socket that becomes writable when the peer's queue has room; -1: none is needed */
     struct record *next;        /* in node->records */
 };
 
@@ -32,7 +33,7 @@ struct node {
     unsigned slot;
     uint32_t generation;
     int socket, epoll;
-    int waker; /* an eventfd, for wake-ups from within: they need no name in the directory */
+    int waker;                /* an eventfd, for wake-ups from within: they need no name in the directory */
     struct table_slot *entry; /* ours */
     struct doorbell bell;     /* our own */
     struct shm_host host;
@@ -46,8 +47,9 @@ struct node {
     atomic_uint departures;
     atomic_bool litter; /* some record is gone and waits to be removed */
 
-    struct lock postponing;
-    atomic_bool postponed; /* a record's attach waits to be tried again */
+    int retry;                 /* a timerfd: when to try again what could not be sent */
+    _Atomic nanos retry_after; /* what it was last set to */
+    atomic_bool postponed;     /* something waits to be tried again */
 
     atomic_uint letters_seen;
     int reports[REPORTS_MAX]; /* asked for and not yet given */
@@ -78,7 +80,8 @@ void record_release(struct record *);
 bool mail_receive(struct node *);
 /* Under progress: tries again what could not be handed over. */
 void mail_retry(struct node *);
+void mail_stop_watching(struct record *);
 /* struct shm_host's postponed. */
-void mail_postponed(struct shm_host *, void *record);
+void mail_postponed(struct shm_host *);
 
 #endif

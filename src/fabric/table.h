@@ -36,7 +36,7 @@ struct table_slot {
     uint64_t start_time; /* clock ticks after boot, as /proc/PID/stat has it */
     char program[TABLE_PROGRAM_MAX];
     _Alignas(64) struct attention attention;
-    atomic_uint letters; /* sent to the slot's socket, doorbells not counted */
+    struct letterbox letters; /* of the slot's socket */
 };
 
 /* A process's membership in a multicast group. */

@@ -55,9 +55,11 @@ static void take_slot(struct table *table, unsigned slot)
     atomic_store(&entry->pid, getpid());
     entry->start_time = start_time();
     program_name(entry->program);
-    atomic_store(&entry->attention.state, ATTENTION_AWAKE);
+    attention_wake(
+        &entry->attention); /* its sleeps count on: somebody may be about to end one of the slot's last owner */
     atomic_store(&entry->attention.fences, 0);
-    atomic_store(&entry->letters, 0);
+    atomic_store(&entry->letters.sent, 0);
+    atomic_store(&entry->letters.looks, 0);
 }
 
 int table_join(struct table *table, char *why, size_t why_size)

@@ -1,29 +1,46 @@
 #include "link/doorbell.h"
 
+#include <errno.h>
 #include <time.h>
 
 #include "base/uncancelled.h"
 #include "link/fence.h"
 
-static bool is_sleeping(const struct doorbell *doorbell)
+/* The attention word, loaded after all that we have written. */
+static unsigned look(const struct doorbell *doorbell)
 {
     struct attention *attention = doorbell->attention;
     if (doorbell->prepared && atomic_load_explicit(&attention->fences, memory_order_relaxed))
         fence_compiler();
     else
         fence_full();
-    return atomic_load_explicit(&attention->state, memory_order_relaxed) == ATTENTION_SLEEPING;
+    return atomic_load_explicit(&attention->state, memory_order_relaxed);
 }
 
-void doorbell_ring(const struct doorbell *doorbell)
+/* Ends the sleep that the word showed, if it still lasts. */
+static void mark_awake(struct attention *attention, unsigned seen)
 {
-    unsigned expected = ATTENTION_SLEEPING;
-    if (!is_sleeping(doorbell) ||
-        !atomic_compare_exchange_strong(&doorbell->attention->state, &expected, ATTENTION_AWAKE))
-        return;
+    atomic_compare_exchange_strong(&attention->state, &seen, seen & ~(unsigned)ATTENTION_SLEEPING);
+}
+
+int doorbell_insist(const struct doorbell *doorbell)
+{
     struct mail mail = doorbell->mail;
+    if (doorbell->waker >= 0)
+        return mail_wake(doorbell->waker);
     mail.kind = MAIL_DOORBELL;
-    mail_send(doorbell->socket, doorbell->name, &mail, -1); /* a full queue is readable, so as good as a ring */
+    return mail_send(doorbell->socket, doorbell->name, &mail, -1);
+}
+
+int doorbell_ring(const struct doorbell *doorbell)
+{
+    unsigned seen = look(doorbell);
+    if (!(seen & ATTENTION_SLEEPING))
+        return 0;
+    int error = doorbell_insist(doorbell);
+    if (!error)
+        mark_awake(doorbell->attention, seen);
+    return error == EAGAIN || error == ECONNREFUSED || error == ENOENT ? 0 : error;
 }
 
 /* The kernel may begin to refuse (a sandbox that came later): from then on senders fence for themselves, and those that
@@ -38,8 +55,17 @@ static void stop_fencing(struct attention *attention)
 
 void attention_sleep(struct attention *attention)
 {
-    atomic_exchange(&attention->state, ATTENTION_SLEEPING);
+    unsigned seen = atomic_load_explicit(&attention->state, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&attention->state, &seen, (seen | ATTENTION_SLEEPING) + ATTENTION_NEXT))
+        ;
     fence_full();
     if (atomic_load_explicit(&attention->fences, memory_order_relaxed) && !fence_everywhere())
         stop_fencing(attention);
+}
+
+void attention_wake(struct attention *attention)
+{
+    unsigned seen = atomic_load_explicit(&attention->state, memory_order_relaxed);
+    if (seen & ATTENTION_SLEEPING)
+        mark_awake(attention, seen);
 }

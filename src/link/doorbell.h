@@ -4,7 +4,14 @@
  *     sender:  writes the ring;                  full fence;  loads attention   (doorbell_ring)
  *     sleeper: stores SLEEPING into attention;   full fence;  looks at the rings (attention_sleep, then the caller)
  * If the sender loads AWAKE, its load came before the sleeper's store, so its write to the ring came before the
- * sleeper's look. Of several senders only the one whose exchange succeeds rings.
+ * sleeper's look.
+ *
+ * A sender that loads SLEEPING sends a letter first and marks the sleeper AWAKE afterwards, so that others need not
+ * ring, too. A sender that dies or is stopped at any step takes nothing along: before the letter the word still says
+ * SLEEPING and the next sender rings; after it the letter is there. Its mark may come late, when the sleeper has been
+ * awake and sleeps again: so each sleep has a number, and the mark is an exchange that succeeds for that sleep only.
+ * (A mark can only hit a wrong sleep if 2^31 sleeps pass between its load and its exchange, and just that many.)
+ * Without a letter there is no mark: what was refused leaves SLEEPING for the next sender.
  *
  * The sender's fence would cost it a third of the time that a small message takes. Sleeping is rare, so where the
  * kernel offers it the sleeper fences for both (`fences`): its fence falls somewhere into the sender's sequence; if
@@ -18,28 +25,43 @@
 
 #include "link/mail.h"
 
-enum { ATTENTION_AWAKE = 0, ATTENTION_SLEEPING = 1 };
-
 enum { MAIL_NAME_MAX = 104 };
+
+enum { ATTENTION_SLEEPING = 1, ATTENTION_NEXT = 2 };
 
 /* On a cache line of its own. */
 struct attention {
-    atomic_uint state;  /* ATTENTION_AWAKE, ATTENTION_SLEEPING */
+    atomic_uint state;  /* the number of the latest sleep times ATTENTION_NEXT, + ATTENTION_SLEEPING while it lasts */
     atomic_uint fences; /* the sleeper fences in senders, too, if they have prepared for it */
 };
 
 struct doorbell {
     struct attention *attention; /* of the process to wake */
     bool prepared;               /* we have done fence_everywhere_prepare */
+    int waker;                   /* the eventfd that wakes it, if it is this process; -1: it takes a letter */
     int socket;                  /* ours, to send from */
     struct mail mail;            /* who we are, and to_generation */
     char name[MAIL_NAME_MAX];
 };
 
-/* After a batch: wakes the process if it sleeps. Never blocks; thread-safe. */
-void doorbell_ring(const struct doorbell *);
+/* After a batch: wakes the process if it sleeps. Never blocks; thread-safe. 0, or an errno: the letter could not be
+ * sent, see to it that the doorbell is rung again. (A receiver's queue that is full wakes it as well as a letter does,
+ * and one that is gone needs none: both are 0.) */
+int doorbell_ring(const struct doorbell *);
 
-/* Says that senders have to ring from now on; look at the rings afterwards, then sleep. */
+/* Sends the letter whatever the attention says, and marks nothing. 0 or errno. */
+int doorbell_insist(const struct doorbell *);
+
+/* Says that senders have to ring from now on; look at the rings afterwards, then sleep. Any thread of the process; each
+ * call begins another sleep. */
 void attention_sleep(struct attention *);
+
+/* Says that they need not, until the next sleep begins. Any thread of the process. */
+void attention_wake(struct attention *);
+
+static inline bool attention_sleeps(const struct attention *attention)
+{
+    return atomic_load_explicit(&attention->state, memory_order_relaxed) & ATTENTION_SLEEPING;
+}
 
 #endif

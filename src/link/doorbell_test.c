@@ -1,5 +1,5 @@
-/* The two sides of a doorbell against each other, at the same moment, again and again: either the sleeper sees what was
- * sent or the sender sees that it sleeps. (Take out any fence and this fails.) */
+/* The steps of a doorbell one by one; then its two sides against each other, at the same moment, again and again:
+ * either the sleeper sees what was sent or the sender sees that it sleeps. (Take out any fence and this fails.) */
 #include "link/doorbell.h"
 
 #include <setjmp.h>
@@ -8,18 +8,27 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "link/fence.h"
 
-enum { ROUNDS = 60000 };
+enum { ROUNDS = 30000 };
 
 struct arena {
     _Alignas(64) atomic_uint ring;
     _Alignas(64) struct attention attention;
     _Alignas(64) atomic_uint sender_at, sleeper_at;
     struct doorbell bell;
+    int socket; /* the sleeper's */
 };
 
 static void meet(atomic_uint *mine, atomic_uint *other, unsigned round)
@@ -50,36 +59,216 @@ static void *send_each_round(void *argument)
     return NULL;
 }
 
-/* Returns how many rounds ended asleep with something in the ring. */
+static unsigned count_letters(int socket)
+{
+    struct mail mail;
+    int descriptor;
+    unsigned count = 0;
+    while (mail_take(socket, &mail, &descriptor))
+        count++;
+    return count;
+}
+
+/* Returns how many rounds ended with something in the ring that the sleeper did not see, and no letter. */
 static unsigned sleep_each_round(struct arena *arena)
 {
     unsigned lost = 0;
     for (unsigned i = 1; i <= ROUNDS; i++) {
-        atomic_store(&arena->attention.state, ATTENTION_AWAKE);
+        attention_wake(&arena->attention);
         unsigned before = atomic_load(&arena->ring); /* the line is in our cache, as a poller's */
         meet(&arena->sleeper_at, &arena->sender_at, 2 * i);
         dawdle(100 + i * 11 % 128);
         attention_sleep(&arena->attention);
         bool saw = atomic_load_explicit(&arena->ring, memory_order_acquire) != before;
         meet(&arena->sleeper_at, &arena->sender_at, 2 * i + 1);
-        lost += !saw && atomic_load(&arena->attention.state) == ATTENTION_SLEEPING;
+        lost += !count_letters(arena->socket) && !saw;
     }
     return lost;
+}
+
+static int bind_to(const char *path)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
+    int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(made, (struct sockaddr *)&name, sizeof name), 0);
+    return made;
+}
+
+/* The sleeper's socket, in a directory of its own, and a doorbell to it that is rung from another. */
+static void open_bell(struct arena *arena, struct doorbell *bell, char *directory)
+{
+    strcpy(directory, "/tmp/softverbs-bell-XXXXXX");
+    assert_non_null(mkdtemp(directory));
+    *bell = (struct doorbell){.attention = &arena->attention, .waker = -1};
+    bell->mail = (struct mail){.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT};
+    snprintf(bell->name, sizeof bell->name, "%s/0", directory);
+    arena->socket = bind_to(bell->name);
+    bell->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+static void close_bell(struct arena *arena, struct doorbell *bell, const char *directory)
+{
+    close(arena->socket);
+    close(bell->socket);
+    unlink(bell->name);
+    rmdir(directory);
 }
 
 static unsigned count_lost(bool fences)
 {
     static struct arena arena;
+    char directory[64];
     pthread_t thread;
     atomic_store(&arena.ring, 0);
     atomic_store(&arena.sender_at, 0);
     atomic_store(&arena.sleeper_at, 0);
     atomic_store(&arena.attention.fences, fences);
-    arena.bell = (struct doorbell){.attention = &arena.attention, .prepared = fences, .socket = -1};
+    open_bell(&arena, &arena.bell, directory);
+    arena.bell.prepared = fences;
     assert_int_equal(pthread_create(&thread, NULL, send_each_round, &arena), 0);
     unsigned lost = sleep_each_round(&arena);
     pthread_join(thread, NULL);
+    close_bell(&arena, &arena.bell, directory);
     return lost;
+}
+
+static struct arena quiet;
+
+/* What happens to the sleeper between a sender's letter and its mark. */
+static void (*meanwhile)(void);
+
+ssize_t sendmsg(int socket, const struct msghdr *message, int flags)
+{
+    ssize_t length = syscall(SYS_sendmsg, socket, message, flags);
+    if (meanwhile)
+        meanwhile();
+    return length;
+}
+
+static void wake_and_sleep_again(void)
+{
+    count_letters(quiet.socket);
+    attention_wake(&quiet.attention);
+    attention_sleep(&quiet.attention);
+}
+
+/* Who is stopped there marks late. */
+static void a_late_mark_does_not_end_a_later_sleep(void **state)
+{
+    struct doorbell bell;
+    char directory[64];
+    open_bell(&quiet, &bell, directory);
+    attention_sleep(&quiet.attention);
+    meanwhile = wake_and_sleep_again;
+    assert_int_equal(doorbell_ring(&bell), 0);
+    meanwhile = NULL;
+    assert_true(attention_sleeps(&quiet.attention));
+    assert_int_equal(doorbell_ring(&bell), 0);
+    assert_int_equal(count_letters(quiet.socket), 1);
+    assert_false(attention_sleeps(&quiet.attention));
+    close_bell(&quiet, &bell, directory);
+}
+
+static void check_that_it_sleeps(void)
+{
+    assert_true(attention_sleeps(&quiet.attention));
+}
+
+/* A sender that dies here has not kept others from ringing. */
+static void nobody_is_marked_before_there_is_a_letter(void **state)
+{
+    struct doorbell bell;
+    char directory[64];
+    open_bell(&quiet, &bell, directory);
+    attention_sleep(&quiet.attention);
+    meanwhile = check_that_it_sleeps;
+    assert_int_equal(doorbell_ring(&bell), 0);
+    meanwhile = NULL;
+    assert_false(attention_sleeps(&quiet.attention));
+    close_bell(&quiet, &bell, directory);
+}
+
+static void who_is_awake_gets_a_letter_only_from_who_insists(void **state)
+{
+    struct doorbell bell;
+    char directory[64];
+    open_bell(&quiet, &bell, directory);
+    attention_wake(&quiet.attention);
+    assert_int_equal(doorbell_ring(&bell), 0);
+    assert_int_equal(count_letters(quiet.socket), 0);
+    assert_int_equal(doorbell_insist(&bell), 0);
+    assert_int_equal(count_letters(quiet.socket), 1);
+    close_bell(&quiet, &bell, directory);
+}
+
+/* Whatever the reason: without a letter nobody may believe that the sleeper was rung. */
+static void a_refused_letter_leaves_the_sleeper_to_others(void **state)
+{
+    struct doorbell bell;
+    char directory[64];
+    open_bell(&quiet, &bell, directory);
+    attention_sleep(&quiet.attention);
+    int socket = bell.socket;
+    bell.socket = -1;
+    assert_int_equal(doorbell_ring(&bell), EBADF);
+    assert_true(attention_sleeps(&quiet.attention));
+    bell.socket = socket;
+    while (!mail_send(bell.socket, bell.name, &bell.mail, -1))
+        ;
+    assert_int_equal(doorbell_ring(&bell), 0); /* it has a queue full of letters */
+    assert_true(attention_sleeps(&quiet.attention));
+    count_letters(quiet.socket);
+    assert_int_equal(doorbell_ring(&bell), 0);
+    assert_false(attention_sleeps(&quiet.attention));
+    close_bell(&quiet, &bell, directory);
+}
+
+/* All that a socket may have under way lies in the queue of somebody who doesn't read: others still get theirs. */
+static void a_letter_gets_through_beside_many_unread_ones(void **state)
+{
+    enum { MANY = 400 };
+    static struct doorbell bells[MANY];
+    static struct arena arenas[MANY];
+    static char directories[MANY][64];
+    unsigned letters = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        open_bell(&arenas[i], &bells[i], directories[i]);
+        attention_sleep(&arenas[i].attention);
+        if (i) {
+            close(bells[i].socket);
+            bells[i].socket = bells[0].socket;
+        }
+    }
+    for (unsigned i = 0; i < MANY; i++)
+        assert_int_equal(doorbell_ring(&bells[i]), 0);
+    for (unsigned i = 0; i < MANY; i++)
+        letters += count_letters(arenas[i].socket);
+    assert_int_equal(letters, MANY);
+    for (unsigned i = MANY; i--;) {
+        bells[i].socket = i ? -1 : bells[i].socket;
+        close_bell(&arenas[i], &bells[i], directories[i]);
+    }
+}
+
+/* ------------------------------------------------------------------ letterboxes */
+
+static void a_letter_counts_as_taken_after_a_look_that_began_later(void **state)
+{
+    struct letterbox box = {0};
+    uint32_t after = letterbox_after(&box);
+    assert_false(letterbox_reached(&box, after));
+    letterbox_begin(&box);
+    assert_false(letterbox_reached(&box, after));
+    uint32_t during = letterbox_after(&box); /* this look may have passed it by */
+    letterbox_end(&box);
+    assert_true(letterbox_reached(&box, after));
+    assert_false(letterbox_reached(&box, during));
+    letterbox_begin(&box);
+    letterbox_begin(&box); /* more letters than one look takes: it goes on */
+    assert_false(letterbox_reached(&box, during));
+    letterbox_end(&box);
+    assert_true(letterbox_reached(&box, during));
 }
 
 static void nothing_is_lost_when_both_fence(void **state)
@@ -97,6 +286,12 @@ static void nothing_is_lost_when_the_sleeper_fences_for_both(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_late_mark_does_not_end_a_later_sleep),
+        cmocka_unit_test(nobody_is_marked_before_there_is_a_letter),
+        cmocka_unit_test(who_is_awake_gets_a_letter_only_from_who_insists),
+        cmocka_unit_test(a_refused_letter_leaves_the_sleeper_to_others),
+        cmocka_unit_test(a_letter_gets_through_beside_many_unread_ones),
+        cmocka_unit_test(a_letter_counts_as_taken_after_a_look_that_began_later),
         cmocka_unit_test(nothing_is_lost_when_both_fence),
         cmocka_unit_test(nothing_is_lost_when_the_sleeper_fences_for_both),
     };

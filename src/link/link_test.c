@@ -41,7 +41,7 @@ static void open_station(struct station *station, const char *directory, unsigne
     snprintf(name.sun_path, sizeof name.sun_path, "%.64s/%u", directory, number);
     station->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
     assert_int_equal(bind(station->socket, (struct sockaddr *)&name, sizeof name), 0);
-    station->bell = (struct doorbell){.attention = attention, .socket = station->socket};
+    station->bell = (struct doorbell){.attention = attention, .waker = -1, .socket = station->socket};
     station->bell.mail = (struct mail){.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT, .pid = getpid()};
     snprintf(station->bell.name, sizeof station->bell.name, "%.64s/%u", directory, number);
 }
@@ -101,7 +101,7 @@ static void sleep_until_rung(int socket, struct attention *attention, struct rin
         struct pollfd wait = {.fd = socket, .events = POLLIN};
         assert_int_equal(poll(&wait, 1, 20000), 1); /* else a wake-up was lost */
     }
-    atomic_store(&attention->state, ATTENTION_AWAKE);
+    attention_wake(attention);
     while (mail_take(socket, &mail, &descriptor))
         ;
 }
@@ -280,7 +280,8 @@ static void a_revoked_reference_never_shows_changed_memory(void **state)
 
 struct shared {
     struct attention attention[2];
-    atomic_uint letters[2], ready;
+    struct letterbox letters[2];
+    atomic_uint ready;
     atomic_bool stop;
 };
 
@@ -291,7 +292,7 @@ struct process {
     struct shm_host host;
 };
 
-static void never(struct shm_host *host, void *owner)
+static void never(struct shm_host *host)
 {
 }
 
@@ -315,7 +316,7 @@ static void connect_processes(struct process *process, const char *directory, un
     snprintf(bell.name, sizeof bell.name, "%.64s/%u", directory, !number);
     process->host = (struct shm_host){.postponed = never, .probe = 0x1234567890abcdefu + number};
     meet(process->shared, 2);
-    process->link = shm_open_link(&process->host, &bell, &process->shared->letters[!number], NULL);
+    process->link = shm_open_link(&process->host, &bell, &process->shared->letters[!number]);
     assert_true(send_bytes(process->link, &byte, 1, false));
     do
         while (!mail_take(process->station.socket, &mail, &memory))

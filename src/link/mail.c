@@ -3,13 +3,41 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/uncancelled.h"
+#include "link/fence.h"
 
 enum { DESCRIPTORS_MAX = 4 };
+
+/* Even: nobody looks; odd: a look is under way. One that was interrupted goes on. The owner stores this and then reads
+ * its socket; the sender writes to the socket and then loads this: so a look that the sender does not see finds its
+ * letter (Dekker, as in doorbell.h). */
+void letterbox_begin(struct letterbox *box)
+{
+    if (atomic_load_explicit(&box->looks, memory_order_relaxed) % 2 == 0)
+        atomic_fetch_add(&box->looks, 1);
+    fence_full();
+}
+
+void letterbox_end(struct letterbox *box)
+{
+    atomic_fetch_add(&box->looks, 1);
+}
+
+uint32_t letterbox_after(const struct letterbox *box)
+{
+    fence_full();
+    return (atomic_load(&box->looks) + 3) & ~1u;
+}
+
+bool letterbox_reached(const struct letterbox *box, uint32_t after)
+{
+    return (int32_t)(atomic_load(&box->looks) - after) >= 0;
+}
 
 static void enclose(struct msghdr *message, void *control, size_t size, int descriptor)
 {
@@ -31,7 +59,21 @@ static int send_now(int socket, const struct msghdr *message)
     return error;
 }
 
-int mail_send(int socket, const char *name, const struct mail *mail, int descriptor)
+/* A socket that refuses with EAGAIN means one of two things: the receiver's queue is full, or all that this socket may
+ * have under way lies unread in the queues of other receivers. A socket that has sent nothing yet tells them apart, and
+ * brings the letter in the second case. What it sent stays when it is closed. */
+static int send_from_another(const struct msghdr *message)
+{
+    int before = uncancelled_begin();
+    int other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int error = other < 0 ? ENOBUFS : send_now(other, message);
+    if (other >= 0)
+        close(other);
+    uncancelled_end(before);
+    return error;
+}
+
+int mail_send(int from, const char *name, const struct mail *mail, int descriptor)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptor)] = {0};
@@ -40,7 +82,16 @@ int mail_send(int socket, const char *name, const struct mail *mail, int descrip
     snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
     if (descriptor >= 0)
         enclose(&message, control, sizeof control, descriptor);
-    return send_now(socket, &message);
+    int error = send_now(from, &message);
+    return error == EAGAIN ? send_from_another(&message) : error;
+}
+
+int mail_wake(int eventfd)
+{
+    int before = uncancelled_begin();
+    int error = eventfd_write(eventfd, 1) ? errno : 0;
+    uncancelled_end(before);
+    return error;
 }
 
 /* Keeps the first and closes the rest. */

@@ -3,6 +3,7 @@
 #ifndef LINK_MAIL_H
 #define LINK_MAIL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,9 +31,28 @@ struct mail {
     uint64_t probe_value;   /* ...this value stands, so that the receiver can try whether it can read there */
 };
 
+/* What a process tells of its letters, in memory that all share. */
+struct letterbox {
+    atomic_uint sent;  /* to it, but for doorbells: it looks for these even when it polls */
+    atomic_uint looks; /* counts up when it begins to empty its socket, and when it found it empty */
+};
+
+/* For the owner: before it takes letters, and when it found that there are no more. */
+void letterbox_begin(struct letterbox *);
+void letterbox_end(struct letterbox *);
+
+/* For a sender, after its letter was sent: from when on has that letter certainly been taken? The owner found its
+ * socket empty in a look that began after this. And: is it so by now? */
+uint32_t letterbox_after(const struct letterbox *);
+bool letterbox_reached(const struct letterbox *, uint32_t after);
+
 /* Sends a letter from `socket` to the socket of this name, with a descriptor unless it is -1. Never blocks. 0 or errno:
- * EAGAIN when the receiver's queue is full, ECONNREFUSED or ENOENT when nobody is there. */
+ * EAGAIN when the receiver's queue is full (only then, so it has something to read), ECONNREFUSED or ENOENT when nobody
+ * is there; others when the system has no room for it just now (ENOBUFS, ENOMEM, ETOOMANYREFS). */
 int mail_send(int socket, const char *name, const struct mail *, int descriptor);
+
+/* Makes an eventfd readable. 0 or errno. */
+int mail_wake(int eventfd);
 
 /* The next letter at `socket`; false: none. A letter that is not of our form has kind 0. *descriptor is what came with
  * it, the caller's to close, or -1. Never blocks. */

@@ -80,6 +80,10 @@ bool ring_consumed(struct ring_writer *);
 /* From any thread: makes all references written until now invalid. */
 void ring_revoke(struct ring_writer *);
 
+/* From any thread: has the reader mapped the ring? Where is it, as far as it published? */
+bool ring_attached(const struct ring_writer *);
+uint64_t ring_taken(const struct ring_writer *);
+
 /* From any thread: has the reader said that it can read our memory? */
 bool ring_pullable(const struct ring_writer *);
 
@@ -123,7 +127,7 @@ bool ring_reference_holds(const struct ring_reader *);
 /* Tells the writer how far we are. True: it waits for room, wake it. */
 bool ring_publish(struct ring_reader *);
 
-/* Tells the writer whether we can read its memory. */
+/* Tells the writer that we have mapped the ring, and whether we can read its memory. */
 void ring_set_pullable(struct ring_reader *, bool);
 
 #endif

@@ -21,7 +21,7 @@ enum { SIDES = 2, PLAYS = 200 };
 struct shared {
     _Alignas(64) atomic_ulong ball;
     _Alignas(64) struct attention attention[SIDES];
-    _Alignas(64) atomic_uint letters[SIDES];
+    _Alignas(64) struct letterbox letters[SIDES];
     _Alignas(64) atomic_uint ready;
 };
 
@@ -48,7 +48,7 @@ static void pin(unsigned processor)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-static void never(struct shm_host *host, void *owner)
+static void never(struct shm_host *host)
 {
 }
 
@@ -125,8 +125,8 @@ static void stream_frames(struct side *side)
 /* Hands each side's ring to the other. */
 static void connect_sides(struct side *side, const char *directory)
 {
-    struct doorbell bell = {.attention = &side->shared->attention[!side->number],
-                            .prepared = fence_everywhere_prepare()};
+    struct doorbell bell = {
+        .attention = &side->shared->attention[!side->number], .prepared = fence_everywhere_prepare(), .waker = -1};
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     struct mail mail;
     int memory = -1;
@@ -140,7 +140,7 @@ static void connect_sides(struct side *side, const char *directory)
     atomic_fetch_add(&side->shared->ready, 1);
     while (atomic_load(&side->shared->ready) < SIDES)
         ;
-    side->link = shm_open_link(&host, &bell, &side->shared->letters[!side->number], NULL);
+    side->link = shm_open_link(&host, &bell, &side->shared->letters[!side->number]);
     send_frame(side);
     while (!mail_take(bell.socket, &mail, &memory))
         ;

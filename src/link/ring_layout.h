@@ -21,7 +21,7 @@ struct ring_shared {
     _Alignas(RING_LINE) _Atomic uint64_t head; /* by the reader */
     _Alignas(RING_LINE) atomic_uint waiting;   /* set by the writer, cleared by the reader */
     _Alignas(RING_LINE) atomic_uint epoch;     /* by the writer */
-    _Alignas(RING_LINE) atomic_uint pull;      /* by the reader */
+    _Alignas(RING_LINE) atomic_uint pull;      /* by the reader; 0: it has not mapped the ring */
 };
 
 enum ring_frame_flags { RING_REFERENCE = 1, RING_END = 2 };

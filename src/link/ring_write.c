@@ -159,3 +159,13 @@ bool ring_pullable(const struct ring_writer *writer)
 {
     return atomic_load_explicit(&writer->ring.shared->pull, memory_order_relaxed) == RING_CAN_PULL;
 }
+
+bool ring_attached(const struct ring_writer *writer)
+{
+    return atomic_load_explicit(&writer->ring.shared->pull, memory_order_relaxed) != 0;
+}
+
+uint64_t ring_taken(const struct ring_writer *writer)
+{
+    return atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire);
+}

@@ -18,7 +18,7 @@ struct self {
     struct lock pulling; /* a pull copies under it, so after revoke nobody touches the memory any more */
     struct ring_writer writer;
     struct ring_reader reader;
-    const struct doorbell *doorbell;
+    const struct doorbell *doorbell; /* with a waker, which refuses nothing */
 };
 
 static void self_begin(struct link *link)

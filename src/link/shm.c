@@ -12,18 +12,27 @@ enum {
     SMALL_RING_SIZE = RING_SIZE_MIN,
     COPY_MAX = LINK_SEGMENT, /* up to here two copies through the ring beat one system call */
 };
+static const nanos insist_each = 50 * NANOS_MILLISECOND; /* a receiver that took nothing for so long is woken anew */
 
 struct shm {
     struct link link;
     struct shm_host *host;
-    void *owner;
     struct doorbell doorbell;
-    atomic_uint *letters;
+    struct letterbox *letters;
+    atomic_bool bell_refused; /* the doorbell has to be rung again */
 
     struct lock sending;
     bool sent; /* since begin */
     bool severed;
-    int memory; /* of the ring that is not yet handed over; -1 */
+    int memory;            /* of our ring, until the receiver has mapped it; -1 */
+    int refused;           /* why no letter with it went out when last it was tried; 0: one did */
+    uint32_t handed_after; /* letterbox_after of it */
+    struct {
+        uint64_t head; /* where the receiver was when we last looked */
+        nanos since;   /* and when we first saw it there */
+        nanos insisted;
+        uint32_t after; /* letterbox_after of the letter that insists */
+    } stall;
     atomic_bool wants_room;
     atomic_bool writing; /* the writer's ring is mapped, and stays so until close */
     struct ring_writer writer;
@@ -33,20 +42,47 @@ struct shm {
     struct ring_reader reader;
 };
 
-/* Hands the ring over. Until that has worked nobody will ever look at it. */
-static int hand_over(struct shm *shm)
+/* Under the sending lock. */
+static void hand_over(struct shm *shm)
 {
     struct mail mail = shm->doorbell.mail;
     mail.kind = MAIL_ATTACH;
     mail.probe_address = (uintptr_t)&shm->host->probe;
     mail.probe_value = atomic_load_explicit(&shm->host->probe, memory_order_relaxed);
-    int error = mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory);
-    if (error == EAGAIN)
-        return error;
-    close(shm->memory);
+    shm->refused = mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory);
+    if (shm->refused)
+        return;
+    atomic_fetch_add(&shm->letters->sent, 1);
+    shm->handed_after = letterbox_after(shm->letters);
+}
+
+static void forget_memory(struct shm *shm)
+{
+    if (shm->memory >= 0)
+        close(shm->memory);
     shm->memory = -1;
-    atomic_fetch_add(shm->letters, 1);
-    return error;
+}
+
+/* Under the sending lock. Goes on with handing over the ring; false: that is done. Whether the letter was taken is
+ * asked before whether the ring was mapped: who takes it maps first. */
+static bool is_unattached(struct shm *shm)
+{
+    bool again = shm->refused || letterbox_reached(shm->letters, shm->handed_after);
+    if (shm->memory < 0)
+        return false;
+    if (shm->severed || ring_attached(&shm->writer)) {
+        forget_memory(shm);
+        return false;
+    }
+    if (again)
+        hand_over(shm);
+    return true;
+}
+
+static void ring_doorbell(struct shm *shm)
+{
+    if (doorbell_ring(&shm->doorbell) && !atomic_exchange(&shm->bell_refused, true))
+        shm->host->postponed(shm->host);
 }
 
 /* False when there is no memory or descriptor for a ring just now; the next frame tries again. */
@@ -61,8 +97,8 @@ static bool make_ring(struct shm *shm)
     }
     ring_write_start(&shm->writer, &ring);
     atomic_store_explicit(&shm->writing, true, memory_order_release);
-    if (hand_over(shm) == EAGAIN)
-        shm->host->postponed(shm->host, shm->owner);
+    hand_over(shm);
+    shm->host->postponed(shm->host);
     return true;
 }
 
@@ -84,7 +120,7 @@ static void shm_end(struct link *link)
     bool sent = shm->sent;
     lock_release(&shm->sending);
     if (sent)
-        doorbell_ring(&shm->doorbell);
+        ring_doorbell(shm);
 }
 
 /* wants_room is set before asking: a thread that goes to sleep and doesn't see it yet (shm_got_room) has said so before
@@ -132,7 +168,7 @@ static bool shm_receive(struct link *link, struct frame *frame)
 static void publish(struct shm *shm)
 {
     if (ring_publish(&shm->reader))
-        doorbell_ring(&shm->doorbell);
+        ring_doorbell(shm);
 }
 
 /* In a long batch the writer need not wait for its end. */
@@ -176,8 +212,7 @@ static void shm_close(struct link *link)
     struct shm *shm = (struct shm *)link;
     shm_detach(link);
     ring_unmap(&shm->writer.ring);
-    if (shm->memory >= 0)
-        close(shm->memory);
+    forget_memory(shm);
     free(shm);
 }
 
@@ -195,27 +230,68 @@ static const struct link_operations operations = {
     .close = shm_close,
 };
 
-struct link *shm_open_link(struct shm_host *host, const struct doorbell *doorbell, atomic_uint *letters, void *owner)
+struct link *shm_open_link(struct shm_host *host, const struct doorbell *doorbell, struct letterbox *letters)
 {
     struct shm *shm = calloc(1, sizeof *shm);
     if (!shm)
         return NULL;
     shm->link.operations = &operations;
     shm->host = host;
-    shm->owner = owner;
     shm->doorbell = *doorbell;
     shm->letters = letters;
     shm->memory = -1;
     return &shm->link;
 }
 
-int shm_attach(struct link *link)
+int shm_retry(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
+    int error = 0;
     lock_take(&shm->sending);
-    int error = shm->memory >= 0 ? hand_over(shm) : 0;
+    if (is_unattached(shm))
+        error = shm->refused == EAGAIN ? EAGAIN : EINPROGRESS;
+    if (atomic_exchange(&shm->bell_refused, false) && !shm->severed && doorbell_ring(&shm->doorbell)) {
+        atomic_store(&shm->bell_refused, true);
+        error = EINPROGRESS;
+    }
     lock_release(&shm->sending);
     return error;
+}
+
+/* Under the sending lock. */
+static nanos stalled_for(struct shm *shm, nanos now)
+{
+    uint64_t head = ring_taken(&shm->writer);
+    if (head != shm->stall.head || !shm->stall.since) {
+        shm->stall.head = head;
+        shm->stall.since = shm->stall.insisted = now;
+    }
+    return now - shm->stall.since;
+}
+
+/* Under the sending lock. One letter at a time: a receiver that is stopped must not be left with thousands. */
+static void insist(struct shm *shm, nanos now)
+{
+    if (now - shm->stall.insisted < insist_each)
+        return;
+    shm->stall.insisted = now;
+    if (is_unattached(shm) || !letterbox_reached(shm->letters, shm->stall.after))
+        return;
+    if (!doorbell_insist(&shm->doorbell))
+        shm->stall.after = letterbox_after(shm->letters);
+}
+
+nanos shm_insist(struct link *link, nanos now)
+{
+    struct shm *shm = (struct shm *)link;
+    nanos stalled = 0;
+    lock_take(&shm->sending);
+    if (!shm->severed && is_writing(shm)) {
+        stalled = stalled_for(shm, now);
+        insist(shm, now);
+    }
+    lock_release(&shm->sending);
+    return stalled;
 }
 
 int shm_attached(struct link *link, int memory, const struct probe *probe)
@@ -255,9 +331,9 @@ void shm_farewell(struct link *link)
     lock_take(&shm->sending);
     if (!shm->severed && is_writing(shm)) {
         ring_write_end(&shm->writer);
-        doorbell_ring(&shm->doorbell);
+        doorbell_ring(&shm->doorbell); /* when it is refused: whoever waits for us finds out by itself */
     } else if (!shm->severed && !mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, -1)) {
-        atomic_fetch_add(shm->letters, 1);
+        atomic_fetch_add(&shm->letters->sent, 1);
     }
     shm->severed = true;
     lock_release(&shm->sending);
@@ -289,7 +365,5 @@ void shm_abandon(struct link *link)
     atomic_store(&shm->wants_room, false);
     ring_unmap(&shm->writer.ring);
     shm_detach(link);
-    if (shm->memory >= 0)
-        close(shm->memory);
-    shm->memory = -1;
+    forget_memory(shm);
 }

@@ -1,13 +1,20 @@
 /* The link to another process of this host: a ring each way.
  *
  * The sender makes its ring when it first sends and hands it over through the receiver's socket; it need not wait for
- * the receiver to map it. Large payloads by reference are read straight from the sender's memory by the receiver, once
- * the receiver has tried that it can. */
+ * the receiver to map it. The steps of a hand-over:
+ *     sender:   makes the ring; sends the letter with its descriptor; counts it; notes the receiver's looks
+ *     receiver: begins a look; takes the letter; maps the ring; says so in the ring; ends the look when there are no
+ * more The sender keeps the descriptor until the ring says that it is mapped. Until then it sends the letter again
+ * whenever it was refused, or was taken and the receiver could not map the ring (it had no descriptor or memory left).
+ * A letter that still lies in the receiver's queue is not sent twice. What could not be sent is tried again by
+ * shm_retry, after `postponed` was called, and by shm_insist. Large payloads by reference are read straight from the
+ * sender's memory by the receiver, once the receiver has tried that it can. */
 #ifndef LINK_SHM_H
 #define LINK_SHM_H
 
 #include <sys/types.h>
 
+#include "base/nanos.h"
 #include "link/doorbell.h"
 #include "link/link.h"
 #include "link/pull.h"
@@ -17,16 +24,24 @@
 struct shm_host {
     _Atomic uint64_t probe; /* a value that other processes find in our memory to be sure that it is ours */
     atomic_uint rings;      /* rings made; the first few are larger */
-    /* The receiver's queue was full, the attach has to be sent again with shm_attach. Called under the sending lock. */
-    void (*postponed)(struct shm_host *, void *owner);
+    /* Something waits: call shm_retry of all links soon, and again for as long as one says so. Called from any thread,
+     * also under the sending lock. */
+    void (*postponed)(struct shm_host *);
 };
 
-/* A link with no rings yet. The doorbell is copied; `letters` counts, in shared memory, the letters to the other
- * process that it should look for even when it polls. `owner` is for postponed. */
-struct link *shm_open_link(struct shm_host *, const struct doorbell *, atomic_uint *letters, void *owner);
+/* A link with no rings yet. The doorbell is copied; the letterbox is the other process's. */
+struct link *shm_open_link(struct shm_host *, const struct doorbell *, struct letterbox *);
 
-/* Tries again to hand over the ring, if it hasn't been: 0, EAGAIN, or why it can't. */
-int shm_attach(struct link *);
+/* Tries again what was refused: a doorbell, and handing over the ring. 0: nothing waits any more; EAGAIN: the
+ * receiver's queue is full; or EINPROGRESS: the receiver has to map the ring first, or the system has to get room.
+ * Thread-safe. */
+int shm_retry(struct link *);
+
+/* The other side may have missed that something lies in its ring: once it has taken nothing for a while, it is woken
+ * whatever its attention says, or is handed the ring again, but not while it has an earlier letter of this kind before
+ * it. Returns for how long it has been seen to take nothing. Call it while something lies there (not consumed), again
+ * and again. Thread-safe. */
+nanos shm_insist(struct link *, nanos now);
 
 /* The other side has handed over its ring: the descriptor stays the caller's. 0; EALREADY; or ring_map's errors. */
 int shm_attached(struct link *, int memory, const struct probe *);

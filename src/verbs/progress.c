@@ -291,13 +291,13 @@ void progress_watch(struct qp *qp, nanos deadline)
 
 /* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it. Where the user
  * asked for faults, what it has not taken may be but the others' frames, so the timer must fire now and then. */
-static bool is_only_slow(struct qp *qp)
+static bool is_only_slow(struct qp *qp, nanos now)
 {
     struct peer *peer = qp->peer;
     if (traffic_is_faulty(qp->process) && ++qp->postponed % PATIENCE_WITH_FAULTS == 0)
         return false;
     return peer && !peer->gone && !qp->rc.requester.rnr_waiting && !peer->link->operations->consumed(peer->link) &&
-           node_alive(qp->process->node, peer);
+           node_insist(qp->process->node, peer, now);
 }
 
 static nanos expire(struct qp *qp, nanos now)
@@ -307,7 +307,7 @@ static nanos expire(struct qp *qp, nanos now)
         bool silent = qp_is_reliable(qp) && qp->rc.requester.deadline <= now; /* for all of the ACK timer */
         if (qp_engine_deadline(qp) > now)
             ; /* it is the rate that lets it go on */
-        else if (is_only_slow(qp))
+        else if (is_only_slow(qp, now))
             rc_postpone(&qp->rc, now);
         else {
             qp->traffic.timeouts += silent && !qp->rc.requester.rnr_waiting;
@@ -336,7 +336,7 @@ static nanos look_after_receivers(struct process *process, nanos now)
         return NANOS_NEVER;
     if (now >= process->checked_at + PROGRESS_LIVENESS) {
         process->checked_at = now;
-        node_check_peers(process->node);
+        node_check_peers(process->node, now);
         retry_for_room(process);
         flush(process, now, false);
     }
