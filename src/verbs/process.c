@@ -134,10 +134,13 @@ static void judge_pollers(struct helper *helper)
     atomic_store_explicit(&process->claim_rounds, needed, memory_order_relaxed);
 }
 
-/* Pollers do the work; doorbells are off. */
+/* Pollers do the work; doorbells are off. But the answer that a timer waits for may have come while the poller has no
+ * processor, so before one ends the rings are looked at. */
 static void watch_pollers(struct helper *helper, nanos now)
 {
     struct process *process = helper->process;
+    if (now >= atomic_load(&process->wake_at))
+        work(process);
     nanos deadline = look_at_timers(process, now), until = now + helper->tick;
     if (deadline < until)
         until = deadline;
