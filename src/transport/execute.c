@@ -14,7 +14,7 @@ enum reason execute_send(struct rc *rc, uint32_t flags, const struct packet *pac
     enum reason reason = scatter(rc->host, responder->receive, responder->received, &packet->payload);
     if (reason || !(flags & OP_IETH))
         return reason;
-    return rc->host->operations->invalidate(rc->host, packet->invalidate_key, true);
+    return rc->host->operations->invalidate(rc->host, packet->invalidate_key);
 }
 
 enum reason execute_write(struct rc *rc, uint32_t flags, const struct packet *packet)

@@ -71,8 +71,8 @@ struct host_operations {
     enum reason (*remote_memory)(struct host *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
                                  struct iovec *);
 
-    /* SEND with invalidate: may this key be invalidated (commit false), and do it (commit true). */
-    enum reason (*invalidate)(struct host *, uint32_t rkey, bool commit);
+    /* A SEND with invalidate has arrived: REASON_INVALIDATE_KEY when this key can't be invalidated. */
+    enum reason (*invalidate)(struct host *, uint32_t rkey);
 
     /* Executes work that touches no wire (LOCAL_INV, BIND_MW) in its turn. */
     enum ibv_wc_status (*local_operation)(struct host *, const struct work *, enum reason *);

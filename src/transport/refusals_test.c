@@ -31,7 +31,6 @@ static const struct refused refused[] = {
     {OPERATION_FETCH_ADD, {.packet = {.rkey = KEY_NOTHING}}, ACCESS, REASON_REMOTE_PERMISSION},
     {OPERATION_FETCH_ADD, {.packet = {.rkey = 1, .address = 4}}, INVALID, REASON_ATOMIC_ALIGNMENT},
     {OPERATION_COMPARE_SWAP, {.packet = {.rkey = KEY_ALL, .address = 12}}, INVALID, REASON_ATOMIC_ALIGNMENT},
-    {OPERATION_SEND_ONLY_INVALIDATE, {.packet = {.invalidate_key = 1}}, ACCESS, REASON_INVALIDATE_KEY},
 };
 
 /* Semantics: a message longer than its receive: LOC_LEN here, REM_INV_REQ there, both in error. */
@@ -79,6 +78,66 @@ static void c9_9_3_a_wrong_request_is_refused_for_good(void **state)
         drops(rig, REASON_PACKET_QP_STATE);
         delivers_nothing(rig);
         is_silent(rig);
+    }
+}
+
+/* IBA 9.9.3, class J: the message has arrived, so it is acknowledged; that the key was wrong is told here alone. */
+static void c9_9_3_a_key_that_cannot_be_invalidated_is_no_refusal(void **state)
+{
+    static const struct {
+        enum operation operation;
+        bool long_one;
+    } kinds[] = {{OPERATION_SEND_ONLY_INVALIDATE, false}, {OPERATION_SEND_LAST_INVALIDATE, true}};
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t last = first + kinds[i].long_one;
+        rig_make(rig);
+        rig_start(rig);
+        uint64_t id = post_receive(rig, 1000), work = post(rig, .opcode = IBV_WR_SEND);
+        if (kinds[i].long_one)
+            arrives(rig, SEND_FIRST, first, .bytes = 256);
+        rig_arrive(rig, kinds[i].operation, last, (struct rig_packet){.bytes = 8, .packet = {.invalidate_key = 1}});
+        assert_int_equal(delivers(rig, id, IBV_WC_REM_INV_REQ_ERR)->reason, REASON_INVALIDATE_KEY);
+        assert_int_equal(rig->drops, 0);
+        ends(rig, work, IBV_WC_WR_FLUSH_ERR);
+        raises_nothing(rig);
+        assert_int_equal(rig->failures, 1);
+        acknowledges(rig, last);
+        is_silent(rig);
+        assert_int_equal(rig->invalidated, 0);
+    }
+}
+
+/* What the message itself has wrong comes first, and leaves the key alone. */
+static void c9_9_3_a_send_that_is_refused_invalidates_nothing(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t id = post_receive(rig, 7);
+    arrives(rig, SEND_ONLY_INVALIDATE, first, .bytes = 8, .packet = {.invalidate_key = KEY_ALL});
+    delivers(rig, id, IBV_WC_LOC_LEN_ERR);
+    refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first);
+    assert_int_equal(rig->invalidated, 0);
+}
+
+/* IBA 11.6.2, local access error: a receive is there for the immediate of an RDMA WRITE, so it tells, and no event. */
+static void c9_9_3_a_write_with_immediate_without_access_ends_a_receive(void **state)
+{
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < 2; i++) {
+        bool posted = i;
+        rig_make(rig);
+        rig_start(rig);
+        uint64_t id = posted ? post_receive(rig, 8) : 0;
+        arrives(rig, WRITE_ONLY_IMMEDIATE, first, .bytes = 8, .packet = {.rkey = 1, .length = 8});
+        if (posted) {
+            assert_int_equal(delivers(rig, id, IBV_WC_LOC_ACCESS_ERR)->reason, REASON_REMOTE_KEY_UNKNOWN);
+            raises_nothing(rig);
+        } else {
+            raises(rig, IBV_EVENT_QP_ACCESS_ERR);
+        }
+        delivers_nothing(rig);
+        refuses(rig, SYNDROME_NAK_REMOTE_ACCESS, first);
+        assert_int_equal(rig->failures, 1);
     }
 }
 
@@ -265,6 +324,9 @@ int main(void)
         script(c9_7_4_1_6_a_message_longer_than_its_receive_fails_both),
         script(c9_7_4_1_6_a_receive_with_a_bad_key_fails_both),
         script(c9_9_3_a_wrong_request_is_refused_for_good),
+        script(c9_9_3_a_key_that_cannot_be_invalidated_is_no_refusal),
+        script(c9_9_3_a_send_that_is_refused_invalidates_nothing),
+        script(c9_9_3_a_write_with_immediate_without_access_ends_a_receive),
         script(c9_7_4_1_3_each_kind_of_access_needs_its_flag),
         script(c9_7_4_1_2_a_message_must_not_be_interrupted),
         script(c9_7_4_1_5_a_write_must_not_grow_beyond_its_announcement),

@@ -48,8 +48,6 @@ static enum reason check_validity(struct rc *rc, uint32_t flags, const struct pa
 /* IBA 9.7.4.1.4: the memory that the peer names, all of it, when it is named. */
 static enum reason check_access(const struct rc *rc, uint32_t flags, const struct packet *packet)
 {
-    if (flags & OP_IETH)
-        return rc->host->operations->invalidate(rc->host, packet->invalidate_key, false);
     if (!(flags & (OP_RETH | OP_ATOMICETH)))
         return REASON_NONE;
     uint32_t length = flags & OP_RETH ? packet->length : ATOMIC_LENGTH;
@@ -172,7 +170,7 @@ static void accept(struct rc *rc, uint32_t flags, const struct packet *packet)
 struct refusal {
     uint8_t syndrome;
     enum ibv_wc_status status; /* of the open receive */
-    enum ibv_event_type event; /* IBV_EVENT_QP_FATAL: none, the receive's completion tells */
+    enum ibv_event_type event; /* unless the receive's completion tells */
 };
 
 /* IBA 9.9.3: what each fault does to the peer and to this QP. */
@@ -191,7 +189,7 @@ static struct refusal find_refusal(enum reason reason)
     case REASON_REMOTE_RANGE:
     case REASON_REMOTE_PERMISSION:
     case REASON_REMOTE_WINDOW_QP:
-    case REASON_INVALIDATE_KEY:
+        return (struct refusal){SYNDROME_NAK_REMOTE_ACCESS, IBV_WC_LOC_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR};
     case REASON_XRC_DOMAIN:
         return (struct refusal){SYNDROME_NAK_REMOTE_ACCESS, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_ACCESS_ERR};
     default:
@@ -199,13 +197,31 @@ static struct refusal find_refusal(enum reason reason)
     }
 }
 
+/* Is there a receive whose completion tells of it? For the immediate of a WRITE one is taken only now (11.6.2, local
+ * access error). */
+static bool is_told(struct rc *rc, const struct refusal *refusal, const struct packet *packet)
+{
+    if (refusal->status == IBV_WC_LOC_ACCESS_ERR && op_find(packet->opcode)->flags & OP_IMMDT)
+        take_receive(rc, packet);
+    return rc->responder.receive && refusal->status != IBV_WC_WR_FLUSH_ERR;
+}
+
 static void refuse_for_good(struct rc *rc, enum reason reason, const struct packet *packet)
 {
     struct refusal refusal = find_refusal(reason);
+    bool told = is_told(rc, &refusal, packet);
     answers_refuse(rc, refusal.syndrome, packet->psn);
     fail_responder(rc, refusal.status, reason, packet);
-    if (refusal.event != IBV_EVENT_QP_FATAL)
+    if (!told)
         rc->host->operations->event(rc->host, refusal.event);
+}
+
+/* Class J, which has no NAK: the message has arrived and is acknowledged, only the key that it names is wrong. */
+static void fail_invalidation(struct rc *rc, const struct packet *packet)
+{
+    rc->responder.msn++;
+    answers_acknowledge(rc, packet->psn);
+    fail_responder(rc, IBV_WC_REM_INV_REQ_ERR, REASON_INVALIDATE_KEY, packet);
 }
 
 static void refuse(struct rc *rc, enum reason reason, const struct packet *packet)
@@ -251,7 +267,9 @@ void responder_receive(struct rc *rc, const struct packet *packet)
     enum reason reason = check(rc, flags, packet);
     if (!reason)
         reason = execute(rc, flags, packet);
-    if (reason)
+    if (reason == REASON_INVALIDATE_KEY)
+        fail_invalidation(rc, packet);
+    else if (reason)
         refuse(rc, reason, packet);
     else
         accept(rc, flags, packet);

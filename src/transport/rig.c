@@ -59,12 +59,11 @@ static enum reason on_remote_memory(struct host *host, uint32_t rkey, uint64_t a
     return find_memory(rig_of(host), rkey, address, length, access, memory, REASON_REMOTE_KEY_UNKNOWN);
 }
 
-static enum reason on_invalidate(struct host *host, uint32_t rkey, bool commit)
+static enum reason on_invalidate(struct host *host, uint32_t rkey)
 {
     if (rkey != KEY_ALL)
         return REASON_INVALIDATE_KEY;
-    if (commit)
-        rig_of(host)->invalidated = rkey;
+    rig_of(host)->invalidated = rkey;
     return REASON_NONE;
 }
 

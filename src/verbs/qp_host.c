@@ -106,15 +106,15 @@ static enum reason remote_memory(struct host *host, uint32_t rkey, uint64_t addr
     return memory_remote(qp_of_host(host), rkey, address, length, access, out);
 }
 
-static enum reason invalidate(struct host *host, uint32_t rkey, bool commit)
+static enum reason invalidate(struct host *host, uint32_t rkey)
 {
-    return window_invalidate(qp_of_host(host), rkey, commit);
+    return window_invalidate(qp_of_host(host), rkey);
 }
 
 static enum ibv_wc_status local_operation(struct host *host, const struct work *work, enum reason *reason)
 {
     struct qp *qp = qp_of_host(host);
-    *reason = work->opcode == IBV_WR_BIND_MW ? window_bind(qp, work) : window_invalidate(qp, work->immediate, true);
+    *reason = work->opcode == IBV_WR_BIND_MW ? window_bind(qp, work) : window_invalidate(qp, work->immediate);
     if (*reason == REASON_INVALIDATE_KEY)
         *reason = REASON_INVALIDATE_LOCAL;
     return *reason ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS;

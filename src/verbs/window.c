@@ -227,7 +227,7 @@ enum reason window_bind(struct qp *qp, const struct work *work)
     return reason;
 }
 
-enum reason window_invalidate(struct qp *qp, uint32_t rkey, bool commit)
+enum reason window_invalidate(struct qp *qp, uint32_t rkey)
 {
     struct region *region = keys_find(qp->process->keys, rkey);
     if (!region || region->kind != REGION_WINDOW)
@@ -235,7 +235,7 @@ enum reason window_invalidate(struct qp *qp, uint32_t rkey, bool commit)
     struct mw *mw = window_of(region);
     lock_take(&mw->lock);
     bool may = mw->qp == qp && region->key == rkey;
-    if (may && commit)
+    if (may)
         unbind(mw);
     lock_release(&mw->lock);
     return may ? REASON_NONE : REASON_INVALIDATE_KEY;

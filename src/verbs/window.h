@@ -27,9 +27,9 @@ void window_forget_bind(const struct work *);
 /* Executes IBV_WR_BIND_MW; REASON_NONE or why the work fails. */
 enum reason window_bind(struct qp *, const struct work *);
 
-/* May this queue pair invalidate what the key stands for (IBA 10.6.7.2.6: a bound window of type 2 that it bound)?
- * With commit it does. REASON_INVALIDATE_KEY: no. */
-enum reason window_invalidate(struct qp *, uint32_t rkey, bool commit);
+/* Invalidates what the key stands for. REASON_INVALIDATE_KEY: this queue pair may not (IBA 10.6.7.2.6: only a bound
+ * window of type 2 that it bound). */
+enum reason window_invalidate(struct qp *, uint32_t rkey);
 
 /* The answer of memory_remote for a key of a window. */
 enum reason window_remote(const struct qp *, const struct region *, uint32_t rkey, uint64_t address, uint32_t length,

@@ -48,7 +48,9 @@ static bool is_atomic(const struct scene *scene)
 
 static void set_rkey(struct scene *scene, uint32_t rkey)
 {
-    if (is_atomic(scene))
+    if (scene->send.wr.opcode == IBV_WR_SEND_WITH_INV)
+        scene->send.wr.invalidate_rkey = rkey;
+    else if (is_atomic(scene))
         scene->send.wr.wr.atomic.rkey = rkey;
     else
         scene->send.wr.wr.rdma.rkey = rkey;

@@ -38,6 +38,7 @@ const size_t row_count = COUNT(rows);
 static const enum ibv_wr_opcode opcodes[OPERATIONS] = {
     [OPERATION_SEND] = IBV_WR_SEND,
     [OPERATION_SEND_IMM] = IBV_WR_SEND_WITH_IMM,
+    [OPERATION_SEND_INV] = IBV_WR_SEND_WITH_INV,
     [OPERATION_WRITE] = IBV_WR_RDMA_WRITE,
     [OPERATION_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
     [OPERATION_READ] = IBV_WR_RDMA_READ,
@@ -51,7 +52,8 @@ static struct scene set(const struct row *row)
 {
     const struct fault *fault = &faults[row->fault];
     struct wishes wishes = pair_wishes(row->type);
-    wishes.timeout = harness_promises(IBV_QPT_UD) ? QUICK : PATIENT; /* where links have faults, a busy machine is no slow peer */
+    wishes.timeout =
+        harness_promises(IBV_QPT_UD) ? QUICK : PATIENT; /* where links have faults, a busy machine is no slow peer */
     wishes.retries = FEW;
     if (fault->wish)
         fault->wish(&wishes);

@@ -35,6 +35,7 @@ extern const struct fault faults[FAULTS];
 enum operation_name {
     OPERATION_SEND,
     OPERATION_SEND_IMM,
+    OPERATION_SEND_INV,
     OPERATION_WRITE,
     OPERATION_WRITE_IMM,
     OPERATION_READ,

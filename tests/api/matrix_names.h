@@ -7,7 +7,8 @@
 
 #define STATUS_NAMES(name)                                                                                             \
     name(SUCCESS) name(LOC_LEN_ERR) name(LOC_QP_OP_ERR) name(LOC_PROT_ERR) name(WR_FLUSH_ERR) name(BAD_RESP_ERR)       \
-        name(REM_INV_REQ_ERR) name(REM_ACCESS_ERR) name(REM_OP_ERR) name(RETRY_EXC_ERR) name(RNR_RETRY_EXC_ERR)
+        name(LOC_ACCESS_ERR) name(REM_INV_REQ_ERR) name(REM_ACCESS_ERR) name(REM_OP_ERR) name(RETRY_EXC_ERR)           \
+            name(RNR_RETRY_EXC_ERR)
 #define STATE_NAMES(name) name(RESET) name(INIT) name(RTR) name(RTS) name(SQD) name(SQE) name(ERR)
 #define EVENT_NAMES(name) name(QP_REQ_ERR) name(QP_ACCESS_ERR) name(QP_FATAL)
 

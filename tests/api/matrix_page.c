@@ -6,10 +6,15 @@
 #include "matrix_names.h"
 
 static const char *const operation_names[OPERATIONS] = {
-    [OPERATION_SEND] = "SEND",           [OPERATION_SEND_IMM] = "SEND_IMM",
-    [OPERATION_WRITE] = "WRITE",         [OPERATION_WRITE_IMM] = "WRITE_IMM",
-    [OPERATION_READ] = "READ",           [OPERATION_COMPARE_SWAP] = "COMPARE_SWAP",
-    [OPERATION_FETCH_ADD] = "FETCH_ADD", [OPERATION_ATOMIC_WRITE] = "ATOMIC_WRITE",
+    [OPERATION_SEND] = "SEND",
+    [OPERATION_SEND_IMM] = "SEND_IMM",
+    [OPERATION_SEND_INV] = "SEND_INV",
+    [OPERATION_WRITE] = "WRITE",
+    [OPERATION_WRITE_IMM] = "WRITE_IMM",
+    [OPERATION_READ] = "READ",
+    [OPERATION_COMPARE_SWAP] = "COMPARE_SWAP",
+    [OPERATION_FETCH_ADD] = "FETCH_ADD",
+    [OPERATION_ATOMIC_WRITE] = "ATOMIC_WRITE",
 };
 
 static const char *const fault_names[FAULTS] = {

@@ -115,14 +115,19 @@ static bool is_this(const struct side *sender, const struct entry *entry, const 
 }
 
 /* A reliable message comes once, in its turn, and whole; an unreliable one is at least one that was sent. */
+static void find_delivered(struct side *sender)
+{
+    while (sender->delivered < sender->posted && !sender->works[sender->delivered].consumes)
+        sender->delivered++;
+    require(sender->delivered < sender->posted);
+}
+
 static void judge_message(struct side *side, const struct posted_receive *slot, const struct arrival *arrival)
 {
     struct side *sender = side->peer;
     uint32_t grh = side->bench->service == SERVICE_UD ? UD_GRH_LENGTH : 0;
     if (bench_is_reliable(side->bench)) {
-        while (sender->delivered < sender->posted && !sender->works[sender->delivered].consumes)
-            sender->delivered++;
-        require(sender->delivered < sender->posted);
+        find_delivered(sender);
         require(is_this(sender, &sender->works[sender->delivered], slot, arrival, grh));
         sender->delivered++;
         return;
@@ -145,6 +150,9 @@ static void on_received(struct host *host, const struct receive *receive, const 
                 arrival->length <= slot->size + receive->skip);
         if (side->bench->honest)
             judge_message(side, slot, arrival);
+    } else if (arrival->reason == REASON_INVALIDATE_KEY && side->bench->honest) {
+        find_delivered(side->peer); /* it is acknowledged all the same */
+        side->peer->delivered++;
     }
     side->receives_ended++;
 }
@@ -199,7 +207,7 @@ static enum reason on_remote_memory(struct host *host, uint32_t rkey, uint64_t a
     return reason ? reason + (REASON_REMOTE_KEY_UNKNOWN - REASON_LOCAL_KEY_UNKNOWN) : REASON_NONE;
 }
 
-static enum reason on_invalidate(struct host *host, uint32_t rkey, bool commit)
+static enum reason on_invalidate(struct host *host, uint32_t rkey)
 {
     side_of(host);
     return rkey == KEY_WINDOW ? REASON_NONE : REASON_INVALIDATE_KEY;

@@ -60,13 +60,13 @@ static enum reason remote_memory(struct host *host, uint32_t rkey, uint64_t addr
 }
 
 /* Each SEND with invalidate has a key of its own, so that a second execution is noticed. */
-static enum reason invalidate(struct host *host, uint32_t rkey, bool commit)
+static enum reason invalidate(struct host *host, uint32_t rkey)
 {
     struct endpoint *endpoint = endpoint_of(host);
     uint32_t id = rkey - KEY_REVOCABLE;
     if (id >= endpoint->peer->posted || endpoint->peer->works[id].invalidated)
         return REASON_INVALIDATE_KEY;
-    endpoint->peer->works[id].invalidated = commit;
+    endpoint->peer->works[id].invalidated = true;
     return REASON_NONE;
 }
 
