@@ -16,11 +16,11 @@ LAYERS = {  # what each directory of src/ may include from the others
     "base": set(),
     "wire": {"base"},
     "diag": {"base"},
+    "cm": {"base", "wire", "diag"},
     "transport": {"base", "wire", "diag"},
     "link": {"base", "wire", "diag"},
-    "fabric": {"base", "diag", "link"},
-    "verbs": {"base", "wire", "diag", "transport", "link", "fabric"},
-    "cm": {"base", "wire", "diag", "verbs", "fabric"},
+    "fabric": {"base", "diag", "cm", "link"},
+    "verbs": {"base", "wire", "diag", "cm", "transport", "link", "fabric"},
     "abi": {"base", "diag", "verbs", "cm"},
 }
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT = 60, 500, 700

@@ -1,0 +1,370 @@
+#include "cm/connect.h"
+
+#include <errno.h>
+
+#include "base/container.h"
+
+enum { RESPONSE_TIMEOUT = 20, MAX_REPEATS = 15, PKEY = 0xffff, PERMISSIVE_LID = 0xffff };
+enum { REQ_PRIVATE = 92, REP_PRIVATE = 196, REJ_PRIVATE = 148 };
+
+/* A connection as a session of the manager. */
+struct connect_session {
+    struct session session;
+    struct connection connection;
+};
+
+/* --- outcomes become events */
+
+static struct connect_session *session_of(const struct session *session)
+{
+    return container_of(session, struct connect_session, session);
+}
+
+static void put_private(struct cm_event *event, const struct cm_message *message, unsigned skip)
+{
+    event->parameters.private_length = (uint8_t)(cm_private_size(message->attribute) - skip);
+    memcpy(event->parameters.private_data, message->private_data + skip, event->parameters.private_length);
+}
+
+/* The depths of the two ends cross: what one answers the other may ask for. */
+static void describe_rep(struct cm_event *event, const struct cm_message *message, const struct connection *connection)
+{
+    const struct cm_rep *rep = &message->rep;
+    event->parameters.qpn = connection->remote.qpn;
+    event->parameters.responder_resources = rep->initiator_depth;
+    event->parameters.initiator_depth = rep->responder_resources;
+    event->parameters.flow_control = rep->flow_control;
+    event->parameters.rnr_retry_count = rep->rnr_retry_count;
+    event->parameters.srq = rep->srq;
+    event->ece = (struct cm_ece){.vendor = rep->vendor, .options = message->modifier};
+    put_private(event, message, 0);
+}
+
+static enum cm_event_kind kind_of(enum connection_outcome outcome)
+{
+    static const enum cm_event_kind kinds[] = {
+        [CONNECTION_ANSWERED] = CM_CONNECT_RESPONSE, [CONNECTION_REJECTED] = CM_REJECTED,
+        [CONNECTION_UNREACHABLE] = CM_UNREACHABLE,   [CONNECTION_COMPLETE] = CM_ESTABLISHED,
+        [CONNECTION_DISCONNECTED] = CM_DISCONNECTED, [CONNECTION_OVER] = CM_TIMEWAIT_EXIT};
+    return kinds[outcome];
+}
+
+/* After DISCONNECTED the end of the timewait is all that can come. */
+static bool may_happen(const struct identifier *identifier, enum connection_outcome outcome)
+{
+    return identifier->state == (outcome == CONNECTION_OVER ? IDENTIFIER_DISCONNECT : IDENTIFIER_CONNECT);
+}
+
+static void tell(struct identifier *identifier, enum connection_outcome outcome, int status,
+                 const struct cm_message *message, const struct connection *connection)
+{
+    struct cm_event *event = identifier_event(identifier, kind_of(outcome), status);
+    if (!event)
+        return;
+    if (outcome == CONNECTION_ANSWERED)
+        describe_rep(event, message, connection);
+    else if (outcome == CONNECTION_REJECTED)
+        put_private(event, message, 0);
+    event_push(event);
+}
+
+static void happened(struct connection *connection, enum connection_outcome outcome, int status,
+                     const struct cm_message *message)
+{
+    struct connect_session *session = container_of(connection, struct connect_session, connection);
+    struct identifier *identifier = session->session.identifier;
+    if (outcome == CONNECTION_ANSWERED)
+        session_know_remote(&session->session, connection->remote.guid, connection->remote.communication_id,
+                            connection->remote.qpn);
+    if (!may_happen(identifier, outcome))
+        return;
+    if (outcome == CONNECTION_DISCONNECTED)
+        identifier->state = IDENTIFIER_DISCONNECT;
+    if (identifier->named)
+        tell(identifier, outcome, status, message, connection);
+}
+
+static const struct connection_operations outcomes = {.outcome = happened};
+
+/* --- the session */
+
+static void receive(struct session *session, const struct cm_message *message, nanos now)
+{
+    connection_receive(&session_of(session)->connection, message, now);
+}
+
+static void expire(struct session *session, nanos now)
+{
+    connection_expire(&session_of(session)->connection, now);
+}
+
+static nanos deadline(const struct session *session)
+{
+    return session_of(session)->connection.deadline;
+}
+
+static bool transmit(struct session *session, struct cm_message *message)
+{
+    return connection_transmit(&session_of(session)->connection, message);
+}
+
+static void abandon(struct session *session, nanos now)
+{
+    connection_abandon(&session_of(session)->connection, now);
+}
+
+static bool is_finished(const struct session *session)
+{
+    return connection_is_finished(&session_of(session)->connection);
+}
+
+static const struct session_operations session_operations = {.receive = receive,
+                                                             .expire = expire,
+                                                             .deadline = deadline,
+                                                             .transmit = transmit,
+                                                             .abandon = abandon,
+                                                             .is_finished = is_finished};
+
+struct connection *connect_of(const struct session *session)
+{
+    return session && session->operations == &session_operations ? &session_of(session)->connection : NULL;
+}
+
+static struct connection *open_session(struct identifier *identifier, const struct cm_route *route)
+{
+    struct manager *manager = identifier->manager;
+    struct connect_session *session = manager->operations->allocate(manager, sizeof *session);
+    if (!session)
+        return NULL;
+    session_enter(&session->session, manager, &session_operations, manager_communication_id(manager));
+    session->session.identifier = identifier;
+    session->session.route = *route;
+    identifier->session = &session->session;
+    connection_initialize(&session->connection, &outcomes);
+    session->connection.agent = manager->agent;
+    session->connection.target_ack_delay = route->from.ack_delay;
+    session->connection.local = (struct connection_end){
+        .communication_id = (uint32_t)session->session.by_local.key, .psn = identifier->psn, .guid = route->from.guid};
+    return &session->connection;
+}
+
+/* --- the active side */
+
+static struct cm_path make_path(const struct cm_route *route)
+{
+    bool routed = route->hop_limit > 1;
+    struct cm_path path = {
+        .local_lid = PERMISSIVE_LID,
+        .remote_lid = routed ? PERMISSIVE_LID : 0,
+        .flow_label = route->flow_label,
+        .traffic_class = route->traffic_class,
+        .hop_limit = route->hop_limit,
+        .subnet_local = !routed,
+        .ack_timeout = connection_ack_timeout(route->from.ack_delay, route->lifetime),
+    };
+    memcpy(path.local_gid, route->from.gid, sizeof path.local_gid);
+    memcpy(path.remote_gid, route->gid, sizeof path.remote_gid);
+    return path;
+}
+
+static void put_transport(struct cm_req *req, uint8_t qp_type, const struct cm_parameters *parameters)
+{
+    if (qp_type == IBV_QPT_XRC_SEND) {
+        req->transport = CM_TRANSPORT_EXTENDED;
+        req->extended_transport = CM_EXTENDED_XRC;
+        return;
+    }
+    req->transport = qp_type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
+    req->responder_resources = parameters->responder_resources;
+    req->retry_count = parameters->retry_count;
+    req->rnr_retry_count = parameters->rnr_retry_count;
+    req->srq = parameters->srq;
+}
+
+static struct cm_req make_req(const struct identifier *identifier, const struct cm_parameters *parameters)
+{
+    struct cm_req req = {.service = identifier_service(identifier, &identifier->destination),
+                         .guid = identifier->route.from.guid,
+                         .qpn = parameters->qpn & CM_QPN_MASK,
+                         .initiator_depth = parameters->initiator_depth,
+                         .remote_response_timeout = RESPONSE_TIMEOUT,
+                         .flow_control = parameters->flow_control,
+                         .starting_psn = identifier->psn,
+                         .local_response_timeout = RESPONSE_TIMEOUT,
+                         .pkey = PKEY,
+                         .mtu = identifier->route.from.mtu,
+                         .max_cm_retries = MAX_REPEATS,
+                         .primary = make_path(&identifier->route)};
+    put_transport(&req, identifier->qp_type, parameters);
+    return req;
+}
+
+/* The header of IP addressing goes before the program's private data, but for AF_IB. */
+static struct cm_parameters with_addressing(const struct identifier *identifier, const struct cm_parameters *parameters)
+{
+    struct cm_parameters whole = *parameters;
+    const struct cm_address *source = &identifier->source, *destination = &identifier->destination;
+    if (destination->family == AF_IB)
+        return whole;
+    struct cm_ip ip = {.version = destination->family == AF_INET ? 4 : 6, .source_port = source->port};
+    unsigned from = destination->family == AF_INET ? 12 : 0;
+    memcpy(ip.source + from, source->gid + from, 16 - from);
+    memcpy(ip.destination + from, destination->gid + from, 16 - from);
+    cm_ip_encode(&ip, whole.private_data);
+    memcpy(whole.private_data + CM_IP_BYTES, parameters->private_data, parameters->private_length);
+    whole.private_length = (uint8_t)(parameters->private_length + CM_IP_BYTES);
+    return whole;
+}
+
+static int start_connection(struct identifier *identifier, const struct cm_parameters *parameters,
+                            const struct cm_ece *ece, nanos now)
+{
+    struct cm_parameters whole = with_addressing(identifier, parameters);
+    struct cm_req req = make_req(identifier, parameters);
+    struct connection *connection = open_session(identifier, &identifier->route);
+    if (!connection)
+        return ENOMEM;
+    connection->transaction = (uint64_t)connection->agent << 32 | connection->local.communication_id;
+    connection->ece = *ece;
+    connection_request(connection, &req, &whole, now);
+    session_settle(identifier->session);
+    return 0;
+}
+
+static int confirm_reply(struct identifier *identifier)
+{
+    int error = connection_confirm(connect_of(identifier->session));
+    session_settle(identifier->session);
+    return error;
+}
+
+/* --- the passive side */
+
+uint8_t connect_qp_type(const struct cm_req *req)
+{
+    switch (req->transport) {
+    case CM_TRANSPORT_RC:
+        return IBV_QPT_RC;
+    case CM_TRANSPORT_UC:
+        return IBV_QPT_UC;
+    case CM_TRANSPORT_EXTENDED:
+        return req->extended_transport == CM_EXTENDED_XRC ? IBV_QPT_XRC_RECV : 0;
+    default:
+        return 0;
+    }
+}
+
+static void describe_req(struct cm_event *event, const struct cm_message *message, unsigned skip)
+{
+    const struct cm_req *req = &message->req;
+    event->parameters.qpn = req->qpn;
+    event->parameters.responder_resources = req->initiator_depth;
+    event->parameters.initiator_depth = req->responder_resources;
+    event->parameters.flow_control = req->flow_control;
+    event->parameters.retry_count = req->retry_count;
+    event->parameters.rnr_retry_count = req->rnr_retry_count;
+    event->parameters.srq = req->srq;
+    event->ece = (struct cm_ece){.vendor = req->vendor, .options = message->modifier};
+    put_private(event, message, skip);
+}
+
+/* The listener hears of it, with the number of the new identifier. */
+static struct cm_event *make_event(struct identifier *listener, struct identifier *identifier,
+                                   const struct cm_message *message, unsigned skip)
+{
+    struct cm_event *event = identifier_event(listener, CM_CONNECT_REQUEST, 0);
+    if (!event)
+        return NULL;
+    event->number = identifier_number(identifier);
+    event->requested = &identifier->account;
+    describe_req(event, message, skip);
+    return event;
+}
+
+static void put_addresses(struct identifier *identifier, const struct identifier *listener, const struct cm_ip *ip,
+                          const struct cm_route *route)
+{
+    const struct cm_address *at = &listener->source;
+    struct cm_address any = cm_any(!ip ? AF_IB : ip->version == 4 ? AF_INET : AF_INET6);
+    identifier->source = identifier->destination = any;
+    identifier->source.port = at->port;
+    identifier->source.service = at->service;
+    identifier->source.service_mask = at->service_mask;
+    identifier->port = route->from;
+    identifier->route = *route;
+    identifier->has_port = identifier->has_route = true;
+    if (!ip) {
+        memcpy(identifier->source.gid, route->from.gid, 16);
+        memcpy(identifier->destination.gid, route->gid, 16);
+        return;
+    }
+    unsigned from = ip->version == 4 ? 12 : 0;
+    memcpy(identifier->source.gid + from, ip->destination + from, 16 - from);
+    memcpy(identifier->destination.gid + from, ip->source + from, 16 - from);
+    identifier->destination.port = ip->source_port;
+}
+
+/* Without the memory for all of it nothing has happened, and the peer asks again. */
+bool connect_requested(struct identifier *listener, const struct cm_message *message, const struct cm_ip *ip,
+                       const struct cm_route *route)
+{
+    struct manager *manager = listener->manager;
+    struct identifier *identifier = identifier_requested(listener, connect_qp_type(&message->req));
+    if (!identifier)
+        return false;
+    struct cm_event *event = make_event(listener, identifier, message, ip ? CM_IP_BYTES : 0);
+    struct connection *connection = event ? open_session(identifier, route) : NULL;
+    if (!connection) {
+        if (event)
+            manager->operations->release(manager, event);
+        identifier_destroy(identifier, 0);
+        return false;
+    }
+    put_addresses(identifier, listener, ip, route);
+    connection_requested(connection, message);
+    session_know_remote(identifier->session, message->req.guid, message->local_id, message->req.qpn);
+    event_push(event);
+    return true;
+}
+
+static int accept_request(struct identifier *identifier, const struct cm_parameters *parameters,
+                          const struct cm_ece *ece, nanos now)
+{
+    struct connection *connection = connect_of(identifier->session);
+    connection->ece = *ece;
+    int error = connection_accept(connection, parameters, now);
+    session_settle(identifier->session);
+    return error;
+}
+
+/* --- both */
+
+static int reject_peer(struct identifier *identifier, uint16_t reason, const void *private_data, uint8_t length,
+                       nanos now)
+{
+    if (length > REJ_PRIVATE)
+        return EINVAL;
+    int error = connection_reject(connect_of(identifier->session), reason, private_data, length, now);
+    session_settle(identifier->session);
+    return error;
+}
+
+static void disconnect_peer(struct identifier *identifier, nanos now)
+{
+    connection_disconnect(connect_of(identifier->session), now);
+    session_settle(identifier->session);
+}
+
+static int establish_early(struct identifier *identifier)
+{
+    return connection_establish(connect_of(identifier->session));
+}
+
+const struct service connect_service = {.request_private = REQ_PRIVATE,
+                                        .accept_private = REP_PRIVATE,
+                                        .connect = start_connection,
+                                        .accept = accept_request,
+                                        .confirm = confirm_reply,
+                                        .reject = reject_peer,
+                                        .disconnect = disconnect_peer,
+                                        .establish = establish_early};

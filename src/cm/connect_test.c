@@ -1,0 +1,135 @@
+/* Scripts of connections: both sides are this engine. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cm/attributes.h"
+#include "cm/connect.h"
+#include "cm/testing/rig.h"
+
+static const struct cm_ece no_ece;
+
+static void both_ends_hear_what_the_other_said(void **state)
+{
+    struct rig *rig = *state;
+    struct cm_parameters parameters = rig_parameters(0x11);
+    struct cm_ece ece = {.vendor = 0xb1b2b3, .options = 0x1234};
+    struct connected all = {.listener = rig_listen(&rig->b, RIG_PORT), .active = rig_resolve(&rig->a, RIG_PORT)};
+    assert_int_equal(service_connect(all.active, &parameters, &ece, rig->now), 0);
+    rig_pass(rig, CM_REQ);
+    const struct cm_event *request = rig_event(&rig->b, CM_CONNECT_REQUEST);
+    assert_int_equal(request->uid, 0xb0);
+    assert_int_equal(request->status, 0);
+    assert_int_equal(request->parameters.qpn, 0x11);
+    assert_int_equal(request->parameters.responder_resources, 5);
+    assert_int_equal(request->parameters.initiator_depth, 3);
+    assert_int_equal(request->parameters.retry_count, 7);
+    assert_int_equal(request->parameters.rnr_retry_count, 6);
+    assert_int_equal(request->parameters.private_length, 56);
+    assert_string_equal((char *)request->parameters.private_data, "data");
+    assert_int_equal(request->ece.vendor, 0xb1b2b3);
+    assert_int_equal(request->ece.options, 0x1234);
+    all.passive = identifier_find(&rig->b.manager, request->number);
+    assert_int_equal(all.passive->source.port, RIG_PORT);
+    assert_int_equal(all.passive->destination.port, all.active->source.port);
+    assert_memory_equal(all.passive->destination.gid, rig->a.port.gid, 16);
+
+    parameters = rig_parameters(0x22);
+    parameters.responder_resources = 1;
+    parameters.initiator_depth = 2;
+    assert_int_equal(service_accept(all.passive, 0xc0, &parameters, &ece, rig->now), 0);
+    rig_pass(rig, CM_REP);
+    const struct cm_event *response = rig_event(&rig->a, CM_CONNECT_RESPONSE);
+    assert_int_equal(response->uid, 0xa0);
+    assert_int_equal(response->parameters.qpn, 0x22);
+    assert_int_equal(response->parameters.responder_resources, 2);
+    assert_int_equal(response->parameters.initiator_depth, 1);
+    assert_int_equal(response->parameters.private_length, 196);
+    assert_int_equal(response->ece.vendor, 0xb1b2b3);
+    assert_int_equal(service_confirm(all.active, rig->now), 0);
+    rig_pass(rig, CM_RTU);
+    assert_int_equal(rig_event(&rig->b, CM_ESTABLISHED)->uid, 0xc0);
+    rig_quiet(rig);
+    rig_end(rig, &all);
+}
+
+static struct ibv_qp_attr attributes(const struct identifier *identifier, enum ibv_qp_state state, int expected)
+{
+    struct ibv_qp_attr attr;
+    int mask;
+    assert_int_equal(attributes_of(identifier, state, &attr, &mask), 0);
+    assert_int_equal(mask, expected);
+    return attr;
+}
+
+static void queue_pairs_get_what_both_agreed_on(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    struct ibv_qp_attr rtr = attributes(all.active, IBV_QPS_RTR, 0x129181);
+    struct ibv_qp_attr rts = attributes(all.active, IBV_QPS_RTS, 0x12e01);
+    struct ibv_qp_attr peer_rtr = attributes(all.passive, IBV_QPS_RTR, 0x129181);
+    struct ibv_qp_attr peer_rts = attributes(all.passive, IBV_QPS_RTS, 0x12e01);
+    assert_int_equal(attributes(all.active, IBV_QPS_INIT, 0x39).qp_access_flags,
+                     IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+    assert_int_equal(rtr.dest_qp_num, 0x22);
+    assert_int_equal(peer_rtr.dest_qp_num, 0x11);
+    assert_int_equal(rtr.rq_psn, peer_rts.sq_psn);
+    assert_int_equal(rts.sq_psn, peer_rtr.rq_psn);
+    assert_int_not_equal(rts.sq_psn, rtr.rq_psn);
+    assert_int_equal(rtr.path_mtu, 3);
+    assert_int_equal(rts.timeout, 19);
+    assert_int_equal(rts.retry_cnt, 7);
+    assert_int_equal(rts.rnr_retry, 6);
+    assert_int_equal(rtr.ah_attr.is_global, 1);
+    assert_memory_equal(rtr.ah_attr.grh.dgid.raw, rig->b.port.gid, 16);
+    assert_memory_equal(peer_rtr.ah_attr.grh.dgid.raw, rig->a.port.gid, 16);
+    assert_int_equal(rtr.ah_attr.grh.hop_limit, 64);
+    rig_end(rig, &all);
+}
+
+/* cm.md, D: what the capture of rping shows. */
+static void disconnecting_takes_both_programs(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    assert_int_equal(service_disconnect(all.active, rig->now), 0);
+    rig_pass(rig, CM_DREQ);
+    rig_quiet(rig);
+    assert_int_equal(rig_event(&rig->b, CM_DISCONNECTED)->status, 0);
+    rig_no_event(&rig->a);
+    assert_int_equal(service_disconnect(all.passive, rig->now), 0);
+    rig_pass(rig, CM_DREP);
+    assert_int_equal(rig_event(&rig->a, CM_DISCONNECTED)->status, 0);
+    rig_wait(rig, 2048 * NANOS_MILLISECOND);
+    rig_event(&rig->a, CM_TIMEWAIT_EXIT);
+    rig_event(&rig->b, CM_TIMEWAIT_EXIT);
+    rig_end(rig, &all);
+}
+
+static void nobody_listening_is_a_reject(void **state)
+{
+    struct rig *rig = *state;
+    struct cm_parameters parameters = rig_parameters(0x11);
+    struct connected all = {.active = rig_resolve(&rig->a, RIG_PORT)};
+    assert_int_equal(service_connect(all.active, &parameters, &no_ece, rig->now), 0);
+    rig_pass(rig, CM_REQ);
+    rig_pass(rig, CM_REJ);
+    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_INVALID_SERVICE);
+    rig_end(rig, &all);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
+    const struct CMUnitTest tests[] = {
+        TEST(both_ends_hear_what_the_other_said),
+        TEST(queue_pairs_get_what_both_agreed_on),
+        TEST(disconnecting_takes_both_programs),
+        TEST(nobody_listening_is_a_reject),
+    };
+    return cmocka_run_group_tests_name("connect", tests, NULL, NULL);
+}

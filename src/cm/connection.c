@@ -1,0 +1,504 @@
+#include "cm/connection.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum pending {
+    PENDING_REQ = 1,
+    PENDING_MRA = 2,
+    PENDING_REP = 4,
+    PENDING_RTU = 8,
+    PENDING_REJ = 16,
+    PENDING_DREQ = 32,
+    PENDING_DREP = 64,
+};
+
+enum { MRA_TIMEOUT = 24 }; /* code of the time that a program may take to answer */
+
+const char *connection_state_name(enum connection_state state)
+{
+    static const char *const names[CONNECTION_STATES] = {
+        [CONNECTION_IDLE] = "idle",           [CONNECTION_REQ_SENT] = "REQ sent",
+        [CONNECTION_REQ_RCVD] = "REQ rcvd",   [CONNECTION_REP_SENT] = "REP sent",
+        [CONNECTION_REP_RCVD] = "REP rcvd",   [CONNECTION_ESTABLISHED] = "established",
+        [CONNECTION_DREQ_SENT] = "DREQ sent", [CONNECTION_DREQ_RCVD] = "DREQ rcvd",
+        [CONNECTION_TIMEWAIT] = "timewait"};
+    return state < CONNECTION_STATES ? names[state] : "unknown";
+}
+
+uint8_t connection_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
+{
+    unsigned flight = lifetime + 1u, longer = flight > ack_delay ? flight : ack_delay;
+    unsigned shorter = flight > ack_delay ? ack_delay : flight;
+    unsigned code = longer + (shorter + 1 >= longer);
+    return (uint8_t)(code < 31 ? code : 31);
+}
+
+static void report(struct connection *connection, enum connection_outcome outcome, int status,
+                   const struct cm_message *message)
+{
+    if (!connection->abandoned)
+        connection->operations->outcome(connection, outcome, status, message);
+}
+
+/* --- states and their deadlines */
+
+static void enter(struct connection *connection, enum connection_state state)
+{
+    connection->state = state;
+    connection->mra_came = false;
+    connection->pending &= PENDING_RTU | PENDING_REJ | PENDING_DREP; /* other messages are too late */
+    connection->deadline = NANOS_NEVER;
+}
+
+static void send_and_wait(struct connection *connection, enum connection_state state, enum pending message, nanos now)
+{
+    enter(connection, state);
+    connection->pending |= message;
+    connection->repeats = connection->max_repeats;
+    connection->deadline = now + connection->patience;
+}
+
+/* As long as packets of the connection may still be under way (IBA 12.9.8.4). */
+static void enter_timewait(struct connection *connection, nanos now)
+{
+    enter(connection, CONNECTION_TIMEWAIT);
+    connection->deadline = now + connection_wait(connection->ack_timeout);
+}
+
+static bool repeat(struct connection *connection, enum pending message, nanos now)
+{
+    if (!connection->repeats)
+        return false;
+    connection->repeats--;
+    connection->pending |= message;
+    connection->deadline = now + connection->patience;
+    return true;
+}
+
+void connection_expire(struct connection *connection, nanos now)
+{
+    if (now < connection->deadline)
+        return;
+    connection->deadline = NANOS_NEVER;
+    switch (connection->state) {
+    case CONNECTION_REQ_SENT:
+    case CONNECTION_REP_SENT:
+        if (repeat(connection, connection->state == CONNECTION_REQ_SENT ? PENDING_REQ : PENDING_REP, now))
+            return;
+        enter(connection, CONNECTION_IDLE);
+        report(connection, CONNECTION_UNREACHABLE, -ETIMEDOUT, NULL);
+        return;
+    case CONNECTION_DREQ_SENT:
+        if (repeat(connection, PENDING_DREQ, now))
+            return;
+        enter_timewait(connection, now);
+        report(connection, CONNECTION_DISCONNECTED, -ETIMEDOUT, NULL);
+        return;
+    case CONNECTION_TIMEWAIT:
+        enter(connection, CONNECTION_IDLE);
+        report(connection, CONNECTION_OVER, 0, NULL);
+        return;
+    default: /* no deadline */
+        return;
+    }
+}
+
+/* --- what the owner asks for */
+
+void connection_initialize(struct connection *connection, const struct connection_operations *operations)
+{
+    *connection = (struct connection){.operations = operations, .deadline = NANOS_NEVER};
+}
+
+static void agree(struct connection *connection, const struct cm_parameters *parameters)
+{
+    connection->parameters = *parameters;
+    connection->local.qpn = parameters->qpn & CM_QPN_MASK;
+    connection->responder_resources = parameters->responder_resources;
+    connection->initiator_depth = parameters->initiator_depth;
+}
+
+/* An answer takes as long as the peer may need for it, and the way there and back. */
+void connection_request(struct connection *connection, const struct cm_req *req, const struct cm_parameters *parameters,
+                        nanos now)
+{
+    agree(connection, parameters);
+    connection->active = true;
+    connection->req = *req;
+    connection->extended = req->transport == CM_TRANSPORT_EXTENDED;
+    connection->max_repeats = req->max_cm_retries;
+    connection->mtu = req->mtu;
+    connection->ack_timeout = req->primary.ack_timeout;
+    connection->retry_count = parameters->retry_count;
+    connection->rnr_retry_count = parameters->rnr_retry_count;
+    uint8_t lifetime = (uint8_t)(req->primary.ack_timeout - (req->primary.ack_timeout > 0));
+    connection->patience = 2 * connection_wait(lifetime) + connection_wait(req->remote_response_timeout);
+    send_and_wait(connection, CONNECTION_REQ_SENT, PENDING_REQ, now);
+}
+
+/* The depths of the two ends cross: what one answers the other may ask for. */
+void connection_requested(struct connection *connection, const struct cm_message *message)
+{
+    const struct cm_req *req = &message->req;
+    connection->transaction = message->transaction;
+    connection->remote = (struct connection_end){
+        .communication_id = message->local_id, .qpn = req->qpn, .psn = req->starting_psn, .guid = req->guid};
+    connection->extended = req->transport == CM_TRANSPORT_EXTENDED;
+    connection->max_repeats = req->max_cm_retries;
+    connection->mtu = req->mtu;
+    connection->ack_timeout = req->primary.ack_timeout;
+    connection->retry_count = req->retry_count;
+    connection->rnr_retry_count = req->rnr_retry_count;
+    connection->responder_resources = req->initiator_depth;
+    connection->initiator_depth = req->responder_resources;
+    connection->patience = connection_wait(req->local_response_timeout);
+    connection->state = CONNECTION_REQ_RCVD;
+}
+
+int connection_accept(struct connection *connection, const struct cm_parameters *parameters, nanos now)
+{
+    if (connection->state != CONNECTION_REQ_RCVD)
+        return EINVAL;
+    agree(connection, parameters);
+    send_and_wait(connection, CONNECTION_REP_SENT, PENDING_REP, now);
+    return 0;
+}
+
+int connection_confirm(struct connection *connection)
+{
+    if (connection->state != CONNECTION_REP_RCVD)
+        return EINVAL;
+    enter(connection, CONNECTION_ESTABLISHED);
+    connection->pending |= PENDING_RTU;
+    return 0;
+}
+
+int connection_establish(struct connection *connection)
+{
+    if (connection->state == CONNECTION_ESTABLISHED)
+        return EISCONN;
+    if (connection->state != CONNECTION_REP_SENT)
+        return EINVAL;
+    enter(connection, CONNECTION_ESTABLISHED);
+    report(connection, CONNECTION_COMPLETE, 0, NULL);
+    return 0;
+}
+
+static enum cm_about about(const struct connection *connection)
+{
+    if (connection->state == CONNECTION_REQ_RCVD)
+        return CM_ABOUT_REQ;
+    return connection->state == CONNECTION_REP_RCVD ? CM_ABOUT_REP : CM_ABOUT_OTHER;
+}
+
+int connection_reject(struct connection *connection, uint16_t reason, const void *private_data, uint8_t length,
+                      nanos now)
+{
+    if (connection->state < CONNECTION_REQ_SENT || connection->state > CONNECTION_REP_RCVD)
+        return EINVAL;
+    bool sent = connection->state == CONNECTION_REP_SENT;
+    connection->reason = reason;
+    connection->rejected = (uint8_t)about(connection);
+    connection->parameters.private_length = length;
+    if (length)
+        memcpy(connection->parameters.private_data, private_data, length);
+    connection->pending |= PENDING_REJ;
+    if (sent)
+        enter_timewait(connection, now); /* the peer may have got the REP and send */
+    else
+        enter(connection, CONNECTION_IDLE);
+    return 0;
+}
+
+static void send_goodbye(struct connection *connection, nanos now)
+{
+    connection->pending |= PENDING_DREP;
+    enter_timewait(connection, now);
+}
+
+void connection_disconnect(struct connection *connection, nanos now)
+{
+    if (connection->state == CONNECTION_ESTABLISHED) {
+        connection->disconnect_transaction = (uint64_t)connection->agent << 32 | connection->local.communication_id;
+        send_and_wait(connection, CONNECTION_DREQ_SENT, PENDING_DREQ, now);
+    } else if (connection->state == CONNECTION_DREQ_RCVD)
+        send_goodbye(connection, now);
+}
+
+/* An established connection is told once, without waiting for the answer. */
+void connection_abandon(struct connection *connection, nanos now)
+{
+    connection->abandoned = true;
+    if (connection->state == CONNECTION_REQ_SENT)
+        connection_reject(connection, CM_REJECT_TIMEOUT, NULL, 0, now);
+    else if (connection->state <= CONNECTION_REP_RCVD)
+        connection_reject(connection, CM_REJECT_CONSUMER, NULL, 0, now);
+    else
+        connection_disconnect(connection, now);
+    if (connection->state != CONNECTION_DREQ_SENT)
+        return;
+    unsigned pending = connection->pending;
+    enter_timewait(connection, now);
+    connection->pending |= pending & PENDING_DREQ;
+}
+
+bool connection_is_finished(const struct connection *connection)
+{
+    return connection->abandoned && connection->state == CONNECTION_IDLE && !connection->pending;
+}
+
+/* --- messages that arrive */
+
+static bool is_from_peer(const struct connection *connection, const struct cm_message *message)
+{
+    return connection->remote.communication_id == message->local_id;
+}
+
+/* The peer's answer to our REQ or REP takes longer. */
+static void receive_mra(struct connection *connection, const struct cm_message *mra, nanos now)
+{
+    bool waits =
+        (connection->state == CONNECTION_REQ_SENT && mra->mra.about == CM_ABOUT_REQ) ||
+        (connection->state == CONNECTION_REP_SENT && mra->mra.about == CM_ABOUT_REP && is_from_peer(connection, mra));
+    if (!waits || connection->mra_came)
+        return;
+    connection->mra_came = true;
+    connection->deadline = now + connection_wait(mra->mra.service_timeout) + connection_wait(connection->ack_timeout);
+}
+
+/* A REP again: the RTU was lost, or the program still thinks. */
+static void receive_rep_again(struct connection *connection, const struct cm_message *message)
+{
+    if (!connection->active || !is_from_peer(connection, message))
+        return;
+    if (connection->state == CONNECTION_ESTABLISHED)
+        connection->pending |= PENDING_RTU;
+    else if (connection->state == CONNECTION_REP_RCVD)
+        connection->pending |= PENDING_MRA;
+}
+
+static void receive_rep(struct connection *connection, const struct cm_message *message)
+{
+    const struct cm_rep *rep = &message->rep;
+    if (connection->state != CONNECTION_REQ_SENT) {
+        receive_rep_again(connection, message);
+        return;
+    }
+    enter(connection, CONNECTION_REP_RCVD);
+    connection->remote = (struct connection_end){.communication_id = message->local_id,
+                                                 .qpn = connection->extended ? rep->eecn : rep->qpn,
+                                                 .psn = rep->starting_psn,
+                                                 .guid = rep->guid};
+    connection->responder_resources = rep->initiator_depth;
+    connection->initiator_depth = rep->responder_resources;
+    connection->rnr_retry_count = rep->rnr_retry_count;
+    uint8_t lifetime = (uint8_t)(connection->ack_timeout - (connection->ack_timeout > 0));
+    connection->ack_timeout = connection_ack_timeout(rep->target_ack_delay, lifetime);
+    report(connection, CONNECTION_ANSWERED, 0, message);
+}
+
+static void receive_rtu(struct connection *connection, const struct cm_message *message)
+{
+    if (connection->state != CONNECTION_REP_SENT || !is_from_peer(connection, message))
+        return;
+    enter(connection, CONNECTION_ESTABLISHED);
+    report(connection, CONNECTION_COMPLETE, 0, message);
+}
+
+/* Who never answered a REQ has no communication ID to reject it with. */
+static bool may_reject(const struct connection *connection, const struct cm_message *message)
+{
+    return message->rej.about == CM_ABOUT_REQ || message->rej.reason == CM_REJECT_TIMEOUT ||
+           is_from_peer(connection, message);
+}
+
+static void receive_rej(struct connection *connection, const struct cm_message *message, nanos now)
+{
+    if (!may_reject(connection, message))
+        return;
+    switch (connection->state) {
+    case CONNECTION_REQ_SENT:
+    case CONNECTION_REQ_RCVD:
+    case CONNECTION_REP_SENT:
+        if (message->rej.reason == CM_REJECT_STALE)
+            enter_timewait(connection, now);
+        else
+            enter(connection, CONNECTION_IDLE);
+        break;
+    case CONNECTION_REP_RCVD:
+    case CONNECTION_ESTABLISHED:
+    case CONNECTION_DREQ_SENT:
+        enter_timewait(connection, now);
+        break;
+    default:
+        return;
+    }
+    report(connection, CONNECTION_REJECTED, message->rej.reason, message);
+}
+
+static void receive_dreq(struct connection *connection, const struct cm_message *message, nanos now)
+{
+    if (message->dreq.remote_qpn != connection->local.qpn)
+        return;
+    switch (connection->state) {
+    case CONNECTION_REP_SENT:
+    case CONNECTION_ESTABLISHED:
+    case CONNECTION_DREQ_SENT:
+        connection->disconnect_transaction = message->transaction;
+        enter(connection, CONNECTION_DREQ_RCVD);
+        report(connection, CONNECTION_DISCONNECTED, 0, message);
+        return;
+    case CONNECTION_TIMEWAIT:
+        connection->disconnect_transaction = message->transaction;
+        connection->pending |= PENDING_DREP;
+        return;
+    default: /* DREQ_RCVD: the program decides when it is answered */
+        return;
+    }
+}
+
+static void receive_drep(struct connection *connection, const struct cm_message *message, nanos now)
+{
+    if (connection->state != CONNECTION_DREQ_SENT && connection->state != CONNECTION_DREQ_RCVD)
+        return;
+    bool waited = connection->state == CONNECTION_DREQ_SENT;
+    enter_timewait(connection, now);
+    if (waited)
+        report(connection, CONNECTION_DISCONNECTED, 0, message);
+}
+
+/* A REQ again: the program still thinks, or the REP was lost, which its own timer sees to. */
+static void receive_req_again(struct connection *connection, const struct cm_message *message)
+{
+    if (connection->state == CONNECTION_REQ_RCVD && !connection->active)
+        connection->pending |= PENDING_MRA;
+}
+
+void connection_receive(struct connection *connection, const struct cm_message *message, nanos now)
+{
+    switch (message->attribute) {
+    case CM_REQ:
+        receive_req_again(connection, message);
+        return;
+    case CM_MRA:
+        receive_mra(connection, message, now);
+        return;
+    case CM_REP:
+        receive_rep(connection, message);
+        return;
+    case CM_RTU:
+        receive_rtu(connection, message);
+        return;
+    case CM_REJ:
+        receive_rej(connection, message, now);
+        return;
+    case CM_DREQ:
+        if (is_from_peer(connection, message))
+            receive_dreq(connection, message, now);
+        return;
+    case CM_DREP:
+        if (is_from_peer(connection, message))
+            receive_drep(connection, message, now);
+        return;
+    default: /* nothing for a connection, or alternate paths, which there are none of */
+        return;
+    }
+}
+
+/* --- messages to send */
+
+static void put_private(const struct connection *connection, struct cm_message *message)
+{
+    memcpy(message->private_data, connection->parameters.private_data, connection->parameters.private_length);
+}
+
+static void write_req(const struct connection *connection, struct cm_message *message)
+{
+    message->remote_id = 0;
+    message->req = connection->req;
+    message->req.vendor = connection->ece.vendor;
+    message->modifier = connection->ece.options;
+    put_private(connection, message);
+}
+
+static void write_rep(const struct connection *connection, struct cm_message *message)
+{
+    const struct cm_parameters *parameters = &connection->parameters;
+    message->modifier = connection->ece.options;
+    message->rep = (struct cm_rep){.vendor = connection->ece.vendor,
+                                   .qkey = parameters->qkey,
+                                   .starting_psn = connection->local.psn,
+                                   .responder_resources = parameters->responder_resources,
+                                   .target_ack_delay = connection->target_ack_delay,
+                                   .rnr_retry_count = parameters->rnr_retry_count,
+                                   .guid = connection->local.guid,
+                                   .srq = parameters->srq || connection->extended};
+    if (connection->extended)
+        message->rep.eecn = connection->local.qpn;
+    else {
+        message->rep.qpn = connection->local.qpn;
+        message->rep.initiator_depth = parameters->initiator_depth;
+        message->rep.flow_control = parameters->flow_control;
+    }
+    put_private(connection, message);
+}
+
+/* The peer of a REQ that was never answered knows it by our GUID and communication ID only. */
+static void write_rej(const struct connection *connection, struct cm_message *message)
+{
+    message->rej = (struct cm_rej){.about = connection->rejected, .reason = connection->reason};
+    if (connection->reason == CM_REJECT_TIMEOUT) {
+        message->rej.information_length = sizeof(uint64_t);
+        for (unsigned i = 0; i < sizeof(uint64_t); i++)
+            message->rej.information[i] = (uint8_t)(connection->local.guid >> (56 - 8 * i));
+    }
+    put_private(connection, message);
+}
+
+static void write_mra(const struct connection *connection, struct cm_message *message)
+{
+    message->mra =
+        (struct cm_mra){.about = connection->active ? CM_ABOUT_REP : CM_ABOUT_REQ, .service_timeout = MRA_TIMEOUT};
+}
+
+static void write_dreq(const struct connection *connection, struct cm_message *message)
+{
+    message->transaction = connection->disconnect_transaction;
+    message->dreq.remote_qpn = connection->remote.qpn;
+}
+
+static void write_drep(const struct connection *connection, struct cm_message *message)
+{
+    message->transaction = connection->disconnect_transaction;
+}
+
+static void write_rtu(const struct connection *connection, struct cm_message *message)
+{
+}
+
+static const struct {
+    enum pending pending;
+    enum cm_attribute attribute;
+    void (*write)(const struct connection *, struct cm_message *);
+} messages[] = {
+    {PENDING_REQ, CM_REQ, write_req},    {PENDING_MRA, CM_MRA, write_mra}, {PENDING_REP, CM_REP, write_rep},
+    {PENDING_RTU, CM_RTU, write_rtu},    {PENDING_REJ, CM_REJ, write_rej}, {PENDING_DREQ, CM_DREQ, write_dreq},
+    {PENDING_DREP, CM_DREP, write_drep},
+};
+
+bool connection_transmit(struct connection *connection, struct cm_message *message)
+{
+    for (unsigned i = 0; i < sizeof messages / sizeof *messages; i++) {
+        if (!(connection->pending & messages[i].pending))
+            continue;
+        connection->pending &= (uint16_t)~messages[i].pending;
+        *message = (struct cm_message){.attribute = messages[i].attribute,
+                                       .transaction = connection->transaction,
+                                       .local_id = connection->local.communication_id,
+                                       .remote_id = connection->remote.communication_id};
+        messages[i].write(connection, message);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,269 @@
+#include "cm/dispatch.h"
+
+#include "cm/connect.h"
+
+/* --- answers without a session */
+
+static bool answer(const struct dispatch_datagram *to, struct dispatch_datagram *reply, enum cm_attribute attribute)
+{
+    reply->route = to->route;
+    reply->message = (struct cm_message){.attribute = attribute,
+                                         .transaction = to->message.transaction,
+                                         .local_id = to->message.remote_id,
+                                         .remote_id = to->message.local_id};
+    return true;
+}
+
+static bool refuse_request(const struct dispatch_datagram *request, struct dispatch_datagram *reply, uint16_t reason)
+{
+    answer(request, reply, CM_REJ);
+    reply->message.rej = (struct cm_rej){.about = CM_ABOUT_REQ, .reason = reason};
+    return true;
+}
+
+/* --- requests */
+
+static bool covers(const struct identifier *listener, uint64_t service)
+{
+    uint64_t mask = listener->source.family == AF_IB ? listener->source.service_mask : UINT64_MAX;
+    return !((identifier_service(listener, &listener->source) ^ service) & mask);
+}
+
+static bool is_at(const struct identifier *listener, const struct cm_port *port)
+{
+    return !listener->has_port || listener->port.device == port->device;
+}
+
+/* A header without IP addressing is for listeners of AF_IB, and for no others. */
+static bool hears(const struct identifier *listener, const struct cm_ip *ip)
+{
+    const struct cm_address *address = &listener->source;
+    if (!ip || address->family == AF_IB)
+        return !ip == (address->family == AF_IB);
+    uint16_t family = ip->version == 4 ? AF_INET : AF_INET6;
+    if (cm_is_any(address))
+        return address->family == family || (address->family == AF_INET6 && !listener->options.only_family);
+    unsigned from = family == AF_INET ? 12 : 0;
+    return address->family == family && !memcmp(address->gid + from, ip->destination + from, 16 - from);
+}
+
+static bool takes(const struct identifier *listener, uint8_t qp_type)
+{
+    return !listener->qp_type || listener->qp_type == qp_type;
+}
+
+/* NULL, and the reason to refuse the request with. */
+static struct identifier *find_listener(const struct manager *manager, const struct dispatch_datagram *request,
+                                        uint64_t service, uint8_t qp_type, const struct cm_ip *ip, uint16_t *reason)
+{
+    struct identifier *listener;
+    *reason = CM_REJECT_INVALID_SERVICE;
+    LIST_FOREACH(listener, &manager->listeners, listening)
+    {
+        if (!covers(listener, service) || !is_at(listener, &request->route.from))
+            continue;
+        *reason = CM_REJECT_CONSUMER;
+        if (hears(listener, ip) && takes(listener, qp_type))
+            return listener;
+    }
+    return NULL;
+}
+
+/* Messages of one exchange come from one address; that of the packet counts. */
+static bool came_from_peer(const struct session *session, const struct dispatch_datagram *datagram)
+{
+    return !memcmp(session->route.gid, datagram->route.gid, sizeof session->route.gid);
+}
+
+/* A queue pair of that host that has a connection here already: one of the two is from before its restart (IBA
+ * 12.9.8.3.1). */
+static struct session *find_stale(const struct manager *manager, uint64_t guid, uint32_t qpn,
+                                  const struct dispatch_datagram *datagram, const struct session *except)
+{
+    struct session *session = NULL;
+    while ((session = manager_find_remote_qp(manager, guid, qpn, session))) {
+        const struct connection *connection = connect_of(session);
+        bool alive = connection->state != CONNECTION_TIMEWAIT && connection->state != CONNECTION_IDLE;
+        bool same = connection->remote.guid == guid && connection->remote.qpn == qpn;
+        if (session != except && alive && same && came_from_peer(session, datagram))
+            return session;
+    }
+    return NULL;
+}
+
+static void end_stale(struct session *session, nanos now)
+{
+    connection_disconnect(connect_of(session), now);
+    session_settle(session);
+}
+
+/* The connection that a REQ of this communication ID has opened. */
+static struct session *find_requested(const struct manager *manager, uint64_t guid,
+                                      const struct dispatch_datagram *datagram)
+{
+    uint32_t id = datagram->message.local_id;
+    struct session *session = NULL;
+    while ((session = manager_find_remote(manager, guid, id, session))) {
+        const struct connection *connection = connect_of(session);
+        if (connection->remote.guid == guid && connection->remote.communication_id == id &&
+            came_from_peer(session, datagram))
+            return session;
+    }
+    return NULL;
+}
+
+static void pass_to(struct session *session, const struct cm_message *message, nanos now)
+{
+    session->operations->receive(session, message, now);
+    session_settle(session);
+}
+
+static bool open_request(struct manager *manager, const struct dispatch_datagram *request,
+                         struct dispatch_datagram *reply, nanos now)
+{
+    const struct cm_req *req = &request->message.req;
+    struct cm_ip ip;
+    enum cm_ip_fault fault = cm_ip_decode(request->message.private_data, &ip);
+    uint16_t reason;
+    if (fault == CM_IP_VERSION)
+        return false;
+    const struct cm_ip *addressing = fault == CM_IP_FINE ? &ip : NULL;
+    struct identifier *listener =
+        find_listener(manager, request, req->service, connect_qp_type(req), addressing, &reason);
+    if (!listener)
+        return refuse_request(request, reply, reason);
+    if (listener->account.requests >= listener->backlog)
+        return false; /* a repeat may find room */
+    struct cm_route route = request->route;
+    route.flow_label = req->primary.flow_label;
+    route.traffic_class = req->primary.traffic_class;
+    route.hop_limit = req->primary.hop_limit;
+    connect_requested(listener, &request->message, addressing, &route);
+    return false;
+}
+
+static bool receive_req(struct manager *manager, const struct dispatch_datagram *request,
+                        struct dispatch_datagram *reply, nanos now)
+{
+    const struct cm_message *message = &request->message;
+    struct session *known = find_requested(manager, message->req.guid, request);
+    if (known) {
+        pass_to(known, message, now);
+        return false;
+    }
+    struct session *stale = find_stale(manager, message->req.guid, message->req.qpn, request, NULL);
+    if (!stale)
+        return open_request(manager, request, reply, now);
+    end_stale(stale, now);
+    return refuse_request(request, reply, CM_REJECT_STALE);
+}
+
+/* --- replies */
+
+/* The peer of a request that it has given up knows no communication ID of ours; it says its GUID. */
+static struct session *find_given_up(const struct manager *manager, const struct dispatch_datagram *datagram)
+{
+    const struct cm_rej *rej = &datagram->message.rej;
+    uint64_t guid = 0;
+    if (datagram->message.attribute != CM_REJ || rej->reason != CM_REJECT_TIMEOUT ||
+        rej->information_length < sizeof guid)
+        return NULL;
+    for (unsigned i = 0; i < sizeof guid; i++)
+        guid = guid << 8 | rej->information[i];
+    return find_requested(manager, guid, datagram);
+}
+
+static struct session *find_session(const struct manager *manager, const struct dispatch_datagram *datagram)
+{
+    struct session *session = manager_find_local(manager, datagram->message.remote_id);
+    if (session && came_from_peer(session, datagram))
+        return session;
+    return find_given_up(manager, datagram);
+}
+
+/* Another connection with the queue pair that this REP is from. */
+static struct session *find_stale_of_rep(const struct manager *manager, const struct session *session,
+                                         const struct dispatch_datagram *datagram)
+{
+    const struct cm_rep *rep = &datagram->message.rep;
+    const struct connection *connection = connect_of(session);
+    if (!connection || connection->state != CONNECTION_REQ_SENT)
+        return NULL;
+    return find_stale(manager, rep->guid, connection->extended ? rep->eecn : rep->qpn, datagram, session);
+}
+
+static bool refuse_rep(const struct dispatch_datagram *rep, struct dispatch_datagram *reply)
+{
+    answer(rep, reply, CM_REJ);
+    reply->message.rej = (struct cm_rej){.about = CM_ABOUT_REP, .reason = CM_REJECT_STALE};
+    return true;
+}
+
+static bool is_of_peer(const struct session *session, const struct cm_message *message)
+{
+    const struct connection *connection = connect_of(session);
+    return connection && connection->remote.communication_id == message->local_id;
+}
+
+static bool receive_reply(struct manager *manager, const struct dispatch_datagram *datagram,
+                          struct dispatch_datagram *reply, nanos now)
+{
+    const struct cm_message *message = &datagram->message;
+    struct session *session = find_session(manager, datagram);
+    if (message->attribute == CM_DREQ && !is_of_peer(session, message))
+        return answer(datagram, reply, CM_DREP); /* so that the peer stops asking */
+    if (!session)
+        return false;
+    struct session *stale = message->attribute == CM_REP ? find_stale_of_rep(manager, session, datagram) : NULL;
+    if (stale) {
+        end_stale(stale, now);
+        return refuse_rep(datagram, reply);
+    }
+    session->route.neighbor = datagram->route.neighbor;
+    pass_to(session, message, now);
+    return false;
+}
+
+/* --- in and out */
+
+bool dispatch_receive(struct manager *manager, const struct dispatch_datagram *datagram,
+                      struct dispatch_datagram *reply, nanos now)
+{
+    switch (datagram->message.attribute) {
+    case CM_REQ:
+        return receive_req(manager, datagram, reply, now);
+    case CM_SIDR_REQ:
+    case CM_SIDR_REP:
+    case CM_LAP:
+    case CM_APR:
+        return false;
+    default:
+        return receive_reply(manager, datagram, reply, now);
+    }
+}
+
+bool dispatch_transmit(struct manager *manager, struct dispatch_datagram *to)
+{
+    struct session *session;
+    while ((session = TAILQ_FIRST(&manager->output))) {
+        if (session->operations->transmit(session, &to->message)) {
+            to->route = session->route;
+            return true;
+        }
+        TAILQ_REMOVE(&manager->output, session, output);
+        session->has_output = false;
+        if (session->operations->is_finished(session))
+            session_settle(session);
+    }
+    return false;
+}
+
+nanos dispatch_deadline(const struct manager *manager)
+{
+    return timers_next(&manager->timers);
+}
+
+void dispatch_expire(struct manager *manager, nanos now)
+{
+    timers_expire(&manager->timers, now);
+}

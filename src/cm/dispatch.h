@@ -1,0 +1,25 @@
+/* What goes in and out of a manager: messages and time. The owner calls dispatch_transmit until it says no behind every
+ * other call that takes a manager or an identifier, and dispatch_expire at dispatch_deadline. */
+#ifndef CM_DISPATCH_H
+#define CM_DISPATCH_H
+
+#include "cm/identifier.h"
+
+/* A message and its way: from the port to the peer when it is sent, from the peer to the port when it has arrived. Of
+ * an arrival the packet says so, nothing in the message. */
+struct dispatch_datagram {
+    struct cm_route route;
+    struct cm_message message;
+};
+
+/* A message has arrived. True: `reply` is to be sent, which belongs to no session; never for what is a reply itself
+ * but a DREQ. */
+bool dispatch_receive(struct manager *, const struct dispatch_datagram *, struct dispatch_datagram *reply, nanos now);
+
+/* The next message to send; false: none. */
+bool dispatch_transmit(struct manager *, struct dispatch_datagram *);
+
+nanos dispatch_deadline(const struct manager *);
+void dispatch_expire(struct manager *, nanos now);
+
+#endif

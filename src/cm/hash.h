@@ -1,0 +1,56 @@
+/* A hash table whose links are in what it holds, and whose buckets the owner gives. Several entries may have one key.
+ */
+#ifndef CM_HASH_H
+#define CM_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hash_entry {
+    struct hash_entry *next;
+    struct hash_entry **at; /* what points here; NULL: in no table */
+    uint64_t key;
+};
+
+struct hash {
+    struct hash_entry **buckets;
+    uint32_t mask; /* buckets - 1; a power of two of them */
+};
+
+static inline struct hash_entry **hash_bucket(const struct hash *hash, uint64_t key)
+{
+    return &hash->buckets[(key * 0x9e3779b97f4a7c15) >> 32 & hash->mask];
+}
+
+/* The next entry of this key behind `after`, or the first when that is NULL. NULL: no more. */
+static inline struct hash_entry *hash_find(const struct hash *hash, uint64_t key, const struct hash_entry *after)
+{
+    struct hash_entry *entry = after ? after->next : *hash_bucket(hash, key);
+    while (entry && entry->key != key)
+        entry = entry->next;
+    return entry;
+}
+
+static inline void hash_remove(struct hash_entry *entry)
+{
+    if (!entry->at)
+        return;
+    *entry->at = entry->next;
+    if (entry->next)
+        entry->next->at = entry->at;
+    entry->at = NULL;
+}
+
+/* An entry that is in the table already changes its key. */
+static inline void hash_add(struct hash *hash, struct hash_entry *entry, uint64_t key)
+{
+    struct hash_entry **bucket = hash_bucket(hash, key);
+    hash_remove(entry);
+    *entry = (struct hash_entry){.next = *bucket, .at = bucket, .key = key};
+    if (entry->next)
+        entry->next->at = &entry->next;
+    *bucket = entry;
+}
+
+#endif

@@ -1,0 +1,326 @@
+#include "cm/identifier.h"
+
+#include <errno.h>
+
+#include "base/container.h"
+
+enum { PSN_BITS = 24, DEFAULT_LIFETIME = 18 };
+
+const char *identifier_state_name(enum identifier_state state)
+{
+    static const char *const names[IDENTIFIER_STATES] = {
+        [IDENTIFIER_IDLE] = "idle",
+        [IDENTIFIER_ADDR_BOUND] = "bound",
+        [IDENTIFIER_ADDR_RESOLVED] = "address resolved",
+        [IDENTIFIER_ROUTE_RESOLVED] = "route resolved",
+        [IDENTIFIER_CONNECT] = "connect",
+        [IDENTIFIER_DISCONNECT] = "disconnect",
+        [IDENTIFIER_LISTEN] = "listen",
+    };
+    return state < IDENTIFIER_STATES ? names[state] : "unknown";
+}
+
+/* --- coming and going */
+
+struct identifier *identifier_find(const struct manager *manager, uint32_t number)
+{
+    struct hash_entry *entry = hash_find(&manager->identifiers, number, NULL);
+    return entry ? container_of(entry, struct identifier, by_number) : NULL;
+}
+
+/* The type of queue pair that a port space stands for; a space of several takes what the program says. */
+static int choose_type(uint16_t space, uint8_t *qp_type)
+{
+    switch (space) {
+    case CM_SPACE_TCP:
+        *qp_type = IBV_QPT_RC;
+        return 0;
+    case CM_SPACE_UDP:
+    case CM_SPACE_IPOIB:
+        *qp_type = IBV_QPT_UD;
+        return 0;
+    case CM_SPACE_IB:
+        return 0;
+    default:
+        return EINVAL;
+    }
+}
+
+static struct identifier *add_identifier(struct manager *manager, struct event_queue *queue, uint16_t space,
+                                         uint8_t qp_type)
+{
+    struct identifier *identifier = manager->operations->allocate(manager, sizeof *identifier);
+    if (!identifier)
+        return NULL;
+    *identifier = (struct identifier){.manager = manager,
+                                      .account = {.queue = queue},
+                                      .space = space,
+                                      .qp_type = qp_type,
+                                      .psn = (uint32_t)(manager_random(manager) >> (64 - PSN_BITS))};
+    while (identifier_find(manager, manager->next_number))
+        manager->next_number++;
+    hash_add(&manager->identifiers, &identifier->by_number, manager->next_number++);
+    return identifier;
+}
+
+int identifier_create(struct manager *manager, struct event_queue *queue, uint64_t uid, uint16_t space, uint8_t qp_type,
+                      struct identifier **to)
+{
+    int error = choose_type(space, &qp_type);
+    if (error)
+        return error;
+    struct identifier *identifier = add_identifier(manager, queue, space, qp_type);
+    if (!identifier)
+        return ENOMEM;
+    identifier->uid = uid;
+    identifier->named = true;
+    *to = identifier;
+    return 0;
+}
+
+struct identifier *identifier_requested(struct identifier *listener, uint8_t qp_type)
+{
+    struct identifier *identifier =
+        add_identifier(listener->manager, listener->account.queue, listener->space, qp_type);
+    if (identifier)
+        identifier->state = IDENTIFIER_CONNECT;
+    return identifier;
+}
+
+static void unbind(struct identifier *identifier)
+{
+    if (identifier->has_reservation)
+        identifier->manager->operations->release_port(identifier->manager, identifier);
+    identifier->has_reservation = identifier->has_port = false;
+    identifier->source = identifier->destination = (struct cm_address){0};
+    identifier->state = IDENTIFIER_IDLE;
+}
+
+/* Requests among the events have identifiers of their own, which nobody will ever hear of. */
+static void purge_events(struct identifier *identifier, nanos now)
+{
+    struct cm_event *event;
+    while ((event = event_purge(&identifier->account))) {
+        struct event_account *requested = event->requested;
+        identifier->manager->operations->release(identifier->manager, event);
+        if (requested && requested != &identifier->account)
+            identifier_destroy(container_of(requested, struct identifier, account), now);
+    }
+}
+
+uint32_t identifier_destroy(struct identifier *identifier, nanos now)
+{
+    struct manager *manager = identifier->manager;
+    struct session *session = identifier->session;
+    if (identifier->state == IDENTIFIER_LISTEN)
+        LIST_REMOVE(identifier, listening);
+    purge_events(identifier, now);
+    if (session) {
+        session->identifier = NULL;
+        session->operations->abandon(session, now);
+        session_settle(session);
+    }
+    unbind(identifier);
+    hash_remove(&identifier->by_number);
+    uint32_t fetched = identifier->account.fetched;
+    manager->operations->release(manager, identifier);
+    return fetched;
+}
+
+/* --- events */
+
+struct cm_event *identifier_event(struct identifier *identifier, enum cm_event_kind kind, int status)
+{
+    struct cm_event *event = identifier->manager->operations->allocate(identifier->manager, sizeof *event);
+    if (event)
+        *event = (struct cm_event){.account = &identifier->account,
+                                   .uid = identifier->uid,
+                                   .number = identifier_number(identifier),
+                                   .kind = kind,
+                                   .status = status,
+                                   .datagram = identifier->qp_type == IBV_QPT_UD};
+    return event;
+}
+
+void identifier_tell(struct identifier *identifier, enum cm_event_kind kind, int status)
+{
+    struct cm_event *event = identifier_event(identifier, kind, status);
+    if (event)
+        event_push(event);
+}
+
+/* --- addresses */
+
+static bool is_known_family(uint16_t family)
+{
+    return family == AF_INET || family == AF_INET6 || family == AF_IB;
+}
+
+static int find_port(struct identifier *identifier, const struct cm_address *address)
+{
+    struct manager *manager = identifier->manager;
+    if (cm_is_link_local(address) && address->family == AF_INET6 && !address->scope)
+        return EINVAL;
+    if (cm_is_any(address))
+        return 0;
+    int error = manager->operations->find_port(manager, address, &identifier->port);
+    identifier->has_port = !error;
+    return error;
+}
+
+static int reserve(struct identifier *identifier)
+{
+    struct manager *manager = identifier->manager;
+    if (!identifier->options.only_family_set)
+        identifier->options.only_family = identifier->source.family == AF_INET;
+    int error = manager->operations->bind_port(manager, identifier);
+    identifier->has_reservation = !error;
+    return error;
+}
+
+int identifier_bind(struct identifier *identifier, const struct cm_address *address)
+{
+    if (identifier->state != IDENTIFIER_IDLE || !is_known_family(address->family))
+        return EINVAL;
+    int error = find_port(identifier, address);
+    identifier->source = *address;
+    identifier->destination = (struct cm_address){.family = address->family};
+    if (!error)
+        error = reserve(identifier);
+    if (error)
+        unbind(identifier);
+    else
+        identifier->state = IDENTIFIER_ADDR_BOUND;
+    return error;
+}
+
+static int bind_for(struct identifier *identifier, const struct cm_address *source,
+                    const struct cm_address *destination)
+{
+    struct cm_address any = cm_any(destination->family);
+    if (identifier->state == IDENTIFIER_ADDR_BOUND)
+        return 0;
+    return identifier_bind(identifier, source->family ? source : &any);
+}
+
+static int find_route(struct identifier *identifier, const struct cm_address *destination)
+{
+    struct manager *manager = identifier->manager;
+    struct cm_address source = identifier->source;
+    int error = manager->operations->find_route(manager, identifier->has_port ? &identifier->port : NULL, &source,
+                                                destination, &identifier->route);
+    if (error)
+        return error;
+    identifier->source = source;
+    identifier->destination = *destination;
+    identifier->port = identifier->route.from;
+    identifier->has_port = true;
+    identifier->route.traffic_class = identifier->options.tos;
+    identifier->route.lifetime = DEFAULT_LIFETIME;
+    return 0;
+}
+
+/* A destination that no device leads to is an event; one that the host has no route to is an error of the call. */
+int identifier_resolve_address(struct identifier *identifier, const struct cm_address *source,
+                               const struct cm_address *destination)
+{
+    if (identifier->state != IDENTIFIER_IDLE && identifier->state != IDENTIFIER_ADDR_BOUND)
+        return EINVAL;
+    int error = is_known_family(destination->family) ? bind_for(identifier, source, destination) : EINVAL;
+    if (error)
+        return error;
+    if (identifier->source.family != destination->family)
+        return EINVAL;
+    error = find_route(identifier, destination);
+    if (error && error != ENODEV)
+        return error;
+    if (!error)
+        identifier->state = IDENTIFIER_ADDR_RESOLVED;
+    identifier_tell(identifier, error ? CM_ADDR_ERROR : CM_ADDR_RESOLVED, -error);
+    return 0;
+}
+
+/* Flows are to take different ways through a network (Linux's choice, and RoCEv2's for UDP source ports). */
+static uint32_t choose_flow_label(const struct identifier *identifier)
+{
+    enum { LABEL_MASK = 0xfffff };
+    const struct cm_address *source = &identifier->source, *destination = &identifier->destination;
+    uint32_t label = destination->family == AF_INET ? 0 : destination->flow & LABEL_MASK;
+    return label ? label : (source->port * 31u + destination->port) & LABEL_MASK;
+}
+
+/* RoCE has no subnet administrator to ask. */
+int identifier_resolve_route(struct identifier *identifier, uint32_t milliseconds)
+{
+    if (!milliseconds || identifier->state != IDENTIFIER_ADDR_RESOLVED)
+        return EINVAL;
+    identifier->state = IDENTIFIER_ROUTE_RESOLVED;
+    identifier->has_route = true;
+    identifier->route.flow_label = choose_flow_label(identifier);
+    if (identifier->options.ack_timeout_set && identifier->options.ack_timeout)
+        identifier->route.lifetime = (uint8_t)(identifier->options.ack_timeout - 1);
+    identifier_tell(identifier, CM_ROUTE_RESOLVED, 0);
+    return 0;
+}
+
+uint64_t identifier_service(const struct identifier *identifier, const struct cm_address *address)
+{
+    if (address->family == AF_IB)
+        return address->service;
+    return (uint64_t)identifier->space << 16 | address->port;
+}
+
+int identifier_listen(struct identifier *identifier, int backlog)
+{
+    struct manager *manager = identifier->manager;
+    struct cm_address any = cm_any(AF_INET);
+    int error = identifier->state == IDENTIFIER_IDLE ? identifier_bind(identifier, &any) : 0;
+    if (error)
+        return error;
+    if (identifier->state != IDENTIFIER_ADDR_BOUND)
+        return EINVAL;
+    error = manager->operations->listen_port(manager, identifier);
+    if (error)
+        return error;
+    identifier->options.reuse = false;
+    identifier->backlog = backlog > 0 && backlog < CM_BACKLOG_MAX ? (uint32_t)backlog : CM_BACKLOG_MAX;
+    identifier->state = IDENTIFIER_LISTEN;
+    LIST_INSERT_HEAD(&manager->listeners, identifier, listening);
+    return 0;
+}
+
+/* --- options */
+
+int identifier_set_tos(struct identifier *identifier, uint8_t tos)
+{
+    identifier->options.tos = tos;
+    identifier->route.traffic_class = tos;
+    return 0;
+}
+
+int identifier_set_reuse(struct identifier *identifier, bool reuse)
+{
+    bool may = reuse ? identifier->state != IDENTIFIER_LISTEN : identifier->state == IDENTIFIER_IDLE;
+    if (!may)
+        return EINVAL;
+    identifier->options.reuse = reuse;
+    return 0;
+}
+
+int identifier_set_only_family(struct identifier *identifier, bool only)
+{
+    if (identifier->state != IDENTIFIER_IDLE && identifier->state != IDENTIFIER_ADDR_BOUND)
+        return EINVAL;
+    identifier->options.only_family = only;
+    identifier->options.only_family_set = true;
+    return 0;
+}
+
+int identifier_set_ack_timeout(struct identifier *identifier, uint8_t timeout)
+{
+    if (identifier->qp_type != IBV_QPT_RC && identifier->qp_type != IBV_QPT_XRC_SEND)
+        return EINVAL;
+    identifier->options.ack_timeout = timeout;
+    identifier->options.ack_timeout_set = true;
+    return 0;
+}

@@ -1,0 +1,103 @@
+/* Identifiers: what programs name by struct rdma_cm_id, and the commands for them, each checked against the state.
+ * Pure, as manager.h says. Commands return 0 or a positive errno, those of Linux. `now` is the time of the call. */
+#ifndef CM_IDENTIFIER_H
+#define CM_IDENTIFIER_H
+
+#include <infiniband/verbs.h>
+
+#include "cm/events.h"
+#include "cm/manager.h"
+
+enum { /* port spaces, enum rdma_port_space */
+       CM_SPACE_IPOIB = 0x0002,
+       CM_SPACE_TCP = 0x0106,
+       CM_SPACE_UDP = 0x0111,
+       CM_SPACE_IB = 0x013f,
+};
+
+enum {
+    CM_BACKLOG_MAX = 1024,
+    CM_QKEY = 0x01234567, /* of datagrams, where nothing else is agreed */
+};
+
+enum identifier_state {
+    IDENTIFIER_IDLE,
+    IDENTIFIER_ADDR_BOUND,
+    IDENTIFIER_ADDR_RESOLVED,
+    IDENTIFIER_ROUTE_RESOLVED,
+    IDENTIFIER_CONNECT, /* also when it was rejected or nobody answered: it is of no use any more */
+    IDENTIFIER_DISCONNECT,
+    IDENTIFIER_LISTEN,
+    IDENTIFIER_STATES
+};
+
+struct identifier {
+    struct manager *manager;
+    struct hash_entry by_number; /* its key is the number */
+    LIST_ENTRY(identifier) listening;
+    struct event_account account;
+    uint64_t uid;
+    bool named;      /* `uid` holds: a passive one has none until it is accepted, and no events */
+    uint16_t space;  /* CM_SPACE_* */
+    uint8_t qp_type; /* enum ibv_qp_type; 0: a listener for any */
+    enum identifier_state state;
+    struct cm_address source, destination;
+    struct {
+        bool reuse, only_family; /* REUSEADDR, AFONLY */
+        bool only_family_set, ack_timeout_set;
+        uint8_t tos, ack_timeout;
+    } options;
+    bool has_port, has_route, has_reservation;
+    struct cm_port port;
+    struct cm_route route;
+    uint64_t reservation; /* the owner's, of bind_port */
+    uint32_t backlog;
+    uint32_t psn;
+    struct session *session; /* once it has connected, or was asked to; NULL before */
+};
+
+static inline uint32_t identifier_number(const struct identifier *identifier)
+{
+    return (uint32_t)identifier->by_number.key;
+}
+
+const char *identifier_state_name(enum identifier_state);
+
+/* The identifier of this number, or NULL. */
+struct identifier *identifier_find(const struct manager *, uint32_t number);
+
+/* EINVAL: no such port space, or a type of queue pair that it has not. ENOMEM. */
+int identifier_create(struct manager *, struct event_queue *, uint64_t uid, uint16_t space, uint8_t qp_type,
+                      struct identifier **);
+
+/* Says goodbye, takes its events out of the queue, and requests that nobody has fetched with them (they are rejected).
+ * Returns how many events of it were ever fetched. */
+uint32_t identifier_destroy(struct identifier *, nanos now);
+
+int identifier_bind(struct identifier *, const struct cm_address *);
+
+/* `source` of family 0: none was given. Success is followed by ADDR_RESOLVED or ADDR_ERROR. */
+int identifier_resolve_address(struct identifier *, const struct cm_address *source,
+                               const struct cm_address *destination);
+int identifier_resolve_route(struct identifier *, uint32_t milliseconds);
+
+int identifier_listen(struct identifier *, int backlog);
+
+int identifier_set_tos(struct identifier *, uint8_t);
+int identifier_set_reuse(struct identifier *, bool);
+int identifier_set_only_family(struct identifier *, bool);
+int identifier_set_ack_timeout(struct identifier *, uint8_t);
+
+/* The service ID that it listens at or asks for. */
+uint64_t identifier_service(const struct identifier *, const struct cm_address *);
+
+/* An event of it, not queued yet; NULL: no memory. */
+struct cm_event *identifier_event(struct identifier *, enum cm_event_kind, int status);
+
+/* Queues one without parameters, if there is memory. */
+void identifier_tell(struct identifier *, enum cm_event_kind, int status);
+
+/* A new one for a peer that asks, in state CONNECT, without a uid; its events go to the listener's queue. NULL. */
+struct identifier *identifier_requested(struct identifier *listener, uint8_t qp_type);
+
+#endif

@@ -1,0 +1,117 @@
+/* The communication manager of a process: what all its identifiers and sessions share. Pure: no socket, clock, thread,
+ * lock or allocation; one caller at a time. dispatch.h has what goes in and out, identifier.h what programs ask for. */
+#ifndef CM_MANAGER_H
+#define CM_MANAGER_H
+
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "cm/address.h"
+#include "cm/hash.h"
+#include "cm/timers.h"
+#include "wire/cm.h"
+
+struct identifier;
+struct manager;
+struct session;
+
+/* How the engine reaches the world. None may call back into it. Errors are positive errno values. */
+struct manager_operations {
+    /* Zeroed memory, or NULL; and back. */
+    void *(*allocate)(struct manager *, size_t);
+    void (*release)(struct manager *, void *);
+
+    /* The port that has this address, which is no wildcard. EADDRNOTAVAIL: not of this host. ENODEV: no device there.
+     */
+    int (*find_port)(struct manager *, const struct cm_address *, struct cm_port *);
+
+    /* The way to the destination: from that port (NULL: from whichever leads there) and that source (the wildcard: what
+     * suits; it is written back, without its port). ENETUNREACH, EHOSTUNREACH: the host has no route. ENODEV: it leads
+     * to no device. */
+    int (*find_route)(struct manager *, const struct cm_port *, struct cm_address *source,
+                      const struct cm_address *destination, struct cm_route *);
+
+    /* The host's table of ports: enters the identifier's source address (port 0: one that is free is chosen and written
+     * to it), marks it as listening, takes it out. EADDRINUSE, EADDRNOTAVAIL, EACCES, ENOSPC. */
+    int (*bind_port)(struct manager *, struct identifier *);
+    int (*listen_port)(struct manager *, struct identifier *);
+    void (*release_port)(struct manager *, struct identifier *);
+};
+
+/* One exchange with a peer: a connection, or the resolution of a service. It outlives its identifier while there is
+ * something left to say or to wait for. */
+struct session_operations {
+    void (*receive)(struct session *, const struct cm_message *, nanos now);
+    void (*expire)(struct session *, nanos now);
+    nanos (*deadline)(const struct session *);               /* when to expire; NANOS_NEVER */
+    bool (*transmit)(struct session *, struct cm_message *); /* the next message to send; false: none */
+    void (*abandon)(struct session *, nanos now);            /* its identifier goes: says goodbye */
+    bool (*is_finished)(const struct session *);             /* no identifier, nothing left: may be released */
+};
+
+struct session {
+    const struct session_operations *operations;
+    struct manager *manager;
+    struct identifier *identifier; /* NULL: it went */
+    struct cm_route route;
+    struct hash_entry by_local, by_remote, by_qp;
+    struct timer timer;
+    TAILQ_ENTRY(session) output;
+    bool has_output; /* in manager->output */
+};
+
+TAILQ_HEAD(session_list, session);
+LIST_HEAD(identifier_list, identifier);
+
+enum { MANAGER_BUCKETS = 4096 }; /* of each table */
+
+struct manager {
+    const struct manager_operations *operations;
+    struct timers timers;
+    struct hash identifiers; /* by number */
+    struct hash local;       /* sessions by our communication ID */
+    struct hash remote;      /* by the peer's GUID and communication ID */
+    struct hash remote_qp;   /* by the peer's GUID and queue pair */
+    struct identifier_list listeners;
+    struct session_list output;
+    uint32_t sessions;
+    uint32_t agent; /* upper half of the transactions that begin here */
+    uint32_t first_id, next_id;
+    uint32_t number_seed, next_number;
+    uint64_t random;
+};
+
+/* What the owner decides. */
+struct manager_settings {
+    struct hash_entry **buckets; /* 4 * MANAGER_BUCKETS, all NULL */
+    uint32_t agent;
+    uint64_t seed;     /* unpredictable: PSNs come of it */
+    uint32_t first_id; /* of 256 numbers: communication IDs have them as their low 24 bits */
+};
+
+void manager_initialize(struct manager *, const struct manager_operations *, const struct manager_settings *);
+
+uint64_t manager_random(struct manager *);
+
+/* A communication ID that no session has. */
+uint32_t manager_communication_id(struct manager *);
+
+/* Enters a session, which has `route` and is found by that communication ID. */
+void session_enter(struct session *, struct manager *, const struct session_operations *, uint32_t local_id);
+
+/* From now on it is found by the peer's, too. */
+void session_know_remote(struct session *, uint64_t guid, uint32_t remote_id, uint32_t qpn);
+
+/* Behind everything that may have changed a session: sees to its output, and releases it when it is finished. The
+ * session must not be used any more if it has no identifier. */
+void session_settle(struct session *);
+
+struct session *manager_find_local(const struct manager *, uint32_t local_id);
+
+/* The first session behind `after` (NULL: of all) that may be the one: the caller compares. */
+struct session *manager_find_remote(const struct manager *, uint64_t guid, uint32_t remote_id,
+                                    const struct session *after);
+struct session *manager_find_remote_qp(const struct manager *, uint64_t guid, uint32_t qpn,
+                                       const struct session *after);
+
+#endif

@@ -1,0 +1,378 @@
+#include "cm/testing/rig.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/container.h"
+#include "cm/connect.h"
+
+static struct host *host_of(struct manager *manager)
+{
+    return container_of(manager, struct host, manager);
+}
+
+/* --- the owner's operations */
+
+static void *allocate(struct manager *manager, size_t size)
+{
+    struct host *host = host_of(manager);
+    if (host->fail_after && !--host->fail_after) {
+        host->fail_after = 1;
+        return NULL;
+    }
+    host->blocks++;
+    return calloc(1, size);
+}
+
+static void release(struct manager *manager, void *memory)
+{
+    host_of(manager)->blocks--;
+    free(memory);
+}
+
+static int find_port(struct manager *manager, const struct cm_address *address, struct cm_port *port)
+{
+    struct host *host = host_of(manager);
+    if (memcmp(address->gid, host->port.gid, 16))
+        return EADDRNOTAVAIL;
+    *port = host->port;
+    return 0;
+}
+
+static int find_route(struct manager *manager, const struct cm_port *from, struct cm_address *source,
+                      const struct cm_address *destination, struct cm_route *route)
+{
+    struct host *host = host_of(manager);
+    *route = (struct cm_route){.from = host->port, .neighbor = CM_NOWHERE, .hop_limit = 64};
+    memcpy(route->gid, destination->gid, 16);
+    memcpy(source->gid, host->port.gid, 16);
+    return host->route_error;
+}
+
+static unsigned list_claims(struct host *host, const struct port_claim *wanted, const struct port_claim **list)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < host->port_count; i++)
+        if (host->ports[i].space == wanted->space && host->ports[i].port == wanted->port && &host->ports[i] != wanted)
+            list[count++] = &host->ports[i];
+    return count;
+}
+
+static int bind_port(struct manager *manager, struct identifier *identifier)
+{
+    static const struct ports_range range = {40000, 40063};
+    struct host *host = host_of(manager);
+    const struct port_claim *others[RIG_PORTS];
+    struct port_claim claim = {.space = identifier->space,
+                               .port = identifier->source.port,
+                               .reuse = identifier->options.reuse,
+                               .only_family = identifier->options.only_family,
+                               .source = identifier->source};
+    for (uint32_t attempt = 0; !identifier->source.port; attempt++) {
+        claim.port = ports_candidate(&range, 7, attempt);
+        if (!list_claims(host, &claim, others))
+            identifier->source.port = claim.port;
+    }
+    int error = ports_conflict(others, list_claims(host, &claim, others), &claim, true);
+    if (error)
+        return error;
+    assert_true(host->port_count < RIG_PORTS);
+    host->ports[host->port_count++] = claim;
+    return 0;
+}
+
+static struct port_claim *find_claim(struct host *host, const struct identifier *identifier)
+{
+    for (unsigned i = 0; i < host->port_count; i++)
+        if (host->ports[i].space == identifier->space && host->ports[i].port == identifier->source.port)
+            return &host->ports[i];
+    fail_msg("no such port");
+    return NULL;
+}
+
+static int listen_port(struct manager *manager, struct identifier *identifier)
+{
+    const struct port_claim *others[RIG_PORTS], *own = find_claim(host_of(manager), identifier);
+    return ports_conflict(others, list_claims(host_of(manager), own, others), own, false);
+}
+
+static void release_port(struct manager *manager, struct identifier *identifier)
+{
+    struct host *host = host_of(manager);
+    struct port_claim *claim = find_claim(host, identifier);
+    *claim = host->ports[--host->port_count];
+}
+
+static const struct manager_operations operations = {.allocate = allocate,
+                                                     .release = release,
+                                                     .find_port = find_port,
+                                                     .find_route = find_route,
+                                                     .bind_port = bind_port,
+                                                     .listen_port = listen_port,
+                                                     .release_port = release_port};
+
+static void added(struct event_queue *queue)
+{
+    container_of(queue, struct host, queue)->signalled++;
+}
+
+static void removed(struct event_queue *queue)
+{
+    container_of(queue, struct host, queue)->signalled--;
+}
+
+static const struct event_queue_operations signals = {.added = added, .removed = removed};
+
+/* --- making */
+
+static void make_host(struct rig *rig, struct host *host, struct host *peer, uint8_t number)
+{
+    *host = (struct host){.rig = rig, .peer = peer, .address = number};
+    host->port = (struct cm_port){.guid = 0x1000 + number, .number = 1, .gid_index = 1, .mtu = 3, .ack_delay = 15};
+    host->port.gid[10] = host->port.gid[11] = 0xff;
+    host->port.gid[12] = 10;
+    host->port.gid[15] = number;
+    host->buckets = calloc(4 * MANAGER_BUCKETS, sizeof *host->buckets);
+    struct manager_settings settings = {
+        .buckets = host->buckets, .agent = number, .seed = number, .first_id = number * 0x10000u};
+    manager_initialize(&host->manager, &operations, &settings);
+    event_queue_initialize(&host->queue, &signals);
+}
+
+int rig_make(void **state)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    rig->now = NANOS_SECOND;
+    make_host(rig, &rig->a, &rig->b, 1);
+    make_host(rig, &rig->b, &rig->a, 2);
+    *state = rig;
+    return 0;
+}
+
+static struct cm_event *last_event;
+
+static void free_host(struct host *host)
+{
+    free(last_event);
+    last_event = NULL;
+    assert_int_equal(host->blocks, 0);
+    assert_int_equal(host->port_count, 0);
+    assert_int_equal(host->manager.sessions, 0);
+    assert_int_equal(dispatch_deadline(&host->manager), NANOS_NEVER);
+    free(host->buckets);
+}
+
+int rig_free(void **state)
+{
+    struct rig *rig = *state;
+    free_host(&rig->a);
+    free_host(&rig->b);
+    free(rig);
+    return 0;
+}
+
+/* --- the wire */
+
+static void put(struct rig *rig, struct host *from, const struct dispatch_datagram *datagram)
+{
+    assert_true(rig->count < RIG_WIRE);
+    rig->wire[rig->count] = *datagram;
+    rig->to[rig->count++] = from->peer;
+    rig->sent[datagram->message.attribute]++;
+}
+
+/* As it arrives: through the codec, with the way turned round. */
+static struct dispatch_datagram arrival(const struct host *at, const struct dispatch_datagram *sent)
+{
+    uint8_t bytes[MAD_BYTES];
+    struct dispatch_datagram datagram = {
+        .route = {.from = at->port, .neighbor = at->peer->address, .hop_limit = sent->route.hop_limit}};
+    memcpy(datagram.route.gid, at->peer->port.gid, 16);
+    cm_encode(&sent->message, bytes);
+    assert_int_equal(cm_decode(bytes, sizeof bytes, &datagram.message), CM_FINE);
+    return datagram;
+}
+
+static void deliver(struct rig *rig, struct host *to, const struct dispatch_datagram *sent)
+{
+    struct dispatch_datagram reply, datagram = arrival(to, sent);
+    if (dispatch_receive(&to->manager, &datagram, &reply, rig->now))
+        put(rig, to, &reply);
+}
+
+void rig_pull(struct rig *rig)
+{
+    struct host *hosts[] = {&rig->a, &rig->b};
+    struct dispatch_datagram datagram;
+    for (unsigned i = 0; i < 2; i++)
+        while (dispatch_transmit(&hosts[i]->manager, &datagram))
+            put(rig, hosts[i], &datagram);
+}
+
+struct dispatch_datagram *rig_next(struct rig *rig, enum cm_attribute attribute)
+{
+    rig_pull(rig);
+    if (!rig->count)
+        fail_msg("no %s on the wire", cm_name(attribute));
+    if (rig->wire[0].message.attribute != attribute)
+        fail_msg("%s on the wire, not %s", cm_name(rig->wire[0].message.attribute), cm_name(attribute));
+    return &rig->wire[0];
+}
+
+static void drop_first(struct rig *rig)
+{
+    rig->count--;
+    memmove(rig->wire, rig->wire + 1, rig->count * sizeof *rig->wire);
+    memmove(rig->to, rig->to + 1, rig->count * sizeof *rig->to);
+}
+
+void rig_twice(struct rig *rig, enum cm_attribute attribute)
+{
+    struct dispatch_datagram datagram = *rig_next(rig, attribute);
+    deliver(rig, rig->to[0], &datagram);
+}
+
+void rig_lose(struct rig *rig, enum cm_attribute attribute)
+{
+    rig_next(rig, attribute);
+    drop_first(rig);
+}
+
+void rig_pass(struct rig *rig, enum cm_attribute attribute)
+{
+    struct dispatch_datagram datagram = *rig_next(rig, attribute);
+    struct host *to = rig->to[0];
+    drop_first(rig);
+    deliver(rig, to, &datagram);
+}
+
+void rig_quiet(struct rig *rig)
+{
+    rig_pull(rig);
+    if (rig->count)
+        fail_msg("%s on the wire", cm_name(rig->wire[0].message.attribute));
+}
+
+void rig_settle(struct rig *rig)
+{
+    for (rig_pull(rig); rig->count; rig_pull(rig))
+        rig_pass(rig, rig->wire[0].message.attribute);
+}
+
+void rig_wait(struct rig *rig, nanos time)
+{
+    nanos end = rig->now + time;
+    for (;;) {
+        nanos a = dispatch_deadline(&rig->a.manager), b = dispatch_deadline(&rig->b.manager), next = a < b ? a : b;
+        if (next > end)
+            break;
+        rig->now = next > rig->now ? next : rig->now;
+        dispatch_expire(&rig->a.manager, rig->now);
+        dispatch_expire(&rig->b.manager, rig->now);
+        rig_pull(rig);
+    }
+    rig->now = end;
+}
+
+/* --- what programs do */
+
+struct cm_address rig_address(const struct host *host, uint16_t port)
+{
+    struct cm_address address = {.family = AF_INET, .port = port};
+    memcpy(address.gid, host->port.gid, 16);
+    return address;
+}
+
+static const struct cm_event *keep(struct host *host, struct cm_event *event)
+{
+    free(last_event);
+    last_event = event;
+    host->blocks--;
+    return event;
+}
+
+const struct cm_event *rig_event(struct host *host, enum cm_event_kind kind)
+{
+    struct cm_event *event = event_fetch(&host->queue);
+    if (!event)
+        fail_msg("no event %u", kind);
+    host->signalled--;
+    assert_int_equal(event->kind, kind);
+    assert_int_equal(host->signalled, host->queue.count);
+    return keep(host, event);
+}
+
+void rig_no_event(struct host *host)
+{
+    if (host->queue.count)
+        fail_msg("event %u waits", STAILQ_FIRST(&host->queue.events)->kind);
+}
+
+struct identifier *rig_listen(struct host *host, uint16_t port)
+{
+    struct identifier *listener;
+    struct cm_address address = rig_address(host, port);
+    assert_int_equal(identifier_create(&host->manager, &host->queue, 0xb0, CM_SPACE_TCP, 0, &listener), 0);
+    assert_int_equal(identifier_bind(listener, &address), 0);
+    assert_int_equal(identifier_listen(listener, 10), 0);
+    return listener;
+}
+
+struct identifier *rig_resolve(struct host *host, uint16_t port)
+{
+    static const struct cm_address none;
+    struct identifier *identifier;
+    struct cm_address address = rig_address(host->peer, port);
+    assert_int_equal(identifier_create(&host->manager, &host->queue, 0xa0, CM_SPACE_TCP, 0, &identifier), 0);
+    assert_int_equal(identifier_resolve_address(identifier, &none, &address), 0);
+    rig_event(host, CM_ADDR_RESOLVED);
+    assert_int_equal(identifier_resolve_route(identifier, 2000), 0);
+    rig_event(host, CM_ROUTE_RESOLVED);
+    return identifier;
+}
+
+struct cm_parameters rig_parameters(uint32_t qpn)
+{
+    return (struct cm_parameters){.qpn = qpn,
+                                  .responder_resources = 3,
+                                  .initiator_depth = 5,
+                                  .retry_count = 7,
+                                  .rnr_retry_count = 6,
+                                  .private_length = 5,
+                                  .private_data = "data"};
+}
+
+struct connected rig_connect(struct rig *rig)
+{
+    static const struct cm_ece ece;
+    struct cm_parameters parameters = rig_parameters(0x11);
+    struct connected all = {.listener = rig_listen(&rig->b, RIG_PORT), .active = rig_resolve(&rig->a, RIG_PORT)};
+    assert_int_equal(service_connect(all.active, &parameters, &ece, rig->now), 0);
+    rig_pass(rig, CM_REQ);
+    all.passive = identifier_find(&rig->b.manager, rig_event(&rig->b, CM_CONNECT_REQUEST)->number);
+    parameters.qpn = 0x22;
+    assert_int_equal(service_accept(all.passive, 0xc0, &parameters, &ece, rig->now), 0);
+    rig_pass(rig, CM_REP);
+    rig_event(&rig->a, CM_CONNECT_RESPONSE);
+    assert_int_equal(service_confirm(all.active, rig->now), 0);
+    rig_pass(rig, CM_RTU);
+    rig_event(&rig->b, CM_ESTABLISHED);
+    return all;
+}
+
+void rig_end(struct rig *rig, struct connected *all)
+{
+    if (all->active)
+        identifier_destroy(all->active, rig->now);
+    if (all->passive)
+        identifier_destroy(all->passive, rig->now);
+    if (all->listener)
+        identifier_destroy(all->listener, rig->now);
+    rig_settle(rig);
+    rig_wait(rig, 120 * NANOS_SECOND);
+    rig_settle(rig);
+}

@@ -1,0 +1,76 @@
+/* Two hosts with a manager each, for scripts: messages wait on the wire until the script lets them through, and may be
+ * lost, doubled or changed there. Time stands still unless the script lets it pass. */
+#ifndef CM_TESTING_RIG_H
+#define CM_TESTING_RIG_H
+
+#include "cm/dispatch.h"
+#include "cm/ports.h"
+#include "cm/service.h"
+
+enum { RIG_WIRE = 64, RIG_PORTS = 64, RIG_PORT = 7174 };
+
+struct rig;
+
+struct host {
+    struct manager manager;
+    struct hash_entry **buckets;
+    struct event_queue queue;
+    struct rig *rig;
+    struct host *peer;
+    struct cm_port port;
+    uint8_t address; /* the last byte of it: 10.0.0.N */
+    struct port_claim ports[RIG_PORTS];
+    unsigned port_count;
+    unsigned blocks;     /* allocated */
+    unsigned fail_after; /* allocations that succeed yet; 0: all */
+    int route_error;     /* what find_route answers */
+    unsigned signalled;  /* events that the queue's operations told of */
+};
+
+struct rig {
+    struct host a, b;
+    nanos now;
+    struct dispatch_datagram wire[RIG_WIRE];
+    struct host *to[RIG_WIRE];
+    unsigned count, sent[CM_APR + 1];
+};
+
+int rig_make(void **state);
+int rig_free(void **state); /* destroys nothing: what is left over fails */
+
+struct cm_address rig_address(const struct host *, uint16_t port);
+
+/* A listener and an active identifier whose route to it is resolved; their events are taken. */
+struct identifier *rig_listen(struct host *, uint16_t port);
+struct identifier *rig_resolve(struct host *, uint16_t port);
+
+struct cm_parameters rig_parameters(uint32_t qpn);
+
+/* Moves what managers have to send onto the wire. */
+void rig_pull(struct rig *);
+/* The next message on the wire: fails when there is none, or of another kind. */
+struct dispatch_datagram *rig_next(struct rig *, enum cm_attribute);
+void rig_pass(struct rig *, enum cm_attribute); /* delivers it */
+void rig_lose(struct rig *, enum cm_attribute);
+void rig_twice(struct rig *, enum cm_attribute); /* delivers it and keeps it */
+void rig_quiet(struct rig *);                    /* nothing is on the wire */
+/* Delivers until nothing is on the wire. */
+void rig_settle(struct rig *);
+
+/* Lets time pass, step by step from deadline to deadline; what is sent meanwhile stays on the wire. */
+void rig_wait(struct rig *, nanos);
+
+/* The next event of the host: fails when there is none, or of another kind. The rig keeps it until the next call. */
+const struct cm_event *rig_event(struct host *, enum cm_event_kind);
+void rig_no_event(struct host *);
+
+/* A connection that is established, both identifiers' events taken. */
+struct connected {
+    struct identifier *listener, *active, *passive;
+};
+struct connected rig_connect(struct rig *);
+
+/* Destroys all, and lets time pass until nothing is left of it. */
+void rig_end(struct rig *, struct connected *);
+
+#endif
