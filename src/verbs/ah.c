@@ -75,7 +75,7 @@ static void release(struct ah *ah)
 struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 {
     struct context *context = context_of(pd->context);
-    int error = ah_check(context, attr);
+    int error = pd_is_known(pd) ? ah_check(context, attr) : ENOENT;
     struct ah *ah = error ? NULL : calloc(1, sizeof *ah);
     if (!ah) {
         errno = error ? error : ENOMEM;

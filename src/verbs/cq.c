@@ -392,6 +392,8 @@ int cq_resize(struct ibv_cq *public, int entries)
 {
     struct cq *cq = (struct cq *)public;
     struct context *context = cq->object.context;
+    if (!cq_is_known(public))
+        return ENOENT;
     if (entries < 1 || (uint32_t)entries > context->device->limits.max_cqe)
         return EINVAL;
     uint32_t capacity = round_up((uint32_t)entries);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "verbs/cq.h"
+#include "verbs/lifetime.h"
 #include "verbs/process.h"
 #include "verbs/progress.h"
 
@@ -73,7 +74,7 @@ static void change(struct cq *cq, const struct ibv_moderate_cq *to)
 int cq_moderation_modify(struct ibv_cq *public, struct ibv_modify_cq_attr *attr)
 {
     struct cq *cq = (struct cq *)public;
-    if (public->handle != cq->object.handle)
+    if (!cq_is_known(public))
         return ENOENT;
     if (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE)
         return EINVAL;

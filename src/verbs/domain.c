@@ -75,6 +75,10 @@ static void enter(struct parent_domain *domain, struct context *context)
 struct ibv_pd *domain_allocate(struct ibv_context *public, struct ibv_parent_domain_init_attr *attr)
 {
     enum reason reason = refuse(public, attr);
+    if (!reason && !pd_is_known(attr->pd)) {
+        errno = ENOENT;
+        return NULL;
+    }
     struct parent_domain *domain = reason ? NULL : calloc(1, sizeof *domain);
     if (!domain) {
         if (reason)

@@ -82,6 +82,8 @@ struct ibv_flow *flow_create(struct ibv_qp *public, struct ibv_flow_attr *attr)
 {
     struct qp *qp = qp_of(public);
     struct context *context = qp->object.context;
+    if (!qp_is_known(public))
+        return refuse(REASON_NONE, ENOENT);
     enum reason reason = check(qp, attr);
     if (reason)
         return refuse(reason, qp->type == IBV_QPT_UD ? EOPNOTSUPP : EINVAL);

@@ -119,6 +119,10 @@ struct ibv_pd *import_pd(struct ibv_context *context, uint32_t handle)
 
 struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle)
 {
+    if (!pd_is_known(pd)) {
+        errno = ENOENT;
+        return NULL;
+    }
     struct mr *mr = import(context_of(pd->context), OBJECT_MR, handle, sizeof *mr);
     if (!mr)
         return NULL;

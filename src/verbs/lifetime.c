@@ -20,6 +20,14 @@ uint32_t object_enter(struct context *context, struct object *object, enum objec
     return object->handle;
 }
 
+bool object_is_known(const struct object *name, uint32_t handle)
+{
+    if (handle == name->handle)
+        return true;
+    log_reason(LOG_WARN, REASON_HANDLE, "handle %u", handle);
+    return false;
+}
+
 int object_leave(struct object *name, uint32_t handle, struct object *parent)
 {
     struct object *object = object_origin(name);

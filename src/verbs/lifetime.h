@@ -58,6 +58,36 @@ static inline struct dm *dm_of(struct ibv_dm *public)
  * ENOMEM). Counts a use of `parent` unless NULL. */
 uint32_t object_enter(struct context *, struct object *, enum object_kind, uint32_t limit, struct object *parent);
 
+/* Is this the handle that the program was given for the object, or for its name? Whoever overwrites the public copy has
+ * an object that no call of control knows: what makes something with it, changes, asks or destroys it answers ENOENT.
+ */
+bool object_is_known(const struct object *name, uint32_t handle);
+
+static inline bool pd_is_known(const struct ibv_pd *public)
+{
+    return object_is_known(&((const struct pd *)public)->object, public->handle);
+}
+
+static inline bool cq_is_known(const struct ibv_cq *public)
+{
+    return object_is_known(&((const struct cq *)public)->object, public->handle);
+}
+
+static inline bool srq_is_known(const struct ibv_srq *public)
+{
+    return object_is_known(&((const struct srq *)public)->object, public->handle);
+}
+
+static inline bool qp_is_known(const struct ibv_qp *public)
+{
+    return object_is_known(&((const struct qp *)public)->object, public->handle);
+}
+
+static inline bool mr_is_known(const struct ibv_mr *public)
+{
+    return object_is_known(&((const struct mr *)public)->object, public->handle);
+}
+
 /* Takes an object out, by any of its names (of which none ends yet: import_release). `handle` is what the public struct
  * says: ENOENT when the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise 0,
  * and the use of `parent` is given back. */

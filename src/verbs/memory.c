@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "diag/log.h"
 #include "verbs/config.h"
@@ -34,6 +35,12 @@ static int check_access(const void *address, size_t length, unsigned access)
     return 0;
 }
 
+/* A region of no bytes touches the page around it, as in a kernel; at a page boundary there is none. */
+static bool touches_no_page(const void *address, size_t length)
+{
+    return !length && (uintptr_t)address % (uintptr_t)sysconf(_SC_PAGESIZE) == 0;
+}
+
 /* Likewise, of a region of the program's memory. One that pages on demand need not be there yet; the whole address
  * space can be registered so, but without the promise that its pages are huge. */
 static int check_memory(const void *address, size_t length, unsigned access)
@@ -43,14 +50,14 @@ static int check_memory(const void *address, size_t length, unsigned access)
         return refuse(EINVAL, REASON_MR_ACCESS, address, length, access);
     if (on_demand && all && access & IBV_ACCESS_HUGETLB)
         return refuse(EINVAL, REASON_MR_ACCESS, address, length, access);
-    if (!length)
+    if (touches_no_page(address, length))
         return refuse(EINVAL, REASON_MR_EMPTY, address, length, access);
     int error = check_access(address, length, access);
     if (error || (on_demand && all))
         return error;
     if ((uintptr_t)address + length < (uintptr_t)address)
         return refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
-    if (!on_demand && !mapping_permits(address, length, access & IBV_ACCESS_LOCAL_WRITE))
+    if (!on_demand && !mapping_permits(address, length ? length : 1, access & IBV_ACCESS_LOCAL_WRITE))
         return refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
     return 0;
 }
@@ -91,7 +98,7 @@ static int enter(struct context *context, struct mr *mr)
 struct ibv_mr *memory_register_from(struct ibv_pd *pd, const struct mr_source *source)
 {
     struct context *context = context_of(pd->context);
-    int error = check_access(source->memory, source->length, source->access);
+    int error = pd_is_known(pd) ? check_access(source->memory, source->length, source->access) : ENOENT;
     struct mr *mr = error ? NULL : calloc(1, sizeof *mr);
     if (!mr) {
         errno = error ? error : ENOMEM;
@@ -240,7 +247,8 @@ int memory_reregister(struct ibv_mr *public, int flags, struct ibv_pd *pd, void 
 {
     struct mr *mr = mr_of(public);
     struct context *context = mr->object.context;
-    int error = check_reregister(mr, flags, pd, address, length, access);
+    bool known = mr_is_known(public) && (!(flags & IBV_REREG_MR_CHANGE_PD) || !pd || pd_is_known(pd));
+    int error = known ? check_reregister(mr, flags, pd, address, length, access) : ENOENT;
     if (!error) {
         control_lock(context);
         error = hide(context->process, mr);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "diag/log.h"
+#include "verbs/lifetime.h"
 #include "verbs/process.h"
 #include "verbs/progress.h"
 #include "verbs/qp.h"
@@ -72,7 +73,7 @@ int pace_modify(struct ibv_qp *public, struct ibv_qp_rate_limit_attr *attr)
 {
     struct qp *qp = qp_of(public);
     int error;
-    if (public->handle != qp->object.handle)
+    if (!qp_is_known(public))
         return ENOENT;
     qp = qp_real(qp);
     lock_take(&qp->lock);

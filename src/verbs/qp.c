@@ -48,6 +48,14 @@ static bool is_offered(enum ibv_qp_type type)
            type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
 }
 
+/* None of what it is made with has a handle that was overwritten. The table of work queues is looked at by qp_raw.c. */
+static bool knows_all(const struct ibv_qp_init_attr_ex *attr)
+{
+    return (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || pd_is_known(attr->pd)) &&
+           (!attr->send_cq || cq_is_known(attr->send_cq)) && (!attr->recv_cq || cq_is_known(attr->recv_cq)) &&
+           (!attr->srq || srq_is_known(attr->srq));
+}
+
 /* REASON_NONE, or why such a queue pair can't be made; *error is the errno. */
 static enum reason refuse(const struct limits *limits, const struct ibv_qp_init_attr_ex *attr, int *error)
 {
@@ -80,7 +88,8 @@ static enum reason refuse(const struct limits *limits, const struct ibv_qp_init_
     if (!attr->srq && attr->qp_type != IBV_QPT_XRC_SEND &&
         (cap->max_recv_wr > limits->max_qp_wr || cap->max_recv_sge > limits->max_sge))
         return REASON_QP_SIZE;
-    return REASON_NONE;
+    *error = ENOENT;
+    return knows_all(attr) ? REASON_NONE : REASON_HANDLE;
 }
 
 static uint32_t power_of_two(uint32_t least)
@@ -386,6 +395,8 @@ static int join_group(struct process *process, const union ibv_gid *gid)
 int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
 {
     struct qp *qp = qp_of(public);
+    if (!qp_is_known(public))
+        return ENOENT;
     if (qp->type != IBV_QPT_UD || !gid_is_multicast(gid))
         return EINVAL;
     struct group *group = calloc(1, sizeof *group);
@@ -408,6 +419,8 @@ int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
 int qp_detach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
 {
     struct qp *qp = qp_of(public);
+    if (!qp_is_known(public))
+        return ENOENT;
     lock_take(&qp->process->progress);
     struct group *group = find_group(qp, gid);
     if (group)

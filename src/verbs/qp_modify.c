@@ -22,7 +22,7 @@
 #include "wire/psn.h"
 
 enum {
-    WINDOW = 1 << 16,     /* packets in flight: links of the host never lose and push back, so this is no brake */
+    WINDOW = 1 << 16,       /* packets in flight: links of the host never lose and push back, so this is no brake */
     REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: what receive buffers of sockets hold */
     REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
 };
@@ -363,7 +363,7 @@ static void withdraw_completions(struct qp *qp)
 int qp_modify(struct ibv_qp *public, const struct ibv_qp_attr *attr, int mask)
 {
     struct qp *qp = qp_of(public);
-    if (public->handle != qp->object.handle)
+    if (!qp_is_known(public))
         return ENOENT;
     qp = qp_real(qp);
     mask = qp_state_mask(qp->type, mask);
@@ -386,7 +386,7 @@ int qp_modify(struct ibv_qp *public, const struct ibv_qp_attr *attr, int mask)
 int qp_query(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
     struct qp *qp = qp_of(public);
-    if (public->handle != qp->object.handle)
+    if (!qp_is_known(public))
         return ENOENT;
     qp = qp_real(qp);
     lock_take(&qp->lock);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "verbs/lifetime.h"
 #include "verbs/receive_queue.h"
 #include "verbs/wq.h"
 
@@ -49,7 +50,15 @@ enum reason qp_raw_refuse(const struct ibv_qp_init_attr_ex *attr, int *error)
         return REASON_RAW_QP_ATTRIBUTES;
     if (max_tso_header(attr) > RAW_TSO_HEADER_MAX)
         return REASON_RAW_TSO_SIZE;
-    return qp_raw_spreads(attr) ? refuse_spread(attr) : REASON_NONE;
+    if (!qp_raw_spreads(attr))
+        return REASON_NONE;
+    enum reason reason = refuse_spread(attr);
+    if (reason)
+        return reason;
+    *error = ENOENT;
+    const struct ibv_rwq_ind_table *table = attr->rwq_ind_tbl;
+    return object_is_known(&((const struct ind_table *)table)->object, (uint32_t)table->ind_tbl_handle) ? REASON_NONE
+                                                                                                        : REASON_HANDLE;
 }
 
 int qp_raw_fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)

@@ -124,6 +124,8 @@ int special_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t
 {
     struct context *context = context_of(pd->context);
     int error = 0;
+    if (!pd_is_known(pd))
+        return ENOENT;
     if ((unsigned)advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
         return ENOTSUP;
     if ((flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || !count || !list)

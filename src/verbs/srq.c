@@ -29,6 +29,10 @@ static void release(struct srq *srq)
 /* An SRQ that is not in its context yet; NULL and errno. */
 static struct srq *make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, void *srq_context)
 {
+    if (!pd_is_known(pd)) {
+        errno = ENOENT;
+        return NULL;
+    }
     if (!sizes_fit(&context_of(pd->context)->device->limits, attr)) {
         log_reason(LOG_INFO, REASON_SRQ_SIZE, "max_wr %u max_sge %u", attr->max_wr, attr->max_sge);
         errno = EINVAL;
@@ -94,6 +98,8 @@ static struct ibv_srq *create_with_tags(struct ibv_srq_init_attr_ex *init)
     const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
     if ((init->comp_mask & needed) != needed || !init->cq)
         return refuse(REASON_TM_ATTRIBUTES, EINVAL);
+    if (!cq_is_known(init->cq))
+        return refuse(REASON_HANDLE, ENOENT);
     struct srq *srq = make(init->pd, &init->attr, init->srq_context);
     if (!srq)
         return NULL;
@@ -110,6 +116,8 @@ static struct ibv_srq *create_for_xrc(struct ibv_srq_init_attr_ex *init)
     const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_XRCD;
     if ((init->comp_mask & needed) != needed || !init->cq || !init->xrcd)
         return refuse(REASON_XRC_SRQ_ATTRIBUTES, EINVAL);
+    if (!cq_is_known(init->cq))
+        return refuse(REASON_HANDLE, ENOENT);
     struct srq *srq = make(init->pd, &init->attr, init->srq_context);
     if (!srq)
         return NULL;
@@ -200,6 +208,8 @@ static bool is_valid(struct srq *srq, const struct ibv_srq_attr *attr, int mask)
 int srq_modify(struct ibv_srq *public, const struct ibv_srq_attr *attr, int mask)
 {
     struct srq *srq = (struct srq *)public;
+    if (!srq_is_known(public))
+        return ENOENT;
     if (!is_valid(srq, attr, mask))
         return EINVAL;
     int error = mask & IBV_SRQ_MAX_WR ? receive_queue_resize(&srq->queue, attr->max_wr) : 0;
@@ -209,6 +219,8 @@ int srq_modify(struct ibv_srq *public, const struct ibv_srq_attr *attr, int mask
 int srq_query(struct ibv_srq *public, struct ibv_srq_attr *attr)
 {
     struct receive_queue *queue = &((struct srq *)public)->queue;
+    if (!srq_is_known(public))
+        return ENOENT;
     lock_take(&queue->lock);
     *attr = (struct ibv_srq_attr){.max_wr = queue->capacity, .max_sge = queue->sge_max, .srq_limit = queue->limit};
     lock_release(&queue->lock);

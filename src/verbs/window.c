@@ -27,10 +27,10 @@ static inline struct mw *window_of(const struct region *region)
 struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
 {
     struct context *context = context_of(pd->context);
-    bool known = type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2;
-    struct mw *mw = known ? calloc(1, sizeof *mw) : NULL;
+    int error = !pd_is_known(pd) ? ENOENT : type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2 ? 0 : EINVAL;
+    struct mw *mw = error ? NULL : calloc(1, sizeof *mw);
     if (!mw) {
-        errno = known ? ENOMEM : EINVAL;
+        errno = error ? error : ENOMEM;
         return NULL;
     }
     mw->region.pd = pd_of(pd);
@@ -40,7 +40,7 @@ struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
     mw->public.pd = pd;
     mw->public.type = type;
     control_lock(context);
-    int error = keys_enter(context->process->keys, &mw->region);
+    error = keys_enter(context->process->keys, &mw->region);
     mw->public.rkey = mw->region.key;
     if (!error)
         mw->public.handle = object_enter(context, &mw->object, OBJECT_MW, context->device->limits.max_mw, mw->parent);

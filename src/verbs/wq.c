@@ -123,6 +123,8 @@ struct ibv_wq *wq_create(struct ibv_context *public, struct ibv_wq_init_attr *at
     enum reason reason = check(&context->device->limits, attr);
     if (reason)
         return refuse(reason, reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL);
+    if (!pd_is_known(attr->pd) || !cq_is_known(attr->cq))
+        return refuse(REASON_HANDLE, ENOENT);
     struct wq *wq = calloc(1, sizeof *wq);
     if (!wq)
         return refuse(REASON_NONE, ENOMEM);
@@ -210,7 +212,7 @@ static void change_flags(struct raw *raw, const struct ibv_wq_attr *attr)
 int wq_modify(struct ibv_wq *public, struct ibv_wq_attr *attr)
 {
     struct wq *wq = wq_of(public);
-    if (public->handle != wq->queue.object.handle)
+    if (!object_is_known(&wq->queue.object, public->handle))
         return ENOENT;
     lock_take(&wq->queue.lock);
     enum reason reason = check_modification(wq, attr);

@@ -16,6 +16,14 @@ static bool is_sound(const struct ibv_context *context, const struct ibv_rwq_ind
     return true;
 }
 
+static bool knows_all(const struct ibv_rwq_ind_table_init_attr *attr)
+{
+    for (uint32_t i = 0; i < 1u << attr->log_ind_tbl_size; i++)
+        if (!object_is_known(&((struct wq *)attr->ind_tbl[i])->queue.object, attr->ind_tbl[i]->handle))
+            return false;
+    return true;
+}
+
 static uint32_t enter(struct ind_table *table, struct context *context)
 {
     control_lock(context);
@@ -28,9 +36,10 @@ static uint32_t enter(struct ind_table *table, struct context *context)
 
 struct ibv_rwq_ind_table *wq_table_create(struct ibv_context *public, struct ibv_rwq_ind_table_init_attr *attr)
 {
-    if (!is_sound(public, attr)) {
-        log_reason(LOG_INFO, REASON_IND_TABLE, "log_ind_tbl_size %u", attr->log_ind_tbl_size);
-        errno = EINVAL;
+    bool sound = is_sound(public, attr);
+    if (!sound || !knows_all(attr)) {
+        log_reason(LOG_INFO, sound ? REASON_HANDLE : REASON_IND_TABLE, "log_ind_tbl_size %u", attr->log_ind_tbl_size);
+        errno = sound ? ENOENT : EINVAL;
         return NULL;
     }
     uint32_t count = 1u << attr->log_ind_tbl_size;

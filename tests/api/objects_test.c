@@ -47,6 +47,32 @@ static void ibv_reg_mr_refuses_what_cannot_be(const void *row)
     desk_close(&desk);
 }
 
+/* As with a kernel, which counts the pages that a region touches: none at a page boundary, and one elsewhere. */
+static void ibv_reg_mr_takes_0_bytes_but_not_at_a_page_boundary(const void *row)
+{
+    struct desk desk = desk_open();
+    struct ibv_qp *qp = alone_loop(desk.pd, desk.cq);
+    EXPECT_ERRNO(ibv_reg_mr(desk.pd, desk.memory, 0, IBV_ACCESS_LOCAL_WRITE), EINVAL);
+    EXPECT_ERRNO(ibv_reg_mr(desk.pd, NULL, 0, IBV_ACCESS_LOCAL_WRITE), EINVAL);
+    EXPECT_ERRNO(ibv_reg_mr(desk.pd, (void *)16, 0, 0), EFAULT);
+    struct ibv_mr *mr = ibv_reg_mr(desk.pd, desk.memory + 8, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    EXPECT_TRUE(mr && mr->length == 0 && mr->addr == desk.memory + 8);
+    struct ibv_sge sge = {(uintptr_t)desk.memory + 8, 0, mr->lkey};
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {sge.addr, mr->rkey}},
+                       *bad;
+    EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
+    EXPECT(alone_poll(desk.cq).status, ==, IBV_WC_SUCCESS);
+    sge.length = 1; /* nothing lies in it */
+    EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
+    EXPECT(alone_poll(desk.cq).status, ==, IBV_WC_LOC_PROT_ERR);
+    EXPECT(ibv_dereg_mr(mr), ==, 0);
+    desk_close(&desk);
+}
+
 static void ibv_reg_mr_iova2_takes_optional_access_and_refuses_the_rest(const void *row)
 {
     struct desk desk = desk_open();
@@ -442,6 +468,7 @@ static void of_memory_and_queues(void)
 {
     CASE(ibv_dealloc_pd_waits_for_all_its_users);
     CASE(ibv_reg_mr_refuses_what_cannot_be);
+    CASE(ibv_reg_mr_takes_0_bytes_but_not_at_a_page_boundary);
     CASE(ibv_reg_mr_iova2_takes_optional_access_and_refuses_the_rest);
     CASE(ibv_rereg_mr_says_which_kind_of_error_it_was);
     CASE(ibv_dereg_mr_and_others_know_a_handle_that_was_spoilt);
