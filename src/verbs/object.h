@@ -12,8 +12,9 @@
  *   receive_queue.lock  posted receives, of a queue pair or an SRQ
  *   cq->lock            putting entries in, arming; keeping those out that take entries out (cq_stop)
  *   channel, async, process->waiting, mw->lock, steering->lock
- * The program holds cq->consumer from start_poll to end_poll and may call any verb meanwhile, so it comes before all of
- * these: only polling that CQ waits for it.
+ * What a program holds: cq->consumer from start_poll to end_poll, qp->batch.lock from wr_start to wr_complete. It may call
+ * any verb meanwhile, so these two come before all of the above, and nothing waits for them but polling that CQ and
+ * posting sends on that queue pair, before they take anything else.
  * No application callback and no blocking call under a lock. Destroying what the progress may be using is death in two
  * phases: out of its table, then its users' locks taken and released once (process_quiesce), then free. */
 #ifndef VERBS_OBJECT_H
@@ -348,11 +349,17 @@ struct qp {
     _Atomic uint32_t retired; /* of them, those whose completion was polled, or that a later completion covers */
     uint32_t unsignalled;     /* ended since the last completion entry */
     struct domain_block send_memory;
-    struct {               /* between wr_start and wr_complete; under lock */
-        struct work *work; /* being filled, not committed yet */
-        uint32_t tail, posted;
-        enum reason reason; /* the first thing that went wrong */
+    struct { /* of who posts sends: from ibv_wr_start to ibv_wr_complete the program's; qp_ex.h */
+        struct lock lock;
+        _Atomic(uintptr_t) owner; /* the thread between the two; 0: nobody */
+        struct send_queue queue;  /* where its work goes meanwhile: places of the send queue that nobody else uses */
+        struct work *work;        /* being filled, not entered there yet */
+        uint32_t posted;          /* as `posted` above will be */
+        uint32_t resets;          /* as they were when it began */
+        enum reason reason;       /* the first thing that went wrong */
     } batch;
+    struct send_queue staged; /* memory for batches, where the engine posts work of its own; or no memory */
+    uint32_t resets;          /* how often the queue pair was reset */
     bool has_builders;
     struct rc_saved *saved;
     struct tags_port tags;          /* SRQ with tag matching: what messages and rendezvous are under way */

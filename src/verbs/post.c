@@ -132,14 +132,29 @@ static void copy_parameters(const struct qp *qp, struct work *work, const struct
         work->remote_srq = wr->qp_type.xrc.remote_srqn;
 }
 
-struct work *post_reserve(struct qp *qp)
+bool post_enter_batch(struct qp *qp)
 {
-    if (qp->posted - atomic_load_explicit(&qp->retired, memory_order_acquire) >= qp->cap.max_send_wr)
+    if (lock_try(&qp->batch.lock))
+        return true;
+    if (atomic_load_explicit(&qp->batch.owner, memory_order_relaxed) == (uintptr_t)pthread_self())
+        return false;
+    lock_take(&qp->batch.lock);
+    return true;
+}
+
+struct work *post_reserve_in(struct qp *qp, const struct send_queue *queue, uint32_t posted)
+{
+    if (posted - atomic_load_explicit(&qp->retired, memory_order_acquire) >= qp->cap.max_send_wr)
         return NULL;
-    struct work *work = send_queue_reserve(qp_send_queue(qp));
+    struct work *work = send_queue_reserve(queue);
     if (work)
         work->owner_value = 0;
     return work;
+}
+
+struct work *post_reserve(struct qp *qp)
+{
+    return post_reserve_in(qp, qp_send_queue(qp), qp->posted);
 }
 
 void post_commit(struct qp *qp)
@@ -191,17 +206,27 @@ void post_start(struct qp *qp)
     qp_transmit(qp, qp_is_reliable(qp) ? process_about_now() : 0);
 }
 
+static enum reason post_list(struct qp *qp, struct ibv_send_wr **wr)
+{
+    bool open = post_is_open(qp);
+    enum reason reason = open ? REASON_NONE : REASON_SEND_STATE;
+    for (; *wr && !reason; *wr = reason ? *wr : (*wr)->next)
+        reason = post_one(qp, *wr);
+    if (open)
+        post_start(qp);
+    return reason;
+}
+
 int qp_post_send(struct ibv_qp *public, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct qp *qp = qp_of(public);
-    lock_take(&qp->lock);
-    bool open = post_is_open(qp);
-    enum reason reason = open ? REASON_NONE : REASON_SEND_STATE;
-    for (; wr && !reason; wr = reason ? wr : wr->next)
-        reason = post_one(qp, wr);
-    if (open)
-        post_start(qp);
-    lock_release(&qp->lock);
+    enum reason reason = REASON_SEND_BATCH;
+    if (post_enter(qp)) {
+        lock_take(&qp->lock);
+        reason = post_list(qp, &wr);
+        lock_release(&qp->lock);
+        post_leave(qp);
+    }
     if (!reason)
         return 0;
     *bad = wr; /* NULL: there was no work request at all, and the state refuses even that */

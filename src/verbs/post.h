@@ -1,8 +1,24 @@
-/* What the two ways of posting sends share: ibv_post_send and the ibv_wr_* builders. Under qp->lock. */
+/* What the two ways of posting sends share: ibv_post_send and the ibv_wr_* builders. Under qp->lock, but for post_enter
+ * and post_leave. */
 #ifndef VERBS_POST_H
 #define VERBS_POST_H
 
 #include "verbs/object.h"
+
+/* Around all posting of sends, before any other lock: waits for the batches of other threads, on this queue pair only.
+ * False: this thread is in a batch of its own, and would wait for ever. */
+bool post_enter_batch(struct qp *);
+
+static inline bool post_enter(struct qp *qp)
+{
+    return __builtin_expect(!qp->has_builders, 1) || post_enter_batch(qp);
+}
+
+static inline void post_leave(struct qp *qp)
+{
+    if (__builtin_expect(qp->has_builders, 0))
+        lock_release(&qp->batch.lock);
+}
 
 /* Can this queue pair do the operation (enum ibv_wr_opcode) at all, and with inline data? */
 bool post_is_legal(const struct qp *, unsigned opcode);
@@ -18,7 +34,10 @@ void post_set_tso(const struct qp *, struct work *, const void *header, uint16_t
 /* Is work accepted in the queue pair's state? */
 bool post_is_open(const struct qp *);
 
-/* A free slot, or NULL: the program has not polled enough completions yet. post_commit enters it when it is filled. */
+/* A free slot of `queue`, when so much has been posted; or NULL: the program has not polled enough completions yet. */
+struct work *post_reserve_in(struct qp *, const struct send_queue *queue, uint32_t posted);
+
+/* One of the send queue. post_commit enters it when it is filled. */
 struct work *post_reserve(struct qp *);
 void post_commit(struct qp *);
 

@@ -115,9 +115,14 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
         room = SRQ_TAGS_ROOM;
     queue->stride = (uint32_t)((sizeof(struct work) + room + 63) & ~(size_t)63);
     queue->capacity = power_of_two(qp->cap.max_send_wr + (matches_tags ? SRQ_TAGS_WORK : 0));
-    size_t size = (size_t)queue->stride * queue->capacity;
+    uint32_t staged = matches_tags && qp->has_builders ? power_of_two(qp->cap.max_send_wr) : 0;
+    size_t size = (size_t)queue->stride * (queue->capacity + staged);
     int error = domain_take(domain_of(qp->public.pd), DOMAIN_SEND_QUEUE, size, &qp->send_memory);
     queue->memory = qp->send_memory.memory;
+    if (!error && staged)
+        qp->staged = (struct send_queue){.memory = queue->memory + size - (size_t)queue->stride * staged,
+                                         .stride = queue->stride,
+                                         .capacity = staged};
     return error;
 }
 

@@ -25,49 +25,91 @@ static void finish_work(struct qp *qp)
 {
     if (qp->batch.work && qp->type == IBV_QPT_UD && !qp->batch.work->address)
         return spoil(qp, REASON_SEND_NO_AH);
-    if (qp->batch.work)
-        post_commit(qp);
+    if (qp->batch.work) {
+        send_queue_commit(&qp->batch.queue);
+        qp->batch.posted++;
+    }
     qp->batch.work = NULL;
+}
+
+/* Under qp->lock. Nobody else posts before the batch is over: the places behind the tail are its own. */
+static void begin_batch(struct qp *qp)
+{
+    qp->batch.queue = qp->staged.memory ? qp->staged : *qp_send_queue(qp);
+    qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is what was posted and not polled */
+    qp->batch.posted = qp->posted;
+    qp->batch.resets = qp->resets;
+    qp->batch.reason = post_is_open(qp) ? REASON_NONE : REASON_SEND_STATE;
 }
 
 static void wr_start(struct ibv_qp_ex *public)
 {
     struct qp *qp = qp_of_ex(public);
-    lock_take(&qp->lock);
+    if (!post_enter_batch(qp))
+        return spoil(qp, REASON_SEND_BATCH);
+    atomic_store_explicit(&qp->batch.owner, (uintptr_t)pthread_self(), memory_order_relaxed);
     qp->batch.work = NULL;
-    qp->batch.tail = qp_send_queue(qp)->tail;
-    qp->batch.posted = qp->posted;
-    qp->batch.reason = post_is_open(qp) ? REASON_NONE : REASON_SEND_STATE;
+    lock_take(&qp->lock);
+    begin_batch(qp);
+    lock_release(&qp->lock);
+}
+
+static void leave_batch(struct qp *qp)
+{
+    atomic_store_explicit(&qp->batch.owner, 0, memory_order_relaxed);
+    lock_release(&qp->batch.lock);
 }
 
 static void roll_back(struct qp *qp)
 {
-    struct send_queue *queue = qp_send_queue(qp);
-    while (queue->tail != qp->batch.tail)
+    struct send_queue *queue = &qp->batch.queue;
+    while (queue->tail != queue->head)
         window_forget_bind(send_queue_at(queue, --queue->tail));
-    qp->posted = qp->batch.posted;
-    qp->batch.work = NULL;
 }
 
 static void wr_abort(struct ibv_qp_ex *public)
 {
     struct qp *qp = qp_of_ex(public);
     roll_back(qp);
-    lock_release(&qp->lock);
+    leave_batch(qp);
+}
+
+/* Work of the engine's own has come between: it keeps its places, and the batch gets the next. */
+static void copy_staged(const struct send_queue *staged, struct send_queue *queue)
+{
+    for (uint32_t at = staged->head; at != staged->tail; at++) {
+        memcpy(send_queue_reserve(queue), send_queue_at(staged, at), queue->stride);
+        send_queue_commit(queue);
+    }
+}
+
+/* Under qp->lock. A reset took what was begun with it. */
+static enum reason enter_batch(struct qp *qp)
+{
+    if (qp->batch.reason)
+        return qp->batch.reason;
+    if (qp->resets != qp->batch.resets)
+        return REASON_SEND_STATE;
+    if (qp->staged.memory)
+        copy_staged(&qp->batch.queue, qp_send_queue(qp));
+    else
+        qp_send_queue(qp)->tail = qp->batch.queue.tail;
+    qp->posted = qp->batch.posted;
+    post_start(qp);
+    return REASON_NONE;
 }
 
 static int wr_complete(struct ibv_qp_ex *public)
 {
     struct qp *qp = qp_of_ex(public);
     finish_work(qp);
-    enum reason reason = qp->batch.reason;
-    if (reason) {
-        wr_abort(public);
-        return post_refused(qp, reason, public->wr_id);
-    }
-    post_start(qp);
+    lock_take(&qp->lock);
+    enum reason reason = enter_batch(qp);
     lock_release(&qp->lock);
-    return 0;
+    if (reason)
+        roll_back(qp);
+    leave_batch(qp);
+    return reason ? post_refused(qp, reason, public->wr_id) : 0;
 }
 
 /* Begins the next work request of the batch; NULL when the batch is spoilt. */
@@ -79,7 +121,7 @@ static struct work *begin(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode)
         return NULL;
     if (!post_is_legal(qp, opcode))
         return spoil(qp, REASON_SEND_OPCODE), NULL;
-    struct work *work = post_reserve(qp);
+    struct work *work = post_reserve_in(qp, &qp->batch.queue, qp->batch.posted);
     if (!work)
         return spoil(qp, REASON_SEND_QUEUE_FULL), NULL;
     work->id = public->wr_id;
@@ -147,8 +189,7 @@ static void wr_bind_mw(struct ibv_qp_ex *public, struct ibv_mw *mw, uint32_t rke
         mw && mw->type == IBV_MW_TYPE_2 ? window_describe_bind(work, mw, rkey, info) : REASON_BIND_TYPE;
     if (reason)
         return spoil(qp_of_ex(public), reason);
-    post_commit(qp_of_ex(public)); /* no setter follows, and what is taken back is among what was committed */
-    qp_of_ex(public)->batch.work = NULL;
+    finish_work(qp_of_ex(public)); /* no setter follows, and what is taken back is among what was entered */
 }
 
 static void wr_send_tso(struct ibv_qp_ex *public, void *header, uint16_t length, uint16_t mss)

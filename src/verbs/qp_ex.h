@@ -1,5 +1,8 @@
-/* The builders of extended queue pairs: ibv_wr_post(3), ibv_qp_to_qp_ex(3). A batch holds qp->lock from wr_start to
- * wr_complete or wr_abort, and is posted whole or not at all. */
+/* The builders of extended queue pairs: ibv_wr_post(3), ibv_qp_to_qp_ex(3). A batch is posted whole or not at all.
+ *
+ * From wr_start to wr_complete or wr_abort it holds qp->batch.lock, for which only posting on this queue pair waits,
+ * and fills places behind the tail of the send queue, which nobody else touches; under qp->lock it is but entered at
+ * the end. Where the engine posts work of its own (tag matching), the batch is filled in memory beside the queue. */
 #ifndef VERBS_QP_EX_H
 #define VERBS_QP_EX_H
 

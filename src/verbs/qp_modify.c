@@ -155,6 +155,7 @@ void qp_forget_peer(struct qp *qp)
 /* The engine forgets everything, and so do the queues and CQs (IBA 10.3.1 "Reset"). */
 static void reset(struct qp *qp)
 {
+    qp->resets++;
     qp_settle(qp);
     qp_withdraw_references(qp);
     if (qp->srq && qp->srq->tags)

@@ -151,11 +151,15 @@ static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_
 int window_post_bind(struct ibv_qp *public, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
     struct qp *qp = qp_of(public);
-    lock_take(&qp->lock);
-    enum reason reason = post_bind(qp, mw, bind);
-    if (!reason)
-        post_start(qp);
-    lock_release(&qp->lock);
+    enum reason reason = REASON_SEND_BATCH;
+    if (post_enter(qp)) {
+        lock_take(&qp->lock);
+        reason = post_bind(qp, mw, bind);
+        if (!reason)
+            post_start(qp);
+        lock_release(&qp->lock);
+        post_leave(qp);
+    }
     return reason ? post_refused(qp, reason, bind->wr_id) : 0;
 }
 

@@ -1,6 +1,6 @@
-/* What the interface lets a program hold: a batch of completions between ibv_start_poll and ibv_end_poll. Every other
- * verb goes on meanwhile, in this thread and in others, as with adapters, where such a batch is a matter of one queue
- * only. All in this process. */
+/* What the interface lets a program hold: a batch of completions between ibv_start_poll and ibv_end_poll, a batch of
+ * work requests between ibv_wr_start and ibv_wr_complete. Every other verb goes on meanwhile, in this thread and in
+ * others, as with adapters, where such a batch is a matter of one queue only. All in this process. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -334,6 +334,139 @@ static void a_CQ_that_is_resized_under_its_poller_loses_nothing(const void *row)
     bench_close(&bench);
 }
 
+/* -- batches of work requests */
+
+static void *deregister(void *argument)
+{
+    EXPECT(ibv_dereg_mr(argument), ==, 0);
+    return NULL;
+}
+
+static void *deallocate(void *argument)
+{
+    EXPECT(ibv_dealloc_mw(argument), ==, 0);
+    return NULL;
+}
+
+static void begin_write(struct bench *bench)
+{
+    ibv_wr_rdma_write(bench_start(bench), bench->mr->rkey, bench_target(bench));
+    bench_set_source(bench, "held");
+}
+
+static void a_batch_of_work_requests_holds_up_no_deregistration(const void *row)
+{
+    struct bench bench = bench_open_connected();
+    struct ibv_mr *mr = ibv_reg_mr(bench.pd, bench.memory, 64, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_mw *mw = ibv_alloc_mw(bench.pd, IBV_MW_TYPE_2);
+    alarm(SOON);
+    EXPECT_TRUE(mr && mw);
+    begin_write(&bench);
+    elsewhere(deregister, mr);
+    elsewhere(deallocate, mw);
+    mr = ibv_reg_mr(bench.pd, bench.memory, 64, IBV_ACCESS_LOCAL_WRITE);
+    EXPECT_TRUE(mr);
+    EXPECT(ibv_dereg_mr(mr), ==, 0);
+    bench_complete(&bench, IBV_WC_RDMA_WRITE);
+    bench_close(&bench);
+}
+
+/* What was posted before goes its way, with packets for this very queue pair. */
+static void within_a_batch_of_work_requests_earlier_work_completes(const void *row)
+{
+    struct bench bench = bench_open_connected();
+    alarm(SOON);
+    bench_post_receive(&bench, 64);
+    write_once(&bench, bench.qp, 7);
+    begin_write(&bench);
+    EXPECT(alone_poll(bench.sent).wr_id, ==, 7);
+    bench_complete(&bench, IBV_WC_RDMA_WRITE);
+    bench_close(&bench);
+}
+
+static void connect_again(struct ibv_qp *qp)
+{
+    alone_initialize(qp);
+    alone_receive_from(qp, qp->qp_num);
+    alone_send(qp);
+}
+
+static void within_a_batch_of_work_requests_others_go_on(const void *row)
+{
+    struct bench bench = bench_open_connected();
+    struct ibv_qp *other = bench_make_qp(&bench, IBV_QPT_RC, OPS_RC), *fresh;
+    alarm(SOON);
+    connect_again(other);
+    for (int i = 0; i < 3 * SENDS; i++) {
+        begin_write(&bench);
+        write_once(&bench, other, 9);
+        EXPECT(alone_poll(bench.sent).wr_id, ==, 9);
+        fresh = alone_loop(bench.pd, bench.sent);
+        EXPECT(ibv_destroy_qp(fresh), ==, 0);
+        bench_complete(&bench, IBV_WC_RDMA_WRITE);
+    }
+    bench_close(&bench);
+}
+
+static void to_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+    struct ibv_qp_attr attr = {.qp_state = state};
+    EXPECT(ibv_modify_qp(qp, &attr, IBV_QP_STATE), ==, 0);
+}
+
+/* Work that is posted in the error state is flushed (IBA 10.3.1.5). */
+static void a_queue_pair_fails_within_its_batch_of_work_requests(const void *row)
+{
+    struct bench bench = bench_open_connected();
+    alarm(SOON);
+    begin_write(&bench);
+    to_state(bench.qp, IBV_QPS_ERR);
+    EXPECT(ibv_wr_complete(bench.ex), ==, 0);
+    EXPECT(alone_poll(bench.sent).status, ==, IBV_WC_WR_FLUSH_ERR);
+    bench_close(&bench);
+}
+
+/* What was begun before the reset is gone with it, even if the queue pair can send again. */
+static void a_queue_pair_is_reset_within_its_batch_of_work_requests(const void *row)
+{
+    struct bench bench = bench_open_connected();
+    alarm(SOON);
+    for (int again = 0; again < 2; again++) {
+        begin_write(&bench);
+        to_state(bench.qp, IBV_QPS_RESET);
+        if (again)
+            connect_again(bench.qp);
+        EXPECT(ibv_wr_complete(bench.ex), ==, EINVAL);
+        alone_poll_nothing(bench.sent);
+        if (!again)
+            connect_again(bench.qp);
+        begin_write(&bench);
+        bench_complete(&bench, IBV_WC_RDMA_WRITE);
+    }
+    bench_close(&bench);
+}
+
+/* The page has no word for it; an adapter's library waits for itself. */
+static void posting_within_a_batch_of_ones_own_is_refused(const void *row)
+{
+    struct bench bench = bench_open_connected();
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad = NULL;
+    struct ibv_mw *mw = ibv_alloc_mw(bench.pd, IBV_MW_TYPE_1);
+    struct ibv_mw_bind bind = {.bind_info = {bench.mr, bench_target(&bench), 64, IBV_ACCESS_REMOTE_WRITE}};
+    alarm(SOON);
+    begin_write(&bench);
+    EXPECT(ibv_post_send(bench.qp, &wr, &bad), ==, EINVAL);
+    EXPECT_TRUE(bad == &wr);
+    EXPECT(ibv_bind_mw(bench.qp, mw, &bind), ==, EINVAL);
+    bench_complete(&bench, IBV_WC_RDMA_WRITE);
+    begin_write(&bench);
+    ibv_wr_start(bench.ex); /* has no way to say so: the batch is spoilt */
+    EXPECT(ibv_wr_complete(bench.ex), ==, EINVAL);
+    begin_write(&bench);
+    bench_complete(&bench, IBV_WC_RDMA_WRITE);
+    bench_close(&bench);
+}
+
 /* -- forks */
 
 /* In the child only the thread that forked goes on: it ends what it has begun. */
@@ -342,14 +475,17 @@ static void a_process_forks_within_its_batches(const void *row)
     struct shelf shelf = open_shelf();
     int status;
     begin_batch(&shelf);
+    begin_write(&shelf.bench);
     pid_t child = fork();
     if (!child) {
         alarm(SOON);
+        ibv_wr_abort(shelf.bench.ex);
         ibv_end_poll(shelf.cq);
         _exit(0);
     }
     EXPECT(waitpid(child, &status, 0), ==, child);
     EXPECT(status, ==, 0);
+    bench_complete(&shelf.bench, IBV_WC_RDMA_WRITE);
     ibv_end_poll(shelf.cq);
     close_shelf(&shelf);
 }
@@ -373,6 +509,12 @@ static void all(void)
     CASE(two_batches_that_each_destroy_on_the_other_CQ_both_end);
     CASE(a_CQ_that_is_resized_under_its_poller_loses_nothing);
     CASE(nobody_sees_completions_of_a_queue_pair_that_is_gone);
+    CASE(a_batch_of_work_requests_holds_up_no_deregistration);
+    CASE(within_a_batch_of_work_requests_earlier_work_completes);
+    CASE(within_a_batch_of_work_requests_others_go_on);
+    CASE(a_queue_pair_fails_within_its_batch_of_work_requests);
+    CASE(a_queue_pair_is_reset_within_its_batch_of_work_requests);
+    CASE(posting_within_a_batch_of_ones_own_is_refused);
     CASE(a_process_forks_within_its_batches);
 }
 

@@ -425,9 +425,9 @@ static void too_small_a_buffer_gets_the_headers(void **state)
     sees(next(room), 51, IBV_WC_TM_RECV, MATCHED);
 }
 
-static void a_program_may_send_on_such_a_queue_pair_too(void **state)
+/* Instead of sender 0's: one that takes work of the program, too. */
+static struct ibv_qp *join_with_room_to_send(struct room *room, uint32_t max_send_wr)
 {
-    struct room *room = *state;
     union ibv_gid gid;
     ibv_query_gid(room->context, 1, 0, &gid);
     room_disconnect(room, 0);
@@ -436,8 +436,15 @@ static void a_program_may_send_on_such_a_queue_pair_too(void **state)
     ibv_destroy_qp(room->senders[0].tm_qp);
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
     ibv_modify_qp(plain, &reset, IBV_QP_STATE);
-    struct ibv_qp *both = room->senders[0].tm_qp = room_make_tm_qp(room, 1);
+    struct ibv_qp *both = room->senders[0].tm_qp = room_make_tm_qp(room, max_send_wr);
     assert_true(room_join(plain, both->qp_num, &gid) && room_join(both, plain->qp_num, &gid));
+    return both;
+}
+
+static void a_program_may_send_on_such_a_queue_pair_too(void **state)
+{
+    struct room *room = *state;
+    struct ibv_qp *both = join_with_room_to_send(room, 1);
     struct ibv_sge sge = {.addr = (uintptr_t)room->memory, .length = 8, .lkey = room->mr->lkey};
     struct ibv_send_wr wr = {.wr_id = 7,
                              .opcode = IBV_WR_SEND,
@@ -494,6 +501,38 @@ static void buffers_are_of_the_queues_protection_domain(void **state)
     ibv_dealloc_pd(other);
 }
 
+static void build_send(struct room *room, struct ibv_qp_ex *qp, uint64_t id)
+{
+    qp->wr_id = id;
+    qp->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_send(qp);
+    ibv_wr_set_sge(qp, room->mr->lkey, (uintptr_t)room->memory + 1024 * id, 8);
+}
+
+/* The device's own work comes between, in the same send queue: neither waits for the other, and none gets lost. */
+static void a_rendezvous_goes_on_within_a_batch_of_work_requests(void **state)
+{
+    struct room *room = *state;
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(join_with_room_to_send(room, 2));
+    for (int round = 0; round < 20; round++) {
+        room_post_finish(room, 0, 3, 8192);
+        room_post_finish(room, 0, 4, 8192 + 64);
+        add(room, 5, 50, 65536, 100000);
+        ibv_wr_start(qp);
+        build_send(room, qp, 1);
+        send_rendezvous(room, 0, 2, 5, 100000, 9);
+        sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+        sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+        build_send(room, qp, 2);
+        assert_int_equal(ibv_wr_complete(qp), 0);
+        sees(next(room), 1, IBV_WC_SEND, 0);
+        sees(next(room), 2, IBV_WC_SEND, 0);
+        struct ibv_wc wc;
+        for (int receives = 0; receives < 4;) /* two sends, the finish, and the rendezvous' request */
+            receives += room_sender_wait(room, &wc) && wc.status == IBV_WC_SUCCESS;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -521,6 +560,7 @@ int main(void)
         script(too_small_a_buffer_gets_the_headers),
         script(a_program_may_send_on_such_a_queue_pair_too),
         script(buffers_are_of_the_queues_protection_domain),
+        script(a_rendezvous_goes_on_within_a_batch_of_work_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,14 +71,17 @@ void room_close(struct room *room)
 
 struct ibv_qp *room_make_tm_qp(struct room *room, uint32_t max_send_wr)
 {
-    struct ibv_qp_init_attr attr = {
+    struct ibv_qp_init_attr_ex attr = {
         .send_cq = ibv_cq_ex_to_cq(room->cq),
         .recv_cq = ibv_cq_ex_to_cq(room->cq),
         .srq = room->srq,
         .cap = {.max_send_wr = max_send_wr, .max_send_sge = 1},
         .qp_type = IBV_QPT_RC,
+        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+        .pd = room->pd,
+        .send_ops_flags = IBV_QP_EX_WITH_SEND,
     };
-    return ibv_create_qp(room->pd, &attr);
+    return ibv_create_qp_ex(room->context, &attr);
 }
 
 bool room_join(struct ibv_qp *qp, uint32_t peer, const union ibv_gid *gid)

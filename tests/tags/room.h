@@ -48,7 +48,7 @@ bool room_connect(struct room *, int sender); /* makes both queue pairs, RTS */
 void room_disconnect(struct room *, int sender);
 bool room_join(struct ibv_qp *, uint32_t peer, const union ibv_gid *); /* to RTS */
 struct ibv_srq *room_make_srq(struct room *, struct ibv_srq_init_attr_ex *);
-struct ibv_qp *room_make_tm_qp(struct room *, uint32_t max_send_wr);
+struct ibv_qp *room_make_tm_qp(struct room *, uint32_t max_send_wr); /* has builders for sends */
 
 /* Receiver. Buffers are offsets in the lower half. */
 int room_add(struct room *, uint64_t tag, uint64_t mask, uint64_t id, uint32_t offset, uint32_t length, int flags,
