@@ -60,21 +60,21 @@ static void make_all(void)
 
 /* -- what is in use, or whose handle was spoilt */
 
-#define SPOILT(name, object, call)                                                                                     \
+#define SPOILT(name, handle, call)                                                                                     \
     static int64_t name(void)                                                                                          \
     {                                                                                                                  \
-        (object)->handle ^= 1u << 30;                                                                                  \
+        (handle) ^= 1u << 30;                                                                                          \
         int answer = call;                                                                                             \
-        (object)->handle ^= 1u << 30;                                                                                  \
+        (handle) ^= 1u << 30;                                                                                          \
         return answer;                                                                                                 \
     }
-SPOILT(dealloc_pd, desk.pd, ibv_dealloc_pd(desk.pd))
-SPOILT(dereg_mr, desk.mr, ibv_dereg_mr(desk.mr))
-SPOILT(destroy_cq, desk.cq, ibv_destroy_cq(desk.cq))
-SPOILT(destroy_srq, srq, ibv_destroy_srq(srq))
-SPOILT(destroy_qp, qp, ibv_destroy_qp(qp))
-SPOILT(destroy_wq, wq, ibv_destroy_wq(wq))
-SPOILT(free_dm, dm, ibv_free_dm(dm))
+SPOILT(dealloc_pd, desk.pd->handle, ibv_dealloc_pd(desk.pd))
+SPOILT(dereg_mr, desk.mr->handle, ibv_dereg_mr(desk.mr))
+SPOILT(destroy_cq, desk.cq->handle, ibv_destroy_cq(desk.cq))
+SPOILT(destroy_srq, srq->handle, ibv_destroy_srq(srq))
+SPOILT(destroy_qp, qp->handle, ibv_destroy_qp(qp))
+SPOILT(destroy_wq, wq->handle, ibv_destroy_wq(wq))
+SPOILT(free_dm, *newer_dm_handle(dm), ibv_free_dm(dm))
 
 static int64_t destroy_ah(void)
 {
@@ -175,7 +175,7 @@ CALL(modify_qp, ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RTS}
 CALL(modify_qp_rate_limit, ibv_modify_qp_rate_limit(qp, &(struct ibv_qp_rate_limit_attr){.comp_mask = 1u << 30}))
 CALL(attach_mcast, ibv_attach_mcast(qp, &(union ibv_gid){0}, 0))
 CALL(detach_mcast, ibv_detach_mcast(datagram, &(union ibv_gid){{0xff, 0x12}}, 0))
-SPOILT(query_ece, qp, ibv_query_ece(qp, &(struct ibv_ece){0}))
+SPOILT(query_ece, qp->handle, ibv_query_ece(qp, &(struct ibv_ece){0}))
 CALL(set_ece, ibv_set_ece(qp, &(struct ibv_ece){.vendor_id = 1, .comp_mask = 1}))
 CALL(post_send, ibv_post_send(qp, &request, &bad_send))
 static int64_t wr_complete(void)

@@ -104,7 +104,7 @@ static void device_memory_is_seen_under_both_names(const void *row)
     struct pair pair = pair_open(IBV_QPT_RC);
     struct ibv_context *context = import_near(&pair);
     struct ibv_alloc_dm_attr attr = {.length = 64};
-    struct ibv_dm *dm = ibv_alloc_dm(near_pd(&pair)->context, &attr), *second = ibv_import_dm(context, dm->handle);
+    struct ibv_dm *dm = ibv_alloc_dm(near_pd(&pair)->context, &attr), *second = ibv_import_dm(context, *newer_dm_handle(dm));
     char in[64] = "seen twice", out[64];
     EXPECT_TRUE(second && second != dm && second->context == context);
     EXPECT(ibv_memcpy_to_dm(dm, 0, in, sizeof in), ==, 0);

@@ -19,7 +19,7 @@ static struct ibv_dm *allocate_dm(const struct pair *pair, size_t length, uint32
     struct ibv_alloc_dm_attr attr = {.length = length, .log_align_req = log_alignment};
     struct ibv_dm *dm = ibv_alloc_dm(near_context(pair), &attr);
     EXPECT_TRUE(dm);
-    EXPECT(dm->handle, !=, 0);
+    EXPECT(*newer_dm_handle(dm), !=, 0);
     return dm;
 }
 

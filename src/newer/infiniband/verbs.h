@@ -113,4 +113,11 @@ static inline struct newer_qp_ex_tail *newer_qp_ex_tail(struct ibv_qp_ex *qp)
     return (struct newer_qp_ex_tail *)((char *)qp + NEWER_QP_EX_TAIL);
 }
 
+#if !HAS_IBV_WR_ATOMIC_WRITE
+static inline void ibv_wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t address, const void *value)
+{
+    newer_qp_ex_tail(qp)->wr_atomic_write(qp, rkey, address, value);
+}
+#endif
+
 #endif
