@@ -130,7 +130,7 @@ static void bad_attributes_of_a_parent_domain_are_refused(const void *row)
     EXPECT_ERRNO(ibv_alloc_parent_domain(context, &attr), EINVAL);
     attr.pd = pd, attr.td = td;
     EXPECT_ERRNO(ibv_alloc_parent_domain(context, &attr), EINVAL);
-    attr.td = NULL, attr.comp_mask = 1 << 2;
+    attr.td = NULL, attr.comp_mask = 1 << 3;
     EXPECT_ERRNO(ibv_alloc_parent_domain(context, &attr), EINVAL);
     attr.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS, attr.alloc = allocate;
     EXPECT_ERRNO(ibv_alloc_parent_domain(context, &attr), EINVAL);
