@@ -201,8 +201,6 @@ static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
     uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
     for (; head != tail && taken < count; head++) {
         struct completion *entry = cq_entry_at(cq, head);
-        if (entry->withdrawn)
-            continue;
         to_wc(entry, &wc[taken++]);
         if (entry->retired)
             cq_retire(entry);
@@ -284,7 +282,7 @@ static void drop_oldest(struct cq *cq)
 {
     uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
     const struct completion *entry = cq_entry_at(cq, head);
-    if (entry->retired && !entry->withdrawn)
+    if (entry->retired)
         cq_retire(entry);
     atomic_store_explicit(&cq->head, head + 1, memory_order_release);
 }
@@ -343,13 +341,21 @@ bool cq_wait_to_take(struct cq *cq)
     return true;
 }
 
+/* Those that stay move up, so that a CQ is as full as there are completions to be polled. Whoever is in a batch has a
+ * copy of the entry at hand. */
 void cq_withdraw(struct cq *cq, const struct qp *qp)
 {
     cq_stop(cq);
-    uint32_t tail = atomic_load(&cq->tail);
-    for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
-        if (cq_entry_at(cq, at)->qp_number == qp->number && !cq_entry_at(cq, at)->lasting)
-            cq_entry_at(cq, at)->withdrawn = true;
+    uint32_t tail = atomic_load(&cq->tail), kept = atomic_load(&cq->head);
+    for (uint32_t at = kept; at != tail; at++) {
+        const struct completion *entry = cq_entry_at(cq, at);
+        if (entry->qp_number == qp->number && !entry->lasting)
+            continue;
+        if (at != kept)
+            *cq_entry_at(cq, kept) = *entry;
+        kept++;
+    }
+    atomic_store(&cq->tail, kept);
     cq_resume(cq);
 }
 
@@ -379,8 +385,7 @@ static void copy_entries(struct cq *cq, struct completion *ring, uint32_t capaci
 {
     uint32_t count = 0, tail = atomic_load(&cq->tail);
     for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
-        if (!cq_entry_at(cq, at)->withdrawn)
-            ring[count++] = *cq_entry_at(cq, at);
+        ring[count++] = *cq_entry_at(cq, at);
     atomic_store(&cq->head, 0);
     atomic_store(&cq->tail, count);
     cq->ring = ring;

@@ -27,8 +27,6 @@ static __attribute__((noinline)) int show_next_slowly(struct cq *cq)
     bool locked = cq_begin_taking(cq);
     uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
     uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
-    while (head != tail && cq_entry_at(cq, head)->withdrawn)
-        head++;
     bool found = head != tail;
     if (found) {
         cq->current = *cq_entry_at(cq, head++);
@@ -45,7 +43,7 @@ static inline bool take_next(struct cq *cq)
 {
     uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
     const struct completion *entry = cq_entry_at(cq, head);
-    if (head == atomic_load_explicit(&cq->tail, memory_order_acquire) || entry->withdrawn)
+    if (head == atomic_load_explicit(&cq->tail, memory_order_acquire))
         return false;
     memcpy(&cq->current, entry, offsetof(struct completion, timestamp));
     show(cq, entry);

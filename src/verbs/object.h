@@ -202,8 +202,7 @@ struct completion {
     uint32_t source;
     uint16_t flags, pkey_index;
     uint16_t cvlan;
-    bool withdrawn; /* its queue pair was reset or destroyed: pollers skip it */
-    bool lasting;   /* stays when that happens: it is of a tag-matching SRQ, and tells of its list */
+    bool lasting; /* stays when its queue pair is reset or destroyed: it is of a tag-matching SRQ, and tells of its list */
     uint32_t flow_tag;
     uint64_t timestamp, wallclock; /* nanoseconds; only when the CQ asks for them */
     uint64_t tag;
