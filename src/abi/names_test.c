@@ -46,11 +46,17 @@ static void compare_names(const char *function, name_function *ours)
             assert_string_equal(ours(value), theirs(value));
 }
 
+static bool is_unknown(int number)
+{
+    return number == -1 || number == IBV_RATE_MAX;
+}
+
 static void compare_numbers(const char *function, number_function *ours, int least, int most)
 {
     number_function *theirs = (number_function *)stock_symbol(function);
     for (int value = least; value < most; value++)
-        if (ours(value) != theirs(value))
+        if (ours(value) != theirs(value) &&
+            !(RELEASE < 39 && is_unknown(theirs(value)))) /* 39 has the rates 23 and 24 */
             fail_msg("%s(%d) is %d instead of %d", function, value, ours(value), theirs(value));
 }
 

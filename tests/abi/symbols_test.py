@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 
-NEEDED = {"libc.so.6", "libdeflate.so.0"}  # and nothing else: no netlink, no provider
+# And nothing else: no netlink, no provider. Before glibc 2.34 the C library had three parts.
+NEEDED = {"libc.so.6", "libdl.so.2", "libpthread.so.0", "libdeflate.so.0"}
 
 
 def output(*command):
