@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "fabric/state.h"
@@ -15,7 +16,10 @@ static struct record *record_of(struct node *node, const struct mail *mail)
 static void on_attach(struct node *node, const struct mail *mail, int memory)
 {
     struct probe probe = {.pid = mail->pid, .address = mail->probe_address, .value = mail->probe_value};
-    if (memory < 0 || mail->slot == node->slot || mail->to_generation != node->generation)
+    if (mail->slot == node->slot || mail->to_generation != node->generation)
+        return;
+    node->cramped = memory < 0;
+    if (node->cramped)
         return;
     lock_take(&node->lock);
     struct record *record = record_of(node, mail);
@@ -59,6 +63,23 @@ static void on_letter(struct node *node, const struct mail *mail, int *descripto
     }
 }
 
+void mail_keep_spare(struct node *node)
+{
+    if (node->spare < 0)
+        node->spare = fcntl(node->waker, F_DUPFD_CLOEXEC, 0);
+}
+
+/* A letter whose descriptor found no place in this process has been taken in vain. Its sender sends it again: then
+ * there is a place, if no other thread is faster. */
+static bool take_letter(struct node *node, struct mail *mail, int *descriptor)
+{
+    if (node->cramped && node->spare >= 0) {
+        close(node->spare);
+        node->spare = -1;
+    }
+    return mail_take(node->socket, mail, descriptor);
+}
+
 bool mail_receive(struct node *node)
 {
     struct mail mail;
@@ -68,7 +89,7 @@ bool mail_receive(struct node *node)
     atomic_store(&node->letters_seen, atomic_load(&box->sent)); /* before reading: late is once too often */
     letterbox_begin(box);
     for (unsigned i = 0; i < LETTERS_A_ROUND; i++) {
-        if (!mail_take(node->socket, &mail, &descriptor)) {
+        if (!take_letter(node, &mail, &descriptor)) {
             letterbox_end(box);
             break;
         }
@@ -76,6 +97,7 @@ bool mail_receive(struct node *node)
         rang |= mail.kind == MAIL_DOORBELL || mail.kind == MAIL_REPORT;
         if (descriptor >= 0)
             close(descriptor);
+        mail_keep_spare(node);
     }
     return rang;
 }

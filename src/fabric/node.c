@@ -39,6 +39,7 @@ static int open_socket(struct node *node, char *why, size_t why_size)
         return fail(errno, "The socket for wake-ups can't be made", why, why_size);
     node->bell.socket = node->socket;
     node->bell.waker = node->waker;
+    mail_keep_spare(node);
     return 0;
 }
 
@@ -102,7 +103,9 @@ static void close_descriptors(struct node *node)
         close(node->waker);
     if (node->retry >= 0)
         close(node->retry);
-    node->socket = node->epoll = node->waker = node->retry = -1;
+    if (node->spare >= 0)
+        close(node->spare);
+    node->socket = node->epoll = node->waker = node->retry = node->spare = -1;
 }
 
 int node_open(struct node **result, const char *directory, char *why, size_t why_size)
@@ -110,7 +113,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
     struct node *node = calloc(1, sizeof *node);
     if (!node)
         return fail(ENOMEM, "This process can't join the host's directory", why, why_size);
-    node->socket = node->epoll = node->waker = node->retry = -1;
+    node->socket = node->epoll = node->waker = node->retry = node->spare = -1;
     if (directory ? snprintf(node->directory, sizeof node->directory, "%s", directory) > NODE_DIRECTORY_MAX
                   : !node_directory(node->directory)) {
         free(node);

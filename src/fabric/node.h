@@ -77,9 +77,13 @@ void node_hold(struct peer *);
 bool node_alive(struct node *, struct peer *);
 
 /* For whoever waits for a peer to take what lies in its ring: sees to it that the peer looks, even if a wake-up or the
- * ring itself was lost on the way. Call it again and again while it has not. False: the peer is dead or gone.
- * Thread-safe; `now` as CLOCK_MONOTONIC has it. */
-bool node_insist(struct node *, struct peer *, nanos now);
+ * ring itself was lost on the way. Call it again and again while it has not. `now` as CLOCK_MONOTONIC has it. Under
+ * progress, like receiving. A peer that is stopped (SIGSTOP, a debugger) is slow for as long as that lasts. One that is
+ * not stopped and takes nothing for NODE_PATIENCE is stalled until it takes something: meanwhile its link never says
+ * that it has no room. */
+enum node_presence { NODE_SLOW, NODE_STALLED, NODE_GONE };
+enum node_presence node_insist(struct node *, struct peer *, nanos now);
+#define NODE_PATIENCE (30 * NANOS_SECOND)
 
 /* How many peers have been found gone until now: when it has changed, look at your peers' `gone`. Thread-safe. */
 unsigned node_departures(const struct node *);

@@ -1,4 +1,7 @@
-/* Finding the processes that we send to. */
+/* Finding the processes that we send to, and patience with them. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/uncancelled.h"
@@ -70,13 +73,46 @@ bool node_alive(struct node *node, struct peer *peer)
     return false;
 }
 
-bool node_insist(struct node *node, struct peer *peer, nanos now)
+static const nanos ask_each = NANOS_SECOND; /* whether it is stopped: must be less than the patience */
+
+/* Field 3 of /proc/PID/stat. Without it, or when the process is of another process namespace: no. */
+static bool is_stopped(pid_t pid)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int before = uncancelled_begin(), file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    uncancelled_end(before);
+    text[length > 0 ? length : 0] = 0;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] && (name_end[2] == 'T' || name_end[2] == 't');
+}
+
+static enum node_presence insist(struct record *record, nanos now)
+{
+    struct link *link = record->peer.link;
+    nanos stalled = shm_insist(link, now);
+    if (stalled < ask_each)
+        return NODE_SLOW;
+    if (now - record->asked_at >= ask_each) {
+        record->asked_at = now;
+        record->stopped = is_stopped(record->peer.pid);
+    }
+    if (record->stopped)
+        shm_excuse(link, now);
+    if (record->stopped || stalled < NODE_PATIENCE)
+        return NODE_SLOW;
+    shm_give_up(link);
+    return NODE_STALLED;
+}
+
+enum node_presence node_insist(struct node *node, struct peer *peer, nanos now)
 {
     if (!node_alive(node, peer))
-        return false;
-    if (peer->slot != node->slot)
-        shm_insist(peer->link, now);
-    return true;
+        return NODE_GONE;
+    return peer->slot == node->slot ? NODE_SLOW : insist((struct record *)peer, now);
 }
 
 void node_check_peers(struct node *node, nanos now)
@@ -86,7 +122,7 @@ void node_check_peers(struct node *node, nanos now)
     for (struct record *record = node->records; record; record = record->next)
         if (record->peer.slot != node->slot && !record->peer.gone &&
             !record->peer.link->operations->consumed(record->peer.link))
-            shm_insist(record->peer.link, now);
+            insist(record, now);
     lock_release(&node->lock);
 }
 

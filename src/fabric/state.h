@@ -24,6 +24,8 @@ struct record {
     atomic_uint references;     /* one of them is the node's, for as long as it is in `records` */
     struct ring_reader *reader; /* NULL until there is a ring to hear from */
     int writable;               /* a socket that becomes writable when the peer's queue has room; -1: none is needed */
+    nanos asked_at;             /* whether it is stopped; under progress */
+    bool stopped;               /* it was; likewise */
     struct record *next;        /* in node->records */
 };
 
@@ -33,6 +35,8 @@ struct node {
     unsigned slot;
     uint32_t generation;
     int socket, epoll;
+    int spare;                /* a descriptor whose place another may have (mail_in.c); -1 */
+    bool cramped;             /* the last ring that came found no place; under progress */
     int waker;                /* an eventfd, for wake-ups from within: they need no name in the directory */
     struct table_slot *entry; /* ours */
     struct doorbell bell;     /* our own */
@@ -81,6 +85,8 @@ bool mail_receive(struct node *);
 /* Under progress: tries again what could not be handed over. */
 void mail_retry(struct node *);
 void mail_stop_watching(struct record *);
+/* Sees to it that there is a spare descriptor, if that is possible. */
+void mail_keep_spare(struct node *);
 /* struct shm_host's postponed. */
 void mail_postponed(struct shm_host *);
 

@@ -32,6 +32,7 @@ struct shm {
         nanos since;   /* and when we first saw it there */
         nanos insisted;
         uint32_t after; /* letterbox_after of the letter that insists */
+        bool hopeless;  /* as long as the receiver stays there */
     } stall;
     atomic_bool wants_room;
     atomic_bool writing; /* the writer's ring is mapped, and stays so until close */
@@ -123,6 +124,13 @@ static void shm_end(struct link *link)
         ring_doorbell(shm);
 }
 
+static bool is_hopeless(struct shm *shm)
+{
+    if (__builtin_expect(shm->stall.hopeless, 0))
+        shm->stall.hopeless = ring_taken(&shm->writer) == shm->stall.head;
+    return shm->stall.hopeless;
+}
+
 /* wants_room is set before asking: a thread that goes to sleep and doesn't see it yet (shm_got_room) has said so before
  * we look at the reader's position for the last time, so either we see the room or the reader sees the sleeper. */
 static bool shm_ready(struct link *link)
@@ -131,7 +139,7 @@ static bool shm_ready(struct link *link)
     if (!is_writing(shm) || shm->severed || ring_ready(&shm->writer))
         return true;
     atomic_store(&shm->wants_room, true);
-    return ring_ask(&shm->writer);
+    return ring_ask(&shm->writer) || is_hopeless(shm);
 }
 
 static bool shm_send(struct link *link, const struct frame *frame)
@@ -142,7 +150,7 @@ static bool shm_send(struct link *link, const struct frame *frame)
         return true;
     bool by_reference = payload->by_reference && !payload->pull && payload->length > COPY_MAX;
     if (!ring_write(&shm->writer, frame, by_reference))
-        return false;
+        return is_hopeless(shm);
     shm->sent = true;
     return true;
 }
@@ -265,6 +273,7 @@ static nanos stalled_for(struct shm *shm, nanos now)
     if (head != shm->stall.head || !shm->stall.since) {
         shm->stall.head = head;
         shm->stall.since = shm->stall.insisted = now;
+        shm->stall.hopeless = false;
     }
     return now - shm->stall.since;
 }
@@ -292,6 +301,22 @@ nanos shm_insist(struct link *link, nanos now)
     }
     lock_release(&shm->sending);
     return stalled;
+}
+
+void shm_excuse(struct link *link, nanos now)
+{
+    struct shm *shm = (struct shm *)link;
+    lock_take(&shm->sending);
+    shm->stall.since = now;
+    lock_release(&shm->sending);
+}
+
+void shm_give_up(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    lock_take(&shm->sending);
+    shm->stall.hopeless = true;
+    lock_release(&shm->sending);
 }
 
 int shm_attached(struct link *link, int memory, const struct probe *probe)

@@ -40,8 +40,14 @@ int shm_retry(struct link *);
 /* The other side may have missed that something lies in its ring: once it has taken nothing for a while, it is woken
  * whatever its attention says, or is handed the ring again, but not while it has an earlier letter of this kind before
  * it. Returns for how long it has been seen to take nothing. Call it while something lies there (not consumed), again
- * and again. Thread-safe. */
+ * and again; one caller at a time. */
 nanos shm_insist(struct link *, nanos now);
+
+/* There is a reason for it: the time begins anew. */
+void shm_excuse(struct link *, nanos now);
+
+/* From now on, until the other side takes something, what finds no room is swallowed instead of waiting for some. */
+void shm_give_up(struct link *);
 
 /* The other side has handed over its ring: the descriptor stays the caller's. 0; EALREADY; or ring_map's errors. */
 int shm_attached(struct link *, int memory, const struct probe *);

@@ -35,6 +35,7 @@ struct rc_settings {
     uint8_t max_rd_atomic;      /* READs and atomics we may have outstanding */
     uint8_t max_dest_rd_atomic; /* those that we keep results for; growing after rc_start_receiving has no effect */
     unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
+    enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: nothing but that */
     uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */
 };
 

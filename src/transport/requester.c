@@ -124,7 +124,7 @@ void requester_repeat(struct rc *rc, enum congestion_sign sign, nanos now)
 {
     congestion_met(&rc->requester.congestion, sign, rc->requester.acked_psn, rc->requester.sent_psn);
     if (!rc->requester.retries_left) {
-        fail_requester(rc, IBV_WC_RETRY_EXC_ERR, REASON_RETRY_EXCEEDED);
+        fail_requester(rc, IBV_WC_RETRY_EXC_ERR, rc->settings.silence ? rc->settings.silence : REASON_RETRY_EXCEEDED);
         return;
     }
     rc->requester.retries_left--;

@@ -289,15 +289,21 @@ void progress_watch(struct qp *qp, nanos deadline)
     progress_look_again(process, deadline);
 }
 
-/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it. Where the user
- * asked for faults, what it has not taken may be but the others' frames, so the timer must fire now and then. */
+/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it, until it has been
+ * so for too long. Where the user asked for faults, what it has not taken may be but the others' frames, so the timer
+ * must fire now and then. */
 static bool is_only_slow(struct qp *qp, nanos now)
 {
     struct peer *peer = qp->peer;
+    qp->rc.settings.silence = REASON_NONE;
     if (traffic_is_faulty(qp->process) && ++qp->postponed % PATIENCE_WITH_FAULTS == 0)
         return false;
-    return peer && !peer->gone && !qp->rc.requester.rnr_waiting && !peer->link->operations->consumed(peer->link) &&
-           node_insist(qp->process->node, peer, now);
+    if (!peer || peer->gone || qp->rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))
+        return false;
+    enum node_presence presence = node_insist(qp->process->node, peer, now);
+    if (presence == NODE_STALLED)
+        qp->rc.settings.silence = REASON_PEER_STALLED;
+    return presence == NODE_SLOW;
 }
 
 static nanos expire(struct qp *qp, nanos now)
