@@ -1,0 +1,227 @@
+#include "link/guard.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "wire/guarded.h"
+
+enum { SIGNALS = 2, ENTRIES = 8 };
+
+/* A signal that is guarded, and what the program had set each time that we took it. An entry is written before the
+ * kernel knows of it, and only its own handler writes it again. */
+static struct guarded_signal {
+    int number;
+    unsigned taken; /* entries in use; under `looking` */
+    struct sigaction program[ENTRIES];
+} guarded_signals[SIGNALS] = {{.number = SIGSEGV}, {.number = SIGBUS}};
+
+static struct lock looking;
+static _Atomic uint32_t looked; /* tick of the last look */
+_Thread_local struct guard_thread guard_thread = {.looked = UINT32_MAX};
+
+/* --- faults */
+
+/* What a process sends has a code of 0 or less; a machine check that asks for no action comes at any instruction. */
+static bool is_fault(int number, const siginfo_t *info)
+{
+    return info->si_code > 0 && !(number == SIGBUS && info->si_code == BUS_MCEERR_AO);
+}
+
+#ifdef GUARDED_BY_JUMP
+
+/* The processor does not tell the address of one that cannot be. */
+static bool is_accessed(const struct guarded_section *section, const siginfo_t *info)
+{
+    uintptr_t at = (uintptr_t)info->si_addr;
+    return info->si_code == SI_KERNEL || at - section->at[0] < section->length[0] ||
+           at - section->at[1] < section->length[1];
+}
+
+static bool recover(const siginfo_t *info, ucontext_t *context)
+{
+    struct guarded_section *section = guarded_section;
+    if (!section || !is_accessed(section, info))
+        return false;
+    guarded_section = NULL;
+    pthread_sigmask(SIG_SETMASK, &context->uc_sigmask, NULL);
+    siglongjmp(section->leave, 1);
+}
+
+#else
+
+static bool recover(const siginfo_t *info, ucontext_t *context)
+{
+    greg_t *instruction = &context->uc_mcontext.gregs[REG_RIP];
+    uintptr_t go_on = guarded_go_on_at((uintptr_t)*instruction);
+    if (!go_on)
+        return false;
+    *instruction = (greg_t)go_on;
+    return true;
+}
+
+#endif
+
+/* Sent again with all that was known about it, the signal waits until our handler returns: it then ends the process at
+ * the instruction where it happened. */
+static void end_by_default(int number, siginfo_t *info)
+{
+    int saved = errno;
+    sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), number, info);
+    errno = saved;
+}
+
+/* Ignoring a fault is not possible, ignoring what a process sent is. */
+static void call_program(struct sigaction *program, int number, siginfo_t *info, void *context)
+{
+    struct sigaction action = *program;
+    if (action.sa_flags & (int)SA_RESETHAND)
+        program->sa_handler = SIG_DFL;
+    if (action.sa_handler == SIG_DFL || (action.sa_handler == SIG_IGN && is_fault(number, info)))
+        end_by_default(number, info);
+    else if (action.sa_handler == SIG_IGN)
+        return;
+    else if (action.sa_flags & SA_SIGINFO)
+        action.sa_sigaction(number, info, context);
+    else
+        action.sa_handler(number);
+}
+
+static void enter(unsigned entry, int number, siginfo_t *info, void *context)
+{
+    if (!is_fault(number, info) || !recover(info, context))
+        call_program(&guarded_signals[number == SIGBUS].program[entry], number, info, context);
+}
+
+#define ENTRY(index)                                                                                                   \
+    static void enter_##index(int number, siginfo_t *info, void *context)                                              \
+    {                                                                                                                  \
+        enter(index, number, info, context);                                                                           \
+    }
+ENTRY(0)
+ENTRY(1)
+ENTRY(2)
+ENTRY(3)
+ENTRY(4)
+ENTRY(5)
+ENTRY(6)
+ENTRY(7)
+
+static void (*const entries[ENTRIES])(int, siginfo_t *, void *) = {enter_0, enter_1, enter_2, enter_3,
+                                                                   enter_4, enter_5, enter_6, enter_7};
+
+/* --- taking the signals */
+
+static bool is_ours(const struct sigaction *action)
+{
+    for (unsigned i = 0; i < ENTRIES; i++)
+        if (action->sa_flags & SA_SIGINFO && action->sa_sigaction == entries[i])
+            return true;
+    return false;
+}
+
+static bool is_same(const struct sigaction *a, const struct sigaction *b)
+{
+    return a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags;
+}
+
+static bool is_function(const struct sigaction *action)
+{
+    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+}
+
+/* The entry behind which this action stands or now will; ENTRIES: there is none left. Who sets one handler after
+ * another and restores them needs but a few. */
+static unsigned choose(struct guarded_signal *signal, const struct sigaction *found)
+{
+    unsigned entry = 0;
+    while (entry < signal->taken && !is_same(&signal->program[entry], found))
+        entry++;
+    if (entry == signal->taken && entry < ENTRIES)
+        signal->program[signal->taken++] = *found;
+    return entry;
+}
+
+/* The program's handler is called within ours, so ours comes with its mask and on its stack. Where there is none, the
+ * thread's alternate stack is the one that some runtimes (Go) insist on. */
+static void take(struct guarded_signal *signal, const struct sigaction *found)
+{
+    enum { KEPT = SA_ONSTACK | SA_NODEFER | SA_RESTART };
+    unsigned entry = choose(signal, found);
+    struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK}, before;
+    if (entry == ENTRIES)
+        return;
+    if (is_function(found)) {
+        ours.sa_flags = SA_SIGINFO | (found->sa_flags & (int)KEPT);
+        ours.sa_mask = found->sa_mask;
+    }
+    ours.sa_sigaction = entries[entry];
+    if (!sigaction(signal->number, &ours, &before) && !is_ours(&before) && !is_same(&before, found))
+        signal->program[entry] = before; /* set just now */
+}
+
+static void look(void)
+{
+    struct sigaction found;
+    for (unsigned i = 0; i < SIGNALS; i++)
+        if (!sigaction(guarded_signals[i].number, NULL, &found) && !is_ours(&found))
+            take(&guarded_signals[i], &found);
+}
+
+void guard_start(void)
+{
+    lock_take(&looking);
+    look();
+    lock_release(&looking);
+}
+
+/* --- threads */
+
+/* A look of another thread that is under way does as well. */
+bool guard_begin_anew(uint32_t tick)
+{
+    sigset_t open, before;
+    if (guard_thread.closes)
+        return false;
+    if (atomic_exchange_explicit(&looked, tick, memory_order_relaxed) != tick && lock_try(&looking)) {
+        look();
+        lock_release(&looking);
+    }
+    sigemptyset(&open);
+    for (unsigned i = 0; i < SIGNALS; i++)
+        sigaddset(&open, guarded_signals[i].number);
+    pthread_sigmask(SIG_UNBLOCK, &open, &before);
+    for (unsigned i = 0; i < SIGNALS; i++)
+        guard_thread.closes |= (uint8_t)(sigismember(&before, guarded_signals[i].number) << i);
+    if (!guard_thread.closes)
+        guard_thread.looked = tick;
+    return guard_thread.closes;
+}
+
+void guard_end_opened(void)
+{
+    sigset_t closed;
+    sigemptyset(&closed);
+    for (unsigned i = 0; i < SIGNALS; i++)
+        if (guard_thread.closes & 1 << i)
+            sigaddset(&closed, guarded_signals[i].number);
+    guard_thread.closes = 0;
+    pthread_sigmask(SIG_BLOCK, &closed, NULL);
+}
+
+bool guard_copy(void *to, const void *from, size_t length)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    bool opened = guard_begin((nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec);
+    bool copied = guarded_copy(to, from, length);
+    guard_end(opened);
+    return copied;
+}

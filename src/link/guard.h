@@ -1,0 +1,57 @@
+/* The signal handler that makes a fault of wire/guarded.h end in false.
+ *
+ * It is the process's handler of SIGSEGV and SIGBUS, and knows our own faults by the instruction that faulted. All
+ * others go on to what the program had set, as the kernel would have called it: with its mask and on its stack, and
+ * what is SIG_DFL ends the process with the same signal, address and registers. What the program sets later replaces
+ * us, so it is looked for once in 4 ms while data moves, and we are put before it again. Each time that is another
+ * entry with its own program's handler behind it, so that a program which restores what it found, or calls it, gets
+ * what it had then.
+ *
+ * A thread that blocks one of the signals would be killed by a fault; so its mask is asked for as often, and such a
+ * thread opens it for as long as it is between begin and end. */
+#ifndef LINK_GUARD_H
+#define LINK_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/nanos.h"
+
+/* Takes the signals. Thread-safe; further calls look whether we still have them. */
+void guard_start(void);
+
+/* Around accesses of wire/guarded.h, on any thread, with the time (of CLOCK_MONOTONIC, give or take some milliseconds).
+ * They nest. `end` takes what `begin` answered. */
+static inline bool guard_begin(nanos now);
+static inline void guard_end(bool opened);
+
+/* One guarded copy, like memcpy(3), with all that it needs around it. False: part of the memory is gone. */
+bool guard_copy(void *to, const void *from, size_t length);
+
+/* --- how */
+
+enum { GUARD_TICK = 22 }; /* a time is looked at in ticks of 2^22 ns */
+
+struct guard_thread {
+    uint32_t looked; /* tick in which the thread's mask was found open; never current where it blocks */
+    uint8_t closes;  /* between a begin that opened the mask and its end: a bit for each signal that was blocked */
+};
+extern _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial-exec")));
+
+bool guard_begin_anew(uint32_t tick);
+void guard_end_opened(void);
+
+static inline bool guard_begin(nanos now)
+{
+    uint32_t tick = (uint32_t)(now >> GUARD_TICK);
+    return __builtin_expect(guard_thread.looked != tick, 0) && guard_begin_anew(tick);
+}
+
+static inline void guard_end(bool opened)
+{
+    if (__builtin_expect(opened, 0))
+        guard_end_opened();
+}
+
+#endif
