@@ -222,6 +222,11 @@ int udp_fd(const struct udp_port *port)
     return port->epoll;
 }
 
+unsigned udp_interface(const struct udp_port *port)
+{
+    return port->index;
+}
+
 static bool is_preferred(const struct udp_port *port, const struct datagram_route *route)
 {
     for (int i = 0; i < UDP_PREFERRED; i++) {

@@ -32,6 +32,7 @@ struct udp_route {
 struct udp_arrival {
     const struct datagram_route *route;
     const struct packet *packet; /* with its GRH, as a UD receive shows it */
+    unsigned interface;          /* where it has arrived: the index of the port's interface, never 0 */
     bool congested;              /* a router marked it (ECN: CE) */
 };
 
@@ -46,6 +47,9 @@ struct udp_refusal {
 
 typedef void udp_take(void *context, const struct udp_arrival *);
 typedef void udp_drop(void *context, const struct udp_refusal *);
+
+/* The index of the interface. */
+unsigned udp_interface(const struct udp_port *);
 
 /* Opens the port: 0, or errno and a sentence: no such interface, port 4791 taken by another user or program. */
 int udp_open(struct udp_port **, const char *interface, char *why, size_t why_size);

@@ -40,6 +40,7 @@ struct receiver {
     udp_take *take;
     udp_drop *drop;
     void *context;
+    unsigned interface;
     unsigned done;
 };
 
@@ -176,6 +177,7 @@ static void take_datagram(struct receiver *receiver, struct header *header, cons
     receiver->take(receiver->context,
                    &(struct udp_arrival){.route = &header->route,
                                          .packet = &packet,
+                                         .interface = receiver->interface,
                                          .congested = (header->traffic_class & ECN_MASK) == ECN_MARKED});
 }
 
@@ -243,7 +245,7 @@ static void receive_anywhere(struct udp_port *port, struct receiver *receiver, u
  * rounds. Who sleeps on udp_fd is woken for all. */
 unsigned udp_receive(struct udp_port *port, udp_take *take, udp_drop *drop, void *context, unsigned budget)
 {
-    struct receiver receiver = {.take = take, .drop = drop, .context = context};
+    struct receiver receiver = {.take = take, .drop = drop, .context = context, .interface = port->index};
     if (port->abandoned)
         return 0;
     if (port->hot >= 0 && port->hot_rounds++ < HOT_ROUNDS)

@@ -151,7 +151,7 @@ static void take_request(struct process *process, const struct udp_arrival *arri
 {
     union ibv_gid source, destination;
     gid_from_grh(arrival->packet->grh, &source, &destination);
-    const struct device *device = port_with_address(process, &destination);
+    const struct device *device = port_with_address(process, &destination, arrival->interface);
     if (!device)
         drop(process, arrival, REASON_MAD_NOT_SERVED);
     else if (event_port_is_down(process, device))
@@ -167,7 +167,10 @@ static void take_reply(struct process *process, const struct udp_arrival *arriva
                        const uint8_t *passed_on)
 {
     struct gsi_asker *asker = process->asker;
-    if (asker && message->remote_id - asker->first < NODE_BLOCK &&
+    union ibv_gid source, destination;
+    gid_from_grh(arrival->packet->grh, &source, &destination);
+    if (asker && port_with_address(process, &destination, arrival->interface) &&
+        message->remote_id - asker->first < NODE_BLOCK &&
         asker->take(asker, message, arrival->packet->payload.length)) {
         traffic_managed(process, arrival->packet, arrival->route);
         if (passed_on)

@@ -98,31 +98,37 @@ unsigned port_receive(struct process *process, udp_take *take, udp_drop *drop, v
     return done;
 }
 
-static bool has_address(const struct device *device, const uint8_t gid[16])
+bool port_has_address(const struct device *device, const union ibv_gid *gid)
 {
     for (unsigned i = 0; i < device->gid_count; i++)
-        if (!memcmp(device->gids[i].raw, gid, 16))
+        if (!memcmp(&device->gids[i], gid, sizeof *gid))
             return true;
     return false;
 }
 
-void port_prefer(struct process *process, const struct datagram_route *route)
+bool port_is_on(const struct process *process, const struct device *device, unsigned interface)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count && i < process->port_count; i++)
-        if (port_at(process, i) && has_address(&devices[i], route->destination))
-            udp_prefer(port_at(process, i), route);
+    const struct udp_port *port = port_at(process, device->index);
+    return port && udp_interface(port) == interface;
 }
 
-const struct device *port_with_address(const struct process *process, const union ibv_gid *gid)
+const struct device *port_with_address(const struct process *process, const union ibv_gid *gid, unsigned interface)
 {
     unsigned count;
     const struct device *devices = config_devices(&count);
     for (unsigned i = 0; i < count && i < process->port_count; i++)
-        if (port_at(process, i) && has_address(&devices[i], gid->raw))
+        if (port_is_on(process, &devices[i], interface) && port_has_address(&devices[i], gid))
             return &devices[i];
     return NULL;
+}
+
+void port_prefer(struct process *process, const struct datagram_route *route, unsigned interface)
+{
+    union ibv_gid here;
+    memcpy(&here, route->destination, sizeof here);
+    const struct device *device = port_with_address(process, &here, interface);
+    if (device)
+        udp_prefer(port_at(process, device->index), route);
 }
 
 /* Who asked may prefer what comes from the same port, and shall not be given what is for others of its host. */

@@ -19,16 +19,21 @@ struct link *port_connect(const struct context *, const struct ibv_ah_attr *, ui
 /* Hands every datagram that has arrived to `take`, or to `drop`; returns how many. Under process->progress. */
 unsigned port_receive(struct process *, udp_take *take, udp_drop *drop, void *context);
 
-/* udp_prefer on the port that has the address. Under process->progress. */
-void port_prefer(struct process *, const struct datagram_route *);
+/* udp_prefer on the port that has the address on this interface. Under process->progress. */
+void port_prefer(struct process *, const struct datagram_route *, unsigned interface);
 
 /* Multicast groups beyond this host: joins and leaves on all ports; a group of an IP version that the host has not is
  * none of theirs. 0 or errno; joining twice is joining once. Under process->progress. */
 int port_join(struct process *, const union ibv_gid *);
 void port_leave(struct process *, const union ibv_gid *);
 
-/* The device with this address that has a port; NULL: none. */
-const struct device *port_with_address(const struct process *, const union ibv_gid *);
+/* The device with this address that has a port on this interface; NULL: none. */
+const struct device *port_with_address(const struct process *, const union ibv_gid *, unsigned interface);
+
+/* Is the device's port on this interface? The device may have none. */
+bool port_is_on(const struct process *, const struct device *, unsigned interface);
+/* Is the GID one of the device's? */
+bool port_has_address(const struct device *, const union ibv_gid *);
 
 /* A link for an answer, from an address of the device, which has a port; NULL: no memory, no socket. */
 struct link *port_answer(const struct process *, const struct device *, const union ibv_gid *from,

@@ -23,7 +23,7 @@ struct round {
     struct process *process;
     nanos now;
     bool congested;                     /* a router marked the packet in hand */
-    bool from_network;                  /* whether directly or passed on by another process */
+    unsigned interface;                 /* of the network that it came from, directly or passed on; 0: this host */
     const uint8_t *passed_on;           /* then the first bytes of its frame; NULL: it was not */
     const struct datagram_route *route; /* of the packet in hand; NULL: it is from this host */
 };
@@ -50,18 +50,18 @@ static void deliver(struct round *round, struct qp *qp, const struct packet *pac
     }
     lock_take(&qp->lock);
     traffic_received(qp, packet, round->route);
-    bool accepted = remote_may_reach(qp, round->from_network) && remote_is_peer(qp, packet);
-    if (accepted) {
+    enum reason refusal = remote_refusal(qp, packet, round->interface);
+    if (!refusal) {
         if (round->congested)
             remote_notify(qp, round->now);
         qp_receive(qp, packet, is_refusal(packet) ? process_now() : round->now);
     } else
-        qp->host.operations->dropped(&qp->host, packet, REASON_PACKET_SOURCE);
+        qp->host.operations->dropped(&qp->host, packet, refusal);
     bool output = qp_has_output(qp);
     lock_release(&qp->lock);
     if (output)
         want_flush(round->process, qp);
-    if (accepted && round->passed_on) /* not for anybody who makes up a source */
+    if (!refusal && round->passed_on) /* not for anybody who makes up a source */
         remote_prefer(round->process, round->passed_on, packet);
 }
 
@@ -95,7 +95,7 @@ static const enum reason wire_reasons[] = {
 /* Headers of a frame into a packet; otherwise why it is dropped. */
 static enum wire_fault decode(const struct frame *frame, struct packet *packet)
 {
-    const uint8_t *headers = frame->headers + (frame->kind == FRAME_PASSED_ON ? REMOTE_PORT : 0);
+    const uint8_t *headers = frame->headers + (frame->kind == FRAME_PASSED_ON ? REMOTE_ARRIVAL : 0);
     size_t length = frame->headers_length - (size_t)(headers - frame->headers);
     unsigned used, pad;
     bool grh = frame->kind != FRAME_ROCE && length >= GRH_LENGTH;
@@ -133,7 +133,7 @@ static void take_datagram(void *context, const struct udp_arrival *arrival)
     const struct packet *packet = arrival->packet;
     round->congested = arrival->congested;
     round->route = arrival->route;
-    round->from_network = true;
+    round->interface = arrival->interface;
     round->passed_on = NULL;
     if (take_packet(round, packet))
         ;
@@ -144,7 +144,7 @@ static void take_datagram(void *context, const struct udp_arrival *arrival)
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
     }
     round->route = NULL;
-    round->from_network = false;
+    round->interface = 0;
 }
 
 static void drop_datagram(void *context, const struct udp_refusal *refusal)
@@ -164,17 +164,18 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
         traffic_received_frame(round->process, frame);
         return steering_receive(round->process, frame);
     }
-    if (frame->kind == FRAME_PASSED_ON && frame->headers_length < REMOTE_PORT)
+    if (frame->kind == FRAME_PASSED_ON && frame->headers_length < REMOTE_ARRIVAL + GRH_LENGTH)
         return;
     enum wire_fault fault = decode(frame, &packet);
     if (fault)
         return traffic_unread(round->process, wire_reasons[fault]);
-    round->from_network = frame->kind == FRAME_PASSED_ON;
-    round->passed_on = round->from_network && packet.grh ? frame->headers : NULL;
+    round->passed_on = frame->kind == FRAME_PASSED_ON ? frame->headers : NULL;
+    round->interface = round->passed_on ? remote_interface(round->passed_on) : 0;
     if (take_packet(round, &packet))
         return;
     if (packet.destination == MAD_QP && round->passed_on)
-        gsi_receive(round->process, &(struct udp_arrival){.packet = &packet}, round->passed_on);
+        gsi_receive(round->process, &(struct udp_arrival){.packet = &packet, .interface = round->interface},
+                    round->passed_on);
     else {
         traffic_stray(round->process, &packet, NULL, REASON_PACKET_NO_QP);
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);

@@ -6,27 +6,32 @@
 #include "verbs/gid.h"
 #include "verbs/port.h"
 #include "verbs/traffic.h"
+#include "wire/bytes.h"
 #include "wire/op.h"
 #include "wire/wire.h"
 
-enum { GRH = 40, CNP = SERVICE_CNP << 5 | 1 };
+_Static_assert((int)REMOTE_ARRIVAL + 40 + (int)WIRE_HEADERS_MAX <= (int)FRAME_HEADERS_MAX,
+               "a frame that is passed on fits");
+
+enum { GRH = 40, MULTICAST_QP = 0xffffff, CNP = SERVICE_CNP << 5 | 1 };
 
 static const nanos notify_period = 50 * NANOS_MICROSECOND; /* one notification each, as adapters do by default */
 
-bool remote_is_peer(const struct qp *qp, const struct packet *packet)
+enum reason remote_refusal(const struct qp *qp, const struct packet *packet, unsigned interface)
 {
+    const struct device *device = qp->object.context->device;
+    bool connected = qp->type != IBV_QPT_UD;
     union ibv_gid source, destination;
-    if (qp->type == IBV_QPT_UD)
-        return true;
-    if (!packet->grh || !qp->remote)
-        return !packet->grh && !qp->remote;
+    if (!interface)
+        return connected && (packet->grh || qp->remote) ? REASON_PACKET_SOURCE : REASON_NONE;
+    if (!packet->grh || !port_is_on(qp->process, device, interface))
+        return REASON_PACKET_DESTINATION;
     gid_from_grh(packet->grh, &source, &destination);
-    return !memcmp(&source, &qp->attr.ah_attr.grh.dgid, sizeof source);
-}
-
-bool remote_may_reach(const struct qp *qp, bool from_network)
-{
-    return !from_network || qp->object.context->device->interface[0];
+    if (packet->destination != MULTICAST_QP && !port_has_address(device, &destination))
+        return REASON_PACKET_DESTINATION;
+    if (connected && (!qp->remote || memcmp(&source, &qp->attr.ah_attr.grh.dgid, sizeof source)))
+        return REASON_PACKET_SOURCE;
+    return REASON_NONE;
 }
 
 static void send_alone(struct qp *qp, struct link *link, const struct packet *packet)
@@ -58,12 +63,14 @@ void remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
 {
     struct link *link = peer->link;
     const struct packet *packet = arrival->packet;
-    uint8_t headers[FRAME_HEADERS_MAX] = {arrival->route->source_port >> 8, arrival->route->source_port & 0xff};
-    memcpy(headers + REMOTE_PORT, packet->grh, GRH);
-    unsigned length = wire_encode(packet, headers + REMOTE_PORT + GRH);
+    uint8_t headers[FRAME_HEADERS_MAX] = {0};
+    bytes_put16(headers, arrival->route->source_port);
+    bytes_put32(headers + 4, arrival->interface);
+    memcpy(headers + REMOTE_ARRIVAL, packet->grh, GRH);
+    unsigned length = wire_encode(packet, headers + REMOTE_ARRIVAL + GRH);
     struct frame frame = {.kind = FRAME_PASSED_ON,
                           .headers = headers,
-                          .headers_length = (uint16_t)(REMOTE_PORT + GRH + length),
+                          .headers_length = (uint16_t)(REMOTE_ARRIVAL + GRH + length),
                           .payload = packet->payload};
     link->operations->begin(link);
     if (link->operations->ready(link))
@@ -83,18 +90,23 @@ bool remote_pass_on(struct process *process, const struct udp_arrival *arrival, 
     return other;
 }
 
-void remote_prefer_sender(struct process *process, const uint8_t port[REMOTE_PORT], const struct packet *packet)
+unsigned remote_interface(const uint8_t arrival[REMOTE_ARRIVAL])
+{
+    return bytes_get32(arrival + 4);
+}
+
+void remote_prefer_sender(struct process *process, const uint8_t arrival[REMOTE_ARRIVAL], const struct packet *packet)
 {
     union ibv_gid source, destination;
-    struct datagram_route route = {.source_port = (uint16_t)(port[0] << 8 | port[1])};
+    struct datagram_route route = {.source_port = bytes_get16(arrival)};
     gid_from_grh(packet->grh, &source, &destination);
     memcpy(route.source, &source, 16);
     memcpy(route.destination, &destination, 16);
-    port_prefer(process, &route);
+    port_prefer(process, &route, remote_interface(arrival));
 }
 
-void remote_prefer(struct process *process, const uint8_t port[REMOTE_PORT], const struct packet *packet)
+void remote_prefer(struct process *process, const uint8_t arrival[REMOTE_ARRIVAL], const struct packet *packet)
 {
     if (op_service(packet->opcode) != SERVICE_UD)
-        remote_prefer_sender(process, port, packet);
+        remote_prefer_sender(process, arrival, packet);
 }

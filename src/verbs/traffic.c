@@ -9,6 +9,12 @@
 #include "verbs/taps.h"
 #include "wire/op.h"
 
+/* A reason of that range without a place of its own would be counted as another one. */
+#define REASON(number, name, sentence)                                                                                 \
+    _Static_assert((number) >= 100 || (number) < TRAFFIC_REASONS, "counted as " #name);
+#include "diag/diag.def"
+#undef REASON
+
 enum { GRH = 40, SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
 static const nanos overtaken_by_nobody = NANOS_MILLISECOND; /* what waits for others to overtake it waits no longer */
 

@@ -6,7 +6,7 @@
 
 enum {
     TRAFFIC_OPERATIONS = 32, /* of the queue pair's service: the lower five bits of an opcode */
-    TRAFFIC_REASONS = 27, /* why packets are dropped: the range of diag.def that begins with 1; 0: any other reason */
+    TRAFFIC_REASONS = 32, /* why packets are dropped: the range of diag.def that begins with 1; 0: any other reason */
 };
 
 struct traffic {

@@ -11,7 +11,7 @@ import time
 import pyverbs.enums as e
 from pyverbs.addr import AH, GID, AHAttr, GlobalRoute
 from pyverbs.cq import CQ
-from pyverbs.device import Context
+from pyverbs.device import Context, get_device_list
 from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
@@ -31,6 +31,7 @@ class Side:
         self.reader, self.writer = control.makefile("r"), control.makefile("w")
         self.gid_index, self.sent = gid_index, 0
         self.context = Context(name="soft0")
+        self.others = [Context(name=device.name.decode()) for device in get_device_list() if device.name != b"soft0"]
         self.domain, self.queue = PD(self.context), CQ(self.context, 4096)
         self.memory = MR(self.domain, BATCH * ROOM, e.IBV_ACCESS_LOCAL_WRITE)
         self.vault = MR(self.domain, VAULT, ACCESS)

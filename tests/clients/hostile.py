@@ -44,13 +44,13 @@ def write_headers(address, rkey, length):
 
 
 class Attacker:
-    """A socket on the client's host, with the client's address or another one of that host."""
+    """A socket on the client's host or another one, with the client's address or another one of that host."""
 
-    def __init__(self, version, address=None):
+    def __init__(self, version, address=None, host=CLIENT, target=None):
         self.version, self.family = version, socket.AF_INET if version == 4 else socket.AF_INET6
-        self.target = ADDRESSES[SERVER][version == 6]
+        self.target = target or ADDRESSES[SERVER][version == 6]
         self.source = address or ADDRESSES[CLIENT][version == 6]
-        self.socket = socket_on(CLIENT, self.family, socket.SOCK_DGRAM)
+        self.socket = socket_on(host, self.family, socket.SOCK_DGRAM)
         if version == 4:
             self.socket.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER, IP_PMTUDISC_DO: identification 0
         self.socket.bind((self.source, 0))
