@@ -12,10 +12,8 @@
 enum verdict check_library(char *say, size_t size)
 {
     char directory[PLACE_PATH_MAX], path[PLACE_PATH_MAX + 32];
-    if (place_libraries(directory)) {
-        snprintf(say, size, "The libraries that belong to this command are missing. Build or install softverbs again.");
+    if (place_libraries(directory, say, size))
         return VERDICT_PROBLEM;
-    }
     snprintf(path, sizeof path, "%s/libibverbs.so.1", directory);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {

@@ -24,13 +24,24 @@ static int find_in(const char *directory, const char *below, char *to)
     return 0;
 }
 
-int place_libraries(char *to)
+int place_libraries(char *to, char *why, size_t why_size)
 {
     char self[PLACE_PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0)
-        return errno;
+    if (length < 0) {
+        int error = errno;
+        snprintf(why, why_size,
+                 "/proc can't be read here (%s), so this command does not find its own libraries: mount it (in a "
+                 "chroot: mount -t proc proc /proc).",
+                 strerror(error));
+        return error;
+    }
     self[length] = 0;
     *strrchr(self, '/') = 0;
-    return find_in(self, "lib", to) && find_in(self, "../" LIBRARY_DIRECTORY, to) ? ENOENT : 0;
+    if (!find_in(self, "lib", to) || !find_in(self, "../" LIBRARY_DIRECTORY, to))
+        return 0;
+    snprintf(why, why_size,
+             "The libraries that belong to this command are not where they should be: in \"lib\" beside it or in "
+             "\"../" LIBRARY_DIRECTORY "\" from it. Build or install softverbs again.");
+    return ENOENT;
 }

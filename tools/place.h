@@ -2,10 +2,13 @@
 #ifndef TOOLS_PLACE_H
 #define TOOLS_PLACE_H
 
+#include <stddef.h>
+
 enum { PLACE_PATH_MAX = 4096 };
 
 /* Writes the directory of libsoftverbs-paths.so and libibverbs.so.1 to `to` (PLACE_PATH_MAX bytes): `lib` beside the
- * executable (the build tree) or ../lib/softverbs from it (installed). 0, or ENOENT when neither holds them. */
-int place_libraries(char *to);
+ * executable (the build tree) or ../lib/softverbs from it (installed). 0, or errno and a sentence: neither holds them,
+ * or there is no /proc to say where the executable is. */
+int place_libraries(char *to, char *why, size_t why_size);
 
 #endif

@@ -111,10 +111,9 @@ static int meet(void)
 
 static int prepare(bool paths)
 {
-    char directory[PLACE_PATH_MAX];
-    if (place_libraries(directory)) {
-        complain("The libraries that belong to this command are not where they should be: in \"lib\" beside it or in "
-                 "\"../" LIBRARY_DIRECTORY "\" from it. Build or install softverbs again.");
+    char directory[PLACE_PATH_MAX], why[512];
+    if (place_libraries(directory, why, sizeof why)) {
+        complain("%s", why);
         return EXIT_SELF;
     }
     int status = set_library_path(directory);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabric/userdir.h"
 #include "sysfs.h"
 
 /* FNV-1a over everything that is visited. */
@@ -121,25 +122,25 @@ static int create_tree(const char *parent, const char *path, const struct device
 
 static int make_below(const char *parent, uint64_t hash, const struct device *devices, unsigned count, char path[256])
 {
-    if (snprintf(path, 256, "%s/softverbs-%u-paths-%016" PRIx64, parent, (unsigned)geteuid(), hash) >= 256)
-        return ENAMETOOLONG;
-    int error = accept_tree(path, devices, count);
-    if (error != ENOENT)
-        return error;
-    error = create_tree(parent, path, devices, count);
+    char name[96];
+    snprintf(name, sizeof name, "softverbs-%u-%llu-paths-%016" PRIx64, (unsigned)geteuid(), userdir_namespace("user"),
+             hash);
+    if (userdir_find(parent, name, path, 256))
+        return accept_tree(path, devices, count);
+    int error = *path ? create_tree(parent, path, devices, count) : ENAMETOOLONG;
     return error == EEXIST ? accept_tree(path, devices, count) : error;
 }
 
 int tree_make(const struct device *devices, unsigned count, char path[256], char *why, size_t why_size)
 {
-    const char *parents[] = {"/dev/shm", getenv("XDG_RUNTIME_DIR"), "/tmp"};
+    const char *parents[USERDIR_BASES];
     uint64_t hash = 14695981039346656037ull;
     int error = ENOENT;
     mode_t mask = umask(0);
     sysfs_describe(devices, count, hash_entry, &hash);
-    for (unsigned i = 0; error && i < sizeof parents / sizeof *parents; i++)
-        if (parents[i] && *parents[i] == '/')
-            error = make_below(parents[i], hash, devices, count, path);
+    unsigned parent_count = userdir_bases(parents);
+    for (unsigned i = 0; error && i < parent_count; i++)
+        error = make_below(parents[i], hash, devices, count, path);
     umask(mask);
     if (error)
         snprintf(why, why_size,

@@ -5,33 +5,62 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabric/node.h"
+#include "fabric/table.h"
+#include "fabric/userdir.h"
 
-static bool put(char *to, const char *base)
+enum { NAME_SIZE = 80 };
+
+static bool has_table(const char *directory)
 {
-    struct stat space = {0};
-    stat("/proc/self/ns/net", &space); /* without /proc: 0 for all */
-    int length = snprintf(to, NODE_DIRECTORY_MAX + 1, "%s/softverbs-%u-%llu", base, (unsigned)geteuid(),
-                          (unsigned long long)space.st_ino);
-    return length > 0 && length <= NODE_DIRECTORY_MAX;
+    char path[NODE_DIRECTORY_MAX + 32];
+    snprintf(path, sizeof path, "%s/table", directory);
+    return !access(path, F_OK);
 }
 
-static bool is_usable(const char *base)
+/* For a table and a few sockets. A tmpfs without a limit says that it has no blocks at all. */
+static bool has_room(const char *base)
 {
-    struct stat status;
-    return base && *base && !stat(base, &status) && S_ISDIR(status.st_mode) && !access(base, W_OK | X_OK);
+    struct statvfs status;
+    return statvfs(base, &status) || !status.f_blocks ||
+           (uint64_t)status.f_bavail * status.f_frsize >= sizeof(struct table_file) + (64 << 10);
 }
 
+/* The directory below the base; made here when somebody else has its name. Those who do that at the same time choose
+ * names of their own, and agree on one because each waits until all have made theirs. */
+static bool settle(const char *base, const char *name, char *to)
+{
+    char plain[NODE_DIRECTORY_MAX + 1];
+    snprintf(plain, sizeof plain, "%s/%s", base, name);
+    if (userdir_find(base, name, to, NODE_DIRECTORY_MAX + 1) || !strcmp(to, plain))
+        return true;
+    if (!*to || mkdir(to, 0700))
+        return false;
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    return userdir_find(base, name, to, NODE_DIRECTORY_MAX + 1);
+}
+
+/* Where processes have met before, they meet again, although another place may have got room since. */
 bool node_directory(char *to)
 {
-    const char *named = secure_getenv("SOFTVERBS_DIR"), *runtime = secure_getenv("XDG_RUNTIME_DIR");
+    const char *named = secure_getenv("SOFTVERBS_DIR"), *bases[USERDIR_BASES];
+    char name[NAME_SIZE];
     if (named && *named)
         return snprintf(to, NODE_DIRECTORY_MAX + 1, "%s", named) <= NODE_DIRECTORY_MAX;
-    if (is_usable("/dev/shm"))
-        return put(to, "/dev/shm");
-    return put(to, is_usable(runtime) ? runtime : "/tmp");
+    snprintf(name, sizeof name, "softverbs-%u-%llu-%llu", (unsigned)geteuid(), userdir_namespace("net"),
+             userdir_namespace("user"));
+    unsigned count = userdir_bases(bases);
+    for (unsigned i = 0; i < count; i++)
+        if (userdir_find(bases[i], name, to, NODE_DIRECTORY_MAX + 1) && has_table(to))
+            return true;
+    for (unsigned i = 0; i < count; i++)
+        if (has_room(bases[i]) && settle(bases[i], name, to))
+            return true;
+    return snprintf(to, NODE_DIRECTORY_MAX + 1, "%s/%s", count ? bases[0] : "/tmp", name) <= NODE_DIRECTORY_MAX;
 }
 
 static int explain(const struct stat *status, const char *directory, char *why, size_t why_size)
@@ -41,8 +70,10 @@ static int explain(const struct stat *status, const char *directory, char *why, 
         return ENOTDIR;
     }
     if (status->st_uid != geteuid()) {
-        snprintf(why, why_size, "The directory %s belongs to user %u, not to user %u who runs this program.", directory,
-                 (unsigned)status->st_uid, (unsigned)geteuid());
+        snprintf(why, why_size,
+                 "The directory %s belongs to user %u, not to user %u who runs this program; name another one with "
+                 "SOFTVERBS_DIR.",
+                 directory, (unsigned)status->st_uid, (unsigned)geteuid());
         return EACCES;
     }
     if ((status->st_mode & 0777) != 0700) {

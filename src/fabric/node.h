@@ -38,8 +38,10 @@ struct peer {
     void *owner;      /* the caller's, for its own bookkeeping; NULL at first */
 };
 
-/* The directory that is used when none is named: $SOFTVERBS_DIR, else /dev/shm/softverbs-UID-NETNS, else the same below
- * $XDG_RUNTIME_DIR or /tmp. Writes it to `to` (NODE_DIRECTORY_MAX + 1 bytes); false when it would not fit. */
+/* The directory that is used when none is named: $SOFTVERBS_DIR, else softverbs-UID-NETNS-USERNS in the first of
+ * /dev/shm, $XDG_RUNTIME_DIR and /tmp that has room for a table. Where somebody else has taken the name, the directory
+ * has a suffix that nobody can guess, and is made here. All processes of a user come to the same one, whatever comes
+ * and goes meanwhile. Writes it to `to` (NODE_DIRECTORY_MAX + 1 bytes); false when it would not fit. */
 bool node_directory(char *to);
 
 /* Joins the directory (NULL: node_directory), making it when it is missing and sweeping what the dead left.
