@@ -34,8 +34,8 @@ struct peer {
     struct link *link; /* both ways; to this process itself: the self link */
     unsigned slot;     /* its slot in the table */
     pid_t pid;
-    atomic_bool gone; /* it has ended, or left; sends go nowhere */
-    void *owner;      /* the caller's, for its own bookkeeping; NULL at first */
+    atomic_bool gone;   /* it has ended, or left; sends go nowhere */
+    atomic_bool behind; /* the caller's, for its own bookkeeping; false at first */
 };
 
 /* The directory that is used when none is named: $SOFTVERBS_DIR, else softverbs-UID-NETNS-USERNS in the first of

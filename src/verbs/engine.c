@@ -81,8 +81,10 @@ nanos qp_engine_deadline(const struct qp *qp)
 
 nanos qp_deadline(const struct qp *qp)
 {
-    nanos engine = qp_engine_deadline(qp);
-    return qp->pace.rate && qp->pace.wake < engine ? qp->pace.wake : engine;
+    nanos deadline = qp_engine_deadline(qp);
+    if (qp->pace.rate && qp->pace.wake < deadline)
+        deadline = qp->pace.wake;
+    return qp->crowd.since && qp->crowd.wake < deadline ? qp->crowd.wake : deadline;
 }
 
 nanos qp_watch(struct qp *qp)

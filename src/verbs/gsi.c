@@ -132,8 +132,7 @@ static void give_to_one(struct peer *peer, void *context)
     struct search *search = context;
     if (search->done || peer->slot == node_slot(search->process->node))
         return;
-    remote_hand_over(peer, search->arrival);
-    search->done = true;
+    search->done = remote_hand_over(peer, search->arrival);
 }
 
 /* To some process that answers there, when we don't: `softverbs ping` only asks. */

@@ -156,9 +156,9 @@ struct mr {
     struct object object;
     struct object *parent; /* what it counts as a use of: its PD or parent domain */
     struct region region;
-    struct dm *dm; /* of which it is a part; NULL: of none */
+    struct dm *dm;       /* of which it is a part; NULL: of none */
     struct object *dmah; /* the DMA handle that it was made with, and is a use of; NULL: none */
-    void *mapped;  /* of a file, for this region; NULL: nothing */
+    void *mapped;        /* of a file, for this region; NULL: nothing */
     size_t mapped_length;
     _Atomic uint32_t windows; /* bound to it; counted up under a qp->lock under which its key was found */
 };
@@ -377,6 +377,10 @@ struct qp {
         nanos until;   /* when all that was sent would have passed at this rate */
         nanos wake;    /* when what waits may go; NANOS_NEVER: nothing waits */
     } pace;
+    struct {         /* UD: a multicast waits for room in the links of members; multicast.c */
+        nanos since; /* 0: none does */
+        nanos wake;  /* when it goes without them; NANOS_NEVER */
+    } crowd;
     struct traffic traffic;
     uint32_t postponed;                /* deadlines, while links are faulty */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and answers */
@@ -413,7 +417,7 @@ struct process {
     _Atomic unsigned port_count;        /* behind the last of them */
     _Atomic uint32_t served;            /* a bit for each device on whose port we answer for queue pair 1; gsi.c */
     struct gsi_asker *asker;            /* who waits for what other hosts answer; NULL: nobody; under progress */
-    bool fences; /* fence_everywhere reaches our threads */
+    bool fences;                        /* fence_everywhere reaches our threads */
     bool forked; /* this is a child's copy: nothing of it moves data any more, destroying its objects is harmless */
     LIST_HEAD(, context) contexts;
     uint32_t next_handle;

@@ -71,7 +71,8 @@ void qp_receive(struct qp *, const struct packet *, nanos now);
 bool qp_has_output(const struct qp *);
 nanos qp_engine_deadline(const struct qp *);
 
-/* That of the engine, or when the rate of the queue pair lets it go on, whichever is sooner. */
+/* That of the engine, or when the rate of the queue pair or the members of a multicast group let it go on, whichever is
+ * sooner. */
 nanos qp_deadline(const struct qp *);
 
 /* The same, for the helper, which looks again by then: from now on it is told of what becomes sooner. */

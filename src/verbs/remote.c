@@ -59,7 +59,7 @@ void remote_notify(struct qp *qp, nanos now)
 }
 
 /* Without room it is lost, as on a network. */
-void remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
+bool remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
 {
     struct link *link = peer->link;
     const struct packet *packet = arrival->packet;
@@ -73,9 +73,11 @@ void remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
                           .headers_length = (uint16_t)(REMOTE_ARRIVAL + GRH + length),
                           .payload = packet->payload};
     link->operations->begin(link);
-    if (link->operations->ready(link))
+    bool room = link->operations->ready(link);
+    if (room)
         link->operations->send(link, &frame);
     link->operations->end(link);
+    return room;
 }
 
 bool remote_pass_on(struct process *process, const struct udp_arrival *arrival, uint32_t number)
@@ -84,8 +86,8 @@ bool remote_pass_on(struct process *process, const struct udp_arrival *arrival, 
     if (!peer)
         return false;
     bool other = peer->slot != node_slot(process->node);
-    if (other)
-        remote_hand_over(peer, arrival);
+    if (other && !remote_hand_over(peer, arrival))
+        traffic_stray(process, arrival->packet, arrival->route, REASON_PACKET_PASSED_ON);
     node_put(process->node, peer);
     return other;
 }

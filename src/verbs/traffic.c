@@ -184,6 +184,12 @@ void traffic_send(struct qp *qp, struct peer *peer, struct link *link, const str
         link->operations->send(link, frame);
 }
 
+void traffic_missed(struct qp *qp, const struct peer *peer)
+{
+    qp->traffic.dropped[traffic_reason(REASON_PACKET_MEMBER)]++;
+    log_reason(LOG_INFO, REASON_PACKET_MEMBER, "qp 0x%x to process %d", qp->number, (int)peer->pid);
+}
+
 /* --- arriving */
 
 void traffic_received(struct qp *qp, const struct packet *packet, const struct datagram_route *route)

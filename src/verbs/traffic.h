@@ -27,6 +27,9 @@ static inline void traffic_repeated(struct qp *qp, const struct packet *packet, 
         qp->traffic.repeated++;
 }
 
+/* The frame of the queue pair does not go to this member of its group, which has no room for it. Under qp->lock. */
+void traffic_missed(struct qp *, const struct peer *);
+
 /* May payloads go by reference? Not where copies may arrive late. */
 bool traffic_may_reference(const struct process *, struct link *);
 

@@ -3,6 +3,7 @@
 
 #include "diag/log.h"
 #include "verbs/event.h"
+#include "verbs/multicast.h"
 #include "verbs/pace.h"
 #include "verbs/process.h"
 #include "verbs/progress.h"
@@ -147,23 +148,6 @@ static void write_headers(const struct ah *ah, const struct packet *packet, stru
     frame->headers_length = (uint16_t)(GRH + length);
 }
 
-struct multicast {
-    struct qp *qp;
-    const struct frame *frame;
-};
-
-/* A member without room misses this datagram: multicast is unreliable, and one slow member must not hold up the rest.
- */
-static void send_to_member(struct peer *peer, void *context)
-{
-    const struct multicast *multicast = context;
-    struct link *link = peer->link;
-    link->operations->begin(link);
-    if (link->operations->ready(link))
-        traffic_send(multicast->qp, peer, link, multicast->frame);
-    link->operations->end(link);
-}
-
 /* Pulls the next datagram out of the engine and puts it into the link, if there is one; a multicast also goes to the
  * members on this host. */
 static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, struct link *link)
@@ -181,7 +165,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     if (qp->pace.rate)
         pace_count(qp, frame.headers_length + packet.payload.length);
     if (multicast)
-        node_members(qp->process->node, group.raw, send_to_member, &(struct multicast){qp, &frame});
+        multicast_send(qp, group.raw, &frame);
     if (link)
         traffic_send(qp, peer, link, &frame);
 }
@@ -192,6 +176,8 @@ static bool transmit_datagram(struct qp *qp, const struct work *work)
     struct node *node = qp->process->node;
     const struct ah *ah = work->address;
     bool up = !qp_port_is_down(qp);
+    if (up && ah->multicast && !multicast_has_room(qp, ah->attr.grh.dgid.raw))
+        return false;
     struct peer *peer = up && ah->local && !ah->multicast ? node_find(node, work->remote_qp) : NULL;
     struct link *link = peer ? peer->link : up ? ah->remote : NULL;
     if (!link) {
@@ -213,6 +199,8 @@ static void transmit_ud(struct qp *qp)
     const struct work *work;
     while ((work = ud_next(&qp->ud)) && !is_held(qp) && transmit_datagram(qp, work))
         ;
+    if (!work)
+        multicast_forget(qp);
 }
 
 static void transmit(struct qp *qp, nanos now)

@@ -37,6 +37,8 @@ static void give(struct peer *peer, void *context)
     link->operations->begin(link);
     if (link->operations->ready(link))
         traffic_send(broadcast->qp, peer, link, &broadcast->frame);
+    else
+        traffic_missed(broadcast->qp, peer);
     link->operations->end(link);
 }
 

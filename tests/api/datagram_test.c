@@ -2,8 +2,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "diag/diag.h"
 #include "pair.h"
 
 enum { GRH = 40, MTU = 4096 };
@@ -168,6 +171,96 @@ static void a_multicast_reaches_all_members(const void *row)
     end_expect_nothing(&pair.far);
 }
 
+enum { BURST = 600, FULL = 4096 };
+
+/* Both ends are members, and have room for all of a burst; the near end sends it. */
+static struct pair open_members(const union ibv_gid *group, uint32_t burst)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_UD);
+    wishes.cap.max_send_wr = wishes.cap.max_recv_wr = burst;
+    wishes.cqe = (int)burst;
+    struct pair pair = pair_open_as(wishes);
+    struct end *members[] = {&pair.near, &pair.far};
+    for (size_t i = 0; i < COUNT(members); i++) {
+        EXPECT(puppet_attach(members[i]->puppet, members[i]->qp, group), ==, 0);
+        for (uint32_t id = 0; id < burst; id++)
+            end_post_receive(members[i], end_receive(members[i], id, 8192, FULL + GRH));
+    }
+    return pair;
+}
+
+static void send_burst(struct pair *pair, const union ibv_gid *group, int count)
+{
+    struct send send = to_group(pair, group);
+    send.sge[0].length = FULL;
+    for (int i = 0; i < count; i++)
+        end_post(&pair->near, send);
+    for (int i = 0; i < count; i++)
+        end_expect_sent(&pair->near, 5, IBV_WC_SUCCESS);
+    puppet_destroy(pair->near.puppet, KIND_AH, send.ah);
+}
+
+static void a_burst_to_a_group_reaches_all_its_members(const void *row)
+{
+    union ibv_gid group = group_gid(10);
+    struct pair pair = open_members(&group, BURST);
+    send_burst(&pair, &group, BURST);
+    for (uint64_t id = 0; id < BURST; id++) {
+        end_expect_received(&pair.near, id, IBV_WC_SUCCESS, FULL + GRH);
+        end_expect_received(&pair.far, id, IBV_WC_SUCCESS, FULL + GRH);
+    }
+}
+
+/* What both processes count as dropped because a member had no room. */
+static int count_missed(void)
+{
+    char text[1 << 16], name[16];
+    snprintf(name, sizeof name, "\"%d\":", REASON_PACKET_MEMBER);
+    FILE *answer = popen(COMMAND " stat --once --json", "r");
+    EXPECT_TRUE(answer);
+    text[fread(text, 1, sizeof text - 1, answer)] = 0;
+    EXPECT(pclose(answer), ==, 0);
+    int sum = 0;
+    for (const char *devices = text; (devices = strstr(devices, "\"traffic\":[")); devices++) { /* of each process */
+        const char *count = strstr(devices, name), *end = strstr(devices, "\"strays\"");
+        sum += count && count < end ? atoi(count + strlen(name)) : 0;
+    }
+    return sum;
+}
+
+static int count_received(struct end *end)
+{
+    struct ibv_wc wc;
+    int count = 0;
+    while (puppet_poll(end->puppet, end->receive_cq, 1, &wc, 100) == 1)
+        count++;
+    return count;
+}
+
+/* Who takes nothing holds up the others for a moment, once, misses what it has no room for, and is a member again as
+ * soon as it goes on. */
+static void a_member_that_takes_nothing_misses_what_it_has_no_room_for(const void *row)
+{
+    union ibv_gid group = group_gid(11);
+    struct pair pair = open_members(&group, BURST);
+    struct timespec from, to;
+    int before = count_missed();
+    puppet_stop(pair.far.puppet, true);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    send_burst(&pair, &group, BURST / 2);
+    int near = count_received(&pair.near);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    puppet_stop(pair.far.puppet, false);
+    EXPECT(near, ==, BURST / 2);
+    EXPECT(to.tv_sec - from.tv_sec, <, 10); /* as many as that were held up would take half a minute */
+    int missed = count_missed() - before;
+    EXPECT(missed, >, 0);
+    EXPECT(count_received(&pair.far), ==, BURST / 2 - missed);
+    send_burst(&pair, &group, BURST / 4);
+    EXPECT(count_received(&pair.far), ==, BURST / 4);
+    EXPECT(count_missed() - before, ==, missed);
+}
+
 static void joining_twice_counts_once_and_leaving_what_was_not_joined_is_EINVAL(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_UD);
@@ -218,6 +311,9 @@ static void all(void)
     CASE(a_message_fits_exactly);
     CASE(one_datagram_queue_pair_talks_to_many);
     CASE(a_multicast_reaches_all_members);
+    CASE(a_burst_to_a_group_reaches_all_its_members);
+    if (harness_link() == LINK_SHM)
+        CASE(a_member_that_takes_nothing_misses_what_it_has_no_room_for);
     CASE(joining_twice_counts_once_and_leaving_what_was_not_joined_is_EINVAL);
     CASE(only_datagrams_can_join);
     CASE(a_local_error_stops_only_the_send_queue);

@@ -1,0 +1,95 @@
+#include "verbs/multicast.h"
+
+#include "diag/log.h"
+#include "verbs/process.h"
+#include "verbs/progress.h"
+#include "verbs/qp.h"
+#include "verbs/traffic.h"
+
+/* How long members that take nothing are waited for. A receiver that lost its processor is back by then. */
+static const nanos patience = 100 * NANOS_MILLISECOND;
+
+struct look {
+    struct qp *qp;
+    unsigned crowded; /* members without room that are worth waiting for */
+    bool give_up;     /* they are not any more */
+};
+
+static void look_at_member(struct peer *peer, void *context)
+{
+    struct look *look = context;
+    struct link *link = peer->link;
+    bool behind = atomic_load_explicit(&peer->behind, memory_order_relaxed);
+    link->operations->begin(link);
+    bool room = behind || look->give_up ? link->operations->ready(link) : qp_has_room(look->qp, link);
+    link->operations->end(link);
+    if (room && behind)
+        atomic_store(&peer->behind, false);
+    if (room || behind)
+        return;
+    look->crowded++;
+    if (look->give_up)
+        atomic_store(&peer->behind, true);
+}
+
+static unsigned count_crowded(struct qp *qp, const uint8_t group[16], bool give_up)
+{
+    struct look look = {.qp = qp, .give_up = give_up};
+    node_members(qp->process->node, group, look_at_member, &look);
+    return look.crowded;
+}
+
+static void wait_until(struct qp *qp, nanos when)
+{
+    qp->crowd.wake = when;
+    progress_watch(qp, when);
+}
+
+bool multicast_has_room(struct qp *qp, const uint8_t group[16])
+{
+    qp->crowd.wake = NANOS_NEVER;
+    if (!count_crowded(qp, group, false)) {
+        qp->crowd.since = 0;
+        return true;
+    }
+    nanos now = process_now();
+    if (!qp->crowd.since)
+        qp->crowd.since = now;
+    if (now < qp->crowd.since + patience) {
+        wait_until(qp, qp->crowd.since + patience);
+        return false;
+    }
+    count_crowded(qp, group, true);
+    qp->crowd.since = 0;
+    return true;
+}
+
+void multicast_forget(struct qp *qp)
+{
+    qp->crowd.since = 0;
+    qp->crowd.wake = NANOS_NEVER;
+}
+
+struct multicast {
+    struct qp *qp;
+    const struct frame *frame;
+};
+
+static void send_to_member(struct peer *peer, void *context)
+{
+    const struct multicast *multicast = context;
+    struct qp *qp = multicast->qp;
+    struct link *link = peer->link;
+    link->operations->begin(link);
+    bool room = link->operations->ready(link);
+    if (room)
+        traffic_send(qp, peer, link, multicast->frame);
+    link->operations->end(link);
+    if (!room)
+        traffic_missed(qp, peer);
+}
+
+void multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *frame)
+{
+    node_members(qp->process->node, group, send_to_member, &(struct multicast){qp, frame});
+}
