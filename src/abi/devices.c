@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "abi/attach.h"
 #include "abi/export.h"
 #include "abi/operations.h"
 #include "base/answer.h"
@@ -15,6 +16,7 @@
 
 EXPORT struct ibv_device **ibv_get_device_list(int *count)
 {
+    attach();
     return ANSWER_pointer(context_device_list(count));
 }
 

@@ -360,11 +360,11 @@ static int establish_early(struct identifier *identifier)
     return connection_establish(connect_of(identifier->session));
 }
 
-const struct service connect_service = {.request_private = REQ_PRIVATE,
-                                        .accept_private = REP_PRIVATE,
-                                        .connect = start_connection,
-                                        .accept = accept_request,
-                                        .confirm = confirm_reply,
-                                        .reject = reject_peer,
-                                        .disconnect = disconnect_peer,
-                                        .establish = establish_early};
+const struct service_operations connect_service = {.request_private = REQ_PRIVATE,
+                                                   .accept_private = REP_PRIVATE,
+                                                   .connect = start_connection,
+                                                   .accept = accept_request,
+                                                   .confirm = confirm_reply,
+                                                   .reject = reject_peer,
+                                                   .disconnect = disconnect_peer,
+                                                   .establish = establish_early};

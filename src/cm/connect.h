@@ -6,7 +6,7 @@
 #include "cm/service.h"
 #include "wire/cm_ip.h"
 
-extern const struct service connect_service;
+extern const struct service_operations connect_service;
 
 /* The connection that the session is; NULL: it is none. */
 struct connection *connect_of(const struct session *);

@@ -127,6 +127,25 @@ uint32_t identifier_destroy(struct identifier *identifier, nanos now)
     return fetched;
 }
 
+static struct identifier *find_of_queue(const struct hash_entry *entry, const struct event_queue *queue)
+{
+    for (; entry; entry = entry->next) {
+        struct identifier *identifier = container_of(entry, struct identifier, by_number);
+        if (!queue || identifier->account.queue == queue)
+            return identifier;
+    }
+    return NULL;
+}
+
+/* With one others may go: requests that nobody has fetched. */
+void identifiers_destroy(struct manager *manager, struct event_queue *queue, nanos now)
+{
+    struct identifier *identifier;
+    for (uint32_t i = 0; i <= manager->identifiers.mask; i++)
+        while ((identifier = find_of_queue(manager->identifiers.buckets[i], queue)))
+            identifier_destroy(identifier, now);
+}
+
 /* --- events */
 
 struct cm_event *identifier_event(struct identifier *identifier, enum cm_event_kind kind, int status)
@@ -178,13 +197,39 @@ static int reserve(struct identifier *identifier)
     return error;
 }
 
+/* A service ID of AF_IB says by itself which port space it is of. */
+static uint16_t space_of(uint16_t own, uint64_t service, uint64_t mask)
+{
+    static const uint16_t spaces[] = {CM_SPACE_IB, CM_SPACE_TCP, CM_SPACE_UDP};
+    for (unsigned i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if ((own == CM_SPACE_IB || own == spaces[i]) && (service & mask) == ((uint64_t)spaces[i] << 16 & mask))
+            return spaces[i];
+    return 0;
+}
+
+static int choose_space(struct identifier *identifier)
+{
+    enum { PORT_MASK = 0xffff };
+    struct cm_address *source = &identifier->source;
+    identifier->port_space = identifier->space;
+    if (source->family != AF_IB)
+        return 0;
+    identifier->port_space = space_of(identifier->space, source->service & ~(uint64_t)PORT_MASK, source->service_mask);
+    source->service = (uint64_t)identifier->port_space << 16 | source->port;
+    source->service_mask |= ~(uint64_t)PORT_MASK;
+    return identifier->port_space ? 0 : EPROTONOSUPPORT;
+}
+
 int identifier_bind(struct identifier *identifier, const struct cm_address *address)
 {
-    if (identifier->state != IDENTIFIER_IDLE || !is_known_family(address->family))
+    if (identifier->state != IDENTIFIER_IDLE || !is_known_family(address->family) ||
+        identifier->space == CM_SPACE_IPOIB)
         return EINVAL;
     int error = find_port(identifier, address);
     identifier->source = *address;
     identifier->destination = (struct cm_address){.family = address->family};
+    if (!error)
+        error = choose_space(identifier);
     if (!error)
         error = reserve(identifier);
     if (error)

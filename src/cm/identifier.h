@@ -50,6 +50,7 @@ struct identifier {
     bool has_port, has_route, has_reservation;
     struct cm_port port;
     struct cm_route route;
+    uint16_t port_space;  /* CM_SPACE_* that its port is of: its own, or what an AF_IB service ID says */
     uint64_t reservation; /* the owner's, of bind_port */
     uint32_t backlog;
     uint32_t psn;
@@ -73,6 +74,9 @@ int identifier_create(struct manager *, struct event_queue *, uint64_t uid, uint
 /* Says goodbye, takes its events out of the queue, and requests that nobody has fetched with them (they are rejected).
  * Returns how many events of it were ever fetched. */
 uint32_t identifier_destroy(struct identifier *, nanos now);
+
+/* Destroys all whose events go to this queue; NULL: all. */
+void identifiers_destroy(struct manager *, struct event_queue *, nanos now);
 
 int identifier_bind(struct identifier *, const struct cm_address *);
 

@@ -103,6 +103,18 @@ void session_settle(struct session *session)
     TAILQ_INSERT_TAIL(&manager->output, session, output);
 }
 
+static void end_all(struct hash *local)
+{
+    for (uint32_t i = 0; i <= local->mask; i++)
+        while (local->buckets[i])
+            end_session(container_of(local->buckets[i], struct session, by_local));
+}
+
+void manager_end(struct manager *manager)
+{
+    end_all(&manager->local);
+}
+
 static struct session *of_entry(const struct hash_entry *entry, size_t offset)
 {
     return entry ? (struct session *)(void *)((char *)entry - offset) : NULL;

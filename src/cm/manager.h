@@ -91,6 +91,9 @@ struct manager_settings {
 
 void manager_initialize(struct manager *, const struct manager_operations *, const struct manager_settings *);
 
+/* Releases all sessions, which must have no identifiers any more, without a word. */
+void manager_end(struct manager *);
+
 uint64_t manager_random(struct manager *);
 
 /* A communication ID that no session has. */

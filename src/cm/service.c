@@ -4,7 +4,7 @@
 
 #include "cm/connect.h"
 
-static const struct service *service_of(const struct identifier *identifier)
+static const struct service_operations *service_of(const struct identifier *identifier)
 {
     return &connect_service;
 }
@@ -17,7 +17,7 @@ static bool has_device(const struct identifier *identifier)
 int service_connect(struct identifier *identifier, const struct cm_parameters *parameters, const struct cm_ece *ece,
                     nanos now)
 {
-    const struct service *service = service_of(identifier);
+    const struct service_operations *service = service_of(identifier);
     unsigned limit = service->request_private - (identifier->destination.family == AF_IB ? 0 : CM_IP_BYTES);
     if (!has_device(identifier) || identifier->state != IDENTIFIER_ROUTE_RESOLVED || parameters->private_length > limit)
         return EINVAL;
@@ -43,7 +43,7 @@ static int answered(struct identifier *identifier, int error, nanos now)
 int service_accept(struct identifier *identifier, uint64_t uid, const struct cm_parameters *parameters,
                    const struct cm_ece *ece, nanos now)
 {
-    const struct service *service = service_of(identifier);
+    const struct service_operations *service = service_of(identifier);
     if (!is_connecting(identifier))
         return EINVAL;
     int error = parameters->private_length > service->accept_private

@@ -5,7 +5,7 @@
 
 #include "cm/identifier.h"
 
-struct service {
+struct service_operations {
     /* Of the private data of the first message that the program has, with and without the header of IP addressing, and
      * of what it gives when it accepts. */
     uint8_t request_private, accept_private;

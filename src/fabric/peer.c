@@ -32,7 +32,7 @@ static struct record *connect_to(struct node *node, uint32_t owner)
     return record;
 }
 
-static struct peer *find_owner(struct node *node, uint32_t owner)
+struct peer *node_find_owner(struct node *node, uint32_t owner)
 {
     if (!owner || atomic_load_explicit(&node->left, memory_order_relaxed))
         return NULL;
@@ -47,7 +47,7 @@ struct peer *node_find(struct node *node, uint32_t number)
     uint32_t block = number / NODE_BLOCK;
     if (block >= TABLE_BLOCKS || atomic_load_explicit(&node->left, memory_order_relaxed))
         return NULL;
-    return find_owner(node, atomic_load_explicit(&node->table->file->blocks[block], memory_order_acquire));
+    return node_find_owner(node, atomic_load_explicit(&node->table->file->blocks[block], memory_order_acquire));
 }
 
 void node_hold(struct peer *peer)
@@ -146,7 +146,7 @@ void node_members(struct node *node, const uint8_t group[16], void (*visit)(stru
     uint32_t owners[TABLE_SLOTS];
     unsigned count = table_members(node->table, group, owners);
     for (unsigned i = 0; i < count; i++) {
-        struct peer *peer = find_owner(node, owners[i]);
+        struct peer *peer = node_find_owner(node, owners[i]);
         if (!peer)
             continue;
         visit(peer, context);

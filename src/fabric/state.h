@@ -60,6 +60,9 @@ struct node {
     unsigned report_count;
 };
 
+/* The peer that is this owner of something in the table (peer.c); NULL: it lives no more. Takes a reference. */
+struct peer *node_find_owner(struct node *, uint32_t owner);
+
 /* --- records (record.c) */
 
 /* Under node->lock. The record of a peer that is in the table, made when there was none; NULL: no memory. */

@@ -17,12 +17,14 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
+#include "cm/ports.h"
 #include "link/doorbell.h"
 
 enum {
     TABLE_SLOTS = 1024,
     TABLE_BLOCKS = 65536, /* of 256 queue pair numbers: all of the 24 bits */
     TABLE_JOINS = 1024,
+    TABLE_PORTS = 16384, /* of the connection manager; a power of two */
     TABLE_PROGRAM_MAX = 32,
     TABLE_NAME_MAX = 90,
 };
@@ -46,14 +48,23 @@ struct table_join {
     _Atomic uint64_t group[2];
 };
 
+/* A port number of the connection manager that a process has; ports.c. */
+struct table_port {
+    atomic_uint owner; /* table_owner, 0: free */
+    atomic_bool listening;
+    struct port_claim claim; /* written before the owner, not changed while there is one */
+};
+
 struct table_file {
     uint64_t magic;
     uint32_t layout, size;
     _Alignas(64) atomic_uint next_block; /* where the search for a free block starts */
     atomic_uint joins_used;              /* entries from here on have never been used */
+    atomic_uint next_port;               /* where the search for a free port of the connection manager starts */
     struct table_slot slots[TABLE_SLOTS];
     atomic_uint blocks[TABLE_BLOCKS]; /* table_owner, 0: free */
     struct table_join joins[TABLE_JOINS];
+    struct table_port ports[TABLE_PORTS];
 };
 
 struct table {

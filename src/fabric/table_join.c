@@ -98,6 +98,11 @@ static void release(struct table *table, const bool *slots)
             atomic_store(&file->joins[i].count, 0);
             atomic_store(&file->joins[i].owner, 0);
         }
+    for (unsigned i = 0; i < TABLE_PORTS; i++) {
+        uint32_t owner = atomic_load_explicit(&file->ports[i].owner, memory_order_relaxed);
+        if (owner && slots[table_owner_slot(owner)])
+            atomic_store(&file->ports[i].owner, 0);
+    }
     for (unsigned i = 0; i < TABLE_BLOCKS; i++) {
         uint32_t owner = atomic_load_explicit(&file->blocks[i], memory_order_relaxed);
         if (owner && slots[table_owner_slot(owner)])

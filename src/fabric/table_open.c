@@ -16,7 +16,7 @@
 #include "fabric/table_lock.h"
 
 #define TABLE_MAGIC 0x656c626174767473ull /* "stvtable" */
-enum { TABLE_LAYOUT = 4, TRIES = 32, REPLACING_PATIENCE = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
+enum { TABLE_LAYOUT = 5, TRIES = 32, REPLACING_PATIENCE = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
 
 static struct table *opened; /* see table.h: one descriptor of a file in a process */
 static struct lock opening = LOCK_INITIAL;

@@ -7,6 +7,7 @@
  * Locks, outermost first:
  *   process->control    creating, destroying, counting uses (a mutex; may be held long)
  *   process->progress   draining links, timers, the lists of queue pairs that wait for something
+ *   cm->lock            the connection manager; never together with a qp->lock
  *   qp->lock            the engine and the send queue; the memory of a region is touched only under it
  *   srq_tags.lock      the matching list of an SRQ
  *   receive_queue.lock  posted receives, of a queue pair or an SRQ
@@ -416,6 +417,7 @@ struct process {
     struct udp_port *_Atomic ports[16]; /* by device; NULL: not on a network; port.c */
     _Atomic unsigned port_count;        /* behind the last of them */
     _Atomic uint32_t served;            /* a bit for each device on whose port we answer for queue pair 1; gsi.c */
+    struct cm *_Atomic cm;              /* the connection manager; NULL: nobody has used it yet; cm.c */
     struct gsi_asker *asker;            /* who waits for what other hosts answer; NULL: nobody; under progress */
     bool fences;                        /* fence_everywhere reaches our threads */
     bool forked; /* this is a child's copy: nothing of it moves data any more, destroying its objects is harmless */

@@ -11,6 +11,7 @@
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "link/fence.h"
+#include "verbs/cm.h"
 #include "verbs/config.h"
 #include "verbs/late.h"
 #include "verbs/memory.h"
@@ -310,6 +311,7 @@ void process_quiesce(struct process *process)
 static void destroy(struct process *process)
 {
     late_flush(process);
+    cm_destroy(process);
     if (process->totals)
         traffic_report_end(process);
     if (!process->forked)
@@ -371,12 +373,14 @@ static void before_fork(void)
         pthread_mutex_lock(&the_process->control);
         lock_take(&the_process->progress);
         lock_take(&the_process->waiting);
+        cm_lock(the_process);
     }
 }
 
 static void release_after_fork(void)
 {
     if (the_process) {
+        cm_unlock(the_process);
         lock_release(&the_process->waiting);
         lock_release(&the_process->progress);
         pthread_mutex_unlock(&the_process->control);
@@ -413,6 +417,7 @@ static void __attribute__((destructor)) leave_at_exit(void)
     for (int i = 0; i < 100; i++, nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL))
         if (lock_try(&process->progress)) {
             progress_settle(process);
+            cm_say_goodbye(process);
             late_flush(process);
             traffic_report_end(process);
             process->forked = true; /* nothing moves any more */

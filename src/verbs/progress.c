@@ -2,6 +2,7 @@
 
 #include "diag/log.h"
 #include "link/fence.h"
+#include "verbs/cm.h"
 #include "verbs/cq_moderation.h"
 #include "verbs/event.h"
 #include "verbs/gid.h"
@@ -176,6 +177,8 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
     if (packet.destination == MAD_QP && round->passed_on)
         gsi_receive(round->process, &(struct udp_arrival){.packet = &packet, .interface = round->interface},
                     round->passed_on);
+    else if (packet.destination == MAD_QP)
+        cm_receive(round->process, peer, &packet);
     else {
         traffic_stray(round->process, &packet, NULL, REASON_PACKET_NO_QP);
         log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
@@ -353,11 +356,13 @@ static nanos look_after_receivers(struct process *process, nanos now)
 nanos progress_timers(struct process *process, nanos now)
 {
     nanos earliest = look_after_receivers(process, now), moderated = cq_moderation_timers(process, now);
-    nanos late = late_timers(process, now);
+    nanos late = late_timers(process, now), connections = cm_timers(process, now);
     if (moderated < earliest)
         earliest = moderated;
     if (late < earliest)
         earliest = late;
+    if (connections < earliest)
+        earliest = connections;
     lock_take(&process->waiting);
     struct qp *qp = TAILQ_FIRST(&process->timed), *next;
     lock_release(&process->waiting);

@@ -67,7 +67,7 @@ static int bind_port(struct manager *manager, struct identifier *identifier)
     static const struct ports_range range = {40000, 40063};
     struct host *host = host_of(manager);
     const struct port_claim *others[RIG_PORTS];
-    struct port_claim claim = {.space = identifier->space,
+    struct port_claim claim = {.space = identifier->port_space,
                                .port = identifier->source.port,
                                .reuse = identifier->options.reuse,
                                .only_family = identifier->options.only_family,
@@ -88,7 +88,7 @@ static int bind_port(struct manager *manager, struct identifier *identifier)
 static struct port_claim *find_claim(struct host *host, const struct identifier *identifier)
 {
     for (unsigned i = 0; i < host->port_count; i++)
-        if (host->ports[i].space == identifier->space && host->ports[i].port == identifier->source.port)
+        if (host->ports[i].space == identifier->port_space && host->ports[i].port == identifier->source.port)
             return &host->ports[i];
     fail_msg("no such port");
     return NULL;

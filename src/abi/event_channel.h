@@ -1,0 +1,50 @@
+/* Event channels: what a program of librdmacm has as channel->fd, and the library behind it takes for the device
+ * rdma_cm.
+ *
+ * The descriptor is the read end of a pipe in which there is a byte for each event that waits. So poll, select and
+ * epoll with or without edges, O_NONBLOCK, signals, cancellation and several threads that wait are the kernel's. Which
+ * channel a descriptor is, is told by its inode, because programs close descriptors behind our back and numbers are
+ * used again. */
+#ifndef ABI_EVENT_CHANNEL_H
+#define ABI_EVENT_CHANNEL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/nanos.h"
+#include "cm/events.h"
+
+struct cm;
+
+struct event_channel {
+    struct cm *cm;
+    struct event_queue queue; /* under the lock of the connection manager, as `bytes` */
+    uint32_t bytes;           /* in the pipe */
+    int fd;                   /* the read end, as it was given out */
+    int write_end;
+    dev_t device; /* of the pipe */
+    ino_t inode;
+    pthread_t fetcher;   /* who fetched the last event, */
+    nanos fetched_at;    /* and when; NANOS_NEVER: nobody has yet */
+    atomic_uint waiting; /* threads that wait for an event */
+    atomic_uint uses;    /* one of them the descriptor's */
+    struct event_channel *next;
+};
+
+/* A descriptor, or -1 and errno. Thread-safe, as all here. */
+int event_channel_open(int flags);
+
+/* The channel that the descriptor is of, to be put back; NULL: of none. */
+struct event_channel *event_channel_find(int fd);
+void event_channel_put(struct event_channel *);
+
+/* The program closes the descriptor, which the caller then does: all identifiers of the channel are destroyed. Nothing
+ * when the descriptor is but a copy of the one that was given out. */
+void event_channel_close(struct event_channel *, int fd);
+
+/* Waits for an event, unless the descriptor is set not to: EAGAIN; EINTR. A cancellation point. */
+int event_channel_wait(struct event_channel *, int fd, struct cm_event *);
+
+#endif

@@ -1,0 +1,259 @@
+#include "verbs/cm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/container.h"
+#include "diag/log.h"
+#include "fabric/ports.h"
+#include "verbs/cm_address.h"
+#include "verbs/cm_send.h"
+#include "verbs/gid.h"
+#include "verbs/process.h"
+#include "verbs/progress.h"
+#include "wire/op.h"
+
+enum { SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
+
+static const nanos retry_after = NANOS_MILLISECOND; /* what found no room */
+
+static struct cm *cm_of(struct manager *manager)
+{
+    return container_of(manager, struct cm, manager);
+}
+
+/* --- what the engine asks of its owner */
+
+static void *allocate(struct manager *manager, size_t size)
+{
+    return calloc(1, size);
+}
+
+static void release(struct manager *manager, void *memory)
+{
+    free(memory);
+}
+
+static int find_port(struct manager *manager, const struct cm_address *address, struct cm_port *port)
+{
+    return cm_address_port(address, port);
+}
+
+static int find_route(struct manager *manager, const struct cm_port *from, struct cm_address *source,
+                      const struct cm_address *destination, struct cm_route *route)
+{
+    return cm_address_route(from, source, destination, route);
+}
+
+/* As the kernel gives ports to sockets. */
+static struct ports_range read_range(void)
+{
+    unsigned low = 0, high = 0;
+    FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+    if (file) {
+        if (fscanf(file, "%u %u", &low, &high) != 2)
+            low = high = 0;
+        fclose(file);
+    }
+    return low && low <= high && high <= UINT16_MAX ? (struct ports_range){(uint16_t)low, (uint16_t)high}
+                                                    : (struct ports_range){32768, 60999};
+}
+
+static int bind_port(struct manager *manager, struct identifier *identifier)
+{
+    struct ports_range range = identifier->source.port ? (struct ports_range){1, 1} : read_range();
+    struct port_claim claim = {.space = identifier->port_space,
+                               .port = identifier->source.port,
+                               .reuse = identifier->options.reuse,
+                               .only_family = identifier->options.only_family,
+                               .source = identifier->source};
+    uint32_t entry;
+    int error = ports_bind(cm_of(manager)->process->node, &range, &claim, &entry);
+    if (error)
+        return error;
+    identifier->source.port = claim.port;
+    identifier->reservation = entry;
+    return 0;
+}
+
+static int listen_port(struct manager *manager, struct identifier *identifier)
+{
+    return ports_listen(cm_of(manager)->process->node, (uint32_t)identifier->reservation);
+}
+
+static void release_port(struct manager *manager, struct identifier *identifier)
+{
+    ports_release(cm_of(manager)->process->node, (uint32_t)identifier->reservation);
+}
+
+static const struct manager_operations operations = {.allocate = allocate,
+                                                     .release = release,
+                                                     .find_port = find_port,
+                                                     .find_route = find_route,
+                                                     .bind_port = bind_port,
+                                                     .listen_port = listen_port,
+                                                     .release_port = release_port};
+
+/* --- joining and leaving */
+
+static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
+
+static int make(struct process *process, struct cm **to)
+{
+    struct manager_settings settings = {.buckets = NULL};
+    struct cm *cm = calloc(1, sizeof *cm);
+    if (!cm)
+        return ENOMEM;
+    int error = node_claim_numbers(process->node, &cm->first_id);
+    if (!error && (getrandom(&settings.seed, sizeof settings.seed, 0) != sizeof settings.seed ||
+                   getrandom(&settings.agent, sizeof settings.agent, 0) != sizeof settings.agent))
+        error = EIO;
+    if (error) {
+        free(cm);
+        return error;
+    }
+    settings.buckets = cm->buckets;
+    settings.first_id = cm->first_id;
+    cm->process = process;
+    manager_initialize(&cm->manager, &operations, &settings);
+    *to = cm;
+    return 0;
+}
+
+/* It lives as long as the process, which its users count. */
+int cm_join(struct cm **to)
+{
+    struct process *process = process_join();
+    if (!process)
+        return errno;
+    pthread_mutex_lock(&joining);
+    struct cm *cm = atomic_load(&process->cm);
+    int error = cm ? 0 : make(process, &cm);
+    if (!error)
+        atomic_store(&process->cm, cm);
+    pthread_mutex_unlock(&joining);
+    *to = cm;
+    if (error)
+        process_leave(process);
+    return error;
+}
+
+void cm_leave(struct cm *cm)
+{
+    process_leave(cm->process);
+}
+
+void cm_destroy(struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (!cm)
+        return;
+    manager_end(&cm->manager);
+    free(cm);
+}
+
+void cm_lock(struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (cm)
+        lock_take(&cm->lock);
+}
+
+void cm_unlock(struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (cm)
+        lock_release(&cm->lock);
+}
+
+void cm_say_goodbye(struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (!cm)
+        return;
+    cm_begin(cm);
+    identifiers_destroy(&cm->manager, NULL, process_now());
+    cm_end(cm);
+}
+
+bool cm_is_inherited(const struct cm *cm)
+{
+    return cm->process->forked;
+}
+
+/* --- in and out */
+
+/* What a link has no room for holds up the rest for a moment. */
+static void flush(struct cm *cm)
+{
+    while (cm->has_stuck || dispatch_transmit(&cm->manager, &cm->stuck)) {
+        cm->has_stuck = !cm_send(cm->process, &cm->stuck);
+        if (cm->has_stuck)
+            return;
+    }
+}
+
+static nanos next_look(const struct cm *cm, nanos now)
+{
+    nanos deadline = dispatch_deadline(&cm->manager);
+    return cm->has_stuck && now + retry_after < deadline ? now + retry_after : deadline;
+}
+
+void cm_begin(struct cm *cm)
+{
+    lock_take(&cm->lock);
+}
+
+void cm_end(struct cm *cm)
+{
+    flush(cm);
+    nanos deadline = next_look(cm, process_now());
+    lock_release(&cm->lock);
+    if (deadline != NANOS_NEVER)
+        progress_look_again(cm->process, deadline);
+}
+
+/* The device that a packet is for, and who sent it. */
+static bool find_way(const struct packet *packet, const struct peer *peer, struct cm_route *route)
+{
+    union ibv_gid source, destination;
+    *route = (struct cm_route){.neighbor = peer->slot, .hop_limit = 64};
+    gid_from_grh(packet->grh, &source, &destination);
+    memcpy(route->gid, source.raw, 16);
+    return cm_address_of_gid(destination.raw, &route->from);
+}
+
+static bool decode(const struct packet *packet, struct cm_message *message)
+{
+    uint8_t bytes[MAD_BYTES];
+    return packet->opcode == SEND_ONLY && packet->qkey == MAD_QKEY && packet->payload.length >= MAD_BYTES &&
+           payload_copy(&packet->payload, 0, &(struct iovec){bytes, sizeof bytes}, 1) &&
+           cm_decode(bytes, sizeof bytes, message) == CM_FINE;
+}
+
+void cm_receive(struct process *process, const struct peer *peer, const struct packet *packet)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    struct dispatch_datagram datagram, reply;
+    if (!cm || !packet->grh || !decode(packet, &datagram.message) || !find_way(packet, peer, &datagram.route))
+        return;
+    cm_begin(cm);
+    if (dispatch_receive(&cm->manager, &datagram, &reply, process_now()))
+        cm_send(process, &reply);
+    cm_end(cm);
+}
+
+nanos cm_timers(struct process *process, nanos now)
+{
+    struct cm *cm = atomic_load_explicit(&process->cm, memory_order_acquire);
+    if (!cm)
+        return NANOS_NEVER;
+    lock_take(&cm->lock);
+    dispatch_expire(&cm->manager, now);
+    flush(cm);
+    nanos deadline = next_look(cm, now);
+    lock_release(&cm->lock);
+    return deadline;
+}

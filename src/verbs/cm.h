@@ -1,0 +1,51 @@
+/* The connection manager of this process: the owner of the engine in src/cm. It gives the engine memory, time,
+ * addresses, the host's ports and devices, and carries its messages: to processes of this host in frames for queue pair
+ * 1, to other hosts in datagrams.
+ *
+ * Commands run between cm_begin and cm_end, under one lock, whose place in the order is behind process->progress and
+ * before those of the node and the links. */
+#ifndef VERBS_CM_H
+#define VERBS_CM_H
+
+#include "cm/dispatch.h"
+#include "verbs/object.h"
+
+struct cm {
+    struct process *process;
+    struct lock lock; /* all below */
+    struct manager manager;
+    uint32_t first_id;   /* of the block of numbers that communication IDs are made of */
+    unsigned departures; /* of peers, that the engine has heard of */
+    bool has_stuck;      /* a message that a link had no room for */
+    struct dispatch_datagram stuck;
+    struct hash_entry *buckets[4 * MANAGER_BUCKETS];
+};
+
+/* The process's, made by the first call; counts its users. 0 or errno. Thread-safe. */
+int cm_join(struct cm **);
+void cm_leave(struct cm *);
+
+/* For the moment of a fork. */
+void cm_lock(struct process *);
+void cm_unlock(struct process *);
+
+/* The program ends without closing its channels: destroys all identifiers, so that peers hear of it. */
+void cm_say_goodbye(struct process *);
+
+/* The process ends: everything of it goes, without a word. */
+void cm_destroy(struct process *);
+
+/* Is this a child's copy after a fork? Then nothing of it may be used. */
+bool cm_is_inherited(const struct cm *);
+
+/* Takes the lock; gives it back when what the engine has to send is sent, and its timers are seen to. */
+void cm_begin(struct cm *);
+void cm_end(struct cm *);
+
+/* A packet for queue pair 1 from a process of this host. Under process->progress. */
+void cm_receive(struct process *, const struct peer *, const struct packet *);
+
+/* Under process->progress: lets expire what has to; when to call again, or NANOS_NEVER. */
+nanos cm_timers(struct process *, nanos now);
+
+#endif

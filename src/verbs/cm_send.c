@@ -1,0 +1,112 @@
+#include "verbs/cm_send.h"
+
+#include "fabric/ports.h"
+#include "verbs/config.h"
+#include "verbs/gid.h"
+#include "verbs/port.h"
+#include "wire/cm_ip.h"
+#include "wire/op.h"
+#include "wire/wire.h"
+
+enum { SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY, GRH = 40, NEXT_UDP = 17, ID_MASK = 0xffffff };
+
+/* The service ID that a request is for, and the address at which it is. */
+static uint64_t find_target(const struct dispatch_datagram *datagram, struct cm_address *address)
+{
+    const struct cm_message *message = &datagram->message;
+    struct cm_ip ip;
+    *address = (struct cm_address){.family = AF_IB};
+    memcpy(address->gid, datagram->route.gid, 16);
+    if (cm_ip_decode(message->private_data, &ip) == CM_IP_FINE) {
+        unsigned from = ip.version == 4 ? 12 : 0;
+        *address = cm_any(ip.version == 4 ? AF_INET : AF_INET6);
+        memcpy(address->gid + from, ip.destination + from, 16 - from);
+    }
+    return message->attribute == CM_REQ ? message->req.service : message->sidr_req.service;
+}
+
+/* The process of this host that the message is for: the one that listens, or this one, which then says that nobody
+ * does; for a reply the owner of its communication ID. */
+static struct peer *find_peer(struct process *process, const struct dispatch_datagram *datagram)
+{
+    const struct cm_message *message = &datagram->message;
+    struct cm_address address;
+    if (cm_is_reply(message->attribute))
+        return node_find(process->node, message->remote_id & ID_MASK);
+    uint64_t service = find_target(datagram, &address);
+    struct peer *peer = ports_find_listener(process->node, (uint16_t)(service >> 16), (uint16_t)service, &address);
+    return peer ? peer : node_find(process->node, message->local_id & ID_MASK);
+}
+
+/* As the receiver of a datagram sees it before the payload (RoCEv2 annex, A17.9.1). */
+static void write_grh(const struct cm_route *route, uint8_t grh[GRH])
+{
+    memset(grh, 0, GRH);
+    if (cm_is_mapped(route->from.gid) && cm_is_mapped(route->gid)) {
+        grh[20] = 0x45;
+        grh[28] = route->hop_limit;
+        grh[29] = NEXT_UDP;
+        memcpy(grh + 32, route->from.gid + 12, 4);
+        memcpy(grh + 36, route->gid + 12, 4);
+        return;
+    }
+    grh[0] = 0x60;
+    grh[6] = NEXT_UDP;
+    grh[7] = route->hop_limit;
+    memcpy(grh + 8, route->from.gid, 16);
+    memcpy(grh + 24, route->gid, 16);
+}
+
+static bool send_on(struct link *link, const struct frame *frame)
+{
+    link->operations->begin(link);
+    bool sent = link->operations->ready(link) && link->operations->send(link, frame);
+    link->operations->end(link);
+    return sent;
+}
+
+static bool send_to_neighbor(struct process *process, const struct dispatch_datagram *datagram, struct frame *frame)
+{
+    struct peer *peer = find_peer(process, datagram);
+    if (!peer)
+        return true;
+    bool sent = send_on(peer->link, frame);
+    node_put(process->node, peer);
+    return sent;
+}
+
+static bool send_beyond(struct process *process, const struct dispatch_datagram *datagram, struct frame *frame)
+{
+    unsigned count;
+    const struct device *device = &config_devices(&count)[datagram->route.from.device];
+    union ibv_gid source, destination;
+    memcpy(source.raw, datagram->route.from.gid, 16);
+    memcpy(destination.raw, datagram->route.gid, 16);
+    struct link *link = device->interface[0] ? port_answer(process, device, &source, &destination) : NULL;
+    if (!link)
+        return true;
+    bool sent = send_on(link, frame);
+    link->operations->close(link);
+    return sent;
+}
+
+bool cm_send(struct process *process, const struct dispatch_datagram *datagram)
+{
+    uint8_t bytes[MAD_BYTES], headers[FRAME_HEADERS_MAX];
+    struct iovec piece = {bytes, sizeof bytes};
+    struct packet packet = {.opcode = SEND_ONLY,
+                            .migrated = true,
+                            .pkey = DEVICE_PKEY,
+                            .destination = MAD_QP,
+                            .qkey = MAD_QKEY,
+                            .source = MAD_QP,
+                            .payload = {.length = sizeof bytes, .count = 1, .pieces = &piece}};
+    struct frame frame = {.kind = FRAME_GRH, .headers = headers, .payload = packet.payload};
+    union ibv_gid destination;
+    memcpy(destination.raw, datagram->route.gid, 16);
+    bool local = config_local_gid(&destination);
+    write_grh(&datagram->route, headers);
+    cm_encode(&datagram->message, bytes);
+    frame.headers_length = (uint16_t)(GRH + wire_encode(&packet, headers + GRH));
+    return local ? send_to_neighbor(process, datagram, &frame) : send_beyond(process, datagram, &frame);
+}
