@@ -15,7 +15,8 @@
 #include "transport/work.h"
 #include "wire/packet.h"
 
-/* A posted receive. It stays valid and unchanged from host->take_receive until host->received. */
+/* A posted receive. It stays valid and unchanged from host->take_receive until host->received or
+ * host->return_receive. */
 struct receive {
     uint64_t id;
     uint32_t sge_count;
@@ -39,6 +40,9 @@ struct arrival {
     const struct packet *packet; /* the message's last packet; NULL when it was flushed, and for raw packets */
 };
 
+/* take_receive's answer when the next receive has less room than was asked for: it stays the next. */
+extern const struct receive receive_too_short;
+
 /* RC: take_receive's answer when it takes a look into the message to choose a receive, and the bytes could not be
  * fetched. Nothing was taken; the packet counts as lost. */
 extern const struct receive receive_unfetched;
@@ -54,8 +58,12 @@ struct host_operations {
     void (*sent)(struct host *, const struct work *, enum ibv_wc_status, enum reason);
 
     /* The next receive for the message that this packet opens (an RDMA WRITE with immediate: ends), or NULL: none
-     * posted, or &receive_unfetched. */
-    const struct receive *(*take_receive)(struct host *, const struct packet *);
+     * posted, or &receive_unfetched. `least`: the room that it must have, else &receive_too_short; 0: any. */
+    const struct receive *(*take_receive)(struct host *, const struct packet *, uint64_t least);
+
+    /* UC, UD, raw packets: the message is lost, and its receive, taken and not handed to `received`, is the next again
+     * (of an SRQ: for whoever comes first). */
+    void (*return_receive)(struct host *, const struct receive *);
 
     /* XRC: until the next call, memory and receives are those that belong to this SRQ. Called for every request, and
      * again for each packet of a READ's response. REASON_NONE, REASON_XRC_SRQ or REASON_XRC_DOMAIN. NULL: every number

@@ -161,21 +161,11 @@ void raw_sent(struct raw *raw)
 
 /* ---- receiving ---- */
 
-static void end_receive(struct raw *raw, const struct arrival *arrival)
-{
-    const struct receive *receive = raw->receive;
-    raw->receive = 0;
-    if (receive)
-        raw->host->operations->received(raw->host, receive, arrival);
-}
-
 void raw_flush(struct raw *raw)
 {
-    const struct arrival flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
     raw->failed = true;
     raw->sent = 0;
     retire_all(&raw->queue, raw->host);
-    end_receive(raw, &flushed);
 }
 
 /* What a frame is stored as: the bytes before its tag and behind it, and the frame check sequence. */
@@ -211,20 +201,20 @@ static void make_image(const struct raw *raw, const struct ether *ether, struct 
     }
 }
 
-/* One that was too short for the frame before comes first. */
-static enum reason take_receive(struct raw *raw, uint32_t length)
+/* One that is too short for the frame is left for the next. */
+static enum reason take_receive(struct raw *raw, uint32_t length, const struct receive **receive)
 {
     static const struct packet none;
     if (!raw->receiving || raw->failed)
         return REASON_PACKET_QP_STATE;
-    if (!raw->receive)
-        raw->receive = raw->host->operations->take_receive(raw->host, &none);
-    if (!raw->receive)
+    *receive = raw->host->operations->take_receive(raw->host, &none, length);
+    if (!*receive)
         return REASON_PACKET_NO_RECEIVE;
-    return length <= scatter_room(raw->receive) ? REASON_NONE : REASON_PACKET_TOO_LONG;
+    return *receive == &receive_too_short ? REASON_PACKET_TOO_LONG : REASON_NONE;
 }
 
-static void accept(struct raw *raw, const struct raw_frame *frame, const struct image *image)
+static void accept(struct raw *raw, const struct receive *receive, const struct raw_frame *frame,
+                   const struct image *image)
 {
     const struct arrival arrival = {
         .status = IBV_WC_SUCCESS,
@@ -234,13 +224,13 @@ static void accept(struct raw *raw, const struct raw_frame *frame, const struct 
         .flow_tag = frame->flow_tag,
         .cvlan = image->tag,
     };
-    end_receive(raw, &arrival);
+    raw->host->operations->received(raw->host, receive, &arrival);
 }
 
-static void fail_receive(struct raw *raw, enum reason reason)
+static void fail_receive(struct raw *raw, const struct receive *receive, enum reason reason)
 {
     const struct arrival arrival = {.status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV};
-    end_receive(raw, &arrival);
+    raw->host->operations->received(raw->host, receive, &arrival);
     raw_flush(raw);
     raw->host->operations->failed(raw->host, false);
 }
@@ -248,16 +238,17 @@ static void fail_receive(struct raw *raw, enum reason reason)
 void raw_receive(struct raw *raw, const struct raw_frame *frame)
 {
     static const struct packet none;
+    const struct receive *receive;
     struct image image;
     make_image(raw, frame->ether, &image);
-    enum reason reason = take_receive(raw, image.payload.length);
+    enum reason reason = take_receive(raw, image.payload.length, &receive);
     if (reason) {
         raw->host->operations->dropped(raw->host, &none, reason);
         return;
     }
-    reason = scatter(raw->host, raw->receive, 0, &image.payload);
+    reason = scatter(raw->host, receive, 0, &image.payload);
     if (reason)
-        fail_receive(raw, reason);
+        fail_receive(raw, receive, reason);
     else
-        accept(raw, frame, &image);
+        accept(raw, receive, frame, &image);
 }

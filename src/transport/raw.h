@@ -24,7 +24,6 @@ struct raw {
     struct send_queue queue;       /* between head and next: transmitted, not yet ended */
     uint32_t sent;                 /* TSO: payload bytes of the work at `next` that are sent already */
     uint32_t segment;              /* of it, those in the frame that raw_next made */
-    const struct receive *receive; /* taken for a frame that was too long for it */
     bool draining, drained_reported;
 };
 

@@ -80,7 +80,7 @@ static bool length_fits(const struct rc *rc, uint32_t flags, const struct packet
     return announced <= most && (flags & OP_END ? total == announced : total < announced);
 }
 
-const struct receive receive_unfetched;
+const struct receive receive_unfetched, receive_too_short;
 
 /* A receive that was taken for a packet whose payload got lost waits for the repeat. */
 static enum reason take_receive(struct rc *rc, const struct packet *packet)
@@ -88,7 +88,7 @@ static enum reason take_receive(struct rc *rc, const struct packet *packet)
     struct responder *responder = &rc->responder;
     if (responder->receive)
         return REASON_NONE;
-    const struct receive *receive = rc->host->operations->take_receive(rc->host, packet);
+    const struct receive *receive = rc->host->operations->take_receive(rc->host, packet, 0);
     if (receive == &receive_unfetched)
         return REASON_PACKET_PULL;
     responder->receive = receive;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transport/scatter.h"
 #include "wire/psn.h"
 
 static struct rig *rig_of(struct host *host)
@@ -17,14 +18,27 @@ static void on_sent(struct host *host, const struct work *work, enum ibv_wc_stat
         rig->ends[rig->ended++] = (struct rig_end){work->id, work->opcode, status, reason};
 }
 
-static const struct receive *on_take_receive(struct host *host, const struct packet *packet)
+static const struct receive *on_take_receive(struct host *host, const struct packet *packet, uint64_t least)
 {
     struct rig *rig = rig_of(host);
     uint8_t first;
     struct iovec to = {&first, 1};
     if (rig->looks_inside && !payload_copy(&packet->payload, 0, &to, 1))
         return &receive_unfetched;
-    return rig->taken == rig->posted ? NULL : &rig->receives[rig->taken++ % RIG_QUEUE].receive;
+    if (rig->taken == rig->posted)
+        return NULL;
+    const struct receive *receive = &rig->receives[rig->taken % RIG_QUEUE].receive;
+    if (scatter_room(receive) < least)
+        return &receive_too_short;
+    rig->taken++;
+    return receive;
+}
+
+static void on_return_receive(struct host *host, const struct receive *receive)
+{
+    struct rig *rig = rig_of(host);
+    if (receive == &rig->receives[(rig->taken - 1) % RIG_QUEUE].receive)
+        rig->taken--;
 }
 
 static void on_received(struct host *host, const struct receive *receive, const struct arrival *arrival)
@@ -107,6 +121,7 @@ static void on_watch(struct host *host, nanos deadline)
 static const struct host_operations operations = {
     .sent = on_sent,
     .take_receive = on_take_receive,
+    .return_receive = on_return_receive,
     .select_srq = on_select_srq,
     .received = on_received,
     .local_memory = on_local_memory,

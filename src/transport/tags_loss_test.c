@@ -98,7 +98,7 @@ static const struct receive *take_spare(struct taker *taker, enum tags_kind kind
     return &taker->receive;
 }
 
-static const struct receive *on_take_receive(struct host *host, const struct packet *packet)
+static const struct receive *on_take_receive(struct host *host, const struct packet *packet, uint64_t least)
 {
     struct taker *taker = taker_of(host);
     struct world *world = taker->world;

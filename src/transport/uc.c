@@ -182,6 +182,21 @@ static void close_message(struct uc *uc)
     uc->received = 0;
 }
 
+/* For the next message, of whichever queue pair of an SRQ. */
+static void return_receive(struct uc *uc)
+{
+    const struct receive *receive = uc->receive;
+    uc->receive = 0;
+    if (receive)
+        uc->host->operations->return_receive(uc->host, receive);
+}
+
+static void lose_message(struct uc *uc)
+{
+    close_message(uc);
+    return_receive(uc);
+}
+
 static void end_receive(struct uc *uc, const struct arrival *arrival)
 {
     const struct receive *receive = uc->receive;
@@ -223,7 +238,7 @@ static enum reason check_sequence(struct uc *uc, uint32_t flags, const struct pa
 {
     uint32_t kind = uc->open == OPERATION_SEND_FIRST ? OP_SEND : OP_WRITE;
     if (flags & OP_START)
-        close_message(uc);
+        lose_message(uc);
     else if (packet->psn != uc->expected_psn)
         return REASON_PACKET_PSN;
     else if (uc->open == RC_CLOSED || !(flags & kind))
@@ -247,11 +262,9 @@ static bool length_fits(const struct uc *uc, uint32_t flags, const struct packet
     return announced <= uc->max_message && (flags & OP_END ? total == announced : total < announced);
 }
 
-/* One left over from a lost message comes first. */
 static enum reason take_receive(struct uc *uc, const struct packet *packet)
 {
-    if (!uc->receive)
-        uc->receive = uc->host->operations->take_receive(uc->host, packet);
+    uc->receive = uc->host->operations->take_receive(uc->host, packet, 0);
     return uc->receive ? REASON_NONE : REASON_PACKET_NO_RECEIVE;
 }
 
@@ -348,6 +361,7 @@ static void refuse(struct uc *uc, enum reason reason, const struct packet *packe
         fail_receive(uc, IBV_WC_LOC_PROT_ERR, reason, packet);
         return;
     default:
+        return_receive(uc);
         uc->host->operations->dropped(uc->host, packet, reason);
     }
 }

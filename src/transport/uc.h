@@ -1,6 +1,6 @@
 /* Unreliable connection: messages of several packets, no answers. Pure, as rc.h says. IBA 9.8.2.
  *
- * A message with a gap is lost as a whole and silently; the receive that it had taken stays for the next message. */
+ * A message with a gap is lost as a whole and silently; the receive that it had taken is the next again. */
 #ifndef TRANSPORT_UC_H
 #define TRANSPORT_UC_H
 
@@ -24,7 +24,7 @@ struct uc {
     bool draining, drained_reported;
     /* responder */
     uint32_t expected_psn;
-    const struct receive *receive; /* taken for the open message, or left over from one that was lost */
+    const struct receive *receive; /* taken for the open message */
     uint8_t open;                  /* enum operation of the open message's first packet, or RC_CLOSED */
     bool established;
     uint32_t received, write_rkey, write_length;

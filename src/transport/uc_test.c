@@ -160,6 +160,7 @@ static void c9_8_2_2_a_gap_loses_the_message_and_keeps_the_receive(void **state)
     drops(rig, REASON_PACKET_SEQUENCE);
     assert_int_equal(rig->drops, 2);
     delivers_nothing(rig);
+    assert_int_equal(rig->taken, 0); /* of an SRQ, another queue pair's message may have it */
     arrives(rig, SEND_ONLY, 2003, .bytes = 5);
     assert_int_equal(delivers(rig, receive, IBV_WC_SUCCESS)->length, 5);
     arrives_in_three(rig, SEND, 2004);
@@ -202,6 +203,17 @@ static void c9_8_2_2_a_first_packet_gives_up_the_open_message(void **state)
     assert_int_equal(delivers(rig, receive, IBV_WC_SUCCESS)->length, 600);
     assert_int_equal(rig->drops, 0);
     delivers_nothing(rig);
+}
+
+static void c9_8_2_2_a_write_gives_up_the_open_send_and_its_receive(void **state)
+{
+    struct rig *rig = *state;
+    post_receive(rig, 600);
+    arrives(rig, SEND_FIRST, 2000, .bytes = 256);
+    assert_int_equal(rig->taken, 1);
+    arrives_in_three(rig, WRITE, 5000);
+    assert_int_equal(rig->taken, 0);
+    assert_int_equal(rig->drops, 0);
 }
 
 static void c9_8_2_2_a_write_within_a_send_is_no_part_of_it(void **state)
@@ -421,6 +433,7 @@ int main(void)
         uc_script(c9_8_2_2_what_follows_a_last_packet_belongs_to_nothing),
         uc_script(c9_9_3_a_send_that_cannot_be_is_lost),
         uc_script(c9_8_2_2_a_first_packet_gives_up_the_open_message),
+        uc_script(c9_8_2_2_a_write_gives_up_the_open_send_and_its_receive),
         uc_script(c9_8_2_2_a_write_within_a_send_is_no_part_of_it),
         uc_script(c9_8_2_2_without_a_receive_the_message_is_lost),
         uc_script(c9_9_3_a_message_longer_than_the_receive_fails_the_queue_pair),

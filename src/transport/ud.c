@@ -135,21 +135,11 @@ bool ud_transmit(struct ud *ud, struct packet *out, struct iovec *pieces)
 
 /* ---- responder ---- */
 
-static void end_receive(struct ud *ud, const struct arrival *arrival)
-{
-    const struct receive *receive = ud->receive;
-    ud->receive = 0;
-    if (receive)
-        ud->host->operations->received(ud->host, receive, arrival);
-}
-
 void ud_flush(struct ud *ud)
 {
-    const struct arrival flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
     ud->failed = true;
     retire_transmitted(&ud->queue, ud->host);
     retire_all(&ud->queue, ud->host);
-    end_receive(ud, &flushed);
 }
 
 /* IBA 9.8.3.1: what a datagram must be before a receive is spent on it. */
@@ -168,27 +158,26 @@ static enum reason check(const struct ud *ud, const struct packet *packet)
     return packet->payload.length > ud->max_message ? REASON_PACKET_TOO_LONG : REASON_NONE;
 }
 
-/* One that was too short for the datagram before comes first. */
-static enum reason take_receive(struct ud *ud, const struct packet *packet)
+/* One that is too short for the datagram is left for the next, whichever queue pair that comes to. */
+static enum reason take_receive(struct ud *ud, const struct packet *packet, const struct receive **receive)
 {
-    if (!ud->receive)
-        ud->receive = ud->host->operations->take_receive(ud->host, packet);
-    if (!ud->receive)
+    uint64_t least = UD_GRH_LENGTH + (uint64_t)packet->payload.length;
+    *receive = ud->host->operations->take_receive(ud->host, packet, least);
+    if (!*receive)
         return REASON_PACKET_NO_RECEIVE;
-    bool fits = UD_GRH_LENGTH + (uint64_t)packet->payload.length <= scatter_room(ud->receive);
-    return fits ? REASON_NONE : REASON_PACKET_TOO_LONG;
+    return *receive == &receive_too_short ? REASON_PACKET_TOO_LONG : REASON_NONE;
 }
 
-static enum reason store(struct ud *ud, const struct packet *packet)
+static enum reason store(struct ud *ud, const struct receive *receive, const struct packet *packet)
 {
     static const uint8_t unknown[UD_GRH_LENGTH];
     struct iovec piece = {(void *)(packet->grh ? packet->grh : unknown), UD_GRH_LENGTH};
     struct payload grh = {.length = UD_GRH_LENGTH, .count = 1, .pieces = &piece};
-    enum reason reason = scatter(ud->host, ud->receive, 0, &grh);
-    return reason ? reason : scatter(ud->host, ud->receive, UD_GRH_LENGTH, &packet->payload);
+    enum reason reason = scatter(ud->host, receive, 0, &grh);
+    return reason ? reason : scatter(ud->host, receive, UD_GRH_LENGTH, &packet->payload);
 }
 
-static void accept(struct ud *ud, const struct packet *packet)
+static void accept(struct ud *ud, const struct receive *receive, const struct packet *packet)
 {
     bool immediate = op_find(packet->opcode)->flags & OP_IMMDT;
     const struct arrival arrival = {
@@ -201,32 +190,35 @@ static void accept(struct ud *ud, const struct packet *packet)
         .source = packet->source,
         .packet = packet,
     };
-    end_receive(ud, &arrival);
+    ud->host->operations->received(ud->host, receive, &arrival);
 }
 
-static void fail_receive(struct ud *ud, enum reason reason, const struct packet *packet)
+static void fail_receive(struct ud *ud, const struct receive *receive, enum reason reason, const struct packet *packet)
 {
     const struct arrival arrival = {
         .status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV, .packet = packet};
-    end_receive(ud, &arrival);
+    ud->host->operations->received(ud->host, receive, &arrival);
     ud_flush(ud);
     ud->host->operations->failed(ud->host, false);
 }
 
 void ud_receive(struct ud *ud, const struct packet *packet)
 {
+    const struct receive *receive;
     enum reason reason = check(ud, packet);
     if (!reason)
-        reason = take_receive(ud, packet);
+        reason = take_receive(ud, packet, &receive);
     if (reason) {
         ud->host->operations->dropped(ud->host, packet, reason);
         return;
     }
-    reason = store(ud, packet);
-    if (reason == REASON_PACKET_PULL)
+    reason = store(ud, receive, packet);
+    if (reason == REASON_PACKET_PULL) {
+        ud->host->operations->return_receive(ud->host, receive);
         ud->host->operations->dropped(ud->host, packet, reason);
-    else if (reason)
-        fail_receive(ud, reason, packet);
-    else
-        accept(ud, packet);
+    } else if (reason) {
+        fail_receive(ud, receive, reason, packet);
+    } else {
+        accept(ud, receive, packet);
+    }
 }

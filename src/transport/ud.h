@@ -15,7 +15,6 @@ struct ud {
     bool receiving, transmitting, failed;
     bool send_error;               /* SQE, the send side only; the owner clears it for SQE to RTS */
     struct send_queue queue;       /* between head and next: transmitted, not yet ended */
-    const struct receive *receive; /* taken for a datagram that was too long for it */
     uint32_t next_psn;
     bool draining, drained_reported;
 };

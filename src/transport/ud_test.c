@@ -121,6 +121,7 @@ static void c9_8_3_a_datagram_too_long_leaves_the_receive(void **state)
     arrives(rig, SEND_ONLY, 1, .bytes = 21);
     drops(rig, REASON_PACKET_TOO_LONG);
     delivers_nothing(rig);
+    assert_int_equal(rig->taken, 0); /* of an SRQ, another queue pair's datagram may have it */
     arrives(rig, SEND_ONLY, 2, .bytes = 20);
     delivers(rig, receive, IBV_WC_SUCCESS);
     arrives(rig, SEND_ONLY, 3, .bytes = 20);
@@ -160,14 +161,12 @@ static void c9_6_1_strangers_are_dropped_before_a_receive_is_taken(void **state)
 static void flushing_ends_everything(void **state)
 {
     struct rig *rig = *state;
-    uint64_t receive = post_receive(rig, 50), sent = post(rig, .opcode = IBV_WR_SEND);
+    uint64_t sent = post(rig, .opcode = IBV_WR_SEND);
     sends(rig, SEND_ONLY, 100);
     uint64_t waiting = post(rig, .opcode = IBV_WR_SEND);
-    arrives(rig, SEND_ONLY, 1, .bytes = 11); /* takes the receive, and is too long */
     ud_flush(&rig->ud);
     ends(rig, sent, IBV_WC_SUCCESS);
     ends(rig, waiting, IBV_WC_WR_FLUSH_ERR);
-    delivers(rig, receive, IBV_WC_WR_FLUSH_ERR);
     assert_int_equal(rig->failures, 0);
     uint64_t late = post(rig, .opcode = IBV_WR_SEND);
     ends(rig, late, IBV_WC_WR_FLUSH_ERR);
@@ -177,8 +176,6 @@ static void flushing_ends_everything(void **state)
 static void reset_forgets_and_keeps_the_settings(void **state)
 {
     struct rig *rig = *state;
-    post_receive(rig, 50);
-    arrives(rig, SEND_ONLY, 1, .bytes = 11);
     post(rig, .opcode = IBV_WR_SEND);
     ud_reset(&rig->ud);
     ends_nothing(rig);

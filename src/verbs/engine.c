@@ -99,8 +99,9 @@ static const struct receive *open_receive(const struct qp *qp)
     switch (qp->type) {
     case IBV_QPT_UC:
         return qp->uc.receive;
-    case IBV_QPT_UD:
-        return qp->ud.receive;
+    case IBV_QPT_UD: /* a message of one packet ends with it */
+    case IBV_QPT_RAW_PACKET:
+        return NULL;
     default:
         return qp->rc.responder.receive;
     }

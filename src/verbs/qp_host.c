@@ -59,14 +59,19 @@ static void sent(struct host *host, const struct work *work, enum ibv_wc_status 
     cq_push(qp->send_cq, &entry, status != IBV_WC_SUCCESS);
 }
 
-static const struct receive *take_receive(struct host *host, const struct packet *packet)
+static const struct receive *take_receive(struct host *host, const struct packet *packet, uint64_t least)
 {
     struct qp *qp = qp_of_host(host);
     bool limit_reached;
-    struct receive *receive = qp->receives ? receive_queue_take(qp->receives, &limit_reached) : NULL;
+    const struct receive *receive = qp->receives ? receive_queue_take(qp->receives, least, &limit_reached) : NULL;
     if (receive && limit_reached)
         async_raise_srq(qp->srq, IBV_EVENT_SRQ_LIMIT_REACHED);
     return receive;
+}
+
+static void return_receive(struct host *host, const struct receive *receive)
+{
+    receive_queue_return(qp_of_host(host)->receives, receive);
 }
 
 static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
@@ -155,6 +160,7 @@ static void watch(struct host *host, nanos deadline)
 const struct host_operations qp_host_operations = {
     .sent = sent,
     .take_receive = take_receive,
+    .return_receive = return_receive,
     .received = received,
     .local_memory = local_memory,
     .receive_memory = receive_memory,

@@ -242,8 +242,8 @@ void qp_flush_receives(struct qp *qp)
         return;
     }
     bool ignored;
-    struct receive *receive;
-    while ((receive = receive_queue_take(&qp->own_receives, &ignored))) {
+    const struct receive *receive;
+    while ((receive = receive_queue_take(&qp->own_receives, 0, &ignored))) {
         struct arrival flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
         qp->host.operations->received(&qp->host, receive, &flushed);
     }

@@ -88,7 +88,5 @@ unsigned qp_raw_options(const struct qp *qp)
 
 void qp_raw_reset(struct qp *qp)
 {
-    if (qp->raw.receive)
-        receive_queue_free(qp->receives, qp->raw.receive);
     raw_reset(&qp->raw);
 }

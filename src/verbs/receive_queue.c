@@ -6,6 +6,7 @@
 
 #include "base/answer.h"
 #include "diag/log.h"
+#include "transport/scatter.h"
 #include "verbs/domain.h"
 
 /* Slots are allocated in chunks that never move, so that a message in progress keeps its receive while the queue grows.
@@ -135,12 +136,13 @@ int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr
     return 0;
 }
 
-struct receive *receive_queue_take(struct receive_queue *queue, bool *limit_reached)
+const struct receive *receive_queue_take(struct receive_queue *queue, uint64_t least, bool *limit_reached)
 {
     lock_take(&queue->lock);
     struct receive_slot *slot = STAILQ_FIRST(&queue->posted);
+    bool short_of_room = least && slot && scatter_room(&slot->receive) < least;
     *limit_reached = false;
-    if (slot) {
+    if (slot && !short_of_room) {
         STAILQ_REMOVE_HEAD(&queue->posted, next);
         queue->count--;
         queue->taken++;
@@ -149,12 +151,27 @@ struct receive *receive_queue_take(struct receive_queue *queue, bool *limit_reac
             queue->limit = 0;
     }
     lock_release(&queue->lock);
-    return slot ? &slot->receive : NULL;
+    return short_of_room ? &receive_too_short : slot ? &slot->receive : NULL;
+}
+
+static struct receive_slot *slot_of(const struct receive *receive)
+{
+    return (struct receive_slot *)((char *)receive - offsetof(struct receive_slot, receive));
+}
+
+void receive_queue_return(struct receive_queue *queue, const struct receive *receive)
+{
+    struct receive_slot *slot = slot_of(receive);
+    lock_take(&queue->lock);
+    STAILQ_INSERT_HEAD(&queue->posted, slot, next);
+    queue->count++;
+    queue->taken--;
+    lock_release(&queue->lock);
 }
 
 void receive_queue_free(struct receive_queue *queue, const struct receive *receive)
 {
-    struct receive_slot *slot = (struct receive_slot *)((char *)receive - offsetof(struct receive_slot, receive));
+    struct receive_slot *slot = slot_of(receive);
     lock_take(&queue->lock);
     STAILQ_INSERT_HEAD(&queue->unused, slot, next); /* the one whose cache lines are warm is the next to be used */
     queue->taken--;

@@ -18,10 +18,12 @@ int receive_queue_resize(struct receive_queue *, uint32_t capacity);
  * EINVAL too many SGEs (ibv_post_recv(3), ibv_post_srq_recv(3)); errno is set, too. */
 int receive_queue_post(struct receive_queue *, const struct ibv_recv_wr *, struct ibv_recv_wr **bad);
 
-/* The oldest, now taken by a message that has begun; NULL when none is posted. *limit_reached: the count fell below the
- * limit, which is disarmed now. The receive is valid until receive_queue_free. */
-struct receive *receive_queue_take(struct receive_queue *, bool *limit_reached);
+/* The oldest, now taken by a message that has begun; NULL when none is posted, &receive_too_short when it has less room
+ * than that. *limit_reached: the count fell below the limit, which is disarmed now. The receive is valid until
+ * receive_queue_free, or until receive_queue_return, which makes it the oldest again. */
+const struct receive *receive_queue_take(struct receive_queue *, uint64_t least, bool *limit_reached);
 void receive_queue_free(struct receive_queue *, const struct receive *);
+void receive_queue_return(struct receive_queue *, const struct receive *);
 
 /* Everything posted back to unused (RESET). What is taken is given back by whoever took it. */
 void receive_queue_clear(struct receive_queue *);

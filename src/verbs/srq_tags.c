@@ -118,13 +118,13 @@ static inline struct qp *qp_of_host(struct host *host)
 
 static const struct receive *take_ordinary(struct qp *qp, enum tags_kind kind, bool *limit_reached)
 {
-    const struct receive *receive = receive_queue_take(&qp->srq->queue, limit_reached);
+    const struct receive *receive = receive_queue_take(&qp->srq->queue, 0, limit_reached);
     if (receive)
         tags_accept(&qp->srq->tags->tags, &qp->tags, kind);
     return receive;
 }
 
-static const struct receive *take_receive(struct host *host, const struct packet *packet)
+static const struct receive *take_receive(struct host *host, const struct packet *packet, uint64_t least)
 {
     struct qp *qp = qp_of_host(host);
     struct srq_tags *tags = qp->srq->tags;

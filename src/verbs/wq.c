@@ -165,8 +165,6 @@ void wq_fail(struct wq *wq)
 
 static void reset(struct wq *wq)
 {
-    if (wq->queue.raw.receive)
-        receive_queue_free(&wq->queue.own_receives, wq->queue.raw.receive);
     raw_reset(&wq->queue.raw);
     receive_queue_clear(&wq->queue.own_receives);
     set_state(wq, IBV_WQS_RESET);

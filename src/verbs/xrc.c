@@ -33,11 +33,11 @@ static enum reason select_srq(struct host *host, uint32_t number)
     return REASON_NONE;
 }
 
-static const struct receive *take_receive(struct host *host, const struct packet *packet)
+static const struct receive *take_receive(struct host *host, const struct packet *packet, uint64_t least)
 {
     struct qp *qp = qp_of_host(host);
     bool limit_reached;
-    const struct receive *receive = receive_queue_take(&qp->selected->queue, &limit_reached);
+    const struct receive *receive = receive_queue_take(&qp->selected->queue, least, &limit_reached);
     if (receive)
         qp->serving = qp->selected;
     if (receive && limit_reached)

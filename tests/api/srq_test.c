@@ -229,6 +229,61 @@ static void receives_are_not_of_the_queue_pairs_domain(const void *row)
     desk_close(&of.desk);
 }
 
+/* -- datagrams */
+
+static void send_datagram(struct desk *desk, struct ibv_qp *from, struct ibv_qp *to, uint32_t length)
+{
+    struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+    struct ibv_sge sge = {(uintptr_t)desk->memory, length, desk->mr->lkey};
+    struct ibv_send_wr *bad, wr = {.wr_id = 9, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    EXPECT(ibv_query_gid(desk->context, 1, 0, &attr.grh.dgid), ==, 0);
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.ud.ah = ibv_create_ah(desk->pd, &attr);
+    wr.wr.ud.remote_qpn = to->qp_num;
+    wr.wr.ud.remote_qkey = 0x11;
+    EXPECT(ibv_post_send(from, &wr, &bad), ==, 0);
+    EXPECT(alone_poll(desk->cq).wr_id, ==, 9);
+}
+
+static struct ibv_qp *make_datagrams(struct desk *desk, struct ibv_srq *srq)
+{
+    struct ibv_qp_init_attr init = desk_describe(desk, IBV_QPT_UD);
+    init.srq = srq;
+    struct ibv_qp *qp = ibv_create_qp(desk->pd, &init);
+    EXPECT_TRUE(qp);
+    alone_initialize(qp);
+    alone_receive_from(qp, 0);
+    alone_send(qp);
+    return qp;
+}
+
+/* "The message is discarded", and with that nothing has happened to the SRQ, of whose receives another queue pair may
+ * have the next. */
+static void a_datagram_that_is_too_long_takes_no_receive(const void *row)
+{
+    enum { ROOM = 60, TOO_LONG = ROOM - 40 + 1 };
+    struct desk desk = desk_open();
+    struct ibv_srq *srq = desk_srq(&desk, 1);
+    struct ibv_qp *one = make_datagrams(&desk, srq), *other = make_datagrams(&desk, srq);
+    struct ibv_sge sge = {(uintptr_t)desk.memory + 1024, ROOM, desk.mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad;
+    struct ibv_srq_attr limit = {.srq_limit = 1};
+    EXPECT(ibv_post_srq_recv(srq, &wr, &bad), ==, 0);
+    EXPECT(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), ==, 0);
+    send_datagram(&desk, other, one, TOO_LONG);
+    alone_poll_nothing(desk.cq);
+    alone_no_event(desk.context);
+    EXPECT(ibv_modify_qp(one, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE), ==, 0);
+    alone_poll_nothing(desk.cq);
+    EXPECT(ibv_destroy_qp(one), ==, 0);
+    send_datagram(&desk, other, other, TOO_LONG - 1);
+    struct ibv_wc wc = alone_poll(desk.cq);
+    EXPECT(wc.wr_id, ==, 1);
+    EXPECT(wc.status, ==, IBV_WC_SUCCESS);
+    EXPECT(wc.byte_len, ==, ROOM);
+    desk_close(&desk);
+}
+
 static void of_each_type(const char *name, void (*body)(const void *))
 {
     static const struct {
@@ -251,6 +306,7 @@ static void all(void)
     CASE(an_SRQ_in_use_is_EBUSY_and_goes_on);
     CASE(the_last_work_request_is_reported_once);
     CASE(queue_pairs_share_the_receives);
+    CASE(a_datagram_that_is_too_long_takes_no_receive);
     of_each_type("receives are of the queue's domain", receives_are_of_the_queues_domain);
     of_each_type("receives are not of the queue pair's domain", receives_are_not_of_the_queue_pairs_domain);
 }

@@ -1,7 +1,9 @@
 /* The owner of a queue pair, who remembers what was posted and knows what has to come of it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "transport/fuzz/bench.h"
+#include "transport/scatter.h"
 
 static struct side *side_of(struct host *host)
 {
@@ -87,12 +89,23 @@ static void on_failed(struct host *host, bool sqe)
 
 /* ---- receives ---- */
 
-static const struct receive *on_take_receive(struct host *host, const struct packet *packet)
+static const struct receive *on_take_receive(struct host *host, const struct packet *packet, uint64_t least)
 {
     struct side *side = side_of(host);
     if (side->receives_taken == side->receives_posted)
         return NULL;
-    return &side->receives[side->receives_taken++ % BENCH_QUEUE].receive;
+    const struct receive *receive = &side->receives[side->receives_taken % BENCH_QUEUE].receive;
+    if (scatter_room(receive) < least)
+        return &receive_too_short;
+    side->receives_taken++;
+    return receive;
+}
+
+static void on_return_receive(struct host *host, const struct receive *receive)
+{
+    struct side *side = side_of(host);
+    if (receive != &side->receives[--side->receives_taken % BENCH_QUEUE].receive)
+        abort();
 }
 
 static bool is_this(const struct side *sender, const struct entry *entry, const struct posted_receive *slot,
@@ -253,6 +266,7 @@ static void on_watch(struct host *host, nanos deadline)
 const struct host_operations bench_operations = {
     .sent = on_sent,
     .take_receive = on_take_receive,
+    .return_receive = on_return_receive,
     .select_srq = on_select_srq,
     .received = on_received,
     .local_memory = on_local_memory,

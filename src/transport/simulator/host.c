@@ -1,5 +1,6 @@
 #include "transport/simulator/host.h"
 
+#include "transport/scatter.h"
 #include "transport/simulator/engine.h"
 #include "transport/simulator/judge.h"
 
@@ -13,7 +14,7 @@ static void sent(struct host *host, const struct work *work, enum ibv_wc_status 
     judge_sent(endpoint_of(host), work, status, reason);
 }
 
-static const struct receive *take_receive(struct host *host, const struct packet *packet)
+static const struct receive *take_receive(struct host *host, const struct packet *packet, uint64_t least)
 {
     struct endpoint *endpoint = endpoint_of(host);
     if (endpoint->service == SERVICE_XRC && packet->srq != endpoint->number)
@@ -22,7 +23,20 @@ static const struct receive *take_receive(struct host *host, const struct packet
         world_complain(endpoint->world, endpoint, "takes a receive while it has one");
     if (endpoint->receives_taken == endpoint->receives_posted)
         return NULL;
-    return &endpoint->receives[endpoint->receives_taken++]->receive;
+    const struct receive *receive = &endpoint->receives[endpoint->receives_taken]->receive;
+    if (scatter_room(receive) < least)
+        return &receive_too_short;
+    endpoint->receives_taken++;
+    return receive;
+}
+
+static void return_receive(struct host *host, const struct receive *receive)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    if (endpoint->receives_taken == endpoint->receives_ended ||
+        receive != &endpoint->receives[endpoint->receives_taken - 1]->receive)
+        world_complain(endpoint->world, endpoint, "returns a receive that it does not have");
+    endpoint->receives_taken--;
 }
 
 static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
@@ -138,6 +152,7 @@ static void watch(struct host *host, nanos deadline)
 const struct host_operations host_of_simulator = {
     .sent = sent,
     .take_receive = take_receive,
+    .return_receive = return_receive,
     .received = received,
     .local_memory = local_memory,
     .receive_memory = local_memory,
