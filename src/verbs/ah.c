@@ -117,9 +117,8 @@ int ah_from_wc(struct ibv_context *public, uint8_t port, const struct ibv_wc *wc
 {
     const struct context *context = context_of(public);
     union ibv_gid source, destination;
-    memset(attr, 0, sizeof *attr);
+    memset(attr, 0, sizeof *attr); /* the completion's sl shows the kind of RoCE packet, see qp_host.c */
     attr->port_num = port;
-    attr->sl = wc->sl;
     attr->dlid = wc->slid;
     attr->src_path_bits = wc->dlid_path_bits;
     if (!(wc->wc_flags & IBV_WC_GRH))

@@ -74,6 +74,16 @@ static void return_receive(struct host *host, const struct receive *receive)
     receive_queue_return(qp_of_host(host)->receives, receive);
 }
 
+/* A completion's service level on RoCE, as mlx5 shows it and UCX reads it: version 2, over IPv6 or IPv4 (of which the
+ * first byte of the 40 is unused). */
+static uint8_t service_level(const struct arrival *arrival)
+{
+    enum { ROCE_V2 = 0x8, OVER_IPV6 = 0x1, OVER_IPV4 = 0x2 };
+    if (!(arrival->flags & IBV_WC_GRH) || !arrival->packet || !arrival->packet->grh)
+        return 0;
+    return ROCE_V2 | (arrival->packet->grh[0] ? OVER_IPV6 : OVER_IPV4);
+}
+
 static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
 {
     struct qp *qp = qp_of_host(host);
@@ -89,6 +99,7 @@ static void received(struct host *host, const struct receive *receive, const str
         .flags = (uint16_t)arrival->flags,
         .flow_tag = arrival->flow_tag,
         .cvlan = arrival->cvlan,
+        .sl = service_level(arrival),
     };
     report_error(qp, "receive", receive->id, arrival->status, arrival->reason);
     receive_queue_free(qp->receives, receive);

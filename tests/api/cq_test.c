@@ -350,6 +350,25 @@ static void one_CQ_serves_both_queues_and_both_ways_of_polling(const void *row)
     }
 }
 
+/* UCX looks there for the kind of RoCE packet: 8 is v2, 1 over IPv6, 2 over IPv4. */
+static void a_datagram_shows_its_IP_version_in_sl(const void *row)
+{
+    static const uint8_t expected[] = {[0] = 0x9, [1] = 0xa}; /* by GID index */
+    for (int index = 0; index < 2; index++) {
+        struct wishes wishes = pair_wishes(IBV_QPT_UD);
+        struct ibv_wc wc;
+        wishes.cq_flags = extended ? ALL_FIELDS : 0;
+        wishes.gid_index = index;
+        struct pair pair = pair_open_as(wishes);
+        end_post_receive(&pair.far, end_receive(&pair.far, 1, 0, 64));
+        end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, 8));
+        EXPECT(poll_some(&pair.far, pair.far.receive_cq, 1, &wc, PATIENCE), ==, 1);
+        EXPECT(wc.sl, ==, expected[index]);
+        EXPECT(poll_some(&pair.near, pair.near.send_cq, 1, &wc, PATIENCE), ==, 1);
+        EXPECT(wc.sl, ==, 0);
+    }
+}
+
 static void events_carry_the_context_of_their_CQ(const void *row)
 {
     struct pair pair = pair_open_as(cq_wishes());
@@ -408,6 +427,7 @@ static void all(void)
     CASE_OF_BOTH(completions_of_a_destroyed_queue_pair_vanish);
     CASE_OF_BOTH(RESET_withdraws_the_completions);
     CASE_OF_BOTH(one_CQ_serves_both_queues_and_both_ways_of_polling);
+    CASE_OF_BOTH(a_datagram_shows_its_IP_version_in_sl);
     CASE(an_overrun_that_is_ignored_harms_nobody);
     CASE(an_overrun_that_is_ignored_frees_the_send_queue);
     CASE(an_overrun_races_with_no_poller);

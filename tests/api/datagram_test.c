@@ -9,7 +9,7 @@
 #include "diag/diag.h"
 #include "pair.h"
 
-enum { GRH = 40, MTU = 4096 };
+enum { GRH = 40, MTU = 4096, ROCE_V2_IPV4 = 0xa, ROCE_V2_IPV6 = 0x9 /* as mlx5 reports them in sl */ };
 
 /* For RoCE v2 over IPv4 the last 20 of the 40 bytes are the IPv4 header, over IPv6 all of them are its header. */
 static void the_GRH_stands_before_the_payload(const void *argument)
@@ -30,6 +30,7 @@ static void the_GRH_stands_before_the_payload(const void *argument)
         uint64_t word = puppet_peek(far->puppet, far->memory + i);
         memcpy(header + i, &word, 8);
     }
+    EXPECT(wc.sl, ==, wishes.gid_index == 1 ? ROCE_V2_IPV4 : ROCE_V2_IPV6);
     if (wishes.gid_index == 1) {
         EXPECT(header[20], ==, 0x45);
         EXPECT(header[28], ==, 64);

@@ -79,6 +79,8 @@ static void ibv_init_ah_from_wc_finds_the_sender(const void *row)
     EXPECT(ibv_init_ah_from_wc(desk.context, 1, &letter.wc, letter.grh, &attr), ==, 0);
     EXPECT(attr.is_global, ==, 1);
     EXPECT(attr.port_num, ==, 1);
+    EXPECT(letter.wc.sl, !=, 0); /* it shows the kind of packet, and is no service level of an answer */
+    EXPECT(attr.sl, ==, 0);
     EXPECT(attr.grh.sgid_index, ==, 0);
     EXPECT(memcmp(&attr.grh.dgid, &self.grh.dgid, sizeof self.grh.dgid), ==, 0);
     memset((char *)letter.grh + 20, 7, 20); /* to none of our addresses */

@@ -10,7 +10,7 @@ wanted_of_debian() {
     build) echo gcc libc6-dev make meson ninja-build pkg-config libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev python3 ;;
     tests) echo libcmocka-dev ;;
     demo) echo ibverbs-utils ;;
-    check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest iproute2 python3-pyverbs clang $(fuzzer_runtime) tshark valgrind" ;;
+    check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs clang $(fuzzer_runtime) tshark valgrind" ;;
     bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind ;;
     esac
 }
@@ -24,7 +24,7 @@ wanted_of_fedora() {
     build) echo gcc make meson ninja-build pkgconf-pkg-config rdma-core-devel libdeflate-devel jansson-devel python3 ;;
     tests) echo libcmocka-devel ;;
     demo) echo libibverbs-utils ;;
-    check) echo libcmocka-devel libibverbs-utils perftest iproute python3-pyverbs clang compiler-rt wireshark-cli valgrind ;;
+    check) echo libcmocka-devel libibverbs-utils perftest ucx iproute python3-pyverbs clang compiler-rt wireshark-cli valgrind ;;
     bench) echo perftest ucx libfabric iproute iperf3 valgrind ;;
     esac
 }
