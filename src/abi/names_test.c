@@ -33,16 +33,16 @@ typedef int number_function(int);
 enum { LEAST = -3, MOST = 100 };
 
 /* A value that came after the installed release has its name here already. */
-static bool is_newer(const char *function, int value)
+static bool names_is_newer(const char *function, int value)
 {
-    return !strcmp(function, "ibv_event_type_str") && value == NEWER_EVENT_DEVICE_SPEED_CHANGE;
+    return RELEASE < 44 || (!strcmp(function, "ibv_event_type_str") && value == NEWER_EVENT_DEVICE_SPEED_CHANGE);
 }
 
 static void compare_names(const char *function, name_function *ours)
 {
     name_function *theirs = (name_function *)stock_symbol(function);
     for (int value = LEAST; value < MOST; value++)
-        if (!is_newer(function, value) || strcmp(theirs(value), "unknown") != 0)
+        if (!names_is_newer(function, value) || strcmp(theirs(value), "unknown") != 0)
             assert_string_equal(ours(value), theirs(value));
 }
 

@@ -87,7 +87,7 @@ def peers_name_one_another():
         deadline = time.monotonic() + 10
         while not _listens(options[-1]) and time.monotonic() < deadline:
             time.sleep(0.02)
-        client = stack.enter_context(_started(PAIR, *options, "localhost"))
+        client = stack.enter_context(_started(PAIR, *options, "127.0.0.1"))
         while not _connected([server, client]) and time.monotonic() < deadline:
             time.sleep(0.05)
         shown = _shown()
