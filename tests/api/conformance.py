@@ -19,6 +19,11 @@ import declared
 LINKS = ("none", "self") # where the recorded calls of both ends are of one process
 TOO_MANY = ("error_matrix", "fuzz", "death") # cases, or threads
 
+LATER = "tests/abi/later_test.c"  # shows those, by their names and version nodes
+LATER_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../abi/later_test.c")
+OLD_NAMES = {"ibv_dofork_range", "ibv_dontfork_range", "ibv_copy_ah_attr_from_kern", "ibv_copy_path_rec_from_kern", "ibv_copy_path_rec_to_kern", "ibv_copy_qp_attr_from_kern",
+             "ibv_get_sysfs_path", "ibv_read_sysfs_file"}  # of other headers, or of none
+
 INTRODUCTION = """# What of the interface is there
 
 Each function that programs can call, of those that `libibverbs.so.1` of rdma-core 44 exports and of those that
@@ -36,6 +41,7 @@ class Interface:
     def __init__(self, build, header, symbols):
         text = declared.without_comments(header)
         self.public, self.private = declared.exported(symbols)
+        self.header = text
         self.inline, self.tables = declared.inline_functions(text), declared.operations(text)
         out = subprocess.run([f"{build}/softverbs", "missing", "--provider"], check=True, capture_output=True, text=True).stdout
         self.missing = {name: "not built yet" if why == "exported functions" else why for name, why in
@@ -51,7 +57,13 @@ class Interface:
 
     def functions(self):
         """Those that programs call by their name; what begins with _ is behind a name of the header."""
-        return sorted(name for name in {*self.public, *self.inline} if "ibv_" in name and not name.startswith("_"))
+        return sorted(name for name in {*self.public, *self.inline}
+                      if "ibv_" in name and not name.startswith("_") and name not in self.later())
+
+    def later(self):
+        """Those of releases after the installed header's."""
+        return sorted(name for name in self.public if not re.search(rf"\b{name}\(", self.header) and not name.startswith("_ibv")
+                      and name not in OLD_NAMES)
 
     def operations(self):
         return [f"{table}.{member}" for table, members in self.tables.items() for member in members]
@@ -73,10 +85,22 @@ def operation_row(interface, operation):
            f"{answer if callers else 'a place of older releases: nothing in the header calls it'} |\n"
 
 
+def later_answer(interface, name):
+    return f"refused: {interface.missing[name]}" if name in interface.missing else "supported"
+
+
+def check_later(interface):
+    with open(LATER_PATH, encoding="utf-8") as file:
+        text = file.read()
+    yield from (f"{name} does not stand in {LATER}" for name in interface.later() if name not in interface.missing and f'"{name}"' not in text)
+
+
 def page(interface, tests):
     """`tests`: function to (program, link, case)."""
     text = INTRODUCTION + "\n## Functions\n\n| function | answer | shown by |\n|---|---|---|\n"
     text += "".join(row(interface, function, tests) for function in interface.functions())
+    text += f"\n## Functions of releases after 44\n\nThose that are supported are shown by `{LATER}`.\n\n| function | answer |\n|---|---|\n"
+    text += "".join(f"| `{name}` | {later_answer(interface, name)} |\n" for name in interface.later())
     text += "\n## Operations\n\nA test shows an operation by calling the function.\n\n"
     text += "| operation | function | answer |\n|---|---|---|\n"
     text += "".join(operation_row(interface, operation) for operation in interface.operations())
@@ -154,6 +178,7 @@ def check(interface, build, path):
         text = file.read()
     results = (("the page of conformance is up to date", list(check_page(interface, text))),
                ("every function that is supported has a test", list(check_coverage(interface, text))),
+               ("every later function that is supported has a test", list(check_later(interface))),
                ("the tests that the page names call what they show", list(check_tests(build, text))))
     print(f"1..{len(results)}")
     for number, (name, wrong) in enumerate(results, 1):

@@ -48,13 +48,20 @@ static _Atomic(void *) next[FUNCTIONS]; /* the same functions, of whoever comes 
 static char root[ROOT_MAX];             /* empty: nothing is redirected */
 static size_t root_length;
 
+/* The newest of a name: before glibc 2.36 dlsym(RTLD_NEXT) gave the oldest, and the realpath of 2.0 refuses to allocate. */
+static void *newest_of_libc(const char *name)
+{
+    void *found = strcmp(name, "realpath") ? NULL : dlvsym(RTLD_NEXT, name, "GLIBC_2.3");
+    return found ? found : dlsym(RTLD_NEXT, name);
+}
+
 /* Before main, when there is one thread and no signal handler yet; dlsym is not async-signal-safe. */
 static __attribute__((constructor)) void start(void)
 {
     const char *value = secure_getenv("SOFTVERBS_PATHS");
     size_t length = value ? strlen(value) : 0;
     for (int i = 0; i < FUNCTIONS; i++)
-        atomic_store_explicit(&next[i], dlsym(RTLD_NEXT, function_names[i]), memory_order_relaxed);
+        atomic_store_explicit(&next[i], newest_of_libc(function_names[i]), memory_order_relaxed);
     if (length && *value == '/' && length < sizeof root) {
         memcpy(root, value, length + 1);
         root_length = length;
