@@ -201,6 +201,7 @@ static void destroy_queue(struct object *object)
         struct qp *qp = (struct qp *)(at - offsetof(struct qp, object));
         qp->public.handle = object->handle;
         qp->public.events_completed = qp->async_fetched;
+        qp_leave_groups(qp);
         qp_destroy(&qp->public);
         return;
     }

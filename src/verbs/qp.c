@@ -299,8 +299,10 @@ static bool is_joined(const struct process *process, const union ibv_gid *gid)
 }
 
 /* Out of all lists; the last of the process in this group takes it out of the network's too. */
-static void leave_group(struct process *process, struct group *group)
+static void leave_group(struct group *group)
 {
+    struct process *process = group->qp->process;
+    group->qp->object.uses--;
     LIST_REMOVE(group, mine);
     LIST_REMOVE(group, siblings);
     if (!process->forked)
@@ -310,11 +312,15 @@ static void leave_group(struct process *process, struct group *group)
     free(group);
 }
 
-static void leave_groups(struct qp *qp)
+void qp_leave_groups(struct qp *qp)
 {
     struct group *group;
+    control_lock(qp->object.context);
+    lock_take(&qp->process->progress);
     while ((group = LIST_FIRST(&qp->groups)))
-        leave_group(qp->process, group);
+        leave_group(group);
+    lock_release(&qp->process->progress);
+    control_unlock(qp->object.context);
 }
 
 /* After this nobody but the caller knows the queue pair: packets and timers don't find it, the peer can't read its
@@ -328,7 +334,6 @@ void qp_retire(struct qp *qp)
     qp_settle(qp);
     lock_release(&qp->lock);
     progress_forget(qp);
-    leave_groups(qp);
     lock_release(&process->progress);
     lock_take(&qp->lock);
     qp_withdraw_references(qp);
@@ -396,7 +401,8 @@ static int join_group(struct process *process, const union ibv_gid *gid)
     return error;
 }
 
-/* ibv_attach_mcast(3): attaching twice is one attachment. */
+/* ibv_attach_mcast(3): attaching twice is one attachment. It counts as a use of the queue pair, which can't be
+ * destroyed before (ibv_create_qp(3)). */
 int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
 {
     struct qp *qp = qp_of(public);
@@ -407,6 +413,7 @@ int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
     struct group *group = calloc(1, sizeof *group);
     if (!group)
         return ENOMEM;
+    control_lock(qp->object.context);
     lock_take(&qp->process->progress);
     int error = find_group(qp, gid) ? EEXIST : join_group(qp->process, gid);
     if (!error) {
@@ -414,8 +421,10 @@ int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
         group->gid = *gid;
         LIST_INSERT_HEAD(&qp->groups, group, mine);
         LIST_INSERT_HEAD(&qp->process->groups, group, siblings);
+        qp->object.uses++;
     }
     lock_release(&qp->process->progress);
+    control_unlock(qp->object.context);
     if (error)
         free(group);
     return error == EEXIST ? 0 : error;
@@ -426,10 +435,12 @@ int qp_detach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
     struct qp *qp = qp_of(public);
     if (!qp_is_known(public))
         return ENOENT;
+    control_lock(qp->object.context);
     lock_take(&qp->process->progress);
     struct group *group = find_group(qp, gid);
     if (group)
-        leave_group(qp->process, group);
+        leave_group(group);
     lock_release(&qp->process->progress);
+    control_unlock(qp->object.context);
     return group ? 0 : EINVAL;
 }

@@ -17,6 +17,9 @@ int qp_post_receive(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **
 int qp_attach(struct ibv_qp *, const union ibv_gid *, uint16_t lid);
 int qp_detach(struct ibv_qp *, const union ibv_gid *, uint16_t lid);
 
+/* All that it is attached to: its context is being closed. */
+void qp_leave_groups(struct qp *);
+
 /* The functions that the transport calls; see transport/host.h. */
 extern const struct host_operations qp_host_operations;
 

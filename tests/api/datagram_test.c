@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "desk.h"
 #include "diag/diag.h"
 #include "pair.h"
 
@@ -170,6 +171,8 @@ static void a_multicast_reaches_all_members(const void *row)
     end_post(&pair.near, to_group(&pair, &group));
     end_expect_received(&second.far, 9, IBV_WC_SUCCESS, 100 + GRH);
     end_expect_nothing(&pair.far);
+    EXPECT(puppet_detach(pair.far.puppet, pair.far.qp, &other), ==, 0);
+    EXPECT(puppet_detach(second.far.puppet, second.far.qp, &group), ==, 0);
 }
 
 enum { BURST = 600, FULL = 4096 };
@@ -188,6 +191,12 @@ static struct pair open_members(const union ibv_gid *group, uint32_t burst)
             end_post_receive(members[i], end_receive(members[i], id, 8192, FULL + GRH));
     }
     return pair;
+}
+
+static void leave(struct pair *pair, const union ibv_gid *group)
+{
+    EXPECT(puppet_detach(pair->near.puppet, pair->near.qp, group), ==, 0);
+    EXPECT(puppet_detach(pair->far.puppet, pair->far.qp, group), ==, 0);
 }
 
 static void send_burst(struct pair *pair, const union ibv_gid *group, int count)
@@ -210,6 +219,7 @@ static void a_burst_to_a_group_reaches_all_its_members(const void *row)
         end_expect_received(&pair.near, id, IBV_WC_SUCCESS, FULL + GRH);
         end_expect_received(&pair.far, id, IBV_WC_SUCCESS, FULL + GRH);
     }
+    leave(&pair, &group);
 }
 
 /* What both processes count as dropped because a member had no room. */
@@ -260,6 +270,7 @@ static void a_member_that_takes_nothing_misses_what_it_has_no_room_for(const voi
     send_burst(&pair, &group, BURST / 4);
     EXPECT(count_received(&pair.far), ==, BURST / 4);
     EXPECT(count_missed() - before, ==, missed);
+    leave(&pair, &group);
 }
 
 static void joining_twice_counts_once_and_leaving_what_was_not_joined_is_EINVAL(const void *row)
@@ -271,6 +282,33 @@ static void joining_twice_counts_once_and_leaving_what_was_not_joined_is_EINVAL(
     EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, 0);
     EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, EINVAL);
     EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &unicast), ==, EINVAL);
+}
+
+/* ibv_create_qp_ex(3), notes. */
+static void a_queue_pair_that_is_attached_to_a_group_is_busy(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_UD);
+    union ibv_gid group = group_gid(12), other = group_gid(13);
+    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &group), ==, 0);
+    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &other), ==, 0);
+    EXPECT(puppet_destroy(pair.near.puppet, KIND_QP, pair.near.qp), ==, EBUSY);
+    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, 0);
+    EXPECT(puppet_destroy(pair.near.puppet, KIND_QP, pair.near.qp), ==, EBUSY);
+    end_post_receive(&pair.near, end_receive(&pair.near, 1, 0, 512)); /* it goes on */
+    end_post(&pair.far, to_group(&(struct pair){.near = pair.far, .far = pair.near}, &other));
+    end_expect_received(&pair.near, 1, IBV_WC_SUCCESS, 100 + GRH);
+    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &other), ==, 0);
+    EXPECT(puppet_destroy(pair.near.puppet, KIND_QP, pair.near.qp), ==, 0);
+}
+
+static void closing_the_device_detaches(const void *row)
+{
+    struct desk desk = desk_open();
+    union ibv_gid group = group_gid(14);
+    struct ibv_qp *qp = desk_qp(&desk, IBV_QPT_UD);
+    EXPECT(ibv_attach_mcast(qp, &group, 0), ==, 0);
+    EXPECT(ibv_destroy_qp(qp), ==, EBUSY);
+    desk_close(&desk);
 }
 
 static void only_datagrams_can_join(const void *row)
@@ -315,6 +353,8 @@ static void all(void)
     CASE(a_burst_to_a_group_reaches_all_its_members);
     if (harness_link() == LINK_SHM)
         CASE(a_member_that_takes_nothing_misses_what_it_has_no_room_for);
+    CASE(a_queue_pair_that_is_attached_to_a_group_is_busy);
+    CASE(closing_the_device_detaches);
     CASE(joining_twice_counts_once_and_leaving_what_was_not_joined_is_EINVAL);
     CASE(only_datagrams_can_join);
     CASE(a_local_error_stops_only_the_send_queue);

@@ -22,7 +22,8 @@ struct member {
         union ibv_gid gid;
         unsigned count;
     } came[GROUPS];
-    unsigned sent;
+    union ibv_gid groups[GROUPS]; /* those that it attached to last */
+    unsigned group_count, sent;
 };
 
 static unsigned char pattern(unsigned place)
@@ -125,9 +126,10 @@ static void obey(struct member *member, const char *line)
     sscanf(line, "%15s %63s %u", verb, address, &count);
     if (*address && inet_pton(AF_INET6, address, gid.raw) != 1)
         die("no address: %s", address);
-    if (!strcmp(verb, "attach"))
+    if (!strcmp(verb, "attach")) {
+        member->groups[member->group_count++ % GROUPS] = gid;
         printf("%d\n", ibv_attach_mcast(member->qp, &gid, 0));
-    else if (!strcmp(verb, "detach"))
+    } else if (!strcmp(verb, "detach"))
         printf("%d\n", ibv_detach_mcast(member->qp, &gid, 0));
     else if (!strcmp(verb, "send"))
         send_all(member, gid, count);
@@ -151,6 +153,8 @@ int main(void)
     puts("ready");
     while (fgets(line, sizeof line, stdin))
         obey(&member, line);
+    for (unsigned i = 0; i < GROUPS; i++)
+        ibv_detach_mcast(member.qp, &member.groups[i], 0); /* where it is still a member */
     if (ibv_destroy_qp(member.qp) || ibv_dereg_mr(member.mr))
         die("something is still in use");
     endpoint_close(&member.endpoint);
