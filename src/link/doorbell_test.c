@@ -253,22 +253,20 @@ static void a_letter_gets_through_beside_many_unread_ones(void **state)
 
 /* ------------------------------------------------------------------ letterboxes */
 
-static void a_letter_counts_as_taken_after_a_look_that_began_later(void **state)
+static void a_letter_counts_as_taken_when_a_look_ends(void **state)
 {
     struct letterbox box = {0};
-    uint32_t after = letterbox_after(&box);
-    assert_false(letterbox_reached(&box, after));
+    uint32_t before = letterbox_before(&box);
+    assert_false(letterbox_reached(&box, before));
     letterbox_begin(&box);
-    assert_false(letterbox_reached(&box, after));
-    uint32_t during = letterbox_after(&box); /* this look may have passed it by */
-    letterbox_end(&box);
-    assert_true(letterbox_reached(&box, after));
-    assert_false(letterbox_reached(&box, during));
-    letterbox_begin(&box);
-    letterbox_begin(&box); /* more letters than one look takes: it goes on */
+    assert_false(letterbox_reached(&box, before));
+    uint32_t during = letterbox_before(&box); /* this look may take it, and then there may never be another */
+    letterbox_begin(&box);                    /* more letters than one look takes: it goes on */
     assert_false(letterbox_reached(&box, during));
     letterbox_end(&box);
+    assert_true(letterbox_reached(&box, before));
     assert_true(letterbox_reached(&box, during));
+    assert_false(letterbox_reached(&box, letterbox_before(&box)));
 }
 
 static void nothing_is_lost_when_both_fence(void **state)
@@ -291,7 +289,7 @@ int main(void)
         cmocka_unit_test(who_is_awake_gets_a_letter_only_from_who_insists),
         cmocka_unit_test(a_refused_letter_leaves_the_sleeper_to_others),
         cmocka_unit_test(a_letter_gets_through_beside_many_unread_ones),
-        cmocka_unit_test(a_letter_counts_as_taken_after_a_look_that_began_later),
+        cmocka_unit_test(a_letter_counts_as_taken_when_a_look_ends),
         cmocka_unit_test(nothing_is_lost_when_both_fence),
         cmocka_unit_test(nothing_is_lost_when_the_sleeper_fences_for_both),
     };

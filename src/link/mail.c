@@ -9,18 +9,17 @@
 #include <unistd.h>
 
 #include "base/uncancelled.h"
-#include "link/fence.h"
 
 enum { DESCRIPTORS_MAX = 4 };
 
-/* Even: nobody looks; odd: a look is under way. One that was interrupted goes on. The owner stores this and then reads
- * its socket; the sender writes to the socket and then loads this: so a look that the sender does not see finds its
- * letter (Dekker, as in doorbell.h). */
+/* Even: nobody looks; odd: a look is under way. One that was interrupted goes on. A letter that is sent after this was
+ * loaded is taken by the look that was under way then or by a later one, and the look that takes it ends with the value
+ * of letterbox_before or with a higher one. (It has to be loaded before: a receiver that is quicker than we are has
+ * taken the letter and sleeps again when we come to load it, and we would wait for its next look in vain.) */
 void letterbox_begin(struct letterbox *box)
 {
     if (atomic_load_explicit(&box->looks, memory_order_relaxed) % 2 == 0)
         atomic_fetch_add(&box->looks, 1);
-    fence_full();
 }
 
 void letterbox_end(struct letterbox *box)
@@ -28,15 +27,14 @@ void letterbox_end(struct letterbox *box)
     atomic_fetch_add(&box->looks, 1);
 }
 
-uint32_t letterbox_after(const struct letterbox *box)
+uint32_t letterbox_before(const struct letterbox *box)
 {
-    fence_full();
-    return (atomic_load(&box->looks) + 3) & ~1u;
+    return (atomic_load(&box->looks) + 2) & ~1u;
 }
 
-bool letterbox_reached(const struct letterbox *box, uint32_t after)
+bool letterbox_reached(const struct letterbox *box, uint32_t before)
 {
-    return (int32_t)(atomic_load(&box->looks) - after) >= 0;
+    return (int32_t)(atomic_load(&box->looks) - before) >= 0;
 }
 
 static void enclose(struct msghdr *message, void *control, size_t size, int descriptor)

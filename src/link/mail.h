@@ -41,10 +41,11 @@ struct letterbox {
 void letterbox_begin(struct letterbox *);
 void letterbox_end(struct letterbox *);
 
-/* For a sender, after its letter was sent: from when on has that letter certainly been taken? The owner found its
- * socket empty in a look that began after this. And: is it so by now? */
-uint32_t letterbox_after(const struct letterbox *);
-bool letterbox_reached(const struct letterbox *, uint32_t after);
+/* For a sender, before it sends a letter: what the box reaches once that letter has been taken and no other was left.
+ * And: has it? While it has not, the letter may lie there unread. (When it has, the letter may yet lie there, if it
+ * came just after a look that began later: then sending another does no harm, as the owner looks.) */
+uint32_t letterbox_before(const struct letterbox *);
+bool letterbox_reached(const struct letterbox *, uint32_t before);
 
 /* Sends a letter from `socket` to the socket of this name, with a descriptor unless it is -1. Never blocks. 0 or errno:
  * EAGAIN when the receiver's queue is full (only then, so it has something to read), ECONNREFUSED or ENOENT when nobody

@@ -24,15 +24,15 @@ struct shm {
     struct lock sending;
     bool sent; /* since begin */
     bool severed;
-    int memory;            /* of our ring, until the receiver has mapped it; -1 */
-    int refused;           /* why no letter with it went out when last it was tried; 0: one did */
-    uint32_t handed_after; /* letterbox_after of it */
+    int memory;      /* of our ring, until the receiver has mapped it; -1 */
+    int refused;     /* why no letter with it went out when last it was tried; 0: one did */
+    uint32_t handed; /* letterbox_before of it */
     struct {
         uint64_t head; /* where the receiver was when we last looked */
         nanos since;   /* and when we first saw it there */
         nanos insisted;
-        uint32_t after; /* letterbox_after of the letter that insists */
-        bool hopeless;  /* as long as the receiver stays there */
+        uint32_t letter; /* letterbox_before of the letter that insists */
+        bool hopeless;   /* as long as the receiver stays there */
     } stall;
     atomic_bool wants_room;
     atomic_bool writing; /* the writer's ring is mapped, and stays so until close */
@@ -50,11 +50,10 @@ static void hand_over(struct shm *shm)
     mail.kind = MAIL_ATTACH;
     mail.probe_address = (uintptr_t)&shm->host->probe;
     mail.probe_value = atomic_load_explicit(&shm->host->probe, memory_order_relaxed);
+    shm->handed = letterbox_before(shm->letters);
     shm->refused = mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory);
-    if (shm->refused)
-        return;
-    atomic_fetch_add(&shm->letters->sent, 1);
-    shm->handed_after = letterbox_after(shm->letters);
+    if (!shm->refused)
+        atomic_fetch_add(&shm->letters->sent, 1);
 }
 
 static void forget_memory(struct shm *shm)
@@ -68,7 +67,7 @@ static void forget_memory(struct shm *shm)
  * asked before whether the ring was mapped: who takes it maps first. */
 static bool is_unattached(struct shm *shm)
 {
-    bool again = shm->refused || letterbox_reached(shm->letters, shm->handed_after);
+    bool again = shm->refused || letterbox_reached(shm->letters, shm->handed);
     if (shm->memory < 0)
         return false;
     if (shm->severed || ring_attached(&shm->writer)) {
@@ -284,10 +283,11 @@ static void insist(struct shm *shm, nanos now)
     if (now - shm->stall.insisted < insist_each)
         return;
     shm->stall.insisted = now;
-    if (is_unattached(shm) || !letterbox_reached(shm->letters, shm->stall.after))
+    if (is_unattached(shm) || !letterbox_reached(shm->letters, shm->stall.letter))
         return;
+    uint32_t letter = letterbox_before(shm->letters);
     if (!doorbell_insist(&shm->doorbell))
-        shm->stall.after = letterbox_after(shm->letters);
+        shm->stall.letter = letter;
 }
 
 nanos shm_insist(struct link *link, nanos now)

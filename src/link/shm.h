@@ -2,9 +2,9 @@
  *
  * The sender makes its ring when it first sends and hands it over through the receiver's socket; it need not wait for
  * the receiver to map it. The steps of a hand-over:
- *     sender:   makes the ring; sends the letter with its descriptor; counts it; notes the receiver's looks
+ *     sender:   makes the ring; notes the receiver's looks; sends the letter with its descriptor; counts it
  *     receiver: begins a look; takes the letter; maps the ring; says so in the ring; ends the look when there are no
- * more The sender keeps the descriptor until the ring says that it is mapped. Until then it sends the letter again
+ * more. The sender keeps the descriptor until the ring says that it is mapped. Until then it sends the letter again
  * whenever it was refused, or was taken and the receiver could not map the ring (it had no descriptor or memory left).
  * A letter that still lies in the receiver's queue is not sent twice. What could not be sent is tried again by
  * shm_retry, after `postponed` was called, and by shm_insist. Large payloads by reference are read straight from the
