@@ -63,7 +63,7 @@ void ring_write_start(struct ring_writer *, const struct ring *);
 bool ring_ready(struct ring_writer *);
 /* Asks the reader to say when there is (ring_publish); true: there is by now. */
 bool ring_ask(struct ring_writer *);
-/* From any thread, without asking: is there room now? */
+/* From any thread, before it sleeps: the same for who has asked once, and knows nothing but what was published. */
 bool ring_got_room(struct ring_writer *);
 
 /* Writes a frame; its payload as a reference (`as_reference`, never longer than PAYLOAD_PIECES_MAX pieces) that is

@@ -42,8 +42,13 @@ bool ring_ask(struct ring_writer *writer)
     return has_room(writer, RING_FRAME_MAX);
 }
 
+/* The reader may have taken the flag back for room that we had found and used before we asked: it stored its head, we
+ * looked, wrote and asked, and then it came to look for the flag. It found us awake and did not ring, so whoever is
+ * about to sleep asks anew. The fence pairs with that of ring_publish, as in ring_ask. */
 bool ring_got_room(struct ring_writer *writer)
 {
+    atomic_store_explicit(&writer->ring.shared->waiting, 1, memory_order_relaxed);
+    fence_full();
     uint64_t head = atomic_load_explicit(&writer->ring.shared->head, memory_order_acquire);
     uint64_t tail = atomic_load_explicit(&writer->written, memory_order_relaxed);
     return tail - head + RING_FRAME_MAX + RING_RESERVE <= writer->ring.size;
