@@ -46,10 +46,13 @@ static const struct command commands[UCMA_COMMANDS] = {
                         true},
     [UCMA_SET_OPTION] = WHOLE(ucma_set_option, ucma_set_option, NO_ANSWER),
     [UCMA_NOTIFY] = WHOLE(ucma_notify, ucma_valued, NO_ANSWER),
+    [UCMA_JOIN_IP_MCAST] = WHOLE(ucma_join_ip, ucma_join_ip, sizeof(struct ucma_id)),
+    [UCMA_LEAVE_MCAST] = WHOLE(ucma_leave, ucma_named, REPORTED),
     [UCMA_MIGRATE_ID] = WHOLE(ucma_migrate_id, ucma_named, REPORTED),
     [UCMA_QUERY] = WHOLE(ucma_query, ucma_named, NO_ANSWER),
     [UCMA_BIND] = WHOLE(ucma_bind, ucma_bind, NO_ANSWER),
     [UCMA_RESOLVE_ADDR] = WHOLE(ucma_resolve_addr, ucma_resolve_addr, NO_ANSWER),
+    [UCMA_JOIN_MCAST] = WHOLE(ucma_join, ucma_join, sizeof(struct ucma_id)),
     [UCMA_RESOLVE_IB_SERVICE] = COMMAND(ucma_resolve_service, ucma_resolve_service, sizeof(uint32_t), NO_ANSWER),
     [UCMA_WRITE_CM_EVENT] =
         COMMAND(ucma_write_event, ucma_write_event, offsetof(struct ucma_write_event, rest), NO_ANSWER),

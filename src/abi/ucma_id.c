@@ -36,7 +36,7 @@ int ucma_migrate_id(struct ucma_call *call)
     struct event_channel *old = event_channel_find((int)in->value);
     int error = !old ? EINVAL : !identifier ? ENOENT : identifier->account.queue != &old->queue ? EINVAL : 0;
     if (!error) {
-        event_move(&identifier->account, &call->channel->queue);
+        identifier_migrate(identifier, &call->channel->queue);
         struct ucma_reported answer = {identifier->account.fetched};
         ucma_answer(call, in->response, &answer, sizeof answer);
     }
@@ -124,6 +124,49 @@ int ucma_resolve_service(struct ucma_call *call)
     if (error)
         return error;
     return identifier->has_port && identifier->state == IDENTIFIER_ADDR_BOUND ? EOPNOTSUPP : EINVAL;
+}
+
+/* --- multicast */
+
+enum { JOIN_SEND_ONLY = 1 }; /* 0: a full member */
+
+static int join(struct ucma_call *call, uint32_t id, uint64_t uid, uint64_t response, const struct cm_address *group)
+{
+    struct identifier *identifier;
+    uint32_t number;
+    int error = group->family ? ucma_find(call, id, &identifier) : EINVAL;
+    if (!error)
+        error = identifier_join(identifier, uid, group, &number);
+    if (!error)
+        ucma_answer(call, response, &(struct ucma_id){number}, sizeof(struct ucma_id));
+    return error;
+}
+
+int ucma_join_ip(struct ucma_call *call)
+{
+    const struct ucma_join_ip *in = call->in;
+    struct cm_address group = ucma_address_read(in->address, sizeof in->address);
+    return join(call, in->id, in->uid, in->response, &group);
+}
+
+/* Who only sends joins nothing on the network: attaching the queue pair does that, which such a program leaves out. */
+int ucma_join(struct ucma_call *call)
+{
+    const struct ucma_join *in = call->in;
+    struct cm_address group = ucma_address_read(in->address, sizeof in->address);
+    if (in->size != ucma_address_size(group.family) || in->flags > JOIN_SEND_ONLY)
+        return EINVAL;
+    return join(call, in->id, in->uid, in->response, &group);
+}
+
+int ucma_leave(struct ucma_call *call)
+{
+    const struct ucma_named *in = call->in;
+    struct ucma_reported answer;
+    int error = identifier_leave(&call->channel->cm->manager, &call->channel->queue, in->id, &answer.events);
+    if (!error)
+        ucma_answer(call, in->response, &answer, sizeof answer);
+    return error;
 }
 
 /* --- options */

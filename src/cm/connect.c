@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/container.h"
+#include "cm/addressing.h"
 
 enum { RESPONSE_TIMEOUT = 20, MAX_REPEATS = 15, PKEY = 0xffff, PERMISSIVE_LID = 0xffff };
 enum { REQ_PRIVATE = 92, REP_PRIVATE = 196, REJ_PRIVATE = 148 };
@@ -199,27 +200,10 @@ static struct cm_req make_req(const struct identifier *identifier, const struct 
     return req;
 }
 
-/* The header of IP addressing goes before the program's private data, but for AF_IB. */
-static struct cm_parameters with_addressing(const struct identifier *identifier, const struct cm_parameters *parameters)
-{
-    struct cm_parameters whole = *parameters;
-    const struct cm_address *source = &identifier->source, *destination = &identifier->destination;
-    if (destination->family == AF_IB)
-        return whole;
-    struct cm_ip ip = {.version = destination->family == AF_INET ? 4 : 6, .source_port = source->port};
-    unsigned from = destination->family == AF_INET ? 12 : 0;
-    memcpy(ip.source + from, source->gid + from, 16 - from);
-    memcpy(ip.destination + from, destination->gid + from, 16 - from);
-    cm_ip_encode(&ip, whole.private_data);
-    memcpy(whole.private_data + CM_IP_BYTES, parameters->private_data, parameters->private_length);
-    whole.private_length = (uint8_t)(parameters->private_length + CM_IP_BYTES);
-    return whole;
-}
-
 static int start_connection(struct identifier *identifier, const struct cm_parameters *parameters,
                             const struct cm_ece *ece, nanos now)
 {
-    struct cm_parameters whole = with_addressing(identifier, parameters);
+    struct cm_parameters whole = addressing_put(identifier, parameters);
     struct cm_req req = make_req(identifier, parameters);
     struct connection *connection = open_session(identifier, &identifier->route);
     if (!connection)
@@ -268,40 +252,13 @@ static void describe_req(struct cm_event *event, const struct cm_message *messag
     put_private(event, message, skip);
 }
 
-/* The listener hears of it, with the number of the new identifier. */
 static struct cm_event *make_event(struct identifier *listener, struct identifier *identifier,
-                                   const struct cm_message *message, unsigned skip)
+                                   const struct cm_message *message, const struct cm_ip *ip)
 {
-    struct cm_event *event = identifier_event(listener, CM_CONNECT_REQUEST, 0);
-    if (!event)
-        return NULL;
-    event->number = identifier_number(identifier);
-    event->requested = &identifier->account;
-    describe_req(event, message, skip);
+    struct cm_event *event = identifier_request_event(listener, identifier);
+    if (event)
+        describe_req(event, message, ip ? CM_IP_BYTES : 0);
     return event;
-}
-
-static void put_addresses(struct identifier *identifier, const struct identifier *listener, const struct cm_ip *ip,
-                          const struct cm_route *route)
-{
-    const struct cm_address *at = &listener->source;
-    struct cm_address any = cm_any(!ip ? AF_IB : ip->version == 4 ? AF_INET : AF_INET6);
-    identifier->source = identifier->destination = any;
-    identifier->source.port = at->port;
-    identifier->source.service = at->service;
-    identifier->source.service_mask = at->service_mask;
-    identifier->port = route->from;
-    identifier->route = *route;
-    identifier->has_port = identifier->has_route = true;
-    if (!ip) {
-        memcpy(identifier->source.gid, route->from.gid, 16);
-        memcpy(identifier->destination.gid, route->gid, 16);
-        return;
-    }
-    unsigned from = ip->version == 4 ? 12 : 0;
-    memcpy(identifier->source.gid + from, ip->destination + from, 16 - from);
-    memcpy(identifier->destination.gid + from, ip->source + from, 16 - from);
-    identifier->destination.port = ip->source_port;
 }
 
 /* Without the memory for all of it nothing has happened, and the peer asks again. */
@@ -312,7 +269,7 @@ bool connect_requested(struct identifier *listener, const struct cm_message *mes
     struct identifier *identifier = identifier_requested(listener, connect_qp_type(&message->req));
     if (!identifier)
         return false;
-    struct cm_event *event = make_event(listener, identifier, message, ip ? CM_IP_BYTES : 0);
+    struct cm_event *event = make_event(listener, identifier, message, ip);
     struct connection *connection = event ? open_session(identifier, route) : NULL;
     if (!connection) {
         if (event)
@@ -320,7 +277,7 @@ bool connect_requested(struct identifier *listener, const struct cm_message *mes
         identifier_destroy(identifier, 0);
         return false;
     }
-    put_addresses(identifier, listener, ip, route);
+    addressing_take(identifier, listener, ip, route);
     connection_requested(connection, message);
     session_know_remote(identifier->session, message->req.guid, message->local_id, message->req.qpn);
     event_push(event);

@@ -1,6 +1,7 @@
 #include "cm/dispatch.h"
 
 #include "cm/connect.h"
+#include "cm/resolve.h"
 
 /* --- answers without a session */
 
@@ -82,7 +83,7 @@ static struct session *find_stale(const struct manager *manager, uint64_t guid, 
 {
     struct session *session = NULL;
     while ((session = manager_find_remote_qp(manager, guid, qpn, session))) {
-        const struct connection *connection = connect_of(session);
+        const struct connection *connection = connect_of(session); /* resolutions name no queue pair */
         bool alive = connection->state != CONNECTION_TIMEWAIT && connection->state != CONNECTION_IDLE;
         bool same = connection->remote.guid == guid && connection->remote.qpn == qpn;
         if (session != except && alive && same && came_from_peer(session, datagram))
@@ -105,7 +106,7 @@ static struct session *find_requested(const struct manager *manager, uint64_t gu
     struct session *session = NULL;
     while ((session = manager_find_remote(manager, guid, id, session))) {
         const struct connection *connection = connect_of(session);
-        if (connection->remote.guid == guid && connection->remote.communication_id == id &&
+        if (connection && connection->remote.guid == guid && connection->remote.communication_id == id &&
             came_from_peer(session, datagram))
             return session;
     }
@@ -118,16 +119,23 @@ static void pass_to(struct session *session, const struct cm_message *message, n
     session_settle(session);
 }
 
+static const struct cm_ip *read_addressing(const struct cm_message *message, struct cm_ip *ip, bool *wrong)
+{
+    enum cm_ip_fault fault = cm_ip_decode(message->private_data, ip);
+    *wrong = fault == CM_IP_VERSION;
+    return fault == CM_IP_FINE ? ip : NULL;
+}
+
 static bool open_request(struct manager *manager, const struct dispatch_datagram *request,
                          struct dispatch_datagram *reply, nanos now)
 {
     const struct cm_req *req = &request->message.req;
     struct cm_ip ip;
-    enum cm_ip_fault fault = cm_ip_decode(request->message.private_data, &ip);
     uint16_t reason;
-    if (fault == CM_IP_VERSION)
+    bool wrong;
+    const struct cm_ip *addressing = read_addressing(&request->message, &ip, &wrong);
+    if (wrong)
         return false;
-    const struct cm_ip *addressing = fault == CM_IP_FINE ? &ip : NULL;
     struct identifier *listener =
         find_listener(manager, request, req->service, connect_qp_type(req), addressing, &reason);
     if (!listener)
@@ -156,6 +164,57 @@ static bool receive_req(struct manager *manager, const struct dispatch_datagram 
         return open_request(manager, request, reply, now);
     end_stale(stale, now);
     return refuse_request(request, reply, CM_REJECT_STALE);
+}
+
+/* --- requests of datagram services */
+
+static bool refuse_resolution(const struct dispatch_datagram *request, struct dispatch_datagram *reply, uint16_t reason)
+{
+    answer(request, reply, CM_SIDR_REP);
+    reply->message.sidr_rep =
+        (struct cm_sidr_rep){.status = reason == CM_REJECT_INVALID_SERVICE ? CM_SIDR_UNSUPPORTED : CM_SIDR_REJECTED,
+                             .service = request->message.sidr_req.service};
+    return true;
+}
+
+static struct session *find_resolution(const struct manager *manager, const struct dispatch_datagram *request)
+{
+    struct session *session = NULL;
+    while ((session = manager_find_request(manager, request->route.gid, request->message.local_id, session))) {
+        const struct resolution *resolution = resolve_of(session);
+        if (resolution && resolution->request == request->message.local_id && came_from_peer(session, request))
+            return session;
+    }
+    return NULL;
+}
+
+static bool open_resolution(struct manager *manager, const struct dispatch_datagram *request,
+                            struct dispatch_datagram *reply)
+{
+    struct cm_ip ip;
+    uint16_t reason;
+    bool wrong;
+    const struct cm_ip *addressing = read_addressing(&request->message, &ip, &wrong);
+    if (wrong)
+        return false;
+    struct identifier *listener =
+        find_listener(manager, request, request->message.sidr_req.service, IBV_QPT_UD, addressing, &reason);
+    if (!listener)
+        return refuse_resolution(request, reply, reason);
+    if (listener->account.requests >= listener->backlog)
+        return refuse_resolution(request, reply, CM_REJECT_CONSUMER);
+    resolve_requested(listener, &request->message, addressing, &request->route);
+    return false;
+}
+
+static bool receive_sidr_req(struct manager *manager, const struct dispatch_datagram *request,
+                             struct dispatch_datagram *reply, nanos now)
+{
+    struct session *known = find_resolution(manager, request);
+    if (!known)
+        return open_resolution(manager, request, reply);
+    pass_to(known, &request->message, now);
+    return false;
 }
 
 /* --- replies */
@@ -233,7 +292,7 @@ bool dispatch_receive(struct manager *manager, const struct dispatch_datagram *d
     case CM_REQ:
         return receive_req(manager, datagram, reply, now);
     case CM_SIDR_REQ:
-    case CM_SIDR_REP:
+        return receive_sidr_req(manager, datagram, reply, now);
     case CM_LAP:
     case CM_APR:
         return false;

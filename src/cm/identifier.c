@@ -4,7 +4,7 @@
 
 #include "base/container.h"
 
-enum { PSN_BITS = 24, DEFAULT_LIFETIME = 18 };
+enum { PSN_BITS = 24, DEFAULT_LIFETIME = 18, MULTICAST_QPN = 0xffffff, MULTICAST_HOPS = 64 };
 
 const char *identifier_state_name(enum identifier_state state)
 {
@@ -19,6 +19,16 @@ const char *identifier_state_name(enum identifier_state state)
     };
     return state < IDENTIFIER_STATES ? names[state] : "unknown";
 }
+
+/* A membership in a multicast group. It belongs to its identifier and ends with it. */
+struct membership {
+    struct identifier *identifier;
+    struct hash_entry by_number; /* among the identifiers, with a key above theirs */
+    struct event_account account;
+    LIST_ENTRY(membership) siblings;
+};
+
+static const uint64_t membership_key = 1ull << 32;
 
 /* --- coming and going */
 
@@ -108,6 +118,20 @@ static void purge_events(struct identifier *identifier, nanos now)
     }
 }
 
+static void forget(struct membership *membership)
+{
+    struct manager *manager = membership->identifier->manager;
+    LIST_REMOVE(membership, siblings);
+    hash_remove(&membership->by_number);
+    manager->operations->release(manager, membership);
+}
+
+static void forget_memberships(struct identifier *identifier)
+{
+    while (!LIST_EMPTY(&identifier->memberships))
+        forget(LIST_FIRST(&identifier->memberships));
+}
+
 uint32_t identifier_destroy(struct identifier *identifier, nanos now)
 {
     struct manager *manager = identifier->manager;
@@ -120,6 +144,7 @@ uint32_t identifier_destroy(struct identifier *identifier, nanos now)
         session->operations->abandon(session, now);
         session_settle(session);
     }
+    forget_memberships(identifier);
     unbind(identifier);
     hash_remove(&identifier->by_number);
     uint32_t fetched = identifier->account.fetched;
@@ -131,6 +156,8 @@ static struct identifier *find_of_queue(const struct hash_entry *entry, const st
 {
     for (; entry; entry = entry->next) {
         struct identifier *identifier = container_of(entry, struct identifier, by_number);
+        if (entry->key >= membership_key)
+            continue;
         if (!queue || identifier->account.queue == queue)
             return identifier;
     }
@@ -158,6 +185,17 @@ struct cm_event *identifier_event(struct identifier *identifier, enum cm_event_k
                                    .kind = kind,
                                    .status = status,
                                    .datagram = identifier->qp_type == IBV_QPT_UD};
+    return event;
+}
+
+struct cm_event *identifier_request_event(struct identifier *listener, struct identifier *requested)
+{
+    struct cm_event *event = identifier_event(listener, CM_CONNECT_REQUEST, 0);
+    if (!event)
+        return NULL;
+    event->number = identifier_number(requested);
+    event->requested = &requested->account;
+    event->datagram = requested->qp_type == IBV_QPT_UD;
     return event;
 }
 
@@ -368,4 +406,84 @@ int identifier_set_ack_timeout(struct identifier *identifier, uint8_t timeout)
     identifier->options.ack_timeout = timeout;
     identifier->options.ack_timeout_set = true;
     return 0;
+}
+
+/* --- multicast */
+
+static struct cm_event *make_join_event(struct membership *membership, uint64_t uid, const struct cm_address *group)
+{
+    struct identifier *identifier = membership->identifier;
+    struct cm_event *event = identifier_event(identifier, CM_MULTICAST_JOIN, 0);
+    if (!event)
+        return NULL;
+    event->secondary = &membership->account;
+    event->uid = uid;
+    event->number = (uint32_t)membership->by_number.key;
+    event->parameters.qpn = MULTICAST_QPN;
+    event->parameters.qkey = CM_QKEY;
+    event->has_route = true;
+    event->route = (struct cm_route){.from = identifier->port,
+                                     .neighbor = CM_NOWHERE,
+                                     .hop_limit = MULTICAST_HOPS,
+                                     .traffic_class = identifier->options.tos};
+    memcpy(event->route.gid, group->gid, 16);
+    return event;
+}
+
+static struct membership *add_membership(struct identifier *identifier)
+{
+    struct manager *manager = identifier->manager;
+    struct membership *membership = manager->operations->allocate(manager, sizeof *membership);
+    if (!membership)
+        return NULL;
+    membership->identifier = identifier;
+    membership->account.queue = identifier->account.queue;
+    while (hash_find(&manager->identifiers, membership_key | manager->next_number, NULL))
+        manager->next_number++;
+    hash_add(&manager->identifiers, &membership->by_number, membership_key | manager->next_number++);
+    LIST_INSERT_HEAD(&identifier->memberships, membership, siblings);
+    return membership;
+}
+
+int identifier_join(struct identifier *identifier, uint64_t uid, const struct cm_address *group, uint32_t *number)
+{
+    bool ready = identifier->state == IDENTIFIER_ADDR_BOUND || identifier->state == IDENTIFIER_ADDR_RESOLVED;
+    if (identifier->qp_type != IBV_QPT_UD || !identifier->has_port || !ready)
+        return EINVAL;
+    struct membership *membership = add_membership(identifier);
+    if (!membership)
+        return ENOMEM;
+    struct cm_event *event = make_join_event(membership, uid, group);
+    if (!event) {
+        forget(membership);
+        return ENOMEM;
+    }
+    *number = event->number;
+    event_push(event);
+    return 0;
+}
+
+int identifier_leave(struct manager *manager, const struct event_queue *queue, uint32_t number, uint32_t *fetched)
+{
+    struct hash_entry *entry = hash_find(&manager->identifiers, membership_key | number, NULL);
+    struct membership *membership = entry ? container_of(entry, struct membership, by_number) : NULL;
+    struct cm_event *event;
+    if (!membership)
+        return ENOENT;
+    if (membership->account.queue != queue)
+        return EINVAL;
+    while ((event = event_purge(&membership->account)))
+        manager->operations->release(manager, event);
+    *fetched = membership->account.fetched;
+    forget(membership);
+    return 0;
+}
+
+/* --- queues */
+
+void identifier_migrate(struct identifier *identifier, struct event_queue *queue)
+{
+    struct membership *membership;
+    LIST_FOREACH(membership, &identifier->memberships, siblings) membership->account.queue = queue;
+    event_move(&identifier->account, queue);
 }

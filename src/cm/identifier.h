@@ -54,6 +54,7 @@ struct identifier {
     uint64_t reservation; /* the owner's, of bind_port */
     uint32_t backlog;
     uint32_t psn;
+    LIST_HEAD(, membership) memberships;
     struct session *session; /* once it has connected, or was asked to; NULL before */
 };
 
@@ -98,8 +99,21 @@ uint64_t identifier_service(const struct identifier *, const struct cm_address *
 /* An event of it, not queued yet; NULL: no memory. */
 struct cm_event *identifier_event(struct identifier *, enum cm_event_kind, int status);
 
+/* CM_CONNECT_REQUEST of a listener, about the new identifier; likewise. */
+struct cm_event *identifier_request_event(struct identifier *listener, struct identifier *requested);
+
 /* Queues one without parameters, if there is memory. */
 void identifier_tell(struct identifier *, enum cm_event_kind, int status);
+
+/* Joins a multicast group, of which MULTICAST_JOIN tells; the membership has a number and a uid of its own. Sending
+ * only: nothing else changes here. EINVAL: no datagram service, no device, not bound, or connected already. */
+int identifier_join(struct identifier *, uint64_t uid, const struct cm_address *group, uint32_t *number);
+
+/* ENOENT; EINVAL: of another queue. Writes how many events of the membership were ever fetched. */
+int identifier_leave(struct manager *, const struct event_queue *, uint32_t number, uint32_t *fetched);
+
+/* From now on its events go to that queue, also those that wait. */
+void identifier_migrate(struct identifier *, struct event_queue *);
 
 /* A new one for a peer that asks, in state CONNECT, without a uid; its events go to the listener's queue. NULL. */
 struct identifier *identifier_requested(struct identifier *listener, uint8_t qp_type);

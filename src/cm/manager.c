@@ -67,6 +67,19 @@ void session_know_remote(struct session *session, uint64_t guid, uint32_t remote
     hash_add(&session->manager->remote_qp, &session->by_qp, remote_key(guid, qpn));
 }
 
+/* The two halves of a GID in one number, for hashing. */
+static uint64_t fold(const uint8_t gid[16])
+{
+    uint64_t halves[2];
+    memcpy(halves, gid, sizeof halves);
+    return halves[0] ^ halves[1];
+}
+
+void session_know_request(struct session *session, uint32_t request)
+{
+    hash_add(&session->manager->remote, &session->by_remote, remote_key(fold(session->route.gid), request));
+}
+
 static void end_session(struct session *session)
 {
     struct manager *manager = session->manager;
@@ -131,6 +144,12 @@ struct session *manager_find_remote(const struct manager *manager, uint64_t guid
     const struct hash_entry *entry =
         hash_find(&manager->remote, remote_key(guid, remote_id), after ? &after->by_remote : NULL);
     return of_entry(entry, offsetof(struct session, by_remote));
+}
+
+struct session *manager_find_request(const struct manager *manager, const uint8_t gid[16], uint32_t request,
+                                     const struct session *after)
+{
+    return manager_find_remote(manager, fold(gid), request, after);
 }
 
 struct session *manager_find_remote_qp(const struct manager *manager, uint64_t guid, uint32_t qpn,

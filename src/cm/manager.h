@@ -70,7 +70,7 @@ struct manager {
     struct timers timers;
     struct hash identifiers; /* by number */
     struct hash local;       /* sessions by our communication ID */
-    struct hash remote;      /* by the peer's GUID and communication ID */
+    struct hash remote;      /* by the peer's GUID and communication ID, or GID and RequestID */
     struct hash remote_qp;   /* by the peer's GUID and queue pair */
     struct identifier_list listeners;
     struct session_list output;
@@ -105,6 +105,9 @@ void session_enter(struct session *, struct manager *, const struct session_oper
 /* From now on it is found by the peer's, too. */
 void session_know_remote(struct session *, uint64_t guid, uint32_t remote_id, uint32_t qpn);
 
+/* Of a resolution: found by the peer's address, which is in `route`, and its RequestID. */
+void session_know_request(struct session *, uint32_t request);
+
 /* Behind everything that may have changed a session: sees to its output, and releases it when it is finished. The
  * session must not be used any more if it has no identifier. */
 void session_settle(struct session *);
@@ -114,6 +117,8 @@ struct session *manager_find_local(const struct manager *, uint32_t local_id);
 /* The first session behind `after` (NULL: of all) that may be the one: the caller compares. */
 struct session *manager_find_remote(const struct manager *, uint64_t guid, uint32_t remote_id,
                                     const struct session *after);
+struct session *manager_find_request(const struct manager *, const uint8_t gid[16], uint32_t request,
+                                     const struct session *after);
 struct session *manager_find_remote_qp(const struct manager *, uint64_t guid, uint32_t qpn,
                                        const struct session *after);
 

@@ -3,10 +3,11 @@
 #include <errno.h>
 
 #include "cm/connect.h"
+#include "cm/resolve.h"
 
 static const struct service_operations *service_of(const struct identifier *identifier)
 {
-    return &connect_service;
+    return identifier->qp_type == IBV_QPT_UD ? &resolve_service : &connect_service;
 }
 
 static bool has_device(const struct identifier *identifier)

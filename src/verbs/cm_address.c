@@ -180,6 +180,10 @@ static int find_route(const struct cm_port *bound, struct cm_address *source, co
     *route = (struct cm_route){.neighbor = CM_NOWHERE, .hop_limit = HOP_LIMIT};
     memcpy(route->gid, there.gid, 16);
     int error = choose_source(bound, source, &there, &route->from);
+    if (error && cm_is_multicast(&there)) { /* groups within this host need no way out of it */
+        set_loopback(source);
+        error = find_port(source, &route->from);
+    }
     if (error)
         return error == EADDRNOTAVAIL ? ENODEV : error;
     if (cm_is_multicast(&there))
