@@ -168,7 +168,7 @@ void node_close(struct node *node)
 void node_abandon(struct node *node)
 {
     atomic_store(&node->left, true);
-    atomic_store(&node->lock.taken, 0);
+    lock_inherit(&node->lock);
     node->heard_count = 0;
     for (struct record *record = node->records; record; record = record->next) {
         mail_stop_watching(record);

@@ -65,8 +65,9 @@ static void write_grh(struct ah *ah, const union ibv_gid *source)
 
 static void release(struct ah *ah)
 {
-    if (ah->remote) {
-        late_forget(context_of(ah->public.context)->process, ah->remote);
+    struct process *process = context_of(ah->public.context)->process;
+    if (ah->remote && !process->inherited) {
+        late_forget(process, ah->remote);
         ah->remote->operations->close(ah->remote);
     }
     free(ah);

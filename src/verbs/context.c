@@ -41,7 +41,6 @@ struct listed_device {
 };
 
 static struct listed_device listed[DEVICES_MAX];
-static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
 
 static void fill(struct listed_device *entry, const struct device *device)
 {
@@ -55,20 +54,26 @@ static void fill(struct listed_device *entry, const struct device *device)
     snprintf(public->ibdev_path, sizeof public->ibdev_path, "/sys/class/infiniband/%.63s", device->name);
 }
 
-struct ibv_device **context_device_list(int *number)
+/* Once, which a fork in another thread's midst does not disturb. */
+static void list_devices(void)
 {
     unsigned count;
     const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count; i++)
+        fill(&listed[i], &devices[i]);
+}
+
+struct ibv_device **context_device_list(int *number)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    unsigned count;
+    config_devices(&count);
     struct ibv_device **list = calloc(count + 1, sizeof *list);
     if (!list)
         return NULL;
-    pthread_mutex_lock(&listing);
-    for (unsigned i = 0; i < count; i++) {
-        if (!listed[i].device)
-            fill(&listed[i], &devices[i]);
+    pthread_once(&once, list_devices);
+    for (unsigned i = 0; i < count; i++)
         list[i] = &listed[i].public;
-    }
-    pthread_mutex_unlock(&listing);
     if (number)
         *number = (int)count;
     return list;

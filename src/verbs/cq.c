@@ -142,6 +142,16 @@ static void wait_for_acknowledgements(struct cq *cq, uint32_t completions, uint3
     pthread_mutex_unlock(&cq->public.mutex);
 }
 
+static void forget_events(struct cq *cq)
+{
+    lock_take(&cq->process->progress);
+    cq_moderation_forget(cq);
+    lock_release(&cq->process->progress);
+    uint32_t fetched = cq->channel ? channel_withdraw(cq->channel, cq) : 0;
+    async_withdraw(cq->object.context, cq);
+    wait_for_acknowledgements(cq, fetched, cq->async_fetched);
+}
+
 int cq_destroy(struct ibv_cq *public)
 {
     struct cq *cq = (struct cq *)public;
@@ -155,12 +165,8 @@ int cq_destroy(struct ibv_cq *public)
     control_unlock(context);
     if (error)
         return error;
-    lock_take(&cq->process->progress);
-    cq_moderation_forget(cq);
-    lock_release(&cq->process->progress);
-    uint32_t fetched = cq->channel ? channel_withdraw(cq->channel, cq) : 0;
-    async_withdraw(context, cq);
-    wait_for_acknowledgements(cq, fetched, cq->async_fetched);
+    if (!cq->process->inherited)
+        forget_events(cq);
     release(cq);
     return 0;
 }

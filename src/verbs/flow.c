@@ -111,7 +111,8 @@ int flow_destroy(struct ibv_flow *public)
     control_lock(context);
     int error = object_leave(&flow->object, public->handle, &flow->qp->object);
     if (!error) {
-        steering_remove(context->process, flow);
+        if (!context->process->inherited)
+            steering_remove(context->process, flow);
         for (unsigned i = 0; i < flow->rule.counters_count; i++)
             counters_release(flow->rule.counters[i]);
     }

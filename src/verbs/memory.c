@@ -163,6 +163,8 @@ void memory_quiesce(struct process *process)
  * pairs are quiet, so the second look is final. */
 static int hide(struct process *process, struct mr *mr)
 {
+    if (process->inherited)
+        return 0; /* windows of the copy stay bound when they go */
     if (!atomic_load(&mr->windows)) {
         keys_hide(process->keys, &mr->region);
         memory_quiesce(process);

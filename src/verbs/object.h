@@ -4,20 +4,30 @@
  * tree with use counts: context > pd > mr, qp, srq, ah; context > cq, channel; what is made through a parent domain
  * counts as a use of that, which is a use of its pd. Destroying an object in use is EBUSY.
  *
- * Locks, outermost first:
- *   process->control    creating, destroying, counting uses (a mutex; may be held long)
- *   process->progress   draining links, timers, the lists of queue pairs that wait for something
- *   cm->lock            the connection manager; never together with a qp->lock
- *   qp->lock            the engine and the send queue; the memory of a region is touched only under it
+ * Locks, outermost first. Whoever holds one takes only such as come below it:
+ *   cq->consumer       taking completions out: the program's from start_poll to end_poll
+ *   qp->batch.lock     posting sends: the program's from wr_start to wr_complete
+ *   joining            opening the first device, closing the last, forking (process.c)
+ *   process->control   creating, destroying, counting uses (a mutex; may be held long)
+ *   process->progress  draining links, timers, the lists of queue pairs that wait for something
+ *   cm->lock           the connection manager; never together with a qp->lock
+ *   qp->lock           the engine and the send queue; the memory of a region is touched only under it
+ *   flow->lock         of a UDP port, while datagrams are put together
+ *   node->lock         the peers on this host
+ *   shm->sending       one sender at a time in a ring; of the ring to this process likewise
  *   srq_tags.lock      the matching list of an SRQ
- *   receive_queue.lock  posted receives, of a queue pair or an SRQ
- *   cq->lock            putting entries in, arming; keeping those out that take entries out (cq_stop)
- *   channel, async, process->waiting, mw->lock, steering->lock
- * What a program holds: cq->consumer from start_poll to end_poll, qp->batch.lock from wr_start to wr_complete. It may call
- * any verb meanwhile, so these two come before all of the above, and nothing waits for them but polling that CQ and
- * posting sends on that queue pair, before they take anything else.
- * No application callback and no blocking call under a lock. Destroying what the progress may be using is death in two
- * phases: out of its table, then its users' locks taken and released once (process_quiesce), then free. */
+ *   receive_queue.lock posted receives, of a queue pair or an SRQ
+ *   cq->lock           putting entries in, arming; keeping those out that take entries out (cq_stop)
+ *   the innermost, of which nobody holds two: channel, async, process->waiting, mw->lock, steering->lock, taps, capture,
+ *   node->postponing, self->pulling; and table.exclusive, between processes' threads in the host's table
+ *
+ * A program may call any verb while it holds one of the first two, in this thread or another. So they come before all
+ * others, and nothing waits for them but polling that CQ and posting sends on that queue pair, before taking anything
+ * else: no lock of the library is ever held by who waits for a program.
+ *
+ * From progress back to control only trylock (event.c, report.c). No application callback and no blocking call under a
+ * lock. Destroying what the progress may be using is death in two phases: out of its table, then its users' locks taken
+ * and released once (process_quiesce), then free. In the child of a fork see inherit.h. */
 #ifndef VERBS_OBJECT_H
 #define VERBS_OBJECT_H
 
@@ -203,7 +213,8 @@ struct completion {
     uint32_t source;
     uint16_t flags, pkey_index;
     uint16_t cvlan;
-    bool lasting; /* stays when its queue pair is reset or destroyed: it is of a tag-matching SRQ, and tells of its list */
+    bool lasting; /* stays when its queue pair is reset or destroyed: it is of a tag-matching SRQ, and tells of its list
+                   */
     uint32_t flow_tag;
     uint64_t timestamp, wallclock; /* nanoseconds; only when the CQ asks for them */
     uint64_t tag;
@@ -420,7 +431,8 @@ struct process {
     struct cm *_Atomic cm;              /* the connection manager; NULL: nobody has used it yet; cm.c */
     struct gsi_asker *asker;            /* who waits for what other hosts answer; NULL: nobody; under progress */
     bool fences;                        /* fence_everywhere reaches our threads */
-    bool forked; /* this is a child's copy: nothing of it moves data any more, destroying its objects is harmless */
+    atomic_bool forked;                 /* nothing moves data any more: this is a child's copy, or the process ends */
+    bool inherited;                     /* a child's copy, see inherit.h */
     LIST_HEAD(, context) contexts;
     uint32_t next_handle;
     _Atomic uint32_t ports_down;  /* a bit for each device; event.c */
@@ -447,6 +459,7 @@ struct process {
 
     pthread_t helper;
     atomic_bool stopping;
+    atomic_bool ending;            /* the helper's last deed is to leave the host */
     _Atomic uint32_t rounds;       /* calls that move data; see process_active */
     uint32_t polled_rounds;        /* of them since the last claim; under progress */
     _Atomic uint32_t claim_rounds; /* how many it takes for a claim; written by the helper */

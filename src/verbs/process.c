@@ -13,6 +13,7 @@
 #include "link/fence.h"
 #include "verbs/cm.h"
 #include "verbs/config.h"
+#include "verbs/inherit.h"
 #include "verbs/late.h"
 #include "verbs/memory.h"
 #include "verbs/numbers.h"
@@ -35,6 +36,7 @@ static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls v
 /* How long the helper looks on after its last work: twice as long whenever that paid, half as long whenever it did not.
  * Looking on saves a sleep and a wake-up in a stream of work, and holds up a thread that waits for this processor. */
 static const nanos linger_least = NANOS_MICROSECOND / 2;
+static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* what the end of the process waits for the helper */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 
 static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
@@ -225,6 +227,18 @@ static void ask_for_short_slices(void)
     syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
+static void leave_host(struct process *process)
+{
+    lock_take(&process->progress);
+    progress_settle(process);
+    cm_say_goodbye(process);
+    late_flush(process);
+    traffic_report_end(process);
+    atomic_store(&process->forked, true);
+    node_leave_host(process->node);
+    lock_release(&process->progress);
+}
+
 static void *help(void *argument)
 {
     struct helper helper = {.process = argument, .linger = linger_least};
@@ -232,6 +246,8 @@ static void *help(void *argument)
     ask_for_short_slices();
     while (!atomic_load(&helper.process->stopping))
         step(&helper);
+    if (atomic_load(&helper.process->ending))
+        leave_host(helper.process);
     return NULL;
 }
 
@@ -251,6 +267,23 @@ static void stop_helper(struct process *process)
     atomic_store(&process->stopping, true);
     node_wake(process->node);
     pthread_join(process->helper, NULL);
+}
+
+/* The same, but the helper leaves the host first. It may never end: exit was called in a signal handler, and what the
+ * interrupted thread holds is never given back. So nothing here waits for a lock, and the helper is left alone when it
+ * has had its time: the end of the process tells the peers, too. */
+static void let_helper_leave(struct process *process)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    nanos end = (nanos)until.tv_sec * NANOS_SECOND + (nanos)until.tv_nsec + leaving_most;
+    until = (struct timespec){.tv_sec = (time_t)(end / NANOS_SECOND), .tv_nsec = (long)(end % NANOS_SECOND)};
+    atomic_store(&process->ending, true);
+    atomic_store(&process->stopping, true);
+    node_wake(process->node);
+    int before = uncancelled_begin();
+    pthread_clockjoin_np(process->helper, NULL, CLOCK_MONOTONIC, &until);
+    uncancelled_end(before);
 }
 
 /* Who polls in vain for long waits for somebody who may need this very processor: a peer, or a thread of this process
@@ -363,8 +396,8 @@ static struct process *create(void)
     return NULL;
 }
 
-/* Threads don't survive a fork. The parent's helper is kept out of everything for the moment of the fork, so that no
- * lock of an object stays taken in the child; there, what was inherited is cut off from the host, and the next
+/* Threads don't survive a fork. The parent's helper is kept out of everything for the moment of the fork, and so is who
+ * opens, closes, makes or destroys; in the child, what was inherited is cut off from the host, and the next
  * ibv_open_device begins anew. */
 static void before_fork(void)
 {
@@ -397,7 +430,7 @@ static void in_child(void)
 {
     release_after_fork();
     if (the_process) {
-        the_process->forked = true;
+        inherit_process(the_process);
         node_abandon(the_process->node);
         port_abandon_all(the_process);
     }
@@ -407,28 +440,32 @@ static void in_child(void)
 }
 
 /* A program that ends without closing its device still leaves the host, so that its peers hear of it at once. Other
- * threads may still be inside a call: the node is closed only if the progress lets us in soon. */
+ * threads may still be inside a call, and destructors that come later may destroy what the program had. */
 static void __attribute__((destructor)) leave_at_exit(void)
 {
     struct process *process = the_process;
-    if (!process || !users)
-        return;
-    stop_helper(process);
-    for (int i = 0; i < 100; i++, nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL))
-        if (lock_try(&process->progress)) {
-            progress_settle(process);
-            cm_say_goodbye(process);
-            late_flush(process);
-            traffic_report_end(process);
-            process->forked = true; /* nothing moves any more */
-            node_leave_host(process->node);
-            return;
-        }
+    if (process && users)
+        let_helper_leave(process);
 }
 
 static void register_fork_handlers(void)
 {
     pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* Under `joining`. A process that has left the host at its end does not come back. */
+static struct process *use(void)
+{
+    if (!the_process)
+        the_process = create();
+    if (!the_process)
+        return NULL;
+    if (atomic_load(&the_process->ending)) {
+        errno = ENODEV;
+        return NULL;
+    }
+    users++;
+    return the_process;
 }
 
 struct process *process_join(void)
@@ -437,11 +474,7 @@ struct process *process_join(void)
     pthread_once(&once, register_fork_handlers);
     int before = uncancelled_begin();
     pthread_mutex_lock(&joining);
-    if (!the_process)
-        the_process = create();
-    if (the_process)
-        users++;
-    struct process *process = the_process;
+    struct process *process = use();
     pthread_mutex_unlock(&joining);
     uncancelled_end(before);
     return process;
@@ -449,15 +482,15 @@ struct process *process_join(void)
 
 void process_leave(struct process *process)
 {
-    if (process->forked)
-        return; /* what was inherited over a fork stays, unused */
+    if (process->inherited || atomic_load(&process->ending))
+        return; /* what was inherited over a fork, or the process ends with, stays */
+    int before = uncancelled_begin();
     pthread_mutex_lock(&joining);
-    bool last = --users == 0;
-    if (last)
+    if (--users == 0) {
         the_process = NULL;
+        stop_helper(process);
+        destroy(process); /* nobody joins, and no child is forked, while half of it is there */
+    }
     pthread_mutex_unlock(&joining);
-    if (!last)
-        return;
-    stop_helper(process);
-    destroy(process);
+    uncancelled_end(before);
 }

@@ -329,6 +329,8 @@ void qp_retire(struct qp *qp)
 {
     struct process *process = qp->process;
     numbers_remove(process->numbers, qp->number);
+    if (process->inherited)
+        return;
     lock_take(&process->progress);
     lock_take(&qp->lock);
     qp_settle(qp);
@@ -352,6 +354,8 @@ void qp_retire(struct qp *qp)
 void qp_wait_for_acknowledgements(struct qp *qp)
 {
     struct ibv_qp *public = &qp->public;
+    if (qp->process->inherited)
+        return;
     async_withdraw(qp->object.context, qp);
     pthread_mutex_lock(&public->mutex);
     while (public->events_completed != qp->async_fetched)

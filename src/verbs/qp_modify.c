@@ -142,6 +142,8 @@ void qp_withdraw_references(struct qp *qp)
 
 void qp_forget_peer(struct qp *qp)
 {
+    if (qp->process->inherited)
+        return; /* the way is the parent's */
     if (qp->peer && !qp->process->forked)
         node_put(qp->process->node, qp->peer);
     if (qp->remote) {

@@ -153,6 +153,16 @@ struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_a
     }
 }
 
+static void wait_for_acknowledgements(struct srq *srq)
+{
+    struct ibv_srq *public = &srq->public;
+    async_withdraw(srq->object.context, srq);
+    pthread_mutex_lock(&public->mutex);
+    while (public->events_completed != srq->async_fetched)
+        pthread_cond_wait(&public->cond, &public->mutex);
+    pthread_mutex_unlock(&public->mutex);
+}
+
 int srq_destroy(struct ibv_srq *public)
 {
     struct srq *srq = (struct srq *)public;
@@ -166,11 +176,8 @@ int srq_destroy(struct ibv_srq *public)
     control_unlock(context);
     if (error)
         return error;
-    async_withdraw(context, srq);
-    pthread_mutex_lock(&public->mutex);
-    while (public->events_completed != srq->async_fetched)
-        pthread_cond_wait(&public->cond, &public->mutex);
-    pthread_mutex_unlock(&public->mutex);
+    if (!context->process->inherited)
+        wait_for_acknowledgements(srq);
     release(srq);
     return 0;
 }

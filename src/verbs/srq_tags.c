@@ -45,9 +45,16 @@ void srq_tags_destroy(struct srq *srq)
     struct srq_tags *tags = srq->tags;
     if (!tags)
         return;
-    cq_forget(srq->cq, &tags->polled);
+    if (!srq->cq->process->inherited)
+        cq_forget(srq->cq, &tags->polled);
     munmap(tags->tags.list.entries, tags->size);
     free(tags);
+}
+
+void srq_tags_inherit(struct srq *srq)
+{
+    if (srq->tags)
+        lock_inherit(&srq->tags->lock);
 }
 
 /* Under the list's lock, so that completions lie in the queue in the order in which things happened to the list. */

@@ -18,6 +18,7 @@ enum {
 /* Gives the SRQ a matching list. 0, EINVAL, ENOMEM; writes the true sizes back. */
 int srq_tags_create(struct srq *, struct ibv_tm_cap *);
 void srq_tags_destroy(struct srq *);
+void srq_tags_inherit(struct srq *); /* see inherit.h */
 
 /* ibv_post_srq_ops(3). Thread-safe. */
 int srq_tags_operate(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **bad);

@@ -70,6 +70,7 @@ static void unbind(struct mw *mw)
 /* Nobody finds the window any more, and no queue pair is destroyed meanwhile: we hold the control. */
 static void unbind_for_good(struct mw *mw)
 {
+    memory_quiesce(mw->object.context->process);
     lock_take(&mw->lock);
     struct qp *qp = mw->qp;
     lock_release(&mw->lock);
@@ -90,8 +91,8 @@ int window_deallocate(struct ibv_mw *public)
     int error = object_leave(&mw->object, public->handle, mw->parent);
     if (!error) {
         keys_remove(context->process->keys, &mw->region);
-        memory_quiesce(context->process);
-        unbind_for_good(mw);
+        if (!context->process->inherited)
+            unbind_for_good(mw);
     }
     control_unlock(context);
     if (!error)

@@ -229,6 +229,22 @@ int wq_modify(struct ibv_wq *public, struct ibv_wq_attr *attr)
 }
 
 /* No table has it, so no frame finds it; a CQ's overrun may just be failing it, under process->progress. */
+static void retire(struct wq *wq)
+{
+    process_quiesce(wq->queue.process);
+    cq_withdraw(wq->queue.receive_cq, &wq->queue);
+}
+
+static void wait_for_acknowledgements(struct wq *wq)
+{
+    struct ibv_wq *public = &wq->public;
+    async_withdraw(wq->queue.object.context, public);
+    pthread_mutex_lock(&public->mutex);
+    while (public->events_completed != wq->queue.async_fetched)
+        pthread_cond_wait(&public->cond, &public->mutex);
+    pthread_mutex_unlock(&public->mutex);
+}
+
 int wq_destroy(struct ibv_wq *public)
 {
     struct wq *wq = wq_of(public);
@@ -238,18 +254,15 @@ int wq_destroy(struct ibv_wq *public)
     int error = object_leave(&qp->object, public->handle, qp->parent);
     if (!error) {
         numbers_remove(context->process->numbers, qp->number);
-        process_quiesce(context->process);
-        cq_withdraw(qp->receive_cq, qp);
+        if (!context->process->inherited)
+            retire(wq);
         qp->receive_cq->object.uses--;
     }
     control_unlock(context);
     if (error)
         return error;
-    async_withdraw(context, public);
-    pthread_mutex_lock(&public->mutex);
-    while (public->events_completed != qp->async_fetched)
-        pthread_cond_wait(&public->cond, &public->mutex);
-    pthread_mutex_unlock(&public->mutex);
+    if (!context->process->inherited)
+        wait_for_acknowledgements(wq);
     release(wq);
     return 0;
 }

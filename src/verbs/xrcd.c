@@ -84,6 +84,16 @@ static void release(struct xrc_domain *domain)
     free(domain);
 }
 
+void xrcd_inherit(struct process *process)
+{
+    struct xrc_domain *domain;
+    LIST_FOREACH(domain, &process->domains, siblings)
+    if (domain->lock >= 0) {
+        close(domain->lock);
+        domain->lock = -1;
+    }
+}
+
 /* inode NULL: an anonymous one. NULL and *error. */
 static struct xrc_domain *make(struct context *context, const struct stat *inode, int flags, int *error)
 {

@@ -11,6 +11,7 @@
 /* NULL and errno, as the kernel has them: EINVAL the attributes, or O_EXCL and it exists; EAGAIN it doesn't exist and
  * O_CREAT is missing; EBADF; EOPNOTSUPP unknown bits of comp_mask. */
 struct ibv_xrcd *xrcd_open(struct ibv_context *, struct ibv_xrcd_init_attr *);
-int xrcd_close(struct ibv_xrcd *); /* EBUSY while SRQs or queue pairs use it */
+void xrcd_inherit(struct process *); /* see inherit.h: the domains of the host are the parent's alone */
+int xrcd_close(struct ibv_xrcd *);   /* EBUSY while SRQs or queue pairs use it */
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "bench.h"
 
-enum { SOON = 30, LIVES = 300, STREAM = 2000 };
+enum { SOON = 100, LIVES = 300, STREAM = 2000 };
 
 /* An extended CQ with one completion in it, and what else there is. */
 struct shelf {

@@ -91,11 +91,28 @@ const char *record_disagreement(void)
     return *disagreement ? disagreement : NULL;
 }
 
+static void before_fork(void)
+{
+    pthread_mutex_lock(&recorder.lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&recorder.lock);
+}
+
+/* Other threads may read the path later, and one that forks needs the lock in its child. */
+static void begin_once(void)
+{
+    recorder.path = getenv("SOFTVERBS_TEST_RECORD");
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 void record_begin(void)
 {
     *disagreement = 0;
-    if (!recorder.has_begun) /* once: other threads may read it later */
-        recorder.path = getenv("SOFTVERBS_TEST_RECORD");
+    if (!recorder.has_begun)
+        begin_once();
     recorder.has_begun = true;
     recorder.count = 0;
 }
