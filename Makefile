@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long bench interop install clean
+.PHONY: all demo check asan tsan fuzz fuzz-long bench interop install uninstall clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -33,8 +33,8 @@ interop:
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/interop/interop.py
 
-install: all
-	@meson install --no-rebuild -C build
+install uninstall:
+	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" tools/build/install.sh $@
 
 clean:
 	@rm -rf build build-asan build-tsan build-fuzz

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Writes the manual page and the completions of bash and zsh, of what the command says of itself.
+
+Usage: pages.py SOFTVERBS README VERSION DIRECTORY
+
+Commands, their arguments and options come from `softverbs --help` and `softverbs help COMMAND`; the environment and the
+configuration file from the table in README.md. DIRECTORY gets softverbs.1, softverbs.conf.5, softverbs.bash and _softverbs.
+"""
+import os
+import re
+import subprocess
+import sys
+
+
+def said(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def commands(softverbs):
+    """name to its line of summary, in the order of --help."""
+    rows = re.findall(r"^  (\w+) +(.*)$", said(softverbs, "--help"), re.MULTILINE)
+    return {name: summary for name, summary in rows if name != "help"}
+
+
+def options(text):
+    """The long options that a help text describes, each with whether it takes a value."""
+    return sorted({(option, bool(value)) for option, value in re.findall(r"^  (?:-\w, )?(--[\w-]+)( [A-Z]+)?", text, re.MULTILINE)})
+
+
+def variables(readme):
+    """Rows of the table of README.md's chapter Environment."""
+    with open(readme, encoding="utf-8") as file:
+        chapter = file.read().split("\n## Environment\n")[1].split("\n## ")[0]
+    return re.findall(r"^\| `(SOFTVERBS_\w+)` \| (.*) \|$", chapter, re.MULTILINE)
+
+
+def roff(text):
+    """Text as groff prints it unchanged."""
+    lines = text.replace("\\", "\\e").replace("-", "\\-").splitlines()
+    return "\n".join("\\&" + line if line.startswith((".", "'")) else line for line in lines)
+
+
+def plain(markdown):
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "")
+
+
+def page(title, section, version, parts):
+    text = f'.TH {title} {section} "" "softverbs {version}" "softverbs"\n'
+    return text + "".join(f".SH {heading}\n{body}\n" for heading, body in parts)
+
+
+def command_part(softverbs, name):
+    """The help of one command, as it stands on the screen."""
+    usage, _, rest = said(softverbs, "help", name).partition("\n")
+    return f".SS {roff(usage.removeprefix('Usage: '))}\n.nf\n{roff(rest.strip())}\n.fi"
+
+
+def manual(softverbs, readme, version):
+    rows = "\n".join(f".TP\n.B {roff(name)}\n{roff(plain(meaning))}" for name, meaning in variables(readme))
+    described = commands(softverbs)
+    return page("SOFTVERBS", 1, version, [
+        ("NAME", "softverbs \\- RDMA verbs without RDMA hardware"),
+        ("SYNOPSIS", ".B softverbs\n.I COMMAND\n[OPTIONS] [ARGUMENTS]\n.br\n.B softverbs run \\-\\-\n.I PROGRAM\n[ARGUMENTS]"),
+        ("DESCRIPTION", roff("Runs unmodified RDMA programs on software devices: the verbs library of rdma-core done in user space. "
+                             "No RDMA card, no kernel module and no root are needed.")),
+        ("COMMANDS", "\n".join(command_part(softverbs, name) for name in described)),
+        ("ENVIRONMENT", rows),
+        ("SEE ALSO", ".BR softverbs.conf (5),\n.BR ibv_devinfo (1),\n.BR ibv_rc_pingpong (1)"),
+    ])
+
+
+def configuration(readme, version):
+    meaning = dict(variables(readme))["SOFTVERBS_CONFIG"]
+    return page("SOFTVERBS.CONF", 5, version, [
+        ("NAME", "softverbs.conf \\- devices, limits and links of softverbs"),
+        ("DESCRIPTION", roff("The file that SOFTVERBS_CONFIG names: " + plain(meaning) + ". Lines that begin with # are comments. What "
+                             "the environment says goes before what the file says. The file is as powerful as a script: trust whoever may write it.")),
+        ("EXAMPLE", ".nf\n" + roff("# two devices, the first one on the network\ndevices = left,right\nnet = eth0\nmax_qp = 128") + "\n.fi"),
+        ("SEE ALSO", ".BR softverbs (1)"),
+    ])
+
+
+def bash(softverbs):
+    cases = "".join(f"    {name}) words=\"{' '.join(option for option, _ in options(said(softverbs, 'help', name)))}\" ;;\n"
+                    for name in commands(softverbs))
+    return ("# bash completion of softverbs\n_softverbs() {\n    local word=${COMP_WORDS[COMP_CWORD]} words\n"
+            "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
+            f"        COMPREPLY=($(compgen -W \"{' '.join([*commands(softverbs), 'help'])}\" -- \"$word\"))\n        return\n    fi\n"
+            "    case ${COMP_WORDS[1]} in\n" + cases + f"    help) words=\"{' '.join(commands(softverbs))}\" ;;\n    esac\n"
+            "    case $word in\n    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$word\")) ;;\n"
+            "    *) if [ \"${COMP_WORDS[1]}\" = help ]; then COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+            "       else COMPREPLY=($(compgen -c -f -- \"$word\")); fi ;;\n    esac\n}\ncomplete -F _softverbs softverbs\n")
+
+
+def zsh(softverbs):
+    described = "".join(f"        '{name}:{summary}'\n" for name, summary in commands(softverbs).items()).replace("'s", "'\\''s")
+    cases = "".join(f"    {name}) _arguments {' '.join(f'{option}' + (chr(39) + '=:value:_files' + chr(39) if value else '') for option, value in options(said(softverbs, 'help', name)))} '*::program:_normal' ;;\n"
+                    for name in commands(softverbs))
+    return ("#compdef softverbs\nlocal -a described\nif (( CURRENT == 2 )); then\n    described=(\n" + described +
+            "        'help:Explain a command'\n    )\n    _describe command described\nelse\n    case $words[2] in\n" + cases + "    esac\nfi\n")
+
+
+def main():
+    softverbs, readme, version, directory = sys.argv[1:]
+    softverbs = os.path.abspath(softverbs)
+    made = {"softverbs.1": manual(softverbs, readme, version), "softverbs.conf.5": configuration(readme, version),
+            "softverbs.bash": bash(softverbs), "_softverbs": zsh(softverbs)}
+    for name, text in made.items():
+        with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+if __name__ == "__main__":
+    main()

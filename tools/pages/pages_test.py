@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Are the manual pages well formed, and do the completions offer what the command has? Prints TAP.
+
+Usage: pages_test.py DIRECTORY
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+
+def warnings(directory, name):
+    """What groff complains of; None: it is not installed."""
+    if not shutil.which("groff"):
+        return None
+    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", f"{directory}/{name}"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"})
+    lines = [line for line in done.stderr.splitlines() if "can't break line" not in line and "cannot break line" not in line]
+    return lines + ([] if done.returncode == 0 and done.stdout else ["it can't be shown"])
+
+
+def completed(directory, *words):
+    """What bash offers for the last of the words."""
+    script = f'. {directory}/softverbs.bash; COMP_WORDS=(softverbs "$@"); COMP_CWORD=$#; _softverbs; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def checks(directory):
+    for name in ("softverbs.1", "softverbs.conf.5"):
+        yield f"{name} has no mistakes", warnings(directory, name)
+    with open(f"{directory}/softverbs.1", encoding="utf-8") as file:
+        text = file.read().replace("\\", "")
+    yield "the page has the options of run", [] if "--capture FILE" in text else ["--capture is missing"]
+    yield "the page has the environment", [] if "SOFTVERBS_LIMITS" in text else ["SOFTVERBS_LIMITS is missing"]
+    yield "bash completes a command", [] if completed(directory, "ver") == ["version"] else completed(directory, "ver")
+    found = completed(directory, "run", "--capt")
+    yield "bash completes an option", [] if found == ["--capture"] else found
+
+
+def main():
+    results = list(checks(sys.argv[1]))
+    print(f"1..{len(results)}")
+    for number, (name, wrong) in enumerate(results, 1):
+        skipped = " # SKIP groff is not installed" if wrong is None else ""
+        print(f"{'not ok' if wrong else 'ok'} {number} - {name}{skipped}")
+        print("".join(f"# {line}\n" for line in wrong or []), end="")
+
+
+if __name__ == "__main__":
+    main()
