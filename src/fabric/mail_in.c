@@ -26,7 +26,6 @@ static void on_attach(struct node *node, const struct mail *mail, int memory)
     if (record && !shm_attached(record->peer.link, memory, &probe) && !record_hear(record))
         shm_detach(record->peer.link);
     lock_release(&node->lock);
-    records_check(node); /* a server of many short-lived clients would otherwise keep their rings */
 }
 
 static void on_leave(struct node *node, const struct mail *mail)
@@ -84,7 +83,7 @@ bool mail_receive(struct node *node)
 {
     struct mail mail;
     int descriptor;
-    bool rang = false;
+    bool rang = false, attached = false;
     struct letterbox *box = &node->entry->letters;
     atomic_store(&node->letters_seen, atomic_load(&box->sent)); /* before reading: late is once too often */
     letterbox_begin(box);
@@ -94,10 +93,13 @@ bool mail_receive(struct node *node)
             break;
         }
         on_letter(node, &mail, &descriptor);
+        attached |= mail.kind == MAIL_ATTACH;
         rang |= mail.kind == MAIL_DOORBELL || mail.kind == MAIL_REPORT;
         if (descriptor >= 0)
             close(descriptor);
         mail_keep_spare(node);
     }
+    if (attached)
+        records_check(node); /* a server of many short-lived clients would otherwise keep their rings */
     return rang;
 }

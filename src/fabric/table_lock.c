@@ -9,7 +9,8 @@
 
 enum {
     LOCK_BYTE = TABLE_SLOTS, /* of joining and sweeping; the slots' bytes come before */
-    LOCK_PATIENCE = 5000,    /* steps of a millisecond: a stopped process may hold it for ever */
+    LOCK_PATIENCE = 5000,    /* ms, with each holder: a stopped process may hold it for ever */
+    LOCK_STEP = 20,          /* ms between two looks, at most */
 };
 
 bool table_lock_bytes(int descriptor, int command, short type, off_t start, off_t length)
@@ -27,16 +28,34 @@ bool table_has_name(const char *directory, int descriptor)
            named.st_ino == ours.st_ino;
 }
 
+/* Who has it now; 0: nobody any more. */
+static pid_t lock_holder(int descriptor)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
+    return fcntl(descriptor, F_GETLK, &lock) || lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+}
+
+/* Hundreds of processes that start at the same time take turns, and all of them get theirs: patience begins anew with
+ * each holder, and who has waited for longer looks less often, as the holder needs the processor. */
+static bool lock_in_turn(int descriptor)
+{
+    pid_t holder = 0;
+    for (long waited = 0, step = 1; waited < LOCK_PATIENCE; waited += step) {
+        if (table_lock_bytes(descriptor, F_SETLK, F_WRLCK, LOCK_BYTE, 1))
+            return true;
+        pid_t now = lock_holder(descriptor);
+        waited = now == holder ? waited : 0;
+        holder = now;
+        nanosleep(&(struct timespec){.tv_nsec = step * 1000000}, NULL);
+        step = step < LOCK_STEP ? step + 1 : LOCK_STEP;
+    }
+    return false;
+}
+
 int table_lock(struct table *table)
 {
     lock_take(&table->exclusive);
-    bool locked = false;
-    for (int i = 0; i < LOCK_PATIENCE; i++) {
-        locked = table_lock_bytes(table->descriptor, F_SETLK, F_WRLCK, LOCK_BYTE, 1);
-        if (locked)
-            break;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
+    bool locked = lock_in_turn(table->descriptor);
     if (locked && table_has_name(table->directory, table->descriptor))
         return 0;
     if (locked)

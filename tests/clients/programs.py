@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 """Our own programs against the public interface, linked with the distribution's library like any user's: many processes,
-many queue pairs, idling, and sudden death. Each prints what it found, which is shown with the test's name."""
+many queue pairs, idling, and sudden death; SOFTVERBS_TEST_DEATHS and _KILLS say how much of it. Each prints what it found, which is shown with the test's name."""
 import os
 import sys
 
 from clients import BUILD, Suite
 
 
-def run(suite, name, *arguments, timeout=120):
-    done = suite.run_one([os.path.join(BUILD, "tests/clients", name), *map(str, arguments)], timeout=timeout)
-    return "; ".join(done.out.split("\n")[:-1])
+def run(suite, name, *arguments, timeout=120, before=(), extra=None):
+    command = [*before, os.path.join(BUILD, "tests/clients", name), *map(str, arguments)]
+    return "; ".join(suite.run_one(command, timeout=timeout, extra=extra).out.split("\n")[:-1])
+
+
+def kill_clients(suite, *arguments, before=()):
+    """A machine that is busy with other tests lets processes wait for seconds; SOFTVERBS_TEST_KILLS is for a quiet one."""
+    kills = os.environ.get("SOFTVERBS_TEST_KILLS")
+    extra = {} if kills else {"KILLS_PATIENCE": "5"}
+    return run(suite, "kills", kills or 300, os.getpid(), *arguments, timeout=7200, before=before, extra=extra)
 
 
 def main():
@@ -20,6 +27,9 @@ def main():
     suite.add("a connected pair idles for 10 s in less than 10 ms", lambda: run(suite, "idle", 10, 10))
     suite.add("200 deaths end in errors and nothing hangs",
               lambda: run(suite, "death", os.environ.get("SOFTVERBS_TEST_DEATHS", 200), timeout=300))
+    suite.add("kills of a client, at the doorbell too, hold up no other", lambda: kill_clients(suite))
+    suite.add("kills with stops, on one processor", lambda: kill_clients(suite, "stops", before=("taskset", "-c", "0")))
+    suite.add("400 receivers get theirs while others are stopped", lambda: run(suite, "sleepers", 400))
     suite.add_tidiness()
     return suite.run()
 
