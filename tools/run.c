@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/start.h"
 #include "command.h"
 #include "fabric/claim.h"
 #include "fabric/node.h"
@@ -241,6 +242,14 @@ static int check_claims(const char *list)
     return 0;
 }
 
+static int check_port(const char *list)
+{
+    if (!start_is_fixed() || !*list)
+        return check_claims(list);
+    complain("With SOFTVERBS_SEED anybody could guess keys and queue pair numbers, so it can't be set on a network.");
+    return EXIT_USAGE;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     bool paths = true;
@@ -253,7 +262,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (!status && optind == argc)
         status = command_misused(command, "Which program shall it run?");
     if (!status && getenv("SOFTVERBS_NET"))
-        status = check_claims(getenv("SOFTVERBS_NET"));
+        status = check_port(getenv("SOFTVERBS_NET"));
     if (!status)
         status = prepare(paths);
     return status ? status : become(argv + optind);

@@ -299,10 +299,29 @@ static void the_named_directory_is_the_default(void **state)
     assert_non_null(strstr(directory, "/softverbs-"));
 }
 
+static void numbers_that_mean_something_belong_to_nobody(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1], why[256];
+    struct table *table;
+    uint32_t first;
+    rig_directory(directory);
+    struct node *node = rig_open(directory);
+    assert_int_equal(table_open(&table, directory, false, why, sizeof why), 0);
+    atomic_store(&table->file->next_block, TABLE_BLOCKS - 1); /* 0xffffff is in it, and 0 and 1 in the next */
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(node_claim_numbers(node, &first), 0);
+        assert_in_range(first, NODE_BLOCK, 0xfffeff);
+    }
+    table_close(table);
+    rig_close(node);
+    rig_remove(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_directory_is_made),
+        cmocka_unit_test(numbers_that_mean_something_belong_to_nobody),
         cmocka_unit_test(a_directory_that_cannot_be_made_is_named),
         cmocka_unit_test(a_directory_that_others_may_enter_is_refused),
         cmocka_unit_test(a_directory_of_another_user_is_refused),

@@ -63,8 +63,10 @@ void node_abandon(struct node *);
 const char *node_path(const struct node *);
 unsigned node_slot(const struct node *);
 
-/* A block of NODE_BLOCK queue pair numbers for this process: writes the first, never below 256 (0 and 1 are special).
- * ENOSPC when the host has none left. Recently returned blocks are given out last. Thread-safe. */
+/* A block of NODE_BLOCK queue pair numbers for this process: writes the first, never below 256 (0 and 1 are special)
+ * nor in the last block (0xffffff is). The order begins at random in each directory, so nobody reaches a process of
+ * another directory, or itself, by a number alone. ENOSPC when the host has none left. Recently returned blocks are
+ * given out last. Thread-safe. */
 int node_claim_numbers(struct node *, uint32_t *first);
 void node_return_numbers(struct node *, uint32_t first);
 
@@ -130,7 +132,7 @@ void node_check_peers(struct node *, nanos now);
 struct node_entry {
     unsigned slot;
     pid_t pid;
-    char program[32];
+    char program[32]; /* printable (diag/clean.h) */
     bool alive;
 };
 int node_list(const char *directory, void (*visit)(const struct node_entry *, void *context), void *context, char *why,

@@ -136,7 +136,8 @@ static inline uint32_t table_self(const struct table *table)
     return atomic_load_explicit(&table->self, memory_order_relaxed);
 }
 
-/* A block for us, as its index; ENOSPC. Never block 0. */
+/* A block for us, as its index; ENOSPC. Never block 0, with the numbers that mean something, nor the last one, with
+ * that of multicast. */
 int table_claim_block(struct table *, uint32_t *block);
 void table_return_block(struct table *, uint32_t block);
 

@@ -10,7 +10,7 @@ static bool claim(struct table *table, uint32_t *block)
     struct table_file *file = table->file;
     for (unsigned i = 0; i < TABLE_BLOCKS; i++) {
         uint32_t at = atomic_fetch_add(&file->next_block, 1) % TABLE_BLOCKS, free = 0;
-        if (at && !atomic_load(&file->blocks[at]) &&
+        if (at && at < TABLE_BLOCKS - 1 && !atomic_load(&file->blocks[at]) &&
             atomic_compare_exchange_strong(&file->blocks[at], &free, table_self(table))) {
             *block = at;
             return true;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/start.h"
 #include "fabric/directory.h"
 #include "fabric/node.h"
 #include "fabric/table.h"
@@ -51,7 +52,7 @@ static int fill(int descriptor)
     file->layout = TABLE_LAYOUT;
     file->size = sizeof *file;
     file->magic = TABLE_MAGIC;
-    atomic_store(&file->next_block, 1);
+    atomic_store(&file->next_block, start_draw("block", 0) % TABLE_BLOCKS);
     munmap(file, sizeof *file);
     return 0;
 }

@@ -3,9 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/start.h"
 #include "verbs/memory.h"
 
-enum { CHUNK = 4096, CHUNKS = (1 << 24) / CHUNK };
+enum { CHUNK = 4096, INDICES = 1 << 24, CHUNKS = INDICES / CHUNK };
 
 struct key_slot {
     _Atomic(struct region *) region;
@@ -16,14 +17,17 @@ struct key_slot {
 struct key_table {
     _Atomic(struct key_slot *) chunks[CHUNKS];
     uint32_t first_free, last_free; /* a queue, so that an index rests as long as it can before its next use */
-    uint32_t used;                  /* indices ever used; 0 never is, because a key of 0 means none */
+    uint32_t used;                  /* indices ever used, and 0, which never is, because a key of 0 means none */
+    uint32_t start; /* of their order, random as their first generations are: nobody shall guess a key */
 };
 
 struct key_table *memory_create(void)
 {
     struct key_table *table = calloc(1, sizeof *table);
-    if (table)
+    if (table) {
         table->used = 1;
+        table->start = start_draw("key", 0);
+    }
     return table;
 }
 
@@ -42,15 +46,17 @@ static inline struct key_slot *slot_at(const struct key_table *table, uint32_t i
 
 static uint32_t take_fresh(struct key_table *table)
 {
-    if (table->used == CHUNK * CHUNKS)
+    if (table->used == INDICES)
         return 0;
-    if (!slot_at(table, table->used)) {
+    uint32_t index = 1 + (table->start % INDICES + table->used) % (INDICES - 1);
+    if (!slot_at(table, index)) {
         struct key_slot *chunk = calloc(CHUNK, sizeof *chunk);
         if (!chunk)
             return 0;
-        atomic_store_explicit(&table->chunks[table->used / CHUNK], chunk, memory_order_release);
+        atomic_store_explicit(&table->chunks[index / CHUNK], chunk, memory_order_release);
     }
-    return table->used++;
+    slot_at(table, index)->generation = (uint8_t)start_draw("generation", table->used++);
+    return index;
 }
 
 static uint32_t take_index(struct key_table *table)

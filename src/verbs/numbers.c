@@ -3,13 +3,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/start.h"
+
 enum { BLOCKS = (1 << 24) / NODE_BLOCK };
 
 /* A block of numbers that belongs to this process. */
 struct number_block {
     uint32_t first;
     unsigned used;
-    unsigned cursor; /* where the search for a free number begins: behind the last one given */
+    unsigned cursor; /* where the search for a free number begins: at random, then behind the last one given */
     TAILQ_ENTRY(number_block) next;
     _Atomic(void *) objects[NODE_BLOCK];
 };
@@ -46,6 +48,7 @@ static int claim(struct process *process, struct number_table *table)
         free(block);
         return error;
     }
+    block->cursor = start_draw("queue pair number", 0) % NODE_BLOCK;
     TAILQ_INSERT_TAIL(&table->free, block, next);
     atomic_store(&table->blocks[block->first / NODE_BLOCK], block);
     return 0;

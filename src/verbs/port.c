@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/start.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "fabric/claim.h"
@@ -40,6 +41,10 @@ int port_open(struct process *process, const struct device *device)
     struct udp_port *port;
     if (!device->interface[0] || port_at(process, device->index))
         return 0;
+    if (start_is_fixed()) {
+        log_write(LOG_ERROR, "SOFTVERBS_SEED gives numbers that anybody can guess, so there is no port on a network.");
+        return EPERM;
+    }
     int error = open_claimed(&port, node_path(process->node), device->interface, why, sizeof why);
     if (error) {
         log_write(LOG_ERROR, "%s", why);

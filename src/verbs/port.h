@@ -6,7 +6,7 @@
 #include "verbs/object.h"
 
 /* Opens the device's port if it is to have one and has none yet; it stays until the process leaves. 0 or errno, which
- * is logged. Under process->control. */
+ * is logged; EPERM with SOFTVERBS_SEED. Under process->control. */
 int port_open(struct process *, const struct device *);
 void port_close_all(struct process *);
 /* In the child of a fork. */

@@ -4,6 +4,7 @@
 import contextlib
 import os
 import pwd
+import re
 import shutil
 import socket
 import subprocess
@@ -38,15 +39,16 @@ def _fresh(*options):
 
 
 @contextlib.contextmanager
-def _gone_later(places=("/tmp",)):
-    """What appears in these directories meanwhile is removed."""
-    before = {place: set(os.listdir(place)) for place in places}
+def _gone_later():
+    """The directories that softverbs makes in /tmp meanwhile are removed; nobody else's."""
+    own = re.compile(rf"softverbs-({pwd.getpwnam(USER).pw_uid}|{os.geteuid()})-[0-9]+-")
+    before = set(os.listdir("/tmp"))
     try:
         yield
     finally:
-        for place, names in before.items():
-            for name in set(os.listdir(place)) - names:
-                shutil.rmtree(f"{place}/{name}", ignore_errors=True)
+        for name in set(os.listdir("/tmp")) - before:
+            if own.match(name):
+                shutil.rmtree(f"/tmp/{name}", ignore_errors=True)
 
 
 def _command(user, *inner, prefix=()):

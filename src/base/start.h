@@ -1,0 +1,54 @@
+/* Numbers that others must not guess: where keys and queue pair numbers begin. They are random, unless SOFTVERBS_SEED
+ * asks for the same ones in every run, so that tests and captures can be compared; devices on a network refuse that
+ * (verbs/port.h). */
+#ifndef BASE_START_H
+#define BASE_START_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+/* FNV-1a. */
+static inline uint64_t start_mix(uint64_t hash, const void *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ ((const uint8_t *)bytes)[i]) * 1099511628211ull;
+    return hash;
+}
+
+static inline bool start_is_fixed(void)
+{
+    const char *seed = secure_getenv("SOFTVERBS_SEED");
+    return seed && *seed;
+}
+
+/* The upper bits of a product depend on all bits below. */
+static inline uint32_t start_fold(uint64_t hash)
+{
+    return (uint32_t)((hash ^ hash >> 32) * 0x9e3779b97f4a7c15ull >> 32);
+}
+
+/* With a seed, what follows from it, the word and the count; else 32 random bits. Thread-safe, keeps no state. */
+static inline uint32_t start_draw(const char *what, uint32_t count)
+{
+    uint64_t hash = 14695981039346656037ull;
+    uint32_t number;
+    if (start_is_fixed()) {
+        for (const char *seed = secure_getenv("SOFTVERBS_SEED"); *seed; seed++)
+            hash = start_mix(hash, seed, 1);
+        for (; *what; what++)
+            hash = start_mix(hash, what, 1);
+        return start_fold(start_mix(hash, &count, sizeof count));
+    }
+    if (getrandom(&number, sizeof number, 0) == sizeof number)
+        return number;
+    struct timespec now; /* a kernel or filter without it */
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    pid_t self = getpid();
+    return start_fold(start_mix(start_mix(hash, &now, sizeof now), &self, sizeof self));
+}
+
+#endif
