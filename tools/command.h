@@ -34,7 +34,7 @@ int command_option(const struct command *, int argc, char **argv, const struct o
 /* A sentence on stderr behind the command's name, and where to read more. Returns EXIT_USAGE. */
 int command_misused(const struct command *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A sentence on stderr: "softverbs: ...". */
+/* A sentence on stderr: "softverbs: ...", without what a terminal would take for more than text. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

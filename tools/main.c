@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "diag/clean.h"
 
 static const struct command *const commands[] = {
     &run_command,  &devices_command, &show_command,   &stat_command,    &event_command,   &doctor_command,
@@ -42,12 +43,13 @@ static void print_help(const struct command *command)
 
 void complain(const char *format, ...)
 {
+    char sentence[2048];
     va_list rest;
     va_start(rest, format);
-    fputs("softverbs: ", stderr);
-    vfprintf(stderr, format, rest);
-    fputc('\n', stderr);
+    vsnprintf(sentence, sizeof sentence, format, rest);
     va_end(rest);
+    clean_text(sentence);
+    fprintf(stderr, "softverbs: %s\n", sentence);
 }
 
 int command_misused(const struct command *command, const char *format, ...)

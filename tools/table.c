@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/clean.h"
+
 static char no_memory[] = "?"; /* what a cell holds when there was none for its text */
 
 void table_add(struct table *table, const char *format, ...)
@@ -22,9 +24,8 @@ void table_add(struct table *table, const char *format, ...)
     if (vasprintf(&text, format, rest) < 0)
         text = no_memory;
     va_end(rest);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
+    if (text != no_memory)
+        clean_text(text);
     table->cells[table->count++] = text;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/uncancelled.h"
+#include "diag/clean.h"
 
 int log_threshold;
 static int log_fd = STDERR_FILENO;
@@ -45,6 +46,7 @@ static void write_line(enum log_level level, const char *suffix, const char *for
         length += snprintf(line + length, sizeof line - (size_t)length, "%s", suffix);
     if (length > (int)sizeof line - 1)
         length = sizeof line - 1;
+    clean_text(line);
     line[length++] = '\n';
     int before = uncancelled_begin();
     ssize_t written = write(log_fd, line, (size_t)length);

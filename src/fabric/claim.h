@@ -8,10 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Does a process of another directory use the interface of this index? Then why not to. Without /proc: no. */
+/* Does a process of this user and another directory use the interface of this index? Then why not to. Without /proc:
+ * no. What other users claim does not count. */
 bool claim_is_others(const char *directory, unsigned index, char *why, size_t why_size);
 
-/* Names this process as a user of the interface, for as long as the descriptor *claim is open; -1: nothing to keep. 0,
+/* Names this process as a user of the interface, for as long as the descriptor *claim is open; -1: nothing to keep. It
+ * listens, so that others can ask whose it is; whoever keeps it accepts and closes what comes (udp_keep). 0,
  * or EBUSY and a sentence: it is others'. Two that come at once may both be told so. Thread-safe. */
 int claim_take(const char *directory, unsigned index, int *claim, char *why, size_t why_size);
 

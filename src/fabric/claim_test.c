@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,6 +85,58 @@ static void another_interface_is_free(void **state)
     close(first);
 }
 
+/* A process of that user with a socket of this name; and its end. */
+static pid_t listen_as(uid_t user, const char *text)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (!child) {
+        size_t length = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(text);
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        memcpy(name.sun_path + 1, text, strlen(text));
+        _exit(setuid(user) || bind(fd, (struct sockaddr *)&name, (socklen_t)length) || listen(fd, 1) ||
+              write(ready[1], "", 1) != 1 || pause());
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return child;
+}
+
+static void end(pid_t child)
+{
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void what_another_user_claims_does_not_count(void **state)
+{
+    struct place *place = *state;
+    char name[64];
+    if (geteuid())
+        skip();
+    snprintf(name, sizeof name, "softverbs-4791 %d 9:9 1 /somewhere", INTERFACE);
+    pid_t child = listen_as(12345, name);
+    assert_false(claim_is_others(place->here, INTERFACE, why, sizeof why));
+    end(child);
+    child = listen_as(0, name); /* our own does */
+    assert_true(claim_is_others(place->here, INTERFACE, why, sizeof why));
+    end(child);
+}
+
+static void lines_in_a_name_are_no_claims(void **state)
+{
+    struct place *place = *state;
+    char name[100];
+    snprintf(name, sizeof name, "x\n0: 2 0 1 1 1 9 @softverbs-4791 %d 9:9 1 /somewhere", INTERFACE);
+    pid_t child = listen_as(geteuid(), name);
+    assert_false(claim_is_others(place->here, INTERFACE, why, sizeof why));
+    end(child);
+}
+
 static void who_was_killed_claims_nothing(void **state)
 {
     struct place *place = *state;
@@ -124,6 +178,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(those_of_one_directory_share, set_up, tear_down),
         cmocka_unit_test_setup_teardown(those_of_another_are_refused_and_told_who_is_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_interface_is_free, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_another_user_claims_does_not_count, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lines_in_a_name_are_no_claims, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_was_killed_claims_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_long_name_is_cut_and_still_told_apart, set_up, tear_down),
     };

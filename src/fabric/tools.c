@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "diag/clean.h"
 #include "fabric/node.h"
 #include "fabric/table.h"
 #include "link/doorbell.h"
@@ -26,6 +27,7 @@ static void show(const struct table *table, unsigned slot, void (*visit)(const s
     struct node_entry entry = {.slot = slot, .pid = atomic_load(&from->pid), .alive = table_alive(table, slot)};
     memcpy(entry.program, from->program, sizeof entry.program);
     entry.program[sizeof entry.program - 1] = 0;
+    clean_text(entry.program);
     if (entry.alive)
         visit(&entry, context);
 }

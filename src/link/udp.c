@@ -177,6 +177,8 @@ int udp_open(struct udp_port **to, const char *interface, char *why, size_t why_
 void udp_keep(struct udp_port *port, int fd)
 {
     port->kept = fd;
+    if (fd >= 0)
+        udp_watch(port, fd);
 }
 
 static void close_all(struct udp_port *port)

@@ -53,7 +53,8 @@ unsigned udp_interface(const struct udp_port *);
 
 /* Opens the port: 0, or errno and a sentence: no such interface, port 4791 taken by another user or program. */
 int udp_open(struct udp_port **, const char *interface, char *why, size_t why_size);
-/* A descriptor that is to be closed with the port; -1: none. */
+/* A listening socket that is to be closed with the port, -1: none. Who connects to it is let in and put out: connecting
+ * is all that is wanted (fabric/claim.h). */
 void udp_keep(struct udp_port *, int fd);
 /* Nobody may use one of its links any more. */
 void udp_close(struct udp_port *);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "link/udp_state.h"
 #include "wire/bytes.h"
@@ -225,6 +226,12 @@ static void receive_from(struct udp_port *port, int fd, struct receiver *receive
         wanted = port->wanted;
 }
 
+static void put_out_visitors(int listening)
+{
+    for (int fd; (fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC)) >= 0;)
+        close(fd);
+}
+
 /* Asks the kernel where something is, and reads that. */
 static void receive_anywhere(struct udp_port *port, struct receiver *receiver, unsigned budget)
 {
@@ -233,6 +240,10 @@ static void receive_anywhere(struct udp_port *port, struct receiver *receiver, u
     for (int i = 0; i < count; i++) {
         if (events[i].data.fd < 0) {
             udp_flush_stuck(port);
+            continue;
+        }
+        if (events[i].data.fd == port->kept) {
+            put_out_visitors(port->kept);
             continue;
         }
         receive_from(port, events[i].data.fd, receiver, budget);

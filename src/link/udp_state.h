@@ -61,7 +61,7 @@ struct udp_port {
     char interface[IF_NAMESIZE];
     unsigned index; /* of the interface */
     int epoll;
-    int kept; /* the owner's descriptor, closed with ours; -1: none */
+    int kept; /* the owner's listening socket, closed with ours; -1: none */
     int receiving[UDP_FAMILIES];
     int hot;             /* the socket where something came last; -1: none */
     unsigned hot_rounds; /* for which only it was looked at */

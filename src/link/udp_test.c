@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "wire/op.h"
@@ -317,6 +318,25 @@ static void after_a_fork_nothing_is_sent(void **state)
 }
 
 /* Sends what is no packet to the group, over the loopback interface. */
+/* More than its queue holds; who comes and is not put out keeps his place in it although he has gone. */
+static void visitors_of_the_kept_socket_are_put_out(void **state)
+{
+    struct room *room = *state;
+    struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0softverbs-udp-test"};
+    int kept = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(kept, (struct sockaddr *)&name, sizeof name) || listen(kept, 1), 0);
+    udp_keep(room->port, kept);
+    for (int i = 0; i < 8; i++) {
+        struct pollfd readable = {.fd = udp_fd(room->port), .events = POLLIN};
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof name), 0);
+        close(fd);
+        assert_int_equal(poll(&readable, 1, 5000), 1);
+        udp_receive(room->port, take, drop, room, 64);
+        assert_int_equal(poll(&readable, 1, 0), 0);
+    }
+}
+
 static void shout(const uint8_t group[16])
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(DATAGRAM_PORT)};
@@ -400,6 +420,7 @@ int main(void)
         ROOM_TEST(a17_3_3_what_is_no_packet_is_dropped_with_its_fault),
         ROOM_TEST(a17_9_3_a_mark_of_congestion_is_seen),
         ROOM_TEST(after_a_fork_nothing_is_sent),
+        ROOM_TEST(visitors_of_the_kept_socket_are_put_out),
         ROOM_TEST(a_group_is_heard_while_it_is_joined),
         cmocka_unit_test(an_unusable_interface_is_explained),
         cmocka_unit_test(a_taken_port_is_explained),

@@ -76,6 +76,18 @@ def ibv_asyncwatch_shows_each_event():
         assert watcher.events() == [(shown, "1") for shown in EVENTS.values()], watcher.text
 
 
+def the_name_of_a_process_does_nothing_to_a_terminal():
+    source = ("import sys; from pyverbs.device import Context; open('/proc/self/comm', 'w').write('\x1b[31mred'); "
+              "context = Context(name='soft0'); print('open', flush=True); input()")
+    with subprocess.Popen([SOFTVERBS, "run", "--", cases.PYTHON, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=cases.environment()) as process:
+        if process.stdout.readline() != b"open\n":
+            raise Skip("python3-pyverbs is not installed")
+        done = softverbs("event", "lid-change", "soft0")
+        process.communicate(b"\n")
+    assert b"(?[31mred)" in done.stdout, done
+
+
 def a_port_that_is_down_is_seen_by_programs_that_start_later():
     if not os.path.exists(INFO):
         raise Skip(f"{INFO} is not installed")

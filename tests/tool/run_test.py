@@ -175,6 +175,37 @@ def bad_options_are_2():
     expect(softverbs("run", "--"), 2, b"", [b"Which program"])
 
 
+class _Claimant:
+    """A process that names itself as a user of lo's port, for another directory."""
+
+    def __init__(self, text, user=None):
+        source = ("import socket, sys; s = socket.socket(socket.AF_UNIX); "
+                  "s.bind('\\0softverbs-4791 ' + str(socket.if_nametoindex('lo')) + ' 9:9 1 ' + sys.argv[1]); s.listen(); "
+                  "print(flush=True); input()")
+        self.process = subprocess.Popen([*cases.identity(user), PYTHON, "-c", source, text],  # pylint: disable=consider-using-with
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdout.readline() == b"\n"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate(b"\n")
+
+
+def another_user_who_names_itself_as_the_interfaces_keeps_nobody_off_it():
+    with _Claimant("/somewhere", "nobody"):
+        expect(softverbs("run", "--net", "lo", "true"))
+
+
+def what_others_have_chosen_does_nothing_to_a_terminal():
+    with _Claimant("\x1b[31m\x1b]0;pwned\x07"):
+        expect(softverbs("run", "--net", "lo", "true"), 125, b"", [b"?[31m?]0;pwned?"])
+    expect(softverbs("run", "no\x1bsuch"), 127, b"", [b'"no?such"'])
+    done = run("ibv_devinfo", env={"SOFTVERBS_LOG": "error", "SOFTVERBS_LIMITS": "a\x1b[31m=1"})
+    assert b"a?[31m" in done.stderr and b"\x1b" not in done.stderr, told(done)
+
+
 def options_become_environment_variables():
     script = "echo $SOFTVERBS_DEVICES $SOFTVERBS_LOG $SOFTVERBS_LOG_FILE $SOFTVERBS_DIR"
     done = softverbs("run", "--devices", "3", "--log", "info", f"--log-file={TEMPORARY}/log", "--dir", f"{TEMPORARY}/d", "--",

@@ -1,0 +1,10 @@
+/* Text that somebody else has chosen (a process's name, a directory, what stands in a list of the kernel), before a
+ * terminal or a file gets it: control characters could do to a terminal what its user never asked for. */
+#ifndef DIAG_CLEAN_H
+#define DIAG_CLEAN_H
+
+/* Every byte that belongs to no printable character of UTF-8 becomes a question mark; so do line ends, and the
+ * characters that turn the direction of writing. */
+void clean_text(char *);
+
+#endif
