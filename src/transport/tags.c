@@ -15,6 +15,7 @@ struct buffer {
     struct tags_queue *queue; /* the rendezvous' place */
     uint32_t next, previous;  /* in it */
     bool solicited, finishing;
+    bool told; /* that it was matched: the message has more packets */
     uint32_t sge_count;
     uint8_t head[TAGS_HEAD]; /* TMH and RVH of the request */
     struct ibv_sge sge[];
@@ -213,6 +214,7 @@ static enum tags_kind take_entry(struct tags *tags, struct tags_port *port, uint
     buffer->receive =
         (struct receive){.id = buffer->id, .sge = buffer->sge, .sge_count = buffer->sge_count, .skip = TAGS_TMH};
     memcpy(buffer->head, head->bytes, TAGS_TMH);
+    buffer->told = false;
     port->entry = entry;
     return head->bytes[0] == IBV_TMH_RNDV ? prepare_rendezvous(buffer, head) : TAGS_EAGER;
 }
@@ -282,6 +284,16 @@ static void tell_match(const struct buffer *buffer, struct tags_event *event)
     event->application = bytes_get32(buffer->head + TMH_APPLICATION);
 }
 
+bool tags_match(struct tags *tags, const struct tags_port *port, const struct packet *packet, struct tags_event *event)
+{
+    if (port->open != TAGS_EAGER || op_find(packet->opcode)->flags & OP_END)
+        return false;
+    struct buffer *buffer = buffer_of(tags, port->entry);
+    *event = (struct tags_event){.id = buffer->id, .opcode = IBV_WC_TM_RECV};
+    tell_match(buffer, event);
+    return buffer->told = true;
+}
+
 static void begin_rendezvous(struct tags *tags, struct tags_port *port, uint32_t entry, bool solicited)
 {
     struct buffer *buffer = buffer_of(tags, entry);
@@ -316,7 +328,7 @@ static void end_tagged(struct tags *tags, struct tags_port *port, enum tags_kind
     port->entry = 0;
     event->id = buffer->id;
     event->opcode = IBV_WC_TM_RECV;
-    if (succeeded)
+    if (succeeded && !buffer->told)
         tell_match(buffer, event);
     if (succeeded && kind == TAGS_RENDEZVOUS) {
         event->length = 0;

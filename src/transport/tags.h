@@ -6,10 +6,10 @@
  * the queue pair's own send queue, which carries out the rendezvous.
  *
  * A message, from the engine's calls of the same names:
- *   take_receive   tags_arrive decides. A tagged message has its receive at once (tags_receive). Another one needs a
- *                  receive from the ordinary queue: tags_accept once there is one; without one it has not arrived.
- *   received       tags_received says what to enter into the completion queue.
- * A rendezvous goes on by itself: tags_work fills a place of the send queue whenever there is one, with the READ and
+ *   take_receive   tags_arrive decides, and tags_match may have something to tell at once. A tagged message has its
+ * receive at once (tags_receive). Another one needs a receive from the ordinary queue: tags_accept once there is one;
+ * without one it has not arrived. received       tags_received says what to enter into the completion queue. A
+ * rendezvous goes on by itself: tags_work fills a place of the send queue whenever there is one, with the READ and
  * later the FIN; tags_sent takes their ends.
  *
  * The rules, and our answers where the documents are silent: docs/tag-matching.md. */
@@ -92,6 +92,10 @@ void tags_describe(const struct tags *, uint32_t entry, uint64_t *id, uint64_t *
 
 /* A message opens on the port, none is open there. TAGS_NOTHING: its first bytes could not be fetched. */
 enum tags_kind tags_arrive(struct tags *, struct tags_port *, const struct packet *);
+
+/* The open message was matched and is eager, with more packets to come: true, and the event that tells the match, at
+ * once and in the order of matches; tags_received will tell of the data. Called once, behind tags_arrive. */
+bool tags_match(struct tags *, const struct tags_port *, const struct packet *, struct tags_event *);
 
 /* The open message has an ordinary receive: only now it has arrived. */
 void tags_accept(struct tags *, struct tags_port *, enum tags_kind);

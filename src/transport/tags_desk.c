@@ -95,6 +95,7 @@ enum tags_kind arrives(struct desk *desk, struct tags_port *port, const struct m
     enum tags_kind kind = tags_arrive(&desk->tags, port, &packet);
     if (kind != TAGS_NOTHING && kind < TAGS_EAGER)
         tags_accept(&desk->tags, port, kind);
+    desk->has_event = tags_match(&desk->tags, port, &packet, &desk->event);
     return kind;
 }
 

@@ -161,6 +161,12 @@ static void message_arrives(struct world *world, int port)
         tags_accept(&world->tags, at, kind);
     bool arrived = model_begin(&world->model, port, message.bytes, message.length, whole, has_receive);
     assert_int_equal(kind >= TAGS_EAGER || has_receive, arrived);
+    struct tags_event event;
+    struct model_event expected;
+    bool matches = tags_match(&world->tags, at, &packet, &event);
+    assert_int_equal(matches, arrived && model_matches(&world->model, port, &expected));
+    if (matches)
+        compare(world, &event, &expected);
     if (arrived && whole)
         message_ends(world, port, message.length, true);
 }

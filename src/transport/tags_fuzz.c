@@ -76,6 +76,8 @@ static void arrive(struct machine *machine, struct input *input, int which)
     require((kind >= TAGS_EAGER) == (tags_receive(&machine->tags, port) != NULL));
     if (kind < TAGS_EAGER && take(input) % 8)
         tags_accept(&machine->tags, port, kind);
+    bool matches = tags_match(&machine->tags, port, &packet, &event);
+    require(matches == (kind == TAGS_EAGER && operation == OPERATION_SEND_FIRST));
 }
 
 static void carry_out(struct machine *machine, struct input *input, int which)

@@ -114,6 +114,14 @@ static const struct receive *on_take_receive(struct host *host, const struct pac
     const struct receive *receive =
         kind >= TAGS_EAGER ? tags_receive(&world->tags, &taker->port) : take_spare(taker, kind);
     assert_int_equal(receive != NULL, arrived);
+    struct tags_event event;
+    struct model_event expected;
+    bool matches = tags_match(&world->tags, &taker->port, packet, &event);
+    assert_int_equal(matches, arrived && model_matches(&world->model, index_of(taker), &expected));
+    if (matches) {
+        compare(&event, &expected);
+        world->fills[event.id] = (uint8_t)(event.application >> 16);
+    }
     return receive;
 }
 
@@ -127,8 +135,9 @@ static void on_received(struct host *host, const struct receive *receive, const 
     tags_received(&world->tags, &taker->port, id, arrival, &event);
     model_end(&world->model, index_of(taker), id, arrival->length, arrival->status, &expected);
     compare(&event, &expected);
-    uint8_t fill = (uint8_t)(event.application >> 16);
     bool tagged = event.id < LIST;
+    uint8_t fill =
+        tagged && event.flags == IBV_WC_TM_DATA_VALID ? world->fills[event.id] : (uint8_t)(event.application >> 16);
     if (tagged && event.flags & IBV_WC_TM_DATA_VALID) {
         look_at(world, event.id, event.length, fill);
         world->matched++;

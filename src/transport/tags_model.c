@@ -113,6 +113,7 @@ bool model_begin(struct model *model, int sender, const uint8_t *bytes, uint32_t
 {
     struct model_open *open = &model->open[sender];
     *open = (struct model_open){0};
+    open->whole = whole;
     if (can_match(bytes, count, whole)) {
         open->rendezvous = bytes[0] == IBV_TMH_RNDV;
         open->application = (uint32_t)big(bytes + 4, 4);
@@ -126,6 +127,18 @@ bool model_begin(struct model *model, int sender, const uint8_t *bytes, uint32_t
     open->open = true;
     model->unexpected += open->counted;
     return true;
+}
+
+bool model_matches(struct model *model, int sender, struct model_event *event)
+{
+    struct model_open *open = &model->open[sender];
+    open->told = open->open && open->tagged && !open->rendezvous && !open->whole;
+    *event = (struct model_event){.id = open->entry.id,
+                                  .opcode = IBV_WC_TM_RECV,
+                                  .flags = IBV_WC_TM_MATCH,
+                                  .tag = open->tag,
+                                  .application = open->application};
+    return open->told;
 }
 
 bool model_is_untagged(const struct model *model, int sender)
@@ -155,12 +168,12 @@ void model_end(struct model *model, int sender, uint64_t receive, uint32_t lengt
     }
     event->id = open->entry.id;
     event->opcode = IBV_WC_TM_RECV;
-    event->tag = open->tag;
-    event->application = open->application;
+    event->tag = open->told ? 0 : open->tag;
+    event->application = open->told ? 0 : open->application;
     if (status != IBV_WC_SUCCESS)
         return;
     if (!open->rendezvous) {
-        event->flags = IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID;
+        event->flags = open->told ? IBV_WC_TM_DATA_VALID : IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID;
         event->length = length - (uint32_t)sizeof(struct ibv_tmh);
     } else if (open->length > open->entry.room) {
         event->status = IBV_WC_TM_RNDV_INCOMPLETE;

@@ -30,7 +30,7 @@ struct model_event {
 };
 
 struct model_open {
-    bool open, tagged, counted, untagged_opcode, rendezvous;
+    bool open, tagged, counted, untagged_opcode, rendezvous, whole, told;
     struct model_entry entry;
     uint64_t tag;
     uint32_t application;
@@ -57,6 +57,9 @@ int model_operate(struct model *, const struct ibv_ops_wr *, struct model_event 
 /* The sender's message begins: `bytes` of it are in its first packet, `whole` is all. False: it needs an ordinary
  * receive, and there is none, so that it has not arrived. */
 bool model_begin(struct model *, int sender, const uint8_t *bytes, uint32_t count, bool whole, bool has_receive);
+
+/* It was matched, and is eager with more packets to come: the match completes at once, and the data later. */
+bool model_matches(struct model *, int sender, struct model_event *);
 
 /* Does the message that is open use an ordinary receive? */
 bool model_is_untagged(const struct model *, int sender);

@@ -50,9 +50,10 @@ static void deleting_in_the_middle_of_a_message_is_an_error(void **state)
     struct message message = eager(5, 100);
     message.operation = OPERATION_SEND_FIRST;
     arrives(desk, &desk->a, &message);
+    tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
     assert_int_equal(deletes(desk, handle, IBV_OPS_SIGNALED), IBV_WC_TM_ERR);
     ends(desk, &desk->a, IBV_WC_SUCCESS, 500);
-    tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID);
+    tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
 }
 
 static void deleting_a_handle_that_was_never_given_out_is_an_error(void **state)
@@ -145,6 +146,38 @@ static void an_eager_message_goes_to_its_buffer_without_its_header(void **state)
     assert_int_equal(desk->event.tag, 5);
     assert_int_equal(desk->event.application, 0xabcd);
     assert_null(tags_receive(&desk->tags, &desk->a));
+}
+
+/* "Matching completion is reported immediately": what has been matched is known, and in which order, before the data
+ * are there. */
+static void an_eager_message_of_several_packets_tells_its_match_at_once(void **state)
+{
+    struct desk *desk = *state;
+    add(desk, 5, EXACT, 50);
+    struct message message = eager(5, 10);
+    message.operation = OPERATION_SEND_FIRST;
+    assert_int_equal(arrives(desk, &desk->a, &message), TAGS_EAGER);
+    tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+    assert_int_equal(desk->event.length, 0);
+    assert_int_equal(desk->event.tag, 5);
+    assert_int_equal(desk->event.application, 0xabcd);
+    assert_false(desk->event.notable);
+    ends(desk, &desk->a, IBV_WC_SUCCESS, TAGS_TMH + 500);
+    tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+    assert_int_equal(desk->event.length, 500);
+    assert_int_equal(desk->event.tag, 0);
+    assert_int_equal(desk->event.application, 0);
+}
+
+static void what_is_not_matched_tells_nothing_before_its_end(void **state)
+{
+    struct desk *desk = *state;
+    struct message message = eager(5, 10);
+    message.operation = OPERATION_SEND_FIRST;
+    assert_int_equal(arrives(desk, &desk->a, &message), TAGS_UNEXPECTED);
+    assert_false(desk->has_event);
+    ends(desk, &desk->a, IBV_WC_SUCCESS, TAGS_TMH + 500);
+    tells(desk, ORDINARY, IBV_WC_TM_RECV, 0);
 }
 
 static void an_eager_message_of_no_bytes_matches(void **state)
@@ -493,6 +526,8 @@ int main(void)
         script(a_message_without_a_tag_takes_an_ordinary_receive_and_is_not_counted),
         script(a_message_without_a_tag_may_be_as_short_as_its_opcode),
         script(an_eager_message_goes_to_its_buffer_without_its_header),
+        script(an_eager_message_of_several_packets_tells_its_match_at_once),
+        script(what_is_not_matched_tells_nothing_before_its_end),
         script(an_eager_message_of_no_bytes_matches),
         script(the_first_that_matches_in_the_order_of_posting_is_taken),
         script(two_queue_pairs_match_in_the_order_of_first_packets),

@@ -139,12 +139,15 @@ static const struct receive *take_receive(struct host *host, const struct packet
     bool limit_reached = false;
     lock_take(&tags->lock);
     enum tags_kind kind = tags_arrive(&tags->tags, &qp->tags, packet);
+    struct tags_event event;
     if (kind >= TAGS_EAGER)
         receive = tags_receive(&tags->tags, &qp->tags);
     else if (kind != TAGS_NOTHING)
         receive = take_ordinary(qp, kind, &limit_reached);
     else
         receive = &receive_unfetched;
+    if (tags_match(&tags->tags, &qp->tags, packet, &event))
+        complete(qp->srq, &event, qp->number);
     lock_release(&tags->lock);
     if (limit_reached)
         async_raise_srq(qp->srq, IBV_EVENT_SRQ_LIMIT_REACHED);

@@ -167,6 +167,26 @@ static void deleting_returns_the_buffer_or_says_that_it_was_taken(void **state)
 
 /* -- eager */
 
+/* Of one packet, the match and the data complete together; of several, the match first. How many there are is the
+ * link's business in between. */
+static struct room_event next_eager(struct room *room, uint64_t tag, uint32_t length)
+{
+    struct room_event event = next(room);
+    bool together = event.flags == MATCHED;
+    assert_true(length > 4096 || together);
+    assert_true(length <= 1 << 20 || !together);
+    if (!together)
+        sees(event, tag, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+    assert_int_equal(event.tag, tag);
+    assert_int_equal(event.application, 0x1234);
+    if (together)
+        return event;
+    assert_int_equal(event.length, 0);
+    event = next(room);
+    sees(event, tag, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+    return event;
+}
+
 static void eager_messages_of_every_length_arrive(void **state)
 {
     struct room *room = *state;
@@ -175,11 +195,9 @@ static void eager_messages_of_every_length_arrive(void **state)
         memset(room->memory, 0xff, lengths[i] + 1);
         add(room, i, i, 0, lengths[i] + 1);
         send_eager(room, 0, 1, i, lengths[i], (uint8_t)i);
-        struct room_event event = next(room);
-        sees(event, i, IBV_WC_TM_RECV, MATCHED);
+        struct room_event event = next_eager(room, i, lengths[i]);
+        assert_int_equal(event.id, i);
         assert_int_equal(event.length, lengths[i]);
-        assert_int_equal(event.tag, i);
-        assert_int_equal(event.application, 0x1234);
         assert_int_equal(event.qp_number, room->senders[0].tm_qp->qp_num);
         assert_true(is_filled(room->memory, lengths[i], (uint8_t)i));
         assert_int_equal(room->memory[lengths[i]], 0xff);

@@ -73,14 +73,12 @@ static void send_half(struct room *room, int sender, uint8_t opcode)
     assert_int_equal(wc.status, IBV_WC_LOC_PROT_ERR);
 }
 
-/* Bytes of the message have come, and nothing is complete. */
+/* Bytes of the message have come. */
 static void is_in_the_middle(struct room *room, uint32_t offset)
 {
-    struct room_event event;
     for (int i = 0; i < 5000 && peek(room->memory + offset) != 7; i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     assert_int_equal(peek(room->memory + offset), 7);
-    assert_false(room_poll(room, &event));
 }
 
 enum end { TO_ERROR, TO_RESET, DESTROYED, ENDS };
@@ -111,6 +109,12 @@ static void begin_message(struct room *room, uint8_t opcode)
     is_in_the_middle(room, 4096);
 }
 
+static void nothing_is_complete(struct room *room)
+{
+    struct room_event event;
+    assert_false(room_poll(room, &event));
+}
+
 /* The queue pair on the list ends, and what its message has taken comes back. */
 static void end_message(struct room *room, enum end end, uint64_t taken)
 {
@@ -127,11 +131,27 @@ static void a_queue_pair_that_ends_in_the_middle_of_an_eager_message_gives_its_b
         add(room, 5, 50, 0, 4 << 20);
         add(room, 5, 51, 0, 100);
         begin_message(room, IBV_TMH_EAGER);
+        sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+        nothing_is_complete(room);
         end_message(room, end, 50);
         goes_on(room, 51); /* what nobody took stays posted */
         sender_sees(room, 9, IBV_WC_SUCCESS, IBV_WC_SEND);
         start_afresh(room, 0);
     }
+}
+
+/* "Matching completion is ... always serialized with respect to other matches and the completion of unexpected
+ * messages": who sees a message that was not matched knows of all entries that were taken before. */
+static void a_match_is_told_before_what_came_later(void **state)
+{
+    struct room *room = *state;
+    assert_int_equal(room_add(room, 0, 0, 50, 0, 4 << 20, 0, 0, NULL), 0);
+    room_post(room, 99, 4 << 20, 100);
+    begin_message(room, IBV_TMH_EAGER);
+    send_eager(room, 1, 2, 6, 10, 1);
+    sees(next(room), 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+    sees(next(room), 99, IBV_WC_TM_RECV, 0);
+    nothing_is_complete(room);
 }
 
 /* That message is not counted, so the two sides agree, and what was disabled meanwhile is enabled. */
@@ -141,6 +161,7 @@ static void a_queue_pair_that_ends_in_the_middle_of_an_unexpected_message_gives_
     for (enum end end = TO_ERROR; end < ENDS; end++) {
         room_post(room, 99, 0, 4 << 20);
         begin_message(room, IBV_TMH_EAGER);
+        nothing_is_complete(room);
         assert_int_equal(room_add(room, 5, EXACT, 50, 0, 100, SIGNALED, 0, NULL), 0);
         sees(next(room), 50, IBV_WC_TM_ADD, IBV_WC_TM_SYNC_REQ);
         end_message(room, end, 99);
@@ -156,6 +177,7 @@ static void a_queue_pair_that_ends_in_the_middle_of_an_untagged_message_gives_it
     for (enum end end = TO_ERROR; end < ENDS; end++) {
         room_post(room, 99, 0, 4 << 20);
         begin_message(room, IBV_TMH_NO_TAG);
+        nothing_is_complete(room);
         end_message(room, end, 99);
         start_afresh(room, 0);
     }
@@ -277,6 +299,7 @@ int main(void)
         script(an_eager_message_longer_than_its_buffer_is_an_error_on_both_sides),
         script(a_tagged_buffer_with_a_wrong_key_is_an_error_on_both_sides),
         script(a_queue_pair_that_ends_in_the_middle_of_an_eager_message_gives_its_buffer_back),
+        script(a_match_is_told_before_what_came_later),
         script(a_queue_pair_that_ends_in_the_middle_of_an_unexpected_message_gives_its_receive_back),
         script(a_queue_pair_that_ends_in_the_middle_of_an_untagged_message_gives_its_receive_back),
         script(a_rendezvous_with_a_wrong_key_ends_its_buffer_with_that_error),
