@@ -17,6 +17,7 @@
 
 #include "checks.h"
 #include "fabric/node.h"
+#include "link/pull.h"
 
 enum verdict check_processors(char *say, size_t size)
 {
@@ -119,18 +120,20 @@ static int read_parent(void)
     return got == (ssize_t)sizeof copy && !memcmp(copy, secret, sizeof copy) ? 0 : got < 0 ? errno : EIO;
 }
 
+/* As a program lets its peers. */
 static int try_reading(void)
 {
-    int status;
+    int status = 0;
+    bool permitted = pull_permit();
     pid_t child = fork();
-    if (child < 0)
-        return errno;
+    int error = child < 0 ? errno : 0;
     if (!child)
         _exit(read_parent());
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return errno;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+    while (!error && waitpid(child, &status, 0) != child)
+        error = errno == EINTR ? 0 : errno;
+    if (permitted)
+        pull_withdraw();
+    return error ? error : WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
 
 enum verdict check_reading(char *say, size_t size)
@@ -144,7 +147,9 @@ enum verdict check_reading(char *say, size_t size)
     }
     const char *cure = "A container's seccomp filter may be the cause: allow process_vm_readv.";
     if (read_number("/proc/sys/kernel/yama/ptrace_scope", "") > 0)
-        cure = "The cure: sysctl kernel.yama.ptrace_scope=0.";
+        cure = "Yama forbids it (kernel.yama.ptrace_scope). With scope 1 programs permit it to their peers, unless "
+               "SOFTVERBS_NO_PULL is set, and nothing is to be done; scopes 2 and 3 protect the whole system, which is "
+               "worth more than the second copy.";
     else if (read_number("/proc/self/status", "Seccomp:") <= 0)
         cure = "The cause is not known.";
     snprintf(say, size,

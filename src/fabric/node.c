@@ -132,7 +132,6 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
         free(node);
         return error;
     }
-    pull_permit();
     table_announce(node->table);
     *result = node;
     return 0;
@@ -159,6 +158,8 @@ void node_close(struct node *node)
         atomic_store(&record->references, 1); /* whoever holds one has been told not to be inside any more */
         record_release(record);
     }
+    if (atomic_load(&node->host.permitted))
+        pull_withdraw();
     close_descriptors(node);
     table_close(node->table);
     free(node);

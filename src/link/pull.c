@@ -6,6 +6,8 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
+#include "base/lock.h"
+
 enum { TO_MAX = 4 * PAYLOAD_PIECES_MAX };
 
 static size_t total(const struct iovec *pieces, uint32_t count)
@@ -59,11 +61,33 @@ static bool is_switched_off(void)
     return value && *value && *value != '0';
 }
 
-/* In a program that has more rights than its user, nothing is opened to the user's other processes. */
-void pull_permit(void)
+static struct lock permitting = LOCK_INITIAL;
+static unsigned permits; /* nodes that have asked for it and not withdrawn yet */
+
+/* EINVAL where there is no Yama: then nothing is needed. */
+static void set_tracer(unsigned long who)
 {
-    if (!is_switched_off() && !getauxval(AT_SECURE))
-        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* EINVAL where there is no Yama: then nothing is needed */
+    prctl(PR_SET_PTRACER, who, 0, 0, 0);
+}
+
+/* In a program that has more rights than its user, nothing is opened to the user's other processes. */
+bool pull_permit(void)
+{
+    if (is_switched_off() || getauxval(AT_SECURE))
+        return false;
+    lock_take(&permitting);
+    if (!permits++)
+        set_tracer(PR_SET_PTRACER_ANY);
+    lock_release(&permitting);
+    return true;
+}
+
+void pull_withdraw(void)
+{
+    lock_take(&permitting);
+    if (!--permits)
+        set_tracer(0);
+    lock_release(&permitting);
 }
 
 bool pull_works(const struct probe *probe)

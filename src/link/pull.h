@@ -25,8 +25,12 @@ bool pull_remote(const struct probe *, const struct payload *, uint32_t offset, 
 bool pull_local(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
 
 /* Lets the other processes of this user read this one's memory where Yama's ptrace_scope 1 (the default of some
- * distributions) keeps siblings from it. Nothing is opened to other users. Not done with SOFTVERBS_NO_PULL=1, nor in
- * a program that runs with more rights than its user has (set-uid, file capabilities). */
-void pull_permit(void);
+ * distributions) keeps siblings from it, until pull_withdraw. Nothing is opened to other users; but those of this user
+ * may attach as debuggers meanwhile, as Yama knows no lesser right, and what the program had set by PR_SET_PTRACER is
+ * lost. So it is not done before there is a peer to read. False, and then there is nothing to withdraw: with
+ * SOFTVERBS_NO_PULL=1, and in a program that runs with more rights than its user has (set-uid, file capabilities).
+ * Calls are counted. Thread-safe. */
+bool pull_permit(void);
+void pull_withdraw(void);
 
 #endif

@@ -88,6 +88,8 @@ static void ring_doorbell(struct shm *shm)
 /* False when there is no memory or descriptor for a ring just now; the next frame tries again. */
 static bool make_ring(struct shm *shm)
 {
+    if (!atomic_exchange(&shm->host->asked, true)) /* the receiver tries to read as soon as it is handed the ring */
+        atomic_store(&shm->host->permitted, pull_permit());
     struct ring ring;
     bool large = atomic_fetch_add(&shm->host->rings, 1) < LARGE_RINGS;
     if (ring_create(&ring, large ? LARGE_RING_SIZE : SMALL_RING_SIZE, &shm->memory)) {

@@ -24,6 +24,8 @@
 struct shm_host {
     _Atomic uint64_t probe; /* a value that other processes find in our memory to be sure that it is ours */
     atomic_uint rings;      /* rings made; the first few are larger */
+    atomic_bool asked;      /* pull_permit, for the first ring */
+    atomic_bool permitted;  /* and it was: whoever ends the host withdraws it */
     /* Something waits: call shm_retry of all links soon, and again for as long as one says so. Called from any thread,
      * also under the sending lock. */
     void (*postponed)(struct shm_host *);
