@@ -6,7 +6,7 @@ import time
 
 from clients import Failure, Suite, need
 
-REFUSED = ("REJECTED", "UNREACHABLE", "refused")
+REFUSED = ("REJECTED", "UNREACHABLE", "refused", "rpoll: Operation now in progress")
 
 
 def exchange(suite, server_command, client_command, timeout=60, extra=None):
@@ -20,7 +20,10 @@ def exchange(suite, server_command, client_command, timeout=60, extra=None):
             if not early:
                 break
             time.sleep(0.1)
-        answer = server.finish(min(deadline, time.monotonic() + 10))
+        try:
+            answer = server.finish(min(deadline, time.monotonic() + 10))
+        except Failure as late:
+            raise Failure(f"{late}while the client says\n{client}") from late
     finally:
         server.kill()
     if client.status or answer.status:
