@@ -27,7 +27,8 @@ bool ports_are_distinct(const struct port_claim *const *others, unsigned count, 
 /* The port of this attempt, 0 the first: each of the range once in (high - low + 1) attempts. */
 static inline uint16_t ports_candidate(const struct ports_range *range, uint64_t random, uint32_t attempt)
 {
-    return (uint16_t)(range->low + (random + attempt) % (range->high - range->low + 1u));
+    uint32_t count = range->high - range->low + 1u;
+    return (uint16_t)(range->low + (random % count + attempt) % count);
 }
 
 #endif

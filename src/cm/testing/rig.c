@@ -147,6 +147,7 @@ int rig_make(void **state)
 {
     struct rig *rig = calloc(1, sizeof *rig);
     rig->now = NANOS_SECOND;
+    rig->space = CM_SPACE_TCP;
     make_host(rig, &rig->a, &rig->b, 1);
     make_host(rig, &rig->b, &rig->a, 2);
     *state = rig;
@@ -316,7 +317,7 @@ struct identifier *rig_listen(struct host *host, uint16_t port)
 {
     struct identifier *listener;
     struct cm_address address = rig_address(host, port);
-    assert_int_equal(identifier_create(&host->manager, &host->queue, 0xb0, CM_SPACE_TCP, 0, &listener), 0);
+    assert_int_equal(identifier_create(&host->manager, &host->queue, 0xb0, host->rig->space, 0, &listener), 0);
     assert_int_equal(identifier_bind(listener, &address), 0);
     assert_int_equal(identifier_listen(listener, 10), 0);
     return listener;
@@ -327,7 +328,7 @@ struct identifier *rig_resolve(struct host *host, uint16_t port)
     static const struct cm_address none;
     struct identifier *identifier;
     struct cm_address address = rig_address(host->peer, port);
-    assert_int_equal(identifier_create(&host->manager, &host->queue, 0xa0, CM_SPACE_TCP, 0, &identifier), 0);
+    assert_int_equal(identifier_create(&host->manager, &host->queue, 0xa0, host->rig->space, 0, &identifier), 0);
     assert_int_equal(identifier_resolve_address(identifier, &none, &address), 0);
     rig_event(host, CM_ADDR_RESOLVED);
     assert_int_equal(identifier_resolve_route(identifier, 2000), 0);
@@ -346,19 +347,42 @@ struct cm_parameters rig_parameters(uint32_t qpn)
                                   .private_data = "data"};
 }
 
-struct connected rig_connect(struct rig *rig)
+static const struct cm_ece no_ece;
+
+struct connected rig_start(struct rig *rig)
 {
-    static const struct cm_ece ece;
     struct cm_parameters parameters = rig_parameters(0x11);
     struct connected all = {.listener = rig_listen(&rig->b, RIG_PORT), .active = rig_resolve(&rig->a, RIG_PORT)};
-    assert_int_equal(service_connect(all.active, &parameters, &ece, rig->now), 0);
-    rig_pass(rig, CM_REQ);
-    all.passive = identifier_find(&rig->b.manager, rig_event(&rig->b, CM_CONNECT_REQUEST)->number);
-    parameters.qpn = 0x22;
-    assert_int_equal(service_accept(all.passive, 0xc0, &parameters, &ece, rig->now), 0);
-    rig_pass(rig, CM_REP);
+    assert_int_equal(service_connect(all.active, &parameters, &no_ece, rig->now), 0);
+    return all;
+}
+
+void rig_arrive(struct rig *rig, struct connected *all)
+{
+    rig_pass(rig, rig->space == CM_SPACE_UDP ? CM_SIDR_REQ : CM_REQ);
+    all->passive = identifier_find(&rig->b.manager, rig_event(&rig->b, CM_CONNECT_REQUEST)->number);
+    assert_non_null(all->passive);
+}
+
+void rig_accept(struct rig *rig, struct connected *all)
+{
+    struct cm_parameters parameters = rig_parameters(0x22);
+    assert_int_equal(service_accept(all->passive, 0xc0, &parameters, &no_ece, rig->now), 0);
+}
+
+void rig_confirm(struct rig *rig, struct connected *all)
+{
     rig_event(&rig->a, CM_CONNECT_RESPONSE);
-    assert_int_equal(service_confirm(all.active, rig->now), 0);
+    assert_int_equal(service_confirm(all->active, rig->now), 0);
+}
+
+struct connected rig_connect(struct rig *rig)
+{
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    rig_accept(rig, &all);
+    rig_pass(rig, CM_REP);
+    rig_confirm(rig, &all);
     rig_pass(rig, CM_RTU);
     rig_event(&rig->b, CM_ESTABLISHED);
     return all;

@@ -29,6 +29,7 @@ struct host {
 
 struct rig {
     struct host a, b;
+    uint16_t space; /* of the identifiers that rig_listen and rig_resolve make; at first that of TCP */
     nanos now;
     struct dispatch_datagram wire[RIG_WIRE];
     struct host *to[RIG_WIRE];
@@ -69,6 +70,12 @@ struct connected {
     struct identifier *listener, *active, *passive;
 };
 struct connected rig_connect(struct rig *);
+
+/* Its steps: host b listens and host a's request is on the wire; it arrives; it is accepted; the reply is confirmed. */
+struct connected rig_start(struct rig *);
+void rig_arrive(struct rig *, struct connected *);
+void rig_accept(struct rig *, struct connected *);
+void rig_confirm(struct rig *, struct connected *);
 
 /* Destroys all, and lets time pass until nothing is left of it. */
 void rig_end(struct rig *, struct connected *);

@@ -1,0 +1,226 @@
+/* Scripts of how connections end before they are established, and after: by destroying an identifier, and by rejecting.
+ */
+#include "cm/connection.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cm/testing/rig.h"
+
+static const struct cm_ece no_ece;
+static const nanos req_wait = 6144 * NANOS_MILLISECOND;
+static const nanos timewait = 2048 * NANOS_MILLISECOND;
+
+/* --- goodbyes, by the state that an identifier is destroyed in */
+
+static void destroyed_after_req_the_peer_hears_timeout(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    identifier_destroy(all.active, rig->now);
+    all.active = NULL;
+    const struct cm_message *rej = &rig_next(rig, CM_REJ)->message;
+    assert_int_equal(rej->rej.reason, CM_REJECT_TIMEOUT);
+    assert_int_equal(rej->remote_id, 0);
+    assert_int_equal(rej->rej.information_length, 8);
+    assert_int_equal(rej->rej.information[7], 1);
+    rig_pass(rig, CM_REJ);
+    rig_no_event(&rig->b); /* it has no uid yet */
+    struct cm_parameters parameters = rig_parameters(0x22);
+    assert_int_equal(service_accept(all.passive, 1, &parameters, &no_ece, rig->now), EINVAL);
+    rig_end(rig, &all);
+}
+
+static void destroyed_after_req_and_accept_the_peer_is_rejected(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    rig_accept(rig, &all);
+    identifier_destroy(all.active, rig->now);
+    all.active = NULL;
+    rig_lose(rig, CM_REJ);
+    rig_pass(rig, CM_REP);
+    rig_quiet(rig); /* nobody is left who could say anything; the REP's timer ends it */
+    rig_end(rig, &all);
+}
+
+static void destroyed_before_accept_the_peer_is_rejected(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    identifier_destroy(all.passive, rig->now);
+    all.passive = NULL;
+    rig_pass(rig, CM_REJ);
+    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_CONSUMER);
+    rig_end(rig, &all);
+}
+
+static void destroyed_after_accept_the_peer_is_rejected_and_timewait_follows(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    rig_accept(rig, &all);
+    rig_pass(rig, CM_REP);
+    rig_event(&rig->a, CM_CONNECT_RESPONSE);
+    identifier_destroy(all.passive, rig->now);
+    all.passive = NULL;
+    rig_pull(rig);
+    assert_int_equal(rig->b.manager.sessions, 1);
+    rig_pass(rig, CM_REJ);
+    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_CONSUMER);
+    rig_wait(rig, timewait);
+    assert_int_equal(rig->b.manager.sessions, 0);
+    rig_end(rig, &all);
+}
+
+static void destroyed_before_confirming_the_peer_is_rejected(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    rig_accept(rig, &all);
+    rig_pass(rig, CM_REP);
+    identifier_destroy(all.active, rig->now);
+    all.active = NULL;
+    assert_int_equal(rig_next(rig, CM_REJ)->message.rej.about, CM_ABOUT_REP);
+    rig_pass(rig, CM_REJ);
+    assert_int_equal(rig_event(&rig->b, CM_REJECTED)->status, CM_REJECT_CONSUMER);
+    rig_end(rig, &all);
+}
+
+static void destroyed_when_established_the_peer_hears_of_it_once(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    identifier_destroy(all.active, rig->now);
+    all.active = NULL;
+    rig_pass(rig, CM_DREQ);
+    rig_event(&rig->b, CM_DISCONNECTED);
+    rig_wait(rig, 4 * req_wait);
+    rig_quiet(rig);
+    assert_int_equal(rig->a.manager.sessions, 0);
+    rig_end(rig, &all);
+}
+
+static void destroyed_after_dreq_it_is_answered(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    service_disconnect(all.active, rig->now);
+    rig_pass(rig, CM_DREQ);
+    identifier_destroy(all.passive, rig->now);
+    all.passive = NULL;
+    rig_pass(rig, CM_DREP);
+    rig_event(&rig->a, CM_DISCONNECTED);
+    rig_end(rig, &all);
+}
+
+static void a_listener_takes_its_requests_along(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_pass(rig, CM_REQ);
+    assert_int_equal(identifier_destroy(all.listener, rig->now), 0);
+    all.listener = NULL;
+    rig_no_event(&rig->b);
+    assert_int_equal(rig->b.signalled, 0);
+    rig_pass(rig, CM_REJ);
+    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_CONSUMER);
+    rig_end(rig, &all);
+}
+
+/* --- rejecting */
+
+static void a_reject_carries_its_reason_and_data(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    assert_int_equal(service_reject(all.passive, 3, "no", 3, rig->now), EINVAL);
+    assert_int_equal(service_reject(all.passive, CM_REJECT_VENDOR_OPTION, "no", 149, rig->now), EINVAL);
+    assert_int_equal(service_reject(all.passive, CM_REJECT_VENDOR_OPTION, "no", 3, rig->now), 0);
+    rig_pass(rig, CM_REJ);
+    const struct cm_event *event = rig_event(&rig->a, CM_REJECTED);
+    assert_int_equal(event->status, CM_REJECT_VENDOR_OPTION);
+    assert_int_equal(event->parameters.private_length, 148);
+    assert_string_equal((char *)event->parameters.private_data, "no");
+    rig_end(rig, &all);
+}
+
+static void a_failing_accept_rejects(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    struct cm_parameters parameters = rig_parameters(0x22);
+    rig_arrive(rig, &all);
+    parameters.private_length = 197;
+    assert_int_equal(service_accept(all.passive, 1, &parameters, &no_ece, rig->now), EINVAL);
+    rig_pass(rig, CM_REJ);
+    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_CONSUMER);
+    rig_end(rig, &all);
+}
+
+static void too_long_private_data_is_refused_and_the_state_stays(void **state)
+{
+    struct rig *rig = *state;
+    struct cm_parameters parameters = rig_parameters(0x11);
+    struct connected all = {.active = rig_resolve(&rig->a, RIG_PORT)};
+    parameters.private_length = 57;
+    assert_int_equal(service_connect(all.active, &parameters, &no_ece, rig->now), EINVAL);
+    parameters.private_length = 56;
+    assert_int_equal(service_connect(all.active, &parameters, &no_ece, rig->now), 0);
+    rig_end(rig, &all);
+}
+
+static void another_service_is_no_service(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    identifier_destroy(all.listener, rig->now);
+    all.listener = rig_listen(&rig->b, RIG_PORT + 1);
+    rig_pass(rig, CM_REQ);
+    rig_pass(rig, CM_REJ);
+    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_INVALID_SERVICE);
+    rig_end(rig, &all);
+}
+
+static void another_address_is_a_reject_by_the_consumer(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    all.listener->source.gid[15]++;
+    rig_pass(rig, CM_REQ);
+    rig_pass(rig, CM_REJ);
+    all.listener->source.gid[15]--;
+    assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_CONSUMER);
+    rig_end(rig, &all);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
+    const struct CMUnitTest tests[] = {
+        TEST(destroyed_after_req_the_peer_hears_timeout),
+        TEST(destroyed_after_req_and_accept_the_peer_is_rejected),
+        TEST(destroyed_before_accept_the_peer_is_rejected),
+        TEST(destroyed_after_accept_the_peer_is_rejected_and_timewait_follows),
+        TEST(destroyed_before_confirming_the_peer_is_rejected),
+        TEST(destroyed_when_established_the_peer_hears_of_it_once),
+        TEST(destroyed_after_dreq_it_is_answered),
+        TEST(a_listener_takes_its_requests_along),
+        TEST(a_reject_carries_its_reason_and_data),
+        TEST(a_failing_accept_rejects),
+        TEST(too_long_private_data_is_refused_and_the_state_stays),
+        TEST(another_service_is_no_service),
+        TEST(another_address_is_a_reject_by_the_consumer),
+    };
+    return cmocka_run_group_tests_name("goodbye", tests, NULL, NULL);
+}

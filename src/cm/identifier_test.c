@@ -1,0 +1,465 @@
+/* Every command in every state that an identifier of a connected service can be in; and where it is bound. */
+#include "cm/identifier.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cm/attributes.h"
+#include "cm/testing/rig.h"
+
+static const struct cm_ece no_ece;
+
+/* --- states */
+
+static struct identifier *create(struct host *host)
+{
+    struct identifier *identifier;
+    assert_int_equal(identifier_create(&host->manager, &host->queue, 1, CM_SPACE_TCP, 0, &identifier), 0);
+    return identifier;
+}
+
+static struct identifier *bound_to(struct host *host, const struct cm_address *address)
+{
+    struct identifier *identifier = create(host);
+    assert_int_equal(identifier_bind(identifier, address), 0);
+    return identifier;
+}
+
+static struct identifier *idle(struct rig *rig, struct connected *all)
+{
+    return create(&rig->a);
+}
+
+static struct identifier *bound(struct rig *rig, struct connected *all)
+{
+    struct cm_address address = rig_address(&rig->a, 0);
+    return bound_to(&rig->a, &address);
+}
+
+static struct identifier *wildcard(struct rig *rig, struct connected *all)
+{
+    struct cm_address address = cm_any(AF_INET);
+    return bound_to(&rig->a, &address);
+}
+
+static struct identifier *address_resolved(struct rig *rig, struct connected *all)
+{
+    static const struct cm_address none;
+    struct identifier *identifier = create(&rig->a);
+    struct cm_address address = rig_address(&rig->b, RIG_PORT);
+    assert_int_equal(identifier_resolve_address(identifier, &none, &address), 0);
+    return identifier;
+}
+
+static struct identifier *route_resolved(struct rig *rig, struct connected *all)
+{
+    return rig_resolve(&rig->a, RIG_PORT);
+}
+
+static struct identifier *req_sent(struct rig *rig, struct connected *all)
+{
+    struct cm_parameters parameters = rig_parameters(0x11);
+    all->active = rig_resolve(&rig->a, RIG_PORT);
+    assert_int_equal(service_connect(all->active, &parameters, &no_ece, rig->now), 0);
+    return all->active;
+}
+
+static struct identifier *rejected(struct rig *rig, struct connected *all)
+{
+    req_sent(rig, all);
+    rig_pass(rig, CM_REQ);
+    rig_pass(rig, CM_REJ);
+    return all->active;
+}
+
+static struct identifier *listening(struct rig *rig, struct connected *all)
+{
+    return all->listener = rig_listen(&rig->b, RIG_PORT);
+}
+
+static struct identifier *req_rcvd(struct rig *rig, struct connected *all)
+{
+    listening(rig, all);
+    req_sent(rig, all);
+    rig_pass(rig, CM_REQ);
+    return all->passive = identifier_find(&rig->b.manager, rig_event(&rig->b, CM_CONNECT_REQUEST)->number);
+}
+
+static struct identifier *rep_sent(struct rig *rig, struct connected *all)
+{
+    struct cm_parameters parameters = rig_parameters(0x22);
+    req_rcvd(rig, all);
+    assert_int_equal(service_accept(all->passive, 2, &parameters, &no_ece, rig->now), 0);
+    return all->passive;
+}
+
+static struct identifier *rep_rcvd(struct rig *rig, struct connected *all)
+{
+    rep_sent(rig, all);
+    rig_pass(rig, CM_REP);
+    return all->active;
+}
+
+static struct identifier *established(struct rig *rig, struct connected *all)
+{
+    *all = rig_connect(rig);
+    return all->active;
+}
+
+static struct identifier *established_passive(struct rig *rig, struct connected *all)
+{
+    *all = rig_connect(rig);
+    return all->passive;
+}
+
+static struct identifier *dreq_sent(struct rig *rig, struct connected *all)
+{
+    established(rig, all);
+    assert_int_equal(service_disconnect(all->active, rig->now), 0);
+    return all->active;
+}
+
+static struct identifier *dreq_rcvd(struct rig *rig, struct connected *all)
+{
+    dreq_sent(rig, all);
+    rig_pass(rig, CM_DREQ);
+    return all->passive;
+}
+
+static struct identifier *disconnected(struct rig *rig, struct connected *all)
+{
+    dreq_rcvd(rig, all);
+    assert_int_equal(service_disconnect(all->passive, rig->now), 0);
+    rig_pass(rig, CM_DREP);
+    return all->active;
+}
+
+typedef struct identifier *make_state(struct rig *, struct connected *);
+
+static make_state *const states[] = {
+    idle,      bound,     wildcard,    address_resolved, route_resolved,
+    req_sent,  rep_rcvd,  established, dreq_sent,        disconnected,
+    rejected,  listening, req_rcvd,    rep_sent,         established_passive,
+    dreq_rcvd,
+};
+
+enum { STATES = sizeof states / sizeof *states };
+
+/* --- commands */
+
+static int bind_command(struct rig *rig, struct identifier *identifier)
+{
+    struct cm_address any = cm_any(AF_INET);
+    return identifier_bind(identifier, &any);
+}
+
+static int resolve_address(struct rig *rig, struct identifier *identifier)
+{
+    static const struct cm_address none;
+    struct cm_address address = rig_address(&rig->b, RIG_PORT);
+    return identifier_resolve_address(identifier, &none, &address);
+}
+
+static int resolve_route(struct rig *rig, struct identifier *identifier)
+{
+    return identifier_resolve_route(identifier, 2000);
+}
+
+static int connect_command(struct rig *rig, struct identifier *identifier)
+{
+    struct cm_parameters parameters = rig_parameters(0x33);
+    return service_connect(identifier, &parameters, &no_ece, rig->now);
+}
+
+static int listen_command(struct rig *rig, struct identifier *identifier)
+{
+    return identifier_listen(identifier, 1);
+}
+
+static int accept_command(struct rig *rig, struct identifier *identifier)
+{
+    struct cm_parameters parameters = rig_parameters(0x33);
+    return service_accept(identifier, 3, &parameters, &no_ece, rig->now);
+}
+
+static int confirm(struct rig *rig, struct identifier *identifier)
+{
+    return service_confirm(identifier, rig->now);
+}
+
+static int reject(struct rig *rig, struct identifier *identifier)
+{
+    return service_reject(identifier, 0, NULL, 0, rig->now);
+}
+
+static int disconnect(struct rig *rig, struct identifier *identifier)
+{
+    return service_disconnect(identifier, rig->now);
+}
+
+static int notify(struct rig *rig, struct identifier *identifier)
+{
+    return service_notify(identifier, IBV_EVENT_COMM_EST);
+}
+
+static int ask_attributes(struct identifier *identifier, enum ibv_qp_state state)
+{
+    struct ibv_qp_attr attr;
+    int mask;
+    return attributes_of(identifier, state, &attr, &mask);
+}
+
+static int init(struct rig *rig, struct identifier *identifier)
+{
+    return ask_attributes(identifier, IBV_QPS_INIT);
+}
+
+static int rtr(struct rig *rig, struct identifier *identifier)
+{
+    return ask_attributes(identifier, IBV_QPS_RTR);
+}
+
+static int rts(struct rig *rig, struct identifier *identifier)
+{
+    return ask_attributes(identifier, IBV_QPS_RTS);
+}
+
+static int reuse(struct rig *rig, struct identifier *identifier)
+{
+    return identifier_set_reuse(identifier, true);
+}
+
+static int no_reuse(struct rig *rig, struct identifier *identifier)
+{
+    return identifier_set_reuse(identifier, false);
+}
+
+static int only_family(struct rig *rig, struct identifier *identifier)
+{
+    return identifier_set_only_family(identifier, true);
+}
+
+static int join(struct rig *rig, struct identifier *identifier)
+{
+    struct cm_address group = {.family = AF_INET, .gid = {[10] = 0xff, [11] = 0xff, [12] = 239}};
+    uint32_t number;
+    return identifier_join(identifier, 4, &group, &number);
+}
+
+/* One letter a state, in the order of the table above: . is 0, E EINVAL, C EISCONN. */
+static const struct {
+    const char *name;
+    int (*run)(struct rig *, struct identifier *);
+    const char *answers;
+} commands[] = {
+    {"bind", bind_command, ".EEEEEEEEEEEEEEE"},
+    {"resolve address", resolve_address, "...EEEEEEEEEEEEE"},
+    {"resolve route", resolve_route, "EEE.EEEEEEEEEEEE"},
+    {"connect", connect_command, "EEEE.EEEEEEEEEEE"},
+    {"listen", listen_command, "...EEEEEEEEEEEEE"},
+    {"accept", accept_command, "EEEEEEEEEEEE.EEE"},
+    {"accept, active", confirm, "EEEEEE.EEEEEEEEE"},
+    {"reject", reject, "EEEEE..EEEEE..EE"},
+    {"disconnect", disconnect, "EEEEE......E...."},
+    {"notify", notify, "EEEEEEECEEEEE.CE"},
+    {"attributes for INIT", init, "E.E.....EEE....E"},
+    {"attributes for RTR", rtr, "E.E..E..EEE....E"},
+    {"attributes for RTS", rts, "E.E..E..EEE....E"},
+    {"REUSEADDR", reuse, "...........E...."},
+    {"no REUSEADDR", no_reuse, ".EEEEEEEEEEEEEEE"},
+    {"AFONLY", only_family, "...EEEEEEEEEEEEE"},
+    {"join", join, "EEEEEEEEEEEEEEEE"},
+};
+
+static int expected(char letter)
+{
+    return letter == '.' ? 0 : letter == 'C' ? EISCONN : EINVAL;
+}
+
+static void drop_events(struct host *host)
+{
+    struct cm_event *event;
+    while ((event = event_fetch(&host->queue)))
+        host->manager.operations->release(&host->manager, event);
+    host->signalled = 0;
+}
+
+/* Destroying is a command for every state, too: the rig finds whatever is left. */
+static void every_command_in_every_state(void **state)
+{
+    for (unsigned i = 0; i < STATES; i++)
+        for (unsigned j = 0; j < sizeof commands / sizeof *commands; j++) {
+            struct connected all = {NULL};
+            rig_make(state);
+            struct rig *rig = *state;
+            struct identifier *identifier = states[i](rig, &all);
+            int answer = commands[j].run(rig, identifier);
+            if (answer != expected(commands[j].answers[i]))
+                fail_msg("%s answers %d in state %u", commands[j].name, answer, i);
+            if (identifier != all.active && identifier != all.passive && identifier != all.listener)
+                identifier_destroy(identifier, rig->now);
+            drop_events(&rig->a);
+            drop_events(&rig->b);
+            rig_end(rig, &all);
+            drop_events(&rig->a);
+            rig_free(state);
+        }
+}
+
+/* --- addresses */
+
+static void an_address_of_another_host_is_refused(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier = create(&rig->a);
+    struct cm_address address = rig_address(&rig->b, 1);
+    assert_int_equal(identifier_bind(identifier, &address), EADDRNOTAVAIL);
+    address = rig_address(&rig->a, 1);
+    assert_int_equal(identifier_bind(identifier, &address), 0);
+    identifier_destroy(identifier, rig->now);
+}
+
+static void a_link_local_address_needs_a_scope(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier = create(&rig->a);
+    struct cm_address address = {.family = AF_INET6, .gid = {0xfe, 0x80, [15] = 1}};
+    assert_int_equal(identifier_bind(identifier, &address), EINVAL);
+    address.scope = 2;
+    assert_int_equal(identifier_bind(identifier, &address), EADDRNOTAVAIL);
+    identifier_destroy(identifier, rig->now);
+}
+
+static void a_failed_bind_gives_everything_back(void **state)
+{
+    struct rig *rig = *state;
+    struct cm_address address = rig_address(&rig->a, 1234);
+    struct identifier *first = bound_to(&rig->a, &address), *second = create(&rig->a);
+    assert_int_equal(identifier_bind(second, &address), EADDRINUSE);
+    assert_int_equal(second->state, IDENTIFIER_IDLE);
+    assert_false(second->has_port || second->has_reservation);
+    identifier_destroy(first, rig->now);
+    assert_int_equal(identifier_bind(second, &address), 0);
+    identifier_destroy(second, rig->now);
+}
+
+static void the_first_listener_with_reuseaddr_wins(void **state)
+{
+    struct rig *rig = *state;
+    struct cm_address address = rig_address(&rig->a, 1234);
+    struct identifier *first = create(&rig->a), *second = create(&rig->a);
+    identifier_set_reuse(first, true);
+    identifier_set_reuse(second, true);
+    assert_int_equal(identifier_bind(first, &address), 0);
+    assert_int_equal(identifier_bind(second, &address), 0);
+    assert_int_not_equal(identifier_listen(first, 1), 0); /* a share of it is another's */
+    identifier_destroy(second, rig->now);
+    assert_int_equal(identifier_listen(first, 1), 0);
+    identifier_destroy(first, rig->now);
+}
+
+static void nowhere_is_an_event_and_no_route_an_error(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier = create(&rig->a);
+    rig->a.route_error = ENODEV;
+    assert_int_equal(resolve_address(rig, identifier), 0);
+    assert_int_equal(rig_event(&rig->a, CM_ADDR_ERROR)->status, -ENODEV);
+    rig->a.route_error = ENETUNREACH;
+    assert_int_equal(resolve_address(rig, identifier), ENETUNREACH);
+    rig_no_event(&rig->a);
+    rig->a.route_error = 0;
+    assert_int_equal(resolve_address(rig, identifier), 0);
+    rig_event(&rig->a, CM_ADDR_RESOLVED);
+    identifier_destroy(identifier, rig->now);
+}
+
+static void families_do_not_mix(void **state)
+{
+    struct rig *rig = *state;
+    struct cm_address any = cm_any(AF_INET6);
+    struct identifier *identifier = bound_to(&rig->a, &any);
+    assert_int_equal(resolve_address(rig, identifier), EINVAL);
+    identifier_destroy(identifier, rig->now);
+}
+
+/* cm.md, C.2: what every librdmacm does first, to learn whether AF_IB is known. */
+static void the_probe_for_af_ib_succeeds(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier;
+    struct cm_address any = {.family = AF_IB, .service = 0x1060000, .service_mask = ~0xffffull};
+    assert_int_equal(identifier_create(&rig->a.manager, &rig->a.queue, 1, CM_SPACE_IB, IBV_QPT_RC, &identifier), 0);
+    assert_int_equal(identifier_bind(identifier, &any), 0);
+    assert_int_equal(identifier->port_space, CM_SPACE_TCP);
+    assert_int_not_equal(identifier->source.port, 0);
+    identifier_destroy(identifier, rig->now);
+}
+
+static void port_spaces_have_their_queue_pairs(void **state)
+{
+    struct rig *rig = *state;
+    static const struct {
+        uint16_t space;
+        uint8_t asked, got;
+        int error;
+    } cases[] = {
+        {CM_SPACE_TCP, 4, IBV_QPT_RC, 0},         {CM_SPACE_UDP, 2, IBV_QPT_UD, 0}, {CM_SPACE_IPOIB, 2, IBV_QPT_UD, 0},
+        {CM_SPACE_IB, IBV_QPT_UC, IBV_QPT_UC, 0}, {CM_SPACE_IB, 0, 0, 0},           {0x1234, 2, 0, EINVAL}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct identifier *identifier;
+        int error = identifier_create(&rig->a.manager, &rig->a.queue, 1, cases[i].space, cases[i].asked, &identifier);
+        assert_int_equal(error, cases[i].error);
+        if (error)
+            continue;
+        assert_int_equal(identifier->qp_type, cases[i].got);
+        identifier_destroy(identifier, rig->now);
+    }
+}
+
+static void flow_labels_follow_from_the_ports(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier = rig_resolve(&rig->a, RIG_PORT);
+    assert_int_equal(identifier->route.flow_label, (identifier->source.port * 31 + RIG_PORT) & 0xfffff);
+    identifier_destroy(identifier, rig->now);
+}
+
+static void without_memory_nothing_remains(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier;
+    rig->a.fail_after = 1;
+    assert_int_equal(identifier_create(&rig->a.manager, &rig->a.queue, 1, CM_SPACE_TCP, 0, &identifier), ENOMEM);
+    rig->a.fail_after = 0;
+    identifier = rig_resolve(&rig->a, RIG_PORT);
+    struct cm_parameters parameters = rig_parameters(0x11);
+    rig->a.fail_after = 1;
+    assert_int_equal(service_connect(identifier, &parameters, &no_ece, rig->now), ENOMEM);
+    rig->a.fail_after = 0;
+    assert_int_equal(identifier->state, IDENTIFIER_ROUTE_RESOLVED);
+    identifier_destroy(identifier, rig->now);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_command_in_every_state),
+        TEST(an_address_of_another_host_is_refused),
+        TEST(a_link_local_address_needs_a_scope),
+        TEST(a_failed_bind_gives_everything_back),
+        TEST(the_first_listener_with_reuseaddr_wins),
+        TEST(nowhere_is_an_event_and_no_route_an_error),
+        TEST(families_do_not_mix),
+        TEST(the_probe_for_af_ib_succeeds),
+        TEST(port_spaces_have_their_queue_pairs),
+        TEST(flow_labels_follow_from_the_ports),
+        TEST(without_memory_nothing_remains),
+    };
+    return cmocka_run_group_tests_name("identifier", tests, NULL, NULL);
+}
