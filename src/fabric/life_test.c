@@ -99,7 +99,7 @@ static void a_returned_block_is_given_out_last(void **state)
     assert_int_equal(node_claim_numbers(node, &first), 0);
     node_return_numbers(node, first);
     assert_null(node_find(node, first));
-    for (unsigned i = 1; i < TABLE_BLOCKS - 1; i++) {
+    for (unsigned i = 1; i < TABLE_BLOCKS - 2; i++) { /* the first and the last are never given */
         assert_int_equal(node_claim_numbers(node, &other), 0);
         assert_int_not_equal(other, first);
     }

@@ -2,6 +2,7 @@
 
 A case returns when all is well, fails by AssertionError and is left out by Skip. $SOFTVERBS_BUILD is the build directory.
 """
+import json
 import os
 import pwd
 import shutil
@@ -15,6 +16,15 @@ import traceback
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
 SOFTVERBS = f"{BUILD}/softverbs"
 PYTHON = "/usr/bin/python3"  # the distribution's: it is no script that a version manager put in the way
+
+
+def _library():
+    """Where `make install` puts the libraries, below the prefix."""
+    with open(f"{BUILD}/meson-info/intro-buildoptions.json", encoding="utf-8") as options:
+        return next(option["value"] for option in json.load(options) if option["name"] == "libdir") + "/softverbs"
+
+
+LIBRARY = _library()
 
 
 class Skip(Exception):
@@ -89,10 +99,10 @@ def installed(to):
     """A copy of the build as `make install` lays it out, readable by everybody; the path of its softverbs."""
     os.makedirs(f"{to}/bin")
     shutil.copy(SOFTVERBS, f"{to}/bin")
-    os.makedirs(f"{to}/lib/softverbs")
+    os.makedirs(f"{to}/{LIBRARY}")
     for name in os.listdir(f"{BUILD}/lib"):
         if ".so" in name and not name.endswith((".p", ".symbols")):
-            shutil.copy(f"{BUILD}/lib/{name}", f"{to}/lib/softverbs", follow_symlinks=False)
+            shutil.copy(f"{BUILD}/lib/{name}", f"{to}/{LIBRARY}", follow_symlinks=False)
     for folder, _, _ in os.walk(to):
         os.chmod(folder, 0o755)
     return f"{to}/bin/softverbs"

@@ -89,9 +89,9 @@ def an_impossible_directory_is_a_problem():
 
 def a_missing_library_is_a_problem():
     tool = cases.installed(f"{TEMPORARY}/poor")
-    for name in os.listdir(f"{TEMPORARY}/poor/lib/softverbs"):
+    for name in os.listdir(f"{TEMPORARY}/poor/{cases.LIBRARY}"):
         if name.startswith("libibverbs"):
-            os.unlink(f"{TEMPORARY}/poor/lib/softverbs/{name}")
+            os.unlink(f"{TEMPORARY}/poor/{cases.LIBRARY}/{name}")
     done = softverbs("doctor", tool=tool)
     assert _lines(done)["library"][0] == "problem" and done.returncode == 1, cases.told(done)
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 import cases
-from cases import BUILD, Skip, TEMPORARY
+from cases import Skip, TEMPORARY
 
 USER = "nobody"
 SOURCE = r"""
@@ -57,9 +57,9 @@ def _program(setuid):
     path = f"{TEMPORARY}/privileged/{'set-uid' if setuid else 'plain'}"
     if not os.path.exists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        tool = cases.installed(f"{TEMPORARY}/installed") if not os.path.exists(f"{TEMPORARY}/installed") else None
-        library = f"{TEMPORARY}/installed/lib/softverbs"
-        assert tool or os.path.isdir(library), BUILD
+        if not os.path.exists(f"{TEMPORARY}/installed"):
+            cases.installed(f"{TEMPORARY}/installed")
+        library = f"{TEMPORARY}/installed/{cases.LIBRARY}"
         subprocess.run(["cc", "-x", "c", "-o", path, "-", "-libverbs", f"-Wl,-rpath,{library}"], input=SOURCE, text=True, check=True)
         os.chmod(path, 0o4755 if setuid else 0o755)
     return path

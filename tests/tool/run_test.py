@@ -228,7 +228,7 @@ def it_works_installed_and_through_a_link():
     os.symlink(tool, f"{TEMPORARY}/link")
     for path in (tool, f"{TEMPORARY}/link"):
         done = softverbs("run", "sh", "-c", "echo $LD_LIBRARY_PATH; stat -c %F /dev/infiniband/uverbs0", tool=path)
-        expect(done, out=f"{TEMPORARY}/usr/lib/softverbs\ncharacter special file\n".encode())
+        expect(done, out=f"{TEMPORARY}/usr/{cases.LIBRARY}\ncharacter special file\n".encode())
 
 
 def it_works_from_a_path_with_a_blank():
@@ -246,7 +246,7 @@ def without_its_libraries_it_says_so():
     shutil.copy(SOFTVERBS, f"{TEMPORARY}/alone")
     expect(softverbs("run", "true", tool=f"{TEMPORARY}/alone/softverbs"), 125, b"", [b"libraries", b"where they should be"])
     tool = cases.installed(f"{TEMPORARY}/half")
-    os.unlink(f"{TEMPORARY}/half/lib/softverbs/libibverbs.so.1")
+    os.unlink(f"{TEMPORARY}/half/{cases.LIBRARY}/libibverbs.so.1")
     expect(softverbs("run", "true", tool=tool), 125, b"", [b"libraries", b"where they should be"])
 
 
