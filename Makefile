@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long bench interop install uninstall clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm bench interop install uninstall clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -19,6 +19,12 @@ asan tsan fuzz:
 
 fuzz-long:
 	@tools/fuzz.sh $(or $(MINUTES),30)
+
+storm:
+	@tools/build/setup.sh build check
+	@tools/build/build.sh
+	@tools/build/build.sh build-tsan -Db_sanitize=thread -Db_lundef=false
+	@tests/clients/storm.py $(or $(MINUTES),60)
 
 bench:
 	@tools/build/setup.sh build bench

@@ -274,15 +274,15 @@ static void stop_helper(struct process *process)
  * has had its time: the end of the process tells the peers, too. */
 static void let_helper_leave(struct process *process)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    nanos end = (nanos)until.tv_sec * NANOS_SECOND + (nanos)until.tv_nsec + leaving_most;
-    until = (struct timespec){.tv_sec = (time_t)(end / NANOS_SECOND), .tv_nsec = (long)(end % NANOS_SECOND)};
     atomic_store(&process->ending, true);
     atomic_store(&process->stopping, true);
     node_wake(process->node);
     int before = uncancelled_begin();
-    pthread_clockjoin_np(process->helper, NULL, CLOCK_MONOTONIC, &until);
+    nanos until = process_now() + leaving_most, step = 20 * NANOS_MICROSECOND;
+    while (pthread_tryjoin_np(process->helper, NULL) && process_now() < until) {
+        nanosleep(&(struct timespec){.tv_nsec = (long)step}, NULL);
+        step = step < NANOS_MILLISECOND ? step * 2 : step;
+    }
     uncancelled_end(before);
 }
 

@@ -130,10 +130,12 @@ static void on_signal(int signal)
     exit(CHILD_GOOD);
 }
 
-static void receive_and_send(const struct desk *desk, struct ibv_qp *qp, uint64_t id)
+/* Its receives complete with wr_id 0. */
+static void receive_and_send(const struct desk *desk, struct ibv_qp *qp, uint64_t id, size_t offset)
 {
-    struct ibv_sge sge = {(uintptr_t)desk->memory, 64, desk->mr->lkey};
-    struct ibv_recv_wr receive = {.wr_id = 0, .sg_list = &sge, .num_sge = 1}, *bad_receive;
+    struct ibv_sge sge = {(uintptr_t)desk->memory + offset, 64, desk->mr->lkey}, room = sge;
+    room.addr += 512;
+    struct ibv_recv_wr receive = {.wr_id = 0, .sg_list = &room, .num_sge = 1}, *bad_receive;
     struct ibv_send_wr send = {.wr_id = id,
                                .sg_list = &sge,
                                .num_sge = 1,
@@ -152,7 +154,7 @@ static void be_busy(void)
     struct ibv_wc wc;
     for (int out = 0;;) {
         for (; out < 4; out++)
-            receive_and_send(&desk, qp, 1);
+            receive_and_send(&desk, qp, 1, 0);
         if (ibv_poll_cq(desk.cq, 1, &wc) > 0 && wc.wr_id == 1)
             out--;
     }
@@ -290,7 +292,7 @@ static void a_child_that_destroys_leaves_the_parents_events(const void *row)
     struct ibv_cq *cq;
     void *context;
     EXPECT(ibv_req_notify_cq(estate.cq, 0), ==, 0);
-    receive_and_send(&estate.desk, estate.qp, 1);
+    receive_and_send(&estate.desk, estate.qp, 1, 0);
     EXPECT_TRUE(is_readable(estate.channel->fd));
     EXPECT(ibv_modify_srq(estate.srq, &(struct ibv_srq_attr){.srq_limit = 8}, IBV_SRQ_LIMIT), ==, 0);
     EXPECT_TRUE(is_readable(estate.desk.context->async_fd));
@@ -311,6 +313,7 @@ struct worker {
     const struct estate *estate;
     atomic_bool stop;
     struct ibv_qp *qp;
+    size_t offset; /* of its memory */
 };
 
 /* Inside of all the locks of the data path. */
@@ -321,7 +324,7 @@ static void *work_for_ever(void *argument)
     struct ibv_wc wc;
     for (int out = 0; !worker->stop;) {
         for (; out < 8; out++)
-            receive_and_send(&estate->desk, worker->qp, 1);
+            receive_and_send(&estate->desk, worker->qp, 1, worker->offset);
         ibv_req_notify_cq(estate->cq, 0);
         if (ibv_poll_cq(estate->cq, 1, &wc) > 0 && wc.wr_id == 1)
             out--;
@@ -332,7 +335,8 @@ static void *work_for_ever(void *argument)
 static void children_of_a_busy_process_destroy_what_they_inherit(const void *row)
 {
     struct estate estate = make_estate();
-    struct worker workers[2] = {{&estate, false, estate.qp}, {&estate, false, alone_loop(estate.desk.pd, estate.cq)}};
+    struct worker workers[2] = {{&estate, false, estate.qp, 0},
+                                {&estate, false, alone_loop(estate.desk.pd, estate.cq), 1024}};
     pthread_t threads[2];
     double end = until();
     for (int i = 0; i < 2; i++)
