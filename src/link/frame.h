@@ -18,6 +18,13 @@ enum frame_kind {
     FRAME_KINDS
 };
 
+/* What became of a frame that was to be sent. */
+enum frame_sent {
+    FRAME_NO_ROOM, /* nothing happened */
+    FRAME_SENT,
+    FRAME_UNREADABLE, /* the memory of its payload is gone (wire/guarded.h); nothing was sent */
+};
+
 struct frame {
     uint8_t kind; /* enum frame_kind */
     uint16_t headers_length;

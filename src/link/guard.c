@@ -24,7 +24,7 @@ static struct guarded_signal {
 
 static struct lock looking;
 static _Atomic uint32_t looked; /* tick of the last look */
-_Thread_local struct guard_thread guard_thread = {.looked = UINT32_MAX};
+_Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial-exec"))) = {.looked = UINT32_MAX};
 
 /* --- faults */
 

@@ -30,9 +30,9 @@ struct link_operations {
 
     /* Between begin and end. Puts a frame into the link; everything in it may be reused at once, except memory of a
      * payload by_reference, which must stay unchanged until the receiver has answered or revoke was called. Such a
-     * payload may be longer than LINK_SEGMENT only after can_reference said yes. False: no room, nothing happened.
-     * A frame to a peer that is gone is swallowed (true). */
-    bool (*send)(struct link *, const struct frame *);
+     * payload may be longer than LINK_SEGMENT only after can_reference said yes. A frame to a peer that is gone is
+     * swallowed (FRAME_SENT). */
+    enum frame_sent (*send)(struct link *, const struct frame *);
 
     /* The next frame, or false. It is valid until release, which must follow. A frame that is not well formed is
      * dropped inside and never returned. */

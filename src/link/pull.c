@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "base/lock.h"
+#include "wire/guarded.h"
 
 enum { TO_MAX = 4 * PAYLOAD_PIECES_MAX };
 
@@ -110,7 +111,8 @@ bool pull_local(const struct payload *payload, uint32_t offset, const struct iov
                 return false;
             size_t here = from[0].iov_len - done, room = to[i].iov_len - filled;
             here = here < room ? here : room;
-            memcpy((uint8_t *)to[i].iov_base + filled, (uint8_t *)from[0].iov_base + done, here);
+            if (!guarded_copy((uint8_t *)to[i].iov_base + filled, (uint8_t *)from[0].iov_base + done, here))
+                return false;
             filled += here;
             done += here;
             if (done == from[0].iov_len) {

@@ -67,9 +67,8 @@ bool ring_ask(struct ring_writer *);
 bool ring_got_room(struct ring_writer *);
 
 /* Writes a frame; its payload as a reference (`as_reference`, never longer than PAYLOAD_PIECES_MAX pieces) that is
- * valid in this epoch, or its bytes, at most LINK_SEGMENT. False: no room. A payload that can't be pulled is not sent
- * (true). */
-bool ring_write(struct ring_writer *, const struct frame *, bool as_reference);
+ * valid in this epoch, or its bytes, at most LINK_SEGMENT. A payload that can't be pulled is not sent (FRAME_SENT). */
+enum frame_sent ring_write(struct ring_writer *, const struct frame *, bool as_reference);
 
 /* Writes the last frame; there is always room for it. */
 void ring_write_end(struct ring_writer *);

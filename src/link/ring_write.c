@@ -2,6 +2,7 @@
 
 #include "link/fence.h"
 #include "link/ring_layout.h"
+#include "wire/guarded.h"
 
 enum { CLEAR_AHEAD = 8 * RING_LINE };
 
@@ -78,15 +79,13 @@ static void commit(struct ring_writer *writer, struct ring_frame *frame, uint32_
 
 static bool gather(const struct payload *payload, uint8_t *to)
 {
-    if (payload->pull)
-        return payload->pull(payload, 0, &(struct iovec){to, payload->length}, 1);
     uint8_t *end = to + payload->length;
     for (uint32_t i = 0; i < payload->count; i++) {
         size_t length = payload->pieces[i].iov_len;
         if (length > (size_t)(end - to))
             length = (size_t)(end - to);
-        if (length)
-            memcpy(to, payload->pieces[i].iov_base, length);
+        if (!guarded_copy(to, payload->pieces[i].iov_base, length))
+            return false;
         to += length;
     }
     return true;
@@ -112,29 +111,36 @@ static void write_head(struct ring_frame *to, const struct frame *frame, uint8_t
     memcpy(to + 1, frame->headers, frame->headers_length);
 }
 
-/* Nothing is committed, but the lines behind the one at tail may have been written to. */
-static bool give_up(struct ring_writer *writer)
+/* False: *sent is what to answer. Nothing is committed then, but the lines behind the one at tail may have been written
+ * to. What can't be pulled is lost: the link that it came by knows why. */
+static bool write_bytes(struct ring_writer *writer, const struct payload *payload, uint8_t *to, enum frame_sent *sent)
 {
+    bool pulls = payload->pull;
+    if (pulls ? payload->pull(payload, 0, &(struct iovec){to, payload->length}, 1) : gather(payload, to))
+        return true;
     writer->clear = writer->tail + RING_LINE;
-    return true;
+    *sent = pulls ? FRAME_SENT : FRAME_UNREADABLE;
+    return false;
 }
 
-bool ring_write(struct ring_writer *writer, const struct frame *frame, bool as_reference)
+enum frame_sent ring_write(struct ring_writer *writer, const struct frame *frame, bool as_reference)
 {
     const struct payload *payload = &frame->payload;
     uint32_t headers = frame->headers_length;
     uint32_t length =
         as_reference ? ring_reference_frame(headers, payload->count) : ring_bytes_frame(headers, payload->length);
     if (!has_room(writer, length))
-        return false;
+        return FRAME_NO_ROOM;
     struct ring_frame *to = (struct ring_frame *)ring_at(&writer->ring, writer->tail);
+    enum frame_sent sent;
     if (as_reference)
         write_reference(writer, payload, (uint8_t *)to + ring_reference_offset(headers));
-    else if (payload->length && !gather(payload, (uint8_t *)to + ring_bytes_offset(headers, payload->length)))
-        return give_up(writer);
+    else if (payload->length &&
+             !write_bytes(writer, payload, (uint8_t *)to + ring_bytes_offset(headers, payload->length), &sent))
+        return sent;
     write_head(to, frame, as_reference ? RING_REFERENCE : 0);
     commit(writer, to, length);
-    return true;
+    return FRAME_SENT;
 }
 
 void ring_write_end(struct ring_writer *writer)

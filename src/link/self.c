@@ -49,17 +49,16 @@ static bool self_ready(struct link *link)
     return ring_ask(&self->writer);
 }
 
-static bool self_send(struct link *link, const struct frame *frame)
+static enum frame_sent self_send(struct link *link, const struct frame *frame)
 {
     struct self *self = (struct self *)link;
     const struct payload *payload = &frame->payload;
     bool by_reference = payload->by_reference && !payload->pull && payload->length > SELF_COPY_MAX;
     if (self->abandoned)
-        return true;
-    if (!ring_write(&self->writer, frame, by_reference))
-        return false;
-    self->sent = true;
-    return true;
+        return FRAME_SENT;
+    enum frame_sent sent = ring_write(&self->writer, frame, by_reference);
+    self->sent = self->sent || sent == FRAME_SENT;
+    return sent;
 }
 
 static bool self_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)

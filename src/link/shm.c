@@ -143,17 +143,16 @@ static bool shm_ready(struct link *link)
     return ring_ask(&shm->writer) || is_hopeless(shm);
 }
 
-static bool shm_send(struct link *link, const struct frame *frame)
+static enum frame_sent shm_send(struct link *link, const struct frame *frame)
 {
     struct shm *shm = (struct shm *)link;
     const struct payload *payload = &frame->payload;
     if (shm->severed || (!is_writing(shm) && !make_ring(shm)))
-        return true;
+        return FRAME_SENT;
     bool by_reference = payload->by_reference && !payload->pull && payload->length > COPY_MAX;
-    if (!ring_write(&shm->writer, frame, by_reference))
-        return is_hopeless(shm);
-    shm->sent = true;
-    return true;
+    enum frame_sent sent = ring_write(&shm->writer, frame, by_reference);
+    shm->sent = shm->sent || sent == FRAME_SENT;
+    return sent == FRAME_NO_ROOM && is_hopeless(shm) ? FRAME_SENT : sent;
 }
 
 static bool shm_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)

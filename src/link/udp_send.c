@@ -245,18 +245,18 @@ static void corrupt(uint8_t *datagram, uint32_t length, uint32_t bit)
     datagram[at == MARKS_AT ? at + 1 : at] ^= (uint8_t)(1 << bit % 8);
 }
 
-static bool udp_send(struct link *link, const struct frame *frame)
+static enum frame_sent udp_send(struct link *link, const struct frame *frame)
 {
     struct udp_link *udp = udp_of(link);
     struct udp_flow *flow = atomic_load(&udp->flow);
     size_t skip = frame->kind == FRAME_GRH ? GRH : 0, headers = frame->headers_length - skip;
     uint32_t length = (uint32_t)headers + ((frame->payload.length + 3) & ~3u) + DATAGRAM_ICRC;
     if (udp->port->abandoned || frame->kind == FRAME_ETHERNET || length > UDP_DATAGRAM)
-        return true;
+        return FRAME_SENT;
     if (!make_place(udp, flow, length))
-        return false;
+        return FRAME_NO_ROOM;
     if (!write_datagram(udp, flow, frame->headers + skip, headers, &frame->payload))
-        return true;
+        return frame->payload.pull ? FRAME_SENT : FRAME_UNREADABLE;
     if (__builtin_expect(frame->corrupt, 0))
         corrupt(flow->bytes + flow->used, length, frame->corrupt);
     flow->link = udp;
@@ -264,7 +264,7 @@ static bool udp_send(struct link *link, const struct frame *frame)
     flow->segment = flow->count ? flow->segment : length;
     flow->used += length;
     flow->count++;
-    return true;
+    return FRAME_SENT;
 }
 
 static bool udp_no_frame(struct link *link, struct frame *frame)

@@ -190,6 +190,11 @@ static void withdraw_read(struct rc *rc, uint32_t psn, enum reason reason)
     rc->host->operations->event(rc->host, IBV_EVENT_QP_ACCESS_ERR);
 }
 
+void answers_unreadable(struct rc *rc, uint32_t psn)
+{
+    withdraw_read(rc, psn, REASON_REMOTE_GONE);
+}
+
 static bool transmit_response(struct rc *rc, struct packet *out, struct iovec *pieces)
 {
     struct rc_saved *saved = saved_at(rc, rc->responder.saved_next);

@@ -15,6 +15,9 @@ bool answers_transmit(struct rc *, struct packet *out, struct iovec *pieces);
 /* XRC: the SRQ that the next receive and the next memory belong to. REASON_NONE for other services. */
 enum reason answers_select_srq(struct rc *, uint32_t number);
 
+/* The READ response with this PSN, just given, could not be read. */
+void answers_unreadable(struct rc *, uint32_t psn);
+
 /* An ACK up to this PSN, absorbed by one that is due for a later PSN. */
 void answers_acknowledge(struct rc *, uint32_t psn);
 

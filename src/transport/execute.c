@@ -1,9 +1,8 @@
 #include "transport/execute.h"
 
-#include <string.h>
-
 #include "transport/answers.h"
 #include "transport/scatter.h"
+#include "wire/guarded.h"
 #include "wire/psn.h"
 
 enum { ATOMIC_LENGTH = 8 };
@@ -15,6 +14,13 @@ enum reason execute_send(struct rc *rc, uint32_t flags, const struct packet *pac
     if (reason || !(flags & OP_IETH))
         return reason;
     return rc->host->operations->invalidate(rc->host, packet->invalidate_key);
+}
+
+static enum reason store(const struct payload *payload, const struct iovec *memory)
+{
+    if (payload_copy(payload, 0, memory, 1))
+        return REASON_NONE;
+    return payload_can_land(memory, 1) ? REASON_PACKET_PULL : REASON_REMOTE_GONE;
 }
 
 enum reason execute_write(struct rc *rc, uint32_t flags, const struct packet *packet)
@@ -33,7 +39,7 @@ enum reason execute_write(struct rc *rc, uint32_t flags, const struct packet *pa
                                                              packet->payload.length, IBV_ACCESS_REMOTE_WRITE, &memory);
     if (reason)
         return reason;
-    return payload_copy(&packet->payload, 0, &memory, 1) ? REASON_NONE : REASON_PACKET_PULL;
+    return store(&packet->payload, &memory);
 }
 
 static struct rc_saved *keep(struct rc *rc, const struct packet *packet, uint32_t packets)
@@ -59,34 +65,31 @@ static bool is_aligned(const void *memory)
     return (uintptr_t)memory % ATOMIC_LENGTH == 0;
 }
 
-static uint64_t load(const void *memory)
-{
-    uint64_t value;
-    memcpy(&value, memory, sizeof(value));
-    return value;
-}
-
-/* An aligned address of the peer's may lie on unaligned memory (ibv_reg_mr_iova); then only the verbs are atomic. */
-static uint64_t compare_and_swap(void *memory, uint64_t compare, uint64_t swap)
-{
-    uint64_t found = compare;
-    if (is_aligned(memory)) {
-        __atomic_compare_exchange_n((uint64_t *)memory, &found, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-        return found;
-    }
-    found = load(memory);
-    if (found == compare)
-        memcpy(memory, &swap, sizeof(swap));
-    return found;
-}
-
-static uint64_t fetch_and_add(void *memory, uint64_t add)
+/* An aligned address of the peer's may lie on unaligned memory (ibv_reg_mr_iova); then only the verbs are atomic. All
+ * three are false when the memory is gone. */
+static bool compare_and_swap(void *memory, uint64_t compare, uint64_t swap, uint64_t *found)
 {
     if (is_aligned(memory))
-        return __atomic_fetch_add((uint64_t *)memory, add, __ATOMIC_SEQ_CST);
-    uint64_t found = load(memory), sum = found + add;
-    memcpy(memory, &sum, sizeof(sum));
-    return found;
+        return guarded_compare_and_swap((uint64_t *)memory, compare, swap, found);
+    return guarded_copy(found, memory, ATOMIC_LENGTH) &&
+           (*found != compare || guarded_copy(memory, &swap, ATOMIC_LENGTH));
+}
+
+static bool fetch_and_add(void *memory, uint64_t add, uint64_t *found)
+{
+    if (is_aligned(memory))
+        return guarded_fetch_and_add((uint64_t *)memory, add, found);
+    if (!guarded_copy(found, memory, ATOMIC_LENGTH))
+        return false;
+    uint64_t sum = *found + add;
+    return guarded_copy(memory, &sum, ATOMIC_LENGTH);
+}
+
+static bool change(void *memory, const struct packet *packet, uint64_t *found)
+{
+    return op_operation(packet->opcode) == OPERATION_COMPARE_SWAP
+               ? compare_and_swap(memory, packet->compare, packet->swap_or_add, found)
+               : fetch_and_add(memory, packet->swap_or_add, found);
 }
 
 enum reason execute_atomic(struct rc *rc, const struct packet *packet)
@@ -96,9 +99,9 @@ enum reason execute_atomic(struct rc *rc, const struct packet *packet)
                                                              IBV_ACCESS_REMOTE_ATOMIC, &memory);
     if (reason)
         return reason;
-    bool swaps = op_operation(packet->opcode) == OPERATION_COMPARE_SWAP;
-    uint64_t original = swaps ? compare_and_swap(memory.iov_base, packet->compare, packet->swap_or_add)
-                              : fetch_and_add(memory.iov_base, packet->swap_or_add);
+    uint64_t original;
+    if (!change(memory.iov_base, packet, &original))
+        return REASON_REMOTE_GONE;
     keep(rc, packet, 1)->original = original;
     return REASON_NONE;
 }
@@ -110,8 +113,8 @@ enum reason execute_atomic_write(struct rc *rc, const struct packet *packet)
                                                              IBV_ACCESS_REMOTE_WRITE, &memory);
     if (reason)
         return reason;
-    if (!payload_copy(&packet->payload, 0, &memory, 1))
-        return REASON_PACKET_PULL;
-    keep(rc, packet, 1);
-    return REASON_NONE;
+    reason = store(&packet->payload, &memory);
+    if (!reason)
+        keep(rc, packet, 1);
+    return reason;
 }

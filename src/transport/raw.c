@@ -91,8 +91,8 @@ static enum reason copy_data(const struct raw *raw, const struct work *work, uin
     struct iovec pieces[PAYLOAD_PIECES_MAX], whole = {to, length};
     struct payload payload = {.length = length, .pieces = pieces};
     enum reason reason = gather(raw->host, work, 0, offset, length, pieces, &payload.count);
-    if (!reason)
-        payload_copy(&payload, 0, &whole, 1);
+    if (!reason && !payload_copy(&payload, 0, &whole, 1))
+        reason = REASON_LOCAL_GONE;
     return reason;
 }
 

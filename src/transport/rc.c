@@ -101,6 +101,14 @@ bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos 
     return requester_transmit(rc, out, pieces, now) || (waits && answers_transmit(rc, out, pieces));
 }
 
+void rc_unreadable(struct rc *rc, const struct packet *packet)
+{
+    if (op_find(packet->opcode)->flags & OP_RESPONSE)
+        answers_unreadable(rc, packet->psn);
+    else
+        requester_unreadable(rc, packet->psn);
+}
+
 bool rc_has_output(const struct rc *rc)
 {
     return answers_due(rc) || requester_ready(rc);

@@ -120,11 +120,29 @@ void requester_rewind(struct rc *rc)
     rc->requester.stalled = rc->requester.probing = rc->requester.probed = false;
 }
 
+/* Would the repeat, if there were one, find that its memory is gone? */
+static bool is_oldest_gone(const struct rc *rc)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    return is_begun(&rc->requester.queue) && !request_awaits_answer(oldest(rc)) &&
+           !request_build(rc, oldest(rc), acknowledged_packets(rc), &packet, pieces) && packet.payload.by_reference &&
+           !payload_is_there(&packet.payload);
+}
+
+static void give_up(struct rc *rc)
+{
+    if (is_oldest_gone(rc))
+        fail_requester(rc, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+    else
+        fail_requester(rc, IBV_WC_RETRY_EXC_ERR, rc->settings.silence ? rc->settings.silence : REASON_RETRY_EXCEEDED);
+}
+
 void requester_repeat(struct rc *rc, enum congestion_sign sign, nanos now)
 {
     congestion_met(&rc->requester.congestion, sign, rc->requester.acked_psn, rc->requester.sent_psn);
     if (!rc->requester.retries_left) {
-        fail_requester(rc, IBV_WC_RETRY_EXC_ERR, rc->settings.silence ? rc->settings.silence : REASON_RETRY_EXCEEDED);
+        give_up(rc);
         return;
     }
     rc->requester.retries_left--;
@@ -211,6 +229,12 @@ static void begin(struct rc *rc, struct work *work)
     rc->requester.reads += request_awaits_answer(work);
 }
 
+/* Where the receiver fetches the bytes, only it sees that they are gone, and can but ask for them again. */
+static bool is_repeated_reference(const struct rc *rc, const struct packet *packet)
+{
+    return packet->payload.by_reference && psn_distance(packet->psn, rc->requester.sent_psn) < 0;
+}
+
 /* Begins the work when it is new, and writes its next packet. */
 static enum reason prepare(struct rc *rc, struct work *work, struct packet *out, struct iovec *pieces)
 {
@@ -219,7 +243,8 @@ static enum reason prepare(struct rc *rc, struct work *work, struct packet *out,
         return reason;
     if (!work->started)
         begin(rc, work);
-    return request_build(rc, work, rc->requester.packet, out, pieces);
+    reason = request_build(rc, work, rc->requester.packet, out, pieces);
+    return !reason && is_repeated_reference(rc, out) && !payload_is_there(&out->payload) ? REASON_LOCAL_GONE : reason;
 }
 
 /* Work ends in the order of posting, so the error waits until everything before it has ended. */
@@ -229,6 +254,20 @@ static void refuse(struct rc *rc, enum reason reason)
         fail_requester(rc, request_status(reason), reason);
     else
         rc->requester.stalled = true;
+}
+
+void requester_unreadable(struct rc *rc, uint32_t psn)
+{
+    struct send_queue *queue = &rc->requester.queue;
+    for (uint32_t at = queue->head; at != queue->tail; at++) {
+        const struct work *work = send_queue_at(queue, at);
+        if (!work->started || psn_add(psn, -work->first_psn) >= work->packets)
+            continue;
+        queue->next = at;
+        rc->requester.packet = psn_add(psn, -work->first_psn);
+        refuse(rc, REASON_LOCAL_GONE);
+        return;
+    }
 }
 
 static void advance(struct rc *rc, const struct work *work, nanos now)

@@ -31,6 +31,9 @@ void requester_wait(struct rc *, nanos deadline);
 /* The length of the ACK timer from now: NANOS_NEVER when the time-out is 0. */
 nanos requester_period(const struct rc *, nanos now);
 
+/* The request with this PSN, just given, could not be read. */
+void requester_unreadable(struct rc *, uint32_t psn);
+
 /* SQD: raises SQ_DRAINED once all begun work has ended. */
 void requester_drained(struct rc *);
 

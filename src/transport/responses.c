@@ -147,11 +147,13 @@ static bool store(struct rc *rc, uint32_t offset, const struct payload *payload,
         fail_requester(rc, reason == REASON_LOCAL_LENGTH ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR, reason);
         return false;
     }
-    if (payload->length && !payload_copy(payload, 0, pieces, count)) {
+    if (!payload->length || payload_copy(payload, 0, pieces, count))
+        return true;
+    if (payload_can_land(pieces, count))
         requester_repeat(rc, CONGESTION_GAP, now);
-        return false;
-    }
-    return true;
+    else
+        fail_requester(rc, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+    return false;
 }
 
 /* One more packet of the oldest work's answer is here. */

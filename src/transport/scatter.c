@@ -43,5 +43,7 @@ enum reason scatter(struct host *host, const struct receive *receive, uint32_t o
                                      IBV_ACCESS_LOCAL_WRITE, start, length, to, &count);
     if (reason)
         return scatter_reason(reason);
-    return payload_copy(payload, skipped, to, count) ? REASON_NONE : REASON_PACKET_PULL;
+    if (payload_copy(payload, skipped, to, count))
+        return REASON_NONE;
+    return payload_can_land(to, count) ? REASON_PACKET_PULL : REASON_RECEIVE_GONE;
 }

@@ -144,6 +144,13 @@ static void advance(struct uc *uc, const struct work *work)
     uc->queue.next++;
 }
 
+/* What lay before the packet's work has ended when the packet was built. */
+void uc_unreadable(struct uc *uc)
+{
+    uc->queue.next = uc->queue.head;
+    refuse_work(uc, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+}
+
 static void execute_locally(struct uc *uc, const struct work *work)
 {
     enum reason reason = REASON_NONE;
@@ -298,7 +305,9 @@ static enum reason execute_write(struct uc *uc, uint32_t flags, const struct pac
         reason = find_target(uc, uc->write_address + uc->received, packet->payload.length, &memory);
     if (reason || !packet->payload.length)
         return reason;
-    return payload_copy(&packet->payload, 0, &memory, 1) ? REASON_NONE : REASON_PACKET_PULL;
+    if (payload_copy(&packet->payload, 0, &memory, 1))
+        return REASON_NONE;
+    return payload_can_land(&memory, 1) ? REASON_PACKET_PULL : REASON_REMOTE_GONE;
 }
 
 static enum reason execute_send(struct uc *uc, uint32_t flags, const struct packet *packet)
@@ -358,6 +367,7 @@ static void refuse(struct uc *uc, enum reason reason, const struct packet *packe
     case REASON_RECEIVE_PD:
     case REASON_RECEIVE_RANGE:
     case REASON_RECEIVE_PERMISSION:
+    case REASON_RECEIVE_GONE:
         fail_receive(uc, IBV_WC_LOC_PROT_ERR, reason, packet);
         return;
     default:

@@ -51,6 +51,9 @@ void uc_receive(struct uc *, const struct packet *);
  * below or of uc_transmit, since the caller is done with the packet before. Call it until it answers false. */
 bool uc_transmit(struct uc *, struct packet *out, struct iovec *pieces);
 
+/* The packet that uc_transmit gave just now was not sent: the memory of its payload is gone. */
+void uc_unreadable(struct uc *);
+
 /* Would uc_transmit do anything? May say yes too often, never no wrongly. */
 bool uc_has_output(const struct uc *);
 

@@ -133,6 +133,13 @@ bool ud_transmit(struct ud *ud, struct packet *out, struct iovec *pieces)
     return true;
 }
 
+/* What lay before it has ended when it was built. */
+void ud_unreadable(struct ud *ud)
+{
+    ud->queue.next = ud->queue.head;
+    refuse_work(ud, REASON_LOCAL_GONE);
+}
+
 /* ---- responder ---- */
 
 void ud_flush(struct ud *ud)

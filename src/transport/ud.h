@@ -42,6 +42,9 @@ const struct work *ud_next(struct ud *);
  * function here, since the caller is done with the packet before. */
 bool ud_transmit(struct ud *, struct packet *out, struct iovec *pieces);
 
+/* The datagram that ud_transmit gave just now was not sent: the memory of its payload is gone. */
+void ud_unreadable(struct ud *);
+
 /* Would ud_next do anything? May say yes too often, never no wrongly. */
 bool ud_has_output(const struct ud *);
 

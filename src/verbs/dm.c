@@ -6,6 +6,7 @@
 
 #include "base/answer.h"
 #include "diag/log.h"
+#include "link/guard.h"
 #include "verbs/config.h"
 #include "verbs/import.h"
 #include "verbs/lifetime.h"
@@ -23,12 +24,18 @@ static int check_copy(const struct dm *dm, uint64_t offset, size_t length)
     return answer_failure(EINVAL);
 }
 
+static int refuse_address(const void *address)
+{
+    log_reason(LOG_WARN, REASON_DM_ADDRESS, "%p", address);
+    return answer_failure(EFAULT);
+}
+
 static int copy_to(struct ibv_dm *public, uint64_t offset, const void *from, size_t length)
 {
     const struct dm *dm = dm_of(public);
     int error = check_copy(dm, offset, length);
-    if (!error && length)
-        memcpy(dm->memory + offset, from, length);
+    if (!error && !guard_copy(dm->memory + offset, from, length))
+        return refuse_address(from);
     return error;
 }
 
@@ -36,8 +43,8 @@ static int copy_from(void *to, struct ibv_dm *public, uint64_t offset, size_t le
 {
     const struct dm *dm = dm_of(public);
     int error = check_copy(dm, offset, length);
-    if (!error && length)
-        memcpy(to, dm->memory + offset, length);
+    if (!error && !guard_copy(to, dm->memory + offset, length))
+        return refuse_address(to);
     return error;
 }
 

@@ -116,7 +116,7 @@ static void release(struct late *late)
 static bool send_between(struct late *late)
 {
     struct link *link = late->way.link;
-    return link->operations->ready(link) && link->operations->send(link, &late->frame);
+    return link->operations->ready(link) && link->operations->send(link, &late->frame) != FRAME_NO_ROOM;
 }
 
 static bool send(struct late *late)

@@ -73,23 +73,26 @@ void multicast_forget(struct qp *qp)
 struct multicast {
     struct qp *qp;
     const struct frame *frame;
+    bool read;
 };
 
 static void send_to_member(struct peer *peer, void *context)
 {
-    const struct multicast *multicast = context;
+    struct multicast *multicast = context;
     struct qp *qp = multicast->qp;
     struct link *link = peer->link;
     link->operations->begin(link);
     bool room = link->operations->ready(link);
     if (room)
-        traffic_send(qp, peer, link, multicast->frame);
+        multicast->read &= traffic_send(qp, peer, link, multicast->frame);
     link->operations->end(link);
     if (!room)
         traffic_missed(qp, peer);
 }
 
-void multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *frame)
+bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *frame)
 {
-    node_members(qp->process->node, group, send_to_member, &(struct multicast){qp, frame});
+    struct multicast multicast = {qp, frame, .read = true};
+    node_members(qp->process->node, group, send_to_member, &multicast);
+    return multicast.read;
 }

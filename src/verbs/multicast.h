@@ -12,8 +12,8 @@
  * qp->lock, as below. */
 bool multicast_has_room(struct qp *, const uint8_t group[16]);
 
-/* Sends it; members without room miss it, and that is counted. */
-void multicast_send(struct qp *, const uint8_t group[16], const struct frame *);
+/* Sends it; members without room miss it, and that is counted. False: the memory of its payload is gone. */
+bool multicast_send(struct qp *, const uint8_t group[16], const struct frame *);
 
 /* Nothing waits for members any more. */
 void multicast_forget(struct qp *);

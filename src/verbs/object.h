@@ -367,6 +367,7 @@ struct qp {
         struct work *work;        /* being filled, not entered there yet */
         uint32_t posted;          /* as `posted` above will be */
         uint32_t resets;          /* as they were when it began */
+        nanos begun;              /* when it began */
         enum reason reason;       /* the first thing that went wrong */
     } batch;
     struct send_queue staged; /* memory for batches, where the engine posts work of its own; or no memory */

@@ -4,11 +4,13 @@
 
 #include "base/answer.h"
 #include "diag/log.h"
+#include "link/guard.h"
 #include "verbs/post.h"
 #include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/receive_queue.h"
 #include "verbs/window.h"
+#include "wire/guarded.h"
 
 #define BIT(opcode) (1u << (opcode))
 enum {
@@ -48,12 +50,12 @@ enum reason post_check_tso(const struct qp *qp, uint32_t header, uint32_t mss)
     return header > qp->max_tso_header || !mss ? REASON_RAW_TSO_HEADER : REASON_NONE;
 }
 
-void post_set_tso(const struct qp *qp, struct work *work, const void *header, uint16_t length, uint16_t mss)
+bool post_set_tso(const struct qp *qp, struct work *work, const void *header, uint16_t length, uint16_t mss)
 {
     work->remote_address = qp->cap.max_send_sge * sizeof(struct ibv_sge);
     work->compare_or_add = length;
     work->swap = mss;
-    memcpy(raw_tso_header(work), header, length);
+    return guarded_copy(raw_tso_header(work), header, length);
 }
 
 /* What can be refused before a slot is taken, in the order of what is easiest for the program to understand. */
@@ -82,7 +84,9 @@ static enum reason copy_inline(const struct qp *qp, struct work *work, const str
     for (int i = 0; i < wr->num_sge; i++) {
         if (wr->sg_list[i].length > qp->cap.max_inline_data - length)
             return REASON_INLINE_TOO_LONG;
-        memcpy(work->inline_data + length, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+        if (!guarded_copy(work->inline_data + length, (const void *)(uintptr_t)wr->sg_list[i].addr,
+                          wr->sg_list[i].length))
+            return REASON_SEND_UNREADABLE;
         length += wr->sg_list[i].length;
     }
     work->length = length;
@@ -111,14 +115,16 @@ static enum reason copy_local(struct work *work, const struct ibv_send_wr *wr)
     return REASON_NONE;
 }
 
-static void copy_parameters(const struct qp *qp, struct work *work, const struct ibv_send_wr *wr)
+/* False: part of it can't be read. */
+static bool copy_parameters(const struct qp *qp, struct work *work, const struct ibv_send_wr *wr)
 {
     if (qp->type == IBV_QPT_UD) {
         work->address = wr->wr.ud.ah;
         work->remote_qp = wr->wr.ud.remote_qpn;
         work->remote_qkey = wr->wr.ud.remote_qkey;
     } else if (wr->opcode == IBV_WR_TSO) {
-        post_set_tso(qp, work, wr->tso.hdr, wr->tso.hdr_sz, wr->tso.mss);
+        if (!post_set_tso(qp, work, wr->tso.hdr, wr->tso.hdr_sz, wr->tso.mss))
+            return false;
     } else if (OPCODES_ATOMIC & BIT(wr->opcode)) {
         work->remote_address = wr->wr.atomic.remote_addr;
         work->rkey = wr->wr.atomic.rkey;
@@ -130,6 +136,7 @@ static void copy_parameters(const struct qp *qp, struct work *work, const struct
     }
     if (qp->type == IBV_QPT_XRC_SEND)
         work->remote_srq = wr->qp_type.xrc.remote_srqn;
+    return true;
 }
 
 bool post_enter_batch(struct qp *qp)
@@ -181,8 +188,8 @@ static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
         reason = copy_list(work, wr);
     if (reason)
         return reason;
-    if (!(OPCODES_LOCAL & BIT(wr->opcode)))
-        copy_parameters(qp, work, wr);
+    if (!(OPCODES_LOCAL & BIT(wr->opcode)) && !copy_parameters(qp, work, wr))
+        return REASON_SEND_UNREADABLE;
     post_commit(qp);
     return REASON_NONE;
 }
@@ -190,7 +197,9 @@ static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 int post_refused(struct qp *qp, enum reason reason, uint64_t id)
 {
     log_reason(LOG_WARN, reason, "posting a send, qp 0x%x wr_id %llu", qp->number, (unsigned long long)id);
-    return answer_failure(reason == REASON_SEND_QUEUE_FULL ? ENOMEM : EINVAL);
+    return answer_failure(reason == REASON_SEND_QUEUE_FULL   ? ENOMEM
+                          : reason == REASON_SEND_UNREADABLE ? EFAULT
+                                                             : EINVAL);
 }
 
 bool post_is_open(const struct qp *qp)
@@ -199,21 +208,23 @@ bool post_is_open(const struct qp *qp)
     return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
 }
 
-void post_start(struct qp *qp)
+void post_start(struct qp *qp, nanos now)
 {
     process_active(qp->process);
     qp_posted(qp);
-    qp_transmit(qp, qp_is_reliable(qp) ? process_about_now() : 0);
+    qp_transmit_guarded(qp, now);
 }
 
 static enum reason post_list(struct qp *qp, struct ibv_send_wr **wr)
 {
-    bool open = post_is_open(qp);
+    nanos now = process_about_now();
+    bool open = post_is_open(qp), opened = guard_begin(now);
     enum reason reason = open ? REASON_NONE : REASON_SEND_STATE;
     for (; *wr && !reason; *wr = reason ? *wr : (*wr)->next)
         reason = post_one(qp, *wr);
     if (open)
-        post_start(qp);
+        post_start(qp, now);
+    guard_end(opened);
     return reason;
 }
 

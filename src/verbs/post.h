@@ -27,9 +27,9 @@ bool post_takes_inline(unsigned opcode);
 /* The enum ibv_send_flags that its work requests can have. */
 unsigned post_flags(const struct qp *);
 
-/* IBV_WR_TSO: may the header be that long, and the segments; and into the slot. */
+/* IBV_WR_TSO: may the header be that long, and the segments; and into the slot (false: the header can't be read). */
 enum reason post_check_tso(const struct qp *, uint32_t header, uint32_t mss);
-void post_set_tso(const struct qp *, struct work *, const void *header, uint16_t length, uint16_t mss);
+bool post_set_tso(const struct qp *, struct work *, const void *header, uint16_t length, uint16_t mss);
 
 /* Is work accepted in the queue pair's state? */
 bool post_is_open(const struct qp *);
@@ -41,8 +41,8 @@ struct work *post_reserve_in(struct qp *, const struct send_queue *queue, uint32
 struct work *post_reserve(struct qp *);
 void post_commit(struct qp *);
 
-/* Hands what was committed to the engine and the link. */
-void post_start(struct qp *);
+/* Hands what was committed to the engine and the link. Between guard_begin and guard_end. */
+void post_start(struct qp *, nanos now);
 
 /* Logs a refused call, and sets errno, which it answers. */
 int post_refused(struct qp *, enum reason, uint64_t id);

@@ -11,6 +11,7 @@
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "link/fence.h"
+#include "link/guard.h"
 #include "verbs/cm.h"
 #include "verbs/config.h"
 #include "verbs/inherit.h"
@@ -251,11 +252,14 @@ static void *help(void *argument)
     return NULL;
 }
 
-/* The helper takes none of the program's signals. */
+/* The helper takes none of the program's signals, but for those that its own accesses may cause. */
 static int start_helper(struct process *process)
 {
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    guard_start();
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&process->helper, NULL, help, process);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

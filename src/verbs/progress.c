@@ -2,6 +2,7 @@
 
 #include "diag/log.h"
 #include "link/fence.h"
+#include "link/guard.h"
 #include "verbs/cm.h"
 #include "verbs/cq_moderation.h"
 #include "verbs/event.h"
@@ -22,7 +23,8 @@ enum { PATIENCE_WITH_FAULTS = 8, FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST
 
 struct round {
     struct process *process;
-    nanos now;
+    nanos now;                          /* 0: nothing to do yet */
+    bool opened;                        /* what guard_begin said, once a round has something to do */
     bool congested;                     /* a router marked the packet in hand */
     unsigned interface;                 /* of the network that it came from, directly or passed on; 0: this host */
     const uint8_t *passed_on;           /* then the first bytes of its frame; NULL: it was not */
@@ -113,11 +115,19 @@ static enum wire_fault decode(const struct frame *frame, struct packet *packet)
     return WIRE_FINE;
 }
 
+/* The first thing that there is to do in this round. */
+static inline void begin(struct round *round)
+{
+    if (round->now)
+        return;
+    round->now = process_about_now();
+    round->opened = guard_begin(round->now);
+}
+
 /* False: nobody here has that number. */
 static bool take_packet(struct round *round, const struct packet *packet)
 {
-    if (!round->now)
-        round->now = process_about_now(); /* once a round that has something to do */
+    begin(round);
     if (packet->destination == MULTICAST_QP) {
         deliver_to_group(round, packet);
         return true;
@@ -162,6 +172,7 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
     struct round *round = context;
     struct packet packet;
     if (frame->kind == FRAME_ETHERNET) {
+        begin(round);
         traffic_received_frame(round->process, frame);
         return steering_receive(round->process, frame);
     }
@@ -192,7 +203,7 @@ static bool flush_one(struct qp *qp, nanos now, bool ack_later)
     lock_take(&qp->lock);
     bool waits = ack_later && qp->remote && !qp->waited && qp_is_reliable(qp) && rc_owes_but_an_ack(&qp->rc);
     if (!waits && qp_has_output(qp))
-        qp_transmit(qp, now);
+        qp_transmit_guarded(qp, now);
     lock_release(&qp->lock);
     qp->waited = waits;
     return !waits;
@@ -263,12 +274,15 @@ unsigned progress_round(struct process *process, bool ack_later)
         done += port_receive(process, take_datagram, drop_datagram, &round);
     if (atomic_load_explicit(&process->no_room_count, memory_order_relaxed))
         retry_for_room(process);
-    if (!TAILQ_EMPTY(&process->to_flush) || atomic_load_explicit(&process->owing, memory_order_relaxed))
-        flush_in_time(process, round.now ? round.now : process_about_now(), ack_later);
+    if (!TAILQ_EMPTY(&process->to_flush) || atomic_load_explicit(&process->owing, memory_order_relaxed)) {
+        begin(&round);
+        flush_in_time(process, round.now, ack_later);
+    }
     if (__builtin_expect(atomic_load_explicit(&process->overrun, memory_order_relaxed), 0)) {
         atomic_store(&process->overrun, false);
         numbers_each(process->numbers, fail_overrun, NULL);
     }
+    guard_end(round.opened);
     return done;
 }
 
@@ -325,7 +339,7 @@ static nanos expire(struct qp *qp, nanos now)
         }
         if (qp->remote && silent)
             udp_reroute(qp->remote);
-        qp_transmit(qp, now);
+        qp_transmit_guarded(qp, now);
     }
     nanos deadline = qp_watch(qp);
     if (deadline == NANOS_NEVER) {
@@ -353,7 +367,7 @@ static nanos look_after_receivers(struct process *process, nanos now)
     return process->checked_at + PROGRESS_LIVENESS;
 }
 
-nanos progress_timers(struct process *process, nanos now)
+static nanos serve(struct process *process, nanos now)
 {
     nanos earliest = look_after_receivers(process, now), moderated = cq_moderation_timers(process, now);
     nanos late = late_timers(process, now), connections = cm_timers(process, now);
@@ -378,9 +392,20 @@ nanos progress_timers(struct process *process, nanos now)
     return earliest;
 }
 
+nanos progress_timers(struct process *process, nanos now)
+{
+    bool opened = guard_begin(now);
+    nanos earliest = serve(process, now);
+    guard_end(opened);
+    return earliest;
+}
+
 void progress_settle(struct process *process)
 {
-    flush(process, process_now(), false);
+    nanos now = process_now();
+    bool opened = guard_begin(now);
+    flush(process, now, false);
+    guard_end(opened);
     atomic_store(&process->owing, false);
 }
 

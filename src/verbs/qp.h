@@ -46,6 +46,8 @@ void qp_wait_for_acknowledgements(struct qp *);
 
 /* Sends what the engine has, as long as the link has room; the rest goes on when there is some. */
 void qp_transmit(struct qp *, nanos now);
+/* The same for who stands between guard_begin and guard_end already (link/guard.h). */
+void qp_transmit_guarded(struct qp *, nanos now);
 
 /* The queue pair ends: what it owes its peer leaves now. The program was told of messages whose ACK still waits to go
  * along with a request (progress.h). */

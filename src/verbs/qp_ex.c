@@ -3,9 +3,12 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "link/guard.h"
 #include "verbs/post.h"
+#include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/window.h"
+#include "wire/guarded.h"
 
 enum { ATOMIC_WRITE_LENGTH = 8 }; /* its value is part of the call: no matter how much inline data the queue takes */
 
@@ -38,6 +41,7 @@ static void begin_batch(struct qp *qp)
     qp->batch.queue = qp->staged.memory ? qp->staged : *qp_send_queue(qp);
     qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is what was posted and not polled */
     qp->batch.posted = qp->posted;
+    qp->batch.begun = process_about_now();
     qp->batch.resets = qp->resets;
     qp->batch.reason = post_is_open(qp) ? REASON_NONE : REASON_SEND_STATE;
 }
@@ -95,7 +99,10 @@ static enum reason enter_batch(struct qp *qp)
     else
         qp_send_queue(qp)->tail = qp->batch.queue.tail;
     qp->posted = qp->batch.posted;
-    post_start(qp);
+    nanos now = process_about_now();
+    bool opened = guard_begin(now);
+    post_start(qp, now);
+    guard_end(opened);
     return REASON_NONE;
 }
 
@@ -192,6 +199,14 @@ static void wr_bind_mw(struct ibv_qp_ex *public, struct ibv_mw *mw, uint32_t rke
     finish_work(qp_of_ex(public)); /* no setter follows, and what is taken back is among what was entered */
 }
 
+static void set_tso(struct qp *qp, struct work *work, const void *header, uint16_t length, uint16_t mss)
+{
+    bool opened = guard_begin(qp->batch.begun);
+    if (!post_set_tso(qp, work, header, length, mss))
+        spoil(qp, REASON_SEND_UNREADABLE);
+    guard_end(opened);
+}
+
 static void wr_send_tso(struct ibv_qp_ex *public, void *header, uint16_t length, uint16_t mss)
 {
     struct qp *qp = qp_of_ex(public);
@@ -200,7 +215,7 @@ static void wr_send_tso(struct ibv_qp_ex *public, void *header, uint16_t length,
     if (reason)
         spoil(qp, reason);
     else if (work)
-        post_set_tso(qp, work, header, length, mss);
+        set_tso(qp, work, header, length, mss);
 }
 
 static void begin_atomic(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
@@ -226,6 +241,19 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *public, uint32_t rkey, uint64_
     begin_atomic(public, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, add, 0);
 }
 
+static enum reason copy_inline(struct work *work, const struct ibv_data_buf *buffers, size_t count, uint32_t most)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (buffers[i].length > most - work->length)
+            return REASON_INLINE_TOO_LONG;
+        if (!guarded_copy(work->inline_data + work->length, buffers[i].addr, buffers[i].length))
+            return REASON_SEND_UNREADABLE;
+        work->length += (uint32_t)buffers[i].length;
+    }
+    work->flags |= IBV_SEND_INLINE;
+    return REASON_NONE;
+}
+
 static void set_inline(struct qp *qp, const struct ibv_data_buf *buffers, size_t count)
 {
     struct work *work = qp->batch.work;
@@ -233,14 +261,12 @@ static void set_inline(struct qp *qp, const struct ibv_data_buf *buffers, size_t
         return;
     if (!post_takes_inline(work->opcode))
         return spoil(qp, REASON_SEND_FLAGS);
-    uint32_t most = work->opcode == IBV_WR_ATOMIC_WRITE ? ATOMIC_WRITE_LENGTH : qp->cap.max_inline_data;
-    for (size_t i = 0; i < count; i++) {
-        if (buffers[i].length > most - work->length)
-            return spoil(qp, REASON_INLINE_TOO_LONG);
-        memcpy(work->inline_data + work->length, buffers[i].addr, buffers[i].length);
-        work->length += (uint32_t)buffers[i].length;
-    }
-    work->flags |= IBV_SEND_INLINE;
+    bool opened = guard_begin(qp->batch.begun);
+    enum reason reason = copy_inline(
+        work, buffers, count, work->opcode == IBV_WR_ATOMIC_WRITE ? ATOMIC_WRITE_LENGTH : qp->cap.max_inline_data);
+    guard_end(opened);
+    if (reason)
+        spoil(qp, reason);
 }
 
 static void wr_atomic_write(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address, const void *value)

@@ -156,16 +156,22 @@ static bool is_answer(const struct frame *frame)
     return frame->kind == FRAME_ROCE && op_table[frame->headers[0]].flags & OP_RESPONSE;
 }
 
-static void __attribute__((noinline))
+static bool send_plainly(struct link *link, const struct frame *frame)
+{
+    return link->operations->send(link, frame) != FRAME_UNREADABLE;
+}
+
+static bool __attribute__((noinline))
 send_tapped(struct qp *qp, struct peer *peer, struct link *link, const struct frame *frame)
 {
     struct taps *taps = qp->process->taps;
     char words[96];
     if (!taps->faulty) {
         taps_sent(qp, peer, link, frame, NULL);
-        link->operations->send(link, frame);
-        return;
+        return send_plainly(link, frame);
     }
+    if (!payload_is_there(&frame->payload)) /* what becomes of the frame is not known before it has left */
+        return false;
     bool answer = is_answer(frame);
     struct late_way way = {qp->process, peer, link, qp->stream * 2 + answer};
     uint64_t number = ++qp->stream_frames[answer];
@@ -173,15 +179,15 @@ send_tapped(struct qp *qp, struct peer *peer, struct link *link, const struct fr
     taps_sent(qp, peer, link, frame, taps->capture ? fault_describe(&fault, words, sizeof words) : NULL);
     pass_through(&way, frame, &fault, number, &qp->traffic);
     late_overtaken(&way, number);
+    return true;
 }
 
-void traffic_send(struct qp *qp, struct peer *peer, struct link *link, const struct frame *frame)
+bool traffic_send(struct qp *qp, struct peer *peer, struct link *link, const struct frame *frame)
 {
     count_sent(&qp->traffic, frame);
     if (__builtin_expect(qp->process->taps != NULL, 0))
-        send_tapped(qp, peer, link, frame);
-    else
-        link->operations->send(link, frame);
+        return send_tapped(qp, peer, link, frame);
+    return send_plainly(link, frame);
 }
 
 void traffic_missed(struct qp *qp, const struct peer *peer)

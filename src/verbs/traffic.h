@@ -17,8 +17,8 @@ void traffic_add(struct traffic_total *, const struct qp *);
 
 /* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have room.
  * `peer` is whom the link leads to; NULL: it leads to another host. Under qp->lock, between the link's begin and end.
- */
-void traffic_send(struct qp *, struct peer *peer, struct link *, const struct frame *);
+ * False: the memory of the payload is gone, and nothing was sent. */
+bool traffic_send(struct qp *, struct peer *peer, struct link *, const struct frame *);
 
 /* Counts a request as repeated when it lies before the first PSN that was not sent yet. */
 static inline void traffic_repeated(struct qp *qp, const struct packet *packet, uint32_t fresh)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "link/guard.h"
 #include "verbs/event.h"
 #include "verbs/multicast.h"
 #include "verbs/pace.h"
@@ -56,14 +57,15 @@ bool qp_has_room(struct qp *qp, struct link *link)
     return link->operations->ready(link) || !waits_for_room(qp, link);
 }
 
-static void send_packet(struct qp *qp, struct link *link, const struct packet *packet)
+/* False: the memory of its payload is gone. */
+static bool send_packet(struct qp *qp, struct link *link, const struct packet *packet)
 {
     uint8_t headers[WIRE_HEADERS_MAX];
     struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet->payload};
     frame.headers_length = (uint16_t)wire_encode(packet, headers);
-    traffic_send(qp, qp->remote ? NULL : qp->peer, link, &frame);
     if (qp->pace.rate)
         pace_count(qp, frame.headers_length + packet->payload.length);
+    return traffic_send(qp, qp->remote ? NULL : qp->peer, link, &frame);
 }
 
 static inline bool is_held(struct qp *qp)
@@ -99,7 +101,8 @@ static void transmit_rc(struct qp *qp, nanos now)
            rc_transmit(&qp->rc, &packet, pieces, now)) {
         traffic_repeated(qp, &packet, fresh);
         fresh = qp->rc.requester.sent_psn;
-        send_packet(qp, link, &packet);
+        if (!send_packet(qp, link, &packet))
+            rc_unreadable(&qp->rc, &packet);
     }
     link->operations->end(link);
 }
@@ -116,7 +119,8 @@ static void transmit_uc(struct qp *qp)
     }
     link->operations->begin(link);
     while (uc_has_output(&qp->uc) && !is_held(qp) && qp_has_room(qp, link) && uc_transmit(&qp->uc, &packet, pieces))
-        send_packet(qp, link, &packet);
+        if (!send_packet(qp, link, &packet))
+            uc_unreadable(&qp->uc);
     link->operations->end(link);
 }
 
@@ -164,10 +168,11 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     frame.payload = packet.payload;
     if (qp->pace.rate)
         pace_count(qp, frame.headers_length + packet.payload.length);
-    if (multicast)
-        multicast_send(qp, group.raw, &frame);
+    bool read = !multicast || multicast_send(qp, group.raw, &frame);
     if (link)
-        traffic_send(qp, peer, link, &frame);
+        read &= traffic_send(qp, peer, link, &frame);
+    if (!read)
+        ud_unreadable(&qp->ud);
 }
 
 /* Sends one datagram; false when its link has no room and the queue pair waits for some. */
@@ -217,13 +222,20 @@ static void transmit(struct qp *qp, nanos now)
     }
 }
 
-void qp_transmit(struct qp *qp, nanos now)
+void qp_transmit_guarded(struct qp *qp, nanos now)
 {
     if (qp->process->forked)
         return;
     if (__builtin_expect(qp->pace.rate, 0))
         qp->pace.wake = NANOS_NEVER;
     transmit(qp, now);
+}
+
+void qp_transmit(struct qp *qp, nanos now)
+{
+    bool opened = guard_begin(now);
+    qp_transmit_guarded(qp, now);
+    guard_end(opened);
 }
 
 void qp_settle(struct qp *qp)

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
+#include "link/guard.h"
 #include "verbs/config.h"
 #include "verbs/keys.h"
 #include "verbs/lifetime.h"
 #include "verbs/memory.h"
 #include "verbs/post.h"
+#include "verbs/process.h"
 #include "verbs/qp.h"
 
 enum {
@@ -155,9 +157,12 @@ int window_post_bind(struct ibv_qp *public, struct ibv_mw *mw, struct ibv_mw_bin
     enum reason reason = REASON_SEND_BATCH;
     if (post_enter(qp)) {
         lock_take(&qp->lock);
+        nanos now = process_about_now();
+        bool opened = guard_begin(now);
         reason = post_bind(qp, mw, bind);
         if (!reason)
-            post_start(qp);
+            post_start(qp, now);
+        guard_end(opened);
         lock_release(&qp->lock);
         post_leave(qp);
     }

@@ -10,7 +10,7 @@ enum { PAGE = 4096 }; /* or larger: then pages are touched more than once */
 
 #ifdef GUARDED_BY_JUMP
 
-_Thread_local struct guarded_section *guarded_section;
+_Thread_local struct guarded_section *guarded_section __attribute__((tls_model("initial-exec")));
 
 /* The section ends before it is left by the jump, too: the handler sees to that. */
 #define GUARDED_SECTION(first, first_length, second, second_length, ...)                                               \

@@ -3,36 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef uint64_t __attribute__((may_alias)) word64;
-typedef uint32_t __attribute__((may_alias)) word32;
-typedef uint16_t __attribute__((may_alias)) word16;
-
-static inline uint64_t load64(const uint8_t *from)
-{
-    uint64_t value;
-    memcpy(&value, from, sizeof(value));
-    return value;
-}
-
-static inline void store64(uint8_t *to, uint64_t value)
-{
-    memcpy(to, &value, sizeof(value));
-}
-
-static inline uint32_t load32(const uint8_t *from)
-{
-    uint32_t value;
-    memcpy(&value, from, sizeof(value));
-    return value;
-}
-
-static inline void store32(uint8_t *to, uint32_t value)
-{
-    memcpy(to, &value, sizeof(value));
-}
-
-/* Sixteen bytes in one register, of any alignment. */
-typedef uint64_t two_words __attribute__((vector_size(16), aligned(1), may_alias));
+#include "wire/guarded.h"
 
 /* Bytes that end a destination and land in one store: the largest naturally aligned word that fits. */
 static inline unsigned last_word(const uint8_t *end, size_t length)
@@ -45,112 +16,29 @@ static inline unsigned last_word(const uint8_t *end, size_t length)
     return length >= 2 && (address & 1) == 0 ? 2 : 1;
 }
 
-/* `size` bytes of any alignment as the start of a word. */
-static inline uint64_t load_word(const uint8_t *from, unsigned size)
+/* The last word is read first: where the regions overlap, the copy of the rest may overwrite it. It is one store after
+ * everything before it. */
+static inline bool copy_and_land_word(uint8_t *to, const uint8_t *from, size_t length, unsigned last)
 {
-    switch (size) {
-    case 8:
-        return load64(from);
-    case 4:
-        return load32(from);
-    case 2: {
-        uint16_t value;
-        memcpy(&value, from, sizeof(value));
-        return value;
-    }
-    default:
-        return *from;
-    }
-}
-
-/* One store after everything before it. A store with release order and not a fence: ThreadSanitizer knows no fences. */
-static inline void land_word(uint8_t *to, uint64_t value, unsigned size)
-{
-    switch (size) {
-    case 8:
-        __atomic_store_n((word64 *)to, value, __ATOMIC_RELEASE);
-        break;
-    case 4:
-        __atomic_store_n((word32 *)to, (uint32_t)value, __ATOMIC_RELEASE);
-        break;
-    case 2:
-        __atomic_store_n((word16 *)to, (uint16_t)value, __ATOMIC_RELEASE);
-        break;
-    default:
-        __atomic_store_n(to, (uint8_t)value, __ATOMIC_RELEASE);
-    }
-}
-
-static inline void copy_up_to_7(uint8_t *to, const uint8_t *from, size_t length)
-{
-    if (length >= 4) {
-        uint32_t head = load32(from), tail = load32(from + length - 4);
-        store32(to, head);
-        store32(to + length - 4, tail);
-    } else if (length) {
-        uint8_t head = from[0], middle = from[length / 2], tail = from[length - 1];
-        to[0] = head;
-        to[length / 2] = middle;
-        to[length - 1] = tail;
-    }
-}
-
-static inline void copy_16_to_64(uint8_t *to, const uint8_t *from, size_t length)
-{
-    const uint8_t *end = from + length;
-    uint8_t *to_end = to + length;
-    two_words a = *(const two_words *)from, d = *(const two_words *)(end - 16);
-    if (length > 32) {
-        two_words b = *(const two_words *)(from + 16), c = *(const two_words *)(end - 32);
-        *(two_words *)(to + 16) = b;
-        *(two_words *)(to_end - 32) = c;
-    }
-    *(two_words *)to = a;
-    *(two_words *)(to_end - 16) = d;
-}
-
-/* Like memmove (a program may write a region onto itself), without a call for what fits into a few registers: from
- * both ends, overlapping in the middle, everything read before anything is written. */
-static inline void copy(uint8_t *to, const uint8_t *from, size_t length)
-{
-    if (length > 64) {
-        memmove(to, from, length);
-    } else if (length >= 16) {
-        copy_16_to_64(to, from, length);
-    } else if (length >= 8) {
-        uint64_t head = load64(from), tail = load64(from + length - 8);
-        store64(to, head);
-        store64(to + length - 8, tail);
-    } else {
-        copy_up_to_7(to, from, length);
-    }
-}
-
-/* The last word is read first: where the regions overlap, the copy of the rest may overwrite it. */
-static inline void copy_and_land_word(uint8_t *to, const uint8_t *from, size_t length, unsigned last)
-{
-    uint64_t word = load_word(from + length - last, last);
-    copy(to, from, length - last);
-    land_word(to + length - last, word, last);
+    uint64_t word;
+    return guarded_load(from + length - last, last, &word) &&
+           (length == last || guarded_copy(to, from, length - last)) && guarded_store(to + length - last, word, last);
 }
 
 /* With the size as a constant in each call, the compiler decides once what last_word says. */
-static inline void copy_and_land(uint8_t *to, const uint8_t *from, size_t length)
+static inline bool copy_and_land(uint8_t *to, const uint8_t *from, size_t length)
 {
     if (length == 0)
-        return;
+        return true;
     switch (last_word(to + length, length)) {
     case 8:
-        copy_and_land_word(to, from, length, 8);
-        break;
+        return copy_and_land_word(to, from, length, 8);
     case 4:
-        copy_and_land_word(to, from, length, 4);
-        break;
+        return copy_and_land_word(to, from, length, 4);
     case 2:
-        copy_and_land_word(to, from, length, 2);
-        break;
+        return copy_and_land_word(to, from, length, 2);
     default:
-        copy_and_land_word(to, from, length, 1);
+        return copy_and_land_word(to, from, length, 1);
     }
 }
 
@@ -161,7 +49,7 @@ struct cursor {
     size_t skip;   /* bytes of it that lie behind */
 };
 
-/* Moves on; copies what is passed to `to` unless that is NULL. False when the pieces end before. */
+/* Moves on; copies what is passed to `to` unless that is NULL. False when the pieces end before, or are gone. */
 static bool take(struct cursor *from, uint8_t *to, size_t length)
 {
     while (length) {
@@ -169,10 +57,10 @@ static bool take(struct cursor *from, uint8_t *to, size_t length)
             return false;
         size_t here = from->piece->iov_len - from->skip;
         size_t part = here < length ? here : length;
-        if (to && part) {
-            copy(to, (const uint8_t *)from->piece->iov_base + from->skip, part);
+        if (to && !guarded_copy(to, (const uint8_t *)from->piece->iov_base + from->skip, part))
+            return false;
+        if (to)
             to += part;
-        }
         length -= part;
         from->skip += part;
         if (part == here) {
@@ -187,11 +75,9 @@ static bool take(struct cursor *from, uint8_t *to, size_t length)
 static bool take_and_land(struct cursor *from, uint8_t *to, size_t length)
 {
     unsigned last = last_word(to + length, length);
-    uint8_t word[8];
-    if (!take(from, to, length - last) || !take(from, word, last))
-        return false;
-    land_word(to + length - last, load_word(word, last), last);
-    return true;
+    uint64_t word = 0;
+    return take(from, to, length - last) && take(from, (uint8_t *)&word, last) &&
+           guarded_store(to + length - last, word, last);
 }
 
 /* `count` destination pieces, the last of which is not empty. */
@@ -217,14 +103,11 @@ static bool pull_pieces(const struct payload *payload, uint32_t offset, const st
     memcpy(split, to, count * sizeof(*to));
     uint8_t *stop = (uint8_t *)end->iov_base + end->iov_len;
     unsigned last = last_word(stop, end->iov_len);
-    uint8_t word[8];
+    uint64_t word = 0;
     end->iov_len -= last;
     uint32_t kept = end->iov_len ? count : count - 1;
-    split[kept] = (struct iovec){word, last};
-    if (!payload->pull(payload, offset, split, kept + 1))
-        return false;
-    land_word(stop - last, load_word(word, last), last);
-    return true;
+    split[kept] = (struct iovec){&word, last};
+    return payload->pull(payload, offset, split, kept + 1) && guarded_store(stop - last, word, last);
 }
 
 /* Kept apart, so that the short way does not save registers for it. */
@@ -250,6 +133,21 @@ bool payload_copy(const struct payload *payload, uint32_t offset, const struct i
         return copy_any(payload, offset, to, count);
     if (offset > payload->length || to->iov_len > payload->length - offset)
         return false;
-    copy_and_land(to->iov_base, (const uint8_t *)payload->pieces->iov_base + offset, to->iov_len);
+    return copy_and_land(to->iov_base, (const uint8_t *)payload->pieces->iov_base + offset, to->iov_len);
+}
+
+bool payload_can_land(const struct iovec *to, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!guarded_is_writable(to[i].iov_base, to[i].iov_len))
+            return false;
+    return true;
+}
+
+bool payload_is_there(const struct payload *payload)
+{
+    for (uint32_t i = 0; i < payload->count; i++)
+        if (!guarded_is_readable(payload->pieces[i].iov_base, payload->pieces[i].iov_len))
+            return false;
     return true;
 }

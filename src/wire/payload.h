@@ -28,7 +28,12 @@ struct payload {
  * is aligned, the last eight bytes land in one store: programs poll memory for the end of a WRITE. (Where it is aligned
  * to less, or shorter, the largest naturally aligned word.) `count` is at most PAYLOAD_PIECES_MAX. Source and
  * destination may overlap when each is one piece.
- * False when a pull failed; the destination is then undefined. Reads nothing past payload->length (false). */
+ * False when a pull failed, or memory of either side is gone (guarded.h); the destination is then undefined. Reads
+ * nothing past payload->length (false). */
 bool payload_copy(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
+
+/* Why did a copy fail? Both touch each page: is the destination still there, are the plain pieces? */
+bool payload_can_land(const struct iovec *to, uint32_t count);
+bool payload_is_there(const struct payload *);
 
 #endif

@@ -11,6 +11,7 @@ enum verb {
     VERB_OPEN,
     VERB_CLEAR,  /* destroys everything, in order; error: the first errno that a destroy gave */
     VERB_MEMORY, /* number[0] bytes, page aligned, zeroed -> number[0] address */
+    VERB_LOSE,   /* number: address, length, enum loss */
     VERB_ALLOC_PD,
     VERB_REG_MR, /* id[0] pd; number: address, length, access, iova; id[1] true: with iova */
     VERB_REREG_MR,
@@ -45,6 +46,9 @@ enum verb {
     VERB_END,
     VERBS
 };
+
+/* How memory is lost that is still registered. */
+enum loss { LOSS_UNMAPPED, LOSS_PROTECTED, LOSS_READ_ONLY, LOSS_TRUNCATED, LOSSES };
 
 enum kind { KIND_PD, KIND_MR, KIND_CHANNEL, KIND_CQ, KIND_SRQ, KIND_QP, KIND_AH, KINDS };
 

@@ -98,6 +98,20 @@ static void local_behind(struct scene *scene)
     scene->send.sge[0].addr = near->memory + near->length - scene->send.sge[0].length + 1;
 }
 
+enum { PAGE = 4096 };
+
+static void local_gone(struct scene *scene)
+{
+    struct end *near = &scene->pair.near;
+    puppet_lose(near->puppet, near->memory, PAGE, LOSS_PROTECTED);
+}
+
+static void local_protected(struct scene *scene)
+{
+    struct end *near = &scene->pair.near;
+    puppet_lose(near->puppet, near->memory, PAGE, LOSS_READ_ONLY);
+}
+
 static void local_read_only(struct scene *scene)
 {
     register_anew(scene, &scene->pair.near, false, 0);
@@ -155,6 +169,12 @@ static void remote_before(struct scene *scene)
 static void remote_behind(struct scene *scene)
 {
     move_remote(scene, scene->pair.far.memory + scene->pair.far.length - scene->send.sge[0].length + 8);
+}
+
+static void remote_gone(struct scene *scene)
+{
+    struct end *far = &scene->pair.far;
+    puppet_lose(far->puppet, far->memory, PAGE, LOSS_PROTECTED);
 }
 
 static void remote_wraps(struct scene *scene)
@@ -226,6 +246,13 @@ static void receive_behind(struct scene *scene)
     struct end *far = &scene->pair.far;
     scene->receive.sge[0].length = arriving(scene);
     scene->receive.sge[0].addr = far->memory + far->length - arriving(scene) + 1;
+    scene->bad_receive = true;
+}
+
+static void receive_gone(struct scene *scene)
+{
+    struct end *far = &scene->pair.far;
+    puppet_lose(far->puppet, scene->receive.sge[0].addr, PAGE, LOSS_PROTECTED);
     scene->bad_receive = true;
 }
 

@@ -154,6 +154,12 @@ uint64_t puppet_memory(struct puppet *puppet, size_t length)
     return (uint64_t)puppet->call.number[0];
 }
 
+void puppet_lose(struct puppet *puppet, uint64_t address, size_t length, enum loss loss)
+{
+    puppet->call = (struct call){.number = {(int64_t)address, (int64_t)length, loss}};
+    make(puppet, VERB_LOSE);
+}
+
 int puppet_alloc_pd(struct puppet *puppet)
 {
     puppet->call = (struct call){0};

@@ -28,6 +28,8 @@ int puppet_serve(int fd);                     /* the child's whole life; its exi
 int puppet_open(struct puppet *, int gid_index); /* also tells the GID in puppet->call.about.gid */
 int puppet_clear(struct puppet *);
 uint64_t puppet_memory(struct puppet *, size_t length);
+/* Whole pages, of what puppet_memory gave; a test loses one range at a time. */
+void puppet_lose(struct puppet *, uint64_t address, size_t length, enum loss);
 
 int puppet_alloc_pd(struct puppet *);
 int puppet_reg_mr(struct puppet *, int pd, uint64_t address, uint64_t length, int access); /* call.about has the keys */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 void *stage_object(struct stage *stage, enum kind kind, int number)
 {
@@ -68,6 +69,30 @@ static void memory(struct stage *stage, struct call *call, void *payload)
             return;
         }
     abort();
+}
+
+/* A file of no length under it: what is touched there is behind its end. */
+static void truncate_under(void *address, size_t length)
+{
+    int file = memfd_create("lost", MFD_CLOEXEC);
+    if (file < 0 || mmap(address, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED)
+        abort();
+    close(file);
+}
+
+static void lose(struct stage *stage, struct call *call, void *payload)
+{
+    void *address = (void *)(intptr_t)call->number[0];
+    size_t length = (size_t)call->number[1];
+    if (call->number[2] == LOSS_TRUNCATED) {
+        truncate_under(address, length);
+    } else if (call->number[2] == LOSS_UNMAPPED) {
+        munmap(address, length);
+        stage->lost.address = address;
+        stage->lost.length = length;
+    } else {
+        mprotect(address, length, call->number[2] == LOSS_PROTECTED ? PROT_NONE : PROT_READ);
+    }
 }
 
 static void alloc_pd(struct stage *stage, struct call *call, void *payload)
@@ -229,15 +254,37 @@ static void clear_kind(struct stage *stage, struct call *call, enum kind kind)
     }
 }
 
+/* What was lost in its midst may belong to somebody else by now. */
+static void unmap_around(char *address, size_t length, const char *lost, size_t lost_length)
+{
+    size_t before = (uintptr_t)lost - (uintptr_t)address;
+    if (!lost || before >= length) {
+        munmap(address, length);
+        return;
+    }
+    if (before)
+        munmap(address, before);
+    if (length - before > lost_length)
+        munmap(address + before + lost_length, length - before - lost_length);
+}
+
+static void clear_memory(struct stage *stage)
+{
+    for (int i = 0; i < OBJECTS; i++)
+        if (stage->memory[i].address) {
+            unmap_around(stage->memory[i].address, stage->memory[i].length, stage->lost.address, stage->lost.length);
+            stage->memory[i].address = NULL;
+        }
+    stage->lost.address = NULL;
+}
+
 static void clear(struct stage *stage, struct call *call, void *payload)
 {
     static const enum kind order[] = {KIND_QP, KIND_AH, KIND_SRQ, KIND_CQ, KIND_CHANNEL, KIND_MR, KIND_PD};
     call->error = 0;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         clear_kind(stage, call, order[i]);
-    for (int i = 0; i < OBJECTS; i++)
-        if (stage->memory[i].address)
-            munmap(stage->memory[i].address, stage->memory[i].length), stage->memory[i].address = NULL;
+    clear_memory(stage);
     if (stage->context && ibv_close_device(stage->context) && !call->error)
         call->error = errno;
     stage->context = NULL;
@@ -248,6 +295,7 @@ stage_verb *const stage_object_verbs[VERBS] = {
     [VERB_OPEN] = open_device,
     [VERB_CLEAR] = clear,
     [VERB_MEMORY] = memory,
+    [VERB_LOSE] = lose,
     [VERB_ALLOC_PD] = alloc_pd,
     [VERB_REG_MR] = reg_mr,
     [VERB_REREG_MR] = rereg_mr,

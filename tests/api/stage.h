@@ -12,7 +12,7 @@ struct stage {
     struct {
         void *address;
         size_t length;
-    } memory[OBJECTS];
+    } memory[OBJECTS], lost; /* lost: unmapped by the test */
 };
 
 /* Makes the call; *call becomes the answer. `payload` has PAYLOAD_MAX bytes and is used both ways. */
