@@ -108,11 +108,21 @@ bool config_local_gid(const union ibv_gid *gid)
     return !memcmp(gid->raw, other.gids[0].raw, 15) && gid->raw[15] < DEVICES_MAX;
 }
 
+/* Names of files are made of it, and it stands in JSON and on screens. */
+static bool is_device_name(const char *name, size_t length)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    return length && length < sizeof devices->name && *name != '.' && strspn(name, letters) >= length;
+}
+
 static void add_device(const char *name, size_t length)
 {
-    if (device_count == DEVICES_MAX || !length || length >= sizeof devices->name) {
-        log_write(LOG_ERROR, "device \"%.*s\" ignored: at most %d devices, names of 1 to %d characters", (int)length,
-                  name, DEVICES_MAX, IBV_SYSFS_NAME_MAX - 1);
+    if (device_count == DEVICES_MAX || !is_device_name(name, length)) {
+        log_write(
+            LOG_ERROR,
+            "device \"%.*s\" ignored: at most %d devices, names of 1 to %d letters, digits and any of _ . - but no "
+            "dot at the beginning",
+            (int)length, name, DEVICES_MAX, IBV_SYSFS_NAME_MAX - 1);
         return;
     }
     struct device *device = &devices[device_count];

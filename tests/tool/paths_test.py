@@ -214,6 +214,12 @@ def _tree(devices):
     return expect(done).stdout.decode().strip()
 
 
+def names_of_devices_name_no_files_elsewhere():
+    devices = f"..{'/..' * 8}{TEMPORARY}/escaped,.hidden,a/b,esc\"x,fine_1.2-3"
+    done = run("sh", "-c", f"ls {SYSFS}", env={"SOFTVERBS_DEVICES": devices, "XDG_RUNTIME_DIR": None})
+    assert expect(done).stdout == b"fine_1.2-3\n" and not os.path.exists(f"{TEMPORARY}/escaped"), done
+
+
 def a_tree_that_others_may_write_is_refused():
     first = _tree(13)
     os.chmod(first, 0o777)
