@@ -19,6 +19,23 @@ static uint32_t read_character(const unsigned char *text, int *length)
     return code < least[*length] || code > 0x10ffff || code >> 11 == 0x1b ? 0 : code;
 }
 
+void clean_json(FILE *to, const char *text)
+{
+    int length;
+    fputc('"', to);
+    for (const unsigned char *at = (const unsigned char *)text; *at; at += length) {
+        uint32_t code = read_character(at, &length);
+        if (!code) {
+            fputs("\\ufffd", to);
+            length = 1;
+        } else if (code < ' ' || code == '"' || code == '\\' || (code >= 0x7f && code < 0xa0))
+            fprintf(to, "\\u%04x", code);
+        else
+            fwrite(at, 1, (size_t)length, to);
+    }
+    fputc('"', to);
+}
+
 static bool is_printable(uint32_t code)
 {
     bool turns = (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0x200e ||

@@ -3,8 +3,13 @@
 #ifndef DIAG_CLEAN_H
 #define DIAG_CLEAN_H
 
+#include <stdio.h>
+
 /* Every byte that belongs to no printable character of UTF-8 becomes a question mark; so do line ends, and the
  * characters that turn the direction of writing. */
 void clean_text(char *);
+
+/* Writes the text as a JSON string, with its quotes: whatever it is, what comes out is one string (RFC 8259, 7). */
+void clean_json(FILE *, const char *);
 
 #endif

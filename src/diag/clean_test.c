@@ -47,12 +47,34 @@ static void what_is_no_character_does_not(void **state)
     becomes("\370\210\200\200\200", "?????");
 }
 
+static void a_json_string_is_one_string_whatever_is_in_it(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } cases[] = {
+        {"", "\"\""},
+        {"a b", "\"a b\""},
+        {"a\",\"pid\":1,\"b", "\"a\\u0022,\\u0022pid\\u0022:1,\\u0022b\""},
+        {"\\", "\"\\u005c\""},
+        {"\n\033\177", "\"\\u000a\\u001b\\u007f\""},
+        {"\303\266\303", "\"\303\266\\ufffd\""},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char written[128] = "";
+        FILE *to = fmemopen(written, sizeof written, "w");
+        clean_json(to, cases[i].from);
+        fclose(to);
+        assert_string_equal(written, cases[i].to);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(printable_text_stays),
         cmocka_unit_test(control_characters_do_not),
         cmocka_unit_test(what_is_no_character_does_not),
+        cmocka_unit_test(a_json_string_is_one_string_whatever_is_in_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

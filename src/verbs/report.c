@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "diag/clean.h"
 #include "verbs/config.h"
 #include "verbs/event.h"
 #include "verbs/lifetime.h"
@@ -138,8 +139,10 @@ static void report_devices(FILE *out)
     unsigned count;
     const struct device *devices = config_devices(&count);
     fputs(",\"devices\":[", out);
-    for (unsigned i = 0; i < count; i++)
-        fprintf(out, "%s\"%s\"", i ? "," : "", devices[i].name);
+    for (unsigned i = 0; i < count; i++) {
+        fputs(i ? "," : "", out);
+        clean_json(out, devices[i].name);
+    }
     fputs("]", out);
 }
 

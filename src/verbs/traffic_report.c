@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "diag/clean.h"
 #include "diag/log.h"
 #include "verbs/config.h"
 #include "verbs/report.h"
@@ -108,7 +109,9 @@ void traffic_report(FILE *out, const struct process *process)
     add_living(totals, process);
     fputs(",\"traffic\":[", out);
     for (unsigned i = 0; i < count; i++) {
-        fprintf(out, "%s{\"device\":\"%s\",", i ? "," : "", devices[i].name);
+        fprintf(out, "%s{\"device\":", i ? "," : "");
+        clean_json(out, devices[i].name);
+        fputs(",", out);
         report_total(out, &totals[i]);
         fputs("}", out);
     }
@@ -137,7 +140,8 @@ void traffic_report_end(struct process *process)
     FILE *out = path && *path ? open_memstream(&text, &size) : NULL;
     if (!out)
         return;
-    fprintf(out, "{\"pid\":%d,\"program\":\"%s\"", (int)getpid(), program_invocation_short_name);
+    fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
+    clean_json(out, program_invocation_short_name);
     traffic_report(out, process);
     fputs("}\n", out);
     fclose(out);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """softverbs run: the program's exit status, signals, streams and arguments are its own; complaints are sentences."""
 import fcntl
+import json
 import os
 import pty
 import shutil
@@ -204,6 +205,18 @@ def what_others_have_chosen_does_nothing_to_a_terminal():
     expect(softverbs("run", "no\x1bsuch"), 127, b"", [b'"no?such"'])
     done = run("ibv_devinfo", env={"SOFTVERBS_LOG": "error", "SOFTVERBS_LIMITS": "a\x1b[31m=1"})
     assert b"a?[31m" in done.stderr and b"\x1b" not in done.stderr, told(done)
+
+
+def a_counters_line_is_one_json_object_whatever_the_programs_name():
+    program, counters = f'{TEMPORARY}/a","pid":1,"b\x1b', f"{TEMPORARY}/counters"
+    if not shutil.which("ibv_devinfo"):
+        raise cases.Skip("ibv_devinfo is not installed")
+    shutil.copy(shutil.which("ibv_devinfo"), program)
+    expect(softverbs("run", "--counters", counters, program), err=None)
+    with open(counters, encoding="utf-8") as lines:
+        line, = lines
+    pairs = json.loads(line, object_pairs_hook=list)
+    assert dict(pairs)["program"] == os.path.basename(program) and [key for key, _ in pairs].count("pid") == 1, line
 
 
 def options_become_environment_variables():
