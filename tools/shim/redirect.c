@@ -24,12 +24,29 @@ static const char *after_prefix(const char *path, const char *prefix)
     return *path == '/' || !*path ? path : NULL;
 }
 
+/* May it lead out of our tree, to where another path lies than out of the kernel's, even one of other users? What is
+ * replaced, and what the links below lead to, has two directories of the tree above it, so two steps up stay inside. */
+static bool climbs_out(const char *rest)
+{
+    enum { STEPS_MAX = 2 };
+    int steps = 0;
+    while (*rest) {
+        rest += strspn(rest, "/");
+        size_t length = strcspn(rest, "/");
+        steps += length == 2 && rest[0] == '.' && rest[1] == '.';
+        rest += length;
+    }
+    return steps > STEPS_MAX;
+}
+
 bool redirect_path(const char *path, const char *root, size_t root_length, char *place, bool *device)
 {
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         const char *rest = after_prefix(path, prefixes[i].from);
         if (!rest)
             continue;
+        if (climbs_out(rest))
+            return false;
         size_t middle = strlen(prefixes[i].to), tail = strlen(rest);
         if (root_length + middle + tail >= PLACE_MAX)
             return false;

@@ -62,6 +62,21 @@ static void other_paths_are_not(void **state)
         assert_null(replaced(cases[i], &device));
 }
 
+static void nothing_outside_is_reached_by_dots(void **state)
+{
+    bool device;
+    assert_null(replaced("/sys/class/infiniband/../../../name", &device));
+    assert_null(replaced("/sys/class/infiniband//soft0/.//..//../../x", &device));
+    assert_null(replaced("/dev/infiniband/../../../x", &device));
+    assert_string_equal(replaced("/sys/class/infiniband/..", &device), ROOT "/class/infiniband/..");
+    assert_null(replaced("/sys/class/infiniband/soft0/device/infiniband/soft0/device/../../../../../x", &device));
+    assert_string_equal(replaced("/sys/class/infiniband/soft0/..", &device), ROOT "/class/infiniband/soft0/..");
+    assert_string_equal(replaced("/sys/class/infiniband/soft0/device/../a", &device),
+                        ROOT "/class/infiniband/soft0/device/../a");
+    assert_non_null(replaced("/sys/class/infiniband/...", &device));
+    assert_non_null(replaced("/sys/class/infiniband/..x/..", &device));
+}
+
 static void only_what_lies_in_dev_is_a_device(void **state)
 {
     bool device;
@@ -90,9 +105,8 @@ static void a_path_that_does_not_fit_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_of_the_kernel_are_replaced),
-        cmocka_unit_test(other_paths_are_not),
-        cmocka_unit_test(only_what_lies_in_dev_is_a_device),
+        cmocka_unit_test(paths_of_the_kernel_are_replaced),   cmocka_unit_test(other_paths_are_not),
+        cmocka_unit_test(nothing_outside_is_reached_by_dots), cmocka_unit_test(only_what_lies_in_dev_is_a_device),
         cmocka_unit_test(a_path_that_does_not_fit_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
