@@ -41,7 +41,8 @@ struct tag_list {
     uint32_t index_bits;
     uint64_t next_sequence;
     struct tag_entry *entries;
-    uint32_t free, fresh; /* freed entries; how many were ever used */
+    uint32_t free, last_free, resting; /* freed entries, the oldest first; how many they are */
+    uint32_t fresh;                    /* how many entries were ever used */
     struct tag_mask *masks;
     uint32_t free_mask, fresh_mask, first_mask;
     uint32_t mask_buckets[TAG_LIST_MASK_BUCKETS];

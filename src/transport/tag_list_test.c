@@ -142,6 +142,21 @@ static void a_stale_handle_misses(void **state)
     unmake(fixture);
 }
 
+/* The longer the list, the fewer bits are left to tell the lives of an entry apart; so it rests between two of them. */
+static void a_stale_handle_misses_for_half_a_million_entries_to_come(void **state)
+{
+    struct fixture *fixture = make(262144);
+    struct tag_list *list = &fixture->list;
+    uint32_t stale = tag_list_handle(list, insert(list, 1, EXACT));
+    take(list, 1);
+    for (int i = 0; i < 500000; i++) {
+        insert(list, 1, EXACT);
+        assert_int_equal(tag_list_by_handle(list, stale), 0);
+        take(list, 1);
+    }
+    unmake(fixture);
+}
+
 static void as_many_masks_as_entries_are_kept_apart(void **state)
 {
     enum { COUNT = 1000 };
@@ -229,6 +244,7 @@ int main(void)
         cmocka_unit_test(entries_above_the_limit_are_passed_over),
         cmocka_unit_test(a_full_list_refuses_and_a_freed_entry_is_used_again),
         cmocka_unit_test(a_stale_handle_misses),
+        cmocka_unit_test(a_stale_handle_misses_for_half_a_million_entries_to_come),
         cmocka_unit_test(as_many_masks_as_entries_are_kept_apart),
         cmocka_unit_test(a_hundred_thousand_tags_lie_where_they_are_looked_for),
         cmocka_unit_test(a_full_table_finds_what_a_search_of_all_entries_finds),

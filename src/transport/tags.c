@@ -97,8 +97,6 @@ static void copy_buffer(struct buffer *buffer, const struct ibv_ops_wr *wr)
 
 static enum reason add(struct tags *tags, struct ibv_ops_wr *wr)
 {
-    if (wr->tm.add.num_sge < 0 || (uint32_t)wr->tm.add.num_sge > tags->sges_max)
-        return REASON_TM_SGES;
     uint32_t entry = tag_list_allocate(&tags->list);
     if (!entry)
         return REASON_TM_LIST_FULL;
@@ -133,20 +131,28 @@ static enum ibv_wc_opcode operation_opcode(const struct ibv_ops_wr *wr)
     return wr->opcode == IBV_WR_TAG_ADD ? IBV_WC_TM_ADD : wr->opcode == IBV_WR_TAG_DEL ? IBV_WC_TM_DEL : IBV_WC_TM_SYNC;
 }
 
-enum reason tags_operate(struct tags *tags, struct ibv_ops_wr *wr, struct tags_event *event, bool *completes)
+enum reason tags_check(const struct tags *tags, const struct ibv_ops_wr *wr)
 {
-    enum reason reason = REASON_NONE;
-    *completes = false;
     if (wr->flags & ~(IBV_OPS_SIGNALED | IBV_OPS_TM_SYNC))
         return REASON_TM_FLAGS;
+    if (wr->opcode != IBV_WR_TAG_ADD && wr->opcode != IBV_WR_TAG_DEL && wr->opcode != IBV_WR_TAG_SYNC)
+        return REASON_TM_OPCODE;
+    bool too_many = wr->tm.add.num_sge < 0 || (uint32_t)wr->tm.add.num_sge > tags->sges_max;
+    return wr->opcode == IBV_WR_TAG_ADD && too_many ? REASON_TM_SGES : REASON_NONE;
+}
+
+enum reason tags_operate(struct tags *tags, struct ibv_ops_wr *wr, struct tags_event *event, bool *completes)
+{
+    enum reason reason = tags_check(tags, wr);
+    *completes = false;
+    if (reason)
+        return reason;
     if (wr->opcode == IBV_WR_TAG_ADD)
         reason = add(tags, wr);
     else if (wr->opcode == IBV_WR_TAG_DEL)
         reason = delete_entry(tags, wr);
-    else if (wr->opcode == IBV_WR_TAG_SYNC)
-        report(tags, wr);
     else
-        return REASON_TM_OPCODE;
+        report(tags, wr);
     bool failed = reason == REASON_TM_HANDLE;
     if (reason && !failed)
         return reason;

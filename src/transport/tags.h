@@ -83,8 +83,11 @@ struct tags {
 size_t tags_size(uint32_t capacity, uint32_t sges_max);
 void tags_initialize(struct tags *, void *memory, uint32_t capacity, uint32_t sges_max);
 
-/* Executes one operation of ibv_post_srq_ops(3); an ADD's handle is written into it. REASON_NONE or why it is refused:
- * REASON_TM_OPCODE, _FLAGS, _SGES: nonsense; REASON_TM_LIST_FULL. *completes: there is an event. */
+/* Does this operation of ibv_post_srq_ops(3) make sense? REASON_NONE, or REASON_TM_OPCODE, _FLAGS, _SGES. */
+enum reason tags_check(const struct tags *, const struct ibv_ops_wr *);
+
+/* Executes one; an ADD's handle is written into it. REASON_NONE or why it is refused: what tags_check says, or
+ * REASON_TM_LIST_FULL. *completes: there is an event, as after each DEL that fails. */
 enum reason tags_operate(struct tags *, struct ibv_ops_wr *, struct tags_event *, bool *completes);
 
 /* For reports: the receive that an entry is for, and the bytes that its buffer holds. */

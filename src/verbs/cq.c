@@ -30,6 +30,13 @@ static uint32_t round_up(uint32_t entries)
     return capacity;
 }
 
+/* What programs are told of the size: never more than the device's limit, to which rounding up knows no bound. */
+static int shown_size(const struct context *context, uint32_t capacity)
+{
+    uint32_t most = context->device->limits.max_cqe;
+    return (int)(capacity < most ? capacity : most);
+}
+
 /* REASON_NONE, or why these attributes are refused; *error is the errno for it. */
 static enum reason refuse(const struct context *context, const struct ibv_cq_init_attr_ex *attr, int *error)
 {
@@ -62,7 +69,7 @@ static void fill(struct cq *cq, struct context *context, const struct ibv_cq_ini
     cq->public.context = &context->public.context;
     cq->public.channel = attr->channel;
     cq->public.cq_context = attr->cq_context;
-    cq->public.cqe = (int)cq->capacity;
+    cq->public.cqe = shown_size(context, cq->capacity);
     pthread_mutex_init(&cq->public.mutex, NULL);
     pthread_cond_init(&cq->public.cond, NULL);
     cq_extend(cq);
@@ -293,7 +300,7 @@ static void drop_oldest(struct cq *cq)
     atomic_store_explicit(&cq->head, head + 1, memory_order_release);
 }
 
-void cq_push(struct cq *cq, const struct completion *entry, bool notable)
+bool cq_push(struct cq *cq, const struct completion *entry, bool notable)
 {
     lock_take(&cq->lock);
     uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
@@ -301,7 +308,7 @@ void cq_push(struct cq *cq, const struct completion *entry, bool notable)
         if (cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
             drop_oldest(cq);
         else
-            return overrun(cq), lock_release(&cq->lock);
+            return overrun(cq), lock_release(&cq->lock), false;
     }
     struct completion *to = cq_entry_at(cq, tail);
     *to = *entry;
@@ -310,6 +317,7 @@ void cq_push(struct cq *cq, const struct completion *entry, bool notable)
     atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
     notify(cq, notable);
     lock_release(&cq->lock);
+    return true;
 }
 
 /* Until nobody looks at entries. The kernel may begin to refuse fences (a sandbox that came later): a thread that is
@@ -396,7 +404,7 @@ static void copy_entries(struct cq *cq, struct completion *ring, uint32_t capaci
     atomic_store(&cq->tail, count);
     cq->ring = ring;
     cq->capacity = capacity;
-    cq->public.cqe = (int)capacity;
+    cq->public.cqe = shown_size(cq->object.context, capacity);
 }
 
 int cq_resize(struct ibv_cq *public, int entries)
@@ -413,7 +421,7 @@ int cq_resize(struct ibv_cq *public, int entries)
     if (error)
         return error;
     cq_stop(cq);
-    bool fits = atomic_load(&cq->tail) - atomic_load(&cq->head) <= capacity;
+    bool fits = atomic_load(&cq->tail) - atomic_load(&cq->head) <= (uint32_t)entries; /* as asked for, not as rounded */
     spare = fits ? cq->memory : memory;
     if (fits) {
         copy_entries(cq, memory.memory, capacity);

@@ -12,8 +12,8 @@ int cq_poll(struct ibv_cq *, int count, struct ibv_wc *);
 int cq_arm(struct ibv_cq *, int solicited_only);
 
 /* Puts an entry in; raises the event if the CQ is armed for it. `notable`: a solicited receive or an error.
- * A full CQ overruns: the entry is lost, and process->overrun asks the progress to fail the attached queue pairs. */
-void cq_push(struct cq *, const struct completion *, bool notable);
+ * A full CQ overruns: false, the entry is lost, and process->overrun asks the progress to fail the attached queue pairs. */
+bool cq_push(struct cq *, const struct completion *, bool notable);
 
 /* The event that the CQ is armed for, now. Under cq->lock. */
 void cq_raise(struct cq *);

@@ -112,9 +112,14 @@ static int next_poll(struct ibv_cq_ex *public)
     return __builtin_expect(show_next(cq), 1) ? 0 : look_again(cq);
 }
 
+/* Whoever calls it ends the batch, as on adapters, for which that is giving back a spin lock: programs may hand a batch
+ * on to another thread. One that has none and ends another's can't be told apart. */
 static void end_poll(struct ibv_cq_ex *public)
 {
-    if (owner_of_batch(cq_of(public)))
+    uintptr_t owner = owner_of_batch(cq_of(public));
+    if (log_wanted(LOG_INFO) && owner && owner != (uintptr_t)pthread_self())
+        log_write(LOG_INFO, "ibv_end_poll ends a batch that another thread began");
+    if (owner)
         return leave_batch(cq_of(public));
     log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_end_poll without a batch");
 }

@@ -61,7 +61,8 @@ static void count_uses(struct srq *srq, uint32_t change)
         srq->xrcd->object.uses += change;
 }
 
-static struct ibv_srq *enter(struct srq *srq)
+/* The program is told what it got: it may have written a limit, which creation knows nothing of (ibv_create_srq(3)). */
+static struct ibv_srq *enter(struct srq *srq, struct ibv_srq_attr *attr)
 {
     struct context *context = context_of(srq->public.context);
     control_lock(context);
@@ -73,8 +74,10 @@ static struct ibv_srq *enter(struct srq *srq)
     else if (srq->xrcd && !error)
         xrc_remove_srq(srq);
     control_unlock(context);
-    if (srq->public.handle)
+    if (srq->public.handle) {
+        attr->srq_limit = 0;
         return &srq->public;
+    }
     release(srq);
     errno = ENOMEM;
     return NULL;
@@ -83,7 +86,7 @@ static struct ibv_srq *enter(struct srq *srq)
 struct ibv_srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
     struct srq *srq = make(pd, &init->attr, init->srq_context);
-    return srq ? enter(srq) : NULL;
+    return srq ? enter(srq, &init->attr) : NULL;
 }
 
 static struct ibv_srq *refuse(enum reason reason, int error)
@@ -106,7 +109,7 @@ static struct ibv_srq *create_with_tags(struct ibv_srq_init_attr_ex *init)
     srq->cq = (struct cq *)init->cq;
     int error = srq_tags_create(srq, &init->tm_cap);
     if (!error)
-        return enter(srq);
+        return enter(srq, &init->attr);
     release(srq);
     return refuse(REASON_TM_ATTRIBUTES, error);
 }
@@ -123,7 +126,7 @@ static struct ibv_srq *create_for_xrc(struct ibv_srq_init_attr_ex *init)
         return NULL;
     srq->cq = (struct cq *)init->cq;
     srq->xrcd = (struct xrcd *)init->xrcd;
-    return enter(srq);
+    return enter(srq, &init->attr);
 }
 
 int srq_get_number(struct ibv_srq *public, uint32_t *number)

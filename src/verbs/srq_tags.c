@@ -80,7 +80,8 @@ static void complete(const struct srq *srq, const struct tags_event *event, uint
     } else if (event->reason)
         log_reason(event->status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, event->reason,
                    "qp 0x%x receive wr_id %llu status %d", qp_number, (unsigned long long)event->id, event->status);
-    cq_push(srq->cq, &entry, event->notable);
+    if (!cq_push(srq->cq, &entry, event->notable) && !qp_number)
+        srq->tags->completed--; /* nobody will poll it */
 }
 
 /* -- operations */
@@ -91,9 +92,13 @@ static enum reason operate(struct srq *srq, struct ibv_ops_wr *wr)
     struct tags_event event;
     bool completes;
     uint32_t waiting = tags->completed - atomic_load_explicit(&tags->polled, memory_order_acquire);
-    if (wr->flags & IBV_OPS_SIGNALED && waiting >= tags->operations)
+    enum reason reason = tags_check(&tags->tags, wr);
+    if (reason)
+        return reason;
+    bool may_complete = wr->flags & IBV_OPS_SIGNALED || wr->opcode == IBV_WR_TAG_DEL; /* which tells of its failure */
+    if (may_complete && waiting >= tags->operations)
         return REASON_TM_OPERATIONS_FULL;
-    enum reason reason = tags_operate(&tags->tags, wr, &event, &completes);
+    reason = tags_operate(&tags->tags, wr, &event, &completes);
     if (!reason && completes)
         complete(srq, &event, 0);
     return reason;

@@ -141,6 +141,28 @@ static void ibv_wr_bind_mw_opens_and_ibv_wr_local_inv_closes(const void *row)
     bench_close(&bench);
 }
 
+/* What has no opcode on the wire, and what the device does not say that it can. */
+static void what_a_service_lacks_is_not_supported(const void *row)
+{
+    struct bench bench = bench_open_connected();
+    EXPECT_ERRNO(bench_make_qp(&bench, IBV_QPT_UC, IBV_QP_EX_WITH_SEND_WITH_INV), EOPNOTSUPP);
+    EXPECT_ERRNO(bench_make_qp(&bench, IBV_QPT_UD, IBV_QP_EX_WITH_TSO), EOPNOTSUPP);
+    bench_close(&bench);
+}
+
+static void a_builder_that_nobody_asked_for_works(const void *row)
+{
+    struct bench bench = bench_open(IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
+    alone_initialize(bench.qp);
+    alone_receive_from(bench.qp, bench.qp->qp_num);
+    alone_send(bench.qp);
+    ibv_wr_rdma_write(bench_start(&bench), bench.mr->rkey, bench_target(&bench));
+    bench_set_source(&bench, "unasked");
+    bench_complete(&bench, IBV_WC_RDMA_WRITE);
+    EXPECT(strcmp(bench.memory + TARGET, "unasked"), ==, 0);
+    bench_close(&bench);
+}
+
 static void ibv_wr_bind_mw_takes_the_low_bits_of_the_key(const void *row)
 {
     struct bench bench = bench_open_connected();
@@ -315,6 +337,8 @@ static void all(void)
     CASE(ibv_wr_atomic_fetch_add_adds);
     CASE(ibv_wr_atomic_write_writes_eight_bytes);
     CASE(ibv_wr_bind_mw_opens_and_ibv_wr_local_inv_closes);
+    CASE(what_a_service_lacks_is_not_supported);
+    CASE(a_builder_that_nobody_asked_for_works);
     CASE(ibv_wr_bind_mw_takes_the_low_bits_of_the_key);
     CASE(a_bind_that_is_not_posted_leaves_the_window_its_key);
     CASE(ibv_wr_local_inv_of_a_closed_window_fails);

@@ -202,6 +202,23 @@ static void beside_a_batch_of_completions(const void *row)
     close_shelf(&shelf);
 }
 
+static void *end_the_batch(void *argument)
+{
+    struct shelf *shelf = argument;
+    ibv_end_poll(shelf->cq);
+    return NULL;
+}
+
+static void a_batch_may_be_ended_by_another_thread(const void *row)
+{
+    struct shelf shelf = open_shelf();
+    for (int i = 0; i < 3; i++) {
+        begin_batch(&shelf);
+        elsewhere(end_the_batch, &shelf);
+    }
+    close_shelf(&shelf);
+}
+
 struct crossing {
     struct bench *bench;
     pthread_barrier_t *barrier;
@@ -506,6 +523,7 @@ static void run_deeds(void)
 static void all(void)
 {
     run_deeds();
+    CASE(a_batch_may_be_ended_by_another_thread);
     CASE(two_batches_that_each_destroy_on_the_other_CQ_both_end);
     CASE(a_CQ_that_is_resized_under_its_poller_loses_nothing);
     CASE(nobody_sees_completions_of_a_queue_pair_that_is_gone);

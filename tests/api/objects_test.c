@@ -167,6 +167,21 @@ static void ibv_create_cq_ex_refuses_what_it_does_not_know(const void *row)
     desk_close(&desk);
 }
 
+static void the_largest_CQ_is_no_larger_than_the_device_says(const void *row)
+{
+    struct desk desk = desk_open();
+    struct ibv_device_attr attr;
+    EXPECT(ibv_query_device(desk.context, &attr), ==, 0);
+    struct ibv_cq *cq = ibv_create_cq(desk.context, attr.max_cqe, NULL, NULL, 0);
+    EXPECT_TRUE(cq && cq->cqe == attr.max_cqe);
+    EXPECT(ibv_resize_cq(cq, 16), ==, 0);
+    EXPECT(ibv_resize_cq(cq, attr.max_cqe), ==, 0);
+    EXPECT(cq->cqe, ==, attr.max_cqe);
+    EXPECT(ibv_resize_cq(cq, attr.max_cqe + 1), ==, EINVAL);
+    EXPECT(ibv_destroy_cq(cq), ==, 0);
+    desk_close(&desk);
+}
+
 static void ibv_resize_cq_keeps_room_for_what_is_there(const void *row)
 {
     struct desk desk = desk_open();
@@ -175,13 +190,15 @@ static void ibv_resize_cq_keeps_room_for_what_is_there(const void *row)
     EXPECT(ibv_resize_cq(cq, 0), ==, EINVAL);
     EXPECT(ibv_resize_cq(cq, -1), ==, EINVAL);
     EXPECT(ibv_resize_cq(cq, MUCH), ==, EINVAL);
-    desk_write(&desk, qp, 9);
+    desk_write(&desk, qp, 11);
     usleep(20000); /* all have arrived; were they not, the resize could succeed */
     EXPECT(ibv_poll_cq(cq, 0, NULL), ==, 0);
     EXPECT(ibv_resize_cq(cq, 4), ==, EINVAL);
+    EXPECT(ibv_resize_cq(cq, 10), ==, EINVAL); /* although what it would be rounded to had room */
+    EXPECT(ibv_resize_cq(cq, 11), ==, 0);
     EXPECT(ibv_resize_cq(cq, 100), ==, 0);
     EXPECT(cq->cqe, >=, 100);
-    for (uint64_t i = 0; i < 9; i++)
+    for (uint64_t i = 0; i < 11; i++)
         EXPECT(alone_poll(cq).wr_id, ==, i);
     EXPECT(ibv_destroy_cq(cq), ==, EBUSY);
     desk_close(&desk);
@@ -384,7 +401,11 @@ static void ibv_create_srq_refuses_sizes_that_are_not(const void *row)
     EXPECT_ERRNO(ibv_create_srq(desk.pd, &empty), EINVAL);
     EXPECT_ERRNO(ibv_create_srq(desk.pd, &huge), EINVAL);
     EXPECT_ERRNO(ibv_create_srq(desk.pd, &wide), EINVAL);
-    EXPECT(ibv_destroy_srq(desk_srq(&desk, 1)), ==, 0);
+    struct ibv_srq_init_attr limited = {.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 2}};
+    struct ibv_srq *srq = ibv_create_srq(desk.pd, &limited);
+    EXPECT_TRUE(srq && limited.attr.max_wr >= 4 && limited.attr.max_sge >= 1);
+    EXPECT(limited.attr.srq_limit, ==, 0); /* "the original values of the SRQ that was created" */
+    EXPECT(ibv_destroy_srq(srq), ==, 0);
     desk_close(&desk);
 }
 
@@ -475,6 +496,7 @@ static void of_memory_and_queues(void)
     CASE(ibv_alloc_mw_knows_two_types);
     CASE(ibv_create_cq_refuses_sizes_and_vectors_that_are_not);
     CASE(ibv_create_cq_ex_refuses_what_it_does_not_know);
+    CASE(the_largest_CQ_is_no_larger_than_the_device_says);
     CASE(ibv_resize_cq_keeps_room_for_what_is_there);
     CASE(ibv_destroy_comp_channel_waits_for_its_queues);
     CASE(ibv_start_poll_refuses_attributes_and_says_ENOENT);

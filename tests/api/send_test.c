@@ -34,6 +34,8 @@ static const struct refusal refusals[] = {
     {"a READ on UD is refused", IBV_QPT_UD, IBV_WR_RDMA_READ, 0, 1, 8, false, EINVAL},
     {"an atomic on UD is refused", IBV_QPT_UD, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 8, false, EINVAL},
     {"a SEND with invalidate on UD is refused", IBV_QPT_UD, IBV_WR_SEND_WITH_INV, 0, 1, 8, false, EINVAL},
+    {"a SEND with invalidate on UC is refused", IBV_QPT_UC, IBV_WR_SEND_WITH_INV, 0, 1, 8, false, EINVAL},
+    {"a segmentation offload on UD is refused", IBV_QPT_UD, IBV_WR_TSO, 0, 1, 8, false, EINVAL},
     {"a segmentation offload on RC is refused", IBV_QPT_RC, IBV_WR_TSO, 0, 1, 8, false, EINVAL},
     {"a driver's opcode is refused", IBV_QPT_RC, IBV_WR_DRIVER1, 0, 1, 8, false, EINVAL},
     {"a datagram without address handle is refused", IBV_QPT_UD, IBV_WR_SEND, 0, 1, 8, true, EINVAL},

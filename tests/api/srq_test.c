@@ -229,6 +229,28 @@ static void receives_are_not_of_the_queue_pairs_domain(const void *row)
     desk_close(&of.desk);
 }
 
+/* As on adapters, which clean their CQ and free the entries of the SRQ. */
+static void what_a_destroyed_queue_pair_received_is_not_told_and_its_places_are_free(const void *row)
+{
+    struct two_domains of = open_two_domains(IBV_QPT_RC);
+    struct ibv_wc wc;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 4; i++)
+            post_shared(&of, of.desk.mr->lkey);
+        for (int i = 0; i < 4; i++)
+            send_to_itself(&of);
+        struct ibv_cq *other = ibv_create_cq(of.desk.context, 1, NULL, NULL, 0); /* polling it moves packets as well */
+        for (int i = 0; i < 500; i++)
+            EXPECT(ibv_poll_cq(other, 1, &wc), ==, 0);
+        EXPECT(ibv_modify_qp(of.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE), ==, 0);
+        alone_poll_nothing(of.desk.cq);
+        alone_initialize(of.qp);
+        alone_receive_from(of.qp, of.qp->qp_num);
+        alone_send(of.qp);
+    }
+    desk_close(&of.desk);
+}
+
 /* -- datagrams */
 
 static void send_datagram(struct desk *desk, struct ibv_qp *from, struct ibv_qp *to, uint32_t length)
@@ -306,6 +328,7 @@ static void all(void)
     CASE(an_SRQ_in_use_is_EBUSY_and_goes_on);
     CASE(the_last_work_request_is_reported_once);
     CASE(queue_pairs_share_the_receives);
+    CASE(what_a_destroyed_queue_pair_received_is_not_told_and_its_places_are_free);
     CASE(a_datagram_that_is_too_long_takes_no_receive);
     of_each_type("receives are of the queue's domain", receives_are_of_the_queues_domain);
     of_each_type("receives are not of the queue pair's domain", receives_are_not_of_the_queue_pairs_domain);

@@ -107,64 +107,6 @@ static void only_reliable_connections_match_tags(void **state)
 
 /* -- operations */
 
-static void a_chain_stops_at_the_first_that_is_wrong(void **state)
-{
-    struct room *room = *state;
-    struct ibv_ops_wr wrs[3] = {{.wr_id = 1, .opcode = IBV_WR_TAG_SYNC, .flags = SIGNALED},
-                                {.wr_id = 2, .opcode = 99, .flags = SIGNALED},
-                                {.wr_id = 3, .opcode = IBV_WR_TAG_SYNC, .flags = SIGNALED}};
-    struct ibv_ops_wr *bad = NULL;
-    struct room_event event;
-    wrs[0].next = &wrs[1];
-    wrs[1].next = &wrs[2];
-    assert_int_equal(ibv_post_srq_ops(room->srq, wrs, &bad), EINVAL);
-    assert_ptr_equal(bad, &wrs[1]);
-    sees(next(room), 1, IBV_WC_TM_SYNC, 0);
-    assert_false(room_poll(room, &event));
-}
-
-static void a_full_list_and_too_many_operations_are_no_memory(void **state)
-{
-    struct room *room = *state;
-    for (int i = 0; i < TAGS; i++)
-        add(room, 1, 1, 0, 8);
-    assert_int_equal(room_add(room, 1, EXACT, 1, 0, 8, 0, 0, NULL), ENOMEM);
-    for (int i = 0; i < OPERATIONS; i++)
-        assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 2, 0, SIGNALED, 0), 0);
-    assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 2, 0, SIGNALED, 0), ENOMEM);
-    assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 2, 0, 0, 0), 0); /* is over when the call returns */
-    sees(next(room), 2, IBV_WC_TM_SYNC, 0);
-    assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 2, 0, SIGNALED, 0), 0);
-}
-
-static void completions_of_operations_outlive_their_queue(void **state)
-{
-    struct room *room = *state;
-    struct ibv_srq_init_attr_ex attr;
-    struct ibv_srq *first = room->srq;
-    room->srq = room_make_srq(room, &attr);
-    assert_int_equal(room_operate(room, IBV_WR_TAG_SYNC, 2, 0, SIGNALED, 0), 0);
-    assert_int_equal(ibv_destroy_srq(room->srq), 0);
-    room->srq = first;
-    sees(next(room), 2, IBV_WC_TM_SYNC, 0);
-}
-
-static void deleting_returns_the_buffer_or_says_that_it_was_taken(void **state)
-{
-    struct room *room = *state;
-    uint32_t handles[2];
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(room_add(room, 5, EXACT, 50 + (uint64_t)i, 0, 100, 0, 0, &handles[i]), 0);
-    send_eager(room, 0, 1, 5, 10, 1);
-    sees(next(room), 50, IBV_WC_TM_RECV, MATCHED);
-    room_operate(room, IBV_WR_TAG_DEL, 7, handles[0], SIGNALED, 0);
-    struct room_event event = next(room);
-    assert_int_equal(event.status, IBV_WC_TM_ERR);
-    assert_int_equal(event.id, 7);
-    room_operate(room, IBV_WR_TAG_DEL, 8, handles[1], SIGNALED, 0);
-    sees(next(room), 8, IBV_WC_TM_DEL, 0);
-}
-
 /* -- eager */
 
 /* Of one packet, the match and the data complete together; of several, the match first. How many there are is the
@@ -560,10 +502,6 @@ int main(void)
         script(a_basic_queue_can_be_made_the_long_way),
         script(what_is_in_use_is_not_destroyed),
         script(only_reliable_connections_match_tags),
-        script(a_chain_stops_at_the_first_that_is_wrong),
-        script(a_full_list_and_too_many_operations_are_no_memory),
-        script(completions_of_operations_outlive_their_queue),
-        script(deleting_returns_the_buffer_or_says_that_it_was_taken),
         script(eager_messages_of_every_length_arrive),
         script(unexpected_messages_arrive_whole_and_untagged),
         script(without_a_receive_an_unexpected_message_waits_and_may_become_expected),
