@@ -19,7 +19,8 @@ enum { REPEATS = 15 };
 static int make(void **state)
 {
     rig_make(state);
-    ((struct rig *)*state)->space = CM_SPACE_UDP;
+    struct rig *rig = *state;
+    rig->a.space = rig->b.space = CM_SPACE_UDP;
     return 0;
 }
 

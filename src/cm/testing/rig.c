@@ -10,146 +10,15 @@
 #include "base/container.h"
 #include "cm/connect.h"
 
-static struct host *host_of(struct manager *manager)
-{
-    return container_of(manager, struct host, manager);
-}
-
-/* --- the owner's operations */
-
-static void *allocate(struct manager *manager, size_t size)
-{
-    struct host *host = host_of(manager);
-    if (host->fail_after && !--host->fail_after) {
-        host->fail_after = 1;
-        return NULL;
-    }
-    host->blocks++;
-    return calloc(1, size);
-}
-
-static void release(struct manager *manager, void *memory)
-{
-    host_of(manager)->blocks--;
-    free(memory);
-}
-
-static int find_port(struct manager *manager, const struct cm_address *address, struct cm_port *port)
-{
-    struct host *host = host_of(manager);
-    if (memcmp(address->gid, host->port.gid, 16))
-        return EADDRNOTAVAIL;
-    *port = host->port;
-    return 0;
-}
-
-static int find_route(struct manager *manager, const struct cm_port *from, struct cm_address *source,
-                      const struct cm_address *destination, struct cm_route *route)
-{
-    struct host *host = host_of(manager);
-    *route = (struct cm_route){.from = host->port, .neighbor = CM_NOWHERE, .hop_limit = 64};
-    memcpy(route->gid, destination->gid, 16);
-    memcpy(source->gid, host->port.gid, 16);
-    return host->route_error;
-}
-
-static unsigned list_claims(struct host *host, const struct port_claim *wanted, const struct port_claim **list)
-{
-    unsigned count = 0;
-    for (unsigned i = 0; i < host->port_count; i++)
-        if (host->ports[i].space == wanted->space && host->ports[i].port == wanted->port && &host->ports[i] != wanted)
-            list[count++] = &host->ports[i];
-    return count;
-}
-
-static int bind_port(struct manager *manager, struct identifier *identifier)
-{
-    static const struct ports_range range = {40000, 40063};
-    struct host *host = host_of(manager);
-    const struct port_claim *others[RIG_PORTS];
-    struct port_claim claim = {.space = identifier->port_space,
-                               .port = identifier->source.port,
-                               .reuse = identifier->options.reuse,
-                               .only_family = identifier->options.only_family,
-                               .source = identifier->source};
-    for (uint32_t attempt = 0; !identifier->source.port; attempt++) {
-        claim.port = ports_candidate(&range, 7, attempt);
-        if (!list_claims(host, &claim, others))
-            identifier->source.port = claim.port;
-    }
-    int error = ports_conflict(others, list_claims(host, &claim, others), &claim, true);
-    if (error)
-        return error;
-    assert_true(host->port_count < RIG_PORTS);
-    host->ports[host->port_count++] = claim;
-    return 0;
-}
-
-static struct port_claim *find_claim(struct host *host, const struct identifier *identifier)
-{
-    for (unsigned i = 0; i < host->port_count; i++)
-        if (host->ports[i].space == identifier->port_space && host->ports[i].port == identifier->source.port)
-            return &host->ports[i];
-    fail_msg("no such port");
-    return NULL;
-}
-
-static int listen_port(struct manager *manager, struct identifier *identifier)
-{
-    const struct port_claim *others[RIG_PORTS], *own = find_claim(host_of(manager), identifier);
-    return ports_conflict(others, list_claims(host_of(manager), own, others), own, false);
-}
-
-static void release_port(struct manager *manager, struct identifier *identifier)
-{
-    struct host *host = host_of(manager);
-    struct port_claim *claim = find_claim(host, identifier);
-    *claim = host->ports[--host->port_count];
-}
-
-static const struct manager_operations operations = {.allocate = allocate,
-                                                     .release = release,
-                                                     .find_port = find_port,
-                                                     .find_route = find_route,
-                                                     .bind_port = bind_port,
-                                                     .listen_port = listen_port,
-                                                     .release_port = release_port};
-
-static void added(struct event_queue *queue)
-{
-    container_of(queue, struct host, queue)->signalled++;
-}
-
-static void removed(struct event_queue *queue)
-{
-    container_of(queue, struct host, queue)->signalled--;
-}
-
-static const struct event_queue_operations signals = {.added = added, .removed = removed};
-
-/* --- making */
-
-static void make_host(struct rig *rig, struct host *host, struct host *peer, uint8_t number)
-{
-    *host = (struct host){.rig = rig, .peer = peer, .address = number};
-    host->port = (struct cm_port){.guid = 0x1000 + number, .number = 1, .gid_index = 1, .mtu = 3, .ack_delay = 15};
-    host->port.gid[10] = host->port.gid[11] = 0xff;
-    host->port.gid[12] = 10;
-    host->port.gid[15] = number;
-    host->buckets = calloc(4 * MANAGER_BUCKETS, sizeof *host->buckets);
-    struct manager_settings settings = {
-        .buckets = host->buckets, .agent = number, .seed = number, .first_id = number * 0x10000u};
-    manager_initialize(&host->manager, &operations, &settings);
-    event_queue_initialize(&host->queue, &signals);
-}
-
 int rig_make(void **state)
 {
     struct rig *rig = calloc(1, sizeof *rig);
     rig->now = NANOS_SECOND;
-    rig->space = CM_SPACE_TCP;
-    make_host(rig, &rig->a, &rig->b, 1);
-    make_host(rig, &rig->b, &rig->a, 2);
+    host_make(&rig->a, 1);
+    host_make(&rig->b, 2);
+    rig->a.space = rig->b.space = CM_SPACE_TCP;
+    rig->a.peer = &rig->b;
+    rig->b.peer = &rig->a;
     *state = rig;
     return 0;
 }
@@ -164,7 +33,7 @@ static void free_host(struct host *host)
     assert_int_equal(host->port_count, 0);
     assert_int_equal(host->manager.sessions, 0);
     assert_int_equal(dispatch_deadline(&host->manager), NANOS_NEVER);
-    free(host->buckets);
+    host_free(host);
 }
 
 int rig_free(void **state)
@@ -186,21 +55,9 @@ static void put(struct rig *rig, struct host *from, const struct dispatch_datagr
     rig->sent[datagram->message.attribute]++;
 }
 
-/* As it arrives: through the codec, with the way turned round. */
-static struct dispatch_datagram arrival(const struct host *at, const struct dispatch_datagram *sent)
-{
-    uint8_t bytes[MAD_BYTES];
-    struct dispatch_datagram datagram = {
-        .route = {.from = at->port, .neighbor = at->peer->address, .hop_limit = sent->route.hop_limit}};
-    memcpy(datagram.route.gid, at->peer->port.gid, 16);
-    cm_encode(&sent->message, bytes);
-    assert_int_equal(cm_decode(bytes, sizeof bytes, &datagram.message), CM_FINE);
-    return datagram;
-}
-
 static void deliver(struct rig *rig, struct host *to, const struct dispatch_datagram *sent)
 {
-    struct dispatch_datagram reply, datagram = arrival(to, sent);
+    struct dispatch_datagram reply, datagram = host_arrival(to, to->peer, sent);
     if (dispatch_receive(&to->manager, &datagram, &reply, rig->now))
         put(rig, to, &reply);
 }
@@ -317,7 +174,7 @@ struct identifier *rig_listen(struct host *host, uint16_t port)
 {
     struct identifier *listener;
     struct cm_address address = rig_address(host, port);
-    assert_int_equal(identifier_create(&host->manager, &host->queue, 0xb0, host->rig->space, 0, &listener), 0);
+    assert_int_equal(identifier_create(&host->manager, &host->queue, 0xb0, host->space, 0, &listener), 0);
     assert_int_equal(identifier_bind(listener, &address), 0);
     assert_int_equal(identifier_listen(listener, 10), 0);
     return listener;
@@ -328,7 +185,7 @@ struct identifier *rig_resolve(struct host *host, uint16_t port)
     static const struct cm_address none;
     struct identifier *identifier;
     struct cm_address address = rig_address(host->peer, port);
-    assert_int_equal(identifier_create(&host->manager, &host->queue, 0xa0, host->rig->space, 0, &identifier), 0);
+    assert_int_equal(identifier_create(&host->manager, &host->queue, 0xa0, host->space, 0, &identifier), 0);
     assert_int_equal(identifier_resolve_address(identifier, &none, &address), 0);
     rig_event(host, CM_ADDR_RESOLVED);
     assert_int_equal(identifier_resolve_route(identifier, 2000), 0);
@@ -359,7 +216,7 @@ struct connected rig_start(struct rig *rig)
 
 void rig_arrive(struct rig *rig, struct connected *all)
 {
-    rig_pass(rig, rig->space == CM_SPACE_UDP ? CM_SIDR_REQ : CM_REQ);
+    rig_pass(rig, rig->a.space == CM_SPACE_UDP ? CM_SIDR_REQ : CM_REQ);
     all->passive = identifier_find(&rig->b.manager, rig_event(&rig->b, CM_CONNECT_REQUEST)->number);
     assert_non_null(all->passive);
 }

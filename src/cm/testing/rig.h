@@ -3,33 +3,13 @@
 #ifndef CM_TESTING_RIG_H
 #define CM_TESTING_RIG_H
 
-#include "cm/dispatch.h"
-#include "cm/ports.h"
 #include "cm/service.h"
+#include "cm/testing/host.h"
 
-enum { RIG_WIRE = 64, RIG_PORTS = 64, RIG_PORT = 7174 };
-
-struct rig;
-
-struct host {
-    struct manager manager;
-    struct hash_entry **buckets;
-    struct event_queue queue;
-    struct rig *rig;
-    struct host *peer;
-    struct cm_port port;
-    uint8_t address; /* the last byte of it: 10.0.0.N */
-    struct port_claim ports[RIG_PORTS];
-    unsigned port_count;
-    unsigned blocks;     /* allocated */
-    unsigned fail_after; /* allocations that succeed yet; 0: all */
-    int route_error;     /* what find_route answers */
-    unsigned signalled;  /* events that the queue's operations told of */
-};
+enum { RIG_WIRE = 64, RIG_PORT = 7174 };
 
 struct rig {
     struct host a, b;
-    uint16_t space; /* of the identifiers that rig_listen and rig_resolve make; at first that of TCP */
     nanos now;
     struct dispatch_datagram wire[RIG_WIRE];
     struct host *to[RIG_WIRE];
