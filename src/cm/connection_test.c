@@ -339,8 +339,12 @@ static void a_req_of_a_queue_pair_that_is_connected_ends_the_old_connection(void
     rig_pass(rig, CM_REQ);
     rig_pass(rig, CM_REJ);
     assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_STALE);
+    assert_int_equal(connection(again.active)->state, CONNECTION_TIMEWAIT);
     rig_pass(rig, CM_DREQ);
     rig_event(&rig->a, CM_DISCONNECTED);
+    rig_wait(rig, timewait);
+    assert_int_equal(connection(again.active)->state, CONNECTION_IDLE);
+    rig_no_event(&rig->a); /* it was never connected */
     rig_end(rig, &again);
     rig_end(rig, &old);
 }
@@ -478,6 +482,28 @@ static void a_late_rtu_after_the_reject_is_nothing(void **state)
     rig_end(rig, &all);
 }
 
+/* What one end answers, the other may ask for. */
+static void depths_cross(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    struct cm_parameters parameters = rig_parameters(0x22);
+    struct ibv_qp_attr attr;
+    int mask;
+    rig_arrive(rig, &all);
+    parameters.responder_resources = 1;
+    parameters.initiator_depth = 0;
+    assert_int_equal(service_accept(all.passive, 1, &parameters, &no_ece, rig->now), 0);
+    rig_pass(rig, CM_REP);
+    assert_int_equal(attributes_of(all.active, IBV_QPS_RTR, &attr, &mask), 0);
+    assert_int_equal(attr.max_dest_rd_atomic, 0);
+    assert_int_equal(attributes_of(all.active, IBV_QPS_RTS, &attr, &mask), 0);
+    assert_int_equal(attr.max_rd_atomic, 1);
+    assert_int_equal(attributes_of(all.active, IBV_QPS_INIT, &attr, &mask), 0);
+    assert_int_equal(attr.qp_access_flags, IBV_ACCESS_REMOTE_WRITE);
+    rig_end(rig, &all);
+}
+
 /* IBA 12.7.34 as Linux computes it. */
 static void ack_timeouts_cover_flight_and_delay(void **state)
 {
@@ -531,6 +557,7 @@ int main(void)
         TEST(a_repeat_of_the_request_from_elsewhere_is_a_request_of_its_own),
         TEST(a_new_identifier_has_no_events_before_it_is_accepted),
         TEST(a_late_rtu_after_the_reject_is_nothing),
+        TEST(depths_cross),
         cmocka_unit_test(ack_timeouts_cover_flight_and_delay),
         TEST(the_option_sets_the_timeout_of_the_queue_pair),
     };
