@@ -1,5 +1,6 @@
 #include "link/pull.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -68,7 +69,9 @@ static unsigned permits; /* nodes that have asked for it and not withdrawn yet *
 /* EINVAL where there is no Yama: then nothing is needed. */
 static void set_tracer(unsigned long who)
 {
+    int saved = errno; /* it may be a post that begins to need it, and one that succeeds changes no errno */
     prctl(PR_SET_PTRACER, who, 0, 0, 0);
+    errno = saved;
 }
 
 /* In a program that has more rights than its user, nothing is opened to the user's other processes. */
