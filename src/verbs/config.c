@@ -13,7 +13,8 @@
 /* Generous, because nothing in software is scarce but memory, which is taken only when objects are made:
  * queue depths as the deepest adapters have them (programs size their queues by what the device says), 32 SGEs because
  * a packet is sent with one sendmsg or one process_vm_readv of a short list, 1 KiB inline because it is copied twice,
- * and 1 GiB messages because verbs promise at least that (IBA 9.7.1: 2^31 bytes at most). */
+ * 128 READs and atomics at a time because the kernel's rxe has as many and some programs ask for what the other side
+ * could answer (64 bytes each, for queue pairs that do so), and 1 GiB messages because verbs promise at least that (IBA 9.7.1: 2^31 bytes at most). */
 static const struct limits default_limits = {
     .max_qp = 65536,
     .max_qp_wr = 32768,
@@ -28,26 +29,42 @@ static const struct limits default_limits = {
     .max_srq = 65536,
     .max_srq_wr = 65536,
     .max_srq_sge = 32,
-    .max_rd_atomic = 16,
+    .max_rd_atomic = 128,
     .max_inline = 1024,
     .max_message = 1u << 30,
     .max_groups = 1024,
     .max_mtu = 4096,
 };
 
+enum { NUMBERS = 1 << 24 }; /* of queue pairs and keys; less those that mean something else */
+
+/* `most` is what nothing but memory stands against: the rest is as large as it can be. */
 static const struct {
     const char *name;
     size_t offset;
-    uint32_t least;
+    uint32_t least, most;
 } limit_names[] = {
-#define LIMIT(name, least)                                                                                             \
+#define LIMIT(name, least, most)                                                                                       \
     {                                                                                                                  \
-#name, offsetof(struct limits, name), least                                                                    \
+#name, offsetof(struct limits, name), least, most                                                              \
     }
-    LIMIT(max_qp, 1),      LIMIT(max_qp_wr, 1),     LIMIT(max_sge, 1),    LIMIT(max_cq, 1),      LIMIT(max_cqe, 1),
-    LIMIT(max_mr, 1),      LIMIT(max_pd, 1),        LIMIT(max_ah, 1),     LIMIT(max_srq, 0),     LIMIT(max_srq_wr, 0),
-    LIMIT(max_srq_sge, 0), LIMIT(max_rd_atomic, 0), LIMIT(max_inline, 0), LIMIT(max_message, 1), LIMIT(max_groups, 0),
-    LIMIT(max_mw, 0),      LIMIT(max_dm, 0),
+    LIMIT(max_qp, 1, NUMBERS - 256),
+    LIMIT(max_qp_wr, 1, 1 << 20),
+    LIMIT(max_sge, 1, 32),
+    LIMIT(max_cq, 1, NUMBERS),
+    LIMIT(max_cqe, 1, NUMBERS - 1),
+    LIMIT(max_mr, 1, NUMBERS - 1),
+    LIMIT(max_pd, 1, NUMBERS),
+    LIMIT(max_ah, 1, NUMBERS),
+    LIMIT(max_srq, 0, NUMBERS - 256),
+    LIMIT(max_srq_wr, 0, 1 << 20),
+    LIMIT(max_srq_sge, 0, 32),
+    LIMIT(max_rd_atomic, 0, UINT8_MAX),
+    LIMIT(max_inline, 0, 16384),
+    LIMIT(max_message, 1, 1 << 30),
+    LIMIT(max_groups, 0, 1024),
+    LIMIT(max_mw, 0, NUMBERS - 1),
+    LIMIT(max_dm, 0, 1u << 31),
 #undef LIMIT
 };
 
@@ -173,8 +190,7 @@ static void set_limit(struct limits *limits, const char *name, const char *value
     unsigned long number = strtoul(value, &end, 0);
     for (size_t i = 0; i < sizeof limit_names / sizeof *limit_names; i++) {
         uint32_t *field = (uint32_t *)((char *)limits + limit_names[i].offset);
-        uint32_t most;
-        memcpy(&most, (const char *)&default_limits + limit_names[i].offset, sizeof most);
+        uint32_t most = limit_names[i].most;
         if (strcmp(name, limit_names[i].name))
             continue;
         if (end == value || *end || errno || number < limit_names[i].least || number > most)

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,12 @@ enum {
     ODP_UC = ODP_UD | IBV_ODP_SUPPORT_WRITE,
     ODP_RC = ODP_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
 };
+
+/* Attributes are signed; limits that were raised may multiply to more. */
+static int product(uint32_t a, uint32_t b)
+{
+    return (uint64_t)a * b > INT_MAX ? INT_MAX : (int)(a * b);
+}
 
 void device_query(const struct context *context, struct ibv_device_attr *attr)
 {
@@ -48,12 +55,12 @@ void device_query(const struct context *context, struct ibv_device_attr *attr)
         .max_mw = (int)limits->max_mw,
         .max_pd = (int)limits->max_pd,
         .max_qp_rd_atom = (int)limits->max_rd_atomic,
-        .max_res_rd_atom = (int)(limits->max_rd_atomic * limits->max_qp),
+        .max_res_rd_atom = product(limits->max_rd_atomic, limits->max_qp),
         .max_qp_init_rd_atom = (int)limits->max_rd_atomic,
         .atomic_cap = IBV_ATOMIC_GLOB, /* CPU instructions: atomic towards everything on the host */
         .max_mcast_grp = (int)limits->max_groups,
         .max_mcast_qp_attach = (int)limits->max_groups,
-        .max_total_mcast_qp_attach = (int)(limits->max_groups * limits->max_groups),
+        .max_total_mcast_qp_attach = product(limits->max_groups, limits->max_groups),
         .max_ah = (int)limits->max_ah,
         .max_srq = (int)limits->max_srq,
         .max_srq_wr = (int)limits->max_srq_wr,

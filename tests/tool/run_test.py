@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -302,6 +303,17 @@ def a_directory_of_another_version_is_replaced_unless_it_is_in_use():
         fcntl.lockf(table, fcntl.LOCK_UN)
         expect(_at(directory), 0, b"started\n")
     expect(_at(directory), 0, b"started\n")
+
+
+def limits_can_be_lowered_and_raised_as_far_as_they_can_be():
+    shown = "max_qp_wr", "max_qp_rd_atom", "max_qp_init_rd_atom", "max_res_rd_atom"
+    for limits, values in (("", (32768, 128, 128, 128 * 65536)), ("max_qp_wr=7,max_rd_atomic=1", (7, 1, 1, 65536)),
+                           ("max_qp_wr=1048576,max_rd_atomic=255", (1 << 20, 255, 255, 255 * 65536)),
+                           ("max_qp_wr=1048577,max_rd_atomic=256,max_sge=33", (32768, 128, 128, 128 * 65536)),
+                           ("max_rd_atomic=255,max_qp=16776960", (32768, 255, 255, 2**31 - 1))):
+        out = run("ibv_devinfo", "-v", env={"SOFTVERBS_LIMITS": limits}).stdout.decode()
+        for name, value in zip(shown, values):
+            assert re.search(rf"^\s*{name}:\s*{value}$", out, re.MULTILINE), (limits, name, value, out)
 
 
 def long_settings_are_refused_or_cut_but_do_no_harm():

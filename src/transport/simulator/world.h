@@ -17,7 +17,7 @@ enum {
     COUNTERS = 8,           /* of each endpoint, for the peer's atomics */
     SGE_MAX = 4,
     INLINE_MAX = 64,
-    SAVED_MAX = 16,
+    SAVED_MAX = 128,
     WORKS_MAX = 128, /* that an endpoint posts in a run */
     RECEIVES_MAX = 4 * WORKS_MAX,
 };
