@@ -12,16 +12,19 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "fabric/node_rig.h"
-#include "link/mail.h"
+#include "fabric/state.h"
+#include "link/ring_layout.h"
 
 enum { HOGS = 64, FULL = 64, PATIENT = 4000, FOR_EVER = 60000 };
 
@@ -540,6 +543,88 @@ static void who_insists_wakes_whatever_the_attention_says(void **state)
     close_stage(stage, directory);
 }
 
+/* ------------------------------------------------------------------ who sends a letter */
+
+struct forger {
+    struct mail mail;
+    char name[MAIL_NAME_MAX];
+    uid_t user;
+    uint64_t word; /* of its own at the address of the probe */
+};
+
+static uint64_t probed = 0x123456789abcdef;
+
+static bool send_connected(int socket, const struct mail *mail, int descriptor)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {0};
+    struct iovec piece = {(void *)mail, sizeof *mail};
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptor);
+    memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    return syscall(SYS_sendmsg, socket, &message, 0) == sizeof *mail;
+}
+
+/* Sends a ring with a letter that says what it likes, as some user. 10 and what the reader wrote into the ring. */
+static int forge(const char *directory, void *context)
+{
+    const struct forger *forger = context;
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct ring ring;
+    int memory, from = socket(AF_UNIX, SOCK_DGRAM, 0);
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", forger->name);
+    if (connect(from, (struct sockaddr *)&to, sizeof to) || ring_create(&ring, RING_SIZE_MIN, &memory))
+        return 1;
+    if (forger->user != geteuid() && setresuid(forger->user, forger->user, forger->user))
+        return 2;
+    probed = forger->word;
+    if (!send_connected(from, &forger->mail, memory))
+        return 3;
+    for (unsigned i = 0; i < 100 && !ring.shared->pull; i++)
+        usleep(1000);
+    return 10 + (int)ring.shared->pull;
+}
+
+/* The letter names this process, and the word that stands here. */
+static int let_forge(uint64_t word, uid_t user)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    rig_directory(directory);
+    struct node *node = rig_open(directory);
+    struct forger *forger = rig_share(sizeof *forger);
+    *forger = (struct forger){.mail = node->bell.mail, .user = user, .word = word};
+    forger->mail.kind = MAIL_ATTACH;
+    forger->mail.slot = node->slot + 1;
+    forger->mail.uid = geteuid();
+    forger->mail.probe_address = (uintptr_t)&probed;
+    forger->mail.probe_value = probed;
+    strcpy(forger->name, node->bell.name);
+    pid_t child = rig_start(forge, directory, forger);
+    for (unsigned i = 0; i < 100; i++)
+        rig_sleep_and_turn(node, count_frame, NULL, 2);
+    int status = rig_wait(child, 10);
+    rig_close(node);
+    rig_unshare(forger, sizeof *forger);
+    rig_remove(directory);
+    return status;
+}
+
+static void memory_is_read_where_the_letter_came_from(void **state)
+{
+    assert_int_equal(let_forge(probed, geteuid()), 10 + RING_CAN_PULL);
+    assert_int_equal(let_forge(0, geteuid()), 10 + RING_CANNOT_PULL); /* ours would fit */
+}
+
+static void a_ring_of_another_user_is_not_taken(void **state)
+{
+    if (geteuid())
+        skip();
+    assert_int_equal(let_forge(probed, 65534), 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +638,8 @@ int main(void)
         cmocka_unit_test(patience_with_who_takes_nothing_ends),
         cmocka_unit_test(who_is_stopped_is_waited_for),
         cmocka_unit_test(who_insists_wakes_whatever_the_attention_says),
+        cmocka_unit_test(memory_is_read_where_the_letter_came_from),
+        cmocka_unit_test(a_ring_of_another_user_is_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

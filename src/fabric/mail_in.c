@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "diag/log.h"
 #include "fabric/state.h"
 
 enum { LETTERS_A_ROUND = 256 };
@@ -45,9 +46,19 @@ static void on_report(struct node *node, int *descriptor)
     *descriptor = -1;
 }
 
+/* The directory lets nobody else in, but a socket may be passed on, and who was let in may have become another user. A
+ * doorbell is believed from anybody: it says nothing. */
+static bool is_ours(const struct mail *mail)
+{
+    bool ours = mail->kind == MAIL_DOORBELL || mail->uid == geteuid();
+    if (!ours)
+        log_reason(LOG_WARN, REASON_LETTER_USER, "user %u, process %d", (unsigned)mail->uid, (int)mail->pid);
+    return ours;
+}
+
 static void on_letter(struct node *node, const struct mail *mail, int *descriptor)
 {
-    if (mail->slot >= TABLE_SLOTS)
+    if (mail->slot >= TABLE_SLOTS || !is_ours(mail))
         return;
     switch (mail->kind) {
     case MAIL_ATTACH:

@@ -23,20 +23,17 @@ static int fail(int error, const char *what, char *why, size_t why_size)
 
 static int open_socket(struct node *node, char *why, size_t why_size)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
     struct epoll_event event = {.events = EPOLLIN};
     unlink(node->bell.name);
-    snprintf(name.sun_path, sizeof name.sun_path, "%s", node->bell.name);
-    node->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error = mail_listen(node->bell.name, &node->socket);
     node->epoll = epoll_create1(EPOLL_CLOEXEC);
     node->waker = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     node->retry = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (node->socket < 0 || node->epoll < 0 || node->waker < 0 || node->retry < 0 ||
-        bind(node->socket, (struct sockaddr *)&name, sizeof name) ||
+    if (error || node->epoll < 0 || node->waker < 0 || node->retry < 0 ||
         epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->socket, &event) ||
         epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->waker, &event) ||
         epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->retry, &event))
-        return fail(errno, "The socket for wake-ups can't be made", why, why_size);
+        return fail(error ? error : errno, "The socket for wake-ups can't be made", why, why_size);
     node->bell.socket = node->socket;
     node->bell.waker = node->waker;
     mail_keep_spare(node);

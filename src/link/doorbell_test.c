@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "link/fence.h"
@@ -86,15 +85,6 @@ static unsigned sleep_each_round(struct arena *arena)
     return lost;
 }
 
-static int bind_to(const char *path)
-{
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
-    int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(made, (struct sockaddr *)&name, sizeof name), 0);
-    return made;
-}
-
 /* The sleeper's socket, in a directory of its own, and a doorbell to it that is rung from another. */
 static void open_bell(struct arena *arena, struct doorbell *bell, char *directory)
 {
@@ -103,7 +93,7 @@ static void open_bell(struct arena *arena, struct doorbell *bell, char *director
     *bell = (struct doorbell){.attention = &arena->attention, .waker = -1};
     bell->mail = (struct mail){.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT};
     snprintf(bell->name, sizeof bell->name, "%s/0", directory);
-    arena->socket = bind_to(bell->name);
+    assert_int_equal(mail_listen(bell->name, &arena->socket), 0);
     bell->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 

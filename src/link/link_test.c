@@ -37,10 +37,9 @@ struct station {
 
 static void open_station(struct station *station, const char *directory, unsigned number, struct attention *attention)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    snprintf(name.sun_path, sizeof name.sun_path, "%.64s/%u", directory, number);
-    station->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-    assert_int_equal(bind(station->socket, (struct sockaddr *)&name, sizeof name), 0);
+    char name[MAIL_NAME_MAX];
+    snprintf(name, sizeof name, "%.64s/%u", directory, number);
+    assert_int_equal(mail_listen(name, &station->socket), 0);
     station->bell = (struct doorbell){.attention = attention, .waker = -1, .socket = station->socket};
     station->bell.mail = (struct mail){.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT, .pid = getpid()};
     snprintf(station->bell.name, sizeof station->bell.name, "%.64s/%u", directory, number);

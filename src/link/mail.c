@@ -37,15 +37,15 @@ bool letterbox_reached(const struct letterbox *box, uint32_t before)
     return (int32_t)(atomic_load(&box->looks) - before) >= 0;
 }
 
-static void enclose(struct msghdr *message, void *control, size_t size, int descriptor)
+/* Adds a control message; `control` has room. */
+static void enclose(struct msghdr *message, int type, const void *data, size_t size)
 {
-    message->msg_control = control;
-    message->msg_controllen = size;
-    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    struct cmsghdr *header = (struct cmsghdr *)((uint8_t *)message->msg_control + message->msg_controllen);
     header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof descriptor);
-    memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    header->cmsg_type = type;
+    header->cmsg_len = CMSG_LEN(size);
+    memcpy(CMSG_DATA(header), data, size);
+    message->msg_controllen += CMSG_SPACE(size);
 }
 
 static int send_now(int socket, const struct msghdr *message)
@@ -71,15 +71,27 @@ static int send_from_another(const struct msghdr *message)
     return error;
 }
 
+/* By itself the kernel tells the real user. Processes meet as their effective ones, so a privileged program says that;
+ * the kernel lets nobody say more than is true. */
+static void sign(struct msghdr *message)
+{
+    struct ucred self = {.pid = getpid(), .uid = geteuid(), .gid = getegid()};
+    if (getuid() != self.uid)
+        enclose(message, SCM_CREDENTIALS, &self, sizeof self);
+}
+
 int mail_send(int from, const char *name, const struct mail *mail, int descriptor)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptor)] = {0};
+    _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptor) + CMSG_SPACE(sizeof(struct ucred))] = {0};
     struct iovec piece = {(void *)mail, sizeof *mail};
-    struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &piece, .msg_iovlen = 1};
+    struct msghdr message = {
+        .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control};
     snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
     if (descriptor >= 0)
-        enclose(&message, control, sizeof control, descriptor);
+        enclose(&message, SCM_RIGHTS, &descriptor, sizeof descriptor);
+    if (mail->kind != MAIL_DOORBELL)
+        sign(&message);
     int error = send_now(from, &message);
     return error == EAGAIN ? send_from_another(&message) : error;
 }
@@ -92,37 +104,66 @@ int mail_wake(int eventfd)
     return error;
 }
 
-/* Keeps the first and closes the rest. */
-static int take_descriptors(struct msghdr *message)
+int mail_listen(const char *name, int *result)
 {
-    int first = -1;
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
-        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-            continue;
-        unsigned count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-        for (unsigned i = 0; i < count; i++) {
-            int descriptor;
-            memcpy(&descriptor, CMSG_DATA(header) + i * sizeof descriptor, sizeof descriptor);
-            if (first < 0)
-                first = descriptor;
-            else
-                close(descriptor);
-        }
-    }
-    return first;
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
+    if (made < 0 || setsockopt(made, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) ||
+        bind(made, (struct sockaddr *)&to, sizeof to))
+        error = errno;
+    if (error && made >= 0)
+        close(made);
+    *result = error ? -1 : made;
+    return error;
 }
 
-static ssize_t take(int socket, void *to, size_t size, int *descriptor)
+/* What came beside a letter. */
+struct enclosed {
+    int descriptor; /* -1: none */
+    struct ucred sender;
+};
+
+/* Keeps the first and closes the rest. */
+static void take_descriptors(const struct cmsghdr *header, int *first)
 {
-    _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
+    unsigned count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    for (unsigned i = 0; i < count; i++) {
+        int descriptor;
+        memcpy(&descriptor, CMSG_DATA(header) + i * sizeof descriptor, sizeof descriptor);
+        if (*first < 0)
+            *first = descriptor;
+        else
+            close(descriptor);
+    }
+}
+
+static void take_enclosed(struct msghdr *message, struct enclosed *enclosed)
+{
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+        if (header->cmsg_level != SOL_SOCKET)
+            continue;
+        if (header->cmsg_type == SCM_RIGHTS)
+            take_descriptors(header, &enclosed->descriptor);
+        if (header->cmsg_type == SCM_CREDENTIALS)
+            memcpy(&enclosed->sender, CMSG_DATA(header), sizeof enclosed->sender);
+    }
+}
+
+static ssize_t take(int socket, void *to, size_t size, struct enclosed *enclosed)
+{
+    _Alignas(struct cmsghdr)
+        uint8_t control[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
     struct iovec piece = {to, size};
     ssize_t length;
+    *enclosed = (struct enclosed){.descriptor = -1, .sender.uid = (uid_t)-1};
     int before = uncancelled_begin();
     do {
         struct msghdr message = {
             .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
         length = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        *descriptor = length < 0 ? -1 : take_descriptors(&message);
+        if (length >= 0)
+            take_enclosed(&message, enclosed);
     } while (length < 0 && errno == EINTR);
     uncancelled_end(before);
     return length;
@@ -130,9 +171,13 @@ static ssize_t take(int socket, void *to, size_t size, int *descriptor)
 
 bool mail_take(int socket, struct mail *mail, int *descriptor)
 {
-    ssize_t length = take(socket, mail, sizeof *mail, descriptor);
+    struct enclosed enclosed;
+    ssize_t length = take(socket, mail, sizeof *mail, &enclosed);
     if (length != sizeof *mail || mail->magic != MAIL_MAGIC || mail->layout != MAIL_LAYOUT)
         mail->kind = 0;
+    mail->pid = enclosed.sender.pid;
+    mail->uid = enclosed.sender.uid;
+    *descriptor = enclosed.descriptor;
     return length >= 0;
 }
 
@@ -140,15 +185,17 @@ int mail_send_descriptor(int socket, int descriptor)
 {
     _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptor)] = {0};
     struct iovec piece = {"", 1};
-    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
-    enclose(&message, control, sizeof control, descriptor);
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control};
+    enclose(&message, SCM_RIGHTS, &descriptor, sizeof descriptor);
     return send_now(socket, &message);
 }
 
 int mail_take_descriptor(int socket, int *descriptor)
 {
     char byte;
-    ssize_t length = take(socket, &byte, 1, descriptor);
+    struct enclosed enclosed;
+    ssize_t length = take(socket, &byte, 1, &enclosed);
+    *descriptor = enclosed.descriptor;
     if (length < 0)
         return errno;
     return *descriptor < 0 ? EPIPE : 0;

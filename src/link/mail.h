@@ -9,7 +9,7 @@
 
 enum {
     MAIL_MAGIC = 0x4d767473, /* "stvM" */
-    MAIL_LAYOUT = 1,
+    MAIL_LAYOUT = 2,
 };
 
 enum mail_kind {
@@ -26,7 +26,9 @@ struct mail {
     uint32_t slot;          /* the sender's */
     uint32_t generation;    /* the sender's */
     uint32_t to_generation; /* the receiver's: a letter to the slot's previous owner is thrown away */
-    int32_t pid;            /* the sender's */
+    int32_t pid;  /* the sender's as the kernel tells the receiver (mail_take); 0: of a namespace not seen here */
+    uint32_t uid; /* likewise the user that it works for */
+    uint32_t unused;
     uint64_t probe_address; /* attach: where in the sender's memory... */
     uint64_t probe_value;   /* ...this value stands, so that the receiver can try whether it can read there */
 };
@@ -55,8 +57,11 @@ int mail_send(int socket, const char *name, const struct mail *, int descriptor)
 /* Makes an eventfd readable. 0 or errno. */
 int mail_wake(int eventfd);
 
-/* The next letter at `socket`; false: none. A letter that is not of our form has kind 0. *descriptor is what came with
- * it, the caller's to close, or -1. Never blocks. */
+/* Makes a socket of this name for mail_take. 0 or errno. */
+int mail_listen(const char *name, int *socket);
+
+/* The next letter at `socket`; false: none. A letter that is not of our form has kind 0. Who sent it is what the kernel
+ * says, whatever stood there. *descriptor is what came with it, the caller's to close, or -1. Never blocks. */
 bool mail_take(int socket, struct mail *, int *descriptor);
 
 /* Sends a descriptor, and nothing else, over a connected stream socket. Never blocks. 0 or errno. */

@@ -127,14 +127,13 @@ static void connect_sides(struct side *side, const char *directory)
 {
     struct doorbell bell = {
         .attention = &side->shared->attention[!side->number], .prepared = fence_everywhere_prepare(), .waker = -1};
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    char name[MAIL_NAME_MAX];
     struct mail mail;
     int memory = -1;
-    snprintf(name.sun_path, sizeof name.sun_path, "%s/%u", directory, side->number);
+    snprintf(name, sizeof name, "%s/%u", directory, side->number);
     snprintf(bell.name, sizeof bell.name, "%s/%u", directory, !side->number);
-    bell.socket = socket(AF_UNIX, SOCK_DGRAM, 0);
     bell.mail = (struct mail){.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT, .pid = getpid()};
-    if (bind(bell.socket, (struct sockaddr *)&name, sizeof name))
+    if (mail_listen(name, &bell.socket))
         exit(1);
     atomic_store(&side->shared->attention[side->number].fences, bell.prepared);
     atomic_fetch_add(&side->shared->ready, 1);
