@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm bench interop install uninstall clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm bench interop install uninstall packages clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -39,8 +39,11 @@ interop:
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/interop/interop.py
 
+packages:
+	@tools/build/packages.sh
+
 install uninstall:
 	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" tools/build/install.sh $@
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz
+	@rm -rf build build-asan build-tsan build-fuzz dist

@@ -3,7 +3,9 @@
 #ifndef VERBS_IDENTITY_H
 #define VERBS_IDENTITY_H
 
-#define IDENTITY_FIRMWARE "0.1.0"     /* fw_ver: the version of softverbs */
+#include "softverbs_version.h" /* made when the build is configured, of the version in meson.build */
+
+#define IDENTITY_FIRMWARE SOFTVERBS_VERSION /* fw_ver */
 #define IDENTITY_BOARD "softverbs"    /* board_id, hca_type */
 #define IDENTITY_DEVICE_NODE "uverbs" /* ibv_device.dev_name, followed by the device's index */
 
