@@ -12,9 +12,10 @@ static int version(const struct command *command, int argc, char **argv)
         return command_misused(command, "It takes no argument.");
     printf("softverbs %s\n"
            "built from %s\n"
-           "binary interface of rdma-core %s (headers %s)\n"
+           "symbols of rdma-core 25 to 65: %s\n"
+           "built with the headers of rdma-core %s\n"
            "layout %u of the directory where processes meet\n",
-           VERSION, VERSION_SOURCE, VERSION_RDMA_CORE, VERSION_LIBIBVERBS, node_layout());
+           VERSION, VERSION_SOURCE, VERSION_NODES, VERSION_RDMA_CORE, node_layout());
     return EXIT_OK;
 }
 

@@ -43,7 +43,8 @@ def explain_refuses_what_is_no_reason():
 
 def version_names_versions():
     text = expect(softverbs("version")).stdout.decode()
-    assert re.fullmatch(r"softverbs \d+\.\d+\.\d+\nbuilt from \S.*\nbinary interface of rdma-core \d+ .*\n"
+    assert re.fullmatch(r"softverbs \d+\.\d+\.\d+\nbuilt from \S.*\nsymbols of rdma-core 25 to \d+: IBVERBS_1\.0 to .*\n"
+                        r"built with the headers of rdma-core \d+\n"
                         r"layout \d+ of .*\n", text), text
     expect(softverbs("--version"), out=text.encode())
     expect(softverbs("version", "now"), 2, b"", [b"no argument"])

@@ -2,6 +2,7 @@
 """Makes, of a list of symbols, the linker's version script, the stubs, or the older names of what is built.
 
 Usage: generate.py map|stubs|versions LIST OUTPUT
+       generate.py nodes LIST                       prints one line that names them
 
 A private symbol stands in several nodes. The version script gives it to the newest; for each older one there is an alias
 NAME__NODE that .symver gives that node, in the file that defines the symbol.
@@ -72,7 +73,18 @@ def versions(rows):
     return text
 
 
+def nodes(rows):
+    """All version nodes, in words."""
+    every = {node for row in rows for node in node_names(row[1])}
+    public = sorted((node for node in every if not node.startswith(PRIVATE)), key=lambda node: int(node.split(".")[1]))
+    private = sorted(int(node[len(PRIVATE):]) for node in every if node.startswith(PRIVATE))
+    return f"{public[0]} to {public[-1]}, {PRIVATE}{', '.join(str(number) for number in private)}"
+
+
 def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "nodes":
+        print(nodes(read(sys.argv[2])))
+        return
     kinds = {"map": version_script, "stubs": stubs, "versions": versions}
     if len(sys.argv) != 4 or sys.argv[1] not in kinds:
         sys.exit(__doc__)
