@@ -57,8 +57,9 @@ class Interface:
 
     def functions(self):
         """Those that programs call by their name; what begins with _ is behind a name of the header."""
+        later = set(self.later())
         return sorted(name for name in {*self.public, *self.inline}
-                      if "ibv_" in name and not name.startswith("_") and name not in self.later())
+                      if "ibv_" in name and not name.startswith("_") and name not in later)
 
     def later(self):
         """Those of releases after the installed header's."""
