@@ -73,6 +73,24 @@ def dynamic(library):
     return output("readelf", "-dW", library)
 
 
+FAILING = {"code", "minus", "negative", "pointer"}
+ERRNO_IS_NOT_TOUCHED = {"ibv_get_device_name", "ibv_get_device_index", "ibv_qp_to_qp_ex"} # they only look something up
+
+
+def without_errno(promised):
+    """Exported functions that tell of failure, and are not wrapped as base/answer.h has it."""
+    with open(promised, encoding="ascii") as lines:
+        rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    failing = {row[0] for row in rows if row[3] in FAILING} - ERRNO_IS_NOT_TOUCHED
+    sources = os.path.join(os.path.dirname(promised), "..")
+    for path in sorted(name for name in os.listdir(sources) if name.endswith(".c")):
+        with open(os.path.join(sources, path), encoding="utf-8") as file:
+            text = file.read()
+        for name, body in re.findall(r"^EXPORT [^;{=]*?\b(\w+)\([^{;]*\)\n\{\n(.*?)\n\}", text, re.DOTALL | re.MULTILINE):
+            if name in failing and "ANSWER_" not in body and "answer_failure" not in body:
+                yield f"{path}: {name}"
+
+
 def checks(ours, theirs, promised):
     mine, (every, newest) = symbols(ours), listed(promised)
     yield "every symbol of the list is exported, in each of its nodes", sorted(every - set(mine))
@@ -83,6 +101,7 @@ def checks(ours, theirs, promised):
     yield "no library is needed that has no use", sorted(needed - NEEDED)
     yield "it is called libibverbs.so.1", [] if "soname: [libibverbs.so.1]" in dynamic(ours) else ["another SONAME"]
     yield "it binds at once", [] if "BIND_NOW" in dynamic(ours) else ["no BIND_NOW"]
+    yield "every function that can fail keeps errno in step", list(without_errno(promised))
     if os.path.exists(theirs):
         yield from comparisons(ours, theirs)
 
