@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabric/node_rig.h"
@@ -349,6 +350,65 @@ static void the_table_of_joins_can_be_full(void **state)
     rig_remove(directory);
 }
 
+/* ------------------------------------------------------------------ who is stopped with the table's lock */
+
+static int keep_the_lock(const char *directory, void *context)
+{
+    char why[256];
+    struct table *table;
+    if (table_open(&table, directory, false, why, sizeof why) || table_lock(table))
+        return 1;
+    raise(SIGSTOP);
+    table_unlock(table);
+    table_close(table);
+    return 0;
+}
+
+static int fail_to_join(const char *directory, void *context)
+{
+    char why[256], holder[32];
+    struct node *node;
+    snprintf(holder, sizeof holder, "Process %d ", *(pid_t *)context);
+    return node_open(&node, directory, why, sizeof why) == EBUSY && strstr(why, holder) ? 0 : 1;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Who has joined needs it only to sweep, and does without; who comes is told who has it. */
+static void a_stopped_holder_of_the_lock_holds_up_nobody_for_long(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    uint8_t any[16] = {0};
+    int status;
+    rig_directory(directory);
+    struct node *node = rig_open(directory);
+    for (unsigned i = 0; i < TABLE_JOINS; i++) {
+        memcpy(any, &i, sizeof i);
+        assert_int_equal(node_join(node, any), 0);
+    }
+    pid_t *holder = rig_share(sizeof *holder);
+    *holder = rig_start(keep_the_lock, directory, NULL);
+    assert_int_equal(waitpid(*holder, &status, WUNTRACED), *holder);
+    assert_true(WIFSTOPPED(status));
+    pid_t newcomer = rig_start(fail_to_join, directory, holder);
+    double begun = seconds();
+    assert_int_equal(node_join(node, group), ENOSPC);
+    assert_true(seconds() - begun < 2);
+    assert_int_equal(node_leave(node, any), 0);
+    assert_int_equal(node_join(node, group), 0);
+    assert_int_equal(rig_wait(newcomer, 20), 0);
+    kill(*holder, SIGCONT);
+    assert_int_equal(rig_wait(*holder, 10), 0);
+    rig_close(node);
+    rig_unshare(holder, sizeof *holder);
+    rig_remove(directory);
+}
+
 /* ------------------------------------------------------------------ leaving and joining in crowds */
 
 /* Sends one message and leaves at once. */
@@ -592,6 +652,7 @@ int main(void)
         cmocka_unit_test(death_while_coming_or_going_leaves_nothing),
         cmocka_unit_test(a_group_has_the_processes_that_joined),
         cmocka_unit_test(the_table_of_joins_can_be_full),
+        cmocka_unit_test(a_stopped_holder_of_the_lock_holds_up_nobody_for_long),
         cmocka_unit_test(what_was_sent_before_leaving_arrives),
         cmocka_unit_test(a_doorbell_that_a_poller_reads_still_wakes_the_sleeper),
         cmocka_unit_test(a_process_wakes_itself_without_the_directory),

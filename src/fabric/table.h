@@ -91,6 +91,10 @@ void table_abandon(struct table *);
  * replaced since it was opened. */
 int table_lock(struct table *);
 void table_unlock(struct table *);
+/* The same for who can do without: EBUSY after a tenth of a second with one holder, who may be stopped. */
+int table_lock_soon(struct table *);
+/* Who has it; 0: nobody, or this process. */
+pid_t table_lock_holder(const struct table *);
 
 /* Takes a slot: the state is JOINING until table_announce. Sweeps first. 0, ESTALE, or errno and a sentence. */
 int table_join(struct table *, char *why, size_t why_size);
@@ -105,7 +109,7 @@ bool table_is(const struct table *, unsigned slot, uint32_t generation);
 
 /* Removes what dead processes left, under table_lock; returns how many. */
 int table_sweep(struct table *);
-/* The same, taking the lock; a negative errno when that fails. */
+/* The same, taking the lock, if that is free soon; a negative errno when that fails. */
 int table_sweep_now(struct table *);
 
 /* The name of a slot's socket. `to` has room for MAIL_NAME_MAX. */

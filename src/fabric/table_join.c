@@ -66,8 +66,8 @@ int table_join(struct table *table, char *why, size_t why_size)
 {
     int error = table_lock(table);
     if (error) {
-        snprintf(why, why_size, "Another process keeps the table of processes in %s locked: %s.", table->directory,
-                 strerror(error));
+        snprintf(why, why_size, "Process %d keeps the table of processes in %s locked; it may be stopped: %s.",
+                 (int)table_lock_holder(table), table->directory, strerror(error));
         return error;
     }
     table_sweep(table);
@@ -162,7 +162,7 @@ int table_sweep(struct table *table)
 
 int table_sweep_now(struct table *table)
 {
-    int error = table_lock(table);
+    int error = table_lock_soon(table);
     if (error)
         return -error;
     int count = table_sweep(table);

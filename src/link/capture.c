@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file_lock.h"
 #include "base/lock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
@@ -141,9 +142,14 @@ static int open_file(const char *path)
 }
 
 /* One process at a time looks whether the file has begun. */
-static void lock_start(int fd, short type)
+static int begin_locked(int fd)
 {
-    fcntl(fd, F_OFD_SETLKW, &(struct flock){.l_type = type, .l_whence = SEEK_SET, .l_len = 1});
+    int error = file_lock_byte(fd, F_WRLCK, 0);
+    if (error == EAGAIN || error == EACCES)
+        return EBUSY; /* who has it may be stopped */
+    error = begin_or_go_on(fd);
+    file_lock_byte(fd, F_UNLCK, 0);
+    return error;
 }
 
 static int open_shared(const char *path, int *fd)
@@ -152,9 +158,7 @@ static int open_shared(const char *path, int *fd)
     if (*fd < 0)
         return errno;
     flock(*fd, LOCK_SH); /* capture_begin looks for it; a file system without locks has just no such protection */
-    lock_start(*fd, F_WRLCK);
-    int error = begin_or_go_on(*fd);
-    lock_start(*fd, F_UNLCK);
+    int error = begin_locked(*fd);
     if (error)
         close(*fd);
     return error;

@@ -393,13 +393,10 @@ static struct group *find_group(struct qp *qp, const union ibv_gid *gid)
     return NULL;
 }
 
-/* The host's members, and with the first of the process the network's. */
-static int join_group(struct process *process, const union ibv_gid *gid)
+/* With the first of the process the network's. Under progress. */
+static int join_network(struct process *process, const union ibv_gid *gid)
 {
-    int error = node_join(process->node, gid->raw);
-    if (error || is_joined(process, gid))
-        return error;
-    error = port_join(process, gid);
+    int error = is_joined(process, gid) ? 0 : port_join(process, gid);
     if (error)
         node_leave(process->node, gid->raw);
     return error;
@@ -418,8 +415,10 @@ int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
     if (!group)
         return ENOMEM;
     control_lock(qp->object.context);
+    int error =
+        find_group(qp, gid) ? EEXIST : node_join(qp->process->node, gid->raw); /* may wait for other processes */
     lock_take(&qp->process->progress);
-    int error = find_group(qp, gid) ? EEXIST : join_group(qp->process, gid);
+    error = error ? error : join_network(qp->process, gid);
     if (!error) {
         group->qp = qp;
         group->gid = *gid;

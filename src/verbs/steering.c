@@ -83,28 +83,31 @@ static int join(struct process *process, struct flow *flow)
     return node_join(process->node, flow->group);
 }
 
-static int add(struct process *process, struct flow *flow)
+static void add(struct process *process, struct flow *flow)
 {
     struct steering *steering = process->steering;
-    if (flow->egress) {
-        lock_take(&steering->lock);
-        insert(&steering->egress, flow);
-        lock_release(&steering->lock);
-        atomic_fetch_add(&steering->egress_count, 1);
-        return 0;
-    }
-    int error = join(process, flow);
-    if (!error)
+    if (!flow->egress) {
         insert(&steering->ingress, flow);
-    return error;
+        return;
+    }
+    lock_take(&steering->lock);
+    insert(&steering->egress, flow);
+    lock_release(&steering->lock);
+    atomic_fetch_add(&steering->egress_count, 1);
 }
 
+/* Joining may wait for other processes, so nobody's progress waits for it. */
 int steering_add(struct process *process, struct flow *flow)
 {
+    if (process->forked)
+        return ENODEV;
+    int error = flow->egress ? 0 : join(process, flow);
+    if (error)
+        return error;
     lock_take(&process->progress);
-    int error = process->forked ? ENODEV : add(process, flow);
+    add(process, flow);
     lock_release(&process->progress);
-    return error;
+    return 0;
 }
 
 void steering_remove(struct process *process, struct flow *flow)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_lock.h"
 #include "diag/log.h"
 #include "verbs/config.h"
 #include "verbs/lifetime.h"
@@ -54,7 +55,7 @@ static int claim(struct xrc_domain *domain, int flags)
     } else if (flags & O_EXCL) {
         return EINVAL;
     }
-    return lock_byte(domain, F_OFD_SETLKW, F_RDLCK, NULL);
+    return file_lock_byte(domain->lock, F_RDLCK, lock_offset(domain)) ? EBUSY : 0; /* the first may be stopped */
 }
 
 static int open_lock(struct process *process)

@@ -1,0 +1,26 @@
+/* Locks of files that a process holds for a moment only, but may be stopped meanwhile: so nobody waits without end. */
+#ifndef BASE_FILE_LOCK_H
+#define BASE_FILE_LOCK_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+
+#include "base/uncancelled.h"
+
+/* F_OFD_SETLK of one byte, tried again for five seconds. 0 or errno: EAGAIN or EACCES when another process keeps it. */
+static inline int file_lock_byte(int fd, short type, off_t start)
+{
+    enum { PATIENCE = 5000 };
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = 1};
+    int error = EAGAIN, before = uncancelled_begin();
+    for (int i = 0; i < PATIENCE && (error == EAGAIN || error == EACCES || error == EINTR); i++) {
+        if (i)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        error = fcntl(fd, F_OFD_SETLK, &lock) ? errno : 0;
+    }
+    uncancelled_end(before);
+    return error;
+}
+
+#endif
