@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/uncancelled.h"
@@ -65,10 +67,32 @@ void log_write(enum log_level level, const char *format, ...)
     va_end(arguments);
 }
 
+/* How many lines of a reason there were in this second. Strangers can cause as many as they like. */
+static struct quota {
+    atomic_uint second, lines;
+} quotas[1024];
+
+/* May one more be written? *omitted: how many were not in the second before it. Several threads may count a line too
+ * many or too few when a second begins. */
+static bool is_admitted(enum reason reason, unsigned *omitted)
+{
+    struct quota *quota = &quotas[(unsigned)reason % (sizeof quotas / sizeof *quotas)];
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    unsigned second = atomic_load(&quota->second), lines = 0;
+    if (second != (unsigned)now.tv_sec && atomic_compare_exchange_strong(&quota->second, &second, (unsigned)now.tv_sec))
+        lines = atomic_exchange(&quota->lines, 0);
+    *omitted = lines > LOG_LINES_A_SECOND ? lines - LOG_LINES_A_SECOND : 0;
+    return atomic_fetch_add(&quota->lines, 1) < LOG_LINES_A_SECOND;
+}
+
 void log_reason(enum log_level level, enum reason reason, const char *format, ...)
 {
-    if (!log_wanted(level))
+    unsigned omitted;
+    if (!log_wanted(level) || !is_admitted(reason, &omitted))
         return;
+    if (omitted)
+        log_write(level, "%u more lines of reason %u were left out", omitted, reason);
     char suffix[256];
     snprintf(suffix, sizeof suffix, ": reason %u: %s", reason, reason_sentence(reason));
     va_list arguments;

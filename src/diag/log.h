@@ -1,5 +1,5 @@
-/* What a user asked to be told: SOFTVERBS_LOG=error|warn|info|debug, to stderr or to SOFTVERBS_LOG_FILE. Silent otherwise.
- * Thread-safe; one write(2) a line. */
+/* What a user asked to be told: SOFTVERBS_LOG=error|warn|info|debug, to stderr or to SOFTVERBS_LOG_FILE. Silent
+ * otherwise. Thread-safe; one write(2) a line. */
 #ifndef DIAG_LOG_H
 #define DIAG_LOG_H
 
@@ -22,7 +22,10 @@ static inline bool log_wanted(enum log_level level)
 /* Writes "softverbs: LEVEL: TEXT" and a line end, if the level is wanted. */
 void log_write(enum log_level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes a reason with its number and sentence behind the text: what was refused, dropped or failed. */
+enum { LOG_LINES_A_SECOND = 100 };
+
+/* Writes a reason with its number and sentence behind the text: what was refused, dropped or failed. Of each reason at
+ * most so many lines in a second; the next one after that says how many were left out. */
 void log_reason(enum log_level, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

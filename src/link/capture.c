@@ -42,11 +42,14 @@ enum {
     COMMENT_MAX = 256,
     FRAME_MAX = ETHER_HEADER + IPV6 + UINT16_MAX, /* of a packet that is not cut, or of any datagram */
     START_MAX = 256,
+    LOOK_EACH = 1 << 20, /* so many bytes are written between two looks at the file's size */
 };
 
 struct capture {
     int fd;
-    bool stopped; /* the file can't be written; under lock, as the block */
+    bool stopped;     /* the file can't be written, or is long enough; under lock, as the block */
+    uint64_t most;    /* bytes of the file; 0: any number */
+    uint64_t written; /* by us, since the file's size was looked at */
     struct lock lock;
     char path[512];
     char process[64]; /* for comments */
@@ -176,9 +179,15 @@ struct capture *capture_open(const char *path, char *why, size_t why_size)
     if (!capture)
         return NULL;
     capture->fd = fd;
+    capture->written = LOOK_EACH;
     snprintf(capture->path, sizeof capture->path, "%s", path);
     snprintf(capture->process, sizeof capture->process, "pid %d %s", (int)getpid(), program_invocation_short_name);
     return capture;
+}
+
+void capture_limit(struct capture *capture, uint64_t most)
+{
+    capture->most = most;
 }
 
 void capture_close(struct capture *capture)
@@ -218,12 +227,29 @@ static void stop(struct capture *capture, ssize_t written, int error)
     log_write(LOG_ERROR, "the capture \"%s\" ends here: %s", capture->path, strerror(error));
 }
 
+/* Other processes may write to it, too; so a file gets longer than it may by some MiB at most. */
+static bool is_long_enough(struct capture *capture, size_t more)
+{
+    struct stat file;
+    capture->written += more;
+    if (!capture->most || capture->written < LOOK_EACH)
+        return false;
+    capture->written = 0;
+    return !fstat(capture->fd, &file) && (uint64_t)file.st_size + more > capture->most;
+}
+
 static void write_block(struct capture *capture, size_t length)
 {
     int error = errno, before = uncancelled_begin();
-    ssize_t written = write(capture->fd, capture->block, length);
-    if (written != (ssize_t)length)
-        stop(capture, written, written < 0 ? errno : ENOSPC);
+    if (is_long_enough(capture, length)) {
+        capture->stopped = true;
+        log_write(LOG_ERROR, "the capture \"%s\" ends here: it has its largest size (SOFTVERBS_CAPTURE_MAX)",
+                  capture->path);
+    } else {
+        ssize_t written = write(capture->fd, capture->block, length);
+        if (written != (ssize_t)length)
+            stop(capture, written, written < 0 ? errno : ENOSPC);
+    }
     uncancelled_end(before);
     errno = error;
 }

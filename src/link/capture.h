@@ -36,6 +36,8 @@ bool capture_name(const char *name, char *to, size_t room);
 /* Opens the file, whose name capture_name made, and begins it when it is empty. NULL and a sentence: it can't be
  * written, or holds something that softverbs did not write, which is left as it is. */
 struct capture *capture_open(const char *path, char *why, size_t why_size);
+/* Ends the capture when the file has about so many bytes, whoever wrote them; 0: never. */
+void capture_limit(struct capture *, uint64_t most);
 void capture_close(struct capture *);
 
 /* For the command, before programs start: empties the file, unless some process is writing to it now. 0 or errno;

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,7 @@ static const struct {
 enum { LINE_SIZE = 256 };
 
 static char *capture_path, *fault_list, *counters_path;
+static unsigned long capture_mebibytes = 4096; /* what a stranger may fill of a disk */
 static struct device devices[DEVICES_MAX];
 static unsigned device_count;
 
@@ -202,6 +204,16 @@ static void set_limit(struct limits *limits, const char *name, const char *value
     log_write(LOG_ERROR, "limit \"%s\" ignored: there is no such limit", name);
 }
 
+static void set_capture_max(const char *value)
+{
+    char *end;
+    unsigned long number = strtoul(value, &end, 10);
+    if (*value < '0' || *value > '9' || *end || number > ULONG_MAX >> 20)
+        log_write(LOG_ERROR, "SOFTVERBS_CAPTURE_MAX=%s ignored: not a number of MiB", value);
+    else
+        capture_mebibytes = number;
+}
+
 static void set_text(char **to, const char *text)
 {
     free(*to);
@@ -230,6 +242,8 @@ static void set_line(struct limits *limits, char *line, char *networks)
         set_devices(value);
     else if (!strcmp(name, "capture"))
         set_text(&capture_path, value);
+    else if (!strcmp(name, "capture_max"))
+        set_capture_max(value);
     else if (!strcmp(name, "fault"))
         set_text(&fault_list, value);
     else if (!strcmp(name, "counters"))
@@ -256,8 +270,11 @@ static void read_file(struct limits *limits, const char *path, char networks[LIN
 /* The environment's word counts more than the file's. */
 static void read_taps(void)
 {
+    const char *most = secure_getenv("SOFTVERBS_CAPTURE_MAX");
     const char *capture = secure_getenv("SOFTVERBS_CAPTURE"), *faults = secure_getenv("SOFTVERBS_FAULT"),
                *counters = secure_getenv("SOFTVERBS_COUNTERS");
+    if (most && *most)
+        set_capture_max(most);
     if (capture)
         set_text(&capture_path, capture);
     if (faults)
@@ -301,6 +318,13 @@ const char *config_capture(void)
     unsigned count;
     config_devices(&count);
     return capture_path;
+}
+
+uint64_t config_capture_max(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return (uint64_t)capture_mebibytes << 20;
 }
 
 const char *config_fault(void)

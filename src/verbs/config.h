@@ -31,6 +31,7 @@ const struct device *config_devices(unsigned *count);
 
 /* Where packets are captured to, what faults their links have, as the user wrote it; NULL: nothing. */
 const char *config_capture(void);
+uint64_t config_capture_max(void); /* bytes; 0: any number */
 const char *config_fault(void);
 const char *config_counters(void); /* where counters go in the end */
 

@@ -21,6 +21,8 @@ static struct capture *open_capture(const char *name)
         log_write(LOG_ERROR, "packets can't be captured: the name of the file is too long");
     else if (!(capture = capture_open(path, why, sizeof why)))
         log_write(LOG_ERROR, "%s", why);
+    if (capture)
+        capture_limit(capture, config_capture_max());
     return capture;
 }
 
