@@ -2,7 +2,10 @@
 
 #include "wire/psn.h"
 
-enum { LEAST = 4 }; /* so that a gap mostly shows, by what follows it */
+enum {
+    LEAST = 4,           /* so that a gap mostly shows, by what follows it */
+    LEAST_NOTIFIED = 16, /* anybody can make up notifications; real congestion also loses something when it goes on */
+};
 
 void congestion_start(struct congestion *congestion, uint32_t first, uint32_t most)
 {
@@ -35,6 +38,17 @@ static uint32_t at_least(const struct congestion *congestion, uint32_t window)
     return window < least ? least : window;
 }
 
+/* What a sign leaves of the window. */
+static uint32_t shrunk_by(const struct congestion *congestion, enum congestion_sign sign)
+{
+    uint32_t window = congestion->window, notified = window - window / 5;
+    if (sign != CONGESTION_NOTIFIED)
+        return at_least(congestion, window / 2);
+    if (notified < LEAST_NOTIFIED)
+        notified = window < LEAST_NOTIFIED ? window : LEAST_NOTIFIED;
+    return at_least(congestion, notified);
+}
+
 void congestion_met(struct congestion *congestion, enum congestion_sign sign, uint32_t acked_psn, uint32_t sent_psn)
 {
     if (!congestion->adapts)
@@ -42,9 +56,10 @@ void congestion_met(struct congestion *congestion, enum congestion_sign sign, ui
     bool known = congestion->shrunk && psn_distance(acked_psn, congestion->behind_psn) < 0;
     if (known && sign != CONGESTION_SILENCE)
         return;
-    uint32_t window = congestion->window;
+    if (sign == CONGESTION_NOTIFIED && acked_psn == sent_psn)
+        return; /* of nothing that is in flight */
     if (!known)
-        congestion->threshold = at_least(congestion, sign == CONGESTION_NOTIFIED ? window - window / 5 : window / 2);
+        congestion->threshold = shrunk_by(congestion, sign);
     congestion->window = sign == CONGESTION_SILENCE ? at_least(congestion, 0) : congestion->threshold;
     congestion->credit = 0;
     congestion->behind_psn = sent_psn;

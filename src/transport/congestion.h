@@ -1,7 +1,8 @@
 /* How many packets a requester may have in flight, on a network that loses what it can't hold: additive increase,
  * multiplicative decrease, after a slow start (RFC 5681, with packets for bytes). The window shrinks at most once for
  * what was in flight together. Congestion notifications (RoCEv2 annex, A17.9.3) shrink it like a loss, but less, as
- * nothing was lost (RFC 8511). Pure, as rc.h says. */
+ * nothing was lost (RFC 8511), only while something is in flight, and never below 16 packets: they have no PSN, so
+ * anybody who knows addresses and numbers can make them up. Pure, as rc.h says. */
 #ifndef TRANSPORT_CONGESTION_H
 #define TRANSPORT_CONGESTION_H
 

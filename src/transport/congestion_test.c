@@ -68,6 +68,28 @@ static void a_notification_takes_a_fifth(void **state)
     assert_int_equal(congestion.window, 80);
 }
 
+/* They have no PSN, so who makes them up needs to guess none. */
+static void notifications_of_nothing_that_is_in_flight_are_ignored(void **state)
+{
+    struct congestion congestion = grown_that_met(CONGESTION_GAP);
+    congestion_acknowledged(&congestion, 1, 600);
+    for (int i = 0; i < 100; i++)
+        congestion_met(&congestion, CONGESTION_NOTIFIED, 600, 600);
+    assert_int_equal(congestion.window, 50);
+}
+
+static void notifications_alone_leave_a_window_that_still_moves(void **state)
+{
+    struct congestion congestion = grown_that_met(CONGESTION_GAP);
+    for (uint32_t i = 10; i < 110; i++)
+        congestion_met(&congestion, CONGESTION_NOTIFIED, 100 * i, 100 * i + 50);
+    assert_int_equal(congestion.window, 16);
+    congestion_met(&congestion, CONGESTION_GAP, 20000, 20050);
+    assert_int_equal(congestion.window, 8);
+    congestion_met(&congestion, CONGESTION_NOTIFIED, 20100, 20150);
+    assert_int_equal(congestion.window, 8);
+}
+
 static void silence_starts_again_from_the_least(void **state)
 {
     struct congestion congestion = grown_that_met(CONGESTION_SILENCE);
@@ -118,6 +140,8 @@ int main(void)
         cmocka_unit_test(a_gap_halves_and_then_it_grows_by_one_each_window),
         cmocka_unit_test(what_was_in_flight_together_counts_once),
         cmocka_unit_test(a_notification_takes_a_fifth),
+        cmocka_unit_test(notifications_of_nothing_that_is_in_flight_are_ignored),
+        cmocka_unit_test(notifications_alone_leave_a_window_that_still_moves),
         cmocka_unit_test(silence_starts_again_from_the_least),
         cmocka_unit_test(it_never_closes),
         cmocka_unit_test(psns_wrap),
