@@ -22,8 +22,8 @@ fuzz-long:
 
 storm:
 	@tools/build/setup.sh build check
-	@tools/build/build.sh
-	@tools/build/build.sh build-tsan -Db_sanitize=thread -Db_lundef=false
+	@tools/build/build.sh --again build -Dtests=true
+	@tools/build/build.sh --again build-tsan -Dtests=true -Db_sanitize=thread -Db_lundef=false
 	@tests/clients/storm.py $(or $(MINUTES),60)
 
 bench:
