@@ -62,17 +62,18 @@ static inline bool lock_try(struct lock *lock)
     return taken;
 }
 
+enum { LOCK_SPINS = 64, LOCK_SLEEPS = 256 }; /* the steps from which a wait no longer spins, no longer yields */
+
 /* Waits one step; `round` counts the steps of this wait. */
 static inline void lock_wait(unsigned round)
 {
-    enum { SPINS = 64, YIELDS = 256 };
-    if (round < SPINS) {
+    if (round < LOCK_SPINS) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
         return;
     }
-    if (round < YIELDS) {
+    if (round < LOCK_SLEEPS) {
         sched_yield();
         return;
     }

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -625,6 +626,55 @@ static void a_ring_of_another_user_is_not_taken(void **state)
     assert_int_equal(let_forge(probed, 65534), 10);
 }
 
+/* ------------------------------------------------------------------ a thread that is about to be cancelled */
+
+static int join_and_end(const char *directory, void *context)
+{
+    struct stage *stage = context;
+    node_claim_numbers(rig_open(directory), (uint32_t *)&stage->number);
+    await(&stage->step, 1);
+    return 0;
+}
+
+struct farewell {
+    struct node *node;
+    struct peer *peer;
+    bool done;
+};
+
+static void *put_while_cancelled(void *argument)
+{
+    struct farewell *farewell = argument;
+    pthread_cancel(pthread_self());
+    node_put(farewell->node, farewell->peer);
+    farewell->done = true;
+    return NULL;
+}
+
+/* A queue pair's lock is held there, which would stay taken. What closes is the last who has had to do with a process
+ * that ended before it took the ring. */
+static void giving_a_peer_back_is_no_cancellation_point(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    pid_t child = rig_start(join_and_end, directory, stage);
+    struct node *node = rig_open(directory);
+    pthread_t thread;
+    await((atomic_uint *)&stage->number, 1);
+    struct farewell farewell = {node, node_find(node, stage->number), false};
+    assert_non_null(farewell.peer);
+    assert_true(send_one(node, stage));
+    enter(stage, 1);
+    assert_int_equal(rig_wait(child, 10), 0);
+    assert_false(node_alive(node, farewell.peer));
+    rig_turn(node, count_frame, NULL); /* the node's own reference goes */
+    assert_int_equal(pthread_create(&thread, NULL, put_while_cancelled, &farewell), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(farewell.done);
+    rig_close(node);
+    close_stage(stage, directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -640,6 +690,7 @@ int main(void)
         cmocka_unit_test(who_insists_wakes_whatever_the_attention_says),
         cmocka_unit_test(memory_is_read_where_the_letter_came_from),
         cmocka_unit_test(a_ring_of_another_user_is_not_taken),
+        cmocka_unit_test(giving_a_peer_back_is_no_cancellation_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

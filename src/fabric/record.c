@@ -161,7 +161,9 @@ void record_release(struct record *record)
 {
     if (atomic_fetch_sub_explicit(&record->references, 1, memory_order_acq_rel) != 1)
         return;
+    int before = uncancelled_begin(); /* descriptors are closed, and the caller may hold any lock */
     record->peer.link->operations->close(record->peer.link);
     mail_stop_watching(record);
     free(record);
+    uncancelled_end(before);
 }

@@ -287,17 +287,22 @@ static bool udp_consumed(struct link *link)
     return true;
 }
 
-/* A batch that waits must not outlive the route it goes by. */
-static void udp_close_link(struct link *link)
+static void forget_batch(struct udp_flow *flow, const struct udp_link *udp)
 {
-    struct udp_link *udp = udp_of(link);
-    struct udp_flow *flow = atomic_load(&udp->flow);
     lock_take(&flow->lock);
     if (flow->link == udp) {
         empty(flow);
         flow->link = NULL;
     }
     lock_release(&flow->lock);
+}
+
+/* A batch that waits must not outlive the route it goes by, nor one in a flow that the link was rerouted from. */
+static void udp_close_link(struct link *link)
+{
+    struct udp_link *udp = udp_of(link);
+    for (int i = 0; i < UDP_SENDING; i++)
+        forget_batch(&udp->port->flows[udp->ipv6][i], udp);
     free(udp);
 }
 

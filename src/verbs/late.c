@@ -183,23 +183,38 @@ void late_overtaken(const struct late_way *way, uint64_t number)
         finish(late, send_between(late), late->due);
 }
 
-/* The first that is due, or only that goes by this link; NULL: none. *next: when the first of the others is. */
-static struct late *take_due(struct taps *taps, nanos now, const struct link *link, nanos *next)
+/* The first, or the first of this link. Under taps->lock. */
+static struct late *find_first(const struct taps *taps, const struct link *link)
 {
     struct late *late;
-    *next = NANOS_NEVER;
-    lock_take(&taps->lock);
     TAILQ_FOREACH(late, &taps->late, next)
     if (!link || late->way.link == link)
         break;
+    return late;
+}
+
+/* The first that is due, or only that goes by this link; NULL: none. *next: when the first of the others is. */
+static struct late *take_due(struct taps *taps, nanos now, const struct link *link, nanos *next)
+{
+    *next = NANOS_NEVER;
+    lock_take(&taps->lock);
+    struct late *late = find_first(taps, link);
     if (late && late->due > now) {
         *next = late->due;
         late = NULL;
     }
     if (late)
         take_out(taps, late);
+    taps->leaving = late && !link ? late->way.link : taps->leaving;
     lock_release(&taps->lock);
     return late;
+}
+
+static void end_leaving(struct taps *taps)
+{
+    lock_take(&taps->lock);
+    taps->leaving = NULL;
+    lock_release(&taps->lock);
 }
 
 nanos late_timers(struct process *process, nanos now)
@@ -208,8 +223,10 @@ nanos late_timers(struct process *process, nanos now)
     struct late *late;
     if (!process->taps || !process->taps->faulty)
         return NANOS_NEVER;
-    while ((late = take_due(process->taps, now, NULL, &next)))
+    while ((late = take_due(process->taps, now, NULL, &next))) {
         finish(late, send(late), now);
+        end_leaving(process->taps);
+    }
     return next;
 }
 
@@ -225,9 +242,22 @@ static void send_all(struct process *process, struct link *link)
     }
 }
 
+static bool is_quiet(struct taps *taps, const struct link *link)
+{
+    lock_take(&taps->lock);
+    bool quiet = taps->leaving != link && !find_first(taps, link);
+    lock_release(&taps->lock);
+    return quiet;
+}
+
+/* The timers may be sending by this link, or put back what it had no room for. They hold no lock meanwhile that the
+ * caller may have: the progress comes before its queue pair's, the link's own lock behind it. */
 void late_forget(struct process *process, struct link *link)
 {
-    send_all(process, link);
+    if (!process->taps || process->forked)
+        return;
+    for (unsigned round = 0; !is_quiet(process->taps, link); round++, lock_wait(round))
+        send_all(process, link);
 }
 
 void late_flush(struct process *process)

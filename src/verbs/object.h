@@ -18,8 +18,8 @@
  *   srq_tags.lock      the matching list of an SRQ
  *   receive_queue.lock posted receives, of a queue pair or an SRQ
  *   cq->lock           putting entries in, arming; keeping those out that take entries out (cq_stop)
- *   the innermost, of which nobody holds two: channel, async, process->waiting, mw->lock, steering->lock, taps, capture,
- *   node->postponing, self->pulling; and table.exclusive, between processes' threads in the host's table
+ *   the innermost, of which nobody holds two: channel, async, process->waiting, mw->lock, steering->lock, taps,
+ * capture, node->postponing, self->pulling; and table.exclusive, between processes' threads in the host's table
  *
  * A program may call any verb while it holds one of the first two, in this thread or another. So they come before all
  * others, and nothing waits for them but polling that CQ and posting sends on that queue pair, before taking anything
@@ -465,6 +465,8 @@ struct process {
     uint32_t polled_rounds;        /* of them since the last claim; under progress */
     _Atomic uint32_t claim_rounds; /* how many it takes for a claim; written by the helper */
     _Atomic uint32_t fruitless;    /* rounds in a row that found nothing; lost counts among threads do no harm */
+    _Atomic uint32_t denied;       /* tries in a row to take the progress for a round, by anybody; likewise */
+    _Atomic uint32_t denied_at;    /* what `rounds` were then */
     atomic_bool owing;             /* ACKs wait for the next round; set under progress */
     atomic_bool claimed;           /* pollers have just become hot; the helper has not heard of it yet */
     atomic_bool overrun;           /* some CQ overran and its queue pairs must still be failed */

@@ -30,6 +30,7 @@ enum {
     CLAIM_ROUNDS_MOST = 1 << 16, /* the same for a program that disappointed that belief again and again */
     PATIENCE = 2048,             /* fruitless rounds in a row after which a poller lets others have the processor, */
     PATIENCE_STEP = 64,          /* and again after so many more */
+    DENIALS = 4096,              /* tries in a row to get the progress after which a poller sleeps for a moment */
 };
 static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from claim to the first look whether they do go on, */
 static const nanos tick_most = NANOS_MILLISECOND;       /* doubling up to this while they do */
@@ -311,10 +312,25 @@ static bool claims(struct process *process)
     return !process->forked && node_sleeping(process->node);
 }
 
+/* Somebody has the progress, and nobody got it since: its holder may have been preempted by this very thread, and does
+ * not run again when a thread of a real-time priority yields, but when it sleeps. */
+static void be_denied(struct process *process)
+{
+    uint32_t rounds = atomic_load_explicit(&process->rounds, memory_order_relaxed);
+    uint32_t denied = atomic_load_explicit(&process->denied, memory_order_relaxed) + 1;
+    if (rounds != atomic_load_explicit(&process->denied_at, memory_order_relaxed))
+        denied = 0;
+    atomic_store_explicit(&process->denied_at, rounds, memory_order_relaxed);
+    atomic_store_explicit(&process->denied, denied, memory_order_relaxed);
+    if (denied && denied % DENIALS == 0)
+        lock_wait(LOCK_SLEEPS);
+    be_patient(process, 0);
+}
+
 void process_poll(struct process *process)
 {
     if (!lock_try(&process->progress)) {
-        be_patient(process, 0);
+        be_denied(process);
         return;
     }
     unsigned done = process->forked ? 0 : progress_round(process, true);

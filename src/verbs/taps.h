@@ -19,8 +19,9 @@ struct taps {
     struct lock lock;      /* late.c: all below */
     struct late_list late; /* by time */
     size_t late_bytes;
-    uint32_t overtakable; /* of them, those that wait for others */
-    uint32_t stuck;       /* of them, those that wait for room */
+    uint32_t overtakable;       /* of them, those that wait for others */
+    uint32_t stuck;             /* of them, those that wait for room */
+    const struct link *leaving; /* by which the timers send one at this moment, which is in no list; NULL: none */
 };
 
 /* What the configuration asks for; NULL: nothing, or it can't be had, which is logged. */

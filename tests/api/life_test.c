@@ -1,6 +1,7 @@
 /* Devices are opened and closed, processes fork, in one process and without a second end. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -118,9 +119,117 @@ static void a_thread_that_is_cancelled_leaves_no_lock_behind(const void *row)
     free(memory);
 }
 
+/* -- priorities */
+
+struct hasty {
+    struct ibv_qp *qp; /* connected with itself */
+    struct ibv_cq *cq;
+    struct ibv_comp_channel *channel;
+    struct ibv_mr *mr;
+    double waited;
+};
+
+static double now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static bool run_on(int processor)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    return !sched_setaffinity(0, sizeof set, &set);
+}
+
+/* Sleeps until the first receive completes, and then spins for the second. */
+static void *wait_in_haste(void *argument)
+{
+    struct hasty *hasty = argument;
+    struct ibv_cq *cq;
+    void *context;
+    struct ibv_wc wc;
+    if (ibv_get_cq_event(hasty->channel, &cq, &context))
+        return NULL;
+    ibv_ack_cq_events(cq, 1);
+    double began = now_seconds();
+    for (int got = 0; got < 2;)
+        got += ibv_poll_cq(hasty->cq, 1, &wc) > 0;
+    hasty->waited = now_seconds() - began;
+    return hasty;
+}
+
+static void *send_two(void *argument)
+{
+    struct hasty *hasty = argument;
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad; /* unsignalled, empty */
+    if (!run_on(1))
+        return NULL;
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    ibv_post_send(hasty->qp, &wr, &bad);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    ibv_post_send(hasty->qp, &wr, &bad);
+    return hasty;
+}
+
+static bool start_hasty(pthread_t *thread, struct hasty *hasty)
+{
+    pthread_attr_t attr;
+    struct sched_param priority = {.sched_priority = 10};
+    pthread_attr_init(&attr);
+    pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+    pthread_attr_setschedparam(&attr, &priority);
+    bool started = !pthread_create(thread, &attr, wait_in_haste, hasty);
+    pthread_attr_destroy(&attr);
+    return started;
+}
+
+static void receive_two(struct hasty *hasty)
+{
+    struct ibv_recv_wr wr = {.num_sge = 0}, *bad;
+    for (int i = 0; i < 2; i++)
+        EXPECT(ibv_post_recv(hasty->qp, &wr, &bad), ==, 0);
+    EXPECT(ibv_req_notify_cq(hasty->cq, 0), ==, 0);
+}
+
+/* The event wakes the thread while the helper, on the same processor, is still inside of the progress. */
+static void a_poller_of_real_time_priority_lets_the_helper_go_on(const void *row)
+{
+    cpu_set_t before;
+    pthread_t thread, sender;
+    if (sched_getaffinity(0, sizeof before, &before) || !CPU_ISSET(0, &before) || !CPU_ISSET(1, &before) || !run_on(0))
+        harness_skip("it takes the first two processors");
+    struct ibv_context *context = alone_open();
+    struct hasty hasty = {.channel = ibv_create_comp_channel(context)};
+    struct ibv_pd *pd = ibv_alloc_pd(context);
+    hasty.cq = ibv_create_cq(context, 16, NULL, hasty.channel, 0);
+    hasty.qp = alone_loop(pd, hasty.cq);
+    double longest = 0;
+    bool started = true;
+    for (int i = 0; i < 5 && started; i++) {
+        receive_two(&hasty);
+        started = start_hasty(&thread, &hasty);
+        if (!started)
+            break;
+        EXPECT(pthread_create(&sender, NULL, send_two, &hasty), ==, 0);
+        EXPECT(pthread_join(sender, NULL), ==, 0);
+        EXPECT(pthread_join(thread, NULL), ==, 0);
+        longest = hasty.waited > longest ? hasty.waited : longest;
+    }
+    EXPECT(ibv_close_device(context), ==, 0);
+    EXPECT(sched_setaffinity(0, sizeof before, &before), ==, 0);
+    if (!started)
+        harness_skip("this user may start no thread of real-time priority");
+    EXPECT((long)(longest * 1000), <, 300);
+}
+
 static void all(void)
 {
     CASE(a_thread_that_is_cancelled_leaves_no_lock_behind);
+    CASE(a_poller_of_real_time_priority_lets_the_helper_go_on);
     CASE(a_device_is_closed_while_its_helper_wakes);
     CASE(contexts_of_one_device_are_independent);
 }
