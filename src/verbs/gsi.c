@@ -9,6 +9,7 @@
 #include "verbs/gid.h"
 #include "verbs/identity.h"
 #include "verbs/port.h"
+#include "verbs/process.h"
 #include "verbs/remote.h"
 #include "verbs/traffic.h"
 #include "wire/cm.h"
@@ -145,6 +146,15 @@ static bool give_to_another(struct process *process, const struct device *device
     return search.done;
 }
 
+/* A reply goes wherever the request says that it came from, and nobody knows whether that is so: not more of them than
+ * somebody who really asks has use for. */
+static bool may_answer(struct process *process)
+{
+    enum { BURST = 256 };
+    static const nanos each = NANOS_MILLISECOND;
+    return bucket_take(&process->answers, process_about_now(), each, BURST);
+}
+
 static void take_request(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
                          bool passed_on)
 {
@@ -156,6 +166,8 @@ static void take_request(struct process *process, const struct udp_arrival *arri
     else if (event_port_is_down(process, device))
         drop(process, arrival, REASON_PACKET_PORT_DOWN);
     else if (atomic_load(&process->served) & 1u << device->index) {
+        if (!may_answer(process))
+            return drop(process, arrival, REASON_MAD_TOO_MANY);
         traffic_managed(process, arrival->packet, arrival->route);
         answer(process, device, arrival->packet, message);
     } else if (passed_on || !give_to_another(process, device, arrival))

@@ -40,6 +40,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "base/bucket.h"
 #include "base/lock.h"
 #include "base/nanos.h"
 #include "diag/diag.h"
@@ -395,6 +396,7 @@ struct qp {
         nanos wake;  /* when it goes without them; NANOS_NEVER */
     } crowd;
     struct traffic traffic;
+    bool refused;                      /* the packet in hand was not one that had to come; progress.c */
     uint32_t postponed;                /* deadlines, while links are faulty */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and answers */
     uint32_t create_flags;             /* enum ibv_qp_create_flags */
@@ -430,6 +432,7 @@ struct process {
     _Atomic unsigned port_count;        /* behind the last of them */
     _Atomic uint32_t served;            /* a bit for each device on whose port we answer for queue pair 1; gsi.c */
     struct cm *_Atomic cm;              /* the connection manager; NULL: nobody has used it yet; cm.c */
+    struct bucket answers;              /* on queue pair 1, to requests from the network; under progress; gsi.c */
     struct gsi_asker *asker;            /* who waits for what other hosts answer; NULL: nobody; under progress */
     bool fences;                        /* fence_everywhere reaches our threads */
     atomic_bool forked;                 /* nothing moves data any more: this is a child's copy, or the process ends */

@@ -25,8 +25,8 @@ ROCE, PARTITION, QKEY, NEW_NETWORK = 4791, 0xffff, 0x11111111, 0x40000000
 SEND_FIRST, SEND_MIDDLE, SEND_ONLY, WRITE_ONLY, READ_REQUEST, ACKNOWLEDGE, FETCH_ADD = 0, 1, 4, 10, 12, 17, 20
 RC, UC, UD, XRC = 0, 1 << 5, 3 << 5, 5 << 5
 TRUNCATED, VERSION, OPCODE, PAD, PAYLOAD, ICRC, NO_QP, SERVICE, BAD_PKEY, BAD_QKEY, SOURCE, PSN, STALE, SEQUENCE, NO_RECEIVE, \
-    TOO_LONG, MEMORY, MAD_LENGTH, MAD_CLASS, MAD_MESSAGE, MAD_UNSOLICITED = \
-    1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 22, 23, 24, 25
+    TOO_LONG, MEMORY, MAD_LENGTH, MAD_CLASS, MAD_MESSAGE, MAD_UNSOLICITED, TOO_MANY = \
+    1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 22, 23, 24, 25, 30
 ALIVE = 25  # datagrams of each kind
 FLOOD = 100_000
 GROWTH = 4096  # KiB that a flood may leave behind
@@ -400,6 +400,24 @@ def are_captured(suite):
     return f"{len(sent)} datagrams"
 
 
+def questions_have_an_end(suite):
+    """Each answer goes to whom the question names as its sender. All of them are answered or counted."""
+    with captured(suite) as hostage:
+        attacker, before, count = Attacker(suite.version), hostage.dropped(), 5000
+        question = attacker.seal(transport(UD | SEND_ONLY, 1, 0, struct.pack(">II", 0x80010000, 1),
+                                           b"\1\7\2\3" + bytes(12) + struct.pack(">HHII", 0x17, 0, 0, 7) + bytes(228)))
+        began = time.monotonic()
+        for _ in range(count):
+            attacker.send(question)
+        hostage.settle()
+        most = 256 + (time.monotonic() - began) * 1000
+        omitted = hostage.dropped().get(TOO_MANY, 0) - before.get(TOO_MANY, 0)
+        if not count - most <= omitted < count:
+            raise Failure(f"of {count} questions {omitted} were not answered; at least {count - most:.0f} should not be")
+        hostage.ask(3, 1000, "rc", "uc", "ud")
+    return f"{count - omitted} of {count} were answered"
+
+
 def lengths_that_lie(suite):
     """UDP lengths below and above the truth, made by hand. The kernel cuts the first and drops the second."""
     with captured(suite) as hostage:
@@ -467,6 +485,7 @@ def main():
         suite.at(1500, version, "what can't be decoded is captured as it came", lambda: are_captured(suite),
                  ["--capture", f"{suite.directory}/%p.pcapng"])
     suite.at(1500, 4, "a peer who breaks a rule ends his own connection", lambda: ends_its_own_connection(suite))
+    suite.at(1500, 4, "questions are answered so often and not more", lambda: questions_have_an_end(suite))
     suite.at(1500, 4, "lengths of UDP that lie, and fragments", lambda: lengths_that_lie(suite))
     return suite.run()
 
