@@ -248,10 +248,11 @@ static bool connect_to(int fd, const struct udp_port *port, const struct datagra
 }
 
 /* What has come to the socket before it was connected is read like the rest. Without one, all still works. */
-void udp_prefer(struct udp_port *port, const struct datagram_route *route)
+void udp_prefer(struct udp_port *port, const struct datagram_route *route, nanos now)
 {
+    static const nanos each = 10 * NANOS_MILLISECOND;
     struct udp_preferred *place = &port->preferred[port->next_preferred];
-    if (port->abandoned || is_preferred(port, route))
+    if (port->abandoned || is_preferred(port, route) || !bucket_take(&port->preferring, now, each, 1))
         return;
     int fd = make_receiving(port, !udp_is_ipv4(route->source));
     if (fd < 0)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bucket.h"
 #include "link/link.h"
 #include "wire/datagram.h"
 
@@ -76,8 +77,9 @@ struct link *udp_connect(struct udp_port *, const struct udp_route *);
 void udp_reroute(struct link *);
 
 /* From now on the kernel gives us, and no other process, what comes from this address and port to that address of ours.
- * The latest few of these are kept. Like udp_receive: under the owner's progress lock. */
-void udp_prefer(struct udp_port *, const struct datagram_route *);
+ * The latest few of these are kept, and a new one made each 10 ms at most: it costs a dozen system calls, and who makes
+ * up ports could ask for as many as he likes. Like udp_receive: under the owner's progress lock. */
+void udp_prefer(struct udp_port *, const struct datagram_route *, nanos now);
 
 /* The source port that it uses now. */
 uint16_t udp_source_port(const struct link *);

@@ -68,6 +68,7 @@ struct udp_port {
     int wanted;          /* messages to ask a socket for next; 0: one, as the last look found nothing */
     struct udp_preferred preferred[UDP_PREFERRED];
     unsigned next_preferred; /* the next to be replaced */
+    struct bucket preferring;
     LIST_HEAD(, udp_group) groups;
     struct lock lock;
     struct udp_flow flows[UDP_FAMILIES][UDP_SENDING];

@@ -127,13 +127,13 @@ const struct device *port_with_address(const struct process *process, const unio
     return NULL;
 }
 
-void port_prefer(struct process *process, const struct datagram_route *route, unsigned interface)
+void port_prefer(struct process *process, const struct datagram_route *route, unsigned interface, nanos now)
 {
     union ibv_gid here;
     memcpy(&here, route->destination, sizeof here);
     const struct device *device = port_with_address(process, &here, interface);
     if (device)
-        udp_prefer(port_at(process, device->index), route);
+        udp_prefer(port_at(process, device->index), route, now);
 }
 
 /* Who asked may prefer what comes from the same port, and shall not be given what is for others of its host. */

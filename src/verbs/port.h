@@ -20,7 +20,7 @@ struct link *port_connect(const struct context *, const struct ibv_ah_attr *, ui
 unsigned port_receive(struct process *, udp_take *take, udp_drop *drop, void *context);
 
 /* udp_prefer on the port that has the address on this interface. Under process->progress. */
-void port_prefer(struct process *, const struct datagram_route *, unsigned interface);
+void port_prefer(struct process *, const struct datagram_route *, unsigned interface, nanos now);
 
 /* Multicast groups beyond this host: joins and leaves on all ports; a group of an IP version that the host has not is
  * none of theirs. 0 or errno; joining twice is joining once. Under process->progress. */

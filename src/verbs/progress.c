@@ -54,17 +54,18 @@ static void deliver(struct round *round, struct qp *qp, const struct packet *pac
     lock_take(&qp->lock);
     traffic_received(qp, packet, round->route);
     enum reason refusal = remote_refusal(qp, packet, round->interface);
+    qp->refused = false;
     if (!refusal) {
         if (round->congested)
             remote_notify(qp, round->now);
         qp_receive(qp, packet, is_refusal(packet) ? process_now() : round->now);
     } else
         qp->host.operations->dropped(&qp->host, packet, refusal);
-    bool output = qp_has_output(qp);
+    bool output = qp_has_output(qp), fine = !qp->refused;
     lock_release(&qp->lock);
     if (output)
         want_flush(round->process, qp);
-    if (!refusal && round->passed_on) /* not for anybody who makes up a source */
+    if (round->passed_on && fine) /* not for anybody who makes up a source */
         remote_prefer(round->process, round->passed_on, packet);
 }
 

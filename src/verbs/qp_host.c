@@ -160,6 +160,7 @@ static void event(struct host *host, enum ibv_event_type type)
 static void dropped(struct host *host, const struct packet *packet, enum reason reason)
 {
     qp_of_host(host)->traffic.dropped[traffic_reason(reason)]++;
+    qp_of_host(host)->refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
     log_reason(LOG_INFO, reason, "qp 0x%x opcode 0x%02x psn %u", qp_of_host(host)->number, packet->opcode, packet->psn);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""forge.py SOURCE DESTINATION PORTS QP...: sends a SEND of RoCEv2, with the ICRC that it should have, to each of the queue pairs from
-each of so many ports of an IPv4 address."""
+"""forge.py SOURCE DESTINATION PORTS QP[:PSN]...: sends a SEND of RoCEv2, with the ICRC that it should have, to each of the queue
+pairs from each of so many ports of an IPv4 address."""
 import socket
 import struct
 import sys
@@ -24,7 +24,8 @@ def main(source, destination, ports, *pairs):
             sender.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER, IP_PMTUDISC_DO: identification 0
             sender.bind((source, 0))
             for pair in pairs:
-                transport = struct.pack(">BBHII", SEND_ONLY, 0x40, PARTITION, int(pair), 0)
+                number, _, psn = pair.partition(":")
+                transport = struct.pack(">BBHII", SEND_ONLY, 0x40, PARTITION, int(number), int(psn or 0))
                 check = icrc(source, sender.getsockname()[1], destination, transport)
                 sender.sendto(transport + check, (destination, ROCE))
 

@@ -20,7 +20,7 @@ ADDRESSES = {SERVER: ("10.91.0.1", "fd91::1"), CLIENT: ("10.91.0.2", "fd91::2")}
 DATAGRAM = {1500: 1024, 9000: 4096}  # bytes of the longest one: the path MTU
 MULTICAST_GROUP = "255:14:0:0:0:0:0:0:0:0:0:0:0:0:7:18"
 GID_INDEX = {4: "1", 6: "2"}  # as the kernel orders them: the link-local one, IPv4, IPv6
-STRANGER, BAD_SOURCE = "10.91.0.77", "12"
+STRANGER, BAD_SOURCE, BAD_PSN = "10.91.0.77", "12", "13"
 HERE = os.path.dirname(os.path.abspath(__file__))
 TRIAL = "mount -t tmpfs none /run && ip netns add trial && ip link add eth0 type veth peer name eth1 netns trial"
 AWAITER, FORGE, LISTENER, PARTING, SNIFF = [f"{HERE}/{name}.py" for name in ("awaiter", "forge", "listener", "parting", "sniff")]
@@ -196,13 +196,13 @@ def preferring_sockets():
     return sum(line[1].endswith(":12B7") and line[2] != "00000000:0000" for line in lines)
 
 
-def refused(suite, counted):
-    """How many packets the processes of the server's host have dropped for their source, once there are as many."""
+def refused(suite, counted, reason=BAD_SOURCE):
+    """How many packets the processes of the server's host have dropped for a reason, once there are as many."""
     deadline = time.monotonic() + 10
     while True:
         shown = subprocess.run([f"{suite.root}/softverbs", "stat", "--once", "--json"], env=suite.host_environment(SERVER),
                                capture_output=True, text=True, check=True)
-        number = sum(report["traffic"][0]["dropped"].get(BAD_SOURCE, 0) for report in json.loads(shown.stdout))
+        number = sum(report["traffic"][0]["dropped"].get(reason, 0) for report in json.loads(shown.stdout))
         if number >= counted or time.monotonic() > deadline:
             return number
         time.sleep(0.1)
@@ -217,6 +217,9 @@ def prefers_only_peers(suite):
     try:
         subprocess.run([*forge, STRANGER, ADDRESSES[SERVER][0], "32", first, second], check=True)
         number, opened = refused(suite, 64), preferring_sockets()
+        ahead = [f"{pair}:{0x400000}" for pair in (first, second)]  # the peer's address, and a guess at the rest
+        subprocess.run([*forge, ADDRESSES[CLIENT][0], ADDRESSES[SERVER][0], "32", *ahead], check=True)
+        guessed, guesses = refused(suite, 64, BAD_PSN), preferring_sockets()
         subprocess.run([*forge, ADDRESSES[CLIENT][0], ADDRESSES[SERVER][0], "32", first, second], check=True)
         deadline = time.monotonic() + 10
         while not preferring_sockets() and time.monotonic() < deadline:
@@ -226,8 +229,9 @@ def prefers_only_peers(suite):
         ip("-n", CLIENT, "address", "delete", f"{STRANGER}/24", "dev", "eth0")
         for process in (one, other):
             process.communicate("\n", timeout=20)
-    if number != 64 or opened or not peers:
-        raise Failure(f"of 64 packets of a stranger {number} were refused; {opened} sockets were opened for it, {peers} for a peer")
+    if number != 64 or opened or guessed != 64 or guesses or not peers:
+        raise Failure(f"of 64 packets of a stranger {number} were refused, of guesses {guessed}; {opened} and {guesses} sockets were "
+                      f"opened for them, {peers} for a peer")
     return f"{peers} for a peer"
 
 
