@@ -16,7 +16,7 @@ void ring_read_start(struct ring_reader *reader, const struct ring *ring)
 static bool is_sound(const struct ring_frame *head, uint32_t length)
 {
     if (head->flags & RING_END)
-        return length == RING_LINE;
+        return head->flags == RING_END && length == RING_LINE;
     if (head->kind < FRAME_ROCE || head->kind >= FRAME_KINDS || head->headers_length > FRAME_HEADERS_MAX)
         return false;
     if (head->flags & RING_REFERENCE)
@@ -79,12 +79,9 @@ static bool take(struct ring_reader *reader, const uint8_t *at, uint32_t length,
     struct ring_frame head;
     memcpy((uint8_t *)&head + sizeof head.commit, at + sizeof head.commit, sizeof head - sizeof head.commit);
     FORGET_SOURCE(head);
-    if (!is_sound(&head, length) || !take_payload(reader, &head, at, &frame->payload)) {
-        atomic_store(&reader->broken, true);
-        return false;
-    }
-    if (head.flags & RING_END) {
-        atomic_store(&reader->ended, true);
+    bool sound = is_sound(&head, length), end = sound && head.flags & RING_END;
+    if (end || !sound || !take_payload(reader, &head, at, &frame->payload)) {
+        atomic_store(end ? &reader->ended : &reader->broken, true);
         return false;
     }
     take_headers(reader, at + sizeof head, head.headers_length);

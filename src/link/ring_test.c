@@ -332,6 +332,29 @@ static void references_that_do_not_add_up_break_the_ring(void **state)
     close_both(&both);
 }
 
+/* Found by ring_fuzz.c: the checks of an end were those of no payload at all. */
+static void an_end_that_has_pieces_breaks_the_ring(void **state)
+{
+    struct both both;
+    struct frame got;
+    open_both(&both);
+    struct ring_frame *head = (struct ring_frame *)both.writer.ring.data;
+    struct ring_piece *pieces = (struct ring_piece *)(both.writer.ring.data + ring_reference_offset(0));
+    for (unsigned i = 0; i < 2 * PAYLOAD_PIECES_MAX; i++)
+        pieces[i] = (struct ring_piece){0x1234567890, 1};
+    head->flags = RING_END | RING_REFERENCE;
+    head->payload_length = head->count = 2 * PAYLOAD_PIECES_MAX;
+    atomic_store(&head->commit, RING_LINE);
+    uint32_t epoch = both.reader.epoch;
+    assert_false(ring_read(&both.reader, &got));
+    assert_true(atomic_load(&both.reader.broken));
+    assert_false(atomic_load(&both.reader.ended));
+    assert_int_equal(both.reader.epoch, epoch); /* no list was taken */
+    for (unsigned i = 0; i < PAYLOAD_PIECES_MAX; i++)
+        assert_null(both.reader.pieces[i].iov_base);
+    close_both(&both);
+}
+
 static void a_revoked_reference_does_not_hold(void **state)
 {
     struct both both;
@@ -433,6 +456,7 @@ int main(void)
         cmocka_unit_test(random_bytes_do_no_harm),
         cmocka_unit_test(mutated_heads_do_no_harm),
         cmocka_unit_test(references_that_do_not_add_up_break_the_ring),
+        cmocka_unit_test(an_end_that_has_pieces_breaks_the_ring),
         cmocka_unit_test(a_revoked_reference_does_not_hold),
         cmocka_unit_test(memory_that_could_shrink_is_refused),
         cmocka_unit_test(memory_without_the_first_words_of_a_ring_is_refused),
