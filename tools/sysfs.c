@@ -76,6 +76,12 @@ static void describe_processors(const struct place *place)
     file(place, "local_cpulist", count > 1 ? "0-%ld\n" : "%ld\n", count - 1);
 }
 
+/* Whose addresses are the port's. */
+static const char *interface_of(const struct device *device)
+{
+    return device->interface[0] ? device->interface : "lo";
+}
+
 /* What a PCI function would be; ours has no ids, as it is none. */
 static void describe_parent(struct place *place, const struct device *device)
 {
@@ -86,6 +92,8 @@ static void describe_parent(struct place *place, const struct device *device)
     file(place, "subsystem_device", "0x0000\n");
     file(place, "numa_node", "-1\n");
     describe_processors(place);
+    directory(place, "devices/softverbs/soft%u/net", device->index);
+    directory(place, "devices/softverbs/soft%u/net/%s", device->index, interface_of(device));
 }
 
 static void describe_errors(struct place *place, const char *port)
@@ -121,8 +129,9 @@ static void describe_gids(struct place *place, const struct device *device, cons
     for (unsigned i = 0; i < device->gid_count; i++)
         number_file(place, i, "RoCE v2\n");
     directory(place, "%s/gid_attrs/ndevs", port);
+    snprintf(text, sizeof text, "%s\n", interface_of(device));
     for (unsigned i = 0; i < device->gid_count; i++)
-        number_file(place, i, "lo\n");
+        number_file(place, i, text);
 }
 
 static void describe_port(struct place *place, const struct device *device, const char *port)
@@ -175,6 +184,17 @@ static void describe_uverbs(struct place *place, const struct device *device)
     entry(place, SYSFS_LINK, "device", "../..");
 }
 
+/* The device of the connection manager: what opens it is attached to (abi/attach.h), or finds /dev/null. */
+static void describe_connection_manager(struct place *place)
+{
+    directory(place, "class/misc");
+    directory(place, "class/misc/rdma_cm");
+    file(place, "abi_version", "4\n");
+    file(place, "dev", "1:3\n");
+    directory(place, "dev/infiniband");
+    entry(place, SYSFS_LINK, "rdma_cm", "/dev/null");
+}
+
 void sysfs_describe(const struct device *devices, unsigned count, sysfs_visit *visit, void *context)
 {
     struct place place = {.visit = visit, .context = context};
@@ -206,4 +226,6 @@ void sysfs_describe(const struct device *devices, unsigned count, sysfs_visit *v
         snprintf(name, sizeof name, "%s%u", IDENTITY_DEVICE_NODE, devices[i].index);
         entry(&place, SYSFS_LINK, name, "/dev/null");
     }
+    if (count)
+        describe_connection_manager(&place);
 }

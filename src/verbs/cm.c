@@ -17,7 +17,8 @@
 
 enum { SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
 
-static const nanos retry_after = NANOS_MILLISECOND; /* what found no room */
+static const nanos retry_after = NANOS_MILLISECOND;            /* what found no room, or no listener */
+static const nanos listener_patience = 50 * NANOS_MILLISECOND; /* for how long a request waits for one */
 
 static struct cm *cm_of(struct manager *manager)
 {
@@ -185,20 +186,50 @@ bool cm_is_inherited(const struct cm *cm)
 
 /* --- in and out */
 
+/* Programs agree over a first connection to make a second one, and then the one that connects may be faster than the
+ * one that listens. A network gives the latter time; within a host it would be rejected. So a request waits for its
+ * listener for a moment. */
+static void wait_for_listener(struct cm *cm, const struct dispatch_datagram *request)
+{
+    cm->early[cm->early_count].datagram = *request;
+    cm->early[cm->early_count++].until = process_now() + listener_patience;
+}
+
+static bool is_withdrawn(const struct cm *cm, const struct dispatch_datagram *request)
+{
+    const struct session *session = manager_find_local(&cm->manager, request->message.local_id);
+    return !session || !session->identifier;
+}
+
+static void retry_early(struct cm *cm, nanos now)
+{
+    for (unsigned i = 0; i < cm->early_count;) {
+        const struct dispatch_datagram *request = &cm->early[i].datagram;
+        if (is_withdrawn(cm, request) || cm_send(cm->process, request, now >= cm->early[i].until) == CM_SENT)
+            cm->early[i] = cm->early[--cm->early_count];
+        else
+            i++;
+    }
+}
+
 /* What a link has no room for holds up the rest for a moment. */
 static void flush(struct cm *cm)
 {
     while (cm->has_stuck || dispatch_transmit(&cm->manager, &cm->stuck)) {
-        cm->has_stuck = !cm_send(cm->process, &cm->stuck);
+        enum cm_sent sent = cm_send(cm->process, &cm->stuck, cm->early_count == CM_EARLY_MAX);
+        cm->has_stuck = sent == CM_NO_ROOM;
         if (cm->has_stuck)
             return;
+        if (sent == CM_NOBODY)
+            wait_for_listener(cm, &cm->stuck);
     }
 }
 
 static nanos next_look(const struct cm *cm, nanos now)
 {
     nanos deadline = dispatch_deadline(&cm->manager);
-    return cm->has_stuck && now + retry_after < deadline ? now + retry_after : deadline;
+    bool soon = cm->has_stuck || cm->early_count;
+    return soon && now + retry_after < deadline ? now + retry_after : deadline;
 }
 
 void cm_begin(struct cm *cm)
@@ -239,9 +270,10 @@ void cm_receive(struct process *process, const struct peer *peer, const struct p
     struct dispatch_datagram datagram, reply;
     if (!cm || !packet->grh || !decode(packet, &datagram.message) || !find_way(packet, peer, &datagram.route))
         return;
+    cm_log("receives", &datagram.message);
     cm_begin(cm);
     if (dispatch_receive(&cm->manager, &datagram, &reply, process_now()))
-        cm_send(process, &reply);
+        cm_send(process, &reply, true);
     cm_end(cm);
 }
 
@@ -252,6 +284,8 @@ nanos cm_timers(struct process *process, nanos now)
         return NANOS_NEVER;
     lock_take(&cm->lock);
     dispatch_expire(&cm->manager, now);
+    if (cm->early_count)
+        retry_early(cm, now);
     flush(cm);
     nanos deadline = next_look(cm, now);
     lock_release(&cm->lock);

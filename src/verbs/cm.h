@@ -10,6 +10,8 @@
 #include "cm/dispatch.h"
 #include "verbs/object.h"
 
+enum { CM_EARLY_MAX = 64 };
+
 struct cm {
     struct process *process;
     struct lock lock; /* all below */
@@ -18,6 +20,11 @@ struct cm {
     unsigned departures; /* of peers, that the engine has heard of */
     bool has_stuck;      /* a message that a link had no room for */
     struct dispatch_datagram stuck;
+    struct { /* requests of this host that nobody listens for yet */
+        struct dispatch_datagram datagram;
+        nanos until; /* then they are rejected */
+    } early[CM_EARLY_MAX];
+    unsigned early_count;
     struct hash_entry *buckets[4 * MANAGER_BUCKETS];
 };
 

@@ -1,5 +1,6 @@
 #include "verbs/cm_send.h"
 
+#include "diag/log.h"
 #include "fabric/ports.h"
 #include "verbs/config.h"
 #include "verbs/gid.h"
@@ -25,8 +26,9 @@ static uint64_t find_target(const struct dispatch_datagram *datagram, struct cm_
     return message->attribute == CM_REQ ? message->req.service : message->sidr_req.service;
 }
 
-/* The process of this host that the message is for: the one that listens, or this one, which then says that nobody
- * does; for a reply the owner of its communication ID. */
+/* The process of this host that the message is for: the one that listens; for a reply the owner of its communication
+ * ID.
+ */
 static struct peer *find_peer(struct process *process, const struct dispatch_datagram *datagram)
 {
     const struct cm_message *message = &datagram->message;
@@ -34,8 +36,12 @@ static struct peer *find_peer(struct process *process, const struct dispatch_dat
     if (cm_is_reply(message->attribute))
         return node_find(process->node, message->remote_id & ID_MASK);
     uint64_t service = find_target(datagram, &address);
-    struct peer *peer = ports_find_listener(process->node, (uint16_t)(service >> 16), (uint16_t)service, &address);
-    return peer ? peer : node_find(process->node, message->local_id & ID_MASK);
+    return ports_find_listener(process->node, (uint16_t)(service >> 16), (uint16_t)service, &address);
+}
+
+static struct peer *find_self(struct process *process, const struct dispatch_datagram *datagram)
+{
+    return node_find(process->node, datagram->message.local_id & ID_MASK);
 }
 
 /* As the receiver of a datagram sees it before the payload (RoCEv2 annex, A17.9.1). */
@@ -65,17 +71,23 @@ static bool send_on(struct link *link, const struct frame *frame)
     return sent;
 }
 
-static bool send_to_neighbor(struct process *process, const struct dispatch_datagram *datagram, struct frame *frame)
+static enum cm_sent send_to_neighbor(struct process *process, const struct dispatch_datagram *datagram,
+                                     struct frame *frame, bool insist)
 {
+    bool request = !cm_is_reply(datagram->message.attribute);
     struct peer *peer = find_peer(process, datagram);
+    if (!peer && request && !insist)
+        return CM_NOBODY;
+    if (!peer && request)
+        peer = find_self(process, datagram);
     if (!peer)
-        return true;
+        return CM_SENT;
     bool sent = send_on(peer->link, frame);
     node_put(process->node, peer);
-    return sent;
+    return sent ? CM_SENT : CM_NO_ROOM;
 }
 
-static bool send_beyond(struct process *process, const struct dispatch_datagram *datagram, struct frame *frame)
+static enum cm_sent send_beyond(struct process *process, const struct dispatch_datagram *datagram, struct frame *frame)
 {
     unsigned count;
     const struct device *device = &config_devices(&count)[datagram->route.from.device];
@@ -84,13 +96,32 @@ static bool send_beyond(struct process *process, const struct dispatch_datagram 
     memcpy(destination.raw, datagram->route.gid, 16);
     struct link *link = device->interface[0] ? port_answer(process, device, &source, &destination) : NULL;
     if (!link)
-        return true;
+        return CM_SENT;
     bool sent = send_on(link, frame);
     link->operations->close(link);
+    return sent ? CM_SENT : CM_NO_ROOM;
+}
+
+void cm_log(const char *what, const struct cm_message *message)
+{
+    char line[1024];
+    if (log_wanted(LOG_DEBUG))
+        log_write(LOG_DEBUG, "%s %s", what, cm_describe(message, line, sizeof line));
+}
+
+static enum cm_sent dispatch_frame(struct process *process, const struct dispatch_datagram *datagram,
+                                   struct frame *frame, bool insist)
+{
+    union ibv_gid destination;
+    memcpy(destination.raw, datagram->route.gid, 16);
+    enum cm_sent sent = config_local_gid(&destination) ? send_to_neighbor(process, datagram, frame, insist)
+                                                       : send_beyond(process, datagram, frame);
+    if (sent == CM_SENT)
+        cm_log("sends", &datagram->message);
     return sent;
 }
 
-bool cm_send(struct process *process, const struct dispatch_datagram *datagram)
+enum cm_sent cm_send(struct process *process, const struct dispatch_datagram *datagram, bool insist)
 {
     uint8_t bytes[MAD_BYTES], headers[FRAME_HEADERS_MAX];
     struct iovec piece = {bytes, sizeof bytes};
@@ -102,11 +133,8 @@ bool cm_send(struct process *process, const struct dispatch_datagram *datagram)
                             .source = MAD_QP,
                             .payload = {.length = sizeof bytes, .count = 1, .pieces = &piece}};
     struct frame frame = {.kind = FRAME_GRH, .headers = headers, .payload = packet.payload};
-    union ibv_gid destination;
-    memcpy(destination.raw, datagram->route.gid, 16);
-    bool local = config_local_gid(&destination);
     write_grh(&datagram->route, headers);
     cm_encode(&datagram->message, bytes);
     frame.headers_length = (uint16_t)(GRH + wire_encode(&packet, headers + GRH));
-    return local ? send_to_neighbor(process, datagram, &frame) : send_beyond(process, datagram, &frame);
+    return dispatch_frame(process, datagram, &frame, insist);
 }

@@ -5,7 +5,16 @@
 #include "cm/dispatch.h"
 #include "verbs/object.h"
 
-/* Sends it, or drops what leads nowhere. False: there is no room now, nothing has happened. */
-bool cm_send(struct process *, const struct dispatch_datagram *);
+enum cm_sent {
+    CM_SENT,    /* or dropped, as it leads nowhere */
+    CM_NO_ROOM, /* now; nothing has happened */
+    CM_NOBODY,  /* a request of this host for a service that nobody here listens for; nothing has happened */
+};
+
+/* With SOFTVERBS_LOG=debug: the message, and what becomes of it. */
+void cm_log(const char *what, const struct cm_message *);
+
+/* `insist`: what nobody listens for goes to this process, which says so. */
+enum cm_sent cm_send(struct process *, const struct dispatch_datagram *, bool insist);
 
 #endif

@@ -169,6 +169,14 @@ static const struct host_operations *host_operations(const struct qp *qp)
     return qp->srq && qp->srq->tags ? srq_tags_host() : &qp_host_operations;
 }
 
+/* The space of the SGEs holds inline data, too, as on adapters; programs that ask for none use it all the same. */
+static uint32_t inline_room(const struct ibv_qp_cap *cap, const struct limits *limits)
+{
+    uint32_t room = cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge);
+    room = room < limits->max_inline ? room : limits->max_inline;
+    return cap->max_inline_data > room ? cap->max_inline_data : room;
+}
+
 /* Who sends over XRC receives nothing, and who receives over XRC has neither queues nor a PD nor CQs. */
 static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
@@ -199,6 +207,7 @@ static void fill(struct qp *qp, struct context *context, const struct ibv_qp_ini
     qp->state = IBV_QPS_RESET;
     qp->signal_all = attr->sq_sig_all;
     fill_users(qp, attr);
+    qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
     qp->host.operations = host_operations(qp);
     traffic_begin(qp);
     qp_ex_fill(qp, send_ops(attr));
@@ -284,7 +293,7 @@ struct ibv_qp *qp_create(struct ibv_context *public, struct ibv_qp_init_attr_ex 
         error = enter(qp, context);
     if (!error) {
         attr->cap = qp->cap;
-        return qp->domain ? qp_shared_create(qp, (struct xrcd *)attr->xrcd, attr->qp_context) : &qp->public;
+        return qp->domain ? qp_shared_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->public;
     }
     qp_release(qp);
     errno = error;

@@ -50,10 +50,12 @@ static bool attach(struct qp *handle, struct qp *real)
     return true;
 }
 
-struct ibv_qp *qp_shared_create(struct qp *real, struct xrcd *xrcd, void *qp_context)
+struct ibv_qp *qp_shared_create(struct qp *real, struct xrcd *xrcd, const struct ibv_qp_init_attr_ex *attr)
 {
     struct context *context = real->object.context;
-    struct qp *handle = make_handle(context, xrcd, qp_context);
+    struct qp *handle = make_handle(context, xrcd, attr->qp_context);
+    if (handle && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
+        handle->public.pd = attr->pd; /* not used, but where librdmacm looks for the domain of an identifier */
     control_lock(context);
     bool attached = handle && attach(handle, real);
     if (!attached)

@@ -8,7 +8,7 @@
 #include "verbs/object.h"
 
 /* The first handle of a new queue pair. NULL and errno; then the queue pair is gone, too. */
-struct ibv_qp *qp_shared_create(struct qp *, struct xrcd *, void *qp_context);
+struct ibv_qp *qp_shared_create(struct qp *, struct xrcd *, const struct ibv_qp_init_attr_ex *);
 
 /* One more. EINVAL when the domain has no such queue pair in this process. */
 struct ibv_qp *qp_shared_open(struct ibv_context *, struct ibv_qp_open_attr *);

@@ -25,13 +25,13 @@ def the_device_node_opens_for_reading_and_writing():
 
 
 def a_device_node_that_does_not_exist_is_not_there():
-    assert python("import os; print(os.path.lexists('/dev/infiniband/uverbs1'), os.path.lexists('/dev/infiniband/rdma_cm'))") \
+    assert python("import os; print(os.path.lexists('/dev/infiniband/uverbs1'), os.path.lexists('/dev/infiniband/rdma_cn'))") \
         == "False False\n"
 
 
 def directories_are_listed():
     expect(run("ls", SYSFS), out=b"soft0\n")
-    expect(run("ls", "/dev/infiniband"), out=b"uverbs0\n")
+    expect(run("ls", "/dev/infiniband"), out=b"rdma_cm\nuverbs0\n")
     expect(run("ls", f"{SYSFS}_verbs"), out=b"abi_version\nuverbs0\n")
     for option in ("-l", "-lR", "-laR"):
         expect(run("ls", option, f"{SYSFS}/", "/dev/infiniband", f"{SYSFS}_verbs/uverbs0/"))
@@ -41,7 +41,7 @@ def directories_are_listed():
 
 def shells_expand_patterns():
     expect(run("bash", "-c", "echo /sys/class/infiniband/*/ports/*/gids/0 /dev/infiniband/*"),
-           out=f"{SYSFS}/soft0/ports/1/gids/0 /dev/infiniband/uverbs0\n".encode())
+           out=f"{SYSFS}/soft0/ports/1/gids/0 /dev/infiniband/rdma_cm /dev/infiniband/uverbs0\n".encode())
 
 
 def a_shell_changes_into_it():
@@ -114,7 +114,7 @@ def resolved_paths_lead_there():
 
 def there_are_as_many_devices_as_were_asked_for():
     expect(softverbs("run", "--devices", "3", "ls", SYSFS, "/dev/infiniband"),
-           out=f"/dev/infiniband:\nuverbs0\nuverbs1\nuverbs2\n\n{SYSFS}:\nsoft0\nsoft1\nsoft2\n".encode())
+           out=f"/dev/infiniband:\nrdma_cm\nuverbs0\nuverbs1\nuverbs2\n\n{SYSFS}:\nsoft0\nsoft1\nsoft2\n".encode())
     guids = expect(softverbs("run", "--devices", "3", "sh", "-c", f"cat {SYSFS}/*/node_guid")).stdout.split()
     assert len(set(guids)) == 3, guids
     expect(softverbs("run", "--devices", "0", "ls", SYSFS), out=b"")

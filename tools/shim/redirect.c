@@ -8,6 +8,7 @@ static const struct {
 } prefixes[] = {
     {"/sys/class/infiniband", "/class/infiniband", false},
     {"/sys/class/infiniband_verbs", "/class/infiniband_verbs", false},
+    {"/sys/class/misc/rdma_cm", "/class/misc/rdma_cm", false},
     {"/sys/devices/softverbs", "/devices/softverbs", false}, /* where the links in the two above lead */
     {"/dev/infiniband", "/dev/infiniband", true},
 };
