@@ -70,7 +70,7 @@ void tag_list_free(struct tag_list *list, uint32_t entry)
 
 uint32_t tag_list_handle(const struct tag_list *list, uint32_t entry)
 {
-    return entry | list->entries[entry].generation << list->index_bits;
+    return entry | (uint32_t)list->entries[entry].generation << list->index_bits; /* a bit-field would be an int */
 }
 
 uint32_t tag_list_by_handle(const struct tag_list *list, uint32_t handle)
