@@ -359,6 +359,7 @@ def main():
     suite.at(1500, 4, "both ends need the same path MTU", lambda: must_agree_on_the_path_mtu(suite))
     suite.at(1500, 4, "a stranger opens no sockets", lambda: prefers_only_peers(suite))
     suite.at(1500, 4, "who destroys a queue pair has acknowledged", lambda: parts_in_peace(suite))
+    suite.at(1500, 4, "memory that is gone is an error", lambda: on_both(suite, "gone", CLIENT, SERVER, seconds=100))
     suite.at(1500, 4, "who ends has acknowledged", lambda: on_both(suite, "leaving", CLIENT, SERVER, "100", seconds=100))
     suite.at(1500, 4, "a late receive needs no ACK timer", lambda: on_both(suite, "tardy", CLIENT, SERVER, "100", seconds=100))
     suite.at(1500, 4, "a crowd of which some are killed shares the port", lambda: a_crowd_survives(suite))
