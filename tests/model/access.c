@@ -1,0 +1,328 @@
+/* Every access to memory by the code under test, as gcc's -fsanitize=thread announces it: the interface of
+ * ThreadSanitizer's run-time library, which is not linked. Atomic operations on what others may see are steps. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "memory.h"
+#include "schedule.h"
+#include "seam.h"
+#include "statics.h"
+#include "trace.h"
+
+enum { RELAXED, CONSUME, ACQUIRE, RELEASE, ACQUIRE_RELEASE, SEQUENTIAL }; /* __ATOMIC_ of the compiler */
+
+extern char __data_start, _end;
+
+static bool is_static(const volatile void *address)
+{
+    return (uintptr_t)address >= (uintptr_t)&__data_start && (uintptr_t)address < (uintptr_t)&_end;
+}
+
+/* Static data that isn't kept for each process would be shared by all of them. */
+static void check(const volatile void *address, bool writes)
+{
+    const struct model_process *process = schedule_process_now();
+    if (!process)
+        return;
+    const char *fault = memory_fault(address, process->number);
+    if (fault)
+        schedule_violation("%s %s, at %s", process->name, fault, trace_place(address));
+    if (writes && schedule_thread_now() && memory_is_constant(address))
+        schedule_violation("%s writes to %s, which the scenario takes for constant", process->name,
+                           trace_place(address));
+    if (writes && is_static(address) && !statics_have(address))
+        schedule_violation("writes static data that statics.c does not know, at %p", (const void *)(uintptr_t)address);
+}
+
+/* Can another thread notice what happens here? A ring that nobody else has mapped yet can't be looked at before it is.
+ */
+static bool is_visible(const volatile void *address)
+{
+    const struct region *region = memory_region(address);
+    bool threads = schedule_process_now() && schedule_process_now()->threads > 1;
+    if (!region)
+        return threads && is_static(address);
+    if (region->kind == MEMORY_RING)
+        return threads || memory_mappers(region) > 1;
+    if (memory_is_constant(address))
+        return false;
+    return region->kind == MEMORY_FILE || (region->kind == MEMORY_HEAP && threads);
+}
+
+/* `fences`: nothing that the thread has written before stays held back. */
+static bool begin(const volatile void *address, bool writes, bool fences)
+{
+    if (!schedule_thread_now()) {
+        check(address, writes);
+        return false;
+    }
+    bool visible = is_visible(address);
+    if (visible)
+        schedule_step();
+    if (fences)
+        schedule_flush();
+    check(address, writes);
+    return visible;
+}
+
+static uint64_t load(const volatile void *address, unsigned size, const void *at)
+{
+    uint64_t value;
+    bool visible = begin(address, false, false);
+    if (!schedule_held(address, size, &value))
+        value = memory_load(address, size);
+    schedule_saw(value);
+    if (visible)
+        trace_line(at, "loads 0x%llx from %s", (unsigned long long)value, trace_place(address));
+    return value;
+}
+
+static void store(volatile void *address, unsigned size, uint64_t value, int order, const void *at)
+{
+    if (order != SEQUENTIAL && schedule_thread_now() && is_visible(address) && schedule_hold(address, size, value)) {
+        schedule_saw(1);
+        trace_line(at, "stores 0x%llx to %s, held back", (unsigned long long)value, trace_place(address));
+        return;
+    }
+    bool visible = begin(address, true, order == SEQUENTIAL);
+    memory_store(address, size, value);
+    if (visible)
+        trace_line(at, "stores 0x%llx to %s", (unsigned long long)value, trace_place(address));
+}
+
+/* A thread that exchanges a taken lock's word again and again waits until it is free. */
+static bool is_free(const void *word)
+{
+    return *(const uint8_t *)word == 0;
+}
+
+static void wait_in_spin(volatile void *address, unsigned size, uint64_t value)
+{
+    static const volatile void *spun;
+    static const struct model_thread *spinner;
+    if (size != 1 || value != 1 || memory_load(address, 1) != 1) {
+        spun = NULL;
+        return;
+    }
+    if (spun == address && spinner == schedule_thread_now()) {
+        trace_line(NULL, "waits for the lock %s", trace_place(address));
+        schedule_wait(is_free, (const void *)(uintptr_t)address, NANOS_NEVER);
+        spun = NULL;
+        return;
+    }
+    spun = address;
+    spinner = schedule_thread_now();
+}
+
+enum change { EXCHANGE, ADD, SUBTRACT, AND, OR, XOR };
+
+static uint64_t apply(enum change change, uint64_t old, uint64_t operand)
+{
+    switch (change) {
+    case ADD:
+        return old + operand;
+    case SUBTRACT:
+        return old - operand;
+    case AND:
+        return old & operand;
+    case OR:
+        return old | operand;
+    case XOR:
+        return old ^ operand;
+    default:
+        return operand;
+    }
+}
+
+static uint64_t modify(volatile void *address, unsigned size, uint64_t operand, enum change change, const void *at)
+{
+    bool visible = begin(address, true, true);
+    if (change == EXCHANGE && visible)
+        wait_in_spin(address, size, operand);
+    uint64_t old = memory_load(address, size), value = apply(change, old, operand);
+    memory_store(address, size, value);
+    schedule_saw(old);
+    if (visible)
+        trace_line(at, "changes %s from 0x%llx to 0x%llx", trace_place(address), (unsigned long long)old,
+                   (unsigned long long)memory_load(address, size));
+    return old;
+}
+
+static bool compare(volatile void *address, unsigned size, uint64_t *expected, uint64_t value, const void *at)
+{
+    bool visible = begin(address, true, true);
+    uint64_t old = memory_load(address, size);
+    bool same = old == *expected;
+    if (same)
+        memory_store(address, size, value);
+    *expected = old;
+    schedule_saw(old);
+    if (visible && same)
+        trace_line(at, "changes %s from 0x%llx to 0x%llx, as expected", trace_place(address), (unsigned long long)old,
+                   (unsigned long long)value);
+    else if (visible)
+        trace_line(at, "finds 0x%llx in %s, not as expected", (unsigned long long)old, trace_place(address));
+    return same;
+}
+
+static void plain_read(const volatile void *address, size_t size)
+{
+    if (!memory_region(address))
+        return;
+    check(address, false);
+    for (size_t i = 0; i + 8 <= size && i < 64; i += 8)
+        schedule_saw(memory_load((const volatile uint8_t *)address + i, 8));
+    if (size % 8 && size < 64)
+        schedule_saw(memory_load((const volatile uint8_t *)address + size / 8 * 8, size % 8));
+}
+
+static void plain_write(volatile void *address, size_t size)
+{
+    if (!memory_region(address) && !is_static(address))
+        return;
+    check(address, true);
+    memory_touch(address, size);
+}
+
+/* --- what the compiler calls; its names are not ours to choose */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
+
+#define HERE __builtin_return_address(0)
+
+#define ATOMIC(bits, type)                                                                                             \
+    type __tsan_atomic##bits##_load(const volatile type *a, int order)                                                 \
+    {                                                                                                                  \
+        return (type)load(a, sizeof(type), HERE);                                                                      \
+    }                                                                                                                  \
+    void __tsan_atomic##bits##_store(volatile type *a, type value, int order)                                          \
+    {                                                                                                                  \
+        store(a, sizeof(type), value, order, HERE);                                                                    \
+    }                                                                                                                  \
+    MODIFY(bits, type, exchange, EXCHANGE)                                                                             \
+    MODIFY(bits, type, fetch_add, ADD)                                                                                 \
+    MODIFY(bits, type, fetch_sub, SUBTRACT)                                                                            \
+    MODIFY(bits, type, fetch_and, AND)                                                                                 \
+    MODIFY(bits, type, fetch_or, OR)                                                                                   \
+    MODIFY(bits, type, fetch_xor, XOR)                                                                                 \
+    COMPARE(bits, type, strong)                                                                                        \
+    COMPARE(bits, type, weak)
+
+#define MODIFY(bits, type, name, change)                                                                               \
+    type __tsan_atomic##bits##_##name(volatile type *a, type value, int order)                                         \
+    {                                                                                                                  \
+        return (type)modify(a, sizeof(type), value, change, HERE);                                                     \
+    }
+
+#define COMPARE(bits, type, name)                                                                                      \
+    int __tsan_atomic##bits##_compare_exchange_##name(volatile type *a, type *expected, type value, int order,         \
+                                                      int failing)                                                     \
+    {                                                                                                                  \
+        uint64_t wide = *expected;                                                                                     \
+        bool same = compare(a, sizeof(type), &wide, value, HERE);                                                      \
+        *expected = (type)wide;                                                                                        \
+        return same;                                                                                                   \
+    }
+
+ATOMIC(8, uint8_t)
+ATOMIC(16, uint16_t)
+ATOMIC(32, uint32_t)
+ATOMIC(64, uint64_t)
+
+void __tsan_atomic_thread_fence(int order)
+{
+    if (order != SEQUENTIAL || !schedule_thread_now())
+        return;
+    schedule_flush();
+}
+
+void __tsan_atomic_signal_fence(int order)
+{
+}
+
+#define PLAIN(size)                                                                                                    \
+    void __tsan_read##size(void *a)                                                                                    \
+    {                                                                                                                  \
+        plain_read(a, size);                                                                                           \
+    }                                                                                                                  \
+    void __tsan_write##size(void *a)                                                                                   \
+    {                                                                                                                  \
+        plain_write(a, size);                                                                                          \
+    }                                                                                                                  \
+    void __tsan_unaligned_read##size(void *a)                                                                          \
+    {                                                                                                                  \
+        plain_read(a, size);                                                                                           \
+    }                                                                                                                  \
+    void __tsan_unaligned_write##size(void *a)                                                                         \
+    {                                                                                                                  \
+        plain_write(a, size);                                                                                          \
+    }
+
+PLAIN(1)
+PLAIN(2)
+PLAIN(4)
+PLAIN(8)
+PLAIN(16)
+
+void __tsan_read_range(void *a, size_t size)
+{
+    plain_read(a, size);
+}
+
+void __tsan_write_range(void *a, size_t size)
+{
+    plain_write(a, size);
+}
+
+void __tsan_init(void)
+{
+}
+
+void __tsan_func_entry(void *caller)
+{
+}
+
+void __tsan_func_exit(void)
+{
+}
+
+/* Copies, which the compiler does not announce; seam.h. */
+void *model_memcpy(void *to, const void *from, size_t size)
+{
+    plain_read(from, size);
+    plain_write(to, size);
+    return memcpy(to, from, size);
+}
+
+bool model_guarded_copy(void *to, const void *from, size_t size)
+{
+    model_memmove(to, from, size);
+    return true;
+}
+
+bool model_guarded_load(const void *from, unsigned size, uint64_t *value)
+{
+    *value = 0;
+    model_memcpy(value, from, size);
+    return true;
+}
+
+bool model_guarded_store(void *to, uint64_t value, unsigned size)
+{
+    model_memcpy(to, &value, size);
+    return true;
+}
+
+void *model_memmove(void *to, const void *from, size_t size)
+{
+    plain_read(from, size);
+    plain_write(to, size);
+    return memmove(to, from, size);
+}
+
+void *model_memset(void *to, int byte, size_t size)
+{
+    plain_write(to, size);
+    return memset(to, byte, size);
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Checks that the code under test calls nothing that the model does not answer; prints TAP.
+
+Usage: calls.py ARCHIVE
+
+A call that seam.h does not replace would go to the real kernel, with descriptors that exist in the model only. Functions
+that look at nothing but their arguments are listed here.
+"""
+import re
+import subprocess
+import sys
+
+HARMLESS = """__errno_location __isoc99_sscanf _GLOBAL_OFFSET_TABLE_ memcmp pthread_setcancelstate snprintf strcmp strcspn strerror
+strlen strncmp strrchr strtol strtoul""".split()
+NEVER_REACHED = ["fclose", "fread"]  # model_fopen opens nothing
+OURS = re.compile(r"(__tsan|model|schedule|host|memory|trace)_")
+
+
+def main():
+    names = subprocess.run(["nm", sys.argv[1]], check=True, capture_output=True, text=True).stdout
+    defined = set(re.findall(r" [A-TV-Za-tv-z] (\w+)$", names, re.MULTILINE))
+    called = set(re.findall(r" U (\w+)$", names, re.MULTILINE))
+    unknown = sorted(name for name in called - defined - set(HARMLESS) - set(NEVER_REACHED) if not OURS.match(name))
+    print("1..1")
+    print(f"{'not ok' if unknown else 'ok'} 1 - the model answers every call of the code under test")
+    for name in unknown:
+        print(f"# {name}: put it into seam.h and answer it in host*.c, or list it here if it looks at its arguments only")
+    return bool(unknown)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Edits sources for the model checker.
+
+edit.py --list                      the mutants: name, source, scenario
+edit.py --mutant NAME INPUT OUTPUT  writes the source with that mutant's defect
+edit.py --small INPUT OUTPUT        writes a header with a smaller table
+
+Each mutant puts one defect back: behaviour that was cured, or a step left out. The model must find it. A text that is no
+longer in the source makes a program that says so and finds nothing, so the mutant's test fails and not the build.
+"""
+import sys
+
+# name, source below src/, scenario, ((old, new), ...)
+MUTANTS = [
+    # P1: who dies between the mark and the letter takes the wake-up along
+    ("mark-before-letter", "link/doorbell.c", "doorbell", (
+        ("""    int error = doorbell_insist(doorbell);
+    if (!error)
+        mark_awake(doorbell->attention, seen);
+""", """    mark_awake(doorbell->attention, seen);
+    int error = doorbell_insist(doorbell);
+"""),)),
+    # P2: a letter that was refused counts as sent
+    ("refused-letter-counts", "link/doorbell.c", "refused-doorbell", (
+        ("""    if (!error)
+        mark_awake(doorbell->attention, seen);
+""", """    mark_awake(doorbell->attention, seen);
+    error = 0;
+"""),)),
+    ("own-buffer-full", "link/mail.c", "full-buffer", (
+        ("return error == EAGAIN ? send_from_another(&message) : error;", "return error;"),)),
+    # P3: a ring whose letter was refused, or taken in vain, is forgotten
+    ("refused-ring-is-dropped", "link/shm.c", "hand-over", (
+        ("""    if (!shm->refused)
+        atomic_fetch_add(&shm->letters->sent, 1);
+""", """    if (!shm->refused)
+        atomic_fetch_add(&shm->letters->sent, 1);
+    if (shm->refused != EAGAIN) {
+        close(shm->memory);
+        shm->memory = -1;
+    }
+"""),)),
+    ("taken-in-vain", "link/shm.c", "unmapped", (
+        ("bool again = shm->refused || letterbox_reached(shm->letters, shm->handed);", "bool again = shm->refused;"),)),
+    # what the model found itself
+    ("looks-noted-late", "link/shm.c", "hand-over", (
+        ("""    shm->handed = letterbox_before(shm->letters);
+    shm->refused = mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory);
+""", """    shm->refused = mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory);
+    shm->handed = letterbox_before(shm->letters);
+"""),)),
+    ("room-not-asked-again", "link/ring_write.c", "room", (
+        ("""bool ring_got_room(struct ring_writer *writer)
+{
+    atomic_store_explicit(&writer->ring.shared->waiting, 1, memory_order_relaxed);
+""", """bool ring_got_room(struct ring_writer *writer)
+{
+"""),)),
+    # doorbell and sleep
+    ("no-second-look", "fabric/receive.c", "doorbell", (
+        ("    return !anything_waits(node);", "    (void)anything_waits;\n    return true;"),)),
+    ("mark-hits-next-sleep", "link/doorbell.c", "doorbell", (
+        ("    atomic_compare_exchange_strong(&attention->state, &seen, seen & ~(unsigned)ATTENTION_SLEEPING);",
+         "    (void)seen;\n    atomic_fetch_and(&attention->state, ~(unsigned)ATTENTION_SLEEPING);"),)),
+    ("sleeper-does-not-fence", "link/doorbell.c", "doorbell-held-stores", (
+        ("atomic_load_explicit(&attention->fences, memory_order_relaxed) && !fence_everywhere())",
+         "0 && !fence_everywhere())"),)),
+    ("sender-does-not-fence", "link/doorbell.c", "doorbell-fences", (
+        ("    else\n        fence_full();\n", "    else\n        fence_compiler();\n"),)),
+    ("senders-between-not-awaited", "link/doorbell.c", "membarrier-refused", (
+        ("    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);\n", ""),)),
+    # the ring
+    ("zero-after-commit", "link/ring_write.c", "room", (
+        ("    atomic_store_explicit(&frame->commit, length, memory_order_release);\n    writer->tail = next;\n",
+         "    writer->tail = next;\n"),
+        ("    if (next >= writer->clear) {\n",
+         "    atomic_store_explicit(&frame->commit, length, memory_order_release);\n    if (next >= writer->clear) {\n"))),
+    ("writer-asks-without-fence", "link/ring_write.c", "room-flag", (
+        ("""    atomic_store_explicit(&writer->ring.shared->waiting, 1, memory_order_relaxed);
+    fence_full();
+    uint64_t head""", """    atomic_store_explicit(&writer->ring.shared->waiting, 1, memory_order_relaxed);
+    uint64_t head"""),)),
+    ("reader-looks-without-fence", "link/ring_read.c", "room-fences", (
+        ("    fence_full();\n    return atomic_load_explicit(&shared->waiting",
+         "    return atomic_load_explicit(&shared->waiting"),)),
+    # payloads in the sender's memory
+    ("epoch-before-copy", "link/shm.c", "revoke", (
+        ("return pull_remote(&shm->probe, payload, offset, to, count) && ring_reference_holds(&shm->reader);",
+         "return ring_reference_holds(&shm->reader) && pull_remote(&shm->probe, payload, offset, to, count);"),)),
+    # the host's table
+    ("sweep-frees-the-living", "fabric/table_join.c", "members", (
+        ("!= TABLE_FREE && !table_alive(table, i))", "!= TABLE_FREE)"),)),
+    ("join-without-lock", "fabric/table_join.c", "members", (
+        ("    table_sweep(table);\n    unsigned slot = 0;",
+         "    table_unlock(table);\n    table_sweep(table);\n    table_lock(table);\n    unsigned slot = 0;"),)),
+    ("lock-kept", "fabric/table_join.c", "members", (
+        ("        take_slot(table, slot);\n    table_unlock(table);\n",
+         "        take_slot(table, slot);\n    lock_release(&table->exclusive);\n"),)),
+    ("replaced-without-lock", "fabric/table_open.c", "another-version", (
+        ("bool locked = lock_all(directory, descriptor);", "(void)lock_all;\n    bool locked = true;"),)),
+    ("byte-before-entries", "fabric/table_join.c", "leaving", (
+        ("    release(table, ours);\n    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n",
+         "    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n    release(table, ours);\n"),)),
+]
+
+SMALL = {"TABLE_SLOTS = 1024": "TABLE_SLOTS = 4", "TABLE_BLOCKS = 65536": "TABLE_BLOCKS = 8", "TABLE_JOINS = 1024": "TABLE_JOINS = 2",
+         "NODE_SLOTS = 1024": "NODE_SLOTS = 4", "TABLE_PORTS = 16384": "TABLE_PORTS = 4"}
+
+STALE = """
+#include <stdio.h>
+__attribute__((constructor)) static void say_that_mutant_is_stale(void)
+{{
+    puts("# The mutant {name} is not made: its text is no longer in src/{source}. See tests/model/edit.py.");
+}}
+"""
+
+
+def mutate(name, text):
+    _, source, _, changes = next(mutant for mutant in MUTANTS if mutant[0] == name)
+    for old, new in changes:
+        if text.count(old) != 1:
+            return STALE.format(name=name, source=source)
+        text = text.replace(old, new)
+    return text + ('#include "statics_kept.h"\n' if source == "fabric/table_open.c" else "")
+
+
+def make_small(text):
+    for old, new in SMALL.items():
+        text = text.replace(old, new)
+    return text
+
+
+def main():
+    if sys.argv[1] == "--list":
+        print("\n".join(" ".join(mutant[:3]) for mutant in MUTANTS))
+        return
+    source, target = sys.argv[-2:]
+    with open(source, encoding="utf-8") as file:
+        text = file.read()
+    text = make_small(text) if sys.argv[1] == "--small" else mutate(sys.argv[2], text)
+    with open(target, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+/* For scenarios: processes that have joined the modelled host's directory, and what they do. */
+#ifndef MODEL_RIG_H
+#define MODEL_RIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric/node.h"
+#include "host.h"
+#include "scenario.h"
+
+enum { RIG_PROCESSES = MEMORY_PROCESSES };
+#define RIG_DIRECTORY "/m"
+
+enum { A, B, C, D };
+
+/* Lies outside of all processes' memory; part of the state. */
+struct notes {
+    struct node *nodes[RIG_PROCESSES];
+    uint32_t numbers[RIG_PROCESSES];             /* the first queue pair number of each */
+    uint32_t sent[RIG_PROCESSES][RIG_PROCESSES]; /* frames committed, by sender and receiver */
+    uint32_t rung[RIG_PROCESSES][RIG_PROCESSES]; /* of those, how many the receiver must have heard of */
+    uint32_t received[RIG_PROCESSES][RIG_PROCESSES];
+    uint32_t done[RIG_PROCESSES]; /* the process's body has come to its end */
+    uint64_t scratch[8];
+};
+
+struct notes *rig_notes(void);
+
+/* Makes so many processes, named A, B, ..., that have joined. Their rings are small. */
+void rig_join(unsigned count);
+/* In the set-up: `from` sends to `to` once and is heard, so that the ring is there. */
+void rig_attach(unsigned from, unsigned to);
+/* In the set-up: frames that nobody takes yet. */
+void rig_fill(unsigned from, unsigned to, const uint32_t *lengths, unsigned count);
+
+/* From now on nobody joins, leaves or sweeps: most of the table is constant, which spares the search many steps. */
+void rig_keep_members(void);
+
+/* Sends a frame of so many payload bytes; false: no room. */
+bool rig_send(unsigned from, unsigned to, uint32_t length);
+/* One round of what the owner of a node does. Returns how many frames came. */
+unsigned rig_turn(unsigned process);
+unsigned rig_turn_with(unsigned process, node_take *);
+/* What the helper does between two looks: sleeps until there is something to do. False: the time has come. */
+bool rig_sleep(unsigned process, int milliseconds);
+
+/* Bodies; the argument is the process's number. */
+void rig_serve(void *process); /* sleeps and receives for ever */
+
+static inline unsigned rig_process(const void *argument)
+{
+    return (unsigned)(uintptr_t)argument;
+}
+
+/* Has everything that was sent come to who lives and isn't stopped? */
+const char *rig_all_received(void);
+
+static inline void *rig_number(unsigned number)
+{
+    return (void *)(uintptr_t)number;
+}
+
+#endif

@@ -1,0 +1,31 @@
+#include "scenario.h"
+
+#include <stddef.h>
+
+#define SCENARIOS(ONE)                                                                                                 \
+    ONE(doorbell)                                                                                                      \
+    ONE(doorbell_held)                                                                                                 \
+    ONE(fences)                                                                                                        \
+    ONE(membarrier)                                                                                                    \
+    ONE(refused)                                                                                                       \
+    ONE(handover)                                                                                                      \
+    ONE(unmapped)                                                                                                      \
+    ONE(full)                                                                                                          \
+    ONE(buffer)                                                                                                        \
+    ONE(room)                                                                                                          \
+    ONE(room_held)                                                                                                     \
+    ONE(room_fences)                                                                                                   \
+    ONE(flag)                                                                                                          \
+    ONE(quarter)                                                                                                       \
+    ONE(revoke)                                                                                                        \
+    ONE(revoke_held)                                                                                                   \
+    ONE(members)                                                                                                       \
+    ONE(leaving)                                                                                                       \
+    ONE(first_table)                                                                                                   \
+    ONE(another)
+
+#define DECLARE(name) extern const struct scenario scenario_##name;
+SCENARIOS(DECLARE)
+
+#define LIST(name) &scenario_##name,
+const struct scenario *const scenarios[] = {SCENARIOS(LIST) NULL};

@@ -1,0 +1,96 @@
+/* Modelled processes and their threads: coroutines of which one runs at a time, up to its next step that another could
+ * notice. There it asks the search who goes on; or who dies, is stopped, or hears its clock early. */
+#ifndef MODEL_SCHEDULE_H
+#define MODEL_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/nanos.h"
+#include "memory.h"
+
+enum {
+    SCHEDULE_THREADS = 6,
+    SCHEDULE_STATICS = 64, /* bytes of static data of a process */
+    SCHEDULE_BUFFER = 12,  /* stores that a processor holds back */
+    SCHEDULE_STEPS = 20000,
+};
+
+/* What may go wrong in one execution. */
+struct budget {
+    unsigned preemptions; /* a thread that could go on loses the processor */
+    unsigned deaths;      /* of processes that may_die */
+    unsigned stops;       /* of processes that may_stop; they go on when all else is at rest */
+    unsigned refusals;    /* of system calls */
+    unsigned ticks;       /* of a clock while others still work */
+    unsigned rests;       /* how often the clock may go on before everything must be well */
+};
+
+struct model_process {
+    unsigned number;
+    const char *name;
+    bool may_die, may_stop;
+    bool dead, stopped;
+    unsigned threads;
+    uint8_t statics[SCHEDULE_STATICS];
+};
+
+struct model_thread;
+typedef void model_body(void *argument);
+
+/* --- before the first execution */
+
+struct model_process *schedule_process(const char *name);
+void schedule_thread(struct model_process *, const char *name, model_body *, void *argument);
+/* What is run until the next call, outside of threads, is done by this process and asks nothing. NULL: by nobody. */
+void schedule_as(struct model_process *);
+/* Stores are held back by the processor that made them, as on x86-64 (otherwise all is sequentially consistent). */
+void schedule_hold_stores(bool);
+void schedule_begin(const struct budget *);
+
+struct schedule_checks {
+    const char *(*wrong)(void);  /* at rest: NULL, or what should not be so */
+    const char *(*always)(void); /* before each step; NULL: nothing to check */
+};
+
+/* One execution from the snapshot on. NULL: nothing was wrong; otherwise a sentence, until the next execution. */
+const char *schedule_run(const struct schedule_checks *);
+void schedule_snapshot(void);
+
+/* --- in threads */
+
+/* NULL in the set-up and in checks. */
+struct model_thread *schedule_thread_now(void);
+/* NULL: nobody's code runs. */
+struct model_process *schedule_process_now(void);
+struct model_process *schedule_process_at(unsigned number);
+unsigned schedule_processes(void);
+bool schedule_anyone_may_die(void);
+const char *schedule_who(void);
+nanos schedule_clock(void);
+
+/* Before a step that others may notice. */
+void schedule_step(void);
+/* The thread does not go on before ready(argument); false: until the clock says so. Of whatever ready looks at, nothing
+ * may lie behind the thread's own store buffer. */
+bool schedule_wait(bool (*ready)(const void *), const void *argument, nanos deadline);
+/* One of `options` happens to the thread, 0 unless something is refused (which costs one refusal). */
+unsigned schedule_refuse(unsigned options);
+/* The thread saw this, and may go on differently for it. */
+void schedule_saw(uint64_t value);
+/* All that the thread knows beside the memory is this number. */
+void schedule_forget(uint64_t label);
+/* Ends the execution. */
+__attribute__((noreturn, format(printf, 1, 2))) void schedule_violation(const char *format, ...);
+
+/* --- store buffers */
+
+/* True: held back. */
+bool schedule_hold(volatile void *address, unsigned size, uint64_t value);
+/* What the thread itself sees there, if it has written it and the others don't see it yet. */
+bool schedule_held(const volatile void *address, unsigned size, uint64_t *value);
+/* A fence: all of it becomes visible before the thread goes on. */
+void schedule_flush(void);
+void schedule_flush_all(void);
+
+#endif

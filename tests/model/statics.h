@@ -1,0 +1,13 @@
+/* The static data of the code under test, of which each modelled process has its own. */
+#ifndef MODEL_STATICS_H
+#define MODEL_STATICS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* SCHEDULE_STATICS bytes. */
+void statics_save(uint8_t *to);
+void statics_load(const uint8_t *from);
+bool statics_have(const volatile void *address);
+
+#endif
