@@ -273,6 +273,7 @@ static void overrun(struct cq *cq)
 
 void cq_raise(struct cq *cq)
 {
+    lock_assert_held(&cq->lock);
     cq->armed = CQ_UNARMED;
     cq_moderation_clear(cq);
     if (cq->channel)

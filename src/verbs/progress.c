@@ -269,6 +269,7 @@ static void fail_overrun(void *object, void *context)
 
 unsigned progress_round(struct process *process, bool ack_later)
 {
+    lock_assert_held(&process->progress);
     struct round round = {.process = process};
     unsigned done = node_receive(process->node, take_frame, &round, FRAMES_A_ROUND);
     if (atomic_load_explicit(&process->port_count, memory_order_relaxed))
@@ -395,6 +396,7 @@ static nanos serve(struct process *process, nanos now)
 
 nanos progress_timers(struct process *process, nanos now)
 {
+    lock_assert_held(&process->progress);
     bool opened = guard_begin(now);
     nanos earliest = serve(process, now);
     guard_end(opened);
@@ -403,6 +405,7 @@ nanos progress_timers(struct process *process, nanos now)
 
 void progress_settle(struct process *process)
 {
+    lock_assert_held(&process->progress);
     nanos now = process_now();
     bool opened = guard_begin(now);
     flush(process, now, false);
@@ -413,6 +416,7 @@ void progress_settle(struct process *process)
 void progress_forget(struct qp *qp)
 {
     struct process *process = qp->process;
+    lock_assert_held(&process->progress);
     if (qp->to_flush)
         TAILQ_REMOVE(&process->to_flush, qp, flush);
     lock_take(&process->waiting);

@@ -38,6 +38,8 @@ static void finish_work(struct qp *qp)
 /* Under qp->lock. Nobody else posts before the batch is over: the places behind the tail are its own. */
 static void begin_batch(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
+    lock_assert_held(&qp->batch.lock);
     qp->batch.queue = qp->staged.memory ? qp->staged : *qp_send_queue(qp);
     qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is what was posted and not polled */
     qp->batch.posted = qp->posted;
@@ -90,6 +92,7 @@ static void copy_staged(const struct send_queue *staged, struct send_queue *queu
 /* Under qp->lock. A reset took what was begun with it. */
 static enum reason enter_batch(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     if (qp->batch.reason)
         return qp->batch.reason;
     if (qp->resets != qp->batch.resets)

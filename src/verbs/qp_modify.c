@@ -136,6 +136,7 @@ static void configure(struct qp *qp)
 
 void qp_withdraw_references(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     if (qp_is_reliable(qp) && qp->peer && qp->rc.settings.reference_segment && !qp->process->forked)
         qp->peer->link->operations->revoke(qp->peer->link);
 }
@@ -233,6 +234,7 @@ static void drain(struct qp *qp, bool draining)
 
 void qp_flush_receives(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     if (qp->type == IBV_QPT_XRC_RECV)
         return; /* the SRQs are not its own, and there may be many */
     if (qp->srq) {
@@ -270,6 +272,7 @@ static void flush(struct qp *qp)
 
 void qp_fail(struct qp *qp, enum ibv_event_type event)
 {
+    lock_assert_held(&qp->lock);
     if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR)
         return;
     if (wq_around(qp))

@@ -121,6 +121,14 @@ static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
     return 0;
 }
 
+struct receive_queue_state receive_queue_look(struct receive_queue *queue)
+{
+    lock_take(&queue->lock);
+    struct receive_queue_state state = {queue->count, queue->capacity, queue->limit};
+    lock_release(&queue->lock);
+    return state;
+}
+
 int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     int error = 0;

@@ -25,6 +25,12 @@ const struct receive *receive_queue_take(struct receive_queue *, uint64_t least,
 void receive_queue_free(struct receive_queue *, const struct receive *);
 void receive_queue_return(struct receive_queue *, const struct receive *);
 
+/* What a report says of it. */
+struct receive_queue_state {
+    uint32_t posted, capacity, limit;
+};
+struct receive_queue_state receive_queue_look(struct receive_queue *);
+
 /* Everything posted back to unused (RESET). What is taken is given back by whoever took it. */
 void receive_queue_clear(struct receive_queue *);
 

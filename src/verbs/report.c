@@ -9,6 +9,7 @@
 #include "verbs/config.h"
 #include "verbs/event.h"
 #include "verbs/lifetime.h"
+#include "verbs/receive_queue.h"
 #include "verbs/srq_tags.h"
 #include "verbs/traffic_report.h"
 
@@ -67,7 +68,7 @@ static void report_qp(FILE *out, const struct object *object)
         fprintf(out, ",\"peer_qp\":%u", qp->attr.dest_qp_num);
     report_peer(out, qp);
     fprintf(out, ",\"send_posted\":%u,\"send_wr\":%u,\"recv_posted\":%u,\"recv_wr\":%u", qp->posted - qp->retired,
-            qp->cap.max_send_wr, qp->srq ? 0 : qp->own_receives.count, qp->cap.max_recv_wr);
+            qp->cap.max_send_wr, qp->srq ? 0 : receive_queue_look(&qp->own_receives).posted, qp->cap.max_recv_wr);
     traffic_report_qp(out, qp);
     fputs("}", out);
     lock_release(&qp->lock);
@@ -91,9 +92,10 @@ static void report_mr(FILE *out, const struct object *object)
 
 static void report_srq(FILE *out, const struct object *object)
 {
-    const struct srq *srq = (const struct srq *)((const char *)object - offsetof(struct srq, object));
-    fprintf(out, "{\"handle\":%u,\"size\":%u,\"posted\":%u,\"limit\":%u,\"users\":%u", object->handle,
-            srq->queue.capacity, srq->queue.count, srq->queue.limit, object->uses);
+    struct srq *srq = (struct srq *)((char *)object - offsetof(struct srq, object));
+    struct receive_queue_state queue = receive_queue_look(&srq->queue);
+    fprintf(out, "{\"handle\":%u,\"size\":%u,\"posted\":%u,\"limit\":%u,\"users\":%u", object->handle, queue.capacity,
+            queue.posted, queue.limit, object->uses);
     if (srq->xrcd)
         fprintf(out, ",\"number\":%u", srq->number);
     srq_tags_report(out, srq);

@@ -224,6 +224,7 @@ static void transmit(struct qp *qp, nanos now)
 
 void qp_transmit_guarded(struct qp *qp, nanos now)
 {
+    lock_assert_held(&qp->lock);
     if (qp->process->forked)
         return;
     if (__builtin_expect(qp->pace.rate, 0))
