@@ -15,10 +15,12 @@ _Thread_local struct guarded_section *guarded_section __attribute__((tls_model("
 /* The section ends before it is left by the jump, too: the handler sees to that. */
 #define GUARDED_SECTION(first, first_length, second, second_length, ...)                                               \
     do {                                                                                                               \
-        struct guarded_section section = {.at = {(uintptr_t)(first), (uintptr_t)(second)},                             \
-                                          .length = {first_length, second_length}};                                    \
-        if (sigsetjmp(section.leave, 0))                                                                               \
+        struct guarded_section section = {                                                                             \
+            .at = {(uintptr_t)(first), (uintptr_t)(second)}, .length = {first_length, second_length}, .error = errno}; \
+        if (sigsetjmp(section.leave, 0)) {                                                                             \
+            errno = section.error;                                                                                     \
             return false;                                                                                              \
+        }                                                                                                              \
         guarded_section = &section;                                                                                    \
         __atomic_signal_fence(__ATOMIC_SEQ_CST);                                                                       \
         __VA_ARGS__;                                                                                                   \

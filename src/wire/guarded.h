@@ -46,6 +46,7 @@ bool guarded_is_writable(void *, size_t length);
 
 #ifdef GUARDED_BY_JUMP
 
+#include <errno.h>
 #include <setjmp.h>
 
 /* What the thread is accessing just now, for the handler. */
@@ -53,6 +54,7 @@ struct guarded_section {
     sigjmp_buf leave; /* without the signal mask, which the handler knows */
     uintptr_t at[2];
     size_t length[2];
+    int error; /* errno before it: ThreadSanitizer changes it around a handler, and a jump leaves it changed */
 };
 extern _Thread_local struct guarded_section *guarded_section __attribute__((tls_model("initial-exec")));
 
