@@ -536,7 +536,7 @@ static void who_insists_wakes_whatever_the_attention_says(void **state)
     assert_int_equal(atomic_load(&stage->received), 1);
     struct peer *peer = node_find(node, stage->number);
     nanos now = clock_now();
-    assert_int_equal(insist_for(node, peer, &now, 1), NODE_SLOW);
+    insist_for(node, peer, &now, 1); /* it may have woken and left before this asks whether it lives */
     assert_true(await(&stage->received, 2));
     assert_int_equal(rig_wait(child, 10), 0);
     node_put(node, peer);
