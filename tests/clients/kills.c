@@ -2,8 +2,9 @@
  * are killed, one after the other: at a random moment, or inside the wake-up that they were just about to send to the
  * server, before or after it (some are stopped there for a while first). No ping of the two may take longer than a
  * second. Usage: kills ROUNDS [SEED [stops]]; with "stops" somebody is stopped for some milliseconds now and then,
- * which does not count. $KILLS_PATIENCE: other seconds than one, for a machine that is busy with others. Exit status 0
+ * which does not count. Nor does what the scheduler keeps them waiting for a processor. Exit status 0
  * when all was right. */
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,9 +28,10 @@ enum {
     RECEIVES = 256,
     TIMEOUT = 14, /* 67 ms */
     LATEST = 4,   /* ms until a victim is killed from outside */
+    HANGS = 30,   /* s without a ping of a survivor */
     PAUSE = 300,  /* us between a survivor's pings, at most */
 };
-static double patience = 1; /* s */
+static const double patience = 1; /* s */
 
 enum trap { NOWHERE, BEFORE_THE_LETTER, AFTER_THE_LETTER, STOPPED_BEFORE, STOPPED_AFTER, TRAPS };
 
@@ -40,6 +42,7 @@ struct survivor {
 };
 
 struct shared {
+    pid_t server;
     struct survivor survivors[SURVIVORS];
     _Atomic double stopped; /* s, all in all */
     atomic_uint trapped[TRAPS];
@@ -295,15 +298,43 @@ static void ping(struct client *client, bool sleeps)
     post_receive(client);
 }
 
+/* How long the threads of a process have waited for a processor until now, in all. */
+static double waited_for_processor(pid_t process)
+{
+    char path[64], name[sizeof path + sizeof(struct dirent)];
+    unsigned long long running, waiting = 0, sum = 0;
+    struct dirent *entry;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+    DIR *threads = opendir(path);
+    while (threads && (entry = readdir(threads))) {
+        snprintf(name, sizeof name, "%s/%s/schedstat", path, entry->d_name);
+        FILE *file = entry->d_name[0] == '.' ? NULL : fopen(name, "re");
+        if (file && fscanf(file, "%llu %llu", &running, &waiting) == 2)
+            sum += waiting;
+        if (file)
+            fclose(file);
+    }
+    if (threads)
+        closedir(threads);
+    return (double)sum / 1e9;
+}
+
+/* What does not count of the time that a ping takes. */
+static double excused(void)
+{
+    return shared->stopped + waited_for_processor(getpid()) + waited_for_processor(shared->server);
+}
+
 static void survive(int parent, unsigned number, uint64_t random)
 {
     struct client client;
     struct survivor *self = &shared->survivors[number];
     connect_client(&client, parent);
     for (;;) {
-        double stopped = shared->stopped, begun = now_seconds();
+        double before = excused(), begun = now_seconds();
         ping(&client, number % 2);
-        double took = now_seconds() - begun - (shared->stopped - stopped);
+        double took = now_seconds() - begun;
+        took = took < patience / 10 ? took : took - (excused() - before);
         if (took > self->longest)
             self->longest = took;
         atomic_fetch_add(&self->pings, 1);
@@ -390,7 +421,7 @@ static void check_survivors(unsigned round)
     double begun = now_seconds();
     for (unsigned i = 0; i < SURVIVORS; i++)
         since[i] = shared->survivors[i].pings;
-    while (!all_go_on(since) && now_seconds() - begun < 3 * patience)
+    while (!all_go_on(since) && now_seconds() - begun < HANGS)
         usleep(200);
     for (unsigned i = 0; i < SURVIVORS; i++)
         if (shared->survivors[i].pings == since[i] || shared->survivors[i].longest > patience) {
@@ -446,6 +477,7 @@ static void begin(struct play *play)
         close(ends[0]);
         serve(ends[1]);
     }
+    shared->server = play->server;
     close(ends[1]);
     for (unsigned i = 0; i < SURVIVORS; i++)
         play->survivors[i] = start_client(play, i, &qp_num);
@@ -470,7 +502,6 @@ int main(int argc, char **argv)
     struct play play = {.random = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)getpid(), .stops = argc > 3};
     uint64_t seed = play.random;
     double begun = now_seconds();
-    patience = getenv("KILLS_PATIENCE") ? atof(getenv("KILLS_PATIENCE")) : patience;
     setlinebuf(stdout);
     signal(SIGPIPE, SIG_IGN);
     begin(&play);

@@ -7,16 +7,14 @@ import sys
 from clients import BUILD, Suite
 
 
-def run(suite, name, *arguments, timeout=120, before=(), extra=None):
+def run(suite, name, *arguments, timeout=120, before=()):
     command = [*before, os.path.join(BUILD, "tests/clients", name), *map(str, arguments)]
-    return "; ".join(suite.run_one(command, timeout=timeout, extra=extra).out.split("\n")[:-1])
+    return "; ".join(suite.run_one(command, timeout=timeout).out.split("\n")[:-1])
 
 
 def kill_clients(suite, *arguments, before=()):
-    """A machine that is busy with other tests lets processes wait for seconds; SOFTVERBS_TEST_KILLS is for a quiet one."""
-    kills = os.environ.get("SOFTVERBS_TEST_KILLS")
-    extra = {} if kills else {"KILLS_PATIENCE": "5"}
-    return run(suite, "kills", kills or 300, os.getpid(), *arguments, timeout=7200, before=before, extra=extra)
+    kills = os.environ.get("SOFTVERBS_TEST_KILLS", 300)
+    return run(suite, "kills", kills, os.getpid(), *arguments, timeout=7200, before=before)
 
 
 def main():

@@ -17,5 +17,5 @@ if [ $# -gt 0 ]; then
     "$fuzzer" "$@" -max_len=1000 -len_control=20 -entropic=0 -timeout=60 -print_final_stats=1 "$directory"
 else
     find "$directory" -type f -exec "$fuzzer" {} +
-    "$fuzzer" 20000 1
+    "$fuzzer" "${FUZZ_RUNS:-20000}" 1
 fi
