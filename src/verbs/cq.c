@@ -223,6 +223,17 @@ static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
     return taken;
 }
 
+/* Not for ever: a signal handler may have come upon this thread in its own round. */
+void cq_wait_for_round(const struct cq *cq, uint32_t round)
+{
+    enum { STEPS_MOST = 2000 };
+    for (unsigned step = 0; step < STEPS_MOST; step++) {
+        if ((int32_t)(round - atomic_load_explicit(&cq->process->answered, memory_order_acquire)) <= 0)
+            return;
+        lock_wait(step);
+    }
+}
+
 int cq_poll(struct ibv_cq *public, int count, struct ibv_wc *wc)
 {
     struct cq *cq = (struct cq *)public;
@@ -237,6 +248,7 @@ int cq_poll(struct ibv_cq *public, int count, struct ibv_wc *wc)
     int taken = take_many(cq, count, wc);
     if (!nested)
         cq_consumer_unlock(cq);
+    cq_wait_for_answers(cq);
     return taken;
 }
 

@@ -34,6 +34,7 @@ static __attribute__((noinline)) int show_next_slowly(struct cq *cq)
     }
     atomic_store_explicit(&cq->head, head, memory_order_release);
     cq_end_taking(cq, locked);
+    cq_wait_for_answers(cq);
     return found ? 0 : ENOENT;
 }
 
@@ -58,6 +59,7 @@ static inline bool show_next(struct cq *cq)
         return false;
     bool taken = cq_begin_taking_freely(cq) && take_next(cq);
     cq_end_taking_freely(cq);
+    cq_wait_for_answers(cq);
     return taken;
 }
 

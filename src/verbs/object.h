@@ -249,7 +249,8 @@ struct cq {
     _Alignas(64) struct lock lock;
     atomic_bool stopped; /* nobody may look at entries; under lock */
     _Atomic uint32_t tail;
-    uint64_t wallclock; /* of the newest entry, if the CQ asks for it */
+    _Atomic uint32_t delivered; /* the newest round that put a receive in; before tail */
+    uint64_t wallclock;         /* of the newest entry, if the CQ asks for it */
     uint8_t armed;      /* enum cq_armed */
     bool overrun;
     struct {
@@ -470,6 +471,8 @@ struct process {
     _Atomic uint32_t fruitless;    /* rounds in a row that found nothing; lost counts among threads do no harm */
     _Atomic uint32_t denied;       /* tries in a row to take the progress for a round, by anybody; likewise */
     _Atomic uint32_t denied_at;    /* what `rounds` were then */
+    _Atomic uint32_t delivering;   /* number of the newest round that delivers; written under progress */
+    _Atomic uint32_t answered;     /* that of the newest whose answers have left; likewise */
     atomic_bool owing;             /* ACKs wait for the next round; set under progress */
     atomic_bool claimed;           /* pollers have just become hot; the helper has not heard of it yet */
     atomic_bool overrun;           /* some CQ overran and its queue pairs must still be failed */

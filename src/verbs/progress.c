@@ -121,8 +121,20 @@ static inline void begin(struct round *round)
 {
     if (round->now)
         return;
+    struct process *process = round->process;
     round->now = process_about_now();
     round->opened = guard_begin(round->now);
+    uint32_t before = atomic_load_explicit(&process->delivering, memory_order_relaxed);
+    atomic_store_explicit(&process->delivering, before + 1, memory_order_relaxed);
+}
+
+/* What it brought may be told now. */
+static void end(const struct round *round)
+{
+    struct process *process = round->process;
+    uint32_t this = atomic_load_explicit(&process->delivering, memory_order_relaxed);
+    atomic_store_explicit(&process->answered, this, memory_order_release);
+    guard_end(round->opened);
 }
 
 /* False: nobody here has that number. */
@@ -284,7 +296,8 @@ unsigned progress_round(struct process *process, bool ack_later)
         atomic_store(&process->overrun, false);
         numbers_each(process->numbers, fail_overrun, NULL);
     }
-    guard_end(round.opened);
+    if (round.now)
+        end(&round);
     return done;
 }
 

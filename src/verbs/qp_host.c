@@ -103,6 +103,7 @@ static void received(struct host *host, const struct receive *receive, const str
     };
     report_error(qp, "receive", receive->id, arrival->status, arrival->reason);
     receive_queue_free(qp->receives, receive);
+    cq_note_round(qp->receive_cq);
     cq_push(qp->receive_cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
 }
 

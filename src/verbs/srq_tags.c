@@ -80,6 +80,7 @@ static void complete(const struct srq *srq, const struct tags_event *event, uint
     } else if (event->reason)
         log_reason(event->status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, event->reason,
                    "qp 0x%x receive wr_id %llu status %d", qp_number, (unsigned long long)event->id, event->status);
+    cq_note_round(srq->cq);
     if (!cq_push(srq->cq, &entry, event->notable) && !qp_number)
         srq->tags->completed--; /* nobody will poll it */
 }

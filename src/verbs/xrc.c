@@ -67,6 +67,7 @@ static void received(struct host *host, const struct receive *receive, const str
                    "qp 0x%x srq 0x%x receive wr_id %llu status %d", qp->number, srq->number,
                    (unsigned long long)receive->id, arrival->status);
     receive_queue_free(&srq->queue, receive);
+    cq_note_round(srq->cq);
     cq_push(srq->cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
 }
 

@@ -1,7 +1,8 @@
 /* A process ends as soon as it was told of a message, without destroying anything; whoever sent the message must still
- * see it acknowledged, as from an adapter, which acknowledges before it tells. Usage: leaving HOST HOST ROUNDS (hosts:
- * names for ip-netns(8)). Each round is a process on each host. Prints how long the last message took to be
- * acknowledged; exit status 0 when it was, each time. */
+ * see it acknowledged, as from an adapter, which acknowledges before it tells. Usage: leaving HOST HOST ROUNDS
+ * (hosts: names for ip-netns(8)), or leaving here here ROUNDS: both on this host, and they end with _exit. Each round
+ * is a process on each host. Prints how long the last message took to be acknowledged; exit status 0 when it was, each
+ * time. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ enum { LENGTH = 64, PATIENCE = 30, TIMEOUT = 20, SENDER = 0, RECEIVER = 1 };
 struct meeting {
     struct address addresses[2];
     atomic_uint stages[2];
+    bool abruptly;
     atomic_uint slowest; /* microseconds that the sender waited */
 };
 
@@ -81,7 +83,8 @@ static void live(struct meeting *meeting, int self, const char *host)
     static struct side side;
     side.meeting = meeting;
     side.self = self;
-    endpoint_go_to(host);
+    if (!meeting->abruptly)
+        endpoint_go_to(host);
     endpoint_open(&side.endpoint, 4);
     side.mr = endpoint_register(&side.endpoint, side.memory, LENGTH);
     side.qp = endpoint_create_qp(&side.endpoint, IBV_QPT_RC, 1, 1);
@@ -95,6 +98,8 @@ static void live(struct meeting *meeting, int self, const char *host)
         poll_for_completion(&side);
     else
         send_last_message(&side);
+    if (meeting->abruptly)
+        _exit(0);
     exit(0);
 }
 
@@ -118,6 +123,7 @@ int main(int argc, char **argv)
     struct meeting *meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (argc != 4 || meeting == MAP_FAILED)
         die("Usage: leaving HOST HOST ROUNDS");
+    meeting->abruptly = !strcmp(argv[1], "here");
     for (int round = 0; round < atoi(argv[3]); round++)
         if (run_round(meeting, argv + 1))
             die("round %d ends badly", round);
