@@ -55,7 +55,10 @@ static int claim(struct xrc_domain *domain, int flags)
     } else if (flags & O_EXCL) {
         return EINVAL;
     }
-    return file_lock_byte(domain->lock, F_RDLCK, lock_offset(domain)) ? EBUSY : 0; /* the first may be stopped */
+    if (file_lock_byte(domain->lock, F_RDLCK, lock_offset(domain)))
+        return EBUSY; /* the first may be stopped */
+    log_reason(LOG_WARN, REASON_XRCD_ELSEWHERE, "ibv_open_xrcd");
+    return 0;
 }
 
 static int open_lock(struct process *process)

@@ -43,6 +43,13 @@ def exchanges_over_xrc(suite, size, *options):
         side.find(r"^success$")
 
 
+def warns_of_a_shared_domain(suite):
+    """Both sides open the domain of one file, which serves each process alone; the second hears of it."""
+    sides = suite.pair(["ibv_xsrq_pingpong", "-g", suite.gid, "-n", "10"], extra={"SOFTVERBS_LOG": "warn"})
+    if sum("(reason 380)" in side.err for side in sides) != 1:
+        raise Failure("".join(map(str, sides)))
+
+
 def sends_the_largest_datagram(suite):
     size = int(suite.run_one(["ibv_devinfo", "-v"]).find(r"active_mtu:\s*(\d+)").group(1))
     exchanges(suite, "ud", size, 10000)
@@ -70,6 +77,7 @@ def main():
         for how, options in (("polling", []), ("sleeping on events", ["-e"])):
             suite.add(f"ibv_xsrq_pingpong exchanges {size} bytes, {how}",
                       lambda size=size, options=options: exchanges_over_xrc(suite, size, *options))
+    suite.add("that an XRC domain is shared by name only is said", lambda: warns_of_a_shared_domain(suite))
     suite.add("ibv_ud_pingpong sends datagrams of the whole MTU", lambda: sends_the_largest_datagram(suite))
     suite.add_tidiness()
     return suite.run()
