@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 #include "fabric/node_rig.h"
-#include "fabric/table.h"
+#include "fabric/state.h"
 
 enum { SKIPPED = 77 };
 
@@ -317,11 +318,57 @@ static void numbers_that_mean_something_belong_to_nobody(void **state)
     rig_remove(directory);
 }
 
+/* A process that answers a request for its report with something else. */
+static int answer_with(const char *directory, void *context)
+{
+    struct node *node = rig_open(directory);
+    const char *what = context;
+    struct mail mail;
+    int descriptor, answer = *what == '/' ? open(what, O_RDONLY) : memfd_create("large", 0);
+    if (answer < 0 || (*what != '/' && ftruncate(answer, 1ll << 40)))
+        return 1;
+    for (;;) {
+        if (!mail_take(node->socket, &mail, &descriptor))
+            usleep(1000);
+        else if (mail.kind == MAIL_REPORT)
+            return mail_send_descriptor(descriptor, answer) ? 2 : 0;
+    }
+}
+
+static void note_slot(const struct node_entry *entry, void *context)
+{
+    *(unsigned *)context = entry->slot;
+}
+
+/* What is asked for goes to /dev/full, so that taking too much fails soon, and otherwise. */
+static int ask_who_answers_with(const char *what)
+{
+    char directory[NODE_DIRECTORY_MAX + 1], why[256];
+    unsigned slot = NODE_SLOTS;
+    rig_directory(directory);
+    pid_t process = rig_start(answer_with, directory, (void *)what);
+    while (slot == NODE_SLOTS)
+        assert_int_equal(node_list(directory, note_slot, &slot, why, sizeof why), 0);
+    int full = open("/dev/full", O_WRONLY);
+    int error = node_ask(directory, slot, "", full, 5000);
+    close(full);
+    assert_int_equal(rig_wait(process, 10), 0);
+    rig_remove(directory);
+    return error;
+}
+
+static void a_report_without_end_is_refused(void **state)
+{
+    assert_int_equal(ask_who_answers_with("/dev/zero"), EPROTO);
+    assert_int_equal(ask_who_answers_with("a terabyte"), EFBIG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_directory_is_made),
         cmocka_unit_test(numbers_that_mean_something_belong_to_nobody),
+        cmocka_unit_test(a_report_without_end_is_refused),
         cmocka_unit_test(a_directory_that_cannot_be_made_is_named),
         cmocka_unit_test(a_directory_that_others_may_enter_is_refused),
         cmocka_unit_test(a_directory_of_another_user_is_refused),

@@ -140,7 +140,8 @@ int node_list(const char *directory, void (*visit)(const struct node_entry *, vo
 
 /* For tools: sends the process in this slot the request, of at most NODE_REQUEST_MAX bytes, and copies the answer to
  * `out_fd`; "" asks for its report. 0, ETIMEDOUT when it does not
- * answer within the milliseconds, or another errno. */
+ * answer within the milliseconds, EPROTO when the answer is no file, EFBIG when it has more than 512 MiB, or another
+ * errno. */
 enum { NODE_REQUEST_MAX = 127 };
 int node_ask(const char *directory, unsigned slot, const char *request, int out_fd, int milliseconds);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "diag/clean.h"
@@ -62,12 +63,23 @@ int node_sweep(const char *directory)
     return count;
 }
 
-static int copy_all(int from, int to)
+/* A report is a file of memory. What else came may have no end, or keep the reader waiting. */
+static int check_report(int report, off_t *size)
+{
+    enum { REPORT_MOST = 1 << 29 };
+    struct stat status;
+    if (fstat(report, &status))
+        return errno;
+    *size = status.st_size;
+    return !S_ISREG(status.st_mode) ? EPROTO : *size > REPORT_MOST ? EFBIG : 0;
+}
+
+static int copy_all(int from, off_t size, int to)
 {
     char bytes[4096];
-    ssize_t length;
+    ssize_t length = 0;
     off_t offset = 0;
-    while ((length = pread(from, bytes, sizeof bytes, offset)) > 0) {
+    while (offset < size && (length = pread(from, bytes, sizeof bytes, offset)) > 0) {
         for (ssize_t done = 0, some; done < length; done += some)
             if ((some = write(to, bytes + done, (size_t)(length - done))) < 0)
                 return errno;
@@ -86,7 +98,10 @@ static int take_report(int socket, int out, int milliseconds)
     int error = mail_take_descriptor(socket, &report);
     if (error)
         return error;
-    error = copy_all(report, out);
+    off_t size = 0;
+    error = check_report(report, &size);
+    if (!error)
+        error = copy_all(report, size, out);
     close(report);
     return error;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -109,7 +110,7 @@ int mail_listen(const char *name, int *result)
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
     snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
-    if (made < 0 || setsockopt(made, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) ||
+    if (made < 0 || fchmod(made, 0600) || setsockopt(made, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) ||
         bind(made, (struct sockaddr *)&to, sizeof to))
         error = errno;
     if (error && made >= 0)
