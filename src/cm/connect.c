@@ -64,7 +64,7 @@ static void tell(struct identifier *identifier, enum connection_outcome outcome,
         return;
     if (outcome == CONNECTION_ANSWERED)
         describe_rep(event, message, connection);
-    else if (outcome == CONNECTION_REJECTED)
+    else if (outcome == CONNECTION_REJECTED && message)
         put_private(event, message, 0);
     event_push(event);
 }
@@ -109,6 +109,11 @@ static bool transmit(struct session *session, struct cm_message *message)
     return connection_transmit(&session_of(session)->connection, message);
 }
 
+static void bereave(struct session *session, nanos now)
+{
+    connection_bereave(&session_of(session)->connection, now);
+}
+
 static void abandon(struct session *session, nanos now)
 {
     connection_abandon(&session_of(session)->connection, now);
@@ -123,6 +128,7 @@ static const struct session_operations session_operations = {.receive = receive,
                                                              .expire = expire,
                                                              .deadline = deadline,
                                                              .transmit = transmit,
+                                                             .bereave = bereave,
                                                              .abandon = abandon,
                                                              .is_finished = is_finished};
 

@@ -238,6 +238,30 @@ bool connection_is_finished(const struct connection *connection)
     return connection->abandoned && connection->state == CONNECTION_IDLE && !connection->pending;
 }
 
+/* What was being made is rejected, what stood is disconnected. */
+void connection_bereave(struct connection *connection, nanos now)
+{
+    switch (connection->state) {
+    case CONNECTION_REQ_SENT:
+    case CONNECTION_REQ_RCVD:
+    case CONNECTION_REP_SENT:
+    case CONNECTION_REP_RCVD:
+        enter(connection, CONNECTION_IDLE);
+        report(connection, CONNECTION_REJECTED, CM_REJECT_CONSUMER, NULL);
+        return;
+    case CONNECTION_ESTABLISHED:
+    case CONNECTION_DREQ_SENT:
+        enter_timewait(connection, now);
+        report(connection, CONNECTION_DISCONNECTED, 0, NULL);
+        return;
+    case CONNECTION_DREQ_RCVD:
+        enter_timewait(connection, now);
+        return;
+    default:
+        return;
+    }
+}
+
 /* --- messages that arrive */
 
 static bool is_from_peer(const struct connection *connection, const struct cm_message *message)

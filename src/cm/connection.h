@@ -117,6 +117,9 @@ bool connection_is_finished(const struct connection *);
 /* Time passes: sends again, gives up, or ends the timewait when the deadline has passed. */
 void connection_expire(struct connection *, nanos now);
 
+/* The peer's process has ended, so that nobody will answer any more. */
+void connection_bereave(struct connection *, nanos now);
+
 /* A message for this connection. */
 void connection_receive(struct connection *, const struct cm_message *, nanos now);
 

@@ -1,5 +1,6 @@
 #include "cm/dispatch.h"
 
+#include "base/container.h"
 #include "cm/connect.h"
 #include "cm/resolve.h"
 
@@ -325,4 +326,31 @@ nanos dispatch_deadline(const struct manager *manager)
 void dispatch_expire(struct manager *manager, nanos now)
 {
     timers_expire(&manager->timers, now);
+}
+
+/* Nobody has heard of it yet. */
+static bool is_unknown(const struct identifier *identifier)
+{
+    return identifier && !identifier->named && identifier->account.queued;
+}
+
+static void bereave(struct session *session, nanos now)
+{
+    if (is_unknown(session->identifier))
+        identifier_destroy(session->identifier, now);
+    else {
+        session->operations->bereave(session, now);
+        session_settle(session);
+    }
+}
+
+void dispatch_bereave(struct manager *manager, uint32_t neighbor, nanos now)
+{
+    for (uint32_t i = 0; i <= manager->local.mask; i++)
+        for (struct hash_entry *entry = manager->local.buckets[i], *next; entry; entry = next) {
+            struct session *session = container_of(entry, struct session, by_local);
+            next = entry->next;
+            if (session->route.neighbor == neighbor)
+                bereave(session, now);
+        }
 }

@@ -19,6 +19,10 @@ bool dispatch_receive(struct manager *, const struct dispatch_datagram *, struct
 /* The next message to send; false: none. */
 bool dispatch_transmit(struct manager *, struct dispatch_datagram *);
 
+/* A process of this host, by the number that routes name it with, has ended: what it had with this one ends, too, and
+ * requests of it that nobody has fetched are forgotten. */
+void dispatch_bereave(struct manager *, uint32_t neighbor, nanos now);
+
 nanos dispatch_deadline(const struct manager *);
 void dispatch_expire(struct manager *, nanos now);
 

@@ -137,6 +137,67 @@ static void a_listener_takes_its_requests_along(void **state)
     rig_end(rig, &all);
 }
 
+/* --- processes of this host that end without a word */
+
+static void bereave(struct rig *rig, struct host *host)
+{
+    dispatch_bereave(&host->manager, host->peer->address, rig->now);
+}
+
+static void a_peer_that_dies_disconnects(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    bereave(rig, &rig->a);
+    assert_int_equal(rig_event(&rig->a, CM_DISCONNECTED)->status, 0);
+    rig_quiet(rig);
+    rig_wait(rig, 2048 * NANOS_MILLISECOND);
+    rig_event(&rig->a, CM_TIMEWAIT_EXIT);
+    service_disconnect(all.passive, rig->now);
+    bereave(rig, &rig->b);
+    assert_int_equal(rig_event(&rig->b, CM_DISCONNECTED)->status, 0);
+    rig_end(rig, &all);
+}
+
+static void a_peer_that_dies_before_it_is_established_rejects(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    rig_accept(rig, &all);
+    rig_pass(rig, CM_REP);
+    rig_event(&rig->a, CM_CONNECT_RESPONSE);
+    bereave(rig, &rig->a);
+    const struct cm_event *event = rig_event(&rig->a, CM_REJECTED);
+    assert_int_equal(event->status, CM_REJECT_CONSUMER);
+    assert_int_equal(event->parameters.private_length, 0);
+    bereave(rig, &rig->b);
+    rig_event(&rig->b, CM_REJECTED);
+    rig_end(rig, &all);
+}
+
+static void a_request_of_a_peer_that_died_is_never_seen(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_pass(rig, CM_REQ);
+    bereave(rig, &rig->b);
+    rig_no_event(&rig->b);
+    assert_int_equal(rig->b.manager.sessions, 1); /* a REJ is on its way, and leads nowhere */
+    rig_lose(rig, CM_REJ);
+    assert_int_equal(all.listener->account.requests, 0);
+    rig_end(rig, &all);
+}
+
+static void the_death_of_another_changes_nothing(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    dispatch_bereave(&rig->a.manager, 77, rig->now);
+    rig_no_event(&rig->a);
+    rig_end(rig, &all);
+}
+
 /* --- rejecting */
 
 static void a_reject_carries_its_reason_and_data(void **state)
@@ -221,6 +282,10 @@ int main(void)
         TEST(too_long_private_data_is_refused_and_the_state_stays),
         TEST(another_service_is_no_service),
         TEST(another_address_is_a_reject_by_the_consumer),
+        TEST(a_peer_that_dies_disconnects),
+        TEST(a_peer_that_dies_before_it_is_established_rejects),
+        TEST(a_request_of_a_peer_that_died_is_never_seen),
+        TEST(the_death_of_another_changes_nothing),
     };
     return cmocka_run_group_tests_name("goodbye", tests, NULL, NULL);
 }

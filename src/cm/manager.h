@@ -45,6 +45,7 @@ struct session_operations {
     void (*expire)(struct session *, nanos now);
     nanos (*deadline)(const struct session *);               /* when to expire; NANOS_NEVER */
     bool (*transmit)(struct session *, struct cm_message *); /* the next message to send; false: none */
+    void (*bereave)(struct session *, nanos now);            /* the peer's process has ended */
     void (*abandon)(struct session *, nanos now);            /* its identifier goes: says goodbye */
     bool (*is_finished)(const struct session *);             /* no identifier, nothing left: may be released */
 };

@@ -80,6 +80,14 @@ static void end(struct resolution *resolution, const struct cm_message *reply)
         resolution->operations->resolved(resolution, reply);
 }
 
+void resolution_bereave(struct resolution *resolution)
+{
+    if (resolution->state == RESOLUTION_SENT)
+        end(resolution, NULL);
+    else if (resolution->state == RESOLUTION_RCVD)
+        resolution->state = RESOLUTION_IDLE;
+}
+
 void resolution_receive(struct resolution *resolution, const struct cm_message *message)
 {
     if (message->attribute == CM_SIDR_REP && resolution->state == RESOLUTION_SENT)

@@ -57,6 +57,9 @@ int resolution_answer(struct resolution *, enum cm_sidr_status, const struct cm_
 void resolution_abandon(struct resolution *);
 bool resolution_is_finished(const struct resolution *);
 
+/* The peer's process has ended. */
+void resolution_bereave(struct resolution *);
+
 /* A reply when active; the same request again when passive, which then is answered again. */
 void resolution_receive(struct resolution *, const struct cm_message *);
 void resolution_expire(struct resolution *, nanos now);

@@ -70,6 +70,11 @@ static bool transmit(struct session *session, struct cm_message *message)
     return resolution_transmit(&session_of(session)->resolution, message);
 }
 
+static void bereave(struct session *session, nanos now)
+{
+    resolution_bereave(&session_of(session)->resolution);
+}
+
 static void abandon(struct session *session, nanos now)
 {
     resolution_abandon(&session_of(session)->resolution);
@@ -84,6 +89,7 @@ static const struct session_operations session_operations = {.receive = receive_
                                                              .expire = expire,
                                                              .deadline = deadline,
                                                              .transmit = transmit,
+                                                             .bereave = bereave,
                                                              .abandon = abandon,
                                                              .is_finished = is_finished};
 

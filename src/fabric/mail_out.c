@@ -76,12 +76,12 @@ static bool retry(struct node *node, struct record *record)
  * question: it is set after the timer was, and taken back before it is asked. */
 static bool is_due(struct node *node)
 {
-    struct epoll_event events[4]; /* there are three other descriptors */
+    struct epoll_event events[5]; /* there are four other descriptors */
     uint64_t ticks;
     if (!atomic_exchange(&node->postponed, false))
         return false;
     bool due = read(node->retry, &ticks, sizeof ticks) == sizeof ticks;
-    int count = due ? 0 : epoll_wait(node->epoll, events, 4, 0);
+    int count = due ? 0 : epoll_wait(node->epoll, events, 5, 0);
     for (int i = 0; i < count; i++)
         due |= !(events[i].events & EPOLLIN);
     if (!due)

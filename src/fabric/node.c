@@ -96,13 +96,15 @@ static void close_descriptors(struct node *node)
         close(node->socket);
     if (node->epoll >= 0)
         close(node->epoll);
+    if (node->ends >= 0)
+        close(node->ends);
     if (node->waker >= 0)
         close(node->waker);
     if (node->retry >= 0)
         close(node->retry);
     if (node->spare >= 0)
         close(node->spare);
-    node->socket = node->epoll = node->waker = node->retry = node->spare = -1;
+    node->socket = node->epoll = node->ends = node->waker = node->retry = node->spare = -1;
 }
 
 int node_open(struct node **result, const char *directory, char *why, size_t why_size)
@@ -110,7 +112,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
     struct node *node = calloc(1, sizeof *node);
     if (!node)
         return fail(ENOMEM, "This process can't join the host's directory", why, why_size);
-    node->socket = node->epoll = node->waker = node->retry = node->spare = -1;
+    node->socket = node->epoll = node->ends = node->waker = node->retry = node->spare = -1;
     if (directory ? snprintf(node->directory, sizeof node->directory, "%s", directory) > NODE_DIRECTORY_MAX
                   : !node_directory(node->directory)) {
         free(node);

@@ -89,6 +89,10 @@ enum node_presence { NODE_SLOW, NODE_STALLED, NODE_GONE };
 enum node_presence node_insist(struct node *, struct peer *, nanos now);
 #define NODE_PATIENCE (30 * NANOS_SECOND)
 
+/* From now on its end is noticed at once, however its process ends: node_fd becomes readable, and node_service marks it as
+ * gone. 0, or errno when the kernel can't tell (before Linux 5.3), or does not show us the process. Thread-safe. */
+int node_watch(struct node *, struct peer *);
+
 /* How many peers have been found gone until now: when it has changed, look at your peers' `gone`. Thread-safe. */
 unsigned node_departures(const struct node *);
 

@@ -93,6 +93,7 @@ void node_service(struct node *node, node_report *report, void *context)
     eventfd_read(node->waker, &wakes);
     mail_receive(node);
     mail_retry(node);
+    watch_service(node);
     while (node->report_count)
         give_report(node, node->reports[--node->report_count], report, context);
     if (atomic_load(&node->litter))

@@ -23,7 +23,7 @@ static struct record *make(struct node *node, unsigned slot, uint32_t generation
     record->peer.pid = pid;
     record->node = node;
     record->generation = generation;
-    record->writable = -1;
+    record->writable = record->end = -1;
     atomic_init(&record->references, 1);
     return record;
 }
@@ -164,6 +164,7 @@ void record_release(struct record *record)
     int before = uncancelled_begin(); /* descriptors are closed, and the caller may hold any lock */
     record->peer.link->operations->close(record->peer.link);
     mail_stop_watching(record);
+    watch_stop(record);
     free(record);
     uncancelled_end(before);
 }

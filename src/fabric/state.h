@@ -26,6 +26,8 @@ struct record {
     int writable;               /* a socket that becomes writable when the peer's queue has room; -1: none is needed */
     nanos asked_at;             /* whether it is stopped; under progress */
     bool stopped;               /* it was; likewise */
+    atomic_bool watched;        /* node_watch was asked for it */
+    int end;                    /* a pidfd of its process; -1: none */
     struct record *next;        /* in node->records */
 };
 
@@ -37,6 +39,7 @@ struct node {
     int socket, epoll;
     int spare;                /* a descriptor whose place another may have (mail_in.c); -1 */
     bool cramped;             /* the last ring that came found no place; under progress */
+    int ends;                 /* an epoll of pidfds; -1: nobody is watched yet */
     int waker;                /* an eventfd, for wake-ups from within: they need no name in the directory */
     struct table_slot *entry; /* ours */
     struct doorbell bell;     /* our own */
@@ -79,6 +82,12 @@ void records_collect(struct node *);
 void records_check(struct node *);
 int record_open_self(struct node *);
 void record_release(struct record *);
+
+/* --- ends of processes (watch.c) */
+
+/* Under progress: those that have ended are marked as gone. */
+void watch_service(struct node *);
+void watch_stop(struct record *);
 
 /* --- mail (mail_in.c) */
 

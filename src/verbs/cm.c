@@ -152,6 +152,7 @@ void cm_destroy(struct process *process)
     if (!cm)
         return;
     manager_end(&cm->manager);
+    cm_neighbors_forget(&cm->neighbors, process->node);
     free(cm);
 }
 
@@ -195,6 +196,24 @@ static void wait_for_listener(struct cm *cm, const struct dispatch_datagram *req
     cm->early[cm->early_count++].until = process_now() + listener_patience;
 }
 
+/* The session of the message goes with that process from now on. */
+static void note_neighbor(struct cm *cm, const struct cm_message *message, struct peer *peer)
+{
+    struct session *session = manager_find_local(&cm->manager, message->local_id);
+    if (session)
+        session->route.neighbor = cm_neighbors_number(&cm->neighbors, cm->process->node, peer);
+    node_put(cm->process->node, peer);
+}
+
+static enum cm_sent send_one(struct cm *cm, const struct dispatch_datagram *datagram, bool insist)
+{
+    struct peer *to;
+    enum cm_sent sent = cm_send(cm->process, datagram, insist, &to);
+    if (to)
+        note_neighbor(cm, &datagram->message, to);
+    return sent;
+}
+
 static bool is_withdrawn(const struct cm *cm, const struct dispatch_datagram *request)
 {
     const struct session *session = manager_find_local(&cm->manager, request->message.local_id);
@@ -205,7 +224,7 @@ static void retry_early(struct cm *cm, nanos now)
 {
     for (unsigned i = 0; i < cm->early_count;) {
         const struct dispatch_datagram *request = &cm->early[i].datagram;
-        if (is_withdrawn(cm, request) || cm_send(cm->process, request, now >= cm->early[i].until) == CM_SENT)
+        if (is_withdrawn(cm, request) || send_one(cm, request, now >= cm->early[i].until) == CM_SENT)
             cm->early[i] = cm->early[--cm->early_count];
         else
             i++;
@@ -216,7 +235,7 @@ static void retry_early(struct cm *cm, nanos now)
 static void flush(struct cm *cm)
 {
     while (cm->has_stuck || dispatch_transmit(&cm->manager, &cm->stuck)) {
-        enum cm_sent sent = cm_send(cm->process, &cm->stuck, cm->early_count == CM_EARLY_MAX);
+        enum cm_sent sent = send_one(cm, &cm->stuck, cm->early_count == CM_EARLY_MAX);
         cm->has_stuck = sent == CM_NO_ROOM;
         if (cm->has_stuck)
             return;
@@ -247,10 +266,10 @@ void cm_end(struct cm *cm)
 }
 
 /* The device that a packet is for, and who sent it. */
-static bool find_way(const struct packet *packet, const struct peer *peer, struct cm_route *route)
+static bool find_way(const struct packet *packet, struct cm_route *route)
 {
     union ibv_gid source, destination;
-    *route = (struct cm_route){.neighbor = peer->slot, .hop_limit = 64};
+    *route = (struct cm_route){.neighbor = CM_NOWHERE, .hop_limit = 64};
     gid_from_grh(packet->grh, &source, &destination);
     memcpy(route->gid, source.raw, 16);
     return cm_address_of_gid(destination.raw, &route->from);
@@ -264,16 +283,17 @@ static bool decode(const struct packet *packet, struct cm_message *message)
            cm_decode(bytes, sizeof bytes, message) == CM_FINE;
 }
 
-void cm_receive(struct process *process, const struct peer *peer, const struct packet *packet)
+void cm_receive(struct process *process, struct peer *peer, const struct packet *packet)
 {
     struct cm *cm = atomic_load(&process->cm);
     struct dispatch_datagram datagram, reply;
-    if (!cm || !packet->grh || !decode(packet, &datagram.message) || !find_way(packet, peer, &datagram.route))
+    if (!cm || !packet->grh || !decode(packet, &datagram.message) || !find_way(packet, &datagram.route))
         return;
     cm_log("receives", &datagram.message);
     cm_begin(cm);
+    datagram.route.neighbor = cm_neighbors_number(&cm->neighbors, process->node, peer);
     if (dispatch_receive(&cm->manager, &datagram, &reply, process_now()))
-        cm_send(process, &reply, true);
+        send_one(cm, &reply, true);
     cm_end(cm);
 }
 
@@ -283,6 +303,7 @@ nanos cm_timers(struct process *process, nanos now)
     if (!cm)
         return NANOS_NEVER;
     lock_take(&cm->lock);
+    cm_neighbors_check(&cm->neighbors, process->node, &cm->manager, now);
     dispatch_expire(&cm->manager, now);
     if (cm->early_count)
         retry_early(cm, now);

@@ -8,6 +8,7 @@
 #define VERBS_CM_H
 
 #include "cm/dispatch.h"
+#include "verbs/cm_neighbors.h"
 #include "verbs/object.h"
 
 enum { CM_EARLY_MAX = 64 };
@@ -16,9 +17,9 @@ struct cm {
     struct process *process;
     struct lock lock; /* all below */
     struct manager manager;
-    uint32_t first_id;   /* of the block of numbers that communication IDs are made of */
-    unsigned departures; /* of peers, that the engine has heard of */
-    bool has_stuck;      /* a message that a link had no room for */
+    struct cm_neighbors neighbors;
+    uint32_t first_id; /* of the block of numbers that communication IDs are made of */
+    bool has_stuck;    /* a message that a link had no room for */
     struct dispatch_datagram stuck;
     struct { /* requests of this host that nobody listens for yet */
         struct dispatch_datagram datagram;
@@ -50,7 +51,7 @@ void cm_begin(struct cm *);
 void cm_end(struct cm *);
 
 /* A packet for queue pair 1 from a process of this host. Under process->progress. */
-void cm_receive(struct process *, const struct peer *, const struct packet *);
+void cm_receive(struct process *, struct peer *, const struct packet *);
 
 /* Under process->progress: lets expire what has to; when to call again, or NANOS_NEVER. */
 nanos cm_timers(struct process *, nanos now);

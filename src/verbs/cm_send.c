@@ -72,7 +72,7 @@ static bool send_on(struct link *link, const struct frame *frame)
 }
 
 static enum cm_sent send_to_neighbor(struct process *process, const struct dispatch_datagram *datagram,
-                                     struct frame *frame, bool insist)
+                                     struct frame *frame, bool insist, struct peer **to)
 {
     bool request = !cm_is_reply(datagram->message.attribute);
     struct peer *peer = find_peer(process, datagram);
@@ -83,7 +83,10 @@ static enum cm_sent send_to_neighbor(struct process *process, const struct dispa
     if (!peer)
         return CM_SENT;
     bool sent = send_on(peer->link, frame);
-    node_put(process->node, peer);
+    if (sent)
+        *to = peer;
+    else
+        node_put(process->node, peer);
     return sent ? CM_SENT : CM_NO_ROOM;
 }
 
@@ -110,18 +113,18 @@ void cm_log(const char *what, const struct cm_message *message)
 }
 
 static enum cm_sent dispatch_frame(struct process *process, const struct dispatch_datagram *datagram,
-                                   struct frame *frame, bool insist)
+                                   struct frame *frame, bool insist, struct peer **to)
 {
     union ibv_gid destination;
     memcpy(destination.raw, datagram->route.gid, 16);
-    enum cm_sent sent = config_local_gid(&destination) ? send_to_neighbor(process, datagram, frame, insist)
+    enum cm_sent sent = config_local_gid(&destination) ? send_to_neighbor(process, datagram, frame, insist, to)
                                                        : send_beyond(process, datagram, frame);
     if (sent == CM_SENT)
         cm_log("sends", &datagram->message);
     return sent;
 }
 
-enum cm_sent cm_send(struct process *process, const struct dispatch_datagram *datagram, bool insist)
+enum cm_sent cm_send(struct process *process, const struct dispatch_datagram *datagram, bool insist, struct peer **to)
 {
     uint8_t bytes[MAD_BYTES], headers[FRAME_HEADERS_MAX];
     struct iovec piece = {bytes, sizeof bytes};
@@ -133,8 +136,9 @@ enum cm_sent cm_send(struct process *process, const struct dispatch_datagram *da
                             .source = MAD_QP,
                             .payload = {.length = sizeof bytes, .count = 1, .pieces = &piece}};
     struct frame frame = {.kind = FRAME_GRH, .headers = headers, .payload = packet.payload};
+    *to = NULL;
     write_grh(&datagram->route, headers);
     cm_encode(&datagram->message, bytes);
     frame.headers_length = (uint16_t)(GRH + wire_encode(&packet, headers + GRH));
-    return dispatch_frame(process, datagram, &frame, insist);
+    return dispatch_frame(process, datagram, &frame, insist, to);
 }

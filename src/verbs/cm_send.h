@@ -14,7 +14,8 @@ enum cm_sent {
 /* With SOFTVERBS_LOG=debug: the message, and what becomes of it. */
 void cm_log(const char *what, const struct cm_message *);
 
-/* `insist`: what nobody listens for goes to this process, which says so. */
-enum cm_sent cm_send(struct process *, const struct dispatch_datagram *, bool insist);
+/* *to: the process of this host that it went to, to be put back; NULL: none. `insist`: what nobody listens for goes to
+ * this process, which says so. */
+enum cm_sent cm_send(struct process *, const struct dispatch_datagram *, bool insist, struct peer **to);
 
 #endif

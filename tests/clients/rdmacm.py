@@ -102,6 +102,36 @@ def many_clients(suite, count):
             program.kill()
 
 
+def hears_of_death(suite, rounds):
+    """One side is killed in the middle of it: the other ends at once, and the port is free again."""
+    port, slowest = choose_port(), 0.0
+    common = ["rping", "-a", "127.0.0.1", "-p", port, "-C", "10000000"]
+    for number in range(rounds):
+        server = suite.start([*common, "-s"])
+        client = None
+        try:
+            for _ in range(200):
+                client = suite.start([*common, "-c", "-v"])
+                wait_for_ping(client)
+                if client.process.poll() is None:
+                    break
+                client.finish(time.monotonic() + 10)
+                if server.process.poll() is not None:
+                    raise Failure(f"round {number}: {server.finish(time.monotonic())}")
+                time.sleep(0.05)
+            victim, survivor = (server, client) if number % 2 else (client, server)
+            time.sleep(random.random() / 100)
+            victim.kill()
+            killed = time.monotonic()
+            survivor.finish(killed + 10)
+            slowest = max(slowest, time.monotonic() - killed)
+        finally:
+            for program in (server, client):
+                if program:
+                    program.kill()
+    return f"{rounds} deaths, heard of within {slowest * 1000:.0f} ms"
+
+
 def wait_for_ping(client):
     """Its output comes in blocks, so the first lines are there when some pings have been made."""
     deadline = time.monotonic() + 20
@@ -176,6 +206,7 @@ def main():
         suite.add(" ".join([program, "-R", *options]), lambda program=program, options=options: measures(suite, program, *options))
     for program in ("rstream", "riostream"):
         suite.add(f"{program} streams over rsockets", lambda program=program: matches(suite, program, "-S", "65536", "-C", "100"))
+    suite.add("who is killed is heard of at once", lambda: hears_of_death(suite, int(os.environ.get("SOFTVERBS_DEATHS", 10))))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
     suite.add_tidiness()
     return suite.run()
