@@ -106,7 +106,7 @@ EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_
 {
     if (flags)
         return answer_failure(EOPNOTSUPP);
-    return ANSWER_code(entry_size < sizeof *entry ? EINVAL : device_query_gid_ex(context, port, index, entry));
+    return ANSWER_code(device_query_gid_entry(context, port, index, entry, entry_size));
 }
 
 EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most,
@@ -114,7 +114,7 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_
 {
     if (flags)
         return -answer_failure(EOPNOTSUPP);
-    return ANSWER_negative(entry_size < sizeof *entries ? -EINVAL : device_query_gid_table(context, entries, most));
+    return ANSWER_negative(device_query_gid_table(context, entries, most, entry_size));
 }
 
 EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6],

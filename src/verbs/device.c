@@ -183,7 +183,7 @@ int device_query_pkey(struct ibv_context *public, uint8_t port, int index, __be1
     return 0;
 }
 
-int device_query_gid_ex(struct ibv_context *public, uint32_t port, uint32_t index, struct ibv_gid_entry *entry)
+static int device_query_gid_ex(struct ibv_context *public, uint32_t port, uint32_t index, struct ibv_gid_entry *entry)
 {
     const struct device *device = context_of(public)->device;
     if (port != 1 || index >= GIDS)
@@ -200,13 +200,26 @@ int device_query_gid_ex(struct ibv_context *public, uint32_t port, uint32_t inde
     return 0;
 }
 
-ssize_t device_query_gid_table(struct ibv_context *public, struct ibv_gid_entry *entries, size_t most)
+int device_query_gid_entry(struct ibv_context *public, uint32_t port, uint32_t index, void *to, size_t size)
+{
+    struct ibv_gid_entry entry;
+    if (size < sizeof entry)
+        return EINVAL;
+    int error = device_query_gid_ex(public, port, index, &entry);
+    if (error)
+        return error;
+    memcpy(to, &entry, sizeof entry);
+    memset((char *)to + sizeof entry, 0, size - sizeof entry);
+    return 0;
+}
+
+ssize_t device_query_gid_table(struct ibv_context *public, void *entries, size_t most, size_t size)
 {
     unsigned count = context_of(public)->device->gid_count;
-    if (count > most)
+    if (count > most || size < sizeof(struct ibv_gid_entry))
         return -EINVAL;
     for (unsigned i = 0; i < count; i++)
-        device_query_gid_ex(public, 1, i, &entries[i]);
+        device_query_gid_entry(public, 1, i, (char *)entries + i * size, size);
     return (ssize_t)count;
 }
 

@@ -18,10 +18,11 @@ int device_query_port_speed(struct ibv_context *, uint32_t port, uint64_t *speed
 /* -1 and errno EINVAL: no such port or index. An index without a GID gives zeros. */
 int device_query_gid(struct ibv_context *, uint8_t port, int index, union ibv_gid *);
 int device_query_pkey(struct ibv_context *, uint8_t port, int index, __be16 *);
-/* ENODATA: no GID at the index; EINVAL: no such port or index. */
-int device_query_gid_ex(struct ibv_context *, uint32_t port, uint32_t index, struct ibv_gid_entry *);
-/* How many entries were written; -EINVAL when there are more than `most`. */
-ssize_t device_query_gid_table(struct ibv_context *, struct ibv_gid_entry *, size_t most);
+/* Writes an ibv_gid_entry that a later release may have made longer, `size` bytes with it: what we don't know is 0.
+ * ENODATA: no GID at the index; EINVAL: no such port or index, or `size` is less than ours. */
+int device_query_gid_entry(struct ibv_context *, uint32_t port, uint32_t index, void *to, size_t size);
+/* Likewise, one entry each `size` bytes. How many were written; -EINVAL when there are more than `most`. */
+ssize_t device_query_gid_table(struct ibv_context *, void *entries, size_t most, size_t size);
 /* The MAC of a neighbour by its GID: those of this host's devices follow from the GID. -1 and errno. */
 int device_resolve_mac(struct ibv_context *, const struct ibv_ah_attr *, uint8_t mac[6], uint16_t *vid);
 int device_query_rt_values(struct ibv_context *, struct ibv_values_ex *);

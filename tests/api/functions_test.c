@@ -152,6 +152,34 @@ static void ibv_query_gid_table_gives_the_valid_ones(const void *row)
     ibv_close_device(context);
 }
 
+/* A release that makes the entry longer passes its own size; what lies behind ours is 0, and nothing behind that is
+ * touched. */
+static void ibv_query_gid_table_keeps_to_the_size_of_the_caller(const void *row)
+{
+    struct longer {
+        struct ibv_gid_entry entry;
+        uint64_t later[2];
+    } entries[16], one[2];
+    struct ibv_context *context = alone_open();
+    struct ibv_gid_entry known;
+    memset(entries, 0xff, sizeof entries);
+    memset(one, 0xff, sizeof one);
+    ssize_t count = _ibv_query_gid_table(context, &entries[0].entry, COUNT(entries) - 1, 0, sizeof entries[0]);
+    EXPECT(count, >, 1);
+    for (ssize_t i = 0; i < count; i++) {
+        EXPECT(ibv_query_gid_ex(context, PORT, entries[i].entry.gid_index, &known, 0), ==, 0);
+        EXPECT(memcmp(&known, &entries[i].entry, sizeof known), ==, 0);
+        EXPECT(entries[i].later[0] | entries[i].later[1], ==, 0);
+    }
+    EXPECT(entries[count].entry.gid_index, ==, UINT32_MAX);
+    EXPECT(_ibv_query_gid_ex(context, PORT, 0, &one[0].entry, 0, sizeof one[0]), ==, 0);
+    EXPECT(one[0].later[0] | one[0].later[1], ==, 0);
+    EXPECT(one[1].entry.gid_index, ==, UINT32_MAX);
+    EXPECT(_ibv_query_gid_ex(context, PORT, 0, &known, 0, sizeof known - 1), ==, EINVAL);
+    EXPECT(_ibv_query_gid_table(context, &known, 1, 0, sizeof known - 1), ==, -EINVAL);
+    ibv_close_device(context);
+}
+
 static void ibv_query_pkey_has_the_one_key_of_RoCE(const void *row)
 {
     struct ibv_context *context = alone_open();
@@ -355,6 +383,7 @@ static void of_devices(void)
     CASE(ibv_query_gid_answers_for_the_whole_table);
     CASE(ibv_query_gid_ex_says_of_what_type_a_GID_is);
     CASE(ibv_query_gid_table_gives_the_valid_ones);
+    CASE(ibv_query_gid_table_keeps_to_the_size_of_the_caller);
     CASE(ibv_query_pkey_has_the_one_key_of_RoCE);
     CASE(ibv_get_pkey_index_finds_it);
     CASE(ibv_query_rt_values_ex_reads_the_clock_of_completions);
