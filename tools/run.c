@@ -85,6 +85,14 @@ static int preload(const char *directory)
     return prepend("LD_PRELOAD", path) || prepend("ASAN_OPTIONS", "verify_asan_link_order=0") ? out_of_memory() : 0;
 }
 
+/* rdma(8) asks the kernel over netlink; ours stands in front of it. Without $PATH the shell's own stays in force. */
+static int provide_programs(const char *directory)
+{
+    char programs[PLACE_PATH_MAX + 8];
+    snprintf(programs, sizeof programs, "%s/bin", directory);
+    return getenv("PATH") && !access(programs, X_OK) && prepend("PATH", programs) ? out_of_memory() : 0;
+}
+
 static int provide_paths(const char *directory)
 {
     char path[256], why[512];
@@ -94,7 +102,10 @@ static int provide_paths(const char *directory)
         complain("%s \"softverbs run --no-paths\" does without them.", why);
         return EXIT_SELF;
     }
-    return setenv("SOFTVERBS_PATHS", path, 1) ? out_of_memory() : preload(directory);
+    if (setenv("SOFTVERBS_PATHS", path, 1))
+        return out_of_memory();
+    int status = provide_programs(directory);
+    return status ? status : preload(directory);
 }
 
 /* The program would only get an error from ibv_open_device; here there is a sentence to show. */
@@ -288,13 +299,15 @@ const struct command run_command = {
         "                    (SOFTVERBS_COUNTERS=FILE)\n"
         "  --fault LIST      the links' faults: drop=1%,dup=0.1%,reorder=2%,delay=1ms+-0.5ms,corrupt=0.01%,seed=7, or\n"
         "                    some of them  (SOFTVERBS_FAULT=LIST)\n"
-        "  --no-paths        do not provide /dev/infiniband and /sys/class/infiniband\n"
+        "  --no-paths        do not provide /dev/infiniband, /sys/class/infiniband and rdma(8)\n"
         "\n"
         "The program replaces this command: exit status, signals, terminal and standard streams are its own. It\n"
         "and all that it starts find the libraries through LD_LIBRARY_PATH and see, through a preloaded library\n"
         "(LD_PRELOAD), /dev/infiniband and /sys/class/infiniband* as a kernel with such devices would show them.\n"
         "The kernel's own RDMA devices are hidden. Only opening such a path by its name is redirected: the listings\n"
         "of /dev and of /sys/class do not show them, and neither do programs without libc (written in Go, static).\n"
+        "In front of $PATH stands an \"rdma\" that tells of these devices (link, dev, resource and statistic show)\n"
+        "and leaves everything else to the one of iproute2.\n"
         "\n"
         "Set-uid programs, programs with file capabilities and static programs ignore both variables and run as\n"
         "ever. So does what sudo starts: write \"sudo softverbs run -- PROGRAM\". For programs of another\n"

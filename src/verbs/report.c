@@ -54,10 +54,10 @@ static void report_qp(FILE *out, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
     if (!report_lock(&qp->lock)) {
-        fprintf(out, "{\"number\":%u,\"busy\":true}", qp->number);
+        fprintf(out, "\"number\":%u,\"busy\":true}", qp->number);
         return;
     }
-    fprintf(out, "{\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->number, type_names[qp->type],
+    fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->number, type_names[qp->type],
             state_names[qp->state]);
     report_user(out, "pd", qp->pd ? &qp->pd->object : NULL);
     report_user(out, "send_cq", qp->send_cq ? &qp->send_cq->object : NULL);
@@ -77,7 +77,7 @@ static void report_qp(FILE *out, const struct object *object)
 static void report_cq(FILE *out, const struct object *object)
 {
     const struct cq *cq = (const struct cq *)((const char *)object - offsetof(struct cq, object));
-    fprintf(out, "{\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s,\"users\":%u}", object->handle,
+    fprintf(out, "\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s,\"users\":%u}", object->handle,
             cq->capacity, atomic_load(&cq->tail) - atomic_load(&cq->head), cq->armed ? "true" : "false",
             cq->overrun ? "true" : "false", object->uses);
 }
@@ -85,7 +85,7 @@ static void report_cq(FILE *out, const struct object *object)
 static void report_mr(FILE *out, const struct object *object)
 {
     const struct mr *mr = (const struct mr *)((const char *)object - offsetof(struct mr, object));
-    fprintf(out, "{\"key\":%u,\"address\":%llu,\"length\":%llu,\"access\":%u,\"pd\":%u}", mr->region.key,
+    fprintf(out, "\"key\":%u,\"address\":%llu,\"length\":%llu,\"access\":%u,\"pd\":%u}", mr->region.key,
             (unsigned long long)mr->region.base, (unsigned long long)mr->region.length, mr->region.access,
             mr->region.pd->object.handle);
 }
@@ -94,7 +94,7 @@ static void report_srq(FILE *out, const struct object *object)
 {
     struct srq *srq = (struct srq *)((char *)object - offsetof(struct srq, object));
     struct receive_queue_state queue = receive_queue_look(&srq->queue);
-    fprintf(out, "{\"handle\":%u,\"size\":%u,\"posted\":%u,\"limit\":%u,\"users\":%u", object->handle, queue.capacity,
+    fprintf(out, "\"handle\":%u,\"size\":%u,\"posted\":%u,\"limit\":%u,\"users\":%u", object->handle, queue.capacity,
             queue.posted, queue.limit, object->uses);
     if (srq->xrcd)
         fprintf(out, ",\"number\":%u", srq->number);
@@ -104,7 +104,7 @@ static void report_srq(FILE *out, const struct object *object)
 
 static void report_pd(FILE *out, const struct object *object)
 {
-    fprintf(out, "{\"handle\":%u,\"users\":%u}", object->handle, object->uses);
+    fprintf(out, "\"handle\":%u,\"users\":%u}", object->handle, object->uses);
 }
 
 static void report_list(FILE *out, const struct process *process, const char *name, enum object_kind kind,
@@ -117,8 +117,10 @@ static void report_list(FILE *out, const struct process *process, const char *na
     LIST_FOREACH(context, &process->contexts, siblings)
     LIST_FOREACH(object, &context->objects[kind], siblings)
     {
-        fputs(separator, out);
-        report(out, object);
+        fprintf(out, "%s{\"device\":", separator);
+        clean_json(out, context->device->name);
+        fputs(",", out);
+        report(out, object); /* the rest of the object, with its end */
         separator = ",";
     }
     fputs("]", out);

@@ -103,6 +103,8 @@ def installed(to):
     for name in os.listdir(f"{BUILD}/lib"):
         if ".so" in name and not name.endswith((".p", ".symbols")):
             shutil.copy(f"{BUILD}/lib/{name}", f"{to}/{LIBRARY}", follow_symlinks=False)
+    os.makedirs(f"{to}/{LIBRARY}/bin")
+    shutil.copy(f"{BUILD}/lib/bin/rdma", f"{to}/{LIBRARY}/bin")
     for folder, _, _ in os.walk(to):
         os.chmod(folder, 0o755)
     return f"{to}/bin/softverbs"

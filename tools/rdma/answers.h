@@ -1,0 +1,27 @@
+/* What iproute2's rdma would show of our devices, as it says it with --json: the configured devices, and the reports of
+ * the live processes of this directory. */
+#ifndef TOOLS_RDMA_ANSWERS_H
+#define TOOLS_RDMA_ANSWERS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How a row begins where it is shown as text. */
+enum answer_style {
+    ANSWER_LINK,     /* link soft0/1 */
+    ANSWER_DEVICE,   /* dev soft0 */
+    ANSWER_NUMBERED, /* 0: soft0: */
+};
+
+/* Is `rdma resource show KIND` among what is answered: qp, cq, mr, pd, srq? */
+bool answers_have(const char *kind);
+
+bool answers_know(const char *device);
+
+/* An array of rows for link, dev, resource (all kinds counted; with `kind` the objects) or statistic, of one device or,
+ * with NULL, of all; the caller's. NULL and a sentence: the directory can't be read. */
+json_t *answers_make(const char *object, const char *kind, const char *device, enum answer_style *, char *why,
+                     size_t why_size);
+
+#endif
