@@ -13,52 +13,77 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "base/lock_order.h"
 #include "base/uncancelled.h"
 
-/* Builds with sanitizers know who holds a lock, and end the process where a function is called without the one that it
- * needs (lock_assert_held); others pay nothing for it. */
+/* Builds with sanitizers, and those with the option lock_checks, know who holds a lock and in which order a thread took
+ * what it holds (base/lock_order.h). They end the process where a function is called without the lock that it needs,
+ * and where a lock is taken too late. Others pay nothing for it, and nothing in them can fire. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define LOCK_OWNERS 1
+#define LOCK_CHECKS 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define LOCK_OWNERS 1
+#define LOCK_CHECKS 1
 #endif
+#endif
+
+#ifdef LOCK_CHECKS
+#include "base/lock_checks.h"
+#define LOCK_CHECK struct lock_check check;
+#define LOCK_INITIAL(order)                                                                                            \
+    {                                                                                                                  \
+        .check = {.rank = (order) }                                                                                    \
+    }
+#define MUTEX_INITIAL(order)                                                                                           \
+    {                                                                                                                  \
+        .mutex = PTHREAD_MUTEX_INITIALIZER, .check = {.rank = (order) }                                                \
+    }
+#else
+#define LOCK_CHECK
+#define LOCK_INITIAL(order)                                                                                            \
+    {                                                                                                                  \
+        0                                                                                                              \
+    }
+#define MUTEX_INITIAL(order)                                                                                           \
+    {                                                                                                                  \
+        .mutex = PTHREAD_MUTEX_INITIALIZER                                                                             \
+    }
 #endif
 
 struct lock {
     atomic_uchar taken;
-#ifdef LOCK_OWNERS
-    _Atomic(pthread_t) owner;
-#endif
+    LOCK_CHECK
 };
 
-#define LOCK_INITIAL                                                                                                   \
-    {                                                                                                                  \
-        0                                                                                                              \
-    }
+/* A mutex for what may take long, with the same checks. */
+struct mutex {
+    pthread_mutex_t mutex;
+    LOCK_CHECK
+};
 
-static inline void lock_set_owner(struct lock *lock, bool held)
-{
-#ifdef LOCK_OWNERS
-    atomic_store_explicit(&lock->owner, held ? pthread_self() : 0, memory_order_relaxed);
+/* In builds that check locks, what the lock is told of itself: its place in the order, before anybody takes it; that it
+ * is about to be waited for; that it was taken, and is about to be released, by this thread. */
+#ifdef LOCK_CHECKS
+#define lock_set_rank(lock, order) ((void)((lock)->check.rank = (order)))
+#define lock_check_order(lock) lock_check_before(&(lock)->check)
+#define lock_check_taken(lock) lock_check_enter(&(lock)->check)
+#define lock_check_released(lock) lock_check_leave(&(lock)->check)
+/* The calling thread holds it: a lock or a mutex. */
+#define lock_assert_held(lock) lock_check_held(&(lock)->check)
+#else
+#define lock_set_rank(lock, order) ((void)0)
+#define lock_check_order(lock) ((void)0)
+#define lock_check_taken(lock) ((void)0)
+#define lock_check_released(lock) ((void)0)
+#define lock_assert_held(lock) ((void)0)
 #endif
-}
-
-/* The calling thread holds it. */
-static inline void lock_assert_held(const struct lock *lock)
-{
-#ifdef LOCK_OWNERS
-    if (atomic_load_explicit(&lock->owner, memory_order_relaxed) != pthread_self())
-        __builtin_trap();
-#endif
-}
 
 static inline bool lock_try(struct lock *lock)
 {
     bool taken = !atomic_load_explicit(&lock->taken, memory_order_relaxed) &&
                  !atomic_exchange_explicit(&lock->taken, 1, memory_order_acquire);
     if (taken)
-        lock_set_owner(lock, true);
+        lock_check_taken(lock);
     return taken;
 }
 
@@ -84,14 +109,15 @@ static inline void lock_wait(unsigned round)
 
 static inline void lock_take(struct lock *lock)
 {
+    lock_check_order(lock);
     for (unsigned round = 0; atomic_exchange_explicit(&lock->taken, 1, memory_order_acquire); round++)
         lock_wait(round);
-    lock_set_owner(lock, true);
+    lock_check_taken(lock);
 }
 
 static inline void lock_release(struct lock *lock)
 {
-    lock_set_owner(lock, false);
+    lock_check_released(lock);
     atomic_store_explicit(&lock->taken, 0, memory_order_release);
 }
 
@@ -101,6 +127,33 @@ static inline void lock_inherit(struct lock *lock)
 {
     if (atomic_load_explicit(&lock->taken, memory_order_relaxed))
         lock_release(lock);
+}
+
+static inline void mutex_initialize(struct mutex *mutex, enum lock_rank rank)
+{
+    pthread_mutex_init(&mutex->mutex, NULL);
+    lock_set_rank(mutex, rank);
+}
+
+static inline void mutex_take(struct mutex *mutex)
+{
+    lock_check_order(mutex);
+    pthread_mutex_lock(&mutex->mutex);
+    lock_check_taken(mutex);
+}
+
+static inline bool mutex_try(struct mutex *mutex)
+{
+    bool taken = !pthread_mutex_trylock(&mutex->mutex);
+    if (taken)
+        lock_check_taken(mutex);
+    return taken;
+}
+
+static inline void mutex_release(struct mutex *mutex)
+{
+    lock_check_released(mutex);
+    pthread_mutex_unlock(&mutex->mutex);
 }
 
 #endif

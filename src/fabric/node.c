@@ -112,6 +112,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
     struct node *node = calloc(1, sizeof *node);
     if (!node)
         return fail(ENOMEM, "This process can't join the host's directory", why, why_size);
+    lock_set_rank(&node->lock, LOCK_NODE);
     node->socket = node->epoll = node->ends = node->waker = node->retry = node->spare = -1;
     if (directory ? snprintf(node->directory, sizeof node->directory, "%s", directory) > NODE_DIRECTORY_MAX
                   : !node_directory(node->directory)) {

@@ -20,7 +20,7 @@
 enum { TABLE_LAYOUT = 5, TRIES = 32, REPLACING_PATIENCE = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
 
 static struct table *opened; /* see table.h: one descriptor of a file in a process */
-static struct lock opening = LOCK_INITIAL;
+static struct lock opening = LOCK_INITIAL(LOCK_UNRANKED);
 
 unsigned node_layout(void)
 {
@@ -142,6 +142,7 @@ static int keep(struct table **result, const char *directory, int descriptor)
         return errno;
     }
     table->descriptor = descriptor;
+    lock_set_rank(&table->exclusive, LOCK_INNERMOST);
     table->users = 1;
     table->device = status.st_dev;
     table->inode = status.st_ino;

@@ -179,6 +179,7 @@ struct capture *capture_open(const char *path, char *why, size_t why_size)
     if (!capture)
         return NULL;
     capture->fd = fd;
+    lock_set_rank(&capture->lock, LOCK_INNERMOST);
     capture->written = LOOK_EACH;
     snprintf(capture->path, sizeof capture->path, "%s", path);
     snprintf(capture->process, sizeof capture->process, "pid %d %s", (int)getpid(), program_invocation_short_name);

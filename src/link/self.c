@@ -152,6 +152,8 @@ int self_open(struct link **link, const struct doorbell *doorbell)
     ring_write_start(&self->writer, &ring);
     ring_read_start(&self->reader, &ring);
     self->link.operations = &operations;
+    lock_set_rank(&self->sending, LOCK_SENDING);
+    lock_set_rank(&self->pulling, LOCK_INNERMOST);
     self->doorbell = doorbell;
     *link = &self->link;
     return 0;

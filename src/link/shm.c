@@ -244,6 +244,7 @@ struct link *shm_open_link(struct shm_host *host, const struct doorbell *doorbel
     if (!shm)
         return NULL;
     shm->link.operations = &operations;
+    lock_set_rank(&shm->sending, LOCK_SENDING);
     shm->host = host;
     shm->doorbell = *doorbell;
     shm->letters = letters;

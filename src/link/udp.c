@@ -143,13 +143,16 @@ static struct udp_port *make(const char *interface)
         return NULL;
     snprintf(port->interface, sizeof port->interface, "%s", interface);
     port->index = if_nametoindex(interface);
+    lock_set_rank(&port->lock, LOCK_PORT);
     port->epoll = epoll_create1(EPOLL_CLOEXEC);
     port->hot = port->kept = -1;
     port->buffers = udp_buffers_create();
     for (int family = 0; family < UDP_FAMILIES; family++) {
         port->receiving[family] = -1;
-        for (int i = 0; i < UDP_SENDING; i++)
+        for (int i = 0; i < UDP_SENDING; i++) {
             port->flows[family][i].fd = -1;
+            lock_set_rank(&port->flows[family][i].lock, LOCK_FLOW);
+        }
     }
     for (int i = 0; i < UDP_PREFERRED; i++)
         port->preferred[i].fd = -1;

@@ -14,6 +14,7 @@
 int async_initialize(struct async *async)
 {
     STAILQ_INIT(&async->events);
+    lock_set_rank(&async->lock, LOCK_INNERMOST);
     async->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
     return async->fd < 0 ? errno : 0;
 }

@@ -16,6 +16,7 @@ struct ibv_comp_channel *channel_create(struct ibv_context *public)
     if (!channel)
         return NULL;
     TAILQ_INIT(&channel->ready);
+    lock_set_rank(&channel->lock, LOCK_INNERMOST);
     channel->public.context = public;
     channel->public.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
     if (channel->public.fd < 0) {

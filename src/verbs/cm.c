@@ -99,7 +99,7 @@ static const struct manager_operations operations = {.allocate = allocate,
 
 /* --- joining and leaving */
 
-static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
+static struct mutex joining = MUTEX_INITIAL(LOCK_CM_JOINING);
 
 static int make(struct process *process, struct cm **to)
 {
@@ -107,6 +107,7 @@ static int make(struct process *process, struct cm **to)
     struct cm *cm = calloc(1, sizeof *cm);
     if (!cm)
         return ENOMEM;
+    lock_set_rank(&cm->lock, LOCK_CM);
     int error = node_claim_numbers(process->node, &cm->first_id);
     if (!error && (getrandom(&settings.seed, sizeof settings.seed, 0) != sizeof settings.seed ||
                    getrandom(&settings.agent, sizeof settings.agent, 0) != sizeof settings.agent))
@@ -129,12 +130,12 @@ int cm_join(struct cm **to)
     struct process *process = process_join();
     if (!process)
         return errno;
-    pthread_mutex_lock(&joining);
+    mutex_take(&joining);
     struct cm *cm = atomic_load(&process->cm);
     int error = cm ? 0 : make(process, &cm);
     if (!error)
         atomic_store(&process->cm, cm);
-    pthread_mutex_unlock(&joining);
+    mutex_release(&joining);
     *to = cm;
     if (error)
         process_leave(process);

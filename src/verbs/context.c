@@ -106,19 +106,19 @@ static void initialize(struct context *context, struct ibv_device *public)
     ibv->num_comp_vectors = DEVICE_COMP_VECTORS;
     pthread_mutex_init(&ibv->mutex, NULL);
     event_learn_port(context->process, context->device);
-    pthread_mutex_lock(&context->process->control);
+    mutex_take(&context->process->control);
     LIST_INSERT_HEAD(&context->process->contexts, context, siblings);
-    pthread_mutex_unlock(&context->process->control);
+    mutex_release(&context->process->control);
 }
 
 /* A context that is in no list yet; NULL and errno. The descriptor stays the caller's when that fails. */
 static struct context *make(const struct device *device, struct process *process, int cmd_fd)
 {
-    pthread_mutex_lock(&process->control);
+    mutex_take(&process->control);
     int error = port_open(process, device);
     if (!error)
         gsi_serve(process, device);
-    pthread_mutex_unlock(&process->control);
+    mutex_release(&process->control);
     if (error) {
         errno = error;
         return NULL;
@@ -170,11 +170,11 @@ static struct ibv_device *find_relative(struct process *process, int cmd_fd)
     struct ibv_device *found = NULL;
     if (!import_identify(cmd_fd, &wanted))
         return NULL;
-    pthread_mutex_lock(&process->control);
+    mutex_take(&process->control);
     LIST_FOREACH(each, &process->contexts, siblings)
     if (each->identity.device == wanted.device && each->identity.inode == wanted.inode)
         found = each->public.context.device;
-    pthread_mutex_unlock(&process->control);
+    mutex_release(&process->control);
     return found;
 }
 
@@ -310,9 +310,9 @@ void context_close(struct context *context)
 {
     struct process *process = context->process;
     destroy_rest(context);
-    pthread_mutex_lock(&process->control);
+    mutex_take(&process->control);
     LIST_REMOVE(context, siblings);
-    pthread_mutex_unlock(&process->control);
+    mutex_release(&process->control);
     process_leave(process);
     close(context->public.context.cmd_fd);
     async_destroy(&context->async);

@@ -110,12 +110,12 @@ static const struct device *find_device(const char *name)
 static void raise_event(struct process *process, enum ibv_event_type type, const char *name, FILE *out)
 {
     const struct device *device = find_device(name);
-    if (pthread_mutex_trylock(&process->control)) {
+    if (!mutex_try(&process->control)) {
         fputs("{\"busy\":true}\n", out);
         return;
     }
     unsigned told = device && happens(process, device, type) ? tell(process, device, type) : 0;
-    pthread_mutex_unlock(&process->control);
+    mutex_release(&process->control);
     fprintf(out, "{\"contexts\":%u}\n", told);
 }
 

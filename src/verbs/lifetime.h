@@ -13,14 +13,14 @@ static inline struct context *context_of(struct ibv_context *public)
 static inline void control_lock(struct context *context)
 {
     int before = uncancelled_begin();
-    pthread_mutex_lock(&context->process->control);
+    mutex_take(&context->process->control);
     context->process->cancellation = before;
 }
 
 static inline void control_unlock(struct context *context)
 {
     int before = context->process->cancellation;
-    pthread_mutex_unlock(&context->process->control);
+    mutex_release(&context->process->control);
     uncancelled_end(before);
 }
 

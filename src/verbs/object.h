@@ -1,33 +1,12 @@
-/* Every object of the verbs on one page, and the order of their locks.
+/* Every object of the verbs on one page.
  *
  * An object embeds its public struct as its first member, so a public pointer is the object's address. Ownership is a
  * tree with use counts: context > pd > mr, qp, srq, ah; context > cq, channel; what is made through a parent domain
  * counts as a use of that, which is a use of its pd. Destroying an object in use is EBUSY.
  *
- * Locks, outermost first. Whoever holds one takes only such as come below it:
- *   cq->consumer       taking completions out: the program's from start_poll to end_poll
- *   qp->batch.lock     posting sends: the program's from wr_start to wr_complete
- *   joining            opening the first device, closing the last, forking (process.c)
- *   process->control   creating, destroying, counting uses (a mutex; may be held long)
- *   process->progress  draining links, timers, the lists of queue pairs that wait for something
- *   cm->lock           the connection manager; never together with a qp->lock
- *   qp->lock           the engine and the send queue; the memory of a region is touched only under it
- *   flow->lock         of a UDP port, while datagrams are put together
- *   node->lock         the peers on this host
- *   shm->sending       one sender at a time in a ring; of the ring to this process likewise
- *   srq_tags.lock      the matching list of an SRQ
- *   receive_queue.lock posted receives, of a queue pair or an SRQ
- *   cq->lock           putting entries in, arming; keeping those out that take entries out (cq_stop)
- *   the innermost, of which nobody holds two: channel, async, process->waiting, mw->lock, steering->lock, taps,
- * capture, node->postponing, self->pulling; and table.exclusive, between processes' threads in the host's table
- *
- * A program may call any verb while it holds one of the first two, in this thread or another. So they come before all
- * others, and nothing waits for them but polling that CQ and posting sends on that queue pair, before taking anything
- * else: no lock of the library is ever held by who waits for a program.
- *
- * From progress back to control only trylock (event.c, report.c). No application callback and no blocking call under a
- * lock. Destroying what the progress may be using is death in two phases: out of its table, then its users' locks taken
- * and released once (process_quiesce), then free. In the child of a fork see inherit.h. */
+ * The order of the locks stands in base/lock_order.h. Destroying what the progress may be using is death in two phases:
+ * out of its table, then its users' locks taken and released once (process_quiesce), then free. In the child of a fork
+ * see inherit.h. */
 #ifndef VERBS_OBJECT_H
 #define VERBS_OBJECT_H
 
@@ -425,7 +404,7 @@ TAILQ_HEAD(qp_list, qp);
 
 /* What all contexts of this process share. There is one from the first ibv_open_device to the last ibv_close_device. */
 struct process {
-    pthread_mutex_t control;
+    struct mutex control;
     int cancellation; /* of the thread that holds control, for when it gives it back */
     struct lock progress;
     struct node *node;

@@ -45,9 +45,9 @@ static void listen_with(struct process *process, struct gsi_asker *asker)
 
 static int enter(struct probe *probe, const struct device *device)
 {
-    pthread_mutex_lock(&probe->process->control);
+    mutex_take(&probe->process->control);
     int error = port_open(probe->process, device);
-    pthread_mutex_unlock(&probe->process->control);
+    mutex_release(&probe->process->control);
     if (!error)
         error = node_claim_numbers(probe->process->node, &probe->asker.first);
     if (!error)

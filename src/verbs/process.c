@@ -41,7 +41,7 @@ static const nanos linger_least = NANOS_MICROSECOND / 2;
 static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* what the end of the process waits for the helper */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 
-static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
+static struct mutex joining = MUTEX_INITIAL(LOCK_JOINING);
 static struct process *the_process;
 static unsigned users;
 
@@ -393,7 +393,9 @@ static struct process *create(void)
         errno = error;
         return NULL;
     }
-    pthread_mutex_init(&process->control, NULL);
+    mutex_initialize(&process->control, LOCK_CONTROL);
+    lock_set_rank(&process->progress, LOCK_PROGRESS);
+    lock_set_rank(&process->waiting, LOCK_INNERMOST);
     TAILQ_INIT(&process->to_flush);
     TAILQ_INIT(&process->no_room);
     TAILQ_INIT(&process->timed);
@@ -421,9 +423,9 @@ static struct process *create(void)
  * ibv_open_device begins anew. */
 static void before_fork(void)
 {
-    pthread_mutex_lock(&joining);
+    mutex_take(&joining);
     if (the_process) {
-        pthread_mutex_lock(&the_process->control);
+        mutex_take(&the_process->control);
         lock_take(&the_process->progress);
         lock_take(&the_process->waiting);
         cm_lock(the_process);
@@ -436,14 +438,14 @@ static void release_after_fork(void)
         cm_unlock(the_process);
         lock_release(&the_process->waiting);
         lock_release(&the_process->progress);
-        pthread_mutex_unlock(&the_process->control);
+        mutex_release(&the_process->control);
     }
 }
 
 static void in_parent(void)
 {
     release_after_fork();
-    pthread_mutex_unlock(&joining);
+    mutex_release(&joining);
 }
 
 static void in_child(void)
@@ -456,7 +458,7 @@ static void in_child(void)
     }
     the_process = NULL;
     users = 0;
-    pthread_mutex_unlock(&joining);
+    mutex_release(&joining);
 }
 
 /* A program that ends without closing its device still leaves the host, so that its peers hear of it at once. Other
@@ -493,9 +495,9 @@ struct process *process_join(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, register_fork_handlers);
     int before = uncancelled_begin();
-    pthread_mutex_lock(&joining);
+    mutex_take(&joining);
     struct process *process = use();
-    pthread_mutex_unlock(&joining);
+    mutex_release(&joining);
     uncancelled_end(before);
     return process;
 }
@@ -505,12 +507,12 @@ void process_leave(struct process *process)
     if (process->inherited || atomic_load(&process->ending))
         return; /* what was inherited over a fork, or the process ends with, stays */
     int before = uncancelled_begin();
-    pthread_mutex_lock(&joining);
+    mutex_take(&joining);
     if (--users == 0) {
         the_process = NULL;
         stop_helper(process);
         destroy(process); /* nobody joins, and no child is forked, while half of it is there */
     }
-    pthread_mutex_unlock(&joining);
+    mutex_release(&joining);
     uncancelled_end(before);
 }

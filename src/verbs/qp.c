@@ -285,6 +285,8 @@ struct ibv_qp *qp_create(struct ibv_context *public, struct ibv_qp_init_attr_ex 
         errno = ENOMEM;
         return NULL;
     }
+    lock_set_rank(&qp->lock, LOCK_QP);
+    lock_set_rank(&qp->batch.lock, LOCK_PROGRAM);
     fill(qp, context, attr);
     error = qp_raw_fill(qp, attr);
     if (!error)

@@ -54,6 +54,7 @@ int receive_queue_initialize(struct receive_queue *queue, struct ibv_pd *pd, uin
 {
     struct receive_chunk *chunk;
     memset(queue, 0, sizeof *queue);
+    lock_set_rank(&queue->lock, LOCK_RECEIVES);
     STAILQ_INIT(&queue->posted);
     STAILQ_INIT(&queue->unused);
     queue->sge_max = sge_max;

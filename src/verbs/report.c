@@ -161,7 +161,7 @@ static void report(FILE *out, struct process *process)
 {
     fprintf(out, "{\"pid\":%d", (int)getpid());
     report_devices(out);
-    if (!pthread_mutex_trylock(&process->control)) {
+    if (mutex_try(&process->control)) {
         traffic_report(out, process);
         report_list(out, process, "qps", OBJECT_QP, report_qp);
         report_list(out, process, "cqs", OBJECT_CQ, report_cq);
@@ -169,7 +169,7 @@ static void report(FILE *out, struct process *process)
         report_tags(out, process);
         report_list(out, process, "mrs", OBJECT_MR, report_mr);
         report_list(out, process, "pds", OBJECT_PD, report_pd);
-        pthread_mutex_unlock(&process->control);
+        mutex_release(&process->control);
     } else {
         fputs(",\"busy\":true", out);
     }

@@ -28,6 +28,7 @@ int srq_tags_create(struct srq *srq, struct ibv_tm_cap *cap)
     struct srq_tags *tags = calloc(1, sizeof *tags);
     if (!tags)
         return ENOMEM;
+    lock_set_rank(&tags->lock, LOCK_TAGS);
     tags->size = tags_size(cap->max_num_tags, SRQ_TAGS_SGES);
     void *memory = mmap(NULL, tags->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {

@@ -29,6 +29,7 @@ struct steering *steering_create(void)
     if (!steering)
         return NULL;
     TAILQ_INIT(&steering->ingress);
+    lock_set_rank(&steering->lock, LOCK_INNERMOST);
     TAILQ_INIT(&steering->egress);
     return steering;
 }

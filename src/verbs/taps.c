@@ -49,6 +49,7 @@ struct taps *taps_open(void)
         return NULL;
     }
     taps->capture = capture;
+    lock_set_rank(&taps->lock, LOCK_INNERMOST);
     taps->faulty = faulty;
     if (faulty)
         taps->plan = plan;

@@ -35,6 +35,7 @@ struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
         errno = error ? error : ENOMEM;
         return NULL;
     }
+    lock_set_rank(&mw->lock, LOCK_INNERMOST);
     mw->region.pd = pd_of(pd);
     mw->parent = pd_object(pd);
     mw->region.kind = REGION_WINDOW;

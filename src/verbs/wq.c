@@ -128,6 +128,7 @@ struct ibv_wq *wq_create(struct ibv_context *public, struct ibv_wq_init_attr *at
     struct wq *wq = calloc(1, sizeof *wq);
     if (!wq)
         return refuse(REASON_NONE, ENOMEM);
+    lock_set_rank(&wq->queue.lock, LOCK_QP);
     fill(wq, context, attr);
     int error =
         receive_queue_initialize(&wq->queue.own_receives, attr->pd, DOMAIN_RECEIVE_QUEUE, attr->max_wr, attr->max_sge);

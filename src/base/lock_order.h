@@ -1,0 +1,35 @@
+/* The order of all locks, outermost first: a thread that holds one takes only such as come below it. This is the one
+ * place where the order stands. Builds that check locks (base/lock.h) stop a program that takes two in another order;
+ * taking a lock if it is free (lock_try, mutex_try) waits for nobody and is not checked.
+ *
+ * A program may call any verb while it holds LOCK_PROGRAM, in this thread or another. So these come before all others,
+ * a thread may hold several of them, and nothing waits for them but polling that CQ and posting sends on that queue
+ * pair, before taking anything else: no lock of the library is ever held by a thread that waits for a program.
+ *
+ * From progress back to control only mutex_try (event.c, report.c). No application callback and no blocking call under
+ * a lock, but for those that ARCHITECTURE.md names. */
+#ifndef BASE_LOCK_ORDER_H
+#define BASE_LOCK_ORDER_H
+
+enum lock_rank {
+    LOCK_UNRANKED,   /* a lock that nobody has given a place: not checked */
+    LOCK_PROGRAM,    /* cq->consumer: taking completions out, the program's from start_poll to end_poll; qp->batch.lock:
+                        posting sends, the program's from wr_start to wr_complete */
+    LOCK_JOINING,    /* opening the first device, closing the last, forking (process.c) */
+    LOCK_CM_JOINING, /* the first use of the connection manager */
+    LOCK_CONTROL,    /* process->control: creating, destroying, counting uses (a mutex; may be held long) */
+    LOCK_PROGRESS,   /* process->progress: draining links, timers, the lists of queue pairs that wait for something */
+    LOCK_CM,         /* cm->lock: the connection manager; never together with LOCK_QP */
+    LOCK_QP,         /* qp->lock: the engine, the send queue; memory of regions is touched only under it */
+    LOCK_PORT,       /* udp_port->lock: opening a port's sending sockets */
+    LOCK_FLOW,       /* flow->lock of a UDP port, while datagrams are put together */
+    LOCK_NODE,       /* node->lock: the peers on this host */
+    LOCK_SENDING,    /* shm->sending: one sender at a time in a ring, that to this process included */
+    LOCK_TAGS,       /* the matching list of an SRQ */
+    LOCK_RECEIVES,   /* posted receives, of a queue pair or an SRQ */
+    LOCK_CQ,         /* cq->lock: putting entries in, arming; keeping takers of entries out (cq_stop) */
+    LOCK_INNERMOST,  /* channel, async, process->waiting, mw->lock, steering->lock, taps, capture, the ring's pulling,
+                        table->exclusive: nobody holds two of them */
+};
+
+#endif
