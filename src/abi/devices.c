@@ -45,7 +45,7 @@ static struct ibv_context *finish(struct context *context)
     if (!context)
         return NULL;
     operations_fill(context);
-    return &context->public.context;
+    return &context->ibv.context;
 }
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)

@@ -40,7 +40,7 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 
 void operations_fill(struct context *context)
 {
-    struct verbs_context *verbs_context = &context->public;
+    struct verbs_context *verbs_context = &context->ibv;
     struct ibv_context_ops *ibv_context_ops = &verbs_context->context.ops;
 #define DIRECT(table, member, function) table->member = function;
 #define CALL(table, member, answer, type, function, parameters, arguments) table->member = table##_##member;

@@ -60,8 +60,7 @@ static struct identifier *find_listener(const struct manager *manager, const str
 {
     struct identifier *listener;
     *reason = CM_REJECT_INVALID_SERVICE;
-    LIST_FOREACH(listener, &manager->listeners, listening)
-    {
+    LIST_FOREACH (listener, &manager->listeners, listening) {
         if (!covers(listener, service) || !is_at(listener, &request->route.from))
             continue;
         *reason = CM_REJECT_CONSUMER;

@@ -484,6 +484,7 @@ int identifier_leave(struct manager *manager, const struct event_queue *queue, u
 void identifier_migrate(struct identifier *identifier, struct event_queue *queue)
 {
     struct membership *membership;
-    LIST_FOREACH(membership, &identifier->memberships, siblings) membership->account.queue = queue;
+    LIST_FOREACH (membership, &identifier->memberships, siblings)
+        membership->account.queue = queue;
     event_move(&identifier->account, queue);
 }

@@ -17,9 +17,9 @@ struct udp_group {
 static struct udp_group *find(const struct udp_port *port, const uint8_t gid[16])
 {
     struct udp_group *group;
-    LIST_FOREACH(group, &port->groups, siblings)
-    if (!memcmp(group->gid, gid, sizeof group->gid))
-        return group;
+    LIST_FOREACH (group, &port->groups, siblings)
+        if (!memcmp(group->gid, gid, sizeof group->gid))
+            return group;
     return NULL;
 }
 

@@ -65,7 +65,7 @@ static void write_grh(struct ah *ah, const union ibv_gid *source)
 
 static void release(struct ah *ah)
 {
-    struct process *process = context_of(ah->public.context)->process;
+    struct process *process = context_of(ah->ibv.context)->process;
     if (ah->remote && !process->inherited) {
         late_forget(process, ah->remote);
         ah->remote->operations->close(ah->remote);
@@ -82,8 +82,8 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
         errno = error ? error : ENOMEM;
         return NULL;
     }
-    ah->public.context = pd->context;
-    ah->public.pd = pd;
+    ah->ibv.context = pd->context;
+    ah->ibv.pd = pd;
     ah->attr = *attr;
     ah->multicast = gid_is_multicast(&attr->grh.dgid);
     ah->local = ah->multicast || config_local_gid(&attr->grh.dgid);
@@ -91,32 +91,32 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
     if (context->device->interface[0] && (!ah->local || ah->multicast))
         ah->remote = port_connect(context, attr, (uint32_t)(uintptr_t)ah >> 4);
     control_lock(context);
-    ah->public.handle = object_enter(context, &ah->object, OBJECT_AH, context->device->limits.max_ah, pd_object(pd));
+    ah->ibv.handle = object_enter(context, &ah->object, OBJECT_AH, context->device->limits.max_ah, pd_object(pd));
     control_unlock(context);
-    if (ah->public.handle)
-        return &ah->public;
+    if (ah->ibv.handle)
+        return &ah->ibv;
     release(ah);
     return NULL;
 }
 
 /* A datagram that uses the handle is sent before ibv_post_send returns, or waits in the send queue for room; the
  * program may not destroy the handle before the work's completion (ibv_post_send(3)). */
-int ah_destroy(struct ibv_ah *public)
+int ah_destroy(struct ibv_ah *ibv)
 {
-    struct ah *ah = (struct ah *)public;
+    struct ah *ah = (struct ah *)ibv;
     struct context *context = ah->object.context;
     control_lock(context);
-    int error = object_leave(&ah->object, public->handle, pd_object(public->pd));
+    int error = object_leave(&ah->object, ibv->handle, pd_object(ibv->pd));
     control_unlock(context);
     if (!error)
         release(ah);
     return error;
 }
 
-int ah_from_wc(struct ibv_context *public, uint8_t port, const struct ibv_wc *wc, const struct ibv_grh *grh,
+int ah_from_wc(struct ibv_context *ibv, uint8_t port, const struct ibv_wc *wc, const struct ibv_grh *grh,
                struct ibv_ah_attr *attr)
 {
-    const struct context *context = context_of(public);
+    const struct context *context = context_of(ibv);
     union ibv_gid source, destination;
     memset(attr, 0, sizeof *attr); /* the completion's sl shows the kind of RoCE packet, see qp_host.c */
     attr->port_num = port;

@@ -29,14 +29,14 @@ void async_destroy(struct async *async)
     close(async->fd);
 }
 
-void async_raise(struct context *context, struct ibv_async_event public)
+void async_raise(struct context *context, struct ibv_async_event ibv)
 {
     struct async_event *event = malloc(sizeof *event);
     if (!event) {
-        log_write(LOG_ERROR, "no memory for asynchronous event %d: lost", public.event_type);
+        log_write(LOG_ERROR, "no memory for asynchronous event %d: lost", ibv.event_type);
         return;
     }
-    event->public = public;
+    event->ibv = ibv;
     lock_take(&context->async.lock);
     STAILQ_INSERT_TAIL(&context->async.events, event, next);
     lock_release(&context->async.lock);
@@ -47,22 +47,22 @@ void async_raise(struct context *context, struct ibv_async_event public)
 
 void async_raise_cq(struct cq *cq, enum ibv_event_type type)
 {
-    async_raise(cq->object.context, (struct ibv_async_event){.element.cq = &cq->public, .event_type = type});
+    async_raise(cq->object.context, (struct ibv_async_event){.element.cq = &cq->ibv, .event_type = type});
 }
 
 void async_raise_qp(struct qp *qp, enum ibv_event_type type)
 {
     struct qp *handle;
-    LIST_FOREACH(handle, &qp->handles, handle)
-    async_raise(handle->object.context, (struct ibv_async_event){.element.qp = &handle->public, .event_type = type});
+    LIST_FOREACH (handle, &qp->handles, handle)
+        async_raise(handle->object.context, (struct ibv_async_event){.element.qp = &handle->ibv, .event_type = type});
     if (qp->type == IBV_QPT_XRC_RECV)
         return;
-    async_raise(qp->object.context, (struct ibv_async_event){.element.qp = &qp->public, .event_type = type});
+    async_raise(qp->object.context, (struct ibv_async_event){.element.qp = &qp->ibv, .event_type = type});
 }
 
 void async_raise_srq(struct srq *srq, enum ibv_event_type type)
 {
-    async_raise(srq->object.context, (struct ibv_async_event){.element.srq = &srq->public, .event_type = type});
+    async_raise(srq->object.context, (struct ibv_async_event){.element.srq = &srq->ibv, .event_type = type});
 }
 
 /* Where the object counts the events that were fetched, and the public count of acknowledged ones with its lock. */
@@ -80,8 +80,7 @@ static bool find_tally(const struct ibv_async_event *event, struct tally *tally)
     struct wq *wq = (struct wq *)event->element.wq;
     switch (event->event_type) {
     case IBV_EVENT_CQ_ERR:
-        *tally =
-            (struct tally){&cq->async_fetched, &cq->public.async_events_completed, &cq->public.mutex, &cq->public.cond};
+        *tally = (struct tally){&cq->async_fetched, &cq->ibv.async_events_completed, &cq->ibv.mutex, &cq->ibv.cond};
         return true;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
@@ -91,16 +90,14 @@ static bool find_tally(const struct ibv_async_event *event, struct tally *tally)
     case IBV_EVENT_PATH_MIG:
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-        *tally = (struct tally){&qp->async_fetched, &qp->public.events_completed, &qp->public.mutex, &qp->public.cond};
+        *tally = (struct tally){&qp->async_fetched, &qp->ibv.events_completed, &qp->ibv.mutex, &qp->ibv.cond};
         return true;
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:
-        *tally =
-            (struct tally){&srq->async_fetched, &srq->public.events_completed, &srq->public.mutex, &srq->public.cond};
+        *tally = (struct tally){&srq->async_fetched, &srq->ibv.events_completed, &srq->ibv.mutex, &srq->ibv.cond};
         return true;
     case IBV_EVENT_WQ_FATAL:
-        *tally =
-            (struct tally){&wq->queue.async_fetched, &wq->public.events_completed, &wq->public.mutex, &wq->public.cond};
+        *tally = (struct tally){&wq->queue.async_fetched, &wq->ibv.events_completed, &wq->ibv.mutex, &wq->ibv.cond};
         return true;
     default:
         return false;
@@ -114,16 +111,16 @@ static struct async_event *take_first(struct async *async)
     struct async_event *event = STAILQ_FIRST(&async->events);
     if (event) {
         STAILQ_REMOVE_HEAD(&async->events, next);
-        if (find_tally(&event->public, &tally))
+        if (find_tally(&event->ibv, &tally))
             ++*tally.fetched;
     }
     lock_release(&async->lock);
     return event;
 }
 
-int async_get(struct ibv_context *public, struct ibv_async_event *out)
+int async_get(struct ibv_context *ibv, struct ibv_async_event *out)
 {
-    struct async *async = &context_of(public)->async;
+    struct async *async = &context_of(ibv)->async;
     for (;;) {
         eventfd_t one;
         if (eventfd_read(async->fd, &one))
@@ -131,7 +128,7 @@ int async_get(struct ibv_context *public, struct ibv_async_event *out)
         /* the event whose count this was may have been withdrawn meanwhile: then wait for the next */
         struct async_event *event = take_first(async);
         if (event) {
-            *out = event->public;
+            *out = event->ibv;
             free(event);
             return 0;
         }
@@ -157,7 +154,7 @@ void async_withdraw(struct context *context, const void *element)
     for (event = STAILQ_FIRST(&async->events); event; event = next) {
         struct tally tally;
         next = STAILQ_NEXT(event, next);
-        if (!find_tally(&event->public, &tally) || event->public.element.cq != element)
+        if (!find_tally(&event->ibv, &tally) || event->ibv.element.cq != element)
             continue;
         STAILQ_REMOVE(&async->events, event, async_event, next);
         free(event);

@@ -35,7 +35,7 @@
 /* Vendor libraries (libmlx5, libefa) look for their own operations in the words behind a struct ibv_device: those
  * must be there, and zero. */
 struct listed_device {
-    struct ibv_device public;
+    struct ibv_device ibv;
     char zero[128];
     const struct device *device;
 };
@@ -44,14 +44,14 @@ static struct listed_device listed[DEVICES_MAX];
 
 static void fill(struct listed_device *entry, const struct device *device)
 {
-    struct ibv_device *public = &entry->public;
+    struct ibv_device *ibv = &entry->ibv;
     entry->device = device;
-    public->node_type = IBV_NODE_CA;
-    public->transport_type = IBV_TRANSPORT_IB;
-    snprintf(public->name, sizeof public->name, "%s", device->name);
-    snprintf(public->dev_name, sizeof public->dev_name, IDENTITY_DEVICE_NODE "%u", device->index);
-    snprintf(public->dev_path, sizeof public->dev_path, "/sys/class/infiniband_verbs/uverbs%u", device->index);
-    snprintf(public->ibdev_path, sizeof public->ibdev_path, "/sys/class/infiniband/%.63s", device->name);
+    ibv->node_type = IBV_NODE_CA;
+    ibv->transport_type = IBV_TRANSPORT_IB;
+    snprintf(ibv->name, sizeof ibv->name, "%s", device->name);
+    snprintf(ibv->dev_name, sizeof ibv->dev_name, IDENTITY_DEVICE_NODE "%u", device->index);
+    snprintf(ibv->dev_path, sizeof ibv->dev_path, "/sys/class/infiniband_verbs/uverbs%u", device->index);
+    snprintf(ibv->ibdev_path, sizeof ibv->ibdev_path, "/sys/class/infiniband/%.63s", device->name);
 }
 
 /* Once, which a fork in another thread's midst does not disturb. */
@@ -73,38 +73,38 @@ struct ibv_device **context_device_list(int *number)
         return NULL;
     pthread_once(&once, list_devices);
     for (unsigned i = 0; i < count; i++)
-        list[i] = &listed[i].public;
+        list[i] = &listed[i].ibv;
     if (number)
         *number = (int)count;
     return list;
 }
 
-static const struct device *device_of(struct ibv_device *public)
+static const struct device *device_of(struct ibv_device *ibv)
 {
     for (unsigned i = 0; i < DEVICES_MAX; i++)
-        if (&listed[i].public == public)
+        if (&listed[i].ibv == ibv)
             return listed[i].device;
     return NULL;
 }
 
-__be64 context_device_guid(struct ibv_device *public)
+__be64 context_device_guid(struct ibv_device *ibv)
 {
-    const struct device *device = device_of(public);
+    const struct device *device = device_of(ibv);
     __be64 guid = 0;
     if (device)
         memcpy(&guid, device->guid, sizeof guid);
     return guid;
 }
 
-static void initialize(struct context *context, struct ibv_device *public)
+static void initialize(struct context *context, struct ibv_device *ibv)
 {
-    struct ibv_context *ibv = &context->public.context;
-    context->public.sz = sizeof context->public;
-    ibv->abi_compat = (void *)UINTPTR_MAX; /* says that a verbs_context is around this one */
-    ibv->device = public;
-    ibv->async_fd = context->async.fd;
-    ibv->num_comp_vectors = DEVICE_COMP_VECTORS;
-    pthread_mutex_init(&ibv->mutex, NULL);
+    struct ibv_context *shown = &context->ibv.context;
+    context->ibv.sz = sizeof context->ibv;
+    shown->abi_compat = (void *)UINTPTR_MAX; /* says that a verbs_context is around this one */
+    shown->device = ibv;
+    shown->async_fd = context->async.fd;
+    shown->num_comp_vectors = DEVICE_COMP_VECTORS;
+    pthread_mutex_init(&shown->mutex, NULL);
     event_learn_port(context->process, context->device);
     mutex_take(&context->process->control);
     LIST_INSERT_HEAD(&context->process->contexts, context, siblings);
@@ -128,7 +128,7 @@ static struct context *make(const struct device *device, struct process *process
         return NULL;
     context->device = device;
     context->process = process;
-    context->public.context.cmd_fd = cmd_fd;
+    context->ibv.context.cmd_fd = cmd_fd;
     error = import_identify(cmd_fd, &context->identity) ? async_initialize(&context->async) : errno;
     if (!error)
         return context;
@@ -138,9 +138,9 @@ static struct context *make(const struct device *device, struct process *process
 }
 
 /* Programs pass the descriptor on to import the device elsewhere. */
-struct context *context_open(struct ibv_device *public)
+struct context *context_open(struct ibv_device *ibv)
 {
-    const struct device *device = device_of(public);
+    const struct device *device = device_of(ibv);
     if (!device) {
         errno = ENODEV;
         return NULL;
@@ -151,7 +151,7 @@ struct context *context_open(struct ibv_device *public)
     int cmd_fd = import_make_descriptor();
     struct context *context = cmd_fd < 0 ? NULL : make(device, process, cmd_fd);
     if (context) {
-        initialize(context, public);
+        initialize(context, ibv);
         return context;
     }
     int error = errno;
@@ -171,9 +171,9 @@ static struct ibv_device *find_relative(struct process *process, int cmd_fd)
     if (!import_identify(cmd_fd, &wanted))
         return NULL;
     mutex_take(&process->control);
-    LIST_FOREACH(each, &process->contexts, siblings)
-    if (each->identity.device == wanted.device && each->identity.inode == wanted.inode)
-        found = each->public.context.device;
+    LIST_FOREACH (each, &process->contexts, siblings)
+        if (each->identity.device == wanted.device && each->identity.inode == wanted.inode)
+            found = each->ibv.context.device;
     mutex_release(&process->control);
     return found;
 }
@@ -183,11 +183,11 @@ struct context *context_import(int cmd_fd)
     struct process *process = process_join();
     if (!process)
         return NULL;
-    struct ibv_device *public = find_relative(process, cmd_fd);
-    int error = public ? 0 : import_refuse(cmd_fd);
-    struct context *context = error ? NULL : make(device_of(public), process, cmd_fd);
+    struct ibv_device *ibv = find_relative(process, cmd_fd);
+    int error = ibv ? 0 : import_refuse(cmd_fd);
+    struct context *context = error ? NULL : make(device_of(ibv), process, cmd_fd);
     if (context) {
-        initialize(context, public);
+        initialize(context, ibv);
         return context;
     }
     error = error ? error : errno;
@@ -204,25 +204,25 @@ static void destroy_queue(struct object *object)
     switch (object->kind) {
     case OBJECT_QP: {
         struct qp *qp = (struct qp *)(at - offsetof(struct qp, object));
-        qp->public.handle = object->handle;
-        qp->public.events_completed = qp->async_fetched;
+        qp->ibv.handle = object->handle;
+        qp->ibv.events_completed = qp->async_fetched;
         qp_leave_groups(qp);
-        qp_destroy(&qp->public);
+        qp_destroy(&qp->ibv);
         return;
     }
     case OBJECT_SRQ: {
         struct srq *srq = (struct srq *)(at - offsetof(struct srq, object));
-        srq->public.handle = object->handle;
-        srq->public.events_completed = srq->async_fetched;
-        srq_destroy(&srq->public);
+        srq->ibv.handle = object->handle;
+        srq->ibv.events_completed = srq->async_fetched;
+        srq_destroy(&srq->ibv);
         return;
     }
     default: {
         struct cq *cq = (struct cq *)(at - offsetof(struct cq, object));
-        cq->public.handle = object->handle;
-        cq->public.comp_events_completed = cq->events_fetched;
-        cq->public.async_events_completed = cq->async_fetched;
-        cq_destroy(&cq->public);
+        cq->ibv.handle = object->handle;
+        cq->ibv.comp_events_completed = cq->events_fetched;
+        cq->ibv.async_events_completed = cq->async_fetched;
+        cq_destroy(&cq->ibv);
         return;
     }
     }
@@ -245,19 +245,19 @@ static void destroy_object(struct object *object)
     case OBJECT_COUNTERS:
         return counters_abandon(object);
     case OBJECT_AH:
-        ((struct ah *)(at - offsetof(struct ah, object)))->public.handle = object->handle;
+        ((struct ah *)(at - offsetof(struct ah, object)))->ibv.handle = object->handle;
         ah_destroy((struct ibv_ah *)(at - offsetof(struct ah, object)));
         return;
     case OBJECT_MW:
-        ((struct mw *)(at - offsetof(struct mw, object)))->public.handle = object->handle;
+        ((struct mw *)(at - offsetof(struct mw, object)))->ibv.handle = object->handle;
         window_deallocate((struct ibv_mw *)(at - offsetof(struct mw, object)));
         return;
     case OBJECT_DM:
-        *newer_dm_handle(&((struct dm *)(at - offsetof(struct dm, object)))->public) = object->handle;
+        *newer_dm_handle(&((struct dm *)(at - offsetof(struct dm, object)))->ibv) = object->handle;
         dm_free((struct ibv_dm *)(at - offsetof(struct dm, object)));
         return;
     case OBJECT_MR:
-        ((struct mr *)(at - offsetof(struct mr, object)))->public.handle = object->handle;
+        ((struct mr *)(at - offsetof(struct mr, object)))->ibv.handle = object->handle;
         memory_deregister((struct ibv_mr *)(at - offsetof(struct mr, object)));
         return;
     case OBJECT_CHANNEL:
@@ -272,7 +272,7 @@ static void destroy_object(struct object *object)
         xrcd_close((struct ibv_xrcd *)(at - offsetof(struct xrcd, object)));
         return;
     default:
-        ((struct pd *)(at - offsetof(struct pd, object)))->public.handle = object->handle;
+        ((struct pd *)(at - offsetof(struct pd, object)))->ibv.handle = object->handle;
         context_deallocate_pd((struct ibv_pd *)(at - offsetof(struct pd, object)));
     }
 }
@@ -314,38 +314,38 @@ void context_close(struct context *context)
     LIST_REMOVE(context, siblings);
     mutex_release(&process->control);
     process_leave(process);
-    close(context->public.context.cmd_fd);
+    close(context->ibv.context.cmd_fd);
     async_destroy(&context->async);
-    pthread_mutex_destroy(&context->public.context.mutex);
+    pthread_mutex_destroy(&context->ibv.context.mutex);
     free(context);
 }
 
-struct ibv_pd *context_allocate_pd(struct ibv_context *public)
+struct ibv_pd *context_allocate_pd(struct ibv_context *ibv)
 {
-    struct context *context = context_of(public);
+    struct context *context = context_of(ibv);
     struct pd *pd = calloc(1, sizeof *pd);
     if (!pd)
         return NULL;
-    pd->public.context = public;
+    pd->ibv.context = ibv;
     control_lock(context);
-    pd->public.handle = object_enter(context, &pd->object, OBJECT_PD, context->device->limits.max_pd, NULL);
+    pd->ibv.handle = object_enter(context, &pd->object, OBJECT_PD, context->device->limits.max_pd, NULL);
     control_unlock(context);
-    if (pd->public.handle)
-        return &pd->public;
+    if (pd->ibv.handle)
+        return &pd->ibv;
     free(pd);
     return NULL;
 }
 
-int context_deallocate_pd(struct ibv_pd *public)
+int context_deallocate_pd(struct ibv_pd *ibv)
 {
-    if (domain_of(public))
-        return domain_deallocate(public);
-    struct pd *pd = pd_of(public);
+    if (domain_of(ibv))
+        return domain_deallocate(ibv);
+    struct pd *pd = pd_of(ibv);
     struct context *context = pd->object.context;
     control_lock(context);
-    int error = object_leave(&pd->object, public->handle, NULL);
+    int error = object_leave(&pd->object, ibv->handle, NULL);
     if (!error)
-        import_release(&((struct pd *)public)->object);
+        import_release(&((struct pd *)ibv)->object);
     control_unlock(context);
     return error;
 }

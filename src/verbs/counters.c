@@ -14,21 +14,21 @@ struct point {
 };
 
 struct counters {
-    struct ibv_counters public;
+    struct ibv_counters ibv;
     struct object object; /* uses: flows that count here; points don't change meanwhile */
     struct point *points;
     uint32_t count;
     _Atomic uint64_t values[COUNTER_INDICES];
 };
 
-static struct counters *counters_of(struct ibv_counters *public)
+static struct counters *counters_of(struct ibv_counters *ibv)
 {
-    return (struct counters *)public;
+    return (struct counters *)ibv;
 }
 
-struct ibv_counters *counters_create(struct ibv_context *public, struct ibv_counters_init_attr *attr)
+struct ibv_counters *counters_create(struct ibv_context *ibv, struct ibv_counters_init_attr *attr)
 {
-    struct context *context = context_of(public);
+    struct context *context = context_of(ibv);
     if (attr->comp_mask) {
         errno = EINVAL;
         return NULL;
@@ -38,19 +38,19 @@ struct ibv_counters *counters_create(struct ibv_context *public, struct ibv_coun
         errno = ENOMEM;
         return NULL;
     }
-    counters->public.context = public;
+    counters->ibv.context = ibv;
     control_lock(context);
     uint32_t handle = object_enter(context, &counters->object, OBJECT_COUNTERS, UINT32_MAX, NULL);
     control_unlock(context);
     if (handle)
-        return &counters->public;
+        return &counters->ibv;
     free(counters);
     return NULL;
 }
 
-int counters_destroy(struct ibv_counters *public)
+int counters_destroy(struct ibv_counters *ibv)
 {
-    struct counters *counters = counters_of(public);
+    struct counters *counters = counters_of(ibv);
     struct context *context = counters->object.context;
     control_lock(context);
     int error = object_leave(&counters->object, counters->object.handle, NULL);
@@ -88,9 +88,9 @@ static int attach_point(struct counters *counters, const struct ibv_counter_atta
 
 /* `flow` is for attaching to a flow that exists already, which is an alternative to naming the counters in its
  * specifications; those adapters that have counters offer only the latter, and so do we. */
-int counters_attach(struct ibv_counters *public, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
+int counters_attach(struct ibv_counters *ibv, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {
-    struct counters *counters = counters_of(public);
+    struct counters *counters = counters_of(ibv);
     bool known = attr->counter_desc == IBV_COUNTER_PACKETS || attr->counter_desc == IBV_COUNTER_BYTES;
     if (!known || flow) {
         log_reason(LOG_INFO, REASON_COUNTER_POINT, "ibv_attach_counters_point_flow");
@@ -107,9 +107,9 @@ int counters_attach(struct ibv_counters *public, struct ibv_counter_attach_attr 
 }
 
 /* Indices that no point has are 0. */
-int counters_read(struct ibv_counters *public, uint64_t *values, uint32_t count, uint32_t flags)
+int counters_read(struct ibv_counters *ibv, uint64_t *values, uint32_t count, uint32_t flags)
 {
-    struct counters *counters = counters_of(public);
+    struct counters *counters = counters_of(ibv);
     if (flags & ~(uint32_t)IBV_READ_COUNTERS_ATTR_PREFER_CACHED || !values)
         return EINVAL;
     for (uint32_t i = 0; i < count; i++)
@@ -117,19 +117,19 @@ int counters_read(struct ibv_counters *public, uint64_t *values, uint32_t count,
     return 0;
 }
 
-void counters_bind(struct ibv_counters *public)
+void counters_bind(struct ibv_counters *ibv)
 {
-    counters_of(public)->object.uses++;
+    counters_of(ibv)->object.uses++;
 }
 
-void counters_release(struct ibv_counters *public)
+void counters_release(struct ibv_counters *ibv)
 {
-    counters_of(public)->object.uses--;
+    counters_of(ibv)->object.uses--;
 }
 
-void counters_count(struct ibv_counters *public, uint32_t bytes)
+void counters_count(struct ibv_counters *ibv, uint32_t bytes)
 {
-    struct counters *counters = counters_of(public);
+    struct counters *counters = counters_of(ibv);
     for (uint32_t i = 0; i < counters->count; i++) {
         const struct point *point = &counters->points[i];
         atomic_fetch_add_explicit(&counters->values[point->index], point->what == IBV_COUNTER_PACKETS ? 1 : bytes,

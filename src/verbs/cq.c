@@ -43,12 +43,12 @@ static enum reason refuse(const struct context *context, const struct ibv_cq_ini
     *error = EINVAL;
     if (!attr->cqe || attr->cqe > context->device->limits.max_cqe)
         return REASON_CQ_SIZE;
-    if (attr->comp_vector >= (uint32_t)context->public.context.num_comp_vectors)
+    if (attr->comp_vector >= (uint32_t)context->ibv.context.num_comp_vectors)
         return REASON_CQ_VECTOR;
     if (attr->comp_mask & ~(uint32_t)CQ_COMP_MASK)
         return REASON_CQ_UNKNOWN_BITS;
     if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
-        (!domain_of(attr->parent_domain) || attr->parent_domain->context != &context->public.context))
+        (!domain_of(attr->parent_domain) || attr->parent_domain->context != &context->ibv.context))
         return REASON_CQ_PARENT_DOMAIN;
     if (attr->wc_flags & ~(uint64_t)CQ_WC_FLAGS)
         return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
@@ -68,12 +68,12 @@ static void fill(struct cq *cq, struct context *context, const struct ibv_cq_ini
     if (cq->domain && cq->domain->td) /* ibv_alloc_td(3): no lock against other threads of the program */
         cq->create_flags |= IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
     cq->guarded = !cq->process->fences || cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
-    cq->public.context = &context->public.context;
-    cq->public.channel = attr->channel;
-    cq->public.cq_context = attr->cq_context;
-    cq->public.cqe = shown_size(context, cq->capacity);
-    pthread_mutex_init(&cq->public.mutex, NULL);
-    pthread_cond_init(&cq->public.cond, NULL);
+    cq->ibv.context = &context->ibv.context;
+    cq->ibv.channel = attr->channel;
+    cq->ibv.cq_context = attr->cq_context;
+    cq->ibv.cqe = shown_size(context, cq->capacity);
+    pthread_mutex_init(&cq->ibv.mutex, NULL);
+    pthread_cond_init(&cq->ibv.cond, NULL);
     cq_extend(cq);
 }
 
@@ -102,8 +102,8 @@ static struct cq *make(const struct ibv_cq_init_attr_ex *attr)
 
 static void release(struct cq *cq)
 {
-    pthread_mutex_destroy(&cq->public.mutex);
-    pthread_cond_destroy(&cq->public.cond);
+    pthread_mutex_destroy(&cq->ibv.mutex);
+    pthread_cond_destroy(&cq->ibv.cond);
     domain_give_back(&cq->memory);
     free(cq);
 }
@@ -112,17 +112,17 @@ static void enter(struct cq *cq, struct context *context)
 {
     struct object *parent = cq->domain ? &cq->domain->pd.object : NULL;
     control_lock(context);
-    cq->public.handle = object_enter(context, &cq->object, OBJECT_CQ, context->device->limits.max_cq, parent);
-    if (cq->public.handle && cq->channel) {
+    cq->ibv.handle = object_enter(context, &cq->object, OBJECT_CQ, context->device->limits.max_cq, parent);
+    if (cq->ibv.handle && cq->channel) {
         cq->channel->object.uses++;
-        cq->channel->public.refcnt++;
+        cq->channel->ibv.refcnt++;
     }
     control_unlock(context);
 }
 
-struct ibv_cq_ex *cq_create(struct ibv_context *public, const struct ibv_cq_init_attr_ex *attr)
+struct ibv_cq_ex *cq_create(struct ibv_context *ibv, const struct ibv_cq_init_attr_ex *attr)
 {
-    struct context *context = context_of(public);
+    struct context *context = context_of(ibv);
     int error;
     enum reason reason = refuse(context, attr, &error);
     if (reason) {
@@ -135,7 +135,7 @@ struct ibv_cq_ex *cq_create(struct ibv_context *public, const struct ibv_cq_init
         return NULL;
     fill(cq, context, attr);
     enter(cq, context);
-    if (cq->public.handle)
+    if (cq->ibv.handle)
         return &cq->extended;
     release(cq);
     errno = ENOMEM;
@@ -145,10 +145,10 @@ struct ibv_cq_ex *cq_create(struct ibv_context *public, const struct ibv_cq_init
 /* ibv_destroy_cq(3): every event that was fetched must have been acknowledged. */
 static void wait_for_acknowledgements(struct cq *cq, uint32_t completions, uint32_t asyncs)
 {
-    pthread_mutex_lock(&cq->public.mutex);
-    while (cq->public.comp_events_completed != completions || cq->public.async_events_completed != asyncs)
-        pthread_cond_wait(&cq->public.cond, &cq->public.mutex);
-    pthread_mutex_unlock(&cq->public.mutex);
+    pthread_mutex_lock(&cq->ibv.mutex);
+    while (cq->ibv.comp_events_completed != completions || cq->ibv.async_events_completed != asyncs)
+        pthread_cond_wait(&cq->ibv.cond, &cq->ibv.mutex);
+    pthread_mutex_unlock(&cq->ibv.mutex);
 }
 
 static void forget_events(struct cq *cq)
@@ -161,15 +161,15 @@ static void forget_events(struct cq *cq)
     wait_for_acknowledgements(cq, fetched, cq->async_fetched);
 }
 
-int cq_destroy(struct ibv_cq *public)
+int cq_destroy(struct ibv_cq *ibv)
 {
-    struct cq *cq = (struct cq *)public;
-    struct context *context = context_of(public->context);
+    struct cq *cq = (struct cq *)ibv;
+    struct context *context = context_of(ibv->context);
     control_lock(context);
-    int error = object_leave(&cq->object, public->handle, cq->domain ? &cq->domain->pd.object : NULL);
+    int error = object_leave(&cq->object, ibv->handle, cq->domain ? &cq->domain->pd.object : NULL);
     if (!error && cq->channel) {
         cq->channel->object.uses--;
-        cq->channel->public.refcnt--;
+        cq->channel->ibv.refcnt--;
     }
     control_unlock(context);
     if (error)
@@ -236,9 +236,9 @@ void cq_wait_for_round(const struct cq *cq, uint32_t round)
     }
 }
 
-int cq_poll(struct ibv_cq *public, int count, struct ibv_wc *wc)
+int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 {
-    struct cq *cq = (struct cq *)public;
+    struct cq *cq = (struct cq *)ibv;
     if (cq_is_empty(cq)) {
         process_poll(cq->process);
         if (cq_is_empty(cq))
@@ -398,9 +398,9 @@ void cq_forget(struct cq *cq, const _Atomic uint32_t *retired)
     cq_resume(cq);
 }
 
-int cq_arm(struct ibv_cq *public, int solicited_only)
+int cq_arm(struct ibv_cq *ibv, int solicited_only)
 {
-    struct cq *cq = (struct cq *)public;
+    struct cq *cq = (struct cq *)ibv;
     enum cq_armed wanted = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED;
     lock_take(&cq->lock);
     if (cq->armed < wanted)
@@ -419,14 +419,14 @@ static void copy_entries(struct cq *cq, struct completion *ring, uint32_t capaci
     atomic_store(&cq->tail, count);
     cq->ring = ring;
     cq->capacity = capacity;
-    cq->public.cqe = shown_size(cq->object.context, capacity);
+    cq->ibv.cqe = shown_size(cq->object.context, capacity);
 }
 
-int cq_resize(struct ibv_cq *public, int entries)
+int cq_resize(struct ibv_cq *ibv, int entries)
 {
-    struct cq *cq = (struct cq *)public;
+    struct cq *cq = (struct cq *)ibv;
     struct context *context = cq->object.context;
-    if (!cq_is_known(public))
+    if (!cq_is_known(ibv))
         return ENOENT;
     if (entries < 1 || (uint32_t)entries > context->device->limits.max_cqe)
         return EINVAL;

@@ -8,9 +8,9 @@
 #include "verbs/cq_entries.h"
 #include "verbs/process.h"
 
-static inline struct cq *cq_of(struct ibv_cq_ex *public)
+static inline struct cq *cq_of(struct ibv_cq_ex *ibv)
 {
-    return (struct cq *)public;
+    return (struct cq *)ibv;
 }
 
 static inline void show(struct cq *cq, const struct completion *entry)
@@ -75,9 +75,9 @@ static void leave_batch(struct cq *cq)
 }
 
 /* Holds the consumer lock until end_poll, unless it fails. */
-static int start_poll(struct ibv_cq_ex *public, struct ibv_poll_cq_attr *attr)
+static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 {
-    struct cq *cq = cq_of(public);
+    struct cq *cq = cq_of(ibv);
     uintptr_t self = (uintptr_t)pthread_self();
     if (attr->comp_mask)
         return answer_failure(EINVAL);
@@ -108,21 +108,21 @@ static __attribute__((noinline)) int look_again(struct cq *cq)
     return show_next_slowly(cq);
 }
 
-static int next_poll(struct ibv_cq_ex *public)
+static int next_poll(struct ibv_cq_ex *ibv)
 {
-    struct cq *cq = cq_of(public);
+    struct cq *cq = cq_of(ibv);
     return __builtin_expect(show_next(cq), 1) ? 0 : look_again(cq);
 }
 
 /* Whoever calls it ends the batch, as on adapters, for which that is giving back a spin lock: programs may hand a batch
  * on to another thread. One that has none and ends another's can't be told apart. */
-static void end_poll(struct ibv_cq_ex *public)
+static void end_poll(struct ibv_cq_ex *ibv)
 {
-    uintptr_t owner = owner_of_batch(cq_of(public));
+    uintptr_t owner = owner_of_batch(cq_of(ibv));
     if (log_wanted(LOG_INFO) && owner && owner != (uintptr_t)pthread_self())
         log_write(LOG_INFO, "ibv_end_poll ends a batch that another thread began");
     if (owner)
-        return leave_batch(cq_of(public));
+        return leave_batch(cq_of(ibv));
     log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_end_poll without a batch");
 }
 
@@ -206,13 +206,13 @@ void cq_extend(struct cq *cq)
 {
     const uint64_t rare =
         IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_TM_INFO;
-    struct ibv_cq_ex *public = &cq->extended;
+    struct ibv_cq_ex *ibv = &cq->extended;
     cq->shows_slowly = (cq->wc_flags & rare) || cq->guarded;
-    public->start_poll = start_poll;
-    public->next_poll = next_poll;
-    public->end_poll = end_poll;
-    public->read_opcode = read_opcode;
-    public->read_vendor_err = read_vendor_err;
-    public->read_wc_flags = read_wc_flags;
+    ibv->start_poll = start_poll;
+    ibv->next_poll = next_poll;
+    ibv->end_poll = end_poll;
+    ibv->read_opcode = read_opcode;
+    ibv->read_vendor_err = read_vendor_err;
+    ibv->read_wc_flags = read_wc_flags;
     choose_readers(cq);
 }

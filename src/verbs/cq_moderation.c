@@ -71,10 +71,10 @@ static void change(struct cq *cq, const struct ibv_moderate_cq *to)
         start_timer(cq, deadline);
 }
 
-int cq_moderation_modify(struct ibv_cq *public, struct ibv_modify_cq_attr *attr)
+int cq_moderation_modify(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 {
-    struct cq *cq = (struct cq *)public;
-    if (!cq_is_known(public))
+    struct cq *cq = (struct cq *)ibv;
+    if (!cq_is_known(ibv))
         return ENOENT;
     if (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE)
         return EINVAL;

@@ -73,10 +73,10 @@ void device_query(const struct context *context, struct ibv_device_attr *attr)
     memcpy(&attr->sys_image_guid, context->device->guid, 8);
 }
 
-int device_query_ex(struct ibv_context *public, const struct ibv_query_device_ex_input *input,
+int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_input *input,
                     struct ibv_device_attr_ex *attr, size_t size)
 {
-    const struct limits *limits = &context_of(public)->device->limits;
+    const struct limits *limits = &context_of(ibv)->device->limits;
     struct ibv_device_attr_ex all = {
         .completion_timestamp_mask = UINT64_MAX,
         .hca_core_clock = DEVICE_CLOCK_KHZ,
@@ -111,7 +111,7 @@ int device_query_ex(struct ibv_context *public, const struct ibv_query_device_ex
         return EINVAL;
     if (size < sizeof all.orig_attr)
         return EINVAL;
-    device_query(context_of(public), &all.orig_attr);
+    device_query(context_of(ibv), &all.orig_attr);
     *newer_phys_port_cnt_ex(&all) = 1;
     all.device_cap_flags_ex = (unsigned)all.orig_attr.device_cap_flags | IBV_DEVICE_RAW_SCATTER_FCS;
     memset(attr, 0, size);
@@ -127,7 +127,7 @@ static enum ibv_mtu active_mtu(const struct device *device)
     return mtu;
 }
 
-int device_query_port_speed(struct ibv_context *public, uint32_t port, uint64_t *speed)
+int device_query_port_speed(struct ibv_context *ibv, uint32_t port, uint64_t *speed)
 {
     if (port != 1)
         return EINVAL;
@@ -135,12 +135,12 @@ int device_query_port_speed(struct ibv_context *public, uint32_t port, uint64_t 
     return 0;
 }
 
-int device_query_port(struct ibv_context *public, uint8_t port, struct ibv_port_attr *attr, size_t size)
+int device_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_attr *attr, size_t size)
 {
-    const struct device *device = context_of(public)->device;
+    const struct device *device = context_of(ibv)->device;
     if (port != 1)
         return EINVAL;
-    bool down = event_port_is_down(context_of(public)->process, device);
+    bool down = event_port_is_down(context_of(ibv)->process, device);
     struct ibv_port_attr all = {
         .state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
         .max_mtu = IBV_MTU_4096,
@@ -167,15 +167,15 @@ static int refuse(void)
     return -1;
 }
 
-int device_query_gid(struct ibv_context *public, uint8_t port, int index, union ibv_gid *gid)
+int device_query_gid(struct ibv_context *ibv, uint8_t port, int index, union ibv_gid *gid)
 {
     if (port != 1 || index < 0 || index >= GIDS)
         return refuse();
-    *gid = context_of(public)->device->gids[index];
+    *gid = context_of(ibv)->device->gids[index];
     return 0;
 }
 
-int device_query_pkey(struct ibv_context *public, uint8_t port, int index, __be16 *pkey)
+int device_query_pkey(struct ibv_context *ibv, uint8_t port, int index, __be16 *pkey)
 {
     if (port != 1 || index)
         return refuse();
@@ -183,9 +183,9 @@ int device_query_pkey(struct ibv_context *public, uint8_t port, int index, __be1
     return 0;
 }
 
-static int device_query_gid_ex(struct ibv_context *public, uint32_t port, uint32_t index, struct ibv_gid_entry *entry)
+static int device_query_gid_ex(struct ibv_context *ibv, uint32_t port, uint32_t index, struct ibv_gid_entry *entry)
 {
-    const struct device *device = context_of(public)->device;
+    const struct device *device = context_of(ibv)->device;
     if (port != 1 || index >= GIDS)
         return EINVAL;
     if (index >= device->gid_count)
@@ -200,12 +200,12 @@ static int device_query_gid_ex(struct ibv_context *public, uint32_t port, uint32
     return 0;
 }
 
-int device_query_gid_entry(struct ibv_context *public, uint32_t port, uint32_t index, void *to, size_t size)
+int device_query_gid_entry(struct ibv_context *ibv, uint32_t port, uint32_t index, void *to, size_t size)
 {
     struct ibv_gid_entry entry;
     if (size < sizeof entry)
         return EINVAL;
-    int error = device_query_gid_ex(public, port, index, &entry);
+    int error = device_query_gid_ex(ibv, port, index, &entry);
     if (error)
         return error;
     memcpy(to, &entry, sizeof entry);
@@ -213,18 +213,18 @@ int device_query_gid_entry(struct ibv_context *public, uint32_t port, uint32_t i
     return 0;
 }
 
-ssize_t device_query_gid_table(struct ibv_context *public, void *entries, size_t most, size_t size)
+ssize_t device_query_gid_table(struct ibv_context *ibv, void *entries, size_t most, size_t size)
 {
-    unsigned count = context_of(public)->device->gid_count;
+    unsigned count = context_of(ibv)->device->gid_count;
     if (count > most || size < sizeof(struct ibv_gid_entry))
         return -EINVAL;
     for (unsigned i = 0; i < count; i++)
-        device_query_gid_entry(public, 1, i, (char *)entries + i * size, size);
+        device_query_gid_entry(ibv, 1, i, (char *)entries + i * size, size);
     return (ssize_t)count;
 }
 
 /* Link-local GIDs carry the MAC as EUI-64; mapped ones of loopback number the devices of this host from 1. */
-int device_resolve_mac(struct ibv_context *public, const struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid)
+int device_resolve_mac(struct ibv_context *ibv, const struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid)
 {
     const union ibv_gid *gid = &attr->grh.dgid;
     enum { NO_VLAN = 0xffff };
@@ -232,13 +232,13 @@ int device_resolve_mac(struct ibv_context *public, const struct ibv_ah_attr *att
         errno = EHOSTUNREACH;
         return -1;
     }
-    memcpy(mac, context_of(public)->device->mac, 6);
+    memcpy(mac, context_of(ibv)->device->mac, 6);
     mac[5] = gid->raw[0] ? gid->raw[15] : (uint8_t)(gid->raw[15] - 1);
     *vid = NO_VLAN;
     return 0;
 }
 
-int device_query_rt_values(struct ibv_context *public, struct ibv_values_ex *values)
+int device_query_rt_values(struct ibv_context *ibv, struct ibv_values_ex *values)
 {
     if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
         return EINVAL;

@@ -30,18 +30,18 @@ static int refuse_address(const void *address)
     return answer_failure(EFAULT);
 }
 
-static int copy_to(struct ibv_dm *public, uint64_t offset, const void *from, size_t length)
+static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)
 {
-    const struct dm *dm = dm_of(public);
+    const struct dm *dm = dm_of(ibv);
     int error = check_copy(dm, offset, length);
     if (!error && !guard_copy(dm->memory + offset, from, length))
         return refuse_address(from);
     return error;
 }
 
-static int copy_from(void *to, struct ibv_dm *public, uint64_t offset, size_t length)
+static int copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
 {
-    const struct dm *dm = dm_of(public);
+    const struct dm *dm = dm_of(ibv);
     int error = check_copy(dm, offset, length);
     if (!error && !guard_copy(to, dm->memory + offset, length))
         return refuse_address(to);
@@ -66,7 +66,7 @@ static int enter(struct context *context, struct dm *dm)
                    (unsigned long long)limit);
         return ENOMEM;
     }
-    *newer_dm_handle(&dm->public) = object_enter(context, &dm->object, OBJECT_DM, UINT32_MAX, NULL);
+    *newer_dm_handle(&dm->ibv) = object_enter(context, &dm->object, OBJECT_DM, UINT32_MAX, NULL);
     context->process->dm_used += dm->length;
     return 0;
 }
@@ -82,23 +82,23 @@ static int allocate(struct context *context, const struct ibv_alloc_dm_attr *att
     memset(memory, 0, attr->length);
     dm->memory = memory;
     dm->length = attr->length;
-    dm->public.context = &context->public.context;
-    dm->public.memcpy_to_dm = copy_to;
-    dm->public.memcpy_from_dm = copy_from;
+    dm->ibv.context = &context->ibv.context;
+    dm->ibv.memcpy_to_dm = copy_to;
+    dm->ibv.memcpy_from_dm = copy_from;
     control_lock(context);
     int error = enter(context, dm);
     control_unlock(context);
     return error;
 }
 
-struct ibv_dm *dm_allocate(struct ibv_context *public, struct ibv_alloc_dm_attr *attr)
+struct ibv_dm *dm_allocate(struct ibv_context *ibv, struct ibv_alloc_dm_attr *attr)
 {
     int error = check_attributes(attr);
     struct dm *dm = error ? NULL : calloc(1, sizeof *dm);
     if (!error)
-        error = dm ? allocate(context_of(public), attr, dm) : ENOMEM;
+        error = dm ? allocate(context_of(ibv), attr, dm) : ENOMEM;
     if (!error)
-        return &dm->public;
+        return &dm->ibv;
     if (dm)
         free(dm->memory);
     free(dm);
@@ -106,16 +106,16 @@ struct ibv_dm *dm_allocate(struct ibv_context *public, struct ibv_alloc_dm_attr 
     return NULL;
 }
 
-int dm_free(struct ibv_dm *public)
+int dm_free(struct ibv_dm *ibv)
 {
-    struct dm *dm = dm_of(public);
+    struct dm *dm = dm_of(ibv);
     struct context *context = dm->object.context;
     control_lock(context);
-    int error = object_leave(&dm->object, *newer_dm_handle(public), NULL);
+    int error = object_leave(&dm->object, *newer_dm_handle(ibv), NULL);
     if (!error) {
         context->process->dm_used -= dm->length;
         free(dm->memory);
-        import_release(&((struct dm *)public)->object);
+        import_release(&((struct dm *)ibv)->object);
     }
     control_unlock(context);
     return error;

@@ -13,13 +13,13 @@ enum {
 };
 
 struct dmah {
-    struct newer_dmah public;
+    struct newer_dmah ibv;
     struct object object;
 };
 
-static struct dmah *dmah_of(struct newer_dmah *public)
+static struct dmah *dmah_of(struct newer_dmah *ibv)
 {
-    return (struct dmah *)public;
+    return (struct dmah *)ibv;
 }
 
 static int dmah_check(const struct newer_dmah_init_attr *attr)
@@ -32,9 +32,9 @@ static int dmah_check(const struct newer_dmah_init_attr *attr)
     return target && (target != TARGET || attr->tph_mem_type >= MEMORY_TYPES) ? EINVAL : 0;
 }
 
-struct newer_dmah *dmah_allocate(struct ibv_context *public, const struct newer_dmah_init_attr *attr)
+struct newer_dmah *dmah_allocate(struct ibv_context *ibv, const struct newer_dmah_init_attr *attr)
 {
-    struct context *context = context_of(public);
+    struct context *context = context_of(ibv);
     int error = dmah_check(attr);
     struct dmah *dmah = error ? NULL : calloc(1, sizeof *dmah);
     if (!dmah) {
@@ -43,16 +43,16 @@ struct newer_dmah *dmah_allocate(struct ibv_context *public, const struct newer_
         errno = error ? error : ENOMEM;
         return NULL;
     }
-    dmah->public.context = public;
+    dmah->ibv.context = ibv;
     control_lock(context);
     object_enter(context, &dmah->object, OBJECT_DMAH, UINT32_MAX, NULL);
     control_unlock(context);
-    return &dmah->public;
+    return &dmah->ibv;
 }
 
-int dmah_deallocate(struct newer_dmah *public)
+int dmah_deallocate(struct newer_dmah *ibv)
 {
-    struct dmah *dmah = dmah_of(public);
+    struct dmah *dmah = dmah_of(ibv);
     struct context *context = dmah->object.context;
     control_lock(context);
     int error = object_leave(&dmah->object, dmah->object.handle, NULL);
@@ -62,9 +62,9 @@ int dmah_deallocate(struct newer_dmah *public)
     return error;
 }
 
-struct object *dmah_object(struct newer_dmah *public)
+struct object *dmah_object(struct newer_dmah *ibv)
 {
-    return &dmah_of(public)->object;
+    return &dmah_of(ibv)->object;
 }
 
 void dmah_abandon(struct object *object)

@@ -6,24 +6,24 @@
 #include "diag/log.h"
 #include "verbs/lifetime.h"
 
-struct ibv_td *domain_allocate_td(struct ibv_context *public, struct ibv_td_init_attr *attr)
+struct ibv_td *domain_allocate_td(struct ibv_context *ibv, struct ibv_td_init_attr *attr)
 {
-    struct context *context = context_of(public);
+    struct context *context = context_of(ibv);
     struct td *td = attr->comp_mask ? NULL : calloc(1, sizeof *td);
     if (!td) {
         errno = attr->comp_mask ? EINVAL : ENOMEM;
         return NULL;
     }
-    td->public.context = public;
+    td->ibv.context = ibv;
     control_lock(context);
     object_enter(context, &td->object, OBJECT_TD, UINT32_MAX, NULL);
     control_unlock(context);
-    return &td->public;
+    return &td->ibv;
 }
 
-int domain_deallocate_td(struct ibv_td *public)
+int domain_deallocate_td(struct ibv_td *ibv)
 {
-    struct td *td = (struct td *)public;
+    struct td *td = (struct td *)ibv;
     struct context *context = td->object.context;
     control_lock(context);
     int error = object_leave(&td->object, td->object.handle, NULL);
@@ -51,7 +51,7 @@ static void fill(struct parent_domain *domain, const struct ibv_parent_domain_in
     domain->pd.parent = domain;
     domain->protection = pd_of(attr->pd);
     domain->td = (struct td *)attr->td;
-    domain->pd.public.context = attr->pd->context;
+    domain->pd.ibv.context = attr->pd->context;
     if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
         domain->allocate = attr->alloc;
         domain->release = attr->free;
@@ -66,15 +66,15 @@ static void enter(struct parent_domain *domain, struct context *context)
     struct object *object = &domain->pd.object, *protection = &domain->protection->object;
     control_lock(context);
     object_enter(context, object, OBJECT_PARENT_DOMAIN, UINT32_MAX, protection);
-    object->handle = domain->pd.public.handle = protection->handle;
+    object->handle = domain->pd.ibv.handle = protection->handle;
     if (domain->td)
         domain->td->object.uses++;
     control_unlock(context);
 }
 
-struct ibv_pd *domain_allocate(struct ibv_context *public, struct ibv_parent_domain_init_attr *attr)
+struct ibv_pd *domain_allocate(struct ibv_context *ibv, struct ibv_parent_domain_init_attr *attr)
 {
-    enum reason reason = refuse(public, attr);
+    enum reason reason = refuse(ibv, attr);
     if (!reason && !pd_is_known(attr->pd)) {
         errno = ENOENT;
         return NULL;
@@ -87,18 +87,18 @@ struct ibv_pd *domain_allocate(struct ibv_context *public, struct ibv_parent_dom
         return NULL;
     }
     fill(domain, attr);
-    enter(domain, context_of(public));
-    return &domain->pd.public;
+    enter(domain, context_of(ibv));
+    return &domain->pd.ibv;
 }
 
-int domain_deallocate(struct ibv_pd *public)
+int domain_deallocate(struct ibv_pd *ibv)
 {
-    struct parent_domain *domain = domain_of(public);
+    struct parent_domain *domain = domain_of(ibv);
     struct context *context = domain->pd.object.context;
     control_lock(context);
     int error = atomic_load(&domain->blocks)
                     ? EBUSY
-                    : object_leave(&domain->pd.object, public->handle, &domain->protection->object);
+                    : object_leave(&domain->pd.object, ibv->handle, &domain->protection->object);
     if (!error && domain->td)
         domain->td->object.uses--;
     control_unlock(context);
@@ -119,7 +119,7 @@ int domain_take(struct parent_domain *domain, enum domain_resource resource, siz
     *block = (struct domain_block){.resource = resource};
     if (!domain || !domain->allocate)
         return take_default(size, block);
-    void *memory = domain->allocate(&domain->pd.public, domain->context, size, DOMAIN_ALIGNMENT, resource);
+    void *memory = domain->allocate(&domain->pd.ibv, domain->context, size, DOMAIN_ALIGNMENT, resource);
     if (memory == IBV_ALLOCATOR_USE_DEFAULT)
         return take_default(size, block);
     if (!memory)
@@ -139,7 +139,7 @@ void domain_give_back(struct domain_block *block)
     if (!owner)
         free(block->memory);
     else if (!owner->abandoned)
-        owner->release(&owner->pd.public, owner->context, block->memory, block->resource);
+        owner->release(&owner->pd.ibv, owner->context, block->memory, block->resource);
     if (owner)
         atomic_fetch_sub(&owner->blocks, 1);
     *block = (struct domain_block){0};
@@ -149,7 +149,7 @@ void domain_abandon(struct context *context)
 {
     struct object *object;
     control_lock(context);
-    LIST_FOREACH(object, &context->objects[OBJECT_PARENT_DOMAIN], siblings)
-    ((struct parent_domain *)((char *)object - offsetof(struct pd, object)))->abandoned = true;
+    LIST_FOREACH (object, &context->objects[OBJECT_PARENT_DOMAIN], siblings)
+        ((struct parent_domain *)((char *)object - offsetof(struct pd, object)))->abandoned = true;
     control_unlock(context);
 }

@@ -87,11 +87,11 @@ static unsigned tell(struct process *process, const struct device *device, enum 
 {
     unsigned told = 0;
     struct context *context;
-    LIST_FOREACH(context, &process->contexts, siblings)
-    if (context->device == device) {
-        async_raise(context, (struct ibv_async_event){.event_type = type, .element.port_num = 1});
-        told++;
-    }
+    LIST_FOREACH (context, &process->contexts, siblings)
+        if (context->device == device) {
+            async_raise(context, (struct ibv_async_event){.event_type = type, .element.port_num = 1});
+            told++;
+        }
     return told;
 }
 

@@ -27,7 +27,7 @@ static enum reason check(const struct qp *qp, const struct ibv_flow_attr *attr)
 static enum reason check_actions(const struct flow *flow)
 {
     for (unsigned i = 0; i < flow->rule.counters_count; i++)
-        if (flow->rule.counters[i]->context != flow->public.context)
+        if (flow->rule.counters[i]->context != flow->ibv.context)
             return REASON_FLOW_SPEC;
     return flow->egress && flow->rule.has_tag ? REASON_FLOW_ACTION : REASON_NONE;
 }
@@ -40,7 +40,7 @@ static void fill(struct flow *flow, struct qp *qp, const struct ibv_flow_attr *a
         [IBV_FLOW_ATTR_MC_DEFAULT] = FLOW_DEFAULT,
         [IBV_FLOW_ATTR_SNIFFER] = FLOW_SNIFFER,
     };
-    flow->public.context = qp->public.context;
+    flow->ibv.context = qp->ibv.context;
     flow->qp = qp;
     flow->device = qp->object.context->device->index;
     flow->rank = ranks[attr->type];
@@ -64,7 +64,7 @@ static int enter(struct flow *flow)
     int error = steering_add(context->process, flow);
     if (error)
         return error;
-    flow->public.handle = object_enter(context, &flow->object, OBJECT_FLOW, UINT32_MAX, &flow->qp->object);
+    flow->ibv.handle = object_enter(context, &flow->object, OBJECT_FLOW, UINT32_MAX, &flow->qp->object);
     for (unsigned i = 0; i < flow->rule.counters_count; i++)
         counters_bind(flow->rule.counters[i]);
     return 0;
@@ -78,11 +78,11 @@ static struct ibv_flow *refuse(enum reason reason, int error)
     return NULL;
 }
 
-struct ibv_flow *flow_create(struct ibv_qp *public, struct ibv_flow_attr *attr)
+struct ibv_flow *flow_create(struct ibv_qp *ibv, struct ibv_flow_attr *attr)
 {
-    struct qp *qp = qp_of(public);
+    struct qp *qp = qp_of(ibv);
     struct context *context = qp->object.context;
-    if (!qp_is_known(public))
+    if (!qp_is_known(ibv))
         return refuse(REASON_NONE, ENOENT);
     enum reason reason = check(qp, attr);
     if (reason)
@@ -99,17 +99,17 @@ struct ibv_flow *flow_create(struct ibv_qp *public, struct ibv_flow_attr *attr)
     int error = enter(flow);
     control_unlock(context);
     if (!error)
-        return &flow->public;
+        return &flow->ibv;
     free(flow);
     return refuse(REASON_NONE, error);
 }
 
-int flow_destroy(struct ibv_flow *public)
+int flow_destroy(struct ibv_flow *ibv)
 {
-    struct flow *flow = (struct flow *)public;
+    struct flow *flow = (struct flow *)ibv;
     struct context *context = flow->object.context;
     control_lock(context);
-    int error = object_leave(&flow->object, public->handle, &flow->qp->object);
+    int error = object_leave(&flow->object, ibv->handle, &flow->qp->object);
     if (!error) {
         if (!context->process->inherited)
             steering_remove(context->process, flow);
@@ -125,6 +125,6 @@ int flow_destroy(struct ibv_flow *public)
 void flow_abandon(struct object *object)
 {
     struct flow *flow = (struct flow *)((char *)object - offsetof(struct flow, object));
-    flow->public.handle = object->handle;
-    flow_destroy(&flow->public);
+    flow->ibv.handle = object->handle;
+    flow_destroy(&flow->ibv);
 }

@@ -55,11 +55,11 @@ static struct object *find(const struct context *context, enum object_kind kind,
 {
     struct context *each;
     struct object *object;
-    LIST_FOREACH(each, &context->process->contexts, siblings)
-    if (is_family(each, context))
-        LIST_FOREACH(object, &each->objects[kind], siblings)
-    if (object->handle == handle)
-        return object;
+    LIST_FOREACH (each, &context->process->contexts, siblings)
+        if (is_family(each, context))
+            LIST_FOREACH (object, &each->objects[kind], siblings)
+                if (object->handle == handle)
+                    return object;
     return NULL;
 }
 
@@ -112,9 +112,9 @@ struct ibv_pd *import_pd(struct ibv_context *context, uint32_t handle)
     struct pd *pd = import(context_of(context), OBJECT_PD, handle, sizeof *pd);
     if (!pd)
         return NULL;
-    pd->public.context = context;
-    pd->public.handle = handle;
-    return &pd->public;
+    pd->ibv.context = context;
+    pd->ibv.handle = handle;
+    return &pd->ibv;
 }
 
 struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle)
@@ -126,14 +126,14 @@ struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle)
     struct mr *mr = import(context_of(pd->context), OBJECT_MR, handle, sizeof *mr);
     if (!mr)
         return NULL;
-    const struct ibv_mr *origin = &mr_of(&mr->public)->public;
-    mr->public = (struct ibv_mr){.context = pd->context,
-                                 .pd = pd,
-                                 .length = origin->length,
-                                 .handle = handle,
-                                 .lkey = origin->lkey,
-                                 .rkey = origin->rkey};
-    return &mr->public;
+    const struct ibv_mr *origin = &mr_of(&mr->ibv)->ibv;
+    mr->ibv = (struct ibv_mr){.context = pd->context,
+                              .pd = pd,
+                              .length = origin->length,
+                              .handle = handle,
+                              .lkey = origin->lkey,
+                              .rkey = origin->rkey};
+    return &mr->ibv;
 }
 
 struct ibv_dm *import_dm(struct ibv_context *context, uint32_t handle)
@@ -141,9 +141,9 @@ struct ibv_dm *import_dm(struct ibv_context *context, uint32_t handle)
     struct dm *dm = import(context_of(context), OBJECT_DM, handle, sizeof *dm);
     if (!dm)
         return NULL;
-    dm->public = dm_of(&dm->public)->public;
-    dm->public.context = context;
-    return &dm->public;
+    dm->ibv = dm_of(&dm->ibv)->ibv;
+    dm->ibv.context = context;
+    return &dm->ibv;
 }
 
 static void *base_of(struct object *object)
@@ -176,9 +176,9 @@ void import_undo(struct object *name)
 static struct context *find_heir(struct context *context)
 {
     struct context *each;
-    LIST_FOREACH(each, &context->process->contexts, siblings)
-    if (each != context && is_family(each, context))
-        return each;
+    LIST_FOREACH (each, &context->process->contexts, siblings)
+        if (each != context && is_family(each, context))
+            return each;
     return NULL;
 }
 
@@ -189,7 +189,7 @@ static void move(struct object *object, struct context *heir)
     object->context->counts[object->kind]--;
     object->context = heir;
     object->nameless = true;
-    *(struct ibv_context **)base_of(object) = &heir->public.context;
+    *(struct ibv_context **)base_of(object) = &heir->ibv.context;
     LIST_INSERT_HEAD(&heir->objects[object->kind], object, siblings);
     heir->counts[object->kind]++;
 }

@@ -55,8 +55,8 @@ static void inherit_context(struct context *context)
     struct object *object;
     lock_inherit(&context->async.lock);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        LIST_FOREACH(object, &context->objects[kinds[i]], siblings)
-    inherit_object(object);
+        LIST_FOREACH (object, &context->objects[kinds[i]], siblings)
+            inherit_object(object);
 }
 
 void inherit_process(struct process *process)
@@ -64,7 +64,7 @@ void inherit_process(struct process *process)
     struct context *context;
     process->inherited = true;
     atomic_store(&process->forked, true);
-    LIST_FOREACH(context, &process->contexts, siblings)
-    inherit_context(context);
+    LIST_FOREACH (context, &process->contexts, siblings)
+        inherit_context(context);
     xrcd_inherit(process);
 }

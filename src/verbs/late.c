@@ -75,9 +75,9 @@ static void queue_up(const struct taps *taps, struct late *late)
     const struct late *each;
     if (!taps->stuck)
         return;
-    TAILQ_FOREACH(each, &taps->late, next)
-    if (each->stuck && each->way.link == late->way.link)
-        break;
+    TAILQ_FOREACH (each, &taps->late, next)
+        if (each->stuck && each->way.link == late->way.link)
+            break;
     if (each && each->due > late->due)
         late->due = each->due;
 }
@@ -167,9 +167,10 @@ static struct late *take_overtaken(struct taps *taps, const struct late_way *way
     struct late *late = NULL;
     lock_take(&taps->lock);
     if (taps->overtakable)
-        TAILQ_FOREACH(late, &taps->late, next)
-    if (late->behind && late->behind <= number && late->way.stream == way->stream && late->way.link == way->link)
-        break;
+        TAILQ_FOREACH (late, &taps->late, next)
+            if (late->behind && late->behind <= number && late->way.stream == way->stream &&
+                late->way.link == way->link)
+                break;
     if (late)
         take_out(taps, late);
     lock_release(&taps->lock);
@@ -187,9 +188,9 @@ void late_overtaken(const struct late_way *way, uint64_t number)
 static struct late *find_first(const struct taps *taps, const struct link *link)
 {
     struct late *late;
-    TAILQ_FOREACH(late, &taps->late, next)
-    if (!link || late->way.link == link)
-        break;
+    TAILQ_FOREACH (late, &taps->late, next)
+        if (!link || late->way.link == link)
+            break;
     return late;
 }
 

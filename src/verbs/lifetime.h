@@ -5,9 +5,9 @@
 #include "base/uncancelled.h"
 #include "verbs/object.h"
 
-static inline struct context *context_of(struct ibv_context *public)
+static inline struct context *context_of(struct ibv_context *ibv)
 {
-    return (struct context *)((char *)public - offsetof(struct context, public.context));
+    return (struct context *)((char *)ibv - offsetof(struct context, ibv.context));
 }
 
 static inline void control_lock(struct context *context)
@@ -31,27 +31,27 @@ static inline struct object *object_origin(struct object *name)
 }
 
 /* The protection domain that any of its names stands for: an imported one, or a parent domain around it. */
-static inline struct pd *pd_of(struct ibv_pd *public)
+static inline struct pd *pd_of(struct ibv_pd *ibv)
 {
-    if (((struct pd *)public)->parent)
-        return ((struct pd *)public)->parent->protection;
-    return (struct pd *)((char *)object_origin(&((struct pd *)public)->object) - offsetof(struct pd, object));
+    if (((struct pd *)ibv)->parent)
+        return ((struct pd *)ibv)->parent->protection;
+    return (struct pd *)((char *)object_origin(&((struct pd *)ibv)->object) - offsetof(struct pd, object));
 }
 
 /* What an object made with this domain counts as a use of: the parent domain itself, or the protection domain. */
-static inline struct object *pd_object(struct ibv_pd *public)
+static inline struct object *pd_object(struct ibv_pd *ibv)
 {
-    return ((struct pd *)public)->parent ? &((struct pd *)public)->object : &pd_of(public)->object;
+    return ((struct pd *)ibv)->parent ? &((struct pd *)ibv)->object : &pd_of(ibv)->object;
 }
 
-static inline struct mr *mr_of(struct ibv_mr *public)
+static inline struct mr *mr_of(struct ibv_mr *ibv)
 {
-    return (struct mr *)((char *)object_origin(&((struct mr *)public)->object) - offsetof(struct mr, object));
+    return (struct mr *)((char *)object_origin(&((struct mr *)ibv)->object) - offsetof(struct mr, object));
 }
 
-static inline struct dm *dm_of(struct ibv_dm *public)
+static inline struct dm *dm_of(struct ibv_dm *ibv)
 {
-    return (struct dm *)((char *)object_origin(&((struct dm *)public)->object) - offsetof(struct dm, object));
+    return (struct dm *)((char *)object_origin(&((struct dm *)ibv)->object) - offsetof(struct dm, object));
 }
 
 /* Enters an object into its context under a new handle, which it returns; 0 when the limit is reached (then errno is
@@ -63,29 +63,29 @@ uint32_t object_enter(struct context *, struct object *, enum object_kind, uint3
  */
 bool object_is_known(const struct object *name, uint32_t handle);
 
-static inline bool pd_is_known(const struct ibv_pd *public)
+static inline bool pd_is_known(const struct ibv_pd *ibv)
 {
-    return object_is_known(&((const struct pd *)public)->object, public->handle);
+    return object_is_known(&((const struct pd *)ibv)->object, ibv->handle);
 }
 
-static inline bool cq_is_known(const struct ibv_cq *public)
+static inline bool cq_is_known(const struct ibv_cq *ibv)
 {
-    return object_is_known(&((const struct cq *)public)->object, public->handle);
+    return object_is_known(&((const struct cq *)ibv)->object, ibv->handle);
 }
 
-static inline bool srq_is_known(const struct ibv_srq *public)
+static inline bool srq_is_known(const struct ibv_srq *ibv)
 {
-    return object_is_known(&((const struct srq *)public)->object, public->handle);
+    return object_is_known(&((const struct srq *)ibv)->object, ibv->handle);
 }
 
-static inline bool qp_is_known(const struct ibv_qp *public)
+static inline bool qp_is_known(const struct ibv_qp *ibv)
 {
-    return object_is_known(&((const struct qp *)public)->object, public->handle);
+    return object_is_known(&((const struct qp *)ibv)->object, ibv->handle);
 }
 
-static inline bool mr_is_known(const struct ibv_mr *public)
+static inline bool mr_is_known(const struct ibv_mr *ibv)
 {
-    return object_is_known(&((const struct mr *)public)->object, public->handle);
+    return object_is_known(&((const struct mr *)ibv)->object, ibv->handle);
 }
 
 /* Takes an object out, by any of its names (of which none ends yet: import_release). `handle` is what the public struct

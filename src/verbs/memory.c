@@ -72,8 +72,8 @@ static void describe(struct mr *mr, const struct mr_source *source)
     mr->dm = source->dm;
     mr->mapped = source->mapped;
     mr->mapped_length = source->mapped_length;
-    mr->public.addr = source->address;
-    mr->public.length = source->length;
+    mr->ibv.addr = source->address;
+    mr->ibv.length = source->length;
 }
 
 /* Under process->control. */
@@ -82,9 +82,9 @@ static int enter(struct context *context, struct mr *mr)
     int error = keys_enter(context->process->keys, &mr->region);
     if (error)
         return error;
-    mr->public.lkey = mr->public.rkey = mr->region.key;
-    mr->public.handle = object_enter(context, &mr->object, OBJECT_MR, context->device->limits.max_mr, mr->parent);
-    if (!mr->public.handle) {
+    mr->ibv.lkey = mr->ibv.rkey = mr->region.key;
+    mr->ibv.handle = object_enter(context, &mr->object, OBJECT_MR, context->device->limits.max_mr, mr->parent);
+    if (!mr->ibv.handle) {
         keys_remove(context->process->keys, &mr->region);
         return ENOMEM;
     }
@@ -106,15 +106,15 @@ struct ibv_mr *memory_register_from(struct ibv_pd *pd, const struct mr_source *s
     }
     mr->region.pd = pd_of(pd);
     mr->parent = pd_object(pd);
-    mr->public.context = pd->context;
-    mr->public.pd = pd;
+    mr->ibv.context = pd->context;
+    mr->ibv.pd = pd;
     mr->dmah = source->dmah;
     describe(mr, source);
     control_lock(context);
     error = enter(context, mr);
     control_unlock(context);
     if (!error)
-        return &mr->public;
+        return &mr->ibv;
     free(mr);
     errno = error;
     return NULL;
@@ -141,8 +141,7 @@ struct ibv_mr *memory_register_hinted(struct ibv_pd *pd, void *address, size_t l
 static void wait_for_locks(const struct object_list *list)
 {
     struct object *object;
-    LIST_FOREACH(object, list, siblings)
-    {
+    LIST_FOREACH (object, list, siblings) {
         struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
         lock_take(&qp->lock);
         lock_release(&qp->lock);
@@ -152,8 +151,7 @@ static void wait_for_locks(const struct object_list *list)
 void memory_quiesce(struct process *process)
 {
     struct context *each;
-    LIST_FOREACH(each, &process->contexts, siblings)
-    {
+    LIST_FOREACH (each, &process->contexts, siblings) {
         wait_for_locks(&each->objects[OBJECT_QP]);
         wait_for_locks(&each->objects[OBJECT_WQ]); /* which have a queue pair inside */
     }
@@ -176,15 +174,15 @@ static int hide(struct process *process, struct mr *mr)
     return EBUSY;
 }
 
-int memory_deregister(struct ibv_mr *public)
+int memory_deregister(struct ibv_mr *ibv)
 {
-    struct mr *mr = mr_of(public);
+    struct mr *mr = mr_of(ibv);
     struct context *context = mr->object.context;
     control_lock(context);
-    bool known = public->handle == mr->object.handle && !mr->object.gone;
+    bool known = ibv->handle == mr->object.handle && !mr->object.gone;
     int error = known ? hide(context->process, mr) : 0;
     if (!error)
-        error = object_leave(&mr->object, public->handle, mr->parent);
+        error = object_leave(&mr->object, ibv->handle, mr->parent);
     if (!error)
         keys_remove(context->process->keys, &mr->region);
     if (!error) {
@@ -194,7 +192,7 @@ int memory_deregister(struct ibv_mr *public)
             mr->dmah->uses--;
         if (mr->mapped)
             munmap(mr->mapped, mr->mapped_length);
-        import_release(&((struct mr *)public)->object);
+        import_release(&((struct mr *)ibv)->object);
     }
     control_unlock(context);
     return error;
@@ -230,13 +228,13 @@ static void change(struct mr *mr, int flags, struct ibv_pd *pd, void *address, s
         mr->parent = pd_object(pd);
         mr->parent->uses++;
         region->pd = pd_of(pd);
-        mr->public.pd = pd;
+        mr->ibv.pd = pd;
     }
     if (flags & IBV_REREG_MR_CHANGE_ACCESS)
         region->access = access;
     if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-        mr->public.addr = region->memory = address;
-        mr->public.length = region->length = length;
+        mr->ibv.addr = region->memory = address;
+        mr->ibv.length = region->length = length;
         region->base = (uintptr_t)address;
     }
     if (region->access & IBV_ACCESS_ZERO_BASED)
@@ -245,11 +243,11 @@ static void change(struct mr *mr, int flags, struct ibv_pd *pd, void *address, s
 
 /* Nobody finds the region between the first field that changes and the last. The keys stay: programs that only change
  * the access do not tell their peers anew. */
-int memory_reregister(struct ibv_mr *public, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
+int memory_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
-    struct mr *mr = mr_of(public);
+    struct mr *mr = mr_of(ibv);
     struct context *context = mr->object.context;
-    bool known = mr_is_known(public) && (!(flags & IBV_REREG_MR_CHANGE_PD) || !pd || pd_is_known(pd));
+    bool known = mr_is_known(ibv) && (!(flags & IBV_REREG_MR_CHANGE_PD) || !pd || pd_is_known(pd));
     int error = known ? check_reregister(mr, flags, pd, address, length, access) : ENOENT;
     if (!error) {
         control_lock(context);
@@ -257,8 +255,8 @@ int memory_reregister(struct ibv_mr *public, int flags, struct ibv_pd *pd, void 
         if (!error) {
             change(mr, flags, pd, address, length, (unsigned)access);
             keys_show(context->process->keys, &mr->region);
-            public->pd = mr->public.pd;
-            public->length = mr->public.length;
+            ibv->pd = mr->ibv.pd;
+            ibv->length = mr->ibv.length;
         }
         control_unlock(context);
     }

@@ -71,7 +71,7 @@ LIST_HEAD(object_list, object);
 
 /* Asynchronous events of a context, in order; the eventfd counts them. */
 struct async_event {
-    struct ibv_async_event public;
+    struct ibv_async_event ibv;
     STAILQ_ENTRY(async_event) next;
 };
 
@@ -88,7 +88,7 @@ struct context_identity {
 };
 
 struct context {
-    struct verbs_context public;
+    struct verbs_context ibv;
     struct context_identity identity; /* the same for all that were imported from each other */
     struct process *process;
     const struct device *device;
@@ -101,13 +101,13 @@ struct context {
 
 /* A protection domain, or the beginning of a parent domain around one. */
 struct pd {
-    struct ibv_pd public;
+    struct ibv_pd ibv;
     struct object object;
     struct parent_domain *parent; /* NULL: a protection domain */
 };
 
 struct td {
-    struct ibv_td public;
+    struct ibv_td ibv;
     struct object object;
 };
 
@@ -143,7 +143,7 @@ struct region {
 };
 
 struct mr {
-    struct ibv_mr public;
+    struct ibv_mr ibv;
     struct object object;
     struct object *parent; /* what it counts as a use of: its PD or parent domain */
     struct region region;
@@ -155,7 +155,7 @@ struct mr {
 };
 
 struct dm {
-    struct ibv_dm public;
+    struct ibv_dm ibv;
     struct object object;
     char *memory;
     uint64_t length;
@@ -163,7 +163,7 @@ struct dm {
 
 /* A memory window; its region is empty while it is not bound. */
 struct mw {
-    struct ibv_mw public;
+    struct ibv_mw ibv;
     struct object object;
     struct object *parent; /* what it counts as a use of: its PD or parent domain */
     struct lock lock;      /* all below: type 1 windows are used by many queue pairs */
@@ -174,7 +174,7 @@ struct mw {
 };
 
 struct channel {
-    struct ibv_comp_channel public;
+    struct ibv_comp_channel ibv;
     struct object object;
     struct lock lock;
     TAILQ_HEAD(, cq) ready; /* CQs with events that nobody has fetched */
@@ -205,7 +205,7 @@ enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
 
 struct cq {
     union {
-        struct ibv_cq public;
+        struct ibv_cq ibv;
         struct ibv_cq_ex extended;
     };
     struct object object;
@@ -230,7 +230,7 @@ struct cq {
     _Atomic uint32_t tail;
     _Atomic uint32_t delivered; /* the newest round that put a receive in; before tail */
     uint64_t wallclock;         /* of the newest entry, if the CQ asks for it */
-    uint8_t armed;      /* enum cq_armed */
+    uint8_t armed;              /* enum cq_armed */
     bool overrun;
     struct {
         uint16_t count, period; /* microseconds; either of them 0: nothing is held back */
@@ -272,7 +272,7 @@ struct receive_queue {
 };
 
 struct srq {
-    struct ibv_srq public;
+    struct ibv_srq ibv;
     struct object object;
     struct receive_queue queue;
     struct cq *cq;         /* where all receives of its queue pairs complete; NULL: in theirs */
@@ -284,13 +284,13 @@ struct srq {
 
 /* An XRC domain, as often as it was opened. */
 struct xrcd {
-    struct ibv_xrcd public;
+    struct ibv_xrcd ibv;
     struct object object;
     struct xrc_domain *domain; /* xrcd.c */
 };
 
 struct ah {
-    struct ibv_ah public;
+    struct ibv_ah ibv;
     struct object object;
     struct ibv_ah_attr attr;
     uint8_t grh[40]; /* as the receiver sees it, but for the lengths, which are filled in at sending */
@@ -308,7 +308,7 @@ struct group {
 
 struct qp {
     union {
-        struct ibv_qp public;
+        struct ibv_qp ibv;
         struct ibv_qp_ex extended;
         char newest[NEWER_QP_EX_BYTES]; /* as programs of the newest release may look at it */
     };

@@ -69,11 +69,11 @@ static enum reason refuse(const struct qp *qp, const struct ibv_qp_rate_limit_at
     return REASON_NONE;
 }
 
-int pace_modify(struct ibv_qp *public, struct ibv_qp_rate_limit_attr *attr)
+int pace_modify(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
 {
-    struct qp *qp = qp_of(public);
+    struct qp *qp = qp_of(ibv);
     int error;
-    if (!qp_is_known(public))
+    if (!qp_is_known(ibv))
         return ENOENT;
     qp = qp_real(qp);
     lock_take(&qp->lock);

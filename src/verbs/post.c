@@ -228,9 +228,9 @@ static enum reason post_list(struct qp *qp, struct ibv_send_wr **wr)
     return reason;
 }
 
-int qp_post_send(struct ibv_qp *public, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-    struct qp *qp = qp_of(public);
+    struct qp *qp = qp_of(ibv);
     enum reason reason = REASON_SEND_BATCH;
     if (post_enter(qp)) {
         lock_take(&qp->lock);
@@ -246,9 +246,9 @@ int qp_post_send(struct ibv_qp *public, struct ibv_send_wr *wr, struct ibv_send_
 
 /* The state is looked at once more after posting: a receive that was posted just before the queue pair went to error is
  * flushed by whoever put it there, one posted just after by us; the queue's lock orders the two. */
-int qp_post_receive(struct ibv_qp *public, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+int qp_post_receive(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    struct qp *qp = qp_of(public);
+    struct qp *qp = qp_of(ibv);
     if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET || qp->srq || !qp->receives) {
         *bad = wr;
         enum reason reason = qp->spread ? REASON_RSS_NO_QUEUE : qp->srq ? REASON_RECEIVE_SRQ : REASON_RECEIVE_STATE;

@@ -79,11 +79,11 @@ static void deliver_to_group(struct round *round, const struct packet *packet)
         return;
     }
     gid_from_grh(packet->grh, &source, &destination);
-    LIST_FOREACH(group, &round->process->groups, siblings)
-    if (!memcmp(&group->gid, &destination, sizeof destination)) {
-        deliver(round, group->qp, packet);
-        joined = true;
-    }
+    LIST_FOREACH (group, &round->process->groups, siblings)
+        if (!memcmp(&group->gid, &destination, sizeof destination)) {
+            deliver(round, group->qp, packet);
+            joined = true;
+        }
     if (!joined) {
         traffic_stray(round->process, packet, round->route, REASON_PACKET_NOT_JOINED);
         log_reason(LOG_INFO, REASON_PACKET_NOT_JOINED, "psn %u from qp 0x%x", packet->psn, packet->source);

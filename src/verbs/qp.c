@@ -117,7 +117,7 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
     queue->capacity = power_of_two(qp->cap.max_send_wr + (matches_tags ? SRQ_TAGS_WORK : 0));
     uint32_t staged = matches_tags && qp->has_builders ? power_of_two(qp->cap.max_send_wr) : 0;
     size_t size = (size_t)queue->stride * (queue->capacity + staged);
-    int error = domain_take(domain_of(qp->public.pd), DOMAIN_SEND_QUEUE, size, &qp->send_memory);
+    int error = domain_take(domain_of(qp->ibv.pd), DOMAIN_SEND_QUEUE, size, &qp->send_memory);
     queue->memory = qp->send_memory.memory;
     if (!error && staged)
         qp->staged = (struct send_queue){.memory = queue->memory + size - (size_t)queue->stride * staged,
@@ -152,7 +152,7 @@ static int make_queues(struct qp *qp)
     struct send_queue queue = {0};
     int error = make_send_queue(qp, &queue);
     if (!error && has_receives(qp)) {
-        error = receive_queue_initialize(&qp->own_receives, qp->public.pd, DOMAIN_RECEIVE_QUEUE, qp->cap.max_recv_wr,
+        error = receive_queue_initialize(&qp->own_receives, qp->ibv.pd, DOMAIN_RECEIVE_QUEUE, qp->cap.max_recv_wr,
                                          qp->cap.max_recv_sge);
         qp->receives = qp->spread ? NULL : &qp->own_receives;
     } else if (qp->srq)
@@ -189,7 +189,7 @@ static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
     qp->parent = pd_object(attr->pd);
     qp->send_cq = (struct cq *)attr->send_cq;
     qp->srq = (struct srq *)attr->srq;
-    qp->receive_pd = qp->srq ? pd_of(qp->srq->public.pd) : qp->pd;
+    qp->receive_pd = qp->srq ? pd_of(qp->srq->ibv.pd) : qp->pd;
     qp->cap = attr->cap;
     if (qp->cap.max_send_wr == 1)
         qp->cap.max_send_wr = 2; /* for programs that miss one completion, as docs/choices.md says */
@@ -211,17 +211,17 @@ static void fill(struct qp *qp, struct context *context, const struct ibv_qp_ini
     qp->host.operations = host_operations(qp);
     traffic_begin(qp);
     qp_ex_fill(qp, send_ops(attr));
-    struct ibv_qp *public = &qp->public;
-    public->context = &context->public.context;
-    public->qp_context = attr->qp_context;
-    public->pd = qp->pd ? attr->pd : NULL;
-    public->send_cq = qp->send_cq ? attr->send_cq : NULL;
-    public->recv_cq = qp->receive_cq ? (struct ibv_cq *)qp->receive_cq : NULL;
-    public->srq = attr->srq;
-    public->state = IBV_QPS_RESET;
-    public->qp_type = attr->qp_type;
-    pthread_mutex_init(&public->mutex, NULL);
-    pthread_cond_init(&public->cond, NULL);
+    struct ibv_qp *ibv = &qp->ibv;
+    ibv->context = &context->ibv.context;
+    ibv->qp_context = attr->qp_context;
+    ibv->pd = qp->pd ? attr->pd : NULL;
+    ibv->send_cq = qp->send_cq ? attr->send_cq : NULL;
+    ibv->recv_cq = qp->receive_cq ? (struct ibv_cq *)qp->receive_cq : NULL;
+    ibv->srq = attr->srq;
+    ibv->state = IBV_QPS_RESET;
+    ibv->qp_type = attr->qp_type;
+    pthread_mutex_init(&ibv->mutex, NULL);
+    pthread_cond_init(&ibv->cond, NULL);
 }
 
 /* The objects besides the PD that can't go before the queue pair. */
@@ -247,13 +247,13 @@ static int enter(struct qp *qp, struct context *context)
     qp->object.context = context;
     if (!error && qp->parent) {
         uint32_t most = context->device->limits.max_qp;
-        qp->public.handle = object_enter(context, &qp->object, OBJECT_QP, most, qp->parent);
-        if (!qp->public.handle)
+        qp->ibv.handle = object_enter(context, &qp->object, OBJECT_QP, most, qp->parent);
+        if (!qp->ibv.handle)
             numbers_remove(process->numbers, qp->number), error = ENOMEM;
     }
     if (!error)
         use_others(qp, 1);
-    qp->public.qp_num = qp->number;
+    qp->ibv.qp_num = qp->number;
     control_unlock(context);
     return error;
 }
@@ -265,14 +265,14 @@ void qp_release(struct qp *qp)
     qp_raw_release(qp);
     if (has_receives(qp))
         receive_queue_destroy(&qp->own_receives);
-    pthread_mutex_destroy(&qp->public.mutex);
-    pthread_cond_destroy(&qp->public.cond);
+    pthread_mutex_destroy(&qp->ibv.mutex);
+    pthread_cond_destroy(&qp->ibv.cond);
     free(qp);
 }
 
-struct ibv_qp *qp_create(struct ibv_context *public, struct ibv_qp_init_attr_ex *attr)
+struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *attr)
 {
-    struct context *context = context_of(public);
+    struct context *context = context_of(ibv);
     int error;
     enum reason reason = refuse(&context->device->limits, attr, &error);
     if (reason) {
@@ -295,7 +295,7 @@ struct ibv_qp *qp_create(struct ibv_context *public, struct ibv_qp_init_attr_ex 
         error = enter(qp, context);
     if (!error) {
         attr->cap = qp->cap;
-        return qp->domain ? qp_shared_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->public;
+        return qp->domain ? qp_shared_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->ibv;
     }
     qp_release(qp);
     errno = error;
@@ -305,9 +305,9 @@ struct ibv_qp *qp_create(struct ibv_context *public, struct ibv_qp_init_attr_ex 
 static bool is_joined(const struct process *process, const union ibv_gid *gid)
 {
     const struct group *group;
-    LIST_FOREACH(group, &process->groups, siblings)
-    if (!memcmp(&group->gid, gid, sizeof *gid))
-        return true;
+    LIST_FOREACH (group, &process->groups, siblings)
+        if (!memcmp(&group->gid, gid, sizeof *gid))
+            return true;
     return false;
 }
 
@@ -366,24 +366,24 @@ void qp_retire(struct qp *qp)
 
 void qp_wait_for_acknowledgements(struct qp *qp)
 {
-    struct ibv_qp *public = &qp->public;
+    struct ibv_qp *ibv = &qp->ibv;
     if (qp->process->inherited)
         return;
     async_withdraw(qp->object.context, qp);
-    pthread_mutex_lock(&public->mutex);
-    while (public->events_completed != qp->async_fetched)
-        pthread_cond_wait(&public->cond, &public->mutex);
-    pthread_mutex_unlock(&public->mutex);
+    pthread_mutex_lock(&ibv->mutex);
+    while (ibv->events_completed != qp->async_fetched)
+        pthread_cond_wait(&ibv->cond, &ibv->mutex);
+    pthread_mutex_unlock(&ibv->mutex);
 }
 
-int qp_destroy(struct ibv_qp *public)
+int qp_destroy(struct ibv_qp *ibv)
 {
-    struct qp *qp = qp_of(public);
+    struct qp *qp = qp_of(ibv);
     struct context *context = qp->object.context;
     if (qp->shared)
         return qp_shared_close(qp);
     control_lock(context);
-    int error = object_leave(&qp->object, public->handle, qp->parent);
+    int error = object_leave(&qp->object, ibv->handle, qp->parent);
     if (!error) {
         qp_retire(qp);
         use_others(qp, -1);
@@ -400,9 +400,9 @@ int qp_destroy(struct ibv_qp *public)
 static struct group *find_group(struct qp *qp, const union ibv_gid *gid)
 {
     struct group *group;
-    LIST_FOREACH(group, &qp->groups, mine)
-    if (!memcmp(&group->gid, gid, sizeof *gid))
-        return group;
+    LIST_FOREACH (group, &qp->groups, mine)
+        if (!memcmp(&group->gid, gid, sizeof *gid))
+            return group;
     return NULL;
 }
 
@@ -417,10 +417,10 @@ static int join_network(struct process *process, const union ibv_gid *gid)
 
 /* ibv_attach_mcast(3): attaching twice is one attachment. It counts as a use of the queue pair, which can't be
  * destroyed before (ibv_create_qp(3)). */
-int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
+int qp_attach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 {
-    struct qp *qp = qp_of(public);
-    if (!qp_is_known(public))
+    struct qp *qp = qp_of(ibv);
+    if (!qp_is_known(ibv))
         return ENOENT;
     if (qp->type != IBV_QPT_UD || !gid_is_multicast(gid))
         return EINVAL;
@@ -446,10 +446,10 @@ int qp_attach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
     return error == EEXIST ? 0 : error;
 }
 
-int qp_detach(struct ibv_qp *public, const union ibv_gid *gid, uint16_t lid)
+int qp_detach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 {
-    struct qp *qp = qp_of(public);
-    if (!qp_is_known(public))
+    struct qp *qp = qp_of(ibv);
+    if (!qp_is_known(ibv))
         return ENOENT;
     control_lock(qp->object.context);
     lock_take(&qp->process->progress);

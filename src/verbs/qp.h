@@ -23,9 +23,9 @@ void qp_leave_groups(struct qp *);
 /* The functions that the transport calls; see transport/host.h. */
 extern const struct host_operations qp_host_operations;
 
-static inline struct qp *qp_of(struct ibv_qp *public)
+static inline struct qp *qp_of(struct ibv_qp *ibv)
 {
-    return (struct qp *)public;
+    return (struct qp *)ibv;
 }
 
 /* RC, XRC_SEND and XRC_RECV: their engine is `rc`. */

@@ -12,9 +12,9 @@
 
 enum { ATOMIC_WRITE_LENGTH = 8 }; /* its value is part of the call: no matter how much inline data the queue takes */
 
-static inline struct qp *qp_of_ex(struct ibv_qp_ex *public)
+static inline struct qp *qp_of_ex(struct ibv_qp_ex *ibv)
 {
-    return (struct qp *)public;
+    return (struct qp *)ibv;
 }
 
 static void spoil(struct qp *qp, enum reason reason)
@@ -48,9 +48,9 @@ static void begin_batch(struct qp *qp)
     qp->batch.reason = post_is_open(qp) ? REASON_NONE : REASON_SEND_STATE;
 }
 
-static void wr_start(struct ibv_qp_ex *public)
+static void wr_start(struct ibv_qp_ex *ibv)
 {
-    struct qp *qp = qp_of_ex(public);
+    struct qp *qp = qp_of_ex(ibv);
     if (!post_enter_batch(qp))
         return spoil(qp, REASON_SEND_BATCH);
     atomic_store_explicit(&qp->batch.owner, (uintptr_t)pthread_self(), memory_order_relaxed);
@@ -73,9 +73,9 @@ static void roll_back(struct qp *qp)
         window_forget_bind(send_queue_at(queue, --queue->tail));
 }
 
-static void wr_abort(struct ibv_qp_ex *public)
+static void wr_abort(struct ibv_qp_ex *ibv)
 {
-    struct qp *qp = qp_of_ex(public);
+    struct qp *qp = qp_of_ex(ibv);
     roll_back(qp);
     leave_batch(qp);
 }
@@ -109,9 +109,9 @@ static enum reason enter_batch(struct qp *qp)
     return REASON_NONE;
 }
 
-static int wr_complete(struct ibv_qp_ex *public)
+static int wr_complete(struct ibv_qp_ex *ibv)
 {
-    struct qp *qp = qp_of_ex(public);
+    struct qp *qp = qp_of_ex(ibv);
     finish_work(qp);
     lock_take(&qp->lock);
     enum reason reason = enter_batch(qp);
@@ -119,13 +119,13 @@ static int wr_complete(struct ibv_qp_ex *public)
     if (reason)
         roll_back(qp);
     leave_batch(qp);
-    return reason ? post_refused(qp, reason, public->wr_id) : 0;
+    return reason ? post_refused(qp, reason, ibv->wr_id) : 0;
 }
 
 /* Begins the next work request of the batch; NULL when the batch is spoilt. */
-static struct work *begin(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode)
+static struct work *begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
 {
-    struct qp *qp = qp_of_ex(public);
+    struct qp *qp = qp_of_ex(ibv);
     finish_work(qp);
     if (qp->batch.reason)
         return NULL;
@@ -134,9 +134,9 @@ static struct work *begin(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode)
     struct work *work = post_reserve_in(qp, &qp->batch.queue, qp->batch.posted);
     if (!work)
         return spoil(qp, REASON_SEND_QUEUE_FULL), NULL;
-    work->id = public->wr_id;
+    work->id = ibv->wr_id;
     work->opcode = (uint8_t)opcode;
-    work->flags = public->wr_flags & post_flags(qp) & ~(unsigned)IBV_SEND_INLINE;
+    work->flags = ibv->wr_flags & post_flags(qp) & ~(unsigned)IBV_SEND_INLINE;
     work->sge_count = 0;
     work->length = 0;
     work->address = NULL;
@@ -144,10 +144,10 @@ static struct work *begin(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode)
     return qp->batch.work = work;
 }
 
-static void begin_remote(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
+static void begin_remote(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
                          uint32_t immediate)
 {
-    struct work *work = begin(public, opcode);
+    struct work *work = begin(ibv, opcode);
     if (!work)
         return;
     work->rkey = rkey;
@@ -155,51 +155,51 @@ static void begin_remote(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode, ui
     work->immediate = immediate;
 }
 
-static void wr_rdma_write(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address)
+static void wr_rdma_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address)
 {
-    begin_remote(public, IBV_WR_RDMA_WRITE, rkey, address, 0);
+    begin_remote(ibv, IBV_WR_RDMA_WRITE, rkey, address, 0);
 }
 
-static void wr_rdma_write_imm(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address, __be32 immediate)
+static void wr_rdma_write_imm(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, __be32 immediate)
 {
-    begin_remote(public, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, address, immediate);
+    begin_remote(ibv, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, address, immediate);
 }
 
-static void wr_rdma_read(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address)
+static void wr_rdma_read(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address)
 {
-    begin_remote(public, IBV_WR_RDMA_READ, rkey, address, 0);
+    begin_remote(ibv, IBV_WR_RDMA_READ, rkey, address, 0);
 }
 
-static void wr_send(struct ibv_qp_ex *public)
+static void wr_send(struct ibv_qp_ex *ibv)
 {
-    begin_remote(public, IBV_WR_SEND, 0, 0, 0);
+    begin_remote(ibv, IBV_WR_SEND, 0, 0, 0);
 }
 
-static void wr_send_imm(struct ibv_qp_ex *public, __be32 immediate)
+static void wr_send_imm(struct ibv_qp_ex *ibv, __be32 immediate)
 {
-    begin_remote(public, IBV_WR_SEND_WITH_IMM, 0, 0, immediate);
+    begin_remote(ibv, IBV_WR_SEND_WITH_IMM, 0, 0, immediate);
 }
 
-static void wr_send_inv(struct ibv_qp_ex *public, uint32_t rkey)
+static void wr_send_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
 {
-    begin_remote(public, IBV_WR_SEND_WITH_INV, 0, 0, rkey);
+    begin_remote(ibv, IBV_WR_SEND_WITH_INV, 0, 0, rkey);
 }
 
-static void wr_local_inv(struct ibv_qp_ex *public, uint32_t rkey)
+static void wr_local_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
 {
-    begin_remote(public, IBV_WR_LOCAL_INV, 0, 0, rkey);
+    begin_remote(ibv, IBV_WR_LOCAL_INV, 0, 0, rkey);
 }
 
-static void wr_bind_mw(struct ibv_qp_ex *public, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
+static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-    struct work *work = begin(public, IBV_WR_BIND_MW);
+    struct work *work = begin(ibv, IBV_WR_BIND_MW);
     if (!work)
         return;
     enum reason reason =
         mw && mw->type == IBV_MW_TYPE_2 ? window_describe_bind(work, mw, rkey, info) : REASON_BIND_TYPE;
     if (reason)
-        return spoil(qp_of_ex(public), reason);
-    finish_work(qp_of_ex(public)); /* no setter follows, and what is taken back is among what was entered */
+        return spoil(qp_of_ex(ibv), reason);
+    finish_work(qp_of_ex(ibv)); /* no setter follows, and what is taken back is among what was entered */
 }
 
 static void set_tso(struct qp *qp, struct work *work, const void *header, uint16_t length, uint16_t mss)
@@ -210,10 +210,10 @@ static void set_tso(struct qp *qp, struct work *work, const void *header, uint16
     guard_end(opened);
 }
 
-static void wr_send_tso(struct ibv_qp_ex *public, void *header, uint16_t length, uint16_t mss)
+static void wr_send_tso(struct ibv_qp_ex *ibv, void *header, uint16_t length, uint16_t mss)
 {
-    struct qp *qp = qp_of_ex(public);
-    struct work *work = begin(public, IBV_WR_TSO);
+    struct qp *qp = qp_of_ex(ibv);
+    struct work *work = begin(ibv, IBV_WR_TSO);
     enum reason reason = work ? post_check_tso(qp, length, mss) : REASON_NONE;
     if (reason)
         spoil(qp, reason);
@@ -221,10 +221,10 @@ static void wr_send_tso(struct ibv_qp_ex *public, void *header, uint16_t length,
         set_tso(qp, work, header, length, mss);
 }
 
-static void begin_atomic(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
+static void begin_atomic(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
                          uint64_t compare_or_add, uint64_t swap)
 {
-    struct work *work = begin(public, opcode);
+    struct work *work = begin(ibv, opcode);
     if (!work)
         return;
     work->rkey = rkey;
@@ -233,15 +233,14 @@ static void begin_atomic(struct ibv_qp_ex *public, enum ibv_wr_opcode opcode, ui
     work->swap = swap;
 }
 
-static void wr_atomic_cmp_swp(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address, uint64_t compare,
-                              uint64_t swap)
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap)
 {
-    begin_atomic(public, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, address, compare, swap);
+    begin_atomic(ibv, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, address, compare, swap);
 }
 
-static void wr_atomic_fetch_add(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address, uint64_t add)
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, uint64_t add)
 {
-    begin_atomic(public, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, add, 0);
+    begin_atomic(ibv, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, add, 0);
 }
 
 static enum reason copy_inline(struct work *work, const struct ibv_data_buf *buffers, size_t count, uint32_t most)
@@ -272,25 +271,25 @@ static void set_inline(struct qp *qp, const struct ibv_data_buf *buffers, size_t
         spoil(qp, reason);
 }
 
-static void wr_atomic_write(struct ibv_qp_ex *public, uint32_t rkey, uint64_t address, const void *value)
+static void wr_atomic_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, const void *value)
 {
-    begin_remote(public, IBV_WR_ATOMIC_WRITE, rkey, address, 0);
-    set_inline(qp_of_ex(public), &(struct ibv_data_buf){(void *)(uintptr_t)value, ATOMIC_WRITE_LENGTH}, 1);
+    begin_remote(ibv, IBV_WR_ATOMIC_WRITE, rkey, address, 0);
+    set_inline(qp_of_ex(ibv), &(struct ibv_data_buf){(void *)(uintptr_t)value, ATOMIC_WRITE_LENGTH}, 1);
 }
 
-static void wr_set_inline_data_list(struct ibv_qp_ex *public, size_t count, const struct ibv_data_buf *buffers)
+static void wr_set_inline_data_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_data_buf *buffers)
 {
-    set_inline(qp_of_ex(public), buffers, count);
+    set_inline(qp_of_ex(ibv), buffers, count);
 }
 
-static void wr_set_inline_data(struct ibv_qp_ex *public, void *data, size_t length)
+static void wr_set_inline_data(struct ibv_qp_ex *ibv, void *data, size_t length)
 {
-    set_inline(qp_of_ex(public), &(struct ibv_data_buf){data, length}, 1);
+    set_inline(qp_of_ex(ibv), &(struct ibv_data_buf){data, length}, 1);
 }
 
-static void wr_set_sge_list(struct ibv_qp_ex *public, size_t count, const struct ibv_sge *list)
+static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_sge *list)
 {
-    struct qp *qp = qp_of_ex(public);
+    struct qp *qp = qp_of_ex(ibv);
     struct work *work = qp->batch.work;
     uint64_t length = 0;
     if (!work)
@@ -305,14 +304,14 @@ static void wr_set_sge_list(struct ibv_qp_ex *public, size_t count, const struct
     work->length = length > UINT32_MAX ? UINT32_MAX : (uint32_t)length;
 }
 
-static void wr_set_sge(struct ibv_qp_ex *public, uint32_t lkey, uint64_t address, uint32_t length)
+static void wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t address, uint32_t length)
 {
-    wr_set_sge_list(public, 1, &(struct ibv_sge){.addr = address, .length = length, .lkey = lkey});
+    wr_set_sge_list(ibv, 1, &(struct ibv_sge){.addr = address, .length = length, .lkey = lkey});
 }
 
-static void wr_set_ud_addr(struct ibv_qp_ex *public, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
+static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
 {
-    struct work *work = qp_of_ex(public)->batch.work;
+    struct work *work = qp_of_ex(ibv)->batch.work;
     if (!work)
         return;
     work->address = ah;
@@ -320,9 +319,9 @@ static void wr_set_ud_addr(struct ibv_qp_ex *public, struct ibv_ah *ah, uint32_t
     work->remote_qkey = remote_qkey;
 }
 
-static void wr_set_xrc_srqn(struct ibv_qp_ex *public, uint32_t number)
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t number)
 {
-    struct work *work = qp_of_ex(public)->batch.work;
+    struct work *work = qp_of_ex(ibv)->batch.work;
     if (work)
         work->remote_srq = number;
 }
@@ -346,35 +345,35 @@ bool qp_ex_offers(enum ibv_qp_type type, uint64_t flags)
 
 void qp_ex_fill(struct qp *qp, uint64_t flags)
 {
-    struct ibv_qp_ex *public = &qp->extended;
+    struct ibv_qp_ex *ibv = &qp->extended;
     if (!flags)
         return;
     qp->has_builders = true;
-    public->wr_start = wr_start;
-    public->wr_complete = wr_complete;
-    public->wr_abort = wr_abort;
-    public->wr_send = wr_send;
-    public->wr_send_imm = wr_send_imm;
-    public->wr_send_inv = wr_send_inv;
-    public->wr_local_inv = wr_local_inv;
-    public->wr_bind_mw = wr_bind_mw;
-    public->wr_send_tso = wr_send_tso;
-    public->wr_rdma_write = wr_rdma_write;
-    public->wr_rdma_write_imm = wr_rdma_write_imm;
-    public->wr_rdma_read = wr_rdma_read;
-    public->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
-    public->wr_atomic_fetch_add = wr_atomic_fetch_add;
-    newer_qp_ex_tail(public)->wr_atomic_write = wr_atomic_write;
-    public->wr_set_inline_data = wr_set_inline_data;
-    public->wr_set_inline_data_list = wr_set_inline_data_list;
-    public->wr_set_sge = wr_set_sge;
-    public->wr_set_sge_list = wr_set_sge_list;
-    public->wr_set_ud_addr = wr_set_ud_addr;
-    public->wr_set_xrc_srqn = wr_set_xrc_srqn;
+    ibv->wr_start = wr_start;
+    ibv->wr_complete = wr_complete;
+    ibv->wr_abort = wr_abort;
+    ibv->wr_send = wr_send;
+    ibv->wr_send_imm = wr_send_imm;
+    ibv->wr_send_inv = wr_send_inv;
+    ibv->wr_local_inv = wr_local_inv;
+    ibv->wr_bind_mw = wr_bind_mw;
+    ibv->wr_send_tso = wr_send_tso;
+    ibv->wr_rdma_write = wr_rdma_write;
+    ibv->wr_rdma_write_imm = wr_rdma_write_imm;
+    ibv->wr_rdma_read = wr_rdma_read;
+    ibv->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+    ibv->wr_atomic_fetch_add = wr_atomic_fetch_add;
+    newer_qp_ex_tail(ibv)->wr_atomic_write = wr_atomic_write;
+    ibv->wr_set_inline_data = wr_set_inline_data;
+    ibv->wr_set_inline_data_list = wr_set_inline_data_list;
+    ibv->wr_set_sge = wr_set_sge;
+    ibv->wr_set_sge_list = wr_set_sge_list;
+    ibv->wr_set_ud_addr = wr_set_ud_addr;
+    ibv->wr_set_xrc_srqn = wr_set_xrc_srqn;
 }
 
-struct ibv_qp_ex *qp_ex_of(struct ibv_qp *public)
+struct ibv_qp_ex *qp_ex_of(struct ibv_qp *ibv)
 {
-    struct qp *qp = qp_of(public);
+    struct qp *qp = qp_of(ibv);
     return qp->has_builders ? &qp->extended : NULL;
 }

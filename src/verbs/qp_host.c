@@ -142,11 +142,11 @@ static void failed(struct host *host, bool sqe)
     struct qp *qp = qp_of_host(host);
     if (sqe) {
         qp->state = IBV_QPS_SQE;
-        qp->public.state = IBV_QPS_SQE;
+        qp->ibv.state = IBV_QPS_SQE;
         return;
     }
     qp->state = IBV_QPS_ERR;
-    qp->public.state = IBV_QPS_ERR;
+    qp->ibv.state = IBV_QPS_ERR;
     qp_flush_receives(qp);
 }
 

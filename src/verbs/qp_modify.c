@@ -258,7 +258,7 @@ static void flush(struct qp *qp)
 {
     qp_withdraw_references(qp);
     qp->state = IBV_QPS_ERR;
-    qp->public.state = IBV_QPS_ERR;
+    qp->ibv.state = IBV_QPS_ERR;
     if (qp->type == IBV_QPT_UC)
         uc_flush(&qp->uc);
     else if (qp->type == IBV_QPT_UD)
@@ -352,7 +352,7 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask)
         return error;
     if (mask & IBV_QP_STATE) { /* the engine may have failed meanwhile; ERR only comes from the program here */
         qp->state = (uint8_t)to;
-        qp->public.state = to;
+        qp->ibv.state = to;
     }
     return 0;
 }
@@ -366,10 +366,10 @@ static void withdraw_completions(struct qp *qp)
     atomic_store(&qp->retired, qp->posted);
 }
 
-int qp_modify(struct ibv_qp *public, const struct ibv_qp_attr *attr, int mask)
+int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
 {
-    struct qp *qp = qp_of(public);
-    if (!qp_is_known(public))
+    struct qp *qp = qp_of(ibv);
+    if (!qp_is_known(ibv))
         return ENOENT;
     qp = qp_real(qp);
     mask = qp_state_mask(qp->type, mask);
@@ -379,8 +379,8 @@ int qp_modify(struct ibv_qp *public, const struct ibv_qp_attr *attr, int mask)
     if (!error)
         qp_transmit(qp, process_now());
     lock_release(&qp->lock);
-    if (!error && (mask & IBV_QP_STATE) && public != &qp->public)
-    public->state = attr->qp_state;
+    if (!error && (mask & IBV_QP_STATE) && ibv != &qp->ibv)
+        ibv->state = attr->qp_state;
     if (!error && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
         withdraw_completions(qp);
     if (reason)
@@ -389,10 +389,10 @@ int qp_modify(struct ibv_qp *public, const struct ibv_qp_attr *attr, int mask)
     return error;
 }
 
-int qp_query(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
-    struct qp *qp = qp_of(public);
-    if (!qp_is_known(public))
+    struct qp *qp = qp_of(ibv);
+    if (!qp_is_known(ibv))
         return ENOENT;
     qp = qp_real(qp);
     lock_take(&qp->lock);
@@ -407,12 +407,12 @@ int qp_query(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask, struct i
     }
     lock_release(&qp->lock);
     *init = (struct ibv_qp_init_attr){
-        .qp_context = public->qp_context,
-        .send_cq = public->send_cq,
-        .recv_cq = public->recv_cq,
-        .srq = public->srq,
+        .qp_context = ibv->qp_context,
+        .send_cq = ibv->send_cq,
+        .recv_cq = ibv->recv_cq,
+        .srq = ibv->srq,
         .cap = qp->cap,
-        .qp_type = public->qp_type,
+        .qp_type = ibv->qp_type,
         .sq_sig_all = qp->signal_all,
     };
     return 0;

@@ -17,34 +17,34 @@ static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *
     handle->process = context->process;
     handle->type = IBV_QPT_XRC_RECV;
     handle->parent = &xrcd->object;
-    struct ibv_qp *public = &handle->public;
-    public->context = &context->public.context;
-    public->qp_context = qp_context;
-    public->qp_type = IBV_QPT_XRC_RECV;
-    pthread_mutex_init(&public->mutex, NULL);
-    pthread_cond_init(&public->cond, NULL);
+    struct ibv_qp *ibv = &handle->ibv;
+    ibv->context = &context->ibv.context;
+    ibv->qp_context = qp_context;
+    ibv->qp_type = IBV_QPT_XRC_RECV;
+    pthread_mutex_init(&ibv->mutex, NULL);
+    pthread_cond_init(&ibv->cond, NULL);
     return handle;
 }
 
 static void release_handle(struct qp *handle)
 {
-    pthread_mutex_destroy(&handle->public.mutex);
-    pthread_cond_destroy(&handle->public.cond);
+    pthread_mutex_destroy(&handle->ibv.mutex);
+    pthread_cond_destroy(&handle->ibv.cond);
     free(handle);
 }
 
 /* Under process->control. False and errno. */
 static bool attach(struct qp *handle, struct qp *real)
 {
-    struct context *context = context_of(handle->public.context);
+    struct context *context = context_of(handle->ibv.context);
     uint32_t most = context->device->limits.max_qp;
-    handle->public.handle = object_enter(context, &handle->object, OBJECT_QP, most, handle->parent);
-    if (!handle->public.handle)
+    handle->ibv.handle = object_enter(context, &handle->object, OBJECT_QP, most, handle->parent);
+    if (!handle->ibv.handle)
         return false;
-    handle->public.qp_num = handle->number = real->number;
+    handle->ibv.qp_num = handle->number = real->number;
     lock_take(&real->lock);
     handle->shared = real;
-    handle->public.state = real->state;
+    handle->ibv.state = real->state;
     LIST_INSERT_HEAD(&real->handles, handle, handle);
     lock_release(&real->lock);
     return true;
@@ -55,14 +55,14 @@ struct ibv_qp *qp_shared_create(struct qp *real, struct xrcd *xrcd, const struct
     struct context *context = real->object.context;
     struct qp *handle = make_handle(context, xrcd, attr->qp_context);
     if (handle && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
-        handle->public.pd = attr->pd; /* not used, but where librdmacm looks for the domain of an identifier */
+        handle->ibv.pd = attr->pd; /* not used, but where librdmacm looks for the domain of an identifier */
     control_lock(context);
     bool attached = handle && attach(handle, real);
     if (!attached)
         qp_retire(real);
     control_unlock(context);
     if (attached)
-        return &handle->public;
+        return &handle->ibv;
     if (handle)
         release_handle(handle);
     qp_release(real);
@@ -77,10 +77,10 @@ static struct ibv_qp *refuse(int error)
     return NULL;
 }
 
-struct ibv_qp *qp_shared_open(struct ibv_context *public, struct ibv_qp_open_attr *attr)
+struct ibv_qp *qp_shared_open(struct ibv_context *ibv, struct ibv_qp_open_attr *attr)
 {
     const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
-    struct context *context = context_of(public);
+    struct context *context = context_of(ibv);
     struct xrcd *xrcd = (struct xrcd *)attr->xrcd;
     if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
         return refuse(EOPNOTSUPP);
@@ -96,7 +96,7 @@ struct ibv_qp *qp_shared_open(struct ibv_context *public, struct ibv_qp_open_att
     bool attached = found && attach(handle, real);
     control_unlock(context);
     if (attached)
-        return &handle->public;
+        return &handle->ibv;
     release_handle(handle);
     return refuse(found ? ENOMEM : EINVAL);
 }
@@ -121,7 +121,7 @@ int qp_shared_close(struct qp *handle)
     struct qp *real = handle->shared;
     struct context *context = handle->object.context;
     control_lock(context);
-    int error = object_leave(&handle->object, handle->public.handle, handle->parent);
+    int error = object_leave(&handle->object, handle->ibv.handle, handle->parent);
     bool last = !error && detach(handle);
     control_unlock(context);
     if (error)

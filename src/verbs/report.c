@@ -114,15 +114,14 @@ static void report_list(FILE *out, const struct process *process, const char *na
     struct context *context;
     struct object *object;
     fprintf(out, ",\"%s\":[", name);
-    LIST_FOREACH(context, &process->contexts, siblings)
-    LIST_FOREACH(object, &context->objects[kind], siblings)
-    {
-        fprintf(out, "%s{\"device\":", separator);
-        clean_json(out, context->device->name);
-        fputs(",", out);
-        report(out, object); /* the rest of the object, with its end */
-        separator = ",";
-    }
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[kind], siblings) {
+            fprintf(out, "%s{\"device\":", separator);
+            clean_json(out, context->device->name);
+            fputs(",", out);
+            report(out, object); /* the rest of the object, with its end */
+            separator = ",";
+        }
     fputs("]", out);
 }
 
@@ -132,9 +131,10 @@ static void report_tags(FILE *out, const struct process *process)
     struct context *context;
     struct object *object;
     fputs(",\"tags\":[", out);
-    LIST_FOREACH(context, &process->contexts, siblings)
-    LIST_FOREACH(object, &context->objects[OBJECT_SRQ], siblings)
-    separator = srq_tags_report_list(out, (struct srq *)((char *)object - offsetof(struct srq, object)), separator);
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[OBJECT_SRQ], siblings)
+            separator =
+                srq_tags_report_list(out, (struct srq *)((char *)object - offsetof(struct srq, object)), separator);
     fputs("]", out);
 }
 

@@ -23,10 +23,10 @@ static struct ibv_mr *refuse(enum reason reason, int error, const char *what)
     return NULL;
 }
 
-struct ibv_mr *special_register_dm(struct ibv_pd *pd, struct ibv_dm *public, uint64_t offset, size_t length,
+struct ibv_mr *special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length,
                                    unsigned access)
 {
-    struct dm *dm = dm_of(public);
+    struct dm *dm = dm_of(ibv);
     if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned)ACCESS_DM))
         return refuse(REASON_DM_ACCESS, EINVAL, "ibv_reg_dm_mr");
     if (offset > dm->length || length > dm->length - offset)

@@ -21,8 +21,8 @@ static void release(struct srq *srq)
 {
     srq_tags_destroy(srq);
     receive_queue_destroy(&srq->queue);
-    pthread_mutex_destroy(&srq->public.mutex);
-    pthread_cond_destroy(&srq->public.cond);
+    pthread_mutex_destroy(&srq->ibv.mutex);
+    pthread_cond_destroy(&srq->ibv.cond);
     free(srq);
 }
 
@@ -45,11 +45,11 @@ static struct srq *make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, void
         errno = error;
         return NULL;
     }
-    srq->public.context = pd->context;
-    srq->public.srq_context = srq_context;
-    srq->public.pd = pd;
-    pthread_mutex_init(&srq->public.mutex, NULL);
-    pthread_cond_init(&srq->public.cond, NULL);
+    srq->ibv.context = pd->context;
+    srq->ibv.srq_context = srq_context;
+    srq->ibv.pd = pd;
+    pthread_mutex_init(&srq->ibv.mutex, NULL);
+    pthread_cond_init(&srq->ibv.cond, NULL);
     return srq;
 }
 
@@ -64,19 +64,19 @@ static void count_uses(struct srq *srq, uint32_t change)
 /* The program is told what it got: it may have written a limit, which creation knows nothing of (ibv_create_srq(3)). */
 static struct ibv_srq *enter(struct srq *srq, struct ibv_srq_attr *attr)
 {
-    struct context *context = context_of(srq->public.context);
+    struct context *context = context_of(srq->ibv.context);
     control_lock(context);
     int error = srq->xrcd ? xrc_enter_srq(srq) : 0;
     uint32_t most = context->device->limits.max_srq;
-    srq->public.handle = error ? 0 : object_enter(context, &srq->object, OBJECT_SRQ, most, pd_object(srq->public.pd));
-    if (srq->public.handle)
+    srq->ibv.handle = error ? 0 : object_enter(context, &srq->object, OBJECT_SRQ, most, pd_object(srq->ibv.pd));
+    if (srq->ibv.handle)
         count_uses(srq, 1);
     else if (srq->xrcd && !error)
         xrc_remove_srq(srq);
     control_unlock(context);
-    if (srq->public.handle) {
+    if (srq->ibv.handle) {
         attr->srq_limit = 0;
-        return &srq->public;
+        return &srq->ibv;
     }
     release(srq);
     errno = ENOMEM;
@@ -129,9 +129,9 @@ static struct ibv_srq *create_for_xrc(struct ibv_srq_init_attr_ex *init)
     return enter(srq, &init->attr);
 }
 
-int srq_get_number(struct ibv_srq *public, uint32_t *number)
+int srq_get_number(struct ibv_srq *ibv, uint32_t *number)
 {
-    const struct srq *srq = (struct srq *)public;
+    const struct srq *srq = (struct srq *)ibv;
     if (!srq->xrcd)
         return EINVAL;
     *number = srq->number;
@@ -158,20 +158,20 @@ struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_a
 
 static void wait_for_acknowledgements(struct srq *srq)
 {
-    struct ibv_srq *public = &srq->public;
+    struct ibv_srq *ibv = &srq->ibv;
     async_withdraw(srq->object.context, srq);
-    pthread_mutex_lock(&public->mutex);
-    while (public->events_completed != srq->async_fetched)
-        pthread_cond_wait(&public->cond, &public->mutex);
-    pthread_mutex_unlock(&public->mutex);
+    pthread_mutex_lock(&ibv->mutex);
+    while (ibv->events_completed != srq->async_fetched)
+        pthread_cond_wait(&ibv->cond, &ibv->mutex);
+    pthread_mutex_unlock(&ibv->mutex);
 }
 
-int srq_destroy(struct ibv_srq *public)
+int srq_destroy(struct ibv_srq *ibv)
 {
-    struct srq *srq = (struct srq *)public;
+    struct srq *srq = (struct srq *)ibv;
     struct context *context = srq->object.context;
     control_lock(context);
-    int error = object_leave(&srq->object, public->handle, pd_object(public->pd));
+    int error = object_leave(&srq->object, ibv->handle, pd_object(ibv->pd));
     if (!error)
         count_uses(srq, -1u);
     if (!error && srq->xrcd)
@@ -215,10 +215,10 @@ static bool is_valid(struct srq *srq, const struct ibv_srq_attr *attr, int mask)
     return !(mask & IBV_SRQ_LIMIT) || attr->srq_limit <= size;
 }
 
-int srq_modify(struct ibv_srq *public, const struct ibv_srq_attr *attr, int mask)
+int srq_modify(struct ibv_srq *ibv, const struct ibv_srq_attr *attr, int mask)
 {
-    struct srq *srq = (struct srq *)public;
-    if (!srq_is_known(public))
+    struct srq *srq = (struct srq *)ibv;
+    if (!srq_is_known(ibv))
         return ENOENT;
     if (!is_valid(srq, attr, mask))
         return EINVAL;
@@ -226,10 +226,10 @@ int srq_modify(struct ibv_srq *public, const struct ibv_srq_attr *attr, int mask
     return !error && mask & IBV_SRQ_LIMIT ? set_limit(srq, attr->srq_limit) : error;
 }
 
-int srq_query(struct ibv_srq *public, struct ibv_srq_attr *attr)
+int srq_query(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 {
-    struct receive_queue *queue = &((struct srq *)public)->queue;
-    if (!srq_is_known(public))
+    struct receive_queue *queue = &((struct srq *)ibv)->queue;
+    if (!srq_is_known(ibv))
         return ENOENT;
     lock_take(&queue->lock);
     *attr = (struct ibv_srq_attr){.max_wr = queue->capacity, .max_sge = queue->sge_max, .srq_limit = queue->limit};
@@ -237,7 +237,7 @@ int srq_query(struct ibv_srq *public, struct ibv_srq_attr *attr)
     return 0;
 }
 
-int srq_post(struct ibv_srq *public, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+int srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    return receive_queue_post(&((struct srq *)public)->queue, wr, bad);
+    return receive_queue_post(&((struct srq *)ibv)->queue, wr, bad);
 }

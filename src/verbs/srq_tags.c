@@ -106,9 +106,9 @@ static enum reason operate(struct srq *srq, struct ibv_ops_wr *wr)
     return reason;
 }
 
-int srq_tags_operate(struct ibv_srq *public, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad)
+int srq_tags_operate(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad)
 {
-    struct srq *srq = (struct srq *)public;
+    struct srq *srq = (struct srq *)ibv;
     enum reason reason = srq->tags ? REASON_NONE : REASON_TM_SRQ;
     if (!reason) {
         lock_take(&srq->tags->lock);

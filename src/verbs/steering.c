@@ -205,8 +205,7 @@ static void enter_device(struct passage *passage, unsigned device)
 static void steer(const struct flow_list *rules, struct passage *passage)
 {
     struct flow *flow;
-    TAILQ_FOREACH(flow, rules, next)
-    {
+    TAILQ_FOREACH (flow, rules, next) {
         if (flow->device != passage->device)
             enter_device(passage, flow->device);
         if (is_too_late(passage, flow) || (flow->multicast_only && !passage->multicast))
@@ -251,8 +250,7 @@ bool steering_withholds(const struct qp *qp, const uint8_t *bytes, uint32_t leng
         return false;
     ether_parse(&ether, bytes, length);
     lock_take(&steering->lock);
-    TAILQ_FOREACH(flow, &steering->egress, next)
-    {
+    TAILQ_FOREACH (flow, &steering->egress, next) {
         bool late = withheld || (taken && flow->priority > priority);
         if (flow->device != device || late || !flow_matches(&flow->rule, &ether))
             continue;

@@ -13,7 +13,7 @@
 #include "verbs/object.h"
 
 struct flow {
-    struct ibv_flow public;
+    struct ibv_flow ibv;
     struct object object;
     struct qp *qp;
     unsigned device; /* its index */

@@ -83,19 +83,18 @@ static void add_living(struct traffic_total *totals, const struct process *proce
 {
     struct context *context;
     struct object *object;
-    LIST_FOREACH(context, &process->contexts, siblings)
-    LIST_FOREACH(object, &context->objects[OBJECT_QP], siblings)
-    {
-        struct qp *qp = (struct qp *)((char *)object - offsetof(struct qp, object));
-        bool first = !qp->shared || LIST_FIRST(&qp->shared->handles) == qp;
-        qp = qp_real(qp);
-        if (!first)
-            continue;
-        bool locked = report_lock(&qp->lock);
-        traffic_add(&totals[context->device->index], qp);
-        if (locked)
-            lock_release(&qp->lock);
-    }
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
+            struct qp *qp = (struct qp *)((char *)object - offsetof(struct qp, object));
+            bool first = !qp->shared || LIST_FIRST(&qp->shared->handles) == qp;
+            qp = qp_real(qp);
+            if (!first)
+                continue;
+            bool locked = report_lock(&qp->lock);
+            traffic_add(&totals[context->device->index], qp);
+            if (locked)
+                lock_release(&qp->lock);
+        }
 }
 
 void traffic_report(FILE *out, const struct process *process)

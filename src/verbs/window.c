@@ -39,19 +39,19 @@ struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
     mw->region.pd = pd_of(pd);
     mw->parent = pd_object(pd);
     mw->region.kind = REGION_WINDOW;
-    mw->public.context = pd->context;
-    mw->public.pd = pd;
-    mw->public.type = type;
+    mw->ibv.context = pd->context;
+    mw->ibv.pd = pd;
+    mw->ibv.type = type;
     control_lock(context);
     error = keys_enter(context->process->keys, &mw->region);
-    mw->public.rkey = mw->region.key;
+    mw->ibv.rkey = mw->region.key;
     if (!error)
-        mw->public.handle = object_enter(context, &mw->object, OBJECT_MW, context->device->limits.max_mw, mw->parent);
-    if (!error && !mw->public.handle)
+        mw->ibv.handle = object_enter(context, &mw->object, OBJECT_MW, context->device->limits.max_mw, mw->parent);
+    if (!error && !mw->ibv.handle)
         keys_remove(context->process->keys, &mw->region), error = ENOMEM;
     control_unlock(context);
     if (!error)
-        return &mw->public;
+        return &mw->ibv;
     free(mw);
     errno = error;
     return NULL;
@@ -86,12 +86,12 @@ static void unbind_for_good(struct mw *mw)
         lock_release(&qp->lock);
 }
 
-int window_deallocate(struct ibv_mw *public)
+int window_deallocate(struct ibv_mw *ibv)
 {
-    struct mw *mw = (struct mw *)public;
+    struct mw *mw = (struct mw *)ibv;
     struct context *context = mw->object.context;
     control_lock(context);
-    int error = object_leave(&mw->object, public->handle, mw->parent);
+    int error = object_leave(&mw->object, ibv->handle, mw->parent);
     if (!error) {
         keys_remove(context->process->keys, &mw->region);
         if (!context->process->inherited)
@@ -152,9 +152,9 @@ static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_
     return reason;
 }
 
-int window_post_bind(struct ibv_qp *public, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+int window_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-    struct qp *qp = qp_of(public);
+    struct qp *qp = qp_of(ibv);
     enum reason reason = REASON_SEND_BATCH;
     if (post_enter(qp)) {
         lock_take(&qp->lock);
@@ -194,7 +194,7 @@ static enum reason check_window(const struct mw *mw, const struct qp *qp, const 
 {
     if (mw->region.pd != qp->pd)
         return REASON_BIND_WINDOW;
-    if (mw->public.type == IBV_MW_TYPE_1)
+    if (mw->ibv.type == IBV_MW_TYPE_1)
         return REASON_NONE;
     if (mw->mr)
         return REASON_BIND_BOUND;
@@ -215,7 +215,7 @@ static void bind(struct mw *mw, struct qp *qp, const struct work *work, struct m
     mw->region.access = work->owner_value;
     mw->region.base = work->owner_value & IBV_ACCESS_ZERO_BASED ? 0 : work->remote_address;
     mw->region.memory = mr->region.memory + (work->remote_address - mr->region.base);
-    if (mw->public.type == IBV_MW_TYPE_1)
+    if (mw->ibv.type == IBV_MW_TYPE_1)
         return;
     mw->qp = qp;
     LIST_INSERT_HEAD(&qp->windows, mw, bound);

@@ -16,9 +16,9 @@
 
 enum { WQ_FLAGS = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS };
 
-static struct wq *wq_of(struct ibv_wq *public)
+static struct wq *wq_of(struct ibv_wq *ibv)
 {
-    return (struct wq *)public;
+    return (struct wq *)ibv;
 }
 
 static enum reason check(const struct limits *limits, const struct ibv_wq_init_attr *attr)
@@ -36,9 +36,9 @@ static void set_options(struct raw *raw, uint32_t flags)
                    (flags & IBV_WQ_FLAGS_SCATTER_FCS ? RAW_STORE_FRAME_CHECK : 0);
 }
 
-static int post(struct ibv_wq *public, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+static int post(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    return qp_post_receive(&wq_of(public)->queue.public, wr, bad);
+    return qp_post_receive(&wq_of(ibv)->queue.ibv, wr, bad);
 }
 
 static void failed(struct host *host, bool sqe)
@@ -72,16 +72,16 @@ static void fill(struct wq *wq, struct context *context, const struct ibv_wq_ini
     qp->receives = &qp->own_receives;
     raw_initialize(&qp->raw, &qp->host, &(struct send_queue){.capacity = 1});
     set_options(&qp->raw, attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0);
-    struct ibv_wq *public = &wq->public;
-    public->context = &context->public.context;
-    public->wq_context = attr->wq_context;
-    public->pd = attr->pd;
-    public->cq = attr->cq;
-    public->state = IBV_WQS_RESET;
-    public->wq_type = attr->wq_type;
-    public->post_recv = post;
-    pthread_mutex_init(&public->mutex, NULL);
-    pthread_cond_init(&public->cond, NULL);
+    struct ibv_wq *ibv = &wq->ibv;
+    ibv->context = &context->ibv.context;
+    ibv->wq_context = attr->wq_context;
+    ibv->pd = attr->pd;
+    ibv->cq = attr->cq;
+    ibv->state = IBV_WQS_RESET;
+    ibv->wq_type = attr->wq_type;
+    ibv->post_recv = post;
+    pthread_mutex_init(&ibv->mutex, NULL);
+    pthread_cond_init(&ibv->cond, NULL);
 }
 
 static int enter(struct wq *wq, struct context *context)
@@ -90,13 +90,13 @@ static int enter(struct wq *wq, struct context *context)
     control_lock(context);
     int error = numbers_enter(context->process, context->process->numbers, qp, &qp->number);
     if (!error) {
-        wq->public.handle = object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, qp->parent);
-        if (!wq->public.handle)
+        wq->ibv.handle = object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, qp->parent);
+        if (!wq->ibv.handle)
             numbers_remove(context->process->numbers, qp->number), error = ENOMEM;
     }
     if (!error)
         qp->receive_cq->object.uses++;
-    wq->public.wq_num = qp->number;
+    wq->ibv.wq_num = qp->number;
     control_unlock(context);
     return error;
 }
@@ -104,8 +104,8 @@ static int enter(struct wq *wq, struct context *context)
 static void release(struct wq *wq)
 {
     receive_queue_destroy(&wq->queue.own_receives);
-    pthread_mutex_destroy(&wq->public.mutex);
-    pthread_cond_destroy(&wq->public.cond);
+    pthread_mutex_destroy(&wq->ibv.mutex);
+    pthread_cond_destroy(&wq->ibv.cond);
     free(wq);
 }
 
@@ -117,9 +117,9 @@ static struct ibv_wq *refuse(enum reason reason, int error)
     return NULL;
 }
 
-struct ibv_wq *wq_create(struct ibv_context *public, struct ibv_wq_init_attr *attr)
+struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)
 {
-    struct context *context = context_of(public);
+    struct context *context = context_of(ibv);
     enum reason reason = check(&context->device->limits, attr);
     if (reason)
         return refuse(reason, reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL);
@@ -135,7 +135,7 @@ struct ibv_wq *wq_create(struct ibv_context *public, struct ibv_wq_init_attr *at
     if (!error)
         error = enter(wq, context);
     if (!error)
-        return &wq->public;
+        return &wq->ibv;
     release(wq);
     return refuse(REASON_NONE, error);
 }
@@ -145,7 +145,7 @@ static void set_state(struct wq *wq, enum ibv_wq_state state)
     static const uint8_t states[] = {
         [IBV_WQS_RESET] = IBV_QPS_RESET, [IBV_WQS_RDY] = IBV_QPS_RTR, [IBV_WQS_ERR] = IBV_QPS_ERR};
     wq->queue.state = states[state];
-    wq->public.state = state;
+    wq->ibv.state = state;
 }
 
 static void to_error(struct wq *wq)
@@ -157,11 +157,11 @@ static void to_error(struct wq *wq)
 
 void wq_fail(struct wq *wq)
 {
-    if (wq->public.state == IBV_WQS_RESET)
+    if (wq->ibv.state == IBV_WQS_RESET)
         return;
     to_error(wq);
     async_raise(wq->queue.object.context,
-                (struct ibv_async_event){.element.wq = &wq->public, .event_type = IBV_EVENT_WQ_FATAL});
+                (struct ibv_async_event){.element.wq = &wq->ibv, .event_type = IBV_EVENT_WQ_FATAL});
 }
 
 static void reset(struct wq *wq)
@@ -176,7 +176,7 @@ static void enter_state(struct wq *wq, enum ibv_wq_state to)
     if (to == IBV_WQS_RESET) {
         reset(wq);
     } else if (to == IBV_WQS_ERR) {
-        if (wq->public.state != IBV_WQS_ERR)
+        if (wq->ibv.state != IBV_WQS_ERR)
             to_error(wq);
     } else {
         raw_start_receiving(&wq->queue.raw);
@@ -189,10 +189,10 @@ static enum reason check_modification(const struct wq *wq, const struct ibv_wq_a
     const uint32_t changeable = IBV_WQ_FLAGS_CVLAN_STRIPPING;
     if (attr->attr_mask & ~(uint32_t)(IBV_WQ_ATTR_RESERVED - 1))
         return REASON_WQ_ATTRIBUTES;
-    if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE && attr->curr_wq_state != wq->public.state)
+    if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE && attr->curr_wq_state != wq->ibv.state)
         return REASON_WQ_STATE;
     if (attr->attr_mask & IBV_WQ_ATTR_STATE &&
-        ((unsigned)attr->wq_state > IBV_WQS_ERR || (attr->wq_state == IBV_WQS_RDY && wq->public.state == IBV_WQS_ERR)))
+        ((unsigned)attr->wq_state > IBV_WQS_ERR || (attr->wq_state == IBV_WQS_RDY && wq->ibv.state == IBV_WQS_ERR)))
         return REASON_WQ_STATE;
     if (attr->attr_mask & IBV_WQ_ATTR_FLAGS && attr->flags_mask & ~changeable)
         return REASON_RAW_CREATE_FLAGS;
@@ -208,10 +208,10 @@ static void change_flags(struct raw *raw, const struct ibv_wq_attr *attr)
         raw->options |= RAW_STRIP_VLAN;
 }
 
-int wq_modify(struct ibv_wq *public, struct ibv_wq_attr *attr)
+int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 {
-    struct wq *wq = wq_of(public);
-    if (!object_is_known(&wq->queue.object, public->handle))
+    struct wq *wq = wq_of(ibv);
+    if (!object_is_known(&wq->queue.object, ibv->handle))
         return ENOENT;
     lock_take(&wq->queue.lock);
     enum reason reason = check_modification(wq, attr);
@@ -238,21 +238,21 @@ static void retire(struct wq *wq)
 
 static void wait_for_acknowledgements(struct wq *wq)
 {
-    struct ibv_wq *public = &wq->public;
-    async_withdraw(wq->queue.object.context, public);
-    pthread_mutex_lock(&public->mutex);
-    while (public->events_completed != wq->queue.async_fetched)
-        pthread_cond_wait(&public->cond, &public->mutex);
-    pthread_mutex_unlock(&public->mutex);
+    struct ibv_wq *ibv = &wq->ibv;
+    async_withdraw(wq->queue.object.context, ibv);
+    pthread_mutex_lock(&ibv->mutex);
+    while (ibv->events_completed != wq->queue.async_fetched)
+        pthread_cond_wait(&ibv->cond, &ibv->mutex);
+    pthread_mutex_unlock(&ibv->mutex);
 }
 
-int wq_destroy(struct ibv_wq *public)
+int wq_destroy(struct ibv_wq *ibv)
 {
-    struct wq *wq = wq_of(public);
+    struct wq *wq = wq_of(ibv);
     struct qp *qp = &wq->queue;
     struct context *context = qp->object.context;
     control_lock(context);
-    int error = object_leave(&qp->object, public->handle, qp->parent);
+    int error = object_leave(&qp->object, ibv->handle, qp->parent);
     if (!error) {
         numbers_remove(context->process->numbers, qp->number);
         if (!context->process->inherited)
@@ -271,7 +271,7 @@ int wq_destroy(struct ibv_wq *public)
 void wq_abandon(struct object *object)
 {
     struct wq *wq = wq_around((struct qp *)((char *)object - offsetof(struct qp, object)));
-    wq->public.handle = object->handle;
-    wq->public.events_completed = wq->queue.async_fetched;
-    wq_destroy(&wq->public);
+    wq->ibv.handle = object->handle;
+    wq->ibv.events_completed = wq->queue.async_fetched;
+    wq_destroy(&wq->ibv);
 }

@@ -11,12 +11,12 @@
 enum { WQ_TABLE_MAX = 4096 }; /* entries of an indirection table */
 
 struct wq {
-    struct ibv_wq public;
+    struct ibv_wq ibv;
     struct qp queue;
 };
 
 struct ind_table {
-    struct ibv_rwq_ind_table public;
+    struct ibv_rwq_ind_table ibv;
     struct object object;
     uint32_t count; /* a power of two */
     struct wq *entries[];

@@ -34,9 +34,9 @@ static uint32_t enter(struct ind_table *table, struct context *context)
     return handle;
 }
 
-struct ibv_rwq_ind_table *wq_table_create(struct ibv_context *public, struct ibv_rwq_ind_table_init_attr *attr)
+struct ibv_rwq_ind_table *wq_table_create(struct ibv_context *ibv, struct ibv_rwq_ind_table_init_attr *attr)
 {
-    bool sound = is_sound(public, attr);
+    bool sound = is_sound(ibv, attr);
     if (!sound || !knows_all(attr)) {
         log_reason(LOG_INFO, sound ? REASON_HANDLE : REASON_IND_TABLE, "log_ind_tbl_size %u", attr->log_ind_tbl_size);
         errno = sound ? ENOENT : EINVAL;
@@ -51,20 +51,20 @@ struct ibv_rwq_ind_table *wq_table_create(struct ibv_context *public, struct ibv
     table->count = count;
     for (uint32_t i = 0; i < count; i++)
         table->entries[i] = (struct wq *)attr->ind_tbl[i];
-    table->public.context = public;
-    table->public.ind_tbl_handle = table->public.ind_tbl_num = (int)enter(table, context_of(public));
-    if (table->public.ind_tbl_handle)
-        return &table->public;
+    table->ibv.context = ibv;
+    table->ibv.ind_tbl_handle = table->ibv.ind_tbl_num = (int)enter(table, context_of(ibv));
+    if (table->ibv.ind_tbl_handle)
+        return &table->ibv;
     free(table);
     return NULL;
 }
 
-int wq_table_destroy(struct ibv_rwq_ind_table *public)
+int wq_table_destroy(struct ibv_rwq_ind_table *ibv)
 {
-    struct ind_table *table = (struct ind_table *)public;
+    struct ind_table *table = (struct ind_table *)ibv;
     struct context *context = table->object.context;
     control_lock(context);
-    int error = object_leave(&table->object, (uint32_t) public->ind_tbl_handle, NULL);
+    int error = object_leave(&table->object, (uint32_t)ibv->ind_tbl_handle, NULL);
     for (uint32_t i = 0; !error && i < table->count; i++)
         table->entries[i]->queue.object.uses--;
     control_unlock(context);
@@ -76,8 +76,8 @@ int wq_table_destroy(struct ibv_rwq_ind_table *public)
 void wq_table_abandon(struct object *object)
 {
     struct ind_table *table = (struct ind_table *)((char *)object - offsetof(struct ind_table, object));
-    table->public.ind_tbl_handle = (int)object->handle;
-    wq_table_destroy(&table->public);
+    table->ibv.ind_tbl_handle = (int)object->handle;
+    wq_table_destroy(&table->ibv);
 }
 
 struct qp *wq_choose(const struct spread *spread, const struct ether *frame)

@@ -29,7 +29,7 @@ static enum reason select_srq(struct host *host, uint32_t number)
     if (srq->xrcd->domain != qp->domain)
         return REASON_XRC_DOMAIN;
     qp->selected = srq;
-    qp->pd = qp->receive_pd = pd_of(srq->public.pd);
+    qp->pd = qp->receive_pd = pd_of(srq->ibv.pd);
     return REASON_NONE;
 }
 

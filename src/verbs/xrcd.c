@@ -73,10 +73,10 @@ static int open_lock(struct process *process)
 static struct xrc_domain *find(const struct context *context, const struct stat *inode)
 {
     struct xrc_domain *domain;
-    LIST_FOREACH(domain, &context->process->domains, siblings)
-    if (domain->named && domain->device == context->device && domain->volume == inode->st_dev &&
-        domain->inode == inode->st_ino)
-        return domain;
+    LIST_FOREACH (domain, &context->process->domains, siblings)
+        if (domain->named && domain->device == context->device && domain->volume == inode->st_dev &&
+            domain->inode == inode->st_ino)
+            return domain;
     return NULL;
 }
 
@@ -91,11 +91,11 @@ static void release(struct xrc_domain *domain)
 void xrcd_inherit(struct process *process)
 {
     struct xrc_domain *domain;
-    LIST_FOREACH(domain, &process->domains, siblings)
-    if (domain->lock >= 0) {
-        close(domain->lock);
-        domain->lock = -1;
-    }
+    LIST_FOREACH (domain, &process->domains, siblings)
+        if (domain->lock >= 0) {
+            close(domain->lock);
+            domain->lock = -1;
+        }
 }
 
 /* inode NULL: an anonymous one. NULL and *error. */
@@ -144,7 +144,7 @@ static struct xrcd *open_domain(struct context *context, const struct stat *inod
     *error = ENOMEM;
     if (!xrcd)
         return NULL;
-    xrcd->public.context = &context->public.context;
+    xrcd->ibv.context = &context->ibv.context;
     control_lock(context);
     xrcd->domain = find_or_make(context, inode, flags, error);
     if (xrcd->domain) {
@@ -158,7 +158,7 @@ static struct xrcd *open_domain(struct context *context, const struct stat *inod
     return NULL;
 }
 
-struct ibv_xrcd *xrcd_open(struct ibv_context *public, struct ibv_xrcd_init_attr *attr)
+struct ibv_xrcd *xrcd_open(struct ibv_context *ibv, struct ibv_xrcd_init_attr *attr)
 {
     const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
     struct stat inode;
@@ -169,15 +169,15 @@ struct ibv_xrcd *xrcd_open(struct ibv_context *public, struct ibv_xrcd_init_attr
         return refuse(REASON_XRCD_ATTRIBUTES, EINVAL);
     if (attr->fd != -1 && fstat(attr->fd, &inode))
         return refuse(REASON_NONE, errno);
-    struct xrcd *xrcd = open_domain(context_of(public), attr->fd == -1 ? NULL : &inode, attr->oflags, &error);
+    struct xrcd *xrcd = open_domain(context_of(ibv), attr->fd == -1 ? NULL : &inode, attr->oflags, &error);
     if (xrcd)
-        return &xrcd->public;
+        return &xrcd->ibv;
     return refuse(error == EAGAIN ? REASON_XRCD_MISSING : error == EINVAL ? REASON_XRCD_EXISTS : REASON_NONE, error);
 }
 
-int xrcd_close(struct ibv_xrcd *public)
+int xrcd_close(struct ibv_xrcd *ibv)
 {
-    struct xrcd *xrcd = (struct xrcd *)public;
+    struct xrcd *xrcd = (struct xrcd *)ibv;
     struct context *context = xrcd->object.context;
     control_lock(context);
     int error = object_leave(&xrcd->object, xrcd->object.handle, NULL);
