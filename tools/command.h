@@ -19,12 +19,12 @@ struct command {
     const char *arguments; /* as shown behind the name */
     const char *summary;   /* one line */
     const char *help;      /* the rest of `softverbs help NAME`, ending in a newline; "" when there is no more to say */
-    const char *letters; /* its options that are one letter, as getopt(3) takes them; NULL: none */
+    const char *letters;   /* its options that are one letter, as getopt(3) takes them; NULL: none */
     int (*run)(const struct command *, int argc, char **argv); /* argv[0] is the name; returns the exit status */
 };
 
-extern const struct command run_command, devices_command, show_command, stat_command, event_command, doctor_command,
-    explain_command, version_command, missing_command, decode_command, ping_command;
+extern const struct command run_command, env_command, devices_command, show_command, stat_command, event_command,
+    doctor_command, explain_command, version_command, missing_command, decode_command, ping_command;
 
 /* The next option of the command, as getopt_long gives it, options ending at the first argument that is none; -1 after
  * the last. --help is answered here and ends the process with EXIT_OK, an unknown option with a sentence and

@@ -18,7 +18,7 @@ def unknown_commands_are_2():
 def help_lists_every_command_and_explains_it():
     overview = expect(softverbs("--help")).stdout.decode()
     commands = set(re.findall(r"^  (\w+) ", overview, re.MULTILINE)) - {"help"}
-    assert {"run", "devices", "show", "stat", "event", "doctor", "ping", "explain", "decode", "missing", "version"} == commands, overview
+    assert {"run", "env", "devices", "show", "stat", "event", "doctor", "ping", "explain", "decode", "missing", "version"} == commands, overview
     for command in commands:
         text = expect(softverbs("help", command)).stdout
         assert text.startswith(f"Usage: softverbs {command}".encode()), text

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""action.yml and the snippets of docs/ci.md, as far as they go without their hosts: their commands run here."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import cases
+from cases import Skip, TEMPORARY, told
+
+TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+
+
+def _read(name):
+    with open(f"{TREE}/{name}", encoding="utf-8") as file:
+        return file.read()
+
+
+def _tarball():
+    """What is built, laid out as the tarball of `make packages` is."""
+    path = f"{TEMPORARY}/softverbs.tar.gz"
+    if not os.path.exists(path):
+        cases.installed(f"{TEMPORARY}/softverbs-0-x")
+        subprocess.run(["tar", "czf", path, "-C", TEMPORARY, "softverbs-0-x"], check=True)
+    return path
+
+
+def _snippet(heading, kind):
+    chapter = _read("docs/ci.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.search(f"```{kind}\n(.*?)```", chapter, re.DOTALL).group(1)
+
+
+def _lines_of(text, key):
+    """The list below a key of YAML."""
+    listed = text.split(f"{key}:\n")[1]
+    return re.match(r"(?: +- .*\n)+", listed).group(0).replace("    - ", "").splitlines()
+
+
+def _bash(script, **extra):
+    return subprocess.run(["bash", "-e", "-c", script], capture_output=True, check=False, timeout=100,
+                          env=cases.environment(**extra))
+
+
+def _act(**inputs):
+    """Runs the step of action.yml as a runner does; its files, and what it said."""
+    place = f"{TEMPORARY}/runner"
+    shutil.rmtree(place, ignore_errors=True)
+    os.mkdir(place)
+    files = {name: f"{place}/{name}" for name in ("GITHUB_ENV", "GITHUB_PATH")}
+    step = re.search(r"run: '(.*)'", _read("action.yml")).group(1)
+    done = _bash(step, GITHUB_ACTION_PATH=TREE, RUNNER_TEMP=place, **files,
+                 **{f"SOFTVERBS_INPUT_{name.upper()}": value for name, value in inputs.items()})
+    assert done.returncode == 0, told(done)
+    return {name: open(path, encoding="utf-8").read() if os.path.exists(path) else "" for name, path in files.items()}  # pylint: disable=consider-using-with
+
+
+def the_action_declares_the_inputs_that_it_uses():
+    text = _read("action.yml")
+    declared = set(re.findall(r"^  (\w+):\n    description:", text, re.MULTILINE))
+    used = set(re.findall(r"\$\{\{ inputs\.(\w+) \}\}", text))
+    variables = {name.lower() for name in re.findall(r"SOFTVERBS_INPUT_(\w+)", _read("tools/ci/action.sh"))}
+    assert declared == used == variables == {"tarball", "global", "options"}, (declared, used, variables)
+
+
+def later_steps_run_on_it():
+    files = _act(tarball=_tarball(), options="--devices 2", **{"global": "true"})
+    variables = dict(line.split("=", 1) for line in files["GITHUB_ENV"].splitlines())
+    path = ":".join(reversed(files["GITHUB_PATH"].splitlines()))
+    later = _bash("softverbs version && rdma dev", **variables, PATH=f"{path}:{os.environ['PATH']}")
+    assert later.returncode == 0 and b"soft1: node_type" in later.stdout, told(later)
+
+
+def not_global_only_the_command_is_there():
+    files = _act(tarball="file://" + _tarball(), **{"global": "false"})
+    assert files["GITHUB_ENV"] == "" and files["GITHUB_PATH"].count("\n") == 1, files
+    later = _bash("softverbs run -- rdma dev", PATH=f"{files['GITHUB_PATH'].strip()}:{os.environ['PATH']}")
+    assert b"soft0" in later.stdout, told(later)
+
+
+def the_example_uses_inputs_that_exist():
+    text = _snippet("GitHub", "yaml")
+    given = set(re.findall(r"^          (\w+):", text, re.MULTILINE))
+    assert given and given <= {"tarball", "global", "options"}, given
+
+
+def the_snippet_for_GitLab_runs():
+    if not shutil.which("curl"):
+        raise Skip("curl is not installed")
+    lines = _lines_of(_snippet("GitLab", "yaml"), "before_script")
+    assert len(lines) == 3 and lines[0].startswith("apt-get"), lines
+    done = _bash("\n".join(lines[1:]) + "\nrdma dev", SOFTVERBS_TARBALL="file://" + _tarball(), SOFTVERBS_TARGET=f"{TEMPORARY}/gitlab")
+    assert done.returncode == 0 and b"soft0" in done.stdout, told(done)
+
+
+def the_snippet_for_shells_runs():
+    script = _snippet("Shells and pytest", "sh").replace("ibv_devinfo", "rdma dev")
+    done = _bash(script, PATH=f"{cases.BUILD}:{os.environ['PATH']}")
+    assert b"soft0" in done.stdout, told(done)
+
+
+def the_image_names_the_directory_of_the_tarball():
+    _tarball()
+    directory = re.search(r'ENV LD_LIBRARY_PATH="/opt/softverbs/(.*)"', _snippet("Images", "dockerfile")).group(1)
+    if cases.LIBRARY != "lib/softverbs":
+        raise Skip("this build was configured with another libdir than tarballs have")
+    assert os.path.exists(f"{TEMPORARY}/softverbs-0-x/{directory}/libibverbs.so.1"), directory
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""softverbs env: what run gives its program, for shells, images, services and workflows."""
+import os
+import shlex
+import subprocess
+import sys
+
+import cases
+from cases import SOFTVERBS, TEMPORARY, expect, run, softverbs, told
+
+OURS = ("LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "PATH")
+
+
+def _ours(text):
+    variables = dict(line.split("=", 1) for line in text.splitlines())
+    return {name: value for name, value in variables.items() if name in OURS or name.startswith("SOFTVERBS_")}
+
+
+def _in_shell(script, *options, **extra):
+    command = f'eval "$({shlex.quote(SOFTVERBS)} env {" ".join(map(shlex.quote, options))})" && {script}'
+    return subprocess.run(["sh", "-c", command], capture_output=True, env=cases.environment(**extra), check=False)
+
+
+def a_shell_gets_the_environment_of_run():
+    for options in ((), ("--no-paths",), ("--devices", "3", "--log=info", f"--dir={TEMPORARY}/it's $HOME `x`")):
+        given = _ours(expect(softverbs("run", *options, "env")).stdout.decode())
+        done = expect(_in_shell("env", *options))
+        assert _ours(done.stdout.decode()) == given and len(given) >= 3, (given, told(done))
+
+
+def programs_behind_it_see_the_devices():
+    done = _in_shell("ls /sys/class/infiniband && rdma dev", "--devices", "2")
+    assert done.stdout.startswith(b"soft0\nsoft1\n0: soft0: "), told(done)
+
+
+def it_can_be_repeated():
+    once = _ours(expect(_in_shell("env")).stdout.decode())
+    twice = _ours(expect(_in_shell(f'eval "$({shlex.quote(SOFTVERBS)} env)" && env')).stdout.decode())
+    assert once == twice
+
+
+def a_workflow_gets_it_in_its_files():
+    files = {"GITHUB_ENV": f"{TEMPORARY}/github-env", "GITHUB_PATH": f"{TEMPORARY}/github-path"}
+    with open(files["GITHUB_ENV"], "w", encoding="utf-8") as file:
+        file.write("EARLIER=kept\n")
+    expect(softverbs("env", "--github", "--devices", "2", env=files), out=b"")
+    with open(files["GITHUB_ENV"], encoding="utf-8") as file:
+        text = file.read()
+    with open(files["GITHUB_PATH"], encoding="utf-8") as file:
+        path = file.read()
+    # as the runner reads them: NAME=VALUE, and directories that go in front
+    variables = dict(line.split("=", 1) for line in text.splitlines())
+    assert variables.pop("EARLIER") == "kept" and "PATH" not in variables and path.count("\n") == 1, (text, path)
+    later = subprocess.run(["sh", "-c", "rdma dev; ls /sys/class/infiniband"], capture_output=True, check=False,
+                           env=cases.environment(**variables, PATH=f"{path.strip()}:{os.environ['PATH']}"))
+    assert later.stdout.startswith(b"0: soft0: ") and later.stdout.endswith(b"soft0\nsoft1\n"), told(later)
+
+
+def outside_of_a_workflow_it_says_so():
+    none = {"GITHUB_ENV": None, "GITHUB_PATH": None}
+    expect(softverbs("env", "--github", env=none), 2, b"", [b"$GITHUB_ENV"])
+    done = softverbs("env", "--github", env={"GITHUB_ENV": "/no/such/file", "GITHUB_PATH": "/no/such/file"})
+    expect(done, 125, b"", [b"$GITHUB_ENV", b"No such file"])
+
+
+def a_dockerfile_gets_ENV_lines():
+    done = expect(softverbs("env", "--docker", "--no-paths", "--dir", '/tmp/a"$b\\c'))
+    assert b'ENV SOFTVERBS_DIR="/tmp/a\\"\\$b\\\\c"\n' in done.stdout and b"\nENV LD_LIBRARY_PATH=\"" in done.stdout, told(done)
+    assert b"/dev/shm" not in done.stdout and b"LD_PRELOAD" not in done.stdout
+
+
+def a_service_gets_an_environment_file():
+    done = expect(softverbs("env", "--systemd", "--devices", "2"))
+    values = dict(line.split("=", 1) for line in done.stdout.decode().splitlines())
+    assert values["SOFTVERBS_DEVICES"] == '"2"' and values["LD_LIBRARY_PATH"] == f'"{cases.BUILD}/lib"', told(done)
+
+
+def what_goes_wrong_is_a_sentence_and_no_line():
+    expect(softverbs("env", "true"), 2, b"", [b"options only"])
+    expect(softverbs("env", "--log", "loud"), 2, b"", [b'"loud"'])
+    expect(softverbs("env", "--dir", "/proc/softverbs"), 125, b"", [b"/proc/softverbs"])
+    expect(softverbs("env", "--systemd", env={"SOFTVERBS_LIMITS": "a\nb"}), 125, None, [b"more than one line"])
+
+
+def run_and_env_take_the_same_options():
+    text = expect(softverbs("help", "run")).stdout.decode()
+    names = {line.split()[0] for line in text.splitlines() if line.startswith("  --")}
+    assert len(names) > 7
+    for name in names:
+        done = softverbs("env", name, "x\x1by", cwd=TEMPORARY)
+        assert b"no option" not in done.stderr, told(done)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

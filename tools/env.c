@@ -1,0 +1,163 @@
+/* softverbs env: the environment of `softverbs run`, for what starts programs otherwise. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "prepare.h"
+
+enum { OPTION_DOCKER = PREPARE_OPTIONS_END, OPTION_GITHUB, OPTION_SYSTEMD };
+
+static const struct option options[] = {{"docker", no_argument, NULL, OPTION_DOCKER},
+                                        {"github", no_argument, NULL, OPTION_GITHUB},
+                                        {"systemd", no_argument, NULL, OPTION_SYSTEMD},
+                                        PREPARE_OPTIONS,
+                                        {0}};
+
+/* The value between quotes; what stands in `special` behind a backslash. */
+static void print_quoted(const char *value, const char *special)
+{
+    putchar('"');
+    for (; *value; value++) {
+        if (strchr(special, *value))
+            putchar('\\');
+        putchar(*value);
+    }
+    putchar('"');
+}
+
+/* Nothing is special between single quotes, but the quote itself. */
+static void print_for_shell(const char *value)
+{
+    putchar('\'');
+    for (; *value; value++)
+        if (*value == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(*value);
+    putchar('\'');
+}
+
+static void print_variable(int format, const char *name, size_t length, const char *value)
+{
+    static const char *const before[] = {"ENV ", "", ""};
+    printf("%s%.*s=", format ? before[format - OPTION_DOCKER] : "export ", (int)length, name);
+    if (!format)
+        print_for_shell(value);
+    else if (format == OPTION_GITHUB)
+        fputs(value, stdout);
+    else
+        print_quoted(value, format == OPTION_DOCKER ? "\"\\$" : "\"\\$`");
+    puts("");
+}
+
+/* Two environments: has the name of `entry` this value in the other, too? */
+static bool was_there(const char *entry, char **other)
+{
+    for (; *other; other++)
+        if (!strcmp(*other, entry))
+            return true;
+    return false;
+}
+
+/* $PATH has a file of its own in a workflow: directories, one a line, that go in front. */
+static int print_path(int format, const char *value)
+{
+    if (format != OPTION_GITHUB) {
+        print_variable(format, "PATH", 4, value);
+        return 0;
+    }
+    FILE *file = fopen(getenv("GITHUB_PATH"), "ae");
+    if (!file) {
+        complain("The file that $GITHUB_PATH names can't be written: %s.", strerror(errno));
+        return EXIT_SELF;
+    }
+    fprintf(file, "%.*s\n", (int)strcspn(value, ":"), value);
+    return fclose(file) ? EXIT_SELF : 0;
+}
+
+static int print_environment(int format, char **before)
+{
+    int status = 0;
+    for (char **entry = environ; !status && *entry; entry++) {
+        size_t length = strcspn(*entry, "=");
+        bool ours = !strncmp(*entry, "SOFTVERBS_", 10);
+        if (!(*entry)[length] || (!ours && was_there(*entry, before)))
+            continue;
+        if (strchr(*entry, '\n')) {
+            complain("The value of %.*s has more than one line.", (int)length, *entry);
+            status = EXIT_SELF;
+        } else if (!strncmp(*entry, "PATH=", 5)) {
+            status = print_path(format, *entry + 5);
+        } else {
+            print_variable(format, *entry, length, *entry + length + 1);
+        }
+    }
+    return status;
+}
+
+/* A workflow's file takes the place of stdout. */
+static int begin_github(const struct command *command)
+{
+    const char *file = getenv("GITHUB_ENV");
+    if (!file || !getenv("GITHUB_PATH"))
+        return command_misused(command, "$GITHUB_ENV and $GITHUB_PATH name no files: this is no step of a workflow.");
+    if (freopen(file, "ae", stdout))
+        return 0;
+    complain("The file that $GITHUB_ENV names can't be written: %s.", strerror(errno));
+    return EXIT_SELF;
+}
+
+/* The strings stay where they are: setenv leaves those that it replaces to us. */
+static char **copy_of_environment(void)
+{
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++)
+        copy[i] = environ[i];
+    return copy;
+}
+
+static int env(const struct command *command, int argc, char **argv)
+{
+    bool paths = true;
+    int option, status = 0, format = 0;
+    char **before = copy_of_environment();
+    while (!status && (option = command_option(command, argc, argv, options)) != -1)
+        if (option >= PREPARE_OPTIONS_END)
+            format = option;
+        else if (option == PREPARE_NO_PATHS)
+            paths = false;
+        else
+            status = prepare_option(command, option, optarg);
+    if (!status && optind < argc)
+        status = command_misused(command, "It takes options only; \"softverbs run\" runs programs.");
+    if (!status && before)
+        status = prepare_environment(command, paths);
+    if (!status && format == OPTION_GITHUB)
+        status = begin_github(command);
+    if (!status && before)
+        status = print_environment(format, before);
+    free(before);
+    return fflush(stdout) && !status ? EXIT_SELF : status;
+}
+
+const struct command env_command = {
+    .name = "env",
+    .arguments = "[--docker|--github|--systemd] [OPTIONS of run]",
+    .summary = "Print the environment that run gives, for shells, images, services and workflows",
+    .help =
+        "Without an option as lines for a shell:  eval \"$(softverbs env)\"\n"
+        "\n"
+        "  --docker          lines for a Dockerfile; with --no-paths, since the paths are made by a running system\n"
+        "  --github          adds to the files that $GITHUB_ENV and $GITHUB_PATH name, for the later steps of a job\n"
+        "  --systemd         lines for an EnvironmentFile= of a service\n"
+        "\n"
+        "All options of \"softverbs run\" are taken, and mean the same. What is printed holds until the machine\n"
+        "starts anew: the paths below /dev/infiniband and /sys/class lie in /dev/shm.\n",
+    .run = env,
+};

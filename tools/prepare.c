@@ -1,0 +1,228 @@
+#include "prepare.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/start.h"
+#include "fabric/claim.h"
+#include "fabric/node.h"
+#include "link/capture.h"
+#include "link/fault.h"
+#include "place.h"
+#include "tree.h"
+#include "verbs/config.h"
+
+static int out_of_memory(void)
+{
+    complain("There is not enough memory to prepare the program's environment.");
+    return EXIT_SELF;
+}
+
+/* Puts `item` in front of a list in the environment, unless it stands there already (run inside run). */
+static int prepend(const char *name, const char *item)
+{
+    const char *old = getenv(name);
+    size_t length = strlen(item);
+    if (old && !strncmp(old, item, length) && (old[length] == ':' || !old[length]))
+        return 0;
+    char *value;
+    if (asprintf(&value, old && *old ? "%s:%s" : "%s", item, old) < 0)
+        return ENOMEM;
+    int error = setenv(name, value, 1) ? errno : 0;
+    free(value);
+    return error;
+}
+
+/* The linker takes colons and semicolons in LD_LIBRARY_PATH, and blanks in LD_PRELOAD, for separators, and knows no
+ * escape; a preloaded library may also be named without its directory, and is then found in LD_LIBRARY_PATH. */
+static int set_library_path(const char *directory)
+{
+    if (strpbrk(directory, ":;")) {
+        complain("The libraries lie in \"%s\"; the dynamic linker can't use a path with a colon or semicolon.",
+                 directory);
+        return EXIT_SELF;
+    }
+    return prepend("LD_LIBRARY_PATH", directory) ? out_of_memory() : 0;
+}
+
+/* AddressSanitizer refuses to start behind a preloaded library, although this one does it no harm. */
+static int preload(const char *directory)
+{
+    char path[PLACE_PATH_MAX + 32] = "libsoftverbs-paths.so";
+    if (!strpbrk(directory, " \t\n"))
+        snprintf(path, sizeof path, "%s/libsoftverbs-paths.so", directory);
+    return prepend("LD_PRELOAD", path) || prepend("ASAN_OPTIONS", "verify_asan_link_order=0") ? out_of_memory() : 0;
+}
+
+/* rdma(8) asks the kernel over netlink; ours stands in front of it. Without $PATH the shell's own stays in force. */
+static int provide_programs(const char *directory)
+{
+    char programs[PLACE_PATH_MAX + 8];
+    snprintf(programs, sizeof programs, "%s/bin", directory);
+    return getenv("PATH") && !access(programs, X_OK) && prepend("PATH", programs) ? out_of_memory() : 0;
+}
+
+static int provide_paths(const char *directory)
+{
+    char path[256], why[512];
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    if (tree_make(devices, count, path, why, sizeof why)) {
+        complain("%s \"softverbs run --no-paths\" does without them.", why);
+        return EXIT_SELF;
+    }
+    if (setenv("SOFTVERBS_PATHS", path, 1))
+        return out_of_memory();
+    int status = provide_programs(directory);
+    return status ? status : preload(directory);
+}
+
+/* The program would only get an error from ibv_open_device; here there is a sentence to show. */
+static int meet(void)
+{
+    struct node *node;
+    char why[512];
+    if (node_open(&node, NULL, why, sizeof why)) {
+        complain("%s", why);
+        return EXIT_SELF;
+    }
+    node_close(node);
+    return 0;
+}
+
+static int provide(bool paths)
+{
+    char directory[PLACE_PATH_MAX], why[512];
+    if (place_libraries(directory, why, sizeof why)) {
+        complain("%s", why);
+        return EXIT_SELF;
+    }
+    int status = set_library_path(directory);
+    if (!status && paths)
+        status = provide_paths(directory);
+    return status ? status : meet();
+}
+
+static bool is_log_level(const char *level)
+{
+    static const char *const levels[] = {"none", "error", "warn", "info", "debug"};
+    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (!strcmp(level, levels[i]))
+            return true;
+    return false;
+}
+
+static bool is_device_count(const char *text)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && number <= DEVICES_MAX;
+}
+
+/* The program may change its directory, and all that it starts write to one file: so its name is made whole. */
+static int make_whole(const char *name, char path[PLACE_PATH_MAX])
+{
+    char directory[PLACE_PATH_MAX] = "";
+    if (*name != '/' && !getcwd(directory, sizeof directory))
+        *directory = 0;
+    if (snprintf(path, PLACE_PATH_MAX, "%s%s%s", directory, *directory ? "/" : "", name) < PLACE_PATH_MAX)
+        return 0;
+    complain("The name of the file \"%s\" is too long.", name);
+    return EXIT_SELF;
+}
+
+static int set_counters(const char *name)
+{
+    char path[PLACE_PATH_MAX];
+    int status = make_whole(name, path);
+    return status ? status : setenv("SOFTVERBS_COUNTERS", path, 1) ? out_of_memory() : 0;
+}
+
+/* Without a file the program goes on. */
+static int begin_capture(const char *name)
+{
+    char path[PLACE_PATH_MAX];
+    if (make_whole(name, path))
+        return EXIT_SELF;
+    int error = strstr(path, "%p") ? 0 : capture_begin(path);
+    if (error)
+        complain("Packets can't be captured to \"%s\": %s.", path,
+                 error == EEXIST ? "it is no capture, and stays as it is" : strerror(error));
+    return setenv("SOFTVERBS_CAPTURE", error ? "" : path, 1) ? out_of_memory() : 0;
+}
+
+static int check_faults(const struct command *command, const char *list)
+{
+    struct fault_plan plan;
+    char why[512];
+    return fault_parse(list, &plan, why, sizeof why) ? 0 : command_misused(command, "%s", why);
+}
+
+/* A name in the list that is of no interface here; an empty one leaves its device off the network. 0, or the status. */
+static int check_networks(const struct command *command, const char *list)
+{
+    char name[IF_NAMESIZE];
+    for (const char *at = list; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (length && (length >= sizeof name || !if_nametoindex(name)))
+            return command_misused(command, "There is no network interface \"%.*s\".", (int)length, at);
+        at += length;
+    }
+    return 0;
+}
+
+int prepare_option(const struct command *command, int option, const char *value)
+{
+    static const char *const names[] = {"SOFTVERBS_DEVICES", "SOFTVERBS_LOG", "SOFTVERBS_LOG_FILE",
+                                        "SOFTVERBS_DIR",     "SOFTVERBS_NET", NULL,
+                                        "SOFTVERBS_FAULT"};
+    if (option == PREPARE_DEVICES && !is_device_count(value))
+        return command_misused(command, "\"%s\" is not a number of devices from 0 to %d.", value, DEVICES_MAX);
+    if (option == PREPARE_LOG && !is_log_level(value))
+        return command_misused(command, "\"%s\" is none of none, error, warn, info and debug.", value);
+    if (option == PREPARE_NETWORK && check_networks(command, value))
+        return EXIT_USAGE;
+    if (option == PREPARE_CAPTURE)
+        return begin_capture(value);
+    if (option == PREPARE_COUNTERS)
+        return set_counters(value);
+    if (option == PREPARE_FAULT && check_faults(command, value))
+        return EXIT_USAGE;
+    return setenv(names[option - PREPARE_DEVICES], value, 1) ? out_of_memory() : 0;
+}
+
+/* Told here, as the program would only fail to open its device. 0, or the exit status. */
+static int check_claims(const char *list)
+{
+    char name[IF_NAMESIZE], directory[NODE_DIRECTORY_MAX + 1], why[512];
+    for (const char *at = list; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (length && node_directory(directory) && claim_is_others(directory, if_nametoindex(name), why, sizeof why)) {
+            complain("%s: %s", name, why);
+            return EXIT_SELF;
+        }
+        at += length;
+    }
+    return 0;
+}
+
+static int check_port(const char *list)
+{
+    if (!start_is_fixed() || !*list)
+        return check_claims(list);
+    complain("With SOFTVERBS_SEED anybody could guess keys and queue pair numbers, so it can't be set on a network.");
+    return EXIT_USAGE;
+}
+
+int prepare_environment(const struct command *command, bool paths)
+{
+    const char *networks = getenv("SOFTVERBS_NET");
+    int status = networks ? check_port(networks) : 0;
+    return status ? status : provide(paths);
+}
