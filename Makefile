@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm bench interop install uninstall packages clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm bench interop releases install uninstall packages clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -38,6 +38,9 @@ interop:
 	@tools/build/setup.sh build check
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/interop/interop.py
+
+releases:
+	@tests/releases/releases.sh
 
 packages:
 	@tools/build/packages.sh

@@ -16,7 +16,7 @@ import time
 from clients import Failure, Skip, Suite
 
 SHIPPED = "/usr/share/doc/rdma-core/tests"
-TEST = re.compile(r"^(?P<name>test_\w+) \(tests\.(?P<module>\w+)\.(?P<group>\w+)\.\w+\)")
+TEST = re.compile(r"^(?P<name>test_\w+) \(tests\.(?P<module>\w+)\.(?P<group>\w+)[.\w]*\)") # the method stands there since Python 3.11
 ANSWER = re.compile(r"(?P<outcome>ok|FAIL|ERROR|skipped (?P<quote>['\"])(?P<reason>.*)(?P=quote))$")
 VENDORS = ("mlx5", "efa", "cuda")
 

@@ -1,0 +1,110 @@
+#!/bin/bash
+# Builds softverbs on other releases of Debian and runs every client that each has: releases.sh [SUITE|BUILT:RUN|table]...
+# A pair runs the clients of the second on what the first has built; `table` writes docs/releases.md of all results; without
+# arguments everything. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
+# $SOFTVERBS_RELEASES. QUICK=1 leaves out the test suites of the tree.
+set -eu
+cd "$(dirname "$0")/../.."
+all="bullseye bookworm trixie sid"
+cross="bullseye:bookworm bullseye:trixie bullseye:sid bookworm:trixie bookworm:sid"
+cache=${SOFTVERBS_RELEASES:-/var/tmp/softverbs-releases}
+mirror=${SOFTVERBS_MIRROR:-http://deb.debian.org/debian}
+clients="ibverbs-utils ibverbs-providers perftest rdmacm-utils python3-pyverbs ucx-utils libfabric-bin iproute2 git make ca-certificates"
+[ "$(id -u)" = 0 ] || { echo "releases.sh: a chroot needs root." >&2; exit 1; }
+command -v debootstrap >/dev/null || { echo "releases.sh: please install debootstrap." >&2; exit 1; }
+
+# enter SUITE COMMAND...: in the chroot, with devices, /proc and a network namespace of its own; NETWORK=1: with the host's.
+enter() {
+    local root=$cache/$1 net=--net
+    shift
+    [ -z "${NETWORK:-}" ] || net=
+    unshare --mount $net --pid --fork --kill-child bash -c '
+        set -e
+        root=$1; shift
+        mount --bind "$root" "$root"
+        mount -t proc proc "$root/proc"
+        mount -t tmpfs tmpfs "$root/tmp"
+        mount -t tmpfs tmpfs "$root/dev"
+        for device in null zero full random urandom tty; do touch "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"; done
+        mkdir -p "$root/dev/shm" "$root/dev/pts"
+        mount -t tmpfs tmpfs "$root/dev/shm"
+        ln -s /proc/self/fd "$root/dev/fd"
+        mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=666
+        ln -s pts/ptmx "$root/dev/ptmx"
+        cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
+        ip link set lo up
+        exec nice -n 10 chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
+        - "$root" "$@"
+}
+
+prepare() {
+    local suite=$1 old=
+    [ "$suite" != sid ] || old="-o Acquire::Check-Valid-Until=false"
+    if [ ! -d "$cache/$suite/etc" ]; then
+        echo "$suite: debootstrap"
+        mkdir -p "$cache"
+        debootstrap --variant=minbase "$suite" "$cache/$suite.new" "$mirror" >"$cache/$suite.log" 2>&1
+        mv "$cache/$suite.new" "$cache/$suite"
+    fi
+    [ -n "$(find "$cache/$suite.prepared" -newer "$0" 2>/dev/null)" ] && return
+    # shellcheck disable=SC2086
+    NETWORK=1 enter "$suite" sh -c "apt-get $old -qq update && apt-get $old -qq install -y --no-install-recommends $clients && apt-get clean" >"$cache/$suite.log" 2>&1
+    touch "$cache/$suite.prepared"
+}
+
+copy_tree() { # files that have not changed keep their times, so that only the others are built again
+    mkdir -p "$cache/$1/root/softverbs"
+    git ls-files -co --exclude-standard | tar c -T - | tar x -C "$cache/$1/root/softverbs"
+}
+
+in_tree() { # in_tree SUITE COMMAND
+    enter "$1" sh -c "cd /root/softverbs && $2"
+}
+
+note() { # note LIBRARY CLIENTS: from standard input, to the results
+    tee "$cache/result.$1.$2" | grep --line-buffered -v "^why" || true
+}
+
+# The README's first command, then an installation of its own for the programs of this release and of others.
+build() {
+    local suite=$1
+    copy_tree "$suite"
+    NETWORK=1 in_tree "$suite" "tools/build/setup.sh build demo tests" >"$cache/$suite.log" 2>&1
+    if in_tree "$suite" "make demo" >"$cache/$suite.demo" 2>&1; then
+        printf 'ok\tmake demo\t\n'
+    else
+        printf 'not ok\tmake demo\t%s\n' "$(tail -n 1 "$cache/$suite.demo")"
+    fi
+    in_tree "$suite" "rm -rf /opt/softverbs && make install PREFIX=/opt/softverbs" >>"$cache/$suite.log" 2>&1
+}
+
+run_suites() {
+    local log=$cache/$1.suites failed
+    in_tree "$1" "tools/build/build.sh build-tests -Dtests=true && meson test -C build-tests --no-rebuild --num-processes 2 --timeout-multiplier 4 --no-suite clients --no-suite house" >"$log" 2>&1 || true
+    failed=$(sed -n 's/^ *[0-9]*\/[0-9]* \(.*[^ ]\)  *\(FAIL\|TIMEOUT\|ERROR\) .*/\1/p' "$log" | sed 's/.* \/ //' | paste -sd , -)
+    counts=$(sed -n 's/^\(Ok\|Fail\|Skipped\|Timeout\): *\([0-9]*\) *$/\1 \2/p' "$log" | paste -sd , -)
+    printf '%s\tsuites of the tree\t%s\n' "$([ -z "$failed" ] && [ -n "$counts" ] && echo ok || echo not ok)" "${counts:-$(tail -n 1 "$log")}${failed:+: $failed}"
+}
+
+run_clients() { # run_clients LIBRARY CLIENTS: the library that LIBRARY built, under the programs of CLIENTS
+    if [ "$1" != "$2" ]; then
+        rm -rf "$cache/$2/opt/softverbs-$1"
+        cp -a "$cache/$1/opt/softverbs" "$cache/$2/opt/softverbs-$1"
+        enter "$2" python3 /root/softverbs/tests/releases/clients.py "/opt/softverbs-$1/bin/softverbs" || true
+    else
+        enter "$2" python3 /root/softverbs/tests/releases/clients.py /opt/softverbs/bin/softverbs || true
+    fi
+}
+
+[ $# -gt 0 ] || set -- $all $cross table # shellcheck disable=SC2086
+for each; do
+    echo "== $each"
+    case $each in
+    table) tests/releases/table.py "$cache" docs/releases.md ;;
+    *:*) run_clients "${each%:*}" "${each#*:}" | note "${each%:*}" "${each#*:}" ;;
+    *)
+        prepare "$each"
+        { build "$each"; [ -n "${QUICK:-}" ] || run_suites "$each"; run_clients "$each" "$each"; } | note "$each" "$each"
+        ;;
+    esac
+done

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Writes what releases.sh has found into docs/releases.md, but for what people wrote below "## Why they ...": table.py RESULTS PAGE."""
+import collections
+import datetime
+import glob
+import os
+import sys
+
+DEBIAN = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "sid": "sid"}
+Result = collections.namedtuple("Result", "library clients rows reasons")
+
+
+def read(path):
+    _, library, clients = os.path.basename(path).split(".")
+    with open(path, encoding="utf-8") as file:
+        lines = [line.rstrip("\n").split("\t") for line in file]
+    rows = [line for line in lines if line[0] in ("ok", "not ok", "skip")]
+    return Result(library, clients, rows, [line[1:] for line in lines if line[0] == "why"])
+
+
+def said(result, name):
+    return next((text for _, row, text in result.rows if row == name), "-")
+
+
+def row(result):
+    own = result.library == result.clients
+    count = collections.Counter(line[0] for line in result.rows)
+    return " | ".join([
+        f"| {DEBIAN[result.library]}", DEBIAN[result.clients],
+        next((line[0] for line in result.rows if line[1] == "make demo"), "") if own else "",
+        said(result, "suites of the tree") if own else "",
+        f"{count['ok']} of {count['ok'] + count['not ok']}", said(result, "pyverbs' own suite") + " |"])
+
+
+def page(results):
+    yield "# Other releases\n\n"
+    yield "`make releases` builds softverbs on each of these releases of Debian and runs every client that the release has; then the\n"
+    yield "library of one under the programs of another. It needs root and debootstrap. Last run: "
+    yield f"{datetime.date.today()}.\n\n"
+    yield "| built on | clients of | `make demo` | suites | clients that pass | rdma-core's own suite (pyverbs) |\n|---|---|---|---|---|---|\n"
+    for result in results:
+        yield row(result) + "\n"
+    yield "\nThe clients: all of ibverbs-utils, perftest (send, write, read, atomic, UD, through librdmacm), rping and ucmatose,\n"
+    yield "`ucx_info`, `fi_info`, and each provider library, which must load.\n"
+    yield "\n## What failed\n\n"
+    failed = [(result, line) for result in results for line in result.rows if line[0] == "not ok"]
+    for result, (_, name, text) in failed:
+        yield f"- {DEBIAN[result.library]} under {DEBIAN[result.clients]}: {name}: {text}\n"
+    if not failed:
+        yield "Nothing.\n"
+    yield "\n## Why pyverbs' tests are skipped\n\n| release | tests | reason that they give |\n|---|---|---|\n"
+    for result in results:
+        if result.library == result.clients:
+            for count, why in result.reasons:
+                yield f"| {DEBIAN[result.clients]} | {count} | {why.replace('|', '/')} |\n"
+
+
+def main():
+    results = [read(path) for path in glob.glob(f"{sys.argv[1]}/result.*.*")]
+    order = list(DEBIAN)
+    results.sort(key=lambda result: (result.library != result.clients, order.index(result.library), order.index(result.clients)))
+    why = ""
+    if os.path.exists(sys.argv[2]):
+        with open(sys.argv[2], encoding="utf-8") as file:
+            why = file.read().partition("\n## Why they")[2]
+    text = "".join(page(results))
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
+        file.write(text + ("\n## Why they" + why if why else ""))
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
