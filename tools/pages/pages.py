@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes the manual page and the completions of bash and zsh, of what the command says of itself.
 
-Usage: pages.py SOFTVERBS README VERSION DIRECTORY
+Usage: pages.py SOFTVERBS SETTINGS VERSION DIRECTORY
 
 Commands, their arguments and options come from `softverbs --help` and `softverbs help COMMAND`; the environment and the
-configuration file from the table in README.md. DIRECTORY gets softverbs.1, softverbs.conf.5, softverbs.bash and _softverbs.
+configuration file from the table in docs/settings.md. DIRECTORY gets softverbs.1, softverbs.conf.5, softverbs.bash and _softverbs.
 """
 import os
 import re
@@ -27,9 +27,9 @@ def options(text):
     return sorted({(option, bool(value)) for option, value in re.findall(r"^  (?:-\w, )?(--[\w-]+)( [A-Z]+)?", text, re.MULTILINE)})
 
 
-def variables(readme):
-    """Rows of the table of README.md's chapter Environment."""
-    with open(readme, encoding="utf-8") as file:
+def variables(settings):
+    """Rows of the table of docs/settings.md."""
+    with open(settings, encoding="utf-8") as file:
         chapter = file.read().split("\n## Environment\n")[1].split("\n## ")[0]
     return re.findall(r"^\| `(SOFTVERBS_\w+)` \| (.*) \|$", chapter, re.MULTILINE)
 
@@ -55,8 +55,8 @@ def command_part(softverbs, name):
     return f".SS {roff(usage.removeprefix('Usage: '))}\n.nf\n{roff(rest.strip())}\n.fi"
 
 
-def manual(softverbs, readme, version):
-    rows = "\n".join(f".TP\n.B {roff(name)}\n{roff(plain(meaning))}" for name, meaning in variables(readme))
+def manual(softverbs, settings, version):
+    rows = "\n".join(f".TP\n.B {roff(name)}\n{roff(plain(meaning))}" for name, meaning in variables(settings))
     described = commands(softverbs)
     return page("SOFTVERBS", 1, version, [
         ("NAME", "softverbs \\- RDMA verbs without RDMA hardware"),
@@ -69,8 +69,8 @@ def manual(softverbs, readme, version):
     ])
 
 
-def configuration(readme, version):
-    meaning = dict(variables(readme))["SOFTVERBS_CONFIG"]
+def configuration(settings, version):
+    meaning = dict(variables(settings))["SOFTVERBS_CONFIG"]
     return page("SOFTVERBS.CONF", 5, version, [
         ("NAME", "softverbs.conf \\- devices, limits and links of softverbs"),
         ("DESCRIPTION", roff("The file that SOFTVERBS_CONFIG names: " + plain(meaning) + ". Lines that begin with # are comments. What "
@@ -101,9 +101,9 @@ def zsh(softverbs):
 
 
 def main():
-    softverbs, readme, version, directory = sys.argv[1:]
+    softverbs, settings, version, directory = sys.argv[1:]
     softverbs = os.path.abspath(softverbs)
-    made = {"softverbs.1": manual(softverbs, readme, version), "softverbs.conf.5": configuration(readme, version),
+    made = {"softverbs.1": manual(softverbs, settings, version), "softverbs.conf.5": configuration(settings, version),
             "softverbs.bash": bash(softverbs), "_softverbs": zsh(softverbs)}
     for name, text in made.items():
         with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
