@@ -16,4 +16,7 @@ check check_processors, check_descriptors, check_sealed_memory, check_shared_mem
 /* what belongs to softverbs: checks_own.c */
 check check_library, check_other_library, check_directory, check_left_behind, check_paths;
 
+/* what others want of our library: checks_symbols.c */
+check check_symbols;
+
 #endif

@@ -26,27 +26,10 @@ enum verdict check_library(char *say, size_t size)
     return whole ? VERDICT_OK : VERDICT_PROBLEM;
 }
 
-/* The path of the first libibverbs.so.1 that the linker's cache knows, without the end of the line; "" when none. */
-static void find_cached(char *to, size_t size)
-{
-    char line[512];
-    *to = 0;
-    FILE *cache = popen("PATH=/usr/sbin:/sbin:/usr/bin:/bin ldconfig -p 2>/dev/null", "re");
-    while (cache && fgets(line, sizeof line, cache)) {
-        const char *arrow = strstr(line, " => ");
-        if (*to || !arrow || !strstr(line, "\tlibibverbs.so.1 "))
-            continue;
-        snprintf(to, size, "%s", arrow + 4);
-        to[strcspn(to, "\n")] = 0;
-    }
-    if (cache)
-        pclose(cache);
-}
-
 enum verdict check_other_library(char *say, size_t size)
 {
     char path[256];
-    find_cached(path, sizeof path);
+    place_installed(path, sizeof path);
     if (*path)
         snprintf(say, size, "Without \"softverbs run\" programs load %s.", path);
     else

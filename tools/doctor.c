@@ -9,6 +9,7 @@ static const struct {
 } checks[] = {
     {"library", check_library},
     {"other library", check_other_library},
+    {"symbols", check_symbols},
     {"left behind", check_left_behind},
     {"directory", check_directory},
     {"kernel paths", check_paths},

@@ -45,3 +45,19 @@ int place_libraries(char *to, char *why, size_t why_size)
              "\"../" LIBRARY_DIRECTORY "\" from it. Build or install softverbs again.");
     return ENOENT;
 }
+
+void place_installed(char *to, size_t size)
+{
+    char line[512];
+    *to = 0;
+    FILE *cache = popen("PATH=/usr/sbin:/sbin:/usr/bin:/bin ldconfig -p 2>/dev/null", "re");
+    while (cache && fgets(line, sizeof line, cache)) {
+        const char *arrow = strstr(line, " => ");
+        if (*to || !arrow || !strstr(line, "\tlibibverbs.so.1 "))
+            continue;
+        snprintf(to, size, "%s", arrow + 4);
+        to[strcspn(to, "\n")] = 0;
+    }
+    if (cache)
+        pclose(cache);
+}

@@ -11,4 +11,7 @@ enum { PLACE_PATH_MAX = 4096 };
  * or there is no /proc to say where the executable is. */
 int place_libraries(char *to, char *why, size_t why_size);
 
+/* The path of the first libibverbs.so.1 that the linker's cache knows, which programs load without us; "" when none. */
+void place_installed(char *to, size_t size);
+
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """softverbs doctor: one line for each check, a sentence about cost and cure for what this machine lacks."""
 import ctypes
+import glob
 import os
 import platform
 import re
@@ -94,6 +95,38 @@ def a_missing_library_is_a_problem():
             os.unlink(f"{TEMPORARY}/poor/{cases.LIBRARY}/{name}")
     done = softverbs("doctor", tool=tool)
     assert _lines(done)["library"][0] == "problem" and done.returncode == 1, cases.told(done)
+
+
+def _with_library(directory, edit):
+    """A softverbs whose library has other bytes."""
+    tool = cases.installed(f"{TEMPORARY}/{directory}")
+    path = f"{TEMPORARY}/{directory}/{cases.LIBRARY}/libibverbs.so.1"
+    with open(path, "rb") as file:
+        data = file.read()
+    os.unlink(path)
+    with open(path, "wb") as file:
+        file.write(edit(data))
+    return _lines(softverbs("doctor", tool=tool))["symbols"]
+
+
+def it_compares_our_symbols_with_those_installed():
+    if not glob.glob("/usr/lib/*/libibverbs.so.1"):
+        raise Skip("no libibverbs.so.1 is installed")
+    verdict, sentence = _lines(_doctor())["symbols"]
+    assert verdict == "ok" and "every symbol of /" in sentence and " 0 libraries" not in sentence, sentence
+
+
+def a_symbol_that_is_missing_is_named_with_those_who_need_it():
+    if not glob.glob("/usr/lib/*/libibverbs/libmlx5-rdmav34.so"):
+        raise Skip("the provider library of mlx5 for node 34 is not installed")
+    verdict, sentence = _with_library("without", lambda data: data.replace(b"\0ibv_cmd_alloc_pd\0", b"\0ibv_cmd_other_pd\0"))
+    assert verdict == "warning" and "ibv_cmd_alloc_pd@IBVERBS_PRIVATE_34" in sentence and "-rdmav34.so" in sentence and \
+        " more" in sentence, sentence
+
+
+def a_node_that_is_missing_is_seen_too():
+    verdict, sentence = _with_library("node", lambda data: data.replace(b"\0IBVERBS_1.14\0", b"\0IBVERBS_9.99\0"))
+    assert verdict == "warning" and "ibv_query_qp_data_in_order@IBVERBS_1.14" in sentence, sentence
 
 
 def an_ordinary_user_can_ask_it():
