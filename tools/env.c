@@ -159,5 +159,6 @@ const struct command env_command = {
         "\n"
         "All options of \"softverbs run\" are taken, and mean the same. What is printed holds until the machine\n"
         "starts anew: the paths below /dev/infiniband and /sys/class lie in /dev/shm.\n",
+    .letters = "q",
     .run = env,
 };

@@ -109,7 +109,7 @@ static int provide(bool paths)
 
 static bool is_log_level(const char *level)
 {
-    static const char *const levels[] = {"none", "error", "warn", "info", "debug"};
+    static const char *const levels[] = {"none", "error", "warn", "info", "debug", "terminal"};
     for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++)
         if (!strcmp(level, levels[i]))
             return true;
@@ -181,6 +181,8 @@ int prepare_option(const struct command *command, int option, const char *value)
     static const char *const names[] = {"SOFTVERBS_DEVICES", "SOFTVERBS_LOG", "SOFTVERBS_LOG_FILE",
                                         "SOFTVERBS_DIR",     "SOFTVERBS_NET", NULL,
                                         "SOFTVERBS_FAULT"};
+    if (option == 'q')
+        return setenv("SOFTVERBS_LOG", "none", 1) ? out_of_memory() : 0;
     if (option == PREPARE_DEVICES && !is_device_count(value))
         return command_misused(command, "\"%s\" is not a number of devices from 0 to %d.", value, DEVICES_MAX);
     if (option == PREPARE_LOG && !is_log_level(value))

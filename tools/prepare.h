@@ -21,11 +21,11 @@ enum {
 
 /* Rows of a table for command_option. */
 #define PREPARE_OPTIONS                                                                                                \
-    {"no-paths", no_argument, NULL, PREPARE_NO_PATHS}, {"devices", required_argument, NULL, PREPARE_DEVICES},          \
-        {"log", required_argument, NULL, PREPARE_LOG}, {"log-file", required_argument, NULL, PREPARE_LOG_FILE},        \
-        {"dir", required_argument, NULL, PREPARE_DIRECTORY}, {"net", required_argument, NULL, PREPARE_NETWORK},        \
-        {"capture", required_argument, NULL, PREPARE_CAPTURE}, {"fault", required_argument, NULL, PREPARE_FAULT},      \
-        {"counters", required_argument, NULL, PREPARE_COUNTERS},                                                       \
+    {"quiet", no_argument, NULL, 'q'}, {"no-paths", no_argument, NULL, PREPARE_NO_PATHS},                              \
+        {"devices", required_argument, NULL, PREPARE_DEVICES}, {"log", required_argument, NULL, PREPARE_LOG},          \
+        {"log-file", required_argument, NULL, PREPARE_LOG_FILE}, {"dir", required_argument, NULL, PREPARE_DIRECTORY},  \
+        {"net", required_argument, NULL, PREPARE_NETWORK}, {"capture", required_argument, NULL, PREPARE_CAPTURE},      \
+        {"fault", required_argument, NULL, PREPARE_FAULT}, {"counters", required_argument, NULL, PREPARE_COUNTERS},    \
     {                                                                                                                  \
         "help", no_argument, NULL, 'h'                                                                                 \
     }

@@ -37,6 +37,8 @@ static int run(const struct command *command, int argc, char **argv)
         status = command_misused(command, "Which program shall it run?");
     if (!status)
         status = prepare_environment(command, paths);
+    if (!status && !getenv("SOFTVERBS_LOG"))
+        status = prepare_option(command, PREPARE_LOG, "terminal");
     return status ? status : become(argv + optind);
 }
 
@@ -46,7 +48,9 @@ const struct command run_command = {
     .summary = "Run an unmodified program on software RDMA devices",
     .help =
         "  --devices N       so many devices, soft0, soft1, ...  (SOFTVERBS_DEVICES=N)\n"
-        "  --log LEVEL       error, warn, info or debug, to stderr  (SOFTVERBS_LOG=LEVEL)\n"
+        "  --log LEVEL       error, warn, info or debug, to stderr  (SOFTVERBS_LOG=LEVEL); without it the\n"
+        "                    program's mistakes are shown when stderr is a terminal, and nothing else is\n"
+        "  -q, --quiet       show nothing  (SOFTVERBS_LOG=none)\n"
         "  --log-file FILE   to this file instead  (SOFTVERBS_LOG_FILE=FILE)\n"
         "  --dir DIR         the directory where processes meet; those with different ones\n"
         "                    do not see one another  (SOFTVERBS_DIR=DIR)\n"
@@ -76,5 +80,6 @@ const struct command run_command = {
         "\n"
         "Exit status: the program's; 127 when it does not exist, 126 when it can't be executed, 125 when softverbs\n"
         "could not do its part, 2 for a bad option; in these cases a sentence on stderr says why.\n",
+    .letters = "q",
     .run = run,
 };

@@ -16,20 +16,31 @@
 
 int log_threshold;
 static int log_fd = STDERR_FILENO;
-static const char *const level_names[] = {"none", "error", "warn", "info", "debug"};
+static bool terminal_only; /* stderr is looked at before each line: a program may turn it elsewhere */
+
+static void read_level(const char *level)
+{
+    static const char *const names[] = {"none", "error", "warn", "info", "debug"};
+    for (int i = LOG_NONE; i <= LOG_DEBUG; i++)
+        if (!strcmp(level, names[i]))
+            log_threshold = i;
+    terminal_only = !strcmp(level, "terminal");
+    if (terminal_only)
+        log_threshold = LOG_WARN;
+}
 
 static void read_environment(void)
 {
     const char *level = secure_getenv("SOFTVERBS_LOG"), *file = secure_getenv("SOFTVERBS_LOG_FILE");
-    for (int i = LOG_NONE; level && i <= LOG_DEBUG; i++)
-        if (!strcmp(level, level_names[i]))
-            log_threshold = i;
+    if (level)
+        read_level(level);
     if (log_threshold == LOG_NONE || !file || !*file)
         return;
     int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd >= 0)
+    if (fd >= 0) {
         log_fd = fd;
-    else
+        terminal_only = false;
+    } else
         log_write(LOG_ERROR, "SOFTVERBS_LOG_FILE=%s can't be opened (%s); logging to stderr", file, strerror(errno));
 }
 
@@ -39,10 +50,19 @@ void log_start(void)
     pthread_once(&once, read_environment);
 }
 
-static void write_line(enum log_level level, const char *suffix, const char *format, va_list arguments)
+static bool is_wanted(enum log_level level)
 {
-    char line[512];
-    int saved = errno, length = snprintf(line, sizeof line, "softverbs: %s: ", level_names[level]);
+    int saved = errno;
+    bool wanted = log_wanted(level) && (!terminal_only || isatty(STDERR_FILENO));
+    errno = saved;
+    return wanted;
+}
+
+static void write_line(const char *suffix, const char *format, va_list arguments)
+{
+    char line[640];
+    int saved = errno;
+    int length = snprintf(line, 64, "softverbs: %.32s[%d] ", program_invocation_short_name, (int)getpid());
     length += vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
     if (length < (int)sizeof line)
         length += snprintf(line + length, sizeof line - (size_t)length, "%s", suffix);
@@ -59,11 +79,11 @@ static void write_line(enum log_level level, const char *suffix, const char *for
 
 void log_write(enum log_level level, const char *format, ...)
 {
-    if (!log_wanted(level))
+    if (!is_wanted(level))
         return;
     va_list arguments;
     va_start(arguments, format);
-    write_line(level, "", format, arguments);
+    write_line("", format, arguments);
     va_end(arguments);
 }
 
@@ -82,21 +102,42 @@ static bool is_admitted(enum reason reason, unsigned *omitted)
     unsigned second = atomic_load(&quota->second), lines = 0;
     if (second != (unsigned)now.tv_sec && atomic_compare_exchange_strong(&quota->second, &second, (unsigned)now.tv_sec))
         lines = atomic_exchange(&quota->lines, 0);
-    *omitted = lines > LOG_LINES_A_SECOND ? lines - LOG_LINES_A_SECOND : 0;
-    return atomic_fetch_add(&quota->lines, 1) < LOG_LINES_A_SECOND;
+    unsigned most = terminal_only ? LOG_LINES_ON_TERMINAL : LOG_LINES_A_SECOND;
+    *omitted = lines > most ? lines - most : 0;
+    return atomic_fetch_add(&quota->lines, 1) < most;
+}
+
+static void write_reason(enum log_level level, enum reason reason, const char *suffix, const char *format,
+                         va_list arguments)
+{
+    unsigned omitted;
+    if (!is_wanted(level) || !is_admitted(reason, &omitted))
+        return;
+    if (omitted)
+        log_write(level, "%u more lines of reason %u were left out", omitted, reason);
+    write_line(suffix, format, arguments);
 }
 
 void log_reason(enum log_level level, enum reason reason, const char *format, ...)
 {
-    unsigned omitted;
-    if (!log_wanted(level) || !is_admitted(reason, &omitted))
+    if (!log_wanted(level))
         return;
-    if (omitted)
-        log_write(level, "%u more lines of reason %u were left out", omitted, reason);
-    char suffix[256];
-    snprintf(suffix, sizeof suffix, ": reason %u: %s", reason, reason_sentence(reason));
+    char suffix[320];
+    snprintf(suffix, sizeof suffix, ": %s (reason %u)", reason_sentence(reason), reason);
     va_list arguments;
     va_start(arguments, format);
-    write_line(level, suffix, format, arguments);
+    write_reason(level, reason, suffix, format, arguments);
+    va_end(arguments);
+}
+
+void log_cause(enum log_level level, enum reason reason, const char *format, ...)
+{
+    if (!log_wanted(level))
+        return;
+    char suffix[32];
+    snprintf(suffix, sizeof suffix, " (reason %u)", reason);
+    va_list arguments;
+    va_start(arguments, format);
+    write_reason(level, reason, suffix, format, arguments);
     va_end(arguments);
 }

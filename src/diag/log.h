@@ -1,5 +1,6 @@
 /* What a user asked to be told: SOFTVERBS_LOG=error|warn|info|debug, to stderr or to SOFTVERBS_LOG_FILE. Silent
- * otherwise. Thread-safe; one write(2) a line. */
+ * otherwise. SOFTVERBS_LOG=terminal, which `softverbs run` sets unless told otherwise, is warn where stderr is a
+ * terminal and nothing elsewhere. Thread-safe; one write(2) a line, which begins with "softverbs: PROGRAM[PID] ". */
 #ifndef DIAG_LOG_H
 #define DIAG_LOG_H
 
@@ -19,13 +20,17 @@ static inline bool log_wanted(enum log_level level)
     return __builtin_expect((int)level <= log_threshold, 0);
 }
 
-/* Writes "softverbs: LEVEL: TEXT" and a line end, if the level is wanted. */
+/* Writes the text as a line, if the level is wanted. */
 void log_write(enum log_level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-enum { LOG_LINES_A_SECOND = 100 };
+enum { LOG_LINES_A_SECOND = 100, LOG_LINES_ON_TERMINAL = 5 };
 
-/* Writes a reason with its number and sentence behind the text: what was refused, dropped or failed. Of each reason at
- * most so many lines in a second; the next one after that says how many were left out. */
+/* Writes a reason with its sentence and number behind the text: what was refused, dropped or failed. Of each reason at
+ * most so many lines in a second (on a terminal that nobody asked about, the smaller number); the next one after that
+ * says how many were left out. */
 void log_reason(enum log_level, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same without the sentence, for a text that says more than it would. */
+void log_cause(enum log_level, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -12,7 +12,7 @@
 #include "verbs/lifetime.h"
 #include "verbs/port.h"
 
-int ah_check(const struct context *context, const struct ibv_ah_attr *attr)
+enum reason ah_check(const struct context *context, const struct ibv_ah_attr *attr)
 {
     enum reason reason = attr->port_num != 1                                  ? REASON_PORT
                          : !attr->is_global                                   ? REASON_NO_GRH
@@ -21,10 +21,16 @@ int ah_check(const struct context *context, const struct ibv_ah_attr *attr)
     if (!reason && context->device->interface[0] &&
         gid_is_ipv4(&context->device->gids[attr->grh.sgid_index]) != gid_is_ipv4(&attr->grh.dgid))
         reason = REASON_GID_FAMILY;
-    if (!reason)
-        return 0;
-    log_reason(LOG_INFO, reason, "address vector");
-    return EINVAL;
+    return !reason && gid_is_zero(&attr->grh.dgid) ? REASON_NO_DGID : reason;
+}
+
+void ah_report(const struct context *context, const struct ibv_ah_attr *attr, enum reason reason, const char *call)
+{
+    if (reason == REASON_GID_INDEX)
+        log_reason(LOG_WARN, reason, "%s: sgid_index is %u, the indices that are used are 0 to %d", call,
+                   attr->grh.sgid_index, (int)context->device->gid_count - 1);
+    else
+        log_reason(LOG_WARN, reason, "%s", call);
 }
 
 static uint16_t ipv4_checksum(const uint8_t *header)
@@ -76,7 +82,10 @@ static void release(struct ah *ah)
 struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 {
     struct context *context = context_of(pd->context);
-    int error = pd_is_known(pd) ? ah_check(context, attr) : ENOENT;
+    enum reason reason = ah_check(context, attr);
+    int error = !pd_is_known(pd) ? ENOENT : reason ? EINVAL : 0;
+    if (error == EINVAL)
+        ah_report(context, attr, reason, "ibv_create_ah");
     struct ah *ah = error ? NULL : calloc(1, sizeof *ah);
     if (!ah) {
         errno = error ? error : ENOMEM;

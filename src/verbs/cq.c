@@ -126,7 +126,7 @@ struct ibv_cq_ex *cq_create(struct ibv_context *ibv, const struct ibv_cq_init_at
     int error;
     enum reason reason = refuse(context, attr, &error);
     if (reason) {
-        log_reason(LOG_INFO, reason, "ibv_create_cq");
+        log_reason(LOG_WARN, reason, "ibv_create_cq");
         errno = error;
         return NULL;
     }
@@ -279,7 +279,7 @@ static void overrun(struct cq *cq)
     if (cq->overrun)
         return;
     cq->overrun = true;
-    log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "CQ of %u entries", cq->capacity);
+    log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "cq of %u entries (handle %u)", cq->capacity, cq->object.handle);
     async_raise_cq(cq, IBV_EVENT_CQ_ERR);
     atomic_store(&cq->process->overrun, true);
     node_wake(cq->process->node);

@@ -17,6 +17,12 @@ static inline bool gid_is_multicast(const union ibv_gid *gid)
     return gid->raw[0] == 0xff || (gid_is_ipv4(gid) && gid->raw[12] >> 4 == 14);
 }
 
+static inline bool gid_is_zero(const union ibv_gid *gid)
+{
+    static const union ibv_gid zero;
+    return !memcmp(gid, &zero, sizeof zero);
+}
+
 static inline union ibv_gid gid_from_ipv4(const uint8_t address[4])
 {
     union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};

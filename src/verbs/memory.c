@@ -13,6 +13,7 @@
 #include "verbs/mapping.h"
 #include "verbs/process.h"
 #include "verbs/window.h"
+#include "verbs/words.h"
 
 enum {
     ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -23,7 +24,8 @@ enum {
 
 static int refuse(int error, enum reason reason, const void *address, size_t length, unsigned access)
 {
-    log_reason(LOG_INFO, reason, "%p of %zu bytes, access 0x%x", address, length, access);
+    char words[WORDS_SIZE];
+    log_reason(LOG_WARN, reason, "ibv_reg_mr of %zu bytes at %p, %s", length, address, words_access(access, words));
     return error;
 }
 
@@ -170,7 +172,7 @@ static int hide(struct process *process, struct mr *mr)
             return 0;
         keys_show(process->keys, &mr->region);
     }
-    log_reason(LOG_INFO, REASON_MR_BOUND, "key 0x%x", mr->region.key);
+    log_reason(LOG_WARN, REASON_MR_BOUND, "mr 0x%x: ibv_dereg_mr or ibv_rereg_mr", mr->region.key);
     return EBUSY;
 }
 

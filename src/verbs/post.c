@@ -196,7 +196,7 @@ static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 
 int post_refused(struct qp *qp, enum reason reason, uint64_t id)
 {
-    log_reason(LOG_WARN, reason, "posting a send, qp 0x%x wr_id %llu", qp->number, (unsigned long long)id);
+    log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_send of wr_id %llu", qp->number, (unsigned long long)id);
     return answer_failure(reason == REASON_SEND_QUEUE_FULL   ? ENOMEM
                           : reason == REASON_SEND_UNREADABLE ? EFAULT
                                                              : EINVAL);
@@ -252,7 +252,7 @@ int qp_post_receive(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
     if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET || qp->srq || !qp->receives) {
         *bad = wr;
         enum reason reason = qp->spread ? REASON_RSS_NO_QUEUE : qp->srq ? REASON_RECEIVE_SRQ : REASON_RECEIVE_STATE;
-        log_reason(LOG_WARN, reason, "ibv_post_recv qp 0x%x", qp->number);
+        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_recv", qp->number);
         return answer_failure(EINVAL);
     }
     int error = receive_queue_post(qp->receives, wr, bad);

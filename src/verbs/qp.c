@@ -276,7 +276,7 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
     int error;
     enum reason reason = refuse(&context->device->limits, attr, &error);
     if (reason) {
-        log_reason(LOG_INFO, reason, "ibv_create_qp");
+        log_reason(LOG_WARN, reason, "ibv_create_qp");
         errno = error;
         return NULL;
     }

@@ -7,6 +7,7 @@
 #include "verbs/qp.h"
 #include "verbs/receive_queue.h"
 #include "verbs/window.h"
+#include "verbs/words.h"
 
 static inline struct qp *qp_of_host(struct host *host)
 {
@@ -31,8 +32,8 @@ static const uint8_t completion_opcodes[] = {
 static void report_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason)
 {
     if (status != IBV_WC_SUCCESS)
-        log_reason(status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, reason, "qp 0x%x %s wr_id %llu status %d",
-                   qp->number, what, (unsigned long long)id, status);
+        log_reason(status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, reason, "qp 0x%x: %s of wr_id %llu ends in %s",
+                   qp->number, what, (unsigned long long)id, words_status(status));
 }
 
 /* Unsignalled work that succeeds leaves no entry; the next entry retires it. Work that fails always has one. */

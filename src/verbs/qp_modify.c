@@ -1,5 +1,6 @@
 /* ibv_modify_qp(3), ibv_query_qp(3), and the ways into the error state. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "diag/log.h"
@@ -18,6 +19,7 @@
 #include "verbs/qp_state.h"
 #include "verbs/receive_queue.h"
 #include "verbs/srq_tags.h"
+#include "verbs/words.h"
 #include "verbs/wq.h"
 #include "wire/psn.h"
 
@@ -35,8 +37,9 @@ static enum reason check_values(const struct context *context, const struct ibv_
         return REASON_PORT;
     if ((mask & IBV_QP_PKEY_INDEX) && attr->pkey_index)
         return REASON_PKEY_INDEX;
-    if ((mask & IBV_QP_AV) && ah_check(context, &attr->ah_attr))
-        return REASON_ADDRESS;
+    enum reason address = mask & IBV_QP_AV ? ah_check(context, &attr->ah_attr) : REASON_NONE;
+    if (address)
+        return address;
     if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
                                      128u << attr->path_mtu > context->device->mtu))
         return REASON_PATH_MTU;
@@ -366,6 +369,22 @@ static void withdraw_completions(struct qp *qp)
     atomic_store(&qp->retired, qp->posted);
 }
 
+static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason)
+{
+    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    struct qp_transition transition = qp_state_transition(qp->type, from, to);
+    char call[96], words[WORDS_SIZE];
+    snprintf(call, sizeof call, "qp 0x%x: ibv_modify_qp %s to %s", qp->number, words_state(from), words_state(to));
+    if (reason == REASON_ATTRIBUTE_MISSING)
+        log_cause(LOG_WARN, reason, "%s: attr_mask lacks %s", call,
+                  words_attributes((unsigned)(transition.required & ~mask), words));
+    else if (reason == REASON_ATTRIBUTE_NOT_ALLOWED)
+        log_cause(LOG_WARN, reason, "%s: attr_mask has %s, which may not change here", call,
+                  words_attributes((unsigned)(mask & ~(transition.required | transition.optional)), words));
+    else
+        ah_report(qp->object.context, &attr->ah_attr, reason, call);
+}
+
 int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
 {
     struct qp *qp = qp_of(ibv);
@@ -384,8 +403,7 @@ int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
     if (!error && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
         withdraw_completions(qp);
     if (reason)
-        log_reason(LOG_WARN, reason, "ibv_modify_qp qp 0x%x state %d to %d mask 0x%x", qp->number, qp->state,
-                   mask & IBV_QP_STATE ? (int)attr->qp_state : -1, mask);
+        report_refusal(qp, attr, mask, reason);
     return error;
 }
 

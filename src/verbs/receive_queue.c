@@ -139,7 +139,9 @@ int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr
     lock_release(&queue->lock);
     if (error) {
         *bad = (struct ibv_recv_wr *)wr;
-        log_reason(LOG_INFO, error == ENOMEM ? REASON_RECEIVE_QUEUE_FULL : REASON_TOO_MANY_SGES, "posting a receive");
+        log_reason(LOG_WARN, error == ENOMEM ? REASON_RECEIVE_QUEUE_FULL : REASON_TOO_MANY_SGES,
+                   "posting the receive with wr_id %llu to a queue of %u", (unsigned long long)(wr ? wr->wr_id : 0),
+                   queue->capacity);
         return answer_failure(error);
     }
     return 0;

@@ -12,8 +12,8 @@
 #include "verbs/receive_queue.h"
 #include "verbs/srq_tags.h"
 #include "verbs/traffic_report.h"
+#include "verbs/words.h"
 
-static const char *const state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 static const char *const type_names[] = {[IBV_QPT_RC] = "RC",
                                          [IBV_QPT_UC] = "UC",
                                          [IBV_QPT_UD] = "UD",
@@ -58,7 +58,7 @@ static void report_qp(FILE *out, const struct object *object)
         return;
     }
     fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->number, type_names[qp->type],
-            state_names[qp->state]);
+            words_state(qp->state));
     report_user(out, "pd", qp->pd ? &qp->pd->object : NULL);
     report_user(out, "send_cq", qp->send_cq ? &qp->send_cq->object : NULL);
     report_user(out, "recv_cq", qp->receive_cq ? &qp->receive_cq->object : NULL);

@@ -34,7 +34,7 @@ static struct srq *make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, void
         return NULL;
     }
     if (!sizes_fit(&context_of(pd->context)->device->limits, attr)) {
-        log_reason(LOG_INFO, REASON_SRQ_SIZE, "max_wr %u max_sge %u", attr->max_wr, attr->max_sge);
+        log_reason(LOG_WARN, REASON_SRQ_SIZE, "ibv_create_srq: max_wr %u max_sge %u", attr->max_wr, attr->max_sge);
         errno = EINVAL;
         return NULL;
     }
@@ -91,7 +91,7 @@ struct ibv_srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 
 static struct ibv_srq *refuse(enum reason reason, int error)
 {
-    log_reason(LOG_INFO, reason, "ibv_create_srq_ex");
+    log_reason(LOG_WARN, reason, "ibv_create_srq_ex");
     errno = error;
     return NULL;
 }

@@ -49,7 +49,7 @@ def a_flood_fills_no_log():
         lines = lines.readlines()
     most = (time.monotonic() - begin + 1) * (A_SECOND + 1)
     assert A_SECOND <= len(lines) <= most, (len(lines), most, lines[-3:])
-    omitted = sum(int(found.group(1)) for line in lines if (found := re.search(r": (\d+) more lines", line)))
+    omitted = sum(int(found.group(1)) for line in lines if (found := re.search(r"\] (\d+) more lines", line)))
     assert omitted > DATAGRAMS / 4, (omitted, lines[-3:])
 
 

@@ -1,0 +1,328 @@
+/* The usual mistakes of programs, each as a program makes it: mistakes NAME. Two processes connect over RC, and the
+ * first sends to, writes to or reads from the second; what NAME changes is wrong. Whatever comes of it is what a
+ * program would see: "EINVAL from ibv_modify_qp", "IBV_WC status 12", or "nothing" after a second. The exit status is
+ * 0: what the screen says besides is for mistakes_test.py. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "endpoint.h"
+
+/* One side of the connection, as it should be; mistakes change it. */
+struct side {
+    struct endpoint endpoint;
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    struct address theirs;
+    struct ibv_ah_attr path;
+    int access, qp_access;
+    int rtr_mask;
+    int completions, sends;
+    unsigned receives;
+    uint32_t rq_psn;
+    enum ibv_wr_opcode opcode;
+    enum ibv_mtu mtu;
+    uint32_t length;
+    bool own_rkey, kills;
+    uint64_t offset;
+};
+
+enum {
+    SIZE = 8192,
+    PSN = 1000,
+    RTR_MASK = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+};
+
+static void right(struct side *side)
+{
+}
+
+static void no_receive(struct side *side)
+{
+    side->receives = 0;
+}
+
+static void short_mask(struct side *side)
+{
+    side->rtr_mask &= ~IBV_QP_MIN_RNR_TIMER;
+}
+
+static void no_grh(struct side *side)
+{
+    side->path.is_global = 0;
+}
+
+static void gid_index_of_nothing(struct side *side)
+{
+    side->path.grh.sgid_index = 7;
+}
+
+static void zero_gid(struct side *side)
+{
+    memset(&side->theirs.gid, 0, sizeof side->theirs.gid);
+}
+
+static void lid(struct side *side)
+{
+    side->path.is_global = 0;
+    side->path.dlid = 1;
+}
+
+static void foreign_gid(struct side *side)
+{
+    memcpy(side->theirs.gid.raw, (uint8_t[16]){[10] = 0xff, 0xff, 10, 9, 8, 7}, 16);
+}
+
+static void no_local_write(struct side *side)
+{
+    side->access = IBV_ACCESS_REMOTE_WRITE;
+}
+
+static void wrong_rkey(struct side *side)
+{
+    side->opcode = IBV_WR_RDMA_WRITE;
+    side->theirs.rkey ^= 0x5500;
+}
+
+static void own_rkey(struct side *side)
+{
+    side->opcode = IBV_WR_RDMA_WRITE;
+    side->own_rkey = true;
+}
+
+static void out_of_bounds(struct side *side)
+{
+    side->opcode = IBV_WR_RDMA_WRITE;
+    side->offset = SIZE - 4;
+}
+
+static void no_remote_read(struct side *side)
+{
+    side->opcode = IBV_WR_RDMA_READ;
+    side->access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+}
+
+static void no_qp_access(struct side *side)
+{
+    side->opcode = IBV_WR_RDMA_READ;
+    side->qp_access = 0;
+}
+
+static void small_cq(struct side *side)
+{
+    side->completions = 1;
+    side->sends = 8;
+    side->receives = 8;
+}
+
+static void psn_behind(struct side *side)
+{
+    side->rq_psn = PSN - 500;
+}
+
+static void psn_ahead(struct side *side)
+{
+    side->rq_psn = PSN + 500;
+}
+
+static void killed_peer(struct side *side)
+{
+    side->kills = true;
+}
+
+static const struct mistake {
+    const char *name;
+    void (*first)(struct side *), (*second)(struct side *); /* by the one that sends, by the other */
+} mistakes[] = {
+    {"none", right, right},
+    {"no-receive", right, no_receive},
+    {"short-mask", short_mask, right},
+    {"no-grh", no_grh, right},
+    {"gid-index", gid_index_of_nothing, right},
+    {"zero-gid", zero_gid, right},
+    {"lid", lid, right},
+    {"foreign-gid", foreign_gid, right},
+    {"no-local-write", no_local_write, right},
+    {"wrong-rkey", wrong_rkey, right},
+    {"own-rkey", own_rkey, right},
+    {"out-of-bounds", out_of_bounds, right},
+    {"no-remote-read", no_remote_read, no_remote_read},
+    {"no-qp-access", no_qp_access, no_qp_access},
+    {"small-cq", small_cq, small_cq},
+    {"psn-behind", right, psn_behind},
+    {"psn-ahead", right, psn_ahead},
+    {"killed-peer", killed_peer, right},
+};
+
+/* The call failed as the mistake has it: that is all that this process shows. */
+static void end_with(const char *call, int error)
+{
+    printf("%s from %s\n", error == EINVAL ? "EINVAL" : strerror(error), call);
+    fflush(stdout);
+    _exit(0);
+}
+
+static void make(struct side *side, char *memory)
+{
+    endpoint_open(&side->endpoint, side->completions);
+    side->mr = ibv_reg_mr(side->endpoint.pd, memory, SIZE, side->access);
+    if (!side->mr)
+        end_with("ibv_reg_mr", errno);
+    struct ibv_qp_init_attr init = {.send_cq = side->endpoint.cq, .recv_cq = side->endpoint.cq, .qp_type = IBV_QPT_RC};
+    init.cap = (struct ibv_qp_cap){.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1};
+    side->qp = ibv_create_qp(side->endpoint.pd, &init);
+    if (!side->qp)
+        end_with("ibv_create_qp", errno);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = (unsigned)side->qp_access};
+    int error = ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    if (error)
+        end_with("ibv_modify_qp", error);
+}
+
+static void connect_to_peer(struct side *side)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
+                               .path_mtu = side->mtu,
+                               .dest_qp_num = side->theirs.qp_num,
+                               .rq_psn = side->rq_psn,
+                               .max_dest_rd_atomic = 1,
+                               .min_rnr_timer = 1,
+                               .ah_attr = side->path};
+    attr.ah_attr.grh.dgid = side->theirs.gid;
+    int error = ibv_modify_qp(side->qp, &attr, side->rtr_mask);
+    if (error)
+        end_with("ibv_modify_qp", error);
+    attr = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS, .sq_psn = PSN, .timeout = 8, .retry_cnt = 2, .rnr_retry = 7, .max_rd_atomic = 1};
+    error = ibv_modify_qp(side->qp, &attr,
+                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                              IBV_QP_MAX_QP_RD_ATOMIC);
+    if (error)
+        end_with("ibv_modify_qp", error);
+}
+
+static void post_receives(struct side *side)
+{
+    struct ibv_sge sge = {(uintptr_t)side->mr->addr, SIZE, side->mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = 7, .sg_list = &sge, .num_sge = 1}, *bad;
+    for (unsigned i = 0; i < side->receives; i++)
+        if (ibv_post_recv(side->qp, &wr, &bad))
+            end_with("ibv_post_recv", errno);
+}
+
+static void post_work(struct side *side)
+{
+    struct ibv_sge sge = {(uintptr_t)side->mr->addr, side->length, side->mr->lkey};
+    struct ibv_send_wr wr = {.wr_id = 42,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = side->opcode,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {.remote_addr = side->theirs.memory + side->offset,
+                                         .rkey = side->own_rkey ? side->mr->rkey : side->theirs.rkey}},
+                       *bad;
+    for (int i = 0; i < side->sends; i++)
+        if (ibv_post_send(side->qp, &wr, &bad))
+            end_with("ibv_post_send", errno);
+}
+
+static void swap(int fd, const void *mine, void *theirs, size_t size)
+{
+    if (send(fd, mine, size, MSG_NOSIGNAL) != (ssize_t)size || recv(fd, theirs, size, MSG_WAITALL) != (ssize_t)size)
+        _exit(0); /* the other has ended with its mistake */
+}
+
+static void show_end(struct side *side)
+{
+    struct ibv_wc wc;
+    if (endpoint_wait(&side->endpoint, &wc, 1, 1))
+        printf("%s, vendor_err %u\n", ibv_wc_status_str(wc.status), wc.vendor_err);
+    else
+        printf("nothing\n");
+    fflush(stdout);
+}
+
+static void live(struct side *side, int fd)
+{
+    static char memory[SIZE];
+    make(side, memory);
+    struct address mine = endpoint_address(&side->endpoint, side->qp, side->mr);
+    swap(fd, &mine, &side->theirs, sizeof mine);
+}
+
+static void play(const struct mistake *mistake, struct side *side, int fd, pid_t other)
+{
+    char sign = 0;
+    mistake->first(side); /* before the objects are made, and again when the other's address is known */
+    live(side, fd);
+    mistake->first(side);
+    connect_to_peer(side);
+    swap(fd, &sign, &sign, 1);
+    if (side->kills) {
+        kill(other, SIGKILL);
+        waitpid(other, NULL, 0);
+    }
+    post_work(side);
+    show_end(side);
+    if (side->sends > 1)
+        usleep(200000);
+}
+
+static void await(const struct mistake *mistake, struct side *side, int fd)
+{
+    char sign = 0;
+    mistake->second(side);
+    live(side, fd);
+    connect_to_peer(side);
+    post_receives(side);
+    swap(fd, &sign, &sign, 1);
+    while (recv(fd, &sign, 1, 0) > 0)
+        ;
+    _exit(0);
+}
+
+static struct side make_side(void)
+{
+    return (struct side){.path = {.is_global = 1, .port_num = 1, .grh.hop_limit = 64},
+                         .access = ENDPOINT_ACCESS,
+                         .qp_access = ENDPOINT_ACCESS,
+                         .rtr_mask = RTR_MASK,
+                         .completions = 32,
+                         .sends = 1,
+                         .receives = 1,
+                         .rq_psn = PSN,
+                         .opcode = IBV_WR_SEND,
+                         .mtu = IBV_MTU_1024,
+                         .length = 64};
+}
+
+static const struct mistake *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
+        if (!strcmp(mistakes[i].name, name))
+            return &mistakes[i];
+    die("there is no mistake \"%s\"", name);
+}
+
+int main(int argc, char **argv)
+{
+    int fds[2];
+    struct side side = make_side();
+    const struct mistake *mistake = find(argc > 1 ? argv[1] : "");
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+        die("no pair of sockets");
+    pid_t other = fork();
+    close(fds[other != 0]);
+    if (other == 0)
+        await(mistake, &side, fds[1]);
+    play(mistake, &side, fds[0], other);
+    close(fds[0]);
+    waitpid(other, NULL, 0);
+    return 0;
+}
