@@ -166,6 +166,11 @@ int model_lstat(const char *path, struct stat *status)
     return stat_name(path, status);
 }
 
+int model_fchmod(int descriptor, mode_t mode)
+{
+    return host_fd(descriptor, FD_NONE) ? 0 : -1;
+}
+
 int model_fstat(int descriptor, struct stat *status)
 {
     struct host_fd *fd = host_fd(descriptor, FD_NONE);

@@ -64,6 +64,7 @@ int model_munmap(void *, size_t);
 int model_madvise(void *, size_t, int);
 int model_fcntl(int, int, ...);
 int model_fstat(int, struct stat *);
+int model_fchmod(int, mode_t);
 int model_fstatfs(int, struct statfs *);
 
 int model_open(const char *, int, ...);
@@ -104,6 +105,8 @@ ssize_t model_process_vm_readv(pid_t, const struct iovec *, unsigned long, const
 #define geteuid model_user
 #define getegid model_user
 #define log_reason model_log_reason
+#define guard_region_add model_guard_region_add
+#define guard_region_remove model_guard_region_remove
 #define memcpy model_memcpy
 #define memmove model_memmove
 #define memset model_memset
@@ -134,6 +137,7 @@ ssize_t model_process_vm_readv(pid_t, const struct iovec *, unsigned long, const
 #define madvise model_madvise
 #define fcntl model_fcntl
 #define fstat model_fstat
+#define fchmod model_fchmod
 #define fstatfs model_fstatfs
 #define open model_open
 #define stat(...) model_stat(__VA_ARGS__)
