@@ -36,6 +36,7 @@ static int open_socket(struct node *node, char *why, size_t why_size)
         return fail(error ? error : errno, "The socket for wake-ups can't be made", why, why_size);
     node->bell.socket = node->socket;
     node->bell.waker = node->waker;
+    atomic_store(&node->table->waker, node->waker);
     mail_keep_spare(node);
     return 0;
 }
@@ -85,11 +86,14 @@ static int set_up(struct node *node, char *why, size_t why_size)
     atomic_store(&node->host.probe, probe);
     node->host.postponed = mail_postponed;
     error = record_open_self(node);
-    return error ? fail(error, "The ring of this process to itself can't be made", why, why_size) : 0;
+    if (error)
+        return fail(error, "The ring of this process to itself can't be made", why, why_size);
+    return atomic_load(&node->table->lost) ? fail(EIO, "The table of processes was truncated", why, why_size) : 0;
 }
 
 static void close_descriptors(struct node *node)
 {
+    atomic_store(&node->table->waker, -1);
     for (unsigned i = 0; i < node->report_count; i++)
         close(node->reports[i]);
     if (node->socket >= 0)
@@ -147,6 +151,11 @@ void node_leave_host(struct node *node)
             shm_farewell(record->peer.link);
     table_leave(node->table);
     lock_release(&node->lock);
+}
+
+bool node_is_lost(const struct node *node)
+{
+    return atomic_load(&node->table->lost) && atomic_load(&node->left);
 }
 
 void node_close(struct node *node)

@@ -56,6 +56,11 @@ void node_close(struct node *);
  * sees to it that nobody receives or services any more. */
 void node_leave_host(struct node *);
 
+/* Has this process lost the host, because somebody has truncated the table? It has left then, in node_service: its
+ * peers are gone, nothing is found or claimed any more, and only closing the node and opening another helps.
+ * Thread-safe. */
+bool node_is_lost(const struct node *);
+
 /* In the child of a fork: forget the node without disturbing the parent's: closes descriptors and unmaps, tells nobody.
  * Links and peers that somebody may still point to stay as memory; sends to them go nowhere. */
 void node_abandon(struct node *);
@@ -89,8 +94,8 @@ enum node_presence { NODE_SLOW, NODE_STALLED, NODE_GONE };
 enum node_presence node_insist(struct node *, struct peer *, nanos now);
 #define NODE_PATIENCE (30 * NANOS_SECOND)
 
-/* From now on its end is noticed at once, however its process ends: node_fd becomes readable, and node_service marks it as
- * gone. 0, or errno when the kernel can't tell (before Linux 5.3), or does not show us the process. Thread-safe. */
+/* From now on its end is noticed at once, however its process ends: node_fd becomes readable, and node_service marks it
+ * as gone. 0, or errno when the kernel can't tell (before Linux 5.3), or does not show us the process. Thread-safe. */
 int node_watch(struct node *, struct peer *);
 
 /* How many peers have been found gone until now: when it has changed, look at your peers' `gone`. Thread-safe. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/uncancelled.h"
+#include "diag/log.h"
 #include "fabric/state.h"
 
 static unsigned hear(struct record *record, node_take *take, void *context, unsigned budget)
@@ -87,6 +88,17 @@ static void give_report(struct node *node, int to, node_report *report, void *co
     close(to);
 }
 
+/* The others are told, so that they look, too. Nobody knows any more who of them sleeps, so all are rung. */
+static void leave_lost_host(struct node *node)
+{
+    if (!atomic_load(&node->table->lost) || atomic_load(&node->left))
+        return;
+    log_reason(LOG_ERROR, REASON_TABLE_TRUNCATED, "%s/table", node->directory);
+    for (unsigned i = 0; i < TABLE_SLOTS; i++)
+        atomic_store(&node->table->file->slots[i].attention.state, ATTENTION_SLEEPING);
+    node_leave_host(node);
+}
+
 void node_service(struct node *node, node_report *report, void *context)
 {
     eventfd_t wakes;
@@ -98,6 +110,7 @@ void node_service(struct node *node, node_report *report, void *context)
         give_report(node, node->reports[--node->report_count], report, context);
     if (atomic_load(&node->litter))
         records_collect(node);
+    leave_lost_host(node);
 }
 
 int node_fd(const struct node *node)

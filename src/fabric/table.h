@@ -5,6 +5,9 @@
  * it also goes when the process closes ANY descriptor of the file: so a table is opened once in a process, shared by
  * whoever opens it again (table_open counts), and no other code may open the file.
  *
+ * The file can be truncated by any process of the user. Who then touches what is gone finds zeros in its place and
+ * `lost` set (link/guard.h): nobody lives any more, and the owner of the table leaves the host.
+ *
  * Every change that a dying process may leave half done is undone by the next sweep: an entry counts only while its
  * owner (slot and generation) lives. */
 #ifndef FABRIC_TABLE_H
@@ -19,6 +22,7 @@
 #include "base/lock.h"
 #include "cm/ports.h"
 #include "link/doorbell.h"
+#include "link/guard.h"
 
 enum {
     TABLE_SLOTS = 1024,
@@ -76,11 +80,15 @@ struct table {
     atomic_uint self;      /* our slot as an owner, 0: none */
     struct lock exclusive; /* keeps this process's threads apart where the record lock keeps processes apart */
     char directory[TABLE_NAME_MAX + 1];
+    struct guard_region region; /* the mapping */
+    atomic_bool lost; /* somebody has truncated the file: in its place is a memory of zeros that nobody shares */
+    atomic_int waker; /* an eventfd that is written when that happens; -1 */
     struct table *next;
 };
 
 /* Opens the directory's table. `create`: makes directory and table when they are missing and replaces a table of
- * another layout that nobody uses; without it, ENOENT. 0, or errno and a sentence. */
+ * another layout that nobody uses; without it, ENOENT. EIO: it is lost, and who has it open must close it first.
+ * 0, or errno and a sentence. */
 int table_open(struct table **, const char *directory, bool create, char *why, size_t why_size);
 void table_close(struct table *);
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/start.h"
 #include "fabric/directory.h"
 #include "fabric/node.h"
@@ -111,8 +112,8 @@ static int replace(const char *directory, int descriptor, char *why, size_t why_
         return EAGAIN;
     if (!locked) {
         snprintf(why, why_size,
-                 "The directory %s is in use by processes of another version of softverbs; end them, or name another "
-                 "directory with SOFTVERBS_DIR.",
+                 "The directory %s is in use by processes of another version of softverbs, or its table was truncated "
+                 "under them; end them, or name another directory with SOFTVERBS_DIR.",
                  directory);
         return EBUSY;
     }
@@ -128,6 +129,16 @@ static struct table *find_opened(const struct stat *status)
     return table;
 }
 
+/* In the handler of a signal. */
+static void lose(struct guard_region *region)
+{
+    struct table *table = container_of(region, struct table, region);
+    int waker = atomic_load(&table->waker);
+    atomic_store(&table->lost, true);
+    if (waker >= 0)
+        mail_wake(waker);
+}
+
 static int keep(struct table **result, const char *directory, int descriptor)
 {
     struct stat status;
@@ -141,6 +152,9 @@ static int keep(struct table **result, const char *directory, int descriptor)
         free(table);
         return errno;
     }
+    table->region = (struct guard_region){table->file, sizeof *table->file, lose};
+    guard_region_add(&table->region); /* where too many are open, one that is truncated ends the process */
+    atomic_store(&table->waker, -1);
     table->descriptor = descriptor;
     lock_set_rank(&table->exclusive, LOCK_INNERMOST);
     table->users = 1;
@@ -159,6 +173,8 @@ static int try_open(struct table **result, const char *directory, bool create, c
     struct stat status;
     path_of(directory, path);
     if (!stat(path, &status) && (*result = find_opened(&status))) {
+        if (atomic_load(&(*result)->lost))
+            return fail(EIO, directory, "used, as somebody has truncated it", why, why_size);
         (*result)->users++;
         return 0;
     }
@@ -211,6 +227,7 @@ void table_close(struct table *table)
     lock_release(&opening);
     if (!last)
         return;
+    guard_region_remove(&table->region);
     munmap(table->file, sizeof *table->file);
     close(table->descriptor);
     free(table);

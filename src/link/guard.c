@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -12,7 +13,7 @@
 #include "base/lock.h"
 #include "wire/guarded.h"
 
-enum { SIGNALS = 2, ENTRIES = 8 };
+enum { SIGNALS = 2, ENTRIES = 8, REGIONS = 16 };
 
 /* A signal that is guarded, and what the program had set each time that we took it. An entry is written before the
  * kernel knows of it, and only its own handler writes it again. */
@@ -24,6 +25,7 @@ static struct guarded_signal {
 
 static struct lock looking;
 static _Atomic uint32_t looked; /* tick of the last look */
+static struct guard_region *_Atomic regions[REGIONS];
 _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial-exec"))) = {.looked = UINT32_MAX};
 
 /* --- faults */
@@ -32,6 +34,28 @@ _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial
 static bool is_fault(int number, const siginfo_t *info)
 {
     return info->si_code > 0 && !(number == SIGBUS && info->si_code == BUS_MCEERR_AO);
+}
+
+static bool replace(struct guard_region *region)
+{
+    int saved = errno;
+    if (mmap(region->start, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+        MAP_FAILED)
+        return false;
+    region->lost(region);
+    errno = saved;
+    return true;
+}
+
+/* Whoever faults in it uses it, so nobody removes it meanwhile. */
+static bool replace_region(int number, const siginfo_t *info)
+{
+    for (unsigned i = 0; number == SIGBUS && i < REGIONS; i++) {
+        struct guard_region *region = atomic_load(&regions[i]);
+        if (region && (uintptr_t)info->si_addr - (uintptr_t)region->start < region->length)
+            return replace(region);
+    }
+    return false;
 }
 
 #ifdef GUARDED_BY_JUMP
@@ -96,7 +120,7 @@ static void call_program(struct sigaction *program, int number, siginfo_t *info,
 
 static void enter(unsigned entry, int number, siginfo_t *info, void *context)
 {
-    if (!is_fault(number, info) || !recover(info, context))
+    if (!is_fault(number, info) || !(replace_region(number, info) || recover(info, context)))
         call_program(&guarded_signals[number == SIGBUS].program[entry], number, info, context);
 }
 
@@ -180,6 +204,29 @@ void guard_start(void)
     lock_take(&looking);
     look();
     lock_release(&looking);
+}
+
+/* --- regions */
+
+static bool exchange(struct guard_region *from, struct guard_region *to)
+{
+    for (unsigned i = 0; i < REGIONS; i++) {
+        struct guard_region *found = from;
+        if (atomic_compare_exchange_strong(&regions[i], &found, to))
+            return true;
+    }
+    return false;
+}
+
+bool guard_region_add(struct guard_region *region)
+{
+    guard_start();
+    return exchange(NULL, region);
+}
+
+void guard_region_remove(struct guard_region *region)
+{
+    exchange(region, NULL);
 }
 
 /* --- threads */

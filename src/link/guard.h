@@ -29,6 +29,20 @@ static inline void guard_end(bool opened);
 /* One guarded copy, like memcpy(3), with all that it needs around it. False: part of the memory is gone. */
 bool guard_copy(void *to, const void *from, size_t length);
 
+/* Memory of a file that others can truncate, which ordinary code reads and writes. A fault there (SIGBUS) puts zeros
+ * that belong to this process alone in the place of all of it, for whoever faulted to go on with, and calls `lost`, in
+ * the signal's handler: nothing but what is async-signal-safe. It may be called several times. */
+struct guard_region {
+    void *start;
+    size_t length;
+    void (*lost)(struct guard_region *);
+};
+
+/* From now on, until it is removed; takes the signals as guard_start does. The caller's memory. Thread-safe. False: too
+ * many are guarded already. */
+bool guard_region_add(struct guard_region *);
+void guard_region_remove(struct guard_region *);
+
 /* --- how */
 
 enum { GUARD_TICK = 22 }; /* a time is looked at in ticks of 2^22 ns */

@@ -119,6 +119,21 @@ static void raise_event(struct process *process, enum ibv_event_type type, const
     fprintf(out, "{\"contexts\":%u}\n", told);
 }
 
+bool event_fail_devices(struct process *process)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    if (!mutex_try(&process->control))
+        return false;
+    lock_take(&process->progress);
+    for (unsigned i = 0; i < count; i++)
+        if (happens(process, &devices[i], IBV_EVENT_DEVICE_FATAL))
+            tell(process, &devices[i], IBV_EVENT_DEVICE_FATAL);
+    lock_release(&process->progress);
+    mutex_release(&process->control);
+    return true;
+}
+
 void event_answer(struct process *process, const char *request, FILE *out)
 {
     for (unsigned i = 0; i < EVENTS; i++) {

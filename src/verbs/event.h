@@ -14,6 +14,10 @@ const char *event_meaning(unsigned n);
  * when the process must be asked again. Under process->progress; blocks on nothing. */
 void event_answer(struct process *, const char *request, FILE *out);
 
+/* The host is lost (node_is_lost): all devices of the process fail, and their contexts are told. False: somebody holds
+ * process->control; ask again. Not under process->progress. */
+bool event_fail_devices(struct process *);
+
 /* The device's port as others left it, for a context that is being opened. */
 void event_learn_port(struct process *, const struct device *);
 

@@ -14,6 +14,7 @@
 #include "link/guard.h"
 #include "verbs/cm.h"
 #include "verbs/config.h"
+#include "verbs/event.h"
 #include "verbs/inherit.h"
 #include "verbs/late.h"
 #include "verbs/memory.h"
@@ -80,6 +81,7 @@ struct helper {
     struct process *process;
     nanos linger, busy_until; /* looks on; 0: does not */
     nanos tick;               /* pollers do the work, and are looked after so often; 0: they don't */
+    bool failed;              /* the host is lost, and the devices have failed */
 };
 
 /* Did somebody ring, or send a new ring? */
@@ -189,11 +191,23 @@ static void look_on(struct helper *helper, nanos now, unsigned done)
     }
 }
 
+/* Who holds `control` may wait for the progress that the helper makes, so the helper does not wait for it. */
+static void fail_devices(struct helper *helper)
+{
+    helper->failed = event_fail_devices(helper->process);
+    if (helper->failed)
+        return;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    node_wake(helper->process->node);
+}
+
 static void step(struct helper *helper)
 {
     struct process *process = helper->process;
     nanos now = process_now();
     bool rang = answer_doorbell(process);
+    if (rang && !helper->failed && node_is_lost(process->node))
+        fail_devices(helper);
     if (atomic_exchange(&process->claimed, false))
         helper->tick = tick_first;
     else if (rang)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -163,6 +164,21 @@ static void a_device_that_fails_takes_its_queue_pairs_along(const void *row)
     pair_ping(&pair, &pair.near, &pair.far);
 }
 
+/* Whoever did it: a process of the same user could. Nobody shares anything with the others then. */
+static void a_table_that_is_truncated_fails_the_device(const void *row)
+{
+    char path[512];
+    struct pair pair = pair_open(IBV_QPT_RC);
+    pair_ping(&pair, &pair.near, &pair.far);
+    end_post_receive(&pair.far, end_receive(&pair.far, 7, 0, 64));
+    snprintf(path, sizeof path, "%s/table", getenv("SOFTVERBS_DIR"));
+    EXPECT(truncate(path, 0), ==, 0);
+    end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 8, 0, 8));
+    hear_both(&pair, IBV_EVENT_DEVICE_FATAL);
+    EXPECT(end_state(&pair.near), ==, IBV_QPS_ERR);
+    EXPECT(end_state(&pair.far), ==, IBV_QPS_ERR);
+}
+
 struct told {
     const char *name;
     enum ibv_event_type type;
@@ -212,6 +228,7 @@ static void all(void)
     harness_run("UD: messages are lost while a port is down", unreliable_messages_are_lost_while_a_port_is_down,
                 &types[1]);
     CASE(a_device_that_fails_takes_its_queue_pairs_along);
+    CASE(a_table_that_is_truncated_fails_the_device);
     for (size_t i = 0; i < COUNT(events); i++)
         harness_run(events[i].name, what_is_only_told_disturbs_nothing, &events[i]);
     CASE(each_context_is_told_with_the_number_of_the_port);
