@@ -13,6 +13,7 @@
 
 #include "base/uncancelled.h"
 #include "diag/clean.h"
+#include "diag/named_file.h"
 
 int log_threshold;
 static int log_fd = STDERR_FILENO;
@@ -36,7 +37,7 @@ static void read_environment(void)
         read_level(level);
     if (log_threshold == LOG_NONE || !file || !*file)
         return;
-    int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd = named_file_open(file, O_WRONLY | O_CREAT | O_APPEND);
     if (fd >= 0) {
         log_fd = fd;
         terminal_only = false;

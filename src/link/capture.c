@@ -14,6 +14,7 @@
 #include "base/lock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
+#include "diag/named_file.h"
 #include "wire/bytes.h"
 #include "wire/ether.h"
 
@@ -141,7 +142,7 @@ static int begin_or_go_on(int fd)
 
 static int open_file(const char *path)
 {
-    return open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    return named_file_open(path, O_RDWR | O_APPEND | O_CREAT);
 }
 
 /* One process at a time looks whether the file has begun. */

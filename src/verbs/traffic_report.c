@@ -8,6 +8,7 @@
 
 #include "diag/clean.h"
 #include "diag/log.h"
+#include "diag/named_file.h"
 #include "verbs/config.h"
 #include "verbs/report.h"
 #include "verbs/traffic.h"
@@ -122,7 +123,7 @@ void traffic_report(FILE *out, const struct process *process)
 
 static void append(const char *path, const char *text, size_t size)
 {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    int fd = named_file_open(path, O_WRONLY | O_APPEND | O_CREAT);
     ssize_t written = fd < 0 ? -1 : write(fd, text, size);
     if (written != (ssize_t)size)
         log_write(LOG_ERROR, "the counters can't be written to \"%s\": %s", path,

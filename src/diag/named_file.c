@@ -1,0 +1,166 @@
+#include "diag/named_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { LINKS_MOST = 40, AGAIN = -2 };
+
+/* A path, name by name. */
+struct walk {
+    int at;              /* the directory that has been reached */
+    struct stat status;  /* its */
+    char rest[PATH_MAX]; /* what is still to go */
+    char name[NAME_MAX + 1];
+    bool last; /* of the names */
+    int links;
+};
+
+static int fail(int error)
+{
+    errno = error;
+    return -1;
+}
+
+/* Takes the place of the directory that was reached before. */
+static int reach(struct walk *walk, int directory)
+{
+    if (directory < 0)
+        return -1;
+    close(walk->at);
+    walk->at = directory;
+    return fstat(directory, &walk->status) ? -1 : AGAIN;
+}
+
+static int start(struct walk *walk)
+{
+    return reach(walk, *walk->rest == '/' ? open("/", O_PATH | O_CLOEXEC) : openat(walk->at, ".", O_PATH | O_CLOEXEC));
+}
+
+/* Moves the next name out of the rest. */
+static int next_name(struct walk *walk)
+{
+    char *from = walk->rest + strspn(walk->rest, "/");
+    size_t length = strcspn(from, "/");
+    if (length > NAME_MAX)
+        return fail(ENAMETOOLONG);
+    if (!length)
+        return fail(EISDIR);
+    memcpy(walk->name, from, length);
+    walk->name[length] = 0;
+    walk->last = !from[length];
+    memmove(walk->rest, from + length, strlen(from + length) + 1);
+    return AGAIN;
+}
+
+static bool others_write(const struct stat *directory)
+{
+    return directory->st_mode & S_IWOTH || (directory->st_mode & S_IWGRP && directory->st_mode & S_ISVTX);
+}
+
+static bool is_trusted(const struct walk *walk, const struct stat *entry)
+{
+    if (!others_write(&walk->status))
+        return true;
+    return (entry->st_uid == geteuid() || entry->st_uid == walk->status.st_uid) &&
+           !(S_ISREG(entry->st_mode) && entry->st_nlink > 1);
+}
+
+/* Links of /proc lead to what has no name. */
+static bool is_of_proc(int directory)
+{
+    struct statfs system;
+    return !fstatfs(directory, &system) && system.f_type == PROC_SUPER_MAGIC;
+}
+
+static int follow(struct walk *walk, int link, int flags)
+{
+    char path[PATH_MAX];
+    if (walk->last && is_of_proc(walk->at))
+        return openat(walk->at, walk->name, flags & ~O_CREAT);
+    ssize_t length = readlinkat(link, "", path, sizeof path - 1);
+    if (length < 0 || ++walk->links > LINKS_MOST)
+        return length < 0 ? -1 : fail(ELOOP);
+    if ((size_t)length + strlen(walk->rest) >= sizeof path)
+        return fail(ENAMETOOLONG);
+    path[length] = 0;
+    strcat(path, walk->rest);
+    strcpy(walk->rest, path);
+    return start(walk);
+}
+
+/* What was found may be replaced before it is opened, but then it is looked at again. */
+static int open_found(struct walk *walk, const struct stat *found, int flags)
+{
+    struct stat status;
+    int file = openat(walk->at, walk->name, (flags & ~O_CREAT) | O_NOFOLLOW, 0);
+    if (file < 0)
+        return -1;
+    if (!fstat(file, &status) && status.st_dev == found->st_dev && status.st_ino == found->st_ino)
+        return file;
+    close(file);
+    return fail(EACCES);
+}
+
+static int enter(struct walk *walk, int entry, int flags, bool *kept)
+{
+    struct stat found;
+    if (fstat(entry, &found))
+        return -1;
+    if (!S_ISDIR(found.st_mode) && !is_trusted(walk, &found))
+        return fail(EACCES);
+    if (S_ISLNK(found.st_mode))
+        return follow(walk, entry, flags);
+    if (walk->last)
+        return open_found(walk, &found, flags);
+    *kept = true;
+    return reach(walk, entry);
+}
+
+static int step(struct walk *walk, int flags)
+{
+    bool kept = false;
+    if (next_name(walk) != AGAIN)
+        return -1;
+    int entry = openat(walk->at, walk->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (entry < 0 && errno == ENOENT && walk->last && flags & O_CREAT)
+        return openat(walk->at, walk->name, flags | O_EXCL, 0600);
+    if (entry < 0)
+        return -1;
+    int result = enter(walk, entry, flags, &kept), error = errno;
+    if (!kept)
+        close(entry);
+    errno = error;
+    return result;
+}
+
+static int walk_to(const char *path, int flags)
+{
+    struct walk walk = {.at = AT_FDCWD};
+    if (!*path || strlen(path) >= sizeof walk.rest)
+        return fail(*path ? ENAMETOOLONG : ENOENT);
+    strcpy(walk.rest, path);
+    int result = start(&walk);
+    while (result == AGAIN)
+        result = step(&walk, flags);
+    int error = errno;
+    if (walk.at >= 0)
+        close(walk.at);
+    errno = error;
+    return result;
+}
+
+/* Several processes of a program begin their log at the same time: who comes second finds it there. */
+int named_file_open(const char *path, int flags)
+{
+    flags |= O_CLOEXEC | O_NOCTTY;
+    int result = walk_to(path, flags);
+    return result < 0 && errno == EEXIST ? walk_to(path, flags) : result;
+}
