@@ -390,7 +390,7 @@ static void destroy(struct process *process)
     numbers_destroy(process->numbers);
     steering_destroy(process->steering);
     numbers_destroy(process->srqs);
-    pthread_mutex_destroy(&process->control);
+    pthread_mutex_destroy(&process->control.mutex);
     free(process);
 }
 
