@@ -317,6 +317,15 @@ bool dispatch_transmit(struct manager *manager, struct dispatch_datagram *to)
     return false;
 }
 
+bool dispatch_knows(const struct manager *manager, const uint8_t gid[16])
+{
+    for (uint32_t i = 0; i <= manager->local.mask; i++)
+        for (struct hash_entry *entry = manager->local.buckets[i]; entry; entry = entry->next)
+            if (!memcmp(container_of(entry, struct session, by_local)->route.gid, gid, 16))
+                return true;
+    return false;
+}
+
 nanos dispatch_deadline(const struct manager *manager)
 {
     return timers_next(&manager->timers);

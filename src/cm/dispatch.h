@@ -23,6 +23,9 @@ bool dispatch_transmit(struct manager *, struct dispatch_datagram *);
  * requests of it that nobody has fetched are forgotten. */
 void dispatch_bereave(struct manager *, uint32_t neighbor, nanos now);
 
+/* Is there a connection with somebody at this address, or an exchange that may become one? */
+bool dispatch_knows(const struct manager *, const uint8_t gid[16]);
+
 nanos dispatch_deadline(const struct manager *);
 void dispatch_expire(struct manager *, nanos now);
 

@@ -10,15 +10,22 @@
 #include "fabric/ports.h"
 #include "verbs/cm_address.h"
 #include "verbs/cm_send.h"
+#include "verbs/config.h"
 #include "verbs/gid.h"
 #include "verbs/process.h"
 #include "verbs/progress.h"
+#include "verbs/served.h"
+#include "verbs/traffic.h"
 #include "wire/op.h"
 
-enum { SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
+enum {
+    SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY,
+    IP_SERVICES = 1 /* the upper 40 bits of their service IDs (annex A11) */
+};
 
 static const nanos retry_after = NANOS_MILLISECOND;            /* what found no room, or no listener */
 static const nanos listener_patience = 50 * NANOS_MILLISECOND; /* for how long a request waits for one */
+static const nanos partner_patience = NANOS_SECOND; /* likewise; one from whom there is a connection already */
 
 static struct cm *cm_of(struct manager *manager)
 {
@@ -124,6 +131,18 @@ static int make(struct process *process, struct cm **to)
     return 0;
 }
 
+/* Who listens at all addresses of the host is to hear what comes for each of them, before a device is opened. What
+ * can't be had is logged, and will be refused to who opens the device. */
+static void open_ports(struct process *process)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    mutex_take(&process->control);
+    for (unsigned i = 0; i < count; i++)
+        served_open(process, &devices[i]);
+    mutex_release(&process->control);
+}
+
 /* It lives as long as the process, which its users count. */
 int cm_join(struct cm **to)
 {
@@ -133,8 +152,10 @@ int cm_join(struct cm **to)
     mutex_take(&joining);
     struct cm *cm = atomic_load(&process->cm);
     int error = cm ? 0 : make(process, &cm);
-    if (!error)
+    if (!error && !atomic_load(&process->cm)) {
         atomic_store(&process->cm, cm);
+        open_ports(process);
+    }
     mutex_release(&joining);
     *to = cm;
     if (error)
@@ -248,7 +269,7 @@ static void flush(struct cm *cm)
 static nanos next_look(const struct cm *cm, nanos now)
 {
     nanos deadline = dispatch_deadline(&cm->manager);
-    bool soon = cm->has_stuck || cm->early_count;
+    bool soon = cm->has_stuck || cm->early_count || cm->waiting.count;
     return soon && now + retry_after < deadline ? now + retry_after : deadline;
 }
 
@@ -290,12 +311,60 @@ void cm_receive(struct process *process, struct peer *peer, const struct packet 
     struct dispatch_datagram datagram, reply;
     if (!cm || !packet->grh || !decode(packet, &datagram.message) || !find_way(packet, &datagram.route))
         return;
+    traffic_managed(process, packet, NULL);
     cm_log("receives", &datagram.message);
     cm_begin(cm);
     datagram.route.neighbor = cm_neighbors_number(&cm->neighbors, process->node, peer);
     if (dispatch_receive(&cm->manager, &datagram, &reply, process_now()))
         send_one(cm, &reply, true);
     cm_end(cm);
+}
+
+/* Of requests for IP services only: others have no listener that could come soon. */
+bool cm_wait(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    struct dispatch_datagram datagram = {.message = *message};
+    uint64_t service = message->attribute == CM_REQ ? message->req.service : message->sidr_req.service;
+    if (!cm || service >> 24 != IP_SERVICES || !find_way(arrival->packet, &datagram.route))
+        return false;
+    cm_begin(cm);
+    nanos patience = dispatch_knows(&cm->manager, datagram.route.gid) ? partner_patience : listener_patience;
+    bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, process_now() + patience);
+    cm_end(cm);
+    return waits;
+}
+
+static void retry_waiting(struct cm *cm, nanos now)
+{
+    struct dispatch_datagram request, reply;
+    while (cm_waiting_next(&cm->waiting, cm->process, &request, now))
+        if (dispatch_receive(&cm->manager, &request, &reply, now))
+            send_one(cm, &reply, true);
+}
+
+/* Under cm->lock. One of a connection, or a request for somebody who listens here. */
+static bool is_known(const struct cm *cm, const struct cm_message *message)
+{
+    return !cm_is_reply(message->attribute) || !message->remote_id ||
+           manager_find_local(&cm->manager, message->remote_id);
+}
+
+enum cm_taken cm_receive_remote(struct process *process, const struct packet *packet, const struct cm_message *message,
+                                struct cm_message *answer)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    struct dispatch_datagram datagram = {.message = *message}, reply;
+    if (!cm || !find_way(packet, &datagram.route))
+        return CM_UNKNOWN;
+    cm_log("receives", message);
+    cm_begin(cm);
+    bool known = is_known(cm, message);
+    bool answers = dispatch_receive(&cm->manager, &datagram, &reply, process_now());
+    cm_end(cm);
+    if (answers)
+        *answer = reply.message;
+    return answers ? CM_ANSWER : known ? CM_TAKEN : CM_UNKNOWN;
 }
 
 nanos cm_timers(struct process *process, nanos now)
@@ -308,6 +377,7 @@ nanos cm_timers(struct process *process, nanos now)
     dispatch_expire(&cm->manager, now);
     if (cm->early_count)
         retry_early(cm, now);
+    retry_waiting(cm, now);
     flush(cm);
     nanos deadline = next_look(cm, now);
     lock_release(&cm->lock);

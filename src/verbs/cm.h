@@ -9,6 +9,7 @@
 
 #include "cm/dispatch.h"
 #include "verbs/cm_neighbors.h"
+#include "verbs/cm_waiting.h"
 #include "verbs/object.h"
 
 enum { CM_EARLY_MAX = 64 };
@@ -26,6 +27,7 @@ struct cm {
         nanos until; /* then they are rejected */
     } early[CM_EARLY_MAX];
     unsigned early_count;
+    struct cm_waiting waiting;
     struct hash_entry *buckets[4 * MANAGER_BUCKETS];
 };
 
@@ -52,6 +54,20 @@ void cm_end(struct cm *);
 
 /* A packet for queue pair 1 from a process of this host. Under process->progress. */
 void cm_receive(struct process *, struct peer *, const struct packet *);
+
+/* A request from another host that nobody on this one listens for: waits for somebody who does, and is rejected if
+ * nobody comes. False: it can't wait. Likewise. */
+bool cm_wait(struct process *, const struct udp_arrival *, const struct cm_message *);
+
+enum cm_taken {
+    CM_UNKNOWN, /* nobody here has to do with it */
+    CM_TAKEN,
+    CM_ANSWER, /* `reply` is to be sent to where it came from; it belongs to no connection */
+};
+
+/* One from another host. Likewise. */
+enum cm_taken cm_receive_remote(struct process *, const struct packet *, const struct cm_message *,
+                                struct cm_message *reply);
 
 /* Under process->progress: lets expire what has to; when to call again, or NANOS_NEVER. */
 nanos cm_timers(struct process *, nanos now);

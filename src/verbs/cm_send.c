@@ -5,6 +5,7 @@
 #include "verbs/config.h"
 #include "verbs/gid.h"
 #include "verbs/port.h"
+#include "verbs/taps.h"
 #include "wire/cm_ip.h"
 #include "wire/op.h"
 #include "wire/wire.h"
@@ -12,12 +13,11 @@
 enum { SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY, GRH = 40, NEXT_UDP = 17, ID_MASK = 0xffffff };
 
 /* The service ID that a request is for, and the address at which it is. */
-static uint64_t find_target(const struct dispatch_datagram *datagram, struct cm_address *address)
+static uint64_t find_target(const struct cm_message *message, const uint8_t gid[16], struct cm_address *address)
 {
-    const struct cm_message *message = &datagram->message;
     struct cm_ip ip;
     *address = (struct cm_address){.family = AF_IB};
-    memcpy(address->gid, datagram->route.gid, 16);
+    memcpy(address->gid, gid, 16);
     if (cm_ip_decode(message->private_data, &ip) == CM_IP_FINE) {
         unsigned from = ip.version == 4 ? 12 : 0;
         *address = cm_any(ip.version == 4 ? AF_INET : AF_INET6);
@@ -26,16 +26,12 @@ static uint64_t find_target(const struct dispatch_datagram *datagram, struct cm_
     return message->attribute == CM_REQ ? message->req.service : message->sidr_req.service;
 }
 
-/* The process of this host that the message is for: the one that listens; for a reply the owner of its communication
- * ID.
- */
-static struct peer *find_peer(struct process *process, const struct dispatch_datagram *datagram)
+struct peer *cm_find_taker(struct process *process, const struct cm_message *message, const uint8_t gid[16])
 {
-    const struct cm_message *message = &datagram->message;
     struct cm_address address;
     if (cm_is_reply(message->attribute))
         return node_find(process->node, message->remote_id & ID_MASK);
-    uint64_t service = find_target(datagram, &address);
+    uint64_t service = find_target(message, gid, &address);
     return ports_find_listener(process->node, (uint16_t)(service >> 16), (uint16_t)service, &address);
 }
 
@@ -63,10 +59,14 @@ static void write_grh(const struct cm_route *route, uint8_t grh[GRH])
     memcpy(grh + 24, route->gid, 16);
 }
 
-static bool send_on(struct link *link, const struct frame *frame)
+/* `peer` NULL: the link leads to another host. */
+static bool send_on(struct process *process, struct peer *peer, struct link *link, const struct frame *frame)
 {
     link->operations->begin(link);
-    bool sent = link->operations->ready(link) && link->operations->send(link, frame);
+    bool ready = link->operations->ready(link);
+    if (ready && process->taps)
+        taps_managed(process, peer, link, frame);
+    bool sent = ready && link->operations->send(link, frame);
     link->operations->end(link);
     return sent;
 }
@@ -75,14 +75,14 @@ static enum cm_sent send_to_neighbor(struct process *process, const struct dispa
                                      struct frame *frame, bool insist, struct peer **to)
 {
     bool request = !cm_is_reply(datagram->message.attribute);
-    struct peer *peer = find_peer(process, datagram);
+    struct peer *peer = cm_find_taker(process, &datagram->message, datagram->route.gid);
     if (!peer && request && !insist)
         return CM_NOBODY;
     if (!peer && request)
         peer = find_self(process, datagram);
     if (!peer)
         return CM_SENT;
-    bool sent = send_on(peer->link, frame);
+    bool sent = send_on(process, peer, peer->link, frame);
     if (sent)
         *to = peer;
     else
@@ -100,7 +100,7 @@ static enum cm_sent send_beyond(struct process *process, const struct dispatch_d
     struct link *link = device->interface[0] ? port_answer(process, device, &source, &destination) : NULL;
     if (!link)
         return CM_SENT;
-    bool sent = send_on(link, frame);
+    bool sent = send_on(process, NULL, link, frame);
     link->operations->close(link);
     return sent ? CM_SENT : CM_NO_ROOM;
 }
@@ -124,21 +124,29 @@ static enum cm_sent dispatch_frame(struct process *process, const struct dispatc
     return sent;
 }
 
+void cm_make_packet(const struct dispatch_datagram *datagram, struct cm_packet *made)
+{
+    made->piece = (struct iovec){made->bytes, sizeof made->bytes};
+    made->packet = (struct packet){.opcode = SEND_ONLY,
+                                   .migrated = true,
+                                   .pkey = DEVICE_PKEY,
+                                   .destination = MAD_QP,
+                                   .qkey = MAD_QKEY,
+                                   .source = MAD_QP,
+                                   .grh = made->grh,
+                                   .payload = {.length = sizeof made->bytes, .count = 1, .pieces = &made->piece}};
+    write_grh(&datagram->route, made->grh);
+    cm_encode(&datagram->message, made->bytes);
+}
+
 enum cm_sent cm_send(struct process *process, const struct dispatch_datagram *datagram, bool insist, struct peer **to)
 {
-    uint8_t bytes[MAD_BYTES], headers[FRAME_HEADERS_MAX];
-    struct iovec piece = {bytes, sizeof bytes};
-    struct packet packet = {.opcode = SEND_ONLY,
-                            .migrated = true,
-                            .pkey = DEVICE_PKEY,
-                            .destination = MAD_QP,
-                            .qkey = MAD_QKEY,
-                            .source = MAD_QP,
-                            .payload = {.length = sizeof bytes, .count = 1, .pieces = &piece}};
-    struct frame frame = {.kind = FRAME_GRH, .headers = headers, .payload = packet.payload};
+    struct cm_packet made;
+    uint8_t headers[FRAME_HEADERS_MAX];
+    cm_make_packet(datagram, &made);
+    struct frame frame = {.kind = FRAME_GRH, .headers = headers, .payload = made.packet.payload};
     *to = NULL;
-    write_grh(&datagram->route, headers);
-    cm_encode(&datagram->message, bytes);
-    frame.headers_length = (uint16_t)(GRH + wire_encode(&packet, headers + GRH));
+    memcpy(headers, made.grh, GRH);
+    frame.headers_length = (uint16_t)(GRH + wire_encode(&made.packet, headers + GRH));
     return dispatch_frame(process, datagram, &frame, insist, to);
 }

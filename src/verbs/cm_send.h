@@ -14,6 +14,19 @@ enum cm_sent {
 /* With SOFTVERBS_LOG=debug: the message, and what becomes of it. */
 void cm_log(const char *what, const struct cm_message *);
 
+/* A packet for queue pair 1, and what it consists of. */
+struct cm_packet {
+    struct packet packet; /* points into the rest */
+    struct iovec piece;
+    uint8_t grh[40], bytes[MAD_BYTES];
+};
+
+void cm_make_packet(const struct dispatch_datagram *, struct cm_packet *);
+
+/* The process of this host that the message is for, whose connections or port this is: the one that listens; of a reply
+ * the owner of its communication ID. `gid`: where it is sent to. NULL: none. To be put back. */
+struct peer *cm_find_taker(struct process *, const struct cm_message *, const uint8_t gid[16]);
+
 /* *to: the process of this host that it went to, to be put back; NULL: none. `insist`: what nobody listens for goes to
  * this process, which says so. */
 enum cm_sent cm_send(struct process *, const struct dispatch_datagram *, bool insist, struct peer **to);

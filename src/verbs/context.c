@@ -19,13 +19,13 @@
 #include "verbs/domain.h"
 #include "verbs/event.h"
 #include "verbs/flow.h"
-#include "verbs/gsi.h"
 #include "verbs/identity.h"
 #include "verbs/import.h"
 #include "verbs/lifetime.h"
 #include "verbs/memory.h"
 #include "verbs/port.h"
 #include "verbs/process.h"
+#include "verbs/served.h"
 #include "verbs/qp.h"
 #include "verbs/srq.h"
 #include "verbs/window.h"
@@ -115,9 +115,7 @@ static void initialize(struct context *context, struct ibv_device *ibv)
 static struct context *make(const struct device *device, struct process *process, int cmd_fd)
 {
     mutex_take(&process->control);
-    int error = port_open(process, device);
-    if (!error)
-        gsi_serve(process, device);
+    int error = served_open(process, device);
     mutex_release(&process->control);
     if (error) {
         errno = error;

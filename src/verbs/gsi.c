@@ -4,6 +4,8 @@
 
 #include "diag/log.h"
 #include "transport/pkey.h"
+#include "verbs/cm.h"
+#include "verbs/cm_send.h"
 #include "verbs/config.h"
 #include "verbs/event.h"
 #include "verbs/gid.h"
@@ -11,6 +13,7 @@
 #include "verbs/port.h"
 #include "verbs/process.h"
 #include "verbs/remote.h"
+#include "verbs/served.h"
 #include "verbs/traffic.h"
 #include "wire/cm.h"
 #include "wire/op.h"
@@ -18,29 +21,9 @@
 
 enum { REPLY_MAX = 4096, SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
 
-/* The name of a port in the host's list of multicast groups, where its processes find each other: no GID of a group
- * begins like the name of an interface. */
-static void name_port(const struct device *device, uint8_t name[16])
-{
-    _Static_assert(sizeof device->interface == 16, "as long as a GID");
-    memset(name, 0, 16);
-    memcpy(name, device->interface, strlen(device->interface));
-}
-
-/* When the list is full, others don't find us, but what the kernel hands to us we answer all the same. */
-void gsi_serve(struct process *process, const struct device *device)
-{
-    uint8_t name[16];
-    uint32_t bit = 1u << device->index;
-    if (!device->interface[0] || atomic_fetch_or(&process->served, bit) & bit)
-        return;
-    name_port(device, name);
-    node_join(process->node, name);
-}
-
 /* --- what is wrong with a datagram */
 
-/* Of all messages only those that resolve a service ID are answered so far. */
+/* RoCE has no alternate paths, of which LAP and APR are. */
 static enum reason decode_message(const uint8_t bytes[MAD_BYTES], struct cm_message *message)
 {
     static const enum reason reasons[] = {[CM_FINE] = REASON_NONE,
@@ -49,8 +32,8 @@ static enum reason decode_message(const uint8_t bytes[MAD_BYTES], struct cm_mess
                                           [CM_ATTRIBUTE] = REASON_MAD_MESSAGE,
                                           [CM_LENGTH] = REASON_MAD_LENGTH};
     enum cm_fault fault = cm_decode(bytes, MAD_BYTES, message);
-    bool known = message->attribute == CM_SIDR_REQ || message->attribute == CM_SIDR_REP;
-    return fault == CM_FINE && !known ? REASON_MAD_MESSAGE : reasons[fault];
+    bool alternate = message->attribute == CM_LAP || message->attribute == CM_APR;
+    return fault == CM_FINE && alternate ? REASON_MAD_MESSAGE : reasons[fault];
 }
 
 static enum reason find_fault(const struct packet *packet, struct cm_message *message)
@@ -95,23 +78,43 @@ static void send_reply(struct process *process, struct link *link, const struct 
     link->operations->end(link);
 }
 
-/* Nobody offers any service yet. The private data says who we are. A reply is as long as the request: who wants to know
- * what the path carries has sent more than a MAD. */
-static void answer(struct process *process, const struct device *device, const struct packet *packet,
-                   const struct cm_message *request)
+/* Where it came from, whatever it says. A reply goes wherever the request says that it came from, and nobody knows
+ * whether that is so: not more of them than somebody who really asks has use for, and none that is longer than the
+ * request. One to `softverbs ping` is as long, as that wants to know what the path carries. */
+static void answer(struct process *process, const struct device *device, const struct udp_arrival *arrival,
+                   const struct cm_message *reply)
 {
     union ibv_gid source, destination;
-    struct cm_message reply = {.attribute = CM_SIDR_REP,
-                               .transaction = request->transaction,
-                               .remote_id = request->local_id,
-                               .sidr_rep = {.status = CM_SIDR_UNSUPPORTED, .service = request->sidr_req.service},
-                               .private_data = GSI_SIGNATURE IDENTITY_FIRMWARE};
-    gid_from_grh(packet->grh, &source, &destination);
+    gid_from_grh(arrival->packet->grh, &source, &destination);
     struct link *link = gid_is_multicast(&source) ? NULL : port_answer(process, device, &destination, &source);
     if (!link)
         return;
-    send_reply(process, link, packet, &reply);
+    send_reply(process, link, arrival->packet, reply);
     link->operations->close(link);
+}
+
+/* To what no program of this host takes; false: there is nothing to say. The private data of a SIDR_REP says who we
+ * are. */
+static bool answer_for_nobody(const struct cm_message *message, struct cm_message *reply)
+{
+    *reply = (struct cm_message){.transaction = message->transaction, .remote_id = message->local_id};
+    switch (message->attribute) {
+    case CM_SIDR_REQ:
+        reply->attribute = CM_SIDR_REP;
+        reply->sidr_rep = (struct cm_sidr_rep){.status = CM_SIDR_UNSUPPORTED, .service = message->sidr_req.service};
+        memcpy(reply->private_data, GSI_SIGNATURE IDENTITY_FIRMWARE, sizeof GSI_SIGNATURE IDENTITY_FIRMWARE);
+        return true;
+    case CM_REQ:
+        reply->attribute = CM_REJ;
+        reply->rej = (struct cm_rej){.about = CM_ABOUT_REQ, .reason = CM_REJECT_INVALID_SERVICE};
+        return true;
+    case CM_DREQ: /* of a process that is no more: so that the peer stops asking */
+        reply->attribute = CM_DREP;
+        reply->local_id = message->remote_id;
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* --- who is it for? */
@@ -125,29 +128,31 @@ static void drop(struct process *process, const struct udp_arrival *arrival, enu
 struct search {
     struct process *process;
     const struct udp_arrival *arrival;
-    bool done;
+    bool all, done;
 };
 
-static void give_to_one(struct peer *peer, void *context)
+static void hand_over(struct peer *peer, void *context)
 {
     struct search *search = context;
-    if (search->done || peer->slot == node_slot(search->process->node))
+    if ((search->done && !search->all) || peer->slot == node_slot(search->process->node))
         return;
-    search->done = remote_hand_over(peer, search->arrival);
+    search->done |= remote_hand_over(peer, search->arrival);
 }
 
 /* To some process that answers there, when we don't: `softverbs ping` only asks. */
 static bool give_to_another(struct process *process, const struct device *device, const struct udp_arrival *arrival)
 {
-    struct search search = {process, arrival, false};
-    uint8_t name[16];
-    name_port(device, name);
-    node_members(process->node, name, give_to_one, &search);
+    struct search search = {process, arrival, .all = false};
+    served_each(process, device, hand_over, &search);
     return search.done;
 }
 
-/* A reply goes wherever the request says that it came from, and nobody knows whether that is so: not more of them than
- * somebody who really asks has use for. */
+static void give_to_others(struct process *process, const struct device *device, const struct udp_arrival *arrival)
+{
+    struct search search = {process, arrival, .all = true};
+    served_each(process, device, hand_over, &search);
+}
+
 static bool may_answer(struct process *process)
 {
     enum { BURST = 256 };
@@ -155,49 +160,130 @@ static bool may_answer(struct process *process)
     return bucket_take(&process->answers, process_about_now(), each, BURST);
 }
 
-static void take_request(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
-                         bool passed_on)
+static void reply_to(struct process *process, const struct device *device, const struct udp_arrival *arrival,
+                     const struct cm_message *reply)
+{
+    if (!may_answer(process))
+        return drop(process, arrival, REASON_MAD_TOO_MANY);
+    traffic_managed(process, arrival->packet, arrival->route);
+    answer(process, device, arrival, reply);
+}
+
+/* Nobody listens for the request; somebody may in a moment. */
+static void refuse_request(struct process *process, const struct device *device, const struct udp_arrival *arrival,
+                           const struct cm_message *message)
+{
+    struct cm_message reply;
+    if (!may_answer(process))
+        return drop(process, arrival, REASON_MAD_TOO_MANY);
+    traffic_managed(process, arrival->packet, arrival->route);
+    if (!cm_wait(process, arrival, message) && answer_for_nobody(message, &reply))
+        answer(process, device, arrival, &reply);
+}
+
+/* To the programs of this process; false: none of them knows of it. */
+static bool give_to_programs(struct process *process, const struct device *device, const struct udp_arrival *arrival,
+                             const struct cm_message *message)
+{
+    struct cm_message reply;
+    enum cm_taken taken = cm_receive_remote(process, arrival->packet, message, &reply);
+    if (taken == CM_ANSWER)
+        reply_to(process, device, arrival, &reply);
+    else if (taken == CM_TAKEN)
+        traffic_managed(process, arrival->packet, arrival->route);
+    return taken != CM_UNKNOWN;
+}
+
+/* Without room it is lost, as on a network. */
+static bool give_to_process(struct process *process, struct peer *peer, const struct udp_arrival *arrival)
+{
+    if (!remote_hand_over(peer, arrival))
+        traffic_stray(process, arrival->packet, arrival->route, REASON_PACKET_PASSED_ON);
+    return true;
+}
+
+/* To the process whose program takes it; false: nobody does. */
+static bool give_to_taker(struct process *process, const struct device *device, const struct udp_arrival *arrival,
+                          const struct cm_message *message, bool passed_on)
 {
     union ibv_gid source, destination;
     gid_from_grh(arrival->packet->grh, &source, &destination);
-    const struct device *device = port_with_address(process, &destination, arrival->interface);
-    if (!device)
-        drop(process, arrival, REASON_MAD_NOT_SERVED);
-    else if (event_port_is_down(process, device))
-        drop(process, arrival, REASON_PACKET_PORT_DOWN);
-    else if (atomic_load(&process->served) & 1u << device->index) {
-        if (!may_answer(process))
-            return drop(process, arrival, REASON_MAD_TOO_MANY);
-        traffic_managed(process, arrival->packet, arrival->route);
-        answer(process, device, arrival->packet, message);
-    } else if (passed_on || !give_to_another(process, device, arrival))
+    struct peer *taker = cm_find_taker(process, message, destination.raw);
+    if (!taker)
+        return false;
+    bool here = taker->slot == node_slot(process->node);
+    bool taken = here ? give_to_programs(process, device, arrival, message)
+                      : !passed_on && give_to_process(process, taker, arrival);
+    node_put(process->node, taker);
+    return taken;
+}
+
+static void take_request(struct process *process, const struct device *device, const struct udp_arrival *arrival,
+                         const struct cm_message *message, bool passed_on)
+{
+    if (give_to_taker(process, device, arrival, message, passed_on))
+        return;
+    if (served_here(process, device))
+        refuse_request(process, device, arrival, message);
+    else if (passed_on || !give_to_another(process, device, arrival))
         drop(process, arrival, REASON_MAD_NOT_SERVED);
 }
 
-static void take_reply(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
-                       const uint8_t *passed_on)
+/* Has somebody asked for it who is no connection manager? */
+static bool give_to_asker(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
+                          const uint8_t *passed_on)
 {
     struct gsi_asker *asker = process->asker;
-    union ibv_gid source, destination;
-    gid_from_grh(arrival->packet->grh, &source, &destination);
-    if (asker && port_with_address(process, &destination, arrival->interface) &&
-        message->remote_id - asker->first < NODE_BLOCK &&
-        asker->take(asker, message, arrival->packet->payload.length)) {
+    if (!asker || message->attribute != CM_SIDR_REP || message->remote_id - asker->first >= NODE_BLOCK ||
+        !asker->take(asker, message, arrival->packet->payload.length))
+        return false;
+    traffic_managed(process, arrival->packet, arrival->route);
+    if (passed_on)
+        remote_prefer_sender(process, passed_on, arrival->packet);
+    return true;
+}
+
+/* A REJ of who has given up its request has no communication ID of ours: any process of the host may have got that. */
+static void take_farewell(struct process *process, const struct device *device, const struct udp_arrival *arrival,
+                          const struct cm_message *message, bool passed_on)
+{
+    if (!give_to_programs(process, device, arrival, message))
         traffic_managed(process, arrival->packet, arrival->route);
-        if (passed_on)
-            remote_prefer_sender(process, passed_on, arrival->packet);
-    } else if (passed_on || !remote_pass_on(process, arrival, message->remote_id))
+    if (!passed_on)
+        give_to_others(process, device, arrival);
+}
+
+static void take_reply(struct process *process, const struct device *device, const struct udp_arrival *arrival,
+                       const struct cm_message *message, const uint8_t *passed_on)
+{
+    struct cm_message reply;
+    if (give_to_asker(process, arrival, message, passed_on))
+        return;
+    if (message->attribute == CM_REJ && !message->remote_id)
+        take_farewell(process, device, arrival, message, passed_on);
+    else if (give_to_taker(process, device, arrival, message, passed_on))
+        ;
+    else if (answer_for_nobody(message, &reply))
+        reply_to(process, device, arrival, &reply);
+    else
         drop(process, arrival, REASON_MAD_UNSOLICITED);
 }
 
 void gsi_receive(struct process *process, const struct udp_arrival *arrival, const uint8_t *passed_on)
 {
     struct cm_message message;
+    union ibv_gid source, destination;
     enum reason reason = find_fault(arrival->packet, &message);
     if (reason != REASON_NONE)
-        drop(process, arrival, reason);
-    else if (message.attribute == CM_SIDR_REQ)
-        take_request(process, arrival, &message, passed_on);
+        return drop(process, arrival, reason);
+    gid_from_grh(arrival->packet->grh, &source, &destination);
+    const struct device *device = port_with_address(process, &destination, arrival->interface);
+    if (!device)
+        drop(process, arrival, cm_is_reply(message.attribute) ? REASON_MAD_UNSOLICITED : REASON_MAD_NOT_SERVED);
+    else if (event_port_is_down(process, device))
+        drop(process, arrival, REASON_PACKET_PORT_DOWN);
+    else if (cm_is_reply(message.attribute))
+        take_reply(process, device, arrival, &message, passed_on);
     else
-        take_reply(process, arrival, &message, passed_on);
+        take_request(process, device, arrival, &message, passed_on);
 }

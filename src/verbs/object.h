@@ -410,7 +410,7 @@ struct process {
     struct node *node;
     struct udp_port *_Atomic ports[16]; /* by device; NULL: not on a network; port.c */
     _Atomic unsigned port_count;        /* behind the last of them */
-    _Atomic uint32_t served;            /* a bit for each device on whose port we answer for queue pair 1; gsi.c */
+    _Atomic uint32_t served;            /* a bit for each device on whose port we answer for queue pair 1; served.c */
     struct cm *_Atomic cm;              /* the connection manager; NULL: nobody has used it yet; cm.c */
     struct bucket answers;              /* on queue pair 1, to requests from the network; under progress; gsi.c */
     struct gsi_asker *asker;            /* who waits for what other hosts answer; NULL: nobody; under progress */

@@ -8,6 +8,7 @@
 #include "verbs/config.h"
 #include "verbs/gid.h"
 #include "wire/bytes.h"
+#include "wire/mad.h"
 
 enum { GRH = 40, FIRST_PORT = 0xc000, HOPS = 64, ECN_CAPABLE = 2 };
 
@@ -148,6 +149,20 @@ void taps_answered(const struct process *process, const struct packet *request, 
     way.route.source_port = udp_source_port(link);
     way.traffic_class = ECN_CAPABLE;
     capture_roce(process->taps->capture, &way, frame->headers, frame->headers_length, &frame->payload);
+}
+
+void taps_managed(const struct process *process, const struct peer *peer, const struct link *link,
+                  const struct frame *frame)
+{
+    struct capture_way way = way_by(true, MAD_QP);
+    if (!process->taps->capture)
+        return;
+    go_by_grh(&way, frame->headers);
+    if (!peer) {
+        way.route.source_port = udp_source_port(link);
+        way.traffic_class = (uint8_t)((way.traffic_class & ~3) | ECN_CAPABLE);
+    }
+    capture_roce(process->taps->capture, &way, frame->headers + GRH, frame->headers_length - GRH, &frame->payload);
 }
 
 void taps_received(const struct process *process, const struct qp *qp, const struct packet *packet,

@@ -34,6 +34,8 @@ void taps_sent(const struct qp *, const struct peer *peer, const struct link *li
                const char *note);
 /* An answer to a packet that came over a network. */
 void taps_answered(const struct process *, const struct packet *request, const struct link *, const struct frame *);
+/* A packet of queue pair 1, whose frame has a GRH; `peer` as above. */
+void taps_managed(const struct process *, const struct peer *peer, const struct link *, const struct frame *);
 /* `route` NULL: it came from this host. `qp` NULL: it is nobody's. */
 void taps_received(const struct process *, const struct qp *qp, const struct packet *,
                    const struct datagram_route *route);

@@ -25,7 +25,7 @@ QUICKLY = ["-i", "0.1", "-W", "1"]
 CROWD = 100
 UD_SEND_ONLY, RC_SEND_ONLY = 0x64, 0x04
 QKEY, PKEY = 0x80010000, 0xffff
-REQUEST, REPLY, CONNECT = 0x17, 0x18, 0x10
+REQUEST, REPLY, ALTERNATE = 0x17, 0x18, 0x19
 
 
 def configure(host, *settings):
@@ -353,7 +353,7 @@ def answers_to_the_letter(suite):
 def drops_what_is_wrong(suite):
     """Each for its reason, and none is answered."""
     wrong = {11: question(qkey=0x11111111), 10: question(pkey=0x1234), 9: question(opcode=RC_SEND_ONLY), 22: question(length=252),
-             23: question(head=b"\x01\x03\x02\x03"), 24: question(message=CONNECT), 25: question(message=REPLY)}
+             23: question(head=b"\x01\x03\x02\x03"), 24: question(message=ALTERNATE), 25: question(message=REPLY)}
     with Crowd(suite, SERVER, 1):
         before = strays(suite)
         come = asked(wrong.values())

@@ -13,13 +13,25 @@ RACE = "rdma_get_cm_event: Bad file descriptor" # rping's thread for events come
 REFUSED = ("REJECTED", "UNREACHABLE", "refused", "rpoll: Operation now in progress")
 
 
+class Host(Suite):
+    """Servers and clients on one host."""
+
+    address = "127.0.0.1"  # the server's
+
+    def start_server(self, command, extra=None):
+        return self.start(command, extra)
+
+    def start_client(self, command, extra=None):
+        return self.start(command, extra)
+
+
 def exchange(suite, server_command, client_command, timeout=60, extra=None):
     """Runs a server and a client of it, which is tried again while nobody listens yet; both must end well."""
     deadline = time.monotonic() + timeout
-    server = suite.start(server_command, extra)
+    server = suite.start_server(server_command, extra)
     try:
         while True:
-            client = suite.start(client_command, extra).finish(deadline)
+            client = suite.start_client(client_command, extra).finish(deadline)
             early = any(word in client.out + client.err for word in REFUSED) and server.process.poll() is None
             if not early:
                 break
@@ -50,17 +62,17 @@ def pings(suite, address, *options):
 def matches(suite, program, *options):
     """Programs of one name whose server takes -b ADDRESS or any, and whose client takes -s ADDRESS."""
     port = [] if program == "udaddy" else ["-p", choose_port()]
-    for side in exchange(suite, [program, *port, *options], [program, *port, "-s", "127.0.0.1", *options]):
+    for side in exchange(suite, [program, *port, *options], [program, *port, "-s", suite.address, *options]):
         side.find(r"return status 0|^custom ")
 
 
 def serves_on(suite, server_command, client_command, found, timeout=60):
     """A server that does not end by itself, and a client that does."""
     deadline = time.monotonic() + timeout
-    server = suite.start(server_command)
+    server = suite.start_server(server_command)
     try:
         while True:
-            client = suite.start(client_command).finish(deadline)
+            client = suite.start_client(client_command).finish(deadline)
             if not any(word in client.out + client.err for word in REFUSED) or server.process.poll() is not None:
                 break
             time.sleep(0.1)
@@ -71,26 +83,28 @@ def serves_on(suite, server_command, client_command, found, timeout=60):
         client.find(pattern)
 
 
-def copies_a_file(suite):
-    port, size = choose_port(), 50_000_000
+def copies_a_file(suite, size=50_000_000):
+    port = choose_port()
     with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         source, target = f"{directory}/source", f"{directory}/target"
         with open(source, "wb") as file:
             file.write(random.randbytes(size))
-        serves_on(suite, ["rcopy", "-p", port], ["rcopy", source, f"127.0.0.1:{target}", "-p", port], [f"^{size} bytes in "])
+        serves_on(suite, ["rcopy", "-p", port], ["rcopy", source, f"{suite.address}:{target}", "-p", port], [f"^{size} bytes in "])
         if not filecmp.cmp(source, target, shallow=False):
             raise Failure("the copy differs")
 
 
-def many_clients(suite, count):
-    """They begin one after the other: rping's server keeps but one request in mind, and takes the next for it when that
+def many_clients(suite, count, both=False):
+    """On the client's host, or on both in turn. They begin one after the other: rping's server keeps but one request in mind, and takes the next for it when that
     comes before it has begun a thread."""
     port = choose_port()
-    server, clients = suite.start(["rping", "-s", "-P", "-a", "127.0.0.1", "-p", port]), []
+    server, clients = suite.start_server(["rping", "-s", "-P", "-a", suite.address, "-p", port]), []
+    starters = [suite.start_client, suite.start_server] if both else [suite.start_client]
     try:
         pings_until_listening(suite, port)
-        for _ in range(count):
-            clients.append(suite.start(["rping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "2000", "-v"]))
+        for number in range(count):
+            start = starters[number % len(starters)]
+            clients.append(start(["rping", "-c", "-a", suite.address, "-p", port, "-C", "2000", "-v"]))
             wait_for_ping(clients[-1])
         for client in clients:
             done = client.finish(time.monotonic() + 60)
@@ -141,7 +155,7 @@ def wait_for_ping(client):
 
 def pings_until_listening(suite, port):
     for _ in range(100):
-        client = suite.start(["rping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "1"]).finish(time.monotonic() + 20)
+        client = suite.start_client(["rping", "-c", "-a", suite.address, "-p", port, "-C", "1"]).finish(time.monotonic() + 20)
         if not any(word in client.out + client.err for word in REFUSED):
             return
         time.sleep(0.1)
@@ -151,16 +165,16 @@ def pings_until_listening(suite, port):
 def measures(suite, program, *options):
     port = choose_port()
     command = [program, "-R", "-F", "-n", "1000", "-p", port, *options]
-    _, client = exchange(suite, command, [*command, "127.0.0.1"])
+    _, client = exchange(suite, command, [*command, suite.address])
     client.find(r"^ *\d+ +1000 ")
 
 
-def groups(suite, group, *options):
-    common = ["stdbuf", "-oL", "mckey", "-m", group, "-C", "10", *options]
-    receiver = suite.start(common)
+def groups(suite, group, receives_at, sends_from):
+    common = ["stdbuf", "-oL", "mckey", "-m", group, "-C", "10"]
+    receiver = suite.start_server([*common, "-b", receives_at])
     try:
         receiver.wait_for("joined dgid")
-        sender = suite.start([*common, "-s"]).finish(time.monotonic() + 30)
+        sender = suite.start_client([*common, "-s", "-b", sends_from]).finish(time.monotonic() + 30)
         received = receiver.finish(time.monotonic() + 10)
     finally:
         receiver.kill()
@@ -170,13 +184,14 @@ def groups(suite, group, *options):
 
 
 def nobody_listens(suite):
-    client = suite.start(["rping", "-c", "-a", "127.0.0.1", "-p", choose_port(), "-C", "1"]).finish(time.monotonic() + 20)
+    command = ["rping", "-c", "-a", suite.address, "-p", choose_port(), "-C", "1"]
+    client = suite.start_client(command).finish(time.monotonic() + 20)
     if client.status == 0 or "RDMA_CM_EVENT_REJECTED, error 8" not in client.out + client.err:
         raise Failure(str(client))
 
 
 def main():
-    suite = Suite()
+    suite = Host()
     need("rping")
     for address in ("127.0.0.1", "127.0.0.7", "::1"):
         suite.add(f"rping on {address}", lambda address=address: pings(suite, address))
@@ -189,7 +204,7 @@ def main():
               lambda: exchange(suite, ["rdma_server", "-p", (port := choose_port())],
                                ["rdma_client", "-s", "127.0.0.1", "-p", port]))
     for group, address in (("239.1.2.3", "127.0.0.1"), ("ff0e::1234", "::1")):
-        suite.add(f"mckey receives what is sent to {group}", lambda group=group, address=address: groups(suite, group, "-b", address))
+        suite.add(f"mckey receives what is sent to {group}", lambda group=group, address=address: groups(suite, group, address, address))
     suite.add("rdma_xserver and rdma_xclient use RC",
               lambda: exchange(suite, ["rdma_xserver", "-c", "r", "-p", (port := choose_port())],
                                ["rdma_xclient", "-c", "r", "-s", "127.0.0.1", "-p", port]))
