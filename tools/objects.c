@@ -83,6 +83,18 @@ static const struct view views[] = {
       {"PD", "pd"},
       {"ACCESS", "access", FORM_ACCESS}}},
     {"pds", "protection domains", {{"PD", "handle"}, {"USERS", "users"}}},
+    {"connections",
+     "connections",
+     {{"ID", "id"},
+      {"SPACE", "space"},
+      {"STATE", "state"},
+      {"LOCAL", "local"},
+      {"PEER", "peer"},
+      {"QP", "qp"},
+      {"PEER QP", "peer_qp"},
+      {"PEER PID", "peer_pid"},
+      {"REPEATS", "repeats"},
+      {"EVENTS", "events"}}},
 };
 
 enum { VIEWS = sizeof views / sizeof *views, COLUMNS = sizeof views->columns / sizeof *views->columns };
@@ -102,7 +114,7 @@ bool objects_exist(const char *name)
 
 const char *objects_known(void)
 {
-    return "processes, qps, cqs, srqs, tags, mrs or pds";
+    return "processes, qps, cqs, srqs, tags, mrs, pds or connections";
 }
 
 static void add_access(struct table *table, json_int_t flags)

@@ -48,11 +48,13 @@ static int show(const struct command *command, int argc, char **argv)
 
 const struct command show_command = {
     .name = "show",
-    .arguments = "[--json] [--dir DIR] [processes|qps|cqs|srqs|tags|mrs|pds]",
-    .summary = "Show the objects of the live processes on this host: queue pairs and their peers, queues, memory",
+    .arguments = "[--json] [--dir DIR] [processes|qps|cqs|srqs|tags|mrs|pds|connections]",
+    .summary =
+        "Show the objects of the live processes on this host: queue pairs and their peers, queues, memory, connections",
     .help = "  --json            everything, as one JSON array with an object for each process\n"
             "  --dir DIR         of the processes that meet in this directory  (SOFTVERBS_DIR=DIR)\n"
             "\n"
+            "Connections are what programs of librdmacm listen at, connect to and are connected with.\n"
             "Without an argument it shows processes and queue pairs. A process answers from its own memory while it\n"
             "works; one that is stopped does not answer. Only processes of the same user can be seen.\n",
     .run = show,

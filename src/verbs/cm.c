@@ -231,6 +231,7 @@ static enum cm_sent send_one(struct cm *cm, const struct dispatch_datagram *data
 {
     struct peer *to;
     enum cm_sent sent = cm_send(cm->process, datagram, insist, &to);
+    cm->sent[datagram->message.attribute - CM_REQ] += sent == CM_SENT;
     if (to)
         note_neighbor(cm, &datagram->message, to);
     return sent;
@@ -314,6 +315,7 @@ void cm_receive(struct process *process, struct peer *peer, const struct packet 
     traffic_managed(process, packet, NULL);
     cm_log("receives", &datagram.message);
     cm_begin(cm);
+    cm->received[datagram.message.attribute - CM_REQ]++;
     datagram.route.neighbor = cm_neighbors_number(&cm->neighbors, process->node, peer);
     if (dispatch_receive(&cm->manager, &datagram, &reply, process_now()))
         send_one(cm, &reply, true);
@@ -360,6 +362,7 @@ enum cm_taken cm_receive_remote(struct process *process, const struct packet *pa
     cm_log("receives", message);
     cm_begin(cm);
     bool known = is_known(cm, message);
+    cm->received[message->attribute - CM_REQ]++;
     bool answers = dispatch_receive(&cm->manager, &datagram, &reply, process_now());
     cm_end(cm);
     if (answers)

@@ -12,7 +12,7 @@
 #include "verbs/cm_waiting.h"
 #include "verbs/object.h"
 
-enum { CM_EARLY_MAX = 64 };
+enum { CM_EARLY_MAX = 64, CM_MESSAGES = CM_APR - CM_REQ + 1 };
 
 struct cm {
     struct process *process;
@@ -28,6 +28,7 @@ struct cm {
     } early[CM_EARLY_MAX];
     unsigned early_count;
     struct cm_waiting waiting;
+    uint64_t sent[CM_MESSAGES], received[CM_MESSAGES]; /* by attribute, from CM_REQ on */
     struct hash_entry *buckets[4 * MANAGER_BUCKETS];
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "diag/clean.h"
+#include "verbs/cm_report.h"
 #include "verbs/config.h"
 #include "verbs/event.h"
 #include "verbs/lifetime.h"
@@ -173,6 +174,7 @@ static void report(FILE *out, struct process *process)
     } else {
         fputs(",\"busy\":true", out);
     }
+    cm_report(out, process);
     fputs("}\n", out);
 }
 

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Programs that connect through librdmacm: those of package rdmacm-utils, unmodified, on one host."""
 import filecmp
+import glob
+import json
 import os
 import random
+import re
+import subprocess
 import sys
 import tempfile
 import time
 
-from clients import Failure, Suite, need
+from clients import BUILD, Failure, Suite, need
 
 RACE = "rdma_get_cm_event: Bad file descriptor" # rping's thread for events comes back when the channel is closed already
 REFUSED = ("REJECTED", "UNREACHABLE", "refused", "rpoll: Operation now in progress")
@@ -190,6 +194,50 @@ def nobody_listens(suite):
         raise Failure(str(client))
 
 
+def shown(suite):
+    """What each process says of its connections: lists of them, by process id."""
+    done = subprocess.run(suite.softverbs("show", "--json"), env=suite.environment(), capture_output=True, text=True, check=True)
+    return {report["pid"]: report.get("connections", []) for report in json.loads(done.stdout)}
+
+
+def is_shown(suite):
+    port = choose_port()
+    server = suite.start(["rping", "-s", "-P", "-a", "127.0.0.1", "-p", port])
+    client = None
+    try:
+        pings_until_listening(suite, port)
+        client = suite.start(["rping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "10000000", "-v"])
+        wait_for_ping(client)
+        both = shown(suite)
+        table = subprocess.run(suite.softverbs("show", "connections"), env=suite.environment(), capture_output=True, text=True,
+                               check=True).stdout
+    finally:
+        for program in (server, client):
+            if program:
+                program.kill()
+    one, other = both[client.process.pid], both[server.process.pid]
+    states = sorted(each["state"] for each in other)
+    peers = {each.get("peer_pid") for each in one} | {each.get("peer_pid") for each in other if each["state"] == "established"}
+    if [each["state"] for each in one] != ["established"] or one[0]["peer"] != f"127.0.0.1:{port}" or \
+            not {"established", "listen"} <= set(states) or peers != {client.process.pid, server.process.pid}:
+        raise Failure(json.dumps(both))
+    if not re.search(rf"rping .* TCP +established +127\.0\.0\.1:\d+ +127\.0\.0\.1:{port} ", table):
+        raise Failure(table)
+
+
+def is_captured(suite):
+    path, port = f"{suite.directory}-%p.pcapng", choose_port()
+    common = ["rping", "-a", "127.0.0.1", "-p", port, "-C", "1"]
+    exchange(suite, [*common, "-s"], [*common, "-c"], extra={"SOFTVERBS_CAPTURE": path})
+    files = glob.glob(path.replace("%p", "*"))
+    texts = [subprocess.run([f"{BUILD}/softverbs", "decode", file], capture_output=True, text=True, check=True).stdout for file in files]
+    for file in files:
+        os.unlink(file)
+    whole = [text for text in texts if all(f" {name} " in text for name in ("REQ", "REP", "RTU", "DREQ"))]
+    if len(whole) < 2:
+        raise Failure("\n".join(texts))
+
+
 def main():
     suite = Host()
     need("rping")
@@ -223,6 +271,8 @@ def main():
         suite.add(f"{program} streams over rsockets", lambda program=program: matches(suite, program, "-S", "65536", "-C", "100"))
     suite.add("who is killed is heard of at once", lambda: hears_of_death(suite, int(os.environ.get("SOFTVERBS_DEATHS", 10))))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
+    suite.add("softverbs show connections says who listens and who is connected with whom", lambda: is_shown(suite))
+    suite.add("a capture has the messages, and decode their names", lambda: is_captured(suite))
     suite.add_tidiness()
     return suite.run()
 
