@@ -5,7 +5,7 @@ import os
 import sys
 
 from clients import Program, need
-from rdmacm import (choose_port, copies_a_file, exchange, groups, many_clients, matches, measures, nobody_listens, pings,
+from rdmacm import (choose_port, copies_a_file, exchange, first_program, groups, many_clients, matches, measures, nobody_listens, pings,
                     pings_until_listening, serves_on)
 from wire import ADDRESSES, CLIENT, INSIDE, SERVER, Wire, enter_namespaces, make_hosts
 
@@ -53,6 +53,7 @@ def main():
     suite.add("rdma_xserver and rdma_xclient use XRC",
               lambda: exchange(suite, ["rdma_xserver", "-c", "x", "-p", (port := choose_port())],
                                ["rdma_xclient", "-c", "x", "-s", suite.address, "-p", port]))
+    suite.add("the first program of docs/connections.md", lambda: first_program(suite))
     suite.add("rcopy copies 20 MB", lambda: copies_a_file(suite, 20_000_000))
     suite.add("cmtime makes 500 connections",
               lambda: serves_on(suite, ["cmtime", "-c", "500", "-p", (port := choose_port())],

@@ -14,7 +14,7 @@ import time
 from clients import BUILD, Failure, Suite, need
 
 RACE = "rdma_get_cm_event: Bad file descriptor" # rping's thread for events comes back when the channel is closed already
-REFUSED = ("REJECTED", "UNREACHABLE", "refused", "rpoll: Operation now in progress")
+REFUSED = ("REJECTED", "rdma_connect: Connection refused", "UNREACHABLE", "refused", "rpoll: Operation now in progress")
 
 
 class Host(Suite):
@@ -187,6 +187,12 @@ def groups(suite, group, receives_at, sends_from):
         side.find("return status 0")
 
 
+def first_program(suite):
+    program, address = f"{BUILD}/examples/first_connection", suite.address
+    server, _ = exchange(suite, [program], [program, address, "good morning"])
+    server.find("^good morning$")
+
+
 def nobody_listens(suite):
     command = ["rping", "-c", "-a", suite.address, "-p", choose_port(), "-C", "1"]
     client = suite.start_client(command).finish(time.monotonic() + 20)
@@ -271,6 +277,7 @@ def main():
         suite.add(f"{program} streams over rsockets", lambda program=program: matches(suite, program, "-S", "65536", "-C", "100"))
     suite.add("who is killed is heard of at once", lambda: hears_of_death(suite, int(os.environ.get("SOFTVERBS_DEATHS", 10))))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
+    suite.add("the first program of docs/connections.md", lambda: first_program(suite))
     suite.add("softverbs show connections says who listens and who is connected with whom", lambda: is_shown(suite))
     suite.add("a capture has the messages, and decode their names", lambda: is_captured(suite))
     suite.add_tidiness()
