@@ -1,11 +1,12 @@
 #!/bin/bash
 # Builds softverbs on other releases of Debian and runs every client that each has: releases.sh [SUITE|BUILT:RUN|table]...
-# A pair runs the clients of the second on what the first has built; `table` writes docs/releases.md of all results; without
-# arguments everything. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
+# A pair runs the clients of the second on what the first has built; deb-SUITE and tarball-SUITE try the packages there; `table`
+# writes docs/releases.md of all results; without arguments everything. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
 # $SOFTVERBS_RELEASES. QUICK=1 leaves out the test suites of the tree.
 set -eu
 cd "$(dirname "$0")/../.."
 all="bullseye bookworm trixie sid"
+packages="deb-bookworm deb-trixie deb-sid tarball-bullseye tarball-bookworm tarball-trixie tarball-sid"
 cross="bullseye:bookworm bullseye:trixie bullseye:sid bookworm:trixie bookworm:sid"
 cache=${SOFTVERBS_RELEASES:-/var/tmp/softverbs-releases}
 mirror=${SOFTVERBS_MIRROR:-http://deb.debian.org/debian}
@@ -96,10 +97,22 @@ run_clients() { # run_clients LIBRARY CLIENTS: the library that LIBRARY built, u
     fi
 }
 
-[ $# -gt 0 ] || set -- $all $cross table # shellcheck disable=SC2086
+[ $# -gt 0 ] || set -- $all $cross $packages table # shellcheck disable=SC2086
 for each; do
     echo "== $each"
     case $each in
+    deb-*)
+        NETWORK=1 enter "${each#deb-}" apt-get -qq install -y --no-install-recommends debhelper lintian >"$cache/${each#deb-}.log" 2>&1
+        copy_tree "${each#deb-}"
+        in_tree "${each#deb-}" tests/releases/deb.sh | tee "$cache/package.$each"
+        ;;
+    tarball-*)
+        copy_tree bullseye
+        in_tree bullseye "[ -f /opt/tarball ] && [ /opt/tarball -nt meson.build ] || { rm -rf dist && tools/build/packages.sh tarball && mv dist/*.tar.gz /opt/tarball; }" >"$cache/bullseye.log" 2>&1
+        [ "${each#tarball-}" = bullseye ] || cp "$cache/bullseye/opt/tarball" "$cache/${each#tarball-}/opt/tarball"
+        copy_tree "${each#tarball-}"
+        in_tree "${each#tarball-}" "tests/releases/tarball.sh /opt/tarball" | tee "$cache/package.$each"
+        ;;
     table) tests/releases/table.py "$cache" docs/releases.md ;;
     *:*) run_clients "${each%:*}" "${each#*:}" | note "${each%:*}" "${each#*:}" ;;
     *)

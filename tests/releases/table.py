@@ -32,7 +32,7 @@ def row(result):
         f"{count['ok']} of {count['ok'] + count['not ok']}", said(result, "pyverbs' own suite") + " |"])
 
 
-def page(results):
+def page(results, packages):
     yield "# Other releases\n\n"
     yield "`make releases` builds softverbs on each of these releases of Debian and runs every client that the release has; then the\n"
     yield "library of one under the programs of another. It needs root and debootstrap. Last run: "
@@ -42,10 +42,20 @@ def page(results):
         yield row(result) + "\n"
     yield "\nThe clients: all of ibverbs-utils, perftest (send, write, read, atomic, UD, through librdmacm), rping and ucmatose,\n"
     yield "`ucx_info`, `fi_info`, and each provider library, which must load.\n"
+    yield "\n| package | on | |\n|---|---|---|\n"
+    for suite, lines in packages:
+        counts = collections.Counter(line[0] for line in lines)
+        yield f"| {suite.partition('-')[0]} | {DEBIAN[suite.partition('-')[2]]} | {counts['ok']} of {len(lines)} steps |\n"
+    yield "\nThe .deb is built, linted, installed, tried by its autopkgtest and purged there. The tarball is built on Debian 11, unpacked by\n"
+    yield "an ordinary user, and runs the ping-pong between two processes.\n"
     yield "\n## What failed\n\n"
     failed = [(result, line) for result in results for line in result.rows if line[0] == "not ok"]
     for result, (_, name, text) in failed:
         yield f"- {DEBIAN[result.library]} under {DEBIAN[result.clients]}: {name}: {text}\n"
+    for suite, lines in packages:
+        for _, name, text in (line for line in lines if line[0] == "not ok"):
+            failed.append(suite)
+            yield f"- {suite}: {name}: {text}\n"
     if not failed:
         yield "Nothing.\n"
     yield "\n## Why pyverbs' tests are skipped\n\n| release | tests | reason that they give |\n|---|---|---|\n"
@@ -59,11 +69,15 @@ def main():
     results = [read(path) for path in glob.glob(f"{sys.argv[1]}/result.*.*")]
     order = list(DEBIAN)
     results.sort(key=lambda result: (result.library != result.clients, order.index(result.library), order.index(result.clients)))
+    packages = []
+    for path in sorted(glob.glob(f"{sys.argv[1]}/package.*")):
+        with open(path, encoding="utf-8") as file:
+            packages.append((path.rpartition(".")[2], [line.rstrip("\n").split("\t") for line in file]))
     why = ""
     if os.path.exists(sys.argv[2]):
         with open(sys.argv[2], encoding="utf-8") as file:
             why = file.read().partition("\n## Why they")[2]
-    text = "".join(page(results))
+    text = "".join(page(results, packages))
     with open(sys.argv[2], "w", encoding="utf-8") as file:
         file.write(text + ("\n## Why they" + why if why else ""))
     print(text)

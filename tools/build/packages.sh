@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds what people install, into dist/: packages.sh [deb] [tarball], by default both.
+# Builds what people install, into dist/: packages.sh [deb] [tarball] [rpm], by default the first two.
 # The tarball runs from any directory, with what the C library has: libdeflate and jansson are linked statically. Built on an
 # old distribution it runs on newer ones too.
 set -eu
@@ -34,11 +34,27 @@ build_tarball() {
     tar czf "dist/$name.tar.gz" -C "$work" --owner=0 --group=0 "$name"
 }
 
+# On a distribution without rpm's own packages: what it needs is what setup.sh installs.
+build_rpm() {
+    command -v rpmbuild >/dev/null || { echo "packages.sh: an .rpm needs rpmbuild (package rpm of Debian, rpm-build of Fedora)." >&2; return 1; }
+    local top=$work/rpm
+    mkdir -p "$top/SOURCES"
+    copy_of_tree "$top/softverbs-$version"
+    tar czf "$top/SOURCES/softverbs-$version.tar.gz" -C "$top" "softverbs-$version"
+    sed "s/@VERSION@/$version/" packaging/softverbs.spec >"$top/softverbs.spec"
+    rpmbuild -bb --nodeps --define "_topdir $top" --define "debug_package %{nil}" --define "_build_id_links none" "$top/softverbs.spec" >"$work/rpm.log" 2>&1 || { tail -30 "$work/rpm.log"; return 1; }
+    if rpm -qp --provides "$top"/RPMS/*/*.rpm | grep -q '^libibverbs'; then
+        echo "packages.sh: the .rpm offers our libibverbs.so.1 to everybody." >&2
+        return 1
+    fi
+    cp "$top"/RPMS/*/*.rpm dist/
+}
+
 for kind in "${@:-deb tarball}"; do
     for each in $kind; do
         case $each in
-        deb | tarball) "build_$each" ;;
-        *) echo "packages.sh: there is no kind of package \"$each\"; it knows deb and tarball." >&2; exit 2 ;;
+        deb | tarball | rpm) "build_$each" ;;
+        *) echo "packages.sh: there is no kind of package \"$each\"; it knows deb, tarball and rpm." >&2; exit 2 ;;
         esac
     done
 done

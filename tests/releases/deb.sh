@@ -1,0 +1,34 @@
+#!/bin/bash
+# In a chroot of releases.sh, in the tree: builds the .deb, lints it, installs it, runs its autopkgtest, purges it, and looks
+# for what stays behind. Prints a line of result for each. Needs debhelper and lintian.
+set -u
+cd "$(dirname "$0")/../.."
+list_files() {
+    find / -xdev \( -path /root/softverbs -o -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path '/var/lib/dpkg/*' -o -path '/var/cache/*' \
+        -o -path /var/log \) -prune -o -print | sort
+}
+
+say() { # say STATUS NAME [TEXT]
+    printf '%s\t%s\t%s\n' "$([ "$1" = 0 ] && echo ok || echo not ok)" "$2" "${3:-}"
+}
+
+rm -rf dist
+tools/build/packages.sh deb >/tmp/log 2>&1
+say $? ".deb: builds" "$(tail -n 1 /tmp/log | cut -c1-150)"
+complaints=$(lintian --fail-on warning --tag-display-limit 0 dist/*.deb 2>&1)
+say $? ".deb: lintian" "$(echo "$complaints" | paste -sd ';' - | cut -c1-300)"
+list_files >/tmp/before
+ldconfig -p >/tmp/libraries
+dpkg -i dist/*.deb >/tmp/log 2>&1
+say $? ".deb: installs" "$(tail -n 1 /tmp/log | cut -c1-150)"
+ldconfig && ldconfig -p | cmp -s - /tmp/libraries
+say $? ".deb: the linker's cache is as before"
+(cd /tmp && sh /root/softverbs/debian/tests/pingpong) >/tmp/log 2>&1
+say $? ".deb: autopkgtest" "$(tail -n 1 /tmp/log | cut -c1-150)"
+man softverbs >/dev/null 2>&1 || [ -f /usr/share/man/man1/softverbs.1.gz ] || grep -q path-exclude /etc/dpkg/dpkg.cfg.d/* 2>/dev/null
+say $? ".deb: manual page"
+dpkg --purge softverbs softverbs-libs >/tmp/log 2>&1
+say $? ".deb: purges" "$(tail -n 1 /tmp/log | cut -c1-150)"
+list_files | comm -3 - /tmp/before >/tmp/left
+[ ! -s /tmp/left ]
+say $? ".deb: leaves no trace" "$(paste -sd ' ' /tmp/left | cut -c1-200)"
