@@ -28,7 +28,8 @@ static void write_ip(uint8_t *frame, const struct ether_layer *ip, uint32_t end,
     }
 }
 
-/* Lengths come first: the program's may say anything, and the parser believes them. */
+/* Lengths come first: the program's may say anything, and the parser believes them. A fragment can't be segmented: its
+ * checksum would be that of all fragments. */
 static bool find_headers(uint8_t *frame, uint32_t header, uint32_t end, struct ether *ether)
 {
     enum { VERSION_4 = 4, VERSION_6 = 6 };
@@ -41,7 +42,7 @@ static bool find_headers(uint8_t *frame, uint32_t header, uint32_t end, struct e
         return false;
     write_ip(frame, &ip, end, 0);
     ether_parse(ether, frame, end);
-    if (ether->count != 3)
+    if (ether->count != 3 || ether->layers[1].fragment)
         return false;
     const struct ether_layer *segment = &ether->layers[2];
     bool known = segment->kind == ETHER_TCP || segment->kind == ETHER_UDP;

@@ -198,13 +198,14 @@ static void large_data_goes_out_in_segments(void **state)
 static void a_header_that_cannot_be_segmented_is_refused(void **state)
 {
     struct rig *rig = *state;
-    struct frame_maker good = tcp_header(false), longer = good, shorter = good, other = {0};
+    struct frame_maker good = tcp_header(false), longer = good, shorter = good, fragment = good, other = {0};
     longer.length++;
     shorter.length--;
+    fragment.bytes[ETHER_HEADER + 6] |= 0x20; /* more fragments */
     frame_ethernet(&other, 1, 2, 0x1234);
     frame_data(&other, 40);
-    struct frame_maker *bad[] = {&longer, &shorter, &other};
-    for (unsigned i = 0; i < 3; i++) {
+    struct frame_maker *bad[] = {&longer, &shorter, &fragment, &other};
+    for (unsigned i = 0; i < 4; i++) {
         post_tso(i, bad[i], 100, 50);
         assert_false(sends_next());
         ends(rig, i, IBV_WC_LOC_QP_OP_ERR);
