@@ -58,6 +58,14 @@ static bool buffer_names_one_memory(uint64_t mask)
     return (mask & NEWER_MR_ADDR) && !(mask & NEWER_MR_FD_OFFSET);
 }
 
+/* A hint is for pages that an adapter reads where they lie: as with adapters, not for those that come on demand. */
+static int buffer_check_dmah(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
+{
+    if (attr->dmah->context != pd->context)
+        return EINVAL;
+    return attr->access & IBV_ACCESS_ON_DEMAND ? EOPNOTSUPP : 0;
+}
+
 static int buffer_check(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
 {
     if (attr->comp_mask & ~(uint64_t)KNOWN)
@@ -66,7 +74,7 @@ static int buffer_check(const struct ibv_pd *pd, const struct newer_mr_init_attr
         return EINVAL;
     if (!buffer_names_one_memory(attr->comp_mask))
         return EINVAL;
-    return (attr->comp_mask & NEWER_MR_DMAH) && attr->dmah->context != pd->context ? EINVAL : 0;
+    return attr->comp_mask & NEWER_MR_DMAH ? buffer_check_dmah(pd, attr) : 0;
 }
 
 struct ibv_mr *buffer_register(struct ibv_pd *pd, const struct newer_mr_init_attr *attr)

@@ -1,7 +1,9 @@
 #include "verbs/dmah.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "diag/log.h"
 #include "verbs/lifetime.h"
@@ -22,12 +24,17 @@ static struct dmah *dmah_of(struct newer_dmah *ibv)
     return (struct dmah *)ibv;
 }
 
+static bool dmah_names_no_processor(const struct newer_dmah_init_attr *attr)
+{
+    return (attr->comp_mask & NEWER_DMAH_CPU_ID) && attr->cpu_id >= (unsigned long)sysconf(_SC_NPROCESSORS_CONF);
+}
+
 static int dmah_check(const struct newer_dmah_init_attr *attr)
 {
     uint32_t target = attr->comp_mask & TARGET;
     if (attr->comp_mask & ~(uint32_t)(TARGET | NEWER_DMAH_PH))
         return EOPNOTSUPP;
-    if (!(attr->comp_mask & NEWER_DMAH_PH) || attr->ph > PROCESSING_HINTS)
+    if (!(attr->comp_mask & NEWER_DMAH_PH) || attr->ph > PROCESSING_HINTS || dmah_names_no_processor(attr))
         return EINVAL;
     return target && (target != TARGET || attr->tph_mem_type >= MEMORY_TYPES) ? EINVAL : 0;
 }

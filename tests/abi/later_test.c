@@ -200,6 +200,8 @@ static void a_dma_handle_is_busy_while_a_region_has_it(void **unused)
         .length = PAGE, .access = ACCESS, .comp_mask = MASK_ADDR | MASK_DMAH, .addr = memory, .dmah = dmah};
     struct ibv_mr *mr = later.reg_mr_ex(pd, &attr);
     assert_non_null(mr);
+    attr.access |= IBV_ACCESS_ON_DEMAND;
+    refused(later.reg_mr_ex(pd, &attr), EOPNOTSUPP);
     assert_int_equal(later.dealloc_dmah(dmah), EBUSY);
     assert_int_equal(ibv_dereg_mr(mr), 0);
     assert_int_equal(later.dealloc_dmah(dmah), 0);
@@ -215,6 +217,7 @@ static void a_dma_handle_needs_hints_that_fit_together(void **unused)
         {{.comp_mask = 2, .ph = 4}, EINVAL},
         {{.comp_mask = 3, .ph = 1}, EINVAL},
         {{.comp_mask = 7, .ph = 1, .tph_mem_type = 2}, EINVAL},
+        {{.comp_mask = 7, .ph = 3, .cpu_id = 0xffff}, EINVAL},
         {{.comp_mask = 10, .ph = 1}, EOPNOTSUPP},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
