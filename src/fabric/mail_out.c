@@ -59,6 +59,7 @@ void mail_stop_watching(struct record *record)
 /* Under node->lock. True: something still waits. Somebody who has died meanwhile is not waited for. */
 static bool retry(struct node *node, struct record *record)
 {
+    lock_assert_held(&node->lock);
     bool ours = record->peer.slot == node->slot;
     int error = ours || record->peer.gone ? 0 : shm_retry(record->peer.link);
     if (error && !table_is(node->table, record->peer.slot, record->generation)) {

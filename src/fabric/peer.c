@@ -19,6 +19,7 @@ static struct peer *hold(struct record *record)
  * for node_alive to ask. */
 static struct record *connect_to(struct node *node, uint32_t owner)
 {
+    lock_assert_held(&node->lock);
     unsigned slot = table_owner_slot(owner);
     uint32_t generation = table_owner_generation(owner);
     struct record *record = node->by_slot[slot];

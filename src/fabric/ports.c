@@ -35,6 +35,7 @@ struct neighbors {
 /* Under the table's lock. */
 static struct neighbors look_at(struct table *table, uint16_t space, uint16_t port, const struct table_port *except)
 {
+    lock_assert_held(&table->exclusive);
     struct neighbors found = {.count = 0};
     for (unsigned step = 0; step < WINDOW; step++) {
         struct table_port *entry = entry_at(table, space, port, step);

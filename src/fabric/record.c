@@ -52,6 +52,7 @@ static struct record *make_remote(struct node *node, unsigned slot, uint32_t gen
 
 struct record *record_get(struct node *node, unsigned slot, uint32_t generation, pid_t pid)
 {
+    lock_assert_held(&node->lock);
     struct record *record = node->by_slot[slot];
     if (record && record->generation == generation)
         return record;
@@ -64,6 +65,7 @@ struct record *record_get(struct node *node, unsigned slot, uint32_t generation,
 
 struct record *record_orphan(struct node *node, unsigned slot, uint32_t generation, pid_t pid)
 {
+    lock_assert_held(&node->lock);
     struct record *record = make_remote(node, slot, generation, pid);
     if (record)
         record_depart(record);
@@ -89,6 +91,7 @@ int record_open_self(struct node *node)
 
 void record_depart(struct record *record)
 {
+    lock_assert_held(&record->node->lock);
     struct node *node = record->node;
     if (atomic_exchange(&record->peer.gone, true))
         return;
@@ -101,6 +104,7 @@ void record_depart(struct record *record)
 
 bool record_hear(struct record *record)
 {
+    lock_assert_held(&record->node->lock);
     struct node *node = record->node;
     if (node->heard_count == sizeof node->heard / sizeof *node->heard)
         return false;
@@ -111,6 +115,7 @@ bool record_hear(struct record *record)
 
 static void stop_hearing(struct record *record)
 {
+    lock_assert_held(&record->node->lock);
     struct node *node = record->node;
     unsigned i = 0;
     if (!record->reader)

@@ -147,6 +147,7 @@ static void remove_unfinished(const char *directory)
 
 int table_sweep(struct table *table)
 {
+    lock_assert_held(&table->exclusive);
     bool dead[TABLE_SLOTS] = {false};
     int count = 0;
     for (unsigned i = 0; i < TABLE_SLOTS; i++)

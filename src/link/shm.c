@@ -46,6 +46,7 @@ struct shm {
 /* Under the sending lock. */
 static void hand_over(struct shm *shm)
 {
+    lock_assert_held(&shm->sending);
     struct mail mail = shm->doorbell.mail;
     mail.kind = MAIL_ATTACH;
     mail.probe_address = (uintptr_t)&shm->host->probe;
@@ -67,6 +68,7 @@ static void forget_memory(struct shm *shm)
  * asked before whether the ring was mapped: who takes it maps first. */
 static bool is_unattached(struct shm *shm)
 {
+    lock_assert_held(&shm->sending);
     bool again = shm->refused || letterbox_reached(shm->letters, shm->handed);
     if (shm->memory < 0)
         return false;
@@ -270,6 +272,7 @@ int shm_retry(struct link *link)
 /* Under the sending lock. */
 static nanos stalled_for(struct shm *shm, nanos now)
 {
+    lock_assert_held(&shm->sending);
     uint64_t head = ring_taken(&shm->writer);
     if (head != shm->stall.head || !shm->stall.since) {
         shm->stall.head = head;
@@ -282,6 +285,7 @@ static nanos stalled_for(struct shm *shm, nanos now)
 /* Under the sending lock. One letter at a time: a receiver that is stopped must not be left with thousands. */
 static void insist(struct shm *shm, nanos now)
 {
+    lock_assert_held(&shm->sending);
     if (now - shm->stall.insisted < insist_each)
         return;
     shm->stall.insisted = now;

@@ -308,6 +308,7 @@ static bool decode(const struct packet *packet, struct cm_message *message)
 
 void cm_receive(struct process *process, struct peer *peer, const struct packet *packet)
 {
+    lock_assert_held(&process->progress);
     struct cm *cm = atomic_load(&process->cm);
     struct dispatch_datagram datagram, reply;
     if (!cm || !packet->grh || !decode(packet, &datagram.message) || !find_way(packet, &datagram.route))
@@ -372,6 +373,7 @@ enum cm_taken cm_receive_remote(struct process *process, const struct packet *pa
 
 nanos cm_timers(struct process *process, nanos now)
 {
+    lock_assert_held(&process->progress);
     struct cm *cm = atomic_load_explicit(&process->cm, memory_order_acquire);
     if (!cm)
         return NANOS_NEVER;

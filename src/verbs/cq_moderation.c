@@ -42,6 +42,7 @@ static void stop_timer(struct cq *cq)
 
 bool cq_moderation_holds(struct cq *cq)
 {
+    lock_assert_held(&cq->lock);
     cq->moderation.held++;
     if (has_enough(cq))
         return false;
@@ -53,6 +54,7 @@ bool cq_moderation_holds(struct cq *cq)
 /* The timer is left to run out: the list is changed under progress only, but for additions. */
 void cq_moderation_clear(struct cq *cq)
 {
+    lock_assert_held(&cq->lock);
     cq->moderation.held = 0;
     cq->moderation.deadline = NANOS_NEVER;
 }
@@ -107,6 +109,7 @@ static struct cq *step(struct process *process, struct cq *from)
 
 nanos cq_moderation_timers(struct process *process, nanos now)
 {
+    lock_assert_held(&process->progress);
     nanos earliest = NANOS_NEVER;
     for (struct cq *cq = step(process, NULL), *next; cq; cq = next) {
         next = step(process, cq);
@@ -119,5 +122,6 @@ nanos cq_moderation_timers(struct process *process, nanos now)
 
 void cq_moderation_forget(struct cq *cq)
 {
+    lock_assert_held(&cq->process->progress);
     stop_timer(cq);
 }

@@ -60,6 +60,7 @@ static int check_attributes(const struct ibv_alloc_dm_attr *attr)
 /* Under process->control. */
 static int enter(struct context *context, struct dm *dm)
 {
+    lock_assert_held(&context->process->control);
     uint64_t limit = context->device->limits.max_dm, used = context->process->dm_used;
     if (used > limit || dm->length > limit - used) {
         log_reason(LOG_WARN, REASON_DM_EXHAUSTED, "%llu of %llu bytes are in use", (unsigned long long)used,

@@ -18,6 +18,7 @@ struct send_queue *qp_send_queue(struct qp *qp)
 
 void qp_posted(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     switch (qp->type) {
     case IBV_QPT_UC:
         return uc_posted(&qp->uc);
@@ -46,6 +47,7 @@ static bool fits_service(const struct qp *qp, uint8_t opcode)
 
 void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
 {
+    lock_assert_held(&qp->lock);
     if (op_service(packet->opcode) == SERVICE_CNP && qp_is_reliable(qp))
         return rc_notified(&qp->rc);
     if (!fits_service(qp, packet->opcode))
@@ -109,6 +111,7 @@ static const struct receive *open_receive(const struct qp *qp)
 
 void qp_give_back_receive(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     const struct receive *receive = open_receive(qp);
     struct receive_queue *queue = qp->serving ? &qp->serving->queue : qp->receives;
     if (receive && queue)

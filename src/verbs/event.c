@@ -136,6 +136,7 @@ bool event_fail_devices(struct process *process)
 
 void event_answer(struct process *process, const char *request, FILE *out)
 {
+    lock_assert_held(&process->progress);
     for (unsigned i = 0; i < EVENTS; i++) {
         size_t length = strlen(events[i].name);
         if (!strncmp(request, events[i].name, length) && request[length] == ' ')

@@ -60,6 +60,7 @@ static enum reason make(struct flow *flow, struct qp *qp, const struct ibv_flow_
 /* Under process->control. */
 static int enter(struct flow *flow)
 {
+    lock_assert_held(&flow->qp->process->control);
     struct context *context = flow->qp->object.context;
     int error = steering_add(context->process, flow);
     if (error)

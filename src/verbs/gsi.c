@@ -271,6 +271,7 @@ static void take_reply(struct process *process, const struct device *device, con
 
 void gsi_receive(struct process *process, const struct udp_arrival *arrival, const uint8_t *passed_on)
 {
+    lock_assert_held(&process->progress);
     struct cm_message message;
     union ibv_gid source, destination;
     enum reason reason = find_fault(arrival->packet, &message);

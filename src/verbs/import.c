@@ -153,6 +153,7 @@ static void *base_of(struct object *object)
 
 void import_release(struct object *name)
 {
+    lock_assert_held(&name->context->process->control);
     struct object *object = object_origin(name);
     if (name == object) {
         object->nameless = true;

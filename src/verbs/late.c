@@ -49,6 +49,7 @@ static struct late *copy(const struct late_way *way, const struct frame *frame)
 /* In the order of their times; what is due at the same time, in the order of coming. Under taps->lock. */
 static void insert(struct taps *taps, struct late *late)
 {
+    lock_assert_held(&taps->lock);
     struct late *before = TAILQ_LAST(&taps->late, late_list);
     while (before && before->due > late->due)
         before = TAILQ_PREV(before, late_list, next);
@@ -72,6 +73,7 @@ static void take_out(struct taps *taps, struct late *late)
 /* Not before those of its link that wait for room, all of them until the same time. Under taps->lock. */
 static void queue_up(const struct taps *taps, struct late *late)
 {
+    lock_assert_held(&taps->lock);
     const struct late *each;
     if (!taps->stuck)
         return;
@@ -131,6 +133,7 @@ static bool send(struct late *late)
 /* What goes by this link waits, in its order. Under taps->lock. */
 static void postpone(struct taps *taps, const struct link *link, nanos until)
 {
+    lock_assert_held(&taps->lock);
     struct late *next;
     for (struct late *late = TAILQ_FIRST(&taps->late); late && late->due < until; late = next) {
         next = TAILQ_NEXT(late, next);
@@ -187,6 +190,7 @@ void late_overtaken(const struct late_way *way, uint64_t number)
 /* The first, or the first of this link. Under taps->lock. */
 static struct late *find_first(const struct taps *taps, const struct link *link)
 {
+    lock_assert_held(&taps->lock);
     struct late *late;
     TAILQ_FOREACH (late, &taps->late, next)
         if (!link || late->way.link == link)
@@ -220,6 +224,7 @@ static void end_leaving(struct taps *taps)
 
 nanos late_timers(struct process *process, nanos now)
 {
+    lock_assert_held(&process->progress);
     nanos next;
     struct late *late;
     if (!process->taps || !process->taps->faulty)

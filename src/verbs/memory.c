@@ -81,6 +81,7 @@ static void describe(struct mr *mr, const struct mr_source *source)
 /* Under process->control. */
 static int enter(struct context *context, struct mr *mr)
 {
+    lock_assert_held(&context->process->control);
     int error = keys_enter(context->process->keys, &mr->region);
     if (error)
         return error;
@@ -152,6 +153,7 @@ static void wait_for_locks(const struct object_list *list)
 
 void memory_quiesce(struct process *process)
 {
+    lock_assert_held(&process->control);
     struct context *each;
     LIST_FOREACH (each, &process->contexts, siblings) {
         wait_for_locks(&each->objects[OBJECT_QP]);

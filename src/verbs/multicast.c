@@ -92,6 +92,7 @@ static void send_to_member(struct peer *peer, void *context)
 
 bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *frame)
 {
+    lock_assert_held(&qp->lock);
     struct multicast multicast = {qp, frame, .read = true};
     node_members(qp->process->node, group, send_to_member, &multicast);
     return multicast.read;

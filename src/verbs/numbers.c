@@ -56,6 +56,7 @@ static int claim(struct process *process, struct number_table *table)
 
 int numbers_enter(struct process *process, struct number_table *table, void *object, uint32_t *number)
 {
+    lock_assert_held(&process->control);
     int error = TAILQ_EMPTY(&table->free) ? claim(process, table) : 0;
     if (error)
         return error;

@@ -25,6 +25,7 @@ static uint32_t mtu_of(const struct qp *qp)
 
 void pace_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
 {
+    lock_assert_held(&qp->lock);
     qp->attr.rate_limit = qp->pace.rate = attr->rate_limit;
     qp->pace.wake = NANOS_NEVER;
     if (qp_is_reliable(qp))
@@ -41,6 +42,7 @@ void pace_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
 
 bool pace_holds(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     nanos now = process_now();
     if (qp->pace.until <= now + qp->pace.ahead)
         return false;

@@ -37,6 +37,7 @@ static int open_claimed(struct udp_port **port, const char *directory, const cha
 
 int port_open(struct process *process, const struct device *device)
 {
+    lock_assert_held(&process->control);
     char why[512];
     struct udp_port *port;
     if (!device->interface[0] || port_at(process, device->index))
@@ -93,6 +94,7 @@ struct link *port_connect(const struct context *context, const struct ibv_ah_att
 
 unsigned port_receive(struct process *process, udp_take *take, udp_drop *drop, void *context)
 {
+    lock_assert_held(&process->progress);
     unsigned done = 0, count = atomic_load_explicit(&process->port_count, memory_order_relaxed);
     int error = errno, before = uncancelled_begin();
     for (unsigned i = 0; i < count; i++)
@@ -129,6 +131,7 @@ const struct device *port_with_address(const struct process *process, const unio
 
 void port_prefer(struct process *process, const struct datagram_route *route, unsigned interface, nanos now)
 {
+    lock_assert_held(&process->progress);
     union ibv_gid here;
     memcpy(&here, route->destination, sizeof here);
     const struct device *device = port_with_address(process, &here, interface);
@@ -148,6 +151,7 @@ struct link *port_answer(const struct process *process, const struct device *dev
 
 int port_join(struct process *process, const union ibv_gid *group)
 {
+    lock_assert_held(&process->progress);
     int error = 0;
     for (unsigned i = 0; i < process->port_count && !error; i++)
         if (port_at(process, i))
@@ -161,6 +165,7 @@ int port_join(struct process *process, const union ibv_gid *group)
 
 void port_leave(struct process *process, const union ibv_gid *group)
 {
+    lock_assert_held(&process->progress);
     for (unsigned i = 0; i < process->port_count; i++)
         if (port_at(process, i))
             udp_leave(port_at(process, i), group->raw);

@@ -166,6 +166,7 @@ struct work *post_reserve(struct qp *qp)
 
 void post_commit(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     send_queue_commit(qp_send_queue(qp));
     qp->posted++;
 }
@@ -210,6 +211,7 @@ bool post_is_open(const struct qp *qp)
 
 void post_start(struct qp *qp, nanos now)
 {
+    lock_assert_held(&qp->lock);
     process_active(qp->process);
     qp_posted(qp);
     qp_transmit_guarded(qp, now);

@@ -320,6 +320,7 @@ static void be_patient(struct process *process, unsigned done)
 /* Under progress. Has polling gone on for long enough to believe that it will? */
 static bool claims(struct process *process)
 {
+    lock_assert_held(&process->progress);
     if (++process->polled_rounds < atomic_load_explicit(&process->claim_rounds, memory_order_relaxed))
         return false;
     process->polled_rounds = 0;

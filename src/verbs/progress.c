@@ -311,6 +311,7 @@ void progress_look_again(struct process *process, nanos when)
 
 void progress_watch(struct qp *qp, nanos deadline)
 {
+    lock_assert_held(&qp->lock);
     struct process *process = qp->process;
     if (!qp->timed) { /* set under qp->lock too, so reading it here is safe; cleared only by progress_timers, likewise
                        */
@@ -428,6 +429,7 @@ void progress_settle(struct process *process)
 
 void progress_forget(struct qp *qp)
 {
+    lock_assert_held(&qp->process->progress);
     struct process *process = qp->process;
     lock_assert_held(&process->progress);
     if (qp->to_flush)

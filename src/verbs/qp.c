@@ -340,6 +340,7 @@ void qp_leave_groups(struct qp *qp)
  * memory by reference any more, and its completions are withdrawn. */
 void qp_retire(struct qp *qp)
 {
+    lock_assert_held(&qp->process->control);
     struct process *process = qp->process;
     numbers_remove(process->numbers, qp->number);
     if (process->inherited)
@@ -409,6 +410,7 @@ static struct group *find_group(struct qp *qp, const union ibv_gid *gid)
 /* With the first of the process the network's. Under progress. */
 static int join_network(struct process *process, const union ibv_gid *gid)
 {
+    lock_assert_held(&process->progress);
     int error = is_joined(process, gid) ? 0 : port_join(process, gid);
     if (error)
         node_leave(process->node, gid->raw);

@@ -63,7 +63,8 @@ void qp_fail(struct qp *, enum ibv_event_type event);
  * may have its memory back. */
 void qp_withdraw_references(struct qp *);
 
-/* The way to the peer is given back; one on this host is looked for anew by the next packet. */
+/* The way to the peer is given back; one on this host is looked for anew by the next packet. Without the lock where
+ * nobody else knows the queue pair any more. */
 void qp_forget_peer(struct qp *);
 
 /* Flushes the receive queue; on an SRQ raises LAST_WQE_REACHED once. The state is ERR already. */

@@ -88,5 +88,6 @@ unsigned qp_raw_options(const struct qp *qp)
 
 void qp_raw_reset(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     raw_reset(&qp->raw);
 }

@@ -36,6 +36,7 @@ static void release_handle(struct qp *handle)
 /* Under process->control. False and errno. */
 static bool attach(struct qp *handle, struct qp *real)
 {
+    lock_assert_held(&context_of(handle->ibv.context)->process->control);
     struct context *context = context_of(handle->ibv.context);
     uint32_t most = context->device->limits.max_qp;
     handle->ibv.handle = object_enter(context, &handle->object, OBJECT_QP, most, handle->parent);
@@ -104,6 +105,7 @@ struct ibv_qp *qp_shared_open(struct ibv_context *ibv, struct ibv_qp_open_attr *
 /* Under process->control. True: it was the last, and the queue pair has ended. */
 static bool detach(struct qp *handle)
 {
+    lock_assert_held(&handle->process->control);
     struct qp *real = handle->shared;
     lock_take(&real->lock);
     LIST_REMOVE(handle, handle);

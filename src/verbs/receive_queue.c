@@ -79,6 +79,7 @@ void receive_queue_destroy(struct receive_queue *queue)
 /* Under its lock. */
 static bool fits(const struct receive_queue *queue, uint32_t capacity)
 {
+    lock_assert_held(&queue->lock);
     return capacity && capacity >= queue->count + queue->taken;
 }
 

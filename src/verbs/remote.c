@@ -20,6 +20,7 @@ static const nanos notify_period = 50 * NANOS_MICROSECOND; /* one notification e
 
 enum reason remote_refusal(const struct qp *qp, const struct packet *packet, unsigned interface)
 {
+    lock_assert_held(&qp->lock);
     const struct device *device = qp->object.context->device;
     bool connected = qp->type != IBV_QPT_UD;
     union ibv_gid source, destination;
@@ -83,6 +84,7 @@ bool remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
 
 bool remote_pass_on(struct process *process, const struct udp_arrival *arrival, uint32_t number)
 {
+    lock_assert_held(&process->progress);
     struct peer *peer = node_find(process->node, number);
     if (!peer)
         return false;
@@ -100,6 +102,7 @@ unsigned remote_interface(const uint8_t arrival[REMOTE_ARRIVAL])
 
 void remote_prefer_sender(struct process *process, const uint8_t arrival[REMOTE_ARRIVAL], const struct packet *packet)
 {
+    lock_assert_held(&process->progress);
     union ibv_gid source, destination;
     struct datagram_route route = {.source_port = bytes_get16(arrival)};
     gid_from_grh(packet->grh, &source, &destination);

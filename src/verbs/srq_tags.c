@@ -212,6 +212,7 @@ const struct host_operations *srq_tags_host(void)
 
 void srq_tags_post(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     struct srq_tags *tags = qp->srq->tags;
     struct send_queue *queue = &qp->rc.requester.queue;
     struct work *work;
@@ -228,6 +229,7 @@ void srq_tags_post(struct qp *qp)
 
 void srq_tags_flush(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     struct srq_tags *tags = qp->srq->tags;
     struct tags_event event;
     lock_take(&tags->lock);
@@ -238,6 +240,7 @@ void srq_tags_flush(struct qp *qp)
 
 void srq_tags_abandon(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     rc_flush(&qp->rc);
     srq_tags_flush(qp);
 }

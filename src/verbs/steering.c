@@ -217,6 +217,7 @@ static void steer(const struct flow_list *rules, struct passage *passage)
 
 void steering_receive(struct process *process, const struct frame *frame)
 {
+    lock_assert_held(&process->progress);
     struct steering *steering = process->steering;
     uint32_t length = frame->payload.length;
     struct ether ether;

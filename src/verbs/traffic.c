@@ -184,6 +184,7 @@ send_tapped(struct qp *qp, struct peer *peer, struct link *link, const struct fr
 
 bool traffic_send(struct qp *qp, struct peer *peer, struct link *link, const struct frame *frame)
 {
+    lock_assert_held(&qp->lock);
     count_sent(&qp->traffic, frame);
     if (__builtin_expect(qp->process->taps != NULL, 0))
         return send_tapped(qp, peer, link, frame);
@@ -200,6 +201,7 @@ void traffic_missed(struct qp *qp, const struct peer *peer)
 
 void traffic_received(struct qp *qp, const struct packet *packet, const struct datagram_route *route)
 {
+    lock_assert_held(&qp->lock);
     count_received(qp, packet);
     if (__builtin_expect(qp->process->taps != NULL, 0))
         taps_received(qp->process, qp, packet, route);

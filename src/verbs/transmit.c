@@ -54,6 +54,7 @@ static bool waits_for_room(struct qp *qp, struct link *link)
 
 bool qp_has_room(struct qp *qp, struct link *link)
 {
+    lock_assert_held(&qp->lock);
     return link->operations->ready(link) || !waits_for_room(qp, link);
 }
 
@@ -234,6 +235,7 @@ void qp_transmit_guarded(struct qp *qp, nanos now)
 
 void qp_transmit(struct qp *qp, nanos now)
 {
+    lock_assert_held(&qp->lock);
     bool opened = guard_begin(now);
     qp_transmit_guarded(qp, now);
     guard_end(opened);
@@ -241,6 +243,7 @@ void qp_transmit(struct qp *qp, nanos now)
 
 void qp_settle(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     if (qp_is_reliable(qp) && rc_owes_answers(&qp->rc))
         qp_transmit(qp, process_now());
 }

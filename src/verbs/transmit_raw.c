@@ -77,6 +77,7 @@ static bool send_frame(struct qp *qp, uint8_t *bytes, uint32_t length)
 
 void qp_raw_transmit(struct qp *qp)
 {
+    lock_assert_held(&qp->lock);
     uint8_t frame[RAW_FRAME_MAX];
     uint32_t length;
     while (raw_next(&qp->raw, frame, &length) && !(qp->pace.rate && pace_holds(qp)) && send_frame(qp, frame, length)) {

@@ -60,6 +60,7 @@ struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
 /* Under mw->lock, and for type 2 under the lock of the queue pair that bound it. */
 static void unbind(struct mw *mw)
 {
+    lock_assert_held(&mw->lock);
     if (mw->mr)
         atomic_fetch_sub(&mw->mr->windows, 1);
     if (mw->qp)
@@ -223,6 +224,7 @@ static void bind(struct mw *mw, struct qp *qp, const struct work *work, struct m
 
 enum reason window_bind(struct qp *qp, const struct work *work)
 {
+    lock_assert_held(&qp->lock);
     struct mr *mr;
     struct region *region = keys_at(qp->process->keys, work->rkey);
     if (!region || region->kind != REGION_WINDOW || window_of(region) != work->address)

@@ -90,6 +90,7 @@ const struct host_operations *xrc_host(void)
 
 int xrc_enter_srq(struct srq *srq)
 {
+    lock_assert_held(&context_of(srq->ibv.context)->process->control);
     struct process *process = srq->cq->process;
     return numbers_enter(process, process->srqs, srq, &srq->number);
 }
@@ -113,6 +114,7 @@ static void forget(void *object, void *context)
 
 void xrc_remove_srq(struct srq *srq)
 {
+    lock_assert_held(&context_of(srq->ibv.context)->process->control);
     struct process *process = srq->cq->process;
     numbers_remove(process->srqs, srq->number);
     lock_take(&process->progress);
