@@ -183,7 +183,7 @@ void node_abandon(struct node *node)
     for (struct record *record = node->records; record; record = record->next) {
         mail_stop_watching(record);
         record->reader = NULL;
-        record->peer.slot == node->slot ? self_abandon(record->peer.link) : shm_abandon(record->peer.link);
+        shm_abandon(record->peer.link);
         atomic_store(&record->peer.gone, true);
     }
     close_descriptors(node);

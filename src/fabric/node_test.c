@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fabric/node_rig.h"
+#include "fabric/state.h"
 
 enum { BIG = 1 << 20 };
 
@@ -180,10 +181,49 @@ static void a_process_talks_to_itself(void **state)
     free(end.bytes);
 }
 
+/* In a child: what goes wrong here may be a lock that is not there. */
+static int break_own_ring(const char *directory, void *unused)
+{
+    struct pair pair = {.length = 8};
+    struct end end;
+    uint8_t bytes[8];
+    if (open_end(&end, directory, &pair, 0))
+        return 1;
+    struct record *own = end.node->by_slot[node_slot(end.node)];
+    fill(bytes, 0, pair.length);
+    if (!rig_send(end.node, pair.number[0], bytes, pair.length, false, check_frame, &end))
+        return 2;
+    atomic_store(&own->reader->broken, true);
+    node_hold(&own->peer);
+    for (unsigned i = 0; i < 3; i++)
+        rig_turn(end.node, check_frame, &end);
+    if (!own->peer.gone || own->reader || end.received)
+        return 3;
+    struct link *link = own->peer.link;
+    struct frame frame = {.kind = FRAME_ROCE, .headers_length = 0};
+    bool swallowed = true;
+    link->operations->begin(link);
+    for (unsigned i = 0; i < 10000; i++) /* more than a ring holds */
+        swallowed = swallowed && link->operations->ready(link) && link->operations->send(link, &frame) == FRAME_SENT;
+    link->operations->end(link);
+    node_put(end.node, &own->peer);
+    node_close(end.node);
+    return swallowed ? 0 : 4;
+}
+
+static void a_process_whose_own_ring_breaks_is_a_peer_that_is_gone(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    rig_directory(directory);
+    assert_int_equal(rig_wait(rig_start(break_own_ring, directory, NULL), 20), 0);
+    rig_remove(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_talks_to_itself),
+        cmocka_unit_test(a_process_whose_own_ring_breaks_is_a_peer_that_is_gone),
         cmocka_unit_test(two_processes_exchange_small_messages),
         cmocka_unit_test(two_processes_exchange_segments),
         cmocka_unit_test(two_processes_exchange_references),

@@ -15,12 +15,12 @@ static unsigned hear(struct record *record, node_take *take, void *context, unsi
     struct link *link = record->peer.link;
     struct frame frame;
     unsigned done = 0;
-    while (done < budget && link->operations->receive(link, &frame)) {
+    while (done < budget && shm_receive(link, &frame)) {
         take(context, &record->peer, &frame);
-        link->operations->release(link);
+        shm_release(link);
         done++;
     }
-    link->operations->drained(link);
+    shm_drained(link);
     return done;
 }
 
@@ -118,13 +118,12 @@ int node_fd(const struct node *node)
     return node->epoll;
 }
 
-static bool is_waiting(const struct node *node, const struct record *record)
+static bool is_waiting(const struct record *record)
 {
     if (record->reader && ring_waiting(record->reader) && !atomic_load(&record->reader->broken) &&
         !atomic_load(&record->reader->ended))
         return true;
-    struct link *link = record->peer.link;
-    return record->peer.slot == node->slot ? self_got_room(link) : shm_got_room(link);
+    return shm_got_room(record->peer.link);
 }
 
 static bool anything_waits(struct node *node)
@@ -132,7 +131,7 @@ static bool anything_waits(struct node *node)
     bool waits = has_letters(node);
     lock_take(&node->lock);
     for (struct record *record = node->records; record && !waits; record = record->next)
-        waits = is_waiting(node, record);
+        waits = is_waiting(record);
     lock_release(&node->lock);
     return waits;
 }

@@ -77,12 +77,12 @@ int record_open_self(struct node *node)
     struct record *record = make(node, node->slot, node->generation, getpid());
     if (!record)
         return ENOMEM;
-    int error = self_open(&record->peer.link, &node->bell);
+    int error = shm_open_loopback(&record->peer.link, &node->host, &node->bell, &node->entry->letters);
     if (error) {
         free(record);
         return error;
     }
-    record->reader = self_reader(record->peer.link);
+    record->reader = shm_reader(record->peer.link);
     add(node, record);
     node->by_slot[node->slot] = record;
     node->heard[node->heard_count++] = record;

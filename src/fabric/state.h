@@ -10,7 +10,6 @@
 #include "fabric/node.h"
 #include "fabric/table.h"
 #include "link/doorbell.h"
-#include "link/self.h"
 #include "link/shm.h"
 
 enum { REPORTS_MAX = 8, ORPHANS_MAX = 1024 };

@@ -1,8 +1,9 @@
-/* A link carries frames from this process to one other and back, in order, without loss. It knows nothing of packets.
+/* A link carries frames from this process to one other, in order. It knows nothing of packets. This is its sending side;
+ * how frames arrive depends on the kind.
  *
- * Sending: whoever holds the link between begin and end, so that what `ready` said stays true until the send and a
- * batch costs one lock. Receiving: one caller at a time (the owner's progress lock). Implementations: self (this
- * process), shm (another process of the host), later udp; capture and fault decorate one. */
+ * A caller holds the link between begin and end, so that what `ready` said stays true until the send and a batch costs
+ * one lock. Implementations: shm (a process of this host, or this one itself) and udp (another host, which may lose and
+ * reorder frames). */
 #ifndef LINK_LINK_H
 #define LINK_LINK_H
 
@@ -33,14 +34,6 @@ struct link_operations {
      * payload may be longer than LINK_SEGMENT only after can_reference said yes. A frame to a peer that is gone is
      * swallowed (FRAME_SENT). */
     enum frame_sent (*send)(struct link *, const struct frame *);
-
-    /* The next frame, or false. It is valid until release, which must follow. A frame that is not well formed is
-     * dropped inside and never returned. */
-    bool (*receive)(struct link *, struct frame *);
-    void (*release)(struct link *);
-
-    /* Ends a batch of receives: tells the sender how much room there is now, and wakes it when it waits for that. */
-    void (*drained)(struct link *);
 
     /* Makes every reference that was sent until now invalid: the receiver, should it be copying right now, throws the
      * result away and treats the packet as lost. After the return the memory may be reused. */

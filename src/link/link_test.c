@@ -1,4 +1,4 @@
-/* The links: to oneself between two threads, and between two processes. */
+/* The links: loopback between two threads, and between two processes. */
 #include "link/link.h"
 
 #include <setjmp.h>
@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "link/fence.h"
-#include "link/self.h"
 #include "link/shm.h"
 
 enum { BIG = 256 << 10, PING_PONGS = 100000, TRANSFERS = 3000 };
@@ -33,6 +32,8 @@ enum { BIG = 256 << 10, PING_PONGS = 100000, TRANSFERS = 3000 };
 struct station {
     int socket;
     struct doorbell bell; /* to this station */
+    struct shm_host host;
+    struct letterbox letters;
 };
 
 static void open_station(struct station *station, const char *directory, unsigned number, struct attention *attention)
@@ -75,11 +76,11 @@ static bool send_bytes(struct link *link, void *bytes, uint32_t length, bool by_
 static int take_bytes(struct link *link, void *bytes, uint32_t length)
 {
     struct frame frame;
-    if (!link->operations->receive(link, &frame))
+    if (!shm_receive(link, &frame))
         return 0;
     bool pulled = frame.payload.length == length && payload_copy(&frame.payload, 0, &(struct iovec){bytes, length}, 1);
-    link->operations->release(link);
-    link->operations->drained(link);
+    shm_release(link);
+    shm_drained(link);
     return pulled ? 1 : -1;
 }
 
@@ -105,23 +106,28 @@ static void sleep_until_rung(int socket, struct attention *attention, struct rin
         ;
 }
 
-/* ------------------------------------------------------------------ the link to oneself */
+/* ------------------------------------------------------------------ loopback */
 
-struct self_side {
+struct loopback_side {
     struct station station;
     struct link *in, *out;
     struct attention *attention;
     uint64_t count;
 };
 
-/* Two self links make a pair of ways between two threads, each of which sleeps before every message. */
+static void open_loopback(struct link **link, struct station *station)
+{
+    assert_int_equal(shm_open_loopback(link, &station->host, &station->bell, &station->letters), 0);
+}
+
+/* Two loopbacks make a pair of ways between two threads, each of which sleeps before every message. */
 static void *play_ping_pong(void *argument)
 {
-    struct self_side *side = argument;
+    struct loopback_side *side = argument;
     for (uint64_t i = 0; i < PING_PONGS; i++) {
         uint64_t got = 0;
         while (!take_bytes(side->in, &got, sizeof got))
-            sleep_until_rung(side->station.socket, side->attention, self_reader(side->in));
+            sleep_until_rung(side->station.socket, side->attention, shm_reader(side->in));
         if (got != i)
             return NULL;
         side->count++;
@@ -133,7 +139,7 @@ static void *play_ping_pong(void *argument)
 struct pair {
     char directory[32];
     struct attention attention[2];
-    struct self_side sides[2];
+    struct loopback_side sides[2];
 };
 
 static void open_pair(struct pair *pair, bool fences)
@@ -145,7 +151,7 @@ static void open_pair(struct pair *pair, bool fences)
         pair->sides[i].attention = &pair->attention[i];
         pair->sides[i].station.bell.prepared = fences;
         atomic_store(&pair->attention[i].fences, fences);
-        assert_int_equal(self_open(&pair->sides[i].in, &pair->sides[i].station.bell), 0);
+        open_loopback(&pair->sides[i].in, &pair->sides[i].station);
     }
     pair->sides[0].out = pair->sides[1].in;
     pair->sides[1].out = pair->sides[0].in;
@@ -169,7 +175,7 @@ static void no_wake_up_is_lost_between_threads(void **state)
     for (uint64_t i = 0, got; i < PING_PONGS; i++) {
         send_bytes(pair.sides[0].out, &i, sizeof i, false);
         while (!take_bytes(pair.sides[0].in, &got, sizeof got))
-            sleep_until_rung(pair.sides[0].station.socket, &pair.attention[0], self_reader(pair.sides[0].in));
+            sleep_until_rung(pair.sides[0].station.socket, &pair.attention[0], shm_reader(pair.sides[0].in));
         assert_int_equal(got, i);
     }
     pthread_join(thread, NULL);
@@ -180,7 +186,7 @@ static void no_wake_up_is_lost_between_threads(void **state)
 /* Answers at once, without ever sleeping. */
 static void *answer(void *argument)
 {
-    struct self_side *side = argument;
+    struct loopback_side *side = argument;
     for (uint64_t i = 0, got; i < PING_PONGS; i++) {
         while (!take_bytes(side->in, &got, sizeof got))
             ;
@@ -201,7 +207,7 @@ static void fall_asleep_at_the_moment(bool fences)
         for (unsigned wait = i * 7 % 2500; wait; wait--)
             __asm__ volatile("");
         while (!take_bytes(pair.sides[0].in, &got, sizeof got))
-            sleep_until_rung(pair.sides[0].station.socket, &pair.attention[0], self_reader(pair.sides[0].in));
+            sleep_until_rung(pair.sides[0].station.socket, &pair.attention[0], shm_reader(pair.sides[0].in));
     }
     pthread_join(thread, NULL);
     close_pair(&pair);
@@ -256,7 +262,7 @@ static void a_revoked_reference_never_shows_changed_memory(void **state)
     unsigned pulled = 0, lost = 0;
     make_directory(directory);
     open_station(&station, directory, 0, &attention);
-    assert_int_equal(self_open(&revoker.link, &station.bell), 0);
+    open_loopback(&revoker.link, &station);
     assert_int_equal(pthread_create(&thread, NULL, send_and_revoke, &revoker), 0);
     while (pulled + lost < TRANSFERS) {
         int got = take_bytes(revoker.link, bytes, BIG);

@@ -38,7 +38,9 @@ struct shm {
     atomic_bool writing; /* the writer's ring is mapped, and stays so until close */
     struct ring_writer writer;
 
-    struct probe probe; /* of the other process */
+    struct probe probe;  /* of the other process */
+    bool loopback;       /* the ring leads to this process itself, and is both rings */
+    struct lock pulling; /* loopback: a pull copies under it, so after revoke nobody touches the memory any more */
     bool reading;
     struct ring_reader reader;
 };
@@ -163,13 +165,22 @@ static bool shm_pull(const struct payload *payload, uint32_t offset, const struc
     return pull_remote(&shm->probe, payload, offset, to, count) && ring_reference_holds(&shm->reader);
 }
 
-static bool shm_receive(struct link *link, struct frame *frame)
+static bool loopback_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    struct shm *shm = payload->source;
+    lock_take(&shm->pulling);
+    bool pulled = ring_reference_holds(&shm->reader) && pull_local(payload, offset, to, count);
+    lock_release(&shm->pulling);
+    return pulled;
+}
+
+bool shm_receive(struct link *link, struct frame *frame)
 {
     struct shm *shm = (struct shm *)link;
     if (!shm->reading || !ring_read(&shm->reader, frame))
         return false;
     if (shm->reader.reference) {
-        frame->payload.pull = shm_pull;
+        frame->payload.pull = shm->loopback ? loopback_pull : shm_pull;
         frame->payload.source = shm;
     }
     return true;
@@ -182,7 +193,7 @@ static void publish(struct shm *shm)
 }
 
 /* In a long batch the writer need not wait for its end. */
-static void shm_release(struct link *link)
+void shm_release(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
     ring_release(&shm->reader);
@@ -191,7 +202,7 @@ static void shm_release(struct link *link)
         publish(shm);
 }
 
-static void shm_drained(struct link *link)
+void shm_drained(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
     if (shm->reading)
@@ -201,8 +212,13 @@ static void shm_drained(struct link *link)
 static void shm_revoke(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
-    if (is_writing(shm))
-        ring_revoke(&shm->writer);
+    if (!is_writing(shm))
+        return;
+    if (shm->loopback)
+        lock_take(&shm->pulling);
+    ring_revoke(&shm->writer);
+    if (shm->loopback)
+        lock_release(&shm->pulling);
 }
 
 static bool shm_can_reference(struct link *link)
@@ -231,9 +247,6 @@ static const struct link_operations operations = {
     .end = shm_end,
     .ready = shm_ready,
     .send = shm_send,
-    .receive = shm_receive,
-    .release = shm_release,
-    .drained = shm_drained,
     .revoke = shm_revoke,
     .can_reference = shm_can_reference,
     .consumed = shm_consumed,
@@ -252,6 +265,30 @@ struct link *shm_open_link(struct shm_host *host, const struct doorbell *doorbel
     shm->letters = letters;
     shm->memory = -1;
     return &shm->link;
+}
+
+int shm_open_loopback(struct link **link, struct shm_host *host, const struct doorbell *doorbell,
+                      struct letterbox *letters)
+{
+    struct ring ring;
+    int memory;
+    *link = shm_open_link(host, doorbell, letters);
+    if (!*link)
+        return ENOMEM;
+    struct shm *shm = (struct shm *)*link;
+    int error = ring_create(&ring, LARGE_RING_SIZE, &memory);
+    if (error) {
+        free(shm);
+        return error;
+    }
+    close(memory);
+    lock_set_rank(&shm->pulling, LOCK_INNERMOST);
+    ring_write_start(&shm->writer, &ring);
+    ring_read_start(&shm->reader, &ring);
+    ring_set_pullable(&shm->reader, true);
+    shm->loopback = shm->reading = true;
+    atomic_store(&shm->writing, true);
+    return 0;
 }
 
 int shm_retry(struct link *link)
@@ -384,13 +421,17 @@ void shm_detach(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
     shm->reading = false;
-    ring_unmap(&shm->reader.ring);
+    if (shm->loopback)
+        shm->reader.ring = (struct ring){0}; /* it is the writer's, which unmaps it */
+    else
+        ring_unmap(&shm->reader.ring);
 }
 
 void shm_abandon(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
-    atomic_store(&shm->sending.taken, 0);
+    lock_inherit(&shm->sending);
+    lock_inherit(&shm->pulling);
     shm->severed = true;
     atomic_store(&shm->writing, false);
     atomic_store(&shm->wants_room, false);

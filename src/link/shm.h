@@ -1,4 +1,5 @@
-/* The link to another process of this host: a ring each way.
+/* The link to another process of this host: a ring each way. That of a process to itself (loopback) is the same with
+ * one ring for both ways, from whichever thread sends to whichever receives.
  *
  * The sender makes its ring when it first sends and hands it over through the receiver's socket; it need not wait for
  * the receiver to map it. The steps of a hand-over:
@@ -33,6 +34,17 @@ struct shm_host {
 
 /* A link with no rings yet. The doorbell is copied; the letterbox is the other process's. */
 struct link *shm_open_link(struct shm_host *, const struct doorbell *, struct letterbox *);
+
+/* The link of a process to itself, with its own doorbell and letterbox; attached from the beginning. 0 or errno. */
+int shm_open_loopback(struct link **, struct shm_host *, const struct doorbell *, struct letterbox *);
+
+/* Receiving: one caller at a time, under the receiver's progress lock. The next frame, or false. It is valid until
+ * shm_release, which must follow. A frame that is not well formed is dropped inside and never returned. */
+bool shm_receive(struct link *, struct frame *);
+void shm_release(struct link *);
+
+/* Ends a batch of receives: tells the sender how much room there is now, and wakes it when it waits for that. */
+void shm_drained(struct link *);
 
 /* Tries again what was refused: a doorbell, and handing over the ring. 0: nothing waits any more; EAGAIN: the
  * receiver's queue is full; or EINPROGRESS: the receiver has to map the ring first, or the system has to get room.

@@ -267,11 +267,6 @@ static enum frame_sent udp_send(struct link *link, const struct frame *frame)
     return FRAME_SENT;
 }
 
-static bool udp_no_frame(struct link *link, struct frame *frame)
-{
-    return false;
-}
-
 static void udp_nothing(struct link *link)
 {
 }
@@ -311,9 +306,6 @@ static const struct link_operations operations = {
     .end = udp_end,
     .ready = udp_ready,
     .send = udp_send,
-    .receive = udp_no_frame,
-    .release = udp_nothing,
-    .drained = udp_nothing,
     .revoke = udp_nothing,
     .can_reference = udp_no,
     .consumed = udp_consumed,
