@@ -14,9 +14,9 @@
 #include "fabric/claim.h"
 #include "fabric/node.h"
 #include "ping_path.h"
+#include "runtime/clock.h"
 #include "verbs/gsi.h"
 #include "verbs/probe.h"
-#include "verbs/process.h"
 #include "wire/op.h"
 
 enum { WINDOW = 1024, NAME_MAX_SHOWN = 64, QUESTION = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
@@ -79,7 +79,7 @@ static void ask(struct ping *ping, uint32_t number, uint32_t length)
 static void ask_next(struct ping *ping, nanos now)
 {
     uint32_t number = (uint32_t)(++ping->sent % PATH_ECHO);
-    ping->questions[number % WINDOW] = (struct question){.number = number, .sent = process_now()};
+    ping->questions[number % WINDOW] = (struct question){.number = number, .sent = clock_now()};
     ping->last = now;
     ping->next = now + ping->interval;
     ask(ping, number, MAD_BYTES);
@@ -202,7 +202,7 @@ static void wait_until(struct ping *ping, nanos until, nanos now)
 static void go_on(struct ping *ping)
 {
     nanos now;
-    while (!is_over(ping, now = process_now())) {
+    while (!is_over(ping, now = clock_now())) {
         bool more = !ping->count || ping->sent < ping->count;
         if (more && now >= ping->next)
             ask_next(ping, now);
@@ -317,7 +317,7 @@ static int run(struct ping *ping)
     printf("ping %s (%s) from %s by %s, UDP port 4791\n", ping->name, ping->wire.there, ping->wire.here,
            ping->wire.interface);
     ping_path_begin(&ping->path, &ping->wire);
-    ping->next = process_now();
+    ping->next = clock_now();
     if (ping->deadline)
         ping->deadline += ping->next;
     go_on(ping);

@@ -9,8 +9,8 @@
 #include "base/container.h"
 #include "base/lock.h"
 #include "base/uncancelled.h"
+#include "runtime/clock.h"
 #include "verbs/cm.h"
-#include "verbs/process.h"
 
 enum { BUCKETS = 256 };
 
@@ -63,7 +63,7 @@ static bool take(struct event_channel *channel, struct cm_event *to)
         *to = *event;
         channel->cm->manager.operations->release(&channel->cm->manager, event);
         channel->fetcher = pthread_self();
-        channel->fetched_at = process_now();
+        channel->fetched_at = clock_now();
     }
     cm_end(channel->cm);
     uncancelled_end(before);
@@ -212,7 +212,7 @@ static void let_return(struct event_channel *channel)
     bool other = channel->fetched_at != NANOS_NEVER && !pthread_equal(channel->fetcher, pthread_self());
     nanos until = other ? channel->fetched_at + moment : 0;
     cm_end(channel->cm);
-    while (!atomic_load(&channel->waiting) && process_now() < until)
+    while (!atomic_load(&channel->waiting) && clock_now() < until)
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 }
 
@@ -226,7 +226,7 @@ void event_channel_close(struct event_channel *channel, int fd)
         return;
     if (!cm_is_inherited(channel->cm)) {
         cm_begin(channel->cm);
-        identifiers_destroy(&channel->cm->manager, &channel->queue, process_now());
+        identifiers_destroy(&channel->cm->manager, &channel->queue, clock_now());
         cm_end(channel->cm);
     }
     event_channel_put(channel);

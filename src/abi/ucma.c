@@ -5,7 +5,7 @@
 
 #include "abi/ucma_call.h"
 #include "base/uncancelled.h"
-#include "verbs/process.h"
+#include "runtime/clock.h"
 
 struct command {
     int (*serve)(struct ucma_call *);
@@ -77,7 +77,7 @@ static int serve(struct ucma_call *call, const struct command *command, const ui
     _Alignas(8) uint8_t copy[sizeof(struct ucma_write_event)] = {0};
     memcpy(copy, bytes, length < command->in ? length : command->in);
     call->in = copy;
-    call->now = process_now();
+    call->now = clock_now();
     if (command->waits)
         return command->serve(call);
     int before = uncancelled_begin();

@@ -28,7 +28,7 @@ enum lock_rank {
     LOCK_TAGS,       /* the matching list of an SRQ */
     LOCK_RECEIVES,   /* posted receives, of a queue pair or an SRQ */
     LOCK_CQ,         /* cq->lock: putting entries in, arming; keeping takers of entries out (cq_stop) */
-    LOCK_INNERMOST,  /* channel, async, process->waiting, mw->lock, steering->lock, taps, capture, the ring's pulling,
+    LOCK_INNERMOST,  /* channel, async, schedule->lock, mw->lock, steering->lock, taps, capture, the ring's pulling,
                         table->exclusive: nobody holds two of them */
 };
 

@@ -8,12 +8,12 @@
 #include "base/container.h"
 #include "diag/log.h"
 #include "fabric/ports.h"
+#include "runtime/clock.h"
 #include "verbs/cm_address.h"
 #include "verbs/cm_send.h"
 #include "verbs/config.h"
 #include "verbs/gid.h"
 #include "verbs/process.h"
-#include "verbs/progress.h"
 #include "verbs/served.h"
 #include "verbs/traffic.h"
 #include "wire/op.h"
@@ -106,6 +106,8 @@ static const struct manager_operations operations = {.allocate = allocate,
 
 /* --- joining and leaving */
 
+static void expired(struct timer *, nanos now);
+
 static struct mutex joining = MUTEX_INITIAL(LOCK_CM_JOINING);
 
 static int make(struct process *process, struct cm **to)
@@ -115,6 +117,7 @@ static int make(struct process *process, struct cm **to)
     if (!cm)
         return ENOMEM;
     lock_set_rank(&cm->lock, LOCK_CM);
+    schedule_initialize_timer(&cm->timer, expired);
     int error = node_claim_numbers(process->node, &cm->first_id);
     if (!error && (getrandom(&settings.seed, sizeof settings.seed, 0) != sizeof settings.seed ||
                    getrandom(&settings.agent, sizeof settings.agent, 0) != sizeof settings.agent))
@@ -154,6 +157,7 @@ int cm_join(struct cm **to)
     int error = cm ? 0 : make(process, &cm);
     if (!error && !atomic_load(&process->cm)) {
         atomic_store(&process->cm, cm);
+        atomic_store(&process->departed, &cm->timer);
         open_ports(process);
     }
     mutex_release(&joining);
@@ -198,7 +202,7 @@ void cm_say_goodbye(struct process *process)
     if (!cm)
         return;
     cm_begin(cm);
-    identifiers_destroy(&cm->manager, NULL, process_now());
+    identifiers_destroy(&cm->manager, NULL, clock_now());
     cm_end(cm);
 }
 
@@ -215,7 +219,7 @@ bool cm_is_inherited(const struct cm *cm)
 static void wait_for_listener(struct cm *cm, const struct dispatch_datagram *request)
 {
     cm->early[cm->early_count].datagram = *request;
-    cm->early[cm->early_count++].until = process_now() + listener_patience;
+    cm->early[cm->early_count++].until = clock_now() + listener_patience;
 }
 
 /* The session of the message goes with that process from now on. */
@@ -270,6 +274,8 @@ static void flush(struct cm *cm)
 static nanos next_look(const struct cm *cm, nanos now)
 {
     nanos deadline = dispatch_deadline(&cm->manager);
+    if (cm->neighbors.departures != node_departures(cm->process->node))
+        return now;
     bool soon = cm->has_stuck || cm->early_count || cm->waiting.count;
     return soon && now + retry_after < deadline ? now + retry_after : deadline;
 }
@@ -282,10 +288,9 @@ void cm_begin(struct cm *cm)
 void cm_end(struct cm *cm)
 {
     flush(cm);
-    nanos deadline = next_look(cm, process_now());
+    nanos deadline = next_look(cm, clock_now());
     lock_release(&cm->lock);
-    if (deadline != NANOS_NEVER)
-        progress_look_again(cm->process, deadline);
+    schedule_by(&cm->process->schedule, &cm->timer, deadline);
 }
 
 /* The device that a packet is for, and who sent it. */
@@ -318,7 +323,7 @@ void cm_receive(struct process *process, struct peer *peer, const struct packet 
     cm_begin(cm);
     cm->received[datagram.message.attribute - CM_REQ]++;
     datagram.route.neighbor = cm_neighbors_number(&cm->neighbors, process->node, peer);
-    if (dispatch_receive(&cm->manager, &datagram, &reply, process_now()))
+    if (dispatch_receive(&cm->manager, &datagram, &reply, clock_now()))
         send_one(cm, &reply, true);
     cm_end(cm);
 }
@@ -333,7 +338,7 @@ bool cm_wait(struct process *process, const struct udp_arrival *arrival, const s
         return false;
     cm_begin(cm);
     nanos patience = dispatch_knows(&cm->manager, datagram.route.gid) ? partner_patience : listener_patience;
-    bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, process_now() + patience);
+    bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, clock_now() + patience);
     cm_end(cm);
     return waits;
 }
@@ -364,21 +369,20 @@ enum cm_taken cm_receive_remote(struct process *process, const struct packet *pa
     cm_begin(cm);
     bool known = is_known(cm, message);
     cm->received[message->attribute - CM_REQ]++;
-    bool answers = dispatch_receive(&cm->manager, &datagram, &reply, process_now());
+    bool answers = dispatch_receive(&cm->manager, &datagram, &reply, clock_now());
     cm_end(cm);
     if (answers)
         *answer = reply.message;
     return answers ? CM_ANSWER : known ? CM_TAKEN : CM_UNKNOWN;
 }
 
-nanos cm_timers(struct process *process, nanos now)
+/* Everything that has to be seen to by now, as dispatch, neighbors and waiting requests have it. */
+static void expired(struct timer *timer, nanos now)
 {
-    lock_assert_held(&process->progress);
-    struct cm *cm = atomic_load_explicit(&process->cm, memory_order_acquire);
-    if (!cm)
-        return NANOS_NEVER;
+    struct cm *cm = container_of(timer, struct cm, timer.timer);
+    lock_assert_held(&cm->process->progress);
     lock_take(&cm->lock);
-    cm_neighbors_check(&cm->neighbors, process->node, &cm->manager, now);
+    cm_neighbors_check(&cm->neighbors, cm->process->node, &cm->manager, now);
     dispatch_expire(&cm->manager, now);
     if (cm->early_count)
         retry_early(cm, now);
@@ -386,5 +390,5 @@ nanos cm_timers(struct process *process, nanos now)
     flush(cm);
     nanos deadline = next_look(cm, now);
     lock_release(&cm->lock);
-    return deadline;
+    schedule_by(&cm->process->schedule, &cm->timer, deadline);
 }

@@ -19,6 +19,7 @@ struct cm {
     struct lock lock; /* all below */
     struct manager manager;
     struct cm_neighbors neighbors;
+    struct schedule_timer timer;
     uint32_t first_id; /* of the block of numbers that communication IDs are made of */
     bool has_stuck;    /* a message that a link had no room for */
     struct dispatch_datagram stuck;
@@ -69,8 +70,5 @@ enum cm_taken {
 /* One from another host. Likewise. */
 enum cm_taken cm_receive_remote(struct process *, const struct packet *, const struct cm_message *,
                                 struct cm_message *reply);
-
-/* Under process->progress: lets expire what has to; when to call again, or NANOS_NEVER. */
-nanos cm_timers(struct process *, nanos now);
 
 #endif

@@ -62,6 +62,7 @@ static void fill(struct cq *cq, struct context *context, const struct ibv_cq_ini
     cq->process = context->process;
     lock_set_rank(&cq->consumer, LOCK_PROGRAM);
     lock_set_rank(&cq->lock, LOCK_CQ);
+    cq_moderation_begin(cq);
     cq->channel = (struct channel *)attr->channel;
     cq->wc_flags = attr->wc_flags;
     cq->create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;

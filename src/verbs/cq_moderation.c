@@ -2,10 +2,10 @@
 
 #include <errno.h>
 
+#include "base/container.h"
+#include "runtime/clock.h"
 #include "verbs/cq.h"
 #include "verbs/lifetime.h"
-#include "verbs/process.h"
-#include "verbs/progress.h"
 
 static nanos period_of(const struct cq *cq)
 {
@@ -17,27 +17,10 @@ static bool has_enough(const struct cq *cq)
     return !cq->moderation.count || !cq->moderation.period || cq->moderation.held >= cq->moderation.count;
 }
 
-/* In the list before the helper is told when to look at it, as in progress_watch. */
 static void start_timer(struct cq *cq, nanos deadline)
 {
-    struct process *process = cq->process;
     cq->moderation.deadline = deadline;
-    lock_take(&process->waiting);
-    if (!cq->moderation.timed)
-        TAILQ_INSERT_TAIL(&process->moderated, cq, moderation.timer);
-    cq->moderation.timed = true;
-    lock_release(&process->waiting);
-    progress_look_again(process, deadline);
-}
-
-static void stop_timer(struct cq *cq)
-{
-    struct process *process = cq->process;
-    lock_take(&process->waiting);
-    if (cq->moderation.timed)
-        TAILQ_REMOVE(&process->moderated, cq, moderation.timer);
-    cq->moderation.timed = false;
-    lock_release(&process->waiting);
+    schedule_by(&cq->process->schedule, &cq->moderation.timer, deadline);
 }
 
 bool cq_moderation_holds(struct cq *cq)
@@ -47,11 +30,11 @@ bool cq_moderation_holds(struct cq *cq)
     if (has_enough(cq))
         return false;
     if (cq->moderation.held == 1)
-        start_timer(cq, process_now() + period_of(cq));
+        start_timer(cq, clock_now() + period_of(cq));
     return true;
 }
 
-/* The timer is left to run out: the list is changed under progress only, but for additions. */
+/* The timer is left to run out. */
 void cq_moderation_clear(struct cq *cq)
 {
     lock_assert_held(&cq->lock);
@@ -66,7 +49,7 @@ static void change(struct cq *cq, const struct ibv_moderate_cq *to)
     cq->moderation.period = to->cq_period;
     if (!cq->moderation.held)
         return;
-    nanos deadline = process_now() + period_of(cq);
+    nanos deadline = clock_now() + period_of(cq);
     if (has_enough(cq))
         cq_raise(cq);
     else if (deadline < cq->moderation.deadline)
@@ -87,41 +70,24 @@ int cq_moderation_modify(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
     return 0;
 }
 
-static nanos expire(struct cq *cq, nanos now)
+static void expired(struct timer *timer, nanos now)
 {
+    struct cq *cq = container_of(timer, struct cq, moderation.timer.timer);
     lock_take(&cq->lock);
     if (cq->moderation.held && cq->moderation.deadline <= now)
         cq_raise(cq);
-    nanos deadline = cq->moderation.held ? cq->moderation.deadline : NANOS_NEVER;
-    if (deadline == NANOS_NEVER)
-        stop_timer(cq);
+    if (cq->moderation.held)
+        schedule_by(&cq->process->schedule, &cq->moderation.timer, cq->moderation.deadline);
     lock_release(&cq->lock);
-    return deadline;
 }
 
-static struct cq *step(struct process *process, struct cq *from)
+void cq_moderation_begin(struct cq *cq)
 {
-    lock_take(&process->waiting);
-    struct cq *cq = from ? TAILQ_NEXT(from, moderation.timer) : TAILQ_FIRST(&process->moderated);
-    lock_release(&process->waiting);
-    return cq;
-}
-
-nanos cq_moderation_timers(struct process *process, nanos now)
-{
-    lock_assert_held(&process->progress);
-    nanos earliest = NANOS_NEVER;
-    for (struct cq *cq = step(process, NULL), *next; cq; cq = next) {
-        next = step(process, cq);
-        nanos deadline = expire(cq, now);
-        if (deadline < earliest)
-            earliest = deadline;
-    }
-    return earliest;
+    schedule_initialize_timer(&cq->moderation.timer, expired);
 }
 
 void cq_moderation_forget(struct cq *cq)
 {
     lock_assert_held(&cq->process->progress);
-    stop_timer(cq);
+    schedule_cancel(&cq->process->schedule, &cq->moderation.timer);
 }

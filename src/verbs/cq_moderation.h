@@ -20,10 +20,10 @@ bool cq_moderation_holds(struct cq *);
 /* Nothing is held back any more. Under cq->lock. */
 void cq_moderation_clear(struct cq *);
 
-/* Raises what is due; when to look again. Under process->progress. */
-nanos cq_moderation_timers(struct process *, nanos now);
+/* Before anybody else knows the queue. */
+void cq_moderation_begin(struct cq *);
 
-/* Takes the queue, which nothing uses any more, from among those with a timer. Under process->progress. */
+/* The timer of a queue that nothing uses any more is stopped. Under process->progress. */
 void cq_moderation_forget(struct cq *);
 
 #endif

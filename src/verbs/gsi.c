@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "runtime/clock.h"
 #include "transport/pkey.h"
 #include "verbs/cm.h"
 #include "verbs/cm_send.h"
@@ -11,7 +12,6 @@
 #include "verbs/gid.h"
 #include "verbs/identity.h"
 #include "verbs/port.h"
-#include "verbs/process.h"
 #include "verbs/remote.h"
 #include "verbs/served.h"
 #include "verbs/traffic.h"
@@ -157,7 +157,7 @@ static bool may_answer(struct process *process)
 {
     enum { BURST = 256 };
     static const nanos each = NANOS_MILLISECOND;
-    return bucket_take(&process->answers, process_about_now(), each, BURST);
+    return bucket_take(&process->answers, clock_about_now(), each, BURST);
 }
 
 static void reply_to(struct process *process, const struct device *device, const struct udp_arrival *arrival,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs/progress.h"
+#include "base/container.h"
 #include "verbs/taps.h"
 
 enum { BYTES_MOST = 64 << 20 };                    /* that are held back; a network's queues are finite, too */
@@ -102,7 +102,7 @@ bool late_keep(const struct late_way *way, const struct frame *frame, nanos due,
     }
     lock_release(&taps->lock);
     if (fits)
-        progress_look_again(way->process, due);
+        schedule_by(&way->process->schedule, &taps->timer, due);
     else
         free(late);
     return fits;
@@ -162,7 +162,7 @@ static void finish(struct late *late, bool sent, nanos now)
     insert(taps, late);
     postpone(taps, late->way.link, late->due);
     lock_release(&taps->lock);
-    progress_look_again(process, until); /* the helper may have looked while it was in no list */
+    schedule_by(&process->schedule, &taps->timer, until); /* the helper may have looked while it was in no list */
 }
 
 static struct late *take_overtaken(struct taps *taps, const struct late_way *way, uint64_t number)
@@ -222,18 +222,17 @@ static void end_leaving(struct taps *taps)
     lock_release(&taps->lock);
 }
 
-nanos late_timers(struct process *process, nanos now)
+void late_expired(struct timer *timer, nanos now)
 {
-    lock_assert_held(&process->progress);
+    struct taps *taps = container_of(timer, struct taps, timer.timer);
+    lock_assert_held(&taps->process->progress);
     nanos next;
     struct late *late;
-    if (!process->taps || !process->taps->faulty)
-        return NANOS_NEVER;
-    while ((late = take_due(process->taps, now, NULL, &next))) {
+    while ((late = take_due(taps, now, NULL, &next))) {
         finish(late, send(late), now);
-        end_leaving(process->taps);
+        end_leaving(taps);
     }
-    return next;
+    schedule_by(&taps->process->schedule, &taps->timer, next);
 }
 
 static void send_all(struct process *process, struct link *link)

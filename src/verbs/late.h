@@ -21,8 +21,8 @@ bool late_keep(const struct late_way *, const struct frame *, nanos due, uint64_
  * and end. */
 void late_overtaken(const struct late_way *, uint64_t number);
 
-/* Sends what is due; returns when the next is. Under process->progress. */
-nanos late_timers(struct process *, nanos now);
+/* Sends what is due: the callback of taps->timer. */
+void late_expired(struct timer *, nanos now);
 
 /* The link to another host is about to be closed: what waits for it leaves now. */
 void late_forget(struct process *, struct link *);

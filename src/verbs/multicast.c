@@ -1,8 +1,7 @@
 #include "verbs/multicast.h"
 
 #include "diag/log.h"
-#include "verbs/process.h"
-#include "verbs/progress.h"
+#include "runtime/clock.h"
 #include "verbs/qp.h"
 #include "verbs/traffic.h"
 
@@ -42,7 +41,7 @@ static unsigned count_crowded(struct qp *qp, const uint8_t group[16], bool give_
 static void wait_until(struct qp *qp, nanos when)
 {
     qp->crowd.wake = when;
-    progress_watch(qp, when);
+    schedule_by(&qp->process->schedule, &qp->timer, when);
 }
 
 bool multicast_has_room(struct qp *qp, const uint8_t group[16])
@@ -52,7 +51,7 @@ bool multicast_has_room(struct qp *qp, const uint8_t group[16])
         qp->crowd.since = 0;
         return true;
     }
-    nanos now = process_now();
+    nanos now = clock_now();
     if (!qp->crowd.since)
         qp->crowd.since = now;
     if (now < qp->crowd.since + patience) {

@@ -25,6 +25,7 @@
 #include "diag/diag.h"
 #include "fabric/node.h"
 #include "link/udp.h"
+#include "runtime/schedule.h"
 #include "transport/raw.h"
 #include "transport/rc.h"
 #include "transport/tags.h"
@@ -236,8 +237,7 @@ struct cq {
         uint16_t count, period; /* microseconds; either of them 0: nothing is held back */
         uint32_t held;          /* entries that would have raised the event since the CQ was armed */
         nanos deadline;         /* when it is raised at the latest */
-        bool timed;             /* in process->moderated; under process->waiting */
-        TAILQ_ENTRY(cq) timer;
+        struct schedule_timer timer;
     } moderation;
 
     struct channel *channel;
@@ -387,10 +387,11 @@ struct qp {
     bool to_flush; /* in that list of the process; under process->progress */
     bool waited;   /* in it for a round already, with an ACK that waits for a request to go with */
     TAILQ_ENTRY(qp) flush;
-    bool no_room, timed; /* likewise; under process->waiting */
-    TAILQ_ENTRY(qp) room, timer;
-    LIST_HEAD(, group) groups; /* under process->progress */
-    LIST_HEAD(, mw) windows;   /* of type 2, bound to it; under lock */
+    bool no_room; /* likewise; under process->schedule.lock */
+    TAILQ_ENTRY(qp) room;
+    struct schedule_timer timer; /* the earliest of its deadlines */
+    LIST_HEAD(, group) groups;   /* under process->progress */
+    LIST_HEAD(, mw) windows;     /* of type 2, bound to it; under lock */
     uint32_t async_fetched;
 };
 
@@ -433,13 +434,12 @@ struct process {
     struct qp_list to_flush;   /* received something and may have an answer; under progress */
     LIST_HEAD(, group) groups; /* multicast joins of queue pairs; under progress */
 
-    struct lock waiting;        /* the three lists below, which posting and completing enter too */
-    struct qp_list no_room;     /* have output that their link had no room for */
-    struct qp_list timed;       /* may have a deadline */
-    TAILQ_HEAD(, cq) moderated; /* may hold an event back; taken out under progress only */
+    struct schedule schedule;
+    struct qp_list no_room; /* have output that their link had no room for; under schedule.lock */
     _Atomic uint32_t no_room_count;
-    nanos checked_at;      /* when the receivers of those were last asked after; under progress */
-    _Atomic nanos wake_at; /* when the helper looks at the timers next; NANOS_NEVER: when something wakes it */
+    struct schedule_timer liveness;          /* asks after the receivers of those */
+    struct schedule_timer *_Atomic departed; /* expires when some peer has gone; NULL: nobody asks for that */
+    unsigned departures;                     /* as they were then; under progress */
 
     pthread_t helper;
     atomic_bool stopping;

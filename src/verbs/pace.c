@@ -3,9 +3,8 @@
 #include <errno.h>
 
 #include "diag/log.h"
+#include "runtime/clock.h"
 #include "verbs/lifetime.h"
-#include "verbs/process.h"
-#include "verbs/progress.h"
 #include "verbs/qp.h"
 
 /* How far ahead of its rate a queue pair may get when the program names no burst: by as much as a timer may be late. */
@@ -37,23 +36,23 @@ void pace_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
     qp->pace.ahead = burst > packet ? burst - packet : 0;
     if (!attr->max_burst_sz)
         qp->pace.ahead = default_ahead;
-    qp->pace.until = process_now();
+    qp->pace.until = clock_now();
 }
 
 bool pace_holds(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    nanos now = process_now();
+    nanos now = clock_now();
     if (qp->pace.until <= now + qp->pace.ahead)
         return false;
     qp->pace.wake = qp->pace.until - qp->pace.ahead;
-    progress_watch(qp, qp->pace.wake);
+    schedule_by(&qp->process->schedule, &qp->timer, qp->pace.wake);
     return true;
 }
 
 void pace_count(struct qp *qp, uint64_t bytes)
 {
-    nanos now = process_now();
+    nanos now = clock_now();
     if (qp->pace.until < now)
         qp->pace.until = now;
     qp->pace.until += time_of(qp, bytes);
@@ -82,7 +81,7 @@ int pace_modify(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
     enum reason reason = refuse(qp, attr, &error);
     if (!reason) {
         pace_set(qp, attr);
-        qp_transmit(qp, process_now()); /* what an old rate has held back */
+        qp_transmit(qp, clock_now()); /* what an old rate has held back */
     }
     lock_release(&qp->lock);
     if (!reason)

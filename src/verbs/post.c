@@ -5,6 +5,7 @@
 #include "base/answer.h"
 #include "diag/log.h"
 #include "link/guard.h"
+#include "runtime/clock.h"
 #include "verbs/post.h"
 #include "verbs/process.h"
 #include "verbs/qp.h"
@@ -219,7 +220,7 @@ void post_start(struct qp *qp, nanos now)
 
 static enum reason post_list(struct qp *qp, struct ibv_send_wr **wr)
 {
-    nanos now = process_about_now();
+    nanos now = clock_about_now();
     bool open = post_is_open(qp), opened = guard_begin(now);
     enum reason reason = open ? REASON_NONE : REASON_SEND_STATE;
     for (; *wr && !reason; *wr = reason ? *wr : (*wr)->next)

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "runtime/clock.h"
 #include "verbs/gsi.h"
 #include "verbs/identity.h"
 #include "verbs/port.h"
@@ -25,10 +26,8 @@ struct probe {
 static bool take(struct gsi_asker *asker, const struct cm_message *reply, uint32_t length)
 {
     struct probe *probe = (struct probe *)((char *)asker - offsetof(struct probe, asker));
-    struct probe_answer answer = {.at = process_now(),
-                                  .number = (uint32_t)reply->transaction,
-                                  .length = length,
-                                  .status = reply->sidr_rep.status};
+    struct probe_answer answer = {
+        .at = clock_now(), .number = (uint32_t)reply->transaction, .length = length, .status = reply->sidr_rep.status};
     struct cm_message question = probe_question(probe, answer.number);
     if (reply->transaction != question.transaction || reply->remote_id != question.local_id)
         return false;

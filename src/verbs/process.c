@@ -8,10 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "link/fence.h"
 #include "link/guard.h"
+#include "runtime/clock.h"
 #include "verbs/cm.h"
 #include "verbs/config.h"
 #include "verbs/event.h"
@@ -45,27 +47,6 @@ static const nanos linger_most = 20 * NANOS_MICROSECOND;
 static struct mutex joining = MUTEX_INITIAL(LOCK_JOINING);
 static struct process *the_process;
 static unsigned users;
-
-nanos process_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
-}
-
-nanos process_about_now(void)
-{
-    static _Atomic nanos resolution;
-    struct timespec now;
-    nanos step = atomic_load_explicit(&resolution, memory_order_relaxed);
-    if (__builtin_expect(!step, 0)) {
-        clock_getres(CLOCK_MONOTONIC_COARSE, &now);
-        step = (nanos)now.tv_nsec;
-        atomic_store_explicit(&resolution, step, memory_order_relaxed);
-    }
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec + step;
-}
 
 /* Sleeps until `until`, a doorbell, or a signal that isn't ours; while nobody polls also until a port has something. */
 static void sleep_until(struct process *process, nanos until, nanos now, bool polled)
@@ -117,10 +98,10 @@ static nanos look_at_timers(struct process *process, nanos now)
 static bool sees_activity(struct process *process)
 {
     uint32_t rounds = atomic_load_explicit(&process->rounds, memory_order_relaxed);
-    for (nanos until = process_now() + glance; process_now() < until;)
+    for (nanos until = clock_now() + glance; clock_now() < until;)
         if (atomic_load_explicit(&process->rounds, memory_order_relaxed) != rounds)
             return true;
-    nanos now = process_now();
+    nanos now = clock_now();
     sleep_until(process, now + glance, now, true);
     return atomic_load_explicit(&process->rounds, memory_order_relaxed) != rounds;
 }
@@ -146,25 +127,25 @@ static void judge_pollers(struct helper *helper)
 static void watch_pollers(struct helper *helper, nanos now)
 {
     struct process *process = helper->process;
-    if (now >= atomic_load(&process->wake_at))
+    if (schedule_is_due(&process->schedule, now))
         work(process);
     nanos deadline = look_at_timers(process, now), until = now + helper->tick;
     if (deadline < until)
         until = deadline;
-    atomic_store(&process->wake_at, until);
+    schedule_look_at(&process->schedule, until);
     sleep_until(process, until, now, true);
     judge_pollers(helper);
 }
 
-/* Looks at the timers, and says when it will again. Publishing wake_at before looking once more pairs with
- * progress_watch, which enters the list before it reads wake_at: one of the two sees the other. */
+/* Looks at the timers, and says when it will again. Saying so before looking once more pairs with schedule_by,
+ * which enters the list before it reads when we look: one of the two sees the other. */
 static nanos serve_timers(struct process *process, nanos now)
 {
     nanos deadline = look_at_timers(process, now);
-    atomic_store(&process->wake_at, deadline);
+    schedule_look_at(&process->schedule, deadline);
     nanos latest = look_at_timers(process, now);
     if (latest < deadline)
-        atomic_store(&process->wake_at, latest);
+        schedule_look_at(&process->schedule, latest);
     return latest < deadline ? latest : deadline;
 }
 
@@ -174,7 +155,7 @@ static void go_to_sleep(struct process *process, nanos now)
     nanos latest = serve_timers(process, now);
     if (node_sleep(process->node) && !atomic_load(&process->owing) &&
         !atomic_load(&process->stopping)) /* whose doorbell may have been read already */
-        sleep_until(process, latest, process_now(), false);
+        sleep_until(process, latest, clock_now(), false);
     node_awake(process->node);
 }
 
@@ -204,7 +185,7 @@ static void fail_devices(struct helper *helper)
 static void step(struct helper *helper)
 {
     struct process *process = helper->process;
-    nanos now = process_now();
+    nanos now = clock_now();
     bool rang = answer_doorbell(process);
     if (rang && !helper->failed && node_is_lost(process->node))
         fail_devices(helper);
@@ -221,7 +202,7 @@ static void step(struct helper *helper)
     look_on(helper, now, work(process));
     if (!helper->busy_until)
         go_to_sleep(process, now);
-    else if (now >= atomic_load(&process->wake_at)) /* others' timers do not wait for the end of this stream */
+    else if (schedule_is_due(&process->schedule, now)) /* others' timers do not wait for the end of this stream */
         serve_timers(process, now);
 }
 
@@ -297,8 +278,8 @@ static void let_helper_leave(struct process *process)
     atomic_store(&process->stopping, true);
     node_wake(process->node);
     int before = uncancelled_begin();
-    nanos until = process_now() + leaving_most, step = 20 * NANOS_MICROSECOND;
-    while (pthread_tryjoin_np(process->helper, NULL) && process_now() < until) {
+    nanos until = clock_now() + leaving_most, step = 20 * NANOS_MICROSECOND;
+    while (pthread_tryjoin_np(process->helper, NULL) && clock_now() < until) {
         nanosleep(&(struct timespec){.tv_nsec = (long)step}, NULL);
         step = step < NANOS_MILLISECOND ? step * 2 : step;
     }
@@ -395,6 +376,11 @@ static void destroy(struct process *process)
     free(process);
 }
 
+static void wake_helper(struct schedule *schedule)
+{
+    node_wake(container_of(schedule, struct process, schedule)->node);
+}
+
 static struct process *create(void)
 {
     char why[256];
@@ -410,12 +396,7 @@ static struct process *create(void)
     }
     mutex_initialize(&process->control, LOCK_CONTROL);
     lock_set_rank(&process->progress, LOCK_PROGRESS);
-    lock_set_rank(&process->waiting, LOCK_INNERMOST);
-    TAILQ_INIT(&process->to_flush);
-    TAILQ_INIT(&process->no_room);
-    TAILQ_INIT(&process->timed);
-    TAILQ_INIT(&process->moderated);
-    atomic_store(&process->wake_at, NANOS_NEVER);
+    progress_begin(process, wake_helper);
     atomic_store(&process->claim_rounds, CLAIM_ROUNDS);
     process->fences = fence_everywhere_prepare();
     process->keys = memory_create();
@@ -423,7 +404,7 @@ static struct process *create(void)
     process->srqs = numbers_create();
     process->steering = steering_create();
     process->totals = calloc(DEVICES_MAX, sizeof *process->totals);
-    process->taps = taps_open();
+    process->taps = taps_open(process);
     bool made = process->keys && process->numbers && process->srqs && process->steering && process->totals;
     error = made ? start_helper(process) : ENOMEM;
     if (!error)
@@ -442,16 +423,16 @@ static void before_fork(void)
     if (the_process) {
         mutex_take(&the_process->control);
         lock_take(&the_process->progress);
-        lock_take(&the_process->waiting);
         cm_lock(the_process);
+        lock_take(&the_process->schedule.lock);
     }
 }
 
 static void release_after_fork(void)
 {
     if (the_process) {
+        lock_release(&the_process->schedule.lock);
         cm_unlock(the_process);
-        lock_release(&the_process->waiting);
         lock_release(&the_process->progress);
         mutex_release(&the_process->control);
     }

@@ -35,11 +35,4 @@ void process_handover(struct process *);
 /* Returns when no progress that runs now, and none that began before the call, is under way. */
 void process_quiesce(struct process *);
 
-/* CLOCK_MONOTONIC. */
-nanos process_now(void);
-
-/* The same for a tenth of the price: not before now, and at most some milliseconds after it. Good for deadlines that
- * may come late but not early, such as those of ACK timers (IBA 9.7.6.1.3 allows four times the value). */
-nanos process_about_now(void);
-
 #endif

@@ -1,17 +1,16 @@
 #include "verbs/progress.h"
 
+#include "base/container.h"
 #include "diag/log.h"
 #include "link/fence.h"
 #include "link/guard.h"
+#include "runtime/clock.h"
 #include "verbs/cm.h"
-#include "verbs/cq_moderation.h"
 #include "verbs/event.h"
 #include "verbs/gid.h"
 #include "verbs/gsi.h"
-#include "verbs/late.h"
 #include "verbs/numbers.h"
 #include "verbs/port.h"
-#include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/remote.h"
 #include "verbs/steering.h"
@@ -19,7 +18,7 @@
 #include "verbs/traffic.h"
 #include "wire/wire.h"
 
-enum { PATIENCE_WITH_FAULTS = 8, FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST_QP = 0xffffff };
+enum { FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST_QP = 0xffffff };
 
 struct round {
     struct process *process;
@@ -58,7 +57,7 @@ static void deliver(struct round *round, struct qp *qp, const struct packet *pac
     if (!refusal) {
         if (round->congested)
             remote_notify(qp, round->now);
-        qp_receive(qp, packet, is_refusal(packet) ? process_now() : round->now);
+        qp_receive(qp, packet, is_refusal(packet) ? clock_now() : round->now);
     } else
         qp->host.operations->dropped(&qp->host, packet, refusal);
     bool output = qp_has_output(qp), fine = !qp->refused;
@@ -122,7 +121,7 @@ static inline void begin(struct round *round)
     if (round->now)
         return;
     struct process *process = round->process;
-    round->now = process_about_now();
+    round->now = clock_about_now();
     round->opened = guard_begin(round->now);
     uint32_t before = atomic_load_explicit(&process->delivering, memory_order_relaxed);
     atomic_store_explicit(&process->delivering, before + 1, memory_order_relaxed);
@@ -255,14 +254,14 @@ static void flush_in_time(struct process *process, nanos now, bool ack_later)
 static void retry_for_room(struct process *process)
 {
     struct qp *qp;
-    lock_take(&process->waiting);
+    lock_take(&process->schedule.lock);
     while ((qp = TAILQ_FIRST(&process->no_room))) {
         TAILQ_REMOVE(&process->no_room, qp, room);
         qp->no_room = false;
         want_flush(process, qp);
     }
     atomic_store(&process->no_room_count, 0);
-    lock_release(&process->waiting);
+    lock_release(&process->schedule.lock);
 }
 
 static bool is_overrun(const struct cq *cq)
@@ -301,118 +300,44 @@ unsigned progress_round(struct process *process, bool ack_later)
     return done;
 }
 
-void progress_look_again(struct process *process, nanos when)
-{
-    if (when >= atomic_load(&process->wake_at))
-        return;
-    atomic_store(&process->wake_at, when);
-    node_wake(process->node);
-}
-
-void progress_watch(struct qp *qp, nanos deadline)
-{
-    lock_assert_held(&qp->lock);
-    struct process *process = qp->process;
-    if (!qp->timed) { /* set under qp->lock too, so reading it here is safe; cleared only by progress_timers, likewise
-                       */
-        lock_take(&process->waiting);
-        qp->timed = true;
-        TAILQ_INSERT_TAIL(&process->timed, qp, timer);
-        lock_release(&process->waiting);
-    }
-    progress_look_again(process, deadline);
-}
-
-/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it, until it has been
- * so for too long. Where the user asked for faults, what it has not taken may be but the others' frames, so the timer
- * must fire now and then. */
-static bool is_only_slow(struct qp *qp, nanos now)
-{
-    struct peer *peer = qp->peer;
-    qp->rc.settings.silence = REASON_NONE;
-    if (traffic_is_faulty(qp->process) && ++qp->postponed % PATIENCE_WITH_FAULTS == 0)
-        return false;
-    if (!peer || peer->gone || qp->rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))
-        return false;
-    enum node_presence presence = node_insist(qp->process->node, peer, now);
-    if (presence == NODE_STALLED)
-        qp->rc.settings.silence = REASON_PEER_STALLED;
-    return presence == NODE_SLOW;
-}
-
-static nanos expire(struct qp *qp, nanos now)
-{
-    lock_take(&qp->lock);
-    if (qp_deadline(qp) <= now) {
-        bool silent = qp_is_reliable(qp) && qp->rc.requester.deadline <= now; /* for all of the ACK timer */
-        if (qp_engine_deadline(qp) > now)
-            ; /* it is the rate that lets it go on */
-        else if (is_only_slow(qp, now))
-            rc_postpone(&qp->rc, now);
-        else {
-            qp->traffic.timeouts += silent && !qp->rc.requester.rnr_waiting;
-            rc_expire(&qp->rc, now);
-        }
-        if (qp->remote && silent)
-            udp_reroute(qp->remote);
-        qp_transmit_guarded(qp, now);
-    }
-    nanos deadline = qp_watch(qp);
-    if (deadline == NANOS_NEVER) {
-        lock_take(&qp->process->waiting);
-        TAILQ_REMOVE(&qp->process->timed, qp, timer);
-        qp->timed = false;
-        lock_release(&qp->process->waiting);
-    }
-    lock_release(&qp->lock);
-    return deadline;
-}
-
 /* Who waits for room waits without a deadline, and a receiver that died makes none: so it is asked after now and then.
  * Once it is known to be gone, packets go nowhere and the engines' own timers do the rest. */
-static nanos look_after_receivers(struct process *process, nanos now)
+static void look_after_receivers(struct timer *timer, nanos now)
 {
+    struct process *process = container_of(timer, struct process, liveness.timer);
     if (!atomic_load(&process->no_room_count))
-        return NANOS_NEVER;
-    if (now >= process->checked_at + PROGRESS_LIVENESS) {
-        process->checked_at = now;
-        node_check_peers(process->node, now);
-        retry_for_room(process);
-        flush(process, now, false);
-    }
-    return process->checked_at + PROGRESS_LIVENESS;
+        return;
+    node_check_peers(process->node, now);
+    retry_for_room(process);
+    flush(process, now, false);
+    schedule_by(&process->schedule, &process->liveness, now + PROGRESS_LIVENESS);
 }
 
-static nanos serve(struct process *process, nanos now)
+static void tell_of_departures(struct process *process, nanos now)
 {
-    nanos earliest = look_after_receivers(process, now), moderated = cq_moderation_timers(process, now);
-    nanos late = late_timers(process, now), connections = cm_timers(process, now);
-    if (moderated < earliest)
-        earliest = moderated;
-    if (late < earliest)
-        earliest = late;
-    if (connections < earliest)
-        earliest = connections;
-    lock_take(&process->waiting);
-    struct qp *qp = TAILQ_FIRST(&process->timed), *next;
-    lock_release(&process->waiting);
-    for (; qp; qp = next) { /* only progress_timers and progress_forget remove, both under progress */
-        nanos deadline;
-        lock_take(&process->waiting);
-        next = TAILQ_NEXT(qp, timer);
-        lock_release(&process->waiting);
-        deadline = expire(qp, now);
-        if (deadline < earliest)
-            earliest = deadline;
-    }
-    return earliest;
+    unsigned departures = node_departures(process->node);
+    struct schedule_timer *departed = atomic_load(&process->departed);
+    if (departures == process->departures)
+        return;
+    process->departures = departures;
+    if (departed)
+        schedule_by(&process->schedule, departed, now);
+}
+
+void progress_begin(struct process *process, void (*wake_up)(struct schedule *))
+{
+    TAILQ_INIT(&process->to_flush);
+    TAILQ_INIT(&process->no_room);
+    schedule_initialize(&process->schedule, wake_up);
+    schedule_initialize_timer(&process->liveness, look_after_receivers);
 }
 
 nanos progress_timers(struct process *process, nanos now)
 {
     lock_assert_held(&process->progress);
     bool opened = guard_begin(now);
-    nanos earliest = serve(process, now);
+    tell_of_departures(process, now);
+    nanos earliest = schedule_expire(&process->schedule, now);
     guard_end(opened);
     return earliest;
 }
@@ -420,7 +345,7 @@ nanos progress_timers(struct process *process, nanos now)
 void progress_settle(struct process *process)
 {
     lock_assert_held(&process->progress);
-    nanos now = process_now();
+    nanos now = clock_now();
     bool opened = guard_begin(now);
     flush(process, now, false);
     guard_end(opened);
@@ -434,11 +359,10 @@ void progress_forget(struct qp *qp)
     lock_assert_held(&process->progress);
     if (qp->to_flush)
         TAILQ_REMOVE(&process->to_flush, qp, flush);
-    lock_take(&process->waiting);
+    lock_take(&process->schedule.lock);
     if (qp->no_room)
         TAILQ_REMOVE(&process->no_room, qp, room);
-    if (qp->timed)
-        TAILQ_REMOVE(&process->timed, qp, timer);
-    lock_release(&process->waiting);
-    qp->to_flush = qp->no_room = qp->timed = false;
+    lock_release(&process->schedule.lock);
+    qp->to_flush = qp->no_room = false;
+    schedule_cancel(&process->schedule, &qp->timer);
 }

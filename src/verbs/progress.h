@@ -15,12 +15,8 @@ nanos progress_timers(struct process *, nanos now);
 /* How often those that wait for room in a link ask whether its receiver still lives. */
 #define PROGRESS_LIVENESS (50 * NANOS_MILLISECOND)
 
-/* Sees to it that the helper looks at the timers at this time. */
-void progress_look_again(struct process *, nanos when);
-
-/* The helper looks at the queue pair's deadlines at this time at the latest, and from then on for as long as it has any.
- * Whoever sets a deadline calls this; nobody asks for deadlines after the fact. Under qp->lock. */
-void progress_watch(struct qp *, nanos deadline);
+/* What the lists and timers of a new process begin with. */
+void progress_begin(struct process *, void (*wake_up)(struct schedule *));
 
 /* The process ends: what waits for the next round leaves now. Under process->progress. */
 void progress_settle(struct process *);

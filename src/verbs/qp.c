@@ -209,6 +209,7 @@ static void fill(struct qp *qp, struct context *context, const struct ibv_qp_ini
     fill_users(qp, attr);
     qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
     qp->host.operations = host_operations(qp);
+    schedule_initialize_timer(&qp->timer, qp_expired);
     traffic_begin(qp);
     qp_ex_fill(qp, send_ops(attr));
     struct ibv_qp *ibv = &qp->ibv;

@@ -81,7 +81,10 @@ nanos qp_engine_deadline(const struct qp *);
  * sooner. */
 nanos qp_deadline(const struct qp *);
 
-/* The same, for the helper, which looks again by then: from now on it is told of what becomes sooner. */
+/* The callback of qp->timer. Takes qp->lock. */
+void qp_expired(struct timer *, nanos now);
+
+/* The same as qp_deadline, for the helper, which looks again by then: from now on it is told of what becomes sooner. */
 nanos qp_watch(struct qp *);
 
 /* Before the engine is reset or goes: the receive of a message that has begun and will not end is free again, or a

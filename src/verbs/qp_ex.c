@@ -4,8 +4,8 @@
 
 #include "diag/log.h"
 #include "link/guard.h"
+#include "runtime/clock.h"
 #include "verbs/post.h"
-#include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/window.h"
 #include "wire/guarded.h"
@@ -43,7 +43,7 @@ static void begin_batch(struct qp *qp)
     qp->batch.queue = qp->staged.memory ? qp->staged : *qp_send_queue(qp);
     qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is what was posted and not polled */
     qp->batch.posted = qp->posted;
-    qp->batch.begun = process_about_now();
+    qp->batch.begun = clock_about_now();
     qp->batch.resets = qp->resets;
     qp->batch.reason = post_is_open(qp) ? REASON_NONE : REASON_SEND_STATE;
 }
@@ -102,7 +102,7 @@ static enum reason enter_batch(struct qp *qp)
     else
         qp_send_queue(qp)->tail = qp->batch.queue.tail;
     qp->posted = qp->batch.posted;
-    nanos now = process_about_now();
+    nanos now = clock_about_now();
     bool opened = guard_begin(now);
     post_start(qp, now);
     guard_end(opened);

@@ -3,7 +3,6 @@
 #include "verbs/async.h"
 #include "verbs/cq.h"
 #include "verbs/memory.h"
-#include "verbs/progress.h"
 #include "verbs/qp.h"
 #include "verbs/receive_queue.h"
 #include "verbs/window.h"
@@ -168,7 +167,8 @@ static void dropped(struct host *host, const struct packet *packet, enum reason 
 
 static void watch(struct host *host, nanos deadline)
 {
-    progress_watch(qp_of_host(host), deadline);
+    struct qp *qp = qp_of_host(host);
+    schedule_by(&qp->process->schedule, &qp->timer, deadline);
 }
 
 const struct host_operations qp_host_operations = {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
+#include "runtime/clock.h"
 #include "verbs/ah.h"
 #include "verbs/async.h"
 #include "verbs/config.h"
@@ -12,7 +13,6 @@
 #include "verbs/lifetime.h"
 #include "verbs/pace.h"
 #include "verbs/port.h"
-#include "verbs/process.h"
 #include "verbs/progress.h"
 #include "verbs/qp.h"
 #include "verbs/qp_raw.h"
@@ -396,7 +396,7 @@ int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
     enum reason reason = check(qp, attr, mask);
     int error = reason ? EINVAL : apply(qp, attr, mask);
     if (!error)
-        qp_transmit(qp, process_now());
+        qp_transmit(qp, clock_now());
     lock_release(&qp->lock);
     if (!error && (mask & IBV_QP_STATE) && ibv != &qp->ibv)
         ibv->state = attr->qp_state;

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
+#include "runtime/clock.h"
 #include "verbs/config.h"
 #include "verbs/gid.h"
 #include "verbs/port.h"
-#include "verbs/process.h"
 #include "verbs/traffic.h"
 #include "wire/bytes.h"
 #include "wire/op.h"
@@ -108,7 +108,7 @@ void remote_prefer_sender(struct process *process, const uint8_t arrival[REMOTE_
     gid_from_grh(packet->grh, &source, &destination);
     memcpy(route.source, &source, 16);
     memcpy(route.destination, &destination, 16);
-    port_prefer(process, &route, remote_interface(arrival), process_about_now());
+    port_prefer(process, &route, remote_interface(arrival), clock_about_now());
 }
 
 void remote_prefer(struct process *process, const uint8_t arrival[REMOTE_ARRIVAL], const struct packet *packet)

@@ -7,6 +7,7 @@
 #include "diag/log.h"
 #include "verbs/config.h"
 #include "verbs/gid.h"
+#include "verbs/late.h"
 #include "wire/bytes.h"
 #include "wire/mad.h"
 
@@ -38,7 +39,7 @@ static bool read_faults(const char *text, struct fault_plan *plan)
     return read;
 }
 
-struct taps *taps_open(void)
+struct taps *taps_open(struct process *process)
 {
     struct fault_plan plan;
     bool faulty = read_faults(config_fault(), &plan);
@@ -52,6 +53,8 @@ struct taps *taps_open(void)
     taps->capture = capture;
     lock_set_rank(&taps->lock, LOCK_INNERMOST);
     taps->faulty = faulty;
+    taps->process = process;
+    schedule_initialize_timer(&taps->timer, late_expired);
     if (faulty)
         taps->plan = plan;
     TAILQ_INIT(&taps->late);

@@ -15,6 +15,8 @@ struct taps {
     bool faulty;
     struct fault_plan plan;
     _Atomic uint64_t streams; /* given to queue pairs */
+    struct process *process;
+    struct schedule_timer timer; /* for what is held back */
 
     struct lock lock;      /* late.c: all below */
     struct late_list late; /* by time */
@@ -25,7 +27,7 @@ struct taps {
 };
 
 /* What the configuration asks for; NULL: nothing, or it can't be had, which is logged. */
-struct taps *taps_open(void);
+struct taps *taps_open(struct process *);
 /* What was held back is gone already (late_flush). */
 void taps_close(struct taps *);
 

@@ -1,10 +1,10 @@
 #include "verbs/traffic.h"
 
 #include "diag/log.h"
+#include "runtime/clock.h"
 #include "transport/syndrome.h"
 #include "verbs/config.h"
 #include "verbs/late.h"
-#include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/taps.h"
 #include "wire/op.h"
@@ -124,7 +124,7 @@ static void send_copy(const struct late_way *way, const struct frame *frame, boo
 {
     struct link *link = way->link;
     if (second && !link->operations->ready(link))
-        late_keep(way, frame, process_now(), 0);
+        late_keep(way, frame, clock_now(), 0);
     else
         link->operations->send(link, frame);
 }
@@ -145,7 +145,7 @@ static void pass_through(const struct late_way *way, const struct frame *frame, 
     for (int copy = 0; copy <= fault->duplicate; copy++)
         if (!waits)
             send_copy(way, &changed, copy);
-        else if (!late_keep(way, &changed, process_now() + (fault->delay ? fault->delay : overtaken_by_nobody),
+        else if (!late_keep(way, &changed, clock_now() + (fault->delay ? fault->delay : overtaken_by_nobody),
                             fault->reorder ? number + fault->behind : 0))
             counts->faults++;
 }

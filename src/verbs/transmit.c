@@ -3,10 +3,10 @@
 
 #include "diag/log.h"
 #include "link/guard.h"
+#include "runtime/clock.h"
 #include "verbs/event.h"
 #include "verbs/multicast.h"
 #include "verbs/pace.h"
-#include "verbs/process.h"
 #include "verbs/progress.h"
 #include "verbs/qp.h"
 #include "verbs/qp_raw.h"
@@ -41,14 +41,14 @@ static struct link *find_link(struct qp *qp)
 static bool waits_for_room(struct qp *qp, struct link *link)
 {
     struct process *process = qp->process;
-    lock_take(&process->waiting);
+    lock_take(&process->schedule.lock);
     if (!qp->no_room) {
         qp->no_room = true;
         TAILQ_INSERT_TAIL(&process->no_room, qp, room);
         atomic_fetch_add(&process->no_room_count, 1);
     }
-    lock_release(&process->waiting);
-    progress_look_again(process, process_about_now() + PROGRESS_LIVENESS);
+    lock_release(&process->schedule.lock);
+    schedule_by(&process->schedule, &process->liveness, clock_about_now() + PROGRESS_LIVENESS);
     return !link->operations->ready(link);
 }
 
@@ -245,5 +245,5 @@ void qp_settle(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     if (qp_is_reliable(qp) && rc_owes_answers(&qp->rc))
-        qp_transmit(qp, process_now());
+        qp_transmit(qp, clock_now());
 }

@@ -5,12 +5,12 @@
 
 #include "diag/log.h"
 #include "link/guard.h"
+#include "runtime/clock.h"
 #include "verbs/config.h"
 #include "verbs/keys.h"
 #include "verbs/lifetime.h"
 #include "verbs/memory.h"
 #include "verbs/post.h"
-#include "verbs/process.h"
 #include "verbs/qp.h"
 
 enum {
@@ -159,7 +159,7 @@ int window_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *
     enum reason reason = REASON_SEND_BATCH;
     if (post_enter(qp)) {
         lock_take(&qp->lock);
-        nanos now = process_about_now();
+        nanos now = clock_about_now();
         bool opened = guard_begin(now);
         reason = post_bind(qp, mw, bind);
         if (!reason)

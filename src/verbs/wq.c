@@ -66,6 +66,7 @@ static void fill(struct wq *wq, struct context *context, const struct ibv_wq_ini
     qp->parent = pd_object(attr->pd);
     qp->receive_cq = (struct cq *)attr->cq;
     qp->host.operations = &wq_operations;
+    schedule_initialize_timer(&qp->timer, qp_expired);
     qp->type = IBV_QPT_RAW_PACKET;
     qp->state = IBV_QPS_RESET;
     qp->cap = (struct ibv_qp_cap){.max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge};

@@ -20,8 +20,9 @@ LAYERS = {  # what each directory of src/ may include from the others
     "transport": {"base", "wire", "diag"},
     "link": {"base", "wire", "diag"},
     "fabric": {"base", "diag", "cm", "link"},
-    "verbs": {"base", "wire", "diag", "cm", "transport", "link", "fabric"},
-    "abi": {"base", "diag", "verbs", "cm"},
+    "runtime": {"base", "wire", "diag", "cm", "link", "fabric"},
+    "verbs": {"base", "wire", "diag", "cm", "transport", "link", "fabric", "runtime"},
+    "abi": {"base", "diag", "runtime", "verbs", "cm"},
 }
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT = 60, 500, 700
 

@@ -1,0 +1,25 @@
+#include "runtime/clock.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+nanos clock_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
+}
+
+nanos clock_about_now(void)
+{
+    static _Atomic nanos resolution;
+    struct timespec now;
+    nanos step = atomic_load_explicit(&resolution, memory_order_relaxed);
+    if (__builtin_expect(!step, 0)) {
+        clock_getres(CLOCK_MONOTONIC_COARSE, &now);
+        step = (nanos)now.tv_nsec;
+        atomic_store_explicit(&resolution, step, memory_order_relaxed);
+    }
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec + step;
+}
