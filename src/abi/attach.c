@@ -214,7 +214,7 @@ static function *behind(const struct object *object, enum imported which, functi
     return (function *)dlsym(RTLD_DEFAULT, imports[which].name);
 }
 
-static void store(const struct object *object, function **entry, function *value)
+static void attach_store(const struct object *object, function **entry, function *value)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)entry;
     bool protected = at >= object->protected_from && at < object->protected_to;
@@ -233,7 +233,7 @@ static void replace(const struct object *object, enum imported which, function *
         return;
     if (!atomic_load(&originals[which]))
         atomic_store(&originals[which], original);
-    store(object, entry, imports[which].replacement);
+    attach_store(object, entry, imports[which].replacement);
 }
 
 static void look_at_symbol(const struct object *object, const ElfW(Rela) * relocation)

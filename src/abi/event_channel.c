@@ -51,7 +51,7 @@ static void removed(struct event_queue *queue)
 static const struct event_queue_operations operations = {.added = added, .removed = removed};
 
 /* A byte was read: takes the event that it stands for. False: it was purged. */
-static bool take(struct event_channel *channel, struct cm_event *to)
+static bool event_channel_take(struct event_channel *channel, struct cm_event *to)
 {
     int before = uncancelled_begin();
     cm_begin(channel->cm);
@@ -79,7 +79,7 @@ int event_channel_wait(struct event_channel *channel, int fd, struct cm_event *e
         atomic_fetch_sub(&channel->waiting, 1);
         if (done <= 0)
             return done ? errno : EINVAL;
-    } while (!take(channel, event));
+    } while (!event_channel_take(channel, event));
     return 0;
 }
 
@@ -90,7 +90,7 @@ static struct event_channel **bucket_of(ino_t inode)
     return &channels[inode % BUCKETS];
 }
 
-static void enter(struct event_channel *channel)
+static void event_channel_enter(struct event_channel *channel)
 {
     struct event_channel **bucket = bucket_of(channel->inode);
     lock_take(&lock);
@@ -174,7 +174,7 @@ int event_channel_open(int flags)
     event_queue_initialize(&channel->queue, &operations);
     channel->fetched_at = NANOS_NEVER;
     atomic_store(&channel->uses, 1);
-    enter(channel);
+    event_channel_enter(channel);
     return channel->fd;
 }
 

@@ -130,7 +130,8 @@ int ucma_resolve_service(struct ucma_call *call)
 
 enum { JOIN_SEND_ONLY = 1 }; /* 0: a full member */
 
-static int join(struct ucma_call *call, uint32_t id, uint64_t uid, uint64_t response, const struct cm_address *group)
+static int ucma_id_join(struct ucma_call *call, uint32_t id, uint64_t uid, uint64_t response,
+                        const struct cm_address *group)
 {
     struct identifier *identifier;
     uint32_t number;
@@ -146,7 +147,7 @@ int ucma_join_ip(struct ucma_call *call)
 {
     const struct ucma_join_ip *in = call->in;
     struct cm_address group = ucma_address_read(in->address, sizeof in->address);
-    return join(call, in->id, in->uid, in->response, &group);
+    return ucma_id_join(call, in->id, in->uid, in->response, &group);
 }
 
 /* Who only sends joins nothing on the network: attaching the queue pair does that, which such a program leaves out. */
@@ -156,7 +157,7 @@ int ucma_join(struct ucma_call *call)
     struct cm_address group = ucma_address_read(in->address, sizeof in->address);
     if (in->size != ucma_address_size(group.family) || in->flags > JOIN_SEND_ONLY)
         return EINVAL;
-    return join(call, in->id, in->uid, in->response, &group);
+    return ucma_id_join(call, in->id, in->uid, in->response, &group);
 }
 
 int ucma_leave(struct ucma_call *call)

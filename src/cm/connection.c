@@ -33,7 +33,7 @@ static void report(struct connection *connection, enum connection_outcome outcom
 
 /* --- states and their deadlines */
 
-static void enter(struct connection *connection, enum connection_state state)
+static void connection_enter(struct connection *connection, enum connection_state state)
 {
     connection->state = state;
     connection->mra_came = false;
@@ -43,7 +43,7 @@ static void enter(struct connection *connection, enum connection_state state)
 
 static void send_and_wait(struct connection *connection, enum connection_state state, enum pending message, nanos now)
 {
-    enter(connection, state);
+    connection_enter(connection, state);
     connection->pending |= message;
     connection->repeats = connection->max_repeats;
     connection->deadline = now + connection->patience;
@@ -52,7 +52,7 @@ static void send_and_wait(struct connection *connection, enum connection_state s
 /* As long as packets of the connection may still be under way (IBA 12.9.8.4). */
 static void enter_timewait(struct connection *connection, nanos now)
 {
-    enter(connection, CONNECTION_TIMEWAIT);
+    connection_enter(connection, CONNECTION_TIMEWAIT);
     connection->deadline = now + connection_wait(connection->ack_timeout);
 }
 
@@ -76,7 +76,7 @@ void connection_expire(struct connection *connection, nanos now)
     case CONNECTION_REP_SENT:
         if (repeat(connection, connection->state == CONNECTION_REQ_SENT ? PENDING_REQ : PENDING_REP, now))
             return;
-        enter(connection, CONNECTION_IDLE);
+        connection_enter(connection, CONNECTION_IDLE);
         report(connection, CONNECTION_UNREACHABLE, -ETIMEDOUT, NULL);
         return;
     case CONNECTION_DREQ_SENT:
@@ -86,7 +86,7 @@ void connection_expire(struct connection *connection, nanos now)
         report(connection, CONNECTION_DISCONNECTED, -ETIMEDOUT, NULL);
         return;
     case CONNECTION_TIMEWAIT:
-        enter(connection, CONNECTION_IDLE);
+        connection_enter(connection, CONNECTION_IDLE);
         report(connection, CONNECTION_OVER, 0, NULL);
         return;
     default: /* no deadline */
@@ -159,7 +159,7 @@ int connection_confirm(struct connection *connection)
 {
     if (connection->state != CONNECTION_REP_RCVD)
         return EINVAL;
-    enter(connection, CONNECTION_ESTABLISHED);
+    connection_enter(connection, CONNECTION_ESTABLISHED);
     connection->pending |= PENDING_RTU;
     return 0;
 }
@@ -170,7 +170,7 @@ int connection_establish(struct connection *connection)
         return EISCONN;
     if (connection->state != CONNECTION_REP_SENT)
         return EINVAL;
-    enter(connection, CONNECTION_ESTABLISHED);
+    connection_enter(connection, CONNECTION_ESTABLISHED);
     report(connection, CONNECTION_COMPLETE, 0, NULL);
     return 0;
 }
@@ -197,7 +197,7 @@ int connection_reject(struct connection *connection, uint16_t reason, const void
     if (sent)
         enter_timewait(connection, now); /* the peer may have got the REP and send */
     else
-        enter(connection, CONNECTION_IDLE);
+        connection_enter(connection, CONNECTION_IDLE);
     return 0;
 }
 
@@ -246,7 +246,7 @@ void connection_bereave(struct connection *connection, nanos now)
     case CONNECTION_REQ_RCVD:
     case CONNECTION_REP_SENT:
     case CONNECTION_REP_RCVD:
-        enter(connection, CONNECTION_IDLE);
+        connection_enter(connection, CONNECTION_IDLE);
         report(connection, CONNECTION_REJECTED, CM_REJECT_CONSUMER, NULL);
         return;
     case CONNECTION_ESTABLISHED:
@@ -299,7 +299,7 @@ static void receive_rep(struct connection *connection, const struct cm_message *
         receive_rep_again(connection, message);
         return;
     }
-    enter(connection, CONNECTION_REP_RCVD);
+    connection_enter(connection, CONNECTION_REP_RCVD);
     connection->remote = (struct connection_end){.communication_id = message->local_id,
                                                  .qpn = connection->extended ? rep->eecn : rep->qpn,
                                                  .psn = rep->starting_psn,
@@ -316,7 +316,7 @@ static void receive_rtu(struct connection *connection, const struct cm_message *
 {
     if (connection->state != CONNECTION_REP_SENT || !is_from_peer(connection, message))
         return;
-    enter(connection, CONNECTION_ESTABLISHED);
+    connection_enter(connection, CONNECTION_ESTABLISHED);
     report(connection, CONNECTION_COMPLETE, 0, message);
 }
 
@@ -338,7 +338,7 @@ static void receive_rej(struct connection *connection, const struct cm_message *
         if (message->rej.reason == CM_REJECT_STALE)
             enter_timewait(connection, now);
         else
-            enter(connection, CONNECTION_IDLE);
+            connection_enter(connection, CONNECTION_IDLE);
         break;
     case CONNECTION_REP_RCVD:
     case CONNECTION_ESTABLISHED:
@@ -360,7 +360,7 @@ static void receive_dreq(struct connection *connection, const struct cm_message 
     case CONNECTION_ESTABLISHED:
     case CONNECTION_DREQ_SENT:
         connection->disconnect_transaction = message->transaction;
-        enter(connection, CONNECTION_DREQ_RCVD);
+        connection_enter(connection, CONNECTION_DREQ_RCVD);
         report(connection, CONNECTION_DISCONNECTED, 0, message);
         return;
     case CONNECTION_TIMEWAIT:

@@ -109,7 +109,7 @@ static int open_found(struct walk *walk, const struct stat *found, int flags)
     return fail(EACCES);
 }
 
-static int enter(struct walk *walk, int entry, int flags, bool *kept)
+static int named_file_enter(struct walk *walk, int entry, int flags, bool *kept)
 {
     struct stat found;
     if (fstat(entry, &found))
@@ -134,7 +134,7 @@ static int step(struct walk *walk, int flags)
         return openat(walk->at, walk->name, flags | O_EXCL, 0600);
     if (entry < 0)
         return -1;
-    int result = enter(walk, entry, flags, &kept), error = errno;
+    int result = named_file_enter(walk, entry, flags, &kept), error = errno;
     if (!kept)
         close(entry);
     errno = error;

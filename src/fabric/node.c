@@ -59,7 +59,7 @@ static void introduce(struct node *node)
     atomic_store(&node->entry->attention.fences, node->bell.prepared);
 }
 
-static int join(struct node *node, char *why, size_t why_size)
+static int join_node(struct node *node, char *why, size_t why_size)
 {
     int error = ESTALE;
     for (int i = 0; i < 8 && error == ESTALE; i++) {
@@ -123,7 +123,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
         free(node);
         return fail(ENAMETOOLONG, "The directory for processes of this host", why, why_size);
     }
-    int error = join(node, why, why_size);
+    int error = join_node(node, why, why_size);
     if (error) {
         free(node);
         return error;

@@ -14,7 +14,7 @@ static void fill_doorbell(struct node *node, unsigned slot, uint32_t generation,
     table_socket_name(node->directory, slot, doorbell->name);
 }
 
-static struct record *make(struct node *node, unsigned slot, uint32_t generation, pid_t pid)
+static struct record *record_make(struct node *node, unsigned slot, uint32_t generation, pid_t pid)
 {
     struct record *record = calloc(1, sizeof *record);
     if (!record)
@@ -28,7 +28,7 @@ static struct record *make(struct node *node, unsigned slot, uint32_t generation
     return record;
 }
 
-static void add(struct node *node, struct record *record)
+static void record_add(struct node *node, struct record *record)
 {
     record->next = node->records;
     node->records = record;
@@ -37,7 +37,7 @@ static void add(struct node *node, struct record *record)
 static struct record *make_remote(struct node *node, unsigned slot, uint32_t generation, pid_t pid)
 {
     struct doorbell doorbell;
-    struct record *record = make(node, slot, generation, pid);
+    struct record *record = record_make(node, slot, generation, pid);
     if (!record)
         return NULL;
     fill_doorbell(node, slot, generation, &doorbell);
@@ -46,7 +46,7 @@ static struct record *make_remote(struct node *node, unsigned slot, uint32_t gen
         free(record);
         return NULL;
     }
-    add(node, record);
+    record_add(node, record);
     return record;
 }
 
@@ -74,7 +74,7 @@ struct record *record_orphan(struct node *node, unsigned slot, uint32_t generati
 
 int record_open_self(struct node *node)
 {
-    struct record *record = make(node, node->slot, node->generation, getpid());
+    struct record *record = record_make(node, node->slot, node->generation, getpid());
     if (!record)
         return ENOMEM;
     int error = shm_open_loopback(&record->peer.link, &node->host, &node->bell, &node->entry->letters);
@@ -83,7 +83,7 @@ int record_open_self(struct node *node)
         return error;
     }
     record->reader = shm_reader(record->peer.link);
-    add(node, record);
+    record_add(node, record);
     node->by_slot[node->slot] = record;
     node->heard[node->heard_count++] = record;
     return 0;

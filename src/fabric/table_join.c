@@ -90,7 +90,7 @@ void table_announce(struct table *table)
 }
 
 /* Frees what belongs to those whose slots are marked. */
-static void release(struct table *table, const bool *slots)
+static void table_join_release(struct table *table, const bool *slots)
 {
     struct table_file *file = table->file;
     for (unsigned i = 0; i < TABLE_JOINS; i++)
@@ -126,7 +126,7 @@ void table_leave(struct table *table)
         return;
     ours[slot] = true;
     atomic_store(&table->file->slots[slot].state, TABLE_LEAVING);
-    release(table, ours);
+    table_join_release(table, ours);
     table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);
 }
 
@@ -156,7 +156,7 @@ int table_sweep(struct table *table)
             count++;
         }
     if (count)
-        release(table, dead);
+        table_join_release(table, dead);
     remove_unfinished(table->directory);
     return count;
 }

@@ -39,7 +39,7 @@ static int fail(int error, const char *directory, const char *what, char *why, s
     return error;
 }
 
-static int fill(int descriptor)
+static int table_open_fill(int descriptor)
 {
     struct rlimit limit;
     if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < sizeof(struct table_file))
@@ -60,7 +60,7 @@ static int fill(int descriptor)
 
 /* Makes a whole table under another name and then gives it its own: `replace` takes the place of what is there, else
  * EEXIST when somebody was faster. A sweep may remove the other name before we are done (ENOENT). */
-static int make(const char *directory, bool replace)
+static int table_open_make(const char *directory, bool replace)
 {
     char path[PATH_SIZE], fresh[PATH_SIZE];
     path_of(directory, path);
@@ -69,7 +69,7 @@ static int make(const char *directory, bool replace)
     int descriptor = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return errno;
-    int error = fill(descriptor);
+    int error = table_open_fill(descriptor);
     if (!error && (replace ? rename(fresh, path) : link(fresh, path)))
         error = errno;
     unlink(fresh);
@@ -117,7 +117,7 @@ static int replace(const char *directory, int descriptor, char *why, size_t why_
                  directory);
         return EBUSY;
     }
-    int error = make(directory, true);
+    int error = table_open_make(directory, true);
     return error && error != ENOENT ? fail(error, directory, "replaced", why, why_size) : EAGAIN;
 }
 
@@ -180,7 +180,7 @@ static int try_open(struct table **result, const char *directory, bool create, c
     }
     int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (descriptor < 0 && errno == ENOENT && create) {
-        int error = make(directory, false);
+        int error = table_open_make(directory, false);
         return !error || error == EEXIST || error == ENOENT ? EAGAIN : fail(error, directory, "made", why, why_size);
     }
     if (descriptor < 0)

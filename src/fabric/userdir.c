@@ -50,7 +50,7 @@ static bool is_own(const char *path)
     return !lstat(path, &status) && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
 }
 
-static bool join(char *to, size_t size, const char *base, const char *name)
+static bool userdir_join(char *to, size_t size, const char *base, const char *name)
 {
     int length = snprintf(to, size, "%s/%s", base, name);
     if (length > 0 && (size_t)length < size)
@@ -72,7 +72,7 @@ static bool find_with_suffix(const char *base, const char *name, char *to, size_
     char path[512], best[512] = "";
     DIR *entries = opendir(base);
     for (struct dirent *entry; entries && (entry = readdir(entries));)
-        if (has_suffix(entry->d_name, name) && join(path, sizeof path, base, entry->d_name) && is_own(path) &&
+        if (has_suffix(entry->d_name, name) && userdir_join(path, sizeof path, base, entry->d_name) && is_own(path) &&
             (!*best || strcmp(path, best) < 0))
             strcpy(best, path);
     if (entries)
@@ -99,7 +99,7 @@ static void add_suffix(char *to, size_t size)
 bool userdir_find(const char *base, const char *name, char *to, size_t size)
 {
     struct stat status;
-    if (!join(to, size, base, name))
+    if (!userdir_join(to, size, base, name))
         return false;
     if (is_own(to) || find_with_suffix(base, name, to, size))
         return true;

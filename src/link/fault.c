@@ -12,7 +12,7 @@ static const nanos longest = 10 * NANOS_SECOND;
 enum key { DROP, DUPLICATE, REORDER, DELAY, CORRUPT, SEED, KEYS };
 static const char *const keys[KEYS] = {"drop", "dup", "reorder", "delay", "corrupt", "seed"};
 
-static bool refuse(char *why, size_t why_size, const char *item, const char *reason)
+static bool fault_refuse(char *why, size_t why_size, const char *item, const char *reason)
 {
     snprintf(why, why_size,
              "The fault \"%s\" %s. A list of faults looks like drop=1%%,dup=0.1%%,reorder=2%%,delay=1ms±0.5ms,"
@@ -107,15 +107,15 @@ static bool read_item(struct fault_plan *plan, char *item, unsigned *seen, char 
     while (key < KEYS && (strlen(keys[key]) != length || strncmp(item, keys[key], length)))
         key++;
     if (key == KEYS)
-        return refuse(why, why_size, item, "is none of drop, dup, reorder, delay, corrupt and seed");
+        return fault_refuse(why, why_size, item, "is none of drop, dup, reorder, delay, corrupt and seed");
     if (*seen & 1u << key)
-        return refuse(why, why_size, item, "stands there twice");
+        return fault_refuse(why, why_size, item, "stands there twice");
     *seen |= 1u << key;
     if (!value || !read_value(plan, (enum key)key, value + 1))
-        return refuse(why, why_size, item,
-                      key == SEED    ? "needs a number"
-                      : key == DELAY ? "needs a time up to 10s with its unit, and at most as much to and fro"
-                                     : "needs a percentage, from 0% to 100%");
+        return fault_refuse(why, why_size, item,
+                            key == SEED    ? "needs a number"
+                            : key == DELAY ? "needs a time up to 10s with its unit, and at most as much to and fro"
+                                           : "needs a percentage, from 0% to 100%");
     return true;
 }
 
@@ -125,7 +125,7 @@ bool fault_parse(const char *text, struct fault_plan *plan, char *why, size_t wh
     unsigned seen = 0;
     memset(plan, 0, sizeof *plan);
     if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
-        return refuse(why, why_size, "...", "has too long a list");
+        return fault_refuse(why, why_size, "...", "has too long a list");
     for (char *item; (item = strsep(&rest, ","));)
         if (!read_item(plan, item, &seen, why, why_size))
             return false;

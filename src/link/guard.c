@@ -118,7 +118,7 @@ static void call_program(struct sigaction *program, int number, siginfo_t *info,
         action.sa_handler(number);
 }
 
-static void enter(unsigned entry, int number, siginfo_t *info, void *context)
+static void guard_enter(unsigned entry, int number, siginfo_t *info, void *context)
 {
     if (!is_fault(number, info) || !(replace_region(number, info) || recover(info, context)))
         call_program(&guarded_signals[number == SIGBUS].program[entry], number, info, context);
@@ -127,7 +127,7 @@ static void enter(unsigned entry, int number, siginfo_t *info, void *context)
 #define ENTRY(index)                                                                                                   \
     static void enter_##index(int number, siginfo_t *info, void *context)                                              \
     {                                                                                                                  \
-        enter(index, number, info, context);                                                                           \
+        guard_enter(index, number, info, context);                                                                     \
     }
 ENTRY(0)
 ENTRY(1)
@@ -175,7 +175,7 @@ static unsigned choose(struct guarded_signal *signal, const struct sigaction *fo
 
 /* The program's handler is called within ours, so ours comes with its mask and on its stack. Where there is none, the
  * thread's alternate stack is the one that some runtimes (Go) insist on. */
-static void take(struct guarded_signal *signal, const struct sigaction *found)
+static void guard_take(struct guarded_signal *signal, const struct sigaction *found)
 {
     enum { KEPT = SA_ONSTACK | SA_NODEFER | SA_RESTART };
     unsigned entry = choose(signal, found);
@@ -196,7 +196,7 @@ static void look(void)
     struct sigaction found;
     for (unsigned i = 0; i < SIGNALS; i++)
         if (!sigaction(guarded_signals[i].number, NULL, &found) && !is_ours(&found))
-            take(&guarded_signals[i], &found);
+            guard_take(&guarded_signals[i], &found);
 }
 
 void guard_start(void)

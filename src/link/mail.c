@@ -151,7 +151,7 @@ static void take_enclosed(struct msghdr *message, struct enclosed *enclosed)
     }
 }
 
-static ssize_t take(int socket, void *to, size_t size, struct enclosed *enclosed)
+static ssize_t take_mail(int socket, void *to, size_t size, struct enclosed *enclosed)
 {
     _Alignas(struct cmsghdr)
         uint8_t control[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
@@ -173,7 +173,7 @@ static ssize_t take(int socket, void *to, size_t size, struct enclosed *enclosed
 bool mail_take(int socket, struct mail *mail, int *descriptor)
 {
     struct enclosed enclosed;
-    ssize_t length = take(socket, mail, sizeof *mail, &enclosed);
+    ssize_t length = take_mail(socket, mail, sizeof *mail, &enclosed);
     if (length != sizeof *mail || mail->magic != MAIL_MAGIC || mail->layout != MAIL_LAYOUT)
         mail->kind = 0;
     mail->pid = enclosed.sender.pid;
@@ -195,7 +195,7 @@ int mail_take_descriptor(int socket, int *descriptor)
 {
     char byte;
     struct enclosed enclosed;
-    ssize_t length = take(socket, &byte, 1, &enclosed);
+    ssize_t length = take_mail(socket, &byte, 1, &enclosed);
     *descriptor = enclosed.descriptor;
     if (length < 0)
         return errno;

@@ -47,7 +47,7 @@ static bool over_file_limit(uint64_t size)
     return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size;
 }
 
-static int make(uint32_t size, int *fd)
+static int ring_memory_make(uint32_t size, int *fd)
 {
     if (!is_size(size))
         return EINVAL;
@@ -65,7 +65,7 @@ static int make(uint32_t size, int *fd)
 
 int ring_create(struct ring *ring, uint32_t size, int *fd)
 {
-    int error = make(size, fd);
+    int error = ring_memory_make(size, fd);
     if (error)
         return error;
     error = map(ring, *fd, size, PROT_READ | PROT_WRITE);

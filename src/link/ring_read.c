@@ -74,7 +74,7 @@ static bool take_payload(struct ring_reader *reader, const struct ring_frame *he
     return true;
 }
 
-static bool take(struct ring_reader *reader, const uint8_t *at, uint32_t length, struct frame *frame)
+static bool ring_read_take(struct ring_reader *reader, const uint8_t *at, uint32_t length, struct frame *frame)
 {
     struct ring_frame head;
     memcpy((uint8_t *)&head + sizeof head.commit, at + sizeof head.commit, sizeof head - sizeof head.commit);
@@ -101,7 +101,7 @@ bool ring_read(struct ring_reader *reader, struct frame *frame)
 {
     uint64_t head = atomic_load_explicit(&reader->head, memory_order_relaxed);
     uint32_t length = atomic_load_explicit(ring_commit_at(&reader->ring, head), memory_order_acquire);
-    if (!length || is_over(reader) || !take(reader, ring_at(&reader->ring, head), length, frame))
+    if (!length || is_over(reader) || !ring_read_take(reader, ring_at(&reader->ring, head), length, frame))
         return false;
     reader->length = length;
     return true;

@@ -136,7 +136,7 @@ static void explain(int error, const char *interface, char *why, size_t why_size
     snprintf(why, why_size, "The network interface \"%s\" can't be used for RoCE: %s.", interface, reason);
 }
 
-static struct udp_port *make(const char *interface)
+static struct udp_port *udp_make(const char *interface)
 {
     struct udp_port *port = calloc(1, sizeof *port);
     if (!port)
@@ -161,7 +161,7 @@ static struct udp_port *make(const char *interface)
 
 int udp_open(struct udp_port **to, const char *interface, char *why, size_t why_size)
 {
-    struct udp_port *port = strlen(interface) < IF_NAMESIZE ? make(interface) : NULL;
+    struct udp_port *port = strlen(interface) < IF_NAMESIZE ? udp_make(interface) : NULL;
     int error = strlen(interface) >= IF_NAMESIZE ? ENODEV : !port ? ENOMEM : 0;
     if (port && !port->index)
         error = ENODEV;

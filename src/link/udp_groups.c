@@ -14,7 +14,7 @@ struct udp_group {
     uint8_t gid[16];
 };
 
-static struct udp_group *find(const struct udp_port *port, const uint8_t gid[16])
+static struct udp_group *udp_groups_find(const struct udp_port *port, const uint8_t gid[16])
 {
     struct udp_group *group;
     LIST_FOREACH (group, &port->groups, siblings)
@@ -23,7 +23,7 @@ static struct udp_group *find(const struct udp_port *port, const uint8_t gid[16]
     return NULL;
 }
 
-static bool enter(const struct udp_port *port, int fd, const union udp_address *address)
+static bool udp_groups_enter(const struct udp_port *port, int fd, const union udp_address *address)
 {
     struct group_req request = {.gr_interface = port->index};
     memcpy(&request.gr_group, address, sizeof *address);
@@ -34,7 +34,7 @@ static bool enter(const struct udp_port *port, int fd, const union udp_address *
 int udp_join(struct udp_port *port, const uint8_t gid[16])
 {
     union udp_address address;
-    if (find(port, gid))
+    if (udp_groups_find(port, gid))
         return 0;
     struct udp_group *group = calloc(1, sizeof *group);
     if (!group)
@@ -42,7 +42,7 @@ int udp_join(struct udp_port *port, const uint8_t gid[16])
     udp_put_address(port, &address, gid, DATAGRAM_PORT);
     memcpy(group->gid, gid, sizeof group->gid);
     group->fd = udp_make_receiving(port, &address);
-    if (group->fd >= 0 && enter(port, group->fd, &address) && udp_watch(port, group->fd)) {
+    if (group->fd >= 0 && udp_groups_enter(port, group->fd, &address) && udp_watch(port, group->fd)) {
         LIST_INSERT_HEAD(&port->groups, group, siblings);
         return 0;
     }
@@ -64,7 +64,7 @@ static void leave(struct udp_port *port, struct udp_group *group)
 
 void udp_leave(struct udp_port *port, const uint8_t gid[16])
 {
-    struct udp_group *group = find(port, gid);
+    struct udp_group *group = udp_groups_find(port, gid);
     if (group)
         leave(port, group);
 }

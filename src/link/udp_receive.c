@@ -55,7 +55,7 @@ void udp_buffers_destroy(struct udp_buffers *buffers)
     free(buffers);
 }
 
-static void prepare(struct udp_buffers *buffers, int wanted)
+static void udp_receive_prepare(struct udp_buffers *buffers, int wanted)
 {
     for (int i = 0; i < wanted; i++) {
         buffers->pieces[i] = (struct iovec){buffers->bytes[i], UDP_RECEIVE};
@@ -151,8 +151,8 @@ static void write_grh(const struct header *header, uint32_t length, uint8_t to[G
     bytes_put16(ip + 10, ipv4_checksum(ip));
 }
 
-static void refuse(struct receiver *receiver, const struct header *header, const uint8_t *bytes, uint32_t length,
-                   enum wire_fault fault)
+static void udp_receive_refuse(struct receiver *receiver, const struct header *header, const uint8_t *bytes,
+                               uint32_t length, enum wire_fault fault)
 {
     receiver->drop(receiver->context, &(struct udp_refusal){.route = &header->route,
                                                             .traffic_class = (uint8_t)header->traffic_class,
@@ -170,7 +170,7 @@ static void take_datagram(struct receiver *receiver, struct header *header, cons
     enum wire_fault fault = datagram_decode(&header->route, bytes, length, &packet, &piece);
     receiver->done++;
     if (fault) {
-        refuse(receiver, header, bytes, length, fault);
+        udp_receive_refuse(receiver, header, bytes, length, fault);
         return;
     }
     write_grh(header, length, grh);
@@ -189,7 +189,7 @@ static void take_message(struct receiver *receiver, struct msghdr *message, cons
     read_header(message, &header);
     uint32_t step = header.segment ? header.segment : length;
     if (message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-        refuse(receiver, &header, bytes, length, WIRE_TRUNCATED);
+        udp_receive_refuse(receiver, &header, bytes, length, WIRE_TRUNCATED);
         return;
     }
     for (uint32_t at = 0; at < length || !at; at += step) {
@@ -204,7 +204,7 @@ static void take_message(struct receiver *receiver, struct msghdr *message, cons
 static int receive_some(struct udp_port *port, int fd, struct receiver *receiver, int wanted)
 {
     struct udp_buffers *buffers = port->buffers;
-    prepare(buffers, wanted);
+    udp_receive_prepare(buffers, wanted);
     int count = recvmmsg(fd, buffers->messages, (unsigned)wanted, MSG_DONTWAIT, NULL);
     for (int i = 0; i < count; i++)
         take_message(receiver, &buffers->messages[i].msg_hdr, buffers->bytes[i], buffers->messages[i].msg_len);

@@ -42,7 +42,7 @@ static uint16_t bind_somewhere(int fd, bool ipv6)
 
 /* The DF bit, with which an unconnected socket sends identification 0, is what the ICRC is made for. Members on this
  * host get multicasts through shared memory, so none come back. */
-static bool prepare(struct udp_port *port, int fd, bool ipv6)
+static bool udp_send_prepare(struct udp_port *port, int fd, bool ipv6)
 {
     struct epoll_event room = {.events = EPOLLOUT | EPOLLET, .data.fd = -1};
     if (ipv6)
@@ -53,14 +53,14 @@ static bool prepare(struct udp_port *port, int fd, bool ipv6)
            !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &room);
 }
 
-static bool make(struct udp_port *port, struct udp_flow *flow, bool ipv6)
+static bool udp_send_make(struct udp_port *port, struct udp_flow *flow, bool ipv6)
 {
     int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return false;
     flow->source_port = bind_somewhere(fd, ipv6);
     flow->bytes = malloc(UDP_BATCH);
-    if (flow->source_port && flow->bytes && prepare(port, fd, ipv6)) {
+    if (flow->source_port && flow->bytes && udp_send_prepare(port, fd, ipv6)) {
         flow->fd = fd;
         return true;
     }
@@ -74,7 +74,7 @@ bool udp_flow_open(struct udp_port *port, bool ipv6, unsigned index)
 {
     struct udp_flow *flow = &port->flows[ipv6][index];
     lock_take(&port->lock);
-    bool opened = flow->fd >= 0 || make(port, flow, ipv6);
+    bool opened = flow->fd >= 0 || udp_send_make(port, flow, ipv6);
     lock_release(&port->lock);
     return opened;
 }
@@ -133,7 +133,7 @@ static void empty(struct udp_flow *flow)
 
 /* Sends the batch; false: the socket has no room, and the batch waits. What can't be sent at all is lost, as a network
  * loses it: the engines repeat. */
-static bool flush(struct udp_flow *flow)
+static bool udp_send_flush(struct udp_flow *flow)
 {
     if (!flow->count)
         return true;
@@ -167,7 +167,7 @@ void udp_flush_stuck(struct udp_port *port)
             struct udp_flow *flow = &port->flows[family][i];
             lock_take(&flow->lock);
             if (flow->stuck)
-                flush(flow);
+                udp_send_flush(flow);
             lock_release(&flow->lock);
         }
 }
@@ -190,7 +190,7 @@ static void udp_end(struct link *link)
 {
     struct udp_flow *flow = atomic_load(&udp_of(link)->flow);
     if (!udp_of(link)->port->abandoned)
-        flush(flow);
+        udp_send_flush(flow);
     lock_release(&flow->lock);
 }
 
@@ -206,7 +206,7 @@ static bool udp_ready(struct link *link)
     struct udp_flow *flow = atomic_load(&udp->flow);
     if (udp->port->abandoned)
         return true;
-    return (!flow->stuck && !is_full(flow, udp->port)) || flush(flow);
+    return (!flow->stuck && !is_full(flow, udp->port)) || udp_send_flush(flow);
 }
 
 /* Headers, payload, pad and ICRC behind what is in the batch already; returns their length, 0: the payload can't be
@@ -234,7 +234,7 @@ static uint32_t write_datagram(struct udp_link *udp, struct udp_flow *flow, cons
 static bool make_place(struct udp_link *udp, struct udp_flow *flow, uint32_t length)
 {
     bool joins = flow->count && flow->link == udp && !flow->closed && length <= flow->segment;
-    return !flow->count || (joins && !is_full(flow, udp->port)) || flush(flow);
+    return !flow->count || (joins && !is_full(flow, udp->port)) || udp_send_flush(flow);
 }
 
 /* The byte of congestion marks, which routers may change, is not covered by the ICRC. */

@@ -16,7 +16,7 @@ enum reason execute_send(struct rc *rc, uint32_t flags, const struct packet *pac
     return rc->host->operations->invalidate(rc->host, packet->invalidate_key);
 }
 
-static enum reason store(const struct payload *payload, const struct iovec *memory)
+static enum reason execute_store(const struct payload *payload, const struct iovec *memory)
 {
     if (payload_copy(payload, 0, memory, 1))
         return REASON_NONE;
@@ -39,7 +39,7 @@ enum reason execute_write(struct rc *rc, uint32_t flags, const struct packet *pa
                                                              packet->payload.length, IBV_ACCESS_REMOTE_WRITE, &memory);
     if (reason)
         return reason;
-    return store(&packet->payload, &memory);
+    return execute_store(&packet->payload, &memory);
 }
 
 static struct rc_saved *keep(struct rc *rc, const struct packet *packet, uint32_t packets)
@@ -113,7 +113,7 @@ enum reason execute_atomic_write(struct rc *rc, const struct packet *packet)
                                                              IBV_ACCESS_REMOTE_WRITE, &memory);
     if (reason)
         return reason;
-    reason = store(&packet->payload, &memory);
+    reason = execute_store(&packet->payload, &memory);
     if (!reason)
         keep(rc, packet, 1);
     return reason;

@@ -202,7 +202,7 @@ static void make_image(const struct raw *raw, const struct ether *ether, struct 
 }
 
 /* One that is too short for the frame is left for the next. */
-static enum reason take_receive(struct raw *raw, uint32_t length, const struct receive **receive)
+static enum reason raw_take_receive(struct raw *raw, uint32_t length, const struct receive **receive)
 {
     static const struct packet none;
     if (!raw->receiving || raw->failed)
@@ -213,8 +213,8 @@ static enum reason take_receive(struct raw *raw, uint32_t length, const struct r
     return *receive == &receive_too_short ? REASON_PACKET_TOO_LONG : REASON_NONE;
 }
 
-static void accept(struct raw *raw, const struct receive *receive, const struct raw_frame *frame,
-                   const struct image *image)
+static void raw_accept(struct raw *raw, const struct receive *receive, const struct raw_frame *frame,
+                       const struct image *image)
 {
     const struct arrival arrival = {
         .status = IBV_WC_SUCCESS,
@@ -241,7 +241,7 @@ void raw_receive(struct raw *raw, const struct raw_frame *frame)
     const struct receive *receive;
     struct image image;
     make_image(raw, frame->ether, &image);
-    enum reason reason = take_receive(raw, image.payload.length, &receive);
+    enum reason reason = raw_take_receive(raw, image.payload.length, &receive);
     if (reason) {
         raw->host->operations->dropped(raw->host, &none, reason);
         return;
@@ -250,5 +250,5 @@ void raw_receive(struct raw *raw, const struct raw_frame *frame)
     if (reason)
         fail_receive(raw, receive, reason);
     else
-        accept(raw, receive, frame, &image);
+        raw_accept(raw, receive, frame, &image);
 }

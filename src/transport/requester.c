@@ -219,7 +219,7 @@ bool requester_ready(const struct rc *rc)
     return (work->started || may_begin(rc, work)) && is_window_open(rc, work);
 }
 
-static void begin(struct rc *rc, struct work *work)
+static void requester_begin(struct rc *rc, struct work *work)
 {
     request_measure(rc, work);
     work->first_psn = rc->requester.next_psn;
@@ -236,19 +236,19 @@ static bool is_repeated_reference(const struct rc *rc, const struct packet *pack
 }
 
 /* Begins the work when it is new, and writes its next packet. */
-static enum reason prepare(struct rc *rc, struct work *work, struct packet *out, struct iovec *pieces)
+static enum reason requester_prepare(struct rc *rc, struct work *work, struct packet *out, struct iovec *pieces)
 {
     enum reason reason = work->started ? REASON_NONE : request_check(rc, work);
     if (reason)
         return reason;
     if (!work->started)
-        begin(rc, work);
+        requester_begin(rc, work);
     reason = request_build(rc, work, rc->requester.packet, out, pieces);
     return !reason && is_repeated_reference(rc, out) && !payload_is_there(&out->payload) ? REASON_LOCAL_GONE : reason;
 }
 
 /* Work ends in the order of posting, so the error waits until everything before it has ended. */
-static void refuse(struct rc *rc, enum reason reason)
+static void requester_refuse(struct rc *rc, enum reason reason)
 {
     if (rc->requester.queue.next == rc->requester.queue.head)
         fail_requester(rc, request_status(reason), reason);
@@ -265,7 +265,7 @@ void requester_unreadable(struct rc *rc, uint32_t psn)
             continue;
         queue->next = at;
         rc->requester.packet = psn_add(psn, -work->first_psn);
-        refuse(rc, REASON_LOCAL_GONE);
+        requester_refuse(rc, REASON_LOCAL_GONE);
         return;
     }
 }
@@ -329,9 +329,9 @@ bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces,
             execute_locally(rc, work);
             continue;
         }
-        enum reason reason = prepare(rc, work, out, pieces);
+        enum reason reason = requester_prepare(rc, work, out, pieces);
         if (reason) {
-            refuse(rc, reason);
+            requester_refuse(rc, reason);
             continue;
         }
         advance(rc, work, now);

@@ -83,7 +83,7 @@ static bool length_fits(const struct rc *rc, uint32_t flags, const struct packet
 const struct receive receive_unfetched, receive_too_short;
 
 /* A receive that was taken for a packet whose payload got lost waits for the repeat. */
-static enum reason take_receive(struct rc *rc, const struct packet *packet)
+static enum reason responder_take_receive(struct rc *rc, const struct packet *packet)
 {
     struct responder *responder = &rc->responder;
     if (responder->receive)
@@ -95,7 +95,7 @@ static enum reason take_receive(struct rc *rc, const struct packet *packet)
     return receive ? REASON_NONE : REASON_PACKET_NO_RECEIVE;
 }
 
-static enum reason check(struct rc *rc, uint32_t flags, const struct packet *packet)
+static enum reason responder_check(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     enum reason reason = check_sequence(rc, flags, packet);
     if (!reason)
@@ -107,7 +107,7 @@ static enum reason check(struct rc *rc, uint32_t flags, const struct packet *pac
     if (!reason && !length_fits(rc, flags, packet))
         reason = REASON_MESSAGE_LENGTH;
     if (!reason && flags & OP_SEND && flags & OP_START)
-        reason = take_receive(rc, packet);
+        reason = responder_take_receive(rc, packet);
     return reason;
 }
 
@@ -117,7 +117,7 @@ static enum reason execute(struct rc *rc, uint32_t flags, const struct packet *p
         return execute_send(rc, flags, packet);
     if (flags & OP_WRITE) {
         enum reason reason = execute_write(rc, flags, packet);
-        return !reason && flags & OP_IMMDT ? take_receive(rc, packet) : reason;
+        return !reason && flags & OP_IMMDT ? responder_take_receive(rc, packet) : reason;
     }
     if (flags & OP_READ)
         return execute_read(rc, packet);
@@ -145,7 +145,7 @@ static void complete_receive(struct rc *rc, uint32_t flags, const struct packet 
 }
 
 /* The packet counts: the next one is expected, and the message may be complete. */
-static void accept(struct rc *rc, uint32_t flags, const struct packet *packet)
+static void responder_accept(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     struct responder *responder = &rc->responder;
     responder->nak_due = responder->nak_sent = false;
@@ -204,7 +204,7 @@ static struct refusal find_refusal(enum reason reason)
 static bool is_told(struct rc *rc, const struct refusal *refusal, const struct packet *packet)
 {
     if (refusal->status == IBV_WC_LOC_ACCESS_ERR && op_find(packet->opcode)->flags & OP_IMMDT)
-        take_receive(rc, packet);
+        responder_take_receive(rc, packet);
     return rc->responder.receive && refusal->status != IBV_WC_WR_FLUSH_ERR;
 }
 
@@ -226,7 +226,7 @@ static void fail_invalidation(struct rc *rc, const struct packet *packet)
     fail_responder(rc, IBV_WC_REM_INV_REQ_ERR, REASON_INVALIDATE_KEY, packet);
 }
 
-static void refuse(struct rc *rc, enum reason reason, const struct packet *packet)
+static void responder_refuse(struct rc *rc, enum reason reason, const struct packet *packet)
 {
     rc->host->operations->dropped(rc->host, packet, reason);
     if (reason == REASON_PACKET_NO_RECEIVE)
@@ -266,13 +266,13 @@ void responder_receive(struct rc *rc, const struct packet *packet)
         duplicates_receive(rc, packet);
         return;
     }
-    enum reason reason = check(rc, flags, packet);
+    enum reason reason = responder_check(rc, flags, packet);
     if (!reason)
         reason = execute(rc, flags, packet);
     if (reason == REASON_INVALIDATE_KEY)
         fail_invalidation(rc, packet);
     else if (reason)
-        refuse(rc, reason, packet);
+        responder_refuse(rc, reason, packet);
     else
-        accept(rc, flags, packet);
+        responder_accept(rc, flags, packet);
 }

@@ -138,7 +138,7 @@ static enum reason find_place(struct rc *rc, uint32_t offset, uint32_t length, s
 }
 
 /* Stores an answer's bytes; false when that, or the answer, was wrong and the work is not to proceed. */
-static bool store(struct rc *rc, uint32_t offset, const struct payload *payload, nanos now)
+static bool responses_store(struct rc *rc, uint32_t offset, const struct payload *payload, nanos now)
 {
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint32_t count;
@@ -192,7 +192,7 @@ static void receive_read_response(struct rc *rc, const struct packet *packet, na
     uint32_t index = psn_add(packet->psn, -work->first_psn);
     if (work->opcode != IBV_WR_RDMA_READ || !read_response_fits(work, index, packet))
         refuse_response(rc, packet);
-    else if (store(rc, index * work->segment, &packet->payload, now))
+    else if (responses_store(rc, index * work->segment, &packet->payload, now))
         proceed(rc, now);
 }
 
@@ -207,7 +207,7 @@ static void receive_atomic_answer(struct rc *rc, const struct packet *packet, na
     uint64_t original = packet->original;
     struct iovec piece = {&original, sizeof(original)};
     struct payload payload = {.length = sizeof(original), .count = 1, .pieces = &piece};
-    if (store(rc, 0, &payload, now))
+    if (responses_store(rc, 0, &payload, now))
         proceed(rc, now);
 }
 

@@ -95,7 +95,7 @@ static void copy_buffer(struct buffer *buffer, const struct ibv_ops_wr *wr)
     }
 }
 
-static enum reason add(struct tags *tags, struct ibv_ops_wr *wr)
+static enum reason tags_add(struct tags *tags, struct ibv_ops_wr *wr)
 {
     uint32_t entry = tag_list_allocate(&tags->list);
     if (!entry)
@@ -148,7 +148,7 @@ enum reason tags_operate(struct tags *tags, struct ibv_ops_wr *wr, struct tags_e
     if (reason)
         return reason;
     if (wr->opcode == IBV_WR_TAG_ADD)
-        reason = add(tags, wr);
+        reason = tags_add(tags, wr);
     else if (wr->opcode == IBV_WR_TAG_DEL)
         reason = delete_entry(tags, wr);
     else

@@ -97,7 +97,7 @@ static enum reason check_work(const struct uc *uc, const struct work *work)
     return work->length > uc->max_message ? REASON_MESSAGE_TOO_LONG : REASON_NONE;
 }
 
-static void begin(struct uc *uc, struct work *work)
+static void uc_begin(struct uc *uc, struct work *work)
 {
     work->segment = uc->segment;
     work->packets = request_packets(work->length, work->segment);
@@ -117,13 +117,13 @@ static enum reason build(const struct uc *uc, const struct work *work, struct pa
     return request_payload(uc->host, work, offset, last ? work->length - offset : work->segment, out, pieces);
 }
 
-static enum reason prepare(struct uc *uc, struct work *work, struct packet *out, struct iovec *pieces)
+static enum reason uc_prepare(struct uc *uc, struct work *work, struct packet *out, struct iovec *pieces)
 {
     enum reason reason = work->started ? REASON_NONE : check_work(uc, work);
     if (reason)
         return reason;
     if (!work->started)
-        begin(uc, work);
+        uc_begin(uc, work);
     return build(uc, work, out, pieces);
 }
 
@@ -170,7 +170,7 @@ bool uc_transmit(struct uc *uc, struct packet *out, struct iovec *pieces)
             execute_locally(uc, work);
             continue;
         }
-        enum reason reason = prepare(uc, work, out, pieces);
+        enum reason reason = uc_prepare(uc, work, out, pieces);
         if (reason) {
             refuse_work(uc, request_status(reason), reason);
             return false;
@@ -269,7 +269,7 @@ static bool length_fits(const struct uc *uc, uint32_t flags, const struct packet
     return announced <= uc->max_message && (flags & OP_END ? total == announced : total < announced);
 }
 
-static enum reason take_receive(struct uc *uc, const struct packet *packet)
+static enum reason uc_take_receive(struct uc *uc, const struct packet *packet)
 {
     uc->receive = uc->host->operations->take_receive(uc->host, packet, 0);
     return uc->receive ? REASON_NONE : REASON_PACKET_NO_RECEIVE;
@@ -300,7 +300,7 @@ static enum reason execute_write(struct uc *uc, uint32_t flags, const struct pac
     struct iovec memory;
     enum reason reason = flags & OP_START ? open_write(uc, packet) : REASON_NONE;
     if (!reason && flags & OP_IMMDT)
-        reason = take_receive(uc, packet);
+        reason = uc_take_receive(uc, packet);
     if (!reason)
         reason = find_target(uc, uc->write_address + uc->received, packet->payload.length, &memory);
     if (reason || !packet->payload.length)
@@ -312,7 +312,7 @@ static enum reason execute_write(struct uc *uc, uint32_t flags, const struct pac
 
 static enum reason execute_send(struct uc *uc, uint32_t flags, const struct packet *packet)
 {
-    enum reason reason = flags & OP_START ? take_receive(uc, packet) : REASON_NONE;
+    enum reason reason = flags & OP_START ? uc_take_receive(uc, packet) : REASON_NONE;
     return reason ? reason : scatter(uc->host, uc->receive, uc->received, &packet->payload);
 }
 
@@ -326,7 +326,7 @@ static enum reason execute(struct uc *uc, uint32_t flags, const struct packet *p
     return flags & OP_SEND ? execute_send(uc, flags, packet) : execute_write(uc, flags, packet);
 }
 
-static void accept(struct uc *uc, uint32_t flags, const struct packet *packet)
+static void uc_accept(struct uc *uc, uint32_t flags, const struct packet *packet)
 {
     if (flags & OP_START)
         uc->open = op_operation(packet->opcode);
@@ -356,7 +356,7 @@ static void fail_receive(struct uc *uc, enum ibv_wc_status status, enum reason r
 }
 
 /* Whatever is wrong with the peer's packets is dropped; what is wrong with our receive is our error (IBA 9.9.3). */
-static void refuse(struct uc *uc, enum reason reason, const struct packet *packet)
+static void uc_refuse(struct uc *uc, enum reason reason, const struct packet *packet)
 {
     close_message(uc);
     switch (reason) {
@@ -387,7 +387,7 @@ void uc_receive(struct uc *uc, const struct packet *packet)
     establish(uc);
     reason = execute(uc, flags, packet);
     if (reason)
-        refuse(uc, reason, packet);
+        uc_refuse(uc, reason, packet);
     else
-        accept(uc, flags, packet);
+        uc_accept(uc, flags, packet);
 }

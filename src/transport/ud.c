@@ -150,7 +150,7 @@ void ud_flush(struct ud *ud)
 }
 
 /* IBA 9.8.3.1: what a datagram must be before a receive is spent on it. */
-static enum reason check(const struct ud *ud, const struct packet *packet)
+static enum reason ud_check(const struct ud *ud, const struct packet *packet)
 {
     if (!op_find(packet->opcode))
         return REASON_PACKET_OPCODE;
@@ -166,7 +166,7 @@ static enum reason check(const struct ud *ud, const struct packet *packet)
 }
 
 /* One that is too short for the datagram is left for the next, whichever queue pair that comes to. */
-static enum reason take_receive(struct ud *ud, const struct packet *packet, const struct receive **receive)
+static enum reason ud_take_receive(struct ud *ud, const struct packet *packet, const struct receive **receive)
 {
     uint64_t least = UD_GRH_LENGTH + (uint64_t)packet->payload.length;
     *receive = ud->host->operations->take_receive(ud->host, packet, least);
@@ -175,7 +175,7 @@ static enum reason take_receive(struct ud *ud, const struct packet *packet, cons
     return *receive == &receive_too_short ? REASON_PACKET_TOO_LONG : REASON_NONE;
 }
 
-static enum reason store(struct ud *ud, const struct receive *receive, const struct packet *packet)
+static enum reason ud_store(struct ud *ud, const struct receive *receive, const struct packet *packet)
 {
     static const uint8_t unknown[UD_GRH_LENGTH];
     struct iovec piece = {(void *)(packet->grh ? packet->grh : unknown), UD_GRH_LENGTH};
@@ -184,7 +184,7 @@ static enum reason store(struct ud *ud, const struct receive *receive, const str
     return reason ? reason : scatter(ud->host, receive, UD_GRH_LENGTH, &packet->payload);
 }
 
-static void accept(struct ud *ud, const struct receive *receive, const struct packet *packet)
+static void ud_accept(struct ud *ud, const struct receive *receive, const struct packet *packet)
 {
     bool immediate = op_find(packet->opcode)->flags & OP_IMMDT;
     const struct arrival arrival = {
@@ -212,20 +212,20 @@ static void fail_receive(struct ud *ud, const struct receive *receive, enum reas
 void ud_receive(struct ud *ud, const struct packet *packet)
 {
     const struct receive *receive;
-    enum reason reason = check(ud, packet);
+    enum reason reason = ud_check(ud, packet);
     if (!reason)
-        reason = take_receive(ud, packet, &receive);
+        reason = ud_take_receive(ud, packet, &receive);
     if (reason) {
         ud->host->operations->dropped(ud->host, packet, reason);
         return;
     }
-    reason = store(ud, receive, packet);
+    reason = ud_store(ud, receive, packet);
     if (reason == REASON_PACKET_PULL) {
         ud->host->operations->return_receive(ud->host, receive);
         ud->host->operations->dropped(ud->host, packet, reason);
     } else if (reason) {
         fail_receive(ud, receive, reason, packet);
     } else {
-        accept(ud, receive, packet);
+        ud_accept(ud, receive, packet);
     }
 }

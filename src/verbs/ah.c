@@ -69,7 +69,7 @@ static void write_grh(struct ah *ah, const union ibv_gid *source)
     memcpy(ah->grh + 24, route->dgid.raw, 16);
 }
 
-static void release(struct ah *ah)
+static void ah_release(struct ah *ah)
 {
     struct process *process = context_of(ah->ibv.context)->process;
     if (ah->remote && !process->inherited) {
@@ -104,7 +104,7 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
     control_unlock(context);
     if (ah->ibv.handle)
         return &ah->ibv;
-    release(ah);
+    ah_release(ah);
     return NULL;
 }
 
@@ -118,7 +118,7 @@ int ah_destroy(struct ibv_ah *ibv)
     int error = object_leave(&ah->object, ibv->handle, pd_object(ibv->pd));
     control_unlock(context);
     if (!error)
-        release(ah);
+        ah_release(ah);
     return error;
 }
 

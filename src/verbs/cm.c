@@ -39,7 +39,7 @@ static void *allocate(struct manager *manager, size_t size)
     return calloc(1, size);
 }
 
-static void release(struct manager *manager, void *memory)
+static void cm_release(struct manager *manager, void *memory)
 {
     free(memory);
 }
@@ -97,7 +97,7 @@ static void release_port(struct manager *manager, struct identifier *identifier)
 }
 
 static const struct manager_operations operations = {.allocate = allocate,
-                                                     .release = release,
+                                                     .release = cm_release,
                                                      .find_port = find_port,
                                                      .find_route = find_route,
                                                      .bind_port = bind_port,
@@ -110,7 +110,7 @@ static void expired(struct timer *, nanos now);
 
 static struct mutex joining = MUTEX_INITIAL(LOCK_CM_JOINING);
 
-static int make(struct process *process, struct cm **to)
+static int cm_make(struct process *process, struct cm **to)
 {
     struct manager_settings settings = {.buckets = NULL};
     struct cm *cm = calloc(1, sizeof *cm);
@@ -154,7 +154,7 @@ int cm_join(struct cm **to)
         return errno;
     mutex_take(&joining);
     struct cm *cm = atomic_load(&process->cm);
-    int error = cm ? 0 : make(process, &cm);
+    int error = cm ? 0 : cm_make(process, &cm);
     if (!error && !atomic_load(&process->cm)) {
         atomic_store(&process->cm, cm);
         atomic_store(&process->departed, &cm->timer);
@@ -259,7 +259,7 @@ static void retry_early(struct cm *cm, nanos now)
 }
 
 /* What a link has no room for holds up the rest for a moment. */
-static void flush(struct cm *cm)
+static void cm_flush(struct cm *cm)
 {
     while (cm->has_stuck || dispatch_transmit(&cm->manager, &cm->stuck)) {
         enum cm_sent sent = send_one(cm, &cm->stuck, cm->early_count == CM_EARLY_MAX);
@@ -287,7 +287,7 @@ void cm_begin(struct cm *cm)
 
 void cm_end(struct cm *cm)
 {
-    flush(cm);
+    cm_flush(cm);
     nanos deadline = next_look(cm, clock_now());
     lock_release(&cm->lock);
     schedule_by(&cm->process->schedule, &cm->timer, deadline);
@@ -387,7 +387,7 @@ static void expired(struct timer *timer, nanos now)
     if (cm->early_count)
         retry_early(cm, now);
     retry_waiting(cm, now);
-    flush(cm);
+    cm_flush(cm);
     nanos deadline = next_look(cm, now);
     lock_release(&cm->lock);
     schedule_by(&cm->process->schedule, &cm->timer, deadline);

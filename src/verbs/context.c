@@ -25,8 +25,8 @@
 #include "verbs/memory.h"
 #include "verbs/port.h"
 #include "verbs/process.h"
-#include "verbs/served.h"
 #include "verbs/qp.h"
+#include "verbs/served.h"
 #include "verbs/srq.h"
 #include "verbs/window.h"
 #include "verbs/wq.h"
@@ -42,7 +42,7 @@ struct listed_device {
 
 static struct listed_device listed[DEVICES_MAX];
 
-static void fill(struct listed_device *entry, const struct device *device)
+static void context_fill(struct listed_device *entry, const struct device *device)
 {
     struct ibv_device *ibv = &entry->ibv;
     entry->device = device;
@@ -60,7 +60,7 @@ static void list_devices(void)
     unsigned count;
     const struct device *devices = config_devices(&count);
     for (unsigned i = 0; i < count; i++)
-        fill(&listed[i], &devices[i]);
+        context_fill(&listed[i], &devices[i]);
 }
 
 struct ibv_device **context_device_list(int *number)
@@ -112,7 +112,7 @@ static void initialize(struct context *context, struct ibv_device *ibv)
 }
 
 /* A context that is in no list yet; NULL and errno. The descriptor stays the caller's when that fails. */
-static struct context *make(const struct device *device, struct process *process, int cmd_fd)
+static struct context *context_make(const struct device *device, struct process *process, int cmd_fd)
 {
     mutex_take(&process->control);
     int error = served_open(process, device);
@@ -147,7 +147,7 @@ struct context *context_open(struct ibv_device *ibv)
     if (!process)
         return NULL;
     int cmd_fd = import_make_descriptor();
-    struct context *context = cmd_fd < 0 ? NULL : make(device, process, cmd_fd);
+    struct context *context = cmd_fd < 0 ? NULL : context_make(device, process, cmd_fd);
     if (context) {
         initialize(context, ibv);
         return context;
@@ -183,7 +183,7 @@ struct context *context_import(int cmd_fd)
         return NULL;
     struct ibv_device *ibv = find_relative(process, cmd_fd);
     int error = ibv ? 0 : import_refuse(cmd_fd);
-    struct context *context = error ? NULL : make(device_of(ibv), process, cmd_fd);
+    struct context *context = error ? NULL : context_make(device_of(ibv), process, cmd_fd);
     if (context) {
         initialize(context, ibv);
         return context;

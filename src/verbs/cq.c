@@ -38,7 +38,7 @@ static int shown_size(const struct context *context, uint32_t capacity)
 }
 
 /* REASON_NONE, or why these attributes are refused; *error is the errno for it. */
-static enum reason refuse(const struct context *context, const struct ibv_cq_init_attr_ex *attr, int *error)
+static enum reason cq_refuse(const struct context *context, const struct ibv_cq_init_attr_ex *attr, int *error)
 {
     *error = EINVAL;
     if (!attr->cqe || attr->cqe > context->device->limits.max_cqe)
@@ -57,7 +57,7 @@ static enum reason refuse(const struct context *context, const struct ibv_cq_ini
     return REASON_NONE;
 }
 
-static void fill(struct cq *cq, struct context *context, const struct ibv_cq_init_attr_ex *attr)
+static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_init_attr_ex *attr)
 {
     cq->process = context->process;
     lock_set_rank(&cq->consumer, LOCK_PROGRAM);
@@ -83,7 +83,7 @@ static int make_ring(struct parent_domain *domain, uint32_t capacity, struct dom
     return domain_take(domain, DOMAIN_CQ, capacity * sizeof(struct completion), block);
 }
 
-static struct cq *make(const struct ibv_cq_init_attr_ex *attr)
+static struct cq *cq_make(const struct ibv_cq_init_attr_ex *attr)
 {
     struct cq *cq = aligned_alloc(_Alignof(struct cq), sizeof *cq);
     if (!cq)
@@ -101,7 +101,7 @@ static struct cq *make(const struct ibv_cq_init_attr_ex *attr)
     return NULL;
 }
 
-static void release(struct cq *cq)
+static void cq_release(struct cq *cq)
 {
     pthread_mutex_destroy(&cq->ibv.mutex);
     pthread_cond_destroy(&cq->ibv.cond);
@@ -109,7 +109,7 @@ static void release(struct cq *cq)
     free(cq);
 }
 
-static void enter(struct cq *cq, struct context *context)
+static void cq_enter(struct cq *cq, struct context *context)
 {
     struct object *parent = cq->domain ? &cq->domain->pd.object : NULL;
     control_lock(context);
@@ -125,20 +125,20 @@ struct ibv_cq_ex *cq_create(struct ibv_context *ibv, const struct ibv_cq_init_at
 {
     struct context *context = context_of(ibv);
     int error;
-    enum reason reason = refuse(context, attr, &error);
+    enum reason reason = cq_refuse(context, attr, &error);
     if (reason) {
         log_reason(LOG_WARN, reason, "ibv_create_cq");
         errno = error;
         return NULL;
     }
-    struct cq *cq = make(attr);
+    struct cq *cq = cq_make(attr);
     if (!cq)
         return NULL;
-    fill(cq, context, attr);
-    enter(cq, context);
+    cq_fill(cq, context, attr);
+    cq_enter(cq, context);
     if (cq->ibv.handle)
         return &cq->extended;
-    release(cq);
+    cq_release(cq);
     errno = ENOMEM;
     return NULL;
 }
@@ -177,7 +177,7 @@ int cq_destroy(struct ibv_cq *ibv)
         return error;
     if (!cq->process->inherited)
         forget_events(cq);
-    release(cq);
+    cq_release(cq);
     return 0;
 }
 

@@ -161,7 +161,7 @@ int device_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_att
     return 0;
 }
 
-static int refuse(void)
+static int device_refuse(void)
 {
     errno = EINVAL;
     return -1;
@@ -170,7 +170,7 @@ static int refuse(void)
 int device_query_gid(struct ibv_context *ibv, uint8_t port, int index, union ibv_gid *gid)
 {
     if (port != 1 || index < 0 || index >= GIDS)
-        return refuse();
+        return device_refuse();
     *gid = context_of(ibv)->device->gids[index];
     return 0;
 }
@@ -178,7 +178,7 @@ int device_query_gid(struct ibv_context *ibv, uint8_t port, int index, union ibv
 int device_query_pkey(struct ibv_context *ibv, uint8_t port, int index, __be16 *pkey)
 {
     if (port != 1 || index)
-        return refuse();
+        return device_refuse();
     *pkey = htons(DEVICE_PKEY);
     return 0;
 }

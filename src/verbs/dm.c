@@ -58,7 +58,7 @@ static int check_attributes(const struct ibv_alloc_dm_attr *attr)
 }
 
 /* Under process->control. */
-static int enter(struct context *context, struct dm *dm)
+static int dm_enter(struct context *context, struct dm *dm)
 {
     lock_assert_held(&context->process->control);
     uint64_t limit = context->device->limits.max_dm, used = context->process->dm_used;
@@ -87,7 +87,7 @@ static int allocate(struct context *context, const struct ibv_alloc_dm_attr *att
     dm->ibv.memcpy_to_dm = copy_to;
     dm->ibv.memcpy_from_dm = copy_from;
     control_lock(context);
-    int error = enter(context, dm);
+    int error = dm_enter(context, dm);
     control_unlock(context);
     return error;
 }

@@ -33,7 +33,7 @@ int domain_deallocate_td(struct ibv_td *ibv)
     return error;
 }
 
-static enum reason refuse(const struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
+static enum reason domain_refuse(const struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
     const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
                            NEWER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED_ALLOC; /* no memory is protected here */
@@ -46,7 +46,7 @@ static enum reason refuse(const struct ibv_context *context, const struct ibv_pa
     return REASON_NONE;
 }
 
-static void fill(struct parent_domain *domain, const struct ibv_parent_domain_init_attr *attr)
+static void domain_fill(struct parent_domain *domain, const struct ibv_parent_domain_init_attr *attr)
 {
     domain->pd.parent = domain;
     domain->protection = pd_of(attr->pd);
@@ -61,7 +61,7 @@ static void fill(struct parent_domain *domain, const struct ibv_parent_domain_in
 }
 
 /* The public handle is that of the protection domain, which is what it stands for when it is imported. */
-static void enter(struct parent_domain *domain, struct context *context)
+static void domain_enter(struct parent_domain *domain, struct context *context)
 {
     struct object *object = &domain->pd.object, *protection = &domain->protection->object;
     control_lock(context);
@@ -74,7 +74,7 @@ static void enter(struct parent_domain *domain, struct context *context)
 
 struct ibv_pd *domain_allocate(struct ibv_context *ibv, struct ibv_parent_domain_init_attr *attr)
 {
-    enum reason reason = refuse(ibv, attr);
+    enum reason reason = domain_refuse(ibv, attr);
     if (!reason && !pd_is_known(attr->pd)) {
         errno = ENOENT;
         return NULL;
@@ -86,8 +86,8 @@ struct ibv_pd *domain_allocate(struct ibv_context *ibv, struct ibv_parent_domain
         errno = reason ? EINVAL : ENOMEM;
         return NULL;
     }
-    fill(domain, attr);
-    enter(domain, context_of(ibv));
+    domain_fill(domain, attr);
+    domain_enter(domain, context_of(ibv));
     return &domain->pd.ibv;
 }
 

@@ -12,7 +12,7 @@
 
 enum { FLOW_FLAGS = IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS };
 
-static enum reason check(const struct qp *qp, const struct ibv_flow_attr *attr)
+static enum reason flow_check(const struct qp *qp, const struct ibv_flow_attr *attr)
 {
     if (qp->type != IBV_QPT_RAW_PACKET)
         return REASON_FLOW_QP;
@@ -32,7 +32,7 @@ static enum reason check_actions(const struct flow *flow)
     return flow->egress && flow->rule.has_tag ? REASON_FLOW_ACTION : REASON_NONE;
 }
 
-static void fill(struct flow *flow, struct qp *qp, const struct ibv_flow_attr *attr)
+static void flow_fill(struct flow *flow, struct qp *qp, const struct ibv_flow_attr *attr)
 {
     static const uint8_t ranks[] = {
         [IBV_FLOW_ATTR_NORMAL] = FLOW_NORMAL,
@@ -50,15 +50,15 @@ static void fill(struct flow *flow, struct qp *qp, const struct ibv_flow_attr *a
     flow->priority = attr->priority;
 }
 
-static enum reason make(struct flow *flow, struct qp *qp, const struct ibv_flow_attr *attr)
+static enum reason flow_make(struct flow *flow, struct qp *qp, const struct ibv_flow_attr *attr)
 {
-    fill(flow, qp, attr);
+    flow_fill(flow, qp, attr);
     enum reason reason = flow_compile(&flow->rule, attr);
     return reason ? reason : check_actions(flow);
 }
 
 /* Under process->control. */
-static int enter(struct flow *flow)
+static int flow_enter(struct flow *flow)
 {
     lock_assert_held(&flow->qp->process->control);
     struct context *context = flow->qp->object.context;
@@ -71,7 +71,7 @@ static int enter(struct flow *flow)
     return 0;
 }
 
-static struct ibv_flow *refuse(enum reason reason, int error)
+static struct ibv_flow *flow_refuse(enum reason reason, int error)
 {
     if (reason)
         log_reason(LOG_INFO, reason, "ibv_create_flow");
@@ -84,25 +84,25 @@ struct ibv_flow *flow_create(struct ibv_qp *ibv, struct ibv_flow_attr *attr)
     struct qp *qp = qp_of(ibv);
     struct context *context = qp->object.context;
     if (!qp_is_known(ibv))
-        return refuse(REASON_NONE, ENOENT);
-    enum reason reason = check(qp, attr);
+        return flow_refuse(REASON_NONE, ENOENT);
+    enum reason reason = flow_check(qp, attr);
     if (reason)
-        return refuse(reason, qp->type == IBV_QPT_UD ? EOPNOTSUPP : EINVAL);
+        return flow_refuse(reason, qp->type == IBV_QPT_UD ? EOPNOTSUPP : EINVAL);
     struct flow *flow = calloc(1, sizeof *flow - sizeof flow->rule + flow_rule_size(attr));
     if (!flow)
-        return refuse(REASON_NONE, ENOMEM);
-    reason = make(flow, qp, attr);
+        return flow_refuse(REASON_NONE, ENOMEM);
+    reason = flow_make(flow, qp, attr);
     if (reason) {
         free(flow);
-        return refuse(reason, reason == REASON_FLOW_ACTION ? EOPNOTSUPP : EINVAL);
+        return flow_refuse(reason, reason == REASON_FLOW_ACTION ? EOPNOTSUPP : EINVAL);
     }
     control_lock(context);
-    int error = enter(flow);
+    int error = flow_enter(flow);
     control_unlock(context);
     if (!error)
         return &flow->ibv;
     free(flow);
-    return refuse(REASON_NONE, error);
+    return flow_refuse(REASON_NONE, error);
 }
 
 int flow_destroy(struct ibv_flow *ibv)

@@ -51,7 +51,7 @@ static bool is_family(const struct context *one, const struct context *other)
 }
 
 /* Under process->control. */
-static struct object *find(const struct context *context, enum object_kind kind, uint32_t handle)
+static struct object *import_find(const struct context *context, enum object_kind kind, uint32_t handle)
 {
     struct context *each;
     struct object *object;
@@ -79,9 +79,9 @@ static size_t offset_of(enum object_kind kind)
 }
 
 /* Gives the new name its object; false when there is none of that handle. */
-static bool enter(struct context *context, enum object_kind kind, uint32_t handle, struct object *name)
+static bool import_enter(struct context *context, enum object_kind kind, uint32_t handle, struct object *name)
 {
-    struct object *object = find(context, kind, handle);
+    struct object *object = import_find(context, kind, handle);
     if (!object)
         return false;
     *name = (struct object){.kind = kind, .handle = handle, .context = context, .origin = object};
@@ -97,7 +97,7 @@ static void *import(struct context *context, enum object_kind kind, uint32_t han
     if (!name)
         return NULL;
     control_lock(context);
-    bool found = enter(context, kind, handle, (struct object *)(name + offset_of(kind)));
+    bool found = import_enter(context, kind, handle, (struct object *)(name + offset_of(kind)));
     control_unlock(context);
     if (found)
         return name;

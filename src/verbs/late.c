@@ -108,7 +108,7 @@ bool late_keep(const struct late_way *way, const struct frame *frame, nanos due,
     return fits;
 }
 
-static void release(struct late *late)
+static void late_release(struct late *late)
 {
     if (late->way.peer)
         node_put(late->way.process->node, late->way.peer);
@@ -152,7 +152,7 @@ static void finish(struct late *late, bool sent, nanos now)
     struct process *process = late->way.process;
     struct taps *taps = process->taps;
     if (sent) {
-        release(late);
+        late_release(late);
         return;
     }
     nanos until = late->due = now + again;
@@ -243,7 +243,7 @@ static void send_all(struct process *process, struct link *link)
         return;
     while ((late = take_due(process->taps, NANOS_NEVER - 1, link, &next))) {
         send(late);
-        release(late);
+        late_release(late);
     }
 }
 

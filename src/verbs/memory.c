@@ -22,7 +22,7 @@ enum {
     ACCESS_NEEDS_LOCAL_WRITE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-static int refuse(int error, enum reason reason, const void *address, size_t length, unsigned access)
+static int memory_refuse(int error, enum reason reason, const void *address, size_t length, unsigned access)
 {
     char words[WORDS_SIZE];
     log_reason(LOG_WARN, reason, "ibv_reg_mr of %zu bytes at %p, %s", length, address, words_access(access, words));
@@ -33,7 +33,7 @@ static int refuse(int error, enum reason reason, const void *address, size_t len
 static int check_access(const void *address, size_t length, unsigned access)
 {
     if ((access & ACCESS_NEEDS_LOCAL_WRITE) && !(access & IBV_ACCESS_LOCAL_WRITE))
-        return refuse(EINVAL, REASON_MR_LOCAL_WRITE, address, length, access);
+        return memory_refuse(EINVAL, REASON_MR_LOCAL_WRITE, address, length, access);
     return 0;
 }
 
@@ -49,18 +49,18 @@ static int check_memory(const void *address, size_t length, unsigned access)
 {
     bool all = !address && length == SIZE_MAX, on_demand = access & IBV_ACCESS_ON_DEMAND;
     if (access & ~(unsigned)(ACCESS_KNOWN | IBV_ACCESS_OPTIONAL_RANGE))
-        return refuse(EINVAL, REASON_MR_ACCESS, address, length, access);
+        return memory_refuse(EINVAL, REASON_MR_ACCESS, address, length, access);
     if (on_demand && all && access & IBV_ACCESS_HUGETLB)
-        return refuse(EINVAL, REASON_MR_ACCESS, address, length, access);
+        return memory_refuse(EINVAL, REASON_MR_ACCESS, address, length, access);
     if (touches_no_page(address, length))
-        return refuse(EINVAL, REASON_MR_EMPTY, address, length, access);
+        return memory_refuse(EINVAL, REASON_MR_EMPTY, address, length, access);
     int error = check_access(address, length, access);
     if (error || (on_demand && all))
         return error;
     if ((uintptr_t)address + length < (uintptr_t)address)
-        return refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
+        return memory_refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
     if (!on_demand && !mapping_permits(address, length ? length : 1, access & IBV_ACCESS_LOCAL_WRITE))
-        return refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
+        return memory_refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
     return 0;
 }
 
@@ -79,7 +79,7 @@ static void describe(struct mr *mr, const struct mr_source *source)
 }
 
 /* Under process->control. */
-static int enter(struct context *context, struct mr *mr)
+static int memory_enter(struct context *context, struct mr *mr)
 {
     lock_assert_held(&context->process->control);
     int error = keys_enter(context->process->keys, &mr->region);
@@ -114,7 +114,7 @@ struct ibv_mr *memory_register_from(struct ibv_pd *pd, const struct mr_source *s
     mr->dmah = source->dmah;
     describe(mr, source);
     control_lock(context);
-    error = enter(context, mr);
+    error = memory_enter(context, mr);
     control_unlock(context);
     if (!error)
         return &mr->ibv;

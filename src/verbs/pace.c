@@ -58,7 +58,7 @@ void pace_count(struct qp *qp, uint64_t bytes)
     qp->pace.until += time_of(qp, bytes);
 }
 
-static enum reason refuse(const struct qp *qp, const struct ibv_qp_rate_limit_attr *attr, int *error)
+static enum reason pace_refuse(const struct qp *qp, const struct ibv_qp_rate_limit_attr *attr, int *error)
 {
     *error = EOPNOTSUPP;
     if (!(1u << qp->type & PACE_TYPES) || qp->spread)
@@ -78,7 +78,7 @@ int pace_modify(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
         return ENOENT;
     qp = qp_real(qp);
     lock_take(&qp->lock);
-    enum reason reason = refuse(qp, attr, &error);
+    enum reason reason = pace_refuse(qp, attr, &error);
     if (!reason) {
         pace_set(qp, attr);
         qp_transmit(qp, clock_now()); /* what an old rate has held back */

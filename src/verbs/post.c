@@ -60,7 +60,7 @@ bool post_set_tso(const struct qp *qp, struct work *work, const void *header, ui
 }
 
 /* What can be refused before a slot is taken, in the order of what is easiest for the program to understand. */
-static enum reason refuse(const struct qp *qp, const struct ibv_send_wr *wr)
+static enum reason post_refuse(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     if (!post_is_legal(qp, wr->opcode))
         return REASON_SEND_OPCODE;
@@ -174,7 +174,7 @@ void post_commit(struct qp *qp)
 
 static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 {
-    enum reason reason = refuse(qp, wr);
+    enum reason reason = post_refuse(qp, wr);
     struct work *work = reason ? NULL : post_reserve(qp);
     if (!work)
         return reason ? reason : REASON_SEND_QUEUE_FULL;

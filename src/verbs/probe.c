@@ -23,7 +23,7 @@ struct probe {
     int fd;
 };
 
-static bool take(struct gsi_asker *asker, const struct cm_message *reply, uint32_t length)
+static bool probe_take(struct gsi_asker *asker, const struct cm_message *reply, uint32_t length)
 {
     struct probe *probe = (struct probe *)((char *)asker - offsetof(struct probe, asker));
     struct probe_answer answer = {
@@ -42,7 +42,7 @@ static void listen_with(struct process *process, struct gsi_asker *asker)
     lock_release(&process->progress);
 }
 
-static int enter(struct probe *probe, const struct device *device)
+static int probe_enter(struct probe *probe, const struct device *device)
 {
     mutex_take(&probe->process->control);
     int error = port_open(probe->process, device);
@@ -59,14 +59,14 @@ int probe_open(struct probe **to, const struct device *device, int fd)
     struct probe *probe = calloc(1, sizeof *probe);
     if (!probe)
         return ENOMEM;
-    probe->asker.take = take;
+    probe->asker.take = probe_take;
     probe->fd = fd;
     probe->process = process_join();
     int error = probe->process ? 0 : errno;
     if (!error && getrandom(&probe->cookie, sizeof probe->cookie, 0) != sizeof probe->cookie)
         error = EIO;
     if (!error)
-        error = enter(probe, device);
+        error = probe_enter(probe, device);
     if (!error)
         *to = probe;
     else

@@ -116,7 +116,7 @@ static enum wire_fault decode(const struct frame *frame, struct packet *packet)
 }
 
 /* The first thing that there is to do in this round. */
-static inline void begin(struct round *round)
+static inline void begin_progress(struct round *round)
 {
     if (round->now)
         return;
@@ -139,7 +139,7 @@ static void end(const struct round *round)
 /* False: nobody here has that number. */
 static bool take_packet(struct round *round, const struct packet *packet)
 {
-    begin(round);
+    begin_progress(round);
     if (packet->destination == MULTICAST_QP) {
         deliver_to_group(round, packet);
         return true;
@@ -184,7 +184,7 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
     struct round *round = context;
     struct packet packet;
     if (frame->kind == FRAME_ETHERNET) {
-        begin(round);
+        begin_progress(round);
         traffic_received_frame(round->process, frame);
         return steering_receive(round->process, frame);
     }
@@ -221,7 +221,7 @@ static bool flush_one(struct qp *qp, nanos now, bool ack_later)
     return !waits;
 }
 
-static void flush(struct process *process, nanos now, bool ack_later)
+static void progress_flush(struct process *process, nanos now, bool ack_later)
 {
     struct qp *qp, *next;
     for (qp = TAILQ_FIRST(&process->to_flush); qp; qp = next) {
@@ -238,7 +238,7 @@ static void flush(struct process *process, nanos now, bool ack_later)
  * waiting ACKs. */
 static void flush_in_time(struct process *process, nanos now, bool ack_later)
 {
-    flush(process, now, ack_later && !node_sleeping(process->node));
+    progress_flush(process, now, ack_later && !node_sleeping(process->node));
     bool owing = !TAILQ_EMPTY(&process->to_flush);
     if (!owing && !atomic_load_explicit(&process->owing, memory_order_relaxed))
         return;
@@ -246,7 +246,7 @@ static void flush_in_time(struct process *process, nanos now, bool ack_later)
     fence_full();
     if (!owing || !node_sleeping(process->node))
         return;
-    flush(process, now, false);
+    progress_flush(process, now, false);
     atomic_store(&process->owing, false);
 }
 
@@ -288,7 +288,7 @@ unsigned progress_round(struct process *process, bool ack_later)
     if (atomic_load_explicit(&process->no_room_count, memory_order_relaxed))
         retry_for_room(process);
     if (!TAILQ_EMPTY(&process->to_flush) || atomic_load_explicit(&process->owing, memory_order_relaxed)) {
-        begin(&round);
+        begin_progress(&round);
         flush_in_time(process, round.now, ack_later);
     }
     if (__builtin_expect(atomic_load_explicit(&process->overrun, memory_order_relaxed), 0)) {
@@ -309,7 +309,7 @@ static void look_after_receivers(struct timer *timer, nanos now)
         return;
     node_check_peers(process->node, now);
     retry_for_room(process);
-    flush(process, now, false);
+    progress_flush(process, now, false);
     schedule_by(&process->schedule, &process->liveness, now + PROGRESS_LIVENESS);
 }
 
@@ -347,7 +347,7 @@ void progress_settle(struct process *process)
     lock_assert_held(&process->progress);
     nanos now = clock_now();
     bool opened = guard_begin(now);
-    flush(process, now, false);
+    progress_flush(process, now, false);
     guard_end(opened);
     atomic_store(&process->owing, false);
 }

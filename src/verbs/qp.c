@@ -57,7 +57,7 @@ static bool knows_all(const struct ibv_qp_init_attr_ex *attr)
 }
 
 /* REASON_NONE, or why such a queue pair can't be made; *error is the errno. */
-static enum reason refuse(const struct limits *limits, const struct ibv_qp_init_attr_ex *attr, int *error)
+static enum reason qp_refuse(const struct limits *limits, const struct ibv_qp_init_attr_ex *attr, int *error)
 {
     const struct ibv_qp_cap *cap = &attr->cap;
     *error = EOPNOTSUPP;
@@ -199,7 +199,7 @@ static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
         qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
 }
 
-static void fill(struct qp *qp, struct context *context, const struct ibv_qp_init_attr_ex *attr)
+static void qp_fill(struct qp *qp, struct context *context, const struct ibv_qp_init_attr_ex *attr)
 {
     qp->process = context->process;
     qp->port = 1u << context->device->index;
@@ -240,7 +240,7 @@ static void use_others(const struct qp *qp, int step)
 }
 
 /* With its handle in its context; one that is shared has handles of its own, which qp_shared_create makes. */
-static int enter(struct qp *qp, struct context *context)
+static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;
     control_lock(context);
@@ -275,7 +275,7 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
 {
     struct context *context = context_of(ibv);
     int error;
-    enum reason reason = refuse(&context->device->limits, attr, &error);
+    enum reason reason = qp_refuse(&context->device->limits, attr, &error);
     if (reason) {
         log_reason(LOG_WARN, reason, "ibv_create_qp");
         errno = error;
@@ -288,12 +288,12 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
     }
     lock_set_rank(&qp->lock, LOCK_QP);
     lock_set_rank(&qp->batch.lock, LOCK_PROGRAM);
-    fill(qp, context, attr);
+    qp_fill(qp, context, attr);
     error = qp_raw_fill(qp, attr);
     if (!error)
         error = make_queues(qp);
     if (!error)
-        error = enter(qp, context);
+        error = qp_enter(qp, context);
     if (!error) {
         attr->cap = qp->cap;
         return qp->domain ? qp_shared_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->ibv;

@@ -123,7 +123,7 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 }
 
 /* Begins the next work request of the batch; NULL when the batch is spoilt. */
-static struct work *begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
+static struct work *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
 {
     struct qp *qp = qp_of_ex(ibv);
     finish_work(qp);
@@ -147,7 +147,7 @@ static struct work *begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
 static void begin_remote(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
                          uint32_t immediate)
 {
-    struct work *work = begin(ibv, opcode);
+    struct work *work = qp_ex_begin(ibv, opcode);
     if (!work)
         return;
     work->rkey = rkey;
@@ -192,7 +192,7 @@ static void wr_local_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
 
 static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-    struct work *work = begin(ibv, IBV_WR_BIND_MW);
+    struct work *work = qp_ex_begin(ibv, IBV_WR_BIND_MW);
     if (!work)
         return;
     enum reason reason =
@@ -213,7 +213,7 @@ static void set_tso(struct qp *qp, struct work *work, const void *header, uint16
 static void wr_send_tso(struct ibv_qp_ex *ibv, void *header, uint16_t length, uint16_t mss)
 {
     struct qp *qp = qp_of_ex(ibv);
-    struct work *work = begin(ibv, IBV_WR_TSO);
+    struct work *work = qp_ex_begin(ibv, IBV_WR_TSO);
     enum reason reason = work ? post_check_tso(qp, length, mss) : REASON_NONE;
     if (reason)
         spoil(qp, reason);
@@ -224,7 +224,7 @@ static void wr_send_tso(struct ibv_qp_ex *ibv, void *header, uint16_t length, ui
 static void begin_atomic(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
                          uint64_t compare_or_add, uint64_t swap)
 {
-    struct work *work = begin(ibv, opcode);
+    struct work *work = qp_ex_begin(ibv, opcode);
     if (!work)
         return;
     work->rkey = rkey;

@@ -59,7 +59,7 @@ static void sent(struct host *host, const struct work *work, enum ibv_wc_status 
     cq_push(qp->send_cq, &entry, status != IBV_WC_SUCCESS);
 }
 
-static const struct receive *take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct receive *qp_host_take_receive(struct host *host, const struct packet *packet, uint64_t least)
 {
     struct qp *qp = qp_of_host(host);
     bool limit_reached;
@@ -173,7 +173,7 @@ static void watch(struct host *host, nanos deadline)
 
 const struct host_operations qp_host_operations = {
     .sent = sent,
-    .take_receive = take_receive,
+    .take_receive = qp_host_take_receive,
     .return_receive = return_receive,
     .received = received,
     .local_memory = local_memory,

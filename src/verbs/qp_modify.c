@@ -55,7 +55,7 @@ static enum reason check_values(const struct context *context, const struct ibv_
     return REASON_NONE;
 }
 
-static enum reason check(const struct qp *qp, const struct ibv_qp_attr *attr, int mask)
+static enum reason qp_modify_check(const struct qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
@@ -257,7 +257,7 @@ void qp_flush_receives(struct qp *qp)
 }
 
 /* Peers stop reading our memory before the first completion says that it is the program's again. */
-static void flush(struct qp *qp)
+static void qp_modify_flush(struct qp *qp)
 {
     qp_withdraw_references(qp);
     qp->state = IBV_QPS_ERR;
@@ -280,7 +280,7 @@ void qp_fail(struct qp *qp, enum ibv_event_type event)
         return;
     if (wq_around(qp))
         return wq_fail(wq_around(qp));
-    flush(qp);
+    qp_modify_flush(qp);
     if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts are told by themselves */
         async_raise_qp(qp, event);
 }
@@ -319,7 +319,7 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
         return 0;
     case IBV_QPS_ERR:
         if (from != to)
-            flush(qp);
+            qp_modify_flush(qp);
         return 0;
     default:
         return 0;
@@ -393,7 +393,7 @@ int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
     qp = qp_real(qp);
     mask = qp_state_mask(qp->type, mask);
     lock_take(&qp->lock);
-    enum reason reason = check(qp, attr, mask);
+    enum reason reason = qp_modify_check(qp, attr, mask);
     int error = reason ? EINVAL : apply(qp, attr, mask);
     if (!error)
         qp_transmit(qp, clock_now());

@@ -71,7 +71,7 @@ struct ibv_qp *qp_shared_create(struct qp *real, struct xrcd *xrcd, const struct
     return NULL;
 }
 
-static struct ibv_qp *refuse(int error)
+static struct ibv_qp *qp_shared_refuse(int error)
 {
     log_reason(LOG_INFO, REASON_XRC_QP_OPEN, "ibv_open_qp");
     errno = error;
@@ -84,13 +84,13 @@ struct ibv_qp *qp_shared_open(struct ibv_context *ibv, struct ibv_qp_open_attr *
     struct context *context = context_of(ibv);
     struct xrcd *xrcd = (struct xrcd *)attr->xrcd;
     if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
-        return refuse(EOPNOTSUPP);
+        return qp_shared_refuse(EOPNOTSUPP);
     if ((attr->comp_mask & needed) != needed || !xrcd || attr->qp_type != IBV_QPT_XRC_RECV)
-        return refuse(EINVAL);
+        return qp_shared_refuse(EINVAL);
     struct qp *handle =
         make_handle(context, xrcd, attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL);
     if (!handle)
-        return refuse(ENOMEM);
+        return qp_shared_refuse(ENOMEM);
     control_lock(context);
     struct qp *real = numbers_find(context->process->numbers, attr->qp_num);
     bool found = real && real->domain == xrcd->domain;
@@ -99,7 +99,7 @@ struct ibv_qp *qp_shared_open(struct ibv_context *ibv, struct ibv_qp_open_attr *
     if (attached)
         return &handle->ibv;
     release_handle(handle);
-    return refuse(found ? ENOMEM : EINVAL);
+    return qp_shared_refuse(found ? ENOMEM : EINVAL);
 }
 
 /* Under process->control. True: it was the last, and the queue pair has ended. */

@@ -41,7 +41,7 @@ struct input {
     uint32_t length;
 };
 
-static void add(struct input *input, bool wanted, const uint8_t *bytes, uint32_t length)
+static void rss_add(struct input *input, bool wanted, const uint8_t *bytes, uint32_t length)
 {
     if (!wanted)
         return;
@@ -53,19 +53,19 @@ static void add_layer(struct input *input, uint64_t fields, const uint8_t *heade
 {
     switch (kind) {
     case ETHER_IPV4:
-        add(input, fields & IBV_RX_HASH_SRC_IPV4, header + 12, 4);
-        return add(input, fields & IBV_RX_HASH_DST_IPV4, header + 16, 4);
+        rss_add(input, fields & IBV_RX_HASH_SRC_IPV4, header + 12, 4);
+        return rss_add(input, fields & IBV_RX_HASH_DST_IPV4, header + 16, 4);
     case ETHER_IPV6:
-        add(input, fields & IBV_RX_HASH_SRC_IPV6, header + 8, 16);
-        return add(input, fields & IBV_RX_HASH_DST_IPV6, header + 24, 16);
+        rss_add(input, fields & IBV_RX_HASH_SRC_IPV6, header + 8, 16);
+        return rss_add(input, fields & IBV_RX_HASH_DST_IPV6, header + 24, 16);
     case ETHER_TCP:
-        add(input, fields & IBV_RX_HASH_SRC_PORT_TCP, header, 2);
-        return add(input, fields & IBV_RX_HASH_DST_PORT_TCP, header + 2, 2);
+        rss_add(input, fields & IBV_RX_HASH_SRC_PORT_TCP, header, 2);
+        return rss_add(input, fields & IBV_RX_HASH_DST_PORT_TCP, header + 2, 2);
     case ETHER_UDP:
-        add(input, fields & IBV_RX_HASH_SRC_PORT_UDP, header, 2);
-        return add(input, fields & IBV_RX_HASH_DST_PORT_UDP, header + 2, 2);
+        rss_add(input, fields & IBV_RX_HASH_SRC_PORT_UDP, header, 2);
+        return rss_add(input, fields & IBV_RX_HASH_DST_PORT_UDP, header + 2, 2);
     case ETHER_ESP:
-        return add(input, fields & IBV_RX_HASH_IPSEC_SPI, header, 4);
+        return rss_add(input, fields & IBV_RX_HASH_IPSEC_SPI, header, 4);
     default:
         return;
     }

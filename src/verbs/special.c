@@ -16,7 +16,7 @@ enum {
     ACCESS_DM = ACCESS_FD | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_MW_BIND,
 };
 
-static struct ibv_mr *refuse(enum reason reason, int error, const char *what)
+static struct ibv_mr *special_refuse(enum reason reason, int error, const char *what)
 {
     log_reason(LOG_INFO, reason, "%s", what);
     errno = error;
@@ -28,9 +28,9 @@ struct ibv_mr *special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uint64
 {
     struct dm *dm = dm_of(ibv);
     if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned)ACCESS_DM))
-        return refuse(REASON_DM_ACCESS, EINVAL, "ibv_reg_dm_mr");
+        return special_refuse(REASON_DM_ACCESS, EINVAL, "ibv_reg_dm_mr");
     if (offset > dm->length || length > dm->length - offset)
-        return refuse(REASON_DM_RANGE, EINVAL, "ibv_reg_dm_mr");
+        return special_refuse(REASON_DM_RANGE, EINVAL, "ibv_reg_dm_mr");
     struct mr_source source = {.memory = dm->memory + offset, .length = length, .access = access, .dm = dm};
     return memory_register_from(pd, &source);
 }
@@ -60,14 +60,14 @@ struct ibv_mr *special_register_fd(struct ibv_pd *pd, uint64_t offset, size_t le
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct mr_source source = {.length = length, .base = iova, .access = access, .dmah = dmah};
     if (access & ~(unsigned)ACCESS_FD)
-        return refuse(REASON_MR_ACCESS, EINVAL, "ibv_reg_dmabuf_mr");
+        return special_refuse(REASON_MR_ACCESS, EINVAL, "ibv_reg_dmabuf_mr");
     if ((iova ^ offset) & (page - 1) || !length || offset + length < offset)
-        return refuse(REASON_FD_OFFSET, EINVAL, "ibv_reg_dmabuf_mr");
+        return special_refuse(REASON_FD_OFFSET, EINVAL, "ibv_reg_dmabuf_mr");
     if (!is_long_enough(fd, offset, length))
-        return refuse(REASON_FD_LENGTH, EINVAL, "ibv_reg_dmabuf_mr");
+        return special_refuse(REASON_FD_LENGTH, EINVAL, "ibv_reg_dmabuf_mr");
     int error = map(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &source);
     if (error)
-        return refuse(REASON_FD_MAP, error, "ibv_reg_dmabuf_mr");
+        return special_refuse(REASON_FD_MAP, error, "ibv_reg_dmabuf_mr");
     struct ibv_mr *mr = memory_register_from(pd, &source);
     error = errno;
     if (!mr)
@@ -90,7 +90,7 @@ struct ibv_mr *special_allocate_null(struct ibv_pd *pd)
 }
 
 /* Under process->control, so that the region stays. Which errno stands for what is the manual page's list. */
-static int find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, const struct ibv_sge *sge, char **memory)
+static int special_find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, const struct ibv_sge *sge, char **memory)
 {
     const struct process *process = context_of(pd->context)->process;
     const struct region *region = keys_at(process->keys, sge->lkey);
@@ -133,7 +133,7 @@ int special_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t
     for (uint32_t i = 0; i < count && !error; i++) {
         char *memory;
         control_lock(context);
-        error = find(pd, advice, &list[i], &memory);
+        error = special_find(pd, advice, &list[i], &memory);
         control_unlock(context);
         if (!error)
             error = mapping_fetch(memory, list[i].length, fetch_of(advice, flags));

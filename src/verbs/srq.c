@@ -17,7 +17,7 @@ static bool sizes_fit(const struct limits *limits, const struct ibv_srq_attr *at
     return attr->max_wr && attr->max_wr <= limits->max_srq_wr && attr->max_sge <= limits->max_srq_sge;
 }
 
-static void release(struct srq *srq)
+static void srq_release(struct srq *srq)
 {
     srq_tags_destroy(srq);
     receive_queue_destroy(&srq->queue);
@@ -27,7 +27,7 @@ static void release(struct srq *srq)
 }
 
 /* An SRQ that is not in its context yet; NULL and errno. */
-static struct srq *make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, void *srq_context)
+static struct srq *srq_make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, void *srq_context)
 {
     if (!pd_is_known(pd)) {
         errno = ENOENT;
@@ -62,7 +62,7 @@ static void count_uses(struct srq *srq, uint32_t change)
 }
 
 /* The program is told what it got: it may have written a limit, which creation knows nothing of (ibv_create_srq(3)). */
-static struct ibv_srq *enter(struct srq *srq, struct ibv_srq_attr *attr)
+static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
 {
     struct context *context = context_of(srq->ibv.context);
     control_lock(context);
@@ -78,18 +78,18 @@ static struct ibv_srq *enter(struct srq *srq, struct ibv_srq_attr *attr)
         attr->srq_limit = 0;
         return &srq->ibv;
     }
-    release(srq);
+    srq_release(srq);
     errno = ENOMEM;
     return NULL;
 }
 
 struct ibv_srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
-    struct srq *srq = make(pd, &init->attr, init->srq_context);
-    return srq ? enter(srq, &init->attr) : NULL;
+    struct srq *srq = srq_make(pd, &init->attr, init->srq_context);
+    return srq ? srq_enter(srq, &init->attr) : NULL;
 }
 
-static struct ibv_srq *refuse(enum reason reason, int error)
+static struct ibv_srq *srq_refuse(enum reason reason, int error)
 {
     log_reason(LOG_WARN, reason, "ibv_create_srq_ex");
     errno = error;
@@ -100,33 +100,33 @@ static struct ibv_srq *create_with_tags(struct ibv_srq_init_attr_ex *init)
 {
     const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
     if ((init->comp_mask & needed) != needed || !init->cq)
-        return refuse(REASON_TM_ATTRIBUTES, EINVAL);
+        return srq_refuse(REASON_TM_ATTRIBUTES, EINVAL);
     if (!cq_is_known(init->cq))
-        return refuse(REASON_HANDLE, ENOENT);
-    struct srq *srq = make(init->pd, &init->attr, init->srq_context);
+        return srq_refuse(REASON_HANDLE, ENOENT);
+    struct srq *srq = srq_make(init->pd, &init->attr, init->srq_context);
     if (!srq)
         return NULL;
     srq->cq = (struct cq *)init->cq;
     int error = srq_tags_create(srq, &init->tm_cap);
     if (!error)
-        return enter(srq, &init->attr);
-    release(srq);
-    return refuse(REASON_TM_ATTRIBUTES, error);
+        return srq_enter(srq, &init->attr);
+    srq_release(srq);
+    return srq_refuse(REASON_TM_ATTRIBUTES, error);
 }
 
 static struct ibv_srq *create_for_xrc(struct ibv_srq_init_attr_ex *init)
 {
     const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_XRCD;
     if ((init->comp_mask & needed) != needed || !init->cq || !init->xrcd)
-        return refuse(REASON_XRC_SRQ_ATTRIBUTES, EINVAL);
+        return srq_refuse(REASON_XRC_SRQ_ATTRIBUTES, EINVAL);
     if (!cq_is_known(init->cq))
-        return refuse(REASON_HANDLE, ENOENT);
-    struct srq *srq = make(init->pd, &init->attr, init->srq_context);
+        return srq_refuse(REASON_HANDLE, ENOENT);
+    struct srq *srq = srq_make(init->pd, &init->attr, init->srq_context);
     if (!srq)
         return NULL;
     srq->cq = (struct cq *)init->cq;
     srq->xrcd = (struct xrcd *)init->xrcd;
-    return enter(srq, &init->attr);
+    return srq_enter(srq, &init->attr);
 }
 
 int srq_get_number(struct ibv_srq *ibv, uint32_t *number)
@@ -143,7 +143,7 @@ struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_a
     const uint32_t known = IBV_SRQ_INIT_ATTR_RESERVED - 1;
     enum ibv_srq_type type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;
     if (init->comp_mask & ~known || !(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd)
-        return refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
+        return srq_refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
     switch (type) {
     case IBV_SRQT_BASIC:
         return srq_create(init->pd, (struct ibv_srq_init_attr *)init); /* which begins alike */
@@ -152,7 +152,7 @@ struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_a
     case IBV_SRQT_XRC:
         return create_for_xrc(init);
     default:
-        return refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
+        return srq_refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
     }
 }
 
@@ -181,7 +181,7 @@ int srq_destroy(struct ibv_srq *ibv)
         return error;
     if (!context->process->inherited)
         wait_for_acknowledgements(srq);
-    release(srq);
+    srq_release(srq);
     return 0;
 }
 

@@ -138,7 +138,7 @@ static const struct receive *take_ordinary(struct qp *qp, enum tags_kind kind, b
     return receive;
 }
 
-static const struct receive *take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct receive *srq_tags_take_receive(struct host *host, const struct packet *packet, uint64_t least)
 {
     struct qp *qp = qp_of_host(host);
     struct srq_tags *tags = qp->srq->tags;
@@ -196,7 +196,7 @@ static struct host_operations operations;
 static void make_operations(void)
 {
     operations = qp_host_operations;
-    operations.take_receive = take_receive;
+    operations.take_receive = srq_tags_take_receive;
     operations.received = received;
     operations.sent = sent;
 }

@@ -73,7 +73,7 @@ static void insert(struct flow_list *list, struct flow *flow)
 }
 
 /* The host's table has room for many addresses, but not for any number: then all frames are asked for. */
-static int join(struct process *process, struct flow *flow)
+static int steering_join(struct process *process, struct flow *flow)
 {
     const uint8_t *destination = flow->rank == FLOW_NORMAL ? flow_destination(&flow->rule) : NULL;
     steering_group(destination, flow->group);
@@ -84,7 +84,7 @@ static int join(struct process *process, struct flow *flow)
     return node_join(process->node, flow->group);
 }
 
-static void add(struct process *process, struct flow *flow)
+static void add_steering(struct process *process, struct flow *flow)
 {
     struct steering *steering = process->steering;
     if (!flow->egress) {
@@ -102,11 +102,11 @@ int steering_add(struct process *process, struct flow *flow)
 {
     if (process->forked)
         return ENODEV;
-    int error = flow->egress ? 0 : join(process, flow);
+    int error = flow->egress ? 0 : steering_join(process, flow);
     if (error)
         return error;
     lock_take(&process->progress);
-    add(process, flow);
+    add_steering(process, flow);
     lock_release(&process->progress);
     return 0;
 }

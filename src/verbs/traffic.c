@@ -33,7 +33,7 @@ void traffic_begin(struct qp *qp)
         qp->stream = atomic_fetch_add(&taps->streams, 1);
 }
 
-static void add(struct traffic *to, const struct traffic *from)
+static void add_traffic(struct traffic *to, const struct traffic *from)
 {
     to->bytes_sent += from->bytes_sent;
     to->bytes_received += from->bytes_received;
@@ -59,7 +59,7 @@ void traffic_add(struct traffic_total *total, const struct qp *qp)
         total->sent[service | i] += qp->traffic.sent[i];
         total->received[service | i] += qp->traffic.received[i];
     }
-    add(&total->rest, &qp->traffic);
+    add_traffic(&total->rest, &qp->traffic);
 }
 
 void traffic_end(struct qp *qp)

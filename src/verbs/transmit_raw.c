@@ -42,7 +42,7 @@ static void give(struct peer *peer, void *context)
     link->operations->end(link);
 }
 
-static void prepare(struct broadcast *broadcast, struct qp *qp, uint8_t *bytes, uint32_t length)
+static void transmit_raw_prepare(struct broadcast *broadcast, struct qp *qp, uint8_t *bytes, uint32_t length)
 {
     *broadcast = (struct broadcast){.qp = qp, .piece = {bytes, length}};
     bytes_put32(broadcast->header, qp->number);
@@ -63,7 +63,7 @@ static bool send_frame(struct qp *qp, uint8_t *bytes, uint32_t length)
     uint8_t group[16];
     if (qp_port_is_down(qp) || steering_withholds(qp, bytes, length))
         return true;
-    prepare(&broadcast, qp, bytes, length);
+    transmit_raw_prepare(&broadcast, qp, bytes, length);
     steering_group(bytes, group);
     if (!ether_is_multicast(bytes))
         node_members(node, group, ask_for_room, &broadcast);

@@ -21,7 +21,7 @@ static struct wq *wq_of(struct ibv_wq *ibv)
     return (struct wq *)ibv;
 }
 
-static enum reason check(const struct limits *limits, const struct ibv_wq_init_attr *attr)
+static enum reason wq_check(const struct limits *limits, const struct ibv_wq_init_attr *attr)
 {
     if (attr->wq_type != IBV_WQT_RQ || !attr->pd || !attr->cq || attr->max_wr > limits->max_qp_wr ||
         attr->max_sge > limits->max_sge || attr->comp_mask & ~(uint32_t)IBV_WQ_INIT_ATTR_FLAGS)
@@ -55,7 +55,7 @@ static void make_operations(void)
     wq_operations.failed = failed;
 }
 
-static void fill(struct wq *wq, struct context *context, const struct ibv_wq_init_attr *attr)
+static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_init_attr *attr)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct qp *qp = &wq->queue;
@@ -85,7 +85,7 @@ static void fill(struct wq *wq, struct context *context, const struct ibv_wq_ini
     pthread_cond_init(&ibv->cond, NULL);
 }
 
-static int enter(struct wq *wq, struct context *context)
+static int wq_enter(struct wq *wq, struct context *context)
 {
     struct qp *qp = &wq->queue;
     control_lock(context);
@@ -102,7 +102,7 @@ static int enter(struct wq *wq, struct context *context)
     return error;
 }
 
-static void release(struct wq *wq)
+static void wq_release(struct wq *wq)
 {
     receive_queue_destroy(&wq->queue.own_receives);
     pthread_mutex_destroy(&wq->ibv.mutex);
@@ -110,7 +110,7 @@ static void release(struct wq *wq)
     free(wq);
 }
 
-static struct ibv_wq *refuse(enum reason reason, int error)
+static struct ibv_wq *wq_refuse(enum reason reason, int error)
 {
     if (reason)
         log_reason(LOG_INFO, reason, "ibv_create_wq");
@@ -121,24 +121,24 @@ static struct ibv_wq *refuse(enum reason reason, int error)
 struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)
 {
     struct context *context = context_of(ibv);
-    enum reason reason = check(&context->device->limits, attr);
+    enum reason reason = wq_check(&context->device->limits, attr);
     if (reason)
-        return refuse(reason, reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL);
+        return wq_refuse(reason, reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL);
     if (!pd_is_known(attr->pd) || !cq_is_known(attr->cq))
-        return refuse(REASON_HANDLE, ENOENT);
+        return wq_refuse(REASON_HANDLE, ENOENT);
     struct wq *wq = calloc(1, sizeof *wq);
     if (!wq)
-        return refuse(REASON_NONE, ENOMEM);
+        return wq_refuse(REASON_NONE, ENOMEM);
     lock_set_rank(&wq->queue.lock, LOCK_QP);
-    fill(wq, context, attr);
+    wq_fill(wq, context, attr);
     int error =
         receive_queue_initialize(&wq->queue.own_receives, attr->pd, DOMAIN_RECEIVE_QUEUE, attr->max_wr, attr->max_sge);
     if (!error)
-        error = enter(wq, context);
+        error = wq_enter(wq, context);
     if (!error)
         return &wq->ibv;
-    release(wq);
-    return refuse(REASON_NONE, error);
+    wq_release(wq);
+    return wq_refuse(REASON_NONE, error);
 }
 
 static void set_state(struct wq *wq, enum ibv_wq_state state)
@@ -265,7 +265,7 @@ int wq_destroy(struct ibv_wq *ibv)
         return error;
     if (!context->process->inherited)
         wait_for_acknowledgements(wq);
-    release(wq);
+    wq_release(wq);
     return 0;
 }
 

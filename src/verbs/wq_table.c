@@ -24,7 +24,7 @@ static bool knows_all(const struct ibv_rwq_ind_table_init_attr *attr)
     return true;
 }
 
-static uint32_t enter(struct ind_table *table, struct context *context)
+static uint32_t wq_table_enter(struct ind_table *table, struct context *context)
 {
     control_lock(context);
     uint32_t handle = object_enter(context, &table->object, OBJECT_IND_TABLE, UINT32_MAX, NULL);
@@ -52,7 +52,7 @@ struct ibv_rwq_ind_table *wq_table_create(struct ibv_context *ibv, struct ibv_rw
     for (uint32_t i = 0; i < count; i++)
         table->entries[i] = (struct wq *)attr->ind_tbl[i];
     table->ibv.context = ibv;
-    table->ibv.ind_tbl_handle = table->ibv.ind_tbl_num = (int)enter(table, context_of(ibv));
+    table->ibv.ind_tbl_handle = table->ibv.ind_tbl_num = (int)wq_table_enter(table, context_of(ibv));
     if (table->ibv.ind_tbl_handle)
         return &table->ibv;
     free(table);

@@ -33,7 +33,7 @@ static enum reason select_srq(struct host *host, uint32_t number)
     return REASON_NONE;
 }
 
-static const struct receive *take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct receive *xrc_take_receive(struct host *host, const struct packet *packet, uint64_t least)
 {
     struct qp *qp = qp_of_host(host);
     bool limit_reached;
@@ -76,7 +76,7 @@ static struct host_operations operations;
 static void make_operations(void)
 {
     operations = qp_host_operations;
-    operations.take_receive = take_receive;
+    operations.take_receive = xrc_take_receive;
     operations.received = received;
     operations.select_srq = select_srq;
 }

@@ -70,7 +70,7 @@ static int open_lock(struct process *process)
     return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
-static struct xrc_domain *find(const struct context *context, const struct stat *inode)
+static struct xrc_domain *xrcd_find(const struct context *context, const struct stat *inode)
 {
     struct xrc_domain *domain;
     LIST_FOREACH (domain, &context->process->domains, siblings)
@@ -80,7 +80,7 @@ static struct xrc_domain *find(const struct context *context, const struct stat 
     return NULL;
 }
 
-static void release(struct xrc_domain *domain)
+static void xrcd_release(struct xrc_domain *domain)
 {
     LIST_REMOVE(domain, siblings);
     if (domain->lock >= 0)
@@ -99,7 +99,7 @@ void xrcd_inherit(struct process *process)
 }
 
 /* inode NULL: an anonymous one. NULL and *error. */
-static struct xrc_domain *make(struct context *context, const struct stat *inode, int flags, int *error)
+static struct xrc_domain *xrcd_make(struct context *context, const struct stat *inode, int flags, int *error)
 {
     struct xrc_domain *domain = calloc(1, sizeof *domain);
     *error = ENOMEM;
@@ -117,20 +117,20 @@ static struct xrc_domain *make(struct context *context, const struct stat *inode
     *error = domain->lock < 0 ? errno : claim(domain, flags);
     if (!*error)
         return domain;
-    release(domain);
+    xrcd_release(domain);
     return NULL;
 }
 
 static struct xrc_domain *find_or_make(struct context *context, const struct stat *inode, int flags, int *error)
 {
-    struct xrc_domain *domain = inode ? find(context, inode) : NULL;
+    struct xrc_domain *domain = inode ? xrcd_find(context, inode) : NULL;
     *error = domain && (flags & O_CREAT) && (flags & O_EXCL) ? EINVAL : 0;
     if (*error)
         return NULL;
-    return domain ? domain : make(context, inode, flags, error);
+    return domain ? domain : xrcd_make(context, inode, flags, error);
 }
 
-static struct ibv_xrcd *refuse(enum reason reason, int error)
+static struct ibv_xrcd *xrcd_refuse(enum reason reason, int error)
 {
     if (reason)
         log_reason(LOG_INFO, reason, "ibv_open_xrcd");
@@ -164,15 +164,18 @@ struct ibv_xrcd *xrcd_open(struct ibv_context *ibv, struct ibv_xrcd_init_attr *a
     struct stat inode;
     int error;
     if (attr->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED)
-        return refuse(REASON_XRCD_ATTRIBUTES, EOPNOTSUPP);
+        return xrcd_refuse(REASON_XRCD_ATTRIBUTES, EOPNOTSUPP);
     if ((attr->comp_mask & needed) != needed || attr->oflags & ~(O_CREAT | O_EXCL))
-        return refuse(REASON_XRCD_ATTRIBUTES, EINVAL);
+        return xrcd_refuse(REASON_XRCD_ATTRIBUTES, EINVAL);
     if (attr->fd != -1 && fstat(attr->fd, &inode))
-        return refuse(REASON_NONE, errno);
+        return xrcd_refuse(REASON_NONE, errno);
     struct xrcd *xrcd = open_domain(context_of(ibv), attr->fd == -1 ? NULL : &inode, attr->oflags, &error);
     if (xrcd)
         return &xrcd->ibv;
-    return refuse(error == EAGAIN ? REASON_XRCD_MISSING : error == EINVAL ? REASON_XRCD_EXISTS : REASON_NONE, error);
+    return xrcd_refuse(error == EAGAIN   ? REASON_XRCD_MISSING
+                       : error == EINVAL ? REASON_XRCD_EXISTS
+                                         : REASON_NONE,
+                       error);
 }
 
 int xrcd_close(struct ibv_xrcd *ibv)
@@ -182,7 +185,7 @@ int xrcd_close(struct ibv_xrcd *ibv)
     control_lock(context);
     int error = object_leave(&xrcd->object, xrcd->object.handle, NULL);
     if (!error && !--xrcd->domain->opens)
-        release(xrcd->domain);
+        xrcd_release(xrcd->domain);
     control_unlock(context);
     if (!error)
         free(xrcd);

@@ -46,7 +46,7 @@ static const uint8_t *here(const struct cursor *cursor)
 }
 
 /* Enters a layer whose header is `size` bytes, and goes behind it. */
-static struct ether_layer *enter(struct cursor *cursor, enum ether_kind kind, uint32_t size)
+static struct ether_layer *ether_enter(struct cursor *cursor, enum ether_kind kind, uint32_t size)
 {
     struct ether_layer *layer = &cursor->frame->layers[cursor->frame->count++];
     *layer = (struct ether_layer){
@@ -90,7 +90,7 @@ static enum ether_kind parse_ethernet(struct cursor *cursor)
             outermost = bytes_get16(bytes + size);
         type = bytes_get16(bytes + size + 2);
     }
-    struct ether_layer *layer = enter(cursor, ETHER_ETHERNET, size);
+    struct ether_layer *layer = ether_enter(cursor, ETHER_ETHERNET, size);
     layer->type = type;
     layer->tag = outermost;
     layer->tagged = size > ETHER_HEADER;
@@ -137,7 +137,7 @@ static enum ether_kind parse_ipv4(struct cursor *cursor)
         return ETHER_END;
     uint16_t flags = bytes_get16(bytes + FLAGS_AT);
     limit(cursor, cursor->at + total);
-    enter(cursor, ETHER_IPV4, size)->fragment = flags & (MORE | OFFSET);
+    ether_enter(cursor, ETHER_IPV4, size)->fragment = flags & (MORE | OFFSET);
     return flags & OFFSET ? ETHER_END : kind_of_protocol(cursor, bytes[PROTOCOL_AT]);
 }
 
@@ -168,7 +168,7 @@ static enum ether_kind parse_ipv6(struct cursor *cursor)
         next = extension[0];
         size += length;
     }
-    enter(cursor, ETHER_IPV6, size)->fragment = fragment;
+    ether_enter(cursor, ETHER_IPV6, size)->fragment = fragment;
     return first ? kind_of_protocol(cursor, next) : ETHER_END;
 }
 
@@ -177,7 +177,7 @@ static enum ether_kind parse_tcp(struct cursor *cursor)
     enum { LEAST = 20, SIZE_AT = 12 };
     uint32_t size = has(cursor, LEAST) ? (here(cursor)[SIZE_AT] >> 4) * 4u : 0;
     if (size >= LEAST && has(cursor, size))
-        enter(cursor, ETHER_TCP, size);
+        ether_enter(cursor, ETHER_TCP, size);
     return ETHER_END;
 }
 
@@ -187,7 +187,7 @@ static enum ether_kind parse_udp(struct cursor *cursor)
     if (!has(cursor, SIZE))
         return ETHER_END;
     uint16_t destination = bytes_get16(here(cursor) + DESTINATION_AT);
-    enter(cursor, ETHER_UDP, SIZE);
+    ether_enter(cursor, ETHER_UDP, SIZE);
     cursor->tunnel = destination == PORT_MPLS;
     return destination == PORT_VXLAN ? ETHER_VXLAN : destination == PORT_MPLS ? ETHER_MPLS : ETHER_END;
 }
@@ -196,7 +196,7 @@ static enum ether_kind parse_esp(struct cursor *cursor)
 {
     enum { SIZE = 8 };
     if (has(cursor, SIZE))
-        enter(cursor, ETHER_ESP, SIZE);
+        ether_enter(cursor, ETHER_ESP, SIZE);
     return ETHER_END;
 }
 
@@ -205,7 +205,7 @@ static enum ether_kind parse_vxlan(struct cursor *cursor)
     enum { SIZE = 8, HAS_NETWORK = 0x08 };
     if (!has(cursor, SIZE) || !(here(cursor)[0] & HAS_NETWORK))
         return ETHER_END;
-    enter(cursor, ETHER_VXLAN, SIZE);
+    ether_enter(cursor, ETHER_VXLAN, SIZE);
     cursor->inner = true;
     return ETHER_ETHERNET;
 }
@@ -220,7 +220,7 @@ static enum ether_kind parse_gre(struct cursor *cursor)
     if (!has(cursor, size))
         return ETHER_END;
     enum ether_kind next = kind_of_type(bytes_get16(bytes + 2));
-    enter(cursor, ETHER_GRE, size);
+    ether_enter(cursor, ETHER_GRE, size);
     if (next == ETHER_MPLS)
         cursor->tunnel = true; /* the labels belong to the tunnel, what is behind them is inside */
     else
@@ -234,7 +234,7 @@ static enum ether_kind parse_mpls(struct cursor *cursor)
     if (!has(cursor, SIZE))
         return ETHER_END;
     uint32_t entry = bytes_get32(here(cursor));
-    enter(cursor, ETHER_MPLS, SIZE);
+    ether_enter(cursor, ETHER_MPLS, SIZE);
     if (!(entry & BOTTOM))
         return ETHER_MPLS;
     if (cursor->tunnel)

@@ -13,7 +13,7 @@ static uint32_t fold(uint32_t sum)
 }
 
 /* Adds an even number of bytes, or the last ones of all. */
-static uint32_t add(uint32_t sum, const uint8_t *bytes, uint32_t length)
+static uint32_t ether_checksum_add(uint32_t sum, const uint8_t *bytes, uint32_t length)
 {
     uint64_t wide = sum;
     for (; length >= 4; bytes += 4, length -= 4)
@@ -34,12 +34,14 @@ static uint32_t sum_of_segment(const struct ether *frame, const struct ether_lay
     const uint8_t *header = ether_header(frame, ip);
     uint32_t length = layer->end - layer->offset, sum = length >> 16;
     sum = fold(sum + (length & 0xffff) + (layer->kind == ETHER_TCP ? PORTS_TCP : PORTS_UDP));
-    sum = ip->kind == ETHER_IPV4 ? add(sum, header + IPV4_ADDRESSES, 8) : add(sum, header + IPV6_ADDRESSES, 32);
-    return add(sum, ether_header(frame, layer), length);
+    sum = ip->kind == ETHER_IPV4 ? ether_checksum_add(sum, header + IPV4_ADDRESSES, 8)
+                                 : ether_checksum_add(sum, header + IPV6_ADDRESSES, 32);
+    return ether_checksum_add(sum, ether_header(frame, layer), length);
 }
 
 /* The outermost IP layer and the TCP or UDP layer on it; NULL for what is not there. */
-static void find(const struct ether *frame, const struct ether_layer **ip, const struct ether_layer **segment)
+static void ether_checksum_find(const struct ether *frame, const struct ether_layer **ip,
+                                const struct ether_layer **segment)
 {
     *ip = *segment = NULL;
     for (unsigned i = 0; i < frame->count && !*ip; i++) {
@@ -66,10 +68,10 @@ static bool is_whole(const struct ether *frame, const struct ether_layer *ip)
 bool ether_checksums_hold(const struct ether *frame)
 {
     const struct ether_layer *ip, *segment;
-    find(frame, &ip, &segment);
+    ether_checksum_find(frame, &ip, &segment);
     if (!ip || ip->kind != ETHER_IPV4 || !segment || !is_whole(frame, ip))
         return false;
-    if (add(0, ether_header(frame, ip), ip->size) != CHECKSUM_RIGHT)
+    if (ether_checksum_add(0, ether_header(frame, ip), ip->size) != CHECKSUM_RIGHT)
         return false;
     if (segment->kind == ETHER_UDP && !bytes_get16(frame->bytes + place(segment)))
         return true;
@@ -82,11 +84,11 @@ void ether_write_checksums(uint8_t *bytes, uint32_t length)
     struct ether frame;
     const struct ether_layer *ip, *segment;
     ether_parse(&frame, bytes, length);
-    find(&frame, &ip, &segment);
+    ether_checksum_find(&frame, &ip, &segment);
     if (ip && ip->kind == ETHER_IPV4) {
         uint8_t *at = bytes + ip->offset + IPV4_CHECKSUM;
         bytes_put16(at, 0);
-        bytes_put16(at, (uint16_t)~add(0, bytes + ip->offset, ip->size));
+        bytes_put16(at, (uint16_t)~ether_checksum_add(0, bytes + ip->offset, ip->size));
     }
     if (!segment || ip->fragment)
         return;

@@ -75,7 +75,7 @@ static bool may_change(void *at)
 #endif
 }
 
-static void store(void *to, uint64_t value, unsigned size)
+static void store_guarded(void *to, uint64_t value, unsigned size)
 {
     if (size == 8)
         __atomic_store_n((uint64_t *)to, value, __ATOMIC_RELEASE);
@@ -91,7 +91,7 @@ bool guarded_store_apart(void *to, uint64_t value, unsigned size)
 {
     if (!may_change(to))
         return false;
-    GUARDED_SECTION(to, size, NULL, 0, store(to, value, size));
+    GUARDED_SECTION(to, size, NULL, 0, store_guarded(to, value, size));
 }
 
 bool guarded_compare_and_swap(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *found)

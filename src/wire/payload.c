@@ -50,7 +50,7 @@ struct cursor {
 };
 
 /* Moves on; copies what is passed to `to` unless that is NULL. False when the pieces end before, or are gone. */
-static bool take(struct cursor *from, uint8_t *to, size_t length)
+static bool payload_take(struct cursor *from, uint8_t *to, size_t length)
 {
     while (length) {
         if (from->left == 0)
@@ -76,7 +76,7 @@ static bool take_and_land(struct cursor *from, uint8_t *to, size_t length)
 {
     unsigned last = last_word(to + length, length);
     uint64_t word = 0;
-    return take(from, to, length - last) && take(from, (uint8_t *)&word, last) &&
+    return payload_take(from, to, length - last) && payload_take(from, (uint8_t *)&word, last) &&
            guarded_store(to + length - last, word, last);
 }
 
@@ -84,10 +84,10 @@ static bool take_and_land(struct cursor *from, uint8_t *to, size_t length)
 static bool copy_pieces(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct cursor from = {payload->pieces, payload->count, 0};
-    if (!take(&from, NULL, offset))
+    if (!payload_take(&from, NULL, offset))
         return false;
     for (uint32_t i = 0; i + 1 < count; i++)
-        if (!take(&from, to[i].iov_base, to[i].iov_len))
+        if (!payload_take(&from, to[i].iov_base, to[i].iov_len))
             return false;
     return take_and_land(&from, to[count - 1].iov_base, to[count - 1].iov_len);
 }

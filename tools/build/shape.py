@@ -5,7 +5,8 @@ Usage: shape.py DIRECTORY
 
 No function over 60 lines (from its opening to its closing brace, both in column 0), no include that goes against the layers
 or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
-with the library must not obey its user's environment, so it is secure_getenv(). Files over 500 lines are listed; they fail
+with the library must not obey its user's environment, so it is secure_getenv(). No static function of the library in
+more than three files has the same name. Files over 500 lines are listed; they fail
 only above 700.
 """
 import os
@@ -24,7 +25,9 @@ LAYERS = {  # what each directory of src/ may include from the others
     "verbs": {"base", "wire", "diag", "cm", "transport", "link", "fabric", "runtime"},
     "abi": {"base", "diag", "runtime", "verbs", "cm"},
 }
-FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT = 60, 500, 700
+FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
+STATIC = re.compile(r"^static (?:inline )?(?:[\w ]+?[ *]+)(\w+)\((?=[^;]*?\)\n\{)", re.M)
+SUPPORT = re.compile(r"(^|/)(testing|fuzz|simulator)/|_(test|fuzz|bench|rig|trial|model|desk)\.c$|/(rig|script)\.c$")
 
 
 def sources(top):
@@ -71,6 +74,13 @@ def plain_getenv(name, lines):
                 yield number, "getenv, where it must be secure_getenv"
 
 
+def namesakes(statics):
+    """Static functions that stand in too many files: a backtrace, a profile or grep says nothing by such a name."""
+    for title, where in sorted(statics.items()):
+        if len(where) > NAMESAKES:
+            yield f"{title} in {len(where)} files: {' '.join(sorted(where))}"
+
+
 def report(number, name, faults):
     print(f"{'not ok' if faults else 'ok'} {number} - {name}")
     for fault in faults:
@@ -80,22 +90,28 @@ def report(number, name, faults):
 def main():
     top = sys.argv[1]
     functions, includes, environment, huge, long_files = [], [], [], [], []
+    statics = {}
     for name in sources(top):
         with open(os.path.join(top, name), encoding="utf-8") as file:
             lines = file.read().split("\n")
         functions += [f"{name}:{line}: {length} lines" for line, length in long_functions(lines)]
         includes += [f"{name}:{line}: {what}" for line, what in wrong_includes(name, lines)]
         environment += [f"{name}:{line}: {what}" for line, what in plain_getenv(name, lines)]
+        if name.startswith("src/") and name.endswith(".c") and not SUPPORT.search(name):
+            for title in STATIC.findall("\n".join(lines)):
+                statics.setdefault(title, set()).add(name)
         if len(lines) > FILE_LISTED:
             (huge if len(lines) > FILE_LIMIT else long_files).append(f"{name}: {len(lines)} lines")
-    print("1..4")
+    alike = list(namesakes(statics))
+    print("1..5")
     report(1, f"no function has more than {FUNCTION_LIMIT} lines", functions)
     report(2, "every include follows the layers", includes)
     report(3, f"no file has more than {FILE_LIMIT} lines", huge)
     report(4, "the library never obeys the environment of a program with more rights than its user", environment)
+    report(5, f"no name is that of static functions in more than {NAMESAKES} files of the library", alike)
     for name in long_files:
         print(f"# over {FILE_LISTED} lines: {name}")
-    return 1 if functions or includes or huge or environment else 0
+    return 1 if functions or includes or huge or environment or alike else 0
 
 
 if __name__ == "__main__":
