@@ -147,7 +147,8 @@ static void a_reader_in_another_process_gets_what_was_written(void **state)
         _exit(0);
     }
     assert_int_equal(read_all(&both.reader), MESSAGES);
-    waitpid(child, &status, 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
     close_both(&both);
 }
 
