@@ -59,14 +59,29 @@ static void write_grh(const struct cm_route *route, uint8_t grh[GRH])
     memcpy(grh + 24, route->gid, 16);
 }
 
+/* They are too few to be kept until others overtake them, or for later: what would be delayed leaves at once. Links
+ * inside the host would not notice flipped bits, so there the frame is lost. */
+static bool send_tapped(struct process *process, struct peer *peer, struct link *link, const struct frame *frame)
+{
+    struct fault fault = taps_disturb(process->taps);
+    struct frame changed = *frame;
+    taps_managed(process, peer, link, frame);
+    changed.corrupt = fault.corrupt;
+    if (fault.drop || (fault.corrupt && peer))
+        return true;
+    bool sent = link->operations->send(link, &changed);
+    if (sent && fault.duplicate && link->operations->ready(link))
+        link->operations->send(link, &changed);
+    return sent;
+}
+
 /* `peer` NULL: the link leads to another host. */
 static bool send_on(struct process *process, struct peer *peer, struct link *link, const struct frame *frame)
 {
     link->operations->begin(link);
     bool ready = link->operations->ready(link);
-    if (ready && process->taps)
-        taps_managed(process, peer, link, frame);
-    bool sent = ready && link->operations->send(link, frame);
+    bool sent = ready && (process->taps ? send_tapped(process, peer, link, frame)
+                                        : link->operations->send(link, frame) != FRAME_NO_ROOM);
     link->operations->end(link);
     return sent;
 }

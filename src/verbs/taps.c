@@ -168,6 +168,14 @@ void taps_managed(const struct process *process, const struct peer *peer, const 
     capture_roce(process->taps->capture, &way, frame->headers + GRH, frame->headers_length - GRH, &frame->payload);
 }
 
+struct fault taps_disturb(struct taps *taps)
+{
+    static const uint64_t stream = UINT64_MAX; /* no queue pair's */
+    if (!taps->faulty)
+        return (struct fault){.drop = false};
+    return fault_draw(&taps->plan, stream, atomic_fetch_add(&taps->managed, 1) + 1);
+}
+
 void taps_received(const struct process *process, const struct qp *qp, const struct packet *packet,
                    const struct datagram_route *route)
 {

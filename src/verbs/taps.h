@@ -17,6 +17,7 @@ struct taps {
     _Atomic uint64_t streams; /* given to queue pairs */
     struct process *process;
     struct schedule_timer timer; /* for what is held back */
+    _Atomic uint64_t managed; /* messages of queue pair 1, which are a stream of their own */
 
     struct lock lock;      /* late.c: all below */
     struct late_list late; /* by time */
@@ -38,6 +39,8 @@ void taps_sent(const struct qp *, const struct peer *peer, const struct link *li
 void taps_answered(const struct process *, const struct packet *request, const struct link *, const struct frame *);
 /* A packet of queue pair 1, whose frame has a GRH; `peer` as above. */
 void taps_managed(const struct process *, const struct peer *peer, const struct link *, const struct frame *);
+/* What happens to the next message of queue pair 1 that this process sends on its own account. Thread-safe. */
+struct fault taps_disturb(struct taps *);
 /* `route` NULL: it came from this host. `qp` NULL: it is nobody's. */
 void taps_received(const struct process *, const struct qp *qp, const struct packet *,
                    const struct datagram_route *route);

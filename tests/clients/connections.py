@@ -58,6 +58,11 @@ def main():
     suite.add("cmtime makes 500 connections",
               lambda: serves_on(suite, ["cmtime", "-c", "500", "-p", (port := choose_port())],
                                 ["cmtime", "-c", "500", "-p", port, "-s", suite.address], ["^connect +:", "^destroy +:"]))
+    faults = "drop=10%,reorder=5%,dup=5%,seed=1"
+    suite.add(f"cmtime makes 20 connections in spite of {faults}",
+              lambda: serves_on(suite, ["cmtime", "-c", "20", "-p", (port := choose_port())],
+                                ["cmtime", "-c", "20", "-p", port, "-s", suite.address], ["^connect +:", "^destroy +:"],
+                                120, {"SOFTVERBS_FAULT": faults}))
     suite.add("rstream streams over rsockets", lambda: matches(suite, "rstream", "-S", "65536", "-C", "100"))
     for program, *options in (("ib_send_bw",), ("ib_send_bw", "-c", "UD"), ("ib_write_bw",), ("ib_read_lat",), ("ib_atomic_bw",)):
         suite.add(" ".join([program, "-R", *options]), lambda program=program, options=options: measures(suite, program, *options))

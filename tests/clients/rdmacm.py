@@ -70,13 +70,13 @@ def matches(suite, program, *options):
         side.find(r"return status 0|^custom ")
 
 
-def serves_on(suite, server_command, client_command, found, timeout=60):
+def serves_on(suite, server_command, client_command, found, timeout=60, extra=None):
     """A server that does not end by itself, and a client that does."""
     deadline = time.monotonic() + timeout
-    server = suite.start_server(server_command)
+    server = suite.start_server(server_command, extra)
     try:
         while True:
-            client = suite.start_client(client_command).finish(deadline)
+            client = suite.start_client(client_command, extra).finish(deadline)
             if not any(word in client.out + client.err for word in REFUSED) or server.process.poll() is not None:
                 break
             time.sleep(0.1)
@@ -187,6 +187,15 @@ def groups(suite, group, receives_at, sends_from):
         side.find("return status 0")
 
 
+def survives_losses(suite, faults, *command):
+    """Connections are made and ended although messages get lost, which are repeated after four or six seconds."""
+    began, port = time.monotonic(), [] if command[0] == "udaddy" else ["-p", choose_port()]
+    extra = {"SOFTVERBS_FAULT": faults}
+    for side in exchange(suite, [*command, *port], [*command, *port, "-s", suite.address], 100, extra):
+        side.find("return status 0")
+    return f"{time.monotonic() - began:.0f} s"
+
+
 def first_program(suite):
     program, address = f"{BUILD}/examples/first_connection", suite.address
     server, _ = exchange(suite, [program], [program, address, "good morning"])
@@ -277,6 +286,9 @@ def main():
         suite.add(f"{program} streams over rsockets", lambda program=program: matches(suite, program, "-S", "65536", "-C", "100"))
     suite.add("who is killed is heard of at once", lambda: hears_of_death(suite, int(os.environ.get("SOFTVERBS_DEATHS", 10))))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
+    for faults in ("drop=10%,dup=10%,seed=1", "drop=10%,reorder=10%,seed=2"):
+        suite.add(f"ucmatose makes five connections in spite of {faults}",
+                  lambda faults=faults: survives_losses(suite, faults, "ucmatose", "-c", "5", "-C", "10", "-S", "100"))
     suite.add("the first program of docs/connections.md", lambda: first_program(suite))
     suite.add("softverbs show connections says who listens and who is connected with whom", lambda: is_shown(suite))
     suite.add("a capture has the messages, and decode their names", lambda: is_captured(suite))
