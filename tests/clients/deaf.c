@@ -1,0 +1,148 @@
+/* A peer that lives, is not stopped, and takes nothing: its helper waits in a signal handler of the program, and its
+ * program calls no verbs. A message to it must end in RETRY_EXC_ERR after half a minute, and say why (reason 116).
+ * Exit status 0 when it does; prints how long it took. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "endpoint.h"
+
+enum { LENGTH = 64, TIMEOUT = 12, SOON = 10, EARLIEST = 29, LATEST = 45, STALLED = 116, SENDER = 0, RECEIVER = 1 };
+
+struct meeting {
+    struct address addresses[2];
+    atomic_uint stages[2];
+    atomic_uint deaf;
+};
+
+struct side {
+    struct meeting *meeting;
+    struct endpoint endpoint;
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    unsigned char memory[LENGTH];
+    int self;
+};
+
+static struct meeting *meeting;
+
+static void meet(const struct side *side, unsigned stage)
+{
+    double deadline = now_seconds() + SOON;
+    meeting->stages[side->self] = stage;
+    while (meeting->stages[!side->self] < stage && now_seconds() < deadline)
+        usleep(100);
+    if (meeting->stages[!side->self] < stage)
+        die("the other side does not come to stage %u", stage);
+}
+
+static void hear_nothing(int number)
+{
+    atomic_store(&meeting->deaf, 1);
+    for (;;)
+        pause();
+}
+
+/* The thread that is named "softverbs" gets the signal, which its own accesses may cause and which it leaves open. */
+static void deafen_helper(void)
+{
+    char path[300], name[32];
+    struct sigaction action = {.sa_handler = hear_nothing};
+    DIR *threads = opendir("/proc/self/task");
+    sigaction(SIGBUS, &action, NULL);
+    for (struct dirent *entry; threads && (entry = readdir(threads));) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        FILE *comm = fopen(path, "r");
+        if (comm && fgets(name, sizeof name, comm) && !strcmp(name, "softverbs\n"))
+            syscall(SYS_tgkill, getpid(), atoi(entry->d_name), SIGBUS);
+        if (comm)
+            fclose(comm);
+    }
+    closedir(threads);
+    for (int i = 0; i < 1000 * SOON && !atomic_load(&meeting->deaf); i++)
+        usleep(1000);
+    if (!atomic_load(&meeting->deaf))
+        die("the helper does not take the signal");
+}
+
+static void post(struct side *side)
+{
+    struct ibv_sge sge = {(uintptr_t)side->memory, LENGTH, side->mr->lkey};
+    struct ibv_send_wr send = {.sg_list = &sge,
+                               .num_sge = 1,
+                               .opcode = IBV_WR_RDMA_WRITE,
+                               .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
+    send.wr.rdma.remote_addr = meeting->addresses[!side->self].memory;
+    send.wr.rdma.rkey = meeting->addresses[!side->self].rkey;
+    if (ibv_post_send(side->qp, &send, &bad))
+        die("nothing can be posted");
+}
+
+static void expect_first(struct side *side)
+{
+    struct ibv_wc wc;
+    post(side);
+    if (endpoint_wait(&side->endpoint, &wc, 1, SOON) != 1 || wc.status != IBV_WC_SUCCESS)
+        die("the first message does not arrive");
+}
+
+static void expect_patience(struct side *side)
+{
+    struct ibv_wc wc;
+    double begun = now_seconds();
+    post(side);
+    if (endpoint_wait(&side->endpoint, &wc, 1, LATEST) != 1)
+        die("nobody says that the peer takes nothing");
+    double took = now_seconds() - begun;
+    if (wc.status != IBV_WC_RETRY_EXC_ERR || wc.vendor_err != STALLED || took < EARLIEST)
+        die("after %.1f s: %s, reason %u", took, ibv_wc_status_str(wc.status), wc.vendor_err);
+    printf("%s, reason %u, after %.1f s\n", ibv_wc_status_str(wc.status), wc.vendor_err, took);
+}
+
+static void live(int self)
+{
+    static struct side side;
+    side.self = self;
+    endpoint_open(&side.endpoint, 4);
+    side.mr = endpoint_register(&side.endpoint, side.memory, LENGTH);
+    side.qp = endpoint_create_qp(&side.endpoint, IBV_QPT_RC, 4, 1);
+    meeting->addresses[self] = endpoint_address(&side.endpoint, side.qp, side.mr);
+    meet(&side, 1);
+    endpoint_connect(side.qp, &meeting->addresses[!self], TIMEOUT);
+    meet(&side, 2);
+    if (self == SENDER)
+        expect_first(&side);
+    meet(&side, 3);
+    if (self == RECEIVER)
+        deafen_helper();
+    meet(&side, 4);
+    if (self == SENDER)
+        expect_patience(&side);
+    else
+        for (;;)
+            pause();
+}
+
+int main(void)
+{
+    meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (meeting == MAP_FAILED)
+        die("no memory");
+    pid_t receiver = fork();
+    if (!receiver) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        live(RECEIVER);
+    }
+    live(SENDER);
+    kill(receiver, SIGKILL);
+    return waitpid(receiver, NULL, 0) != receiver;
+}
