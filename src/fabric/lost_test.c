@@ -310,17 +310,14 @@ static void a_receiver_without_descriptors_is_reached(void **state)
 static int listen_without_memory(const char *directory, void *context)
 {
     struct stage *stage = context;
-    struct rlimit limit, before;
     struct node *node = rig_open(directory);
     node_claim_numbers(node, (uint32_t *)&stage->number);
-    getrlimit(RLIMIT_AS, &before);
-    limit = (struct rlimit){1 << 20, before.rlim_max};
-    setrlimit(RLIMIT_AS, &limit);
+    rig_refuse_memory(true);
     enter(stage, 1);
     for (unsigned i = 0; i < 40; i++)
         rig_sleep_and_turn(node, count_frame, &stage->received, 5);
     bool early = atomic_load(&stage->received);
-    setrlimit(RLIMIT_AS, &before);
+    rig_refuse_memory(false);
     bool received = receive(node, &stage->received, 1);
     rig_close(node);
     return early ? 2 : received ? 0 : 1;

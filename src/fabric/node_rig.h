@@ -27,6 +27,9 @@ void rig_close(struct node *);
 void *rig_share(size_t size);
 void rig_unshare(void *memory, size_t size);
 
+/* From now on the library can map no memory. (A limit of the process would hit the sanitizers' memory, too.) */
+void rig_refuse_memory(bool refuse);
+
 /* Does one round of what the owner of a node does: service, receive. Returns how many frames were taken. */
 unsigned rig_turn(struct node *, node_take *, void *context);
 /* The same after sleeping until there is something to do, at most so many milliseconds. */
