@@ -323,11 +323,12 @@ static void be_denied(struct process *process)
     be_patient(process, 0);
 }
 
-void process_poll(struct process *process)
+/* False: another thread has the progress. */
+static inline bool poll_once(struct process *process)
 {
     if (!lock_try(&process->progress)) {
         be_denied(process);
-        return;
+        return false;
     }
     unsigned done = process->forked ? 0 : progress_round(process, true);
     bool claim = claims(process);
@@ -339,14 +340,25 @@ void process_poll(struct process *process)
         atomic_store(&process->claimed, true);
         node_wake(process->node); /* so that the helper begins to tick */
     }
+    return true;
 }
 
+void process_poll(struct process *process)
+{
+    poll_once(process);
+}
+
+/* That a ring has room again is told once (shm_got_room), here perhaps to us. Whoever has the progress may have looked
+ * at those that wait for room just before one of them came, and would sleep until the next look after receivers (50 ms)
+ * with nobody left to ring: so it is sent round once more. Frames and letters need no such care, they are still there
+ * when the helper looks before it sleeps. Who goes on polling looks at the list in each round, and the helper's own
+ * node_sleep is followed by a round. */
 void process_handover(struct process *process)
 {
     if (process->forked)
         return;
-    if (!node_sleep(process->node))
-        process_poll(process);
+    if (!node_sleep(process->node) && !poll_once(process))
+        node_wake(process->node);
     if (atomic_load(&process->owing)) /* another thread may have left an ACK for a round that now nobody promises */
         work(process);
 }
