@@ -1,10 +1,40 @@
 #include "place.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* Root, who runs the command, and who made it, who could have written anything into it. */
+static bool is_trusted(const struct stat *status, uid_t maker)
+{
+    return status->st_uid == 0 || status->st_uid == geteuid() || status->st_uid == maker;
+}
+
+/* Can nobody else put another entry in this one's place? In a sticky directory only its owner can. */
+static bool is_kept_by(const struct stat *directory, const struct stat *entry, uid_t maker)
+{
+    return !(directory->st_mode & S_IWOTH) || (directory->st_mode & S_ISVTX && is_trusted(entry, maker));
+}
+
+/* A file, or a directory, as a path without links. */
+static bool is_safe(const char *path, uid_t maker)
+{
+    char above[PLACE_PATH_MAX + 64];
+    struct stat entry, parent;
+    if (stat(path, &entry) || !is_trusted(&entry, maker) || entry.st_mode & S_IWOTH)
+        return false;
+    snprintf(above, sizeof above, "%s", path);
+    for (char *slash; (slash = strrchr(above, '/')) && *above; entry = parent) {
+        *slash = 0;
+        if (stat(*above ? above : "/", &parent) || !is_kept_by(&parent, &entry, maker))
+            return false;
+    }
+    return true;
+}
 
 /* All of them, or a program would silently get the distribution's. As a path without links and "..", since the program
  * may change its directory or see other links. */
@@ -12,6 +42,9 @@ static int find_in(const char *directory, const char *below, char *to)
 {
     static const char *const names[] = {"libibverbs.so.1", "libsoftverbs-paths.so"};
     char path[PLACE_PATH_MAX + 64], resolved[PLACE_PATH_MAX];
+    struct stat self;
+    if (stat("/proc/self/exe", &self))
+        return errno;
     snprintf(path, sizeof path, "%s/%s", directory, below);
     if (!realpath(path, resolved))
         return errno;
@@ -19,7 +52,11 @@ static int find_in(const char *directory, const char *below, char *to)
         snprintf(path, sizeof path, "%s/%s", resolved, names[i]);
         if (access(path, R_OK))
             return errno;
+        if (!is_safe(path, self.st_uid))
+            return EPERM;
     }
+    if (!is_safe(resolved, self.st_uid))
+        return EPERM;
     strcpy(to, resolved);
     return 0;
 }
@@ -38,8 +75,16 @@ int place_libraries(char *to, char *why, size_t why_size)
     }
     self[length] = 0;
     *strrchr(self, '/') = 0;
-    if (!find_in(self, "lib", to) || !find_in(self, "../" LIBRARY_DIRECTORY, to))
+    int beside = find_in(self, "lib", to), installed = beside ? find_in(self, "../" LIBRARY_DIRECTORY, to) : 0;
+    if (!installed)
         return 0;
+    if (beside == EPERM || installed == EPERM) {
+        snprintf(why, why_size,
+                 "The libraries in \"%s\" beside this command are not used: they belong to another user, or everybody "
+                 "may change them or a directory above them.",
+                 beside == EPERM ? "lib" : "../" LIBRARY_DIRECTORY);
+        return EPERM;
+    }
     snprintf(why, why_size,
              "The libraries that belong to this command are not where they should be: in \"lib\" beside it or in "
              "\"../" LIBRARY_DIRECTORY "\" from it. Build or install softverbs again.");

@@ -8,7 +8,8 @@ enum { PLACE_PATH_MAX = 4096 };
 
 /* Writes the directory of libsoftverbs-paths.so and libibverbs.so.1 to `to` (PLACE_PATH_MAX bytes): `lib` beside the
  * executable (the build tree) or ../lib/softverbs from it (installed). 0, or errno and a sentence: neither holds them,
- * or there is no /proc to say where the executable is. */
+ * or there is no /proc to say where the executable is, or (EPERM) those that are there could be another user's than
+ * root, the user and the owner of the executable: a copy of it in a directory that everybody can write. */
 int place_libraries(char *to, char *why, size_t why_size);
 
 /* The path of the first libibverbs.so.1 that the linker's cache knows, which programs load without us; "" when none. */

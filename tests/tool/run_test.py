@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import cases
@@ -262,6 +263,27 @@ def without_its_libraries_it_says_so():
     tool = cases.installed(f"{TEMPORARY}/half")
     os.unlink(f"{TEMPORARY}/half/{cases.LIBRARY}/libibverbs.so.1")
     expect(softverbs("run", "true", tool=tool), 125, b"", [b"libraries", b"where they should be"])
+
+
+def libraries_that_others_could_change_are_not_used():
+    if os.geteuid() != 0:
+        raise cases.Skip("only root can make a directory of another user")
+    with tempfile.TemporaryDirectory(dir="/tmp") as shared:
+        os.chmod(shared, 0o1777)
+        shutil.copy(SOFTVERBS, shared)
+        shutil.copytree(os.path.dirname(cases.installed(f"{TEMPORARY}/trusted")) + f"/../{cases.LIBRARY}", f"{shared}/lib", symlinks=True)
+        started = lambda: softverbs("run", "true", tool=f"{shared}/softverbs")
+        expect(started())
+        for path in (f"{shared}/lib", os.path.realpath(f"{shared}/lib/libibverbs.so.1")):
+            os.chown(path, 65534, 65534)
+            expect(started(), 125, b"", [b"belong to another user"])
+            os.chown(path, 0, 0)
+            os.chmod(path, 0o777)
+            expect(started(), 125, b"", [b"belong to another user"])
+            os.chmod(path, 0o755)
+        expect(started())
+        os.chmod(shared, 0o777)
+        expect(started(), 125, b"", [b"belong to another user"])
 
 
 def _at(directory, **options):
