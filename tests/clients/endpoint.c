@@ -40,7 +40,10 @@ void endpoint_go_to(const char *host)
     if (fd < 0 || setns(fd, CLONE_NEWNET))
         die("no way to host %s", host);
     close(fd);
-    snprintf(path, sizeof path, "%s/%s", getenv("SOFTVERBS_DIR") ? getenv("SOFTVERBS_DIR") : "/tmp", host);
+    const char *directory = getenv("SOFTVERBS_DIR"); /* ours: in /tmp anybody could have the host's name first */
+    if (!directory)
+        die("SOFTVERBS_DIR must name a directory");
+    snprintf(path, sizeof path, "%s/%s", directory, host);
     mkdir(path, 0700);
     setenv("SOFTVERBS_DIR", path, 1);
 }
