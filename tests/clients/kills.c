@@ -31,7 +31,7 @@ enum {
     HANGS = 30,   /* s without a ping of a survivor */
     PAUSE = 300,  /* us between a survivor's pings, at most */
 };
-static const double patience = 1; /* s */
+static double patience = 1; /* s; KILLS_PATIENCE: where others stop us, too, as storm.py does */
 
 enum trap { NOWHERE, BEFORE_THE_LETTER, AFTER_THE_LETTER, STOPPED_BEFORE, STOPPED_AFTER, TRAPS };
 
@@ -502,6 +502,8 @@ int main(int argc, char **argv)
     struct play play = {.random = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)getpid(), .stops = argc > 3};
     uint64_t seed = play.random;
     double begun = now_seconds();
+    if (getenv("KILLS_PATIENCE"))
+        patience = atof(getenv("KILLS_PATIENCE"));
     setlinebuf(stdout);
     signal(SIGPIPE, SIG_IGN);
     begin(&play);
