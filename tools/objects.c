@@ -26,7 +26,7 @@ struct column {
 struct view {
     const char *name;  /* also the key of the list in a report; "processes" has none */
     const char *title; /* in "no ..." */
-    struct column columns[10];
+    struct column columns[11];
 };
 
 static const struct view views[] = {
@@ -39,10 +39,11 @@ static const struct view views[] = {
       {"PDS", "pds", FORM_COUNT}}},
     {"qps",
      "queue pairs",
-     {{"QP", "number"},
+     {{"QP", "number", FORM_HEX},
       {"TYPE", "type"},
       {"STATE", "state"},
-      {"PEER QP", "peer_qp"},
+      {"FIRST ERROR", "first_error_name"},
+      {"PEER QP", "peer_qp", FORM_HEX},
       {"PEER PID", "peer_pid"},
       {"SENDS", "send_posted", FORM_OF, "send_wr"},
       {"RECEIVES", "recv_posted", FORM_OF, "recv_wr"},

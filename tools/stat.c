@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "command.h"
-#include "diag/diag.h"
 #include "fabric/node.h"
 #include "reports.h"
 #include "table.h"
@@ -91,7 +90,7 @@ static struct sample difference(const json_t *before, const json_t *now)
 
 /* --- a table of totals */
 
-/* "RC SEND_ONLY 5, RC ACKNOWLEDGE 5" */
+/* "RC SEND_ONLY 5, RC ACKNOWLEDGE 5"; reasons likewise */
 static void describe(const json_t *packets, char text[TEXT])
 {
     const char *key;
@@ -100,21 +99,6 @@ static void describe(const json_t *packets, char text[TEXT])
     strcpy(text, "-");
     json_object_foreach((json_t *)packets, key, each) if (used < TEXT) used += (size_t)snprintf(
         text + used, TEXT - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "", key, json_integer_value(each));
-}
-
-static void describe_drops(const json_t *drops, char text[TEXT])
-{
-    const char *key;
-    json_t *each;
-    size_t used = 0;
-    strcpy(text, "-");
-    json_object_foreach((json_t *)drops, key, each)
-    {
-        const char *name = reason_name((unsigned)strtoul(key, NULL, 10));
-        if (used < TEXT)
-            used += (size_t)snprintf(text + used, TEXT - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "",
-                                     name ? name : "other", json_integer_value(each));
-    }
 }
 
 static void add_row(struct table *table, const json_t *report, const char *what, const json_t *traffic)
@@ -126,7 +110,7 @@ static void add_row(struct table *table, const json_t *report, const char *what,
     table_add(table, "%s", what);
     for (int i = 2; i < COUNTS; i++)
         table_add(table, "%" JSON_INTEGER_FORMAT, sum(json_object_get(traffic, counts[i].key)));
-    describe_drops(json_object_get(traffic, "dropped"), text);
+    describe(json_object_get(traffic, "reasons"), text);
     table_add(table, "%s", text);
     describe(json_object_get(traffic, "sent"), text);
     table_add(table, "%s", text);
@@ -291,7 +275,7 @@ const struct command stat_command = {
         "\n"
         "Without --once it prints a line each second: what all processes together have added since the line before.\n"
         "Packets are frames of the links: within the host one may carry more than the path MTU. \"nobody's\" are\n"
-        "packets that were for no queue pair. The numbers of reasons are explained by softverbs explain; the counters\n"
+        "packets that were for no queue pair. Reasons are explained by softverbs explain NAME; the counters\n"
         "of a process that has ended: softverbs run --counters FILE.\n",
     .run = run_stat,
 };

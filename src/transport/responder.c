@@ -245,9 +245,11 @@ static void report_gap(struct rc *rc, const struct packet *packet)
         answers_refuse(rc, SYNDROME_NAK_SEQUENCE, rc->responder.expected_psn);
 }
 
-static void establish(struct rc *rc)
+static void establish(struct rc *rc, const struct packet *packet, int32_t ahead)
 {
     rc->responder.established = true;
+    if (ahead)
+        rc->host->operations->dropped(rc->host, packet, REASON_PACKET_FIRST_PSN);
     if (!rc->transmitting)
         rc->host->operations->event(rc->host, IBV_EVENT_COMM_EST);
 }
@@ -257,7 +259,7 @@ void responder_receive(struct rc *rc, const struct packet *packet)
     uint32_t flags = op_find(packet->opcode)->flags;
     int32_t ahead = psn_distance(packet->psn, rc->responder.expected_psn);
     if (!rc->responder.established)
-        establish(rc);
+        establish(rc, packet, ahead);
     if (ahead > 0) {
         report_gap(rc, packet);
         return;

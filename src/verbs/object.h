@@ -376,6 +376,8 @@ struct qp {
         nanos wake;  /* when it goes without them; NANOS_NEVER */
     } crowd;
     struct traffic traffic;
+    uint16_t first_error;              /* enum reason: why it left RTS; 0: it hasn't, or the program asked for it */
+    bool peer_ended;                   /* the process that it sent to has ended, and nobody has its number since */
     bool refused;                      /* the packet in hand was not one that had to come; progress.c */
     uint32_t postponed;                /* deadlines, while links are faulty */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and answers */

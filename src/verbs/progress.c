@@ -273,8 +273,11 @@ static void fail_overrun(void *object, void *context)
 {
     struct qp *qp = object;
     lock_take(&qp->lock);
-    if (is_overrun(qp->send_cq) || is_overrun(qp->receive_cq) || (qp->selected && is_overrun(qp->selected->cq)))
+    if (is_overrun(qp->send_cq) || is_overrun(qp->receive_cq) || (qp->selected && is_overrun(qp->selected->cq))) {
+        if (!qp->first_error && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR)
+            qp->first_error = REASON_CQ_OVERRUN;
         qp_fail(qp, IBV_EVENT_QP_FATAL);
+    }
     lock_release(&qp->lock);
 }
 

@@ -1,12 +1,11 @@
 /* What the transport asks of a queue pair: receives, memory, completions, events. All under qp->lock. */
-#include "diag/log.h"
 #include "verbs/async.h"
 #include "verbs/cq.h"
 #include "verbs/memory.h"
 #include "verbs/qp.h"
+#include "verbs/qp_tell.h"
 #include "verbs/receive_queue.h"
 #include "verbs/window.h"
-#include "verbs/words.h"
 
 static inline struct qp *qp_of_host(struct host *host)
 {
@@ -28,13 +27,6 @@ static const uint8_t completion_opcodes[] = {
     [IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 
-static void report_error(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason)
-{
-    if (status != IBV_WC_SUCCESS)
-        log_reason(status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, reason, "qp 0x%x: %s of wr_id %llu ends in %s",
-                   qp->number, what, (unsigned long long)id, words_status(status));
-}
-
 /* Unsignalled work that succeeds leaves no entry; the next entry retires it. Work that fails always has one. */
 static void sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
 {
@@ -42,7 +34,7 @@ static void sent(struct host *host, const struct work *work, enum ibv_wc_status 
     qp->unsignalled++;
     if (status == IBV_WC_SUCCESS && !(work->flags & IBV_SEND_SIGNALED) && !qp->signal_all)
         return;
-    report_error(qp, "send", work->id, status, reason);
+    qp_tell_end(qp, "send", work->id, status, reason);
     if (status != IBV_WC_SUCCESS)
         qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
     struct completion entry = {
@@ -101,7 +93,7 @@ static void received(struct host *host, const struct receive *receive, const str
         .cvlan = arrival->cvlan,
         .sl = service_level(arrival),
     };
-    report_error(qp, "receive", receive->id, arrival->status, arrival->reason);
+    qp_tell_end(qp, "receive", receive->id, arrival->status, arrival->reason);
     receive_queue_free(qp->receives, receive);
     cq_note_round(qp->receive_cq);
     cq_push(qp->receive_cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
@@ -120,7 +112,10 @@ static enum reason receive_memory(struct host *host, const struct ibv_sge *sge, 
 static enum reason remote_memory(struct host *host, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
                                  struct iovec *out)
 {
-    return memory_remote(qp_of_host(host), rkey, address, length, access, out);
+    enum reason reason = memory_remote(qp_of_host(host), rkey, address, length, access, out);
+    if (__builtin_expect(reason, REASON_NONE))
+        qp_tell_memory(qp_of_host(host), rkey, address, length, access, reason);
+    return reason;
 }
 
 static enum reason invalidate(struct host *host, uint32_t rkey)
@@ -160,9 +155,7 @@ static void event(struct host *host, enum ibv_event_type type)
 
 static void dropped(struct host *host, const struct packet *packet, enum reason reason)
 {
-    qp_of_host(host)->traffic.dropped[traffic_reason(reason)]++;
-    qp_of_host(host)->refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
-    log_reason(LOG_INFO, reason, "qp 0x%x opcode 0x%02x psn %u", qp_of_host(host)->number, packet->opcode, packet->psn);
+    qp_tell_dropped(qp_of_host(host), packet, reason);
 }
 
 static void watch(struct host *host, nanos deadline)

@@ -17,6 +17,7 @@
 #include "verbs/qp.h"
 #include "verbs/qp_raw.h"
 #include "verbs/qp_state.h"
+#include "verbs/qp_tell.h"
 #include "verbs/receive_queue.h"
 #include "verbs/srq_tags.h"
 #include "verbs/words.h"
@@ -188,6 +189,8 @@ static void reset(struct qp *qp)
     if (!qp->srq && qp->type != IBV_QPT_XRC_RECV)
         receive_queue_clear(&qp->own_receives);
     qp->unsignalled = 0;
+    qp->first_error = REASON_NONE;
+    qp->peer_ended = false;
     qp->last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
     qp->pace.rate = 0;
@@ -333,6 +336,8 @@ static int set_path(struct qp *qp)
     const struct context *context = qp->object.context;
     qp_forget_peer(qp);
     qp->local = config_local_gid(&qp->attr.ah_attr.grh.dgid);
+    if (!qp->local && !context->device->interface[0])
+        qp_tell_no_network(qp->number, &qp->attr.ah_attr.grh.dgid);
     if (qp->local || !context->device->interface[0])
         return 0;
     qp->remote = port_connect(context, &qp->attr.ah_attr, qp->number);

@@ -11,7 +11,9 @@ enum { PATIENCE_WITH_FAULTS = 8 };
 static bool is_only_slow(struct qp *qp, nanos now)
 {
     struct peer *peer = qp->peer;
-    qp->rc.settings.silence = REASON_NONE;
+    if (peer && !node_alive(qp->process->node, peer))
+        qp->peer_ended = true;
+    qp->rc.settings.silence = qp->peer_ended ? REASON_PEER_GONE : REASON_NONE;
     if (traffic_is_faulty(qp->process) && ++qp->postponed % PATIENCE_WITH_FAULTS == 0)
         return false;
     if (!peer || peer->gone || qp->rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))

@@ -60,6 +60,8 @@ static void report_qp(FILE *out, const struct object *object)
     }
     fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->number, type_names[qp->type],
             words_state(qp->state));
+    if (qp->first_error)
+        fprintf(out, ",\"first_error\":%u,\"first_error_name\":\"%s\"", qp->first_error, reason_name(qp->first_error));
     report_user(out, "pd", qp->pd ? &qp->pd->object : NULL);
     report_user(out, "send_cq", qp->send_cq ? &qp->send_cq->object : NULL);
     report_user(out, "recv_cq", qp->receive_cq ? &qp->receive_cq->object : NULL);

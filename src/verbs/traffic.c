@@ -6,6 +6,7 @@
 #include "verbs/config.h"
 #include "verbs/late.h"
 #include "verbs/qp.h"
+#include "verbs/qp_tell.h"
 #include "verbs/taps.h"
 #include "wire/op.h"
 
@@ -103,8 +104,12 @@ static void count_received(struct qp *qp, const struct packet *packet)
         return;
     }
     counts->received[op_operation(packet->opcode)]++;
-    if (op_operation(packet->opcode) == OPERATION_ACKNOWLEDGE)
-        count_refusal(packet->syndrome, &counts->naks_received, &counts->rnrs_received);
+    if (op_operation(packet->opcode) != OPERATION_ACKNOWLEDGE)
+        return;
+    uint64_t before = counts->rnrs_received;
+    count_refusal(packet->syndrome, &counts->naks_received, &counts->rnrs_received);
+    if (__builtin_expect(!before && counts->rnrs_received, 0))
+        qp_tell_waiting(qp);
 }
 
 /* --- sending */

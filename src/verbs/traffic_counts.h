@@ -6,7 +6,11 @@
 
 enum {
     TRAFFIC_OPERATIONS = 32, /* of the queue pair's service: the lower five bits of an opcode */
-    TRAFFIC_REASONS = 32, /* why packets are dropped: the range of diag.def that begins with 1; 0: any other reason */
+    /* Ranges of diag.def, each with so many reasons: why packets are dropped, why our work ends in an error, why a
+     * peer's is refused. 0: any other reason. */
+    TRAFFIC_REQUESTER = 32,
+    TRAFFIC_RESPONDER = TRAFFIC_REQUESTER + 40,
+    TRAFFIC_REASONS = TRAFFIC_RESPONDER + 40,
 };
 
 struct traffic {
@@ -17,8 +21,8 @@ struct traffic {
     uint64_t naks_sent, naks_received;
     uint64_t rnrs_sent, rnrs_received; /* NAKs that ask to wait for a receive */
     uint64_t cnps_sent, cnps_received;
-    uint64_t faults; /* packets lost on the user's demand (SOFTVERBS_FAULT) */
-    uint64_t dropped[TRAFFIC_REASONS];
+    uint64_t faults;                   /* packets lost on the user's demand (SOFTVERBS_FAULT) */
+    uint64_t dropped[TRAFFIC_REASONS]; /* and what ended in an error; by traffic_reason */
 };
 
 /* The same for a device, by whole opcodes: the sum over queue pairs that are no more. */
@@ -29,7 +33,19 @@ struct traffic_total {
 
 static inline unsigned traffic_reason(unsigned reason)
 {
-    return reason < TRAFFIC_REASONS ? reason : 0;
+    if (reason >= 100 && reason < 140)
+        return TRAFFIC_REQUESTER + reason - 100;
+    if (reason >= 200 && reason < 240)
+        return TRAFFIC_RESPONDER + reason - 200;
+    return reason < TRAFFIC_REQUESTER ? reason : 0;
+}
+
+/* The reason that is counted there. */
+static inline unsigned traffic_reason_at(unsigned place)
+{
+    return place >= TRAFFIC_RESPONDER   ? place - TRAFFIC_RESPONDER + 200
+           : place >= TRAFFIC_REQUESTER ? place - TRAFFIC_REQUESTER + 100
+                                        : place;
 }
 
 #endif

@@ -41,11 +41,27 @@ static void report_dropped(FILE *out, const struct traffic *counts)
 {
     const char *separator = "";
     fputs(",\"dropped\":{", out);
-    for (unsigned reason = 0; reason < TRAFFIC_REASONS; reason++)
-        if (counts->dropped[reason]) {
-            fprintf(out, "%s\"%u\":%llu", separator, reason, (unsigned long long)counts->dropped[reason]);
+    for (unsigned place = 0; place < TRAFFIC_REASONS; place++)
+        if (counts->dropped[place] && (place < TRAFFIC_REQUESTER || place >= TRAFFIC_RESPONDER)) {
+            fprintf(out, "%s\"%u\":%llu", separator, traffic_reason_at(place),
+                    (unsigned long long)counts->dropped[place]);
             separator = ",";
         }
+    fputs("}", out);
+}
+
+/* The same by their names, with what ended in an error here. */
+static void report_reasons(FILE *out, const struct traffic *counts)
+{
+    const char *separator = "";
+    fputs(",\"reasons\":{", out);
+    for (unsigned place = 0; place < TRAFFIC_REASONS; place++) {
+        const char *name = reason_name(traffic_reason_at(place));
+        if (!counts->dropped[place])
+            continue;
+        fprintf(out, "%s\"%s\":%llu", separator, name ? name : "OTHER", (unsigned long long)counts->dropped[place]);
+        separator = ",";
+    }
     fputs("}", out);
 }
 
@@ -68,6 +84,7 @@ static void report_total(FILE *out, const struct traffic_total *total)
     report_number(out, "cnps_received", counts->cnps_received);
     report_number(out, "faults", counts->faults);
     report_dropped(out, counts);
+    report_reasons(out, counts);
 }
 
 void traffic_report_qp(FILE *out, const struct qp *qp)

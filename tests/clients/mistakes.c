@@ -1,7 +1,8 @@
 /* The usual mistakes of programs, each as a program makes it: mistakes NAME. Two processes connect over RC, and the
  * first sends to, writes to or reads from the second; what NAME changes is wrong. Whatever comes of it is what a
  * program would see: "EINVAL from ibv_modify_qp", "IBV_WC status 12", or "nothing" after a second. The exit status is
- * 0: what the screen says besides is for mistakes_test.py. */
+ * 0: what the screen says besides is for mistakes_test.py. $MISTAKES_THEN is a command that the shell runs while all is
+ * still there. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -265,6 +266,8 @@ static void play(const struct mistake *mistake, struct side *side, int fd, pid_t
     connect_to_peer(side);
     swap(fd, &sign, &sign, 1);
     if (side->kills) {
+        post_work(side);
+        show_end(side);
         kill(other, SIGKILL);
         waitpid(other, NULL, 0);
     }
@@ -272,6 +275,8 @@ static void play(const struct mistake *mistake, struct side *side, int fd, pid_t
     show_end(side);
     if (side->sends > 1)
         usleep(200000);
+    if (getenv("MISTAKES_THEN") && system(getenv("MISTAKES_THEN")))
+        die("what was to be run in the end fails");
 }
 
 static void await(const struct mistake *mistake, struct side *side, int fd)
@@ -284,7 +289,7 @@ static void await(const struct mistake *mistake, struct side *side, int fd)
     swap(fd, &sign, &sign, 1);
     while (recv(fd, &sign, 1, 0) > 0)
         ;
-    _exit(0);
+    exit(0);
 }
 
 static struct side make_side(void)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What stands on the screen when a program makes one of the usual mistakes: the line must name what to change."""
+import json
 import os
 import pty
 import re
@@ -72,6 +73,78 @@ def a_gid_that_was_never_copied_is_refused():
 def a_region_without_local_write_names_the_flag():
     ours, _ = _lines("no-local-write")
     _one(ours, "ibv_reg_mr of 8192 bytes", "IBV_ACCESS_REMOTE_WRITE: ", "need IBV_ACCESS_LOCAL_WRITE", "(reason 315)")
+
+
+def a_forgotten_receive_is_told_once_on_both_sides():
+    ours, own = _lines("no-receive")
+    assert own == ["nothing"], own
+    _one(ours, "RC SEND_ONLY from qp 0x", "no receive is posted (ibv_post_recv)", "(reason 216)")
+    _one(ours, "rnr_retry is 7 (for ever): The peer has no receive posted (ibv_post_recv)", "(reason 118)")
+    assert len(ours) == 2, ours
+
+
+def an_address_of_another_host_without_a_network_names_the_option():
+    ours, own = _lines("foreign-gid")
+    _one(ours, "dgid 10.9.8.7: ", "softverbs run --net INTERFACE", "(reason 396)")
+    assert own == ["transport retry counter exceeded, vendor_err 105"], own
+
+
+def a_key_that_is_not_the_peers_is_shown_where_it_was_refused():
+    for name in ("wrong-rkey", "own-rkey"):
+        ours, own = _lines(name)
+        _one(ours, "asks for IBV_ACCESS_REMOTE_WRITE to 64 bytes at 0x", "with rkey 0x",
+             "remote key that does not exist here", "(reason 205)")
+        _one(ours, "send of wr_id 42 ends in IBV_WC_REM_ACCESS_ERR", "(reason 108)")
+        assert own == ["remote access error, vendor_err 108"] and len(ours) == 2, (ours, own)
+
+
+def an_access_out_of_bounds_says_which_they_are():
+    ours, _ = _lines("out-of-bounds")
+    line = _one(ours, "64 bytes at 0x", "the region is 0x", "outside the memory region", "(reason 207)")
+    address, base, end = (int(number, 16) for number in re.search(r"at 0x(\w+) .* is 0x(\w+) to 0x(\w+)", line).groups())
+    assert end - base == 8192 and address == end - 4, line
+
+
+def an_access_flag_that_is_missing_is_seen_beside_what_there_is():
+    ours, _ = _lines("no-remote-read")
+    _one(ours, "asks for IBV_ACCESS_REMOTE_READ", "with IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE: ", "(reason 208)")
+    ours, _ = _lines("no-qp-access")
+    _one(ours, "RC READ_REQUEST from qp 0x", "qp_access_flags are no access: ", "(reason 209)")
+
+
+def a_completion_queue_that_is_too_small_says_its_size():
+    ours, _ = _lines("small-cq")
+    assert [line for line in ours if "cq of 1 entries" in line and "(reason 312)" in line], ours
+
+
+def sequence_numbers_that_do_not_fit_are_shown_both():
+    for name, number in (("psn-behind", 500), ("psn-ahead", 1500)):
+        ours, own = _lines(name)
+        _one(ours, f"psn 1000, rq_psn is {number}: ", "one side's rq_psn must be the other's sq_psn", "(reason 31)")
+        assert own == ["transport retry counter exceeded, vendor_err 105"], own
+
+
+def a_peer_that_was_killed_is_said_to_have_ended():
+    ours, own = _lines("killed-peer")
+    assert own == ["success, vendor_err 0", "transport retry counter exceeded, vendor_err 113"], own
+    _one(ours, "ends in IBV_WC_RETRY_EXC_ERR: The peer's process has ended. (reason 113)")
+
+
+def the_first_error_of_a_queue_pair_is_shown():
+    screen = _screen(MISTAKES, "wrong-rkey", options=["--quiet"], env={"MISTAKES_THEN": f"{SOFTVERBS} show qps"})
+    rows = [re.split("  +", line) for line in screen.splitlines() if "  " in line]
+    told = [dict(zip(rows[0], row)) for row in rows[1:]]
+    assert sorted(row["FIRST ERROR"] for row in told) == ["REMOTE_ACCESS", "REMOTE_KEY_UNKNOWN"], screen
+    assert all(row["STATE"] == "ERR" and row["QP"].startswith("0x") and row["PEER QP"].startswith("0x") for row in told)
+    assert {row["QP"] for row in told} == {row["PEER QP"] for row in told}, screen
+
+
+def reasons_are_counted_by_their_names_on_both_sides():
+    path = f"{TEMPORARY}/reasons"
+    _screen(MISTAKES, "wrong-rkey", options=["--counters", path])
+    with open(path, encoding="utf-8") as lines:
+        reasons = [json.loads(line)["traffic"][0]["reasons"] for line in lines]
+    assert {"REMOTE_KEY_UNKNOWN": 1} in reasons and {"REMOTE_ACCESS": 1} in reasons, reasons
 
 
 def quiet_shows_nothing():

@@ -57,7 +57,7 @@ def a_process_and_its_objects_are_shown():
         assert told["qps"][0]["type"] == "RC" and told["qps"][0]["state"] == "INIT", told
         text = [re.split("  +", line) for line in expect(softverbs("show", "qps")).stdout.decode().splitlines()]
         row = dict(zip(text[0], text[1]))
-        assert row["PID"] == str(process.pid) and row["STATE"] == "INIT" and row["QP"] == str(told["qps"][0]["number"]), text
+        assert row["PID"] == str(process.pid) and row["STATE"] == "INIT" and row["QP"] == hex(told["qps"][0]["number"]), text
         text = expect(softverbs("show", "mrs")).stdout.decode()
         assert f"0x{told['mrs'][0]['key']:x} " in text and "local-write" in text, text
         for what in ("processes", "cqs", "srqs", "pds"):
