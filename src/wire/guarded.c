@@ -115,7 +115,8 @@ bool guarded_fetch_and_add(uint64_t *at, uint64_t add, uint64_t *found)
 struct place {
     int32_t from, to, go_on; /* each from its own address */
 };
-extern const struct place __start_guarded_table[], __stop_guarded_table[];
+/* Weak, since a program that moves no such data has no table after link-time optimization; it is empty then. */
+extern const struct place __start_guarded_table[] __attribute__((weak)), __stop_guarded_table[] __attribute__((weak));
 
 static uintptr_t address(const int32_t *distance)
 {

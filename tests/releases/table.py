@@ -13,7 +13,7 @@ Result = collections.namedtuple("Result", "library clients rows reasons")
 def read(path):
     _, library, clients = os.path.basename(path).split(".")
     with open(path, encoding="utf-8") as file:
-        lines = [line.rstrip("\n").split("\t") for line in file]
+        lines = [line.rstrip("\n").split("\t", 2) for line in file]
     rows = [line for line in lines if line[0] in ("ok", "not ok", "skip")]
     return Result(library, clients, rows, [line[1:] for line in lines if line[0] == "why"])
 
@@ -61,7 +61,7 @@ def page(results, packages):
     yield "\n## Why pyverbs' tests are skipped\n\n| release | tests | reason that they give |\n|---|---|---|\n"
     for result in results:
         if result.library == result.clients:
-            for count, why in result.reasons:
+            for count, why in (reason for reason in result.reasons if not reason[1].startswith(("ERROR: ", "FAIL: "))):
                 yield f"| {DEBIAN[result.clients]} | {count} | {why.replace('|', '/')} |\n"
 
 
@@ -72,7 +72,7 @@ def main():
     packages = []
     for path in sorted(glob.glob(f"{sys.argv[1]}/package.*")):
         with open(path, encoding="utf-8") as file:
-            packages.append((path.rpartition(".")[2], [line.rstrip("\n").split("\t") for line in file]))
+            packages.append((path.rpartition(".")[2], [line.rstrip("\n").split("\t", 2) for line in file]))
     why = ""
     if os.path.exists(sys.argv[2]):
         with open(sys.argv[2], encoding="utf-8") as file:
