@@ -13,13 +13,17 @@ say() { # say STATUS NAME [TEXT]
 }
 
 rm -rf dist
+packages() { # but for those of debug information
+    find dist -name '*.deb' ! -name '*-dbgsym_*'
+}
+
 tools/build/packages.sh deb >/tmp/log 2>&1
 say $? ".deb: builds" "$(tail -n 1 /tmp/log | cut -c1-150)"
-complaints=$(lintian --fail-on warning --tag-display-limit 0 dist/*.deb 2>&1)
+complaints=$(lintian --fail-on warning --tag-display-limit 0 $(packages) 2>&1)
 say $? ".deb: lintian" "$(echo "$complaints" | paste -sd ';' - | cut -c1-300)"
 list_files >/tmp/before
 ldconfig -p >/tmp/libraries
-dpkg -i dist/*.deb >/tmp/log 2>&1
+dpkg -i $(packages) >/tmp/log 2>&1
 say $? ".deb: installs" "$(tail -n 1 /tmp/log | cut -c1-150)"
 ldconfig && ldconfig -p | cmp -s - /tmp/libraries
 say $? ".deb: the linker's cache is as before"
