@@ -70,7 +70,7 @@ int cq_moderation_modify(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
     return 0;
 }
 
-static void expired(struct timer *timer, nanos now)
+static void cq_moderation_expired(struct timer *timer, nanos now)
 {
     struct cq *cq = container_of(timer, struct cq, moderation.timer.timer);
     lock_take(&cq->lock);
@@ -83,7 +83,7 @@ static void expired(struct timer *timer, nanos now)
 
 void cq_moderation_begin(struct cq *cq)
 {
-    schedule_initialize_timer(&cq->moderation.timer, expired);
+    schedule_initialize_timer(&cq->moderation.timer, cq_moderation_expired);
 }
 
 void cq_moderation_forget(struct cq *cq)

@@ -60,7 +60,7 @@ static bool set_port(struct process *process, const struct device *device, bool 
 
 static void fail_on_port(void *object, void *context)
 {
-    struct qp *qp = object;
+    struct qp *qp = qp_of_endpoint(object);
     if (qp->port != *(const uint32_t *)context)
         return;
     lock_take(&qp->lock);

@@ -1,7 +1,12 @@
 #include "verbs/multicast.h"
 
+#include <string.h>
+
+#include "base/container.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
+#include "verbs/gid.h"
+#include "verbs/progress.h"
 #include "verbs/qp.h"
 #include "verbs/traffic.h"
 
@@ -41,7 +46,7 @@ static unsigned count_crowded(struct qp *qp, const uint8_t group[16], bool give_
 static void wait_until(struct qp *qp, nanos when)
 {
     qp->crowd.wake = when;
-    schedule_by(&qp->process->schedule, &qp->timer, when);
+    qp_expire_by(qp, when);
 }
 
 bool multicast_has_room(struct qp *qp, const uint8_t group[16])
@@ -95,4 +100,35 @@ bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *
     struct multicast multicast = {qp, frame, .read = true};
     node_members(qp->process->node, group, send_to_member, &multicast);
     return multicast.read;
+}
+
+/* To each queue pair here that is attached to the group. */
+static bool receive_multicast(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    struct process *process = container_of(endpoint, struct process, multicast);
+    const struct packet *packet = arrival->from.packet;
+    struct group *group;
+    union ibv_gid source, destination;
+    bool joined = false;
+    if (!packet->grh) {
+        traffic_stray(process, packet, arrival->from.route, REASON_PACKET_NOT_JOINED);
+        return false;
+    }
+    gid_from_grh(packet->grh, &source, &destination);
+    LIST_FOREACH (group, &process->groups, siblings)
+        if (!memcmp(&group->gid, &destination, sizeof destination)) {
+            progress_deliver(process, &group->qp->endpoint, arrival);
+            joined = true;
+        }
+    if (!joined) {
+        traffic_stray(process, packet, arrival->from.route, REASON_PACKET_NOT_JOINED);
+        log_reason(LOG_INFO, REASON_PACKET_NOT_JOINED, "psn %u from qp 0x%x", packet->psn, packet->source);
+    }
+    return false;
+}
+
+void multicast_begin(struct process *process)
+{
+    static const struct endpoint_operations operations = {.receive = receive_multicast};
+    process->multicast.operations = &operations;
 }

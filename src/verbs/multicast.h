@@ -8,6 +8,9 @@
 
 #include "verbs/object.h"
 
+/* Before the process receives: makes its endpoint for what comes for groups. */
+void multicast_begin(struct process *);
+
 /* May the next datagram go to this group now? False: the queue pair waits for room, and looks again in time. Under
  * qp->lock, as below. */
 bool multicast_has_room(struct qp *, const uint8_t group[16]);

@@ -25,7 +25,7 @@
 #include "diag/diag.h"
 #include "fabric/node.h"
 #include "link/udp.h"
-#include "runtime/schedule.h"
+#include "runtime/endpoint.h"
 #include "transport/raw.h"
 #include "transport/rc.h"
 #include "transport/tags.h"
@@ -386,14 +386,10 @@ struct qp {
     uint64_t last_frame;   /* raw packets: number of the last one that was steered here; under process->progress */
     struct spread *spread; /* raw packets: the work queues that stand for the receive queue (wq.h), or NULL */
     struct ibv_qp_attr attr;
-    bool to_flush; /* in that list of the process; under process->progress */
-    bool waited;   /* in it for a round already, with an ACK that waits for a request to go with */
-    TAILQ_ENTRY(qp) flush;
-    bool no_room; /* likewise; under process->schedule.lock */
-    TAILQ_ENTRY(qp) room;
-    struct schedule_timer timer; /* the earliest of its deadlines */
-    LIST_HEAD(, group) groups;   /* under process->progress */
-    LIST_HEAD(, mw) windows;     /* of type 2, bound to it; under lock */
+    struct endpoint endpoint;
+    bool waited; /* to be flushed for a round already, with an ACK that waits for a request; under process->progress */
+    LIST_HEAD(, group) groups; /* under process->progress */
+    LIST_HEAD(, mw) windows;   /* of type 2, bound to it; under lock */
     uint32_t async_fetched;
 };
 
@@ -402,8 +398,6 @@ static inline struct qp *qp_real(struct qp *qp)
 {
     return qp->shared ? qp->shared : qp;
 }
-
-TAILQ_HEAD(qp_list, qp);
 
 /* What all contexts of this process share. There is one from the first ibv_open_device to the last ibv_close_device. */
 struct process {
@@ -416,10 +410,11 @@ struct process {
     _Atomic uint32_t served;            /* a bit for each device on whose port we answer for queue pair 1; served.c */
     struct cm *_Atomic cm;              /* the connection manager; NULL: nobody has used it yet; cm.c */
     struct bucket answers;              /* on queue pair 1, to requests from the network; under progress; gsi.c */
-    struct gsi_asker *asker;            /* who waits for what other hosts answer; NULL: nobody; under progress */
-    bool fences;                        /* fence_everywhere reaches our threads */
-    atomic_bool forked;                 /* nothing moves data any more: this is a child's copy, or the process ends */
-    bool inherited;                     /* a child's copy, see inherit.h */
+    struct endpoint mad, multicast, ethernet; /* for queue pair 1, for groups, for frames of Ethernet */
+    struct gsi_asker *asker;                  /* who waits for what other hosts answer; NULL: nobody; under progress */
+    bool fences;                              /* fence_everywhere reaches our threads */
+    atomic_bool forked; /* nothing moves data any more: this is a child's copy, or the process ends */
+    bool inherited;     /* a child's copy, see inherit.h */
     LIST_HEAD(, context) contexts;
     uint32_t next_handle;
     _Atomic uint32_t ports_down;  /* a bit for each device; event.c */
@@ -433,11 +428,11 @@ struct process {
     struct traffic_total *totals; /* by device: what queue pairs counted that are no more */
     struct traffic_total strays;  /* what arrived for no queue pair; under progress */
 
-    struct qp_list to_flush;   /* received something and may have an answer; under progress */
-    LIST_HEAD(, group) groups; /* multicast joins of queue pairs; under progress */
+    struct endpoint_list to_flush; /* received something and may have an answer; under progress */
+    LIST_HEAD(, group) groups;     /* multicast joins of queue pairs; under progress */
 
     struct schedule schedule;
-    struct qp_list no_room; /* have output that their link had no room for; under schedule.lock */
+    struct endpoint_list no_room; /* have output that their link had no room for; under schedule.lock */
     _Atomic uint32_t no_room_count;
     struct schedule_timer liveness;          /* asks after the receivers of those */
     struct schedule_timer *_Atomic departed; /* expires when some peer has gone; NULL: nobody asks for that */

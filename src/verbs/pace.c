@@ -46,7 +46,7 @@ bool pace_holds(struct qp *qp)
     if (qp->pace.until <= now + qp->pace.ahead)
         return false;
     qp->pace.wake = qp->pace.until - qp->pace.ahead;
-    schedule_by(&qp->process->schedule, &qp->timer, qp->pace.wake);
+    qp_expire_by(qp, qp->pace.wake);
     return true;
 }
 

@@ -19,7 +19,9 @@
 #include "verbs/event.h"
 #include "verbs/inherit.h"
 #include "verbs/late.h"
+#include "verbs/mad.h"
 #include "verbs/memory.h"
+#include "verbs/multicast.h"
 #include "verbs/numbers.h"
 #include "verbs/port.h"
 #include "verbs/progress.h"
@@ -414,10 +416,12 @@ static struct process *create(void)
     process->keys = memory_create();
     process->numbers = numbers_create();
     process->srqs = numbers_create();
-    process->steering = steering_create();
+    error = steering_create(process);
+    multicast_begin(process);
+    mad_begin(process);
     process->totals = calloc(DEVICES_MAX, sizeof *process->totals);
     process->taps = taps_open(process);
-    bool made = process->keys && process->numbers && process->srqs && process->steering && process->totals;
+    bool made = process->keys && process->numbers && process->srqs && !error && process->totals;
     error = made ? start_helper(process) : ENOMEM;
     if (!error)
         return process;

@@ -5,88 +5,34 @@
 #include "link/fence.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
-#include "verbs/cm.h"
-#include "verbs/event.h"
-#include "verbs/gid.h"
-#include "verbs/gsi.h"
 #include "verbs/numbers.h"
 #include "verbs/port.h"
-#include "verbs/qp.h"
 #include "verbs/remote.h"
-#include "verbs/steering.h"
 #include "verbs/taps.h"
 #include "verbs/traffic.h"
+#include "wire/mad.h"
 #include "wire/wire.h"
 
 enum { FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST_QP = 0xffffff };
 
 struct round {
     struct process *process;
-    nanos now;                          /* 0: nothing to do yet */
-    bool opened;                        /* what guard_begin said, once a round has something to do */
-    bool congested;                     /* a router marked the packet in hand */
-    unsigned interface;                 /* of the network that it came from, directly or passed on; 0: this host */
-    const uint8_t *passed_on;           /* then the first bytes of its frame; NULL: it was not */
-    const struct datagram_route *route; /* of the packet in hand; NULL: it is from this host */
+    nanos now;   /* 0: nothing to do yet */
+    bool opened; /* what guard_begin said, once a round has something to do */
 };
 
-static void want_flush(struct process *process, struct qp *qp)
+static void want_flush(struct process *process, struct endpoint *endpoint)
 {
-    if (qp->to_flush)
+    if (endpoint->to_flush)
         return;
-    qp->to_flush = true;
-    TAILQ_INSERT_TAIL(&process->to_flush, qp, flush);
+    endpoint->to_flush = true;
+    TAILQ_INSERT_TAIL(&process->to_flush, endpoint, flush);
 }
 
-/* A NAK: the wait that an RNR NAK asks for is short and must not become milliseconds. */
-static bool is_refusal(const struct packet *packet)
+void progress_deliver(struct process *process, struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
-    return packet->syndrome >> 5; /* 0 is the class of ACKs, and of packets that have no AETH */
-}
-
-static void deliver(struct round *round, struct qp *qp, const struct packet *packet)
-{
-    if (qp_port_is_down(qp)) {
-        log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->number);
-        return;
-    }
-    lock_take(&qp->lock);
-    traffic_received(qp, packet, round->route);
-    enum reason refusal = remote_refusal(qp, packet, round->interface);
-    qp->refused = false;
-    if (!refusal) {
-        if (round->congested)
-            remote_notify(qp, round->now);
-        qp_receive(qp, packet, is_refusal(packet) ? clock_now() : round->now);
-    } else
-        qp->host.operations->dropped(&qp->host, packet, refusal);
-    bool output = qp_has_output(qp), fine = !qp->refused;
-    lock_release(&qp->lock);
-    if (output)
-        want_flush(round->process, qp);
-    if (round->passed_on && fine) /* not for anybody who makes up a source */
-        remote_prefer(round->process, round->passed_on, packet);
-}
-
-static void deliver_to_group(struct round *round, const struct packet *packet)
-{
-    struct group *group;
-    union ibv_gid source, destination;
-    bool joined = false;
-    if (!packet->grh) {
-        traffic_stray(round->process, packet, round->route, REASON_PACKET_NOT_JOINED);
-        return;
-    }
-    gid_from_grh(packet->grh, &source, &destination);
-    LIST_FOREACH (group, &round->process->groups, siblings)
-        if (!memcmp(&group->gid, &destination, sizeof destination)) {
-            deliver(round, group->qp, packet);
-            joined = true;
-        }
-    if (!joined) {
-        traffic_stray(round->process, packet, round->route, REASON_PACKET_NOT_JOINED);
-        log_reason(LOG_INFO, REASON_PACKET_NOT_JOINED, "psn %u from qp 0x%x", packet->psn, packet->source);
-    }
+    if (endpoint->operations->receive(endpoint, arrival))
+        want_flush(process, endpoint);
 }
 
 static const enum reason wire_reasons[] = {
@@ -136,38 +82,35 @@ static void end(const struct round *round)
     guard_end(round->opened);
 }
 
-/* False: nobody here has that number. */
-static bool take_packet(struct round *round, const struct packet *packet)
+static struct endpoint *find_endpoint(struct process *process, uint32_t number)
 {
-    begin_progress(round);
-    if (packet->destination == MULTICAST_QP) {
-        deliver_to_group(round, packet);
-        return true;
-    }
-    struct qp *qp = numbers_find(round->process->numbers, packet->destination);
-    if (qp)
-        deliver(round, qp, packet);
-    return qp;
+    struct endpoint *endpoint = numbers_find(process->numbers, number);
+    if (__builtin_expect(endpoint != NULL, 1))
+        return endpoint;
+    return number == MULTICAST_QP ? &process->multicast : number == MAD_QP ? &process->mad : NULL;
 }
 
-static void take_datagram(void *context, const struct udp_arrival *arrival)
+/* False: nobody here has that number. */
+static bool take_packet(struct round *round, struct endpoint_arrival *arrival)
+{
+    begin_progress(round);
+    struct endpoint *endpoint = find_endpoint(round->process, arrival->from.packet->destination);
+    if (!endpoint)
+        return false;
+    arrival->now = round->now;
+    progress_deliver(round->process, endpoint, arrival);
+    return true;
+}
+
+static void take_datagram(void *context, const struct udp_arrival *from)
 {
     struct round *round = context;
-    const struct packet *packet = arrival->packet;
-    round->congested = arrival->congested;
-    round->route = arrival->route;
-    round->interface = arrival->interface;
-    round->passed_on = NULL;
-    if (take_packet(round, packet))
-        ;
-    else if (packet->destination == MAD_QP)
-        gsi_receive(round->process, arrival, NULL);
-    else if (!remote_pass_on(round->process, arrival, packet->destination)) {
-        traffic_stray(round->process, packet, round->route, REASON_PACKET_NO_QP);
-        log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
-    }
-    round->route = NULL;
-    round->interface = 0;
+    const struct packet *packet = from->packet;
+    if (take_packet(round, &(struct endpoint_arrival){.from = *from}) ||
+        remote_pass_on(round->process, from, packet->destination))
+        return;
+    traffic_stray(round->process, packet, from->route, REASON_PACKET_NO_QP);
+    log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
 }
 
 static void drop_datagram(void *context, const struct udp_refusal *refusal)
@@ -179,57 +122,44 @@ static void drop_datagram(void *context, const struct udp_refusal *refusal)
     log_reason(LOG_WARN, wire_reasons[refusal->fault], "datagram from port %u", refusal->route->source_port);
 }
 
+static void take_ethernet(struct round *round, const struct frame *frame)
+{
+    begin_progress(round);
+    progress_deliver(round->process, &round->process->ethernet,
+                     &(struct endpoint_arrival){.now = round->now, .frame = frame});
+}
+
 static void take_frame(void *context, struct peer *peer, const struct frame *frame)
 {
     struct round *round = context;
     struct packet packet;
-    if (frame->kind == FRAME_ETHERNET) {
-        begin_progress(round);
-        traffic_received_frame(round->process, frame);
-        return steering_receive(round->process, frame);
-    }
+    struct endpoint_arrival arrival = {.from.packet = &packet, .peer = peer};
+    if (frame->kind == FRAME_ETHERNET)
+        return take_ethernet(round, frame);
     if (frame->kind == FRAME_PASSED_ON && frame->headers_length < REMOTE_ARRIVAL + GRH_LENGTH)
         return;
     enum wire_fault fault = decode(frame, &packet);
     if (fault)
         return traffic_unread(round->process, wire_reasons[fault]);
-    round->passed_on = frame->kind == FRAME_PASSED_ON ? frame->headers : NULL;
-    round->interface = round->passed_on ? remote_interface(round->passed_on) : 0;
-    if (take_packet(round, &packet))
-        return;
-    if (packet.destination == MAD_QP && round->passed_on)
-        gsi_receive(round->process, &(struct udp_arrival){.packet = &packet, .interface = round->interface},
-                    round->passed_on);
-    else if (packet.destination == MAD_QP)
-        cm_receive(round->process, peer, &packet);
-    else {
-        traffic_stray(round->process, &packet, NULL, REASON_PACKET_NO_QP);
-        log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
+    if (frame->kind == FRAME_PASSED_ON) {
+        arrival.passed_on = frame->headers;
+        arrival.from.interface = remote_interface(frame->headers);
     }
-}
-
-/* Lets the queue pair transmit. False: it only owes an ACK to another host, which may wait for one round: it costs a
- * system call, unless it goes along. */
-static bool flush_one(struct qp *qp, nanos now, bool ack_later)
-{
-    lock_take(&qp->lock);
-    bool waits = ack_later && qp->remote && !qp->waited && qp_is_reliable(qp) && rc_owes_but_an_ack(&qp->rc);
-    if (!waits && qp_has_output(qp))
-        qp_transmit_guarded(qp, now);
-    lock_release(&qp->lock);
-    qp->waited = waits;
-    return !waits;
+    if (take_packet(round, &arrival))
+        return;
+    traffic_stray(round->process, &packet, NULL, REASON_PACKET_NO_QP);
+    log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
 }
 
 static void progress_flush(struct process *process, nanos now, bool ack_later)
 {
-    struct qp *qp, *next;
-    for (qp = TAILQ_FIRST(&process->to_flush); qp; qp = next) {
-        next = TAILQ_NEXT(qp, flush);
-        if (!flush_one(qp, now, ack_later))
+    struct endpoint *endpoint, *next;
+    for (endpoint = TAILQ_FIRST(&process->to_flush); endpoint; endpoint = next) {
+        next = TAILQ_NEXT(endpoint, flush);
+        if (!endpoint->operations->flush(endpoint, now, ack_later))
             continue;
-        TAILQ_REMOVE(&process->to_flush, qp, flush);
-        qp->to_flush = false;
+        TAILQ_REMOVE(&process->to_flush, endpoint, flush);
+        endpoint->to_flush = false;
     }
 }
 
@@ -253,32 +183,20 @@ static void flush_in_time(struct process *process, nanos now, bool ack_later)
 /* Those that waited for room move to the list of those with output; who finds none again comes back by itself. */
 static void retry_for_room(struct process *process)
 {
-    struct qp *qp;
+    struct endpoint *endpoint;
     lock_take(&process->schedule.lock);
-    while ((qp = TAILQ_FIRST(&process->no_room))) {
-        TAILQ_REMOVE(&process->no_room, qp, room);
-        qp->no_room = false;
-        want_flush(process, qp);
+    while ((endpoint = TAILQ_FIRST(&process->no_room))) {
+        TAILQ_REMOVE(&process->no_room, endpoint, room);
+        endpoint->no_room = false;
+        want_flush(process, endpoint);
     }
     atomic_store(&process->no_room_count, 0);
     lock_release(&process->schedule.lock);
 }
 
-static bool is_overrun(const struct cq *cq)
+static void fail_overrun(void *endpoint, void *context)
 {
-    return cq && cq->overrun;
-}
-
-static void fail_overrun(void *object, void *context)
-{
-    struct qp *qp = object;
-    lock_take(&qp->lock);
-    if (is_overrun(qp->send_cq) || is_overrun(qp->receive_cq) || (qp->selected && is_overrun(qp->selected->cq))) {
-        if (!qp->first_error && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR)
-            qp->first_error = REASON_CQ_OVERRUN;
-        qp_fail(qp, IBV_EVENT_QP_FATAL);
-    }
-    lock_release(&qp->lock);
+    ((struct endpoint *)endpoint)->operations->fail_overrun(endpoint);
 }
 
 unsigned progress_round(struct process *process, bool ack_later)
@@ -355,17 +273,15 @@ void progress_settle(struct process *process)
     atomic_store(&process->owing, false);
 }
 
-void progress_forget(struct qp *qp)
+void progress_forget(struct process *process, struct endpoint *endpoint)
 {
-    lock_assert_held(&qp->process->progress);
-    struct process *process = qp->process;
     lock_assert_held(&process->progress);
-    if (qp->to_flush)
-        TAILQ_REMOVE(&process->to_flush, qp, flush);
+    if (endpoint->to_flush)
+        TAILQ_REMOVE(&process->to_flush, endpoint, flush);
     lock_take(&process->schedule.lock);
-    if (qp->no_room)
-        TAILQ_REMOVE(&process->no_room, qp, room);
+    if (endpoint->no_room)
+        TAILQ_REMOVE(&process->no_room, endpoint, room);
     lock_release(&process->schedule.lock);
-    qp->to_flush = qp->no_room = false;
-    schedule_cancel(&process->schedule, &qp->timer);
+    endpoint->to_flush = endpoint->no_room = false;
+    schedule_cancel(&process->schedule, &endpoint->timer);
 }

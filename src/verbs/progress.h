@@ -1,10 +1,10 @@
-/* One round of progress, for pollers and the helper (progress.c), and what queue pairs ask of it. */
+/* One round of progress, for pollers and the helper (progress.c), and what endpoints ask of it. */
 #ifndef VERBS_PROGRESS_H
 #define VERBS_PROGRESS_H
 
 #include "verbs/object.h"
 
-/* Receives, lets queue pairs transmit that had reason or got room, fails those whose CQ overran. Under
+/* Receives, lets endpoints transmit that had reason or got room, fails those whose CQ overran. Under
  * process->progress. Returns how much happened. `ack_later`: an ACK may wait until the next round, since the program
  * will most likely post what can take it along; somebody will see to the next round (process->owing). */
 unsigned progress_round(struct process *, bool ack_later);
@@ -21,7 +21,10 @@ void progress_begin(struct process *, void (*wake_up)(struct schedule *));
 /* The process ends: what waits for the next round leaves now. Under process->progress. */
 void progress_settle(struct process *);
 
-/* Takes the queue pair out of every list. Under process->progress. */
-void progress_forget(struct qp *);
+/* A packet for this endpoint, which is then seen to if it has output. Under process->progress, in a round. */
+void progress_deliver(struct process *, struct endpoint *, const struct endpoint_arrival *);
+
+/* Takes the endpoint out of every list, and stops its timer. Under process->progress. */
+void progress_forget(struct process *, struct endpoint *);
 
 #endif

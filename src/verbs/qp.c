@@ -209,7 +209,7 @@ static void qp_fill(struct qp *qp, struct context *context, const struct ibv_qp_
     fill_users(qp, attr);
     qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
     qp->host.operations = host_operations(qp);
-    schedule_initialize_timer(&qp->timer, qp_expired);
+    qp_begin_endpoint(qp);
     traffic_begin(qp);
     qp_ex_fill(qp, send_ops(attr));
     struct ibv_qp *ibv = &qp->ibv;
@@ -244,7 +244,7 @@ static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;
     control_lock(context);
-    int error = numbers_enter(process, process->numbers, qp, &qp->number);
+    int error = numbers_enter(process, process->numbers, &qp->endpoint, &qp->number);
     qp->object.context = context;
     if (!error && qp->parent) {
         uint32_t most = context->device->limits.max_qp;
@@ -350,7 +350,7 @@ void qp_retire(struct qp *qp)
     lock_take(&qp->lock);
     qp_settle(qp);
     lock_release(&qp->lock);
-    progress_forget(qp);
+    progress_forget(process, &qp->endpoint);
     lock_release(&process->progress);
     lock_take(&qp->lock);
     qp_withdraw_references(qp);

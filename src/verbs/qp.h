@@ -2,6 +2,7 @@
 #ifndef VERBS_QP_H
 #define VERBS_QP_H
 
+#include "base/container.h"
 #include "verbs/object.h"
 
 enum { QP_REFERENCE_FROM = 65536 }; /* from here on one process_vm_readv costs less than two copies through the ring */
@@ -32,6 +33,20 @@ static inline struct qp *qp_of(struct ibv_qp *ibv)
 static inline bool qp_is_reliable(const struct qp *qp)
 {
     return qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_SEND || qp->type == IBV_QPT_XRC_RECV;
+}
+
+static inline struct qp *qp_of_endpoint(struct endpoint *endpoint)
+{
+    return container_of(endpoint, struct qp, endpoint);
+}
+
+/* Before anybody else knows the queue pair, or the one inside a work queue. */
+void qp_begin_endpoint(struct qp *);
+
+/* A deadline of the queue pair: it is looked after at this time at the latest. Under qp->lock. */
+static inline void qp_expire_by(struct qp *qp, nanos at)
+{
+    schedule_by(&qp->process->schedule, &qp->endpoint.timer, at);
 }
 
 /* For qp_shared.c. A queue pair of type XRC_RECV ends with its last handle: qp_retire under process->control, so that
@@ -80,9 +95,6 @@ nanos qp_engine_deadline(const struct qp *);
 /* That of the engine, or when the rate of the queue pair or the members of a multicast group let it go on, whichever is
  * sooner. */
 nanos qp_deadline(const struct qp *);
-
-/* The callback of qp->timer. Takes qp->lock. */
-void qp_expired(struct timer *, nanos now);
 
 /* The same as qp_deadline, for the helper, which looks again by then: from now on it is told of what becomes sooner. */
 nanos qp_watch(struct qp *);

@@ -160,8 +160,7 @@ static void dropped(struct host *host, const struct packet *packet, enum reason 
 
 static void watch(struct host *host, nanos deadline)
 {
-    struct qp *qp = qp_of_host(host);
-    schedule_by(&qp->process->schedule, &qp->timer, deadline);
+    qp_expire_by(qp_of_host(host), deadline);
 }
 
 const struct host_operations qp_host_operations = {

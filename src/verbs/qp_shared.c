@@ -92,7 +92,8 @@ struct ibv_qp *qp_shared_open(struct ibv_context *ibv, struct ibv_qp_open_attr *
     if (!handle)
         return qp_shared_refuse(ENOMEM);
     control_lock(context);
-    struct qp *real = numbers_find(context->process->numbers, attr->qp_num);
+    struct endpoint *endpoint = numbers_find(context->process->numbers, attr->qp_num);
+    struct qp *real = endpoint ? qp_of_endpoint(endpoint) : NULL;
     bool found = real && real->domain == xrcd->domain;
     bool attached = found && attach(handle, real);
     control_unlock(context);

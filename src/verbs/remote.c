@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "runtime/clock.h"
-#include "verbs/config.h"
 #include "verbs/gid.h"
 #include "verbs/port.h"
 #include "verbs/traffic.h"
@@ -14,51 +13,7 @@
 _Static_assert((int)REMOTE_ARRIVAL + 40 + (int)WIRE_HEADERS_MAX <= (int)FRAME_HEADERS_MAX,
                "a frame that is passed on fits");
 
-enum { GRH = 40, MULTICAST_QP = 0xffffff, CNP = SERVICE_CNP << 5 | 1 };
-
-static const nanos notify_period = 50 * NANOS_MICROSECOND; /* one notification each, as adapters do by default */
-
-enum reason remote_refusal(const struct qp *qp, const struct packet *packet, unsigned interface)
-{
-    lock_assert_held(&qp->lock);
-    const struct device *device = qp->object.context->device;
-    bool connected = qp->type != IBV_QPT_UD;
-    union ibv_gid source, destination;
-    if (!interface)
-        return connected && (packet->grh || qp->remote) ? REASON_PACKET_SOURCE : REASON_NONE;
-    if (!packet->grh || !port_is_on(qp->process, device, interface))
-        return REASON_PACKET_DESTINATION;
-    gid_from_grh(packet->grh, &source, &destination);
-    if (packet->destination != MULTICAST_QP && !port_has_address(device, &destination))
-        return REASON_PACKET_DESTINATION;
-    if (connected && (!qp->remote || memcmp(&source, &qp->attr.ah_attr.grh.dgid, sizeof source)))
-        return REASON_PACKET_SOURCE;
-    return REASON_NONE;
-}
-
-static void send_alone(struct qp *qp, struct link *link, const struct packet *packet)
-{
-    uint8_t headers[WIRE_HEADERS_MAX];
-    struct frame frame = {.kind = FRAME_ROCE, .headers = headers};
-    frame.headers_length = (uint16_t)wire_encode(packet, headers);
-    link->operations->begin(link);
-    if (link->operations->ready(link))
-        traffic_send(qp, NULL, link, &frame);
-    link->operations->end(link);
-}
-
-void remote_notify(struct qp *qp, nanos now)
-{
-    if (!qp->remote || now < qp->notified_at + notify_period)
-        return;
-    qp->notified_at = now;
-    send_alone(qp, qp->remote,
-               &(struct packet){.opcode = CNP,
-                                .migrated = true,
-                                .backward_congestion = true,
-                                .pkey = DEVICE_PKEY,
-                                .destination = qp->attr.dest_qp_num});
-}
+enum { GRH = 40 };
 
 /* Without room it is lost, as on a network. */
 bool remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)

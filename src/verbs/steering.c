@@ -1,14 +1,16 @@
 #include "verbs/steering.h"
-#include "verbs/event.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "diag/log.h"
 #include "transport/raw.h"
 #include "verbs/config.h"
 #include "verbs/counters.h"
+#include "verbs/event.h"
+#include "verbs/traffic.h"
 #include "verbs/wq.h"
 #include "wire/bytes.h"
 
@@ -22,17 +24,6 @@ struct steering {
     _Atomic uint32_t egress_count;
     uint8_t frame[RAW_FRAME_MAX]; /* the sender could change what lies in the ring while rules look at it */
 };
-
-struct steering *steering_create(void)
-{
-    struct steering *steering = calloc(1, sizeof *steering);
-    if (!steering)
-        return NULL;
-    TAILQ_INIT(&steering->ingress);
-    lock_set_rank(&steering->lock, LOCK_INNERMOST);
-    TAILQ_INIT(&steering->egress);
-    return steering;
-}
 
 void steering_destroy(struct steering *steering)
 {
@@ -215,7 +206,7 @@ static void steer(const struct flow_list *rules, struct passage *passage)
     }
 }
 
-void steering_receive(struct process *process, const struct frame *frame)
+static void receive_frame(struct process *process, const struct frame *frame)
 {
     lock_assert_held(&process->progress);
     struct steering *steering = process->steering;
@@ -237,6 +228,28 @@ void steering_receive(struct process *process, const struct frame *frame)
     if (!passage.delivered)
         log_reason(LOG_DEBUG, passage.dropped ? REASON_RAW_DROPPED_BY_RULE : REASON_RAW_NOT_STEERED, "%u bytes",
                    length);
+}
+
+static bool receive_ethernet(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    struct process *process = container_of(endpoint, struct process, ethernet);
+    traffic_received_frame(process, arrival->frame);
+    receive_frame(process, arrival->frame);
+    return false;
+}
+
+int steering_create(struct process *process)
+{
+    static const struct endpoint_operations operations = {.receive = receive_ethernet};
+    struct steering *steering = calloc(1, sizeof *steering);
+    if (!steering)
+        return ENOMEM;
+    TAILQ_INIT(&steering->ingress);
+    lock_set_rank(&steering->lock, LOCK_INNERMOST);
+    TAILQ_INIT(&steering->egress);
+    process->ethernet.operations = &operations;
+    process->steering = steering;
+    return 0;
 }
 
 bool steering_withholds(const struct qp *qp, const uint8_t *bytes, uint32_t length)

@@ -27,16 +27,14 @@ struct flow {
 
 enum flow_rank { FLOW_SNIFFER, FLOW_NORMAL, FLOW_DEFAULT };
 
-struct steering *steering_create(void); /* NULL: no memory */
+/* With its endpoint for what comes from links. 0 or ENOMEM. */
+int steering_create(struct process *);
 void steering_destroy(struct steering *);
 
 /* Enters a rule: from now on frames are steered by it. 0, or ENOMEM, ENOSPC. Takes process->progress. */
 int steering_add(struct process *, struct flow *);
 /* Nobody uses it any more when this returns. Takes process->progress. */
 void steering_remove(struct process *, struct flow *);
-
-/* A frame from the link. Under process->progress. */
-void steering_receive(struct process *, const struct frame *);
 
 /* Egress rules: counts what they count; true: the frame is not to be sent. Under qp->lock. */
 bool steering_withholds(const struct qp *, const uint8_t *frame, uint32_t length);

@@ -44,9 +44,9 @@ static bool waits_for_room(struct qp *qp, struct link *link)
 {
     struct process *process = qp->process;
     lock_take(&process->schedule.lock);
-    if (!qp->no_room) {
-        qp->no_room = true;
-        TAILQ_INSERT_TAIL(&process->no_room, qp, room);
+    if (!qp->endpoint.no_room) {
+        qp->endpoint.no_room = true;
+        TAILQ_INSERT_TAIL(&process->no_room, &qp->endpoint, room);
         atomic_fetch_add(&process->no_room_count, 1);
     }
     lock_release(&process->schedule.lock);

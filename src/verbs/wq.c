@@ -66,7 +66,7 @@ static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_
     qp->parent = pd_object(attr->pd);
     qp->receive_cq = (struct cq *)attr->cq;
     qp->host.operations = &wq_operations;
-    schedule_initialize_timer(&qp->timer, qp_expired);
+    qp_begin_endpoint(qp);
     qp->type = IBV_QPT_RAW_PACKET;
     qp->state = IBV_QPS_RESET;
     qp->cap = (struct ibv_qp_cap){.max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge};
@@ -89,7 +89,7 @@ static int wq_enter(struct wq *wq, struct context *context)
 {
     struct qp *qp = &wq->queue;
     control_lock(context);
-    int error = numbers_enter(context->process, context->process->numbers, qp, &qp->number);
+    int error = numbers_enter(context->process, context->process->numbers, &qp->endpoint, &qp->number);
     if (!error) {
         wq->ibv.handle = object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, qp->parent);
         if (!wq->ibv.handle)

@@ -98,7 +98,7 @@ int xrc_enter_srq(struct srq *srq)
 /* A message that loses its SRQ half-way can't be repeated either: its receive is gone. */
 static void forget(void *object, void *context)
 {
-    struct qp *qp = object;
+    struct qp *qp = qp_of_endpoint(object);
     struct srq *srq = context;
     lock_take(&qp->lock);
     if (qp->serving == srq) {

@@ -1,0 +1,21 @@
+#include "verbs/mad.h"
+
+#include "base/container.h"
+#include "verbs/cm.h"
+#include "verbs/gsi.h"
+
+static bool receive_mad(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    struct process *process = container_of(endpoint, struct process, mad);
+    if (arrival->passed_on || !arrival->peer)
+        gsi_receive(process, &arrival->from, arrival->passed_on);
+    else
+        cm_receive(process, arrival->peer, arrival->from.packet);
+    return false;
+}
+
+void mad_begin(struct process *process)
+{
+    static const struct endpoint_operations operations = {.receive = receive_mad};
+    process->mad.operations = &operations;
+}

@@ -1,0 +1,11 @@
+/* The endpoint of queue pair 1: what comes from a network is for the general services interface, what comes from a
+ * process of this host for the connection manager. */
+#ifndef VERBS_MAD_H
+#define VERBS_MAD_H
+
+#include "verbs/object.h"
+
+/* Before the process receives. */
+void mad_begin(struct process *);
+
+#endif
