@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Checks how the modules of src/ depend on each other; prints TAP.
+
+Usage: circles.py DIRECTORY [--bare]
+
+--bare: without the numbers of this tree, for circles_test.py.
+
+A module is x.c with x.h; it depends on those whose functions it calls. That may not lead back to it over another folder, and
+inside a folder only among three modules. (shape.py sees to it that includes follow the layers.) A header that is not of the
+ground floor (base, wire, diag) is included by at most 25 production files. What is worse than that today stands in CIRCLES
+and INCLUDED with the number that it may not exceed; these numbers may only fall, and one that is not needed any more must
+go. The text is read, not compiled: a function is what begins in column 0, so an arrow can be missing.
+"""
+import collections
+import os
+import re
+import sys
+
+SUPPORT = re.compile(r"(^|/)(tests?|testing|fuzz|bench|simulator|newer|versions)/|_(test|fuzz|bench|rig|trial|model|desk|host)\.[ch]$|"
+                     r"/(rig|script)\.[ch]$")
+GROUND = ("base/", "wire/", "diag/")
+CIRCLE_MOST, INCLUDED_MOST = 3, 25
+CIRCLES = {"abi": 4, "verbs": 24}  # by folder
+INCLUDED = {"verbs/object.h": 60, "verbs/config.h": 36, "verbs/lifetime.h": 32}
+
+
+def read_sources(top):
+    """Path below src/ and text of each production file."""
+    texts = {}
+    for folder, _, names in os.walk(os.path.join(top, "src")):
+        for name in names:
+            path = os.path.relpath(os.path.join(folder, name), top)
+            if name.endswith((".c", ".h")) and not SUPPORT.search(path):
+                with open(os.path.join(top, path), encoding="utf-8") as file:
+                    texts[os.path.relpath(path, "src")] = file.read()
+    return texts
+
+
+def strip(text):
+    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", " ", text, flags=re.S)
+
+
+def module_of(path):
+    return re.sub(r"\.[ch]$", "", path)
+
+
+def included_by(text):
+    return set(re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.M))
+
+
+def definitions(text):
+    """The functions that other modules can call."""
+    for title in re.findall(r"^(\w[^;{}#]*?)\n\{", text, re.M):
+        name = re.search(r"(\w+)\s*\(", title)
+        if name and not title.startswith("static"):
+            yield name[1]
+
+
+def build_graph(texts):
+    defined = {name: module_of(path) for path, text in texts.items() if path.endswith(".c") for name in definitions(strip(text))}
+    graph = collections.defaultdict(set)
+    for path, text in texts.items():
+        module = module_of(path)
+        code = strip(text) if path.endswith(".c") else ""
+        words = set(re.findall(r"\b[a-z_]\w+\b", code)) - set(re.findall(r"^static [^;{}=()]*?(\w+)\(", code, re.M))
+        graph[module] |= {defined[word] for word in words if word in defined}
+    return {module: sorted(others - {module}) for module, others in graph.items()}
+
+
+def find_circles(graph):
+    """Strongly connected components of more than one module (Kosaraju), the largest first."""
+    def visit(start, edges, seen, out):
+        work = [(start, iter(edges.get(start, ())))]
+        seen.add(start)
+        while work:
+            node, rest = work[-1]
+            other = next((other for other in rest if other not in seen), None)
+            if other is None:
+                out.append(node)
+                work.pop()
+            else:
+                seen.add(other)
+                work.append((other, iter(edges.get(other, ()))))
+    order, seen = [], set()
+    for module in sorted(graph):
+        if module not in seen:
+            visit(module, graph, seen, order)
+    back = collections.defaultdict(list)
+    for module, others in graph.items():
+        for other in others:
+            back[other].append(module)
+    circles, seen = [], set()
+    for module in reversed(order):
+        if module not in seen:
+            part = []
+            visit(module, back, seen, part)
+            circles.append(sorted(part))
+    return sorted((part for part in circles if len(part) > 1), key=len, reverse=True), circles
+
+
+def longest_chain(graph, parts):
+    """Modules that each depend on the next, a circle counting as one."""
+    of = {module: number for number, part in enumerate(parts) for module in part}
+    chains = {}
+    for number in reversed(range(len(parts))):  # each stands before those that it depends on
+        below = {of[other] for module in parts[number] for other in graph[module]} - {number}
+        chains[number] = [parts[number][0]] + max((chains[other] for other in below), key=len, default=[])
+    return max(chains.values(), key=len, default=[])
+
+
+def judge_circles(circles, ceilings):
+    crossing = [" ".join(part) for part in circles if len({os.path.dirname(module) for module in part}) > 1]
+    large = collections.Counter()
+    for part in circles:
+        folder = os.path.dirname(part[0])
+        large[folder] = max(large[folder], len(part))
+    faults = [f"{folder}: a circle of {size}, at most {ceilings.get(folder, CIRCLE_MOST)}" for folder, size in large.items()
+              if size > ceilings.get(folder, CIRCLE_MOST)]
+    faults += [f"{folder}: {most} is not needed any more, the largest circle has {large[folder]}" for folder, most in ceilings.items()
+               if large[folder] <= CIRCLE_MOST]
+    return crossing, faults
+
+
+def judge_headers(texts, ceilings):
+    counts = collections.Counter(header for text in texts.values() for header in included_by(text))
+    faults = [f"{header}: included by {count}, at most {ceilings.get(header, INCLUDED_MOST)}" for header, count in counts.items()
+              if not header.startswith(GROUND) and count > ceilings.get(header, INCLUDED_MOST)]
+    return faults + [f"{header}: {most} is not needed any more, included by {counts[header]}" for header, most in ceilings.items()
+                     if counts[header] <= INCLUDED_MOST]
+
+
+def report(number, name, faults):
+    print(f"{'not ok' if faults else 'ok'} {number} - {name}")
+    for fault in faults:
+        print(f"# {fault}")
+
+
+def main():
+    texts, bare = read_sources(sys.argv[1]), "--bare" in sys.argv
+    graph = build_graph(texts)
+    circles, parts = find_circles(graph)
+    crossing, large = judge_circles(circles, {} if bare else CIRCLES)
+    headers = judge_headers(texts, {} if bare else INCLUDED)
+    print("1..3")
+    report(1, "no circle of modules crosses a folder", crossing)
+    report(2, f"no circle inside a folder has more than {CIRCLE_MOST} modules, or than it may have today", large)
+    report(3, f"no header has more than {INCLUDED_MOST} users, or than it may have today", headers)
+    chain = longest_chain(graph, parts)
+    print(f"# longest chain: {len(chain)}: {' '.join(chain)}")
+    print(f"# largest circle: {len(circles[0]) if circles else 0}: {' '.join(circles[0]) if circles else ''}")
+    return 1 if crossing or large or headers else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

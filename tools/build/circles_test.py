@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""The check of circles finds what it is there for, in small made-up trees; prints TAP."""
+import os
+import subprocess
+import sys
+import tempfile
+
+CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "circles.py")
+
+
+def check(files):
+    """Exit status and output for a tree of these files."""
+    with tempfile.TemporaryDirectory() as top:
+        for name, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(top, name)), exist_ok=True)
+            with open(os.path.join(top, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        done = subprocess.run([sys.executable, CHECK, top, "--bare"], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+
+def ring(*modules):
+    """Modules that each call the next, the last the first."""
+    return {f"src/{module}.c": f"void {module.replace('/', '_')}(void)\n{{\n    {modules[(i + 1) % len(modules)].replace('/', '_')}();\n}}\n"
+            for i, module in enumerate(modules)}
+
+
+def users(count):
+    return {f"src/a/u{i}.c": '#include "a/hub.h"\n' for i in range(count)}
+
+
+CASES = {
+    "a tree without circles is fine": (ring("a/one"), 0, "largest circle: 0"),
+    "three modules of a folder may call each other": (ring("a/one", "a/two", "a/three"), 0, "largest circle: 3"),
+    "four modules may not": (ring("a/one", "a/two", "a/three", "a/four"), 1, "a: a circle of 4"),
+    "no circle crosses a folder": (ring("a/one", "b/two"), 1, "a/one b/two"),
+    "a static function of the same name is no call": (
+        {**ring("a/one", "a/two", "a/three", "a/four"), "src/a/two.c": "static void a_three(void)\n{\n}\nvoid a_two(void)\n{\n    a_three();\n}\n"},
+        0, "largest circle: 0"),
+    "a header may have 25 users": (users(25), 0, "ok 3"),
+    "a header may not have 26": (users(26), 1, "a/hub.h: included by 26"),
+}
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CASES)}")
+    for number, (name, (files, status, words)) in enumerate(CASES.items(), 1):
+        got, output = check(files)
+        fine = got == status and words in output
+        failed += not fine
+        print(f"{'ok' if fine else 'not ok'} {number} - {name}")
+        if not fine:
+            print("".join(f"# {line}\n" for line in [f"exit status {got}", *output.split("\n")]), end="")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
