@@ -6,6 +6,7 @@
 #include "checks.h"
 #include "fabric/node.h"
 #include "place.h"
+#include "settings.h"
 #include "tree.h"
 #include "verbs/config.h"
 
@@ -34,6 +35,14 @@ enum verdict check_other_library(char *say, size_t size)
         snprintf(say, size, "Without \"softverbs run\" programs load %s.", path);
     else
         snprintf(say, size, "Without \"softverbs run\" programs find no libibverbs.so.1.");
+    return VERDICT_OK;
+}
+
+enum verdict check_settings(char *say, size_t size)
+{
+    if (!settings_are_right(say, size))
+        return VERDICT_PROBLEM;
+    snprintf(say, size, "All that the environment says can be used.");
     return VERDICT_OK;
 }
 

@@ -11,6 +11,7 @@ static const struct {
     {"other library", check_other_library},
     {"symbols", check_symbols},
     {"left behind", check_left_behind},
+    {"settings", check_settings},
     {"directory", check_directory},
     {"kernel paths", check_paths},
     {"shared memory", check_shared_memory},

@@ -13,6 +13,7 @@
 #include "link/capture.h"
 #include "link/fault.h"
 #include "place.h"
+#include "settings.h"
 #include "tree.h"
 #include "verbs/config.h"
 
@@ -107,15 +108,6 @@ static int provide(bool paths)
     return status ? status : meet();
 }
 
-static bool is_log_level(const char *level)
-{
-    static const char *const levels[] = {"none", "error", "warn", "info", "debug", "terminal"};
-    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (!strcmp(level, levels[i]))
-            return true;
-    return false;
-}
-
 static bool is_device_count(const char *text)
 {
     char *end;
@@ -142,17 +134,17 @@ static int set_counters(const char *name)
     return status ? status : setenv("SOFTVERBS_COUNTERS", path, 1) ? out_of_memory() : 0;
 }
 
-/* Without a file the program goes on. */
 static int begin_capture(const char *name)
 {
     char path[PLACE_PATH_MAX];
     if (make_whole(name, path))
         return EXIT_SELF;
     int error = strstr(path, "%p") ? 0 : capture_begin(path);
-    if (error)
-        complain("Packets can't be captured to \"%s\": %s.", path,
-                 error == EEXIST ? "it is no capture, and stays as it is" : strerror(error));
-    return setenv("SOFTVERBS_CAPTURE", error ? "" : path, 1) ? out_of_memory() : 0;
+    if (!error)
+        return setenv("SOFTVERBS_CAPTURE", path, 1) ? out_of_memory() : 0;
+    complain("Packets can't be captured to \"%s\": %s.", path,
+             error == EEXIST ? "it is no capture, and stays as it is" : strerror(error));
+    return EXIT_SELF;
 }
 
 static int check_faults(const struct command *command, const char *list)
@@ -185,7 +177,7 @@ int prepare_option(const struct command *command, int option, const char *value)
         return setenv("SOFTVERBS_LOG", "none", 1) ? out_of_memory() : 0;
     if (option == PREPARE_DEVICES && !is_device_count(value))
         return command_misused(command, "\"%s\" is not a number of devices from 0 to %d.", value, DEVICES_MAX);
-    if (option == PREPARE_LOG && !is_log_level(value))
+    if (option == PREPARE_LOG && !settings_is_level(value))
         return command_misused(command, "\"%s\" is none of none, error, warn, info and debug.", value);
     if (option == PREPARE_NETWORK && check_networks(command, value))
         return EXIT_USAGE;
@@ -224,6 +216,11 @@ static int check_port(const char *list)
 
 int prepare_environment(const struct command *command, bool paths)
 {
+    char why[1024];
+    if (!settings_are_right(why, sizeof why))
+        return command_misused(command, "%s", why);
+    if (setenv("SOFTVERBS_LOG", "terminal", 0))
+        return out_of_memory();
     const char *networks = getenv("SOFTVERBS_NET");
     int status = networks ? check_port(networks) : 0;
     return status ? status : provide(paths);

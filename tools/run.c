@@ -37,8 +37,6 @@ static int run(const struct command *command, int argc, char **argv)
         status = command_misused(command, "Which program shall it run?");
     if (!status)
         status = prepare_environment(command, paths);
-    if (!status && !getenv("SOFTVERBS_LOG"))
-        status = prepare_option(command, PREPARE_LOG, "terminal");
     return status ? status : become(argv + optind);
 }
 

@@ -17,6 +17,7 @@
 
 int log_threshold;
 static int log_fd = STDERR_FILENO;
+static bool silenced;      /* the user said none */
 static bool terminal_only; /* stderr is looked at before each line: a program may turn it elsewhere */
 
 static void read_level(const char *level)
@@ -25,6 +26,7 @@ static void read_level(const char *level)
     for (int i = LOG_NONE; i <= LOG_DEBUG; i++)
         if (!strcmp(level, names[i]))
             log_threshold = i;
+    silenced = !strcmp(level, "none");
     terminal_only = !strcmp(level, "terminal");
     if (terminal_only)
         log_threshold = LOG_WARN;
@@ -81,6 +83,16 @@ static void write_line(const char *suffix, const char *format, va_list arguments
 void log_write(enum log_level level, const char *format, ...)
 {
     if (!is_wanted(level))
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    write_line("", format, arguments);
+    va_end(arguments);
+}
+
+void log_always(const char *format, ...)
+{
+    if (silenced)
         return;
     va_list arguments;
     va_start(arguments, format);

@@ -23,6 +23,9 @@ static inline bool log_wanted(enum log_level level)
 /* Writes the text as a line, if the level is wanted. */
 void log_write(enum log_level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Writes the text as a line whatever the level, unless the user said SOFTVERBS_LOG=none. */
+void log_always(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 enum { LOG_LINES_A_SECOND = 100, LOG_LINES_ON_TERMINAL = 5 };
 
 /* Writes a reason with its sentence and number behind the text: what was refused, dropped or failed. Of each reason at

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,8 @@
  * queue depths as the deepest adapters have them (programs size their queues by what the device says), 32 SGEs because
  * a packet is sent with one sendmsg or one process_vm_readv of a short list, 1 KiB inline because it is copied twice,
  * 128 READs and atomics at a time because the kernel's rxe has as many and some programs ask for what the other side
- * could answer (64 bytes each, for queue pairs that do so), and 1 GiB messages because verbs promise at least that (IBA 9.7.1: 2^31 bytes at most). */
+ * could answer (64 bytes each, for queue pairs that do so), and 1 GiB messages because verbs promise at least that
+ * (IBA 9.7.1: 2^31 bytes at most). */
 static const struct limits default_limits = {
     .max_qp = 65536,
     .max_qp_wr = 32768,
@@ -49,23 +52,12 @@ static const struct {
     {                                                                                                                  \
 #name, offsetof(struct limits, name), least, most                                                              \
     }
-    LIMIT(max_qp, 1, NUMBERS - 256),
-    LIMIT(max_qp_wr, 1, 1 << 20),
-    LIMIT(max_sge, 1, 32),
-    LIMIT(max_cq, 1, NUMBERS),
-    LIMIT(max_cqe, 1, NUMBERS - 1),
-    LIMIT(max_mr, 1, NUMBERS - 1),
-    LIMIT(max_pd, 1, NUMBERS),
-    LIMIT(max_ah, 1, NUMBERS),
-    LIMIT(max_srq, 0, NUMBERS - 256),
-    LIMIT(max_srq_wr, 0, 1 << 20),
-    LIMIT(max_srq_sge, 0, 32),
-    LIMIT(max_rd_atomic, 0, UINT8_MAX),
-    LIMIT(max_inline, 0, 16384),
-    LIMIT(max_message, 1, 1 << 30),
-    LIMIT(max_groups, 0, 1024),
-    LIMIT(max_mw, 0, NUMBERS - 1),
-    LIMIT(max_dm, 0, 1u << 31),
+    LIMIT(max_qp, 1, NUMBERS - 256), LIMIT(max_qp_wr, 1, 1 << 20),   LIMIT(max_sge, 1, 32),
+    LIMIT(max_cq, 1, NUMBERS),       LIMIT(max_cqe, 1, NUMBERS - 1), LIMIT(max_mr, 1, NUMBERS - 1),
+    LIMIT(max_pd, 1, NUMBERS),       LIMIT(max_ah, 1, NUMBERS),      LIMIT(max_srq, 0, NUMBERS - 256),
+    LIMIT(max_srq_wr, 0, 1 << 20),   LIMIT(max_srq_sge, 0, 32),      LIMIT(max_rd_atomic, 0, UINT8_MAX),
+    LIMIT(max_inline, 0, 16384),     LIMIT(max_message, 1, 1 << 30), LIMIT(max_groups, 0, 1024),
+    LIMIT(max_mw, 0, NUMBERS - 1),   LIMIT(max_dm, 0, 1u << 31),
 #undef LIMIT
 };
 
@@ -75,6 +67,35 @@ static char *capture_path, *fault_list, *counters_path;
 static unsigned long capture_mebibytes = 4096; /* what a stranger may fill of a disk */
 static struct device devices[DEVICES_MAX];
 static unsigned device_count;
+static char problems[4][320]; /* the first mistakes in the settings */
+
+void config_complain(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
+        if (!*problems[i]) {
+            vsnprintf(problems[i], sizeof *problems, format, arguments);
+            break;
+        }
+    va_end(arguments);
+}
+
+const char *config_problem(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return *problems[0] ? problems[0] : NULL;
+}
+
+void config_warn(void)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    if (!config_problem() || atomic_flag_test_and_set(&warned))
+        return;
+    for (size_t i = 0; i < sizeof problems / sizeof *problems && *problems[i]; i++)
+        log_always("%s", problems[i]);
+}
 
 /* Six octets that are this host's for ever: FNV-1a of /etc/machine-id. All processes of the host, and only those,
  * agree. */
@@ -137,8 +158,7 @@ static bool is_device_name(const char *name, size_t length)
 static void add_device(const char *name, size_t length)
 {
     if (device_count == DEVICES_MAX || !is_device_name(name, length)) {
-        log_write(
-            LOG_ERROR,
+        config_complain(
             "device \"%.*s\" ignored: at most %d devices, names of 1 to %d letters, digits and any of _ . - but no "
             "dot at the beginning",
             (int)length, name, DEVICES_MAX, IBV_SYSFS_NAME_MAX - 1);
@@ -157,6 +177,8 @@ static void set_devices(const char *value)
     unsigned long number = strtoul(value, &end, 10);
     device_count = 0;
     if (end != value && !*end) {
+        if (number > DEVICES_MAX)
+            config_complain("there are at most %d devices, not %s", DEVICES_MAX, value);
         char name[16];
         for (unsigned long i = 0; i < number && i < DEVICES_MAX; i++)
             add_device(name, (size_t)snprintf(name, sizeof name, "soft%lu", i));
@@ -196,12 +218,12 @@ static void set_limit(struct limits *limits, const char *name, const char *value
         if (strcmp(name, limit_names[i].name))
             continue;
         if (end == value || *end || errno || number < limit_names[i].least || number > most)
-            log_write(LOG_ERROR, "limit %s=%s ignored: must be from %u to %u", name, value, limit_names[i].least, most);
+            config_complain("limit %s=%s ignored: must be from %u to %u", name, value, limit_names[i].least, most);
         else
             *field = (uint32_t)number;
         return;
     }
-    log_write(LOG_ERROR, "limit \"%s\" ignored: there is no such limit", name);
+    config_complain("limit \"%s\" ignored: there is no such limit", name);
 }
 
 static void set_capture_max(const char *value)
@@ -209,7 +231,7 @@ static void set_capture_max(const char *value)
     char *end;
     unsigned long number = strtoul(value, &end, 10);
     if (*value < '0' || *value > '9' || *end || number > ULONG_MAX >> 20)
-        log_write(LOG_ERROR, "SOFTVERBS_CAPTURE_MAX=%s ignored: not a number of MiB", value);
+        config_complain("SOFTVERBS_CAPTURE_MAX=%s ignored: not a number of MiB", value);
     else
         capture_mebibytes = number;
 }
@@ -229,7 +251,7 @@ static void set_line(struct limits *limits, char *line, char *networks)
     if (!*name)
         return;
     if (!value) {
-        log_write(LOG_ERROR, "configuration \"%s\" ignored: not of the form name = value", name);
+        config_complain("configuration \"%s\" ignored: not of the form name = value", name);
         return;
     }
     *value++ = 0;
@@ -259,7 +281,7 @@ static void read_file(struct limits *limits, const char *path, char networks[LIN
     char line[LINE_SIZE];
     FILE *file = fopen(path, "re");
     if (!file) {
-        log_write(LOG_ERROR, "SOFTVERBS_CONFIG=%s can't be read: %s", path, strerror(errno));
+        config_complain("SOFTVERBS_CONFIG=%s can't be read: %s", path, strerror(errno));
         return;
     }
     while (fgets(line, sizeof line, file))

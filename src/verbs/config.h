@@ -26,8 +26,17 @@ struct device {
 };
 
 /* Reads the configuration once; later calls return the same. *count devices, valid for ever. Thread-safe.
- * A mistake in the configuration is logged and the default stands. */
+ * Where the configuration has a mistake the default stands. */
 const struct device *config_devices(unsigned *count);
+
+/* The first mistake in it, or NULL. */
+const char *config_problem(void);
+
+/* Tells the user of the mistakes, once, unless he wants to be told nothing. */
+void config_warn(void);
+
+/* For who reads settings: this one can't be used. */
+void config_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Where packets are captured to, what faults their links have, as the user wrote it; NULL: nothing. */
 const char *config_capture(void);

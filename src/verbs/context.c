@@ -61,6 +61,7 @@ static void list_devices(void)
     const struct device *devices = config_devices(&count);
     for (unsigned i = 0; i < count; i++)
         context_fill(&listed[i], &devices[i]);
+    config_warn();
 }
 
 struct ibv_device **context_device_list(int *number)

@@ -35,7 +35,7 @@ static bool read_faults(const char *text, struct fault_plan *plan)
         return false;
     bool read = fault_parse(text, plan, why, sizeof why);
     if (!read)
-        log_write(LOG_ERROR, "SOFTVERBS_FAULT ignored: %s", why);
+        log_always("SOFTVERBS_FAULT ignored: %s", why);
     return read;
 }
 

@@ -277,6 +277,7 @@ static void play(const struct mistake *mistake, struct side *side, int fd, pid_t
         usleep(200000);
     if (getenv("MISTAKES_THEN") && system(getenv("MISTAKES_THEN")))
         die("what was to be run in the end fails");
+    ibv_destroy_qp(side->qp); /* before the other ends: that would be told, too */
 }
 
 static void await(const struct mistake *mistake, struct side *side, int fd)

@@ -79,7 +79,7 @@ def what_goes_wrong_is_a_sentence_and_no_line():
     expect(softverbs("env", "true"), 2, b"", [b"options only"])
     expect(softverbs("env", "--log", "loud"), 2, b"", [b'"loud"'])
     expect(softverbs("env", "--dir", "/proc/softverbs"), 125, b"", [b"/proc/softverbs"])
-    expect(softverbs("env", "--systemd", env={"SOFTVERBS_LIMITS": "a\nb"}), 125, None, [b"more than one line"])
+    expect(softverbs("env", "--systemd", env={"SOFTVERBS_SEED": "a\nb"}), 125, None, [b"more than one line"])
 
 
 def run_and_env_take_the_same_options():

@@ -221,6 +221,45 @@ def a_counters_line_is_one_json_object_whatever_the_programs_name():
     assert dict(pairs)["program"] == os.path.basename(program) and [key for key, _ in pairs].count("pid") == 1, line
 
 
+BAD_SETTINGS = (("SOFTVERBS_FAULT", "drop=xx", b"drop=xx"), ("SOFTVERBS_LIMITS", "max_foo=4", b"max_foo"),
+                ("SOFTVERBS_LIMITS", "max_sge=99", b"max_sge=99"), ("SOFTVERBS_CONFIG", "/nonexistent", b"/nonexistent"),
+                ("SOFTVERBS_NET", "nonesuch", b"nonesuch"), ("SOFTVERBS_COUNTERS", "/nonexistent/x", b"/nonexistent/x"),
+                ("SOFTVERBS_LOG", "loud", b"loud"), ("SOFTVERBS_LOG_FILE", "/nonexistent/x", b"/nonexistent/x"),
+                ("SOFTVERBS_DEVICES", "9999", b"9999"), ("SOFTVERBS_DEVICES", "a/b", b'"a/b"'),
+                ("SOFTVERBS_CAPTURE", "/nonexistent/x", b"/nonexistent/x"), ("SOFTVERBS_CAPTURE_MAX", "much", b"much"))
+
+
+def a_setting_that_cannot_be_used_is_refused():
+    for name, value, part in BAD_SETTINGS:
+        expect(run("true", env={name: value}), 2, b"", [b"softverbs: run: ", part])
+    with open(f"{TEMPORARY}/bad", "w", encoding="ascii") as config:
+        config.write("fault = drop=xx\n")
+    expect(run("true", env={"SOFTVERBS_CONFIG": f"{TEMPORARY}/bad"}), 2, b"", [b"drop=xx"])
+    expect(softverbs("run", "--counters", "/nonexistent/x", "true"), 2, b"", [b"/nonexistent/x"])
+    expect(softverbs("run", "--capture", "/nonexistent/x", "true"), 125, b"", [b"/nonexistent/x"])
+
+
+def a_setting_that_cannot_be_used_is_a_problem_to_the_doctor():
+    for name, value, part in BAD_SETTINGS:
+        done = softverbs("doctor", env={name: value})
+        lines = [line for line in done.stdout.splitlines() if line.startswith(b"problem  settings")]
+        assert done.returncode == 1 and len(lines) == 1 and part in lines[0], told(done)
+
+
+def settings_that_are_empty_or_right_are_taken():
+    for name, value, _ in BAD_SETTINGS:
+        expect(run("true", env={name: ""}))
+    expect(run("true", env={"SOFTVERBS_COUNTERS": f"{TEMPORARY}/fresh", "SOFTVERBS_FAULT": "drop=1%", "SOFTVERBS_LOG": "warn"}))
+
+
+def a_library_without_run_warns_of_settings():
+    source = "import ctypes; v = ctypes.CDLL('libibverbs.so.1'); v.ibv_get_device_list(None); v.ibv_get_device_list(None)"
+    command = ["env", "SOFTVERBS_LIMITS=max_foo=4", PYTHON, "-c", source]
+    done = run(*command)
+    assert done.returncode == 0 and done.stderr.count(b"max_foo") == 1, told(done)
+    expect(softverbs("run", "--quiet", "--", *command), err=b"")
+
+
 def options_become_environment_variables():
     script = "echo $SOFTVERBS_DEVICES $SOFTVERBS_LOG $SOFTVERBS_LOG_FILE $SOFTVERBS_DIR"
     done = softverbs("run", "--devices", "3", "--log", "info", f"--log-file={TEMPORARY}/log", "--dir", f"{TEMPORARY}/d", "--",
@@ -333,7 +372,7 @@ def limits_can_be_lowered_and_raised_as_far_as_they_can_be():
                            ("max_qp_wr=1048576,max_rd_atomic=255", (1 << 20, 255, 255, 255 * 65536)),
                            ("max_qp_wr=1048577,max_rd_atomic=256,max_sge=33", (32768, 128, 128, 128 * 65536)),
                            ("max_rd_atomic=255,max_qp=16776960", (32768, 255, 255, 2**31 - 1))):
-        out = run("ibv_devinfo", "-v", env={"SOFTVERBS_LIMITS": limits}).stdout.decode()
+        out = run("env", f"SOFTVERBS_LIMITS={limits}", "ibv_devinfo", "-v").stdout.decode()
         for name, value in zip(shown, values):
             assert re.search(rf"^\s*{name}:\s*{value}$", out, re.MULTILINE), (limits, name, value, out)
 

@@ -1,0 +1,65 @@
+#include "settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "link/capture.h"
+#include "link/fault.h"
+#include "place.h"
+#include "verbs/config.h"
+
+bool settings_is_level(const char *level)
+{
+    static const char *const levels[] = {"none", "error", "warn", "info", "debug", "terminal"};
+    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (!strcmp(level, levels[i]))
+            return true;
+    return false;
+}
+
+/* A file that is there and can be written to, or a directory where it can be made. */
+static bool is_writable(const char *setting, const char *path, char *why, size_t size)
+{
+    char directory[PLACE_PATH_MAX];
+    snprintf(directory, sizeof directory, "%s", path);
+    char *slash = strrchr(directory, '/');
+    if (slash)
+        slash[slash == directory] = 0;
+    if (access(path, F_OK) ? !access(slash ? directory : ".", W_OK | X_OK) : !access(path, W_OK))
+        return true;
+    snprintf(why, size, "%s=%s can't be written: %s.", setting, path, strerror(errno));
+    return false;
+}
+
+static bool can_capture(const char *path, char *why, size_t size)
+{
+    if (strstr(path, "%p"))
+        return is_writable("SOFTVERBS_CAPTURE", path, why, size);
+    struct capture *capture = capture_open(path, why, size);
+    if (capture)
+        capture_close(capture);
+    return capture;
+}
+
+bool settings_are_right(char *why, size_t size)
+{
+    unsigned count;
+    struct fault_plan plan;
+    const char *level = getenv("SOFTVERBS_LOG"), *file = getenv("SOFTVERBS_LOG_FILE");
+    config_devices(&count);
+    const char *problem = config_problem(), *faults = config_fault(), *counters = config_counters(),
+               *capture = config_capture();
+    if (level && *level && !settings_is_level(level))
+        snprintf(why, size, "SOFTVERBS_LOG=%s is none of none, error, warn, info and debug.", level);
+    else if (problem)
+        snprintf(why, size, "%s", problem);
+    else if (!(faults && *faults && !fault_parse(faults, &plan, why, size)) &&
+             !(file && *file && !is_writable("SOFTVERBS_LOG_FILE", file, why, size)) &&
+             !(counters && *counters && !is_writable("SOFTVERBS_COUNTERS", counters, why, size)) &&
+             !(capture && *capture && !can_capture(capture, why, size)))
+        return true;
+    return false;
+}

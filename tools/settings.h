@@ -1,0 +1,14 @@
+/* The settings that come by the environment or by the file that it names, before a program runs with them. */
+#ifndef TOOLS_SETTINGS_H
+#define TOOLS_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Is this a value of SOFTVERBS_LOG? */
+bool settings_is_level(const char *);
+
+/* Can every setting be used as it stands? If not, a sentence says which can't. A capture is begun. */
+bool settings_are_right(char *why, size_t size);
+
+#endif
