@@ -1,4 +1,5 @@
 /* softverbs: the table of subcommands, which is the dispatcher and the help at once. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -52,6 +53,8 @@ void complain(const char *format, ...)
     fprintf(stderr, "softverbs: %s\n", sentence);
 }
 
+static int finish(int status);
+
 int command_misused(const struct command *command, const char *format, ...)
 {
     char sentence[512];
@@ -73,7 +76,7 @@ int command_option(const struct command *command, int argc, char **argv, const s
     int option = getopt_long(argc, argv, letters, options, NULL);
     if (option == 'h') {
         print_help(command);
-        exit(EXIT_OK);
+        exit(finish(EXIT_OK));
     }
     if (option != '?' && option != ':')
         return option;
@@ -83,16 +86,73 @@ int command_option(const struct command *command, int argc, char **argv, const s
     exit(EXIT_USAGE);
 }
 
+/* Letters to change, add or leave out until one name is the other: the last row of the table that is usual for it. */
+static size_t distance(const char *from, const char *to)
+{
+    enum { LONGEST = 32 };
+    size_t row[LONGEST + 1], length = strlen(to);
+    if (length > LONGEST)
+        return LONGEST;
+    for (size_t i = 0; i <= length; i++)
+        row[i] = i;
+    for (; *from; from++) {
+        size_t left_above = row[0]++;
+        for (size_t i = 1; i <= length; i++) {
+            size_t above = row[i], best = left_above + (*from != to[i - 1]);
+            best = above + 1 < best ? above + 1 : best;
+            row[i] = row[i - 1] + 1 < best ? row[i - 1] + 1 : best;
+            left_above = above;
+        }
+    }
+    return row[length];
+}
+
+/* Says that there is none such, and which was meant if one is like it. */
+static int no_command(const char *name)
+{
+    const char *meant = NULL;
+    size_t least = strlen(name) > 3 ? 3 : 2;
+    for (int i = 0; i < COMMANDS; i++)
+        if (distance(name, commands[i]->name) < least) {
+            meant = commands[i]->name;
+            least = distance(name, meant);
+        }
+    const char *what = *name == '-' ? "option" : "command";
+    if (meant)
+        complain("There is no %s \"%s\". Did you mean \"%s\"? See \"softverbs --help\".", what, name, meant);
+    else
+        complain("There is no %s \"%s\". See \"softverbs --help\".", what, name);
+    return EXIT_USAGE;
+}
+
+/* What could not be written (a full disk) is an error, as it is for coreutils; a reader that has gone is none. */
+static int finish(int status)
+{
+    bool failed = ferror(stdout);
+    errno = 0;
+    if (fflush(stdout))
+        failed = errno != EPIPE;
+    if (!failed)
+        return status;
+    complain("The output can't be written%s%s.", errno ? ": " : "", errno ? strerror(errno) : "");
+    return status ? status : EXIT_NEGATIVE;
+}
+
+static bool is_help(const char *name)
+{
+    return !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
+}
+
 static int help(int argc, char **argv)
 {
     const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
-    if (argc < 2)
+    if (argc < 2 || is_help(argv[1]))
         print_overview(stdout);
     else if (command)
         print_help(command);
     else
-        complain("There is no command \"%s\". See \"softverbs --help\".", argv[1]);
-    return argc < 2 || command ? EXIT_OK : EXIT_USAGE;
+        return no_command(argv[1]);
+    return EXIT_OK;
 }
 
 int main(int argc, char **argv)
@@ -102,12 +162,9 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     const char *name = argv[1];
-    if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h"))
-        return help(argc - 1, argv + 1);
-    const struct command *command = find_command(!strcmp(name, "--version") ? "version" : name);
-    if (!command) {
-        complain("There is no %s \"%s\". See \"softverbs --help\".", *name == '-' ? "option" : "command", name);
-        return EXIT_USAGE;
-    }
-    return command->run(command, argc - 1, argv + 1);
+    if (is_help(name))
+        return finish(help(argc - 1, argv + 1));
+    bool version = !strcmp(name, "--version") || !strcmp(name, "-V");
+    const struct command *command = find_command(version ? "version" : name);
+    return command ? finish(command->run(command, argc - 1, argv + 1)) : no_command(name);
 }

@@ -2,6 +2,7 @@
 """The commands besides run: help, explain, version; what does not exist is refused with a sentence."""
 import ipaddress
 import re
+import subprocess
 import sys
 
 import cases
@@ -13,6 +14,27 @@ def unknown_commands_are_2():
     expect(softverbs("--fly"), 2, b"", [b'no option "--fly"'])
     expect(softverbs("help", "fly"), 2, b"", [b'no command "fly"'])
     expect(softverbs(), 2, b"", None)
+
+
+def a_slip_is_answered_with_what_was_meant():
+    for slip, meant in (("runn", "run"), ("shwo", "show"), ("explian", "explain"), ("doctr", "doctor")):
+        expect(softverbs(slip), 2, b"", [f'no command "{slip}". Did you mean "{meant}"?'.encode()])
+        expect(softverbs("help", slip), 2, b"", [f'Did you mean "{meant}"?'.encode()])
+    assert b"mean" not in softverbs("fly").stderr
+
+
+def help_of_help_is_help():
+    for name in ("--help", "-h", "help"):
+        expect(softverbs("help", name), out=expect(softverbs("--help")).stdout)
+
+
+def a_full_disk_is_an_error():
+    for command in (["explain"], ["version"], ["missing"], ["devices"], ["show", "--json"], ["stat", "--once", "--json"],
+                    ["--help"], ["help", "run"], ["run", "--help"], ["doctor"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([cases.SOFTVERBS, *command], stdout=full, stderr=subprocess.PIPE, check=False,
+                                  env=cases.environment())
+        assert done.returncode == 1 and b"No space left on device" in done.stderr, (command, done)
 
 
 def help_lists_every_command_and_explains_it():
@@ -47,6 +69,7 @@ def version_names_versions():
                         r"built with the headers of rdma-core \d+\n"
                         r"layout \d+ of .*\n", text), text
     expect(softverbs("--version"), out=text.encode())
+    expect(softverbs("-V"), out=text.encode())
     expect(softverbs("version", "now"), 2, b"", [b"no argument"])
 
 
