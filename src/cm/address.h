@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "wire/grh.h"
 #include <sys/socket.h>
 
 #ifndef AF_IB
@@ -48,8 +50,7 @@ struct cm_route {
 
 static inline bool cm_is_mapped(const uint8_t gid[16])
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    return !memcmp(gid, mapped, sizeof mapped);
+    return grh_is_ipv4(gid);
 }
 
 /* The wildcard of its family, or no address at all. */

@@ -17,6 +17,7 @@
 #include "diag/named_file.h"
 #include "wire/bytes.h"
 #include "wire/ether.h"
+#include "wire/grh.h"
 
 /* pcapng: numbers are in the byte order of the host that writes, which the section's header shows. */
 enum {
@@ -34,14 +35,11 @@ enum {
 };
 
 enum {
-    IPV4 = 20,
-    IPV6 = 40,
     UDP = 8,
-    UDP_PROTOCOL = 17,
     HEAD = 28,      /* of a packet's block, before the packet */
     TAIL_MAX = 512, /* its options and the second length */
     COMMENT_MAX = 256,
-    FRAME_MAX = ETHER_HEADER + IPV6 + UINT16_MAX, /* of a packet that is not cut, or of any datagram */
+    FRAME_MAX = ETHER_HEADER + GRH_LENGTH + UINT16_MAX, /* of a packet that is not cut, or of any datagram */
     START_MAX = 256,
     LOOK_EACH = 1 << 20, /* so many bytes are written between two looks at the file's size */
 };
@@ -283,17 +281,11 @@ static void write_frame(struct capture *capture, size_t length, bool sent, const
 
 /* --- packets */
 
-static bool is_ipv4(const uint8_t gid[16])
-{
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    return !memcmp(gid, mapped, sizeof mapped);
-}
-
 /* The address that a link-local GID was made from, or that a group goes to (RFC 1112, RFC 2464); else a locally
  * administered one with the GID's end, which is the host's. */
 static void put_mac(uint8_t *to, const uint8_t gid[16])
 {
-    bool ipv4 = is_ipv4(gid);
+    bool ipv4 = grh_is_ipv4(gid);
     if (ipv4 && gid[12] >> 4 == 14)
         memcpy(to, (uint8_t[6]){1, 0, 0x5e, gid[13] & 0x7f, gid[14], gid[15]}, 6);
     else if (!ipv4 && gid[0] == 0xff)
@@ -304,41 +296,28 @@ static void put_mac(uint8_t *to, const uint8_t gid[16])
         memcpy(to, (uint8_t[6]){2, 0, gid[12], gid[13], gid[14], gid[15]}, 6);
 }
 
-static uint8_t *put_ipv4(uint8_t *to, const struct capture_way *way, size_t udp_length)
+static uint8_t *put_ip(uint8_t *to, const struct capture_way *way, size_t udp_length)
 {
-    memset(to, 0, IPV4);
-    to[0] = 0x45;
-    to[1] = way->traffic_class;
-    bytes_put16(to + 2, (uint16_t)(IPV4 + udp_length));
-    bytes_put16(to + 4, way->route.identification);
-    bytes_put16(to + 6, way->route.fragment);
-    to[8] = way->hop_limit;
-    to[9] = UDP_PROTOCOL;
-    memcpy(to + 12, way->route.source + 12, 4);
-    memcpy(to + 16, way->route.destination + 12, 4);
-    return to + IPV4;
-}
-
-static uint8_t *put_ipv6(uint8_t *to, const struct capture_way *way, size_t udp_length)
-{
-    bytes_put32(to, 6u << 28 | (uint32_t)way->traffic_class << 20);
-    bytes_put16(to + 4, (uint16_t)udp_length);
-    to[6] = UDP_PROTOCOL;
-    to[7] = way->hop_limit;
-    memcpy(to + 8, way->route.source, 16);
-    memcpy(to + 24, way->route.destination, 16);
-    return to + IPV6;
+    const struct datagram_route *route = &way->route;
+    return to + grh_write_ip(to,
+                             &(struct grh_route){.source = route->source,
+                                                 .destination = route->destination,
+                                                 .traffic_class = way->traffic_class,
+                                                 .hop_limit = way->hop_limit,
+                                                 .identification = route->identification,
+                                                 .fragment = route->fragment},
+                             (uint32_t)udp_length);
 }
 
 /* Everything below the BTH, for so many bytes from there to the ICRC. Returns where the BTH comes. */
 static uint8_t *put_outer(uint8_t *to, const struct capture_way *way, size_t length)
 {
-    bool ipv4 = is_ipv4(way->route.destination);
+    bool ipv4 = grh_is_ipv4(way->route.destination);
     put_mac(to, way->route.destination);
     put_mac(to + 6, way->route.source);
     bytes_put16(to + 12, ipv4 ? ETHER_TYPE_IPV4 : ETHER_TYPE_IPV6);
     to += ETHER_HEADER;
-    to = ipv4 ? put_ipv4(to, way, UDP + length) : put_ipv6(to, way, UDP + length);
+    to = put_ip(to, way, UDP + length);
     bytes_put16(to, way->route.source_port);
     bytes_put16(to + 2, way->route.destination_port);
     bytes_put16(to + 4, (uint16_t)(UDP + length));
@@ -395,7 +374,7 @@ void capture_roce(struct capture *capture, const struct capture_way *way, const 
 
 void capture_datagram(struct capture *capture, const struct capture_way *way, const uint8_t *bytes, size_t length)
 {
-    if (length > UINT16_MAX - IPV4 - UDP)
+    if (length > UINT16_MAX - GRH_IPV4_LENGTH - UDP)
         return;
     lock_take(&capture->lock);
     if (!capture->stopped) {

@@ -6,13 +6,11 @@
 #include <unistd.h>
 
 #include "link/udp_state.h"
-#include "wire/bytes.h"
+#include "wire/grh.h"
 
 #include <netinet/udp.h>
 
 enum {
-    GRH = 40,
-    IPV4 = 20,
     UDP = 8,
     CONTROL = 256,
     ECN_MASK = 3,
@@ -68,12 +66,6 @@ static void udp_receive_prepare(struct udp_buffers *buffers, int wanted)
     }
 }
 
-static void put_ipv4(uint8_t gid[16], const void *address)
-{
-    memcpy(gid, (const uint8_t[12]){[10] = 0xff, [11] = 0xff}, 12);
-    memcpy(gid + 12, address, 4);
-}
-
 static int integer(struct cmsghdr *header)
 {
     int value = 0;
@@ -87,7 +79,7 @@ static void read_control(struct cmsghdr *control, struct header *header)
     int level = control->cmsg_level, type = control->cmsg_type;
     const uint8_t *data = CMSG_DATA(control);
     if (level == IPPROTO_IP && type == IP_PKTINFO)
-        put_ipv4(header->route.destination, data + offsetof(struct in_pktinfo, ipi_addr));
+        grh_gid_of_ipv4(data + offsetof(struct in_pktinfo, ipi_addr), header->route.destination);
     else if (level == IPPROTO_IPV6 && type == IPV6_PKTINFO)
         memcpy(header->route.destination, data, 16);
     else if ((level == IPPROTO_IP && type == IP_TOS) || (level == IPPROTO_IPV6 && type == IPV6_TCLASS))
@@ -108,47 +100,24 @@ static void read_header(struct msghdr *message, struct header *header)
         memcpy(header->route.source, &from->ipv6.sin6_addr, 16);
         header->route.source_port = ntohs(from->ipv6.sin6_port);
     } else {
-        put_ipv4(header->route.source, &from->ipv4.sin_addr);
+        grh_gid_of_ipv4((const uint8_t *)&from->ipv4.sin_addr, header->route.source);
         header->route.source_port = ntohs(from->ipv4.sin_port);
     }
     for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control))
         read_control(control, header);
 }
 
-static uint16_t ipv4_checksum(const uint8_t *header)
-{
-    uint32_t sum = 0;
-    for (int i = 0; i < IPV4; i += 2)
-        sum += bytes_get16(header + i);
-    sum = (sum >> 16) + (sum & 0xffff);
-    return (uint16_t) ~(sum + (sum >> 16));
-}
-
-/* The 40 bytes that a UD receive shows: a GRH, or twenty unused bytes and the IPv4 header (RoCEv2 annex, A17.9.1). */
-static void write_grh(const struct header *header, uint32_t length, uint8_t to[GRH])
+static void write_grh(const struct header *header, uint32_t length, uint8_t to[GRH_LENGTH])
 {
     const struct datagram_route *route = &header->route;
-    memset(to, 0, GRH);
-    if (!udp_is_ipv4(route->source)) {
-        bytes_put32(to, 6u << 28 | (uint32_t)header->traffic_class << 20);
-        bytes_put16(to + 4, (uint16_t)(UDP + length));
-        to[6] = IPPROTO_UDP;
-        to[7] = (uint8_t)header->hop_limit;
-        memcpy(to + 8, route->source, 16);
-        memcpy(to + 24, route->destination, 16);
-        return;
-    }
-    uint8_t *ip = to + GRH - IPV4;
-    ip[0] = 0x45;
-    ip[1] = (uint8_t)header->traffic_class;
-    bytes_put16(ip + 2, (uint16_t)(IPV4 + UDP + length));
-    bytes_put16(ip + 4, route->identification);
-    bytes_put16(ip + 6, route->fragment);
-    ip[8] = (uint8_t)header->hop_limit;
-    ip[9] = IPPROTO_UDP;
-    memcpy(ip + 12, route->source + 12, 4);
-    memcpy(ip + 16, route->destination + 12, 4);
-    bytes_put16(ip + 10, ipv4_checksum(ip));
+    grh_write(to,
+              &(struct grh_route){.source = route->source,
+                                  .destination = route->destination,
+                                  .traffic_class = (uint8_t)header->traffic_class,
+                                  .hop_limit = (uint8_t)header->hop_limit,
+                                  .identification = route->identification,
+                                  .fragment = route->fragment},
+              UDP + length);
 }
 
 static void udp_receive_refuse(struct receiver *receiver, const struct header *header, const uint8_t *bytes,
@@ -166,7 +135,7 @@ static void take_datagram(struct receiver *receiver, struct header *header, cons
 {
     struct packet packet;
     struct iovec piece;
-    uint8_t grh[GRH];
+    uint8_t grh[GRH_LENGTH];
     enum wire_fault fault = datagram_decode(&header->route, bytes, length, &packet, &piece);
     receiver->done++;
     if (fault) {

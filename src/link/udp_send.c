@@ -9,10 +9,11 @@
 
 #include "base/uncancelled.h"
 #include "link/udp_state.h"
+#include "wire/grh.h"
 
 #include <netinet/udp.h>
 
-enum { GRH = 40, FIRST_PORT = 0xc000, ECN_CAPABLE = 2 }; /* RoCEv2 annex, A17.9.2: source ports from 0xC000 on */
+enum { FIRST_PORT = 0xc000, ECN_CAPABLE = 2 }; /* RoCEv2 annex, A17.9.2: source ports from 0xC000 on */
 
 static bool set(int fd, int level, int name, int value)
 {
@@ -249,7 +250,7 @@ static enum frame_sent udp_send(struct link *link, const struct frame *frame)
 {
     struct udp_link *udp = udp_of(link);
     struct udp_flow *flow = atomic_load(&udp->flow);
-    size_t skip = frame->kind == FRAME_GRH ? GRH : 0, headers = frame->headers_length - skip;
+    size_t skip = frame->kind == FRAME_GRH ? GRH_LENGTH : 0, headers = frame->headers_length - skip;
     uint32_t length = (uint32_t)headers + ((frame->payload.length + 3) & ~3u) + DATAGRAM_ICRC;
     if (udp->port->abandoned || frame->kind == FRAME_ETHERNET || length > UDP_DATAGRAM)
         return FRAME_SENT;

@@ -13,6 +13,7 @@
 
 #include "base/lock.h"
 #include "link/udp.h"
+#include "wire/grh.h"
 
 enum {
     UDP_FAMILIES = 2,      /* IPv4, IPv6 */
@@ -108,8 +109,7 @@ void udp_flush_stuck(struct udp_port *);
 /* Does the GID stand for an IPv4 address? */
 static inline bool udp_is_ipv4(const uint8_t gid[16])
 {
-    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-    return !memcmp(gid, prefix, sizeof prefix);
+    return grh_is_ipv4(gid);
 }
 
 #endif

@@ -11,6 +11,8 @@
 #include "verbs/late.h"
 #include "verbs/lifetime.h"
 #include "verbs/port.h"
+#include "wire/datagram.h"
+#include "wire/grh.h"
 
 enum reason ah_check(const struct context *context, const struct ibv_ah_attr *attr)
 {
@@ -33,40 +35,18 @@ void ah_report(const struct context *context, const struct ibv_ah_attr *attr, en
         log_reason(LOG_WARN, reason, "%s", call);
 }
 
-static uint16_t ipv4_checksum(const uint8_t *header)
-{
-    uint32_t sum = 0;
-    for (int i = 0; i < 20; i += 2)
-        sum += (uint32_t)header[i] << 8 | header[i + 1];
-    sum = (sum >> 16) + (sum & 0xffff);
-    return (uint16_t) ~(sum + (sum >> 16));
-}
-
-/* What the receiver of a datagram finds before the payload: a GRH, or for RoCE v2 over IPv4 twenty unused bytes and the
- * IPv4 header (RoCEv2 annex A17.9.1). The lengths depend on the datagram and stay 0. */
+/* The lengths depend on the datagram and stay 0. */
 static void write_grh(struct ah *ah, const union ibv_gid *source)
 {
     const struct ibv_global_route *route = &ah->attr.grh;
-    enum { NEXT_UDP = 17 };
-    if (gid_is_ipv4(source) && gid_is_ipv4(&route->dgid)) {
-        uint8_t *header = ah->grh + 20;
-        header[0] = 0x45;
-        header[1] = route->traffic_class;
-        header[6] = 0x40; /* don't fragment */
-        header[8] = route->hop_limit;
-        header[9] = NEXT_UDP;
-        memcpy(header + 12, source->raw + 12, 4);
-        memcpy(header + 16, route->dgid.raw + 12, 4);
-        uint16_t checksum = ipv4_checksum(header);
-        memcpy(header + 10, (uint8_t[2]){checksum >> 8, checksum & 0xff}, 2);
-        return;
-    }
-    uint32_t first = htonl(6u << 28 | (uint32_t)route->traffic_class << 20 | (route->flow_label & 0xfffff));
-    memcpy(ah->grh, &first, sizeof first);
-    ah->grh[6] = NEXT_UDP;
-    ah->grh[7] = route->hop_limit;
-    memcpy(ah->grh + 8, source->raw, 16);
-    memcpy(ah->grh + 24, route->dgid.raw, 16);
+    grh_write(ah->grh,
+              &(struct grh_route){.source = source->raw,
+                                  .destination = route->dgid.raw,
+                                  .traffic_class = route->traffic_class,
+                                  .hop_limit = route->hop_limit,
+                                  .flow_label = route->flow_label,
+                                  .fragment = DATAGRAM_DONT_FRAGMENT},
+              0);
 }
 
 static void ah_release(struct ah *ah)

@@ -7,10 +7,11 @@
 #include "verbs/port.h"
 #include "verbs/taps.h"
 #include "wire/cm_ip.h"
+#include "wire/grh.h"
 #include "wire/op.h"
 #include "wire/wire.h"
 
-enum { SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY, GRH = 40, NEXT_UDP = 17, ID_MASK = 0xffffff };
+enum { SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY, NEXT_UDP = 17, ID_MASK = 0xffffff };
 
 /* The service ID that a request is for, and the address at which it is. */
 static uint64_t find_target(const struct cm_message *message, const uint8_t gid[16], struct cm_address *address)
@@ -41,9 +42,9 @@ static struct peer *find_self(struct process *process, const struct dispatch_dat
 }
 
 /* As the receiver of a datagram sees it before the payload (RoCEv2 annex, A17.9.1). */
-static void write_grh(const struct cm_route *route, uint8_t grh[GRH])
+static void write_grh(const struct cm_route *route, uint8_t grh[GRH_LENGTH])
 {
-    memset(grh, 0, GRH);
+    memset(grh, 0, GRH_LENGTH);
     if (cm_is_mapped(route->from.gid) && cm_is_mapped(route->gid)) {
         grh[20] = 0x45;
         grh[28] = route->hop_limit;
@@ -161,7 +162,7 @@ enum cm_sent cm_send(struct process *process, const struct dispatch_datagram *da
     cm_make_packet(datagram, &made);
     struct frame frame = {.kind = FRAME_GRH, .headers = headers, .payload = made.packet.payload};
     *to = NULL;
-    memcpy(headers, made.grh, GRH);
-    frame.headers_length = (uint16_t)(GRH + wire_encode(&made.packet, headers + GRH));
+    memcpy(headers, made.grh, GRH_LENGTH);
+    frame.headers_length = (uint16_t)(GRH_LENGTH + wire_encode(&made.packet, headers + GRH_LENGTH));
     return dispatch_frame(process, datagram, &frame, insist, to);
 }

@@ -1,4 +1,4 @@
-/* Questions about GIDs, and the GRH that a datagram shows. */
+/* Questions about GIDs. */
 #ifndef VERBS_GID_H
 #define VERBS_GID_H
 
@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "wire/grh.h"
+
 static inline bool gid_is_ipv4(const union ibv_gid *gid)
 {
-    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-    return !memcmp(gid->raw, prefix, sizeof prefix);
+    return grh_is_ipv4(gid->raw);
 }
 
 static inline bool gid_is_multicast(const union ibv_gid *gid)
@@ -25,22 +26,15 @@ static inline bool gid_is_zero(const union ibv_gid *gid)
 
 static inline union ibv_gid gid_from_ipv4(const uint8_t address[4])
 {
-    union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};
-    memcpy(gid.raw + 12, address, 4);
+    union ibv_gid gid;
+    grh_gid_of_ipv4(address, gid.raw);
     return gid;
 }
 
-/* Source and destination of the 40 bytes before a datagram: a GRH, or for RoCE v2 over IPv4 twenty unused bytes and the
- * IPv4 header (RoCEv2 annex A17.9.1). */
-static inline void gid_from_grh(const uint8_t grh[40], union ibv_gid *source, union ibv_gid *destination)
+/* Source and destination of the 40 bytes before a datagram. */
+static inline void gid_from_grh(const uint8_t grh[GRH_LENGTH], union ibv_gid *source, union ibv_gid *destination)
 {
-    if (grh[0] >> 4 == 6) {
-        memcpy(source, grh + 8, sizeof *source);
-        memcpy(destination, grh + 24, sizeof *destination);
-    } else {
-        *source = gid_from_ipv4(grh + 32);
-        *destination = gid_from_ipv4(grh + 36);
-    }
+    grh_read(grh, source->raw, destination->raw);
 }
 
 #endif

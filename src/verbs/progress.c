@@ -10,10 +10,11 @@
 #include "verbs/remote.h"
 #include "verbs/taps.h"
 #include "verbs/traffic.h"
+#include "wire/grh.h"
 #include "wire/mad.h"
 #include "wire/wire.h"
 
-enum { FRAMES_A_ROUND = 64, GRH_LENGTH = 40, MULTICAST_QP = 0xffffff };
+enum { FRAMES_A_ROUND = 64, MULTICAST_QP = 0xffffff };
 
 struct round {
     struct process *process;

@@ -7,13 +7,12 @@
 #include "verbs/port.h"
 #include "verbs/traffic.h"
 #include "wire/bytes.h"
+#include "wire/grh.h"
 #include "wire/op.h"
 #include "wire/wire.h"
 
 _Static_assert((int)REMOTE_ARRIVAL + 40 + (int)WIRE_HEADERS_MAX <= (int)FRAME_HEADERS_MAX,
                "a frame that is passed on fits");
-
-enum { GRH = 40 };
 
 /* Without room it is lost, as on a network. */
 bool remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
@@ -23,11 +22,11 @@ bool remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
     uint8_t headers[FRAME_HEADERS_MAX] = {0};
     bytes_put16(headers, arrival->route->source_port);
     bytes_put32(headers + 4, arrival->interface);
-    memcpy(headers + REMOTE_ARRIVAL, packet->grh, GRH);
-    unsigned length = wire_encode(packet, headers + REMOTE_ARRIVAL + GRH);
+    memcpy(headers + REMOTE_ARRIVAL, packet->grh, GRH_LENGTH);
+    unsigned length = wire_encode(packet, headers + REMOTE_ARRIVAL + GRH_LENGTH);
     struct frame frame = {.kind = FRAME_PASSED_ON,
                           .headers = headers,
-                          .headers_length = (uint16_t)(REMOTE_ARRIVAL + GRH + length),
+                          .headers_length = (uint16_t)(REMOTE_ARRIVAL + GRH_LENGTH + length),
                           .payload = packet->payload};
     link->operations->begin(link);
     bool room = link->operations->ready(link);

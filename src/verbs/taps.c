@@ -9,9 +9,10 @@
 #include "verbs/gid.h"
 #include "verbs/late.h"
 #include "wire/bytes.h"
+#include "wire/grh.h"
 #include "wire/mad.h"
 
-enum { GRH = 40, FIRST_PORT = 0xc000, HOPS = 64, ECN_CAPABLE = 2 };
+enum { FIRST_PORT = 0xc000, HOPS = 64, ECN_CAPABLE = 2 };
 
 static struct capture *open_capture(const char *name)
 {
@@ -121,7 +122,7 @@ void taps_sent(const struct qp *qp, const struct peer *peer, const struct link *
                const char *note)
 {
     struct capture *capture = qp->process->taps->capture;
-    size_t skip = frame->kind == FRAME_GRH ? GRH : 0;
+    size_t skip = frame->kind == FRAME_GRH ? GRH_LENGTH : 0;
     if (!capture)
         return;
     if (frame->kind == FRAME_ETHERNET)
@@ -165,7 +166,8 @@ void taps_managed(const struct process *process, const struct peer *peer, const 
         way.route.source_port = udp_source_port(link);
         way.traffic_class = (uint8_t)((way.traffic_class & ~3) | ECN_CAPABLE);
     }
-    capture_roce(process->taps->capture, &way, frame->headers + GRH, frame->headers_length - GRH, &frame->payload);
+    capture_roce(process->taps->capture, &way, frame->headers + GRH_LENGTH, frame->headers_length - GRH_LENGTH,
+                 &frame->payload);
 }
 
 struct fault taps_disturb(struct taps *taps)

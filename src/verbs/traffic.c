@@ -14,9 +14,10 @@
 #define REASON(number, name, sentence)                                                                                 \
     _Static_assert((number) >= 100 || (number) < TRAFFIC_REASONS, "counted as " #name);
 #include "diag/diag.def"
+#include "wire/grh.h"
 #undef REASON
 
-enum { GRH = 40, SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
+enum { SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
 static const nanos overtaken_by_nobody = NANOS_MILLISECOND; /* what waits for others to overtake it waits no longer */
 
 static const uint8_t services[] = {[IBV_QPT_RC] = SERVICE_RC,
@@ -78,7 +79,7 @@ static void count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs)
 
 static void count_sent(struct traffic *counts, const struct frame *frame)
 {
-    const uint8_t *headers = frame->headers + (frame->kind == FRAME_GRH ? GRH : 0);
+    const uint8_t *headers = frame->headers + (frame->kind == FRAME_GRH ? GRH_LENGTH : 0);
     counts->bytes_sent += frame->payload.length;
     if (__builtin_expect(frame->kind == FRAME_ETHERNET, 0)) {
         counts->sent[0]++;

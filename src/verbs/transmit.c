@@ -12,6 +12,8 @@
 #include "verbs/qp_raw.h"
 #include "verbs/srq_tags.h"
 #include "verbs/traffic.h"
+#include "wire/datagram.h"
+#include "wire/grh.h"
 #include "wire/wire.h"
 
 /* The peer of a connected queue pair, looked up again when there was none or it has gone. */
@@ -127,32 +129,15 @@ static void transmit_uc(struct qp *qp)
     link->operations->end(link);
 }
 
-static uint16_t big(uint32_t value)
-{
-    return (uint16_t)__builtin_bswap16((uint16_t)value);
-}
-
-/* The GRH as the receiver sees it, with this datagram's lengths (IPv4: total length and checksum; else payload length).
- */
+/* The GRH as the receiver sees it, with this datagram's length. */
 static void write_headers(const struct ah *ah, const struct packet *packet, struct frame *frame)
 {
-    enum { GRH = 40, UDP = 8, ICRC = 4, IPV4 = 20 };
+    enum { UDP = 8 };
     uint8_t *headers = (uint8_t *)frame->headers;
-    memcpy(headers, ah->grh, GRH);
-    unsigned length = wire_encode(packet, headers + GRH);
-    uint32_t inner = UDP + length + ((packet->payload.length + 3) & ~3u) + ICRC;
-    if (headers[0]) {
-        memcpy(headers + 4, &(uint16_t){big(inner)}, 2);
-    } else {
-        uint16_t total = big(inner + IPV4);
-        uint32_t sum; /* one's complement: the stored checksum is that of length 0 (RFC 1624) */
-        memcpy(headers + 22, &total, 2);
-        sum = (uint32_t)(headers[30] << 8 | headers[31]);
-        sum = (~sum & 0xffff) + inner + IPV4;
-        sum = (sum & 0xffff) + (sum >> 16);
-        memcpy(headers + 30, &(uint16_t){big(~sum & 0xffff)}, 2);
-    }
-    frame->headers_length = (uint16_t)(GRH + length);
+    memcpy(headers, ah->grh, GRH_LENGTH);
+    unsigned length = wire_encode(packet, headers + GRH_LENGTH);
+    grh_set_length(headers, UDP + length + ((packet->payload.length + 3) & ~3u) + DATAGRAM_ICRC);
+    frame->headers_length = (uint16_t)(GRH_LENGTH + length);
 }
 
 /* Pulls the next datagram out of the engine and puts it into the link, if there is one; a multicast also goes to the

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "wire/bytes.h"
+#include "wire/grh.h"
 #include "wire/op.h"
 
 enum { BTH_LENGTH = 12, IPV4_LENGTH = 20, UDP_LENGTH = 8, UDP_PROTOCOL = 17, MASKED_MAX = 8 + 40 + UDP_LENGTH + 12 };
 
 static bool is_ipv4(const struct datagram_route *route)
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    return !memcmp(route->destination, mapped, sizeof(mapped));
+    return grh_is_ipv4(route->destination);
 }
 
 /* Type of service, time to live and header checksum count as ones. */
@@ -151,10 +151,10 @@ static uint32_t rewind_register(uint32_t value, size_t bytes)
     return value;
 }
 
-/* A CRC is linear: the difference between the ICRC with a guessed identification and the one received is what a register
- * that was 0 before the identification, and got only zeros behind it, would hold after the difference of the two
- * identifications. Rewound to that place it is this difference itself, and the upper half of the register is 0; else no
- * identification makes such a difference. */
+/* A CRC is linear: the difference between the ICRC with a guessed identification and the one received is what a
+ * register that was 0 before the identification, and got only zeros behind it, would hold after the difference of the
+ * two identifications. Rewound to that place it is this difference itself, and the upper half of the register is 0;
+ * else no identification makes such a difference. */
 bool datagram_identify(const struct datagram_route *route, const uint8_t *bytes, size_t length,
                        uint16_t *identification)
 {
