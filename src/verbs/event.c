@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "fabric/port.h"
+#include "runtime/numbers.h"
 #include "verbs/async.h"
 #include "verbs/config.h"
-#include "verbs/numbers.h"
 #include "verbs/qp.h"
 
 static const struct {

@@ -29,6 +29,12 @@ static inline void process_active(struct process *process)
     atomic_store_explicit(&process->rounds, rounds + 1, memory_order_relaxed);
 }
 
+/* NULL: it has left the host, or is a child's copy. */
+static inline struct node *process_node(const struct process *process)
+{
+    return atomic_load(&process->forked) ? NULL : process->node;
+}
+
 /* The caller is about to block: from now on doorbells ring. */
 void process_handover(struct process *);
 

@@ -5,7 +5,7 @@
 #include "link/fence.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
-#include "verbs/numbers.h"
+#include "runtime/numbers.h"
 #include "verbs/port.h"
 #include "verbs/remote.h"
 #include "verbs/taps.h"

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "runtime/numbers.h"
 #include "verbs/async.h"
 #include "verbs/config.h"
 #include "verbs/cq.h"
 #include "verbs/domain.h"
 #include "verbs/gid.h"
 #include "verbs/lifetime.h"
-#include "verbs/numbers.h"
 #include "verbs/port.h"
 #include "verbs/process.h"
 #include "verbs/progress.h"
@@ -244,7 +244,7 @@ static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;
     control_lock(context);
-    int error = numbers_enter(process, process->numbers, &qp->endpoint, &qp->number);
+    int error = numbers_enter(process_node(process), process->numbers, &qp->endpoint, &qp->number);
     qp->object.context = context;
     if (!error && qp->parent) {
         uint32_t most = context->device->limits.max_qp;

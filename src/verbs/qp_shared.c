@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
+#include "runtime/numbers.h"
 #include "verbs/config.h"
 #include "verbs/lifetime.h"
-#include "verbs/numbers.h"
 #include "verbs/qp.h"
 
 static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *qp_context)

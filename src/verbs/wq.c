@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
+#include "runtime/numbers.h"
 #include "verbs/async.h"
 #include "verbs/config.h"
 #include "verbs/cq.h"
 #include "verbs/domain.h"
 #include "verbs/lifetime.h"
-#include "verbs/numbers.h"
 #include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/receive_queue.h"
@@ -89,7 +89,7 @@ static int wq_enter(struct wq *wq, struct context *context)
 {
     struct qp *qp = &wq->queue;
     control_lock(context);
-    int error = numbers_enter(context->process, context->process->numbers, &qp->endpoint, &qp->number);
+    int error = numbers_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->number);
     if (!error) {
         wq->ibv.handle = object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, qp->parent);
         if (!wq->ibv.handle)

@@ -1,10 +1,10 @@
 #include "verbs/xrc.h"
 
 #include "diag/log.h"
+#include "runtime/numbers.h"
 #include "verbs/async.h"
 #include "verbs/cq.h"
 #include "verbs/lifetime.h"
-#include "verbs/numbers.h"
 #include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/receive_queue.h"
@@ -92,7 +92,7 @@ int xrc_enter_srq(struct srq *srq)
 {
     lock_assert_held(&context_of(srq->ibv.context)->process->control);
     struct process *process = srq->cq->process;
-    return numbers_enter(process, process->srqs, srq, &srq->number);
+    return numbers_enter(process_node(process), process->srqs, srq, &srq->number);
 }
 
 /* A message that loses its SRQ half-way can't be repeated either: its receive is gone. */

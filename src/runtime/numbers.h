@@ -1,14 +1,15 @@
-/* Numbers of queue pairs, and of XRC SRQs: unique on the host, claimed in blocks from the node, found in two steps. */
-#ifndef VERBS_NUMBERS_H
-#define VERBS_NUMBERS_H
+/* Numbers of endpoints, and of XRC SRQs: unique on the host, claimed in blocks from the node, found in two steps. */
+#ifndef RUNTIME_NUMBERS_H
+#define RUNTIME_NUMBERS_H
 
-#include "verbs/object.h"
+#include "fabric/node.h"
 
 struct number_table *numbers_create(void);
 void numbers_destroy(struct number_table *);
 
-/* Gives the object a number that was not used lately and enters it. 0 or ENOMEM, ENOSPC. Under process->control. */
-int numbers_enter(struct process *, struct number_table *, void *object, uint32_t *number);
+/* Gives the object a number that was not used lately and enters it. 0 or ENOMEM, ENOSPC; ENODEV when there is no node
+ * any more (NULL) and the table has no free number. Under process->control. */
+int numbers_enter(struct node *, struct number_table *, void *object, uint32_t *number);
 
 /* Takes it out; a lookup that runs may still return it until process_quiesce. Under process->control. */
 void numbers_remove(struct number_table *, uint32_t number);

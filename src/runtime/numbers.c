@@ -1,7 +1,9 @@
-#include "verbs/numbers.h"
+#include "runtime/numbers.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "base/start.h"
 
@@ -38,12 +40,12 @@ void numbers_destroy(struct number_table *table)
     free(table);
 }
 
-static int claim(struct process *process, struct number_table *table)
+static int claim(struct node *node, struct number_table *table)
 {
     struct number_block *block = calloc(1, sizeof *block);
     if (!block)
         return ENOMEM;
-    int error = process->forked ? ENODEV : node_claim_numbers(process->node, &block->first);
+    int error = node ? node_claim_numbers(node, &block->first) : ENODEV;
     if (error) {
         free(block);
         return error;
@@ -54,10 +56,9 @@ static int claim(struct process *process, struct number_table *table)
     return 0;
 }
 
-int numbers_enter(struct process *process, struct number_table *table, void *object, uint32_t *number)
+int numbers_enter(struct node *node, struct number_table *table, void *object, uint32_t *number)
 {
-    lock_assert_held(&process->control);
-    int error = TAILQ_EMPTY(&table->free) ? claim(process, table) : 0;
+    int error = TAILQ_EMPTY(&table->free) ? claim(node, table) : 0;
     if (error)
         return error;
     struct number_block *block = TAILQ_FIRST(&table->free);

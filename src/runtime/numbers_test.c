@@ -1,0 +1,106 @@
+#include "runtime/numbers.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { FIRST = 5 * NODE_BLOCK, BLOCKS_MOST = 2 };
+
+static unsigned claimed; /* blocks */
+static struct node *const node = (struct node *)&claimed;
+
+/* Instead of the host's table: two blocks, which do not follow each other. */
+int node_claim_numbers(struct node *from, uint32_t *first)
+{
+    assert_ptr_equal(from, node);
+    if (claimed == BLOCKS_MOST)
+        return ENOSPC;
+    *first = FIRST + 2 * claimed++ * NODE_BLOCK;
+    return 0;
+}
+
+static struct number_table *begin(void)
+{
+    claimed = 0;
+    struct number_table *table = numbers_create();
+    assert_non_null(table);
+    return table;
+}
+
+static char objects[BLOCKS_MOST * NODE_BLOCK];
+
+static uint32_t enter(struct number_table *table, void *object)
+{
+    uint32_t number;
+    assert_int_equal(numbers_enter(node, table, object, &number), 0);
+    return number;
+}
+
+static void what_was_entered_is_found_by_its_number(void **state)
+{
+    struct number_table *table = begin();
+    uint32_t one = enter(table, &objects[0]), other = enter(table, &objects[1]);
+    assert_int_not_equal(one, other);
+    assert_ptr_equal(numbers_find(table, one), &objects[0]);
+    assert_ptr_equal(numbers_find(table, other), &objects[1]);
+    assert_null(numbers_find(table, 1));
+    assert_null(numbers_find(table, 0xffffff));
+    numbers_destroy(table);
+}
+
+static void a_number_is_not_given_again_at_once(void **state)
+{
+    struct number_table *table = begin();
+    uint32_t before = enter(table, &objects[0]);
+    numbers_remove(table, before);
+    assert_null(numbers_find(table, before));
+    for (unsigned i = 0; i < NODE_BLOCK - 1; i++) {
+        uint32_t number = enter(table, &objects[i]);
+        assert_int_not_equal(number, before);
+    }
+    assert_int_equal(claimed, 1);
+    numbers_destroy(table);
+}
+
+static void count(void *object, void *context)
+{
+    ++*(unsigned *)context;
+}
+
+static void a_full_block_is_followed_by_another_until_there_is_none(void **state)
+{
+    struct number_table *table = begin();
+    unsigned seen = 0;
+    uint32_t number = 0;
+    for (unsigned i = 0; i < BLOCKS_MOST * NODE_BLOCK; i++)
+        number = enter(table, &objects[i]);
+    assert_int_equal(claimed, BLOCKS_MOST);
+    assert_int_equal(numbers_enter(node, table, &objects[0], &(uint32_t){0}), ENOSPC);
+    numbers_each(table, count, &seen);
+    assert_int_equal(seen, BLOCKS_MOST * NODE_BLOCK);
+    numbers_remove(table, number);
+    assert_int_equal(enter(table, &objects[0]), number);
+    numbers_destroy(table);
+}
+
+static void without_a_node_no_block_is_claimed(void **state)
+{
+    struct number_table *table = begin();
+    assert_int_equal(numbers_enter(NULL, table, &objects[0], &(uint32_t){0}), ENODEV);
+    assert_int_equal(claimed, 0);
+    numbers_destroy(table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_entered_is_found_by_its_number),
+        cmocka_unit_test(a_number_is_not_given_again_at_once),
+        cmocka_unit_test(a_full_block_is_followed_by_another_until_there_is_none),
+        cmocka_unit_test(without_a_node_no_block_is_claimed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
