@@ -99,8 +99,8 @@ MUTANTS = [
     ("replaced-without-lock", "fabric/table_open.c", "another-version", (
         ("bool locked = lock_all(directory, descriptor);", "(void)lock_all;\n    bool locked = true;"),)),
     ("byte-before-entries", "fabric/table_join.c", "leaving", (
-        ("    release(table, ours);\n    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n",
-         "    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n    release(table, ours);\n"),)),
+        ("    table_join_release(table, ours);\n    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n",
+         "    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n    table_join_release(table, ours);\n"),)),
 ]
 
 SMALL = {"TABLE_SLOTS = 1024": "TABLE_SLOTS = 4", "TABLE_BLOCKS = 65536": "TABLE_BLOCKS = 8", "TABLE_JOINS = 1024": "TABLE_JOINS = 2",
