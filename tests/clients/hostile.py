@@ -27,6 +27,7 @@ RC, UC, UD, XRC = 0, 1 << 5, 3 << 5, 5 << 5
 TRUNCATED, VERSION, OPCODE, PAD, PAYLOAD, ICRC, NO_QP, SERVICE, BAD_PKEY, BAD_QKEY, SOURCE, PSN, STALE, SEQUENCE, NO_RECEIVE, \
     TOO_LONG, MEMORY, MAD_LENGTH, MAD_CLASS, MAD_MESSAGE, MAD_UNSOLICITED, TOO_MANY = \
     1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 22, 23, 24, 25, 30
+REMOTE_KEY, REMOTE_RANGE, ALIGNMENT, LENGTH, ILLEGAL = 205, 207, 210, 212, 214  # what ends a connection
 ALIVE = 25  # datagrams of each kind
 FLOOD = 100_000
 GROWTH = 4096  # KiB that a flood may leave behind
@@ -304,12 +305,12 @@ def wrong_rkey_of_an_unreliable_write(hostage, attacker):
 
 
 def nonsense_for_queue_pair_1(hostage, attacker):
-    """A wrong Q_Key, another service, too short, of another class, a message that is not built, replies that nobody asked for."""
+    """A wrong Q_Key, another service, too short, of another class, a message that RoCE does not have (LAP), replies that nobody asked for."""
     def management(attribute, request=0, head=b"\1\7\2\3", length=256, qkey=0x80010000):
         payload = head + bytes(12) + struct.pack(">HHII", attribute, 0, 0, request)
         return transport(UD | SEND_ONLY, 1, 0, struct.pack(">II", qkey, 1), payload + bytes(length - len(payload)))
     packets = [management(0x17, qkey=QKEY), transport(RC | SEND_ONLY, 1), management(0x17, length=252), management(0x17, head=bytes(4)),
-               management(0x10), management(0x18), management(0x18, hostage.numbers["rc"])]
+               management(0x19), management(0x18), management(0x18, hostage.numbers["rc"])]
     expected = {BAD_QKEY: ALIVE, SERVICE: ALIVE, MAD_LENGTH: ALIVE, MAD_CLASS: ALIVE, MAD_MESSAGE: ALIVE, MAD_UNSOLICITED: 2 * ALIVE}
     return [attacker.seal(packet) for packet in packets] * ALIVE, expected
 
@@ -374,7 +375,8 @@ def ends_its_own_connection(suite):
                transport(READ_REQUEST, numbers["spares"][4], 0, write_headers(numbers["vault"], numbers["rkey"], 1 << 31)),
                transport(WRITE_ONLY, numbers["spares"][6], 0, write_headers(numbers["vault"], numbers["rkey"], 1400), b"\xee" * 1400),
                transport(FETCH_ADD, numbers["spares"][5], 0, struct.pack(">QIQQ", numbers["vault"] + 1, numbers["rkey"], 1, 0)))
-        attack(hostage, attacker, [attacker.seal(packet) for packet in bad], {0: len(bad)})
+        attack(hostage, attacker, [attacker.seal(packet) for packet in bad],
+               {REMOTE_KEY: 1, REMOTE_RANGE: 2, ALIGNMENT: 1, LENGTH: 2, ILLEGAL: 1})
         attack(hostage, attacker, [attacker.seal(packet) for packet in bad], {8: len(bad)})
     return f"{len(bad)} ways"
 
