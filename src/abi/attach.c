@@ -260,10 +260,29 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
+static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_attaching(void)
+{
+    pthread_mutex_lock(&attaching);
+}
+
+static void unlock_attaching(void)
+{
+    pthread_mutex_unlock(&attaching);
+}
+
+/* A child that is forked while another thread attaches would wait for a thread that it does not have. */
+static void watch_forks(void)
+{
+    pthread_atfork(lock_attaching, unlock_attaching, unlock_attaching);
+}
+
 void attach(void)
 {
-    static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int error = errno;
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&attaching);
     dl_iterate_phdr(look_at_object, NULL);
     pthread_mutex_unlock(&attaching);
