@@ -36,15 +36,21 @@ static bool is_fault(int number, const siginfo_t *info)
     return info->si_code > 0 && !(number == SIGBUS && info->si_code == BUS_MCEERR_AO);
 }
 
+/* By the bare system call: ThreadSanitizer would take mmap(3) for a write that races with those who use the memory. */
 static bool replace(struct guard_region *region)
 {
+    enum { PROTECTION = PROT_READ | PROT_WRITE, FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
+#ifdef SYS_mmap2
+    enum { MAP_CALL = SYS_mmap2 };
+#else
+    enum { MAP_CALL = SYS_mmap };
+#endif
     int saved = errno;
-    if (mmap(region->start, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-        MAP_FAILED)
-        return false;
-    region->lost(region);
+    bool replaced = syscall(MAP_CALL, region->start, region->length, PROTECTION, FLAGS, -1, 0) != -1;
+    if (replaced)
+        region->lost(region);
     errno = saved;
-    return true;
+    return replaced;
 }
 
 /* Whoever faults in it uses it, so nobody removes it meanwhile. */
