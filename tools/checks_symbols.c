@@ -67,7 +67,9 @@ static void show_name(struct shown *shown, const char *name)
 
 static const char *others(const struct shown *shown, char text[32])
 {
-    snprintf(text, 32, shown->count > NAMES_SHOWN ? " and %u more" : "", shown->count - NAMES_SHOWN);
+    text[0] = '\0';
+    if (shown->count > NAMES_SHOWN)
+        snprintf(text, 32, " and %u more", shown->count - NAMES_SHOWN);
     return text;
 }
 
