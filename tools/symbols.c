@@ -25,9 +25,11 @@ struct image {
     const char *version[VERSIONS]; /* by index; NULL: not of this library */
 };
 
-static const void *at(const struct image *image, size_t offset, size_t size)
+/* NULL: it lies outside, or where no such thing can lie. */
+static const void *at(const struct image *image, size_t offset, size_t size, size_t alignment)
 {
-    return offset <= image->size && size <= image->size - offset && offset % 4 == 0 ? image->bytes + offset : NULL;
+    bool inside = offset <= image->size && size <= image->size - offset;
+    return inside && offset % alignment == 0 ? image->bytes + offset : NULL;
 }
 
 static const char *string(const struct image *image, size_t offset)
@@ -45,8 +47,9 @@ static void read_definitions(struct image *image, const ElfW(Shdr) * section)
 {
     size_t offset = section->sh_offset;
     for (unsigned i = 0; i < section->sh_info; i++) {
-        const ElfW(Verdef) *definition = at(image, offset, sizeof *definition);
-        const ElfW(Verdaux) *name = definition ? at(image, offset + definition->vd_aux, sizeof *name) : NULL;
+        const ElfW(Verdef) *definition = at(image, offset, sizeof *definition, _Alignof(ElfW(Verdef)));
+        const ElfW(Verdaux) *name =
+            definition ? at(image, offset + definition->vd_aux, sizeof *name, _Alignof(ElfW(Verdaux))) : NULL;
         if (!name)
             return;
         if (!(definition->vd_flags & VER_FLG_BASE))
@@ -58,7 +61,7 @@ static void read_definitions(struct image *image, const ElfW(Shdr) * section)
 static void read_needs_of(struct image *image, size_t offset, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        const ElfW(Vernaux) *name = at(image, offset, sizeof *name);
+        const ElfW(Vernaux) *name = at(image, offset, sizeof *name, _Alignof(ElfW(Vernaux)));
         if (!name)
             return;
         note_version(image, name->vna_other, string(image, name->vna_name));
@@ -70,7 +73,7 @@ static void read_needs(struct image *image, const ElfW(Shdr) * section, const ch
 {
     size_t offset = section->sh_offset;
     for (unsigned i = 0; i < section->sh_info; i++) {
-        const ElfW(Verneed) *need = at(image, offset, sizeof *need);
+        const ElfW(Verneed) *need = at(image, offset, sizeof *need, _Alignof(ElfW(Verneed)));
         if (!need)
             return;
         if (!strcmp(string(image, need->vn_file), library))
@@ -82,7 +85,7 @@ static void read_needs(struct image *image, const ElfW(Shdr) * section, const ch
 static bool read_symbols(struct image *image, const ElfW(Shdr) * sections, unsigned count, const ElfW(Shdr) * section)
 {
     const ElfW(Shdr) *strings = section->sh_link < count ? &sections[section->sh_link] : NULL;
-    image->symbols = at(image, section->sh_offset, section->sh_size);
+    image->symbols = at(image, section->sh_offset, section->sh_size, _Alignof(ElfW(Sym)));
     image->count = section->sh_size / sizeof *image->symbols;
     image->strings = strings && strings->sh_offset < image->size ? image->bytes + strings->sh_offset : NULL;
     image->strings_size = strings ? strings->sh_size : 0;
@@ -92,12 +95,12 @@ static bool read_symbols(struct image *image, const ElfW(Shdr) * sections, unsig
 
 static const ElfW(Shdr) * sections_of(const struct image *image, unsigned *count)
 {
-    const ElfW(Ehdr) *header = at(image, 0, sizeof *header);
+    const ElfW(Ehdr) *header = at(image, 0, sizeof *header, _Alignof(ElfW(Ehdr)));
     if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != CLASS ||
         header->e_shentsize != sizeof(ElfW(Shdr)))
         return NULL;
     *count = header->e_shnum;
-    return at(image, header->e_shoff, header->e_shnum * sizeof(ElfW(Shdr)));
+    return at(image, header->e_shoff, header->e_shnum * sizeof(ElfW(Shdr)), _Alignof(ElfW(Shdr)));
 }
 
 /* Those of `library`, or with NULL those that are defined here. */
@@ -111,7 +114,7 @@ static bool read_image(struct image *image, const char *library)
             whole = read_symbols(image, sections, count, &sections[i]);
     for (unsigned i = 0; whole && i < count; i++)
         if (sections[i].sh_type == SHT_GNU_versym && sections[i].sh_size / sizeof *image->versym >= image->count)
-            image->versym = at(image, sections[i].sh_offset, sections[i].sh_size);
+            image->versym = at(image, sections[i].sh_offset, sections[i].sh_size, _Alignof(ElfW(Versym)));
         else if (sections[i].sh_type == SHT_GNU_verdef && !library)
             read_definitions(image, &sections[i]);
         else if (sections[i].sh_type == SHT_GNU_verneed && library)
