@@ -80,13 +80,15 @@ struct multicast {
     bool read;
 };
 
+/* A frame that a fault delayed may have taken the room that there was a moment ago; then this one waits with those. */
 static void send_to_member(struct peer *peer, void *context)
 {
     struct multicast *multicast = context;
     struct qp *qp = multicast->qp;
     struct link *link = peer->link;
     link->operations->begin(link);
-    bool room = link->operations->ready(link);
+    bool waits = traffic_is_faulty(qp->process) && !atomic_load_explicit(&peer->behind, memory_order_relaxed);
+    bool room = link->operations->ready(link) || waits;
     if (room)
         multicast->read &= traffic_send(qp, peer, link, multicast->frame);
     link->operations->end(link);

@@ -13,14 +13,12 @@ enum { MULTICAST_QP = 0xffffff, CNP = SERVICE_CNP << 5 | 1 };
 
 static const nanos notify_period = 50 * NANOS_MICROSECOND; /* one notification each, as adapters do by default */
 
-enum reason qp_path_refusal(const struct qp *qp, const struct packet *packet, unsigned interface)
+enum reason qp_path_refusal_of_network(const struct qp *qp, const struct packet *packet, unsigned interface)
 {
     lock_assert_held(&qp->lock);
     const struct device *device = qp->object.context->device;
     bool connected = qp->type != IBV_QPT_UD;
     union ibv_gid source, destination;
-    if (!interface)
-        return connected && (packet->grh || qp->remote) ? REASON_PACKET_SOURCE : REASON_NONE;
     if (!packet->grh || !port_is_on(qp->process, device, interface))
         return REASON_PACKET_DESTINATION;
     gid_from_grh(packet->grh, &source, &destination);

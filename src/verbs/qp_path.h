@@ -12,11 +12,24 @@
  * on which the user has one, or from a network although it serves the host only. (To which of its addresses is left
  * open, so that programs which answer from another one go on working.) A connection's packets must come over the way
  * that its address vector names; those of the host have no GRH. Under qp->lock. */
-enum reason qp_path_refusal(const struct qp *, const struct packet *, unsigned interface);
+static inline enum reason qp_path_refusal(const struct qp *, const struct packet *, unsigned interface);
 
 /* A router marked a packet for this queue pair: tells the sender, not too often (RoCEv2 annex, A17.9.3). Under
  * qp->lock.
  */
 void qp_path_notify(struct qp *, nanos now);
+
+/* --- how */
+
+enum reason qp_path_refusal_of_network(const struct qp *, const struct packet *, unsigned interface);
+
+/* For each packet of the host, so it is inlined. */
+static inline enum reason qp_path_refusal(const struct qp *qp, const struct packet *packet, unsigned interface)
+{
+    lock_assert_held(&qp->lock);
+    if (__builtin_expect(interface, 0))
+        return qp_path_refusal_of_network(qp, packet, interface);
+    return qp->type != IBV_QPT_UD && (packet->grh || qp->remote) ? REASON_PACKET_SOURCE : REASON_NONE;
+}
 
 #endif

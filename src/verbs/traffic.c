@@ -87,9 +87,19 @@ static void count_sent(struct traffic *counts, const struct frame *frame)
         counts->cnps_sent++;
     } else {
         counts->sent[op_operation(headers[0])]++;
-        if (op_operation(headers[0]) == OPERATION_ACKNOWLEDGE && frame->kind == FRAME_ROCE)
+        if (op_operation(headers[0]) == OPERATION_ACKNOWLEDGE && frame->kind == FRAME_ROCE &&
+            __builtin_expect(headers[SYNDROME_AT] >> 5, 0))
             count_refusal(headers[SYNDROME_AT], &counts->naks_sent, &counts->rnrs_sent);
     }
+}
+
+static __attribute__((noinline)) void count_refused(struct qp *qp, uint8_t syndrome)
+{
+    struct traffic *counts = &qp->traffic;
+    uint64_t before = counts->rnrs_received;
+    count_refusal(syndrome, &counts->naks_received, &counts->rnrs_received);
+    if (!before && counts->rnrs_received)
+        qp_tell_waiting(qp);
 }
 
 static void count_received(struct qp *qp, const struct packet *packet)
@@ -105,12 +115,8 @@ static void count_received(struct qp *qp, const struct packet *packet)
         return;
     }
     counts->received[op_operation(packet->opcode)]++;
-    if (op_operation(packet->opcode) != OPERATION_ACKNOWLEDGE)
-        return;
-    uint64_t before = counts->rnrs_received;
-    count_refusal(packet->syndrome, &counts->naks_received, &counts->rnrs_received);
-    if (__builtin_expect(!before && counts->rnrs_received, 0))
-        qp_tell_waiting(qp);
+    if (op_operation(packet->opcode) == OPERATION_ACKNOWLEDGE && __builtin_expect(packet->syndrome >> 5, 0))
+        count_refused(qp, packet->syndrome);
 }
 
 /* --- sending */
@@ -125,11 +131,11 @@ bool traffic_may_reference(const struct process *process, struct link *link)
     return !traffic_is_faulty(process) && link->operations->can_reference(link);
 }
 
-/* A second copy goes at once only where there is room for it. */
-static void send_copy(const struct late_way *way, const struct frame *frame, bool second)
+/* What was delayed before may have taken the room that the sender saw. */
+static void send_copy(const struct late_way *way, const struct frame *frame)
 {
     struct link *link = way->link;
-    if (second && !link->operations->ready(link))
+    if (!link->operations->ready(link))
         late_keep(way, frame, clock_now(), 0);
     else
         link->operations->send(link, frame);
@@ -150,7 +156,7 @@ static void pass_through(const struct late_way *way, const struct frame *frame, 
     counts->faults += fault->corrupt != 0;
     for (int copy = 0; copy <= fault->duplicate; copy++)
         if (!waits)
-            send_copy(way, &changed, copy);
+            send_copy(way, &changed);
         else if (!late_keep(way, &changed, clock_now() + (fault->delay ? fault->delay : overtaken_by_nobody),
                             fault->reorder ? number + fault->behind : 0))
             counts->faults++;
