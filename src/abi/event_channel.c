@@ -11,6 +11,7 @@
 #include "base/uncancelled.h"
 #include "runtime/clock.h"
 #include "verbs/cm.h"
+#include "verbs/cm_reason.h"
 
 enum { BUCKETS = 256 };
 
@@ -66,6 +67,8 @@ static bool event_channel_take(struct event_channel *channel, struct cm_event *t
         channel->fetched_at = clock_now();
     }
     cm_end(channel->cm);
+    if (event)
+        cm_reason_log(to);
     uncancelled_end(before);
     return event;
 }
