@@ -78,6 +78,8 @@ void node_return_numbers(struct node *, uint32_t first);
 /* The peer that owns this queue pair number, connected when it was not; NULL: nobody does. Takes a reference, which
  * node_put gives back. Never blocks on the peer. Thread-safe. */
 struct peer *node_find(struct node *, uint32_t number);
+/* Is the number a process's, or that of one that has died and was not swept yet? Costs a load. Thread-safe. */
+bool node_is_claimed(const struct node *, uint32_t number);
 void node_put(struct node *, struct peer *);
 /* The peer once more, for somebody else to put back. */
 void node_hold(struct peer *);

@@ -43,12 +43,23 @@ struct peer *node_find_owner(struct node *node, uint32_t owner)
     return peer;
 }
 
-struct peer *node_find(struct node *node, uint32_t number)
+/* 0: nobody. */
+static uint32_t owner_of(const struct node *node, uint32_t number)
 {
     uint32_t block = number / NODE_BLOCK;
     if (block >= TABLE_BLOCKS || atomic_load_explicit(&node->left, memory_order_relaxed))
-        return NULL;
-    return node_find_owner(node, atomic_load_explicit(&node->table->file->blocks[block], memory_order_acquire));
+        return 0;
+    return atomic_load_explicit(&node->table->file->blocks[block], memory_order_acquire);
+}
+
+struct peer *node_find(struct node *node, uint32_t number)
+{
+    return node_find_owner(node, owner_of(node, number));
+}
+
+bool node_is_claimed(const struct node *node, uint32_t number)
+{
+    return owner_of(node, number) != 0;
 }
 
 void node_hold(struct peer *peer)

@@ -377,6 +377,7 @@ struct qp {
     } crowd;
     struct traffic traffic;
     uint16_t first_error;              /* enum reason: why it left RTS; 0: it hasn't, or the program asked for it */
+    bool peer_claimed;                 /* its number was a process's of this host when the path was set */
     bool peer_ended;                   /* the process that it sent to has ended, and nobody has its number since */
     bool refused;                      /* the packet in hand was not one that had to come; progress.c */
     uint32_t postponed;                /* deadlines, while links are faulty */

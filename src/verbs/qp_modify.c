@@ -336,6 +336,7 @@ static int set_path(struct qp *qp)
     const struct context *context = qp->object.context;
     qp_forget_peer(qp);
     qp->local = config_local_gid(&qp->attr.ah_attr.grh.dgid);
+    qp->peer_claimed = qp->local && node_is_claimed(qp->process->node, qp->attr.dest_qp_num);
     if (!qp->local && !context->device->interface[0])
         qp_tell_no_network(qp->number, &qp->attr.ah_attr.grh.dgid);
     if (qp->local || !context->device->interface[0])

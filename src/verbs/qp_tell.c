@@ -38,6 +38,11 @@ static enum reason reason_of(const struct qp *qp, enum reason reason)
     return reason == REASON_PACKET_NO_RECEIVE && qp_is_reliable(qp) ? REASON_RECEIVER_NOT_READY : reason;
 }
 
+static uint32_t expected_psn(const struct qp *qp)
+{
+    return qp_is_reliable(qp) ? qp->rc.responder.expected_psn : qp->uc.expected_psn;
+}
+
 static void tell(const struct qp *qp, const struct packet *packet, enum reason reason)
 {
     char call[96];
@@ -45,8 +50,11 @@ static void tell(const struct qp *qp, const struct packet *packet, enum reason r
              qp->type == IBV_QPT_UD ? packet->source : qp->attr.dest_qp_num, packet->psn);
     if (reason == REASON_PACKET_FIRST_PSN)
         log_reason(level_of(qp, packet, reason), reason, "%s, rq_psn is %u", call, qp->attr.rq_psn & PSN_MASK);
-    else if (reason == REASON_PACKET_PSN && qp_is_reliable(qp))
-        log_reason(LOG_INFO, reason, "%s, expected was %u", call, qp->rc.responder.expected_psn);
+    else if (reason == REASON_PACKET_PSN)
+        log_reason(LOG_INFO, reason, "%s, expected was %u", call, expected_psn(qp));
+    else if (reason == REASON_MESSAGE_LENGTH)
+        log_reason(level_of(qp, packet, reason), reason, "%s, a packet of %u bytes, path_mtu is %u", call,
+                   packet->payload.length, 128u << qp->attr.path_mtu);
     else if (reason == REASON_QP_PERMISSION) {
         char words[WORDS_SIZE];
         log_reason(LOG_WARN, reason, "%s, qp_access_flags are %s", call, words_access(qp->attr.qp_access_flags, words));

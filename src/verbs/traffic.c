@@ -48,6 +48,8 @@ static void add_traffic(struct traffic *to, const struct traffic *from)
     to->cnps_sent += from->cnps_sent;
     to->cnps_received += from->cnps_received;
     to->faults += from->faults;
+    for (unsigned i = 0; i < TRAFFIC_FAULT_KINDS; i++)
+        to->fault_kinds[i] += from->fault_kinds[i];
     for (unsigned i = 0; i < TRAFFIC_REASONS; i++)
         to->dropped[i] += from->dropped[i];
 }
@@ -141,6 +143,18 @@ static void send_copy(const struct late_way *way, const struct frame *frame)
         link->operations->send(link, frame);
 }
 
+/* What is dropped meets nothing else. */
+static void count_kinds(uint64_t counts[TRAFFIC_FAULT_KINDS], const struct fault *fault)
+{
+    counts[TRAFFIC_FAULT_DROP] += fault->drop;
+    if (fault->drop)
+        return;
+    counts[TRAFFIC_FAULT_DUPLICATE] += fault->duplicate;
+    counts[TRAFFIC_FAULT_REORDER] += fault->reorder;
+    counts[TRAFFIC_FAULT_DELAY] += fault->delay != 0;
+    counts[TRAFFIC_FAULT_CORRUPT] += fault->corrupt != 0;
+}
+
 /* Without a delay, what is reordered waits for some that follow; with one, it leaves before those that have it. Links
  * inside the host have no ICRC that could catch flipped bits, so there the frame is lost at once. */
 static void pass_through(const struct late_way *way, const struct frame *frame, const struct fault *fault,
@@ -148,6 +162,7 @@ static void pass_through(const struct late_way *way, const struct frame *frame, 
 {
     struct frame changed = *frame;
     bool waits = fault->reorder ? !fault->delay : fault->delay != 0;
+    count_kinds(counts->fault_kinds, fault);
     if (fault->drop || (fault->corrupt && way->peer)) {
         counts->faults++;
         return;

@@ -13,6 +13,16 @@ enum {
     TRAFFIC_REASONS = TRAFFIC_RESPONDER + 40,
 };
 
+/* In the order of the words that SOFTVERBS_FAULT has for them. */
+enum {
+    TRAFFIC_FAULT_DROP,
+    TRAFFIC_FAULT_DUPLICATE,
+    TRAFFIC_FAULT_REORDER,
+    TRAFFIC_FAULT_DELAY,
+    TRAFFIC_FAULT_CORRUPT,
+    TRAFFIC_FAULT_KINDS
+};
+
 struct traffic {
     uint64_t sent[TRAFFIC_OPERATIONS], received[TRAFFIC_OPERATIONS];
     uint64_t bytes_sent, bytes_received; /* payload */
@@ -21,8 +31,9 @@ struct traffic {
     uint64_t naks_sent, naks_received;
     uint64_t rnrs_sent, rnrs_received; /* NAKs that ask to wait for a receive */
     uint64_t cnps_sent, cnps_received;
-    uint64_t faults;                   /* packets lost on the user's demand (SOFTVERBS_FAULT) */
-    uint64_t dropped[TRAFFIC_REASONS]; /* and what ended in an error; by traffic_reason */
+    uint64_t faults;                           /* packets lost or corrupted on the user's demand (SOFTVERBS_FAULT) */
+    uint64_t fault_kinds[TRAFFIC_FAULT_KINDS]; /* all that met each kind of fault */
+    uint64_t dropped[TRAFFIC_REASONS];         /* and what ended in an error; by traffic_reason */
 };
 
 /* The same for a device, by whole opcodes: the sum over queue pairs that are no more. */

@@ -65,6 +65,20 @@ static void report_reasons(FILE *out, const struct traffic *counts)
     fputs("}", out);
 }
 
+/* By the words of SOFTVERBS_FAULT, so that it is seen whether what was asked for has happened. */
+static void report_faults(FILE *out, const uint64_t counts[TRAFFIC_FAULT_KINDS])
+{
+    static const char *const words[] = {"drop", "dup", "reorder", "delay", "corrupt"};
+    const char *separator = "";
+    fputs(",\"fault_kinds\":{", out);
+    for (unsigned kind = 0; kind < TRAFFIC_FAULT_KINDS; kind++)
+        if (counts[kind]) {
+            fprintf(out, "%s\"%s\":%llu", separator, words[kind], (unsigned long long)counts[kind]);
+            separator = ",";
+        }
+    fputs("}", out);
+}
+
 /* The fields of an object, without its braces. */
 static void report_total(FILE *out, const struct traffic_total *total)
 {
@@ -83,6 +97,7 @@ static void report_total(FILE *out, const struct traffic_total *total)
     report_number(out, "cnps_sent", counts->cnps_sent);
     report_number(out, "cnps_received", counts->cnps_received);
     report_number(out, "faults", counts->faults);
+    report_faults(out, counts->fault_kinds);
     report_dropped(out, counts);
     report_reasons(out, counts);
 }

@@ -21,7 +21,7 @@ static struct peer *find_peer(struct qp *qp)
 {
     if (qp->peer && !qp->peer->gone)
         return qp->peer;
-    qp->peer_ended |= qp->peer != NULL;
+    qp->peer_ended |= qp->peer || qp->peer_claimed;
     if (qp->peer)
         node_put(qp->process->node, qp->peer);
     qp->peer = qp->local ? node_find(qp->process->node, qp->attr.dest_qp_num) : NULL;

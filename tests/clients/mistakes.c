@@ -29,7 +29,8 @@ struct side {
     enum ibv_wr_opcode opcode;
     enum ibv_mtu mtu;
     uint32_t length;
-    bool own_rkey, kills;
+    bool own_rkey, kills, kills_early;
+    const char *host; /* a network namespace, whose interface is eth0; NULL: this one */
     uint64_t offset;
 };
 
@@ -137,6 +138,24 @@ static void killed_peer(struct side *side)
     side->kills = true;
 }
 
+static void killed_before(struct side *side)
+{
+    side->kills_early = true;
+}
+
+/* Between hosts, as within one a frame may carry more than the path MTU. */
+static void small_mtu(struct side *side)
+{
+    side->mtu = IBV_MTU_512;
+    side->length = SIZE;
+    side->host = "client";
+}
+
+static void large_mtu(struct side *side)
+{
+    side->host = "server";
+}
+
 static const struct mistake {
     const char *name;
     void (*first)(struct side *), (*second)(struct side *); /* by the one that sends, by the other */
@@ -159,6 +178,8 @@ static const struct mistake {
     {"psn-behind", right, psn_behind},
     {"psn-ahead", right, psn_ahead},
     {"killed-peer", killed_peer, right},
+    {"killed-before", killed_before, right},
+    {"mtu", small_mtu, large_mtu},
 };
 
 /* The call failed as the mistake has it: that is all that this process shows. */
@@ -171,6 +192,10 @@ static void end_with(const char *call, int error)
 
 static void make(struct side *side, char *memory)
 {
+    if (side->host) {
+        setenv("SOFTVERBS_NET", "eth0", 1);
+        endpoint_go_to(side->host);
+    }
     endpoint_open(&side->endpoint, side->completions);
     side->mr = ibv_reg_mr(side->endpoint.pd, memory, SIZE, side->access);
     if (!side->mr)
@@ -257,19 +282,27 @@ static void live(struct side *side, int fd)
     swap(fd, &mine, &side->theirs, sizeof mine);
 }
 
+static void end_process(pid_t other)
+{
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+}
+
 static void play(const struct mistake *mistake, struct side *side, int fd, pid_t other)
 {
     char sign = 0;
     mistake->first(side); /* before the objects are made, and again when the other's address is known */
     live(side, fd);
     mistake->first(side);
+    if (side->kills_early)
+        end_process(other);
     connect_to_peer(side);
-    swap(fd, &sign, &sign, 1);
+    if (!side->kills_early)
+        swap(fd, &sign, &sign, 1);
     if (side->kills) {
         post_work(side);
         show_end(side);
-        kill(other, SIGKILL);
-        waitpid(other, NULL, 0);
+        end_process(other);
     }
     post_work(side);
     show_end(side);
@@ -295,7 +328,10 @@ static void await(const struct mistake *mistake, struct side *side, int fd)
 
 static struct side make_side(void)
 {
-    return (struct side){.path = {.is_global = 1, .port_num = 1, .grh.hop_limit = 64},
+    const char *index = getenv("ENDPOINT_GID");
+    return (struct side){.path = {.is_global = 1,
+                                  .port_num = 1,
+                                  .grh = {.hop_limit = 64, .sgid_index = (uint8_t)(index ? atoi(index) : 0)}},
                          .access = ENDPOINT_ACCESS,
                          .qp_access = ENDPOINT_ACCESS,
                          .rtr_mask = RTR_MASK,

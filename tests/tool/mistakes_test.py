@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import subprocess
 import sys
 
 import cases
@@ -14,9 +15,13 @@ MISTAKES = f"{BUILD}/tests/clients/mistakes"
 
 def _screen(*arguments, options=(), env=None):
     """All that a terminal shows of the program; it must end well."""
+    return _screen_of([SOFTVERBS, "run", *options, "--", *arguments], env)
+
+
+def _screen_of(command, env):
     process, terminal = pty.fork()
     if process == 0:
-        os.execve(SOFTVERBS, ["softverbs", "run", *options, "--", *arguments], cases.environment(**(env or {})))
+        os.execvpe(command[0], command, cases.environment(**(env or {})))
     text = b""
     try:
         while part := os.read(terminal, 4096):
@@ -130,6 +135,26 @@ def a_peer_that_was_killed_is_said_to_have_ended():
     _one(ours, "ends in IBV_WC_RETRY_EXC_ERR: The peer's process has ended. (reason 113)")
 
 
+def a_peer_that_was_killed_before_the_first_message_is_said_to_have_ended():
+    ours, own = _lines("killed-before")
+    assert own == ["transport retry counter exceeded, vendor_err 113"], own
+    _one(ours, "ends in IBV_WC_RETRY_EXC_ERR: The peer's process has ended. (reason 113)")
+
+
+def path_mtus_that_differ_are_shown_on_a_network():
+    hosts = ("set -e; mount -t tmpfs none /run; ip netns add server; ip netns add client;"
+             "ip link add eth0 netns server type veth peer name eth0 netns client;"
+             "for host in server client; do ip -n $host link set eth0 up; ip -n $host link set lo up; done;"
+             "ip -n server address add 10.91.0.1/24 dev eth0; ip -n client address add 10.91.0.2/24 dev eth0")
+    unshare = next((command for command in (["unshare", "--net", "--mount"], ["unshare", "--user", "--map-root-user", "--net", "--mount"])
+                    if subprocess.run([*command, "sh", "-c", hosts], capture_output=True, check=False).returncode == 0), None)
+    if not unshare:
+        raise cases.Skip("this machine allows no network namespaces joined by a veth pair")
+    screen = _screen_of([*unshare, "sh", "-c", f"{hosts}; exec {SOFTVERBS} run -- {MISTAKES} mtu"], {"ENDPOINT_GID": "1"})
+    _one(screen.splitlines(), "RC SEND_FIRST from qp 0x", "a packet of 512 bytes, path_mtu is 1024", "another path_mtu", "(reason 212)")
+    assert "remote invalid request error, vendor_err 107" in screen, screen
+
+
 def the_first_error_of_a_queue_pair_is_shown():
     screen = _screen(MISTAKES, "wrong-rkey", options=["--quiet"], env={"MISTAKES_THEN": f"{SOFTVERBS} show qps"})
     rows = [re.split("  +", line) for line in screen.splitlines() if "  " in line]
@@ -144,7 +169,8 @@ def reasons_are_counted_by_their_names_on_both_sides():
     _screen(MISTAKES, "wrong-rkey", options=["--counters", path])
     with open(path, encoding="utf-8") as lines:
         reasons = [json.loads(line)["traffic"][0]["reasons"] for line in lines]
-    assert {"REMOTE_KEY_UNKNOWN": 1} in reasons and {"REMOTE_ACCESS": 1} in reasons, reasons
+    for name in ("REMOTE_KEY_UNKNOWN", "REMOTE_ACCESS"):  # on a busy machine what was repeated comes too late, besides
+        assert [each[name] for each in reasons if name in each] == [1], reasons
 
 
 def quiet_shows_nothing():

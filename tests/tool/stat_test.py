@@ -75,13 +75,16 @@ def devices_count_what_their_queue_pairs_count():
 
 
 def losses_and_what_follows_are_counted():
-    with _writing("--fault", "drop=5%,seed=1") as (server, client):
+    with _writing("--fault", "drop=5%,dup=5%,reorder=5%,delay=1us,corrupt=1%,seed=1") as (server, client):
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and _told()[client]["traffic"][0]["repeated"] < 100:
             time.sleep(0.1)
         told = _told()
         sent, received = told[client]["traffic"][0], told[server]["traffic"][0]
         assert sent["faults"] > 0 and sent["repeated"] >= 100, sent
+        kinds = sent["fault_kinds"]
+        assert set(kinds) == {"drop", "dup", "reorder", "delay", "corrupt"} and all(kinds.values()), sent
+        assert kinds["delay"] > 10 * kinds["drop"] > 10 * kinds["corrupt"] and sent["faults"] >= kinds["drop"], sent
         assert received["naks_sent"] > 0 and received["dropped"], received
         assert sent["naks_received"] > 0, sent
 
