@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abi/assembly.h"
 #include "command.h"
 #include "fabric/claim.h"
 #include "fabric/node.h"
@@ -263,7 +264,7 @@ static int join(struct ping *ping)
         return errno;
     const struct device *devices = config_devices(&count);
     ping->answers = ends[0];
-    return devices->interface[0] ? probe_open(&ping->probe, devices, ends[1]) : ENODEV;
+    return devices->interface[0] ? probe_open(&ping->probe, devices, &assembly_parts, ends[1]) : ENODEV;
 }
 
 static int refuse(const struct ping *ping, int error)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "abi/attach.h"
+#include "abi/assembly.h"
 #include "abi/export.h"
 #include "abi/operations.h"
 #include "base/answer.h"
@@ -50,12 +51,12 @@ static struct ibv_context *finish(struct context *context)
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-    return ANSWER_pointer(finish(context_open(device)));
+    return ANSWER_pointer(finish(context_open(device, &assembly_parts)));
 }
 
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-    return ANSWER_pointer(finish(context_import(cmd_fd)));
+    return ANSWER_pointer(finish(context_import(cmd_fd, &assembly_parts)));
 }
 
 EXPORT int ibv_close_device(struct ibv_context *context)

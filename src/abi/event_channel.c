@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi/assembly.h"
 #include "base/container.h"
 #include "base/lock.h"
 #include "base/uncancelled.h"
@@ -163,7 +164,7 @@ int event_channel_open(int flags)
     struct event_channel *channel = calloc(1, sizeof *channel);
     int error = channel ? open_drain() : ENOMEM;
     if (!error)
-        error = cm_join(&channel->cm);
+        error = cm_join(&channel->cm, &assembly_parts);
     if (!error) {
         error = open_pipe(channel, flags);
         if (error)

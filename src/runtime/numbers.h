@@ -11,7 +11,7 @@ void numbers_destroy(struct number_table *);
  * any more (NULL) and the table has no free number. Under process->control. */
 int numbers_enter(struct node *, struct number_table *, void *object, uint32_t *number);
 
-/* Takes it out; a lookup that runs may still return it until process_quiesce. Under process->control. */
+/* Takes it out; a lookup that runs may still return it until progress_quiesce. Under process->control. */
 void numbers_remove(struct number_table *, uint32_t number);
 
 /* Calls visit for every object. Under process->progress. */

@@ -147,9 +147,9 @@ static void open_ports(struct process *process)
 }
 
 /* It lives as long as the process, which its users count. */
-int cm_join(struct cm **to)
+int cm_join(struct cm **to, const struct process_parts *parts)
 {
-    struct process *process = process_join();
+    struct process *process = process_join(parts);
     if (!process)
         return errno;
     mutex_take(&joining);
@@ -157,7 +157,7 @@ int cm_join(struct cm **to)
     int error = cm ? 0 : cm_make(process, &cm);
     if (!error && !atomic_load(&process->cm)) {
         atomic_store(&process->cm, cm);
-        atomic_store(&process->departed, &cm->timer);
+        atomic_store(&process->loop.departed, &cm->timer);
         open_ports(process);
     }
     mutex_release(&joining);

@@ -34,7 +34,7 @@ struct cm {
 };
 
 /* The process's, made by the first call; counts its users. 0 or errno. Thread-safe. */
-int cm_join(struct cm **);
+int cm_join(struct cm **, const struct process_parts *);
 void cm_leave(struct cm *);
 
 /* For the moment of a fork. */

@@ -26,7 +26,6 @@
 #include "verbs/port.h"
 #include "verbs/process.h"
 #include "verbs/qp.h"
-#include "verbs/served.h"
 #include "verbs/srq.h"
 #include "verbs/window.h"
 #include "verbs/wq.h"
@@ -116,7 +115,7 @@ static void initialize(struct context *context, struct ibv_device *ibv)
 static struct context *context_make(const struct device *device, struct process *process, int cmd_fd)
 {
     mutex_take(&process->control);
-    int error = served_open(process, device);
+    int error = process->parts->open_device(process, device);
     mutex_release(&process->control);
     if (error) {
         errno = error;
@@ -137,14 +136,14 @@ static struct context *context_make(const struct device *device, struct process 
 }
 
 /* Programs pass the descriptor on to import the device elsewhere. */
-struct context *context_open(struct ibv_device *ibv)
+struct context *context_open(struct ibv_device *ibv, const struct process_parts *parts)
 {
     const struct device *device = device_of(ibv);
     if (!device) {
         errno = ENODEV;
         return NULL;
     }
-    struct process *process = process_join();
+    struct process *process = process_join(parts);
     if (!process)
         return NULL;
     int cmd_fd = import_make_descriptor();
@@ -177,9 +176,9 @@ static struct ibv_device *find_relative(struct process *process, int cmd_fd)
     return found;
 }
 
-struct context *context_import(int cmd_fd)
+struct context *context_import(int cmd_fd, const struct process_parts *parts)
 {
-    struct process *process = process_join();
+    struct process *process = process_join(parts);
     if (!process)
         return NULL;
     struct ibv_device *ibv = find_relative(process, cmd_fd);

@@ -10,9 +10,9 @@ __be64 context_device_guid(struct ibv_device *);
 
 /* Opens a device: everything but the operations, which abi fills in. NULL and errno: what kept this process from
  * joining its host stands in the log. */
-struct context *context_open(struct ibv_device *);
+struct context *context_open(struct ibv_device *, const struct process_parts *);
 /* ibv_import_device(3): likewise. The descriptor is the context's then. */
-struct context *context_import(int cmd_fd);
+struct context *context_import(int cmd_fd, const struct process_parts *);
 /* Destroys what remains in it, too. */
 void context_close(struct context *);
 

@@ -15,7 +15,7 @@
 #include "verbs/cq_moderation.h"
 #include "verbs/domain.h"
 #include "verbs/lifetime.h"
-#include "verbs/process.h"
+#include "verbs/poller.h"
 
 enum {
     CQ_CREATE_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
@@ -231,7 +231,7 @@ void cq_wait_for_round(const struct cq *cq, uint32_t round)
 {
     enum { STEPS_MOST = 2000 };
     for (unsigned step = 0; step < STEPS_MOST; step++) {
-        if ((int32_t)(round - atomic_load_explicit(&cq->process->answered, memory_order_acquire)) <= 0)
+        if ((int32_t)(round - atomic_load_explicit(&cq->process->loop.answered, memory_order_acquire)) <= 0)
             return;
         lock_wait(step);
     }
@@ -241,7 +241,7 @@ int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 {
     struct cq *cq = (struct cq *)ibv;
     if (cq_is_empty(cq)) {
-        process_poll(cq->process);
+        poller_poll(cq->process);
         if (cq_is_empty(cq))
             return 0;
     }
@@ -282,7 +282,7 @@ static void overrun(struct cq *cq)
     cq->overrun = true;
     log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "cq of %u entries (handle %u)", cq->capacity, cq->object.handle);
     async_raise_cq(cq, IBV_EVENT_CQ_ERR);
-    atomic_store(&cq->process->overrun, true);
+    atomic_store(&cq->process->loop.overrun, true);
     node_wake(cq->process->node);
 }
 
@@ -407,7 +407,7 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only)
     if (cq->armed < wanted)
         cq->armed = wanted;
     lock_release(&cq->lock);
-    process_handover(cq->process);
+    poller_handover(cq->process);
     return 0;
 }
 

@@ -12,14 +12,14 @@ int cq_poll(struct ibv_cq *, int count, struct ibv_wc *);
 int cq_arm(struct ibv_cq *, int solicited_only);
 
 /* Puts an entry in; raises the event if the CQ is armed for it. `notable`: a solicited receive or an error.
- * A full CQ overruns: false, the entry is lost, and process->overrun asks the progress to fail the attached queue
+ * A full CQ overruns: false, the entry is lost, and process->loop.overrun asks the progress to fail the attached queue
  * pairs. */
 bool cq_push(struct cq *, const struct completion *, bool notable);
 
 /* Before a receive is put in: the round that brings it may not have answered yet. */
 static inline void cq_note_round(struct cq *cq)
 {
-    uint32_t round = atomic_load_explicit(&cq->process->delivering, memory_order_relaxed);
+    uint32_t round = atomic_load_explicit(&cq->process->loop.delivering, memory_order_relaxed);
     atomic_store_explicit(&cq->delivered, round, memory_order_relaxed);
 }
 
@@ -31,7 +31,7 @@ void cq_wait_for_round(const struct cq *, uint32_t round);
 static inline void cq_wait_for_answers(const struct cq *cq)
 {
     uint32_t round = atomic_load_explicit(&cq->delivered, memory_order_relaxed);
-    uint32_t answered = atomic_load_explicit(&cq->process->answered, memory_order_acquire);
+    uint32_t answered = atomic_load_explicit(&cq->process->loop.answered, memory_order_acquire);
     if (__builtin_expect((int32_t)(round - answered) > 0, 0))
         cq_wait_for_round(cq, round);
 }

@@ -6,7 +6,7 @@
 #include "diag/log.h"
 #include "verbs/cq.h"
 #include "verbs/cq_entries.h"
-#include "verbs/process.h"
+#include "verbs/poller.h"
 
 static inline struct cq *cq_of(struct ibv_cq_ex *ibv)
 {
@@ -86,7 +86,7 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
         return answer_failure(EINVAL); /* waiting for the lock would be forever */
     }
     if (cq_is_empty(cq)) {
-        process_poll(cq->process);
+        poller_poll(cq->process);
         if (cq_is_empty(cq))
             return ENOENT;
     }
@@ -104,7 +104,7 @@ static __attribute__((noinline)) int look_again(struct cq *cq)
 {
     if (!show_next_slowly(cq))
         return 0;
-    process_poll(cq->process);
+    poller_poll(cq->process);
     return show_next_slowly(cq);
 }
 

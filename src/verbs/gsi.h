@@ -7,7 +7,8 @@
 #ifndef VERBS_GSI_H
 #define VERBS_GSI_H
 
-#include "verbs/object.h"
+#include "base/bucket.h"
+#include "verbs/process.h"
 #include "wire/cm.h"
 
 #define GSI_SIGNATURE "softverbs " /* what the private data of our replies begins with; the version follows */
@@ -17,6 +18,15 @@
  * manager or the asker, passes it on, answers or drops it. Under
  * process->progress. */
 void gsi_receive(struct process *, const struct udp_arrival *, const uint8_t *passed_on);
+
+struct gsi_asker;
+
+/* Of the process. */
+struct gsi {
+    struct bucket answers;   /* to requests from the network; under process->progress */
+    struct gsi_asker *asker; /* who waits for what other hosts answer; NULL: nobody; likewise */
+    _Atomic uint32_t served; /* a bit for each device on whose port we answer; served.c */
+};
 
 /* Somebody who asks other hosts. */
 struct gsi_asker {

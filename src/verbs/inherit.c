@@ -62,8 +62,6 @@ static void inherit_context(struct context *context)
 void inherit_process(struct process *process)
 {
     struct context *context;
-    process->inherited = true;
-    atomic_store(&process->forked, true);
     LIST_FOREACH (context, &process->contexts, siblings)
         inherit_context(context);
     xrcd_inherit(process);

@@ -10,7 +10,7 @@
 
 #include "verbs/object.h"
 
-/* In the child, whose only thread holds none of the locks: marks the process as inherited, gives back the locks of all
+/* In the child, whose only thread holds none of the locks: gives back the locks of all
  * objects, and closes the descriptors that stand for something on the host. */
 void inherit_process(struct process *);
 

@@ -1,5 +1,8 @@
 #include "verbs/mad.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/container.h"
 #include "verbs/cm.h"
 #include "verbs/gsi.h"
@@ -14,8 +17,15 @@ static bool receive_mad(struct endpoint *endpoint, const struct endpoint_arrival
     return false;
 }
 
-void mad_begin(struct process *process)
+int mad_begin(struct process *process)
 {
     static const struct endpoint_operations operations = {.receive = receive_mad};
     process->mad.operations = &operations;
+    process->gsi = calloc(1, sizeof *process->gsi);
+    return process->gsi ? 0 : ENOMEM;
+}
+
+void mad_end(struct process *process)
+{
+    free(process->gsi);
 }

@@ -3,9 +3,10 @@
 #ifndef VERBS_MAD_H
 #define VERBS_MAD_H
 
-#include "verbs/object.h"
+#include "verbs/process.h"
 
-/* Before the process receives. */
-void mad_begin(struct process *);
+/* Before the process receives: 0 or ENOMEM. When it is gone from the host. */
+int mad_begin(struct process *);
+void mad_end(struct process *);
 
 #endif

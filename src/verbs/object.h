@@ -5,7 +5,7 @@
  * counts as a use of that, which is a use of its pd. Destroying an object in use is EBUSY.
  *
  * The order of the locks stands in base/lock_order.h. Destroying what the progress may be using is death in two phases:
- * out of its table, then its users' locks taken and released once (process_quiesce), then free. In the child of a fork
+ * out of its table, then its users' locks taken and released once (progress_quiesce), then free. In the child of a fork
  * see inherit.h. */
 #ifndef VERBS_OBJECT_H
 #define VERBS_OBJECT_H
@@ -31,6 +31,7 @@
 #include "transport/tags.h"
 #include "transport/uc.h"
 #include "transport/ud.h"
+#include "verbs/process.h"
 #include "verbs/traffic_counts.h"
 
 enum object_kind {
@@ -399,60 +400,5 @@ static inline struct qp *qp_real(struct qp *qp)
 {
     return qp->shared ? qp->shared : qp;
 }
-
-/* What all contexts of this process share. There is one from the first ibv_open_device to the last ibv_close_device. */
-struct process {
-    struct mutex control;
-    int cancellation; /* of the thread that holds control, for when it gives it back */
-    struct lock progress;
-    struct node *node;
-    struct udp_port *_Atomic ports[16]; /* by device; NULL: not on a network; port.c */
-    _Atomic unsigned port_count;        /* behind the last of them */
-    _Atomic uint32_t served;            /* a bit for each device on whose port we answer for queue pair 1; served.c */
-    struct cm *_Atomic cm;              /* the connection manager; NULL: nobody has used it yet; cm.c */
-    struct bucket answers;              /* on queue pair 1, to requests from the network; under progress; gsi.c */
-    struct endpoint mad, multicast, ethernet; /* for queue pair 1, for groups, for frames of Ethernet */
-    struct gsi_asker *asker;                  /* who waits for what other hosts answer; NULL: nobody; under progress */
-    bool fences;                              /* fence_everywhere reaches our threads */
-    atomic_bool forked; /* nothing moves data any more: this is a child's copy, or the process ends */
-    bool inherited;     /* a child's copy, see inherit.h */
-    LIST_HEAD(, context) contexts;
-    uint32_t next_handle;
-    _Atomic uint32_t ports_down;  /* a bit for each device; event.c */
-    uint64_t dm_used;             /* bytes of device memory that are allocated; under control */
-    struct key_table *keys;       /* memory.c */
-    struct number_table *numbers; /* of queue pairs; numbers.c */
-    struct number_table *srqs;    /* numbers of XRC SRQs */
-    LIST_HEAD(, xrc_domain) domains;
-    struct steering *steering;    /* steering.c */
-    struct taps *taps;            /* taps.h; NULL: none */
-    struct traffic_total *totals; /* by device: what queue pairs counted that are no more */
-    struct traffic_total strays;  /* what arrived for no queue pair; under progress */
-
-    struct endpoint_list to_flush; /* received something and may have an answer; under progress */
-    LIST_HEAD(, group) groups;     /* multicast joins of queue pairs; under progress */
-
-    struct schedule schedule;
-    struct endpoint_list no_room; /* have output that their link had no room for; under schedule.lock */
-    _Atomic uint32_t no_room_count;
-    struct schedule_timer liveness;          /* asks after the receivers of those */
-    struct schedule_timer *_Atomic departed; /* expires when some peer has gone; NULL: nobody asks for that */
-    unsigned departures;                     /* as they were then; under progress */
-
-    pthread_t helper;
-    atomic_bool stopping;
-    atomic_bool ending;            /* the helper's last deed is to leave the host */
-    _Atomic uint32_t rounds;       /* calls that move data; see process_active */
-    uint32_t polled_rounds;        /* of them since the last claim; under progress */
-    _Atomic uint32_t claim_rounds; /* how many it takes for a claim; written by the helper */
-    _Atomic uint32_t fruitless;    /* rounds in a row that found nothing; lost counts among threads do no harm */
-    _Atomic uint32_t denied;       /* tries in a row to take the progress for a round, by anybody; likewise */
-    _Atomic uint32_t denied_at;    /* what `rounds` were then */
-    _Atomic uint32_t delivering;   /* number of the newest round that delivers; written under progress */
-    _Atomic uint32_t answered;     /* that of the newest whose answers have left; likewise */
-    atomic_bool owing;             /* ACKs wait for the next round; set under progress */
-    atomic_bool claimed;           /* pollers have just become hot; the helper has not heard of it yet */
-    atomic_bool overrun;           /* some CQ overran and its queue pairs must still be failed */
-};
 
 #endif

@@ -6,8 +6,8 @@
 #include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
+#include "verbs/poller.h"
 #include "verbs/post.h"
-#include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/receive_queue.h"
 #include "verbs/window.h"
@@ -213,7 +213,7 @@ bool post_is_open(const struct qp *qp)
 void post_start(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
-    process_active(qp->process);
+    poller_active(qp->process);
     qp_posted(qp);
     qp_transmit_guarded(qp, now);
 }

@@ -38,7 +38,7 @@ static bool probe_take(struct gsi_asker *asker, const struct cm_message *reply, 
 static void listen_with(struct process *process, struct gsi_asker *asker)
 {
     lock_take(&process->progress);
-    process->asker = asker;
+    process->gsi->asker = asker;
     lock_release(&process->progress);
 }
 
@@ -54,14 +54,14 @@ static int probe_enter(struct probe *probe, const struct device *device)
     return error;
 }
 
-int probe_open(struct probe **to, const struct device *device, int fd)
+int probe_open(struct probe **to, const struct device *device, const struct process_parts *parts, int fd)
 {
     struct probe *probe = calloc(1, sizeof *probe);
     if (!probe)
         return ENOMEM;
     probe->asker.take = probe_take;
     probe->fd = fd;
-    probe->process = process_join();
+    probe->process = process_join(parts);
     int error = probe->process ? 0 : errno;
     if (!error && getrandom(&probe->cookie, sizeof probe->cookie, 0) != sizeof probe->cookie)
         error = EIO;

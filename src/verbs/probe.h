@@ -6,6 +6,7 @@
 
 #include "base/nanos.h"
 #include "verbs/config.h"
+#include "verbs/process.h"
 #include "wire/cm.h"
 
 struct probe;
@@ -23,7 +24,7 @@ struct probe_answer {
 /* Joins the host's processes and opens the device's port, without answering others. From then on each answer is written
  * to the pipe `fd`, unless that is full. 0 or errno, as of process_join and port_open: EADDRINUSE when the UDP port is
  * somebody else's. */
-int probe_open(struct probe **, const struct device *, int fd);
+int probe_open(struct probe **, const struct device *, const struct process_parts *, int fd);
 void probe_close(struct probe *);
 
 /* The question of this number, for a service that nobody offers. */

@@ -27,7 +27,7 @@ static void want_flush(struct process *process, struct endpoint *endpoint)
     if (endpoint->to_flush)
         return;
     endpoint->to_flush = true;
-    TAILQ_INSERT_TAIL(&process->to_flush, endpoint, flush);
+    TAILQ_INSERT_TAIL(&process->loop.to_flush, endpoint, flush);
 }
 
 void progress_deliver(struct process *process, struct endpoint *endpoint, const struct endpoint_arrival *arrival)
@@ -70,16 +70,16 @@ static inline void begin_progress(struct round *round)
     struct process *process = round->process;
     round->now = clock_about_now();
     round->opened = guard_begin(round->now);
-    uint32_t before = atomic_load_explicit(&process->delivering, memory_order_relaxed);
-    atomic_store_explicit(&process->delivering, before + 1, memory_order_relaxed);
+    uint32_t before = atomic_load_explicit(&process->loop.delivering, memory_order_relaxed);
+    atomic_store_explicit(&process->loop.delivering, before + 1, memory_order_relaxed);
 }
 
 /* What it brought may be told now. */
 static void end(const struct round *round)
 {
     struct process *process = round->process;
-    uint32_t this = atomic_load_explicit(&process->delivering, memory_order_relaxed);
-    atomic_store_explicit(&process->answered, this, memory_order_release);
+    uint32_t this = atomic_load_explicit(&process->loop.delivering, memory_order_relaxed);
+    atomic_store_explicit(&process->loop.answered, this, memory_order_release);
     guard_end(round->opened);
 }
 
@@ -155,30 +155,30 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
 static void progress_flush(struct process *process, nanos now, bool ack_later)
 {
     struct endpoint *endpoint, *next;
-    for (endpoint = TAILQ_FIRST(&process->to_flush); endpoint; endpoint = next) {
+    for (endpoint = TAILQ_FIRST(&process->loop.to_flush); endpoint; endpoint = next) {
         next = TAILQ_NEXT(endpoint, flush);
         if (!endpoint->operations->flush(endpoint, now, ack_later))
             continue;
-        TAILQ_REMOVE(&process->to_flush, endpoint, flush);
+        TAILQ_REMOVE(&process->loop.to_flush, endpoint, flush);
         endpoint->to_flush = false;
     }
 }
 
 /* ACKs may only wait while the helper, or a poller that promised to go on, is awake. Saying that some wait before
- * looking whether everybody sleeps pairs with those who go to sleep (process.c), who say so before they look for
+ * looking whether everybody sleeps pairs with those who go to sleep (helper.c), who say so before they look for
  * waiting ACKs. */
 static void flush_in_time(struct process *process, nanos now, bool ack_later)
 {
     progress_flush(process, now, ack_later && !node_sleeping(process->node));
-    bool owing = !TAILQ_EMPTY(&process->to_flush);
-    if (!owing && !atomic_load_explicit(&process->owing, memory_order_relaxed))
+    bool owing = !TAILQ_EMPTY(&process->loop.to_flush);
+    if (!owing && !atomic_load_explicit(&process->loop.owing, memory_order_relaxed))
         return;
-    atomic_store(&process->owing, owing);
+    atomic_store(&process->loop.owing, owing);
     fence_full();
     if (!owing || !node_sleeping(process->node))
         return;
     progress_flush(process, now, false);
-    atomic_store(&process->owing, false);
+    atomic_store(&process->loop.owing, false);
 }
 
 /* Those that waited for room move to the list of those with output; who finds none again comes back by itself. */
@@ -186,12 +186,12 @@ static void retry_for_room(struct process *process)
 {
     struct endpoint *endpoint;
     lock_take(&process->schedule.lock);
-    while ((endpoint = TAILQ_FIRST(&process->no_room))) {
-        TAILQ_REMOVE(&process->no_room, endpoint, room);
+    while ((endpoint = TAILQ_FIRST(&process->loop.no_room))) {
+        TAILQ_REMOVE(&process->loop.no_room, endpoint, room);
         endpoint->no_room = false;
         want_flush(process, endpoint);
     }
-    atomic_store(&process->no_room_count, 0);
+    atomic_store(&process->loop.no_room_count, 0);
     lock_release(&process->schedule.lock);
 }
 
@@ -207,14 +207,14 @@ unsigned progress_round(struct process *process, bool ack_later)
     unsigned done = node_receive(process->node, take_frame, &round, FRAMES_A_ROUND);
     if (atomic_load_explicit(&process->port_count, memory_order_relaxed))
         done += port_receive(process, take_datagram, drop_datagram, &round);
-    if (atomic_load_explicit(&process->no_room_count, memory_order_relaxed))
+    if (atomic_load_explicit(&process->loop.no_room_count, memory_order_relaxed))
         retry_for_room(process);
-    if (!TAILQ_EMPTY(&process->to_flush) || atomic_load_explicit(&process->owing, memory_order_relaxed)) {
+    if (!TAILQ_EMPTY(&process->loop.to_flush) || atomic_load_explicit(&process->loop.owing, memory_order_relaxed)) {
         begin_progress(&round);
         flush_in_time(process, round.now, ack_later);
     }
-    if (__builtin_expect(atomic_load_explicit(&process->overrun, memory_order_relaxed), 0)) {
-        atomic_store(&process->overrun, false);
+    if (__builtin_expect(atomic_load_explicit(&process->loop.overrun, memory_order_relaxed), 0)) {
+        atomic_store(&process->loop.overrun, false);
         numbers_each(process->numbers, fail_overrun, NULL);
     }
     if (round.now)
@@ -226,32 +226,32 @@ unsigned progress_round(struct process *process, bool ack_later)
  * Once it is known to be gone, packets go nowhere and the engines' own timers do the rest. */
 static void look_after_receivers(struct timer *timer, nanos now)
 {
-    struct process *process = container_of(timer, struct process, liveness.timer);
-    if (!atomic_load(&process->no_room_count))
+    struct process *process = container_of(timer, struct process, loop.liveness.timer);
+    if (!atomic_load(&process->loop.no_room_count))
         return;
     node_check_peers(process->node, now);
     retry_for_room(process);
     progress_flush(process, now, false);
-    schedule_by(&process->schedule, &process->liveness, now + PROGRESS_LIVENESS);
+    schedule_by(&process->schedule, &process->loop.liveness, now + PROGRESS_LIVENESS);
 }
 
 static void tell_of_departures(struct process *process, nanos now)
 {
     unsigned departures = node_departures(process->node);
-    struct schedule_timer *departed = atomic_load(&process->departed);
-    if (departures == process->departures)
+    struct schedule_timer *departed = atomic_load(&process->loop.departed);
+    if (departures == process->loop.departures)
         return;
-    process->departures = departures;
+    process->loop.departures = departures;
     if (departed)
         schedule_by(&process->schedule, departed, now);
 }
 
 void progress_begin(struct process *process, void (*wake_up)(struct schedule *))
 {
-    TAILQ_INIT(&process->to_flush);
-    TAILQ_INIT(&process->no_room);
+    TAILQ_INIT(&process->loop.to_flush);
+    TAILQ_INIT(&process->loop.no_room);
     schedule_initialize(&process->schedule, wake_up);
-    schedule_initialize_timer(&process->liveness, look_after_receivers);
+    schedule_initialize_timer(&process->loop.liveness, look_after_receivers);
 }
 
 nanos progress_timers(struct process *process, nanos now)
@@ -271,18 +271,32 @@ void progress_settle(struct process *process)
     bool opened = guard_begin(now);
     progress_flush(process, now, false);
     guard_end(opened);
-    atomic_store(&process->owing, false);
+    atomic_store(&process->loop.owing, false);
 }
 
 void progress_forget(struct process *process, struct endpoint *endpoint)
 {
     lock_assert_held(&process->progress);
     if (endpoint->to_flush)
-        TAILQ_REMOVE(&process->to_flush, endpoint, flush);
+        TAILQ_REMOVE(&process->loop.to_flush, endpoint, flush);
     lock_take(&process->schedule.lock);
     if (endpoint->no_room)
-        TAILQ_REMOVE(&process->no_room, endpoint, room);
+        TAILQ_REMOVE(&process->loop.no_room, endpoint, room);
     lock_release(&process->schedule.lock);
     endpoint->to_flush = endpoint->no_room = false;
     schedule_cancel(&process->schedule, &endpoint->timer);
+}
+
+unsigned progress_work(struct process *process)
+{
+    lock_take(&process->progress);
+    unsigned done = progress_round(process, false);
+    lock_release(&process->progress);
+    return done;
+}
+
+void progress_quiesce(struct process *process)
+{
+    lock_take(&process->progress);
+    lock_release(&process->progress);
 }

@@ -2,12 +2,18 @@
 #ifndef VERBS_PROGRESS_H
 #define VERBS_PROGRESS_H
 
-#include "verbs/object.h"
+#include "verbs/process.h"
 
 /* Receives, lets endpoints transmit that had reason or got room, fails those whose CQ overran. Under
  * process->progress. Returns how much happened. `ack_later`: an ACK may wait until the next round, since the program
- * will most likely post what can take it along; somebody will see to the next round (process->owing). */
+ * will most likely post what can take it along; somebody will see to the next round (loop.owing). */
 unsigned progress_round(struct process *, bool ack_later);
+
+/* The same for who does not hold that lock; nothing waits for a next round. */
+unsigned progress_work(struct process *);
+
+/* Returns when no progress that runs now, and none that began before the call, is under way. */
+void progress_quiesce(struct process *);
 
 /* Expires what is due, and returns when to look again. Under process->progress. */
 nanos progress_timers(struct process *, nanos now);

@@ -48,11 +48,11 @@ static bool waits_for_room(struct qp *qp, struct link *link)
     lock_take(&process->schedule.lock);
     if (!qp->endpoint.no_room) {
         qp->endpoint.no_room = true;
-        TAILQ_INSERT_TAIL(&process->no_room, &qp->endpoint, room);
-        atomic_fetch_add(&process->no_room_count, 1);
+        TAILQ_INSERT_TAIL(&process->loop.no_room, &qp->endpoint, room);
+        atomic_fetch_add(&process->loop.no_room_count, 1);
     }
     lock_release(&process->schedule.lock);
-    schedule_by(&process->schedule, &process->liveness, clock_about_now() + PROGRESS_LIVENESS);
+    schedule_by(&process->schedule, &process->loop.liveness, clock_about_now() + PROGRESS_LIVENESS);
     return !link->operations->ready(link);
 }
 

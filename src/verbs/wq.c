@@ -10,7 +10,7 @@
 #include "verbs/cq.h"
 #include "verbs/domain.h"
 #include "verbs/lifetime.h"
-#include "verbs/process.h"
+#include "verbs/progress.h"
 #include "verbs/qp.h"
 #include "verbs/receive_queue.h"
 
@@ -233,7 +233,7 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 /* No table has it, so no frame finds it; a CQ's overrun may just be failing it, under process->progress. */
 static void retire(struct wq *wq)
 {
-    process_quiesce(wq->queue.process);
+    progress_quiesce(wq->queue.process);
     cq_withdraw(wq->queue.receive_cq, &wq->queue);
 }
 

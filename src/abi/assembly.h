@@ -1,0 +1,9 @@
+/* What a process of this library consists of. */
+#ifndef ABI_ASSEMBLY_H
+#define ABI_ASSEMBLY_H
+
+#include "verbs/process.h"
+
+extern const struct process_parts assembly_parts;
+
+#endif
