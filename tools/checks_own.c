@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "checks.h"
+#include "config/config.h"
 #include "fabric/node.h"
 #include "place.h"
 #include "settings.h"
 #include "tree.h"
-#include "verbs/config.h"
 
 enum verdict check_library(char *say, size_t size)
 {

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "command.h"
+#include "config/config.h"
+#include "config/identity.h"
 #include "fabric/node.h"
 #include "fabric/port.h"
 #include "table.h"
-#include "verbs/config.h"
-#include "verbs/identity.h"
 
 static void add_gid(struct table *table, const union ibv_gid *gid)
 {

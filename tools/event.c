@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "config/config.h"
 #include "fabric/node.h"
 #include "fabric/port.h"
-#include "verbs/config.h"
-#include "verbs/event.h"
-#include "verbs/report.h"
+#include "report/event.h"
+#include "report/report.h"
 
 enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
 

@@ -14,10 +14,10 @@
 #include "command.h"
 #include "fabric/claim.h"
 #include "fabric/node.h"
+#include "gsi/gsi.h"
+#include "gsi/probe.h"
 #include "ping_path.h"
 #include "runtime/clock.h"
-#include "verbs/gsi.h"
-#include "verbs/probe.h"
 #include "wire/op.h"
 
 enum { WINDOW = 1024, NAME_MAX_SHOWN = 64, QUESTION = SERVICE_UD << 5 | OPERATION_SEND_ONLY };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "verbs/config_net.h"
+#include "config/config_net.h"
 #include "wire/mad.h"
 #include "wire/op.h"
 

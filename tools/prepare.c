@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/start.h"
+#include "config/config.h"
 #include "fabric/claim.h"
 #include "fabric/node.h"
 #include "link/capture.h"
@@ -15,7 +16,6 @@
 #include "place.h"
 #include "settings.h"
 #include "tree.h"
-#include "verbs/config.h"
 
 static int out_of_memory(void)
 {

@@ -1,12 +1,12 @@
-/* The reports of all live processes of a directory, which src/verbs/report.c writes. */
+/* The reports of all live processes of a directory, which src/report/report.c writes. */
 #ifndef TOOLS_REPORTS_H
 #define TOOLS_REPORTS_H
 
 #include <jansson.h>
 #include <stddef.h>
 
-/* An array with an object for each process, also for one that does not answer ("answers" is false): the caller's. NULL and
- * a sentence: the directory can't be read. */
+/* An array with an object for each process, also for one that does not answer ("answers" is false): the caller's. NULL
+ * and a sentence: the directory can't be read. */
 json_t *reports_collect(const char *directory, char *why, size_t why_size);
 
 #endif

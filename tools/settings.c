@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "link/capture.h"
 #include "link/fault.h"
 #include "place.h"
-#include "verbs/config.h"
 
 bool settings_is_level(const char *level)
 {

@@ -1,4 +1,4 @@
-/* softverbs show: each live process on this host is asked for its report, which src/verbs/report.c writes. */
+/* softverbs show: each live process on this host is asked for its report, which src/report/report.c writes. */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>

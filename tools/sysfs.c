@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "verbs/identity.h"
+#include "config/identity.h"
 
 /* Where we are in the tree, and who listens. */
 struct place {

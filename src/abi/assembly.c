@@ -2,17 +2,17 @@
 
 #include <errno.h>
 
+#include "gsi/cm.h"
+#include "gsi/mad.h"
+#include "gsi/served.h"
+#include "report/event.h"
+#include "report/report.h"
+#include "report/traffic_report.h"
 #include "runtime/numbers.h"
-#include "verbs/cm.h"
-#include "verbs/event.h"
 #include "verbs/inherit.h"
-#include "verbs/mad.h"
 #include "verbs/memory.h"
 #include "verbs/multicast.h"
-#include "verbs/report.h"
-#include "verbs/served.h"
 #include "verbs/steering.h"
-#include "verbs/traffic_report.h"
 
 static int begin(struct process *process)
 {

@@ -10,9 +10,9 @@
 #include "base/container.h"
 #include "base/lock.h"
 #include "base/uncancelled.h"
+#include "gsi/cm.h"
+#include "gsi/cm_reason.h"
 #include "runtime/clock.h"
-#include "verbs/cm.h"
-#include "verbs/cm_reason.h"
 
 enum { BUCKETS = 256 };
 

@@ -7,7 +7,7 @@
 
 #include "abi/event_channel.h"
 #include "abi/ucma_layout.h"
-#include "verbs/cm.h"
+#include "gsi/cm.h"
 
 struct ucma_call {
     struct event_channel *channel;

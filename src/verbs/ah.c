@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
+#include "config/gid.h"
 #include "diag/log.h"
-#include "verbs/config.h"
-#include "verbs/gid.h"
 #include "verbs/late.h"
 #include "verbs/lifetime.h"
 #include "verbs/port.h"

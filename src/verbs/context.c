@@ -6,24 +6,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/config.h"
+#include "config/identity.h"
 #include "diag/log.h"
 #include "verbs/ah.h"
 #include "verbs/async.h"
 #include "verbs/channel.h"
-#include "verbs/config.h"
 #include "verbs/counters.h"
 #include "verbs/cq.h"
 #include "verbs/device.h"
 #include "verbs/dm.h"
 #include "verbs/dmah.h"
 #include "verbs/domain.h"
-#include "verbs/event.h"
 #include "verbs/flow.h"
-#include "verbs/identity.h"
 #include "verbs/import.h"
 #include "verbs/lifetime.h"
 #include "verbs/memory.h"
 #include "verbs/port.h"
+#include "verbs/port_state.h"
 #include "verbs/process.h"
 #include "verbs/qp.h"
 #include "verbs/srq.h"
@@ -105,7 +105,7 @@ static void initialize(struct context *context, struct ibv_device *ibv)
     shown->async_fd = context->async.fd;
     shown->num_comp_vectors = DEVICE_COMP_VECTORS;
     pthread_mutex_init(&shown->mutex, NULL);
-    event_learn_port(context->process, context->device);
+    port_state_learn(context->process, context->device);
     mutex_take(&context->process->control);
     LIST_INSERT_HEAD(&context->process->contexts, context, siblings);
     mutex_release(&context->process->control);

@@ -6,11 +6,11 @@
 #include <time.h>
 
 #include "base/uncancelled.h"
+#include "config/config.h"
 #include "diag/log.h"
 #include "link/fence.h"
 #include "verbs/async.h"
 #include "verbs/channel.h"
-#include "verbs/config.h"
 #include "verbs/cq_entries.h"
 #include "verbs/cq_moderation.h"
 #include "verbs/domain.h"

@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "verbs/config.h"
+#include "config/config.h"
+#include "config/identity.h"
 #include "verbs/cq_moderation.h"
-#include "verbs/event.h"
-#include "verbs/identity.h"
 #include "verbs/lifetime.h"
 #include "verbs/pace.h"
+#include "verbs/port_state.h"
 #include "verbs/srq_tags.h"
 #include "verbs/wq.h"
 
@@ -140,7 +140,7 @@ int device_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_att
     const struct device *device = context_of(ibv)->device;
     if (port != 1)
         return EINVAL;
-    bool down = event_port_is_down(context_of(ibv)->process, device);
+    bool down = port_state_down(context_of(ibv)->process, port_state_bit(device));
     struct ibv_port_attr all = {
         .state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
         .max_mtu = IBV_MTU_4096,

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/answer.h"
+#include "config/config.h"
 #include "diag/log.h"
 #include "link/guard.h"
-#include "verbs/config.h"
 #include "verbs/import.h"
 #include "verbs/lifetime.h"
 

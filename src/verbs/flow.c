@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "diag/log.h"
-#include "verbs/config.h"
 #include "verbs/counters.h"
 #include "verbs/lifetime.h"
 #include "verbs/qp.h"

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "base/uncancelled.h"
+#include "config/config.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
 #include "verbs/late.h"
 #include "verbs/poller.h"
 #include "verbs/port.h"
 #include "verbs/progress.h"
-#include "verbs/config.h"
 
 static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from claim to the first look whether they do go on, */
 static const nanos tick_most = NANOS_MILLISECOND;       /* doubling up to this while they do */

@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "diag/log.h"
-#include "verbs/config.h"
 #include "verbs/import.h"
 #include "verbs/keys.h"
 #include "verbs/lifetime.h"

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "config/gid.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
-#include "verbs/gid.h"
 #include "verbs/progress.h"
 #include "verbs/qp.h"
 #include "verbs/traffic.h"

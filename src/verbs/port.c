@@ -8,10 +8,10 @@
 
 #include "base/start.h"
 #include "base/uncancelled.h"
+#include "config/config.h"
+#include "config/gid.h"
 #include "diag/log.h"
 #include "fabric/claim.h"
-#include "verbs/config.h"
-#include "verbs/gid.h"
 
 enum { BUDGET = 256 };
 _Static_assert(sizeof((struct process *)0)->ports / sizeof(struct udp_port *) == DEVICES_MAX, "a port for each device");

@@ -5,6 +5,7 @@
 
 #include "base/container.h"
 #include "base/uncancelled.h"
+#include "config/config.h"
 #include "diag/log.h"
 #include "link/fence.h"
 #include "link/guard.h"
@@ -16,7 +17,6 @@
 #include "verbs/port.h"
 #include "verbs/progress.h"
 #include "verbs/taps.h"
-#include "verbs/config.h"
 
 static struct mutex joining = MUTEX_INITIAL(LOCK_JOINING);
 static struct process *the_process;

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
+#include "config/gid.h"
 #include "diag/log.h"
 #include "runtime/numbers.h"
 #include "verbs/async.h"
-#include "verbs/config.h"
 #include "verbs/cq.h"
 #include "verbs/domain.h"
-#include "verbs/gid.h"
 #include "verbs/lifetime.h"
 #include "verbs/port.h"
 #include "verbs/process.h"

@@ -4,6 +4,7 @@
 
 #include "base/container.h"
 #include "verbs/object.h"
+#include "verbs/port_state.h"
 
 enum { QP_REFERENCE_FROM = 65536 }; /* from here on one process_vm_readv costs less than two copies through the ring */
 
@@ -38,6 +39,12 @@ static inline bool qp_is_reliable(const struct qp *qp)
 static inline struct qp *qp_of_endpoint(struct endpoint *endpoint)
 {
     return container_of(endpoint, struct qp, endpoint);
+}
+
+/* Is the port of its device down? Then what it sends is lost, and so is what comes for it. */
+static inline bool qp_port_is_down(const struct qp *qp)
+{
+    return port_state_down(qp->process, qp->port);
 }
 
 /* Before anybody else knows the queue pair, or the one inside a work queue. */

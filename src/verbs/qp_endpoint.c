@@ -2,7 +2,6 @@
 #include "base/container.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
-#include "verbs/event.h"
 #include "verbs/qp.h"
 #include "verbs/qp_path.h"
 #include "verbs/remote.h"

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
 #include "verbs/ah.h"
 #include "verbs/async.h"
-#include "verbs/config.h"
 #include "verbs/cq.h"
 #include "verbs/late.h"
 #include "verbs/lifetime.h"

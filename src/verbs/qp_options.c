@@ -2,8 +2,8 @@
 
 #include <errno.h>
 
+#include "config/identity.h"
 #include "diag/log.h"
-#include "verbs/identity.h"
 #include "verbs/qp.h"
 
 static const struct ibv_ece no_options = {.vendor_id = IDENTITY_VENDOR};

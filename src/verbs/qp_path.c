@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "verbs/config.h"
-#include "verbs/gid.h"
+#include "config/config.h"
+#include "config/gid.h"
 #include "verbs/port.h"
 #include "verbs/traffic.h"
 #include "wire/op.h"

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "diag/log.h"
 #include "runtime/numbers.h"
-#include "verbs/config.h"
 #include "verbs/lifetime.h"
 #include "verbs/qp.h"
 

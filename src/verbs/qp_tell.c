@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
+#include "config/gid.h"
 #include "diag/log.h"
-#include "verbs/gid.h"
 #include "verbs/keys.h"
 #include "verbs/qp.h"
 #include "verbs/traffic.h"

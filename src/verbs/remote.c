@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "config/gid.h"
 #include "runtime/clock.h"
-#include "verbs/gid.h"
 #include "verbs/port.h"
 #include "verbs/traffic.h"
 #include "wire/bytes.h"

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "diag/log.h"
 #include "verbs/async.h"
-#include "verbs/config.h"
 #include "verbs/domain.h"
 #include "verbs/lifetime.h"
 #include "verbs/receive_queue.h"

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "config/config.h"
 #include "diag/log.h"
 #include "transport/raw.h"
-#include "verbs/config.h"
 #include "verbs/counters.h"
-#include "verbs/event.h"
 #include "verbs/traffic.h"
 #include "verbs/wq.h"
 #include "wire/bytes.h"
+#include "verbs/qp.h"
 
 TAILQ_HEAD(flow_list, flow);
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
+#include "config/gid.h"
 #include "diag/log.h"
-#include "verbs/config.h"
-#include "verbs/gid.h"
 #include "verbs/late.h"
 #include "wire/bytes.h"
 #include "wire/grh.h"

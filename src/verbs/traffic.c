@@ -1,9 +1,9 @@
 #include "verbs/traffic.h"
 
+#include "config/config.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
 #include "transport/syndrome.h"
-#include "verbs/config.h"
 #include "verbs/late.h"
 #include "verbs/qp.h"
 #include "verbs/qp_tell.h"

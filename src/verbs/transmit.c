@@ -4,7 +4,6 @@
 #include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
-#include "verbs/event.h"
 #include "verbs/multicast.h"
 #include "verbs/pace.h"
 #include "verbs/progress.h"

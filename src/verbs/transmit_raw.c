@@ -1,5 +1,4 @@
 /* Raw packets into the links of all processes that want them. */
-#include "verbs/event.h"
 #include "verbs/pace.h"
 #include "verbs/qp.h"
 #include "verbs/qp_raw.h"

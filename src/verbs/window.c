@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
-#include "verbs/config.h"
 #include "verbs/keys.h"
 #include "verbs/lifetime.h"
 #include "verbs/memory.h"

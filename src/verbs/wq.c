@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "diag/log.h"
 #include "runtime/numbers.h"
 #include "verbs/async.h"
-#include "verbs/config.h"
 #include "verbs/cq.h"
 #include "verbs/domain.h"
 #include "verbs/lifetime.h"

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/file_lock.h"
+#include "config/config.h"
 #include "diag/log.h"
-#include "verbs/config.h"
 #include "verbs/lifetime.h"
 
 struct xrc_domain {

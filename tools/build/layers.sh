@@ -2,7 +2,7 @@
 # Links each layer's sources into an include directory of its own: layers.sh SOURCE BUILD VERSION. The version
 # is a header beside the ground floor.
 set -eu
-for layer in base wire diag cm transport link fabric runtime verbs abi; do # those that meson.build names, also before they exist
+for layer in base wire diag cm transport link fabric config runtime verbs gsi report abi; do # those that meson.build names, also before they exist
     mkdir -p "$2/include/$layer"
     ln -sfn "$1/src/$layer" "$2/include/$layer/$layer"
 done

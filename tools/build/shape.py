@@ -22,8 +22,11 @@ LAYERS = {  # what each directory of src/ may include from the others
     "link": {"base", "wire", "diag"},
     "fabric": {"base", "diag", "cm", "link"},
     "runtime": {"base", "wire", "diag", "cm", "link", "fabric"},
-    "verbs": {"base", "wire", "diag", "cm", "transport", "link", "fabric", "runtime"},
-    "abi": {"base", "diag", "runtime", "verbs", "cm"},
+    "config": {"base", "wire", "diag"},
+    "verbs": {"base", "wire", "diag", "cm", "transport", "link", "fabric", "config", "runtime"},
+    "gsi": {"base", "wire", "diag", "cm", "transport", "link", "fabric", "config", "runtime", "verbs"},
+    "report": {"base", "wire", "diag", "cm", "transport", "link", "fabric", "config", "runtime", "verbs", "gsi"},
+    "abi": {"base", "diag", "config", "runtime", "verbs", "gsi", "report", "cm"},
 }
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
 STATIC = re.compile(r"^static (?:inline )?(?:[\w ]+?[ *]+)(\w+)\((?=[^;]*?\)\n\{)", re.M)

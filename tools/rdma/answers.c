@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/config.h"
+#include "config/identity.h"
 #include "fabric/node.h"
 #include "fabric/port.h"
 #include "reports.h"
-#include "verbs/config.h"
-#include "verbs/identity.h"
 
 /* A kind of objects: its name for iproute2, the list of a report, and the keys, ours behind theirs. */
 struct kind {

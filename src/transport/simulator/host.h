@@ -1,6 +1,6 @@
 /* What the engines ask of the world. */
-#ifndef SIMULATOR_HOST_H
-#define SIMULATOR_HOST_H
+#ifndef TRANSPORT_SIMULATOR_HOST_H
+#define TRANSPORT_SIMULATOR_HOST_H
 
 #include "transport/simulator/world.h"
 

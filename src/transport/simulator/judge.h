@@ -1,6 +1,6 @@
 /* Compares what the engines report with what the programs asked for. */
-#ifndef SIMULATOR_JUDGE_H
-#define SIMULATOR_JUDGE_H
+#ifndef TRANSPORT_SIMULATOR_JUDGE_H
+#define TRANSPORT_SIMULATOR_JUDGE_H
 
 #include "transport/simulator/world.h"
 

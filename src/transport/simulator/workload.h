@@ -1,6 +1,6 @@
 /* The programs: what they post, and when. */
-#ifndef SIMULATOR_WORKLOAD_H
-#define SIMULATOR_WORKLOAD_H
+#ifndef TRANSPORT_SIMULATOR_WORKLOAD_H
+#define TRANSPORT_SIMULATOR_WORKLOAD_H
 
 #include "transport/simulator/world.h"
 

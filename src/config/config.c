@@ -1,0 +1,364 @@
+#include "config/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config_net.h"
+#include "diag/log.h"
+
+/* Generous, because nothing in software is scarce but memory, which is taken only when objects are made:
+ * queue depths as the deepest adapters have them (programs size their queues by what the device says), 32 SGEs because
+ * a packet is sent with one sendmsg or one process_vm_readv of a short list, 1 KiB inline because it is copied twice,
+ * 128 READs and atomics at a time because the kernel's rxe has as many and some programs ask for what the other side
+ * could answer (64 bytes each, for queue pairs that do so), and 1 GiB messages because verbs promise at least that
+ * (IBA 9.7.1: 2^31 bytes at most). */
+static const struct limits default_limits = {
+    .max_qp = 65536,
+    .max_qp_wr = 32768,
+    .max_sge = 32,
+    .max_cq = 131072,
+    .max_cqe = 4194303,
+    .max_mr = 1048576,
+    .max_mw = 1048576,
+    .max_dm = 64u << 20,
+    .max_pd = 65536,
+    .max_ah = 1048576,
+    .max_srq = 65536,
+    .max_srq_wr = 65536,
+    .max_srq_sge = 32,
+    .max_rd_atomic = 128,
+    .max_inline = 1024,
+    .max_message = 1u << 30,
+    .max_groups = 1024,
+    .max_mtu = 4096,
+};
+
+enum { NUMBERS = 1 << 24 }; /* of queue pairs and keys; less those that mean something else */
+
+/* `most` is what nothing but memory stands against: the rest is as large as it can be. */
+static const struct {
+    const char *name;
+    size_t offset;
+    uint32_t least, most;
+} limit_names[] = {
+#define LIMIT(name, least, most)                                                                                       \
+    {                                                                                                                  \
+#name, offsetof(struct limits, name), least, most                                                              \
+    }
+    LIMIT(max_qp, 1, NUMBERS - 256), LIMIT(max_qp_wr, 1, 1 << 20),   LIMIT(max_sge, 1, 32),
+    LIMIT(max_cq, 1, NUMBERS),       LIMIT(max_cqe, 1, NUMBERS - 1), LIMIT(max_mr, 1, NUMBERS - 1),
+    LIMIT(max_pd, 1, NUMBERS),       LIMIT(max_ah, 1, NUMBERS),      LIMIT(max_srq, 0, NUMBERS - 256),
+    LIMIT(max_srq_wr, 0, 1 << 20),   LIMIT(max_srq_sge, 0, 32),      LIMIT(max_rd_atomic, 0, UINT8_MAX),
+    LIMIT(max_inline, 0, 16384),     LIMIT(max_message, 1, 1 << 30), LIMIT(max_groups, 0, 1024),
+    LIMIT(max_mw, 0, NUMBERS - 1),   LIMIT(max_dm, 0, 1u << 31),
+#undef LIMIT
+};
+
+enum { LINE_SIZE = 256 };
+
+static char *capture_path, *fault_list, *counters_path;
+static unsigned long capture_mebibytes = 4096; /* what a stranger may fill of a disk */
+static struct device devices[DEVICES_MAX];
+static unsigned device_count;
+static char problems[4][320]; /* the first mistakes in the settings */
+
+void config_complain(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
+        if (!*problems[i]) {
+            vsnprintf(problems[i], sizeof *problems, format, arguments);
+            break;
+        }
+    va_end(arguments);
+}
+
+const char *config_problem(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return *problems[0] ? problems[0] : NULL;
+}
+
+void config_warn(void)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    if (!config_problem() || atomic_flag_test_and_set(&warned))
+        return;
+    for (size_t i = 0; i < sizeof problems / sizeof *problems && *problems[i]; i++)
+        log_always("%s", problems[i]);
+}
+
+/* Six octets that are this host's for ever: FNV-1a of /etc/machine-id. All processes of the host, and only those,
+ * agree. */
+static uint64_t host_identity(void)
+{
+    char id[64] = "softverbs";
+    FILE *file = fopen("/etc/machine-id", "re");
+    if (file) {
+        if (!fgets(id, sizeof id, file))
+            strcpy(id, "softverbs");
+        fclose(file);
+    }
+    uint64_t hash = 14695981039346656037ull;
+    for (const char *c = id; *c && *c != '\n'; c++)
+        hash = (hash ^ (uint8_t)*c) * 1099511628211ull;
+    return hash;
+}
+
+/* A locally administered MAC, the EUI-64 that follows from it, the link-local GID from that (as the kernel makes the
+ * default GID), and an IPv4-mapped one on loopback, since the device serves this host only. */
+static void identify(struct device *device, unsigned index)
+{
+    uint64_t host = host_identity();
+    device->mtu = default_limits.max_mtu;
+    uint8_t mac[6] = {0x02, host >> 24 & 0xff, host >> 16 & 0xff, host >> 8 & 0xff, host & 0xff, (uint8_t)index};
+    device->index = index;
+    memcpy(device->mac, mac, sizeof mac);
+    memcpy(device->guid, (uint8_t[8]){mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}, 8);
+    union ibv_gid *gid = device->gids;
+    memcpy(gid[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
+    memcpy(gid[0].raw + 8, device->guid, 8);
+    memcpy(gid[1].raw + 10, (uint8_t[6]){0xff, 0xff, 127, 0, 0, (uint8_t)(index + 1)}, 6);
+    device->gid_count = 2;
+}
+
+bool config_local_gid(const union ibv_gid *gid)
+{
+    static const uint8_t mapped_loopback[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
+    unsigned count;
+    const struct device *device = config_devices(&count);
+    struct device other = {0};
+    if (!memcmp(gid->raw, mapped_loopback, sizeof mapped_loopback))
+        return true;
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned j = 0; j < device[i].gid_count; j++)
+            if (!memcmp(gid, &device[i].gids[j], sizeof *gid))
+                return true;
+    /* another process may have configured more devices: their link-local GIDs differ in the last octet only */
+    identify(&other, 0);
+    return !memcmp(gid->raw, other.gids[0].raw, 15) && gid->raw[15] < DEVICES_MAX;
+}
+
+/* Names of files are made of it, and it stands in JSON and on screens. */
+static bool is_device_name(const char *name, size_t length)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    return length && length < sizeof devices->name && *name != '.' && strspn(name, letters) >= length;
+}
+
+static void add_device(const char *name, size_t length)
+{
+    if (device_count == DEVICES_MAX || !is_device_name(name, length)) {
+        config_complain(
+            "device \"%.*s\" ignored: at most %d devices, names of 1 to %d letters, digits and any of _ . - but no "
+            "dot at the beginning",
+            (int)length, name, DEVICES_MAX, IBV_SYSFS_NAME_MAX - 1);
+        return;
+    }
+    struct device *device = &devices[device_count];
+    memset(device, 0, sizeof *device);
+    memcpy(device->name, name, length);
+    identify(device, device_count++);
+}
+
+/* "3" means soft0 to soft2; anything else is a list of names, separated by commas or spaces. */
+static void set_devices(const char *value)
+{
+    char *end;
+    unsigned long number = strtoul(value, &end, 10);
+    device_count = 0;
+    if (end != value && !*end) {
+        if (number > DEVICES_MAX)
+            config_complain("there are at most %d devices, not %s", DEVICES_MAX, value);
+        char name[16];
+        for (unsigned long i = 0; i < number && i < DEVICES_MAX; i++)
+            add_device(name, (size_t)snprintf(name, sizeof name, "soft%lu", i));
+        return;
+    }
+    for (const char *name = value; *name;) {
+        size_t length = strcspn(name, ", ");
+        if (length)
+            add_device(name, length);
+        name += length + strspn(name + length, ", ");
+    }
+}
+
+/* The interfaces of the devices in order, separated by commas: "eth0,eth1" puts the first two on the network. There are
+ * as many devices as interfaces at least. */
+static void set_networks(const char *list)
+{
+    char *copy = *list ? strdup(list) : NULL, *rest = copy, name[16];
+    unsigned index = 0;
+    for (char *interface; copy && (interface = strsep(&rest, ",")); index++) {
+        if (index == device_count)
+            add_device(name, (size_t)snprintf(name, sizeof name, "soft%u", index % DEVICES_MAX));
+        if (*interface && index < device_count)
+            config_network(&devices[index], interface);
+    }
+    free(copy);
+}
+
+static void set_limit(struct limits *limits, const char *name, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(value, &end, 0);
+    for (size_t i = 0; i < sizeof limit_names / sizeof *limit_names; i++) {
+        uint32_t *field = (uint32_t *)((char *)limits + limit_names[i].offset);
+        uint32_t most = limit_names[i].most;
+        if (strcmp(name, limit_names[i].name))
+            continue;
+        if (end == value || *end || errno || number < limit_names[i].least || number > most)
+            config_complain("limit %s=%s ignored: must be from %u to %u", name, value, limit_names[i].least, most);
+        else
+            *field = (uint32_t)number;
+        return;
+    }
+    config_complain("limit \"%s\" ignored: there is no such limit", name);
+}
+
+static void set_capture_max(const char *value)
+{
+    char *end;
+    unsigned long number = strtoul(value, &end, 10);
+    if (*value < '0' || *value > '9' || *end || number > ULONG_MAX >> 20)
+        config_complain("SOFTVERBS_CAPTURE_MAX=%s ignored: not a number of MiB", value);
+    else
+        capture_mebibytes = number;
+}
+
+static void set_text(char **to, const char *text)
+{
+    free(*to);
+    *to = strdup(text);
+}
+
+/* One "name = value"; blanks around both are ignored, and what follows a '#'. */
+static void set_line(struct limits *limits, char *line, char *networks)
+{
+    line[strcspn(line, "#\n")] = 0;
+    char *value = strchr(line, '=');
+    char *name = line + strspn(line, " \t");
+    if (!*name)
+        return;
+    if (!value) {
+        config_complain("configuration \"%s\" ignored: not of the form name = value", name);
+        return;
+    }
+    *value++ = 0;
+    value += strspn(value, " \t");
+    for (char *end = name + strlen(name); end > name && isspace((unsigned char)end[-1]);)
+        *--end = 0;
+    for (char *end = value + strlen(value); end > value && isspace((unsigned char)end[-1]);)
+        *--end = 0;
+    if (!strcmp(name, "devices"))
+        set_devices(value);
+    else if (!strcmp(name, "capture"))
+        set_text(&capture_path, value);
+    else if (!strcmp(name, "capture_max"))
+        set_capture_max(value);
+    else if (!strcmp(name, "fault"))
+        set_text(&fault_list, value);
+    else if (!strcmp(name, "counters"))
+        set_text(&counters_path, value);
+    else if (!strcmp(name, "net"))
+        snprintf(networks, LINE_SIZE, "%s", value);
+    else
+        set_limit(limits, name, value);
+}
+
+static void read_file(struct limits *limits, const char *path, char networks[LINE_SIZE])
+{
+    char line[LINE_SIZE];
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        config_complain("SOFTVERBS_CONFIG=%s can't be read: %s", path, strerror(errno));
+        return;
+    }
+    while (fgets(line, sizeof line, file))
+        set_line(limits, line, networks);
+    fclose(file);
+}
+
+/* The environment's word counts more than the file's. */
+static void read_taps(void)
+{
+    const char *most = secure_getenv("SOFTVERBS_CAPTURE_MAX");
+    const char *capture = secure_getenv("SOFTVERBS_CAPTURE"), *faults = secure_getenv("SOFTVERBS_FAULT"),
+               *counters = secure_getenv("SOFTVERBS_COUNTERS");
+    if (most && *most)
+        set_capture_max(most);
+    if (capture)
+        set_text(&capture_path, capture);
+    if (faults)
+        set_text(&fault_list, faults);
+    if (counters)
+        set_text(&counters_path, counters);
+}
+
+static void read_configuration(void)
+{
+    struct limits limits = default_limits;
+    char networks[LINE_SIZE] = "";
+    const char *file = secure_getenv("SOFTVERBS_CONFIG"), *names = secure_getenv("SOFTVERBS_DEVICES"),
+               *list = secure_getenv("SOFTVERBS_LIMITS"), *interfaces = secure_getenv("SOFTVERBS_NET");
+    set_devices("1");
+    if (file && *file)
+        read_file(&limits, file, networks);
+    read_taps();
+    if (names)
+        set_devices(names);
+    set_networks(interfaces ? interfaces : networks);
+    char *copy = list ? strdup(list) : NULL, *rest = copy;
+    for (char *line; copy && (line = strsep(&rest, ","));)
+        set_line(&limits, line, networks);
+    free(copy);
+    for (unsigned i = 0; i < device_count; i++)
+        devices[i].limits = limits;
+}
+
+const struct device *config_devices(unsigned *count)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    log_start();
+    pthread_once(&once, read_configuration);
+    *count = device_count;
+    return devices;
+}
+
+const char *config_capture(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return capture_path;
+}
+
+uint64_t config_capture_max(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return (uint64_t)capture_mebibytes << 20;
+}
+
+const char *config_fault(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return fault_list;
+}
+
+const char *config_counters(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return counters_path;
+}

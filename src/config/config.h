@@ -1,0 +1,51 @@
+/* The devices that this process sees, and their limits: defaults, a file, environment variables. */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { DEVICES_MAX = 16, GIDS = 16, DEVICE_PKEY = 0xffff };
+
+struct limits {
+    uint32_t max_qp, max_qp_wr, max_sge, max_cq, max_cqe, max_mr, max_pd, max_ah, max_srq, max_srq_wr, max_srq_sge;
+    uint32_t max_rd_atomic, max_inline, max_message, max_groups, max_mtu, max_mw, max_dm;
+};
+
+struct device {
+    unsigned index;
+    char interface[16]; /* RoCE on this network interface; empty: this host only */
+    uint32_t mtu;       /* bytes: the active MTU of the port */
+    char name[IBV_SYSFS_NAME_MAX];
+    uint8_t mac[6];
+    uint8_t guid[8];
+    union ibv_gid gids[GIDS]; /* all RoCE v2; unused ones are zero */
+    unsigned gid_count;
+    struct limits limits;
+};
+
+/* Reads the configuration once; later calls return the same. *count devices, valid for ever. Thread-safe.
+ * Where the configuration has a mistake the default stands. */
+const struct device *config_devices(unsigned *count);
+
+/* The first mistake in it, or NULL. */
+const char *config_problem(void);
+
+/* Tells the user of the mistakes, once, unless he wants to be told nothing. */
+void config_warn(void);
+
+/* For who reads settings: this one can't be used. */
+void config_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Where packets are captured to, what faults their links have, as the user wrote it; NULL: nothing. */
+const char *config_capture(void);
+uint64_t config_capture_max(void); /* bytes; 0: any number */
+const char *config_fault(void);
+const char *config_counters(void); /* where counters go in the end */
+
+/* Does this GID belong to some softverbs device of this host, whatever the configuration of its process? Of devices on
+ * network interfaces only those of this process are known. */
+bool config_local_gid(const union ibv_gid *);
+
+#endif

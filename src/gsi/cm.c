@@ -1,0 +1,394 @@
+#include "gsi/cm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/container.h"
+#include "config/config.h"
+#include "config/gid.h"
+#include "diag/log.h"
+#include "fabric/ports.h"
+#include "gsi/cm_address.h"
+#include "gsi/cm_send.h"
+#include "gsi/served.h"
+#include "runtime/clock.h"
+#include "verbs/process.h"
+#include "verbs/traffic.h"
+#include "wire/op.h"
+
+enum {
+    SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY,
+    IP_SERVICES = 1 /* the upper 40 bits of their service IDs (annex A11) */
+};
+
+static const nanos retry_after = NANOS_MILLISECOND;            /* what found no room, or no listener */
+static const nanos listener_patience = 50 * NANOS_MILLISECOND; /* for how long a request waits for one */
+static const nanos partner_patience = NANOS_SECOND; /* likewise; one from whom there is a connection already */
+
+static struct cm *cm_of(struct manager *manager)
+{
+    return container_of(manager, struct cm, manager);
+}
+
+/* --- what the engine asks of its owner */
+
+static void *allocate(struct manager *manager, size_t size)
+{
+    return calloc(1, size);
+}
+
+static void cm_release(struct manager *manager, void *memory)
+{
+    free(memory);
+}
+
+static int find_port(struct manager *manager, const struct cm_address *address, struct cm_port *port)
+{
+    return cm_address_port(address, port);
+}
+
+static int find_route(struct manager *manager, const struct cm_port *from, struct cm_address *source,
+                      const struct cm_address *destination, struct cm_route *route)
+{
+    return cm_address_route(from, source, destination, route);
+}
+
+/* As the kernel gives ports to sockets. */
+static struct ports_range read_range(void)
+{
+    unsigned low = 0, high = 0;
+    FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+    if (file) {
+        if (fscanf(file, "%u %u", &low, &high) != 2)
+            low = high = 0;
+        fclose(file);
+    }
+    return low && low <= high && high <= UINT16_MAX ? (struct ports_range){(uint16_t)low, (uint16_t)high}
+                                                    : (struct ports_range){32768, 60999};
+}
+
+static int bind_port(struct manager *manager, struct identifier *identifier)
+{
+    struct ports_range range = identifier->source.port ? (struct ports_range){1, 1} : read_range();
+    struct port_claim claim = {.space = identifier->port_space,
+                               .port = identifier->source.port,
+                               .reuse = identifier->options.reuse,
+                               .only_family = identifier->options.only_family,
+                               .source = identifier->source};
+    uint32_t entry;
+    int error = ports_bind(cm_of(manager)->process->node, &range, &claim, &entry);
+    if (error)
+        return error;
+    identifier->source.port = claim.port;
+    identifier->reservation = entry;
+    return 0;
+}
+
+static int listen_port(struct manager *manager, struct identifier *identifier)
+{
+    return ports_listen(cm_of(manager)->process->node, (uint32_t)identifier->reservation);
+}
+
+static void release_port(struct manager *manager, struct identifier *identifier)
+{
+    ports_release(cm_of(manager)->process->node, (uint32_t)identifier->reservation);
+}
+
+static const struct manager_operations operations = {.allocate = allocate,
+                                                     .release = cm_release,
+                                                     .find_port = find_port,
+                                                     .find_route = find_route,
+                                                     .bind_port = bind_port,
+                                                     .listen_port = listen_port,
+                                                     .release_port = release_port};
+
+/* --- joining and leaving */
+
+static void expired(struct timer *, nanos now);
+
+static struct mutex joining = MUTEX_INITIAL(LOCK_CM_JOINING);
+
+static int cm_make(struct process *process, struct cm **to)
+{
+    struct manager_settings settings = {.buckets = NULL};
+    struct cm *cm = calloc(1, sizeof *cm);
+    if (!cm)
+        return ENOMEM;
+    lock_set_rank(&cm->lock, LOCK_CM);
+    schedule_initialize_timer(&cm->timer, expired);
+    int error = node_claim_numbers(process->node, &cm->first_id);
+    if (!error && (getrandom(&settings.seed, sizeof settings.seed, 0) != sizeof settings.seed ||
+                   getrandom(&settings.agent, sizeof settings.agent, 0) != sizeof settings.agent))
+        error = EIO;
+    if (error) {
+        free(cm);
+        return error;
+    }
+    settings.buckets = cm->buckets;
+    settings.first_id = cm->first_id;
+    cm->process = process;
+    manager_initialize(&cm->manager, &operations, &settings);
+    *to = cm;
+    return 0;
+}
+
+/* Who listens at all addresses of the host is to hear what comes for each of them, before a device is opened. What
+ * can't be had is logged, and will be refused to who opens the device. */
+static void open_ports(struct process *process)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    mutex_take(&process->control);
+    for (unsigned i = 0; i < count; i++)
+        served_open(process, &devices[i]);
+    mutex_release(&process->control);
+}
+
+/* It lives as long as the process, which its users count. */
+int cm_join(struct cm **to, const struct process_parts *parts)
+{
+    struct process *process = process_join(parts);
+    if (!process)
+        return errno;
+    mutex_take(&joining);
+    struct cm *cm = atomic_load(&process->cm);
+    int error = cm ? 0 : cm_make(process, &cm);
+    if (!error && !atomic_load(&process->cm)) {
+        atomic_store(&process->cm, cm);
+        atomic_store(&process->loop.departed, &cm->timer);
+        open_ports(process);
+    }
+    mutex_release(&joining);
+    *to = cm;
+    if (error)
+        process_leave(process);
+    return error;
+}
+
+void cm_leave(struct cm *cm)
+{
+    process_leave(cm->process);
+}
+
+void cm_destroy(struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (!cm)
+        return;
+    manager_end(&cm->manager);
+    cm_neighbors_forget(&cm->neighbors, process->node);
+    free(cm);
+}
+
+void cm_lock(struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (cm)
+        lock_take(&cm->lock);
+}
+
+void cm_unlock(struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (cm)
+        lock_release(&cm->lock);
+}
+
+void cm_say_goodbye(struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (!cm)
+        return;
+    cm_begin(cm);
+    identifiers_destroy(&cm->manager, NULL, clock_now());
+    cm_end(cm);
+}
+
+bool cm_is_inherited(const struct cm *cm)
+{
+    return cm->process->forked;
+}
+
+/* --- in and out */
+
+/* Programs agree over a first connection to make a second one, and then the one that connects may be faster than the
+ * one that listens. A network gives the latter time; within a host it would be rejected. So a request waits for its
+ * listener for a moment. */
+static void wait_for_listener(struct cm *cm, const struct dispatch_datagram *request)
+{
+    cm->early[cm->early_count].datagram = *request;
+    cm->early[cm->early_count++].until = clock_now() + listener_patience;
+}
+
+/* The session of the message goes with that process from now on. */
+static void note_neighbor(struct cm *cm, const struct cm_message *message, struct peer *peer)
+{
+    struct session *session = manager_find_local(&cm->manager, message->local_id);
+    if (session)
+        session->route.neighbor = cm_neighbors_number(&cm->neighbors, cm->process->node, peer);
+    node_put(cm->process->node, peer);
+}
+
+static enum cm_sent send_one(struct cm *cm, const struct dispatch_datagram *datagram, bool insist)
+{
+    struct peer *to;
+    enum cm_sent sent = cm_send(cm->process, datagram, insist, &to);
+    cm->sent[datagram->message.attribute - CM_REQ] += sent == CM_SENT;
+    if (to)
+        note_neighbor(cm, &datagram->message, to);
+    return sent;
+}
+
+static bool is_withdrawn(const struct cm *cm, const struct dispatch_datagram *request)
+{
+    const struct session *session = manager_find_local(&cm->manager, request->message.local_id);
+    return !session || !session->identifier;
+}
+
+static void retry_early(struct cm *cm, nanos now)
+{
+    for (unsigned i = 0; i < cm->early_count;) {
+        const struct dispatch_datagram *request = &cm->early[i].datagram;
+        if (is_withdrawn(cm, request) || send_one(cm, request, now >= cm->early[i].until) == CM_SENT)
+            cm->early[i] = cm->early[--cm->early_count];
+        else
+            i++;
+    }
+}
+
+/* What a link has no room for holds up the rest for a moment. */
+static void cm_flush(struct cm *cm)
+{
+    while (cm->has_stuck || dispatch_transmit(&cm->manager, &cm->stuck)) {
+        enum cm_sent sent = send_one(cm, &cm->stuck, cm->early_count == CM_EARLY_MAX);
+        cm->has_stuck = sent == CM_NO_ROOM;
+        if (cm->has_stuck)
+            return;
+        if (sent == CM_NOBODY)
+            wait_for_listener(cm, &cm->stuck);
+    }
+}
+
+static nanos next_look(const struct cm *cm, nanos now)
+{
+    nanos deadline = dispatch_deadline(&cm->manager);
+    if (cm->neighbors.departures != node_departures(cm->process->node))
+        return now;
+    bool soon = cm->has_stuck || cm->early_count || cm->waiting.count;
+    return soon && now + retry_after < deadline ? now + retry_after : deadline;
+}
+
+void cm_begin(struct cm *cm)
+{
+    lock_take(&cm->lock);
+}
+
+void cm_end(struct cm *cm)
+{
+    cm_flush(cm);
+    nanos deadline = next_look(cm, clock_now());
+    lock_release(&cm->lock);
+    schedule_by(&cm->process->schedule, &cm->timer, deadline);
+}
+
+/* The device that a packet is for, and who sent it. */
+static bool find_way(const struct packet *packet, struct cm_route *route)
+{
+    union ibv_gid source, destination;
+    *route = (struct cm_route){.neighbor = CM_NOWHERE, .hop_limit = 64};
+    gid_from_grh(packet->grh, &source, &destination);
+    memcpy(route->gid, source.raw, 16);
+    return cm_address_of_gid(destination.raw, &route->from);
+}
+
+static bool decode(const struct packet *packet, struct cm_message *message)
+{
+    uint8_t bytes[MAD_BYTES];
+    return packet->opcode == SEND_ONLY && packet->qkey == MAD_QKEY && packet->payload.length >= MAD_BYTES &&
+           payload_copy(&packet->payload, 0, &(struct iovec){bytes, sizeof bytes}, 1) &&
+           cm_decode(bytes, sizeof bytes, message) == CM_FINE;
+}
+
+void cm_receive(struct process *process, struct peer *peer, const struct packet *packet)
+{
+    lock_assert_held(&process->progress);
+    struct cm *cm = atomic_load(&process->cm);
+    struct dispatch_datagram datagram, reply;
+    if (!cm || !packet->grh || !decode(packet, &datagram.message) || !find_way(packet, &datagram.route))
+        return;
+    traffic_managed(process, packet, NULL);
+    cm_log("receives", &datagram.message);
+    cm_begin(cm);
+    cm->received[datagram.message.attribute - CM_REQ]++;
+    datagram.route.neighbor = cm_neighbors_number(&cm->neighbors, process->node, peer);
+    if (dispatch_receive(&cm->manager, &datagram, &reply, clock_now()))
+        send_one(cm, &reply, true);
+    cm_end(cm);
+}
+
+/* Of requests for IP services only: others have no listener that could come soon. */
+bool cm_wait(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    struct dispatch_datagram datagram = {.message = *message};
+    uint64_t service = message->attribute == CM_REQ ? message->req.service : message->sidr_req.service;
+    if (!cm || service >> 24 != IP_SERVICES || !find_way(arrival->packet, &datagram.route))
+        return false;
+    cm_begin(cm);
+    nanos patience = dispatch_knows(&cm->manager, datagram.route.gid) ? partner_patience : listener_patience;
+    bool waits = cm_waiting_add(&cm->waiting, &datagram, arrival, clock_now() + patience);
+    cm_end(cm);
+    return waits;
+}
+
+static void retry_waiting(struct cm *cm, nanos now)
+{
+    struct dispatch_datagram request, reply;
+    while (cm_waiting_next(&cm->waiting, cm->process, &request, now))
+        if (dispatch_receive(&cm->manager, &request, &reply, now))
+            send_one(cm, &reply, true);
+}
+
+/* Under cm->lock. One of a connection, or a request for somebody who listens here. */
+static bool is_known(const struct cm *cm, const struct cm_message *message)
+{
+    return !cm_is_reply(message->attribute) || !message->remote_id ||
+           manager_find_local(&cm->manager, message->remote_id);
+}
+
+enum cm_taken cm_receive_remote(struct process *process, const struct packet *packet, const struct cm_message *message,
+                                struct cm_message *answer)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    struct dispatch_datagram datagram = {.message = *message}, reply;
+    if (!cm || !find_way(packet, &datagram.route))
+        return CM_UNKNOWN;
+    cm_log("receives", message);
+    cm_begin(cm);
+    bool known = is_known(cm, message);
+    cm->received[message->attribute - CM_REQ]++;
+    bool answers = dispatch_receive(&cm->manager, &datagram, &reply, clock_now());
+    cm_end(cm);
+    if (answers)
+        *answer = reply.message;
+    return answers ? CM_ANSWER : known ? CM_TAKEN : CM_UNKNOWN;
+}
+
+/* Everything that has to be seen to by now, as dispatch, neighbors and waiting requests have it. */
+static void expired(struct timer *timer, nanos now)
+{
+    struct cm *cm = container_of(timer, struct cm, timer.timer);
+    lock_assert_held(&cm->process->progress);
+    lock_take(&cm->lock);
+    cm_neighbors_check(&cm->neighbors, cm->process->node, &cm->manager, now);
+    dispatch_expire(&cm->manager, now);
+    if (cm->early_count)
+        retry_early(cm, now);
+    retry_waiting(cm, now);
+    cm_flush(cm);
+    nanos deadline = next_look(cm, now);
+    lock_release(&cm->lock);
+    schedule_by(&cm->process->schedule, &cm->timer, deadline);
+}

@@ -1,0 +1,206 @@
+#include "gsi/cm_address.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "config/config.h"
+
+enum { HOP_LIMIT = 64, ACK_DELAY = 15, DISCARD_PORT = 9 };
+
+/* --- socket addresses */
+
+union socket_address {
+    struct sockaddr any;
+    struct sockaddr_in ipv4;
+    struct sockaddr_in6 ipv6;
+};
+
+static socklen_t to_socket(const struct cm_address *address, uint16_t port, union socket_address *to)
+{
+    memset(to, 0, sizeof *to);
+    if (cm_is_mapped(address->gid)) {
+        to->ipv4.sin_family = AF_INET;
+        to->ipv4.sin_port = htons(port);
+        memcpy(&to->ipv4.sin_addr, address->gid + 12, 4);
+        return sizeof to->ipv4;
+    }
+    to->ipv6.sin6_family = AF_INET6;
+    to->ipv6.sin6_port = htons(port);
+    to->ipv6.sin6_scope_id = address->scope;
+    memcpy(&to->ipv6.sin6_addr, address->gid, 16);
+    return sizeof to->ipv6;
+}
+
+static void take_gid(const union socket_address *from, uint8_t gid[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    if (from->any.sa_family == AF_INET6) {
+        memcpy(gid, &from->ipv6.sin6_addr, 16);
+        return;
+    }
+    memcpy(gid, mapped, sizeof mapped);
+    memcpy(gid + 12, &from->ipv4.sin_addr, 4);
+}
+
+static int make_socket(const union socket_address *address)
+{
+    return socket(address->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+/* A socket may be bound to the host's own addresses only. */
+static bool is_of_host(const struct cm_address *address)
+{
+    union socket_address socket_address;
+    socklen_t length = to_socket(address, 0, &socket_address);
+    int fd = make_socket(&socket_address);
+    bool bound = fd >= 0 && !bind(fd, &socket_address.any, length);
+    if (fd >= 0)
+        close(fd);
+    return bound;
+}
+
+/* The address that the host sends from on its way to there; 0 or errno: there is no way. */
+static int find_source(const struct cm_address *destination, uint8_t gid[16])
+{
+    union socket_address there, here;
+    socklen_t length = to_socket(destination, DISCARD_PORT, &there), room = sizeof here;
+    int fd = make_socket(&there);
+    if (fd < 0)
+        return errno;
+    int error = connect(fd, &there.any, length) || getsockname(fd, &here.any, &room) ? errno : 0;
+    close(fd);
+    if (!error)
+        take_gid(&here, gid);
+    return error;
+}
+
+/* --- devices */
+
+static enum ibv_mtu mtu_of(const struct device *device)
+{
+    enum ibv_mtu mtu = IBV_MTU_256;
+    while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= device->mtu)
+        mtu++;
+    return mtu;
+}
+
+static void describe(const struct device *device, unsigned gid_index, struct cm_port *port)
+{
+    uint64_t guid = 0;
+    for (unsigned i = 0; i < 8; i++)
+        guid = guid << 8 | device->guid[i];
+    *port = (struct cm_port){.device = device->index,
+                             .guid = guid,
+                             .number = 1,
+                             .gid_index = (uint8_t)gid_index,
+                             .mtu = (uint8_t)mtu_of(device),
+                             .ack_delay = ACK_DELAY};
+    memcpy(port->gid, device->gids[gid_index].raw, 16);
+}
+
+bool cm_address_of_gid(const uint8_t gid[16], struct cm_port *port)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned j = 0; j < devices[i].gid_count; j++)
+            if (!memcmp(devices[i].gids[j].raw, gid, 16)) {
+                describe(&devices[i], j, port);
+                return true;
+            }
+    return false;
+}
+
+/* Addresses of the host that no device has as its own are served by the first that is not on a network, under its
+ * loopback address; where all are on networks by the first of them. */
+static int serve_host(struct cm_port *port)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    const struct device *device = devices;
+    while (device < devices + count && device->interface[0])
+        device++;
+    if (device == devices + count)
+        device = devices;
+    if (!count)
+        return ENODEV;
+    describe(device, device->gid_count > 1 ? 1 : 0, port);
+    return 0;
+}
+
+static int find_port(const struct cm_address *address, struct cm_port *port)
+{
+    if (cm_address_of_gid(address->gid, port))
+        return 0;
+    return is_of_host(address) ? serve_host(port) : EADDRNOTAVAIL;
+}
+
+int cm_address_port(const struct cm_address *address, struct cm_port *port)
+{
+    int before = uncancelled_begin();
+    int error = find_port(address, port);
+    uncancelled_end(before);
+    return error;
+}
+
+/* --- ways */
+
+static void set_loopback(struct cm_address *address)
+{
+    bool ipv4 = address->family == AF_INET || cm_is_mapped(address->gid);
+    memset(address->gid, 0, 16);
+    address->gid[15] = 1;
+    if (ipv4)
+        memcpy(address->gid + 10, (uint8_t[]){0xff, 0xff, 127, 0, 0, 1}, 6);
+}
+
+/* From the source that was bound, from the port that was bound, or from what the host would send from. */
+static int choose_source(const struct cm_port *bound, struct cm_address *source, const struct cm_address *destination,
+                         struct cm_port *from)
+{
+    int error = 0;
+    if (cm_is_any(source))
+        error = find_source(destination, source->gid);
+    else if (bound) {
+        *from = *bound;
+        return 0;
+    }
+    return error ? error : find_port(source, from);
+}
+
+static int find_route(const struct cm_port *bound, struct cm_address *source, const struct cm_address *destination,
+                      struct cm_route *route)
+{
+    struct cm_address there = *destination;
+    struct cm_port peer;
+    if (cm_is_any(&there))
+        set_loopback(&there);
+    *route = (struct cm_route){.neighbor = CM_NOWHERE, .hop_limit = HOP_LIMIT};
+    memcpy(route->gid, there.gid, 16);
+    int error = choose_source(bound, source, &there, &route->from);
+    if (error && cm_is_multicast(&there)) { /* groups within this host need no way out of it */
+        set_loopback(source);
+        error = find_port(source, &route->from);
+    }
+    if (error)
+        return error == EADDRNOTAVAIL ? ENODEV : error;
+    if (cm_is_multicast(&there))
+        return 0;
+    if (!find_port(&there, &peer)) {
+        memcpy(route->gid, peer.gid, 16);
+        return 0;
+    }
+    unsigned count;
+    return config_devices(&count)[route->from.device].interface[0] ? 0 : ENODEV;
+}
+
+int cm_address_route(const struct cm_port *bound, struct cm_address *source, const struct cm_address *destination,
+                     struct cm_route *route)
+{
+    int before = uncancelled_begin();
+    int error = find_route(bound, source, destination, route);
+    uncancelled_end(before);
+    return error;
+}

@@ -1,0 +1,15 @@
+/* Which device serves an address, and which way leads to another: what the connection manager asks of this host. */
+#ifndef GSI_CM_ADDRESS_H
+#define GSI_CM_ADDRESS_H
+
+#include "cm/address.h"
+
+/* As struct manager_operations has them. */
+int cm_address_port(const struct cm_address *, struct cm_port *);
+int cm_address_route(const struct cm_port *, struct cm_address *source, const struct cm_address *destination,
+                     struct cm_route *);
+
+/* The port of the device that has this GID; false: none has. */
+bool cm_address_of_gid(const uint8_t gid[16], struct cm_port *);
+
+#endif

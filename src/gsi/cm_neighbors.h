@@ -1,0 +1,26 @@
+/* Processes of this host that the connection manager has something with, and what becomes of that when one ends. */
+#ifndef GSI_CM_NEIGHBORS_H
+#define GSI_CM_NEIGHBORS_H
+
+#include "cm/dispatch.h"
+#include "fabric/node.h"
+
+struct cm_neighbors {
+    struct {
+        struct peer *peer; /* held */
+        uint32_t number;
+    } * list;
+    unsigned count, room;
+    uint32_t next_number;
+    unsigned departures; /* of the node, when they were last looked at */
+};
+
+/* The number that routes name the process with, which is watched from now on; CM_NOWHERE: there is no memory. */
+uint32_t cm_neighbors_number(struct cm_neighbors *, struct node *, struct peer *);
+
+/* Tells the manager of those that have ended. Cheap while nobody has. */
+void cm_neighbors_check(struct cm_neighbors *, struct node *, struct manager *, nanos now);
+
+void cm_neighbors_forget(struct cm_neighbors *, struct node *);
+
+#endif

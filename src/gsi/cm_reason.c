@@ -1,0 +1,35 @@
+#include "gsi/cm_reason.h"
+
+#include <errno.h>
+
+#include "diag/log.h"
+#include "wire/cm.h"
+
+/* The first row of the kind with the status, or without one, counts. */
+static const struct row {
+    enum cm_event_kind kind;
+    int status; /* 0: any but 0 */
+    enum reason reason;
+} rows[] = {
+    {CM_REJECTED, CM_REJECT_INVALID_SERVICE, REASON_CM_NOBODY_LISTENS},
+    {CM_REJECTED, CM_REJECT_CONSUMER, REASON_CM_REJECTED},
+    {CM_REJECTED, CM_REJECT_STALE, REASON_CM_STALE},
+    {CM_REJECTED, 0, REASON_CM_REFUSED},
+    {CM_UNREACHABLE, CM_SIDR_UNSUPPORTED, REASON_CM_NOBODY_LISTENS},
+    {CM_UNREACHABLE, CM_SIDR_REJECTED, REASON_CM_REJECTED},
+    {CM_UNREACHABLE, -ETIMEDOUT, REASON_CM_UNANSWERED},
+    {CM_UNREACHABLE, 0, REASON_CM_REFUSED},
+    {CM_ADDR_ERROR, -ENODEV, REASON_CM_NO_DEVICE},
+    {CM_DISCONNECTED, -ETIMEDOUT, REASON_CM_DREQ_UNANSWERED},
+};
+
+void cm_reason_log(const struct cm_event *event)
+{
+    if (!event->status)
+        return;
+    for (const struct row *row = rows; row < rows + sizeof rows / sizeof *rows; row++)
+        if (row->kind == event->kind && (!row->status || row->status == event->status)) {
+            log_reason(LOG_INFO, row->reason, "identifier %u, status %d", event->number, event->status);
+            return;
+        }
+}

@@ -1,0 +1,10 @@
+/* Why an event of the connection manager brings bad news, for `softverbs explain`. */
+#ifndef GSI_CM_REASON_H
+#define GSI_CM_REASON_H
+
+#include "cm/events.h"
+
+/* Logs the reason of an event that is no good news; says nothing of others. Thread-safe. */
+void cm_reason_log(const struct cm_event *);
+
+#endif

@@ -1,0 +1,137 @@
+#include "gsi/cm_report.h"
+
+#include <arpa/inet.h>
+
+#include "base/container.h"
+#include "cm/connect.h"
+#include "cm/identifier.h"
+#include "cm/resolve.h"
+#include "config/config.h"
+#include "diag/clean.h"
+#include "gsi/cm.h"
+
+enum { PLACE_ROOM = INET6_ADDRSTRLEN + 8 };
+
+static const char *space_name(uint16_t space)
+{
+    switch (space) {
+    case CM_SPACE_TCP:
+        return "TCP";
+    case CM_SPACE_UDP:
+        return "UDP";
+    case CM_SPACE_IB:
+        return "IB";
+    default:
+        return "IPOIB";
+    }
+}
+
+/* As 10.0.0.1:7174 or [fd00::1]:7174. */
+static void report_place(FILE *out, const char *name, const struct cm_address *address)
+{
+    char text[INET6_ADDRSTRLEN], place[PLACE_ROOM];
+    bool ipv4 = cm_is_mapped(address->gid);
+    if (!address->family)
+        return;
+    inet_ntop(ipv4 ? AF_INET : AF_INET6, address->gid + (ipv4 ? 12 : 0), text, sizeof text);
+    snprintf(place, sizeof place, ipv4 ? "%s:%u" : "[%s]:%u", text, address->port);
+    fprintf(out, ",\"%s\":\"%s\"", name, place);
+}
+
+static void report_connection(FILE *out, const struct connection *connection)
+{
+    bool waits = connection->deadline != NANOS_NEVER && connection->state != CONNECTION_TIMEWAIT;
+    if (connection->local.qpn)
+        fprintf(out, ",\"qp\":%u", connection->local.qpn);
+    if (connection->remote.qpn)
+        fprintf(out, ",\"peer_qp\":%u", connection->remote.qpn);
+    fprintf(out, ",\"repeats\":%u", waits ? connection->max_repeats - connection->repeats : 0);
+}
+
+static void report_peer(FILE *out, const struct cm *cm, uint32_t neighbor)
+{
+    for (unsigned i = 0; i < cm->neighbors.count; i++)
+        if (cm->neighbors.list[i].number == neighbor)
+            fprintf(out, ",\"peer_pid\":%d", (int)cm->neighbors.list[i].peer->pid);
+}
+
+static const char *state_of(const struct identifier *identifier)
+{
+    const struct connection *connection = identifier->session ? connect_of(identifier->session) : NULL;
+    const struct resolution *resolution = identifier->session ? resolve_of(identifier->session) : NULL;
+    if (connection)
+        return connection_state_name(connection->state);
+    return resolution ? resolution_state_name(resolution->state) : identifier_state_name(identifier->state);
+}
+
+static void report_identifier(FILE *out, const struct cm *cm, const struct identifier *identifier)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    const struct connection *connection = identifier->session ? connect_of(identifier->session) : NULL;
+    fprintf(out, "{\"id\":%u,\"state\":\"%s\",\"space\":\"%s\"", identifier_number(identifier), state_of(identifier),
+            space_name(identifier->space));
+    if (identifier->has_port) {
+        fputs(",\"device\":", out);
+        clean_json(out, devices[identifier->port.device].name);
+    }
+    report_place(out, "local", &identifier->source);
+    report_place(out, "peer", &identifier->destination);
+    if (identifier->state == IDENTIFIER_LISTEN)
+        fprintf(out, ",\"requests\":%u,\"backlog\":%u", identifier->account.requests, identifier->backlog);
+    if (connection)
+        report_connection(out, connection);
+    if (identifier->session)
+        report_peer(out, cm, identifier->session->route.neighbor);
+    fprintf(out, ",\"events\":%u}", identifier->account.queued);
+}
+
+/* Memberships of groups are in the same table. */
+static const struct identifier *identifier_at(const struct cm *cm, const struct hash_entry *entry)
+{
+    return entry->key > UINT32_MAX ? NULL : identifier_find(&cm->manager, (uint32_t)entry->key);
+}
+
+static void report_identifiers(FILE *out, const struct cm *cm)
+{
+    const struct hash *table = &cm->manager.identifiers;
+    const char *separator = "";
+    fputs(",\"connections\":[", out);
+    for (uint32_t i = 0; i <= table->mask; i++)
+        for (const struct hash_entry *entry = table->buckets[i]; entry; entry = entry->next) {
+            const struct identifier *identifier = identifier_at(cm, entry);
+            if (!identifier)
+                continue;
+            fputs(separator, out);
+            report_identifier(out, cm, identifier);
+            separator = ",";
+        }
+    fputs("]", out);
+}
+
+static void report_counts(FILE *out, const char *name, const uint64_t counts[CM_MESSAGES])
+{
+    const char *separator = "";
+    fprintf(out, "\"%s\":{", name);
+    for (unsigned i = 0; i < CM_MESSAGES; i++)
+        if (counts[i]) {
+            fprintf(out, "%s\"%s\":%llu", separator, cm_name(CM_REQ + i), (unsigned long long)counts[i]);
+            separator = ",";
+        }
+    fputs("}", out);
+}
+
+void cm_report(FILE *out, struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (!cm)
+        return;
+    lock_take(&cm->lock); /* which nobody holds for long */
+    report_identifiers(out, cm);
+    fputs(",\"messages\":{", out);
+    report_counts(out, "sent", cm->sent);
+    fputs(",", out);
+    report_counts(out, "received", cm->received);
+    fprintf(out, ",\"sessions\":%u}", cm->manager.sessions);
+    lock_release(&cm->lock);
+}

@@ -1,0 +1,14 @@
+/* What `softverbs show connections` and `stat` are told of the connection manager. */
+#ifndef GSI_CM_REPORT_H
+#define GSI_CM_REPORT_H
+
+#include <stdio.h>
+
+#include "verbs/object.h"
+
+/* Writes members of the process's JSON object, with a comma before each: "connections", an array with an object for
+ * each identifier, and "messages", how many of each kind were sent and received. Nothing in a process that
+ * never had an event channel. Under process->progress. */
+void cm_report(FILE *, struct process *);
+
+#endif

@@ -1,0 +1,34 @@
+/* Messages of the connection manager on their way out. */
+#ifndef GSI_CM_SEND_H
+#define GSI_CM_SEND_H
+
+#include "cm/dispatch.h"
+#include "verbs/object.h"
+
+enum cm_sent {
+    CM_SENT,    /* or dropped, as it leads nowhere */
+    CM_NO_ROOM, /* now; nothing has happened */
+    CM_NOBODY,  /* a request of this host for a service that nobody here listens for; nothing has happened */
+};
+
+/* With SOFTVERBS_LOG=debug: the message, and what becomes of it. */
+void cm_log(const char *what, const struct cm_message *);
+
+/* A packet for queue pair 1, and what it consists of. */
+struct cm_packet {
+    struct packet packet; /* points into the rest */
+    struct iovec piece;
+    uint8_t grh[40], bytes[MAD_BYTES];
+};
+
+void cm_make_packet(const struct dispatch_datagram *, struct cm_packet *);
+
+/* The process of this host that the message is for, whose connections or port this is: the one that listens; of a reply
+ * the owner of its communication ID. `gid`: where it is sent to. NULL: none. To be put back. */
+struct peer *cm_find_taker(struct process *, const struct cm_message *, const uint8_t gid[16]);
+
+/* *to: the process of this host that it went to, to be put back; NULL: none. `insist`: what nobody listens for goes to
+ * this process, which says so. */
+enum cm_sent cm_send(struct process *, const struct dispatch_datagram *, bool insist, struct peer **to);
+
+#endif

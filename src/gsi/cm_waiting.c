@@ -1,0 +1,63 @@
+#include "gsi/cm_waiting.h"
+
+#include "gsi/cm_send.h"
+#include "verbs/remote.h"
+
+bool cm_waiting_add(struct cm_waiting *waiting, const struct dispatch_datagram *datagram,
+                    const struct udp_arrival *arrival, nanos until)
+{
+    if (waiting->count == CM_WAITING_MAX)
+        return false;
+    waiting->requests[waiting->count++] =
+        (struct cm_waiting_request){.datagram = *datagram,
+                                    .interface = arrival->interface,
+                                    .source_port = arrival->route ? arrival->route->source_port : 0,
+                                    .until = until};
+    return true;
+}
+
+/* As it came. */
+static void hand_over(const struct cm_waiting_request *request, struct peer *peer)
+{
+    struct dispatch_datagram came = request->datagram;
+    struct datagram_route route = {.source_port = request->source_port};
+    struct cm_packet made;
+    memcpy(came.route.from.gid, request->datagram.route.gid, 16);
+    memcpy(came.route.gid, request->datagram.route.from.gid, 16);
+    cm_make_packet(&came, &made);
+    remote_hand_over(peer,
+                     &(struct udp_arrival){.route = &route, .packet = &made.packet, .interface = request->interface});
+}
+
+enum place { NOBODY, HERE, ELSEWHERE };
+
+/* ELSEWHERE: it has got it. */
+static enum place place(struct process *process, const struct cm_waiting_request *request)
+{
+    struct peer *taker = cm_find_taker(process, &request->datagram.message, request->datagram.route.from.gid);
+    if (!taker)
+        return NOBODY;
+    bool here = taker->slot == node_slot(process->node);
+    if (!here)
+        hand_over(request, taker);
+    node_put(process->node, taker);
+    return here ? HERE : ELSEWHERE;
+}
+
+bool cm_waiting_next(struct cm_waiting *waiting, struct process *process, struct dispatch_datagram *to, nanos now)
+{
+    for (unsigned i = 0; i < waiting->count;) {
+        struct cm_waiting_request *request = &waiting->requests[i];
+        enum place taker = place(process, request);
+        bool out = taker == HERE || (taker == NOBODY && now >= request->until);
+        if (out)
+            *to = request->datagram;
+        if (out || taker == ELSEWHERE)
+            *request = waiting->requests[--waiting->count];
+        else
+            i++;
+        if (out)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,31 @@
+#include "gsi/mad.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/container.h"
+#include "gsi/cm.h"
+#include "gsi/gsi.h"
+
+static bool receive_mad(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    struct process *process = container_of(endpoint, struct process, mad);
+    if (arrival->passed_on || !arrival->peer)
+        gsi_receive(process, &arrival->from, arrival->passed_on);
+    else
+        cm_receive(process, arrival->peer, arrival->from.packet);
+    return false;
+}
+
+int mad_begin(struct process *process)
+{
+    static const struct endpoint_operations operations = {.receive = receive_mad};
+    process->mad.operations = &operations;
+    process->gsi = calloc(1, sizeof *process->gsi);
+    return process->gsi ? 0 : ENOMEM;
+}
+
+void mad_end(struct process *process)
+{
+    free(process->gsi);
+}

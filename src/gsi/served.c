@@ -1,0 +1,41 @@
+#include "gsi/served.h"
+
+#include <string.h>
+
+#include "config/config.h"
+#include "gsi/gsi.h"
+#include "verbs/port.h"
+
+/* No GID of a group begins like the name of an interface. */
+static void name_port(const struct device *device, uint8_t name[16])
+{
+    _Static_assert(sizeof device->interface == 16, "as long as a GID");
+    memset(name, 0, 16);
+    memcpy(name, device->interface, strlen(device->interface));
+}
+
+/* When the list is full, others don't find us, but what the kernel hands to us we answer all the same. */
+int served_open(struct process *process, const struct device *device)
+{
+    uint8_t name[16];
+    uint32_t bit = 1u << device->index;
+    int error = port_open(process, device);
+    if (error || !device->interface[0] || atomic_fetch_or(&process->gsi->served, bit) & bit)
+        return error;
+    name_port(device, name);
+    node_join(process->node, name);
+    return 0;
+}
+
+bool served_here(const struct process *process, const struct device *device)
+{
+    return atomic_load(&process->gsi->served) & 1u << device->index;
+}
+
+void served_each(struct process *process, const struct device *device, void (*visit)(struct peer *, void *context),
+                 void *context)
+{
+    uint8_t name[16];
+    name_port(device, name);
+    node_members(process->node, name, visit, context);
+}

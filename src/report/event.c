@@ -1,0 +1,122 @@
+#include "report/event.h"
+
+#include <string.h>
+
+#include "config/config.h"
+#include "runtime/numbers.h"
+#include "verbs/async.h"
+#include "verbs/port_state.h"
+#include "verbs/qp.h"
+
+static const struct {
+    const char *name, *meaning;
+    enum ibv_event_type type;
+} events[] = {
+    {"port-down", "The cable is pulled: the port goes down, and packets from and to it are lost", IBV_EVENT_PORT_ERR},
+    {"port-up", "The cable is back: the port is active again", IBV_EVENT_PORT_ACTIVE},
+    {"device-fatal", "The device fails: its queue pairs go to the error state", IBV_EVENT_DEVICE_FATAL},
+    {"pkey-change", "The P_Key table is said to have changed", IBV_EVENT_PKEY_CHANGE},
+    {"gid-change", "The GID table is said to have changed", IBV_EVENT_GID_CHANGE},
+    {"lid-change", "The LID is said to have changed", IBV_EVENT_LID_CHANGE},
+    {"sm-change", "The subnet manager is said to have changed", IBV_EVENT_SM_CHANGE},
+    {"client-reregister", "Clients are asked to register with the subnet manager again", IBV_EVENT_CLIENT_REREGISTER},
+};
+
+enum { EVENTS = sizeof events / sizeof *events };
+
+const char *event_name(unsigned n)
+{
+    return n < EVENTS ? events[n].name : NULL;
+}
+
+const char *event_meaning(unsigned n)
+{
+    return n < EVENTS ? events[n].meaning : NULL;
+}
+
+static void fail_on_port(void *object, void *context)
+{
+    struct qp *qp = qp_of_endpoint(object);
+    if (qp->port != *(const uint32_t *)context)
+        return;
+    lock_take(&qp->lock);
+    qp_fail(qp, IBV_EVENT_DEVICE_FATAL);
+    lock_release(&qp->lock);
+}
+
+/* What the event does besides being told. False: nothing has happened. */
+static bool happens(struct process *process, const struct device *device, enum ibv_event_type type)
+{
+    switch (type) {
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_PORT_ACTIVE:
+        return port_state_set(process, device, type == IBV_EVENT_PORT_ERR);
+    case IBV_EVENT_DEVICE_FATAL:
+        numbers_each(process->numbers, fail_on_port, &(uint32_t){port_state_bit(device)});
+        return true;
+    default:
+        return true;
+    }
+}
+
+static unsigned tell(struct process *process, const struct device *device, enum ibv_event_type type)
+{
+    unsigned told = 0;
+    struct context *context;
+    LIST_FOREACH (context, &process->contexts, siblings)
+        if (context->device == device) {
+            async_raise(context, (struct ibv_async_event){.event_type = type, .element.port_num = 1});
+            told++;
+        }
+    return told;
+}
+
+static const struct device *find_device(const char *name)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count; i++)
+        if (!strcmp(devices[i].name, name))
+            return &devices[i];
+    return NULL;
+}
+
+/* The contexts are guarded by process->control, which comes before the progress lock that the caller holds: only tried.
+ */
+static void raise_event(struct process *process, enum ibv_event_type type, const char *name, FILE *out)
+{
+    const struct device *device = find_device(name);
+    if (!mutex_try(&process->control)) {
+        fputs("{\"busy\":true}\n", out);
+        return;
+    }
+    unsigned told = device && happens(process, device, type) ? tell(process, device, type) : 0;
+    mutex_release(&process->control);
+    fprintf(out, "{\"contexts\":%u}\n", told);
+}
+
+bool event_fail_devices(struct process *process)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    if (!mutex_try(&process->control))
+        return false;
+    lock_take(&process->progress);
+    for (unsigned i = 0; i < count; i++)
+        if (happens(process, &devices[i], IBV_EVENT_DEVICE_FATAL))
+            tell(process, &devices[i], IBV_EVENT_DEVICE_FATAL);
+    lock_release(&process->progress);
+    mutex_release(&process->control);
+    return true;
+}
+
+void event_answer(struct process *process, const char *request, FILE *out)
+{
+    lock_assert_held(&process->progress);
+    for (unsigned i = 0; i < EVENTS; i++) {
+        size_t length = strlen(events[i].name);
+        if (!strncmp(request, events[i].name, length) && request[length] == ' ')
+            return raise_event(process, events[i].type, request + length + 1, out);
+    }
+    fputs("{\"unknown\":true}\n", out);
+}

@@ -1,0 +1,21 @@
+/* Events that a person provokes: what `softverbs event` asks of this process. docs/events.md says what each does. */
+#ifndef REPORT_EVENT_H
+#define REPORT_EVENT_H
+
+#include <stdio.h>
+
+#include "verbs/object.h"
+
+/* The name and meaning of the n-th event; NULL behind the last. */
+const char *event_name(unsigned n);
+const char *event_meaning(unsigned n);
+
+/* Does what "NAME DEVICE" asks, and writes a JSON object: how many contexts were told in "contexts", or "busy": true
+ * when the process must be asked again. Under process->progress; blocks on nothing. */
+void event_answer(struct process *, const char *request, FILE *out);
+
+/* The host is lost (node_is_lost): all devices of the process fail, and their contexts are told. False: somebody holds
+ * process->control; ask again. Not under process->progress. */
+bool event_fail_devices(struct process *);
+
+#endif

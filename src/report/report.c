@@ -1,0 +1,198 @@
+#include "report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "diag/clean.h"
+#include "gsi/cm_report.h"
+#include "report/event.h"
+#include "report/traffic_report.h"
+#include "verbs/lifetime.h"
+#include "verbs/receive_queue.h"
+#include "verbs/srq_tags.h"
+#include "verbs/words.h"
+
+static const char *const type_names[] = {[IBV_QPT_RC] = "RC",
+                                         [IBV_QPT_UC] = "UC",
+                                         [IBV_QPT_UD] = "UD",
+                                         [IBV_QPT_RAW_PACKET] = "RAW_PACKET",
+                                         [IBV_QPT_XRC_SEND] = "XRC_SEND",
+                                         [IBV_QPT_XRC_RECV] = "XRC_RECV"};
+
+static void report_user(FILE *out, const char *name, const struct object *object)
+{
+    if (object)
+        fprintf(out, ",\"%s\":%u", name, object->handle);
+}
+
+bool report_lock(struct lock *lock)
+{
+    enum { ROUNDS = 400 };
+    for (unsigned round = 0; round < ROUNDS; round++, lock_wait(round))
+        if (lock_try(lock))
+            return true;
+    return false;
+}
+
+/* A connected queue pair looks for its peer when it sends; until then the directory is asked. */
+static void report_peer(FILE *out, const struct qp *qp)
+{
+    bool connected = qp->type != IBV_QPT_UD && qp->state >= IBV_QPS_RTR && qp->local;
+    struct peer *peer = qp->peer;
+    if (!peer && connected)
+        peer = node_find(qp->process->node, qp->attr.dest_qp_num);
+    if (!peer)
+        return;
+    fprintf(out, ",\"peer_pid\":%d", (int)peer->pid);
+    if (peer != qp->peer)
+        node_put(qp->process->node, peer);
+}
+
+static void report_qp(FILE *out, const struct object *object)
+{
+    struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
+    if (!report_lock(&qp->lock)) {
+        fprintf(out, "\"number\":%u,\"busy\":true}", qp->number);
+        return;
+    }
+    fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->number, type_names[qp->type],
+            words_state(qp->state));
+    if (qp->first_error)
+        fprintf(out, ",\"first_error\":%u,\"first_error_name\":\"%s\"", qp->first_error, reason_name(qp->first_error));
+    report_user(out, "pd", qp->pd ? &qp->pd->object : NULL);
+    report_user(out, "send_cq", qp->send_cq ? &qp->send_cq->object : NULL);
+    report_user(out, "recv_cq", qp->receive_cq ? &qp->receive_cq->object : NULL);
+    if (qp->srq)
+        fprintf(out, ",\"srq\":%u", qp->srq->object.handle);
+    if (qp->type < IBV_QPT_UD && qp->state >= IBV_QPS_RTR)
+        fprintf(out, ",\"peer_qp\":%u", qp->attr.dest_qp_num);
+    report_peer(out, qp);
+    fprintf(out, ",\"send_posted\":%u,\"send_wr\":%u,\"recv_posted\":%u,\"recv_wr\":%u", qp->posted - qp->retired,
+            qp->cap.max_send_wr, qp->srq ? 0 : receive_queue_look(&qp->own_receives).posted, qp->cap.max_recv_wr);
+    traffic_report_qp(out, qp);
+    fputs("}", out);
+    lock_release(&qp->lock);
+}
+
+static void report_cq(FILE *out, const struct object *object)
+{
+    const struct cq *cq = (const struct cq *)((const char *)object - offsetof(struct cq, object));
+    fprintf(out, "\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s,\"users\":%u}", object->handle,
+            cq->capacity, atomic_load(&cq->tail) - atomic_load(&cq->head), cq->armed ? "true" : "false",
+            cq->overrun ? "true" : "false", object->uses);
+}
+
+static void report_mr(FILE *out, const struct object *object)
+{
+    const struct mr *mr = (const struct mr *)((const char *)object - offsetof(struct mr, object));
+    fprintf(out, "\"key\":%u,\"address\":%llu,\"length\":%llu,\"access\":%u,\"pd\":%u}", mr->region.key,
+            (unsigned long long)mr->region.base, (unsigned long long)mr->region.length, mr->region.access,
+            mr->region.pd->object.handle);
+}
+
+static void report_srq(FILE *out, const struct object *object)
+{
+    struct srq *srq = (struct srq *)((char *)object - offsetof(struct srq, object));
+    struct receive_queue_state queue = receive_queue_look(&srq->queue);
+    fprintf(out, "\"handle\":%u,\"size\":%u,\"posted\":%u,\"limit\":%u,\"users\":%u", object->handle, queue.capacity,
+            queue.posted, queue.limit, object->uses);
+    if (srq->xrcd)
+        fprintf(out, ",\"number\":%u", srq->number);
+    srq_tags_report(out, srq);
+    fputs("}", out);
+}
+
+static void report_pd(FILE *out, const struct object *object)
+{
+    fprintf(out, "\"handle\":%u,\"users\":%u}", object->handle, object->uses);
+}
+
+static void report_list(FILE *out, const struct process *process, const char *name, enum object_kind kind,
+                        void (*report)(FILE *, const struct object *))
+{
+    const char *separator = "";
+    struct context *context;
+    struct object *object;
+    fprintf(out, ",\"%s\":[", name);
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[kind], siblings) {
+            fprintf(out, "%s{\"device\":", separator);
+            clean_json(out, context->device->name);
+            fputs(",", out);
+            report(out, object); /* the rest of the object, with its end */
+            separator = ",";
+        }
+    fputs("]", out);
+}
+
+static void report_tags(FILE *out, const struct process *process)
+{
+    const char *separator = "";
+    struct context *context;
+    struct object *object;
+    fputs(",\"tags\":[", out);
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[OBJECT_SRQ], siblings)
+            separator =
+                srq_tags_report_list(out, (struct srq *)((char *)object - offsetof(struct srq, object)), separator);
+    fputs("]", out);
+}
+
+static void report_devices(FILE *out)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    fputs(",\"devices\":[", out);
+    for (unsigned i = 0; i < count; i++) {
+        fputs(i ? "," : "", out);
+        clean_json(out, devices[i].name);
+    }
+    fputs("]", out);
+}
+
+static void write_all(int fd, const char *text, size_t size)
+{
+    for (ssize_t written; size && (written = write(fd, text, size)) > 0; text += written)
+        size -= (size_t)written;
+}
+
+/* The lists are guarded by process->control, which comes before the progress lock that the caller holds: only tried. */
+static void report(FILE *out, struct process *process)
+{
+    fprintf(out, "{\"pid\":%d", (int)getpid());
+    report_devices(out);
+    if (mutex_try(&process->control)) {
+        traffic_report(out, process);
+        report_list(out, process, "qps", OBJECT_QP, report_qp);
+        report_list(out, process, "cqs", OBJECT_CQ, report_cq);
+        report_list(out, process, "srqs", OBJECT_SRQ, report_srq);
+        report_tags(out, process);
+        report_list(out, process, "mrs", OBJECT_MR, report_mr);
+        report_list(out, process, "pds", OBJECT_PD, report_pd);
+        mutex_release(&process->control);
+    } else {
+        fputs(",\"busy\":true", out);
+    }
+    cm_report(out, process);
+    fputs("}\n", out);
+}
+
+void report_write(void *context, const char *request, int fd)
+{
+    struct process *process = context;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    if (!strncmp(request, REPORT_EVENT, sizeof REPORT_EVENT - 1))
+        event_answer(process, request + sizeof REPORT_EVENT - 1, out);
+    else
+        report(out, process);
+    fclose(out);
+    write_all(fd, text, size);
+    free(text);
+}

@@ -1,0 +1,182 @@
+#include "report/traffic_report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "diag/clean.h"
+#include "diag/log.h"
+#include "diag/named_file.h"
+#include "report/report.h"
+#include "verbs/traffic.h"
+
+enum { CNP = SERVICE_CNP << 5 | 1 };
+
+static void report_number(FILE *out, const char *name, uint64_t value)
+{
+    fprintf(out, ",\"%s\":%llu", name, (unsigned long long)value);
+}
+
+/* {"RC SEND_ONLY":5,...}: what there was of each operation; `frames` are raw Ethernet. */
+static void report_packets(FILE *out, const char *name, const uint64_t counts[256], uint64_t cnps, uint64_t frames)
+{
+    const char *separator = "";
+    fprintf(out, "\"%s\":{", name);
+    for (unsigned opcode = 0; opcode < 256; opcode++) {
+        uint64_t count = counts[opcode] + (opcode == CNP ? cnps : 0);
+        if (!count || !op_find((uint8_t)opcode))
+            continue;
+        fprintf(out, "%s\"%s\":%llu", separator, op_table[opcode].name, (unsigned long long)count);
+        separator = ",";
+    }
+    if (frames)
+        fprintf(out, "%s\"ETHERNET\":%llu", separator, (unsigned long long)frames);
+    fputs("}", out);
+}
+
+static void report_dropped(FILE *out, const struct traffic *counts)
+{
+    const char *separator = "";
+    fputs(",\"dropped\":{", out);
+    for (unsigned place = 0; place < TRAFFIC_REASONS; place++)
+        if (counts->dropped[place] && (place < TRAFFIC_REQUESTER || place >= TRAFFIC_RESPONDER)) {
+            fprintf(out, "%s\"%u\":%llu", separator, traffic_reason_at(place),
+                    (unsigned long long)counts->dropped[place]);
+            separator = ",";
+        }
+    fputs("}", out);
+}
+
+/* The same by their names, with what ended in an error here. */
+static void report_reasons(FILE *out, const struct traffic *counts)
+{
+    const char *separator = "";
+    fputs(",\"reasons\":{", out);
+    for (unsigned place = 0; place < TRAFFIC_REASONS; place++) {
+        const char *name = reason_name(traffic_reason_at(place));
+        if (!counts->dropped[place])
+            continue;
+        fprintf(out, "%s\"%s\":%llu", separator, name ? name : "OTHER", (unsigned long long)counts->dropped[place]);
+        separator = ",";
+    }
+    fputs("}", out);
+}
+
+/* By the words of SOFTVERBS_FAULT, so that it is seen whether what was asked for has happened. */
+static void report_faults(FILE *out, const uint64_t counts[TRAFFIC_FAULT_KINDS])
+{
+    static const char *const words[] = {"drop", "dup", "reorder", "delay", "corrupt"};
+    const char *separator = "";
+    fputs(",\"fault_kinds\":{", out);
+    for (unsigned kind = 0; kind < TRAFFIC_FAULT_KINDS; kind++)
+        if (counts[kind]) {
+            fprintf(out, "%s\"%s\":%llu", separator, words[kind], (unsigned long long)counts[kind]);
+            separator = ",";
+        }
+    fputs("}", out);
+}
+
+/* The fields of an object, without its braces. */
+static void report_total(FILE *out, const struct traffic_total *total)
+{
+    const struct traffic *counts = &total->rest;
+    report_packets(out, "sent", total->sent, counts->cnps_sent, counts->sent[0]);
+    fputs(",", out);
+    report_packets(out, "received", total->received, counts->cnps_received, counts->received[0]);
+    report_number(out, "bytes_sent", counts->bytes_sent);
+    report_number(out, "bytes_received", counts->bytes_received);
+    report_number(out, "repeated", counts->repeated);
+    report_number(out, "timeouts", counts->timeouts);
+    report_number(out, "naks_sent", counts->naks_sent);
+    report_number(out, "naks_received", counts->naks_received);
+    report_number(out, "rnrs_sent", counts->rnrs_sent);
+    report_number(out, "rnrs_received", counts->rnrs_received);
+    report_number(out, "cnps_sent", counts->cnps_sent);
+    report_number(out, "cnps_received", counts->cnps_received);
+    report_number(out, "faults", counts->faults);
+    report_faults(out, counts->fault_kinds);
+    report_dropped(out, counts);
+    report_reasons(out, counts);
+}
+
+void traffic_report_qp(FILE *out, const struct qp *qp)
+{
+    struct traffic_total total = {0};
+    traffic_add(&total, qp);
+    fputs(",\"traffic\":{", out);
+    report_total(out, &total);
+    fputs("}", out);
+}
+
+/* One that has many handles counts once. What stands still under a lock that is not given back is read without. */
+static void add_living(struct traffic_total *totals, const struct process *process)
+{
+    struct context *context;
+    struct object *object;
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
+            struct qp *qp = (struct qp *)((char *)object - offsetof(struct qp, object));
+            bool first = !qp->shared || LIST_FIRST(&qp->shared->handles) == qp;
+            qp = qp_real(qp);
+            if (!first)
+                continue;
+            bool locked = report_lock(&qp->lock);
+            traffic_add(&totals[context->device->index], qp);
+            if (locked)
+                lock_release(&qp->lock);
+        }
+}
+
+void traffic_report(FILE *out, const struct process *process)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    struct traffic_total *totals = malloc(DEVICES_MAX * sizeof *totals);
+    if (!totals)
+        return;
+    memcpy(totals, process->totals, DEVICES_MAX * sizeof *totals);
+    add_living(totals, process);
+    fputs(",\"traffic\":[", out);
+    for (unsigned i = 0; i < count; i++) {
+        fprintf(out, "%s{\"device\":", i ? "," : "");
+        clean_json(out, devices[i].name);
+        fputs(",", out);
+        report_total(out, &totals[i]);
+        fputs("}", out);
+    }
+    fputs("],\"strays\":{", out);
+    report_total(out, &process->strays);
+    fputs("}", out);
+    free(totals);
+}
+
+static void append(const char *path, const char *text, size_t size)
+{
+    int fd = named_file_open(path, O_WRONLY | O_APPEND | O_CREAT);
+    ssize_t written = fd < 0 ? -1 : write(fd, text, size);
+    if (written != (ssize_t)size)
+        log_write(LOG_ERROR, "the counters can't be written to \"%s\": %s", path,
+                  strerror(written < 0 ? errno : ENOSPC));
+    if (fd >= 0)
+        close(fd);
+}
+
+void traffic_report_end(struct process *process)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const char *path = config_counters();
+    FILE *out = path && *path ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return;
+    fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
+    clean_json(out, program_invocation_short_name);
+    traffic_report(out, process);
+    fputs("}\n", out);
+    fclose(out);
+    append(path, text, size);
+    free(text);
+}
