@@ -14,7 +14,7 @@ static struct record *record_of(struct node *node, const struct mail *mail)
     return record_orphan(node, mail->slot, mail->generation, mail->pid);
 }
 
-static void on_attach(struct node *node, const struct mail *mail, int memory)
+static void on_attach(struct node *node, const struct mail *mail, int memory, int published)
 {
     struct probe probe = {.pid = mail->pid, .address = mail->probe_address, .value = mail->probe_value};
     if (mail->slot == node->slot || mail->to_generation != node->generation)
@@ -24,8 +24,11 @@ static void on_attach(struct node *node, const struct mail *mail, int memory)
         return;
     lock_take(&node->lock);
     struct record *record = record_of(node, mail);
-    if (record && !shm_attached(record->peer.link, memory, &probe) && !record_hear(record))
+    bool attached = record && !shm_attached(record->peer.link, memory, &probe);
+    if (attached && !record_hear(record))
         shm_detach(record->peer.link);
+    else if (attached && node->published.file)
+        shm_learn(record->peer.link, published);
     lock_release(&node->lock);
 }
 
@@ -56,13 +59,13 @@ static bool is_ours(const struct mail *mail)
     return ours;
 }
 
-static void on_letter(struct node *node, const struct mail *mail, int *descriptor)
+static void on_letter(struct node *node, const struct mail *mail, int *descriptor, int published)
 {
     if (mail->slot >= TABLE_SLOTS || !is_ours(mail))
         return;
     switch (mail->kind) {
     case MAIL_ATTACH:
-        on_attach(node, mail, *descriptor);
+        on_attach(node, mail, *descriptor, published);
         break;
     case MAIL_LEAVE:
         on_leave(node, mail);
@@ -81,33 +84,35 @@ void mail_keep_spare(struct node *node)
 
 /* A letter whose descriptor found no place in this process has been taken in vain. Its sender sends it again: then
  * there is a place, if no other thread is faster. */
-static bool take_letter(struct node *node, struct mail *mail, int *descriptor)
+static bool take_letter(struct node *node, struct mail *mail, int *descriptor, int *published)
 {
     if (node->cramped && node->spare >= 0) {
         close(node->spare);
         node->spare = -1;
     }
-    return mail_take(node->socket, mail, descriptor);
+    return mail_take_both(node->socket, mail, descriptor, published);
 }
 
 bool mail_receive(struct node *node)
 {
     struct mail mail;
-    int descriptor;
+    int descriptor, published;
     bool rang = false, attached = false;
     struct letterbox *box = &node->entry->letters;
     atomic_store(&node->letters_seen, atomic_load(&box->sent)); /* before reading: late is once too often */
     letterbox_begin(box);
     for (unsigned i = 0; i < LETTERS_A_ROUND; i++) {
-        if (!take_letter(node, &mail, &descriptor)) {
+        if (!take_letter(node, &mail, &descriptor, &published)) {
             letterbox_end(box);
             break;
         }
-        on_letter(node, &mail, &descriptor);
+        on_letter(node, &mail, &descriptor, published);
         attached |= mail.kind == MAIL_ATTACH;
         rang |= mail.kind == MAIL_DOORBELL || mail.kind == MAIL_REPORT;
         if (descriptor >= 0)
             close(descriptor);
+        if (published >= 0)
+            close(published);
         mail_keep_spare(node);
     }
     if (attached)

@@ -85,6 +85,7 @@ static int set_up(struct node *node, char *why, size_t why_size)
         probe = (uint64_t)getpid() << 32 ^ (uintptr_t)node;
     atomic_store(&node->host.probe, probe);
     node->host.postponed = mail_postponed;
+    node->host.published = pull_is_off() || published_create(&node->published) ? -1 : node->published.descriptor;
     error = record_open_self(node);
     if (error)
         return fail(error, "The ring of this process to itself can't be made", why, why_size);
@@ -118,6 +119,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
         return fail(ENOMEM, "This process can't join the host's directory", why, why_size);
     lock_set_rank(&node->lock, LOCK_NODE);
     node->socket = node->epoll = node->ends = node->waker = node->retry = node->spare = -1;
+    node->published.descriptor = -1;
     if (directory ? snprintf(node->directory, sizeof node->directory, "%s", directory) > NODE_DIRECTORY_MAX
                   : !node_directory(node->directory)) {
         free(node);
@@ -132,6 +134,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
     if (error) {
         table_leave(node->table);
         close_descriptors(node);
+        published_close(&node->published);
         table_close(node->table);
         free(node);
         return error;
@@ -145,6 +148,8 @@ void node_leave_host(struct node *node)
 {
     if (atomic_exchange(&node->left, true))
         return;
+    published_open(&node->published, false);
+    node_quiesce(node);
     lock_take(&node->lock);
     for (struct record *record = node->records; record; record = record->next)
         if (record->peer.slot != node->slot)
@@ -170,6 +175,7 @@ void node_close(struct node *node)
     if (atomic_load(&node->host.permitted))
         pull_withdraw();
     close_descriptors(node);
+    published_close(&node->published);
     table_close(node->table);
     free(node);
 }
@@ -187,6 +193,7 @@ void node_abandon(struct node *node)
         atomic_store(&record->peer.gone, true);
     }
     close_descriptors(node);
+    published_close(&node->published);
     table_abandon(node->table);
 }
 

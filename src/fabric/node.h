@@ -109,6 +109,27 @@ int node_leave(struct node *, const uint8_t group[16]);
 /* Calls visit for every process (this one too) that has joined. Thread-safe; visit may send. */
 void node_members(struct node *, const uint8_t group[16], void (*visit)(struct peer *, void *context), void *context);
 
+/* What peers do in this process's memory by themselves (docs/one-sided.md). */
+
+/* Where it is told what they may do (link/published.h). */
+struct published;
+struct published *node_published(struct node *);
+
+/* The calling thread stands for the process: with it ends what peers do. And: no more. */
+void node_vouch(struct node *);
+void node_retract(struct node *);
+
+/* After something was withdrawn from what is published: waits until every access that may have begun before is over. A
+ * peer that is stopped in the midst of one is waited for, until it goes on or ends. Thread-safe; not under the node's
+ * locks. */
+void node_quiesce(struct node *);
+
+/* All that was done so. Thread-safe. */
+struct node_one_sided {
+    uint64_t writes, reads, bytes;
+};
+void node_count_one_sided(struct node *, struct node_one_sided *);
+
 /* Receiving. One caller at a time for these four (the owner's progress lock). */
 
 /* Hands every waiting frame of every peer to `take`, at most `budget` of each peer; returns how many. Each frame is

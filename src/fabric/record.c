@@ -123,6 +123,7 @@ static void stop_hearing(struct record *record)
     while (node->heard[i] != record)
         i++;
     node->heard[i] = node->heard[--node->heard_count];
+    one_sided_add(&node->one_sided, record);
     record->reader = NULL;
     shm_detach(record->peer.link);
 }

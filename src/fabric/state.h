@@ -9,6 +9,7 @@
 #include "base/nanos.h"
 #include "fabric/node.h"
 #include "fabric/table.h"
+#include "link/direct.h"
 #include "link/doorbell.h"
 #include "link/shm.h"
 
@@ -43,7 +44,9 @@ struct node {
     struct table_slot *entry; /* ours */
     struct doorbell bell;     /* our own */
     struct shm_host host;
-    atomic_bool left; /* node_leave_host */
+    struct published published;
+    struct node_one_sided one_sided; /* by those that are gone; under lock */
+    atomic_bool left;                /* node_leave_host */
 
     struct lock lock; /* records, by_slot; heard is written under it and by the progress owner only */
     struct record *records;
@@ -81,6 +84,22 @@ void records_collect(struct node *);
 void records_check(struct node *);
 int record_open_self(struct node *);
 void record_release(struct record *);
+
+/* Under node->lock: where the record's process announces what it does in our memory; NULL: nowhere. And what it did. */
+static inline const struct direct_seats *record_seats(const struct record *record)
+{
+    return record->reader ? shm_seats(record->peer.link) : NULL;
+}
+
+static inline void one_sided_add(struct node_one_sided *to, const struct record *record)
+{
+    const struct direct_seats *seats = record_seats(record);
+    if (!seats)
+        return;
+    to->writes += atomic_load_explicit(&seats->writes, memory_order_relaxed);
+    to->reads += atomic_load_explicit(&seats->reads, memory_order_relaxed);
+    to->bytes += atomic_load_explicit(&seats->bytes, memory_order_relaxed);
+}
 
 /* --- ends of processes (watch.c) */
 

@@ -1,5 +1,5 @@
-/* A link carries frames from this process to one other, in order. It knows nothing of packets. This is its sending side;
- * how frames arrive depends on the kind.
+/* A link carries frames from this process to one other, in order. It knows nothing of packets. This is its sending
+ * side; how frames arrive depends on the kind.
  *
  * A caller holds the link between begin and end, so that what `ready` said stays true until the send and a batch costs
  * one lock. Implementations: shm (a process of this host, or this one itself) and udp (another host, which may lose and
@@ -17,6 +17,7 @@ enum {
     LINK_REFERENCE_SEGMENT = 1 << 20, /* most payload bytes of a frame that carries a reference */
 };
 
+struct direct_access;
 struct link;
 
 struct link_operations {
@@ -41,6 +42,13 @@ struct link_operations {
 
     /* May payloads go by reference: has the receiver shown that it can read this process's memory? */
     bool (*can_reference)(struct link *);
+
+    /* May this process read and write what the receiver's publishes by itself, as far as is known? NULL: never. */
+    bool (*can_direct)(struct link *);
+
+    /* Does one READ or WRITE so (link/direct.h): true, and it is done and seen before whatever is sent after it. False:
+     * send it as packets, as if nothing had been done. Not between begin and end. */
+    bool (*direct)(struct link *, const struct direct_access *);
 
     /* Has the receiver taken all frames that were sent? */
     bool (*consumed)(struct link *);

@@ -83,14 +83,20 @@ static void sign(struct msghdr *message)
 
 int mail_send(int from, const char *name, const struct mail *mail, int descriptor)
 {
+    return mail_send_both(from, name, mail, descriptor, -1);
+}
+
+int mail_send_both(int from, const char *name, const struct mail *mail, int descriptor, int second)
+{
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptor) + CMSG_SPACE(sizeof(struct ucred))] = {0};
+    int descriptors[] = {descriptor, second};
+    _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptors) + CMSG_SPACE(sizeof(struct ucred))] = {0};
     struct iovec piece = {(void *)mail, sizeof *mail};
     struct msghdr message = {
         .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control};
     snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
     if (descriptor >= 0)
-        enclose(&message, SCM_RIGHTS, &descriptor, sizeof descriptor);
+        enclose(&message, SCM_RIGHTS, descriptors, second >= 0 ? sizeof descriptors : sizeof descriptor);
     if (mail->kind != MAIL_DOORBELL)
         sign(&message);
     int error = send_now(from, &message);
@@ -121,19 +127,21 @@ int mail_listen(const char *name, int *result)
 
 /* What came beside a letter. */
 struct enclosed {
-    int descriptor; /* -1: none */
+    int descriptor, second; /* -1: none */
     struct ucred sender;
 };
 
-/* Keeps the first and closes the rest. */
-static void take_descriptors(const struct cmsghdr *header, int *first)
+/* Keeps the first two and closes the rest. */
+static void take_descriptors(const struct cmsghdr *header, struct enclosed *enclosed)
 {
     unsigned count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
     for (unsigned i = 0; i < count; i++) {
         int descriptor;
         memcpy(&descriptor, CMSG_DATA(header) + i * sizeof descriptor, sizeof descriptor);
-        if (*first < 0)
-            *first = descriptor;
+        if (enclosed->descriptor < 0)
+            enclosed->descriptor = descriptor;
+        else if (enclosed->second < 0)
+            enclosed->second = descriptor;
         else
             close(descriptor);
     }
@@ -145,7 +153,7 @@ static void take_enclosed(struct msghdr *message, struct enclosed *enclosed)
         if (header->cmsg_level != SOL_SOCKET)
             continue;
         if (header->cmsg_type == SCM_RIGHTS)
-            take_descriptors(header, &enclosed->descriptor);
+            take_descriptors(header, enclosed);
         if (header->cmsg_type == SCM_CREDENTIALS)
             memcpy(&enclosed->sender, CMSG_DATA(header), sizeof enclosed->sender);
     }
@@ -157,7 +165,7 @@ static ssize_t take_mail(int socket, void *to, size_t size, struct enclosed *enc
         uint8_t control[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
     struct iovec piece = {to, size};
     ssize_t length;
-    *enclosed = (struct enclosed){.descriptor = -1, .sender.uid = (uid_t)-1};
+    *enclosed = (struct enclosed){.descriptor = -1, .second = -1, .sender.uid = (uid_t)-1};
     int before = uncancelled_begin();
     do {
         struct msghdr message = {
@@ -170,7 +178,21 @@ static ssize_t take_mail(int socket, void *to, size_t size, struct enclosed *enc
     return length;
 }
 
+static void close_second(int second)
+{
+    if (second >= 0)
+        close(second);
+}
+
 bool mail_take(int socket, struct mail *mail, int *descriptor)
+{
+    int second;
+    bool taken = mail_take_both(socket, mail, descriptor, &second);
+    close_second(second);
+    return taken;
+}
+
+bool mail_take_both(int socket, struct mail *mail, int *descriptor, int *second)
 {
     struct enclosed enclosed;
     ssize_t length = take_mail(socket, mail, sizeof *mail, &enclosed);
@@ -179,6 +201,7 @@ bool mail_take(int socket, struct mail *mail, int *descriptor)
     mail->pid = enclosed.sender.pid;
     mail->uid = enclosed.sender.uid;
     *descriptor = enclosed.descriptor;
+    *second = enclosed.second;
     return length >= 0;
 }
 
@@ -197,6 +220,7 @@ int mail_take_descriptor(int socket, int *descriptor)
     struct enclosed enclosed;
     ssize_t length = take_mail(socket, &byte, 1, &enclosed);
     *descriptor = enclosed.descriptor;
+    close_second(enclosed.second);
     if (length < 0)
         return errno;
     return *descriptor < 0 ? EPIPE : 0;

@@ -9,12 +9,12 @@
 
 enum {
     MAIL_MAGIC = 0x4d767473, /* "stvM" */
-    MAIL_LAYOUT = 2,
+    MAIL_LAYOUT = 3,
 };
 
 enum mail_kind {
     MAIL_DOORBELL = 1, /* look at your rings */
-    MAIL_ATTACH = 2,   /* with a descriptor: the ring from the sender to you */
+    MAIL_ATTACH = 2,   /* with a descriptor: the ring from the sender to you; perhaps another: what it publishes */
     MAIL_LEAVE = 3,    /* the sender leaves and there is no ring to say it in */
     MAIL_REPORT = 4,   /* with a descriptor: a socket to send the descriptor of your report to */
 };
@@ -53,6 +53,8 @@ bool letterbox_reached(const struct letterbox *, uint32_t before);
  * EAGAIN when the receiver's queue is full (only then, so it has something to read), ECONNREFUSED or ENOENT when nobody
  * is there; others when the system has no room for it just now (ENOBUFS, ENOMEM, ETOOMANYREFS). */
 int mail_send(int socket, const char *name, const struct mail *, int descriptor);
+/* The same with a second one behind the first, unless that is -1. */
+int mail_send_both(int socket, const char *name, const struct mail *, int descriptor, int second);
 
 /* Makes an eventfd readable. 0 or errno. */
 int mail_wake(int eventfd);
@@ -63,6 +65,8 @@ int mail_listen(const char *name, int *socket);
 /* The next letter at `socket`; false: none. A letter that is not of our form has kind 0. Who sent it is what the kernel
  * says, whatever stood there. *descriptor is what came with it, the caller's to close, or -1. Never blocks. */
 bool mail_take(int socket, struct mail *, int *descriptor);
+/* The same with the second that came; mail_take closes it. */
+bool mail_take_both(int socket, struct mail *, int *descriptor, int *second);
 
 /* Sends a descriptor, and nothing else, over a connected stream socket. Never blocks. 0 or errno. */
 int mail_send_descriptor(int socket, int descriptor);

@@ -57,7 +57,7 @@ bool pull_remote(const struct probe *probe, const struct payload *payload, uint3
     return got >= 0 && (size_t)got == length + sizeof value && value == probe->value;
 }
 
-static bool is_switched_off(void)
+bool pull_is_off(void)
 {
     const char *value = secure_getenv("SOFTVERBS_NO_PULL");
     return value && *value && *value != '0';
@@ -77,7 +77,7 @@ static void set_tracer(unsigned long who)
 /* In a program that has more rights than its user, nothing is opened to the user's other processes. */
 bool pull_permit(void)
 {
-    if (is_switched_off() || getauxval(AT_SECURE))
+    if (pull_is_off() || getauxval(AT_SECURE))
         return false;
     lock_take(&permitting);
     if (!permits++)
@@ -96,7 +96,7 @@ void pull_withdraw(void)
 
 bool pull_works(const struct probe *probe)
 {
-    if (is_switched_off())
+    if (pull_is_off())
         return false;
     return pull_remote(probe, &(struct payload){0}, 0, NULL, 0);
 }

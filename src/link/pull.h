@@ -15,6 +15,9 @@ struct probe {
     uint64_t address, value;
 };
 
+/* SOFTVERBS_NO_PULL is set: nobody touches another process's memory. */
+bool pull_is_off(void);
+
 /* May and can this process read the other's memory? False as well when SOFTVERBS_NO_PULL is set. */
 bool pull_works(const struct probe *);
 

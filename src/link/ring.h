@@ -28,6 +28,7 @@ enum {
 };
 
 struct ring_shared;
+struct direct_seats;
 
 struct ring {
     struct ring_shared *shared; /* NULL: not mapped */
@@ -45,6 +46,9 @@ void ring_unmap(struct ring *);
 
 /* Gives the data's memory back to the system while the mapping stays, for a writer whose reader is gone. */
 void ring_discard(struct ring *);
+
+/* Where the writer announces what it does in the reader's memory by itself. NULL: the ring is not mapped. */
+struct direct_seats *ring_seats(const struct ring *);
 
 /* --- writing: all calls under one lock but for those that say otherwise */
 

@@ -2,12 +2,13 @@
 #ifndef LINK_RING_LAYOUT_H
 #define LINK_RING_LAYOUT_H
 
+#include "link/direct.h"
 #include "link/link.h"
 #include "link/ring.h"
 
 enum {
     RING_MAGIC = 0x52767473, /* "stvR" */
-    RING_LAYOUT = 1,
+    RING_LAYOUT = 2,
     RING_DATA = 4096,  /* offset of the data area */
     RING_CAN_PULL = 1, /* values of `pull` */
     RING_CANNOT_PULL = 2,
@@ -22,6 +23,7 @@ struct ring_shared {
     _Alignas(RING_LINE) atomic_uint waiting;   /* set by the writer, cleared by the reader */
     _Alignas(RING_LINE) atomic_uint epoch;     /* by the writer */
     _Alignas(RING_LINE) atomic_uint pull;      /* by the reader; 0: it has not mapped the ring */
+    struct direct_seats seats;                 /* by the writer */
 };
 
 enum ring_frame_flags { RING_REFERENCE = 1, RING_END = 2 };

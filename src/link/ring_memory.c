@@ -113,6 +113,11 @@ void ring_unmap(struct ring *ring)
     *ring = (struct ring){0};
 }
 
+struct direct_seats *ring_seats(const struct ring *ring)
+{
+    return ring->shared ? &ring->shared->seats : NULL;
+}
+
 void ring_discard(struct ring *ring)
 {
     if (ring->shared)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "link/direct.h"
 
 enum {
     LARGE_RINGS = 8, /* of a process; 64 processes, all to all, must stay affordable */
@@ -38,6 +39,10 @@ struct shm {
     atomic_bool writing; /* the writer's ring is mapped, and stays so until close */
     struct ring_writer writer;
 
+    struct direct_desk desk;
+    struct published published;               /* by the other process; unmapped with the link */
+    _Atomic(const struct published *) learnt; /* that, once it is there and may be used; NULL */
+
     struct probe probe;  /* of the other process */
     bool loopback;       /* the ring leads to this process itself, and is both rings */
     struct lock pulling; /* loopback: a pull copies under it, so after revoke nobody touches the memory any more */
@@ -54,7 +59,7 @@ static void hand_over(struct shm *shm)
     mail.probe_address = (uintptr_t)&shm->host->probe;
     mail.probe_value = atomic_load_explicit(&shm->host->probe, memory_order_relaxed);
     shm->handed = letterbox_before(shm->letters);
-    shm->refused = mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory);
+    shm->refused = mail_send_both(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory, shm->host->published);
     if (!shm->refused)
         atomic_fetch_add(&shm->letters->sent, 1);
 }
@@ -228,6 +233,26 @@ static bool shm_can_reference(struct link *link)
     return is_writing(shm) && ring_pullable(&shm->writer);
 }
 
+static bool shm_can_direct(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    return atomic_load_explicit(&shm->learnt, memory_order_relaxed) && shm_can_reference(link);
+}
+
+/* Only who has mapped the ring sees our seats, and it says so in the ring (ring_attached). */
+static bool shm_direct(struct link *link, const struct direct_access *access)
+{
+    struct shm *shm = (struct shm *)link;
+    const struct published *published = atomic_load_explicit(&shm->learnt, memory_order_acquire);
+    if (!published || !is_writing(shm) || !ring_attached(&shm->writer))
+        return false;
+    enum direct_outcome outcome =
+        direct_do(&shm->desk, ring_seats(&shm->writer.ring), published, shm->probe.pid, access);
+    if (__builtin_expect(outcome == DIRECT_REFUSED, 0))
+        atomic_store(&shm->learnt, NULL);
+    return outcome == DIRECT_DONE;
+}
+
 static bool shm_consumed(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -239,6 +264,7 @@ static void shm_close(struct link *link)
     struct shm *shm = (struct shm *)link;
     shm_detach(link);
     ring_unmap(&shm->writer.ring);
+    published_close(&shm->published);
     forget_memory(shm);
     free(shm);
 }
@@ -250,6 +276,8 @@ static const struct link_operations operations = {
     .send = shm_send,
     .revoke = shm_revoke,
     .can_reference = shm_can_reference,
+    .can_direct = shm_can_direct,
+    .direct = shm_direct,
     .consumed = shm_consumed,
     .close = shm_close,
 };
@@ -264,7 +292,7 @@ struct link *shm_open_link(struct shm_host *host, const struct doorbell *doorbel
     shm->host = host;
     shm->doorbell = *doorbell;
     shm->letters = letters;
-    shm->memory = -1;
+    shm->memory = shm->published.descriptor = -1;
     return &shm->link;
 }
 
@@ -379,6 +407,22 @@ int shm_attached(struct link *link, int memory, const struct probe *probe)
     return 0;
 }
 
+/* A process that can be read can be written, unless a filter of system calls forbids just that. */
+void shm_learn(struct link *link, int published)
+{
+    struct shm *shm = (struct shm *)link;
+    if (!DIRECT_IN_ORDER || published < 0 || shm->published.file || !pull_works(&shm->probe) ||
+        published_map(&shm->published, published))
+        return;
+    atomic_store_explicit(&shm->learnt, &shm->published, memory_order_release);
+}
+
+const struct direct_seats *shm_seats(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    return shm->reading && !shm->loopback ? ring_seats(&shm->reader.ring) : NULL;
+}
+
 struct ring_reader *shm_reader(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
@@ -397,6 +441,7 @@ void shm_farewell(struct link *link)
     struct shm *shm = (struct shm *)link;
     struct mail mail = shm->doorbell.mail;
     mail.kind = MAIL_LEAVE;
+    direct_close(&shm->desk);
     lock_take(&shm->sending);
     if (!shm->severed && is_writing(shm)) {
         ring_write_end(&shm->writer);
@@ -411,6 +456,7 @@ void shm_farewell(struct link *link)
 void shm_sever(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
+    atomic_store(&shm->learnt, NULL);
     lock_take(&shm->sending);
     shm->severed = true;
     if (is_writing(shm))
@@ -436,6 +482,8 @@ void shm_abandon(struct link *link)
     shm->severed = true;
     atomic_store(&shm->writing, false);
     atomic_store(&shm->wants_room, false);
+    atomic_store(&shm->learnt, NULL);
+    published_close(&shm->published);
     ring_unmap(&shm->writer.ring);
     shm_detach(link);
     forget_memory(shm);

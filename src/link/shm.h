@@ -27,6 +27,7 @@ struct shm_host {
     atomic_uint rings;      /* rings made; the first few are larger */
     atomic_bool asked;      /* pull_permit, for the first ring */
     atomic_bool permitted;  /* and it was: whoever ends the host withdraws it */
+    int published;          /* descriptor of what this process publishes, for its peers; -1: nothing */
     /* Something waits: call shm_retry of all links soon, and again for as long as one says so. Called from any thread,
      * also under the sending lock. */
     void (*postponed)(struct shm_host *);
@@ -65,6 +66,12 @@ void shm_give_up(struct link *);
 
 /* The other side has handed over its ring: the descriptor stays the caller's. 0; EALREADY; or ring_map's errors. */
 int shm_attached(struct link *, int memory, const struct probe *);
+
+/* What the other side publishes; the descriptor stays the caller's. After shm_attached, by the same caller. */
+void shm_learn(struct link *, int published);
+
+/* Where the other side announces what it does in our memory; NULL: it does nothing there. As shm_reader. */
+const struct direct_seats *shm_seats(struct link *);
 
 /* Where the link receives from; NULL until attached. Under the receiver's progress lock, or the caller's own. */
 struct ring_reader *shm_reader(struct link *);

@@ -5,17 +5,6 @@
 
 #include "wire/guarded.h"
 
-/* Bytes that end a destination and land in one store: the largest naturally aligned word that fits. */
-static inline unsigned last_word(const uint8_t *end, size_t length)
-{
-    uintptr_t address = (uintptr_t)end;
-    if (length >= 8 && (address & 7) == 0)
-        return 8;
-    if (length >= 4 && (address & 3) == 0)
-        return 4;
-    return length >= 2 && (address & 1) == 0 ? 2 : 1;
-}
-
 /* The last word is read first: where the regions overlap, the copy of the rest may overwrite it. It is one store after
  * everything before it. */
 static inline bool copy_and_land_word(uint8_t *to, const uint8_t *from, size_t length, unsigned last)
@@ -25,12 +14,12 @@ static inline bool copy_and_land_word(uint8_t *to, const uint8_t *from, size_t l
            (length == last || guarded_copy(to, from, length - last)) && guarded_store(to + length - last, word, last);
 }
 
-/* With the size as a constant in each call, the compiler decides once what last_word says. */
+/* With the size as a constant in each call, the compiler decides once what payload_last_word says. */
 static inline bool copy_and_land(uint8_t *to, const uint8_t *from, size_t length)
 {
     if (length == 0)
         return true;
-    switch (last_word(to + length, length)) {
+    switch (payload_last_word((uintptr_t)to + length, length)) {
     case 8:
         return copy_and_land_word(to, from, length, 8);
     case 4:
@@ -74,7 +63,7 @@ static bool payload_take(struct cursor *from, uint8_t *to, size_t length)
 
 static bool take_and_land(struct cursor *from, uint8_t *to, size_t length)
 {
-    unsigned last = last_word(to + length, length);
+    unsigned last = payload_last_word((uintptr_t)to + length, length);
     uint64_t word = 0;
     return payload_take(from, to, length - last) && payload_take(from, (uint8_t *)&word, last) &&
            guarded_store(to + length - last, word, last);
@@ -102,7 +91,7 @@ static bool pull_pieces(const struct payload *payload, uint32_t offset, const st
     struct iovec *end = &split[count - 1];
     memcpy(split, to, count * sizeof(*to));
     uint8_t *stop = (uint8_t *)end->iov_base + end->iov_len;
-    unsigned last = last_word(stop, end->iov_len);
+    unsigned last = payload_last_word((uintptr_t)stop, end->iov_len);
     uint64_t word = 0;
     end->iov_len -= last;
     uint32_t kept = end->iov_len ? count : count - 1;

@@ -5,6 +5,7 @@
 #define WIRE_PAYLOAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
@@ -23,6 +24,16 @@ struct payload {
     bool (*pull)(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
     void *source; /* for pull */
 };
+
+/* Bytes that end a destination and land in one store: the largest naturally aligned word that fits. */
+static inline unsigned payload_last_word(uintptr_t end, size_t length)
+{
+    if (length >= 8 && (end & 7) == 0)
+        return 8;
+    if (length >= 4 && (end & 3) == 0)
+        return 4;
+    return length >= 2 && (end & 1) == 0 ? 2 : 1;
+}
 
 /* Copies `to`'s lengths from `offset` of the payload on; the last byte lands last and, where the end of the destination
  * is aligned, the last eight bytes land in one store: programs poll memory for the end of a WRITE. (Where it is aligned

@@ -45,8 +45,8 @@ MUTANTS = [
     # what the model found itself
     ("looks-noted-late", "link/shm.c", "hand-over", (
         ("""    shm->handed = letterbox_before(shm->letters);
-    shm->refused = mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory);
-""", """    shm->refused = mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory);
+    shm->refused = mail_send_both(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory, shm->host->published);
+""", """    shm->refused = mail_send_both(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory, shm->host->published);
     shm->handed = letterbox_before(shm->letters);
 """),)),
     ("room-not-asked-again", "link/ring_write.c", "room", (

@@ -1,0 +1,120 @@
+#include "link/direct.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/uncancelled.h"
+#include "wire/payload.h"
+
+/* Any that is free; DIRECT_SEATS: none is. */
+static unsigned direct_engage(struct direct_desk *desk)
+{
+    unsigned seat = 0;
+    while (seat < DIRECT_SEATS && atomic_exchange(&desk->engaged[seat], true))
+        seat++;
+    return seat;
+}
+
+/* The kernel may store the bytes of a piece in any order, but those of one piece before those of the next. Programs
+ * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/choices.md): so that
+ * word is a piece of its own. Cuts the last piece of the destination, behind which there is room for one more; returns
+ * how many pieces there are. */
+static unsigned direct_split(struct iovec *pieces, unsigned count)
+{
+    struct iovec *end = &pieces[count - 1];
+    unsigned last = payload_last_word((uintptr_t)end->iov_base + end->iov_len, end->iov_len);
+    if (end->iov_len <= last)
+        return count;
+    end->iov_len -= last;
+    pieces[count] = (struct iovec){(uint8_t *)end->iov_base + end->iov_len, last};
+    return count + 1;
+}
+
+static ssize_t direct_write(pid_t pid, const struct direct_access *access, uint64_t memory)
+{
+    struct iovec remote[2] = {{(void *)(uintptr_t)memory, access->question.length}};
+    return process_vm_writev(pid, access->pieces, access->count, remote, direct_split(remote, 1), 0);
+}
+
+static ssize_t direct_read(pid_t pid, const struct direct_access *access, uint64_t memory)
+{
+    struct iovec remote = {(void *)(uintptr_t)memory, access->question.length}, local[PAYLOAD_PIECES_MAX + 1];
+    memcpy(local, access->pieces, access->count * sizeof *local);
+    return process_vm_readv(pid, local, direct_split(local, access->count), &remote, 1, 0);
+}
+
+static enum direct_outcome direct_copy(pid_t pid, const struct direct_access *access, uint64_t memory)
+{
+    ssize_t done = access->question.write ? direct_write(pid, access, memory) : direct_read(pid, access, memory);
+    if (done == (ssize_t)access->question.length)
+        return DIRECT_DONE;
+    return done < 0 && (errno == EPERM || errno == ENOSYS || errno == EACCES) ? DIRECT_REFUSED : DIRECT_DECLINED;
+}
+
+static enum direct_outcome direct_do_announced(const struct direct_desk *desk, const struct published *published,
+                                               pid_t pid, const struct direct_access *access)
+{
+    uint64_t memory;
+    if (atomic_load(&desk->closed) || !published_permits(published, &access->question, &memory))
+        return DIRECT_DECLINED;
+    int kept = errno;
+    enum direct_outcome outcome = direct_copy(pid, access, memory);
+    errno = kept;
+    return outcome;
+}
+
+static void direct_count(struct direct_seats *seats, const struct direct_access *access)
+{
+    atomic_fetch_add_explicit(access->question.write ? &seats->writes : &seats->reads, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&seats->bytes, access->question.length, memory_order_relaxed);
+}
+
+enum direct_outcome direct_do(struct direct_desk *desk, struct direct_seats *seats, const struct published *published,
+                              pid_t pid, const struct direct_access *access)
+{
+    unsigned seat = direct_engage(desk);
+    if (seat == DIRECT_SEATS)
+        return DIRECT_DECLINED;
+    uint32_t number = atomic_load_explicit(&seats->taken[seat], memory_order_relaxed) | 1;
+    atomic_exchange(&seats->taken[seat], number); /* sequentially consistent: before all of what judges */
+    enum direct_outcome outcome = direct_do_announced(desk, published, pid, access);
+    atomic_store_explicit(&seats->taken[seat], number + 1, memory_order_release);
+    atomic_store_explicit(&desk->engaged[seat], false, memory_order_release);
+    if (outcome == DIRECT_DONE)
+        direct_count(seats, access);
+    return outcome;
+}
+
+static bool direct_is_engaged(const struct direct_desk *desk)
+{
+    for (unsigned i = 0; i < DIRECT_SEATS; i++)
+        if (atomic_load(&desk->engaged[i]))
+            return true;
+    return false;
+}
+
+/* A thread that engages a seat later finds the desk closed. */
+void direct_close(struct direct_desk *desk)
+{
+    enum { NAP = 100000, NAPS = 5000 };
+    atomic_exchange(&desk->closed, true);
+    int before = uncancelled_begin();
+    for (int i = 0; i < NAPS && direct_is_engaged(desk); i++)
+        nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
+    uncancelled_end(before);
+}
+
+void direct_look(const struct direct_seats *seats, uint32_t seen[DIRECT_SEATS])
+{
+    for (unsigned i = 0; i < DIRECT_SEATS; i++)
+        seen[i] = atomic_load(&seats->taken[i]);
+}
+
+bool direct_is_under_way(const struct direct_seats *seats, const uint32_t seen[DIRECT_SEATS])
+{
+    for (unsigned i = 0; i < DIRECT_SEATS; i++)
+        if (seen[i] % 2 && atomic_load_explicit(&seats->taken[i], memory_order_acquire) == seen[i])
+            return true;
+    return false;
+}

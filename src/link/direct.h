@@ -1,0 +1,63 @@
+/* A READ or WRITE of RC that the requester does by itself in the memory of another process of the host, judged by what
+ * that has published (link/published.h). docs/one-sided.md argues it.
+ *
+ * Between judging and the end of the copy the requester is announced: a seat in the memory of its ring, which the owner
+ * of the memory maps, too, has an odd number. Announcing and then looking whether the key stands there, on this side,
+ * and taking the key away and then looking at the seats, on that side, are a Dekker pair: each writes one word and then
+ * reads the other's, all in one order, so the requester finds no key or the owner finds the seat taken. Then it waits
+ * until the number there is another: an access that begins later finds no key. */
+#ifndef LINK_DIRECT_H
+#define LINK_DIRECT_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "link/published.h"
+
+#ifdef __x86_64__
+enum { DIRECT_IN_ORDER = 1 }; /* whoever sees what was stored later sees what was stored before, also by the kernel */
+#else
+enum { DIRECT_IN_ORDER = 0 };
+#endif
+enum { DIRECT_SEATS = 8 };
+
+/* In the memory of a ring; written by the process that writes the ring. */
+struct direct_seats {
+    _Alignas(64) atomic_uint taken[DIRECT_SEATS]; /* odd: an access is under way; counts up at its begin and its end */
+    _Alignas(64) _Atomic uint64_t writes, reads, bytes; /* done so; for the owner's counters */
+};
+
+/* An access: what is asked for, and the local memory, of `length` bytes altogether. */
+struct direct_access {
+    struct published_question question;
+    const struct iovec *pieces; /* the last not empty */
+    uint32_t count;             /* at most PAYLOAD_PIECES_MAX */
+};
+
+/* Of the process that makes accesses in another: the places in its own memory that keep its threads apart. */
+struct direct_desk {
+    atomic_bool closed;                /* no access begins any more */
+    atomic_bool engaged[DIRECT_SEATS]; /* by one of our threads */
+};
+
+enum direct_outcome {
+    DIRECT_DONE,
+    DIRECT_DECLINED, /* not now, not this: packets have to do it. Some of it may have been done */
+    DIRECT_REFUSED,  /* this process may not touch the memory of that one: the same, and it will never */
+};
+
+/* Does the access, in the process `pid` that has published this. Thread-safe. */
+enum direct_outcome direct_do(struct direct_desk *, struct direct_seats *, const struct published *, pid_t pid,
+                              const struct direct_access *);
+
+/* From now on none begins; those that are under way have ended after the return, unless one takes half a second, as one
+ * does that a signal handler has interrupted in this very thread. */
+void direct_close(struct direct_desk *);
+
+/* For the owner of memory, after it took away what would permit an access: the accesses that may have seen it. Writes
+ * what stands in the seats; is one of these still under way? */
+void direct_look(const struct direct_seats *, uint32_t seen[DIRECT_SEATS]);
+bool direct_is_under_way(const struct direct_seats *, const uint32_t seen[DIRECT_SEATS]);
+
+#endif

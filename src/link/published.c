@@ -1,0 +1,234 @@
+#include "link/published.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { PUBLISHED_MAGIC = 0x50767473 /* "stvP" */, PUBLISHED_LAYOUT = 1 };
+
+struct published_file {
+    uint32_t magic, layout;
+    atomic_bool open;
+    _Alignas(64) pthread_mutex_t voucher; /* its first word is the futex, by glibc's interface to the kernel */
+    struct published_key keys[PUBLISHED_KEYS];
+    struct published_queue_pair queue_pairs[PUBLISHED_QUEUE_PAIRS];
+};
+
+static const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+/* Growing a file over the limit would not only fail but send SIGXFSZ, which kills. */
+static bool over_file_limit(void)
+{
+    struct rlimit limit;
+    return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < sizeof(struct published_file);
+}
+
+static int published_make_file(int *descriptor)
+{
+    if (over_file_limit())
+        return EFBIG;
+    *descriptor = memfd_create("softverbs-keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*descriptor < 0)
+        return errno;
+    if (!ftruncate(*descriptor, sizeof(struct published_file)) && !fcntl(*descriptor, F_ADD_SEALS, seals))
+        return 0;
+    int error = errno;
+    close(*descriptor);
+    return error;
+}
+
+static int published_map_as(struct published *published, int descriptor, int protection)
+{
+    void *at = mmap(NULL, sizeof(struct published_file), protection, MAP_SHARED, descriptor, 0);
+    if (at == MAP_FAILED)
+        return errno;
+    published->file = at;
+    return 0;
+}
+
+static int published_make_voucher(pthread_mutex_t *voucher)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    int error = pthread_mutex_init(voucher, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    return error;
+}
+
+int published_create(struct published *published)
+{
+    *published = (struct published){.descriptor = -1};
+    int descriptor, error = published_make_file(&descriptor);
+    if (error)
+        return error;
+    error = published_map_as(published, descriptor, PROT_READ | PROT_WRITE);
+    if (!error)
+        error = published_make_voucher(&published->file->voucher);
+    if (error) {
+        published_close(published);
+        close(descriptor);
+        return error;
+    }
+    published->descriptor = descriptor;
+    published->file->magic = PUBLISHED_MAGIC;
+    published->file->layout = PUBLISHED_LAYOUT;
+    return 0;
+}
+
+void published_close(struct published *published)
+{
+    if (published->file)
+        munmap(published->file, sizeof *published->file);
+    if (published->descriptor >= 0)
+        close(published->descriptor);
+    *published = (struct published){.descriptor = -1};
+}
+
+void published_vouch(struct published *published)
+{
+    if (published->file)
+        pthread_mutex_lock(&published->file->voucher);
+}
+
+void published_retract(struct published *published)
+{
+    if (published->file)
+        pthread_mutex_unlock(&published->file->voucher);
+}
+
+void published_open(struct published *published, bool open)
+{
+    if (published->file)
+        atomic_exchange(&published->file->open, open);
+}
+
+static struct published_key *published_key_at(const struct published *published, uint32_t key)
+{
+    return &published->file->keys[(key >> 8) % PUBLISHED_KEYS]; /* the low byte tells uses of one place apart */
+}
+
+static struct published_queue_pair *published_queue_pair_at(const struct published *published, uint32_t number)
+{
+    return &published->file->queue_pairs[number % PUBLISHED_QUEUE_PAIRS];
+}
+
+bool published_key(struct published *published, uint32_t key, const struct published_key *from)
+{
+    struct published_key *to = published->file ? published_key_at(published, key) : NULL;
+    if (!to || atomic_load_explicit(&to->key, memory_order_relaxed))
+        return false;
+    to->access = from->access;
+    to->domain = from->domain;
+    to->base = from->base;
+    to->length = from->length;
+    to->memory = from->memory;
+    atomic_store_explicit(&to->key, key, memory_order_release);
+    return true;
+}
+
+/* Numbers of a process end in few blocks, but two may meet at one place; their queue pairs' threads then race for it.
+ */
+bool published_queue_pair(struct published *published, uint32_t number, const struct published_queue_pair *from)
+{
+    struct published_queue_pair *to = published->file ? published_queue_pair_at(published, number) : NULL;
+    unsigned none = 0;
+    if (!to || !atomic_compare_exchange_strong(&to->number, &none, UINT32_MAX))
+        return false;
+    to->peer = from->peer;
+    to->access = from->access;
+    to->first_psn = from->first_psn;
+    to->peer_psn = from->peer_psn;
+    to->domain = from->domain;
+    atomic_store_explicit(&to->number, number, memory_order_release);
+    return true;
+}
+
+/* The exchange is the fence of a Dekker pair: see link/direct.h. */
+bool published_withdraw_key(struct published *published, uint32_t key)
+{
+    struct published_key *at = published->file ? published_key_at(published, key) : NULL;
+    if (!at || atomic_load_explicit(&at->key, memory_order_relaxed) != key)
+        return false;
+    atomic_exchange(&at->key, 0);
+    return true;
+}
+
+bool published_withdraw_queue_pair(struct published *published, uint32_t number)
+{
+    struct published_queue_pair *at = published->file ? published_queue_pair_at(published, number) : NULL;
+    if (!at || atomic_load_explicit(&at->number, memory_order_relaxed) != number)
+        return false;
+    atomic_exchange(&at->number, 0);
+    return true;
+}
+
+/* A file that could shrink, or that lies in a file system that may run out of space, would be a SIGBUS to come. */
+static bool published_is_safe(int descriptor)
+{
+    struct stat status;
+    struct statfs system;
+    int present = fcntl(descriptor, F_GET_SEALS);
+    return present >= 0 && (present & seals) == seals && !fstat(descriptor, &status) && !fstatfs(descriptor, &system) &&
+           system.f_type == TMPFS_MAGIC && status.st_size == sizeof(struct published_file);
+}
+
+int published_map(struct published *published, int descriptor)
+{
+    *published = (struct published){.descriptor = -1};
+    int error = published_is_safe(descriptor) ? published_map_as(published, descriptor, PROT_READ) : EINVAL;
+    if (error)
+        return error;
+    if (published->file->magic == PUBLISHED_MAGIC && published->file->layout == PUBLISHED_LAYOUT)
+        return 0;
+    published_close(published);
+    return EINVAL;
+}
+
+/* The word is 0 while nobody holds the mutex, and the holder's thread number otherwise; when the holder died, and
+ * nobody takes it then, FUTEX_OWNER_DIED. */
+static bool published_is_vouched(const struct published_file *file)
+{
+    unsigned word = atomic_load((const atomic_uint *)&file->voucher);
+    return word && !(word & FUTEX_OWNER_DIED);
+}
+
+/* As memory_remote and the responder have it. */
+static bool published_key_permits(const struct published_key *key, const struct published_question *question,
+                                  uint64_t domain)
+{
+    unsigned access = question->write ? PUBLISHED_WRITE : PUBLISHED_READ;
+    uint64_t offset = question->address - key->base;
+    return atomic_load(&key->key) == question->key && key->domain == domain && key->access & access &&
+           question->address >= key->base && question->length <= key->length &&
+           offset <= key->length - question->length;
+}
+
+static bool published_queue_pair_permits(const struct published_queue_pair *queue_pair,
+                                         const struct published_question *question)
+{
+    unsigned access = question->write ? PUBLISHED_WRITE : PUBLISHED_READ;
+    return atomic_load(&queue_pair->number) == question->number && queue_pair->peer == question->own_number &&
+           queue_pair->access & access && queue_pair->first_psn == question->first_psn &&
+           queue_pair->peer_psn == question->own_psn;
+}
+
+bool published_permits(const struct published *published, const struct published_question *question, uint64_t *memory)
+{
+    const struct published_file *file = published->file;
+    const struct published_queue_pair *queue_pair = published_queue_pair_at(published, question->number);
+    const struct published_key *key = published_key_at(published, question->key);
+    if (!atomic_load(&file->open) || !question->key || !published_queue_pair_permits(queue_pair, question) ||
+        !published_key_permits(key, question, queue_pair->domain))
+        return false;
+    *memory = key->memory + (question->address - key->base);
+    return published_is_vouched(file);
+}

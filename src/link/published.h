@@ -1,0 +1,92 @@
+/* What a process publishes, so that its peers can judge a one-sided access by themselves (docs/one-sided.md): its plain
+ * memory regions by key, its connected queue pairs by number, and whether it lives. A memfd that is sealed against
+ * resizing; the owner writes it, peers map it read-only.
+ *
+ * A place is chosen by the low bits of the key or number, so nothing in it leads anywhere: peers compute with what they
+ * read, but follow no offset, and what they compute is an address in the owner's memory, for the kernel to check. What
+ * finds its place taken is not published, and is then asked for with packets.
+ *
+ * An entry counts while its key or number stands in it. That is written last, and taken away first; the other fields
+ * are written only while it is away and no access is under way that began before (published_withdraw_*, then waiting
+ * for who is announced; link/direct.h). So who has announced itself and then sees the key reads fields that stay. */
+#ifndef LINK_PUBLISHED_H
+#define LINK_PUBLISHED_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    PUBLISHED_KEYS = 8192,
+    PUBLISHED_QUEUE_PAIRS = 4096,
+};
+
+enum published_access { PUBLISHED_WRITE = 1, PUBLISHED_READ = 2 };
+
+struct published_key {
+    _Alignas(64) atomic_uint key; /* 0: nothing is published here */
+    uint32_t access;              /* enum published_access */
+    uint64_t domain;              /* which protection domain; means nothing but equal or not */
+    uint64_t base, length;        /* what the key speaks of */
+    uint64_t memory;              /* where that is in the owner */
+};
+
+struct published_queue_pair {
+    _Alignas(64) atomic_uint number; /* 0: nothing is published here */
+    uint32_t peer;                   /* the number that it is connected with */
+    uint32_t access;                 /* what it lets the peer do: enum published_access */
+    uint32_t first_psn, peer_psn; /* with which it began to send and expected the peer to; of one connection or not? */
+    uint64_t domain;
+};
+
+struct published_file;
+
+struct published {
+    struct published_file *file; /* NULL: there is none */
+    int descriptor;              /* of the owner's, to hand over; -1 */
+};
+
+/* --- the owner: one caller at a time for each key and each number */
+
+/* Nothing is published yet, and nobody vouches. 0 or errno; then file is NULL and descriptor -1, and all below do
+ * nothing. */
+int published_create(struct published *);
+/* Unmaps and closes; also in the child of a fork, whose parent goes on. */
+void published_close(struct published *);
+
+/* The calling thread vouches for the process until it ends or published_retract: it holds a robust mutex in the file,
+ * of which the kernel tells when the thread dies, however that happens, before the process's number can be another's.
+ */
+void published_vouch(struct published *);
+void published_retract(struct published *);
+
+/* While it is closed (as at first), no access is judged by this. To close is done when nobody is announced any more. */
+void published_open(struct published *, bool open);
+
+/* False: its place is taken. The fields but for the key or number are copied. */
+bool published_key(struct published *, uint32_t key, const struct published_key *);
+bool published_queue_pair(struct published *, uint32_t number, const struct published_queue_pair *);
+/* True: it was there, and accesses that began before may be under way. */
+bool published_withdraw_key(struct published *, uint32_t key);
+bool published_withdraw_queue_pair(struct published *, uint32_t number);
+
+/* --- a peer */
+
+/* EINVAL when the descriptor is no sealed memfd of this layout. The descriptor stays the caller's. */
+int published_map(struct published *, int descriptor);
+
+/* One access as the owner's responder would judge it; a peer that has announced itself asks. */
+struct published_question {
+    bool write;
+    uint32_t number, own_number; /* of the queue pair asked, and of who asks */
+    uint32_t first_psn, own_psn; /* its rq_psn and sq_psn, as the asking queue pair has them */
+    uint32_t key;
+    uint64_t address;
+    uint32_t length; /* not 0 */
+};
+
+/* Is it allowed, and does the owner live? Then *memory is where, in the owner. */
+bool published_permits(const struct published *, const struct published_question *, uint64_t *memory);
+
+#endif
