@@ -39,7 +39,7 @@ static enum reason repeat_answer(struct rc *rc, const struct packet *packet)
 void duplicates_receive(struct rc *rc, const struct packet *packet)
 {
     enum reason reason = REASON_NONE;
-    if (op_find(packet->opcode)->flags & (OP_READ | OP_ATOMIC | OP_ATOMIC_WRITE))
+    if (op_find(packet->opcode)->flags & (OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE))
         reason = repeat_answer(rc, packet);
     else
         answers_acknowledge(rc, answers_acknowledgeable(rc, packet->psn));

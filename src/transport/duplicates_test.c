@@ -132,6 +132,19 @@ static void a19_a_repeated_atomic_write_is_not_executed_again(void **state)
     assert_int_equal(rig->memory[0x40], 7);
 }
 
+static void a19_a_repeated_flush_is_answered_again(void **state)
+{
+    struct rig *rig = *state;
+    for (unsigned i = 0; i < 3; i++) {
+        arrives(rig, FLUSH, first, .packet = {RETH(0x40, 8), .placement = 1});
+        assert_int_equal(sends(rig, READ_RESPONSE_ONLY, first)->msn, 1);
+    }
+    is_silent(rig);
+    arrives(rig, ATOMIC_WRITE, first, .bytes = 8, .packet = {RETH(0x40, 8)});
+    drops(rig, REASON_PACKET_SEQUENCE);
+    is_silent(rig);
+}
+
 static void c9_4_5_the_last_answers_are_kept_and_older_ones_forgotten(void **state)
 {
     struct rig *rig = *state;
@@ -306,6 +319,7 @@ int main(void)
         script(c9_4_4_a_repeated_read_of_other_memory_is_dropped),
         script(c9_4_5_a_repeated_atomic_is_not_executed_again),
         script(a19_a_repeated_atomic_write_is_not_executed_again),
+        script(a19_a_repeated_flush_is_answered_again),
         script(c9_4_5_the_last_answers_are_kept_and_older_ones_forgotten),
         script(c9_7_5_1_repeats_of_many_kinds_are_answered_in_order),
         script(c9_7_5_1_2_a_repeats_ack_stops_before_the_next_read),

@@ -1,5 +1,7 @@
 #include "transport/execute.h"
 
+#include <stdatomic.h>
+
 #include "transport/answers.h"
 #include "transport/scatter.h"
 #include "wire/guarded.h"
@@ -57,6 +59,15 @@ enum reason execute_read(struct rc *rc, const struct packet *packet)
     saved->rkey = packet->rkey;
     saved->address = packet->address;
     saved->length = saved->until = length;
+    return REASON_NONE;
+}
+
+/* What came before has been stored in the order of arrival; the fence puts it before whatever this thread does next, as
+ * sending the answer. Memory that is not the processors' own, and so would need more, can't be registered. */
+enum reason execute_flush(struct rc *rc, const struct packet *packet)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    keep(rc, packet, 1);
     return REASON_NONE;
 }
 

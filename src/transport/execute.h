@@ -10,6 +10,7 @@ enum reason execute_write(struct rc *, uint32_t flags, const struct packet *);
 
 /* These move expected_psn behind the answer and keep what is needed to give it, again if need be. */
 enum reason execute_read(struct rc *, const struct packet *);
+enum reason execute_flush(struct rc *, const struct packet *);
 enum reason execute_atomic(struct rc *, const struct packet *);
 enum reason execute_atomic_write(struct rc *, const struct packet *);
 

@@ -74,8 +74,9 @@ struct host_operations {
     host_memory *local_memory;   /* of work requests */
     host_memory *receive_memory; /* of receives, which may be of another protection domain: an SRQ's */
 
-    /* Turns a peer's (rkey, address, length) into memory. access: IBV_ACCESS_REMOTE_WRITE, _READ or _ATOMIC.
-     * Answers in terms of REASON_REMOTE_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0 isn't asked. */
+    /* Turns a peer's (rkey, address, length) into memory. access: IBV_ACCESS_REMOTE_WRITE, _READ, _ATOMIC or the bits
+     * of a flush. Answers in terms of REASON_REMOTE_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0, of a flush: no
+     * address is looked at, and none given back. */
     enum reason (*remote_memory)(struct host *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
                                  struct iovec *);
 

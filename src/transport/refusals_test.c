@@ -31,6 +31,12 @@ static const struct refused refused[] = {
     {OPERATION_FETCH_ADD, {.packet = {.rkey = KEY_NOTHING}}, ACCESS, REASON_REMOTE_PERMISSION},
     {OPERATION_FETCH_ADD, {.packet = {.rkey = 1, .address = 4}}, INVALID, REASON_ATOMIC_ALIGNMENT},
     {OPERATION_COMPARE_SWAP, {.packet = {.rkey = KEY_ALL, .address = 12}}, INVALID, REASON_ATOMIC_ALIGNMENT},
+    {OPERATION_FLUSH, {.packet = {RETH(RIG_MEMORY - 4, 5), .placement = 1}}, ACCESS, REASON_REMOTE_RANGE},
+    {OPERATION_FLUSH, {.packet = {.rkey = 1, .placement = 1}}, ACCESS, REASON_REMOTE_KEY_UNKNOWN},
+    {OPERATION_FLUSH, {.packet = {.rkey = KEY_NOTHING, .placement = 1}}, ACCESS, REASON_REMOTE_PERMISSION},
+    {OPERATION_FLUSH, {.packet = {RETH(0, 8)}}, INVALID, REASON_FLUSH_KIND},
+    {OPERATION_FLUSH, {.packet = {RETH(0, 8), .placement = 5}}, INVALID, REASON_FLUSH_KIND},
+    {OPERATION_FLUSH, {.packet = {RETH(0, 8), .placement = 1, .selectivity = 2}}, INVALID, REASON_FLUSH_KIND},
 };
 
 /* Semantics: a message longer than its receive: LOC_LEN here, REM_INV_REQ there, both in error. */
@@ -147,12 +153,14 @@ static void c9_7_4_1_3_each_kind_of_access_needs_its_flag(void **state)
     static const struct {
         enum operation operation;
         uint32_t bytes, length;
-        unsigned access;
+        unsigned access, placement;
     } kinds[] = {
         {OPERATION_WRITE_ONLY, 8, 8, IBV_ACCESS_REMOTE_WRITE},
         {OPERATION_ATOMIC_WRITE, 8, 8, IBV_ACCESS_REMOTE_WRITE},
         {OPERATION_READ_REQUEST, 0, 8, IBV_ACCESS_REMOTE_READ},
         {OPERATION_FETCH_ADD, 0, 0, IBV_ACCESS_REMOTE_ATOMIC},
+        {OPERATION_FLUSH, 0, 8, NEWER_ACCESS_FLUSH_GLOBAL, NEWER_FLUSH_GLOBAL},
+        {OPERATION_FLUSH, 0, 8, NEWER_ACCESS_FLUSH_PERSISTENT, NEWER_FLUSH_PERSISTENT},
     };
     struct rig *rig = *state;
     for (unsigned i = 0; i < 2 * sizeof(kinds) / sizeof(*kinds); i++) {
@@ -161,7 +169,8 @@ static void c9_7_4_1_3_each_kind_of_access_needs_its_flag(void **state)
         rig->rc.settings.access = allowed ? kinds[i / 2].access : ~kinds[i / 2].access;
         rig_start(rig);
         rig_arrive(rig, kinds[i / 2].operation, first,
-                   (struct rig_packet){.bytes = kinds[i / 2].bytes, .packet = {RETH(0, kinds[i / 2].length)}});
+                   (struct rig_packet){.bytes = kinds[i / 2].bytes,
+                                       .packet = {RETH(0, kinds[i / 2].length), .placement = kinds[i / 2].placement}});
         assert_int_equal(rig->failures, !allowed);
         if (!allowed)
             refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first);
@@ -173,7 +182,7 @@ static void c9_7_4_1_2_a_message_must_not_be_interrupted(void **state)
 {
     static const enum operation wrong[] = {OPERATION_SEND_ONLY,    OPERATION_SEND_FIRST,   OPERATION_WRITE_MIDDLE,
                                            OPERATION_WRITE_LAST,   OPERATION_READ_REQUEST, OPERATION_FETCH_ADD,
-                                           OPERATION_ATOMIC_WRITE, OPERATION_WRITE_ONLY};
+                                           OPERATION_ATOMIC_WRITE, OPERATION_WRITE_ONLY,   OPERATION_FLUSH};
     struct rig *rig = *state;
     for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         rig_make(rig);

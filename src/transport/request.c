@@ -23,6 +23,7 @@ const struct request_kind request_kinds[256] = {
     [IBV_WR_RDMA_READ] = SINGLE(REQUEST_READ, OPERATION_READ_REQUEST),
     [IBV_WR_ATOMIC_CMP_AND_SWP] = SINGLE(REQUEST_ATOMIC, OPERATION_COMPARE_SWAP),
     [IBV_WR_ATOMIC_FETCH_AND_ADD] = SINGLE(REQUEST_ATOMIC, OPERATION_FETCH_ADD),
+    [NEWER_WR_FLUSH] = SINGLE(REQUEST_FLUSH, OPERATION_FLUSH),
     [IBV_WR_ATOMIC_WRITE] = SINGLE(REQUEST_ATOMIC_WRITE, OPERATION_ATOMIC_WRITE),
     [IBV_WR_LOCAL_INV] = {REQUEST_LOCAL},
     [IBV_WR_BIND_MW] = {REQUEST_LOCAL},
@@ -133,6 +134,14 @@ static enum reason build_atomic(const struct work *work, struct packet *out)
     return REASON_NONE;
 }
 
+static enum reason build_flush(const struct work *work, struct packet *out)
+{
+    out->length = (uint32_t)work->compare_or_add;
+    out->placement = work->swap & 15;
+    out->selectivity = work->swap >> 8 & 3;
+    return REASON_NONE;
+}
+
 enum reason request_payload(struct host *host, const struct work *work, uint32_t offset, uint32_t length,
                             struct packet *out, struct iovec *pieces)
 {
@@ -165,6 +174,8 @@ enum reason request_build(const struct rc *rc, const struct work *work, uint32_t
     switch (kind->class) {
     case REQUEST_READ:
         return build_read(work, index, out);
+    case REQUEST_FLUSH:
+        return build_flush(work, out);
     case REQUEST_ATOMIC:
         return build_atomic(work, out);
     case REQUEST_ATOMIC_WRITE:

@@ -9,6 +9,7 @@ enum request_class {
     REQUEST_SEND,
     REQUEST_WRITE,
     REQUEST_READ,
+    REQUEST_FLUSH,
     REQUEST_ATOMIC,
     REQUEST_ATOMIC_WRITE,
     REQUEST_LOCAL, /* touches no wire */
@@ -28,7 +29,7 @@ static inline const struct request_kind *request_kind(const struct work *work)
     return &request_kinds[work->opcode];
 }
 
-/* Is the answer a packet of its own, which an ACK can't stand for? READ, atomics. */
+/* Is the answer a packet of its own, which an ACK can't stand for? READ, flush, atomics. */
 static inline bool request_awaits_answer(const struct work *work)
 {
     enum request_class class = request_kind(work)->class;

@@ -100,6 +100,7 @@ static void c9_2_1_each_work_request_is_sent_with_its_own_operation(void **state
     post(rig, .opcode = IBV_WR_ATOMIC_CMP_AND_SWP, .length = 8, .compare_or_add = 3, .swap = 4);
     post(rig, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .compare_or_add = 5);
     post(rig, .opcode = IBV_WR_ATOMIC_WRITE, .length = 8);
+    post(rig, .opcode = NEWER_WR_FLUSH, .remote = 0x40, .rkey = 9, .compare_or_add = 600, .swap = 0x102);
     assert_int_equal(sends(rig, SEND_ONLY_INVALIDATE, RIG_OURS)->invalidate_key, 0x55);
     assert_int_equal(sends(rig, WRITE_ONLY_IMMEDIATE, RIG_OURS + 1)->immediate, 0x66);
     sends(rig, COMPARE_SWAP, RIG_OURS + 2);
@@ -108,6 +109,13 @@ static void c9_2_1_each_work_request_is_sent_with_its_own_operation(void **state
     assert_int_equal(sends(rig, FETCH_ADD, RIG_OURS + 3)->swap_or_add, 5);
     assert_int_equal(sends(rig, ATOMIC_WRITE, RIG_OURS + 4)->payload.length, 8);
     assert_int_equal(rig->out.length, 8);
+    const struct packet *flush = sends(rig, FLUSH, RIG_OURS + 5);
+    assert_int_equal(flush->address, 0x40);
+    assert_int_equal(flush->rkey, 9);
+    assert_int_equal(flush->length, 600);
+    assert_int_equal(flush->placement, NEWER_FLUSH_PERSISTENT);
+    assert_int_equal(flush->selectivity, NEWER_FLUSH_REGION);
+    assert_int_equal(flush->payload.length, 0);
 }
 
 /* IBA 9.7.3.1: a READ request is one packet but takes the PSNs of its whole response. */

@@ -8,7 +8,7 @@
 #include "transport/syndrome.h"
 #include "wire/psn.h"
 
-enum { ATOMIC_LENGTH = 8, ANSWERED = OP_READ | OP_ATOMIC | OP_ATOMIC_WRITE };
+enum { ATOMIC_LENGTH = 8, ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
 
 /* IBA 9.7.4.1.2: what may follow what within a message. */
 static enum reason check_sequence(const struct rc *rc, uint32_t flags, const struct packet *packet)
@@ -23,19 +23,36 @@ static enum reason check_sequence(const struct rc *rc, uint32_t flags, const str
     return flags & kind && same_srq ? REASON_NONE : REASON_REQUEST_SEQUENCE;
 }
 
-static unsigned needed_access(uint32_t flags)
+/* Annex A19: one kind of flush or both. */
+static unsigned flush_access(const struct packet *packet)
+{
+    return (packet->placement & NEWER_FLUSH_GLOBAL ? NEWER_ACCESS_FLUSH_GLOBAL : 0) |
+           (packet->placement & NEWER_FLUSH_PERSISTENT ? NEWER_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+static bool flush_is_known(const struct packet *packet)
+{
+    unsigned known = NEWER_FLUSH_GLOBAL | NEWER_FLUSH_PERSISTENT;
+    return packet->placement && !(packet->placement & ~known) && packet->selectivity <= NEWER_FLUSH_REGION;
+}
+
+static unsigned needed_access(uint32_t flags, const struct packet *packet)
 {
     if (flags & OP_READ)
         return IBV_ACCESS_REMOTE_READ;
     if (flags & OP_ATOMIC)
         return IBV_ACCESS_REMOTE_ATOMIC;
+    if (flags & OP_FLUSH)
+        return flush_access(packet);
     return flags & (OP_WRITE | OP_ATOMIC_WRITE) ? IBV_ACCESS_REMOTE_WRITE : 0;
 }
 
 /* IBA 9.7.4.1.3: a function that this QP is not set up for, too many READs, a misaligned atomic. */
 static enum reason check_validity(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
-    unsigned access = needed_access(flags);
+    unsigned access = needed_access(flags, packet);
+    if (flags & OP_FLUSH && !flush_is_known(packet))
+        return REASON_FLUSH_KIND;
     if ((rc->settings.access & access) != access)
         return REASON_QP_PERMISSION;
     if (flags & ANSWERED && !answers_have_room(rc))
@@ -50,11 +67,13 @@ static enum reason check_access(const struct rc *rc, uint32_t flags, const struc
 {
     if (!(flags & (OP_RETH | OP_ATOMICETH)))
         return REASON_NONE;
-    uint32_t length = flags & OP_RETH ? packet->length : ATOMIC_LENGTH;
+    bool whole = flags & OP_FLUSH && packet->selectivity == NEWER_FLUSH_REGION;
+    uint32_t length = whole ? 0 : flags & OP_RETH ? packet->length : ATOMIC_LENGTH;
     struct iovec memory;
-    return length ? rc->host->operations->remote_memory(rc->host, packet->rkey, packet->address, length,
-                                                        needed_access(flags), &memory)
-                  : REASON_NONE;
+    return length || flags & OP_FLUSH
+               ? rc->host->operations->remote_memory(rc->host, packet->rkey, packet->address, length,
+                                                     needed_access(flags, packet), &memory)
+               : REASON_NONE;
 }
 
 /* A WRITE's packets must add up to what its RETH says. Inside the host the packets of a message need not be of one
@@ -64,7 +83,7 @@ static bool length_fits(const struct rc *rc, uint32_t flags, const struct packet
     const struct responder *responder = &rc->responder;
     uint32_t carried = packet->payload.length, single = OP_START | OP_END;
     uint64_t total = (uint64_t)responder->received + carried, most = rc->settings.max_message;
-    if (flags & OP_ATOMIC)
+    if (flags & (OP_ATOMIC | OP_FLUSH))
         return true;
     if (flags & OP_ATOMIC_WRITE)
         return carried == ATOMIC_LENGTH && packet->length == ATOMIC_LENGTH;
@@ -121,6 +140,8 @@ static enum reason execute(struct rc *rc, uint32_t flags, const struct packet *p
     }
     if (flags & OP_READ)
         return execute_read(rc, packet);
+    if (flags & OP_FLUSH)
+        return execute_flush(rc, packet);
     return flags & OP_ATOMIC ? execute_atomic(rc, packet) : execute_atomic_write(rc, packet);
 }
 

@@ -180,6 +180,31 @@ static void a19_an_atomic_write_stores_eight_bytes(void **state)
     assert_filled(rig, 0x40, 8, 0xee);
 }
 
+static void a19_a_flush_is_answered_like_a_read_of_nothing(void **state)
+{
+    struct rig *rig = *state;
+    arrives(rig, WRITE_ONLY, first, .bytes = 8, .fill = 0xee, .packet = {RETH(0x40, 8), .ack_requested = true});
+    arrives(rig, FLUSH, first + 1, .packet = {RETH(0x40, 8), .placement = NEWER_FLUSH_GLOBAL});
+    const struct packet *answer = sends(rig, READ_RESPONSE_ONLY, first + 1);
+    assert_int_equal(answer->payload.length, 0);
+    assert_int_equal(answer->syndrome, SYNDROME_ACK);
+    assert_int_equal(answer->msn, 2);
+    assert_filled(rig, 0x40, 8, 0xee);
+    is_silent(rig); /* it has acknowledged the write, too */
+    arrives(rig, WRITE_ONLY, first + 2, .bytes = 1, .packet = {RETH(0x40, 1), .ack_requested = true});
+    acknowledges(rig, first + 2);
+}
+
+/* Annex A19: of a whole region neither the address nor the length counts. */
+static void a19_a_flush_of_a_region_asks_only_for_its_key(void **state)
+{
+    struct rig *rig = *state;
+    arrives(rig, FLUSH, first, .packet = {RETH(UINT64_MAX, UINT32_MAX), .placement = 3, .selectivity = 1});
+    sends(rig, READ_RESPONSE_ONLY, first);
+    arrives(rig, FLUSH, first + 1, .packet = {.rkey = 1, .placement = 3, .selectivity = 1});
+    refuses(rig, SYNDROME_NAK_REMOTE_ACCESS, first + 1);
+}
+
 static void c9_4_1_a_send_with_invalidate_reports_the_key(void **state)
 {
     struct rig *rig = *state;
@@ -374,6 +399,8 @@ int main(void)
         script(c9_7_5_1_2_a_read_response_stands_for_the_acks_before_it),
         script(c9_4_5_atomics_change_memory_and_answer_what_was_there),
         script(a19_an_atomic_write_stores_eight_bytes),
+        script(a19_a_flush_is_answered_like_a_read_of_nothing),
+        script(a19_a_flush_of_a_region_asks_only_for_its_key),
         script(c9_4_1_a_send_with_invalidate_reports_the_key),
         script(c9_7_5_1_a_gap_is_reported_once),
         script(c9_7_5_1_2_a_nak_stands_for_the_acks_before_it),

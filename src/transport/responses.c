@@ -185,7 +185,8 @@ static bool read_response_fits(const struct work *work, uint32_t index, const st
 static void receive_read_response(struct rc *rc, const struct packet *packet, nanos now)
 {
     const struct work *work = oldest(rc);
-    if (work->opcode == IBV_WR_ATOMIC_WRITE && op_operation(packet->opcode) == OPERATION_READ_RESPONSE_ONLY) {
+    bool empty = work->opcode == IBV_WR_ATOMIC_WRITE || work->opcode == NEWER_WR_FLUSH;
+    if (empty && op_operation(packet->opcode) == OPERATION_READ_RESPONSE_ONLY) {
         proceed(rc, now);
         return;
     }

@@ -40,6 +40,17 @@ static void a19_an_atomic_write_ends_with_an_empty_read_response(void **state)
     ends(rig, id, IBV_WC_SUCCESS);
 }
 
+static void a19_a_flush_ends_with_an_empty_read_response(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t id = post(rig, .opcode = NEWER_WR_FLUSH, .compare_or_add = 64, .swap = 1);
+    sends(rig, FLUSH, RIG_OURS);
+    arrives(rig, ACKNOWLEDGE, RIG_OURS, .packet = {.syndrome = SYNDROME_ACK}); /* an ACK is no answer to it */
+    ends_nothing(rig);
+    arrives(rig, READ_RESPONSE_ONLY, RIG_OURS, );
+    ends(rig, id, IBV_WC_SUCCESS);
+}
+
 /* IBA 9.7.6: a response acknowledges the requests before it. */
 static void c9_7_6_a_read_response_acknowledges_what_came_before(void **state)
 {
@@ -386,6 +397,7 @@ int main(void)
         script(c9_7_6_a_read_response_lands_packet_by_packet),
         script(c9_4_5_an_atomic_answer_stores_what_was_there),
         script(a19_an_atomic_write_ends_with_an_empty_read_response),
+        script(a19_a_flush_ends_with_an_empty_read_response),
         script(c9_7_6_a_read_response_acknowledges_what_came_before),
         script(c9_7_6_a_sequence_nak_repeats_from_its_psn),
         script(c9_4_4_a_read_is_resumed_where_its_response_broke_off),

@@ -54,11 +54,12 @@ static enum reason find_memory(struct rig *rig, uint32_t key, uint64_t address, 
     rig->looked_up++;
     if (rig->deregistered || (key != KEY_ALL && key != KEY_NOTHING))
         return unknown;
-    if (address > RIG_MEMORY || length > RIG_MEMORY - address)
+    if (length && (address > RIG_MEMORY || length > RIG_MEMORY - address))
         return unknown + (REASON_LOCAL_RANGE - REASON_LOCAL_KEY_UNKNOWN);
     if (access && key == KEY_NOTHING)
         return unknown + (REASON_LOCAL_PERMISSION - REASON_LOCAL_KEY_UNKNOWN);
-    *memory = (struct iovec){rig->memory + address, length};
+    if (length)
+        *memory = (struct iovec){rig->memory + address, length};
     return REASON_NONE;
 }
 
@@ -149,7 +150,8 @@ static void choose_settings(struct rc_settings *settings)
         .min_rnr_timer = 12,
         .max_rd_atomic = 4,
         .max_dest_rd_atomic = 4,
-        .access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+        .access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                  NEWER_ACCESS_FLUSH_GLOBAL | NEWER_ACCESS_FLUSH_PERSISTENT,
         .max_message = 1 << 20,
     };
 }

@@ -25,6 +25,7 @@ static void c9_8_what_the_service_lacks_is_refused(void **state)
         {IBV_WR_ATOMIC_CMP_AND_SWP, SERVICE_RC},
         {IBV_WR_ATOMIC_FETCH_AND_ADD, SERVICE_RC},
         {IBV_WR_ATOMIC_WRITE, SERVICE_RC},
+        {NEWER_WR_FLUSH, SERVICE_RC},
         {IBV_WR_SEND_WITH_INV, SERVICE_RC},
         {IBV_WR_RDMA_WRITE, SERVICE_UC},
         {IBV_WR_LOCAL_INV, SERVICE_UC},

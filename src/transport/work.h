@@ -19,8 +19,8 @@ struct work {
     uint32_t immediate;  /* network order; or the key to invalidate, host order */
     uint32_t rkey;
     uint64_t remote_address;
-    uint64_t compare_or_add;
-    uint64_t swap;
+    uint64_t compare_or_add; /* a flush: bytes of the range, 32 bits */
+    uint64_t swap;           /* a flush: placement, selectivity << 8 */
     const void *address;   /* UD: the owner's address handle, passed through to transmit */
     uint32_t remote_qp;    /* UD */
     uint32_t remote_qkey;  /* UD */

@@ -18,7 +18,7 @@
 enum {
     ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |
-                   IBV_ACCESS_HUGETLB,
+                   IBV_ACCESS_HUGETLB | NEWER_ACCESS_FLUSH_GLOBAL,
     ACCESS_NEEDS_LOCAL_WRITE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
@@ -301,8 +301,11 @@ enum reason memory_remote(const struct qp *qp, uint32_t rkey, uint64_t address, 
                                            : window_remote(qp, region, rkey, address, length, access, out);
     if (region->pd != qp->pd)
         return REASON_REMOTE_PD;
-    if (!region_covers(region, address, length))
-        return REASON_REMOTE_RANGE;
+    if (!region_covers(region, address, length)) {
+        if (length)
+            return REASON_REMOTE_RANGE;
+        address = region->base; /* a flush of the region, or of nothing */
+    }
     if (access & ~region->access)
         return REASON_REMOTE_PERMISSION;
     *out = (struct iovec){region->memory + (address - region->base), length};

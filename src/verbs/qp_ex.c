@@ -277,6 +277,22 @@ static void wr_atomic_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t addre
     set_inline(qp_of_ex(ibv), &(struct ibv_data_buf){(void *)(uintptr_t)value, ATOMIC_WRITE_LENGTH}, 1);
 }
 
+/* A range of more than the header's 32 bits must be posted in parts. */
+static void wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, size_t length, uint8_t placement,
+                     uint8_t selectivity)
+{
+    struct qp *qp = qp_of_ex(ibv);
+    begin_remote(ibv, IBV_WR_RDMA_READ, rkey, address, 0); /* the types that read are those that flush */
+    if (!qp->batch.work)
+        return;
+    if (length > UINT32_MAX || selectivity > NEWER_FLUSH_REGION || !placement ||
+        placement & ~(NEWER_FLUSH_GLOBAL | NEWER_FLUSH_PERSISTENT))
+        return spoil(qp, REASON_FLUSH_PARAMETERS);
+    qp->batch.work->opcode = NEWER_WR_FLUSH;
+    qp->batch.work->compare_or_add = length;
+    qp->batch.work->swap = placement | selectivity << 8;
+}
+
 static void wr_set_inline_data_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_data_buf *buffers)
 {
     set_inline(qp_of_ex(ibv), buffers, count);
@@ -332,7 +348,8 @@ enum {
     OPS_UC = OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV |
              IBV_QP_EX_WITH_BIND_MW,
     OPS_RC = OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-             IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_SEND_WITH_INV,
+             IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE | NEWER_QP_EX_WITH_FLUSH |
+             IBV_QP_EX_WITH_SEND_WITH_INV,
 };
 
 bool qp_ex_offers(enum ibv_qp_type type, uint64_t flags)
@@ -364,6 +381,7 @@ void qp_ex_fill(struct qp *qp, uint64_t flags)
     ibv->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
     ibv->wr_atomic_fetch_add = wr_atomic_fetch_add;
     newer_qp_ex_tail(ibv)->wr_atomic_write = wr_atomic_write;
+    newer_qp_ex_tail(ibv)->wr_flush = wr_flush;
     ibv->wr_set_inline_data = wr_set_inline_data;
     ibv->wr_set_inline_data_list = wr_set_inline_data_list;
     ibv->wr_set_sge = wr_set_sge;

@@ -24,6 +24,7 @@ static const uint8_t completion_opcodes[] = {
     [IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
     [IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
     [IBV_WR_TSO] = IBV_WC_TSO,
+    [NEWER_WR_FLUSH] = NEWER_WC_FLUSH,
     [IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 

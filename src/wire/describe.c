@@ -38,6 +38,21 @@ static void put_bth(struct line *line, const struct packet *packet)
         line_word(line, " becn");
 }
 
+/* Annex A19. */
+static void put_feth(struct line *line, const struct packet *packet)
+{
+    if (packet->placement & 1)
+        line_word(line, " global");
+    if (packet->placement & 2)
+        line_word(line, " persistent");
+    if (!packet->placement || packet->placement & ~3)
+        line_hex(line, "placement", packet->placement);
+    if (packet->selectivity < 2)
+        line_word(line, packet->selectivity ? " region" : " range");
+    else
+        line_number(line, "selectivity", packet->selectivity);
+}
+
 static void put_target(struct line *line, const struct packet *packet, uint32_t flags)
 {
     if (flags & OP_XRCETH)
@@ -46,6 +61,8 @@ static void put_target(struct line *line, const struct packet *packet, uint32_t 
         line_hex(line, "qkey", packet->qkey);
         line_hex(line, "from", packet->source);
     }
+    if (flags & OP_FETH)
+        put_feth(line, packet);
     if (flags & (OP_RETH | OP_ATOMICETH)) {
         line_hex(line, "address", packet->address);
         line_hex(line, "rkey", packet->rkey);

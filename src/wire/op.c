@@ -4,6 +4,7 @@ enum { /* bytes on the wire (IBA chapter 9, RoCEv2 annex A17.9.3) */
        BTH = 12,
        XRCETH = 4,
        DETH = 8,
+       FETH = 4,
        RETH = 16,
        ATOMICETH = 28,
        AETH = 4,
@@ -17,9 +18,10 @@ enum { ONLY = OP_START | OP_END };
 
 #define IF(flags, flag, bytes) ((flags) & (flag) ? (bytes) : 0)
 #define HEADERS(flags)                                                                                                 \
-    (BTH + IF(flags, OP_XRCETH, XRCETH) + IF(flags, OP_DETH, DETH) + IF(flags, OP_RETH, RETH) +                        \
-     IF(flags, OP_ATOMICETH, ATOMICETH) + IF(flags, OP_AETH, AETH) + IF(flags, OP_ATOMICACKETH, ATOMICACKETH) +        \
-     IF(flags, OP_IMMDT, IMMDT) + IF(flags, OP_IETH, IETH) + IF(flags, OP_CNP, CNP_RESERVED))
+    (BTH + IF(flags, OP_XRCETH, XRCETH) + IF(flags, OP_DETH, DETH) + IF(flags, OP_FETH, FETH) +                        \
+     IF(flags, OP_RETH, RETH) + IF(flags, OP_ATOMICETH, ATOMICETH) + IF(flags, OP_AETH, AETH) +                        \
+     IF(flags, OP_ATOMICACKETH, ATOMICACKETH) + IF(flags, OP_IMMDT, IMMDT) + IF(flags, OP_IETH, IETH) +                \
+     IF(flags, OP_CNP, CNP_RESERVED))
 
 /* One operation of one service. `every` is what all requests of the service carry: nothing, a DETH or an XRCETH. */
 #define OP(service, operation, every, flags)                                                                           \
@@ -53,6 +55,7 @@ enum { ONLY = OP_START | OP_END };
         OP(service, FETCH_ADD, every, OP_ATOMIC | ONLY | OP_ATOMICETH),                                                \
         OP(service, SEND_LAST_INVALIDATE, every, OP_SEND | OP_END | OP_PAYLOAD | OP_IETH),                             \
         OP(service, SEND_ONLY_INVALIDATE, every, OP_SEND | ONLY | OP_PAYLOAD | OP_IETH),                               \
+        OP(service, FLUSH, every, OP_FLUSH | ONLY | OP_FETH | OP_RETH),                                                \
         OP(service, ATOMIC_WRITE, every, OP_ATOMIC_WRITE | ONLY | OP_PAYLOAD | OP_RETH)
 
 const struct op op_table[256] = {

@@ -27,8 +27,10 @@ struct packet {
     uint64_t compare;     /* AtomicETH */
     uint64_t original;    /* AtomicAckETH */
 
-    uint8_t syndrome; /* AETH */
-    uint32_t msn;     /* AETH, 24 bits */
+    uint8_t syndrome;    /* AETH */
+    uint8_t placement;   /* FETH, 4 bits: where to, 1 global visibility, 2 persistence */
+    uint8_t selectivity; /* FETH, 2 bits: of what, 0 the range, 1 the whole memory region */
+    uint32_t msn;        /* AETH, 24 bits */
 
     uint32_t immediate;      /* ImmDt: as verbs hand it over, in network order */
     uint32_t invalidate_key; /* IETH */

@@ -55,6 +55,8 @@ static inline struct packet draw_packet(void)
     packet.compare = flags & OP_ATOMICETH ? draw() : 0;
     packet.original = flags & OP_ATOMICACKETH ? draw() : 0;
     packet.syndrome = flags & OP_AETH ? (uint8_t)draw() : 0;
+    packet.placement = flags & OP_FETH ? draw() & 15 : 0;
+    packet.selectivity = flags & OP_FETH ? draw() & 3 : 0;
     packet.msn = flags & OP_AETH ? draw() & 0xffffff : 0;
     packet.immediate = flags & OP_IMMDT ? (uint32_t)draw() : 0;
     packet.invalidate_key = flags & OP_IETH ? (uint32_t)draw() : 0;
@@ -72,8 +74,9 @@ static inline bool same_headers(const struct packet *a, const struct packet *b)
            a->backward_congestion == b->backward_congestion && a->pkey == b->pkey && a->destination == b->destination &&
            a->psn == b->psn && a->address == b->address && a->rkey == b->rkey && a->length == b->length &&
            a->swap_or_add == b->swap_or_add && a->compare == b->compare && a->original == b->original &&
-           a->syndrome == b->syndrome && a->msn == b->msn && a->immediate == b->immediate &&
-           a->invalidate_key == b->invalidate_key && a->qkey == b->qkey && a->source == b->source && a->srq == b->srq;
+           a->syndrome == b->syndrome && a->placement == b->placement && a->selectivity == b->selectivity &&
+           a->msn == b->msn && a->immediate == b->immediate && a->invalidate_key == b->invalidate_key &&
+           a->qkey == b->qkey && a->source == b->source && a->srq == b->srq;
 }
 
 #endif

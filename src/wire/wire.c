@@ -36,6 +36,10 @@ static inline uint8_t *encode_target(const struct packet *packet, uint32_t flags
         bytes_put32(to + 4, packet->source & BITS_24);
         to += 8;
     }
+    if (flags & OP_FETH) {
+        bytes_put32(to, (packet->selectivity & 3u) << 4 | (packet->placement & 15));
+        to += 4;
+    }
     if (flags & (OP_RETH | OP_ATOMICETH)) {
         bytes_put64(to, packet->address);
         bytes_put32(to + 8, packet->rkey);
@@ -110,6 +114,11 @@ static inline const uint8_t *decode_target(const uint8_t *from, uint32_t flags, 
         packet->source = bytes_get32(from + 4) & BITS_24;
         from += 8;
     }
+    if (flags & OP_FETH) {
+        packet->placement = from[3] & 15;
+        packet->selectivity = from[3] >> 4 & 3;
+        from += 4;
+    }
     if (flags & (OP_RETH | OP_ATOMICETH)) {
         packet->address = bytes_get64(from);
         packet->rkey = bytes_get32(from + 8);
@@ -160,7 +169,7 @@ static inline void clear(struct packet *packet)
     packet->address = 0;
     packet->rkey = packet->length = 0;
     packet->swap_or_add = packet->compare = packet->original = 0;
-    packet->syndrome = 0;
+    packet->syndrome = packet->placement = packet->selectivity = 0;
     packet->msn = packet->immediate = packet->invalidate_key = 0;
     packet->qkey = packet->source = packet->srq = 0;
     packet->grh = NULL;

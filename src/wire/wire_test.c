@@ -39,6 +39,7 @@ static const struct {
     {"RC FETCH_ADD", 0x14, 40},
     {"RC SEND_LAST_INVALIDATE", 0x16, 16},
     {"RC SEND_ONLY_INVALIDATE", 0x17, 16},
+    {"RC FLUSH", 0x1c, 32},
     {"RC ATOMIC_WRITE", 0x1d, 28},
     {"UC SEND_FIRST", 0x20, 12},
     {"UC SEND_MIDDLE", 0x21, 12},
@@ -78,6 +79,7 @@ static const struct {
     {"XRC FETCH_ADD", 0xb4, 44},
     {"XRC SEND_LAST_INVALIDATE", 0xb6, 20},
     {"XRC SEND_ONLY_INVALIDATE", 0xb7, 20},
+    {"XRC FLUSH", 0xbc, 36},
     {"XRC ATOMIC_WRITE", 0xbd, 32},
 };
 
@@ -99,6 +101,8 @@ static const struct packet full = {
     .original = 0x5152535455565758,
     .syndrome = 0x61,
     .msn = 0x626364,
+    .placement = 0xd,
+    .selectivity = 2,
     .immediate = 0x74737271, /* network order, on a little-endian machine */
     .invalidate_key = 0x81828384,
     .qkey = 0x91929394,
@@ -127,6 +131,7 @@ static void expect_bytes(uint8_t opcode, const char *extension)
 
 #define RETH_BYTES "\1\2\3\4\5\6\7\10\x11\x12\x13\x14\x21\x22\x23\x24"
 #define ATOMIC_BYTES "\1\2\3\4\5\6\7\10\x11\x12\x13\x14\x31\x32\x33\x34\x35\x36\x37\x38\x41\x42\x43\x44\x45\x46\x47\x48"
+#define FETH_BYTES "\0\0\0\x2d"
 #define AETH_BYTES "\x61\x62\x63\x64"
 #define DETH_BYTES "\x91\x92\x93\x94\0\xa2\xa3\xa4"
 #define XRCETH_BYTES "\0\xb2\xb3\xb4"
@@ -141,6 +146,7 @@ static void c9_3_every_extension_header_has_its_place(void **state)
     expect_bytes(0x12, AETH_BYTES "\x51\x52\x53\x54\x55\x56\x57\x58");
     expect_bytes(0x13, ATOMIC_BYTES);
     expect_bytes(0x17, IETH_BYTES);
+    expect_bytes(0x1c, FETH_BYTES RETH_BYTES);
     expect_bytes(0x1d, RETH_BYTES);
     expect_bytes(0x65, DETH_BYTES IMMEDIATE_BYTES);
     expect_bytes(0x81, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
@@ -148,6 +154,7 @@ static void c9_3_every_extension_header_has_its_place(void **state)
     expect_bytes(0xb1, AETH_BYTES);
     expect_bytes(0xb4, XRCETH_BYTES ATOMIC_BYTES);
     expect_bytes(0xb7, XRCETH_BYTES IETH_BYTES);
+    expect_bytes(0xbc, XRCETH_BYTES FETH_BYTES RETH_BYTES);
     expect_bytes(0xbd, XRCETH_BYTES RETH_BYTES);
 }
 
@@ -179,6 +186,7 @@ static void flags_follow_from_the_name(void **state)
         assert_int_equal(!!(flags & OP_READ), strstr(name, "READ_REQUEST") != NULL);
         assert_int_equal(!!(flags & OP_ATOMIC), strstr(name, "SWAP") || strstr(name, "ADD"));
         assert_int_equal(!!(flags & OP_ATOMIC_WRITE), strstr(name, "ATOMIC_WRITE") != NULL);
+        assert_int_equal(!!(flags & OP_FLUSH), strstr(name, "FLUSH") != NULL);
         assert_int_equal(!!(flags & OP_RESPONSE), strstr(name, "RESPONSE") || strstr(name, "ACKN"));
         assert_int_equal(!!(flags & OP_PAYLOAD),
                          strstr(name, "SEND") || strstr(name, "WRITE") || strstr(name, "RESPONSE"));
@@ -195,6 +203,17 @@ static void payload_is_possible_only_where_the_operation_has_it(void **state)
         assert_int_equal(wire_check_payload(&packet, 8), one_size || any_size ? WIRE_FINE : WIRE_UNEXPECTED);
         assert_int_equal(wire_check_payload(&packet, 9), any_size ? WIRE_FINE : WIRE_UNEXPECTED);
     }
+}
+
+/* The reserved bits of a FETH are ignored (annex A19). */
+static void a19_a_flush_is_read_from_its_four_bits_and_two(void **state)
+{
+    uint8_t bytes[WIRE_HEADERS_MAX] = {0x1c, [12] = 0xff, 0xff, 0xff, 0xd2};
+    struct packet got;
+    unsigned headers, pad;
+    assert_int_equal(wire_decode(bytes, sizeof(bytes), &got, &headers, &pad), WIRE_FINE);
+    assert_int_equal(got.placement, 2);
+    assert_int_equal(got.selectivity, 1);
 }
 
 static enum wire_fault decode(const uint8_t *bytes, size_t length)
@@ -316,6 +335,14 @@ static void a_description_names_what_the_packet_has(void **state)
     assert_string_equal(wire_describe(&datagram, line, sizeof(line)),
                         "UD SEND_ONLY_IMMEDIATE qp 0xabcdef psn 1193046 pkey 0x8123 solicited ack qkey 0x91929394 from "
                         "0xa2a3a4 immediate 0x71727374 8 bytes");
+    struct packet flush = {
+        .opcode = 0x1c, .pkey = 0xffff, .destination = 1, .address = 16, .rkey = 2, .length = 3, .placement = 3};
+    assert_string_equal(wire_describe(&flush, line, sizeof(line)),
+                        "RC FLUSH qp 0x1 psn 0 global persistent range address 0x10 rkey 0x2 length 3");
+    flush.placement = 8;
+    flush.selectivity = 1;
+    assert_string_equal(wire_describe(&flush, line, sizeof(line)),
+                        "RC FLUSH qp 0x1 psn 0 placement 0x8 region address 0x10 rkey 0x2 length 3");
     struct packet unknown = {.opcode = 0x15};
     assert_string_equal(wire_describe(&unknown, line, sizeof(line)), "unknown opcode 0x15");
 }
@@ -361,6 +388,7 @@ int main(void)
         cmocka_unit_test(flags_follow_from_the_name),
         cmocka_unit_test(c9_3_every_extension_header_has_its_place),
         cmocka_unit_test(payload_is_possible_only_where_the_operation_has_it),
+        cmocka_unit_test(a19_a_flush_is_read_from_its_four_bits_and_two),
         cmocka_unit_test(c9_6_1_every_truncation_is_a_fault),
         cmocka_unit_test(c9_6_1_version_and_misplaced_pad_are_faults),
         cmocka_unit_test(c9_2_4_the_pad_count_completes_the_payload),

@@ -103,6 +103,108 @@ static void ibv_wr_atomic_write_writes_eight_bytes(const void *row)
     bench_close(&bench);
 }
 
+/* What release 45 has added, by value; its builder is the last member of ibv_qp_ex, behind wr_atomic_write of 44. */
+enum {
+    FLUSH = 14,
+    COMPLETES_FLUSH = 8,
+    BUILDS_FLUSH = 1 << 11,
+    ACCESS_FLUSH = 1 << 8,
+    ACCESS_FLUSH_PERSISTENT = 1 << 9,
+    TO_ALL = 1,
+    TO_STORAGE = 2,
+    OF_RANGE = 0,
+    OF_REGION = 1,
+    WR_FLUSH_AT = offsetof(struct ibv_qp_ex, wr_abort) + 2 * sizeof(void (*)(void)),
+};
+
+static void build_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t address, size_t length, uint8_t type,
+                        uint8_t level)
+{
+    void (*wr_flush)(struct ibv_qp_ex *, uint32_t, uint64_t, size_t, uint8_t, uint8_t);
+    memcpy(&wr_flush, (char *)ex + WR_FLUSH_AT, sizeof wr_flush);
+    wr_flush(ex, rkey, address, length, type, level);
+}
+
+static struct bench open_for_flush(void)
+{
+    struct bench bench = bench_open(IBV_QPT_RC, IBV_QP_EX_WITH_RDMA_WRITE | BUILDS_FLUSH);
+    alone_initialize(bench.qp);
+    alone_receive_from(bench.qp, bench.qp->qp_num);
+    alone_send(bench.qp);
+    struct ibv_qp_attr attr = {.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | ACCESS_FLUSH | ACCESS_FLUSH_PERSISTENT};
+    EXPECT(ibv_modify_qp(bench.qp, &attr, IBV_QP_ACCESS_FLAGS), ==, 0);
+    EXPECT(ibv_dereg_mr(bench.mr), ==, 0);
+    bench.mr =
+        ibv_reg_mr(bench.pd, bench.memory, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | ACCESS_FLUSH);
+    EXPECT_TRUE(bench.mr);
+    return bench;
+}
+
+static void ibv_wr_flush_ends_behind_the_write_before_it(const void *row)
+{
+    struct bench bench = open_for_flush();
+    for (unsigned level = OF_RANGE; level <= OF_REGION; level++) {
+        struct ibv_qp_ex *ex = bench_start(&bench);
+        ex->wr_flags = 0;
+        ibv_wr_rdma_write(ex, bench.mr->rkey, bench_target(&bench));
+        bench_set_source(&bench, level ? "region" : "range");
+        ex->wr_flags = IBV_SEND_SIGNALED;
+        build_flush(ex, bench.mr->rkey, level ? 0 : bench_target(&bench), level ? 0 : 6, TO_ALL, (uint8_t)level);
+        bench_complete(&bench, COMPLETES_FLUSH);
+        EXPECT(strcmp(bench.memory + TARGET, level ? "region" : "range"), ==, 0);
+    }
+    bench_close(&bench);
+}
+
+static void expect_flush_refused(uint8_t type, uint32_t rkey_off, uint64_t address_off)
+{
+    struct bench bench = open_for_flush();
+    build_flush(bench_start(&bench), bench.mr->rkey + rkey_off, bench_target(&bench) + address_off, 8, type, OF_RANGE);
+    EXPECT(ibv_wr_complete(bench.ex), ==, 0);
+    EXPECT(alone_poll(bench.sent).status, ==, IBV_WC_WR_FLUSH_ERR); /* by itself as responder, which fails first */
+    EXPECT(alone_event(bench.context).event_type, ==, IBV_EVENT_QP_ACCESS_ERR);
+    bench_close(&bench);
+}
+
+static void ibv_wr_flush_of_what_the_region_does_not_allow_is_refused(const void *row)
+{
+    expect_flush_refused(TO_STORAGE, 0, 0);
+    expect_flush_refused(TO_ALL, 1, 0);
+    expect_flush_refused(TO_ALL, 0, 4096);
+}
+
+static void ibv_wr_flush_wants_a_type_and_a_level_that_exist(const void *row)
+{
+    struct bench bench = open_for_flush();
+    static const struct {
+        uint8_t type, level;
+        size_t length;
+    } wrong[] = {{0, OF_RANGE, 8}, {4, OF_RANGE, 8}, {TO_ALL, 2, 8}, {TO_ALL, OF_RANGE, (size_t)UINT32_MAX + 1}};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        build_flush(bench_start(&bench), bench.mr->rkey, 0, wrong[i].length, wrong[i].type, wrong[i].level);
+        EXPECT(ibv_wr_complete(bench.ex), ==, EINVAL);
+    }
+    bench_close(&bench);
+}
+
+/* Its parameters are those of the builder: a work request of ibv_post_send has no place for them. */
+static void a_flush_is_only_for_builders_of_reliable_services(const void *row)
+{
+    struct bench bench = open_for_flush();
+    struct ibv_send_wr wr = {.opcode = FLUSH, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    EXPECT(ibv_post_send(bench.qp, &wr, &bad), ==, EINVAL);
+    EXPECT_ERRNO(bench_make_qp(&bench, IBV_QPT_UC, BUILDS_FLUSH), EOPNOTSUPP);
+    EXPECT_ERRNO(bench_make_qp(&bench, IBV_QPT_UD, BUILDS_FLUSH), EOPNOTSUPP);
+    bench_close(&bench);
+}
+
+static void memory_that_persists_can_not_be_registered(const void *row)
+{
+    struct bench bench = open_for_flush();
+    EXPECT_ERRNO(ibv_reg_mr(bench.pd, bench.memory, 4096, IBV_ACCESS_LOCAL_WRITE | ACCESS_FLUSH_PERSISTENT), EINVAL);
+    bench_close(&bench);
+}
+
 /* A window that is bound, written through, and invalidated by the one side or by the other. */
 static uint32_t bind_window(struct bench *bench, struct ibv_mw **mw)
 {
@@ -336,6 +438,11 @@ static void all(void)
     CASE(ibv_wr_atomic_cmp_swp_swaps_what_is_equal);
     CASE(ibv_wr_atomic_fetch_add_adds);
     CASE(ibv_wr_atomic_write_writes_eight_bytes);
+    CASE(ibv_wr_flush_ends_behind_the_write_before_it);
+    CASE(ibv_wr_flush_of_what_the_region_does_not_allow_is_refused);
+    CASE(ibv_wr_flush_wants_a_type_and_a_level_that_exist);
+    CASE(a_flush_is_only_for_builders_of_reliable_services);
+    CASE(memory_that_persists_can_not_be_registered);
     CASE(ibv_wr_bind_mw_opens_and_ibv_wr_local_inv_closes);
     CASE(what_a_service_lacks_is_not_supported);
     CASE(a_builder_that_nobody_asked_for_works);

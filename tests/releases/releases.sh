@@ -24,6 +24,7 @@ enter() {
         root=$1; shift
         mount --bind "$root" "$root"
         mount -t proc proc "$root/proc"
+        mount -t sysfs -o ro sysfs "$root/sys"
         mount -t tmpfs tmpfs "$root/tmp"
         mount -t tmpfs tmpfs "$root/dev"
         for device in null zero full random urandom tty; do touch "$root/dev/$device"; mount --bind "/dev/$device" "$root/dev/$device"; done

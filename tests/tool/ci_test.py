@@ -55,6 +55,11 @@ def _act(**inputs):
     return {name: open(path, encoding="utf-8").read() if os.path.exists(path) else "" for name, path in files.items()}  # pylint: disable=consider-using-with
 
 
+def _needs_curl():
+    if not shutil.which("curl"):
+        raise Skip("curl is not installed")
+
+
 def the_action_declares_the_inputs_that_it_uses():
     text = _read("action.yml")
     declared = set(re.findall(r"^  (\w+):\n    description:", text, re.MULTILINE))
@@ -72,6 +77,7 @@ def later_steps_run_on_it():
 
 
 def not_global_only_the_command_is_there():
+    _needs_curl()
     files = _act(tarball="file://" + _tarball(), **{"global": "false"})
     assert files["GITHUB_ENV"] == "" and files["GITHUB_PATH"].count("\n") == 1, files
     later = _bash("softverbs run -- rdma dev", PATH=f"{files['GITHUB_PATH'].strip()}:{os.environ['PATH']}")
@@ -85,8 +91,7 @@ def the_example_uses_inputs_that_exist():
 
 
 def the_snippet_for_GitLab_runs():
-    if not shutil.which("curl"):
-        raise Skip("curl is not installed")
+    _needs_curl()
     lines = _lines_of(_snippet("GitLab", "yaml"), "before_script")
     assert len(lines) == 3 and lines[0].startswith("apt-get"), lines
     done = _bash("\n".join(lines[1:]) + "\nrdma dev", SOFTVERBS_TARBALL="file://" + _tarball(), SOFTVERBS_TARGET=f"{TEMPORARY}/gitlab")

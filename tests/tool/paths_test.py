@@ -105,6 +105,8 @@ def node_and_device_lead_to_each_other():
 
 
 def resolved_paths_lead_there():
+    if not os.path.exists("/sys/class"):
+        raise Skip("no sysfs is mounted, whose own directories lie before ours in the path")
     path = expect(run("realpath", f"{SYSFS}/soft0/node_type")).stdout.decode().strip()
     assert path == "/sys/devices/softverbs/soft0/infiniband/soft0/node_type"  # resolved by the program itself
     expect(run("cat", path), out=b"1: CA\n")

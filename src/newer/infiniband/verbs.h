@@ -33,6 +33,9 @@ enum ibv_fork_status {
 #define IBV_QP_EX_WITH_ATOMIC_WRITE (1 << 12)
 #endif
 
+#define NEWER_WR_FLUSH ((enum ibv_wr_opcode)14) /* 45 */
+#define NEWER_WC_FLUSH ((enum ibv_wc_opcode)8)
+
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
 struct ibv_dm *ibv_import_dm(struct ibv_context *, uint32_t handle);
 void ibv_unimport_dm(struct ibv_dm *);
@@ -41,7 +44,15 @@ int ibv_query_qp_data_in_order(struct ibv_qp *, enum ibv_wr_opcode, uint32_t fla
 const char *ibv_wr_opcode_str(enum ibv_wr_opcode); /* 49 */
 
 enum {
-    NEWER_WR_FLUSH = 14,                                     /* 45: enum ibv_wr_opcode */
+    NEWER_QP_EX_WITH_FLUSH = 1 << 11,                        /* 45: enum ibv_qp_create_send_ops_flags */
+    NEWER_ACCESS_FLUSH_GLOBAL = 1 << 8,                      /* 45: enum ibv_access_flags */
+    NEWER_ACCESS_FLUSH_PERSISTENT = 1 << 9,                  /* 45: likewise */
+    NEWER_FLUSH_GLOBAL = 1 << 0,                             /* 45: enum ibv_placement_type */
+    NEWER_FLUSH_PERSISTENT = 1 << 1,                         /* 45: likewise */
+    NEWER_FLUSH_RANGE = 0,                                   /* 45: enum ibv_selectivity_level */
+    NEWER_FLUSH_REGION = 1,                                  /* 45: likewise, IBV_FLUSH_MR */
+    NEWER_ODP_SUPPORT_FLUSH = 1 << 6,                        /* 58: enum ibv_odp_transport_cap_bits */
+    NEWER_ODP_SUPPORT_ATOMIC_WRITE = 1 << 7,                 /* 58: likewise */
     NEWER_EVENT_DEVICE_SPEED_CHANGE = 20,                    /* 62: enum ibv_event_type */
     NEWER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED_ALLOC = 1 << 2, /* 64: enum ibv_parent_domain_init_attr_mask */
 };

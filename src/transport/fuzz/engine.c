@@ -342,9 +342,9 @@ BENCH_UNTRACED static unsigned count_reads(const struct send_queue *queue)
     unsigned reads = 0;
     for (uint32_t i = queue->head; i != queue->tail; i++) {
         const struct work *work = send_queue_at(queue, i);
-        reads +=
-            work->started && (work->opcode == IBV_WR_RDMA_READ || work->opcode == IBV_WR_ATOMIC_WRITE ||
-                              work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
+        reads += work->started && (work->opcode == IBV_WR_RDMA_READ || work->opcode == IBV_WR_ATOMIC_WRITE ||
+                                   work->opcode == NEWER_WR_FLUSH || work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+                                   work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
     }
     return reads;
 }

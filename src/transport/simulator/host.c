@@ -63,7 +63,7 @@ static enum reason remote_memory(struct host *host, uint32_t rkey, uint64_t addr
     uint64_t size = rkey == KEY_TARGET     ? sizeof(endpoint->target)
                     : rkey == KEY_COUNTERS ? sizeof(endpoint->counters)
                                            : sizeof(endpoint->world->shared[0]);
-    if (!length)
+    if (!length && !(access & NEWER_ACCESS_FLUSH_GLOBAL))
         world_complain(endpoint->world, endpoint, "asks for remote memory of length 0");
     if (!start)
         return REASON_REMOTE_KEY_UNKNOWN;

@@ -49,7 +49,8 @@ static void choose_rc_settings(struct world *world, struct rc_settings *settings
         .rnr_retry = chance_hits(chance, 200) ? chance_between(chance, 0, 6) : 7,
         .min_rnr_timer = chance_between(chance, 1, 16),
         .max_rd_atomic = chance_between(chance, 1, chance_hits(chance, 200) ? SAVED_MAX : 8),
-        .access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+        .access =
+            IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | NEWER_ACCESS_FLUSH_GLOBAL,
         .max_message = MESSAGE_MOST,
     };
     if (chance_hits(chance, 500))

@@ -104,6 +104,15 @@ static void plan_read(struct endpoint *endpoint, struct entry *entry)
     make_landing(endpoint, entry);
 }
 
+static void plan_flush(struct endpoint *endpoint, struct entry *entry, struct work *work)
+{
+    entry->length = choose_length(endpoint);
+    choose_target(endpoint, entry, 1);
+    work->compare_or_add = entry->length;
+    work->swap = NEWER_FLUSH_GLOBAL | (chance_hits(chance_of(endpoint), 500) ? NEWER_FLUSH_REGION << 8 : 0);
+    entry->length = 0;
+}
+
 /* On the pair's own counters the result is known; on the node's shared one only the sum is. */
 static void plan_atomic(struct endpoint *endpoint, struct entry *entry, struct work *work)
 {
@@ -159,6 +168,7 @@ static uint8_t choose_opcode(struct endpoint *endpoint)
         IBV_WR_SEND,      IBV_WR_SEND,         IBV_WR_SEND_WITH_IMM,      IBV_WR_SEND_WITH_INV,
         IBV_WR_RDMA_READ, IBV_WR_RDMA_READ,    IBV_WR_RDMA_WRITE,         IBV_WR_RDMA_WRITE_WITH_IMM,
         IBV_WR_LOCAL_INV, IBV_WR_ATOMIC_WRITE, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
+        NEWER_WR_FLUSH,
     };
     static const uint8_t unreliable[] = {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
                                          IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_LOCAL_INV};
@@ -181,6 +191,9 @@ static void plan_entry(struct endpoint *endpoint, struct entry *entry, struct wo
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
         plan_atomic(endpoint, entry, work);
+        break;
+    case NEWER_WR_FLUSH:
+        plan_flush(endpoint, entry, work);
         break;
     case IBV_WR_LOCAL_INV:
         break;
