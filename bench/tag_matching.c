@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "room.h"
-#include "transport/tag_list.h"
+#include "transport/tm/tag_list.h"
 
 enum { MESSAGES = 20000, WINDOW = 16, LARGEST = 1 << 20, BATCH_BYTES = 1 << 26, BATCH_MOST = 2048 };
 #define ENOUGH 0.5 /* seconds for one number */

@@ -31,8 +31,11 @@ def listed(text):
 def is_built(folder, program):
     """Does meson know it? By its file or, in a list, by its name."""
     path = os.path.join(folder, "meson.build")
+    while not os.path.exists(path) and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+        path = os.path.join(folder, "meson.build")
     stem = program.removesuffix("_test.c").removesuffix(".py")
-    return os.path.exists(path) and re.search(rf"'{stem}'|'{program}'", read(path))
+    return os.path.exists(path) and re.search(rf"'(\w+/)*({stem}|{program})'", read(path))
 
 
 def running(top):

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "checks.h"
-#include "fabric/node.h"
+#include "ipc/node.h"
 #include "link/pull.h"
 
 enum verdict check_processors(char *say, size_t size)

@@ -5,7 +5,7 @@
 
 #include "checks.h"
 #include "config/config.h"
-#include "fabric/node.h"
+#include "ipc/node.h"
 #include "place.h"
 #include "settings.h"
 #include "tree.h"

@@ -6,8 +6,8 @@
 #include "command.h"
 #include "config/config.h"
 #include "config/identity.h"
-#include "fabric/node.h"
-#include "fabric/port.h"
+#include "ipc/node.h"
+#include "ipc/port.h"
 #include "table.h"
 
 static void add_gid(struct table *table, const union ibv_gid *gid)

@@ -11,8 +11,8 @@
 
 #include "command.h"
 #include "config/config.h"
-#include "fabric/node.h"
-#include "fabric/port.h"
+#include "ipc/node.h"
+#include "ipc/port.h"
 #include "report/event.h"
 #include "report/report.h"
 

@@ -12,10 +12,10 @@
 
 #include "abi/assembly.h"
 #include "command.h"
-#include "fabric/claim.h"
-#include "fabric/node.h"
 #include "gsi/gsi.h"
 #include "gsi/probe.h"
+#include "ipc/claim.h"
+#include "ipc/node.h"
 #include "ping_path.h"
 #include "runtime/clock.h"
 #include "wire/op.h"

@@ -9,8 +9,8 @@
 
 #include "base/start.h"
 #include "config/config.h"
-#include "fabric/claim.h"
-#include "fabric/node.h"
+#include "ipc/claim.h"
+#include "ipc/node.h"
 #include "link/capture.h"
 #include "link/fault.h"
 #include "place.h"

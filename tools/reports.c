@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fabric/node.h"
+#include "ipc/node.h"
 
 enum { ANSWER_MILLISECONDS = 1000 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "command.h"
-#include "fabric/node.h"
+#include "ipc/node.h"
 #include "objects.h"
 #include "reports.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "command.h"
-#include "fabric/node.h"
+#include "ipc/node.h"
 #include "reports.h"
 #include "table.h"
 

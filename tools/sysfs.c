@@ -184,7 +184,7 @@ static void describe_uverbs(struct place *place, const struct device *device)
     entry(place, SYSFS_LINK, "device", "../..");
 }
 
-/* The device of the connection manager: what opens it is attached to (abi/attach.h), or finds /dev/null. */
+/* The device of the connection manager: what opens it is attached to (abi/ucma/attach.h), or finds /dev/null. */
 static void describe_connection_manager(struct place *place)
 {
     directory(place, "class/misc");

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabric/userdir.h"
+#include "ipc/userdir.h"
 #include "sysfs.h"
 
 /* FNV-1a over everything that is visited. */

@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "command.h"
-#include "fabric/node.h"
+#include "ipc/node.h"
 #include "version.h"
 
 static int version(const struct command *command, int argc, char **argv)

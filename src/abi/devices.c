@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "abi/attach.h"
 #include "abi/assembly.h"
 #include "abi/export.h"
 #include "abi/operations.h"
+#include "abi/ucma/attach.h"
 #include "base/answer.h"
 #include "verbs/context.h"
 #include "verbs/device.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "wire/random.h"
+#include "wire/testing/random.h"
 
 enum { TIMERS = 200 };
 

@@ -3,7 +3,7 @@
 #define GSI_CM_NEIGHBORS_H
 
 #include "cm/dispatch.h"
-#include "fabric/node.h"
+#include "ipc/node.h"
 
 struct cm_neighbors {
     struct {

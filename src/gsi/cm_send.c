@@ -3,7 +3,7 @@
 #include "config/config.h"
 #include "config/gid.h"
 #include "diag/log.h"
-#include "fabric/ports.h"
+#include "ipc/ports.h"
 #include "verbs/port.h"
 #include "verbs/taps.h"
 #include "wire/cm_ip.h"

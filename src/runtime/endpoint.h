@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "fabric/node.h"
-#include "link/udp.h"
+#include "ipc/node.h"
+#include "link/udp/udp.h"
 #include "runtime/schedule.h"
 
 /* How a packet came. */

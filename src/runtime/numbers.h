@@ -2,7 +2,7 @@
 #ifndef RUNTIME_NUMBERS_H
 #define RUNTIME_NUMBERS_H
 
-#include "fabric/node.h"
+#include "ipc/node.h"
 
 struct number_table *numbers_create(void);
 void numbers_destroy(struct number_table *);

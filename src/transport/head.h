@@ -2,7 +2,7 @@
 #ifndef TRANSPORT_HEAD_H
 #define TRANSPORT_HEAD_H
 
-#include "transport/rc.h"
+#include "transport/rc/rc.h"
 
 /* Writes the BTH's values and an empty payload; the rest of *out is left as it was, for speed. */
 static inline void head_fill(struct packet *out, uint8_t opcode, uint16_t pkey, uint32_t destination, uint32_t psn)

@@ -2,7 +2,7 @@
 #ifndef TRANSPORT_REQUEST_H
 #define TRANSPORT_REQUEST_H
 
-#include "transport/rc.h"
+#include "transport/rc/rc.h"
 
 enum request_class {
     REQUEST_UNKNOWN,

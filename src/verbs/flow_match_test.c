@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "wire/ether_frames.h"
+#include "wire/testing/ether_frames.h"
 
 enum { TCP = 6, UDP = 17, GRE = 47, ESP = 50, INNER = IBV_FLOW_SPEC_INNER };
 

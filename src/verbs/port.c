@@ -11,7 +11,7 @@
 #include "config/config.h"
 #include "config/gid.h"
 #include "diag/log.h"
-#include "fabric/claim.h"
+#include "ipc/claim.h"
 
 enum { BUDGET = 256 };
 _Static_assert(sizeof((struct process *)0)->ports / sizeof(struct udp_port *) == DEVICES_MAX, "a port for each device");

@@ -1,6 +1,6 @@
 #include "verbs/port_state.h"
 
-#include "fabric/port.h"
+#include "ipc/port.h"
 
 void port_state_learn(struct process *process, const struct device *device)
 {

@@ -14,8 +14,8 @@
 
 #include "base/lock.h"
 #include "base/nanos.h"
-#include "fabric/node.h"
-#include "link/udp.h"
+#include "ipc/node.h"
+#include "link/udp/udp.h"
 #include "runtime/endpoint.h"
 #include "runtime/schedule.h"
 #include "verbs/traffic_counts.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "wire/ether_frames.h"
+#include "wire/testing/ether_frames.h"
 
 enum { TCP = 6, UDP = 17, ESP = 50 };
 

@@ -1,5 +1,5 @@
 /* Shared receive queues with tag matching: ibv_create_srq_ex(3) with IBV_SRQT_TM, ibv_post_srq_ops(3). The rules are in
- * transport/tags.h; here are memory, lock, completions, and what the queue pairs on such an SRQ do differently. */
+ * transport/tm/tags.h; here are memory, lock, completions, and what the queue pairs on such an SRQ do differently. */
 #ifndef VERBS_SRQ_TAGS_H
 #define VERBS_SRQ_TAGS_H
 

@@ -7,12 +7,12 @@
 #include "base/container.h"
 #include "config/config.h"
 #include "diag/log.h"
-#include "transport/raw.h"
+#include "transport/unreliable/raw.h"
 #include "verbs/counters.h"
+#include "verbs/qp.h"
 #include "verbs/traffic.h"
 #include "verbs/wq.h"
 #include "wire/bytes.h"
-#include "verbs/qp.h"
 
 TAILQ_HEAD(flow_list, flow);
 

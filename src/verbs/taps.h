@@ -5,7 +5,7 @@
 
 #include "link/capture.h"
 #include "link/fault.h"
-#include "link/udp.h"
+#include "link/udp/udp.h"
 #include "verbs/object.h"
 
 TAILQ_HEAD(late_list, late);
@@ -17,7 +17,7 @@ struct taps {
     _Atomic uint64_t streams; /* given to queue pairs */
     struct process *process;
     struct schedule_timer timer; /* for what is held back */
-    _Atomic uint64_t managed; /* messages of queue pair 1, which are a stream of their own */
+    _Atomic uint64_t managed;    /* messages of queue pair 1, which are a stream of their own */
 
     struct lock lock;      /* late.c: all below */
     struct late_list late; /* by time */

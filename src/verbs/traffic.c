@@ -3,7 +3,7 @@
 #include "config/config.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
-#include "transport/syndrome.h"
+#include "transport/rc/syndrome.h"
 #include "verbs/late.h"
 #include "verbs/qp.h"
 #include "verbs/qp_tell.h"

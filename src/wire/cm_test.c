@@ -11,7 +11,7 @@
 #include "wire/bytes.h"
 #include "wire/cm_fields.h"
 #include "wire/cm_ip.h"
-#include "wire/random.h"
+#include "wire/testing/random.h"
 
 enum { ATTRIBUTE_AT = 16, DATA_AT = 24 };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "wire/random.h"
+#include "wire/testing/random.h"
 
 enum { PAYLOAD_ROOM = 4096, ROOM = PAYLOAD_ROOM + WIRE_HEADERS_MAX + DATAGRAM_TRAILER_MAX };
 
@@ -211,8 +211,7 @@ static bool is_fine(struct datagram_route *route, const uint8_t *bytes, size_t l
         return false;
     assert_int_equal(packet.payload.length, packet.payload.count ? piece.iov_len : 0);
     if (packet.payload.length)
-        assert_in_range((const uint8_t *)piece.iov_base - bytes, 12,
-                        length - DATAGRAM_ICRC - packet.payload.length);
+        assert_in_range((const uint8_t *)piece.iov_base - bytes, 12, length - DATAGRAM_ICRC - packet.payload.length);
     assert_int_equal(datagram_encode(route, &packet, again, sizeof again), length);
     return true;
 }

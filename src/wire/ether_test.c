@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "wire/ether_frames.h"
-#include "wire/random.h"
+#include "wire/testing/ether_frames.h"
+#include "wire/testing/random.h"
 
 enum { TCP = 6, UDP = 17, GRE = 47, ESP = 50, IP_IN_IP = 4 };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "wire/random.h"
+#include "wire/testing/random.h"
 
 enum { ROOM = 6000, MARGIN = 64 };
 

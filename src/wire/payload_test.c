@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "wire/random.h"
+#include "wire/testing/random.h"
 
 enum { ROOM = 256, MARGIN = 16 };
 

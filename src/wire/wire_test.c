@@ -9,7 +9,7 @@
 
 #include "wire/op.h"
 #include "wire/psn.h"
-#include "wire/random.h"
+#include "wire/testing/random.h"
 
 /* The operations of each service as the specification lists them (IBA table 38), with the bytes of their headers. */
 static const struct {

@@ -33,7 +33,7 @@ CLIENTS = [("kills", ["600", "SEED"], {"burdened"}), ("kills", ["300", "SEED", "
            ("sleepers", ["400"], {"stops", "burdened"}), ("death", ["100", "SEED"], {"stops"}), ("all_to_all", ["16"], set()),
            ("lost", [], set())]
 # Tests that stop processes themselves look for those stops; life_test's stopped holder must not be continued by others.
-UNITS = {"src/fabric/life_test": {"stops"}, "src/fabric/lost_test": {"stops"}, "src/link/doorbell_test": set(),
+UNITS = {"src/ipc/life_test": {"stops"}, "src/ipc/lost_test": {"stops"}, "src/link/doorbell_test": set(),
          "src/link/ring_test": set()}
 CIRCUMSTANCES = ["plain", "one processor", "burdened", "stops", "tsan"]
 

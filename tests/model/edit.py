@@ -57,7 +57,7 @@ MUTANTS = [
 {
 """),)),
     # doorbell and sleep
-    ("no-second-look", "fabric/receive.c", "doorbell", (
+    ("no-second-look", "ipc/receive.c", "doorbell", (
         ("    return !anything_waits(node);", "    (void)anything_waits;\n    return true;"),)),
     ("mark-hits-next-sleep", "link/doorbell.c", "doorbell", (
         ("    atomic_compare_exchange_strong(&attention->state, &seen, seen & ~(unsigned)ATTENTION_SLEEPING);",
@@ -88,17 +88,17 @@ MUTANTS = [
         ("return pull_remote(&shm->probe, payload, offset, to, count) && ring_reference_holds(&shm->reader);",
          "return ring_reference_holds(&shm->reader) && pull_remote(&shm->probe, payload, offset, to, count);"),)),
     # the host's table
-    ("sweep-frees-the-living", "fabric/table_join.c", "members", (
+    ("sweep-frees-the-living", "ipc/table_join.c", "members", (
         ("!= TABLE_FREE && !table_alive(table, i))", "!= TABLE_FREE)"),)),
-    ("join-without-lock", "fabric/table_join.c", "members", (
+    ("join-without-lock", "ipc/table_join.c", "members", (
         ("    table_sweep(table);\n    unsigned slot = 0;",
          "    table_unlock(table);\n    table_sweep(table);\n    table_lock(table);\n    unsigned slot = 0;"),)),
-    ("lock-kept", "fabric/table_join.c", "members", (
+    ("lock-kept", "ipc/table_join.c", "members", (
         ("        take_slot(table, slot);\n    table_unlock(table);\n",
          "        take_slot(table, slot);\n    lock_release(&table->exclusive);\n"),)),
-    ("replaced-without-lock", "fabric/table_open.c", "another-version", (
+    ("replaced-without-lock", "ipc/table_open.c", "another-version", (
         ("bool locked = lock_all(directory, descriptor);", "(void)lock_all;\n    bool locked = true;"),)),
-    ("byte-before-entries", "fabric/table_join.c", "leaving", (
+    ("byte-before-entries", "ipc/table_join.c", "leaving", (
         ("    table_join_release(table, ours);\n    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n",
          "    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n    table_join_release(table, ours);\n"),)),
 ]
@@ -121,7 +121,7 @@ def mutate(name, text):
         if text.count(old) != 1:
             return STALE.format(name=name, source=source)
         text = text.replace(old, new)
-    return text + ('#include "statics_kept.h"\n' if source == "fabric/table_open.c" else "")
+    return text + ('#include "statics_kept.h"\n' if source == "ipc/table_open.c" else "")
 
 
 def make_small(text):

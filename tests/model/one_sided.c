@@ -2,7 +2,7 @@
  * access and what withdraws it is in src/link/direct_test.c. */
 #include <errno.h>
 
-#include "fabric/state.h"
+#include "ipc/state.h"
 #include "link/direct.h"
 
 int published_create(struct published *published)

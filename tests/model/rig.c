@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fabric/directory.h"
-#include "fabric/state.h"
+#include "ipc/directory.h"
+#include "ipc/state.h"
 #include "seam.h"
 #include "trace.h"
 

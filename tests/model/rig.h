@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/node.h"
 #include "host.h"
+#include "ipc/node.h"
 #include "scenario.h"
 
 enum { RIG_PROCESSES = MEMORY_PROCESSES };

@@ -1,7 +1,7 @@
 /* Payloads that the receiver reads in the sender's memory, and a sender that takes its memory back. */
 #include <string.h>
 
-#include "fabric/state.h"
+#include "ipc/state.h"
 #include "rig.h"
 #include "seam.h"
 #include "trace.h"

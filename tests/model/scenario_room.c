@@ -1,5 +1,5 @@
 /* Room: a writer that found none goes to sleep, and its reader wakes it. */
-#include "fabric/state.h"
+#include "ipc/state.h"
 #include "link/ring_layout.h"
 #include "rig.h"
 

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "fabric/table.h"
+#include "ipc/table.h"
 #include "rig.h"
 #include "seam.h"
 #include "trace.h"

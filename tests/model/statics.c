@@ -1,3 +1,3 @@
 /* The only source under test that writes static data, with the functions that keep it for each process. */
-#include "fabric/table_open.c"
+#include "ipc/table_open.c"
 #include "statics_kept.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabric/table.h"
+#include "ipc/table.h"
 #include "link/ring_layout.h"
 #include "memory.h"
 #include "schedule.h"

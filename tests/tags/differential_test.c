@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "room.h"
-#include "transport/tags_trial.h"
+#include "transport/testing/tags_trial.h"
 
 enum {
     SENDERS = 3,

@@ -7,7 +7,7 @@ Usage: circles.py DIRECTORY [--bare]
 
 A module is x.c with x.h; it depends on those whose functions it calls. That may not lead back to it over another folder, and
 inside a folder only among three modules. (shape.py sees to it that includes follow the layers.) A header that is not of the
-ground floor (base, wire, diag) is included by at most 25 production files. What is worse than that today stands in CIRCLES
+ground floor (marked in src/layers) is included by at most 25 production files. What is worse than that today stands in CIRCLES
 and INCLUDED with the number that it may not exceed; these numbers may only fall, and one that is not needed any more must
 go. The text is read, not compiled: a function is what begins in column 0, so an arrow can be missing.
 """
@@ -16,11 +16,11 @@ import os
 import re
 import sys
 
-SUPPORT = re.compile(r"(^|/)(tests?|testing|fuzz|bench|simulator|newer|versions)/|_(test|fuzz|bench|rig|trial|model|desk|host)\.[ch]$|"
-                     r"/(rig|script)\.[ch]$")
-GROUND = ("base/", "wire/", "diag/")
+sys.dont_write_bytecode = True
+from tree import SUPPORT, read_layers, report, strip
+
 CIRCLE_MOST, INCLUDED_MOST = 3, 25
-CIRCLES = {"abi": 4, "verbs": 6}  # by folder
+CIRCLES = {"abi/ucma": 4, "verbs": 6}  # by folder
 INCLUDED = {"verbs/object.h": 60, "config/config.h": 36, "verbs/lifetime.h": 32}
 
 
@@ -34,10 +34,6 @@ def read_sources(top):
                 with open(os.path.join(top, path), encoding="utf-8") as file:
                     texts[os.path.relpath(path, "src")] = file.read()
     return texts
-
-
-def strip(text):
-    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", " ", text, flags=re.S)
 
 
 def module_of(path):
@@ -121,18 +117,12 @@ def judge_circles(circles, ceilings):
     return crossing, faults
 
 
-def judge_headers(texts, ceilings):
+def judge_headers(texts, ground, ceilings):
     counts = collections.Counter(header for text in texts.values() for header in included_by(text))
     faults = [f"{header}: included by {count}, at most {ceilings.get(header, INCLUDED_MOST)}" for header, count in counts.items()
-              if not header.startswith(GROUND) and count > ceilings.get(header, INCLUDED_MOST)]
+              if not header.startswith(ground) and count > ceilings.get(header, INCLUDED_MOST)]
     return faults + [f"{header}: {most} is not needed any more, included by {counts[header]}" for header, most in ceilings.items()
                      if counts[header] <= INCLUDED_MOST]
-
-
-def report(number, name, faults):
-    print(f"{'not ok' if faults else 'ok'} {number} - {name}")
-    for fault in faults:
-        print(f"# {fault}")
 
 
 def main():
@@ -140,7 +130,7 @@ def main():
     graph = build_graph(texts)
     circles, parts = find_circles(graph)
     crossing, large = judge_circles(circles, {} if bare else CIRCLES)
-    headers = judge_headers(texts, {} if bare else INCLUDED)
+    headers = judge_headers(texts, read_layers(sys.argv[1])[1], {} if bare else INCLUDED)
     print("1..3")
     report(1, "no circle of modules crosses a folder", crossing)
     report(2, f"no circle inside a folder has more than {CIRCLE_MOST} modules, or than it may have today", large)

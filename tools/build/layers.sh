@@ -1,10 +1,20 @@
 #!/bin/sh
-# Links each layer's sources into an include directory of its own: layers.sh SOURCE BUILD VERSION. The version
-# is a header beside the ground floor.
+# Links each layer's sources into an include directory of its own: layers.sh SOURCE BUILD VERSION. Prints for meson each
+# layer of src/layers, followed by those that it or their headers may include. The version is a header beside the ground floor.
 set -eu
-for layer in base wire diag cm transport link fabric config runtime verbs gsi report abi; do # those that meson.build names, also before they exist
+sed -n 's/^\([a-z]*\)\**:/\1/p' "$1/src/layers" | awk '{
+    reach[$1] = " " $1
+    for (i = 2; i <= NF; i++) {
+        split(reach[$i], below, " ")
+        for (j in below)
+            if (index(reach[$1] " ", " " below[j] " ") == 0)
+                reach[$1] = reach[$1] " " below[j]
+    }
+    print substr(reach[$1], 2)
+}' | while read -r layer others; do
     mkdir -p "$2/include/$layer"
     ln -sfn "$1/src/$layer" "$2/include/$layer/$layer"
+    echo "$layer${others:+ $others}"
 done
 
 header=$2/include/base/softverbs_version.h

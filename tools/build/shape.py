@@ -4,7 +4,7 @@
 Usage: shape.py DIRECTORY
 
 No function over 60 lines (from its opening to its closing brace, both in column 0), no include that goes against the layers
-or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
+(src/layers) or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
 with the library must not obey its user's environment, so it is secure_getenv(). No static function of the library in
 more than three files has the same name. Files over 500 lines are listed; they fail
 only above 700.
@@ -13,24 +13,11 @@ import os
 import re
 import sys
 
-LAYERS = {  # what each directory of src/ may include from the others
-    "base": set(),
-    "wire": {"base"},
-    "diag": {"base"},
-    "cm": {"base", "wire", "diag"},
-    "transport": {"base", "wire", "diag"},
-    "link": {"base", "wire", "diag"},
-    "fabric": {"base", "diag", "cm", "link"},
-    "runtime": {"base", "wire", "diag", "cm", "link", "fabric"},
-    "config": {"base", "wire", "diag"},
-    "verbs": {"base", "wire", "diag", "cm", "transport", "link", "fabric", "config", "runtime"},
-    "gsi": {"base", "wire", "diag", "cm", "transport", "link", "fabric", "config", "runtime", "verbs"},
-    "report": {"base", "wire", "diag", "cm", "transport", "link", "fabric", "config", "runtime", "verbs", "gsi"},
-    "abi": {"base", "diag", "config", "runtime", "verbs", "gsi", "report", "cm"},
-}
+sys.dont_write_bytecode = True
+from tree import SUPPORT, read_layers, report
+
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
 STATIC = re.compile(r"^static (?:inline )?(?:[\w ]+?[ *]+)(\w+)\((?=[^;]*?\)\n\{)", re.M)
-SUPPORT = re.compile(r"(^|/)(testing|fuzz|simulator)/|_(test|fuzz|bench|rig|trial|model|desk)\.c$|/(rig|script)\.c$")
 
 
 def sources(top):
@@ -53,10 +40,10 @@ def long_functions(lines):
 
 
 def is_test(name):
-    return bool(re.search(r"(^|/)tests/|_(test|fuzz|bench)\.c$", name))
+    return bool(re.search(r"(^|/)(tests|testing)/|_(test|fuzz|bench)\.c$", name))
 
 
-def wrong_includes(name, lines):
+def wrong_includes(name, lines, layers):
     layer = re.match(r"src/(\w+)/", name)
     for number, line in enumerate(lines, 1):
         found = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
@@ -65,8 +52,8 @@ def wrong_includes(name, lines):
         other = found.group(1).split("/")[0]
         if other == "..":
             yield number, f"climbs out: {found.group(1)}"
-        elif layer and not is_test(name) and other in LAYERS and other != layer.group(1) \
-                and other not in LAYERS.get(layer.group(1), set()):
+        elif layer and not is_test(name) and other in layers and other != layer.group(1) \
+                and other not in layers.get(layer.group(1), set()):
             yield number, f"src/{layer.group(1)} may not include {found.group(1)}"
 
 
@@ -84,21 +71,16 @@ def namesakes(statics):
             yield f"{title} in {len(where)} files: {' '.join(sorted(where))}"
 
 
-def report(number, name, faults):
-    print(f"{'not ok' if faults else 'ok'} {number} - {name}")
-    for fault in faults:
-        print(f"# {fault}")
-
-
 def main():
     top = sys.argv[1]
+    layers = read_layers(top)[0]
     functions, includes, environment, huge, long_files = [], [], [], [], []
     statics = {}
     for name in sources(top):
         with open(os.path.join(top, name), encoding="utf-8") as file:
             lines = file.read().split("\n")
         functions += [f"{name}:{line}: {length} lines" for line, length in long_functions(lines)]
-        includes += [f"{name}:{line}: {what}" for line, what in wrong_includes(name, lines)]
+        includes += [f"{name}:{line}: {what}" for line, what in wrong_includes(name, lines, layers)]
         environment += [f"{name}:{line}: {what}" for line, what in plain_getenv(name, lines)]
         if name.startswith("src/") and name.endswith(".c") and not SUPPORT.search(name):
             for title in STATIC.findall("\n".join(lines)):

@@ -6,8 +6,8 @@
 
 #include "config/config.h"
 #include "config/identity.h"
-#include "fabric/node.h"
-#include "fabric/port.h"
+#include "ipc/node.h"
+#include "ipc/port.h"
 #include "reports.h"
 
 /* A kind of objects: its name for iproute2, the list of a report, and the keys, ours behind theirs. */

@@ -1,0 +1,290 @@
+#include "abi/ucma/attach.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "abi/ucma/event_channel.h"
+#include "abi/ucma/ucma.h"
+
+#define DEVICE "/dev/infiniband/rdma_cm"
+
+#if defined(__x86_64__)
+enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOB_DAT = R_X86_64_GLOB_DAT };
+#elif defined(__aarch64__)
+enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOB_DAT = R_AARCH64_GLOB_DAT };
+#else
+enum { JUMP_SLOT = -1, GLOB_DAT = -1 };
+#endif
+
+/* --- what librdmacm calls instead */
+
+typedef void function(void);
+
+enum imported { OPEN, OPEN64, FSTAT, FSTAT64, FXSTAT, FXSTAT64, WRITE, CLOSE, IMPORTS };
+
+static _Atomic(function *) originals[IMPORTS];
+
+#define ORIGINAL(which, type) ((type)atomic_load(&originals[which]))
+
+static int open_either(enum imported which, const char *path, int flags, mode_t mode)
+{
+    if (strcmp(path, DEVICE))
+        return ORIGINAL(which, int (*)(const char *, int, ...))(path, flags, mode);
+    return event_channel_open(flags);
+}
+
+static mode_t mode_of(int flags, va_list arguments)
+{
+    return flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+}
+
+static int attached_open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = mode_of(flags, arguments);
+    va_end(arguments);
+    return open_either(OPEN, path, flags, mode);
+}
+
+static int attached_open64(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = mode_of(flags, arguments);
+    va_end(arguments);
+    return open_either(OPEN64, path, flags, mode);
+}
+
+/* The library wants a character device. */
+static int as_device(int result, int fd, struct stat *status)
+{
+    struct event_channel *channel = result ? NULL : event_channel_find(fd);
+    if (!channel)
+        return result;
+    status->st_mode = S_IFCHR | 0666;
+    event_channel_put(channel);
+    return 0;
+}
+
+_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one struct for both");
+
+static int attached_fstat(int fd, struct stat *status)
+{
+    return as_device(ORIGINAL(FSTAT, int (*)(int, struct stat *))(fd, status), fd, status);
+}
+
+static int attached_fstat64(int fd, struct stat *status)
+{
+    return as_device(ORIGINAL(FSTAT64, int (*)(int, struct stat *))(fd, status), fd, status);
+}
+
+static int attached_fxstat(int version, int fd, struct stat *status)
+{
+    return as_device(ORIGINAL(FXSTAT, int (*)(int, int, struct stat *))(version, fd, status), fd, status);
+}
+
+static int attached_fxstat64(int version, int fd, struct stat *status)
+{
+    return as_device(ORIGINAL(FXSTAT64, int (*)(int, int, struct stat *))(version, fd, status), fd, status);
+}
+
+static ssize_t attached_write(int fd, const void *bytes, size_t length)
+{
+    struct event_channel *channel = event_channel_find(fd);
+    if (!channel)
+        return ORIGINAL(WRITE, ssize_t(*)(int, const void *, size_t))(fd, bytes, length);
+    int error = ucma_write(channel, fd, bytes, length);
+    event_channel_put(channel);
+    if (!error)
+        return (ssize_t)length;
+    errno = error;
+    return -1;
+}
+
+static int attached_close(int fd)
+{
+    struct event_channel *channel = event_channel_find(fd);
+    if (channel) {
+        event_channel_close(channel, fd);
+        event_channel_put(channel);
+    }
+    return ORIGINAL(CLOSE, int (*)(int))(fd);
+}
+
+static const struct {
+    const char *name;
+    function *replacement;
+} imports[IMPORTS] = {
+    [OPEN] = {"open", (function *)attached_open},         [OPEN64] = {"open64", (function *)attached_open64},
+    [FSTAT] = {"fstat", (function *)attached_fstat},      [FSTAT64] = {"fstat64", (function *)attached_fstat64},
+    [FXSTAT] = {"__fxstat", (function *)attached_fxstat}, [FXSTAT64] = {"__fxstat64", (function *)attached_fxstat64},
+    [WRITE] = {"write", (function *)attached_write},      [CLOSE] = {"close", (function *)attached_close},
+};
+
+/* --- the table of imported symbols of one object */
+
+struct object {
+    const struct dl_phdr_info *info;
+    const ElfW(Rela) * relocations[2];
+    size_t counts[2];
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    uintptr_t protected_from, protected_to; /* read-only after relocation */
+};
+
+/* The dynamic loader has made addresses of what the file has as offsets, but not on every architecture. */
+static uintptr_t absolute(const struct dl_phdr_info *info, ElfW(Addr) value)
+{
+    return value < info->dlpi_addr ? info->dlpi_addr + value : value;
+}
+
+static void read_dynamic(struct object *object, const ElfW(Dyn) * dynamic)
+{
+    for (; dynamic->d_tag != DT_NULL; dynamic++) {
+        uintptr_t address = absolute(object->info, dynamic->d_un.d_ptr);
+        switch (dynamic->d_tag) {
+        case DT_JMPREL:
+            object->relocations[0] = (const void *)address;
+            break;
+        case DT_PLTRELSZ:
+            object->counts[0] = dynamic->d_un.d_val / sizeof(ElfW(Rela));
+            break;
+        case DT_RELA:
+            object->relocations[1] = (const void *)address;
+            break;
+        case DT_RELASZ:
+            object->counts[1] = dynamic->d_un.d_val / sizeof(ElfW(Rela));
+            break;
+        case DT_SYMTAB:
+            object->symbols = (const void *)address;
+            break;
+        case DT_STRTAB:
+            object->strings = (const void *)address;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static void read_object(struct object *object, const struct dl_phdr_info *info)
+{
+    *object = (struct object){.info = info};
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_DYNAMIC)
+            read_dynamic(object, (const void *)at);
+        if (segment->p_type == PT_GNU_RELRO) {
+            object->protected_from = at;
+            object->protected_to = at + segment->p_memsz;
+        }
+    }
+}
+
+static bool is_inside(const struct dl_phdr_info *info, uintptr_t address)
+{
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && address >= at && address < at + segment->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+/* Not yet bound: the entry leads back into the object, to what would look the symbol up and overwrite it. */
+static function *behind(const struct object *object, enum imported which, function *entry)
+{
+    if (!is_inside(object->info, (uintptr_t)entry))
+        return entry;
+    return (function *)dlsym(RTLD_DEFAULT, imports[which].name);
+}
+
+static void attach_store(const struct object *object, function **entry, function *value)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)entry;
+    bool protected = at >= object->protected_from && at < object->protected_to;
+    void *start = (void *)(at & ~(page - 1));
+    if (protected && mprotect(start, page, PROT_READ | PROT_WRITE))
+        return;
+    __atomic_store_n(entry, value, __ATOMIC_RELEASE);
+    if (protected)
+        mprotect(start, page, PROT_READ);
+}
+
+static void replace(const struct object *object, enum imported which, function **entry)
+{
+    function *original = behind(object, which, *entry);
+    if (*entry == imports[which].replacement || !original)
+        return;
+    if (!atomic_load(&originals[which]))
+        atomic_store(&originals[which], original);
+    attach_store(object, entry, imports[which].replacement);
+}
+
+static void look_at_symbol(const struct object *object, const ElfW(Rela) * relocation)
+{
+    int type = (int)ELF64_R_TYPE(relocation->r_info);
+    const char *name = object->strings + object->symbols[ELF64_R_SYM(relocation->r_info)].st_name;
+    if (type != JUMP_SLOT && type != GLOB_DAT)
+        return;
+    for (unsigned which = 0; which < IMPORTS; which++)
+        if (!strcmp(name, imports[which].name))
+            replace(object, which, (function **)(object->info->dlpi_addr + relocation->r_offset));
+}
+
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct object object;
+    const char *base = strrchr(info->dlpi_name, '/');
+    if (strncmp(base ? base + 1 : info->dlpi_name, "librdmacm.so", 12))
+        return 0;
+    read_object(&object, info);
+    for (unsigned list = 0; object.symbols && object.strings && list < 2; list++)
+        for (size_t i = 0; object.relocations[list] && i < object.counts[list]; i++)
+            look_at_symbol(&object, &object.relocations[list][i]);
+    return 0;
+}
+
+static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_attaching(void)
+{
+    pthread_mutex_lock(&attaching);
+}
+
+static void unlock_attaching(void)
+{
+    pthread_mutex_unlock(&attaching);
+}
+
+/* A child that is forked while another thread attaches would wait for a thread that it does not have. */
+static void watch_forks(void)
+{
+    pthread_atfork(lock_attaching, unlock_attaching, unlock_attaching);
+}
+
+void attach(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int error = errno;
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&attaching);
+    dl_iterate_phdr(look_at_object, NULL);
+    pthread_mutex_unlock(&attaching);
+    errno = error;
+}

@@ -1,0 +1,14 @@
+/* Commands of librdmacm: what it writes to its device rdma_cm, ABI version 4. Layouts are in ucma_layout.h; what they
+ * mean is done by src/cm. */
+#ifndef ABI_UCMA_H
+#define ABI_UCMA_H
+
+#include <stddef.h>
+
+#include "abi/ucma/event_channel.h"
+
+/* Serves what was written to the channel, which the program named by this descriptor. 0 or a positive errno.
+ * Thread-safe; waits for events only, and is then a cancellation point. */
+int ucma_write(struct event_channel *, int fd, const void *bytes, size_t length);
+
+#endif

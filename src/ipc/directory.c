@@ -1,0 +1,105 @@
+#include "ipc/directory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ipc/node.h"
+#include "ipc/table.h"
+#include "ipc/userdir.h"
+
+enum { NAME_SIZE = 80 };
+
+static bool has_table(const char *directory)
+{
+    char path[NODE_DIRECTORY_MAX + 32];
+    snprintf(path, sizeof path, "%s/table", directory);
+    return !access(path, F_OK);
+}
+
+/* For a table and a few sockets. A tmpfs without a limit says that it has no blocks at all. */
+static bool has_room(const char *base)
+{
+    struct statvfs status;
+    return statvfs(base, &status) || !status.f_blocks ||
+           (uint64_t)status.f_bavail * status.f_frsize >= sizeof(struct table_file) + (64 << 10);
+}
+
+/* The directory below the base; made here when somebody else has its name. Those who do that at the same time choose
+ * names of their own, and agree on one because each waits until all have made theirs. */
+static bool settle(const char *base, const char *name, char *to)
+{
+    char plain[NODE_DIRECTORY_MAX + 1];
+    snprintf(plain, sizeof plain, "%s/%s", base, name);
+    if (userdir_find(base, name, to, NODE_DIRECTORY_MAX + 1) || !strcmp(to, plain))
+        return true;
+    if (!*to || mkdir(to, 0700))
+        return false;
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    return userdir_find(base, name, to, NODE_DIRECTORY_MAX + 1);
+}
+
+/* Where processes have met before, they meet again, although another place may have got room since. */
+bool node_directory(char *to)
+{
+    const char *named = secure_getenv("SOFTVERBS_DIR"), *bases[USERDIR_BASES];
+    char name[NAME_SIZE];
+    if (named && *named)
+        return snprintf(to, NODE_DIRECTORY_MAX + 1, "%s", named) <= NODE_DIRECTORY_MAX;
+    snprintf(name, sizeof name, "softverbs-%u-%llu-%llu", (unsigned)geteuid(), userdir_namespace("net"),
+             userdir_namespace("user"));
+    unsigned count = userdir_bases(bases);
+    for (unsigned i = 0; i < count; i++)
+        if (userdir_find(bases[i], name, to, NODE_DIRECTORY_MAX + 1) && has_table(to))
+            return true;
+    for (unsigned i = 0; i < count; i++)
+        if (has_room(bases[i]) && settle(bases[i], name, to))
+            return true;
+    return snprintf(to, NODE_DIRECTORY_MAX + 1, "%s/%s", count ? bases[0] : "/tmp", name) <= NODE_DIRECTORY_MAX;
+}
+
+static int explain(const struct stat *status, const char *directory, char *why, size_t why_size)
+{
+    if (!S_ISDIR(status->st_mode)) {
+        snprintf(why, why_size, "%s is not a directory (a symbolic link is not followed).", directory);
+        return ENOTDIR;
+    }
+    if (status->st_uid != geteuid()) {
+        snprintf(why, why_size,
+                 "The directory %s belongs to user %u, not to user %u who runs this program; name another one with "
+                 "SOFTVERBS_DIR.",
+                 directory, (unsigned)status->st_uid, (unsigned)geteuid());
+        return EACCES;
+    }
+    if ((status->st_mode & 0777) != 0700) {
+        snprintf(why, why_size, "The directory %s has mode %03o; it must be 0700, so that only its owner can enter it.",
+                 directory, status->st_mode & 0777);
+        return EACCES;
+    }
+    return 0;
+}
+
+int directory_check(const char *directory, bool create, char *why, size_t why_size)
+{
+    struct stat status;
+    if (strlen(directory) > NODE_DIRECTORY_MAX) {
+        snprintf(why, why_size, "The directory's name is longer than %d characters: %s", NODE_DIRECTORY_MAX, directory);
+        return ENAMETOOLONG;
+    }
+    if (create && mkdir(directory, 0700) && errno != EEXIST) {
+        int error = errno;
+        snprintf(why, why_size, "The directory %s can't be made: %s.", directory, strerror(error));
+        return error;
+    }
+    if (lstat(directory, &status)) {
+        int error = errno;
+        snprintf(why, why_size, "The directory %s can't be read: %s.", directory, strerror(error));
+        return error;
+    }
+    return explain(&status, directory, why, why_size);
+}

@@ -1,0 +1,693 @@
+/* What gets lost on the way between two processes comes again: letters that the system refuses, rings that the receiver
+ * can't map, wake-ups of senders that die or stop in the middle. And where patience ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ipc/state.h"
+#include "ipc/testing/node_rig.h"
+#include "link/ring_layout.h"
+
+enum { HOGS = 64, FULL = 64, PATIENT = 4000, FOR_EVER = 60000 };
+
+/* ------------------------------------------------------------------ a system that refuses */
+
+/* What happens to letters of a kind, in this process. */
+static struct {
+    unsigned kind;     /* 0: nothing */
+    unsigned times;    /* so many of them; then no more */
+    int error;         /* they are refused so; 0: they are sent */
+    int before, after; /* the process gets this signal; 0: none */
+    unsigned count;    /* letters of the kind that were tried */
+} trap;
+
+ssize_t sendmsg(int socket, const struct msghdr *message, int flags)
+{
+    const struct mail *mail = message->msg_iov->iov_base;
+    bool hit = message->msg_iov->iov_len == sizeof *mail && mail->kind == trap.kind;
+    trap.count += hit;
+    if (!hit || !trap.times)
+        return syscall(SYS_sendmsg, socket, message, flags);
+    trap.times--;
+    if (trap.before)
+        raise(trap.before);
+    ssize_t length = trap.error ? -1 : syscall(SYS_sendmsg, socket, message, flags);
+    if (trap.error)
+        errno = trap.error;
+    if (trap.after)
+        raise(trap.after);
+    return length;
+}
+
+/* ------------------------------------------------------------------ stage */
+
+struct stage {
+    atomic_uint step, received;
+    _Atomic uint32_t number;
+    int error, before, after; /* of the trap that the child sets */
+};
+
+static void count_frame(void *context, struct peer *peer, const struct frame *frame)
+{
+    if (context)
+        atomic_fetch_add((atomic_uint *)context, 1);
+}
+
+static nanos clock_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
+}
+
+static bool await(atomic_uint *value, unsigned least)
+{
+    for (unsigned i = 0; i < PATIENT && atomic_load(value) < least; i++)
+        usleep(1000);
+    return atomic_load(value) >= least;
+}
+
+static void enter(struct stage *stage, unsigned step)
+{
+    atomic_store(&stage->step, step);
+}
+
+static struct stage *open_stage(char *directory)
+{
+    memset(&trap, 0, sizeof trap);
+    rig_directory(directory);
+    return rig_share(sizeof(struct stage));
+}
+
+static void close_stage(struct stage *stage, const char *directory)
+{
+    rig_remove(directory);
+    rig_unshare(stage, sizeof *stage);
+}
+
+static bool send_one(struct node *node, const struct stage *stage)
+{
+    return rig_send(node, stage->number, "x", 2, false, count_frame, NULL);
+}
+
+/* Turns until so many frames have come; false after a while. */
+static bool receive(struct node *node, atomic_uint *received, unsigned least)
+{
+    for (unsigned i = 0; i < PATIENT / 5 && atomic_load(received) < least; i++)
+        rig_sleep_and_turn(node, count_frame, received, 5);
+    return atomic_load(received) >= least;
+}
+
+/* Lets the node go on with what it has postponed until the other side has got so many frames. */
+static bool turn_until(struct node *node, struct stage *stage, unsigned received)
+{
+    for (unsigned i = 0; i < PATIENT && atomic_load(&stage->received) < received; i++) {
+        rig_turn(node, count_frame, NULL);
+        usleep(1000);
+    }
+    return atomic_load(&stage->received) >= received;
+}
+
+/* Receives from step 1 on until step 2. */
+static int listen_asleep(const char *directory, void *context)
+{
+    struct stage *stage = context;
+    struct node *node = rig_open(directory);
+    node_claim_numbers(node, (uint32_t *)&stage->number);
+    await(&stage->step, 1);
+    while (atomic_load(&stage->step) < 2)
+        if (node_sleep(node)) { /* for ever, as a server does */
+            struct pollfd wait = {.fd = node_fd(node), .events = POLLIN};
+            poll(&wait, 1, FOR_EVER);
+            node_awake(node);
+            rig_turn(node, count_frame, &stage->received);
+        } else {
+            rig_turn(node, count_frame, &stage->received);
+        }
+    rig_close(node);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ letters that are refused */
+
+static void refuse_letters(unsigned kind, int error)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    pid_t child = rig_start(listen_asleep, directory, stage);
+    struct node *node = rig_open(directory);
+    await((atomic_uint *)&stage->number, 1);
+    enter(stage, 1);
+    if (kind == MAIL_DOORBELL) {
+        assert_true(send_one(node, stage));
+        assert_true(turn_until(node, stage, 1));
+        usleep(20000);
+    }
+    trap.kind = kind;
+    trap.times = 5;
+    trap.error = error;
+    unsigned before = atomic_load(&stage->received);
+    assert_true(send_one(node, stage));
+    assert_true(turn_until(node, stage, before + 1));
+    assert_int_equal(trap.times, 0);
+    enter(stage, 2);
+    node_wake(node);
+    send_one(node, stage);
+    assert_int_equal(rig_wait(child, 10), 0);
+    rig_close(node);
+    close_stage(stage, directory);
+}
+
+static void a_doorbell_that_is_refused_rings_later(void **state)
+{
+    refuse_letters(MAIL_DOORBELL, ENOBUFS);
+    refuse_letters(MAIL_DOORBELL, ENOMEM);
+}
+
+static void a_ring_that_is_refused_is_handed_over_later(void **state)
+{
+    refuse_letters(MAIL_ATTACH, EAGAIN);
+    refuse_letters(MAIL_ATTACH, ETOOMANYREFS);
+    refuse_letters(MAIL_ATTACH, ENOBUFS);
+    refuse_letters(MAIL_ATTACH, ENOMEM);
+}
+
+/* ------------------------------------------------------------------ senders that die or stop at the doorbell */
+
+/* Connects, and then rings into its trap. */
+static int ring_and_be_hit(const char *directory, void *context)
+{
+    struct stage *stage = context;
+    struct node *node = rig_open(directory);
+    send_one(node, stage);
+    turn_until(node, stage, 2);
+    usleep(20000);
+    trap.kind = MAIL_DOORBELL;
+    trap.times = 1;
+    trap.before = stage->before;
+    trap.after = stage->after;
+    send_one(node, stage);
+    return 0;
+}
+
+static bool is_caught(pid_t process, int signal)
+{
+    int status;
+    if (waitpid(process, &status, WUNTRACED) != process)
+        return false;
+    return signal == SIGSTOP ? WIFSTOPPED(status) : WIFSIGNALED(status) && WTERMSIG(status) == signal;
+}
+
+static void check_that_it_hears(struct node *node, struct stage *stage)
+{
+    for (unsigned i = 0; i < 5; i++) {
+        unsigned received = atomic_load(&stage->received);
+        usleep(2000);
+        assert_true(send_one(node, stage));
+        assert_true(turn_until(node, stage, received + 1));
+    }
+}
+
+/* Others, who have been there before, ring nevertheless. */
+static void hit_a_sender(int before, int after)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    stage->before = before;
+    stage->after = after;
+    pid_t listener = rig_start(listen_asleep, directory, stage);
+    await((atomic_uint *)&stage->number, 1);
+    enter(stage, 1);
+    struct node *node = rig_open(directory);
+    assert_true(send_one(node, stage));
+    assert_true(turn_until(node, stage, 1));
+    pid_t victim = rig_start(ring_and_be_hit, directory, stage);
+    assert_true(is_caught(victim, before | after));
+    check_that_it_hears(node, stage);
+    if ((before | after) == SIGSTOP) {
+        kill(victim, SIGCONT);
+        assert_int_equal(rig_wait(victim, 10), 0);
+        check_that_it_hears(node, stage);
+    }
+    enter(stage, 2);
+    send_one(node, stage);
+    assert_int_equal(rig_wait(listener, 10), 0);
+    rig_close(node);
+    close_stage(stage, directory);
+}
+
+static void a_sender_that_dies_at_the_doorbell_silences_nobody(void **state)
+{
+    hit_a_sender(SIGKILL, 0);
+    hit_a_sender(0, SIGKILL);
+}
+
+static void nor_does_one_that_is_stopped_there(void **state)
+{
+    hit_a_sender(SIGSTOP, 0);
+    hit_a_sender(0, SIGSTOP);
+}
+
+/* ------------------------------------------------------------------ no descriptors */
+
+static unsigned take_all_descriptors(int *hogs)
+{
+    struct rlimit limit = {HOGS, HOGS};
+    unsigned count = 0;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    while (count < HOGS && (hogs[count] = dup(0)) >= 0)
+        count++;
+    return count;
+}
+
+static int listen_without_descriptors(const char *directory, void *context)
+{
+    struct stage *stage = context;
+    int hogs[HOGS];
+    struct node *node = rig_open(directory);
+    node_claim_numbers(node, (uint32_t *)&stage->number);
+    take_all_descriptors(hogs);
+    enter(stage, 1);
+    bool received = receive(node, &stage->received, 1);
+    rig_close(node);
+    return received ? 0 : 1;
+}
+
+/* For a ring there is always one kept. */
+static void a_receiver_without_descriptors_is_reached(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    pid_t child = rig_start(listen_without_descriptors, directory, stage);
+    struct node *node = rig_open(directory);
+    assert_true(await(&stage->step, 1));
+    assert_true(send_one(node, stage));
+    assert_true(turn_until(node, stage, 1));
+    assert_int_equal(rig_wait(child, 10), 0);
+    rig_close(node);
+    close_stage(stage, directory);
+}
+
+static int listen_without_memory(const char *directory, void *context)
+{
+    struct stage *stage = context;
+    struct node *node = rig_open(directory);
+    node_claim_numbers(node, (uint32_t *)&stage->number);
+    rig_refuse_memory(true);
+    enter(stage, 1);
+    for (unsigned i = 0; i < 40; i++)
+        rig_sleep_and_turn(node, count_frame, &stage->received, 5);
+    bool early = atomic_load(&stage->received);
+    rig_refuse_memory(false);
+    bool received = receive(node, &stage->received, 1);
+    rig_close(node);
+    return early ? 2 : received ? 0 : 1;
+}
+
+static void a_ring_that_could_not_be_mapped_comes_again(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    pid_t child = rig_start(listen_without_memory, directory, stage);
+    struct node *node = rig_open(directory);
+    assert_true(await(&stage->step, 1));
+    assert_true(send_one(node, stage));
+    assert_true(turn_until(node, stage, 1));
+    assert_int_equal(rig_wait(child, 10), 0);
+    rig_close(node);
+    close_stage(stage, directory);
+}
+
+/* Passes descriptors to itself that nobody takes, until the user may have no more of them under way. */
+static bool fill_flight(int *socket)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct rlimit limit = {HOGS, HOGS};
+    struct iovec piece = {"x", 1};
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    setrlimit(RLIMIT_NOFILE, &limit);
+    for (unsigned i = 0; i < 4 * HOGS; i++) {
+        if (i % 8 == 0 && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, &socket[i / 4]))
+            return false;
+        if (syscall(SYS_sendmsg, socket[i / 8 * 2], &message, 0) < 0)
+            return errno == ETOOMANYREFS;
+    }
+    return false;
+}
+
+/* 77: it can't be tried here. */
+static int send_while_flight_is_full(const char *directory, void *context)
+{
+    struct stage *stage = context;
+    int sockets[HOGS + 2];
+    memset(sockets, -1, sizeof sockets);
+    if (!geteuid() && (setgroups(0, NULL) || setuid(65534)))
+        return 77;
+    pid_t listener = rig_start(listen_asleep, directory, stage);
+    await((atomic_uint *)&stage->number, 1);
+    enter(stage, 1);
+    struct node *node = rig_open(directory);
+    if (!fill_flight(sockets))
+        return 77;
+    send_one(node, stage);
+    for (unsigned i = 0; i < 20; i++, usleep(2000))
+        rig_turn(node, count_frame, NULL);
+    bool early = atomic_load(&stage->received);
+    for (unsigned i = 0; i < HOGS + 2; i++)
+        if (sockets[i] >= 0)
+            close(sockets[i]);
+    bool came = turn_until(node, stage, 1);
+    enter(stage, 2);
+    send_one(node, stage);
+    rig_wait(listener, 10);
+    rig_close(node);
+    return early ? 2 : came ? 0 : 1;
+}
+
+static void a_ring_waits_for_descriptors_under_way(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    if (!geteuid() && chown(directory, 65534, 65534))
+        skip();
+    int status = rig_wait(rig_start(send_while_flight_is_full, directory, stage), 20);
+    close_stage(stage, directory);
+    if (status == 77)
+        skip();
+    assert_int_equal(status, 0);
+}
+
+/* ------------------------------------------------------------------ patience */
+
+/* Takes nothing before step 1, then what comes until step 2. */
+static int listen_late(const char *directory, void *context)
+{
+    struct stage *stage = context;
+    struct node *node = rig_open(directory);
+    node_claim_numbers(node, (uint32_t *)&stage->number);
+    await(&stage->step, 1);
+    while (atomic_load(&stage->step) < 2)
+        rig_sleep_and_turn(node, count_frame, &stage->received, 5);
+    rig_close(node);
+    return 0;
+}
+
+/* Fills the ring to the peer; the number of frames. */
+static unsigned fill_ring(struct link *link)
+{
+    static const uint8_t headers[12], bytes[LINK_SEGMENT];
+    struct iovec piece = {(void *)bytes, sizeof bytes};
+    struct frame frame = {FRAME_ROCE, sizeof headers, headers, {sizeof bytes, 1, &piece, false, NULL, NULL}};
+    unsigned count = 0;
+    link->operations->begin(link);
+    while (count < FULL && link->operations->ready(link) && link->operations->send(link, &frame))
+        count++;
+    link->operations->end(link);
+    return count;
+}
+
+/* Asks each half second of so many of them, none of which passes in truth. */
+static enum node_presence insist_for(struct node *node, struct peer *peer, nanos *now, unsigned seconds)
+{
+    enum node_presence presence = node_insist(node, peer, *now);
+    for (unsigned i = 0; i < 2 * seconds && presence == NODE_SLOW; i++)
+        presence = node_insist(node, peer, *now += NANOS_SECOND / 2);
+    return presence;
+}
+
+static void patience_with_who_takes_nothing_ends(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    pid_t child = rig_start(listen_late, directory, stage);
+    struct node *node = rig_open(directory);
+    nanos now = clock_now(), begun = now;
+    await((atomic_uint *)&stage->number, 1);
+    struct peer *peer = node_find(node, stage->number);
+    unsigned filled = fill_ring(peer->link);
+    assert_true(filled < FULL);
+    assert_int_equal(insist_for(node, peer, &now, 100), NODE_STALLED);
+    assert_true(now - begun >= NODE_PATIENCE && now - begun <= NODE_PATIENCE + NANOS_SECOND);
+    assert_int_equal(fill_ring(peer->link), FULL); /* swallowed: nobody waits for room any more */
+    enter(stage, 1);
+    assert_true(turn_until(node, stage, filled));
+    assert_int_equal(node_insist(node, peer, now), NODE_SLOW);
+    filled += fill_ring(peer->link);
+    assert_true(turn_until(node, stage, filled)); /* and as it was before */
+    enter(stage, 2);
+    assert_int_equal(rig_wait(child, 10), 0);
+    assert_int_equal(node_insist(node, peer, now), NODE_GONE);
+    node_put(node, peer);
+    rig_close(node);
+    close_stage(stage, directory);
+}
+
+/* Nor is it sent more than it can read when it goes on. */
+static void who_is_stopped_is_waited_for(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    pid_t child = rig_start(listen_late, directory, stage);
+    struct node *node = rig_open(directory);
+    nanos now = clock_now();
+    await((atomic_uint *)&stage->number, 1);
+    enter(stage, 1);
+    assert_true(send_one(node, stage));
+    assert_true(turn_until(node, stage, 1));
+    kill(child, SIGSTOP);
+    usleep(20000);
+    struct peer *peer = node_find(node, stage->number);
+    unsigned filled = fill_ring(peer->link);
+    trap.kind = MAIL_DOORBELL;
+    trap.count = 0;
+    assert_int_equal(insist_for(node, peer, &now, 1000), NODE_SLOW);
+    assert_true(trap.count <= 2);
+    kill(child, SIGCONT);
+    assert_true(turn_until(node, stage, 1 + filled));
+    enter(stage, 2);
+    assert_int_equal(rig_wait(child, 10), 0);
+    node_put(node, peer);
+    rig_close(node);
+    close_stage(stage, directory);
+}
+
+/* Sleeps once, and believes that it is awake from then on. */
+static int sleep_deaf(const char *directory, void *context)
+{
+    struct stage *stage = context;
+    struct node *node = rig_open(directory);
+    node_claim_numbers(node, (uint32_t *)&stage->number);
+    receive(node, &stage->received, 1);
+    for (unsigned i = 0; i < 20; i++)
+        rig_sleep_and_turn(node, count_frame, &stage->received, 2);
+    struct pollfd wait = {.fd = node_fd(node), .events = POLLIN};
+    while (poll(&wait, 1, 0))
+        rig_turn(node, count_frame, &stage->received);
+    node_awake(node);
+    enter(stage, 1);
+    poll(&wait, 1, FOR_EVER);
+    rig_turn(node, count_frame, &stage->received);
+    bool woken = atomic_load(&stage->received) == 2;
+    rig_close(node);
+    return woken ? 0 : 1;
+}
+
+/* Should a wake-up be lost in a way that nobody thought of, who insists brings it. */
+static void who_insists_wakes_whatever_the_attention_says(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    pid_t child = rig_start(sleep_deaf, directory, stage);
+    struct node *node = rig_open(directory);
+    await((atomic_uint *)&stage->number, 1);
+    assert_true(send_one(node, stage));
+    assert_true(turn_until(node, stage, 1));
+    assert_true(await(&stage->step, 1));
+    usleep(20000);
+    assert_true(send_one(node, stage));
+    usleep(20000);
+    assert_int_equal(atomic_load(&stage->received), 1);
+    struct peer *peer = node_find(node, stage->number);
+    nanos now = clock_now();
+    insist_for(node, peer, &now, 1); /* it may have woken and left before this asks whether it lives */
+    assert_true(await(&stage->received, 2));
+    assert_int_equal(rig_wait(child, 10), 0);
+    node_put(node, peer);
+    rig_close(node);
+    close_stage(stage, directory);
+}
+
+/* ------------------------------------------------------------------ who sends a letter */
+
+struct forger {
+    struct mail mail;
+    char name[MAIL_NAME_MAX];
+    uid_t user;
+    uint64_t word; /* of its own at the address of the probe */
+};
+
+static uint64_t probed = 0x123456789abcdef;
+
+static bool send_connected(int socket, const struct mail *mail, int descriptor)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {0};
+    struct iovec piece = {(void *)mail, sizeof *mail};
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptor);
+    memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    return syscall(SYS_sendmsg, socket, &message, 0) == sizeof *mail;
+}
+
+/* Sends a ring with a letter that says what it likes, as some user. 10 and what the reader wrote into the ring. */
+static int forge(const char *directory, void *context)
+{
+    const struct forger *forger = context;
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct ring ring;
+    int memory, from = socket(AF_UNIX, SOCK_DGRAM, 0);
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", forger->name);
+    if (connect(from, (struct sockaddr *)&to, sizeof to) || ring_create(&ring, RING_SIZE_MIN, &memory))
+        return 1;
+    if (forger->user != geteuid() && setresuid(forger->user, forger->user, forger->user))
+        return 2;
+    probed = forger->word;
+    if (!send_connected(from, &forger->mail, memory))
+        return 3;
+    for (unsigned i = 0; i < 100 && !ring.shared->pull; i++)
+        usleep(1000);
+    return 10 + (int)ring.shared->pull;
+}
+
+/* The letter names this process, and the word that stands here. */
+static int let_forge(uint64_t word, uid_t user)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    rig_directory(directory);
+    struct node *node = rig_open(directory);
+    struct forger *forger = rig_share(sizeof *forger);
+    *forger = (struct forger){.mail = node->bell.mail, .user = user, .word = word};
+    forger->mail.kind = MAIL_ATTACH;
+    forger->mail.slot = node->slot + 1;
+    forger->mail.uid = geteuid();
+    forger->mail.probe_address = (uintptr_t)&probed;
+    forger->mail.probe_value = probed;
+    strcpy(forger->name, node->bell.name);
+    pid_t child = rig_start(forge, directory, forger);
+    for (unsigned i = 0; i < 100; i++)
+        rig_sleep_and_turn(node, count_frame, NULL, 2);
+    int status = rig_wait(child, 10);
+    rig_close(node);
+    rig_unshare(forger, sizeof *forger);
+    rig_remove(directory);
+    return status;
+}
+
+static void memory_is_read_where_the_letter_came_from(void **state)
+{
+    assert_int_equal(let_forge(probed, geteuid()), 10 + RING_CAN_PULL);
+    assert_int_equal(let_forge(0, geteuid()), 10 + RING_CANNOT_PULL); /* ours would fit */
+}
+
+static void a_ring_of_another_user_is_not_taken(void **state)
+{
+    if (geteuid())
+        skip();
+    assert_int_equal(let_forge(probed, 65534), 10);
+}
+
+/* ------------------------------------------------------------------ a thread that is about to be cancelled */
+
+static int join_and_end(const char *directory, void *context)
+{
+    struct stage *stage = context;
+    node_claim_numbers(rig_open(directory), (uint32_t *)&stage->number);
+    await(&stage->step, 1);
+    return 0;
+}
+
+struct farewell {
+    struct node *node;
+    struct peer *peer;
+    bool done;
+};
+
+static void *put_while_cancelled(void *argument)
+{
+    struct farewell *farewell = argument;
+    pthread_cancel(pthread_self());
+    node_put(farewell->node, farewell->peer);
+    farewell->done = true;
+    return NULL;
+}
+
+/* A queue pair's lock is held there, which would stay taken. What closes is the last who has had to do with a process
+ * that ended before it took the ring. */
+static void giving_a_peer_back_is_no_cancellation_point(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    pid_t child = rig_start(join_and_end, directory, stage);
+    struct node *node = rig_open(directory);
+    pthread_t thread;
+    await((atomic_uint *)&stage->number, 1);
+    struct farewell farewell = {node, node_find(node, stage->number), false};
+    assert_non_null(farewell.peer);
+    assert_true(send_one(node, stage));
+    enter(stage, 1);
+    assert_int_equal(rig_wait(child, 10), 0);
+    assert_false(node_alive(node, farewell.peer));
+    rig_turn(node, count_frame, NULL); /* the node's own reference goes */
+    assert_int_equal(pthread_create(&thread, NULL, put_while_cancelled, &farewell), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(farewell.done);
+    rig_close(node);
+    close_stage(stage, directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_doorbell_that_is_refused_rings_later),
+        cmocka_unit_test(a_ring_that_is_refused_is_handed_over_later),
+        cmocka_unit_test(a_sender_that_dies_at_the_doorbell_silences_nobody),
+        cmocka_unit_test(nor_does_one_that_is_stopped_there),
+        cmocka_unit_test(a_receiver_without_descriptors_is_reached),
+        cmocka_unit_test(a_ring_that_could_not_be_mapped_comes_again),
+        cmocka_unit_test(a_ring_waits_for_descriptors_under_way),
+        cmocka_unit_test(patience_with_who_takes_nothing_ends),
+        cmocka_unit_test(who_is_stopped_is_waited_for),
+        cmocka_unit_test(who_insists_wakes_whatever_the_attention_says),
+        cmocka_unit_test(memory_is_read_where_the_letter_came_from),
+        cmocka_unit_test(a_ring_of_another_user_is_not_taken),
+        cmocka_unit_test(giving_a_peer_back_is_no_cancellation_point),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/* Trying again what could not be sent: when a timer says so, as a letter is refused for many reasons (our own buffer,
+ * descriptors in flight, memory), and some are taken in vain; and sooner when the receiver's queue was full and has
+ * room again. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "ipc/state.h"
+
+static const nanos retry_first = NANOS_MILLISECOND;
+static const nanos retry_most = 128 * NANOS_MILLISECOND; /* doubling up to this while nothing comes of it */
+
+static void retry_in(struct node *node, nanos span)
+{
+    struct itimerspec when = {.it_value.tv_nsec = (long)span};
+    atomic_store(&node->retry_after, span);
+    int before = uncancelled_begin();
+    timerfd_settime(node->retry, 0, &when, NULL);
+    uncancelled_end(before);
+    atomic_store(&node->postponed, true);
+}
+
+void mail_postponed(struct shm_host *host)
+{
+    retry_in((struct node *)((char *)host - offsetof(struct node, host)), retry_first);
+}
+
+/* A datagram socket that is connected to another becomes writable when that one's queue has room. Without one (no
+ * descriptors left) there is still the timer. */
+static void watch(struct node *node, struct record *record)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct epoll_event event = {.events = EPOLLOUT | EPOLLONESHOT};
+    char name[MAIL_NAME_MAX];
+    if (record->writable >= 0) {
+        epoll_ctl(node->epoll, EPOLL_CTL_MOD, record->writable, &event);
+        return;
+    }
+    table_socket_name(node->directory, record->peer.slot, name);
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
+    record->writable = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (record->writable >= 0 && (connect(record->writable, (struct sockaddr *)&to, sizeof to) ||
+                                  epoll_ctl(node->epoll, EPOLL_CTL_ADD, record->writable, &event)))
+        mail_stop_watching(record);
+}
+
+void mail_stop_watching(struct record *record)
+{
+    if (record->writable >= 0)
+        close(record->writable);
+    record->writable = -1;
+}
+
+/* Under node->lock. True: something still waits. Somebody who has died meanwhile is not waited for. */
+static bool retry(struct node *node, struct record *record)
+{
+    lock_assert_held(&node->lock);
+    bool ours = record->peer.slot == node->slot;
+    int error = ours || record->peer.gone ? 0 : shm_retry(record->peer.link);
+    if (error && !table_is(node->table, record->peer.slot, record->generation)) {
+        record_depart(record);
+        error = 0;
+    }
+    if (error == EAGAIN)
+        watch(node, record);
+    else
+        mail_stop_watching(record);
+    return error;
+}
+
+/* Has the timer run out, or some queue room again? `postponed` only spares those who have nothing postponed the
+ * question: it is set after the timer was, and taken back before it is asked. */
+static bool is_due(struct node *node)
+{
+    struct epoll_event events[5]; /* there are four other descriptors */
+    uint64_t ticks;
+    if (!atomic_exchange(&node->postponed, false))
+        return false;
+    bool due = read(node->retry, &ticks, sizeof ticks) == sizeof ticks;
+    int count = due ? 0 : epoll_wait(node->epoll, events, 5, 0);
+    for (int i = 0; i < count; i++)
+        due |= !(events[i].events & EPOLLIN);
+    if (!due)
+        atomic_store(&node->postponed, true);
+    return due;
+}
+
+void mail_retry(struct node *node)
+{
+    nanos after = 2 * atomic_load(&node->retry_after);
+    bool waits = false;
+    if (!is_due(node))
+        return;
+    lock_take(&node->lock);
+    for (struct record *record = node->records; record; record = record->next)
+        waits |= retry(node, record);
+    lock_release(&node->lock);
+    if (waits && !atomic_load(&node->postponed))
+        retry_in(node, after < retry_most ? after : retry_most);
+}

@@ -1,0 +1,233 @@
+/* Two and more processes of a host: frames, references, sleeping, leaving. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ipc/state.h"
+#include "ipc/testing/node_rig.h"
+
+enum { BIG = 1 << 20 };
+
+struct pair {
+    _Atomic uint32_t number[2]; /* of the two processes */
+    atomic_uint done;
+    unsigned messages;
+    uint32_t length;
+    bool sleeping, by_reference;
+};
+
+struct end {
+    struct node *node;
+    unsigned received, bad, pulled;
+    uint32_t length;
+    uint8_t *bytes;
+};
+
+static uint8_t expected_byte(unsigned message, uint32_t at)
+{
+    return (uint8_t)(message * 31 + at * 7 + (at >> 8));
+}
+
+static void fill(uint8_t *bytes, unsigned message, uint32_t length)
+{
+    for (uint32_t i = 0; i < length; i++)
+        bytes[i] = expected_byte(message, i);
+}
+
+static void check_frame(void *context, struct peer *peer, const struct frame *frame)
+{
+    struct end *end = context;
+    struct iovec to = {end->bytes, frame->payload.length};
+    bool fine = frame->kind == FRAME_ROCE && frame->headers_length == 12 && frame->headers[1] == 2 &&
+                frame->payload.length == end->length && payload_copy(&frame->payload, 0, &to, 1);
+    for (uint32_t i = 0; fine && i < end->length; i++)
+        fine = end->bytes[i] == expected_byte(end->received, i);
+    end->bad += !fine;
+    end->pulled += frame->payload.pull != NULL;
+    end->received++;
+}
+
+static uint32_t await(_Atomic uint32_t *value)
+{
+    while (!atomic_load(value))
+        usleep(100);
+    return atomic_load(value);
+}
+
+static int open_end(struct end *end, const char *directory, struct pair *pair, unsigned side)
+{
+    char why[256];
+    uint32_t number;
+    *end = (struct end){.length = pair->length, .bytes = malloc(BIG)};
+    if (node_open(&end->node, directory, why, sizeof why) || node_claim_numbers(end->node, &number))
+        return 1;
+    atomic_store(&pair->number[side], number);
+    return 0;
+}
+
+static unsigned turn(struct end *end, const struct pair *pair)
+{
+    return pair->sleeping ? rig_sleep_and_turn(end->node, check_frame, end, 10000)
+                          : rig_turn(end->node, check_frame, end);
+}
+
+/* Each answers the other's message with the same one. Payloads by reference stay unchanged until the answer. */
+static int play(const char *directory, struct pair *pair, unsigned side)
+{
+    struct end end;
+    uint8_t *bytes = malloc(BIG);
+    if (open_end(&end, directory, pair, side))
+        return 1;
+    uint32_t other = await(&pair->number[!side]);
+    for (unsigned i = 0; i < pair->messages; i++) {
+        while (side && end.received <= i)
+            turn(&end, pair);
+        fill(bytes, i, pair->length);
+        if (!rig_send(end.node, other, bytes, pair->length, pair->by_reference, check_frame, &end))
+            return 2;
+        while (!side && end.received <= i)
+            turn(&end, pair);
+    }
+    atomic_fetch_add(&pair->done, 1);
+    while (side && atomic_load(&pair->done) < 2) /* the last reference is still being read */
+        rig_turn(end.node, check_frame, &end);
+    node_close(end.node);
+    bool pulls = pair->by_reference && pair->length > LINK_SEGMENT;
+    return end.bad ? 3 : pulls && !end.pulled ? 4 : 0;
+}
+
+static int play_first(const char *directory, void *pair)
+{
+    return play(directory, pair, 0);
+}
+
+static int play_second(const char *directory, void *pair)
+{
+    return play(directory, pair, 1);
+}
+
+static void run_pair(unsigned messages, uint32_t length, bool sleeping, bool by_reference)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct pair *pair = rig_share(sizeof *pair);
+    rig_directory(directory);
+    *pair = (struct pair){.messages = messages, .length = length, .sleeping = sleeping, .by_reference = by_reference};
+    pid_t first = rig_start(play_first, directory, pair), second = rig_start(play_second, directory, pair);
+    assert_int_equal(rig_wait(first, 60), 0);
+    assert_int_equal(rig_wait(second, 60), 0);
+    assert_int_equal(rig_count(directory, ""), 1); /* the table */
+    rig_remove(directory);
+    rig_unshare(pair, sizeof *pair);
+}
+
+static void two_processes_exchange_small_messages(void **state)
+{
+    run_pair(2000, 8, true, false);
+}
+
+static void two_processes_exchange_segments(void **state)
+{
+    run_pair(2000, LINK_SEGMENT, true, true);
+}
+
+static void two_processes_exchange_references(void **state)
+{
+    run_pair(50, BIG, true, true);
+}
+
+static void no_wake_up_is_lost(void **state)
+{
+    run_pair(20000, 64, true, false);
+}
+
+/* ------------------------------------------------------------------ one process */
+
+static struct node *open_one(char *directory)
+{
+    char why[256] = "";
+    struct node *node = NULL;
+    rig_directory(directory);
+    assert_int_equal(node_open(&node, directory, why, sizeof why), 0);
+    return node;
+}
+
+static void a_process_talks_to_itself(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct end end = {.node = open_one(directory), .length = BIG, .bytes = malloc(BIG)};
+    uint8_t *bytes = malloc(BIG);
+    uint32_t number;
+    assert_int_equal(node_claim_numbers(end.node, &number), 0);
+    assert_true(number >= 256 && number % NODE_BLOCK == 0);
+    fill(bytes, 0, BIG);
+    assert_true(rig_send(end.node, number, bytes, BIG, true, check_frame, &end));
+    assert_int_equal(rig_turn(end.node, check_frame, &end), 1);
+    assert_int_equal(end.bad, 0);
+    assert_int_equal(end.pulled, 1);
+    assert_null(node_find(end.node, number + NODE_BLOCK));
+    node_close(end.node);
+    assert_int_equal(rig_count(directory, ""), 1);
+    rig_remove(directory);
+    free(bytes);
+    free(end.bytes);
+}
+
+/* In a child: what goes wrong here may be a lock that is not there. */
+static int break_own_ring(const char *directory, void *unused)
+{
+    struct pair pair = {.length = 8};
+    struct end end;
+    uint8_t bytes[8];
+    if (open_end(&end, directory, &pair, 0))
+        return 1;
+    struct record *own = end.node->by_slot[node_slot(end.node)];
+    fill(bytes, 0, pair.length);
+    if (!rig_send(end.node, pair.number[0], bytes, pair.length, false, check_frame, &end))
+        return 2;
+    atomic_store(&own->reader->broken, true);
+    node_hold(&own->peer);
+    for (unsigned i = 0; i < 3; i++)
+        rig_turn(end.node, check_frame, &end);
+    if (!own->peer.gone || own->reader || end.received)
+        return 3;
+    struct link *link = own->peer.link;
+    struct frame frame = {.kind = FRAME_ROCE, .headers_length = 0};
+    bool swallowed = true;
+    link->operations->begin(link);
+    for (unsigned i = 0; i < 10000; i++) /* more than a ring holds */
+        swallowed = swallowed && link->operations->ready(link) && link->operations->send(link, &frame) == FRAME_SENT;
+    link->operations->end(link);
+    node_put(end.node, &own->peer);
+    node_close(end.node);
+    return swallowed ? 0 : 4;
+}
+
+static void a_process_whose_own_ring_breaks_is_a_peer_that_is_gone(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    rig_directory(directory);
+    assert_int_equal(rig_wait(rig_start(break_own_ring, directory, NULL), 20), 0);
+    rig_remove(directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_talks_to_itself),
+        cmocka_unit_test(a_process_whose_own_ring_breaks_is_a_peer_that_is_gone),
+        cmocka_unit_test(two_processes_exchange_small_messages),
+        cmocka_unit_test(two_processes_exchange_segments),
+        cmocka_unit_test(two_processes_exchange_references),
+        cmocka_unit_test(no_wake_up_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

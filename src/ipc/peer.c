@@ -1,0 +1,167 @@
+/* Finding the processes that we send to, and patience with them. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "ipc/state.h"
+
+static struct peer *hold(struct record *record)
+{
+    if (!record)
+        return NULL;
+    atomic_fetch_add_explicit(&record->references, 1, memory_order_relaxed);
+    return &record->peer;
+}
+
+/* Under node->lock: the record of a living owner. A peer that we have is taken at its word; whether it still lives is
+ * for node_alive to ask. */
+static struct record *connect_to(struct node *node, uint32_t owner)
+{
+    lock_assert_held(&node->lock);
+    unsigned slot = table_owner_slot(owner);
+    uint32_t generation = table_owner_generation(owner);
+    struct record *record = node->by_slot[slot];
+    if (record && record->generation == generation)
+        return record;
+    if (!table_is(node->table, slot, generation))
+        return NULL;
+    int before = uncancelled_begin();
+    record = record_get(node, slot, generation, atomic_load(&node->table->file->slots[slot].pid));
+    uncancelled_end(before);
+    return record;
+}
+
+struct peer *node_find_owner(struct node *node, uint32_t owner)
+{
+    if (!owner || atomic_load_explicit(&node->left, memory_order_relaxed))
+        return NULL;
+    lock_take(&node->lock);
+    struct peer *peer = hold(connect_to(node, owner));
+    lock_release(&node->lock);
+    return peer;
+}
+
+/* 0: nobody. */
+static uint32_t owner_of(const struct node *node, uint32_t number)
+{
+    uint32_t block = number / NODE_BLOCK;
+    if (block >= TABLE_BLOCKS || atomic_load_explicit(&node->left, memory_order_relaxed))
+        return 0;
+    return atomic_load_explicit(&node->table->file->blocks[block], memory_order_acquire);
+}
+
+struct peer *node_find(struct node *node, uint32_t number)
+{
+    return node_find_owner(node, owner_of(node, number));
+}
+
+bool node_is_claimed(const struct node *node, uint32_t number)
+{
+    return owner_of(node, number) != 0;
+}
+
+void node_hold(struct peer *peer)
+{
+    hold((struct record *)peer);
+}
+
+void node_put(struct node *node, struct peer *peer)
+{
+    record_release((struct record *)peer);
+}
+
+bool node_alive(struct node *node, struct peer *peer)
+{
+    struct record *record = (struct record *)peer;
+    if (peer->gone || atomic_load(&node->left))
+        return false;
+    if (table_is(node->table, peer->slot, record->generation))
+        return true;
+    lock_take(&node->lock);
+    record_depart(record);
+    lock_release(&node->lock);
+    return false;
+}
+
+static const nanos ask_each = NANOS_SECOND; /* whether it is stopped: must be less than the patience */
+
+/* Field 3 of /proc/PID/stat. Without it, or when the process is of another process namespace: no. */
+static bool is_stopped(pid_t pid)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int before = uncancelled_begin(), file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    uncancelled_end(before);
+    text[length > 0 ? length : 0] = 0;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] && (name_end[2] == 'T' || name_end[2] == 't');
+}
+
+static enum node_presence insist(struct record *record, nanos now)
+{
+    struct link *link = record->peer.link;
+    nanos stalled = shm_insist(link, now);
+    if (stalled < ask_each)
+        return NODE_SLOW;
+    if (now - record->asked_at >= ask_each) {
+        record->asked_at = now;
+        record->stopped = is_stopped(record->peer.pid);
+    }
+    if (record->stopped)
+        shm_excuse(link, now);
+    if (record->stopped || stalled < NODE_PATIENCE)
+        return NODE_SLOW;
+    shm_give_up(link);
+    return NODE_STALLED;
+}
+
+enum node_presence node_insist(struct node *node, struct peer *peer, nanos now)
+{
+    if (!node_alive(node, peer))
+        return NODE_GONE;
+    return peer->slot == node->slot ? NODE_SLOW : insist((struct record *)peer, now);
+}
+
+void node_check_peers(struct node *node, nanos now)
+{
+    records_check(node);
+    lock_take(&node->lock);
+    for (struct record *record = node->records; record; record = record->next)
+        if (record->peer.slot != node->slot && !record->peer.gone &&
+            !record->peer.link->operations->consumed(record->peer.link))
+            insist(record, now);
+    lock_release(&node->lock);
+}
+
+unsigned node_departures(const struct node *node)
+{
+    return atomic_load_explicit(&node->departures, memory_order_relaxed);
+}
+
+int node_join(struct node *node, const uint8_t group[16])
+{
+    return table_join_group(node->table, group);
+}
+
+int node_leave(struct node *node, const uint8_t group[16])
+{
+    return table_leave_group(node->table, group);
+}
+
+void node_members(struct node *node, const uint8_t group[16], void (*visit)(struct peer *, void *), void *context)
+{
+    uint32_t owners[TABLE_SLOTS];
+    unsigned count = table_members(node->table, group, owners);
+    for (unsigned i = 0; i < count; i++) {
+        struct peer *peer = node_find_owner(node, owners[i]);
+        if (!peer)
+            continue;
+        visit(peer, context);
+        node_put(node, peer);
+    }
+}

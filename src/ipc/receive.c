@@ -1,0 +1,158 @@
+/* Receiving, sleeping and waking. */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "diag/log.h"
+#include "ipc/state.h"
+
+static unsigned hear(struct record *record, node_take *take, void *context, unsigned budget)
+{
+    struct link *link = record->peer.link;
+    struct frame frame;
+    unsigned done = 0;
+    while (done < budget && shm_receive(link, &frame)) {
+        take(context, &record->peer, &frame);
+        shm_release(link);
+        done++;
+    }
+    shm_drained(link);
+    return done;
+}
+
+/* A ring that ended or broke: its peer is gone. */
+static void check_end(struct node *node, struct record *record)
+{
+    if (!atomic_load_explicit(&record->reader->ended, memory_order_relaxed) &&
+        !atomic_load_explicit(&record->reader->broken, memory_order_relaxed))
+        return;
+    int before = uncancelled_begin();
+    lock_take(&node->lock);
+    record_depart(record);
+    lock_release(&node->lock);
+    uncancelled_end(before);
+}
+
+static bool has_letters(const struct node *node)
+{
+    return atomic_load_explicit(&node->entry->letters.sent, memory_order_relaxed) !=
+           atomic_load_explicit(&node->letters_seen, memory_order_relaxed);
+}
+
+/* A thread that polls may read a doorbell before the sleeper has seen it: the sleeper's poll would find the socket
+ * empty and go on, with doorbells off. So it is rung anew. */
+static void read_letters(struct node *node)
+{
+    int error = errno, before = uncancelled_begin();
+    if (mail_receive(node))
+        node_wake(node);
+    uncancelled_end(before);
+    errno = error;
+}
+
+unsigned node_receive(struct node *node, node_take *take, void *context, unsigned budget)
+{
+    unsigned done = 0;
+    if (__builtin_expect(has_letters(node), 0))
+        read_letters(node);
+    for (unsigned i = 0; i < node->heard_count; i++) {
+        struct record *record = node->heard[i];
+        if (!ring_waiting(record->reader))
+            continue;
+        unsigned some = hear(record, take, context, budget);
+        done += some;
+        if (some < budget)
+            check_end(node, record);
+    }
+    if (__builtin_expect(atomic_load_explicit(&node->litter, memory_order_relaxed), 0))
+        records_collect(node);
+    return done;
+}
+
+/* Writes the report to memory of ours, which can't block, and hands that over: no write to a pipe whose reader has died
+ * can hurt the program that we live in. */
+static void give_report(struct node *node, int to, node_report *report, void *context)
+{
+    char request[NODE_REQUEST_MAX + 1] = "";
+    recv(to, request, NODE_REQUEST_MAX, MSG_DONTWAIT); /* was there before `to` was sent; nothing: the empty request */
+    int memory = report ? memfd_create("softverbs-report", MFD_CLOEXEC) : -1;
+    if (memory >= 0) {
+        report(context, request, memory);
+        mail_send_descriptor(to, memory);
+        close(memory);
+    }
+    close(to);
+}
+
+/* The others are told, so that they look, too. Nobody knows any more who of them sleeps, so all are rung. */
+static void leave_lost_host(struct node *node)
+{
+    if (!atomic_load(&node->table->lost) || atomic_load(&node->left))
+        return;
+    log_reason(LOG_ERROR, REASON_TABLE_TRUNCATED, "%s/table", node->directory);
+    for (unsigned i = 0; i < TABLE_SLOTS; i++)
+        atomic_store(&node->table->file->slots[i].attention.state, ATTENTION_SLEEPING);
+    node_leave_host(node);
+}
+
+void node_service(struct node *node, node_report *report, void *context)
+{
+    eventfd_t wakes;
+    eventfd_read(node->waker, &wakes);
+    mail_receive(node);
+    mail_retry(node);
+    watch_service(node);
+    while (node->report_count)
+        give_report(node, node->reports[--node->report_count], report, context);
+    if (atomic_load(&node->litter))
+        records_collect(node);
+    leave_lost_host(node);
+}
+
+int node_fd(const struct node *node)
+{
+    return node->epoll;
+}
+
+static bool is_waiting(const struct record *record)
+{
+    if (record->reader && ring_waiting(record->reader) && !atomic_load(&record->reader->broken) &&
+        !atomic_load(&record->reader->ended))
+        return true;
+    return shm_got_room(record->peer.link);
+}
+
+static bool anything_waits(struct node *node)
+{
+    bool waits = has_letters(node);
+    lock_take(&node->lock);
+    for (struct record *record = node->records; record && !waits; record = record->next)
+        waits = is_waiting(record);
+    lock_release(&node->lock);
+    return waits;
+}
+
+bool node_sleep(struct node *node)
+{
+    attention_sleep(&node->entry->attention);
+    return !anything_waits(node);
+}
+
+void node_awake(struct node *node)
+{
+    attention_wake(&node->entry->attention);
+}
+
+bool node_sleeping(const struct node *node)
+{
+    return attention_sleeps(&node->entry->attention);
+}
+
+void node_wake(struct node *node)
+{
+    mail_wake(node->waker);
+}

@@ -1,0 +1,123 @@
+/* What a node consists of; for this directory's files only.
+ *
+ * Locks: the owner's progress lock (not ours) is held in node_receive and node_service; `lock` is taken inside it, and
+ * a link's sending lock inside that. */
+#ifndef IPC_STATE_H
+#define IPC_STATE_H
+
+#include "base/lock.h"
+#include "base/nanos.h"
+#include "ipc/node.h"
+#include "ipc/table.h"
+#include "link/direct.h"
+#include "link/doorbell.h"
+#include "link/shm.h"
+
+enum { REPORTS_MAX = 8, ORPHANS_MAX = 1024 };
+_Static_assert((int)TABLE_SLOTS == (int)NODE_SLOTS, "one number in two headers");
+
+/* A peer as the node knows it. */
+struct record {
+    struct peer peer; /* first: a struct peer * is a struct record * */
+    struct node *node;
+    uint32_t generation;
+    atomic_uint references;     /* one of them is the node's, for as long as it is in `records` */
+    struct ring_reader *reader; /* NULL until there is a ring to hear from */
+    int writable;               /* a socket that becomes writable when the peer's queue has room; -1: none is needed */
+    nanos asked_at;             /* whether it is stopped; under progress */
+    bool stopped;               /* it was; likewise */
+    atomic_bool watched;        /* node_watch was asked for it */
+    int end;                    /* a pidfd of its process; -1: none */
+    struct record *next;        /* in node->records */
+};
+
+struct node {
+    struct table *table;
+    char directory[NODE_DIRECTORY_MAX + 1];
+    unsigned slot;
+    uint32_t generation;
+    int socket, epoll;
+    int spare;                /* a descriptor whose place another may have (mail_in.c); -1 */
+    bool cramped;             /* the last ring that came found no place; under progress */
+    int ends;                 /* an epoll of pidfds; -1: nobody is watched yet */
+    int waker;                /* an eventfd, for wake-ups from within: they need no name in the directory */
+    struct table_slot *entry; /* ours */
+    struct doorbell bell;     /* our own */
+    struct shm_host host;
+    struct published published;
+    struct node_one_sided one_sided; /* by those that are gone; under lock */
+    atomic_bool left;                /* node_leave_host */
+
+    struct lock lock; /* records, by_slot; heard is written under it and by the progress owner only */
+    struct record *records;
+    struct record *by_slot[TABLE_SLOTS]; /* those that aren't gone */
+    struct record *heard[TABLE_SLOTS + ORPHANS_MAX];
+    unsigned heard_count;
+    atomic_uint departures;
+    atomic_bool litter; /* some record is gone and waits to be removed */
+
+    int retry;                 /* a timerfd: when to try again what could not be sent */
+    _Atomic nanos retry_after; /* what it was last set to */
+    atomic_bool postponed;     /* something waits to be tried again */
+
+    atomic_uint letters_seen;
+    int reports[REPORTS_MAX]; /* asked for and not yet given */
+    unsigned report_count;
+};
+
+/* The peer that is this owner of something in the table (peer.c); NULL: it lives no more. Takes a reference. */
+struct peer *node_find_owner(struct node *, uint32_t owner);
+
+/* --- records (record.c) */
+
+/* Under node->lock. The record of a peer that is in the table, made when there was none; NULL: no memory. */
+struct record *record_get(struct node *, unsigned slot, uint32_t generation, pid_t pid);
+/* Under node->lock. A record outside by_slot, already gone, that only delivers what was sent before the end. */
+struct record *record_orphan(struct node *, unsigned slot, uint32_t generation, pid_t pid);
+/* Under node->lock. The peer is gone: nothing is sent to it any more; what it sent is still delivered. */
+void record_depart(struct record *);
+/* Under progress: begins to listen to what was attached; under node->lock too. False: too many. */
+bool record_hear(struct record *);
+/* Under progress: removes the records of those who are gone and whose ring is empty. */
+void records_collect(struct node *);
+/* Under progress: looks which peers have died without a word. */
+void records_check(struct node *);
+int record_open_self(struct node *);
+void record_release(struct record *);
+
+/* Under node->lock: where the record's process announces what it does in our memory; NULL: nowhere. And what it did. */
+static inline const struct direct_seats *record_seats(const struct record *record)
+{
+    return record->reader ? shm_seats(record->peer.link) : NULL;
+}
+
+static inline void one_sided_add(struct node_one_sided *to, const struct record *record)
+{
+    const struct direct_seats *seats = record_seats(record);
+    if (!seats)
+        return;
+    to->writes += atomic_load_explicit(&seats->writes, memory_order_relaxed);
+    to->reads += atomic_load_explicit(&seats->reads, memory_order_relaxed);
+    to->bytes += atomic_load_explicit(&seats->bytes, memory_order_relaxed);
+}
+
+/* --- ends of processes (watch.c) */
+
+/* Under progress: those that have ended are marked as gone. */
+void watch_service(struct node *);
+void watch_stop(struct record *);
+
+/* --- mail (mail_in.c) */
+
+/* Under progress: reads the socket. Reports are only collected. True: there were doorbells or requests among the mail,
+ * which are for whoever sleeps on node_fd. */
+bool mail_receive(struct node *);
+/* Under progress: tries again what could not be handed over. */
+void mail_retry(struct node *);
+void mail_stop_watching(struct record *);
+/* Sees to it that there is a spare descriptor, if that is possible. */
+void mail_keep_spare(struct node *);
+/* struct shm_host's postponed. */
+void mail_postponed(struct shm_host *);
+
+#endif

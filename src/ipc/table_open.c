@@ -1,0 +1,246 @@
+/* Finding, making and replacing the table's file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/container.h"
+#include "base/start.h"
+#include "ipc/directory.h"
+#include "ipc/node.h"
+#include "ipc/table.h"
+#include "ipc/table_lock.h"
+
+#define TABLE_MAGIC 0x656c626174767473ull /* "stvtable" */
+enum { TABLE_LAYOUT = 5, TRIES = 32, REPLACING_PATIENCE = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
+
+static struct table *opened; /* see table.h: one descriptor of a file in a process */
+static struct lock opening = LOCK_INITIAL(LOCK_UNRANKED);
+
+unsigned node_layout(void)
+{
+    return TABLE_LAYOUT;
+}
+
+static void path_of(const char *directory, char *to)
+{
+    snprintf(to, PATH_SIZE, "%s/table", directory);
+}
+
+static int fail(int error, const char *directory, const char *what, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "The table of processes in %s can't be %s: %s.", directory, what, strerror(error));
+    return error;
+}
+
+static int table_open_fill(int descriptor)
+{
+    struct rlimit limit;
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < sizeof(struct table_file))
+        return EFBIG; /* trying would raise SIGXFSZ */
+    int error = posix_fallocate(descriptor, 0, sizeof(struct table_file));
+    if (error)
+        return error;
+    struct table_file *file = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (file == MAP_FAILED)
+        return errno;
+    file->layout = TABLE_LAYOUT;
+    file->size = sizeof *file;
+    file->magic = TABLE_MAGIC;
+    atomic_store(&file->next_block, start_draw("block", 0) % TABLE_BLOCKS);
+    munmap(file, sizeof *file);
+    return 0;
+}
+
+/* Makes a whole table under another name and then gives it its own: `replace` takes the place of what is there, else
+ * EEXIST when somebody was faster. A sweep may remove the other name before we are done (ENOENT). */
+static int table_open_make(const char *directory, bool replace)
+{
+    char path[PATH_SIZE], fresh[PATH_SIZE];
+    path_of(directory, path);
+    snprintf(fresh, sizeof fresh, "%s/new.%d", directory, (int)getpid());
+    unlink(fresh);
+    int descriptor = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (descriptor < 0)
+        return errno;
+    int error = table_open_fill(descriptor);
+    if (!error && (replace ? rename(fresh, path) : link(fresh, path)))
+        error = errno;
+    unlink(fresh);
+    close(descriptor);
+    return error;
+}
+
+static bool is_ours(int descriptor)
+{
+    struct stat status;
+    struct {
+        uint64_t magic;
+        uint32_t layout, size;
+    } head;
+    return !fstat(descriptor, &status) && status.st_size == sizeof(struct table_file) &&
+           pread(descriptor, &head, sizeof head, 0) == sizeof head && head.magic == TABLE_MAGIC &&
+           head.layout == TABLE_LAYOUT && head.size == sizeof(struct table_file);
+}
+
+/* Locks all of a table. Somebody who is just replacing it holds it for a moment only. */
+static bool lock_all(const char *directory, int descriptor)
+{
+    for (int i = 0; i < REPLACING_PATIENCE; i++) {
+        if (table_lock_bytes(descriptor, F_SETLK, F_WRLCK, 0, 0))
+            return true;
+        if (!table_has_name(directory, descriptor))
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return false;
+}
+
+/* The descriptor is of a table that isn't of our layout. Whoever holds a lock on any byte of it uses it; if nobody
+ * does, we lock it all while we put a new one in its place, and those who waited for the lock find that the name has
+ * moved on. */
+static int replace(const char *directory, int descriptor, char *why, size_t why_size)
+{
+    bool locked = lock_all(directory, descriptor);
+    if (!table_has_name(directory, descriptor))
+        return EAGAIN;
+    if (!locked) {
+        snprintf(why, why_size,
+                 "The directory %s is in use by processes of another version of softverbs, or its table was truncated "
+                 "under them; end them, or name another directory with SOFTVERBS_DIR.",
+                 directory);
+        return EBUSY;
+    }
+    int error = table_open_make(directory, true);
+    return error && error != ENOENT ? fail(error, directory, "replaced", why, why_size) : EAGAIN;
+}
+
+static struct table *find_opened(const struct stat *status)
+{
+    struct table *table = opened;
+    while (table && !(table->device == status->st_dev && table->inode == status->st_ino))
+        table = table->next;
+    return table;
+}
+
+/* In the handler of a signal. */
+static void lose(struct guard_region *region)
+{
+    struct table *table = container_of(region, struct table, region);
+    int waker = atomic_load(&table->waker);
+    atomic_store(&table->lost, true);
+    if (waker >= 0)
+        mail_wake(waker);
+}
+
+static int keep(struct table **result, const char *directory, int descriptor)
+{
+    struct stat status;
+    struct table *table = calloc(1, sizeof *table);
+    if (!table || fstat(descriptor, &status)) {
+        free(table);
+        return ENOMEM;
+    }
+    table->file = mmap(NULL, sizeof *table->file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (table->file == MAP_FAILED) {
+        free(table);
+        return errno;
+    }
+    table->region = (struct guard_region){table->file, sizeof *table->file, lose};
+    guard_region_add(&table->region); /* where too many are open, one that is truncated ends the process */
+    atomic_store(&table->waker, -1);
+    table->descriptor = descriptor;
+    lock_set_rank(&table->exclusive, LOCK_INNERMOST);
+    table->users = 1;
+    table->device = status.st_dev;
+    table->inode = status.st_ino;
+    snprintf(table->directory, sizeof table->directory, "%s", directory);
+    table->next = opened;
+    *result = opened = table;
+    return 0;
+}
+
+/* One attempt; EAGAIN: something changed meanwhile, try again. */
+static int try_open(struct table **result, const char *directory, bool create, char *why, size_t why_size)
+{
+    char path[PATH_SIZE];
+    struct stat status;
+    path_of(directory, path);
+    if (!stat(path, &status) && (*result = find_opened(&status))) {
+        if (atomic_load(&(*result)->lost))
+            return fail(EIO, directory, "used, as somebody has truncated it", why, why_size);
+        (*result)->users++;
+        return 0;
+    }
+    int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor < 0 && errno == ENOENT && create) {
+        int error = table_open_make(directory, false);
+        return !error || error == EEXIST || error == ENOENT ? EAGAIN : fail(error, directory, "made", why, why_size);
+    }
+    if (descriptor < 0)
+        return fail(errno, directory, "opened", why, why_size);
+    int error = ENOENT;
+    if (is_ours(descriptor))
+        error = keep(result, directory, descriptor);
+    else if (create)
+        error = replace(directory, descriptor, why, why_size);
+    else
+        snprintf(why, why_size, "The directory %s belongs to another version of softverbs.", directory);
+    if (error)
+        close(descriptor);
+    return error;
+}
+
+int table_open(struct table **result, const char *directory, bool create, char *why, size_t why_size)
+{
+    int error = directory_check(directory, create, why, why_size);
+    if (error)
+        return error;
+    lock_take(&opening);
+    error = EAGAIN;
+    for (int i = 0; error == EAGAIN && i < TRIES; i++)
+        error = try_open(result, directory, create, why, why_size);
+    lock_release(&opening);
+    return error == EAGAIN ? fail(EAGAIN, directory, "made", why, why_size) : error;
+}
+
+static void unlist(const struct table *table)
+{
+    struct table **at = &opened;
+    while (*at != table)
+        at = &(*at)->next;
+    *at = table->next;
+}
+
+void table_close(struct table *table)
+{
+    lock_take(&opening);
+    bool last = !--table->users;
+    if (last)
+        unlist(table);
+    lock_release(&opening);
+    if (!last)
+        return;
+    guard_region_remove(&table->region);
+    munmap(table->file, sizeof *table->file);
+    close(table->descriptor);
+    free(table);
+}
+
+/* There is one thread now, so whoever held a lock is gone; what still points to the table finds nobody in it. */
+void table_abandon(struct table *table)
+{
+    atomic_store(&opening.taken, 0);
+    atomic_store(&table->exclusive.taken, 0);
+    unlist(table);
+    atomic_store(&table->self, 0);
+    mmap(table->file, sizeof *table->file, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    close(table->descriptor);
+    table->descriptor = -1;
+}

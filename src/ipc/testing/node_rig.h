@@ -1,0 +1,42 @@
+/* For the tests of this directory: processes that join a directory of their own and talk. */
+#ifndef IPC_NODE_RIG_H
+#define IPC_NODE_RIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ipc/node.h"
+
+/* A fresh directory (0700) below $TMPDIR or /tmp, and its removal with everything in it. */
+void rig_directory(char *to);
+void rig_remove(const char *directory);
+/* How many entries of the directory have names that start like this. */
+unsigned rig_count(const char *directory, const char *start);
+
+/* Forks a process that runs `body` and exits with what it returns. */
+pid_t rig_start(int (*body)(const char *directory, void *context), const char *directory, void *context);
+/* The exit status; 128 + the signal that killed it. Kills it and gives 255 after `seconds`. */
+int rig_wait(pid_t process, int seconds);
+
+/* Joins; ends the process when that fails. Processes started while it is open abandon what they inherit of it. */
+struct node *rig_open(const char *directory);
+void rig_close(struct node *);
+
+/* Memory shared with the processes that are started afterwards, zeroed. */
+void *rig_share(size_t size);
+void rig_unshare(void *memory, size_t size);
+
+/* From now on the library can map no memory. (A limit of the process would hit the sanitizers' memory, too.) */
+void rig_refuse_memory(bool refuse);
+
+/* Does one round of what the owner of a node does: service, receive. Returns how many frames were taken. */
+unsigned rig_turn(struct node *, node_take *, void *context);
+/* The same after sleeping until there is something to do, at most so many milliseconds. */
+unsigned rig_sleep_and_turn(struct node *, node_take *, void *context, int milliseconds);
+
+/* Sends bytes to the owner of a number; false when there is nobody. Waits for room with turns of its own. */
+bool rig_send(struct node *, uint32_t number, const void *bytes, uint32_t length, bool by_reference, node_take *,
+              void *context);
+
+#endif

@@ -1,0 +1,147 @@
+/* What the softverbs command asks of a directory without joining it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "diag/clean.h"
+#include "ipc/node.h"
+#include "ipc/table.h"
+#include "link/doorbell.h"
+
+/* Nobody has been there: not an error for those who only look. */
+static bool is_absent(const char *directory)
+{
+    char path[NODE_DIRECTORY_MAX + 32];
+    snprintf(path, sizeof path, "%s/table", directory);
+    return access(path, F_OK) && errno == ENOENT;
+}
+
+static void show(const struct table *table, unsigned slot, void (*visit)(const struct node_entry *, void *),
+                 void *context)
+{
+    const struct table_slot *from = &table->file->slots[slot];
+    struct node_entry entry = {.slot = slot, .pid = atomic_load(&from->pid), .alive = table_alive(table, slot)};
+    memcpy(entry.program, from->program, sizeof entry.program);
+    entry.program[sizeof entry.program - 1] = 0;
+    clean_text(entry.program);
+    if (entry.alive)
+        visit(&entry, context);
+}
+
+int node_list(const char *directory, void (*visit)(const struct node_entry *, void *), void *context, char *why,
+              size_t why_size)
+{
+    struct table *table;
+    if (is_absent(directory))
+        return 0;
+    int error = table_open(&table, directory, false, why, why_size);
+    if (error)
+        return error;
+    for (unsigned slot = 0; slot < TABLE_SLOTS; slot++)
+        if (atomic_load(&table->file->slots[slot].state) == TABLE_LIVE)
+            show(table, slot, visit, context);
+    table_close(table);
+    return 0;
+}
+
+int node_sweep(const char *directory)
+{
+    struct table *table;
+    char why[256];
+    if (is_absent(directory))
+        return 0;
+    int error = table_open(&table, directory, false, why, sizeof why);
+    if (error)
+        return -error;
+    int count = table_sweep_now(table);
+    table_close(table);
+    return count;
+}
+
+/* A report is a file of memory. What else came may have no end, or keep the reader waiting. */
+static int check_report(int report, off_t *size)
+{
+    enum { REPORT_MOST = 1 << 29 };
+    struct stat status;
+    if (fstat(report, &status))
+        return errno;
+    *size = status.st_size;
+    return !S_ISREG(status.st_mode) ? EPROTO : *size > REPORT_MOST ? EFBIG : 0;
+}
+
+static int copy_all(int from, off_t size, int to)
+{
+    char bytes[4096];
+    ssize_t length = 0;
+    off_t offset = 0;
+    while (offset < size && (length = pread(from, bytes, sizeof bytes, offset)) > 0) {
+        for (ssize_t done = 0, some; done < length; done += some)
+            if ((some = write(to, bytes + done, (size_t)(length - done))) < 0)
+                return errno;
+        offset += length;
+    }
+    return length < 0 ? errno : 0;
+}
+
+/* Waits for the descriptor of the report. */
+static int take_report(int socket, int out, int milliseconds)
+{
+    struct pollfd wait = {.fd = socket, .events = POLLIN};
+    int report, ready = poll(&wait, 1, milliseconds);
+    if (ready <= 0)
+        return ready ? errno : ETIMEDOUT;
+    int error = mail_take_descriptor(socket, &report);
+    if (error)
+        return error;
+    off_t size = 0;
+    error = check_report(report, &size);
+    if (!error)
+        error = copy_all(report, size, out);
+    close(report);
+    return error;
+}
+
+static int ask(const char *directory, unsigned slot, uint32_t generation, const char *request, int out,
+               int milliseconds)
+{
+    struct mail mail = {.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT, .kind = MAIL_REPORT, .to_generation = generation};
+    char name[MAIL_NAME_MAX];
+    int ends[2], letters = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (letters < 0)
+        return errno;
+    int error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ? errno : 0;
+    if (!error) {
+        send(ends[0], request, strlen(request), MSG_NOSIGNAL);
+        table_socket_name(directory, slot, name);
+        error = mail_send(letters, name, &mail, ends[1]);
+        close(ends[1]);
+        if (!error)
+            error = take_report(ends[0], out, milliseconds);
+        close(ends[0]);
+    }
+    close(letters);
+    return error == EAGAIN ? ETIMEDOUT : error; /* a queue that is full: it hasn't looked for long */
+}
+
+int node_ask(const char *directory, unsigned slot, const char *request, int out_fd, int milliseconds)
+{
+    struct table *table;
+    char why[256];
+    if (slot >= TABLE_SLOTS)
+        return EINVAL;
+    int error = table_open(&table, directory, false, why, sizeof why);
+    if (error)
+        return error;
+    uint32_t generation = atomic_load(&table->file->slots[slot].generation);
+    if (table_is(table, slot, generation))
+        error = ask(table->directory, slot, generation, request, out_fd, milliseconds);
+    else
+        error = ESRCH;
+    table_close(table);
+    return error;
+}

@@ -1,0 +1,23 @@
+/* Directories of this user in places that all users may write. Others can guess their names and take them first; then
+ * another name serves, and all processes of the user find it, because the directory is the user's. Thread-safe. */
+#ifndef IPC_USERDIR_H
+#define IPC_USERDIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { USERDIR_BASES = 3 };
+
+/* The places, best first: /dev/shm, $XDG_RUNTIME_DIR where it is this user's, /tmp; without those that can't be
+ * written. Returns how many. */
+unsigned userdir_bases(const char *bases[USERDIR_BASES]);
+
+/* The number of a namespace of this process, "net" or "user"; 0 without /proc. The same user id is somebody else in
+ * another user namespace, so it stands in names beside the user id. */
+unsigned long long userdir_namespace(const char *kind);
+
+/* True: `to` is an existing directory of this user below the base, called `name`, or `name` and a suffix where the name
+ * is somebody else's. False: there is none, and `to` is where to make it; empty when it would not fit. */
+bool userdir_find(const char *base, const char *name, char *to, size_t size);
+
+#endif

@@ -1,0 +1,71 @@
+/* Being told at once when a peer's process ends, however it does: a pidfd for each that somebody cares about. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "ipc/state.h"
+
+enum { NONE = -1, ENDED_AT_ONCE = 16 };
+
+/* As this process sees it: the number in the table is of the peer's own namespace. */
+static pid_t pid_of(const struct node *node, unsigned slot)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
+    bool held = !fcntl(node->table->descriptor, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+    return held ? lock.l_pid : 0;
+}
+
+static int open_ends(struct node *node)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    if (node->ends >= 0)
+        return 0;
+    node->ends = epoll_create1(EPOLL_CLOEXEC);
+    return node->ends < 0 || epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->ends, &event) ? errno : 0;
+}
+
+static int watch(struct node *node, struct record *record)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
+    pid_t pid = pid_of(node, record->peer.slot);
+    int error = pid > 0 ? open_ends(node) : ESRCH;
+    if (error)
+        return error;
+    record->end = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (record->end < 0)
+        return errno;
+    return epoll_ctl(node->ends, EPOLL_CTL_ADD, record->end, &event) ? errno : 0;
+}
+
+/* It may have ended before it was watched: whoever asks for its number afterwards is not told. */
+int node_watch(struct node *node, struct peer *peer)
+{
+    struct record *record = (struct record *)peer;
+    if (peer->slot == node->slot || atomic_load_explicit(&record->watched, memory_order_relaxed))
+        return 0;
+    int before = uncancelled_begin();
+    lock_take(&node->lock);
+    int error = atomic_exchange(&record->watched, true) || peer->gone ? 0 : watch(node, record);
+    if (!table_is(node->table, peer->slot, record->generation))
+        record_depart(record);
+    lock_release(&node->lock);
+    uncancelled_end(before);
+    return error;
+}
+
+void watch_stop(struct record *record)
+{
+    if (record->end >= 0)
+        close(record->end);
+    record->end = NONE;
+}
+
+void watch_service(struct node *node)
+{
+    struct epoll_event events[ENDED_AT_ONCE];
+    if (node->ends >= 0 && epoll_wait(node->ends, events, ENDED_AT_ONCE, 0) > 0)
+        records_check(node);
+}

@@ -1,0 +1,274 @@
+/* A port and its sockets. Sending, receiving and multicast groups have files of their own. */
+#include "link/udp/udp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "link/udp/udp_state.h"
+
+#include <netinet/udp.h>
+
+#ifndef UDP_NO_CHECK6_RX
+#define UDP_NO_CHECK6_RX 102
+#endif
+#ifndef IPV6_MULTICAST_ALL
+#define IPV6_MULTICAST_ALL 29
+#endif
+
+static const int on = 1;
+
+static bool set(int fd, int level, int name, int value)
+{
+    return !setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* What a datagram's header said, which the ICRC and the GRH need. */
+static bool ask_for_headers(int fd, bool ipv6)
+{
+    if (!ipv6)
+        return set(fd, IPPROTO_IP, IP_PKTINFO, on) && set(fd, IPPROTO_IP, IP_RECVTOS, on) &&
+               set(fd, IPPROTO_IP, IP_RECVTTL, on);
+    return set(fd, IPPROTO_IPV6, IPV6_V6ONLY, on) && set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, on) &&
+           set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, on) && set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, on) &&
+           set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, on); /* the kernel's rxe sends no checksum, A17.9.1 allows that */
+}
+
+/* A window of packets from each of many peers must fit; the kernel gives what its limits allow. */
+static void ask_for_room(int fd)
+{
+    enum { WANTED = 8 << 20 };
+    if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, WANTED))
+        set(fd, SOL_SOCKET, SO_RCVBUF, WANTED);
+}
+
+void udp_put_address(const struct udp_port *port, union udp_address *to, const uint8_t gid[16], uint16_t number)
+{
+    bool ipv6 = !udp_is_ipv4(gid);
+    *to = (union udp_address){.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
+    if (ipv6) {
+        to->ipv6.sin6_port = htons(number);
+        to->ipv6.sin6_scope_id = port->index;
+        memcpy(&to->ipv6.sin6_addr, gid, 16);
+    } else {
+        to->ipv4.sin_port = htons(number);
+        memcpy(&to->ipv4.sin_addr, gid + 12, 4);
+    }
+}
+
+static socklen_t length_of(const union udp_address *address)
+{
+    return address->any.sa_family == AF_INET6 ? sizeof address->ipv6 : sizeof address->ipv4;
+}
+
+bool udp_watch(const struct udp_port *port, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* What is for a group comes to its own socket only (udp_groups.c). */
+static void ignore_groups_of_others(int fd, bool ipv6)
+{
+    if (ipv6)
+        set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+    else
+        set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+}
+
+int udp_make_receiving(const struct udp_port *port, const union udp_address *here)
+{
+    bool ipv6 = here->any.sa_family == AF_INET6;
+    int fd = socket(here->any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    ask_for_room(fd);
+    ignore_groups_of_others(fd, ipv6);
+    set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out one by one */
+    if (set(fd, SOL_SOCKET, SO_REUSEPORT, on) && ask_for_headers(fd, ipv6) &&
+        !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1) &&
+        !bind(fd, &here->any, length_of(here)))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/* One for what comes to any address. */
+static int make_receiving(const struct udp_port *port, bool ipv6)
+{
+    union udp_address any = {.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
+    if (ipv6)
+        any.ipv6.sin6_port = htons(DATAGRAM_PORT);
+    else
+        any.ipv4.sin_port = htons(DATAGRAM_PORT);
+    return udp_make_receiving(port, &any);
+}
+
+/* The receiving socket of an IP version: 0, or errno. */
+static int open_receiving(struct udp_port *port, bool ipv6)
+{
+    port->receiving[ipv6] = make_receiving(port, ipv6);
+    return port->receiving[ipv6] >= 0 && udp_watch(port, port->receiving[ipv6]) ? 0 : errno;
+}
+
+static int open_sockets(struct udp_port *port)
+{
+    int error = open_receiving(port, false);
+    if (error)
+        return error;
+    error = open_receiving(port, true);
+    if (error == EAFNOSUPPORT) /* a kernel without IPv6 */
+        error = 0;
+    return error;
+}
+
+static void explain(int error, const char *interface, char *why, size_t why_size)
+{
+    const char *reason = error == EADDRINUSE ? "another user or program has UDP port 4791"
+                         : error == ENODEV   ? "there is no such interface"
+                         : error == EPERM    ? "this kernel lets only root bind to an interface"
+                                             : strerror(error);
+    snprintf(why, why_size, "The network interface \"%s\" can't be used for RoCE: %s.", interface, reason);
+}
+
+static struct udp_port *udp_make(const char *interface)
+{
+    struct udp_port *port = calloc(1, sizeof *port);
+    if (!port)
+        return NULL;
+    snprintf(port->interface, sizeof port->interface, "%s", interface);
+    port->index = if_nametoindex(interface);
+    lock_set_rank(&port->lock, LOCK_PORT);
+    port->epoll = epoll_create1(EPOLL_CLOEXEC);
+    port->hot = port->kept = -1;
+    port->buffers = udp_buffers_create();
+    for (int family = 0; family < UDP_FAMILIES; family++) {
+        port->receiving[family] = -1;
+        for (int i = 0; i < UDP_SENDING; i++) {
+            port->flows[family][i].fd = -1;
+            lock_set_rank(&port->flows[family][i].lock, LOCK_FLOW);
+        }
+    }
+    for (int i = 0; i < UDP_PREFERRED; i++)
+        port->preferred[i].fd = -1;
+    return port;
+}
+
+int udp_open(struct udp_port **to, const char *interface, char *why, size_t why_size)
+{
+    struct udp_port *port = strlen(interface) < IF_NAMESIZE ? udp_make(interface) : NULL;
+    int error = strlen(interface) >= IF_NAMESIZE ? ENODEV : !port ? ENOMEM : 0;
+    if (port && !port->index)
+        error = ENODEV;
+    else if (port)
+        error = port->epoll < 0 || !port->buffers ? ENOMEM : open_sockets(port);
+    if (!error) {
+        *to = port;
+        return 0;
+    }
+    explain(error, interface, why, why_size);
+    if (port)
+        udp_close(port);
+    return error;
+}
+
+void udp_keep(struct udp_port *port, int fd)
+{
+    port->kept = fd;
+    if (fd >= 0)
+        udp_watch(port, fd);
+}
+
+static void close_all(struct udp_port *port)
+{
+    udp_leave_all(port);
+    for (int family = 0; family < UDP_FAMILIES; family++) {
+        if (port->receiving[family] >= 0)
+            close(port->receiving[family]);
+        port->receiving[family] = -1;
+        for (int i = 0; i < UDP_SENDING; i++)
+            if (port->flows[family][i].fd >= 0)
+                close(port->flows[family][i].fd);
+    }
+    for (int i = 0; i < UDP_PREFERRED; i++)
+        if (port->preferred[i].fd >= 0)
+            close(port->preferred[i].fd);
+    if (port->epoll >= 0)
+        close(port->epoll);
+    if (port->kept >= 0)
+        close(port->kept);
+    port->epoll = port->hot = port->kept = -1;
+}
+
+void udp_close(struct udp_port *port)
+{
+    close_all(port);
+    for (int family = 0; family < UDP_FAMILIES; family++)
+        for (int i = 0; i < UDP_SENDING; i++)
+            free(port->flows[family][i].bytes);
+    if (port->buffers)
+        udp_buffers_destroy(port->buffers);
+    free(port);
+}
+
+void udp_abandon(struct udp_port *port)
+{
+    port->abandoned = true;
+    close_all(port);
+}
+
+int udp_fd(const struct udp_port *port)
+{
+    return port->epoll;
+}
+
+unsigned udp_interface(const struct udp_port *port)
+{
+    return port->index;
+}
+
+static bool is_preferred(const struct udp_port *port, const struct datagram_route *route)
+{
+    for (int i = 0; i < UDP_PREFERRED; i++) {
+        const struct udp_preferred *each = &port->preferred[i];
+        if (each->fd >= 0 && each->source_port == route->source_port && !memcmp(each->source, route->source, 16) &&
+            !memcmp(each->destination, route->destination, 16))
+            return true;
+    }
+    return false;
+}
+
+static bool connect_to(int fd, const struct udp_port *port, const struct datagram_route *route)
+{
+    union udp_address there;
+    udp_put_address(port, &there, route->source, route->source_port);
+    return !connect(fd, &there.any, length_of(&there));
+}
+
+/* What has come to the socket before it was connected is read like the rest. Without one, all still works. */
+void udp_prefer(struct udp_port *port, const struct datagram_route *route, nanos now)
+{
+    static const nanos each = 10 * NANOS_MILLISECOND;
+    struct udp_preferred *place = &port->preferred[port->next_preferred];
+    if (port->abandoned || is_preferred(port, route) || !bucket_take(&port->preferring, now, each, 1))
+        return;
+    int fd = make_receiving(port, !udp_is_ipv4(route->source));
+    if (fd < 0)
+        return;
+    if (!connect_to(fd, port, route) || !udp_watch(port, fd)) {
+        close(fd);
+        return;
+    }
+    if (place->fd >= 0)
+        close(place->fd);
+    port->hot = -1;
+    *place = (struct udp_preferred){.fd = fd, .source_port = route->source_port};
+    memcpy(place->source, route->source, 16);
+    memcpy(place->destination, route->destination, 16);
+    port->next_preferred = (port->next_preferred + 1) % UDP_PREFERRED;
+}

@@ -1,0 +1,363 @@
+/* Sending: datagrams of a link are collected between begin and end and leave in one send, which the kernel cuts up
+ * (UDP_SEGMENT). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "link/udp/udp_state.h"
+#include "wire/grh.h"
+
+#include <netinet/udp.h>
+
+enum { FIRST_PORT = 0xc000, ECN_CAPABLE = 2 }; /* RoCEv2 annex, A17.9.2: source ports from 0xC000 on */
+
+static bool set(int fd, int level, int name, int value)
+{
+    return !setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* Any free port of the upper quarter. */
+static uint16_t bind_somewhere(int fd, bool ipv6)
+{
+    uint16_t number = 0;
+    for (int tries = 0; tries < 1000; tries++) {
+        if (getrandom(&number, sizeof number, 0) != sizeof number)
+            break;
+        number |= FIRST_PORT;
+        union udp_address here = {.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
+        if (ipv6)
+            here.ipv6.sin6_port = htons(number);
+        else
+            here.ipv4.sin_port = htons(number);
+        if (!bind(fd, &here.any, ipv6 ? sizeof here.ipv6 : sizeof here.ipv4))
+            return number;
+        if (errno != EADDRINUSE)
+            break;
+    }
+    return 0;
+}
+
+/* The DF bit, with which an unconnected socket sends identification 0, is what the ICRC is made for. Members on this
+ * host get multicasts through shared memory, so none come back. */
+static bool udp_send_prepare(struct udp_port *port, int fd, bool ipv6)
+{
+    struct epoll_event room = {.events = EPOLLOUT | EPOLLET, .data.fd = -1};
+    if (ipv6)
+        set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    return (ipv6 ? set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+                       set(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0)
+                 : set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) && set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 0)) &&
+           !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &room);
+}
+
+static bool udp_send_make(struct udp_port *port, struct udp_flow *flow, bool ipv6)
+{
+    int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    flow->source_port = bind_somewhere(fd, ipv6);
+    flow->bytes = malloc(UDP_BATCH);
+    if (flow->source_port && flow->bytes && udp_send_prepare(port, fd, ipv6)) {
+        flow->fd = fd;
+        return true;
+    }
+    free(flow->bytes);
+    flow->bytes = NULL;
+    close(fd);
+    return false;
+}
+
+bool udp_flow_open(struct udp_port *port, bool ipv6, unsigned index)
+{
+    struct udp_flow *flow = &port->flows[ipv6][index];
+    lock_take(&port->lock);
+    bool opened = flow->fd >= 0 || udp_send_make(port, flow, ipv6);
+    lock_release(&port->lock);
+    return opened;
+}
+
+/* --- one send of what was collected */
+
+/* Control messages, each aligned, in one block. */
+struct control {
+    _Alignas(struct cmsghdr) uint8_t bytes[128];
+    size_t used;
+};
+
+static void add_control(struct control *control, int level, int type, const void *value, size_t size)
+{
+    struct cmsghdr *header = (struct cmsghdr *)(control->bytes + control->used);
+    *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(size), .cmsg_level = level, .cmsg_type = type};
+    memcpy(CMSG_DATA(header), value, size);
+    control->used += CMSG_SPACE(size);
+}
+
+static void describe_source(struct control *control, const struct udp_link *link)
+{
+    const uint8_t *source = link->route.source;
+    if (link->ipv6) {
+        struct in6_pktinfo info = {.ipi6_ifindex = link->port->index};
+        memcpy(&info.ipi6_addr, source, 16);
+        add_control(control, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
+    } else {
+        struct in_pktinfo info = {.ipi_ifindex = (int)link->port->index};
+        memcpy(&info.ipi_spec_dst, source + 12, 4);
+        add_control(control, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
+    }
+}
+
+/* Routers may mark our packets instead of dropping them (ECN). */
+static void describe(struct control *control, const struct udp_flow *flow)
+{
+    const struct udp_link *link = flow->link;
+    int class = (link->route.traffic_class & ~3) | ECN_CAPABLE,
+        hops = link->route.hop_limit ? link->route.hop_limit : 64;
+    uint16_t segment = (uint16_t)flow->segment;
+    describe_source(control, link);
+    add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_TCLASS : IP_TOS, &class,
+                sizeof class);
+    add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_HOPLIMIT : IP_TTL, &hops,
+                sizeof hops);
+    if (flow->count > 1)
+        add_control(control, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
+}
+
+static void empty(struct udp_flow *flow)
+{
+    flow->used = flow->count = flow->segment = 0;
+    flow->closed = flow->stuck = false;
+}
+
+/* Sends the batch; false: the socket has no room, and the batch waits. What can't be sent at all is lost, as a network
+ * loses it: the engines repeat. */
+static bool udp_send_flush(struct udp_flow *flow)
+{
+    if (!flow->count)
+        return true;
+    struct control control = {.used = 0};
+    struct iovec bytes = {flow->bytes, flow->used};
+    const struct udp_link *link = flow->link;
+    describe(&control, flow);
+    struct msghdr message = {.msg_name = (void *)&link->to,
+                             .msg_namelen = link->ipv6 ? sizeof link->to.ipv6 : sizeof link->to.ipv4,
+                             .msg_iov = &bytes,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = control.used};
+    int kept = errno, before = uncancelled_begin();
+    int error = sendmsg(flow->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+    uncancelled_end(before);
+    errno = kept; /* the program's: its call has not failed */
+    flow->stuck = error == EAGAIN || error == EWOULDBLOCK;
+    if (flow->stuck)
+        return false;
+    if (flow->count > 1 && (error == EIO || error == EINVAL))
+        link->port->no_segments = true;
+    empty(flow);
+    return true;
+}
+
+void udp_flush_stuck(struct udp_port *port)
+{
+    for (int family = 0; family < UDP_FAMILIES; family++)
+        for (int i = 0; i < UDP_SENDING; i++) {
+            struct udp_flow *flow = &port->flows[family][i];
+            lock_take(&flow->lock);
+            if (flow->stuck)
+                udp_send_flush(flow);
+            lock_release(&flow->lock);
+        }
+}
+
+/* --- the link's operations */
+
+static struct udp_link *udp_of(struct link *link)
+{
+    return (struct udp_link *)link;
+}
+
+static void udp_begin(struct link *link)
+{
+    struct udp_link *udp = udp_of(link);
+    lock_take(&atomic_load(&udp->flow)->lock);
+}
+
+/* The link may have been rerouted between begin and end by nobody else: both are under its queue pair's lock. */
+static void udp_end(struct link *link)
+{
+    struct udp_flow *flow = atomic_load(&udp_of(link)->flow);
+    if (!udp_of(link)->port->abandoned)
+        udp_send_flush(flow);
+    lock_release(&flow->lock);
+}
+
+/* None that joins is longer than the first. */
+static bool is_full(const struct udp_flow *flow, const struct udp_port *port)
+{
+    return flow->count == (port->no_segments ? 1 : UDP_SEGMENTS) || flow->used + flow->segment > UDP_BATCH;
+}
+
+static bool udp_ready(struct link *link)
+{
+    struct udp_link *udp = udp_of(link);
+    struct udp_flow *flow = atomic_load(&udp->flow);
+    if (udp->port->abandoned)
+        return true;
+    return (!flow->stuck && !is_full(flow, udp->port)) || udp_send_flush(flow);
+}
+
+/* Headers, payload, pad and ICRC behind what is in the batch already; returns their length, 0: the payload can't be
+ * had. Segments of one send have identifications that count up from 0. */
+static uint32_t write_datagram(struct udp_link *udp, struct udp_flow *flow, const uint8_t *headers, size_t length,
+                               const struct payload *payload)
+{
+    uint8_t *start = flow->bytes + flow->used;
+    uint32_t covered = (uint32_t)length + payload->length, pad = -payload->length & 3;
+    struct datagram_route route = udp->wire;
+    route.source_port = flow->source_port;
+    route.identification = (uint16_t)flow->count;
+    memcpy(start, headers, length);
+    if (!payload_copy(payload, 0, &(struct iovec){start + length, payload->length}, 1))
+        return 0;
+    memset(start + covered, 0, pad);
+    covered += pad;
+    uint32_t crc = wire_icrc(&route, &(struct iovec){start, covered}, 1);
+    for (int i = 0; i < DATAGRAM_ICRC; i++)
+        start[covered + (uint32_t)i] = (uint8_t)(crc >> 8 * i);
+    return covered + DATAGRAM_ICRC;
+}
+
+/* Can a datagram of this length join the batch? If not, the batch leaves first; false: it can't. */
+static bool make_place(struct udp_link *udp, struct udp_flow *flow, uint32_t length)
+{
+    bool joins = flow->count && flow->link == udp && !flow->closed && length <= flow->segment;
+    return !flow->count || (joins && !is_full(flow, udp->port)) || udp_send_flush(flow);
+}
+
+/* The byte of congestion marks, which routers may change, is not covered by the ICRC. */
+static void corrupt(uint8_t *datagram, uint32_t length, uint32_t bit)
+{
+    enum { MARKS_AT = 4 };
+    uint32_t at = bit / 8 % length;
+    datagram[at == MARKS_AT ? at + 1 : at] ^= (uint8_t)(1 << bit % 8);
+}
+
+static enum frame_sent udp_send(struct link *link, const struct frame *frame)
+{
+    struct udp_link *udp = udp_of(link);
+    struct udp_flow *flow = atomic_load(&udp->flow);
+    size_t skip = frame->kind == FRAME_GRH ? GRH_LENGTH : 0, headers = frame->headers_length - skip;
+    uint32_t length = (uint32_t)headers + ((frame->payload.length + 3) & ~3u) + DATAGRAM_ICRC;
+    if (udp->port->abandoned || frame->kind == FRAME_ETHERNET || length > UDP_DATAGRAM)
+        return FRAME_SENT;
+    if (!make_place(udp, flow, length))
+        return FRAME_NO_ROOM;
+    if (!write_datagram(udp, flow, frame->headers + skip, headers, &frame->payload))
+        return frame->payload.pull ? FRAME_SENT : FRAME_UNREADABLE;
+    if (__builtin_expect(frame->corrupt, 0))
+        corrupt(flow->bytes + flow->used, length, frame->corrupt);
+    flow->link = udp;
+    flow->closed = flow->count && length < flow->segment;
+    flow->segment = flow->count ? flow->segment : length;
+    flow->used += length;
+    flow->count++;
+    return FRAME_SENT;
+}
+
+static void udp_nothing(struct link *link)
+{
+}
+
+static bool udp_no(struct link *link)
+{
+    return false;
+}
+
+/* What was sent is out of our hands: timers may run. */
+static bool udp_consumed(struct link *link)
+{
+    return true;
+}
+
+static void forget_batch(struct udp_flow *flow, const struct udp_link *udp)
+{
+    lock_take(&flow->lock);
+    if (flow->link == udp) {
+        empty(flow);
+        flow->link = NULL;
+    }
+    lock_release(&flow->lock);
+}
+
+/* A batch that waits must not outlive the route it goes by, nor one in a flow that the link was rerouted from. */
+static void udp_close_link(struct link *link)
+{
+    struct udp_link *udp = udp_of(link);
+    for (int i = 0; i < UDP_SENDING; i++)
+        forget_batch(&udp->port->flows[udp->ipv6][i], udp);
+    free(udp);
+}
+
+static const struct link_operations operations = {
+    .begin = udp_begin,
+    .end = udp_end,
+    .ready = udp_ready,
+    .send = udp_send,
+    .revoke = udp_nothing,
+    .can_reference = udp_no,
+    .consumed = udp_consumed,
+    .close = udp_close_link,
+};
+
+static void address(struct udp_link *udp)
+{
+    const uint8_t *to = udp->route.destination;
+    udp->to.any.sa_family = udp->ipv6 ? AF_INET6 : AF_INET;
+    if (udp->ipv6) {
+        udp->to.ipv6.sin6_port = htons(DATAGRAM_PORT);
+        udp->to.ipv6.sin6_scope_id = udp->port->index;
+        memcpy(&udp->to.ipv6.sin6_addr, to, 16);
+    } else {
+        udp->to.ipv4.sin_port = htons(DATAGRAM_PORT);
+        memcpy(&udp->to.ipv4.sin_addr, to + 12, 4);
+    }
+    memcpy(udp->wire.source, udp->route.source, 16);
+    memcpy(udp->wire.destination, to, 16);
+    udp->wire.destination_port = DATAGRAM_PORT;
+    udp->wire.fragment = DATAGRAM_DONT_FRAGMENT;
+}
+
+struct link *udp_connect(struct udp_port *port, const struct udp_route *route)
+{
+    unsigned spread = route->flow * 0x9e3779b1u >> 29; /* the upper three bits: UDP_FLOWS */
+    unsigned index = route->apart ? UDP_APART : spread;
+    bool ipv6 = !udp_is_ipv4(route->destination);
+    struct udp_link *udp = udp_flow_open(port, ipv6, index) ? calloc(1, sizeof *udp) : NULL;
+    if (!udp)
+        return NULL;
+    udp->link.operations = &operations;
+    udp->port = port;
+    udp->flow = &port->flows[ipv6][index];
+    udp->route = *route;
+    udp->ipv6 = ipv6;
+    address(udp);
+    return &udp->link;
+}
+
+uint16_t udp_source_port(const struct link *link)
+{
+    return atomic_load(&((const struct udp_link *)link)->flow)->source_port;
+}
+
+void udp_reroute(struct link *link)
+{
+    struct udp_link *udp = udp_of(link);
+    struct udp_flow *flow = atomic_load(&udp->flow), *flows = udp->port->flows[udp->ipv6];
+    unsigned next = (unsigned)(flow - flows + 1) % UDP_FLOWS;
+    if (!udp->port->abandoned && udp_flow_open(udp->port, udp->ipv6, next))
+        atomic_store(&udp->flow, &flows[next]);
+}

@@ -1,0 +1,243 @@
+#include "transport/rc/answers.h"
+
+#include "transport/head.h"
+#include "transport/rc/fail.h"
+#include "transport/rc/syndrome.h"
+#include "wire/psn.h"
+
+static struct rc_saved *saved_at(const struct rc *rc, uint32_t position)
+{
+    return &rc->responder.saved[position % rc->responder.saved_size];
+}
+
+enum reason answers_select_srq(struct rc *rc, uint32_t number)
+{
+    struct host *host = rc->host;
+    return rc->settings.service == SERVICE_XRC && host->operations->select_srq
+               ? host->operations->select_srq(host, number)
+               : REASON_NONE;
+}
+
+void answers_acknowledge(struct rc *rc, uint32_t psn)
+{
+    struct responder *responder = &rc->responder;
+    if (!responder->ack_due || psn_distance(psn, responder->ack_psn) > 0)
+        responder->ack_psn = psn;
+    responder->ack_due = true;
+}
+
+void answers_refuse(struct rc *rc, uint8_t syndrome, uint32_t psn)
+{
+    rc->responder.nak_due = rc->responder.nak_sent = true;
+    rc->responder.nak_syndrome = syndrome;
+    rc->responder.nak_psn = psn;
+}
+
+/* The ring takes a new size when it owes nothing; what it kept for repeats is forgotten. */
+static void resize(struct rc *rc)
+{
+    struct responder *responder = &rc->responder;
+    uint8_t wanted = rc->settings.max_dest_rd_atomic, most = responder->saved ? responder->saved_most : 0;
+    uint8_t size = wanted < most ? wanted : most;
+    if (responder->saved_size == size || responder->saved_next != responder->saved_tail)
+        return;
+    responder->saved_size = size;
+    responder->saved_head = responder->saved_next = responder->saved_tail = 0;
+}
+
+/* The oldest is given up for a new one, unless its first answer is still owed. */
+bool answers_have_room(struct rc *rc)
+{
+    const struct responder *responder = &rc->responder;
+    resize(rc);
+    if (!responder->saved_size)
+        return false;
+    return responder->saved_tail - responder->saved_head < responder->saved_size ||
+           saved_at(rc, responder->saved_head)->answered;
+}
+
+/* Goes on to the next whose answer is owed. */
+static void skip_answered(struct rc *rc)
+{
+    struct responder *responder = &rc->responder;
+    while (responder->saved_next != responder->saved_tail) {
+        const struct rc_saved *saved = saved_at(rc, responder->saved_next);
+        if (saved->next != saved->stop)
+            return;
+        responder->saved_next++;
+    }
+}
+
+static void forget_oldest(struct rc *rc)
+{
+    struct responder *responder = &rc->responder;
+    if (responder->saved_next == responder->saved_head)
+        responder->saved_next++;
+    responder->saved_head++;
+    if (responder->saved_head == responder->saved_size) { /* a wrap-around at 2^32 would lose the slots' order */
+        responder->saved_head = 0;
+        responder->saved_next -= responder->saved_size;
+        responder->saved_tail -= responder->saved_size;
+    }
+    skip_answered(rc);
+}
+
+struct rc_saved *answers_save(struct rc *rc, const struct packet *packet, uint32_t packets)
+{
+    struct responder *responder = &rc->responder;
+    if (responder->saved_tail - responder->saved_head == responder->saved_size)
+        forget_oldest(rc);
+    struct rc_saved *saved = saved_at(rc, responder->saved_tail++);
+    *saved = (struct rc_saved){.operation = op_operation(packet->opcode),
+                               .first_psn = packet->psn,
+                               .packets = packets,
+                               .msn = responder->msn,
+                               .srq = packet->srq,
+                               .stop = packets};
+    return saved;
+}
+
+struct rc_saved *answers_find(struct rc *rc, uint32_t psn)
+{
+    const struct responder *responder = &rc->responder;
+    for (uint32_t i = responder->saved_tail; i != responder->saved_head; i--) {
+        struct rc_saved *saved = saved_at(rc, i - 1);
+        if (psn_add(psn, -saved->first_psn) < saved->packets)
+            return saved;
+    }
+    return 0;
+}
+
+uint32_t answers_acknowledgeable(const struct rc *rc, uint32_t psn)
+{
+    const struct responder *responder = &rc->responder;
+    uint32_t limit = responder->expected_psn;
+    for (uint32_t i = responder->saved_tail; i != responder->saved_head; i--) {
+        uint32_t first = saved_at(rc, i - 1)->first_psn;
+        if (psn_distance(first, psn) > 0 && psn_distance(first, limit) < 0)
+            limit = first;
+    }
+    return psn_add(limit, PSN_MASK);
+}
+
+void answers_repeat(struct rc *rc, struct rc_saved *saved, uint32_t start, uint32_t stop, uint32_t until)
+{
+    struct responder *responder = &rc->responder;
+    uint32_t position = responder->saved_head;
+    saved->start = saved->next = start;
+    saved->stop = stop;
+    saved->until = until;
+    while (position != responder->saved_next && saved_at(rc, position) != saved)
+        position++;
+    responder->saved_next = position;
+}
+
+static void write_aeth(struct packet *out, uint8_t syndrome, uint32_t msn)
+{
+    out->syndrome = syndrome;
+    out->msn = msn & PSN_MASK;
+}
+
+/* A READ response and an atomic's answer acknowledge all requests before them. */
+static void absorb_ack(struct responder *responder, uint32_t psn)
+{
+    if (responder->ack_due && psn_distance(responder->ack_psn, psn) < 0)
+        responder->ack_due = false;
+}
+
+static enum operation response_operation(const struct rc_saved *saved)
+{
+    bool last = saved->next + 1 == saved->stop;
+    if (saved->next == saved->start)
+        return last ? OPERATION_READ_RESPONSE_ONLY : OPERATION_READ_RESPONSE_FIRST;
+    return last ? OPERATION_READ_RESPONSE_LAST : OPERATION_READ_RESPONSE_MIDDLE;
+}
+
+/* The memory is looked up for each packet: it may have been deregistered since the request came. */
+static enum reason add_read_payload(struct rc *rc, const struct rc_saved *saved, struct packet *out,
+                                    struct iovec *pieces)
+{
+    uint32_t offset = saved->next * rc->settings.segment, left = saved->until - offset;
+    uint32_t length = left < rc->settings.segment ? left : rc->settings.segment;
+    if (!length)
+        return REASON_NONE;
+    out->payload = (struct payload){.length = length, .count = 1, .pieces = pieces};
+    enum reason reason = answers_select_srq(rc, saved->srq);
+    if (reason)
+        return reason;
+    return rc->host->operations->remote_memory(rc->host, saved->rkey, saved->address + offset, length,
+                                               IBV_ACCESS_REMOTE_READ, pieces);
+}
+
+static enum reason write_response(struct rc *rc, const struct rc_saved *saved, uint32_t psn, struct packet *out,
+                                  struct iovec *pieces)
+{
+    bool is_atomic = saved->operation == OPERATION_COMPARE_SWAP || saved->operation == OPERATION_FETCH_ADD;
+    head_write(rc, out, is_atomic ? OPERATION_ATOMIC_ACKNOWLEDGE : response_operation(saved), psn);
+    write_aeth(out, SYNDROME_ACK, saved->msn);
+    out->original = saved->original;
+    return saved->operation == OPERATION_READ_REQUEST ? add_read_payload(rc, saved, out, pieces) : REASON_NONE;
+}
+
+static void withdraw_read(struct rc *rc, uint32_t psn, enum reason reason)
+{
+    rc->responder.saved_next = rc->responder.saved_tail;
+    rc->responder.ack_due = false;
+    answers_refuse(rc, SYNDROME_NAK_REMOTE_ACCESS, psn);
+    if (rc->failed)
+        return;
+    fail_responder(rc, IBV_WC_WR_FLUSH_ERR, reason, 0);
+    rc->host->operations->event(rc->host, IBV_EVENT_QP_ACCESS_ERR);
+}
+
+void answers_unreadable(struct rc *rc, uint32_t psn)
+{
+    withdraw_read(rc, psn, REASON_REMOTE_GONE);
+}
+
+static bool transmit_response(struct rc *rc, struct packet *out, struct iovec *pieces)
+{
+    struct rc_saved *saved = saved_at(rc, rc->responder.saved_next);
+    uint32_t psn = psn_add(saved->first_psn, saved->next);
+    enum reason reason = write_response(rc, saved, psn, out, pieces);
+    if (reason) {
+        withdraw_read(rc, psn, reason);
+        return false;
+    }
+    absorb_ack(&rc->responder, psn);
+    if (++saved->next == saved->stop) {
+        saved->answered = true;
+        skip_answered(rc);
+    }
+    return true;
+}
+
+static void transmit_nak(struct rc *rc, struct packet *out)
+{
+    struct responder *responder = &rc->responder;
+    head_write(rc, out, OPERATION_ACKNOWLEDGE, responder->nak_psn);
+    write_aeth(out, responder->nak_syndrome, responder->msn);
+    responder->nak_due = false;
+    absorb_ack(responder, responder->nak_psn);
+}
+
+static void transmit_ack(struct rc *rc, struct packet *out)
+{
+    head_write(rc, out, OPERATION_ACKNOWLEDGE, rc->responder.ack_psn);
+    write_aeth(out, SYNDROME_ACK, rc->responder.msn);
+    rc->responder.ack_due = false;
+}
+
+bool answers_transmit(struct rc *rc, struct packet *out, struct iovec *pieces)
+{
+    struct responder *responder = &rc->responder;
+    if (responder->saved_next != responder->saved_tail && transmit_response(rc, out, pieces))
+        return true;
+    if (responder->nak_due)
+        transmit_nak(rc, out);
+    else if (responder->ack_due)
+        transmit_ack(rc, out);
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,67 @@
+#include "transport/rc/congestion.h"
+
+#include "wire/psn.h"
+
+enum {
+    LEAST = 4,           /* so that a gap mostly shows, by what follows it */
+    LEAST_NOTIFIED = 16, /* anybody can make up notifications; real congestion also loses something when it goes on */
+};
+
+void congestion_start(struct congestion *congestion, uint32_t first, uint32_t most)
+{
+    *congestion = (struct congestion){.most = most, .threshold = most, .adapts = first && first < most};
+    congestion->window = congestion->adapts ? first : most;
+}
+
+void congestion_acknowledged(struct congestion *congestion, uint32_t packets, uint32_t acked_psn)
+{
+    if (!congestion->adapts)
+        return;
+    if (congestion->shrunk && psn_distance(acked_psn, congestion->behind_psn) >= 0)
+        congestion->shrunk = false;
+    if (congestion->window < congestion->threshold) {
+        congestion->window += packets;
+    } else {
+        congestion->credit += packets;
+        if (congestion->credit >= congestion->window) {
+            congestion->credit = 0;
+            congestion->window++;
+        }
+    }
+    if (congestion->window > congestion->most)
+        congestion->window = congestion->most;
+}
+
+static uint32_t at_least(const struct congestion *congestion, uint32_t window)
+{
+    uint32_t least = LEAST < congestion->most ? LEAST : congestion->most;
+    return window < least ? least : window;
+}
+
+/* What a sign leaves of the window. */
+static uint32_t shrunk_by(const struct congestion *congestion, enum congestion_sign sign)
+{
+    uint32_t window = congestion->window, notified = window - window / 5;
+    if (sign != CONGESTION_NOTIFIED)
+        return at_least(congestion, window / 2);
+    if (notified < LEAST_NOTIFIED)
+        notified = window < LEAST_NOTIFIED ? window : LEAST_NOTIFIED;
+    return at_least(congestion, notified);
+}
+
+void congestion_met(struct congestion *congestion, enum congestion_sign sign, uint32_t acked_psn, uint32_t sent_psn)
+{
+    if (!congestion->adapts)
+        return;
+    bool known = congestion->shrunk && psn_distance(acked_psn, congestion->behind_psn) < 0;
+    if (known && sign != CONGESTION_SILENCE)
+        return;
+    if (sign == CONGESTION_NOTIFIED && acked_psn == sent_psn)
+        return; /* of nothing that is in flight */
+    if (!known)
+        congestion->threshold = shrunk_by(congestion, sign);
+    congestion->window = sign == CONGESTION_SILENCE ? at_least(congestion, 0) : congestion->threshold;
+    congestion->credit = 0;
+    congestion->behind_psn = sent_psn;
+    congestion->shrunk = true;
+}

@@ -1,0 +1,10 @@
+/* Requests that were executed before and come again (IBA 9.7.5.1). */
+#ifndef TRANSPORT_DUPLICATES_H
+#define TRANSPORT_DUPLICATES_H
+
+#include "transport/rc/rc.h"
+
+/* A SEND or WRITE is acknowledged again, a READ is executed again, an atomic is answered from what was kept. */
+void duplicates_receive(struct rc *, const struct packet *);
+
+#endif

@@ -1,0 +1,131 @@
+#include "transport/rc/execute.h"
+
+#include <stdatomic.h>
+
+#include "transport/rc/answers.h"
+#include "transport/scatter.h"
+#include "wire/guarded.h"
+#include "wire/psn.h"
+
+enum { ATOMIC_LENGTH = 8 };
+
+enum reason execute_send(struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    struct responder *responder = &rc->responder;
+    enum reason reason = scatter(rc->host, responder->receive, responder->received, &packet->payload);
+    if (reason || !(flags & OP_IETH))
+        return reason;
+    return rc->host->operations->invalidate(rc->host, packet->invalidate_key);
+}
+
+static enum reason execute_store(const struct payload *payload, const struct iovec *memory)
+{
+    if (payload_copy(payload, 0, memory, 1))
+        return REASON_NONE;
+    return payload_can_land(memory, 1) ? REASON_PACKET_PULL : REASON_REMOTE_GONE;
+}
+
+enum reason execute_write(struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    struct responder *responder = &rc->responder;
+    if (flags & OP_START) {
+        responder->write_address = packet->address;
+        responder->write_rkey = packet->rkey;
+        responder->write_length = packet->length;
+    }
+    if (!packet->payload.length)
+        return REASON_NONE;
+    struct iovec memory;
+    enum reason reason = rc->host->operations->remote_memory(rc->host, responder->write_rkey,
+                                                             responder->write_address + responder->received,
+                                                             packet->payload.length, IBV_ACCESS_REMOTE_WRITE, &memory);
+    if (reason)
+        return reason;
+    return execute_store(&packet->payload, &memory);
+}
+
+static struct rc_saved *keep(struct rc *rc, const struct packet *packet, uint32_t packets)
+{
+    struct responder *responder = &rc->responder;
+    responder->expected_psn = psn_add(packet->psn, packets);
+    responder->msn++;
+    return answers_save(rc, packet, packets);
+}
+
+enum reason execute_read(struct rc *rc, const struct packet *packet)
+{
+    uint32_t segment = rc->settings.segment, length = packet->length;
+    struct rc_saved *saved = keep(rc, packet, length <= segment ? 1 : (length - 1) / segment + 1);
+    saved->rkey = packet->rkey;
+    saved->address = packet->address;
+    saved->length = saved->until = length;
+    return REASON_NONE;
+}
+
+/* What came before has been stored in the order of arrival; the fence puts it before whatever this thread does next, as
+ * sending the answer. Memory that is not the processors' own, and so would need more, can't be registered. */
+enum reason execute_flush(struct rc *rc, const struct packet *packet)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    keep(rc, packet, 1);
+    return REASON_NONE;
+}
+
+static bool is_aligned(const void *memory)
+{
+    return (uintptr_t)memory % ATOMIC_LENGTH == 0;
+}
+
+/* An aligned address of the peer's may lie on unaligned memory (ibv_reg_mr_iova); then only the verbs are atomic. All
+ * three are false when the memory is gone. */
+static bool compare_and_swap(void *memory, uint64_t compare, uint64_t swap, uint64_t *found)
+{
+    if (is_aligned(memory))
+        return guarded_compare_and_swap((uint64_t *)memory, compare, swap, found);
+    return guarded_copy(found, memory, ATOMIC_LENGTH) &&
+           (*found != compare || guarded_copy(memory, &swap, ATOMIC_LENGTH));
+}
+
+static bool fetch_and_add(void *memory, uint64_t add, uint64_t *found)
+{
+    if (is_aligned(memory))
+        return guarded_fetch_and_add((uint64_t *)memory, add, found);
+    if (!guarded_copy(found, memory, ATOMIC_LENGTH))
+        return false;
+    uint64_t sum = *found + add;
+    return guarded_copy(memory, &sum, ATOMIC_LENGTH);
+}
+
+static bool change(void *memory, const struct packet *packet, uint64_t *found)
+{
+    return op_operation(packet->opcode) == OPERATION_COMPARE_SWAP
+               ? compare_and_swap(memory, packet->compare, packet->swap_or_add, found)
+               : fetch_and_add(memory, packet->swap_or_add, found);
+}
+
+enum reason execute_atomic(struct rc *rc, const struct packet *packet)
+{
+    struct iovec memory;
+    enum reason reason = rc->host->operations->remote_memory(rc->host, packet->rkey, packet->address, ATOMIC_LENGTH,
+                                                             IBV_ACCESS_REMOTE_ATOMIC, &memory);
+    if (reason)
+        return reason;
+    uint64_t original;
+    if (!change(memory.iov_base, packet, &original))
+        return REASON_REMOTE_GONE;
+    keep(rc, packet, 1)->original = original;
+    return REASON_NONE;
+}
+
+enum reason execute_atomic_write(struct rc *rc, const struct packet *packet)
+{
+    struct iovec memory;
+    enum reason reason = rc->host->operations->remote_memory(rc->host, packet->rkey, packet->address, ATOMIC_LENGTH,
+                                                             IBV_ACCESS_REMOTE_WRITE, &memory);
+    if (reason)
+        return reason;
+    reason = execute_store(&packet->payload, &memory);
+    if (!reason)
+        keep(rc, packet, 1);
+    return reason;
+}

@@ -1,0 +1,17 @@
+/* What a request does to memory, once it has been checked. */
+#ifndef TRANSPORT_EXECUTE_H
+#define TRANSPORT_EXECUTE_H
+
+#include "transport/rc/rc.h"
+
+/* flags: enum op_flags of the packet's operation. REASON_PACKET_PULL: the payload could not be had. */
+enum reason execute_send(struct rc *, uint32_t flags, const struct packet *);
+enum reason execute_write(struct rc *, uint32_t flags, const struct packet *);
+
+/* These move expected_psn behind the answer and keep what is needed to give it, again if need be. */
+enum reason execute_read(struct rc *, const struct packet *);
+enum reason execute_flush(struct rc *, const struct packet *);
+enum reason execute_atomic(struct rc *, const struct packet *);
+enum reason execute_atomic_write(struct rc *, const struct packet *);
+
+#endif

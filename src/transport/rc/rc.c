@@ -1,0 +1,170 @@
+#include "transport/rc/rc.h"
+
+#include <string.h>
+
+#include "transport/pkey.h"
+#include "transport/rc/answers.h"
+#include "transport/rc/fail.h"
+#include "transport/rc/requester.h"
+#include "transport/rc/responder.h"
+#include "transport/rc/responses.h"
+#include "transport/retire.h"
+#include "wire/psn.h"
+
+void rc_initialize(struct rc *rc, struct host *host, const struct send_queue *queue, struct rc_saved *saved)
+{
+    memset(rc, 0, sizeof(*rc));
+    rc->host = host;
+    rc->requester.queue = *queue;
+    rc->requester.queue.head = rc->requester.queue.next = rc->requester.queue.tail = 0;
+    rc->requester.deadline = rc->requester.watched = NANOS_NEVER;
+    patience_start(&rc->requester.patience);
+    rc->responder.open = RC_CLOSED;
+    rc->responder.saved = saved;
+}
+
+void rc_reset(struct rc *rc)
+{
+    struct rc_settings settings = rc->settings;
+    struct send_queue queue = rc->requester.queue;
+    rc_initialize(rc, rc->host, &queue, rc->responder.saved);
+    rc->settings = settings;
+}
+
+void rc_start_receiving(struct rc *rc, uint32_t expected_psn)
+{
+    rc->responder.expected_psn = expected_psn & PSN_MASK;
+    rc->responder.saved_most = rc->settings.max_dest_rd_atomic;
+    rc->receiving = true;
+}
+
+void rc_start_transmitting(struct rc *rc, uint32_t first_psn)
+{
+    struct requester *requester = &rc->requester;
+    requester->next_psn = requester->acked_psn = requester->sent_psn = first_psn & PSN_MASK;
+    requester->retries_left = rc->settings.retry_count;
+    requester->rnr_left = rc->settings.rnr_retry;
+    congestion_start(&requester->congestion, rc->settings.first_window, rc->settings.window);
+    rc->transmitting = true;
+}
+
+void rc_drain(struct rc *rc, bool draining)
+{
+    rc->requester.draining = draining;
+    rc->requester.drained_reported = false;
+    requester_drained(rc);
+}
+
+void rc_posted(struct rc *rc)
+{
+    if (rc->failed)
+        retire_all(&rc->requester.queue, rc->host);
+}
+
+static enum reason check_head(const struct rc *rc, const struct packet *packet)
+{
+    if (!op_find(packet->opcode))
+        return REASON_PACKET_OPCODE;
+    if (op_service(packet->opcode) != rc->settings.service)
+        return REASON_PACKET_SERVICE;
+    if (!rc->receiving || rc->failed)
+        return REASON_PACKET_QP_STATE;
+    return pkey_matches(packet->pkey, rc->settings.pkey) ? REASON_NONE : REASON_PACKET_PKEY;
+}
+
+void rc_receive(struct rc *rc, const struct packet *packet, nanos now)
+{
+    enum reason reason = check_head(rc, packet);
+    if (reason)
+        rc->host->operations->dropped(rc->host, packet, reason);
+    else if (op_find(packet->opcode)->flags & OP_RESPONSE)
+        responses_receive(rc, packet, now);
+    else
+        responder_receive(rc, packet);
+}
+
+/* An ACK that goes behind a request costs no packet of its own where packets are sent in batches, and one request does
+ * not hold it up. Requests that are paced come when they may. */
+static bool ack_may_wait(const struct rc *rc)
+{
+    const struct responder *responder = &rc->responder;
+    return !responder->nak_due && responder->saved_next == responder->saved_tail && rc->settings.first_window &&
+           !rc->settings.in_pieces;
+}
+
+bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+{
+    bool due = answers_due(rc), waits = due && !rc->ack_waited && ack_may_wait(rc);
+    rc->ack_waited = waits;
+    if (due && !waits && answers_transmit(rc, out, pieces))
+        return true;
+    return requester_transmit(rc, out, pieces, now) || (waits && answers_transmit(rc, out, pieces));
+}
+
+void rc_unreadable(struct rc *rc, const struct packet *packet)
+{
+    if (op_find(packet->opcode)->flags & OP_RESPONSE)
+        answers_unreadable(rc, packet->psn);
+    else
+        requester_unreadable(rc, packet->psn);
+}
+
+bool rc_has_output(const struct rc *rc)
+{
+    return answers_due(rc) || requester_ready(rc);
+}
+
+bool rc_owes_answers(const struct rc *rc)
+{
+    return answers_due(rc);
+}
+
+bool rc_owes_but_an_ack(const struct rc *rc)
+{
+    return rc->responder.ack_due && ack_may_wait(rc) && !requester_ready(rc);
+}
+
+nanos rc_watch(struct rc *rc)
+{
+    rc->requester.watched = rc_deadline(rc);
+    return rc->requester.watched;
+}
+
+void rc_expire(struct rc *rc, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    if (now < requester->deadline || requester->deadline == NANOS_NEVER) {
+        requester_lose_patience(rc, now);
+        return;
+    }
+    if (requester->rnr_waiting) {
+        requester->rnr_waiting = false;
+        requester->deadline = NANOS_NEVER; /* begins anew with the next packet */
+        return;
+    }
+    requester->repeating = false;
+    requester_repeat(rc, CONGESTION_SILENCE, now);
+}
+
+void rc_notified(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    congestion_met(&requester->congestion, CONGESTION_NOTIFIED, requester->acked_psn, requester->sent_psn);
+}
+
+void rc_postpone(struct rc *rc, nanos now)
+{
+    if (!rc->requester.rnr_waiting && rc->requester.deadline != NANOS_NEVER)
+        requester_wait(rc, requester_period(rc, now));
+}
+
+void rc_flush(struct rc *rc)
+{
+    rc->failed = true;
+    rc->requester.deadline = NANOS_NEVER;
+    patience_stop(&rc->requester.patience);
+    rc->requester.rnr_waiting = false;
+    rc->responder.saved_next = rc->responder.saved_tail;
+    retire_all(&rc->requester.queue, rc->host);
+    fail_receive(rc, IBV_WC_WR_FLUSH_ERR, REASON_FLUSHED, 0);
+}

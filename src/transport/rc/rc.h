@@ -1,0 +1,182 @@
+/* Reliable connection (and XRC, whose requester and responder are RC's): a pure state machine.
+ *
+ * No socket, clock, thread, lock or allocation. One caller at a time: the queue pair's lock. Nothing here blocks.
+ * Specification: IBA volume 1, 9.7 (reliable service), 9.9 (responder and requester error behaviour), 10.8. */
+#ifndef TRANSPORT_RC_H
+#define TRANSPORT_RC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/nanos.h"
+#include "transport/host.h"
+#include "transport/rc/congestion.h"
+#include "transport/rc/patience.h"
+#include "transport/work.h"
+#include "wire/op.h"
+#include "wire/packet.h"
+
+/* What the owner decides, from ibv_modify_qp and the link. Written by the owner between calls. */
+struct rc_settings {
+    enum service service; /* SERVICE_RC or SERVICE_XRC */
+    uint16_t pkey;
+    uint32_t destination;       /* the peer's QP number */
+    uint32_t segment;           /* payload bytes of a packet (both directions agree: path MTU, or the link's) */
+    uint32_t reference_segment; /* the same for SEND and WRITE whose payload goes by reference; 0: the link can't */
+    uint32_t reference_from;    /* messages of at least this many bytes go by reference */
+    bool in_pieces;             /* messages that begin now don't, however long they are */
+    bool exact;                 /* both ends cut messages by `segment`, so that requests of other sizes are refused */
+    uint32_t window;            /* most unacknowledged packets in flight; at least 1 */
+    uint32_t first_window;      /* those at first, where the network may lose some; 0: it loses nothing */
+    uint8_t timeout;            /* 4.096 us * 2^timeout; 0: for ever */
+    uint8_t retry_count;        /* 0..7 */
+    uint8_t rnr_retry;          /* 0..7; 7 is for ever */
+    uint8_t min_rnr_timer;      /* 0..31, the code that our RNR NAKs carry (IBA table 45) */
+    uint8_t max_rd_atomic;      /* READs and atomics we may have outstanding */
+    uint8_t max_dest_rd_atomic; /* those that we keep results for; growing after rc_start_receiving has no effect */
+    unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
+    enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: nothing but that */
+    uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */
+};
+
+/* A READ or atomic that the responder has executed or is answering, kept for repeats (IBA 9.4.4, 9.4.5). */
+struct rc_saved {
+    uint8_t operation; /* enum operation of the request */
+    bool answered;     /* in full, at least once: an answer under way is a repeat */
+    uint32_t first_psn;
+    uint32_t packets; /* of the whole answer */
+    uint32_t msn;
+    uint32_t srq; /* XRC */
+    uint32_t rkey;
+    uint32_t length; /* READ: bytes of the whole answer */
+    uint64_t address;
+    uint64_t original; /* atomic: what was there before */
+    /* the answer under way: which packets of the whole answer, and the byte of it where they end */
+    uint32_t start, next, stop;
+    uint32_t until;
+};
+
+struct requester {
+    struct send_queue queue;
+    uint32_t next_psn;  /* of the next new packet */
+    uint32_t acked_psn; /* oldest unacknowledged */
+    uint32_t sent_psn;  /* behind the last that was ever transmitted (a READ: the last of its response) */
+    uint32_t packet;    /* index within the work at queue.next of the packet to transmit next */
+    uint8_t reads;      /* READs and atomics outstanding */
+    uint8_t retries_left;
+    uint8_t rnr_left;
+    bool draining; /* SQD: start no new work */
+    bool drained_reported;
+    bool rnr_waiting;
+    bool repeating; /* a missing response was noticed; noticed once until something is acknowledged */
+    bool stalled;   /* the work at queue.next can't be sent; it fails once it is the oldest */
+    bool probing;   /* the oldest unacknowledged packet is to leave once more, alone */
+    bool probed;    /* it did, with probed_psn, and nothing was acknowledged since */
+    uint32_t probed_psn;
+    struct congestion congestion;
+    struct patience patience;
+    nanos deadline; /* when the ACK timer or the RNR wait ends; NANOS_NEVER */
+    nanos watched;  /* the owner will look by then; what is sooner must be told to it */
+};
+
+struct responder {
+    uint32_t expected_psn;
+    uint32_t msn;
+    const struct receive *receive; /* of the open SEND */
+    uint8_t open;                  /* enum operation of the first packet of the open message, or RC_CLOSED */
+    uint32_t received;             /* bytes of the open message so far */
+    uint32_t srq;                  /* XRC: of the open message */
+    uint32_t write_rkey;           /* of the open WRITE */
+    uint32_t write_length;
+    uint64_t write_address;
+    /* ack_due and nak_due stand apart: compilers read neighbours with one load, which waits for the store of the one
+     * before it, and that for all of the payload's */
+    bool ack_due; /* an ACK up to ack_psn not yet pulled */
+    uint32_t ack_psn, nak_psn;
+    bool nak_due;  /* a NAK not yet pulled; never absorbed */
+    bool nak_sent; /* a sequence or RNR NAK is out: silence until expected_psn comes */
+    uint8_t nak_syndrome;
+    bool established;       /* COMM_EST was raised */
+    struct rc_saved *saved; /* the owner's, max_dest_rd_atomic entries */
+    uint8_t saved_most;     /* entries of `saved`: max_dest_rd_atomic as it was at rc_start_receiving */
+    uint8_t saved_size;     /* those in use: max_dest_rd_atomic as it was when nothing was owed, not more */
+    uint32_t saved_head, saved_next, saved_tail; /* oldest kept, next to answer, next free */
+};
+
+enum { RC_CLOSED = 0xff };
+
+struct rc {
+    struct host *host;
+    struct rc_settings settings;
+    bool receiving;    /* RTR or later */
+    bool transmitting; /* RTS, SQD */
+    bool failed;       /* the error state: everything posted is flushed at once */
+    bool ack_waited;   /* a request was let go before the ACK that is due */
+    struct requester requester;
+    struct responder responder;
+};
+
+/* Makes an idle engine. `queue` and `saved` describe memory of the owner, which outlives the engine. */
+void rc_initialize(struct rc *, struct host *, const struct send_queue *queue, struct rc_saved *saved);
+
+/* RTR: from now on packets are accepted, beginning with expected_psn; settings hold, and `saved` has room for
+ * max_dest_rd_atomic entries. RTS: from now on work is transmitted. */
+void rc_start_receiving(struct rc *, uint32_t expected_psn);
+void rc_start_transmitting(struct rc *, uint32_t first_psn);
+
+/* SQD and back: `draining` true starts no new work and raises SQ_DRAINED once all begun work has ended. */
+void rc_drain(struct rc *, bool draining);
+
+/* Work is posted by send_queue_reserve and send_queue_commit on requester.queue; then call this once for the batch.
+ * In the error state it hands everything to host->sent as flushed. */
+void rc_posted(struct rc *);
+
+/* Takes one packet from the network. The packet and its payload are not kept. */
+void rc_receive(struct rc *, const struct packet *, nanos now);
+
+/* The next packet to send: answers before requests. False: nothing now. `pieces` is where out->payload.pieces points,
+ * room for PAYLOAD_PIECES_MAX. Of *out only what the operation has, the BTH and the payload are written. The caller
+ * must be able to send whatever it gets; back-pressure is not calling. */
+bool rc_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
+
+/* The packet that rc_transmit gave just now was not sent: the memory of its payload is gone. The work request fails in
+ * its turn; for the answer to a READ the peer gets a NAK. */
+void rc_unreadable(struct rc *, const struct packet *);
+
+/* Is there something that rc_transmit would give, were it called? May say yes too often, never no wrongly. */
+bool rc_has_output(const struct rc *);
+
+/* Is some of it for the peer's requests, which goes first (an ACK alone lets one request go before it)? */
+bool rc_owes_answers(const struct rc *);
+
+/* Is all of it an ACK, which may wait a moment for a request to go with? */
+bool rc_owes_but_an_ack(const struct rc *);
+
+/* When the next deadline of this engine is; NANOS_NEVER when nothing waits. */
+static inline nanos rc_deadline(const struct rc *rc)
+{
+    nanos early = rc->requester.patience.deadline;
+    return early < rc->requester.deadline ? early : rc->requester.deadline;
+}
+
+/* The owner looks at the timers, after rc_expire where that was due: when to look again. Of what becomes sooner than
+ * that, and only of that, host->watch tells by itself, so nobody needs to ask after any other call. */
+nanos rc_watch(struct rc *);
+
+/* Time passes: retransmits or gives up when the deadline has passed. */
+void rc_expire(struct rc *, nanos now);
+
+/* The network says that packets of ours are meeting congestion (a CNP has come). */
+void rc_notified(struct rc *);
+
+/* The link knows that what was sent has not been consumed yet by a live peer: start the running period anew without
+ * counting a retry. Does nothing during an RNR wait. */
+void rc_postpone(struct rc *, nanos now);
+
+/* To the error state by the owner's wish: everything outstanding is flushed. Does not call host->failed. */
+void rc_flush(struct rc *);
+
+/* To the state after rc_initialize, but with its settings: nothing is completed, everything is forgotten. */
+void rc_reset(struct rc *);
+
+#endif

@@ -1,0 +1,341 @@
+#include "transport/rc/requester.h"
+
+#include "transport/rc/fail.h"
+#include "transport/request.h"
+#include "transport/retire.h"
+#include "wire/psn.h"
+
+static struct work *oldest(const struct rc *rc)
+{
+    return send_queue_at(&rc->requester.queue, rc->requester.queue.head);
+}
+
+static bool is_begun(const struct send_queue *queue)
+{
+    return queue->head != queue->tail && send_queue_at(queue, queue->head)->started;
+}
+
+/* Whoever may have made a deadline sooner calls this in the end, so that the owner hears of it. */
+static void announce(struct rc *rc)
+{
+    nanos deadline = rc_deadline(rc);
+    if (deadline >= rc->requester.watched)
+        return;
+    rc->requester.watched = deadline;
+    rc->host->operations->watch(rc->host, deadline);
+}
+
+void requester_wait(struct rc *rc, nanos deadline)
+{
+    rc->requester.deadline = deadline;
+    announce(rc);
+}
+
+/* The timer may run for up to four times the value (IBA 9.7.6.1.3). On a network it does so after silence, doubling, as
+ * a peer that is only slow answers then, and repeats would make it slower. */
+nanos requester_period(const struct rc *rc, nanos now)
+{
+    unsigned silences = rc->settings.retry_count - rc->requester.retries_left;
+    unsigned doublings = !rc->settings.first_window ? 0 : silences < 2 ? silences : 2;
+    return rc->settings.timeout ? now + (4096ull << (rc->settings.timeout & 31) << doublings) : NANOS_NEVER;
+}
+
+void requester_drained(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    if (!requester->draining || requester->drained_reported || is_begun(&requester->queue))
+        return;
+    requester->drained_reported = true;
+    rc->host->operations->event(rc->host, IBV_EVENT_SQ_DRAINED);
+}
+
+void requester_retire(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    requester->reads -= request_awaits_answer(oldest(rc));
+    if (requester->queue.next == requester->queue.head)
+        requester->packet = 0;
+    retire_head(&requester->queue, rc->host, IBV_WC_SUCCESS, REASON_NONE);
+    requester_drained(rc);
+}
+
+/* Packets of the oldest work that need no repeating. */
+static uint32_t acknowledged_packets(const struct rc *rc)
+{
+    return is_begun(&rc->requester.queue) ? psn_add(rc->requester.acked_psn, -oldest(rc)->first_psn) : 0;
+}
+
+/* What was acknowledged while it waited to be sent again needs no repeating. */
+static void skip_acknowledged(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    if (requester->queue.next != requester->queue.head)
+        return;
+    uint32_t done = acknowledged_packets(rc);
+    if (requester->packet < done)
+        requester->packet = done;
+}
+
+/* With a timer that runs for ever there is no hurry either. */
+static nanos patience_most(const struct rc *rc)
+{
+    return rc->settings.timeout ? 4096ull << (rc->settings.timeout & 31) : 0;
+}
+
+/* A probe that is acknowledged alone filled a hole: what left behind it was lost, too. Had all arrived, the answer to
+ * the probe would have acknowledged it (IBA 9.7.5.1.2 answers a duplicate with the latest PSN). */
+static void judge_probe(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    bool hole = requester->probed && requester->acked_psn == psn_add(requester->probed_psn, 1) &&
+                requester->acked_psn != requester->sent_psn;
+    requester->probing = requester->probed = false;
+    if (!hole)
+        return;
+    congestion_met(&requester->congestion, CONGESTION_GAP, requester->acked_psn, requester->sent_psn);
+    requester_rewind(rc);
+}
+
+void requester_progressed(struct rc *rc, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    judge_probe(rc);
+    requester->retries_left = rc->settings.retry_count;
+    requester->rnr_left = rc->settings.rnr_retry;
+    requester->repeating = requester->stalled = false;
+    skip_acknowledged(rc);
+    bool waiting = requester->acked_psn != requester->sent_psn;
+    if (requester->rnr_waiting)
+        return;
+    requester->deadline = waiting ? requester_period(rc, now) : NANOS_NEVER;
+    if (rc->settings.first_window)
+        patience_acknowledged(&requester->patience, requester->acked_psn, waiting, patience_most(rc), now);
+    announce(rc);
+}
+
+void requester_rewind(struct rc *rc)
+{
+    rc->requester.queue.next = rc->requester.queue.head;
+    rc->requester.packet = acknowledged_packets(rc);
+    rc->requester.stalled = rc->requester.probing = rc->requester.probed = false;
+}
+
+/* Would the repeat, if there were one, find that its memory is gone? */
+static bool is_oldest_gone(const struct rc *rc)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    return is_begun(&rc->requester.queue) && !request_awaits_answer(oldest(rc)) &&
+           !request_build(rc, oldest(rc), acknowledged_packets(rc), &packet, pieces) && packet.payload.by_reference &&
+           !payload_is_there(&packet.payload);
+}
+
+static void give_up(struct rc *rc)
+{
+    if (is_oldest_gone(rc))
+        fail_requester(rc, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+    else
+        fail_requester(rc, IBV_WC_RETRY_EXC_ERR, rc->settings.silence ? rc->settings.silence : REASON_RETRY_EXCEEDED);
+}
+
+void requester_repeat(struct rc *rc, enum congestion_sign sign, nanos now)
+{
+    congestion_met(&rc->requester.congestion, sign, rc->requester.acked_psn, rc->requester.sent_psn);
+    if (!rc->requester.retries_left) {
+        give_up(rc);
+        return;
+    }
+    rc->requester.retries_left--;
+    requester_rewind(rc);
+    rc->requester.deadline = requester_period(rc, now);
+    if (rc->settings.first_window)
+        patience_repeats(&rc->requester.patience, false, patience_most(rc), now);
+    announce(rc);
+}
+
+/* Has everything been sent, and is the oldest of it a packet whose repeat tells what has arrived? The answer to a READ
+ * or an atomic stands for nothing but itself. */
+static bool may_probe(const struct rc *rc)
+{
+    const struct requester *requester = &rc->requester;
+    const struct send_queue *queue = &requester->queue;
+    return is_begun(queue) && !request_awaits_answer(oldest(rc)) &&
+           (queue->next != queue->head || requester->packet > acknowledged_packets(rc));
+}
+
+/* Who is silent may be slow rather than behind a lossy network, and to send all again would make it slower. */
+void requester_lose_patience(struct rc *rc, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    if (now < requester->patience.deadline || requester->rnr_waiting || rc->failed)
+        return;
+    if (may_probe(rc)) {
+        requester->probing = true;
+    } else {
+        congestion_met(&requester->congestion, CONGESTION_GAP, requester->acked_psn, requester->sent_psn);
+        requester->repeating = false;
+        requester_rewind(rc);
+    }
+    patience_repeats(&requester->patience, true, patience_most(rc), now);
+    announce(rc);
+}
+
+/* May work that has no PSN yet be begun now? READs and atomics are throttled by max_rd_atomic; at 0 they go on to
+ * their error. Local work waits for all before it, as it may take away memory that they need for a repeat. */
+static bool may_begin(const struct rc *rc, const struct work *work)
+{
+    const struct requester *requester = &rc->requester;
+    enum request_class class = request_kind(work)->class;
+    if (requester->draining)
+        return false;
+    if (class == REQUEST_LOCAL)
+        return requester->queue.next == requester->queue.head;
+    if (work->flags & IBV_SEND_FENCE && requester->reads)
+        return false;
+    return class < REQUEST_READ || !rc->settings.max_rd_atomic || requester->reads < rc->settings.max_rd_atomic;
+}
+
+/* A long READ asks for one stride at a time: that takes one of the responder's resources, and no more of the network
+ * than the window was when it began. */
+static bool is_window_open(const struct rc *rc, const struct work *work)
+{
+    const struct requester *requester = &rc->requester;
+    uint32_t psn = work->started ? psn_add(work->first_psn, requester->packet) : requester->next_psn;
+    if (psn == requester->acked_psn)
+        return true;
+    bool goes_on = work->started && requester->packet && request_awaits_answer(work);
+    return !goes_on && psn_add(psn, -requester->acked_psn) < requester->congestion.window;
+}
+
+bool requester_ready(const struct rc *rc)
+{
+    const struct requester *requester = &rc->requester;
+    if (requester->probing)
+        return rc->transmitting && !rc->failed;
+    if (requester->queue.next == requester->queue.tail || !rc->transmitting || rc->failed || requester->rnr_waiting ||
+        requester->stalled)
+        return false;
+    const struct work *work = send_queue_at(&requester->queue, requester->queue.next);
+    return (work->started || may_begin(rc, work)) && is_window_open(rc, work);
+}
+
+static void requester_begin(struct rc *rc, struct work *work)
+{
+    request_measure(rc, work);
+    work->first_psn = rc->requester.next_psn;
+    work->started = true;
+    rc->requester.next_psn = psn_add(work->first_psn, work->packets);
+    rc->requester.packet = 0;
+    rc->requester.reads += request_awaits_answer(work);
+}
+
+/* Where the receiver fetches the bytes, only it sees that they are gone, and can but ask for them again. */
+static bool is_repeated_reference(const struct rc *rc, const struct packet *packet)
+{
+    return packet->payload.by_reference && psn_distance(packet->psn, rc->requester.sent_psn) < 0;
+}
+
+/* Begins the work when it is new, and writes its next packet. */
+static enum reason requester_prepare(struct rc *rc, struct work *work, struct packet *out, struct iovec *pieces)
+{
+    enum reason reason = work->started ? REASON_NONE : request_check(rc, work);
+    if (reason)
+        return reason;
+    if (!work->started)
+        requester_begin(rc, work);
+    reason = request_build(rc, work, rc->requester.packet, out, pieces);
+    return !reason && is_repeated_reference(rc, out) && !payload_is_there(&out->payload) ? REASON_LOCAL_GONE : reason;
+}
+
+/* Work ends in the order of posting, so the error waits until everything before it has ended. */
+static void requester_refuse(struct rc *rc, enum reason reason)
+{
+    if (rc->requester.queue.next == rc->requester.queue.head)
+        fail_requester(rc, request_status(reason), reason);
+    else
+        rc->requester.stalled = true;
+}
+
+void requester_unreadable(struct rc *rc, uint32_t psn)
+{
+    struct send_queue *queue = &rc->requester.queue;
+    for (uint32_t at = queue->head; at != queue->tail; at++) {
+        const struct work *work = send_queue_at(queue, at);
+        if (!work->started || psn_add(psn, -work->first_psn) >= work->packets)
+            continue;
+        queue->next = at;
+        rc->requester.packet = psn_add(psn, -work->first_psn);
+        requester_refuse(rc, REASON_LOCAL_GONE);
+        return;
+    }
+}
+
+static void advance(struct rc *rc, const struct work *work, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    uint32_t packets = requester->packet + 1;
+    if (request_awaits_answer(work))
+        packets = request_stride_end(work, requester->packet);
+    uint32_t behind = psn_add(work->first_psn, packets);
+    requester->packet = packets;
+    if (packets == work->packets) {
+        requester->queue.next++;
+        requester->packet = 0;
+    }
+    bool anew = psn_distance(behind, requester->sent_psn) > 0;
+    if (anew)
+        requester->sent_psn = behind;
+    if (requester->deadline == NANOS_NEVER)
+        requester->deadline = requester_period(rc, now);
+    if (rc->settings.first_window)
+        patience_sent(&requester->patience, psn_add(behind, -1), anew, patience_most(rc), now);
+    announce(rc);
+}
+
+static void execute_locally(struct rc *rc, const struct work *work)
+{
+    enum reason reason = REASON_NONE;
+    enum ibv_wc_status status = rc->host->operations->local_operation(rc->host, work, &reason);
+    if (status == IBV_WC_SUCCESS)
+        requester_retire(rc);
+    else
+        fail_requester(rc, status, reason);
+}
+
+/* False: what can't be built now is left to the repeat of everything, which knows what to do about it. */
+static bool probe(struct rc *rc, struct packet *out, struct iovec *pieces)
+{
+    struct requester *requester = &rc->requester;
+    requester->probing = false;
+    if (!may_probe(rc))
+        return false;
+    if (request_build(rc, oldest(rc), acknowledged_packets(rc), out, pieces)) {
+        requester_rewind(rc);
+        return false;
+    }
+    out->ack_requested = requester->probed = true;
+    requester->probed_psn = requester->acked_psn;
+    return true;
+}
+
+bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    if (requester->probing && requester_ready(rc) && probe(rc, out, pieces))
+        return true;
+    while (requester_ready(rc)) {
+        struct work *work = send_queue_at(&requester->queue, requester->queue.next);
+        if (request_kind(work)->class == REQUEST_LOCAL) {
+            execute_locally(rc, work);
+            continue;
+        }
+        enum reason reason = requester_prepare(rc, work, out, pieces);
+        if (reason) {
+            requester_refuse(rc, reason);
+            continue;
+        }
+        advance(rc, work, now);
+        return true;
+    }
+    return false;
+}

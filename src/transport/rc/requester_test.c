@@ -1,0 +1,423 @@
+/* The requester: what it sends for posted work, and in which order. */
+#include "transport/testing/script.h"
+
+#include <string.h>
+
+/* IBA 9.7.3: one packet, one acknowledgement. */
+static void c9_7_2_a_short_send_is_one_packet_and_ends_with_its_ack(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t id = post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    const struct packet *packet = sends(rig, SEND_ONLY, RIG_OURS);
+    assert_int_equal(packet->payload.length, 8);
+    assert_memory_equal(rig->carried, rig->memory, 8);
+    assert_true(packet->ack_requested);
+    assert_false(packet->solicited);
+    assert_int_equal(packet->pkey, 0xffff);
+    is_silent(rig);
+    ends_nothing(rig);
+    is_acknowledged(rig, RIG_OURS);
+    ends(rig, id, IBV_WC_SUCCESS);
+    assert_int_equal(rc_deadline(&rig->rc), NANOS_NEVER);
+}
+
+/* IBA 9.4.1, table 38: FIRST, MIDDLE, LAST; the last is the short one. */
+static void c9_4_1_a_long_message_is_first_middle_and_last(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_SEND_WITH_IMM, .length = 600, .flags = IBV_SEND_SOLICITED, .immediate = 77);
+    assert_int_equal(sends(rig, SEND_FIRST, RIG_OURS)->payload.length, 256);
+    assert_false(rig->out.solicited);
+    assert_int_equal(sends(rig, SEND_MIDDLE, RIG_OURS + 1)->payload.length, 256);
+    assert_memory_equal(rig->carried, rig->memory + 256, 256);
+    assert_int_equal(sends(rig, SEND_LAST_IMMEDIATE, RIG_OURS + 2)->payload.length, 88);
+    assert_memory_equal(rig->carried, rig->memory + 512, 88);
+    assert_true(rig->out.solicited);
+    assert_true(rig->out.ack_requested);
+    assert_int_equal(rig->out.immediate, 77);
+    is_silent(rig);
+}
+
+static void c9_4_1_a_message_of_whole_segments_has_no_empty_last_packet(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_SEND, .length = 512);
+    sends(rig, SEND_FIRST, RIG_OURS);
+    assert_int_equal(sends(rig, SEND_LAST, RIG_OURS + 1)->payload.length, 256);
+    is_silent(rig);
+}
+
+/* IBA 9.3.3: the RETH holds the whole message's length and stands in the first packet. */
+static void c9_3_3_a_write_announces_its_address_and_whole_length(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 300, .remote = 0x1234, .rkey = 9);
+    const struct packet *packet = sends(rig, WRITE_FIRST, RIG_OURS);
+    assert_int_equal(packet->address, 0x1234);
+    assert_int_equal(packet->rkey, 9);
+    assert_int_equal(packet->length, 300);
+    sends(rig, WRITE_LAST, RIG_OURS + 1);
+}
+
+static void elements_of_a_list_become_one_payload(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_SEND, .length = 300, .at = 40, .sge_count = 3);
+    assert_int_equal(sends(rig, SEND_FIRST, RIG_OURS)->payload.count, 3);
+    assert_memory_equal(rig->carried, rig->memory + 40, 256);
+    assert_int_equal(sends(rig, SEND_LAST, RIG_OURS + 1)->payload.count, 1);
+    assert_memory_equal(rig->carried, rig->memory + 40 + 256, 44);
+}
+
+static void inline_data_is_what_it_was_when_posted(void **state)
+{
+    struct rig *rig = *state;
+    uint8_t before[32];
+    memcpy(before, rig->memory, sizeof(before));
+    post(rig, .opcode = IBV_WR_SEND, .length = sizeof(before), .flags = IBV_SEND_INLINE);
+    memset(rig->memory, 0, sizeof(before));
+    sends(rig, SEND_ONLY, RIG_OURS);
+    assert_memory_equal(rig->carried, before, sizeof(before));
+    assert_int_equal(rig->looked_up, 0);
+}
+
+/* Semantics: zero-length operations are legal and touch no key. */
+static void a_message_without_bytes_touches_no_key(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_SEND, .lkey = 0xbad);
+    post(rig, .opcode = IBV_WR_RDMA_WRITE, .lkey = 0xbad, .rkey = 0xbad);
+    assert_int_equal(sends(rig, SEND_ONLY, RIG_OURS)->payload.length, 0);
+    assert_int_equal(sends(rig, WRITE_ONLY, RIG_OURS + 1)->length, 0);
+    assert_int_equal(rig->looked_up, 0);
+}
+
+static void c9_2_1_each_work_request_is_sent_with_its_own_operation(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_SEND_WITH_INV, .length = 4, .immediate = 0x55);
+    post(rig, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .length = 4, .immediate = 0x66);
+    post(rig, .opcode = IBV_WR_ATOMIC_CMP_AND_SWP, .length = 8, .compare_or_add = 3, .swap = 4);
+    post(rig, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8, .compare_or_add = 5);
+    post(rig, .opcode = IBV_WR_ATOMIC_WRITE, .length = 8);
+    post(rig, .opcode = NEWER_WR_FLUSH, .remote = 0x40, .rkey = 9, .compare_or_add = 600, .swap = 0x102);
+    assert_int_equal(sends(rig, SEND_ONLY_INVALIDATE, RIG_OURS)->invalidate_key, 0x55);
+    assert_int_equal(sends(rig, WRITE_ONLY_IMMEDIATE, RIG_OURS + 1)->immediate, 0x66);
+    sends(rig, COMPARE_SWAP, RIG_OURS + 2);
+    assert_int_equal(rig->out.compare, 3);
+    assert_int_equal(rig->out.swap_or_add, 4);
+    assert_int_equal(sends(rig, FETCH_ADD, RIG_OURS + 3)->swap_or_add, 5);
+    assert_int_equal(sends(rig, ATOMIC_WRITE, RIG_OURS + 4)->payload.length, 8);
+    assert_int_equal(rig->out.length, 8);
+    const struct packet *flush = sends(rig, FLUSH, RIG_OURS + 5);
+    assert_int_equal(flush->address, 0x40);
+    assert_int_equal(flush->rkey, 9);
+    assert_int_equal(flush->length, 600);
+    assert_int_equal(flush->placement, NEWER_FLUSH_PERSISTENT);
+    assert_int_equal(flush->selectivity, NEWER_FLUSH_REGION);
+    assert_int_equal(flush->payload.length, 0);
+}
+
+/* IBA 9.7.3.1: a READ request is one packet but takes the PSNs of its whole response. */
+static void c9_7_3_1_a_read_takes_the_psns_of_its_response(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_RDMA_READ, .length = 600, .remote = 0x40, .rkey = 9);
+    post(rig, .opcode = IBV_WR_SEND, .length = 1);
+    const struct packet *packet = sends(rig, READ_REQUEST, RIG_OURS);
+    assert_int_equal(packet->length, 600);
+    assert_int_equal(packet->address, 0x40);
+    assert_int_equal(packet->payload.length, 0);
+    sends(rig, SEND_ONLY, RIG_OURS + 3);
+}
+
+static void c9_7_1_psns_wrap_around(void **state)
+{
+    struct rig *rig = *state;
+    rc_start_transmitting(&rig->rc, PSN_MASK);
+    uint64_t id = post(rig, .opcode = IBV_WR_SEND, .length = 600);
+    sends(rig, SEND_FIRST, PSN_MASK);
+    sends(rig, SEND_MIDDLE, 0);
+    sends(rig, SEND_LAST, 1);
+    is_acknowledged(rig, PSN_MASK);
+    ends_nothing(rig);
+    is_acknowledged(rig, 1);
+    ends(rig, id, IBV_WC_SUCCESS);
+}
+
+/* IBA 9.7.6: an ACK acknowledges everything before it too. Unsignalled work is handed over like the rest. */
+static void c9_7_6_one_ack_ends_all_before_it_in_order(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t first = post(rig, .opcode = IBV_WR_SEND, .length = 1, .flags = IBV_SEND_SIGNALED);
+    uint64_t second = post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 300);
+    uint64_t third = post(rig, .opcode = IBV_WR_SEND, .length = 1);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    sends(rig, WRITE_FIRST, RIG_OURS + 1);
+    sends(rig, WRITE_LAST, RIG_OURS + 2);
+    sends(rig, SEND_ONLY, RIG_OURS + 3);
+    is_acknowledged(rig, RIG_OURS + 2);
+    ends(rig, first, IBV_WC_SUCCESS);
+    ends(rig, second, IBV_WC_SUCCESS);
+    ends_nothing(rig);
+    is_acknowledged(rig, RIG_OURS + 3);
+    ends(rig, third, IBV_WC_SUCCESS);
+}
+
+static void the_window_bounds_what_is_in_flight(void **state)
+{
+    struct rig *rig = *state;
+    congestion_start(&rig->rc.requester.congestion, 0, 3);
+    for (unsigned i = 0; i < 5; i++)
+        post(rig, .opcode = IBV_WR_SEND, .length = 1);
+    for (unsigned i = 0; i < 3; i++)
+        sends(rig, SEND_ONLY, RIG_OURS + i);
+    is_silent(rig);
+    is_acknowledged(rig, RIG_OURS);
+    sends(rig, SEND_ONLY, RIG_OURS + 3);
+    is_silent(rig);
+}
+
+static void c9_7_3_a_message_longer_than_the_window_asks_for_acks_on_its_way(void **state)
+{
+    struct rig *rig = *state;
+    unsigned asked = 0;
+    uint64_t id = post(rig, .opcode = IBV_WR_SEND, .length = 40 * RIG_SEGMENT);
+    for (unsigned i = 0; i < 40; i++) {
+        if (!rc_has_output(&rig->rc))
+            is_acknowledged(rig, RIG_OURS + i - 1);
+        asked += sends(rig, SEND_FIRST + (i > 0) + (i == 39), RIG_OURS + i)->ack_requested;
+    }
+    assert_in_range(asked, 5, 12);
+    is_acknowledged(rig, RIG_OURS + 39);
+    ends(rig, id, IBV_WC_SUCCESS);
+}
+
+/* Verbs: max_rd_atomic throttles and is no error; later work waits behind in order. */
+static void c9_4_4_outstanding_reads_are_throttled(void **state)
+{
+    struct rig *rig = *state;
+    rig->rc.settings.max_rd_atomic = 2;
+    for (unsigned i = 0; i < 3; i++)
+        post(rig, .opcode = IBV_WR_RDMA_READ, .length = 4);
+    post(rig, .opcode = IBV_WR_SEND);
+    sends(rig, READ_REQUEST, RIG_OURS);
+    sends(rig, READ_REQUEST, RIG_OURS + 1);
+    is_silent(rig);
+    arrives(rig, READ_RESPONSE_ONLY, RIG_OURS, .bytes = 4);
+    sends(rig, READ_REQUEST, RIG_OURS + 2);
+    sends(rig, SEND_ONLY, RIG_OURS + 3);
+}
+
+/* IBA 10.8.3.3: a fenced request waits until READ data and atomic results have landed. */
+static void c10_8_3_3_a_fence_waits_for_reads_and_atomics(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_RDMA_READ, .length = 4);
+    post(rig, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .length = 8);
+    post(rig, .opcode = IBV_WR_SEND, .flags = IBV_SEND_FENCE);
+    sends(rig, READ_REQUEST, RIG_OURS);
+    sends(rig, FETCH_ADD, RIG_OURS + 1);
+    is_silent(rig);
+    arrives(rig, READ_RESPONSE_ONLY, RIG_OURS, .bytes = 4);
+    is_silent(rig);
+    arrives(rig, ATOMIC_ACKNOWLEDGE, RIG_OURS + 1, .packet = {.syndrome = SYNDROME_ACK});
+    sends(rig, SEND_ONLY, RIG_OURS + 2);
+}
+
+static void c10_8_3_3_a_fence_does_not_wait_for_sends(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_SEND);
+    post(rig, .opcode = IBV_WR_SEND, .flags = IBV_SEND_FENCE);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    sends(rig, SEND_ONLY, RIG_OURS + 1);
+}
+
+/* Local work takes no PSN, and may take away memory that work before it would need for a repeat. */
+static void local_work_is_done_in_its_turn_without_a_psn(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t send = post(rig, .opcode = IBV_WR_SEND);
+    uint64_t local = post(rig, .opcode = IBV_WR_LOCAL_INV);
+    uint64_t next = post(rig, .opcode = IBV_WR_SEND);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    is_silent(rig);
+    assert_int_equal(rig->local_operation, 0);
+    is_acknowledged(rig, RIG_OURS);
+    ends(rig, send, IBV_WC_SUCCESS);
+    sends(rig, SEND_ONLY, RIG_OURS + 1);
+    assert_int_equal(rig->local_operation, local);
+    ends(rig, local, IBV_WC_SUCCESS);
+    is_acknowledged(rig, RIG_OURS + 1);
+    ends(rig, next, IBV_WC_SUCCESS);
+}
+
+static void failed_local_work_flushes_the_rest(void **state)
+{
+    struct rig *rig = *state;
+    rig->local_status = IBV_WC_MW_BIND_ERR;
+    uint64_t bind = post(rig, .opcode = IBV_WR_BIND_MW);
+    uint64_t next = post(rig, .opcode = IBV_WR_SEND);
+    assert_true(rc_has_output(&rig->rc));
+    is_silent(rig);
+    ends(rig, bind, IBV_WC_MW_BIND_ERR);
+    ends(rig, next, IBV_WC_WR_FLUSH_ERR);
+    assert_int_equal(rig->failures, 1);
+}
+
+static void a_link_that_ships_references_gets_large_segments(void **state)
+{
+    struct rig *rig = *state;
+    rig->rc.settings.reference_segment = 4096;
+    rig->rc.settings.reference_from = 1000;
+    post(rig, .opcode = IBV_WR_SEND, .length = 999);
+    post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 5000);
+    for (unsigned i = 0; i < 4; i++)
+        assert_false(sends(rig, SEND_FIRST + (i > 0) + (i == 3), RIG_OURS + i)->payload.by_reference);
+    assert_int_equal(sends(rig, WRITE_FIRST, RIG_OURS + 4)->payload.length, 4096);
+    assert_true(rig->out.payload.by_reference);
+    assert_int_equal(sends(rig, WRITE_LAST, RIG_OURS + 5)->payload.length, 904);
+    assert_true(rig->out.payload.by_reference);
+}
+
+/* SQD: begun work ends, new work waits, the event comes once. */
+static void draining_ends_begun_work_and_starts_none(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t begun = post(rig, .opcode = IBV_WR_SEND, .length = 300);
+    post(rig, .opcode = IBV_WR_SEND, .length = 1);
+    sends(rig, SEND_FIRST, RIG_OURS);
+    rc_drain(&rig->rc, true);
+    raises_nothing(rig);
+    sends(rig, SEND_LAST, RIG_OURS + 1);
+    is_silent(rig);
+    is_acknowledged(rig, RIG_OURS + 1);
+    ends(rig, begun, IBV_WC_SUCCESS);
+    raises(rig, IBV_EVENT_SQ_DRAINED);
+    is_silent(rig);
+    rc_drain(&rig->rc, false);
+    sends(rig, SEND_ONLY, RIG_OURS + 2);
+    is_acknowledged(rig, RIG_OURS + 2);
+    raises_nothing(rig);
+}
+
+static void an_idle_queue_is_drained_at_once(void **state)
+{
+    struct rig *rig = *state;
+    rc_drain(&rig->rc, true);
+    raises(rig, IBV_EVENT_SQ_DRAINED);
+    raises_nothing(rig);
+}
+
+static void draining_repeats_what_was_lost(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_SEND);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    rc_drain(&rig->rc, true);
+    waits(rig, NANOS_SECOND);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    raises_nothing(rig);
+    is_acknowledged(rig, RIG_OURS);
+    raises(rig, IBV_EVENT_SQ_DRAINED);
+}
+
+/* IBA 9.2.6: XRC requests name the shared receive queue; the answers are RC's. */
+static void a14_3_an_xrc_request_names_its_receive_queue(void **state)
+{
+    struct rig *rig = *state;
+    rig->rc.settings.service = SERVICE_XRC;
+    uint64_t id = post(rig, .opcode = IBV_WR_SEND, .srq = 0x77);
+    assert_int_equal(sends(rig, SEND_ONLY, RIG_OURS)->srq, 0x77);
+    is_acknowledged(rig, RIG_OURS);
+    ends(rig, id, IBV_WC_SUCCESS);
+}
+
+static void work_waits_until_the_queue_pair_may_send(void **state)
+{
+    struct rig *rig = *state;
+    rig_make(rig);
+    rc_start_receiving(&rig->rc, RIG_THEIRS);
+    post(rig, .opcode = IBV_WR_SEND);
+    is_silent(rig);
+    rc_start_transmitting(&rig->rc, RIG_OURS);
+    sends(rig, SEND_ONLY, RIG_OURS);
+}
+
+static void reset_forgets_everything_but_the_settings(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_SEND);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    rc_reset(&rig->rc);
+    is_silent(rig);
+    ends_nothing(rig);
+    assert_int_equal(rc_deadline(&rig->rc), NANOS_NEVER);
+    rig_start(rig);
+    uint64_t id = post(rig, .opcode = IBV_WR_SEND);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    is_acknowledged(rig, RIG_OURS);
+    ends(rig, id, IBV_WC_SUCCESS);
+}
+
+static void a_packet_may_begin_and_end_within_elements(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_SEND, .length = 600, .at = 40, .sge_count = 3);
+    sends(rig, SEND_FIRST, RIG_OURS);
+    assert_int_equal(sends(rig, SEND_MIDDLE, RIG_OURS + 1)->payload.count, 2);
+    assert_memory_equal(rig->carried, rig->memory + 40 + 256, 256);
+}
+
+/* IBA 9.7.1: PSNs of more than half the circle could not be told from repeats. What fits fills the window. */
+static void c9_7_1_less_than_half_of_the_psns_are_in_flight(void **state)
+{
+    struct rig *rig = *state;
+    const uint32_t most = (PSN_MASK / 2 - rig->rc.settings.window) * RIG_SEGMENT;
+    rig->rc.settings.max_message = UINT32_MAX;
+    post(rig, .opcode = IBV_WR_RDMA_READ, .length = most);
+    post(rig, .opcode = IBV_WR_SEND);
+    sends(rig, READ_REQUEST, RIG_OURS);
+    is_silent(rig);
+    rig_make(rig);
+    rig->rc.settings.max_message = UINT32_MAX;
+    rig_start(rig);
+    uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = most + 1);
+    is_silent(rig);
+    ends(rig, id, IBV_WC_LOC_LEN_ERR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        script(c9_7_2_a_short_send_is_one_packet_and_ends_with_its_ack),
+        script(c9_4_1_a_long_message_is_first_middle_and_last),
+        script(c9_4_1_a_message_of_whole_segments_has_no_empty_last_packet),
+        script(c9_3_3_a_write_announces_its_address_and_whole_length),
+        script(elements_of_a_list_become_one_payload),
+        script(a_packet_may_begin_and_end_within_elements),
+        script(inline_data_is_what_it_was_when_posted),
+        script(a_message_without_bytes_touches_no_key),
+        script(c9_2_1_each_work_request_is_sent_with_its_own_operation),
+        script(c9_7_3_1_a_read_takes_the_psns_of_its_response),
+        script(c9_7_1_psns_wrap_around),
+        script(c9_7_6_one_ack_ends_all_before_it_in_order),
+        script(the_window_bounds_what_is_in_flight),
+        script(c9_7_3_a_message_longer_than_the_window_asks_for_acks_on_its_way),
+        script(c9_4_4_outstanding_reads_are_throttled),
+        script(c10_8_3_3_a_fence_waits_for_reads_and_atomics),
+        script(c10_8_3_3_a_fence_does_not_wait_for_sends),
+        script(local_work_is_done_in_its_turn_without_a_psn),
+        script(failed_local_work_flushes_the_rest),
+        script(a_link_that_ships_references_gets_large_segments),
+        script(draining_ends_begun_work_and_starts_none),
+        script(an_idle_queue_is_drained_at_once),
+        script(draining_repeats_what_was_lost),
+        script(a14_3_an_xrc_request_names_its_receive_queue),
+        script(work_waits_until_the_queue_pair_may_send),
+        script(reset_forgets_everything_but_the_settings),
+        script(c9_7_1_less_than_half_of_the_psns_are_in_flight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,301 @@
+#include "transport/rc/responder.h"
+
+#include "transport/rc/answers.h"
+#include "transport/rc/duplicates.h"
+#include "transport/rc/execute.h"
+#include "transport/rc/fail.h"
+#include "transport/rc/syndrome.h"
+#include "transport/segment.h"
+#include "wire/psn.h"
+
+enum { ATOMIC_LENGTH = 8, ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
+
+/* IBA 9.7.4.1.2: what may follow what within a message. */
+static enum reason check_sequence(const struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    uint8_t open = rc->responder.open;
+    if (flags & OP_START)
+        return open == RC_CLOSED ? REASON_NONE : REASON_REQUEST_SEQUENCE;
+    if (open == RC_CLOSED)
+        return REASON_REQUEST_SEQUENCE;
+    uint32_t kind = open == OPERATION_SEND_FIRST ? OP_SEND : OP_WRITE;
+    bool same_srq = rc->settings.service != SERVICE_XRC || packet->srq == rc->responder.srq;
+    return flags & kind && same_srq ? REASON_NONE : REASON_REQUEST_SEQUENCE;
+}
+
+/* Annex A19: one kind of flush or both. */
+static unsigned flush_access(const struct packet *packet)
+{
+    return (packet->placement & NEWER_FLUSH_GLOBAL ? NEWER_ACCESS_FLUSH_GLOBAL : 0) |
+           (packet->placement & NEWER_FLUSH_PERSISTENT ? NEWER_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+static bool flush_is_known(const struct packet *packet)
+{
+    unsigned known = NEWER_FLUSH_GLOBAL | NEWER_FLUSH_PERSISTENT;
+    return packet->placement && !(packet->placement & ~known) && packet->selectivity <= NEWER_FLUSH_REGION;
+}
+
+static unsigned needed_access(uint32_t flags, const struct packet *packet)
+{
+    if (flags & OP_READ)
+        return IBV_ACCESS_REMOTE_READ;
+    if (flags & OP_ATOMIC)
+        return IBV_ACCESS_REMOTE_ATOMIC;
+    if (flags & OP_FLUSH)
+        return flush_access(packet);
+    return flags & (OP_WRITE | OP_ATOMIC_WRITE) ? IBV_ACCESS_REMOTE_WRITE : 0;
+}
+
+/* IBA 9.7.4.1.3: a function that this QP is not set up for, too many READs, a misaligned atomic. */
+static enum reason check_validity(struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    unsigned access = needed_access(flags, packet);
+    if (flags & OP_FLUSH && !flush_is_known(packet))
+        return REASON_FLUSH_KIND;
+    if ((rc->settings.access & access) != access)
+        return REASON_QP_PERMISSION;
+    if (flags & ANSWERED && !answers_have_room(rc))
+        return REASON_TOO_MANY_READS;
+    if (flags & (OP_ATOMIC | OP_ATOMIC_WRITE) && packet->address % ATOMIC_LENGTH)
+        return REASON_ATOMIC_ALIGNMENT;
+    return REASON_NONE;
+}
+
+/* IBA 9.7.4.1.4: the memory that the peer names, all of it, when it is named. */
+static enum reason check_access(const struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    if (!(flags & (OP_RETH | OP_ATOMICETH)))
+        return REASON_NONE;
+    bool whole = flags & OP_FLUSH && packet->selectivity == NEWER_FLUSH_REGION;
+    uint32_t length = whole ? 0 : flags & OP_RETH ? packet->length : ATOMIC_LENGTH;
+    struct iovec memory;
+    return length || flags & OP_FLUSH
+               ? rc->host->operations->remote_memory(rc->host, packet->rkey, packet->address, length,
+                                                     needed_access(flags, packet), &memory)
+               : REASON_NONE;
+}
+
+/* A WRITE's packets must add up to what its RETH says. Inside the host the packets of a message need not be of one
+ * size: a link may carry larger ones than the path MTU. */
+static bool length_fits(const struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    const struct responder *responder = &rc->responder;
+    uint32_t carried = packet->payload.length, single = OP_START | OP_END;
+    uint64_t total = (uint64_t)responder->received + carried, most = rc->settings.max_message;
+    if (flags & (OP_ATOMIC | OP_FLUSH))
+        return true;
+    if (flags & OP_ATOMIC_WRITE)
+        return carried == ATOMIC_LENGTH && packet->length == ATOMIC_LENGTH;
+    if (flags & OP_READ)
+        return packet->length <= most;
+    if ((flags & single) != single && !carried)
+        return false;
+    if (rc->settings.exact && !segment_fits(flags, carried, rc->settings.segment))
+        return false;
+    if (flags & OP_SEND)
+        return total <= most;
+    uint32_t announced = flags & OP_START ? packet->length : responder->write_length;
+    return announced <= most && (flags & OP_END ? total == announced : total < announced);
+}
+
+const struct receive receive_unfetched, receive_too_short;
+
+/* A receive that was taken for a packet whose payload got lost waits for the repeat. */
+static enum reason responder_take_receive(struct rc *rc, const struct packet *packet)
+{
+    struct responder *responder = &rc->responder;
+    if (responder->receive)
+        return REASON_NONE;
+    const struct receive *receive = rc->host->operations->take_receive(rc->host, packet, 0);
+    if (receive == &receive_unfetched)
+        return REASON_PACKET_PULL;
+    responder->receive = receive;
+    return receive ? REASON_NONE : REASON_PACKET_NO_RECEIVE;
+}
+
+static enum reason responder_check(struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    enum reason reason = check_sequence(rc, flags, packet);
+    if (!reason)
+        reason = answers_select_srq(rc, packet->srq);
+    if (!reason)
+        reason = check_validity(rc, flags, packet);
+    if (!reason)
+        reason = check_access(rc, flags, packet);
+    if (!reason && !length_fits(rc, flags, packet))
+        reason = REASON_MESSAGE_LENGTH;
+    if (!reason && flags & OP_SEND && flags & OP_START)
+        reason = responder_take_receive(rc, packet);
+    return reason;
+}
+
+static enum reason execute(struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    if (flags & OP_SEND)
+        return execute_send(rc, flags, packet);
+    if (flags & OP_WRITE) {
+        enum reason reason = execute_write(rc, flags, packet);
+        return !reason && flags & OP_IMMDT ? responder_take_receive(rc, packet) : reason;
+    }
+    if (flags & OP_READ)
+        return execute_read(rc, packet);
+    if (flags & OP_FLUSH)
+        return execute_flush(rc, packet);
+    return flags & OP_ATOMIC ? execute_atomic(rc, packet) : execute_atomic_write(rc, packet);
+}
+
+static void complete_receive(struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    struct responder *responder = &rc->responder;
+    const struct receive *receive = responder->receive;
+    bool immediate = flags & OP_IMMDT, invalidate = flags & OP_IETH;
+    const struct arrival arrival = {
+        .status = IBV_WC_SUCCESS,
+        .opcode = flags & OP_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
+        .length = responder->received + packet->payload.length,
+        .flags = (immediate ? IBV_WC_WITH_IMM : 0) | (invalidate ? IBV_WC_WITH_INV : 0),
+        .immediate_or_key = immediate    ? packet->immediate
+                            : invalidate ? packet->invalidate_key
+                                         : 0,
+        .solicited = packet->solicited,
+        .packet = packet,
+    };
+    responder->receive = 0;
+    rc->host->operations->received(rc->host, receive, &arrival);
+}
+
+/* The packet counts: the next one is expected, and the message may be complete. */
+static void responder_accept(struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    struct responder *responder = &rc->responder;
+    responder->nak_due = responder->nak_sent = false;
+    if (!(flags & ANSWERED)) /* those have moved it by the packets of their answer */
+        responder->expected_psn = psn_add(packet->psn, 1);
+    if (packet->ack_requested && !(flags & ANSWERED))
+        answers_acknowledge(rc, packet->psn);
+    if (!(flags & OP_END)) {
+        if (flags & OP_START)
+            responder->open = op_operation(packet->opcode), responder->srq = packet->srq;
+        responder->received += packet->payload.length;
+        return;
+    }
+    if (!(flags & ANSWERED))
+        responder->msn++;
+    if (flags & (OP_SEND | OP_IMMDT))
+        complete_receive(rc, flags, packet);
+    responder->open = RC_CLOSED;
+    responder->received = 0;
+}
+
+struct refusal {
+    uint8_t syndrome;
+    enum ibv_wc_status status; /* of the open receive */
+    enum ibv_event_type event; /* unless the receive's completion tells */
+};
+
+/* IBA 9.9.3: what each fault does to the peer and to this QP. */
+static struct refusal find_refusal(enum reason reason)
+{
+    switch (reason) {
+    case REASON_RECEIVE_TOO_SHORT:
+        return (struct refusal){SYNDROME_NAK_INVALID_REQUEST, IBV_WC_LOC_LEN_ERR, IBV_EVENT_QP_FATAL};
+    case REASON_RECEIVE_KEY_UNKNOWN:
+    case REASON_RECEIVE_PD:
+    case REASON_RECEIVE_RANGE:
+    case REASON_RECEIVE_PERMISSION:
+    case REASON_RECEIVE_GONE:
+        return (struct refusal){SYNDROME_NAK_REMOTE_OPERATION, IBV_WC_LOC_PROT_ERR, IBV_EVENT_QP_FATAL};
+    case REASON_REMOTE_KEY_UNKNOWN:
+    case REASON_REMOTE_PD:
+    case REASON_REMOTE_RANGE:
+    case REASON_REMOTE_PERMISSION:
+    case REASON_REMOTE_WINDOW_QP:
+    case REASON_REMOTE_GONE:
+        return (struct refusal){SYNDROME_NAK_REMOTE_ACCESS, IBV_WC_LOC_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR};
+    case REASON_XRC_DOMAIN:
+        return (struct refusal){SYNDROME_NAK_REMOTE_ACCESS, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_ACCESS_ERR};
+    default:
+        return (struct refusal){SYNDROME_NAK_INVALID_REQUEST, IBV_WC_WR_FLUSH_ERR, IBV_EVENT_QP_REQ_ERR};
+    }
+}
+
+/* Is there a receive whose completion tells of it? For the immediate of a WRITE one is taken only now (11.6.2, local
+ * access error). */
+static bool is_told(struct rc *rc, const struct refusal *refusal, const struct packet *packet)
+{
+    if (refusal->status == IBV_WC_LOC_ACCESS_ERR && op_find(packet->opcode)->flags & OP_IMMDT)
+        responder_take_receive(rc, packet);
+    return rc->responder.receive && refusal->status != IBV_WC_WR_FLUSH_ERR;
+}
+
+static void refuse_for_good(struct rc *rc, enum reason reason, const struct packet *packet)
+{
+    struct refusal refusal = find_refusal(reason);
+    bool told = is_told(rc, &refusal, packet);
+    answers_refuse(rc, refusal.syndrome, packet->psn);
+    fail_responder(rc, refusal.status, reason, packet);
+    if (!told)
+        rc->host->operations->event(rc->host, refusal.event);
+}
+
+/* Class J, which has no NAK: the message has arrived and is acknowledged, only the key that it names is wrong. */
+static void fail_invalidation(struct rc *rc, const struct packet *packet)
+{
+    rc->responder.msn++;
+    answers_acknowledge(rc, packet->psn);
+    fail_responder(rc, IBV_WC_REM_INV_REQ_ERR, REASON_INVALIDATE_KEY, packet);
+}
+
+static void responder_refuse(struct rc *rc, enum reason reason, const struct packet *packet)
+{
+    rc->host->operations->dropped(rc->host, packet, reason);
+    if (reason == REASON_PACKET_NO_RECEIVE)
+        answers_refuse(rc, SYNDROME_RNR | (rc->settings.min_rnr_timer & 31), packet->psn);
+    else if (reason == REASON_PACKET_PULL)
+        answers_refuse(rc, SYNDROME_NAK_SEQUENCE, packet->psn);
+    else
+        refuse_for_good(rc, reason, packet);
+}
+
+/* IBA 9.7.5: a gap is reported once, then silence until it is filled. */
+static void report_gap(struct rc *rc, const struct packet *packet)
+{
+    rc->host->operations->dropped(rc->host, packet, REASON_PACKET_PSN);
+    if (!rc->responder.nak_sent)
+        answers_refuse(rc, SYNDROME_NAK_SEQUENCE, rc->responder.expected_psn);
+}
+
+static void establish(struct rc *rc, const struct packet *packet, int32_t ahead)
+{
+    rc->responder.established = true;
+    if (ahead)
+        rc->host->operations->dropped(rc->host, packet, REASON_PACKET_FIRST_PSN);
+    if (!rc->transmitting)
+        rc->host->operations->event(rc->host, IBV_EVENT_COMM_EST);
+}
+
+void responder_receive(struct rc *rc, const struct packet *packet)
+{
+    uint32_t flags = op_find(packet->opcode)->flags;
+    int32_t ahead = psn_distance(packet->psn, rc->responder.expected_psn);
+    if (!rc->responder.established)
+        establish(rc, packet, ahead);
+    if (ahead > 0) {
+        report_gap(rc, packet);
+        return;
+    }
+    if (ahead < 0) {
+        duplicates_receive(rc, packet);
+        return;
+    }
+    enum reason reason = responder_check(rc, flags, packet);
+    if (!reason)
+        reason = execute(rc, flags, packet);
+    if (reason == REASON_INVALIDATE_KEY)
+        fail_invalidation(rc, packet);
+    else if (reason)
+        responder_refuse(rc, reason, packet);
+    else
+        responder_accept(rc, flags, packet);
+}

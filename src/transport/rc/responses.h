@@ -1,0 +1,9 @@
+/* The requester receiving ACK, NAK, READ responses and atomic answers (IBA 9.7.6, 9.9.2). */
+#ifndef TRANSPORT_RESPONSES_H
+#define TRANSPORT_RESPONSES_H
+
+#include "transport/rc/rc.h"
+
+void responses_receive(struct rc *, const struct packet *, nanos now);
+
+#endif

@@ -1,9 +1,0 @@
-/* The responder of a reliable connection: requests come in (IBA 9.7.4). */
-#ifndef TRANSPORT_RESPONDER_H
-#define TRANSPORT_RESPONDER_H
-
-#include "transport/rc.h"
-
-void responder_receive(struct rc *, const struct packet *);
-
-#endif

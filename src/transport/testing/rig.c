@@ -1,0 +1,349 @@
+#include "transport/testing/rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/scatter.h"
+#include "wire/psn.h"
+
+static struct rig *rig_of(struct host *host)
+{
+    return (struct rig *)host;
+}
+
+static void on_sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
+{
+    struct rig *rig = rig_of(host);
+    if (rig->ended < sizeof(rig->ends) / sizeof(*rig->ends))
+        rig->ends[rig->ended++] = (struct rig_end){work->id, work->opcode, status, reason};
+}
+
+static const struct receive *on_take_receive(struct host *host, const struct packet *packet, uint64_t least)
+{
+    struct rig *rig = rig_of(host);
+    uint8_t first;
+    struct iovec to = {&first, 1};
+    if (rig->looks_inside && !payload_copy(&packet->payload, 0, &to, 1))
+        return &receive_unfetched;
+    if (rig->taken == rig->posted)
+        return NULL;
+    const struct receive *receive = &rig->receives[rig->taken % RIG_QUEUE].receive;
+    if (scatter_room(receive) < least)
+        return &receive_too_short;
+    rig->taken++;
+    return receive;
+}
+
+static void on_return_receive(struct host *host, const struct receive *receive)
+{
+    struct rig *rig = rig_of(host);
+    if (receive == &rig->receives[(rig->taken - 1) % RIG_QUEUE].receive)
+        rig->taken--;
+}
+
+static void on_received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+{
+    struct rig *rig = rig_of(host);
+    if (rig->arrived < sizeof(rig->arrivals) / sizeof(*rig->arrivals))
+        rig->arrivals[rig->arrived++] = (struct rig_arrival){receive->id, *arrival};
+}
+
+static enum reason find_memory(struct rig *rig, uint32_t key, uint64_t address, uint32_t length, unsigned access,
+                               struct iovec *memory, enum reason unknown)
+{
+    rig->looked_up++;
+    if (rig->deregistered || (key != KEY_ALL && key != KEY_NOTHING))
+        return unknown;
+    if (length && (address > RIG_MEMORY || length > RIG_MEMORY - address))
+        return unknown + (REASON_LOCAL_RANGE - REASON_LOCAL_KEY_UNKNOWN);
+    if (access && key == KEY_NOTHING)
+        return unknown + (REASON_LOCAL_PERMISSION - REASON_LOCAL_KEY_UNKNOWN);
+    if (length)
+        *memory = (struct iovec){rig->memory + address, length};
+    return REASON_NONE;
+}
+
+static enum reason on_local_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *memory)
+{
+    return find_memory(rig_of(host), sge->lkey, sge->addr, sge->length, access, memory, REASON_LOCAL_KEY_UNKNOWN);
+}
+
+static enum reason on_remote_memory(struct host *host, uint32_t rkey, uint64_t address, uint32_t length,
+                                    unsigned access, struct iovec *memory)
+{
+    return find_memory(rig_of(host), rkey, address, length, access, memory, REASON_REMOTE_KEY_UNKNOWN);
+}
+
+static enum reason on_invalidate(struct host *host, uint32_t rkey)
+{
+    if (rkey != KEY_ALL)
+        return REASON_INVALIDATE_KEY;
+    rig_of(host)->invalidated = rkey;
+    return REASON_NONE;
+}
+
+static enum reason on_select_srq(struct host *host, uint32_t number)
+{
+    rig_of(host)->srq = number;
+    return number == RIG_NO_SRQ ? REASON_XRC_SRQ : REASON_NONE;
+}
+
+static enum ibv_wc_status on_local_operation(struct host *host, const struct work *work, enum reason *reason)
+{
+    struct rig *rig = rig_of(host);
+    rig->local_operation = work->id;
+    *reason = rig->local_status ? REASON_LOCAL_KEY_UNKNOWN : REASON_NONE;
+    return rig->local_status;
+}
+
+static void on_failed(struct host *host, bool sqe)
+{
+    rig_of(host)->failures++;
+}
+
+static void on_event(struct host *host, enum ibv_event_type event)
+{
+    struct rig *rig = rig_of(host);
+    if (rig->raised < sizeof(rig->events) / sizeof(*rig->events))
+        rig->events[rig->raised++] = event;
+}
+
+static void on_dropped(struct host *host, const struct packet *packet, enum reason reason)
+{
+    struct rig *rig = rig_of(host);
+    rig->dropped[rig->drops++ % (sizeof(rig->dropped) / sizeof(*rig->dropped))] = reason;
+}
+
+static void on_watch(struct host *host, nanos deadline)
+{
+    rig_of(host)->told = deadline;
+}
+
+static const struct host_operations operations = {
+    .sent = on_sent,
+    .take_receive = on_take_receive,
+    .return_receive = on_return_receive,
+    .select_srq = on_select_srq,
+    .received = on_received,
+    .local_memory = on_local_memory,
+    .receive_memory = on_local_memory,
+    .remote_memory = on_remote_memory,
+    .invalidate = on_invalidate,
+    .local_operation = on_local_operation,
+    .failed = on_failed,
+    .event = on_event,
+    .dropped = on_dropped,
+    .watch = on_watch,
+};
+
+static void choose_settings(struct rc_settings *settings)
+{
+    *settings = (struct rc_settings){
+        .service = SERVICE_RC,
+        .pkey = 0xffff,
+        .destination = RIG_PEER,
+        .segment = RIG_SEGMENT,
+        .window = 16,
+        .timeout = RIG_TIMEOUT,
+        .retry_count = 2,
+        .rnr_retry = 2,
+        .min_rnr_timer = 12,
+        .max_rd_atomic = 4,
+        .max_dest_rd_atomic = 4,
+        .access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                  NEWER_ACCESS_FLUSH_GLOBAL | NEWER_ACCESS_FLUSH_PERSISTENT,
+        .max_message = 1 << 20,
+    };
+}
+
+void rig_make(struct rig *rig)
+{
+    struct send_queue queue = {.memory = rig->queue, .stride = sizeof(rig->queue) / RIG_QUEUE, .capacity = RIG_QUEUE};
+    memset(rig, 0, sizeof(*rig));
+    rig->told = NANOS_NEVER;
+    rig->host.operations = &operations;
+    rc_initialize(&rig->rc, &rig->host, &queue, rig->saved);
+    choose_settings(&rig->rc.settings);
+    rig->now = NANOS_SECOND;
+    for (unsigned i = 0; i < RIG_MEMORY; i++)
+        rig->memory[i] = i * 31 >> 3;
+}
+
+void rig_make_unreliable(struct rig *rig, enum service service)
+{
+    rig_make(rig);
+    struct send_queue queue = rig->rc.requester.queue;
+    struct rc_settings *settings = &rig->rc.settings;
+    rig->service = service;
+    uc_initialize(&rig->uc, &rig->host, &queue);
+    rig->uc.pkey = settings->pkey;
+    rig->uc.destination = RIG_PEER;
+    rig->uc.segment = RIG_SEGMENT;
+    rig->uc.max_message = settings->max_message;
+    rig->uc.access = settings->access;
+    ud_initialize(&rig->ud, &rig->host, &queue);
+    rig->ud.pkey = settings->pkey;
+    rig->ud.number = RIG_NUMBER;
+    rig->ud.qkey = RIG_QKEY;
+    rig->ud.max_message = RIG_SEGMENT;
+}
+
+enum service rig_service(const struct rig *rig)
+{
+    return rig->service == SERVICE_RC ? rig->rc.settings.service : rig->service;
+}
+
+void rig_start(struct rig *rig)
+{
+    switch (rig->service) {
+    case SERVICE_UC:
+        uc_start_receiving(&rig->uc, RIG_THEIRS);
+        uc_start_transmitting(&rig->uc, RIG_OURS);
+        break;
+    case SERVICE_UD:
+        ud_start_receiving(&rig->ud);
+        ud_start_transmitting(&rig->ud, RIG_OURS);
+        break;
+    default:
+        rc_start_receiving(&rig->rc, RIG_THEIRS);
+        rc_start_transmitting(&rig->rc, RIG_OURS);
+    }
+}
+
+void rig_resume(struct rig *rig)
+{
+    rig->uc.send_error = rig->ud.send_error = false;
+}
+
+static struct send_queue *queue_of(struct rig *rig)
+{
+    return rig->service == SERVICE_UC   ? &rig->uc.queue
+           : rig->service == SERVICE_UD ? &rig->ud.queue
+                                        : &rig->rc.requester.queue;
+}
+
+static void say_posted(struct rig *rig)
+{
+    if (rig->service == SERVICE_UC)
+        uc_posted(&rig->uc);
+    else if (rig->service == SERVICE_UD)
+        ud_posted(&rig->ud);
+    else
+        rc_posted(&rig->rc);
+}
+
+static void receive(struct rig *rig, const struct packet *packet)
+{
+    if (rig->service == SERVICE_UC)
+        uc_receive(&rig->uc, packet);
+    else if (rig->service == SERVICE_UD)
+        ud_receive(&rig->ud, packet);
+    else
+        rc_receive(&rig->rc, packet, rig->now);
+}
+
+static bool transmit(struct rig *rig)
+{
+    if (rig->service == SERVICE_UC)
+        return uc_transmit(&rig->uc, &rig->out, rig->pieces);
+    if (rig->service == SERVICE_UD)
+        return ud_next(&rig->ud) && ud_transmit(&rig->ud, &rig->out, rig->pieces);
+    return rc_transmit(&rig->rc, &rig->out, rig->pieces, rig->now);
+}
+
+bool rig_has_output(const struct rig *rig)
+{
+    if (rig->service == SERVICE_UC)
+        return uc_has_output(&rig->uc);
+    return rig->service == SERVICE_UD ? ud_has_output(&rig->ud) : rc_has_output(&rig->rc);
+}
+
+/* Spreads the local data over the elements, the remainder in the last. */
+static void spread(struct work *work, struct rig_work wanted)
+{
+    uint32_t count = wanted.sge_count ? wanted.sge_count : 1, at = wanted.at;
+    work->sge_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t part = i + 1 == count ? wanted.at + wanted.length - at : wanted.length / count;
+        work->sge[i] = (struct ibv_sge){at, part, wanted.lkey ? wanted.lkey : KEY_ALL};
+        at += part;
+    }
+}
+
+uint64_t rig_post(struct rig *rig, struct rig_work wanted)
+{
+    struct work *work = send_queue_reserve(queue_of(rig));
+    if (!work)
+        return 0;
+    memset(work, 0, sizeof(*work));
+    work->id = ++rig->next_id;
+    work->opcode = wanted.opcode;
+    work->flags = wanted.flags;
+    work->length = wanted.length;
+    work->immediate = wanted.immediate;
+    work->rkey = wanted.rkey;
+    work->remote_address = wanted.remote;
+    work->compare_or_add = wanted.compare_or_add;
+    work->swap = wanted.swap;
+    work->remote_srq = wanted.srq;
+    work->remote_qp = RIG_PEER;
+    work->remote_qkey = wanted.qkey ? wanted.qkey : RIG_QKEY;
+    if (wanted.flags & IBV_SEND_INLINE)
+        memcpy(work->inline_data, rig->memory + wanted.at, wanted.length);
+    else
+        spread(work, wanted);
+    send_queue_commit(queue_of(rig));
+    say_posted(rig);
+    return work->id;
+}
+
+uint64_t rig_post_receive(struct rig *rig, uint32_t at, uint32_t length, uint32_t lkey)
+{
+    struct rig_receive *slot = &rig->receives[rig->posted++ % RIG_QUEUE];
+    slot->sge[0] = (struct ibv_sge){at, length, lkey};
+    slot->receive = (struct receive){.id = ++rig->next_id, .sge_count = 1, .sge = slot->sge};
+    return slot->receive.id;
+}
+
+static bool cannot_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+{
+    return false;
+}
+
+/* A packet with these pieces as its payload; from a heap block of the very size, so that reading past it is noticed. */
+void rig_arrive(struct rig *rig, enum operation operation, uint32_t psn, struct rig_packet wanted)
+{
+    struct packet packet = wanted.packet;
+    struct iovec piece = {malloc(wanted.bytes + 1), wanted.bytes};
+    memset(piece.iov_base, wanted.fill, wanted.bytes);
+    packet.opcode = op_code(rig_service(rig), operation);
+    packet.psn = psn & PSN_MASK;
+    if (!packet.pkey)
+        packet.pkey = 0xffff;
+    if (!packet.qkey)
+        packet.qkey = RIG_QKEY;
+    packet.payload = (struct payload){.length = wanted.bytes, .count = 1, .pieces = &piece};
+    packet.payload.pull = wanted.broken ? cannot_pull : NULL;
+    receive(rig, &packet);
+    free(piece.iov_base);
+}
+
+void rig_wait(struct rig *rig, nanos time)
+{
+    rig->now += time;
+    rc_expire(&rig->rc, rig->now);
+    rig->told = rc_watch(&rig->rc);
+}
+
+bool rig_transmit(struct rig *rig)
+{
+    rig->out = (struct packet){0};
+    if (!transmit(rig))
+        return false;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < rig->out.payload.count; i++) {
+        memcpy(rig->carried + at, rig->out.payload.pieces[i].iov_base, rig->out.payload.pieces[i].iov_len);
+        at += rig->out.payload.pieces[i].iov_len;
+    }
+    return true;
+}

@@ -1,0 +1,122 @@
+/* For tests: an engine on a bench. Its world is a few arrays, and time is a number. */
+#ifndef TRANSPORT_RIG_H
+#define TRANSPORT_RIG_H
+
+#include "transport/rc/rc.h"
+#include "transport/unreliable/uc.h"
+#include "transport/unreliable/ud.h"
+
+enum {
+    RIG_MEMORY = 1 << 16,
+    RIG_QUEUE = 64,
+    RIG_INLINE = 64,
+    RIG_SEGMENT = 256,
+    RIG_OURS = 100,    /* the first PSN that we send */
+    RIG_THEIRS = 2000, /* the first PSN that we expect */
+    RIG_QKEY = 0x1111,
+    RIG_NUMBER = 0x11, /* our queue pair number */
+    RIG_PEER = 0x22,   /* the peer's */
+    RIG_TIMEOUT = 14,
+    RIG_ACK_TIMER = 4096 << RIG_TIMEOUT, /* nanoseconds */
+    RIG_NO_SRQ = 0x99,                   /* the number of an SRQ that isn't there */
+};
+
+enum rig_key {
+    KEY_ALL = 0x100,     /* the whole memory, for every access */
+    KEY_NOTHING = 0x200, /* the whole memory, to be read locally only */
+};
+
+struct rig_receive {
+    struct receive receive;
+    struct ibv_sge sge[3];
+};
+
+struct rig_end {
+    uint64_t id;
+    uint8_t opcode;
+    enum ibv_wc_status status;
+    enum reason reason;
+};
+
+struct rig_arrival {
+    uint64_t id;
+    struct arrival arrival;
+};
+
+struct rig {
+    struct host host;     /* first: the host's operations get it */
+    enum service service; /* which engine is on the bench; SERVICE_RC: rc, whatever its settings say */
+    struct rc rc;
+    struct uc uc;
+    struct ud ud;
+    struct rc_saved saved[16];
+    _Alignas(8) uint8_t memory[RIG_MEMORY];
+    _Alignas(8) uint8_t queue[RIG_QUEUE * (sizeof(struct work) + RIG_INLINE)];
+    struct rig_receive receives[RIG_QUEUE];
+    struct rig_end ends[2 * RIG_QUEUE];
+    struct rig_arrival arrivals[2 * RIG_QUEUE];
+    enum ibv_event_type events[32];
+    enum reason dropped[1024];
+    unsigned posted, taken;                   /* receives */
+    unsigned ended, arrived, raised, drops;   /* entries of the logs */
+    unsigned saw_end, saw_arrival, saw_event; /* those that the script has dealt with */
+    unsigned looked_up;                       /* how often a key was asked for */
+    unsigned failures;                        /* host->failed */
+    uint32_t invalidated;                     /* the key, once it was */
+    uint32_t srq;                             /* XRC: the one that was selected last */
+    uint64_t next_id;
+    enum ibv_wc_status local_status; /* what local operations end with */
+    uint64_t local_operation;        /* id of the last one executed */
+    nanos now;
+    nanos told;        /* when the engine wants rc_expire: what it said itself, or when it was asked after a wait */
+    bool deregistered; /* no key exists any longer */
+    bool looks_inside; /* a receive is chosen by the first byte of the message */
+    struct packet out; /* the last packet transmitted */
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    uint8_t carried[RIG_MEMORY]; /* its payload */
+};
+
+/* An engine in RTS that talks to a peer of the same settings. `rig_make` stops before RTR, to change settings. */
+void rig_make(struct rig *);
+void rig_make_unreliable(struct rig *, enum service); /* UC or UD */
+void rig_start(struct rig *);
+
+/* The send side of UC or UD from its error state (SQE) to RTS. */
+void rig_resume(struct rig *);
+
+/* A work request of the script: what is not said is 0, but the id (1, 2, ...) and the lkey (KEY_ALL) have defaults. */
+struct rig_work {
+    enum ibv_wr_opcode opcode;
+    unsigned flags;
+    uint32_t length;
+    uint32_t at; /* its local data's place in the memory */
+    uint32_t lkey, rkey;
+    uint64_t remote;
+    uint32_t immediate;
+    uint64_t compare_or_add, swap;
+    uint32_t srq;
+    uint32_t sge_count; /* spread over so many elements; default 1 */
+    uint32_t qkey;      /* UD; default RIG_QKEY */
+};
+
+/* A packet from the peer: `bytes` of payload, each `fill`. `broken`: the payload can't be fetched. */
+struct rig_packet {
+    uint32_t bytes;
+    uint8_t fill;
+    bool broken;
+    struct packet packet; /* all but opcode, PSN and payload */
+};
+
+uint64_t rig_post(struct rig *, struct rig_work);
+uint64_t rig_post_receive(struct rig *, uint32_t at, uint32_t length, uint32_t lkey);
+void rig_arrive(struct rig *, enum operation, uint32_t psn, struct rig_packet);
+void rig_wait(struct rig *, nanos);
+
+/* Transmits into rig->out and rig->carried. False: nothing. */
+bool rig_transmit(struct rig *);
+bool rig_has_output(const struct rig *);
+
+/* The service as packets say it. */
+enum service rig_service(const struct rig *);
+
+#endif

@@ -1,0 +1,54 @@
+#include "transport/testing/simulator/events.h"
+
+#include <stdlib.h>
+
+static bool comes_before(const struct event *a, const struct event *b)
+{
+    return a->time != b->time ? a->time < b->time : a->order < b->order;
+}
+
+static void swap(struct event *a, struct event *b)
+{
+    struct event other = *a;
+    *a = *b;
+    *b = other;
+}
+
+void events_add(struct events *events, struct event event)
+{
+    if (events->count == events->room) {
+        events->room = events->room ? 2 * events->room : 256;
+        events->heap = realloc(events->heap, events->room * sizeof(*events->heap));
+    }
+    uint32_t i = events->count++;
+    event.order = events->announced++;
+    events->heap[i] = event;
+    for (; i && comes_before(&events->heap[i], &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        swap(&events->heap[i], &events->heap[(i - 1) / 2]);
+}
+
+static void sink(struct events *events)
+{
+    for (uint32_t i = 0, child; (child = 2 * i + 1) < events->count; i = child) {
+        if (child + 1 < events->count && comes_before(&events->heap[child + 1], &events->heap[child]))
+            child++;
+        if (!comes_before(&events->heap[child], &events->heap[i]))
+            return;
+        swap(&events->heap[child], &events->heap[i]);
+    }
+}
+
+bool events_take(struct events *events, struct event *event)
+{
+    if (!events->count)
+        return false;
+    *event = events->heap[0];
+    events->heap[0] = events->heap[--events->count];
+    sink(events);
+    return true;
+}
+
+void events_free(struct events *events)
+{
+    free(events->heap);
+}

@@ -1,0 +1,166 @@
+#include "transport/testing/simulator/host.h"
+
+#include "transport/scatter.h"
+#include "transport/testing/simulator/engine.h"
+#include "transport/testing/simulator/judge.h"
+
+static struct endpoint *endpoint_of(struct host *host)
+{
+    return (struct endpoint *)host;
+}
+
+static void sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
+{
+    judge_sent(endpoint_of(host), work, status, reason);
+}
+
+static const struct receive *take_receive(struct host *host, const struct packet *packet, uint64_t least)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    if (endpoint->service == SERVICE_XRC && packet->srq != endpoint->number)
+        world_complain(endpoint->world, endpoint, "a message for SRQ 0x%x", packet->srq);
+    if (endpoint->receives_taken != endpoint->receives_ended)
+        world_complain(endpoint->world, endpoint, "takes a receive while it has one");
+    if (endpoint->receives_taken == endpoint->receives_posted)
+        return NULL;
+    const struct receive *receive = &endpoint->receives[endpoint->receives_taken]->receive;
+    if (scatter_room(receive) < least)
+        return &receive_too_short;
+    endpoint->receives_taken++;
+    return receive;
+}
+
+static void return_receive(struct host *host, const struct receive *receive)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    if (endpoint->receives_taken == endpoint->receives_ended ||
+        receive != &endpoint->receives[endpoint->receives_taken - 1]->receive)
+        world_complain(endpoint->world, endpoint, "returns a receive that it does not have");
+    endpoint->receives_taken--;
+}
+
+static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+{
+    judge_received(endpoint_of(host), receive, arrival);
+}
+
+static enum reason local_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *memory)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    if (!sge->length)
+        world_complain(endpoint->world, endpoint, "asks for local memory of length 0");
+    return buffers_find(&endpoint->buffers, sge, memory);
+}
+
+static enum reason remote_memory(struct host *host, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
+                                 struct iovec *memory)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    uint8_t *start = rkey == KEY_TARGET     ? endpoint->target
+                     : rkey == KEY_COUNTERS ? (uint8_t *)endpoint->counters
+                     : rkey == KEY_SHARED   ? (uint8_t *)&endpoint->world->shared[endpoint->node]
+                                            : NULL;
+    uint64_t size = rkey == KEY_TARGET     ? sizeof(endpoint->target)
+                    : rkey == KEY_COUNTERS ? sizeof(endpoint->counters)
+                                           : sizeof(endpoint->world->shared[0]);
+    if (!length && !(access & NEWER_ACCESS_FLUSH_GLOBAL))
+        world_complain(endpoint->world, endpoint, "asks for remote memory of length 0");
+    if (!start)
+        return REASON_REMOTE_KEY_UNKNOWN;
+    if (address > size || length > size - address)
+        return REASON_REMOTE_RANGE;
+    *memory = (struct iovec){start + address, length};
+    return REASON_NONE;
+}
+
+/* Each SEND with invalidate has a key of its own, so that a second execution is noticed. */
+static enum reason invalidate(struct host *host, uint32_t rkey)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    uint32_t id = rkey - KEY_REVOCABLE;
+    if (id >= endpoint->peer->posted || endpoint->peer->works[id].invalidated)
+        return REASON_INVALIDATE_KEY;
+    endpoint->peer->works[id].invalidated = true;
+    return REASON_NONE;
+}
+
+static enum ibv_wc_status local_operation(struct host *host, const struct work *work, enum reason *reason)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    world_note(endpoint->world, endpoint, "executes", work->id, 0);
+    return IBV_WC_SUCCESS;
+}
+
+void host_flush_receives(struct endpoint *endpoint)
+{
+    const struct arrival flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
+    while (endpoint->receives_taken != endpoint->receives_posted)
+        judge_received(endpoint, &endpoint->receives[endpoint->receives_taken++]->receive, &flushed);
+}
+
+static void failed(struct host *host, bool sqe)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    struct world *world = endpoint->world;
+    const struct send_queue *queue = engine_queue(endpoint);
+    world_note(world, endpoint, "fails", sqe, 0);
+    if (queue->head != queue->tail)
+        world_complain(world, endpoint, "failed with work in its queue");
+    if (sqe) {
+        events_add(&world->events, (struct event){.time = world->now + chance_below(&world->chance, 100000),
+                                                  .kind = EVENT_RESUME,
+                                                  .target = endpoint->index});
+        return;
+    }
+    endpoint->failed = true;
+    endpoint->gone_since = world->now;
+    host_flush_receives(endpoint);
+}
+
+static void event(struct host *host, enum ibv_event_type type)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    struct world *world = endpoint->world;
+    const struct send_queue *queue = engine_queue(endpoint);
+    world_note(world, endpoint, "raises", type, 0);
+    if (type != IBV_EVENT_SQ_DRAINED)
+        return;
+    if (!endpoint->draining || queue->head != queue->next)
+        world_complain(world, endpoint, "is not drained");
+    endpoint->drained = true;
+    events_add(&world->events, (struct event){.time = world->now + chance_below(&world->chance, 100000),
+                                              .kind = EVENT_RESUME,
+                                              .target = endpoint->index});
+}
+
+static void dropped(struct host *host, const struct packet *packet, enum reason reason)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    world_note(endpoint->world, endpoint, "drops", packet->psn, reason);
+    if (reason == REASON_NONE)
+        world_complain(endpoint->world, endpoint, "drops psn %u for no reason", packet->psn);
+}
+
+static void watch(struct host *host, nanos deadline)
+{
+    struct endpoint *endpoint = endpoint_of(host);
+    if (deadline >= endpoint->watched)
+        world_complain(endpoint->world, endpoint, "tells its owner of a deadline that is not sooner");
+    world_watch(endpoint, deadline);
+}
+
+const struct host_operations host_of_simulator = {
+    .sent = sent,
+    .take_receive = take_receive,
+    .return_receive = return_receive,
+    .received = received,
+    .local_memory = local_memory,
+    .receive_memory = local_memory,
+    .remote_memory = remote_memory,
+    .invalidate = invalidate,
+    .local_operation = local_operation,
+    .failed = failed,
+    .event = event,
+    .dropped = dropped,
+    .watch = watch,
+};

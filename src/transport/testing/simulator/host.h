@@ -1,0 +1,12 @@
+/* What the engines ask of the world. */
+#ifndef TRANSPORT_SIMULATOR_HOST_H
+#define TRANSPORT_SIMULATOR_HOST_H
+
+#include "transport/testing/simulator/world.h"
+
+extern const struct host_operations host_of_simulator;
+
+/* The owner ends the receives that nobody took: the queue pair is in the error state. */
+void host_flush_receives(struct endpoint *);
+
+#endif

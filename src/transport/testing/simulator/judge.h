@@ -1,0 +1,24 @@
+/* Compares what the engines report with what the programs asked for. */
+#ifndef TRANSPORT_SIMULATOR_JUDGE_H
+#define TRANSPORT_SIMULATOR_JUDGE_H
+
+#include "transport/testing/simulator/world.h"
+
+/* A work request ended. */
+void judge_sent(struct endpoint *, const struct work *, enum ibv_wc_status, enum reason);
+
+/* A receive ended with a message, or with an error. */
+void judge_received(struct endpoint *, const struct receive *, const struct arrival *);
+
+/* Nothing more will happen: everything has ended, and memory holds what it must. Flushes the endpoint. */
+void judge_end(struct endpoint *);
+void judge_shared(struct world *);
+
+/* What the message of this work carries, or what is found in each byte of an unreliable WRITE's target. */
+void judge_fill(const struct endpoint *sender, uint32_t id, uint8_t *bytes, uint32_t length);
+uint8_t judge_target_byte(uint64_t address);
+
+/* A value of all memory that the peer changes. */
+uint64_t judge_hash(const uint8_t *target, const uint64_t *counters);
+
+#endif

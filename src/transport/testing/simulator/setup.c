@@ -1,0 +1,219 @@
+/* From a plan to a world that is ready to run, and its end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/testing/simulator/engine.h"
+#include "transport/testing/simulator/host.h"
+#include "transport/testing/simulator/network.h"
+#include "transport/testing/simulator/world.h"
+#include "wire/psn.h"
+
+enum { PKEY = 0xffff, QKEY = 0x1234, FIRST_NUMBER = 0x100, MESSAGE_MOST = 1 << 16 };
+
+static void announce(struct world *world, enum event_kind kind, uint32_t target, nanos time)
+{
+    events_add(&world->events, (struct event){.time = time, .kind = kind, .target = target});
+}
+
+/* More than verbs allow where packets are lost, so that giving up on a live peer is a fault; yet few enough that
+ * retries which are not counted anew after each progress run out. */
+static uint8_t choose_retries(struct world *world)
+{
+    enum { FOR_LOSSES = 40, FOR_BLACKOUTS = 250 };
+    if (!plan_is_faulty(&world->plan))
+        return chance_between(&world->chance, 0, 7);
+    return world->plan.blackout_end ? FOR_BLACKOUTS : FOR_LOSSES;
+}
+
+/* Where packets are lost, timers are about as short as a round trip. Where nothing is, one may wait for ever. */
+static uint8_t choose_timeout(struct world *world)
+{
+    const struct plan *plan = &world->plan;
+    if (plan_is_faulty(plan))
+        return chance_between(&world->chance, 5, 10);
+    bool patient = plan->dying == PLAN_NOBODY && !plan->errors && chance_hits(&world->chance, 200);
+    return patient ? 0 : chance_between(&world->chance, 14, 18);
+}
+
+static void choose_rc_settings(struct world *world, struct rc_settings *settings, enum service service)
+{
+    struct chance *chance = &world->chance;
+    static const uint32_t windows[] = {1, 2, 4, 16, 64, 1 << 16};
+    *settings = (struct rc_settings){
+        .service = service,
+        .pkey = PKEY,
+        .segment = 256u << chance_below(chance, 5),
+        .window = windows[chance_below(chance, sizeof(windows) / sizeof(*windows))],
+        .timeout = choose_timeout(world),
+        .retry_count = choose_retries(world),
+        .rnr_retry = chance_hits(chance, 200) ? chance_between(chance, 0, 6) : 7,
+        .min_rnr_timer = chance_between(chance, 1, 16),
+        .max_rd_atomic = chance_between(chance, 1, chance_hits(chance, 200) ? SAVED_MAX : 8),
+        .access =
+            IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | NEWER_ACCESS_FLUSH_GLOBAL,
+        .max_message = MESSAGE_MOST,
+    };
+    if (chance_hits(chance, 500))
+        settings->first_window = chance_between(chance, 1, 32);
+    if (!settings->timeout) /* for ever, too, or the peer waits for one that gave up */
+        settings->rnr_retry = 7;
+    settings->max_dest_rd_atomic = chance_between(chance, settings->max_rd_atomic, SAVED_MAX);
+    settings->exact = true;
+    if (!chance_hits(chance, 400))
+        return;
+    settings->exact = false;
+    settings->reference_segment = settings->segment << chance_between(chance, 0, 3);
+    settings->reference_from = chance_between(chance, 1, 2 * settings->segment);
+}
+
+static void make_queue(struct endpoint *endpoint, struct send_queue *queue)
+{
+    struct chance *chance = &endpoint->world->chance;
+    queue->stride = sizeof(struct work) + INLINE_MAX;
+    queue->capacity = 1u << chance_between(chance, 0, 6);
+    endpoint->queue_memory = calloc(queue->capacity, queue->stride);
+    queue->memory = (uint8_t *)endpoint->queue_memory;
+}
+
+static void make_engine(struct endpoint *endpoint, const struct rc_settings *settings, uint32_t destination)
+{
+    struct send_queue queue = {0};
+    make_queue(endpoint, &queue);
+    if (engine_is_reliable(endpoint)) {
+        rc_initialize(&endpoint->rc, &endpoint->host, &queue, endpoint->saved);
+        endpoint->rc.settings = *settings;
+        endpoint->rc.settings.destination = destination;
+    } else if (endpoint->service == SERVICE_UC) {
+        uc_initialize(&endpoint->uc, &endpoint->host, &queue);
+        endpoint->uc.pkey = PKEY;
+        endpoint->uc.destination = destination;
+        endpoint->uc.segment = settings->segment;
+        endpoint->uc.exact = true;
+        endpoint->uc.max_message = settings->max_message;
+        endpoint->uc.access = settings->access;
+    } else {
+        ud_initialize(&endpoint->ud, &endpoint->host, &queue);
+        endpoint->ud.pkey = PKEY;
+        endpoint->ud.number = endpoint->number;
+        endpoint->ud.qkey = QKEY;
+        endpoint->ud.max_message = settings->segment;
+    }
+}
+
+static void choose_fault(struct endpoint *endpoint)
+{
+    struct chance *chance = &endpoint->world->chance;
+    if (!chance_hits(chance, endpoint->world->plan.errors))
+        return;
+    endpoint->fault = chance_between(chance, FAULT_NONE, FAULTS - 1);
+    endpoint->fault_at = chance_below(chance, endpoint->to_post);
+    if (endpoint->fault == FAULT_MISALIGNED && !engine_is_reliable(endpoint))
+        endpoint->fault = FAULT_NONE;
+    if (chance_hits(chance, 100))
+        announce(endpoint->world, EVENT_FLUSH, endpoint->index, chance_below(chance, NANOS_MILLISECOND));
+}
+
+/* A fault that needs a longer message than a datagram can be is another one. */
+static void make_program(struct endpoint *endpoint, const struct rc_settings *settings)
+{
+    struct world *world = endpoint->world;
+    struct chance *chance = &world->chance;
+    endpoint->segment = settings->segment;
+    endpoint->longest = settings->segment;
+    if (endpoint->service != SERVICE_UD)
+        endpoint->longest *= chance_between(chance, 1, 12);
+    if (endpoint->longest > TARGET_BYTES)
+        endpoint->longest = TARGET_BYTES;
+    endpoint->to_post = chance_between(chance, 1, world->plan.works);
+    choose_fault(endpoint);
+    if (endpoint->service == SERVICE_UD && endpoint->fault == FAULT_LONGER_THAN_RECEIVE)
+        endpoint->fault = FAULT_LONGER_THAN_ALLOWED;
+    for (uint32_t i = chance_below(chance, 4); i; i--)
+        announce(world, EVENT_POST_RECEIVE, endpoint->index, 0);
+    announce(world, EVENT_POST, endpoint->index, chance_below(chance, 10 * NANOS_MICROSECOND));
+    for (unsigned i = chance_hits(chance, 150) ? 3 : 0; i; i--)
+        announce(world, EVENT_DRAIN, endpoint->index, chance_below(chance, NANOS_MILLISECOND));
+}
+
+static struct endpoint *make_endpoint(struct world *world, enum service service, uint32_t index)
+{
+    struct endpoint *endpoint = &world->endpoints[index];
+    endpoint->host.operations = &host_of_simulator;
+    endpoint->world = world;
+    endpoint->service = service;
+    endpoint->index = index;
+    endpoint->number = FIRST_NUMBER + index;
+    endpoint->node = chance_below(&world->chance, world->plan.nodes);
+    endpoint->timer_announced = endpoint->watched = NANOS_NEVER;
+    return endpoint;
+}
+
+/* Most begin just before the end of the circle. */
+static uint32_t choose_psn(struct chance *chance)
+{
+    return chance_hits(chance, 700) ? PSN_MASK - chance_below(chance, 300) : chance_next(chance) & PSN_MASK;
+}
+
+static void make_pair(struct world *world, uint32_t index)
+{
+    struct chance *chance = &world->chance;
+    enum service service = chance_hits(chance, 250) ? SERVICE_UC : chance_hits(chance, 150) ? SERVICE_XRC : SERVICE_RC;
+    struct endpoint *a = make_endpoint(world, service, index), *b = make_endpoint(world, service, index + 1);
+    struct rc_settings settings;
+    uint32_t ours = choose_psn(chance), theirs = choose_psn(chance);
+    choose_rc_settings(world, &settings, service);
+    a->peer = b;
+    b->peer = a;
+    make_engine(a, &settings, b->number);
+    make_engine(b, &settings, a->number);
+    make_program(a, &settings);
+    make_program(b, &settings);
+    b->longest = a->longest;
+    engine_start(a, theirs, ours);
+    engine_start(b, ours, theirs);
+}
+
+static void make_datagram(struct world *world, uint32_t index)
+{
+    struct rc_settings settings = {.segment = 1024};
+    struct endpoint *endpoint = make_endpoint(world, SERVICE_UD, index);
+    make_engine(endpoint, &settings, 0);
+    make_program(endpoint, &settings);
+    engine_start(endpoint, 0, choose_psn(&world->chance));
+}
+
+void world_make(struct world *world, uint64_t seed)
+{
+    memset(world, 0, sizeof(*world));
+    world->chance.state = seed;
+    plan_make(&world->plan, &world->chance);
+    world->count = 2 * world->plan.pairs + world->plan.datagrams;
+    world->endpoints = calloc(world->count, sizeof(*world->endpoints));
+    for (uint32_t i = 0; i < world->plan.pairs; i++)
+        make_pair(world, 2 * i);
+    for (uint32_t i = 0; i < world->plan.datagrams; i++)
+        make_datagram(world, 2 * world->plan.pairs + i);
+    if (world->plan.dying != PLAN_NOBODY)
+        announce(world, EVENT_DEATH, world->plan.dying, world->plan.death);
+}
+
+static void free_endpoint(struct endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->posted; i++)
+        free(endpoint->works[i].content);
+    for (uint32_t i = 0; i < endpoint->receives_posted; i++)
+        free(endpoint->receives[i]);
+    buffers_free(&endpoint->buffers);
+    free(endpoint->queue_memory);
+}
+
+void world_free(struct world *world)
+{
+    struct event event;
+    while (events_take(&world->events, &event))
+        network_free(event.flight);
+    for (uint32_t i = 0; i < world->count; i++)
+        free_endpoint(&world->endpoints[i]);
+    events_free(&world->events);
+    free(world->endpoints);
+}

@@ -1,0 +1,15 @@
+#include "transport/testing/simulator/simulator.h"
+
+#include <string.h>
+
+void simulator_run(uint64_t seed, FILE *log, struct simulator_report *report)
+{
+    struct world world;
+    world_make(&world, seed);
+    world.log = log;
+    world_run(&world);
+    report->trace = world.trace;
+    report->statistics = world.statistics;
+    memcpy(report->complaint, world.complaint, sizeof(report->complaint));
+    world_free(&world);
+}

@@ -1,0 +1,22 @@
+/* For tests: runs of several nodes over a network with faults, in virtual time. What a run does is decided by its seed
+ * alone, and an oracle checks it: each work and each receive ends once and in order, what arrives is what was sent, is
+ * whole and in its turn, atomics happen once, memory is left alone once its work has ended, and nothing stays behind.
+ */
+#ifndef TRANSPORT_SIMULATOR_SIMULATOR_H
+#define TRANSPORT_SIMULATOR_SIMULATOR_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "transport/testing/simulator/world.h"
+
+struct simulator_report {
+    uint64_t trace;      /* a hash of everything that happened */
+    char complaint[256]; /* what was wrong first; "" when all was well */
+    struct statistics statistics;
+};
+
+/* Runs a seed. `log` gets a line for all that happens, unless it is NULL. */
+void simulator_run(uint64_t seed, FILE *log, struct simulator_report *);
+
+#endif

@@ -1,0 +1,13 @@
+/* The programs: what they post, and when. */
+#ifndef TRANSPORT_SIMULATOR_WORKLOAD_H
+#define TRANSPORT_SIMULATOR_WORKLOAD_H
+
+#include "transport/testing/simulator/world.h"
+
+/* EVENT_POST: posts some work and announces when to go on. */
+void workload_post(struct endpoint *);
+
+/* EVENT_POST_RECEIVE: posts one receive. */
+void workload_post_receive(struct endpoint *);
+
+#endif

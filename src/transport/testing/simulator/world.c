@@ -1,0 +1,195 @@
+#include "transport/testing/simulator/world.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/testing/simulator/engine.h"
+#include "transport/testing/simulator/host.h"
+#include "transport/testing/simulator/judge.h"
+#include "transport/testing/simulator/network.h"
+#include "transport/testing/simulator/workload.h"
+
+enum { EVENTS_MOST = 2000000 };
+
+static void mix(uint64_t *trace, uint64_t value)
+{
+    *trace = (*trace ^ value) * 0x100000001b3;
+    *trace ^= *trace >> 31;
+}
+
+void world_note(struct world *world, const struct endpoint *endpoint, const char *what, uint64_t a, uint64_t b)
+{
+    uint32_t number = endpoint ? endpoint->number : 0;
+    mix(&world->trace, world->now);
+    mix(&world->trace, (uint64_t)number << 32 | (uint8_t)what[0] << 8 | (uint8_t)what[1]);
+    mix(&world->trace, a);
+    mix(&world->trace, b);
+    if (world->log)
+        fprintf(world->log, "%12llu qp 0x%x %s 0x%llx %llu\n", (unsigned long long)world->now, number, what,
+                (unsigned long long)a, (unsigned long long)b);
+}
+
+void world_complain(struct world *world, const struct endpoint *endpoint, const char *format, ...)
+{
+    va_list arguments;
+    if (world->complaint[0])
+        return;
+    int used = snprintf(world->complaint, sizeof(world->complaint), "at %llu qp 0x%x ", (unsigned long long)world->now,
+                        endpoint ? endpoint->number : 0);
+    va_start(arguments, format);
+    vsnprintf(world->complaint + used, sizeof(world->complaint) - used, format, arguments);
+    va_end(arguments);
+}
+
+static void die(struct world *world, uint32_t node)
+{
+    world->dead[node] = true;
+    world_note(world, NULL, "dies", node, 0);
+    for (uint32_t i = 0; i < world->count; i++)
+        if (world->endpoints[i].node == node)
+            world->endpoints[i].gone_since = world->now;
+}
+
+static void pump(struct endpoint *endpoint)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    unsigned budget = chance_between(&endpoint->world->chance, 1, endpoint->world->plan.pump_budget);
+    endpoint->pump_announced = false;
+    while (budget-- && !endpoint->world->complaint[0] && engine_transmit(endpoint, &packet, pieces))
+        network_send(endpoint, &packet);
+}
+
+static void resume(struct endpoint *endpoint)
+{
+    if (endpoint->draining) {
+        endpoint->draining = endpoint->drained = false;
+        engine_drain(endpoint, false);
+    }
+    if (engine_has_failed(endpoint))
+        return;
+    endpoint->send_broken = false;
+    engine_recover(endpoint);
+}
+
+static void drain(struct endpoint *endpoint)
+{
+    if (engine_has_failed(endpoint) || endpoint->draining)
+        return;
+    endpoint->draining = true;
+    engine_drain(endpoint, true);
+}
+
+static void flush(struct endpoint *endpoint)
+{
+    engine_flush(endpoint);
+    endpoint->failed = true;
+    endpoint->gone_since = endpoint->world->now;
+    host_flush_receives(endpoint);
+}
+
+static void announce(struct endpoint *endpoint, enum event_kind kind, nanos time)
+{
+    events_add(&endpoint->world->events, (struct event){.time = time, .kind = kind, .target = endpoint->index});
+}
+
+void world_watch(struct endpoint *endpoint, nanos deadline)
+{
+    struct world *world = endpoint->world;
+    endpoint->watched = endpoint->timer_announced = deadline;
+    if (deadline == NANOS_NEVER)
+        return;
+    endpoint->timer_announced += chance_below(&world->chance, world->plan.lateness);
+    if (endpoint->timer_announced < world->now)
+        endpoint->timer_announced = world->now;
+    announce(endpoint, EVENT_TIMER, endpoint->timer_announced);
+}
+
+static void expire(struct endpoint *endpoint)
+{
+    struct world *world = endpoint->world;
+    if (endpoint->timer_announced != world->now) /* another one was announced since */
+        return;
+    if (chance_hits(&world->chance, 100) && !world_is_dead(endpoint->peer) && !engine_has_failed(endpoint->peer))
+        engine_postpone(endpoint);
+    engine_expire(endpoint);
+    world_watch(endpoint, engine_watch(endpoint));
+}
+
+/* What no engine does when it says that it has no output. */
+static void check_silence(struct endpoint *endpoint)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    if (!chance_hits(&endpoint->world->chance, 200))
+        return;
+    if (engine_transmit(endpoint, &packet, pieces))
+        world_complain(endpoint->world, endpoint, "had output and said no");
+}
+
+/* After anything that happened to an endpoint: its owner pulls packets soon, and has heard of all that waits for time.
+ */
+static void attend(struct endpoint *endpoint)
+{
+    struct world *world = endpoint->world;
+    if (!engine_has_output(endpoint)) {
+        check_silence(endpoint);
+    } else if (!endpoint->pump_announced) {
+        announce(endpoint, EVENT_PUMP, world->now + chance_below(&world->chance, world->plan.pump_delay));
+        endpoint->pump_announced = true;
+    }
+    if (engine_deadline(endpoint) < endpoint->watched)
+        world_complain(world, endpoint, "has a deadline that its owner was not told of");
+}
+
+static void happen(struct endpoint *endpoint, const struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_PACKET:
+        return network_land(endpoint, event->flight);
+    case EVENT_POST:
+        return workload_post(endpoint);
+    case EVENT_POST_RECEIVE:
+        return workload_post_receive(endpoint);
+    case EVENT_PUMP:
+        return pump(endpoint);
+    case EVENT_TIMER:
+        return expire(endpoint);
+    case EVENT_DRAIN:
+        return drain(endpoint);
+    case EVENT_RESUME:
+        return resume(endpoint);
+    default:
+        return flush(endpoint);
+    }
+}
+
+static void dispatch(struct world *world, const struct event *event)
+{
+    struct endpoint *endpoint = &world->endpoints[event->target];
+    if (event->kind == EVENT_DEATH) {
+        die(world, event->target);
+    } else if (world_is_dead(endpoint)) {
+        network_free(event->flight);
+    } else {
+        happen(endpoint, event);
+        attend(endpoint);
+    }
+}
+
+void world_run(struct world *world)
+{
+    struct event event;
+    while (!world->complaint[0] && events_take(&world->events, &event)) {
+        world->now = event.time;
+        if (++world->statistics.events > EVENTS_MOST)
+            world_complain(world, NULL, "never comes to rest");
+        dispatch(world, &event);
+    }
+    for (uint32_t i = 0; i < world->count && !world->complaint[0]; i++)
+        if (!world_is_dead(&world->endpoints[i]))
+            judge_end(&world->endpoints[i]);
+    if (!world->complaint[0])
+        judge_shared(world);
+}

@@ -1,0 +1,155 @@
+/* Nodes, their queue pairs, the network between them, and what was seen. One world is one run of one seed. */
+#ifndef TRANSPORT_SIMULATOR_WORLD_H
+#define TRANSPORT_SIMULATOR_WORLD_H
+
+#include <stdio.h>
+
+#include "transport/rc/rc.h"
+#include "transport/testing/simulator/buffers.h"
+#include "transport/testing/simulator/chance.h"
+#include "transport/testing/simulator/events.h"
+#include "transport/testing/simulator/plan.h"
+#include "transport/unreliable/uc.h"
+#include "transport/unreliable/ud.h"
+
+enum {
+    TARGET_BYTES = 1 << 15, /* of each endpoint, for the peer's WRITEs and READs */
+    COUNTERS = 8,           /* of each endpoint, for the peer's atomics */
+    SGE_MAX = 4,
+    INLINE_MAX = 64,
+    SAVED_MAX = 128,
+    WORKS_MAX = 128, /* that an endpoint posts in a run */
+    RECEIVES_MAX = 4 * WORKS_MAX,
+};
+
+enum key {
+    KEY_TARGET = 0x11,
+    KEY_COUNTERS = 0x12,
+    KEY_SHARED = 0x13,       /* the node's counter that everybody adds to */
+    KEY_NOBODY = 0x99,       /* never registered */
+    KEY_REVOCABLE = 1 << 20, /* and the number of a work: a key that this SEND invalidates */
+};
+
+/* What a program does wrong once, on purpose. */
+enum fault {
+    FAULT_NONE,
+    FAULT_LOCAL_KEY,
+    FAULT_REMOTE_KEY,
+    FAULT_LONGER_THAN_RECEIVE,
+    FAULT_LONGER_THAN_ALLOWED,
+    FAULT_MISALIGNED,
+    FAULTS,
+};
+
+/* A work request as the program remembers it. */
+struct entry {
+    uint8_t opcode, flags;
+    bool consumes;  /* a receive of the peer */
+    bool delivered; /* the peer has seen it, as a receive */
+    bool invalidated;
+    bool uncertain; /* it failed, so it may have happened or not */
+    enum fault fault;
+    uint32_t length;
+    uint8_t *content; /* the message, or what a READ or an atomic must bring; NULL: not known */
+    struct ibv_sge sge[SGE_MAX];
+    uint32_t sge_count;
+    uint32_t rkey;
+    uint64_t remote;
+    uint64_t add;         /* to the node's shared counter */
+    uint32_t immediate;   /* or the key */
+    uint64_t target_hash; /* a consuming one: of the peer's memory when it arrives */
+    uint32_t remote_qp;   /* UD */
+    nanos posted;
+};
+
+struct posted_receive {
+    struct receive receive; /* its list is `shown` */
+    struct ibv_sge sge[SGE_MAX], shown[SGE_MAX];
+    bool bad_key;
+};
+
+struct endpoint {
+    struct host host; /* first: the host's operations get it */
+    struct world *world;
+    enum service service;
+    uint32_t index, number, node;
+    struct endpoint *peer; /* UD: NULL */
+    uint32_t segment, longest;
+    union {
+        struct rc rc;
+        struct uc uc;
+        struct ud ud;
+    };
+    struct rc_saved saved[SAVED_MAX];
+    uint64_t *queue_memory;
+    struct buffers buffers;
+
+    /* as a sender */
+    struct entry works[WORKS_MAX];
+    uint32_t to_post, posted, ended, delivered; /* works; delivered: of the works that lie before, all receives came */
+    enum fault fault;
+    uint32_t fault_at; /* the work that is wrong */
+    bool send_broken;  /* an error ended work; all behind it is flushed */
+    nanos oldest_since;
+    uint8_t model[TARGET_BYTES]; /* what the peer's target will hold, all that was posted done */
+    uint64_t counter_model[COUNTERS];
+
+    /* as a receiver */
+    struct posted_receive *receives[RECEIVES_MAX];
+    uint32_t receives_posted, receives_taken, receives_ended;
+    bool bad_receive;   /* one of them has a bad key */
+    uint32_t last_seen; /* UC: one more than the last message of the peer that arrived */
+    _Alignas(8) uint8_t target[TARGET_BYTES];
+    uint64_t counters[COUNTERS];
+
+    bool failed;            /* its owner knows of the error state */
+    nanos gone_since;       /* it failed or its node died */
+    bool draining, drained; /* drained: SQ_DRAINED was raised */
+    bool pump_announced;
+    nanos watched;         /* when its owner will look at its timers, at the latest */
+    nanos timer_announced; /* the same, with the owner's lateness */
+    nanos last_landing;    /* of a packet to it, to keep the order */
+};
+
+struct statistics {
+    uint64_t events, packets, lost, duplicated, received;
+    uint64_t ended[IBV_WC_GENERAL_ERR]; /* works, by their status */
+};
+
+struct world {
+    struct chance chance;
+    struct plan plan;
+    struct events events;
+    nanos now;
+    struct endpoint *endpoints;
+    uint32_t count;
+    bool dead[PLAN_NODES_MAX];
+    uint64_t shared[PLAN_NODES_MAX];         /* the counter */
+    uint64_t shared_sure[PLAN_NODES_MAX];    /* what was added for certain */
+    uint64_t shared_perhaps[PLAN_NODES_MAX]; /* what may have been added */
+    uint64_t trace;                          /* a hash of all that happened */
+    char complaint[256];                     /* the first thing that was wrong; "" while all is well */
+    FILE *log;                               /* or NULL */
+    struct statistics statistics;
+};
+
+/* Something happened: it goes into the hash, and into the log when there is one. */
+void world_note(struct world *, const struct endpoint *, const char *what, uint64_t a, uint64_t b);
+
+/* Something is wrong. Only the first is kept; the run ends with it. */
+__attribute__((format(printf, 3, 4))) void world_complain(struct world *, const struct endpoint *, const char *format,
+                                                          ...);
+
+/* Its owner will look at the timers at this time, or somewhat later. */
+void world_watch(struct endpoint *, nanos deadline);
+
+void world_make(struct world *, uint64_t seed);
+void world_run(struct world *);
+void world_free(struct world *);
+
+static inline bool world_is_dead(const struct endpoint *endpoint)
+{
+    return endpoint->world->dead[endpoint->node];
+}
+
+#endif

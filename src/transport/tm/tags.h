@@ -1,0 +1,137 @@
+/* Tag matching (IBV_SRQT_TM): the receive side of MPI. One `struct tags` for each shared receive queue, one `struct
+ * tags_port` for each queue pair on it. Pure: no lock, no allocation, no clock. One caller at a time.
+ *
+ * The owner feeds it what programs ask (tags_operate) and what queue pairs see (tags_arrive, tags_received, tags_sent),
+ * and gets values back: which receive a message goes to, what to enter into the completion queue, and work requests for
+ * the queue pair's own send queue, which carries out the rendezvous.
+ *
+ * A message, from the engine's calls of the same names:
+ *   take_receive   tags_arrive decides, and tags_match may have something to tell at once. A tagged message has its
+ * receive at once (tags_receive). Another one needs a receive from the ordinary queue: tags_accept once there is one;
+ * without one it has not arrived. received       tags_received says what to enter into the completion queue. A
+ * rendezvous goes on by itself: tags_work fills a place of the send queue whenever there is one, with the READ and
+ * later the FIN; tags_sent takes their ends.
+ *
+ * The rules, and our answers where the documents are silent: docs/tag-matching.md. */
+#ifndef TRANSPORT_TAGS_H
+#define TRANSPORT_TAGS_H
+
+#include <infiniband/tm_types.h>
+
+#include "transport/host.h"
+#include "transport/tm/tag_list.h"
+
+enum {
+    TAGS_TMH = sizeof(struct ibv_tmh),
+    TAGS_HEAD = sizeof(struct ibv_tmh) + sizeof(struct ibv_rvh),
+    TAGS_RENDEZVOUS_MAX = 64, /* the longest rendezvous request, with the software's header */
+    TAGS_SGES_MAX = 16,       /* of a tagged buffer */
+};
+
+/* One entry of the completion queue. */
+struct tags_event {
+    uint64_t id;
+    enum ibv_wc_status status;
+    enum reason reason;
+    enum ibv_wc_opcode opcode;
+    unsigned flags; /* enum ibv_wc_flags */
+    uint32_t length;
+    uint32_t immediate_or_key;
+    uint64_t tag; /* struct ibv_wc_tm_info */
+    uint32_t application;
+    bool notable; /* solicited, or an error */
+};
+
+#define TAGS_WORK (1u << 31) /* in work->owner_value, with the entry */
+
+/* What a message is to the matching list. */
+enum tags_kind {
+    TAGS_NOTHING,
+    TAGS_PLAIN,      /* not a SEND: takes an ordinary receive */
+    TAGS_NO_TAG,     /* carries no tag: likewise, and says so */
+    TAGS_MALFORMED,  /* no header that could be matched: as if it carried no tag */
+    TAGS_UNEXPECTED, /* carries a tag that nobody has posted: likewise, and is counted */
+    TAGS_EAGER,      /* its payload goes to a tagged buffer */
+    TAGS_RENDEZVOUS, /* its data will be read into a tagged buffer */
+    TAGS_INCOMPLETE, /* its tagged buffer is too small for that: the headers go there, and software goes on */
+};
+
+/* Entries on their way through a rendezvous. */
+struct tags_queue {
+    uint32_t first, last;
+};
+
+struct tags_port {
+    uint8_t open;                         /* enum tags_kind of the message whose receive is taken */
+    uint32_t entry;                       /* its tagged buffer; 0: none */
+    struct tags_queue to_read, to_finish; /* want a place in the send queue */
+    struct tags_queue working;            /* have one */
+};
+
+struct tags {
+    struct tag_list list;
+    char *buffers; /* of every entry; see tags.c */
+    size_t stride;
+    uint32_t sges_max;
+    uint16_t delivered;      /* unexpected messages, modulo 2^16: U */
+    uint16_t handled;        /* of them, those that software has reported: S */
+    uint32_t disabled;       /* entries that can't match before S and U meet */
+    uint64_t enabled_before; /* sequence number of the oldest disabled entry */
+};
+
+/* Bytes that tags_initialize needs, 64-aligned and zero. `sges_max` is at most TAGS_SGES_MAX. */
+size_t tags_size(uint32_t capacity, uint32_t sges_max);
+void tags_initialize(struct tags *, void *memory, uint32_t capacity, uint32_t sges_max);
+
+/* Does this operation of ibv_post_srq_ops(3) make sense? REASON_NONE, or REASON_TM_OPCODE, _FLAGS, _SGES. */
+enum reason tags_check(const struct tags *, const struct ibv_ops_wr *);
+
+/* Executes one; an ADD's handle is written into it. REASON_NONE or why it is refused: what tags_check says, or
+ * REASON_TM_LIST_FULL. *completes: there is an event, as after each DEL that fails. */
+enum reason tags_operate(struct tags *, struct ibv_ops_wr *, struct tags_event *, bool *completes);
+
+/* For reports: the receive that an entry is for, and the bytes that its buffer holds. */
+void tags_describe(const struct tags *, uint32_t entry, uint64_t *id, uint64_t *bytes);
+
+/* A message opens on the port, none is open there. TAGS_NOTHING: its first bytes could not be fetched. */
+enum tags_kind tags_arrive(struct tags *, struct tags_port *, const struct packet *);
+
+/* The open message was matched and is eager, with more packets to come: true, and the event that tells the match, at
+ * once and in the order of matches; tags_received will tell of the data. Called once, behind tags_arrive. */
+bool tags_match(struct tags *, const struct tags_port *, const struct packet *, struct tags_event *);
+
+/* The open message has an ordinary receive: only now it has arrived. */
+void tags_accept(struct tags *, struct tags_port *, enum tags_kind);
+
+/* The receive of the open message, when it was matched; NULL otherwise. Valid until tags_received. */
+const struct receive *tags_receive(const struct tags *, const struct tags_port *);
+
+/* The open message's receive has ended. `id` is that of the ordinary receive, if it took one. There is always an event.
+ */
+void tags_received(struct tags *, struct tags_port *, uint64_t id, const struct arrival *, struct tags_event *);
+
+/* Does some rendezvous want a place in the send queue? */
+static inline bool tags_have_work(const struct tags_port *port)
+{
+    return port->to_read.first || port->to_finish.first;
+}
+
+/* Is this work the rendezvous'? Then an engine's `sent` that gets it calls tags_sent. */
+static inline bool tags_owns(const struct work *work)
+{
+    return work->owner_value & TAGS_WORK && (work->opcode == IBV_WR_RDMA_READ || work->opcode == IBV_WR_SEND);
+}
+
+/* Fills a place of the send queue, with room for TAGS_HEAD bytes of inline data and sges_max elements, if there is
+ * something to do. */
+bool tags_work(struct tags *, struct tags_port *, struct work *);
+
+/* That work has ended; true: with an event. */
+bool tags_sent(struct tags *, struct tags_port *, const struct work *, enum ibv_wc_status, enum reason,
+               struct tags_event *);
+
+/* The queue pair is in error or will be forgotten, and no work of it is in a send queue any more: one after another,
+ * every rendezvous ends as flushed. False: none is left. */
+bool tags_flush(struct tags *, struct tags_port *, struct tags_event *);
+
+#endif

@@ -1,0 +1,254 @@
+#include "transport/unreliable/raw.h"
+
+#include <string.h>
+
+#include "transport/gather.h"
+#include "transport/request.h"
+#include "transport/retire.h"
+#include "transport/scatter.h"
+#include "transport/unreliable/raw_segment.h"
+#include "wire/bytes.h"
+
+void raw_initialize(struct raw *raw, struct host *host, const struct send_queue *queue)
+{
+    memset(raw, 0, sizeof *raw);
+    raw->host = host;
+    raw->queue = *queue;
+    raw->queue.head = raw->queue.next = raw->queue.tail = 0;
+}
+
+void raw_reset(struct raw *raw)
+{
+    struct raw old = *raw;
+    raw_initialize(raw, old.host, &old.queue);
+    raw->options = old.options;
+}
+
+void raw_start_receiving(struct raw *raw)
+{
+    raw->receiving = true;
+}
+
+void raw_start_transmitting(struct raw *raw)
+{
+    raw->transmitting = true;
+}
+
+/* ---- sending ---- */
+
+static void report_drained(struct raw *raw)
+{
+    if (!raw->draining || raw->drained_reported || raw->sent)
+        return;
+    raw->drained_reported = true;
+    raw->host->operations->event(raw->host, IBV_EVENT_SQ_DRAINED);
+}
+
+void raw_drain(struct raw *raw, bool draining)
+{
+    raw->draining = draining;
+    raw->drained_reported = false;
+    report_drained(raw);
+}
+
+void raw_posted(struct raw *raw)
+{
+    if (raw->failed || raw->send_error)
+        retire_all(&raw->queue, raw->host);
+}
+
+/* Work that has begun is finished while the queue drains. */
+bool raw_has_output(const struct raw *raw)
+{
+    bool open = raw->transmitting && !raw->failed && !raw->send_error && (!raw->draining || raw->sent);
+    return open && raw->queue.next != raw->queue.tail;
+}
+
+static enum ibv_wc_status status_of(enum reason reason)
+{
+    switch (reason) {
+    case REASON_RAW_TOO_SHORT:
+        return IBV_WC_LOC_LEN_ERR;
+    case REASON_RAW_TSO_HEADER:
+        return IBV_WC_LOC_QP_OP_ERR;
+    default:
+        return request_status(reason);
+    }
+}
+
+/* SQE: the send side alone goes to error (IBA 10.3.1 "Send Queue Error"). */
+static void refuse_work(struct raw *raw, enum reason reason)
+{
+    raw->send_error = true;
+    raw->sent = 0;
+    retire_failed(&raw->queue, raw->host, status_of(reason), reason);
+    raw->host->operations->failed(raw->host, true);
+}
+
+static enum reason copy_data(const struct raw *raw, const struct work *work, uint32_t offset, uint32_t length,
+                             uint8_t *to)
+{
+    struct iovec pieces[PAYLOAD_PIECES_MAX], whole = {to, length};
+    struct payload payload = {.length = length, .pieces = pieces};
+    enum reason reason = gather(raw->host, work, 0, offset, length, pieces, &payload.count);
+    if (!reason && !payload_copy(&payload, 0, &whole, 1))
+        reason = REASON_LOCAL_GONE;
+    return reason;
+}
+
+static enum reason build_plain(const struct raw *raw, const struct work *work, uint8_t *frame, uint32_t *length)
+{
+    if (work->length < ETHER_HEADER)
+        return REASON_RAW_TOO_SHORT;
+    if (work->length > RAW_FRAME_MAX)
+        return REASON_MESSAGE_TOO_LONG;
+    *length = work->length;
+    return copy_data(raw, work, 0, work->length, frame);
+}
+
+static enum reason build_segment(struct raw *raw, const struct work *work, uint8_t *frame, uint32_t *length)
+{
+    uint32_t header = (uint32_t)work->compare_or_add, most = (uint32_t)work->swap, left = work->length - raw->sent;
+    if (!most)
+        return REASON_RAW_TSO_HEADER;
+    if (work->length > RAW_TSO_MAX || header + (uint64_t)most > RAW_FRAME_MAX)
+        return REASON_MESSAGE_TOO_LONG;
+    raw->segment = left < most ? left : most;
+    *length = header + raw->segment;
+    memcpy(frame, raw_tso_header(work), header);
+    enum reason reason = copy_data(raw, work, raw->sent, raw->segment, frame + header);
+    if (reason)
+        return reason;
+    bool right = raw_segment_head(frame, header, raw->segment, raw->sent, raw->sent / most, raw->segment == left);
+    return right ? REASON_NONE : REASON_RAW_TSO_HEADER;
+}
+
+static enum reason build(struct raw *raw, const struct work *work, uint8_t *frame, uint32_t *length)
+{
+    if (work->opcode == IBV_WR_TSO)
+        return build_segment(raw, work, frame, length);
+    if (work->opcode != IBV_WR_SEND)
+        return REASON_WORK_UNSUPPORTED;
+    enum reason reason = build_plain(raw, work, frame, length);
+    if (!reason && work->flags & IBV_SEND_IP_CSUM)
+        ether_write_checksums(frame, *length);
+    return reason;
+}
+
+bool raw_next(struct raw *raw, uint8_t frame[RAW_FRAME_MAX], uint32_t *length)
+{
+    if (!raw_has_output(raw))
+        return false;
+    enum reason reason = build(raw, send_queue_at(&raw->queue, raw->queue.next), frame, length);
+    if (reason)
+        refuse_work(raw, reason);
+    return !reason;
+}
+
+void raw_sent(struct raw *raw)
+{
+    const struct work *work = send_queue_at(&raw->queue, raw->queue.next);
+    if (work->opcode == IBV_WR_TSO) {
+        raw->sent += raw->segment;
+        if (raw->sent < work->length)
+            return;
+    }
+    raw->sent = 0;
+    raw->queue.next++;
+    retire_transmitted(&raw->queue, raw->host);
+    report_drained(raw);
+}
+
+/* ---- receiving ---- */
+
+void raw_flush(struct raw *raw)
+{
+    raw->failed = true;
+    raw->sent = 0;
+    retire_all(&raw->queue, raw->host);
+}
+
+/* What a frame is stored as: the bytes before its tag and behind it, and the frame check sequence. */
+struct image {
+    struct iovec pieces[3];
+    struct payload payload;
+    uint8_t check[ETHER_FCS];
+    bool stripped;
+    uint16_t tag;
+};
+
+static void add_piece(struct image *image, const void *bytes, uint32_t length)
+{
+    image->pieces[image->payload.count++] = (struct iovec){(void *)(uintptr_t)bytes, length};
+    image->payload.length += length;
+}
+
+static void make_image(const struct raw *raw, const struct ether *ether, struct image *image)
+{
+    enum { ADDRESSES = 12 };
+    const uint8_t *bytes = ether->bytes;
+    image->payload = (struct payload){.pieces = image->pieces};
+    image->stripped = raw->options & RAW_STRIP_VLAN && ether->length >= ETHER_HEADER + ETHER_TAG &&
+                      bytes_get16(bytes + ADDRESSES) == ETHER_TYPE_VLAN;
+    image->tag = image->stripped ? bytes_get16(bytes + ETHER_HEADER) : 0;
+    uint32_t rest = image->stripped ? ADDRESSES + ETHER_TAG : 0;
+    if (image->stripped)
+        add_piece(image, bytes, ADDRESSES);
+    add_piece(image, bytes + rest, ether->length - rest);
+    if (raw->options & RAW_STORE_FRAME_CHECK) {
+        ether_frame_check(bytes, ether->length, image->check);
+        add_piece(image, image->check, ETHER_FCS);
+    }
+}
+
+/* One that is too short for the frame is left for the next. */
+static enum reason raw_take_receive(struct raw *raw, uint32_t length, const struct receive **receive)
+{
+    static const struct packet none;
+    if (!raw->receiving || raw->failed)
+        return REASON_PACKET_QP_STATE;
+    *receive = raw->host->operations->take_receive(raw->host, &none, length);
+    if (!*receive)
+        return REASON_PACKET_NO_RECEIVE;
+    return *receive == &receive_too_short ? REASON_PACKET_TOO_LONG : REASON_NONE;
+}
+
+static void raw_accept(struct raw *raw, const struct receive *receive, const struct raw_frame *frame,
+                       const struct image *image)
+{
+    const struct arrival arrival = {
+        .status = IBV_WC_SUCCESS,
+        .opcode = IBV_WC_RECV,
+        .length = image->payload.length,
+        .flags = frame->checksums_hold ? IBV_WC_IP_CSUM_OK : 0,
+        .flow_tag = frame->flow_tag,
+        .cvlan = image->tag,
+    };
+    raw->host->operations->received(raw->host, receive, &arrival);
+}
+
+static void fail_receive(struct raw *raw, const struct receive *receive, enum reason reason)
+{
+    const struct arrival arrival = {.status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV};
+    raw->host->operations->received(raw->host, receive, &arrival);
+    raw_flush(raw);
+    raw->host->operations->failed(raw->host, false);
+}
+
+void raw_receive(struct raw *raw, const struct raw_frame *frame)
+{
+    static const struct packet none;
+    const struct receive *receive;
+    struct image image;
+    make_image(raw, frame->ether, &image);
+    enum reason reason = raw_take_receive(raw, image.payload.length, &receive);
+    if (reason) {
+        raw->host->operations->dropped(raw->host, &none, reason);
+        return;
+    }
+    reason = scatter(raw->host, receive, 0, &image.payload);
+    if (reason)
+        fail_receive(raw, receive, reason);
+    else
+        raw_accept(raw, receive, frame, &image);
+}

@@ -1,0 +1,31 @@
+"""What the checks of the tree's shape have in common."""
+import os
+import re
+
+# Code that is not linked into what is installed: tests and what they stand on.
+SUPPORT = re.compile(r"(^|/)(tests?|testing|fuzz|bench|simulator|newer|versions|build|ci|pages)/|_(test|fuzz|bench|rig|trial|model|desk)\.[ch]$|"
+                     r"/(rig|script)\.[ch]$")
+
+
+def read_layers(top):
+    """What each layer may include from the others, and the headers that everybody may use, as src/layers says."""
+    others, ground = {}, []
+    try:
+        with open(os.path.join(top, "src/layers"), encoding="utf-8") as file:
+            for name, star, rest in re.findall(r"^(\w+)(\*?):(.*)$", file.read(), re.M):
+                others[name] = set(rest.split())
+                ground += [name + "/"] if star else []
+    except FileNotFoundError:
+        pass
+    return others, tuple(ground)
+
+
+def strip(text):
+    """Without comments and strings."""
+    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", " ", text, flags=re.S)
+
+
+def report(number, name, faults):
+    print(f"{'not ok' if faults else 'ok'} {number} - {name}")
+    for fault in faults:
+        print(f"# {fault}")
