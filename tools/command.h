@@ -3,6 +3,7 @@
 #define TOOLS_COMMAND_H
 
 #include <getopt.h>
+#include <stdbool.h>
 
 /* Exit statuses. */
 enum {
@@ -19,6 +20,7 @@ struct command {
     const char *arguments; /* as shown behind the name */
     const char *summary;   /* one line */
     const char *help;      /* the rest of `softverbs help NAME`, ending in a newline; "" when there is no more to say */
+    bool runs_rest;        /* the first argument and all behind it are another program's: no options among them */
     const char *letters;   /* its options that are one letter, as getopt(3) takes them; NULL: none */
     int (*run)(const struct command *, int argc, char **argv); /* argv[0] is the name; returns the exit status */
 };
@@ -26,8 +28,8 @@ struct command {
 extern const struct command run_command, env_command, devices_command, show_command, stat_command, event_command,
     doctor_command, explain_command, version_command, missing_command, decode_command, ping_command;
 
-/* The next option of the command, as getopt_long gives it, options ending at the first argument that is none; -1 after
- * the last. --help is answered here and ends the process with EXIT_OK, an unknown option with a sentence and
+/* The next option of the command, as getopt_long gives it, wherever among the arguments it stands (but see runs_rest);
+ * -1 after the last. --help is answered here and ends the process with EXIT_OK, an unknown option with a sentence and
  * EXIT_USAGE. */
 int command_option(const struct command *, int argc, char **argv, const struct option *);
 

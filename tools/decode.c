@@ -2,10 +2,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "dissect.h"
+#include "emit.h"
+#include "screen.h"
 #include "wire/cm.h"
 #include "wire/wire.h"
 
@@ -15,6 +18,7 @@ struct tally {
     unsigned long packets; /* RoCEv2 */
     unsigned long wrong;   /* ICRC, fault, or encoded to other bytes */
     unsigned long cut, other;
+    json_t *list; /* of packets; NULL: they are printed */
 };
 
 static bool is_mapped(const uint8_t gid[16])
@@ -77,14 +81,48 @@ static void judge(struct dissection *datagram, char *description, char *verdict)
     describe_message(&packet, description);
 }
 
+static void emit_packet(const struct tally *tally, const char *source, const char *destination, unsigned long number,
+                        double seconds, const char *description, const char *verdict)
+{
+    json_array_append_new(tally->list,
+                          json_pack("{s:I, s:f, s:s, s:s, s:o, s:o}", "number", (json_int_t)number, "seconds", seconds,
+                                    "source", source, "destination", destination, "description", emit_text(description),
+                                    "wrong", emit_text(*verdict ? verdict : NULL)));
+}
+
+static void print_packet(const char *source, const char *destination, unsigned long number, double seconds,
+                         const char *description, const char *verdict)
+{
+    enum { INDENT = 8 };
+    char *line;
+    if (asprintf(&line, "%5lu %10.6f %s > %s %s%s%s", number, seconds, source, destination, description,
+                 *verdict ? " # " : "", verdict) < 0)
+        return;
+    screen_wrap(stdout, screen_width(stdout), 0, INDENT, line);
+    free(line);
+}
+
 static void show_datagram(struct dissection *datagram, unsigned long number, double seconds, struct tally *tally)
 {
     char source[INET6_ADDRSTRLEN], destination[INET6_ADDRSTRLEN], description[LINE_ROOM], verdict[LINE_ROOM];
     judge(datagram, description, verdict);
-    printf("%5lu %10.6f %s > %s %s%s%s\n", number, seconds, show_address(datagram->route.source, source),
-           show_address(datagram->route.destination, destination), description, *verdict ? " # " : "", verdict);
+    const char *from = show_address(datagram->route.source, source),
+               *to = show_address(datagram->route.destination, destination);
+    if (tally->list)
+        emit_packet(tally, from, to, number, seconds, description, verdict);
+    else
+        print_packet(from, to, number, seconds, description, verdict);
     tally->packets++;
     tally->wrong += *verdict != 0;
+}
+
+static void print_tally(const struct tally *tally)
+{
+    char line[256];
+    snprintf(line, sizeof line,
+             "%lu RoCEv2 packets, %lu of them wrong; %lu cut by the capture and not checked; %lu others",
+             tally->packets, tally->wrong, tally->cut, tally->other);
+    screen_wrap(stdout, screen_width(stdout), 0, 4, line);
 }
 
 static void decode_records(struct pcap *pcap, struct tally *tally)
@@ -120,32 +158,37 @@ static bool decode_file(const char *path, struct tally *tally)
 
 static int run_decode(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-    while (command_option(command, argc, argv, options) != -1)
-        ;
-    if (optind == argc)
-        return command_misused(command, "Which file?");
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     struct tally tally = {0};
     bool fine = true;
+    while (command_option(command, argc, argv, options) != -1)
+        if (!tally.list)
+            tally.list = json_array();
+    if (optind == argc)
+        return command_misused(command, "Which file?");
     for (int i = optind; i < argc; i++)
         fine &= decode_file(argv[i], &tally);
-    printf("%lu RoCEv2 packets, %lu of them wrong; %lu cut by the capture and not checked; %lu others\n", tally.packets,
-           tally.wrong, tally.cut, tally.other);
+    if (tally.list)
+        emit(json_pack("{s:o, s:I, s:I, s:I, s:I}", "packets", tally.list, "roce", (json_int_t)tally.packets, "wrong",
+                       (json_int_t)tally.wrong, "cut", (json_int_t)tally.cut, "other", (json_int_t)tally.other));
+    else
+        print_tally(&tally);
     return fine && !tally.wrong ? EXIT_OK : EXIT_NEGATIVE;
 }
 
 const struct command decode_command = {
     .name = "decode",
-    .arguments = "FILE...",
-    .summary = "Shows the RoCEv2 packets of captures",
-    .help =
-        "Reads pcap and pcapng files, on Ethernet and other links. Each RoCEv2 packet is a line: number, seconds "
-        "since\n"
-        "the first packet, addresses, what it says. Its invariant CRC is checked, and that encoding it again gives "
-        "the\n"
-        "same bytes; behind a # stands what is wrong. A message of the connection manager is shown with all its fields "
-        "that\n"
-        "are not 0. Packets that the capture cut short are counted, not checked.\n\n"
-        "Exit status: 0, or 1 when a packet is wrong or a file cannot be read to its end.\n",
+    .arguments = "[--json] FILE...",
+    .summary = "Show the RoCEv2 packets of captures",
+    .help = "  --json            as an object, see docs/json.md\n"
+            "\n"
+            "Reads pcap and pcapng files, on Ethernet and other links. Each RoCEv2 packet is\n"
+            "a line: number, seconds since the first packet, addresses, what it says. Its\n"
+            "invariant CRC is checked, and that encoding it again gives the same bytes;\n"
+            "behind a # stands what is wrong. A message of the connection manager is shown\n"
+            "with all its fields that are not 0. Packets that the capture cut short are\n"
+            "counted, not checked.\n"
+            "\n"
+            "Exit status: 0, or 1 when a packet is wrong or a file cannot be read to its end.\n",
     .run = run_decode,
 };

@@ -6,9 +6,27 @@
 #include "command.h"
 #include "config/config.h"
 #include "config/identity.h"
+#include "emit.h"
 #include "ipc/node.h"
 #include "ipc/port.h"
 #include "table.h"
+
+enum { GUID_ROOM = 20 };
+
+static json_t *describe_gids(const struct device *device)
+{
+    char text[INET6_ADDRSTRLEN];
+    json_t *gids = json_array();
+    for (unsigned i = 0; i < device->gid_count; i++)
+        json_array_append_new(gids, emit_text(inet_ntop(AF_INET6, device->gids[i].raw, text, sizeof text)));
+    return gids;
+}
+
+static void write_guid(const uint8_t guid[8], char to[GUID_ROOM])
+{
+    snprintf(to, GUID_ROOM, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", guid[0], guid[1], guid[2], guid[3], guid[4], guid[5],
+             guid[6], guid[7]);
+}
 
 static void add_gid(struct table *table, const union ibv_gid *gid)
 {
@@ -25,14 +43,11 @@ static bool is_down(const struct device *device)
 /* One row a GID; what belongs to the device stands in the first. */
 static void add_device(struct table *table, const struct device *device)
 {
-    const uint8_t *guid = device->guid;
+    char guid[GUID_ROOM];
+    write_guid(device->guid, guid);
     for (unsigned i = 0; i < device->gid_count; i++) {
         table_add(table, "%s", i ? "" : device->name);
-        if (i)
-            table_add(table, "%s", "");
-        else
-            table_add(table, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", guid[0], guid[1], guid[2], guid[3], guid[4],
-                      guid[5], guid[6], guid[7]);
+        table_add(table, "%s", i ? "" : guid);
         table_add(table, "%s", i ? "" : is_down(device) ? "DOWN" : "ACTIVE");
         if (i)
             table_add(table, "%s", "");
@@ -43,16 +58,40 @@ static void add_device(struct table *table, const struct device *device)
     }
 }
 
+static json_t *describe_device(const struct device *device)
+{
+    char guid[GUID_ROOM], node[32];
+    write_guid(device->guid, guid);
+    snprintf(node, sizeof node, "%s%u", IDENTITY_DEVICE_NODE, device->index);
+    return json_pack("{s:o, s:s, s:s, s:s, s:o, s:i, s:o}", "name", emit_text(device->name), "guid", guid, "port",
+                     is_down(device) ? "DOWN" : "ACTIVE", "node", node, "interface",
+                     emit_text(*device->interface ? device->interface : NULL), "mtu", (int)device->mtu, "gids",
+                     describe_gids(device));
+}
+
+static int devices_as_json(const struct device *list, unsigned count)
+{
+    json_t *all = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(all, describe_device(&list[i]));
+    emit(all);
+    return EXIT_OK;
+}
+
 static int devices(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     static const char *const heading[] = {"DEVICE", "GUID", "PORT 1", "NODE", "GID", "ADDRESS (RoCE v2)"};
     struct table table = {.columns = sizeof heading / sizeof *heading};
     unsigned count;
-    command_option(command, argc, argv, options);
+    bool as_json = false;
+    while (command_option(command, argc, argv, options) != -1)
+        as_json = true;
     if (optind < argc)
         return command_misused(command, "It takes no argument.");
     const struct device *list = config_devices(&count);
+    if (as_json)
+        return devices_as_json(list, count);
     for (size_t i = 0; i < table.columns; i++)
         table_add(&table, "%s", heading[i]);
     for (unsigned i = 0; i < count; i++)
@@ -63,10 +102,12 @@ static int devices(const struct command *command, int argc, char **argv)
 
 const struct command devices_command = {
     .name = "devices",
-    .arguments = "",
+    .arguments = "[--json]",
     .summary = "List the devices that programs see under softverbs run",
-    .help =
-        "SOFTVERBS_DEVICES and SOFTVERBS_CONFIG say which they are; \"softverbs run -- ibv_devinfo -v\" tells all of\n"
-        "them. Devices that the kernel has are not among them and stay hidden from programs.\n",
+    .help = "  --json            as a list, see docs/json.md\n"
+            "\n"
+            "SOFTVERBS_DEVICES and SOFTVERBS_CONFIG say which they are; \"softverbs run --\n"
+            "ibv_devinfo -v\" tells all of them. Devices that the kernel has are not among\n"
+            "them and stay hidden from programs.\n",
     .run = devices,
 };

@@ -2,52 +2,93 @@
 
 #include "checks.h"
 #include "command.h"
+#include "emit.h"
+#include "table.h"
 
 static const struct {
     const char *name;
     check *look;
 } checks[] = {
-    {"library", check_library},
-    {"other library", check_other_library},
-    {"symbols", check_symbols},
-    {"left behind", check_left_behind},
-    {"settings", check_settings},
-    {"directory", check_directory},
-    {"kernel paths", check_paths},
-    {"shared memory", check_shared_memory},
-    {"sealed memory", check_sealed_memory},
-    {"single copy", check_reading},
-    {"processors", check_processors},
-    {"descriptors", check_descriptors},
-    {"real devices", check_devices},
-    {"namespaces", check_namespaces},
+    {"library", check_library},         {"other library", check_other_library}, {"symbols", check_symbols},
+    {"left behind", check_left_behind}, {"settings", check_settings},           {"directory", check_directory},
+    {"kernel paths", check_paths},      {"shared memory", check_shared_memory}, {"sealed memory", check_sealed_memory},
+    {"single copy", check_reading},     {"processors", check_processors},       {"descriptors", check_descriptors},
+    {"real devices", check_devices},    {"namespaces", check_namespaces},
 };
 
-static int doctor(const struct command *command, int argc, char **argv)
+/* What is printed: as a table, or as a list of JSON. */
+struct report {
+    struct table table;
+    json_t *list; /* NULL: as a table */
+    enum verdict worst;
+};
+
+static void add_finding(void *context, enum verdict verdict, const char *name, const char *sentence)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
     static const char *const words[] = {"ok", "warning", "problem"};
-    enum verdict worst = VERDICT_OK;
-    command_option(command, argc, argv, options);
-    if (optind < argc)
-        return command_misused(command, "It takes no argument.");
+    struct report *report = context;
+    report->worst = verdict > report->worst ? verdict : report->worst;
+    if (report->list) {
+        json_array_append_new(report->list, json_pack("{s:s, s:s, s:o}", "verdict", words[verdict], "check", name,
+                                                      "sentence", emit_text(sentence)));
+        return;
+    }
+    table_add(&report->table, "%-7s", words[verdict]);
+    table_add(&report->table, "%-14s", name);
+    table_add(&report->table, "%s", sentence);
+}
+
+static void look_at_machine(struct report *report)
+{
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         char say[1024] = "";
         enum verdict verdict = checks[i].look(say, sizeof say);
-        printf("%-8s %-14s %s\n", words[verdict], checks[i].name, say);
-        worst = verdict > worst ? verdict : worst;
+        add_finding(report, verdict, checks[i].name, say);
     }
-    return worst == VERDICT_PROBLEM ? EXIT_NEGATIVE : EXIT_OK;
+}
+
+static int doctor(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"net", required_argument, NULL, 'n'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct report report = {.table = {.columns = 3, .wraps = true}};
+    const char *interface = NULL;
+    int option;
+    while ((option = command_option(command, argc, argv, options)) != -1)
+        if (option == 'n')
+            interface = optarg;
+        else if (!report.list)
+            report.list = json_array();
+    if (argc - optind > 1)
+        return command_misused(command, "It looks at one program at a time.");
+    if (optind < argc)
+        check_program(argv[optind], add_finding, &report);
+    if (interface)
+        check_network(interface, add_finding, &report);
+    if (!interface && optind == argc)
+        look_at_machine(&report);
+    if (report.list)
+        emit(report.list);
+    else
+        table_print(&report.table, stdout);
+    return report.worst == VERDICT_PROBLEM ? EXIT_NEGATIVE : EXIT_OK;
 }
 
 const struct command doctor_command = {
     .name = "doctor",
-    .arguments = "",
-    .summary = "Say what this machine lacks, what that costs and what cures it",
-    .help = "Each line is ok, a warning (it works, but slower or for fewer programs) or a problem (it can't work).\n"
-            "What no check can see: set-uid programs, programs with file capabilities and static programs ignore the\n"
-            "environment that \"softverbs run\" prepares; see \"softverbs help run\".\n"
+    .arguments = "[--json] [--net INTERFACE] [PROGRAM]",
+    .summary = "Say what this machine, a program or a network lacks, and the cure",
+    .help = "  --net INTERFACE   looks at this network interface instead of the machine: its\n"
+            "                    MTU, who holds UDP port 4791, firewall, path filter, buffers\n"
+            "  --json            as a list, see docs/json.md\n"
             "\n"
-            "Exit status: 0 when softverbs works here, 1 when there is a problem.\n",
+            "With the name of a program it says whether \"softverbs run\" reaches it (static,\n"
+            "set-uid, RPATH), which libibverbs and librdmacm it will load, and what it will\n"
+            "miss. The program is not started.\n"
+            "\n"
+            "Each line is ok, a warning (it works, but slower or for fewer programs) or a\n"
+            "problem (it can't work).\n"
+            "\n"
+            "Exit status: 0, or 1 when there is a problem.\n",
     .run = doctor,
 };

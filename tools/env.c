@@ -6,13 +6,15 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "emit.h"
 #include "prepare.h"
 
-enum { OPTION_DOCKER = PREPARE_OPTIONS_END, OPTION_GITHUB, OPTION_SYSTEMD };
+enum { OPTION_DOCKER = PREPARE_OPTIONS_END, OPTION_GITHUB, OPTION_SYSTEMD, OPTION_JSON };
 
 static const struct option options[] = {{"docker", no_argument, NULL, OPTION_DOCKER},
                                         {"github", no_argument, NULL, OPTION_GITHUB},
                                         {"systemd", no_argument, NULL, OPTION_SYSTEMD},
+                                        {"json", no_argument, NULL, OPTION_JSON},
                                         PREPARE_OPTIONS,
                                         {0}};
 
@@ -81,6 +83,7 @@ static int print_path(int format, const char *value)
 static int print_environment(int format, char **before)
 {
     int status = 0;
+    json_t *object = format == OPTION_JSON ? json_object() : NULL;
     for (char **entry = environ; !status && *entry; entry++) {
         size_t length = strcspn(*entry, "=");
         bool ours = !strncmp(*entry, "SOFTVERBS_", 10);
@@ -89,12 +92,18 @@ static int print_environment(int format, char **before)
         if (strchr(*entry, '\n')) {
             complain("The value of %.*s has more than one line.", (int)length, *entry);
             status = EXIT_SELF;
+        } else if (object) {
+            char *name = strndup(*entry, length);
+            json_object_set_new(object, name ? name : "", emit_text(*entry + length + 1));
+            free(name);
         } else if (!strncmp(*entry, "PATH=", 5)) {
             status = print_path(format, *entry + 5);
         } else {
             print_variable(format, *entry, length, *entry + length + 1);
         }
     }
+    if (object)
+        emit(object);
     return status;
 }
 
@@ -143,22 +152,25 @@ static int env(const struct command *command, int argc, char **argv)
     if (!status && before)
         status = print_environment(format, before);
     free(before);
-    return fflush(stdout) && !status ? EXIT_SELF : status;
+    return status;
 }
 
 const struct command env_command = {
     .name = "env",
-    .arguments = "[--docker|--github|--systemd] [OPTIONS of run]",
-    .summary = "Print the environment that run gives, for shells, images, services and workflows",
-    .help =
-        "Without an option as lines for a shell:  eval \"$(softverbs env)\"\n"
-        "\n"
-        "  --docker          lines for a Dockerfile; with --no-paths, since the paths are made by a running system\n"
-        "  --github          adds to the files that $GITHUB_ENV and $GITHUB_PATH name, for the later steps of a job\n"
-        "  --systemd         lines for an EnvironmentFile= of a service\n"
-        "\n"
-        "All options of \"softverbs run\" are taken, and mean the same. What is printed holds until the machine\n"
-        "starts anew: the paths below /dev/infiniband and /sys/class lie in /dev/shm.\n",
+    .arguments = "[--docker|--github|--systemd|--json] [OPTIONS of run]",
+    .summary = "Print what run gives, for shells, images, services and workflows",
+    .help = "Without an option as lines for a shell:  eval \"$(softverbs env)\"\n"
+            "\n"
+            "  --docker          lines for a Dockerfile; with --no-paths, since the paths are\n"
+            "                    made by a running system\n"
+            "  --github          adds to the files that $GITHUB_ENV and $GITHUB_PATH name,\n"
+            "                    for the later steps of a job\n"
+            "  --systemd         lines for an EnvironmentFile= of a service\n"
+            "  --json            as an object of names and values\n"
+            "\n"
+            "All options of \"softverbs run\" are taken, and mean the same. What is printed\n"
+            "holds until the machine starts anew: the paths below /dev/infiniband and\n"
+            "/sys/class lie in /dev/shm.\n",
     .letters = "q",
     .run = env,
 };

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "config/config.h"
+#include "emit.h"
 #include "ipc/node.h"
 #include "ipc/port.h"
 #include "report/event.h"
@@ -22,6 +23,7 @@ struct wish {
     const char *event, *device, *directory;
     long pid; /* 0: all */
     unsigned processes, silent;
+    json_t *list; /* of those that were told; NULL: they are printed */
 };
 
 /* What the process in this slot answers, or NULL. */
@@ -63,17 +65,26 @@ static void tell_process(const struct node_entry *entry, void *context)
         complain("Process %d (%s) does not answer.", (int)entry->pid, entry->program);
         wish->silent++;
     } else if (told) {
-        printf("%s on %s: process %d (%s)\n", wish->event, wish->device, (int)entry->pid, entry->program);
         wish->processes++;
+        if (wish->list)
+            json_array_append_new(
+                wish->list, json_pack("{s:i, s:o}", "pid", (int)entry->pid, "program", emit_text(entry->program)));
+        else
+            printf("%s on %s: process %d (%s)\n", wish->event, wish->device, (int)entry->pid, entry->program);
     }
+}
+
+static bool is_port_event(const struct wish *wish)
+{
+    return !strcmp(wish->event, "port-down") || !strcmp(wish->event, "port-up");
 }
 
 /* Ports stay down for processes that come later, unless only one process was meant. */
 static int keep_port(const struct wish *wish)
 {
     char why[512];
-    bool down = !strcmp(wish->event, "port-down"), up = !strcmp(wish->event, "port-up");
-    if (wish->pid || (!down && !up) || !port_set(wish->directory, wish->device, down, why, sizeof why))
+    bool down = !strcmp(wish->event, "port-down");
+    if (wish->pid || !is_port_event(wish) || !port_set(wish->directory, wish->device, down, why, sizeof why))
         return EXIT_OK;
     complain("%s", why);
     return EXIT_NEGATIVE;
@@ -88,7 +99,13 @@ static int provoke(struct wish *wish)
         complain("%s", why);
         return EXIT_NEGATIVE;
     }
-    if (!wish->processes && !wish->silent)
+    if (wish->list)
+        emit(json_pack("{s:s, s:s, s:O, s:i}", "event", wish->event, "device", wish->device, "processes", wish->list,
+                       "silent", (int)wish->silent));
+    else if (!wish->processes && !wish->silent && is_port_event(wish) && !wish->pid)
+        printf("The port of %s is %s now, also for processes that start later; none had anything to be told.\n",
+               wish->device, wish->event + strlen("port-"));
+    else if (!wish->processes && !wish->silent)
         puts("No process had anything to be told.");
     return wish->silent ? EXIT_NEGATIVE : EXIT_OK;
 }
@@ -122,6 +139,7 @@ static int event(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
                                             {"dir", required_argument, NULL, 'd'},
+                                            {"json", no_argument, NULL, 'j'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     char directory[NODE_DIRECTORY_MAX + 1];
@@ -130,6 +148,8 @@ static int event(const struct command *command, int argc, char **argv)
     while ((option = command_option(command, argc, argv, options)) != -1)
         if (option == 'p')
             wish.pid = process_number(optarg);
+        else if (option == 'j')
+            wish.list = wish.list ? wish.list : json_array();
         else if (setenv("SOFTVERBS_DIR", optarg, 1))
             return EXIT_NEGATIVE;
     if (wish.pid < 0)
@@ -150,19 +170,23 @@ static int event(const struct command *command, int argc, char **argv)
 
 const struct command event_command = {
     .name = "event",
-    .arguments = "[--pid PID] [--dir DIR] EVENT DEVICE",
-    .summary = "Let a port go down, a device fail or a table change, and the programs on this host hear of it",
-    .help = "  port-down          the cable is pulled: what is sent and what arrives is lost, so reliable queue pairs\n"
-            "                     end in retries exceeded unless the port comes back in time\n"
-            "  port-up            the cable is back\n"
-            "  device-fatal       the device fails: its queue pairs go to the error state\n"
+    .arguments = "[--pid PID] [--dir DIR] [--json] EVENT DEVICE",
+    .summary = "Let a port go down, a device fail or a table change",
+    .help = "  port-down         the cable is pulled: what is sent and what arrives is lost,\n"
+            "                    so reliable queue pairs end in retries exceeded unless the\n"
+            "                    port comes back in time\n"
+            "  port-up           the cable is back\n"
+            "  device-fatal      the device fails: its queue pairs go to the error state\n"
             "  pkey-change, gid-change, lid-change, sm-change, client-reregister\n"
-            "                     are only told\n"
+            "                    are only told\n"
             "\n"
             "  --pid PID         only this process\n"
-            "  --dir DIR         the processes that meet in this directory  (SOFTVERBS_DIR=DIR)\n"
+            "  --dir DIR         the processes that meet in this directory\n"
+            "                    (SOFTVERBS_DIR=DIR)\n"
+            "  --json            who was told as an object, see docs/json.md\n"
             "\n"
-            "Each context of the device in each live process gets the asynchronous event; ibv_asyncwatch shows it. A\n"
-            "port that is down stays so for processes that start later, unless --pid was given.\n",
+            "Each context of the device in each live process gets the asynchronous event;\n"
+            "ibv_asyncwatch shows it. A port that is down stays so for processes that start\n"
+            "later, unless --pid was given.\n",
     .run = event,
 };

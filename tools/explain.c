@@ -5,10 +5,26 @@
 
 #include "command.h"
 #include "diag/diag.h"
+#include "emit.h"
+#include "table.h"
 
-static void print_reason(unsigned number, const char *name, const char *sentence, void *context)
+/* What is printed: as a table, or as a list of JSON. */
+struct reasons {
+    struct table table;
+    json_t *list; /* NULL: as a table */
+};
+
+static void add_reason(unsigned number, const char *name, const char *sentence, void *context)
 {
-    printf("%5u  %-24s %s\n", number, name, sentence);
+    struct reasons *reasons = context;
+    if (reasons->list) {
+        json_array_append_new(reasons->list,
+                              json_pack("{s:i, s:s, s:s}", "number", (int)number, "name", name, "sentence", sentence));
+        return;
+    }
+    table_add(&reasons->table, "%5u", number);
+    table_add(&reasons->table, "%-24s", name);
+    table_add(&reasons->table, "%s", sentence);
 }
 
 struct search {
@@ -37,27 +53,38 @@ static unsigned find_reason(const char *argument)
 
 static int explain(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct reasons reasons = {.table = {.columns = 3, .wraps = true}};
     int status = EXIT_OK;
-    command_option(command, argc, argv, options);
+    while (command_option(command, argc, argv, options) != -1)
+        if (!reasons.list)
+            reasons.list = json_array();
     if (optind == argc)
-        reason_each(print_reason, NULL);
+        reason_each(add_reason, &reasons);
     for (int i = optind; i < argc; i++) {
         unsigned number = find_reason(argv[i]);
         if (number) {
-            print_reason(number, reason_name(number), reason_sentence(number), NULL);
+            add_reason(number, reason_name(number), reason_sentence(number), &reasons);
         } else {
             complain("No reason is called \"%s\". \"softverbs explain\" lists them all.", argv[i]);
             status = EXIT_NEGATIVE;
         }
     }
+    if (reasons.list)
+        emit(reasons.list);
+    else
+        table_print(&reasons.table, stdout);
     return status;
 }
 
 const struct command explain_command = {
     .name = "explain",
-    .arguments = "[NUMBER|NAME]...",
-    .summary = "Say what a reason means (the number in vendor_err or in a log); all of them without an argument",
-    .help = "Exit status: 0, or 1 when a number or name does not exist.\n",
+    .arguments = "[--json] [NUMBER|NAME]...",
+    .summary = "Say what a reason means: the number in vendor_err or in a log",
+    .help = "  --json            as a list, see docs/json.md\n"
+            "\n"
+            "Without an argument it lists all of them.\n"
+            "\n"
+            "Exit status: 0, or 1 when a number or name does not exist.\n",
     .run = explain,
 };

@@ -66,13 +66,14 @@ int command_misused(const struct command *command, const char *format, ...)
     return EXIT_USAGE;
 }
 
-/* The leading + ends the options at the first argument that is none; the : tells a missing value from an unknown
+/* A leading + ends the options at the first argument that is none; the : tells a missing value from an unknown
  * option. */
 int command_option(const struct command *command, int argc, char **argv, const struct option *options)
 {
     char letters[32];
     opterr = 0;
-    snprintf(letters, sizeof letters, "+:h%s", command->letters ? command->letters : "");
+    snprintf(letters, sizeof letters, "%s:h%s", command->runs_rest ? "+" : "",
+             command->letters ? command->letters : "");
     int option = getopt_long(argc, argv, letters, options, NULL);
     if (option == 'h') {
         print_help(command);

@@ -4,35 +4,71 @@
 
 #include "abi/unsupported.h"
 #include "command.h"
+#include "emit.h"
 #include "table.h"
 
-static void add_row(const char *name, const char *why, void *context)
+/* What is printed: as a table, or as a list of JSON. */
+struct gaps {
+    struct table table;
+    json_t *list; /* NULL: as a table */
+};
+
+static void add_gap(const char *name, const char *why, void *context)
 {
-    table_add(context, "%s", name);
-    table_add(context, "%s", why);
+    struct gaps *gaps = context;
+    if (gaps->list) {
+        json_array_append_new(gaps->list, json_pack("{s:s, s:s}", "name", name, "why", why));
+        return;
+    }
+    table_add(&gaps->table, "%s", name);
+    table_add(&gaps->table, "%s", why);
 }
+
+/* What programs find beside libibverbs on a machine with adapters, and not here. */
+static const struct {
+    const char *name, *why;
+} others[] = {
+    {"netlink", "NETLINK_RDMA stays the kernel's; rdma(8) is answered under softverbs run (link, dev, resource and "
+                "statistic show), what asks netlink itself is not"},
+    {"umad", "/dev/infiniband/umad* and issm*: management datagrams of InfiniBand fabrics (libibumad, "
+             "infiniband-diags, opensm); RoCE has no subnet manager"},
+    {"uverbs",
+     "ioctl and write on /dev/infiniband/uverbs*: only libibverbs is served, not programs that bring their own"},
+    {"sysfs", "files below /sys/class/infiniband are read only, and hw_counters are not there"},
+    {"gpudirect", "memory of graphics cards (nvidia-peermem); dma-buf of files and udmabuf works"},
+};
 
 static int missing(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {
-        {"provider", no_argument, NULL, 'p'}, {"help", no_argument, NULL, 'h'}, {0}};
-    struct table table = {.columns = 2};
+        {"provider", no_argument, NULL, 'p'}, {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct gaps gaps = {.table = {.columns = 2, .wraps = true}};
     bool provider = false;
-    while (command_option(command, argc, argv, options) != -1)
-        provider = true;
+    int option;
+    while ((option = command_option(command, argc, argv, options)) != -1)
+        if (option == 'p')
+            provider = true;
+        else if (!gaps.list)
+            gaps.list = json_array();
     if (optind < argc)
         return command_misused(command, "It takes no argument.");
-    unsupported_each(provider, add_row, &table);
-    table_print(&table, stdout);
+    unsupported_each(provider, add_gap, &gaps);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        add_gap(others[i].name, others[i].why, &gaps);
+    if (gaps.list)
+        emit(gaps.list);
+    else
+        table_print(&gaps.table, stdout);
     return EXIT_OK;
 }
 
 const struct command missing_command = {
     .name = "missing",
-    .arguments = "[--provider]",
-    .summary = "List the functions and operations that answer EOPNOTSUPP, and what they belong to",
-    .help =
-        "  --provider        also the interface of vendors' plug-ins, which stays empty for good: it is there so that\n"
-        "                    programs linked against such plug-ins load\n",
+    .arguments = "[--provider] [--json]",
+    .summary = "List what is not there: functions that answer EOPNOTSUPP, and others",
+    .help = "  --provider        also the interface of vendors' plug-ins, which stays empty\n"
+            "                    for good: it is there so that programs linked against such\n"
+            "                    plug-ins load\n"
+            "  --json            as a list, see docs/json.md\n",
     .run = missing,
 };

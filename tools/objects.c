@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "emit.h"
 #include "table.h"
 
 /* How a column shows the value of its key. */
@@ -218,4 +219,39 @@ void objects_print(const json_t *reports, const char *name)
         return;
     puts("");
     print_view(reports, find_view("qps"));
+}
+
+/* How many objects of each kind there are. */
+static json_t *count_objects(const json_t *report)
+{
+    json_t *counts = json_object();
+    for (int i = 0; i < COLUMNS && views->columns[i].title; i++) {
+        const json_t *list = json_object_get(report, views->columns[i].key);
+        if (json_is_array(list))
+            json_object_set_new(counts, views->columns[i].key, json_integer((json_int_t)json_array_size(list)));
+    }
+    return counts;
+}
+
+/* What says which process it is and how it answered, and one list. */
+static json_t *pick(const json_t *report, const struct view *view)
+{
+    static const char *const always[] = {"pid", "program", "answers", "busy", "devices"};
+    json_t *picked = json_object();
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        json_object_set(picked, always[i], json_object_get(report, always[i]));
+    if (view == views)
+        json_object_set_new(picked, "objects", count_objects(report));
+    else
+        json_object_set(picked, view->name, json_object_get(report, view->name));
+    return picked;
+}
+
+void objects_emit(const json_t *reports, const char *name)
+{
+    json_t *all = json_array(), *report;
+    size_t i;
+    json_array_foreach((json_t *)reports, i, report)
+        json_array_append_new(all, name ? pick(report, find_view(name)) : json_incref(report));
+    emit(all);
 }

@@ -15,4 +15,7 @@ const char *objects_known(void);
  * trusted: what is missing or of another type is shown as "-". */
 void objects_print(const json_t *reports, const char *name);
 
+/* Prints the reports as JSON, of each process only the list of this name; NULL: all that it told. */
+void objects_emit(const json_t *reports, const char *name);
+
 #endif

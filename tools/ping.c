@@ -12,12 +12,14 @@
 
 #include "abi/assembly.h"
 #include "command.h"
+#include "emit.h"
 #include "gsi/gsi.h"
 #include "gsi/probe.h"
 #include "ipc/claim.h"
 #include "ipc/node.h"
 #include "ping_path.h"
 #include "runtime/clock.h"
+#include "screen.h"
 #include "wire/op.h"
 
 enum { WINDOW = 1024, NAME_MAX_SHOWN = 64, QUESTION = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
@@ -45,6 +47,8 @@ struct ping {
     unsigned long sent, answered, repeated, refused;
     nanos next, last, least, most, sum;
     char who[NAME_MAX_SHOWN + 1];
+    bool quiet; /* only the end is told */
+    bool as_json;
     int error; /* the last that was told, but for EMSGSIZE */
     char error_from[PING_ADDRESS_MAX];
 };
@@ -134,8 +138,9 @@ static void take_answer(struct ping *ping, const struct probe_answer *answer)
     if (!again)
         count_time(ping, time);
     recognize(ping, answer->private_data);
-    printf("%s: %s, seq %u, %.3f ms%s\n", ping->wire.there, ping->who, answer->number, (double)time / 1e6,
-           again ? " (again)" : "");
+    if (!ping->quiet)
+        printf("%s: %s, seq %u, %.3f ms%s\n", ping->wire.there, ping->who, answer->number, (double)time / 1e6,
+               again ? " (again)" : "");
 }
 
 static void read_answers(struct ping *ping)
@@ -158,6 +163,8 @@ static void take_trouble(struct ping *ping, const struct ping_trouble *trouble)
     if (ping->refused == ping->sent)
         return;
     ping->refused = ping->sent;
+    if (ping->quiet)
+        return;
     if (trouble->error == ECONNREFUSED)
         printf("%s: nothing listens on UDP port 4791\n", ping->wire.there);
     else
@@ -225,8 +232,8 @@ static void explain_silence(const struct ping *ping)
     else if (ping->error)
         printf("%s says: %s.\n", *ping->error_from ? ping->error_from : "This host", strerror(ping->error));
     else if (!memcmp(ping->wire.route.source, ping->wire.route.destination, 16))
-        printf("No answer. The address is this host's own, and no program that \"softverbs run --net\" started is on "
-               "%s.\n",
+        printf("No answer. The address is this host's own, and no program that\n"
+               "\"softverbs run --net\" started is on %s.\n",
                ping->wire.interface);
     else
         printf(
@@ -235,21 +242,47 @@ static void explain_silence(const struct ping *ping)
             "it is sent, as endpoints do when something on the way has changed a packet (its ICRC).\n");
 }
 
+static json_t *milliseconds(const struct ping *ping, nanos time)
+{
+    return ping->answered ? json_real((double)time / 1e6) : json_null();
+}
+
+static int emit_summary(const struct ping *ping)
+{
+    json_t *path = json_null();
+    if (ping->answered)
+        path = json_pack("{s:i, s:b, s:i, s:o, s:i}", "roce", (int)ping->path.roce, "proven", ping->path.proven, "ip",
+                         (int)ping->path.ip, "says", emit_text(*ping->path.from ? ping->path.from : NULL), "lost",
+                         (int)ping->path.lost);
+    nanos average = ping->answered ? ping->sum / (nanos)ping->answered : 0;
+    emit(json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name", emit_text(ping->name),
+                   "address", emit_text(ping->wire.there), "from", emit_text(ping->wire.here), "interface",
+                   emit_text(ping->wire.interface), "sent", (json_int_t)ping->sent, "answered",
+                   (json_int_t)ping->answered, "repeated", (json_int_t)ping->repeated, "who",
+                   emit_text(ping->answered ? ping->who : NULL), "min_ms", milliseconds(ping, ping->least), "avg_ms",
+                   milliseconds(ping, average), "max_ms", milliseconds(ping, ping->most), "path_mtu", path, "error",
+                   emit_text(ping->error ? strerror(ping->error) : NULL)));
+    return ping->answered ? EXIT_OK : EXIT_NEGATIVE;
+}
+
 static int summarize(const struct ping *ping)
 {
-    printf("--- %s: %lu sent, %lu answered, %.0f%% lost", ping->wire.there, ping->sent, ping->answered,
-           ping->sent ? 100.0 * (double)(ping->sent - ping->answered) / (double)ping->sent : 0.0);
+    enum { INDENT = 4 };
+    char line[512], again[64] = "", times[128] = "";
     if (ping->repeated)
-        printf(", %lu came again", ping->repeated);
-    if (!ping->answered) {
-        puts("");
+        snprintf(again, sizeof again, ", %lu came again", ping->repeated);
+    if (ping->answered)
+        snprintf(times, sizeof times, ", min/avg/max %.3f/%.3f/%.3f ms", (double)ping->least / 1e6,
+                 (double)ping->sum / (double)ping->answered / 1e6, (double)ping->most / 1e6);
+    snprintf(line, sizeof line, "--- %s: %lu sent, %lu answered, %.0f%% lost%s%s", ping->wire.there, ping->sent,
+             ping->answered, ping->sent ? 100.0 * (double)(ping->sent - ping->answered) / (double)ping->sent : 0.0,
+             again, times);
+    screen_wrap(stdout, screen_width(stdout), 0, INDENT, line);
+    if (ping->answered)
+        ping_path_print(&ping->path);
+    else
         explain_silence(ping);
-        return EXIT_NEGATIVE;
-    }
-    printf(", min/avg/max %.3f/%.3f/%.3f ms\n", (double)ping->least / 1e6,
-           (double)ping->sum / (double)ping->answered / 1e6, (double)ping->most / 1e6);
-    ping_path_print(&ping->path);
-    return EXIT_OK;
+    return ping->answered ? EXIT_OK : EXIT_NEGATIVE;
 }
 
 /* --- beginning */
@@ -315,8 +348,9 @@ static int run(struct ping *ping)
     if (error)
         return refuse(ping, error);
     catch_interrupts();
-    printf("ping %s (%s) from %s by %s, UDP port 4791\n", ping->name, ping->wire.there, ping->wire.here,
-           ping->wire.interface);
+    if (!ping->as_json)
+        printf("ping %s (%s) from %s by %s, UDP port 4791\n", ping->name, ping->wire.there, ping->wire.here,
+               ping->wire.interface);
     ping_path_begin(&ping->path, &ping->wire);
     ping->next = clock_now();
     if (ping->deadline)
@@ -324,7 +358,7 @@ static int run(struct ping *ping)
     go_on(ping);
     probe_close(ping->probe);
     ping_wire_close(&ping->wire);
-    return summarize(ping);
+    return ping->as_json ? emit_summary(ping) : summarize(ping);
 }
 
 /* Seconds, also parts of one; NANOS_NEVER: that is none. */
@@ -350,6 +384,8 @@ static const char *read_option(struct ping *ping, int option)
         ping->interface = optarg;
     else if (option == '4' || option == '6')
         ping->family = option == '4' ? AF_INET : AF_INET6;
+    else if (option == 'q' || option == 'j')
+        ping->quiet = true, ping->as_json |= option == 'j';
     else if (option == 'c')
         return read_count(optarg, &ping->count) ? NULL : "A count is a number.";
     else if ((*times[option] = read_seconds(optarg)) == NANOS_NEVER)
@@ -366,6 +402,8 @@ static int ping_command_run(const struct command *command, int argc, char **argv
                                             {"interval", required_argument, NULL, 'i'},
                                             {"timeout", required_argument, NULL, 'W'},
                                             {"deadline", required_argument, NULL, 'w'},
+                                            {"quiet", no_argument, NULL, 'q'},
+                                            {"json", no_argument, NULL, 'j'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     static struct ping ping = {.count = 4, .interval = NANOS_SECOND, .timeout = 2 * NANOS_SECOND};
@@ -384,18 +422,23 @@ static int ping_command_run(const struct command *command, int argc, char **argv
 const struct command ping_command = {
     .name = "ping",
     .arguments = "[OPTIONS] ADDRESS",
-    .summary = "Ask another host whether softverbs or any RoCEv2 endpoint is there, and what the path carries",
-    .letters = "46c:i:W:w:",
-    .help = "  --net IF             by this network interface, not the one that leads there\n"
-            "  -4, -6               the address of the name that is of this version\n"
-            "  -c, --count N        questions, 4 if not given; 0: until interrupted\n"
-            "  -i, --interval S     seconds from one to the next, 1 if not given\n"
-            "  -W, --timeout S      seconds to wait for the last answer, 2 if not given\n"
-            "  -w, --deadline S     end after so many seconds in any case\n"
+    .summary = "Ask another host whether RoCEv2 is there, and what the path carries",
+    .letters = "46c:i:W:w:q",
+    .help = "  --net IF              by this network interface, not the one that leads there\n"
+            "  -4, -6                the address of the name that is of this version\n"
+            "  -c, --count N         questions, 4 if not given; 0: until interrupted\n"
+            "  -i, --interval S      seconds from one to the next, 1 if not given\n"
+            "  -W, --timeout S       seconds to wait for the last answer, 2 if not given\n"
+            "  -w, --deadline S      end after so many seconds in any case\n"
+            "  -q, --quiet           only what came of it\n"
+            "  --json                only what came of it, as an object: see docs/json.md\n"
             "\n"
-            "The connection manager of the endpoint is asked for a service that nobody offers, and says so; programs\n"
-            "that run there notice nothing. Times are from question to answer. The path MTU is what routers say, and\n"
-            "with softverbs at the other end it is proven by packets of that size that come back. No privilege is\n"
-            "needed. Status 0: somebody answered, 1: nobody, 2: it could not be asked.\n",
+            "The connection manager of the endpoint is asked for a service that nobody\n"
+            "offers, and says so; programs that run there notice nothing. Times are from\n"
+            "question to answer. The path MTU is what routers say, and with softverbs at the\n"
+            "other end it is proven by packets of that size that come back. No privilege is\n"
+            "needed.\n"
+            "\n"
+            "Status 0: somebody answered, 1: nobody, 2: it could not be asked.\n",
     .run = ping_command_run,
 };

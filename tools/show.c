@@ -16,7 +16,7 @@ static int show_directory(const char *directory, const char *what, bool as_json)
     if (!reports)
         complain("%s", why);
     else if (as_json)
-        json_dumpf(reports, stdout, JSON_INDENT(2)), puts("");
+        objects_emit(reports, what);
     else if (!json_array_size(reports))
         puts("No process has a softverbs device open.");
     else
@@ -39,7 +39,8 @@ static int show(const struct command *command, int argc, char **argv)
             return EXIT_NEGATIVE;
     const char *what = optind < argc ? argv[optind++] : NULL;
     if (what && (optind < argc || !objects_exist(what)))
-        return command_misused(command, "It shows %s.", objects_known());
+        return command_misused(command, "There is no list \"%s\". It shows %s.", optind < argc ? argv[optind] : what,
+                               objects_known());
     if (!node_directory(directory))
         return command_misused(command, "The directory's name is too long: $SOFTVERBS_DIR may have %d bytes.",
                                NODE_DIRECTORY_MAX);
@@ -48,14 +49,19 @@ static int show(const struct command *command, int argc, char **argv)
 
 const struct command show_command = {
     .name = "show",
-    .arguments = "[--json] [--dir DIR] [processes|qps|cqs|srqs|tags|mrs|pds|connections]",
-    .summary =
-        "Show the objects of the live processes on this host: queue pairs and their peers, queues, memory, connections",
-    .help = "  --json            everything, as one JSON array with an object for each process\n"
-            "  --dir DIR         of the processes that meet in this directory  (SOFTVERBS_DIR=DIR)\n"
+    .arguments = "[--json] [--dir DIR] [LIST]",
+    .summary = "Show the objects of the live processes on this host",
+    .help = "  --json            a list with an object for each process: everything, or what\n"
+            "                    was asked for; see docs/json.md\n"
+            "  --dir DIR         of the processes that meet in this directory\n"
+            "                    (SOFTVERBS_DIR=DIR)\n"
             "\n"
-            "Connections are what programs of librdmacm listen at, connect to and are connected with.\n"
-            "Without an argument it shows processes and queue pairs. A process answers from its own memory while it\n"
-            "works; one that is stopped does not answer. Only processes of the same user can be seen.\n",
+            "LIST is processes, qps (queue pairs and their peers), cqs, srqs, tags (buffers\n"
+            "for tag matching), mrs, pds or connections: what programs of librdmacm listen\n"
+            "at, connect to and are connected with. Without it, processes and queue pairs are\n"
+            "shown.\n"
+            "\n"
+            "A process answers from its own memory while it works; one that is stopped does\n"
+            "not answer. Only processes of the same user can be seen.\n",
     .run = show,
 };

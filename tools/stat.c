@@ -110,6 +110,8 @@ static void add_row(struct table *table, const json_t *report, const char *what,
     table_add(table, "%s", what);
     for (int i = 2; i < COUNTS; i++)
         table_add(table, "%" JSON_INTEGER_FORMAT, sum(json_object_get(traffic, counts[i].key)));
+    describe(json_object_get(traffic, "fault_kinds"), text);
+    table_add(table, "%s", text);
     describe(json_object_get(traffic, "reasons"), text);
     table_add(table, "%s", text);
     describe(json_object_get(traffic, "sent"), text);
@@ -118,21 +120,54 @@ static void add_row(struct table *table, const json_t *report, const char *what,
     table_add(table, "%s", text);
 }
 
-static void add_devices(struct table *table, const json_t *report)
+/* --- one counter a line */
+
+static void add_line(struct table *table, const json_t *report, const char *what, const char *counter, const char *part,
+                     json_int_t value)
+{
+    const char *program = json_string_value(json_object_get(report, "program"));
+    table_add(table, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(report, "pid")));
+    table_add(table, "%s", program ? program : "-");
+    table_add(table, "%s", what);
+    table_add(table, "%" JSON_INTEGER_FORMAT, value);
+    table_add(table, "%s%s%s", counter, part ? " " : "", part ? part : "");
+}
+
+/* All that is a number, and each part of what is counted by operation, by kind or by the name of a reason. */
+static void add_lines(struct table *table, const json_t *report, const char *what, const json_t *traffic)
+{
+    const char *counter, *part;
+    json_t *value, *each;
+    json_object_foreach((json_t *)traffic, counter, value)
+    {
+        if (json_is_integer(value))
+            add_line(table, report, what, counter, NULL, json_integer_value(value));
+        else if (strcmp(counter, "dropped") != 0) /* which stand by name among the reasons */
+            json_object_foreach(value, part, each)
+                add_line(table, report, what, counter, part, json_integer_value(each));
+    }
+}
+
+/* --- of each device or queue pair */
+
+/* One of add_row and add_lines. */
+typedef void add_counts(struct table *, const json_t *report, const char *what, const json_t *traffic);
+
+static void add_devices(struct table *table, const json_t *report, add_counts *add_counts)
 {
     const json_t *device;
     size_t i;
     json_array_foreach(json_object_get(report, "traffic"), i, device)
     {
         const char *name = json_string_value(json_object_get(device, "device"));
-        add_row(table, report, name ? name : "-", device);
+        add_counts(table, report, name ? name : "-", device);
     }
     const json_t *strays = json_object_get(report, "strays");
     if (sum(json_object_get(strays, "received")) || sum(json_object_get(strays, "dropped")))
-        add_row(table, report, "nobody's", strays);
+        add_counts(table, report, "nobody's", strays);
 }
 
-static void add_queue_pairs(struct table *table, const json_t *report)
+static void add_queue_pairs(struct table *table, const json_t *report, add_counts *add_counts)
 {
     const json_t *qp;
     size_t i;
@@ -140,25 +175,43 @@ static void add_queue_pairs(struct table *table, const json_t *report)
     {
         char name[32];
         snprintf(name, sizeof name, "0x%llx", (unsigned long long)json_integer_value(json_object_get(qp, "number")));
-        add_row(table, report, name, json_object_get(qp, "traffic"));
+        add_counts(table, report, name, json_object_get(qp, "traffic"));
     }
+}
+
+static void add_processes(struct table *table, const json_t *reports, bool queue_pairs, add_counts *add_counts)
+{
+    const json_t *report;
+    size_t i;
+    json_array_foreach(reports, i, report) queue_pairs ? add_queue_pairs(table, report, add_counts)
+                                                       : add_devices(table, report, add_counts);
+    table_print(table, stdout);
 }
 
 static void print_totals(const json_t *reports, bool queue_pairs)
 {
-    struct table table = {.columns = COUNTS + 4};
-    const json_t *report;
-    size_t i;
+    struct table table = {.columns = COUNTS + 5, .wraps = true};
     table_add(&table, "PID");
     table_add(&table, "PROGRAM");
     table_add(&table, queue_pairs ? "QP" : "DEVICE");
     for (int column = 2; column < COUNTS; column++)
         table_add(&table, "%s", counts[column].title);
+    table_add(&table, "KINDS OF FAULTS");
     table_add(&table, "REASONS");
     table_add(&table, "PACKETS SENT");
     table_add(&table, "PACKETS RECEIVED");
-    json_array_foreach(reports, i, report) queue_pairs ? add_queue_pairs(&table, report) : add_devices(&table, report);
-    table_print(&table, stdout);
+    add_processes(&table, reports, queue_pairs, add_row);
+}
+
+static void print_lines(const json_t *reports, bool queue_pairs)
+{
+    struct table table = {.columns = 5};
+    table_add(&table, "PID");
+    table_add(&table, "PROGRAM");
+    table_add(&table, queue_pairs ? "QP" : "DEVICE");
+    table_add(&table, "COUNT");
+    table_add(&table, "COUNTER");
+    add_processes(&table, reports, queue_pairs, add_lines);
 }
 
 /* --- as it changes */
@@ -188,12 +241,12 @@ static void print_json(const json_t *reports)
 static void print_rates(const json_t *before, const json_t *now, unsigned long number)
 {
     struct sample sample = difference(before, now);
+    const long long *count = (const long long *)sample.count;
     if (number % LINES_A_PAGE == 0)
-        puts("processes   sent/s   rcvd/s  MB sent/s  MB rcvd/s repeated timeouts  naks  rnrs  cnps dropped faults");
-    printf("%9zu %8lld %8lld %10.1f %10.1f %8lld %8lld %5lld %5lld %5lld %7lld %6lld\n", json_array_size(now),
-           sample.count[0], sample.count[1], (double)sample.count[2] / 1e6, (double)sample.count[3] / 1e6,
-           sample.count[4], sample.count[5], sample.count[6], sample.count[7], sample.count[8], sample.count[9],
-           sample.count[10]);
+        puts("procs  sent/s  rcvd/s MBout/s  MBin/s repeat tmouts  naks  rnrs cnps drops fault");
+    printf("%5zu %7lld %7lld %7.1f %7.1f %6lld %6lld %5lld %5lld %4lld %5lld %5lld\n", json_array_size(now), count[0],
+           count[1], (double)count[2] / 1e6, (double)count[3] / 1e6, count[4], count[5], count[6], count[7], count[8],
+           count[9], count[10]);
 }
 
 static void wait_until(struct timespec *time)
@@ -224,7 +277,7 @@ static int watch(const char *directory, bool as_json, char *why, size_t why_size
     return EXIT_NEGATIVE;
 }
 
-static int once(const char *directory, bool as_json, bool queue_pairs)
+static int once(const char *directory, bool as_json, bool queue_pairs, bool lines)
 {
     char why[512];
     json_t *reports = reports_collect(directory, why, sizeof why);
@@ -235,22 +288,27 @@ static int once(const char *directory, bool as_json, bool queue_pairs)
     else if (!json_array_size(reports))
         puts("No process has a softverbs device open.");
     else
-        print_totals(reports, queue_pairs);
+        (lines ? print_lines : print_totals)(reports, queue_pairs);
     json_decref(reports);
     return reports ? EXIT_OK : EXIT_NEGATIVE;
 }
 
 static int run_stat(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"once", no_argument, NULL, 'o'},
-                                            {"qps", no_argument, NULL, 'q'},  {"dir", required_argument, NULL, 'd'},
-                                            {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"once", no_argument, NULL, 'o'},
+                                            {"qps", no_argument, NULL, 'q'},
+                                            {"lines", no_argument, NULL, 'l'},
+                                            {"dir", required_argument, NULL, 'd'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     char directory[NODE_DIRECTORY_MAX + 1], why[512];
-    bool as_json = false, only_once = false, queue_pairs = false;
+    bool as_json = false, only_once = false, queue_pairs = false, lines = false;
     int option;
     while ((option = command_option(command, argc, argv, options)) != -1) {
         as_json |= option == 'j';
-        only_once |= option == 'o' || option == 'q';
+        only_once |= option == 'o' || option == 'q' || option == 'l';
+        lines |= option == 'l';
         queue_pairs |= option == 'q';
         if (option == 'd' && setenv("SOFTVERBS_DIR", optarg, 1))
             return EXIT_NEGATIVE;
@@ -260,22 +318,25 @@ static int run_stat(const struct command *command, int argc, char **argv)
     if (!node_directory(directory))
         return command_misused(command, "The directory's name is too long: $SOFTVERBS_DIR may have %d bytes.",
                                NODE_DIRECTORY_MAX);
-    return only_once ? once(directory, as_json, queue_pairs) : watch(directory, as_json, why, sizeof why);
+    return only_once ? once(directory, as_json, queue_pairs, lines) : watch(directory, as_json, why, sizeof why);
 }
 
 const struct command stat_command = {
     .name = "stat",
-    .arguments = "[--once] [--qps] [--json] [--dir DIR]",
-    .summary = "Show what the live processes on this host send, receive, repeat and drop",
-    .help =
-        "  --once            all that was counted until now, by device, and end\n"
-        "  --qps             the same by queue pair\n"
-        "  --json            a line of JSON each second, or one with --once: a list with an object for each process\n"
-        "  --dir DIR         of the processes that meet in this directory  (SOFTVERBS_DIR=DIR)\n"
-        "\n"
-        "Without --once it prints a line each second: what all processes together have added since the line before.\n"
-        "Packets are frames of the links: within the host one may carry more than the path MTU. \"nobody's\" are\n"
-        "packets that were for no queue pair. Reasons are explained by softverbs explain NAME; the counters\n"
-        "of a process that has ended: softverbs run --counters FILE.\n",
+    .arguments = "[--once] [--qps] [--lines] [--json] [--dir DIR]",
+    .summary = "Show what the live processes send, receive, repeat and drop",
+    .help = "  --once            all that was counted until now, by device, and end\n"
+            "  --qps             the same by queue pair\n"
+            "  --lines           the same, one counter a line\n"
+            "  --json            a line of JSON each second, or one with --once: a list with\n"
+            "                    an object for each process, see docs/json.md\n"
+            "  --dir DIR         of the processes that meet in this directory\n"
+            "                    (SOFTVERBS_DIR=DIR)\n"
+            "\n"
+            "Without --once it prints a line each second: what all processes together have\n"
+            "added since the line before. Packets are frames of the links: within the host\n"
+            "one may carry more than the path MTU. \"nobody's\" are packets that were for no\n"
+            "queue pair. Reasons are explained by softverbs explain NAME; the counters of a\n"
+            "process that has ended: softverbs run --counters FILE.\n",
     .run = run_stat,
 };

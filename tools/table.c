@@ -5,6 +5,12 @@
 #include <string.h>
 
 #include "diag/clean.h"
+#include "screen.h"
+
+enum {
+    GAP = 2,  /* between columns */
+    FOLD = 4, /* before the second and further lines of a row */
+};
 
 static char no_memory[] = "?"; /* what a cell holds when there was none for its text */
 
@@ -39,21 +45,51 @@ static size_t column_width(const struct table *table, size_t column)
     return width;
 }
 
+/* The columns from `first` on that stand side by side in one line, which begins at column `at`; where the last one is
+ * cut off it is wrapped, as long as there is room for some words. Returns the first that does not. */
+static size_t fold_at(const struct table *table, const size_t *widths, size_t first, size_t at, size_t width)
+{
+    enum { WORDS = 24 };
+    size_t column = first;
+    while (column < table->columns) {
+        bool last = column + 1 == table->columns;
+        size_t least = last && table->wraps && widths[column] > WORDS ? WORDS : widths[column];
+        if (column > first && at + least > width)
+            break;
+        at += widths[column++] + GAP;
+    }
+    return column;
+}
+
+/* The cells of one row from `first` to before `end`, in a line of their own. */
+static void print_part(const struct table *table, const size_t *widths, char *const *row, size_t first, size_t end,
+                       size_t width, FILE *to)
+{
+    size_t at = first ? FOLD : 0;
+    fprintf(to, "%*s", (int)at, "");
+    for (size_t column = first; column + 1 < end; at += widths[column++] + GAP)
+        fprintf(to, "%-*s", (int)(widths[column] + GAP), row[column]);
+    screen_wrap(to, width, at, at, row[end - 1]);
+}
+
+static void print_row(const struct table *table, const size_t *widths, char *const *row, size_t width, FILE *to)
+{
+    for (size_t first = 0, end; first < table->columns; first = end) {
+        end = fold_at(table, widths, first, first ? FOLD : 0, width);
+        print_part(table, widths, row, first, end, width, to);
+    }
+}
+
 void table_print(struct table *table, FILE *to)
 {
-    size_t widths[table->columns];
+    size_t widths[table->columns], width = screen_width(to);
     for (size_t i = 0; i < table->columns; i++)
         widths[i] = column_width(table, i);
-    for (size_t i = 0; i < table->count; i++) {
-        size_t column = i % table->columns;
-        if (column + 1 < table->columns)
-            fprintf(to, "%-*s  ", (int)widths[column], table->cells[i]);
-        else
-            fprintf(to, "%s\n", table->cells[i]);
-    }
+    for (size_t i = 0; i + table->columns <= table->count; i += table->columns)
+        print_row(table, widths, table->cells + i, width, to);
     for (size_t i = 0; i < table->count; i++)
         if (table->cells[i] != no_memory)
             free(table->cells[i]);
     free(table->cells);
-    *table = (struct table){.columns = table->columns};
+    *table = (struct table){.columns = table->columns, .wraps = table->wraps};
 }

@@ -1,12 +1,15 @@
-/* Rows of text in columns as wide as they must be. */
+/* Rows of text in columns as wide as they must be. Where they don't fit the screen, each row is several lines, the
+ * second and further ones indented. */
 #ifndef TOOLS_TABLE_H
 #define TOOLS_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 struct table {
     size_t columns;
+    bool wraps;   /* the last column is words: it goes on below itself rather than in a line of its own */
     char **cells; /* row after row; the first row is the heading */
     size_t count, room;
 };

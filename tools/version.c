@@ -1,28 +1,36 @@
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "command.h"
+#include "emit.h"
 #include "ipc/node.h"
+#include "screen.h"
 #include "version.h"
 
 static int version(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-    command_option(command, argc, argv, options);
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    bool as_json = false;
+    while (command_option(command, argc, argv, options) != -1)
+        as_json = true;
     if (optind < argc)
         return command_misused(command, "It takes no argument.");
-    printf("softverbs %s\n"
-           "built from %s\n"
-           "symbols of rdma-core 25 to 65: %s\n"
-           "built with the headers of rdma-core %s\n"
-           "layout %u of the directory where processes meet\n",
-           VERSION, VERSION_SOURCE, VERSION_NODES, VERSION_RDMA_CORE, node_layout());
+    if (as_json) {
+        emit(json_pack("{s:s, s:s, s:s, s:s, s:i}", "version", VERSION, "source", VERSION_SOURCE, "symbols",
+                       VERSION_NODES, "headers", VERSION_RDMA_CORE, "layout", (int)node_layout()));
+        return EXIT_OK;
+    }
+    printf("softverbs %s\nbuilt from %s\n", VERSION, VERSION_SOURCE);
+    screen_wrap(stdout, screen_width(stdout), 0, 4, "symbols of rdma-core 25 to 65: " VERSION_NODES);
+    printf("built with the headers of rdma-core %s\nlayout %u of the directory where processes meet\n",
+           VERSION_RDMA_CORE, node_layout());
     return EXIT_OK;
 }
 
 const struct command version_command = {
     .name = "version",
-    .arguments = "",
-    .summary = "Say which softverbs this is and whose binary interface it offers",
-    .help = "",
+    .arguments = "[--json]",
+    .summary = "Say which softverbs this is and whose interface it offers",
+    .help = "  --json            as an object, see docs/json.md\n",
     .run = version,
 };

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import resource
+import shutil
 import struct
 import subprocess
 import sys
@@ -135,8 +136,146 @@ def an_ordinary_user_can_ask_it():
     assert _lines(done)["directory"][0] == "ok" and done.returncode == 0, cases.told(done)
 
 
-def it_takes_no_argument():
-    expect(softverbs("doctor", "now"), 2, b"", [b"no argument"])
+def _of(*arguments, **options):
+    """Findings by their names, and the exit status."""
+    done = softverbs("doctor", *arguments, **options)
+    assert done.stderr == b"", cases.told(done)
+    return dict((name, (verdict, sentence)) for verdict, name, sentence in re.findall(
+        r"^(ok|warning|problem) +(\S+(?: \S+)*?)  +(\S.*)$", done.stdout.decode(), re.MULTILINE)), done.returncode
+
+
+def one_program_at_a_time():
+    expect(softverbs("doctor", "one", "two"), 2, b"", [b"one program at a time"])
+    found, status = _of("no-such-program")
+    assert found["program"][0] == "problem" and "no-such-program" in found["program"][1] and status == 1, found
+
+
+def a_program_of_the_distribution_gets_our_library():
+    if not os.path.exists("/usr/bin/rping"):
+        raise Skip("package rdmacm-utils is not installed")
+    found, status = _of("rping")
+    assert status == 0 and {verdict for verdict, _ in found.values()} == {"ok"}, found
+    assert f"{cases.BUILD}/lib/libibverbs.so.1" in found["libibverbs"][1] and "librdmacm.so.1" in found["librdmacm"][1], found
+
+
+def a_static_program_is_a_problem():
+    found, status = _of("/sbin/ldconfig.real" if os.path.exists("/sbin/ldconfig.real") else "/sbin/ldconfig")
+    assert found["linking"][0] == "problem" and "static" in found["linking"][1] and status == 1, found
+
+
+def a_script_is_looked_at_by_its_interpreter():
+    path = f"{TEMPORARY}/script"
+    with open(path, "w", encoding="ascii") as script:
+        script.write("#! /bin/sh -e\ntrue\n")
+    os.chmod(path, 0o755)
+    found, status = _of(path)
+    assert "script of /bin/sh" in found["program"][1] and found["linking"][0] == "ok" and status == 0, found
+    assert found["libibverbs"][0] == "warning" and "not linked with libibverbs.so.1" in found["libibverbs"][1], found
+
+
+def _compiled(name, source, *options):
+    path = f"{TEMPORARY}/{name}"
+    if not shutil.which("cc"):
+        raise Skip("there is no compiler")
+    subprocess.run(["cc", "-x", "c", "-", "-x", "none", "-w", "-o", path, *options], input=source, check=True, text=True)
+    return path
+
+
+def an_rpath_that_leads_elsewhere_is_a_problem():
+    there = glob.glob("/usr/lib/*/libibverbs.so.1")
+    if not there:
+        raise Skip("no libibverbs.so.1 is installed")
+    source = "int ibv_fork_init(void); int main(void) { return ibv_fork_init(); }"
+    options = [there[0], f"-Wl,-rpath,{os.path.dirname(there[0])}"]
+    found, status = _of(_compiled("rpath", source, "-Wl,--disable-new-dtags", *options))
+    assert found["libibverbs"][0] == "problem" and os.path.dirname(there[0]) in found["libibverbs"][1] and \
+        "RPATH" in found["libibverbs"][1] and status == 1, found
+    found, status = _of(_compiled("runpath", source, "-Wl,--enable-new-dtags", *options))
+    assert found["libibverbs"][0] == "ok" and status == 0, found
+
+
+def what_a_program_calls_and_is_missing_is_named():
+    there = glob.glob("/usr/lib/*/libibverbs.so.1")
+    lacking = [line.split()[0] for line in expect(softverbs("missing", "--provider")).stdout.decode().splitlines()]
+    if not there or "ibv_cmd_alloc_pd" not in lacking:
+        raise Skip("no libibverbs.so.1 is installed, or nothing of it is missing")
+    found, _ = _of(_compiled("caller", "int ibv_cmd_alloc_pd(void); int main(void) { return ibv_cmd_alloc_pd(); }", there[0]))
+    assert found["functions"][0] == "warning" and "ibv_cmd_alloc_pd" in found["functions"][1], found
+
+
+def a_program_that_gets_other_rights_is_a_problem():
+    if os.geteuid() != 0:
+        raise Skip("only root can make such a program")
+    path = _compiled("rights", "int main(void) { return 0; }")
+    os.chown(path, 65534, 65534)
+    os.chmod(path, 0o4755)
+    found, status = _of(path)
+    assert found["rights"][0] == "problem" and "set-uid" in found["rights"][1] and status == 1, found
+
+
+def a_library_that_is_not_installed_is_named():
+    library = _compiled("libgone.so.1", "int gone(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libgone.so.1")
+    path = _compiled("needy", "int gone(void); int main(void) { return gone(); }", library)
+    os.unlink(library)
+    found, status = _of(path)
+    assert found["libraries"][0] == "problem" and "libgone.so.1" in found["libraries"][1] and status == 1, found
+
+
+def damaged_files_are_refused():
+    path = f"{TEMPORARY}/damaged"
+    with open(cases.SOFTVERBS, "rb") as file:
+        data = bytearray(file.read())
+    for edit in (slice(32, 40), slice(56, 58), slice(64, 200)):  # e_phoff, e_phnum, the first program headers
+        broken = data.copy()
+        broken[edit] = b"\xff" * (edit.stop - edit.start)
+        with open(path, "wb") as file:
+            file.write(broken)
+        os.chmod(path, 0o755)
+        _of(path)
+    for size in (0, 1, 2, 3, 63, 64, 100):
+        with open(path, "wb") as file:
+            file.write(data[:size])
+        assert _of(path)[1] == 1, size
+
+
+def _in_a_network(*commands):
+    """`softverbs doctor --net one` behind these commands, in a network of its own with a veth pair "one", "two"."""
+    made = ["ip link add one type veth peer name two", "ip link set lo up", *commands, f"exec {SOFTVERBS} doctor --net one"]
+    for option in ([], ["--user", "--map-root-user"]):
+        done = subprocess.run(["unshare", *option, "--net", "sh", "-ec", "; ".join(made)], capture_output=True, check=False,
+                              env=cases.environment())
+        if b"state" in done.stdout:
+            return dict((name, (verdict, sentence)) for verdict, name, sentence in re.findall(
+                r"^(ok|warning|problem) +(\S+(?: \S+)*?)  +(\S.*)$", done.stdout.decode(), re.MULTILINE))
+    raise Skip("this machine allows no network namespaces joined by a veth pair")
+
+
+def a_network_is_looked_at():
+    found, status = _of("--net", "no-such-if")
+    assert found["interface"][0] == "problem" and status == 1, found
+    found = _in_a_network()
+    assert found["state"][0] == "problem" and found["addresses"][0] == "problem", found
+    up = ["ip link set two up", "ip address add 10.1.2.3/24 dev one", "ip link set one mtu 1500 up"]
+    found = _in_a_network(*up)
+    assert found["state"][0] != "problem" and found["port 4791"][0] == "ok" and "path MTU of RoCE is 1024" in found["MTU"][1], found
+    assert "1 of IPv4" in found["addresses"][1], found
+    found = _in_a_network(*up, "ip link set one mtu 9000")
+    assert "path MTU of RoCE is 4096" in found["MTU"][1], found
+
+
+def a_strict_path_filter_is_a_warning():
+    found = _in_a_network("ip link set two up", "ip link set one up", "sysctl -qw net.ipv4.conf.one.rp_filter=1 || echo 1 >/proc/sys/net/ipv4/conf/one/rp_filter")
+    assert found["path filter"][0] == "warning" and "net.ipv4.conf.one.rp_filter=2" in found["path filter"][1], found
+
+
+def whoever_has_the_port_is_named():
+    holder = f"{cases.PYTHON} -c 'import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((\"0.0.0.0\", 4791)); time.sleep(20)' & sleep 0.5"
+    found = _in_a_network("ip link set two up", "ip link set one up", holder)
+    assert found["port 4791"][0] == "ok" and "A program of this user" in found["port 4791"][1], found
+    if os.geteuid() == 0:
+        found = _in_a_network("ip link set two up", "ip link set one up",
+                              "setpriv --reuid=65534 --clear-groups " + holder)
+        assert found["port 4791"][0] == "problem" and "65534" in found["port 4791"][1], found
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ def path_mtus_that_differ_are_shown_on_a_network():
 
 
 def the_first_error_of_a_queue_pair_is_shown():
-    screen = _screen(MISTAKES, "wrong-rkey", options=["--quiet"], env={"MISTAKES_THEN": f"{SOFTVERBS} show qps"})
+    screen = _screen(MISTAKES, "wrong-rkey", options=["--quiet"], env={"MISTAKES_THEN": f"{SOFTVERBS} show qps", "COLUMNS": "200"})
     rows = [re.split("  +", line) for line in screen.splitlines() if "  " in line]
     told = [dict(zip(rows[0], row)) for row in rows[1:]]
     assert sorted(row["FIRST ERROR"] for row in told) == ["REMOTE_ACCESS", "REMOTE_KEY_UNKNOWN"], screen

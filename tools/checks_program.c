@@ -1,0 +1,284 @@
+/* What `softverbs doctor PROGRAM` says. */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "abi/unsupported.h"
+#include "checks.h"
+#include "place.h"
+#include "program.h"
+#include "symbols.h"
+
+enum { SAY = 1024 };
+
+struct patient {
+    char path[PATH_MAX];
+    struct program program;
+    char ours[PLACE_PATH_MAX];              /* the directory of our libraries */
+    char verbs[PATH_MAX], rdmacm[PATH_MAX]; /* what will be loaded; "": not linked with it */
+    char absent[SAY];                       /* libraries that are not found */
+    check_tell *tell;
+    void *context;
+};
+
+static __attribute__((format(printf, 4, 5))) void say(const struct patient *patient, enum verdict verdict,
+                                                      const char *name, const char *format, ...)
+{
+    char sentence[SAY + 2 * PATH_MAX];
+    va_list rest;
+    va_start(rest, format);
+    vsnprintf(sentence, sizeof sentence, format, rest);
+    va_end(rest);
+    patient->tell(patient->context, verdict, name, sentence);
+}
+
+/* --- which file it is */
+
+static bool is_executable(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && S_ISREG(status.st_mode) && !access(path, X_OK);
+}
+
+/* As execvp looks for it. */
+static bool find_program(const char *name, char to[PATH_MAX])
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/') || !path)
+        return snprintf(to, PATH_MAX, "%s", name) < PATH_MAX && is_executable(to);
+    while (*path) {
+        size_t length = strcspn(path, ":");
+        snprintf(to, PATH_MAX, "%.*s/%s", length ? (int)length : 1, length ? path : ".", name);
+        if (is_executable(to))
+            return true;
+        path += length + (path[length] == ':');
+    }
+    return false;
+}
+
+/* A script is as good as its interpreter: of "env NAME" that is another step, which is not taken. */
+static bool read_program(struct patient *patient, const char *name)
+{
+    if (!find_program(name, patient->path)) {
+        say(patient, VERDICT_PROBLEM, "program", "There is no program \"%s\" that can be executed.", name);
+        return false;
+    }
+    int error = program_read(patient->path, &patient->program);
+    if (!error && *patient->program.script) {
+        say(patient, VERDICT_OK, "program", "%s is a script of %s; what follows is of that.", patient->path,
+            patient->program.script);
+        snprintf(patient->path, sizeof patient->path, "%s", patient->program.script);
+        error = program_read(patient->path, &patient->program);
+    } else if (!error) {
+        say(patient, VERDICT_OK, "program", "%s is what \"softverbs run\" would start.", patient->path);
+    }
+    if (error)
+        say(patient, VERDICT_PROBLEM, "program", "%s can't be looked at: %s.", patient->path, strerror(error));
+    return !error;
+}
+
+/* --- does it hear of us? */
+
+/* What a stranger's file names is not executed. */
+static bool is_own_linker(const char *interpreter)
+{
+    struct program self;
+    return !program_read("/proc/self/exe", &self) && !strcmp(self.interpreter, interpreter);
+}
+
+static bool check_kind(const struct patient *patient)
+{
+    const struct program *program = &patient->program;
+    if (program->foreign)
+        say(patient, VERDICT_PROBLEM, "linking",
+            "It is of another architecture than this softverbs: it needs one that was built for that.");
+    else if (!*program->interpreter)
+        say(patient, VERDICT_PROBLEM, "linking",
+            "It is static: it loads no library, so it never meets softverbs. Link it with libibverbs.so.");
+    else if (!is_own_linker(program->interpreter))
+        say(patient, VERDICT_PROBLEM, "linking",
+            "It is for another C library or dynamic linker (%s) than this softverbs: build softverbs with that, too.",
+            program->interpreter);
+    else {
+        say(patient, VERDICT_OK, "linking", "It is linked dynamically (%s).", program->interpreter);
+        return true;
+    }
+    return false;
+}
+
+/* The linker ignores LD_LIBRARY_PATH where the program gets more rights than who starts it. */
+static void check_rights(const struct patient *patient)
+{
+    struct stat status;
+    const char *what = NULL;
+    if (stat(patient->path, &status))
+        return;
+    if (status.st_mode & S_ISUID && status.st_uid != geteuid())
+        what = "set-uid";
+    else if (status.st_mode & S_ISGID && status.st_gid != getegid())
+        what = "set-gid";
+    else if (geteuid() != 0 && getxattr(patient->path, "security.capability", NULL, 0) > 0)
+        what = "given file capabilities";
+    if (what)
+        say(patient, VERDICT_PROBLEM, "rights",
+            "It is %s, so the linker ignores what \"softverbs run\" sets: try a copy of it without that right, or "
+            "start it as its owner.",
+            what);
+    else
+        say(patient, VERDICT_OK, "rights", "It gets no other rights than you have.");
+}
+
+/* --- what will be loaded */
+
+static void note_library(struct patient *patient, const char *line)
+{
+    char name[256], path[PATH_MAX] = "";
+    if (sscanf(line, " %255s => %4095[^\n]", name, path) < 2)
+        return;
+    char *address = strstr(path, " (0x");
+    if (address)
+        *address = 0;
+    size_t used = strlen(patient->absent);
+    if (!strcmp(path, "not found"))
+        snprintf(patient->absent + used, sizeof patient->absent - used, "%s%s", used ? ", " : "", name);
+    else if (!strcmp(name, "libibverbs.so.1"))
+        snprintf(patient->verbs, sizeof patient->verbs, "%s", path);
+    else if (!strcmp(name, "librdmacm.so.1"))
+        snprintf(patient->rdmacm, sizeof patient->rdmacm, "%s", path);
+}
+
+/* The child: the linker itself, which only lists, as ldd(1) has it do. */
+static void become_linker(const struct patient *patient, int out)
+{
+    const char *old = getenv("LD_LIBRARY_PATH");
+    char path[PLACE_PATH_MAX + PATH_MAX];
+    snprintf(path, sizeof path, old && *old ? "%s:%s" : "%s", patient->ours, old);
+    if (setenv("LD_LIBRARY_PATH", path, 1) || setenv("LD_TRACE_LOADED_OBJECTS", "1", 1) || unsetenv("LD_PRELOAD") ||
+        dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0)
+        _exit(127);
+    execl(patient->program.interpreter, patient->program.interpreter, patient->path, (char *)NULL);
+    _exit(127);
+}
+
+static bool list_libraries(struct patient *patient)
+{
+    int ends[2], status = 0;
+    char line[PATH_MAX + 512];
+    if (pipe(ends))
+        return false;
+    pid_t child = fork();
+    if (!child)
+        become_linker(patient, ends[1]);
+    close(ends[1]);
+    FILE *list = fdopen(ends[0], "r");
+    while (list && fgets(line, sizeof line, list))
+        note_library(patient, line);
+    if (list)
+        fclose(list);
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) != 127;
+}
+
+static bool is_ours(const struct patient *patient, const char *path)
+{
+    char real[PATH_MAX];
+    size_t length = strlen(patient->ours);
+    return realpath(path, real) && !strncmp(real, patient->ours, length) && real[length] == '/';
+}
+
+static void check_verbs(const struct patient *patient)
+{
+    if (!*patient->verbs)
+        say(patient, VERDICT_WARNING, "libibverbs",
+            "It is not linked with libibverbs.so.1, nor is a library of it. If it loads it later (dlopen), by its name "
+            "alone, it gets ours.");
+    else if (is_ours(patient, patient->verbs))
+        say(patient, VERDICT_OK, "libibverbs", "It will load ours, %s.", patient->verbs);
+    else if (*patient->program.rpath)
+        say(patient, VERDICT_PROBLEM, "libibverbs",
+            "It will load %s and not ours: it has an RPATH (%s), which goes before LD_LIBRARY_PATH. Link it with "
+            "-Wl,--enable-new-dtags, or remove it: patchelf --remove-rpath.",
+            patient->verbs, patient->program.rpath);
+    else
+        say(patient, VERDICT_PROBLEM, "libibverbs",
+            "It will load %s and not ours: a library of it has an RPATH, or names the file with its directory.",
+            patient->verbs);
+}
+
+static void check_libraries(struct patient *patient)
+{
+    if (!list_libraries(patient)) {
+        say(patient, VERDICT_WARNING, "libraries", "The dynamic linker %s can't list its libraries.",
+            patient->program.interpreter);
+        return;
+    }
+    if (*patient->absent)
+        say(patient, VERDICT_PROBLEM, "libraries", "It won't start, since these are not installed: %s.",
+            patient->absent);
+    check_verbs(patient);
+    if (*patient->rdmacm)
+        say(patient, VERDICT_OK, "librdmacm",
+            "It will load %s, which stays the distribution's; softverbs serves its connections.", patient->rdmacm);
+}
+
+/* --- what is not there for it */
+
+struct misses {
+    const char *symbol; /* the one that is looked for */
+    const char *why;
+    char text[SAY];
+};
+
+static void compare_name(const char *name, const char *why, void *context)
+{
+    struct misses *misses = context;
+    if (!strcmp(name, misses->symbol))
+        misses->why = why;
+}
+
+static void note_miss(void *context, const char *symbol, const char *version)
+{
+    struct misses *misses = context;
+    size_t used = strlen(misses->text);
+    misses->symbol = symbol;
+    misses->why = NULL;
+    unsupported_each(true, compare_name, misses);
+    if (misses->why)
+        snprintf(misses->text + used, sizeof misses->text - used, "%s%s", used ? ", " : "", symbol);
+}
+
+static void check_misses(const struct patient *patient)
+{
+    struct misses misses = {.text = ""};
+    if (symbols_wanted(patient->path, "libibverbs.so.1", note_miss, &misses))
+        return; /* it has no versioned symbols at all */
+    if (*misses.text)
+        say(patient, VERDICT_WARNING, "functions", "It calls what answers EOPNOTSUPP here: %s.", misses.text);
+    else if (*patient->verbs)
+        say(patient, VERDICT_OK, "functions", "Every function of libibverbs that it is linked with is there.");
+}
+
+void check_program(const char *name, check_tell *tell, void *context)
+{
+    char why[512];
+    struct patient *patient = calloc(1, sizeof *patient);
+    if (!patient)
+        return;
+    patient->tell = tell;
+    patient->context = context;
+    if (place_libraries(patient->ours, why, sizeof why))
+        say(patient, VERDICT_PROBLEM, "library", "%s", why);
+    else if (read_program(patient, name) && check_kind(patient)) {
+        check_rights(patient);
+        check_libraries(patient);
+        check_misses(patient);
+    }
+    free(patient);
+}

@@ -1,0 +1,13 @@
+/* What commands print with --json; docs/json.md has the form of each. */
+#ifndef TOOLS_EMIT_H
+#define TOOLS_EMIT_H
+
+#include <jansson.h>
+
+/* A string of it. What is no UTF-8 becomes '?'. NULL: JSON's null. */
+json_t *emit_text(const char *);
+
+/* Prints it with line ends on standard output, and gives it back. */
+void emit(json_t *);
+
+#endif

@@ -1,0 +1,131 @@
+#include "program.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined __x86_64__
+#define MACHINE EM_X86_64
+#elif defined __aarch64__
+#define MACHINE EM_AARCH64
+#elif defined __powerpc64__
+#define MACHINE EM_PPC64
+#elif defined __s390x__
+#define MACHINE EM_S390
+#elif defined __riscv
+#define MACHINE EM_RISCV
+#else
+#define MACHINE EM_NONE /* unknown: none is foreign */
+#endif
+
+struct image {
+    const char *bytes;
+    size_t size;
+    const ElfW(Phdr) * parts;
+    unsigned count;
+};
+
+static const void *at(const struct image *image, size_t offset, size_t size)
+{
+    return offset <= image->size && size <= image->size - offset && offset % sizeof(uint32_t) == 0
+               ? image->bytes + offset
+               : NULL;
+}
+
+/* The text at this offset of the file, if it ends within it. */
+static void copy_text(const struct image *image, size_t offset, char to[PROGRAM_TEXT])
+{
+    size_t room = offset < image->size ? image->size - offset : 0;
+    if (room && memchr(image->bytes + offset, 0, room))
+        snprintf(to, PROGRAM_TEXT, "%s", image->bytes + offset);
+}
+
+/* "#!/usr/bin/env python3" is a script of /usr/bin/env. */
+static void read_script(const struct image *image, struct program *program)
+{
+    size_t from = 2 + strspn(image->bytes + 2, " \t"), length = strcspn(image->bytes + from, " \t\n");
+    snprintf(program->script, sizeof program->script, "%.*s", (int)(length < PROGRAM_TEXT ? length : 0),
+             image->bytes + from);
+}
+
+/* Where in the file stands what will be at this address; the file's size: nowhere. */
+static size_t offset_of(const struct image *image, uint64_t address)
+{
+    for (unsigned i = 0; i < image->count; i++) {
+        const ElfW(Phdr) *part = &image->parts[i];
+        if (part->p_type == PT_LOAD && address >= part->p_vaddr && address - part->p_vaddr < part->p_filesz)
+            return (size_t)(address - part->p_vaddr + part->p_offset);
+    }
+    return image->size;
+}
+
+static void read_dynamic(const struct image *image, const ElfW(Phdr) * part, struct program *program)
+{
+    size_t count = part->p_filesz / sizeof(ElfW(Dyn));
+    const ElfW(Dyn) *entries = at(image, part->p_offset, part->p_filesz);
+    uint64_t strings = 0, rpath = 0;
+    bool has_rpath = false, has_runpath = false;
+    for (size_t i = 0; entries && i < count && entries[i].d_tag != DT_NULL; i++) {
+        has_runpath |= entries[i].d_tag == DT_RUNPATH;
+        has_rpath |= entries[i].d_tag == DT_RPATH;
+        if (entries[i].d_tag == DT_STRTAB)
+            strings = entries[i].d_un.d_ptr;
+        if (entries[i].d_tag == DT_RPATH)
+            rpath = entries[i].d_un.d_val;
+    }
+    if (has_rpath && !has_runpath)
+        copy_text(image, offset_of(image, strings + rpath), program->rpath);
+}
+
+static int read_image(struct image *image, struct program *program)
+{
+    const ElfW(Ehdr) *header = at(image, 0, sizeof *header);
+    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+        return ENOEXEC;
+    program->foreign = header->e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+                       (MACHINE != EM_NONE && header->e_machine != MACHINE);
+    if (program->foreign)
+        return 0;
+    image->count = header->e_phnum;
+    image->parts = header->e_phentsize == sizeof *image->parts && header->e_phoff % sizeof(void *) == 0
+                       ? at(image, header->e_phoff, image->count * sizeof *image->parts)
+                       : NULL;
+    if (!image->parts)
+        return ENOEXEC;
+    for (unsigned i = 0; i < image->count; i++)
+        if (image->parts[i].p_type == PT_INTERP)
+            copy_text(image, image->parts[i].p_offset, program->interpreter);
+        else if (image->parts[i].p_type == PT_DYNAMIC && image->parts[i].p_offset % sizeof(void *) == 0)
+            read_dynamic(image, &image->parts[i], program);
+    return 0;
+}
+
+int program_read(const char *path, struct program *program)
+{
+    struct stat status;
+    memset(program, 0, sizeof *program);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno;
+    struct image image = {.size = fstat(fd, &status) || !S_ISREG(status.st_mode) ? 0 : (size_t)status.st_size};
+    void *bytes = image.size > 2 ? mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    close(fd);
+    if (bytes == MAP_FAILED)
+        return ENOEXEC;
+    image.bytes = bytes;
+    int error = 0;
+    if (!memcmp(image.bytes, "#!", 2) && memchr(image.bytes, '\n', image.size))
+        read_script(&image, program);
+    else
+        error = read_image(&image, program);
+    munmap(bytes, image.size);
+    return error;
+}

@@ -1,0 +1,19 @@
+/* What an executable file says of how it is to be started: ELF of this machine's own word size. */
+#ifndef TOOLS_PROGRAM_H
+#define TOOLS_PROGRAM_H
+
+#include <stdbool.h>
+
+enum { PROGRAM_TEXT = 512 };
+
+struct program {
+    char script[PROGRAM_TEXT];      /* of a script: its interpreter; "": it is none */
+    char interpreter[PROGRAM_TEXT]; /* the dynamic linker; "": static */
+    char rpath[PROGRAM_TEXT];       /* DT_RPATH, which counts before LD_LIBRARY_PATH; "": none, or DT_RUNPATH too */
+    bool foreign;                   /* of another architecture than this command's */
+};
+
+/* 0, or errno; ENOEXEC: neither a script nor such a file, or a damaged one. Nothing in the file is believed. */
+int program_read(const char *path, struct program *);
+
+#endif

@@ -1,0 +1,18 @@
+/* How wide the reader's screen is, and text that fits it. */
+#ifndef TOOLS_SCREEN_H
+#define TOOLS_SCREEN_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum { SCREEN_NARROWEST = 40 };
+
+/* Columns of the terminal that the stream is: $COLUMNS, else what the terminal says, else 80; at least
+ * SCREEN_NARROWEST. SIZE_MAX: it is no terminal, and lines are as long as they must be, for grep and awk. */
+size_t screen_width(FILE *);
+
+/* Prints the text, which begins at column `at`, up to the end of a line. Where it would leave the width it goes on
+ * between words in a new line, at column `indent`. */
+void screen_wrap(FILE *, size_t width, size_t at, size_t indent, const char *text);
+
+#endif
