@@ -7,8 +7,8 @@
 
 #include "command.h"
 #include "dissect.h"
-#include "emit.h"
-#include "screen.h"
+#include "print/emit.h"
+#include "print/screen.h"
 #include "wire/cm.h"
 #include "wire/wire.h"
 

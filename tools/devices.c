@@ -6,10 +6,10 @@
 #include "command.h"
 #include "config/config.h"
 #include "config/identity.h"
-#include "emit.h"
 #include "ipc/node.h"
 #include "ipc/port.h"
-#include "table.h"
+#include "print/emit.h"
+#include "print/table.h"
 
 enum { GUID_ROOM = 20 };
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "emit.h"
 #include "prepare.h"
+#include "print/emit.h"
 
 enum { OPTION_DOCKER = PREPARE_OPTIONS_END, OPTION_GITHUB, OPTION_SYSTEMD, OPTION_JSON };
 

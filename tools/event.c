@@ -11,9 +11,9 @@
 
 #include "command.h"
 #include "config/config.h"
-#include "emit.h"
 #include "ipc/node.h"
 #include "ipc/port.h"
+#include "print/emit.h"
 #include "report/event.h"
 #include "report/report.h"
 

@@ -5,8 +5,8 @@
 
 #include "command.h"
 #include "diag/diag.h"
-#include "emit.h"
-#include "table.h"
+#include "print/emit.h"
+#include "print/table.h"
 
 /* What is printed: as a table, or as a list of JSON. */
 struct reasons {

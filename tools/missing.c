@@ -4,8 +4,8 @@
 
 #include "abi/unsupported.h"
 #include "command.h"
-#include "emit.h"
-#include "table.h"
+#include "print/emit.h"
+#include "print/table.h"
 
 /* What is printed: as a table, or as a list of JSON. */
 struct gaps {

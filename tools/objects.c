@@ -6,8 +6,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "emit.h"
-#include "table.h"
+#include "print/emit.h"
+#include "print/table.h"
 
 /* How a column shows the value of its key. */
 enum form {

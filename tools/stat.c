@@ -9,8 +9,8 @@
 
 #include "command.h"
 #include "ipc/node.h"
+#include "print/table.h"
 #include "reports.h"
-#include "table.h"
 
 enum { LINES_A_PAGE = 20, TEXT = 512 };
 

@@ -2,9 +2,9 @@
 #include <stdio.h>
 
 #include "command.h"
-#include "emit.h"
 #include "ipc/node.h"
-#include "screen.h"
+#include "print/emit.h"
+#include "print/screen.h"
 #include "version.h"
 
 static int version(const struct command *command, int argc, char **argv)

@@ -12,14 +12,14 @@
 
 #include "abi/assembly.h"
 #include "command.h"
-#include "emit.h"
 #include "gsi/gsi.h"
 #include "gsi/probe.h"
 #include "ipc/claim.h"
 #include "ipc/node.h"
 #include "ping_path.h"
+#include "print/emit.h"
+#include "print/screen.h"
 #include "runtime/clock.h"
-#include "screen.h"
 #include "wire/op.h"
 
 enum { WINDOW = 1024, NAME_MAX_SHOWN = 64, QUESTION = SERVICE_UD << 5 | OPERATION_SEND_ONLY };

@@ -2,8 +2,8 @@
 
 #include "checks.h"
 #include "command.h"
-#include "emit.h"
-#include "table.h"
+#include "print/emit.h"
+#include "print/table.h"
 
 static const struct {
     const char *name;
