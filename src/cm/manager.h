@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
+#include "base/hash.h"
 #include "cm/address.h"
-#include "cm/hash.h"
 #include "cm/timers.h"
 #include "wire/cm.h"
 

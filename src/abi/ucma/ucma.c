@@ -58,19 +58,6 @@ static const struct command commands[UCMA_COMMANDS] = {
         COMMAND(ucma_write_event, ucma_write_event, offsetof(struct ucma_write_event, rest), NO_ANSWER),
 };
 
-int ucma_find(const struct ucma_call *call, uint32_t number, struct identifier **identifier)
-{
-    *identifier = identifier_find(&call->channel->cm->manager, number);
-    if (!*identifier)
-        return ENOENT;
-    return (*identifier)->account.queue == &call->channel->queue ? 0 : EINVAL;
-}
-
-void ucma_answer(const struct ucma_call *call, uint64_t response, const void *answer, size_t length)
-{
-    memcpy((void *)(uintptr_t)response, answer, length < call->out ? length : call->out);
-}
-
 /* The program may write the command again while it is served, so a copy is taken. */
 static int serve(struct ucma_call *call, const struct command *command, const uint8_t *bytes, size_t length)
 {

@@ -190,11 +190,15 @@ struct ucma_reject {
     uint8_t private_data[UCMA_PRIVATE];
 };
 
+struct ucma_qp_cap {
+    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data;
+};
+
 struct ucma_qp_attr_answer {
     uint32_t mask, state, current_state, path_mtu, path_mig_state;
     uint32_t qkey, rq_psn, sq_psn, dest_qpn, access;
     struct ucma_ah_attr ah, alternate_ah;
-    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data;
+    struct ucma_qp_cap cap;
     uint16_t pkey_index, alternate_pkey_index;
     uint8_t notify_drained, draining, max_rd_atomic, max_dest_rd_atomic;
     uint8_t min_rnr_timer, port, timeout, retry_count;

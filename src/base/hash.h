@@ -1,7 +1,7 @@
 /* A hash table whose links are in what it holds, and whose buckets the owner gives. Several entries may have one key.
  */
-#ifndef CM_HASH_H
-#define CM_HASH_H
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
 
 #include <stdbool.h>
 #include <stddef.h>
