@@ -21,7 +21,7 @@
  * and where a lock is taken too late. Others pay nothing for it, and nothing in them can fire. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define LOCK_CHECKS 1
-#elif defined(__has_feature)
+#elif defined(__clang__) /* gcc, which knows __has_feature since 14, says it above */
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define LOCK_CHECKS 1
 #endif

@@ -9,7 +9,7 @@
 
 #if defined(__SANITIZE_THREAD__)
 #define LINK_FENCE_BY_EXCHANGE 1
-#elif defined(__has_feature)
+#elif defined(__clang__)
 #if __has_feature(thread_sanitizer)
 #define LINK_FENCE_BY_EXCHANGE 1
 #endif

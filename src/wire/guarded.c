@@ -50,7 +50,7 @@ bool guarded_load_apart(const void *from, unsigned size, uint64_t *value)
 
 /* Not instrumented: ThreadSanitizer's atomics fault in its own code, with its own locks held, so where it is at work
  * the memory is touched before it sees the access. */
-#ifdef __has_feature
+#ifdef __clang__
 #if __has_feature(thread_sanitizer)
 #define __SANITIZE_THREAD__ 1
 #endif

@@ -17,7 +17,7 @@
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GUARDED_BY_JUMP 1
-#elif defined(__has_feature)
+#elif defined(__clang__)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
 #define GUARDED_BY_JUMP 1
 #endif

@@ -19,8 +19,8 @@ import declared
 LINKS = ("none", "self") # where the recorded calls of both ends are of one process
 TOO_MANY = ("error_matrix", "fuzz", "death") # cases, or threads
 
-LATER = "tests/abi/later_test.c"  # shows those, by their names and version nodes
-LATER_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../abi/later_test.c")
+LATER = ("later_test.c", "comp_cntr_test.c")  # in tests/abi: show those, by their names and version nodes
+LATER_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../abi")
 OLD_NAMES = {"ibv_dofork_range", "ibv_dontfork_range", "ibv_copy_ah_attr_from_kern", "ibv_copy_path_rec_from_kern", "ibv_copy_path_rec_to_kern", "ibv_copy_qp_attr_from_kern",
              "ibv_get_sysfs_path", "ibv_read_sysfs_file"}  # of other headers, or of none
 
@@ -66,6 +66,10 @@ class Interface:
         return sorted(name for name in self.public if not re.search(rf"\b{name}\(", self.header) and not name.startswith("_ibv")
                       and name not in OLD_NAMES)
 
+    def is_of_the_page(self):
+        """Release 44's; of another one the page says neither all nor only what is there."""
+        return "wr_atomic_write" in self.header and "wr_flush" not in self.header
+
     def operations(self):
         return [f"{table}.{member}" for table, members in self.tables.items() for member in members]
 
@@ -91,16 +95,18 @@ def later_answer(interface, name):
 
 
 def check_later(interface):
-    with open(LATER_PATH, encoding="utf-8") as file:
-        text = file.read()
-    yield from (f"{name} does not stand in {LATER}" for name in interface.later() if name not in interface.missing and f'"{name}"' not in text)
+    text = ""
+    for name in LATER:
+        with open(f"{LATER_PATH}/{name}", encoding="utf-8") as file:
+            text += file.read()
+    yield from (f"{name} does not stand in {' or '.join(LATER)}" for name in interface.later() if name not in interface.missing and f'"{name}"' not in text)
 
 
 def page(interface, tests):
     """`tests`: function to (program, link, case)."""
     text = INTRODUCTION + "\n## Functions\n\n| function | answer | shown by |\n|---|---|---|\n"
     text += "".join(row(interface, function, tests) for function in interface.functions())
-    text += f"\n## Functions of releases after 44\n\nThose that are supported are shown by `{LATER}`.\n\n| function | answer |\n|---|---|\n"
+    text += f"\n## Functions of releases after 44\n\nThose that are supported are shown by {' and '.join(f'`{name}`' for name in LATER)} in `tests/abi`.\n\n| function | answer |\n|---|---|\n"
     text += "".join(f"| `{name}` | {later_answer(interface, name)} |\n" for name in interface.later())
     text += "\n## Operations\n\nA test shows an operation by calling the function.\n\n"
     text += "| operation | function | answer |\n|---|---|---|\n"
@@ -162,10 +168,11 @@ def check_coverage(interface, text):
                 if function not in tests and not interface.refusal(function))
 
 
-def check_tests(build, text):
-    wanted = collections.defaultdict(set)
+def check_tests(interface, build, text):
+    wanted, functions = collections.defaultdict(set), interface.functions()
     for function, test in named(text).items():
-        wanted[test].add(function)
+        if function in functions:
+            wanted[test].add(function)
     for (program, link, case), functions in sorted(wanted.items()):
         found = calls(build, program, link, case).get(case)
         if found is None:
@@ -180,8 +187,11 @@ def check(interface, build, path):
     results = (("the page of conformance is up to date", list(check_page(interface, text))),
                ("every function that is supported has a test", list(check_coverage(interface, text))),
                ("every later function that is supported has a test", list(check_later(interface))),
-               ("the tests that the page names call what they show", list(check_tests(build, text))))
+               ("the tests that the page names call what they show", list(check_tests(interface, build, text))))
     print(f"1..{len(results)}")
+    if not interface.is_of_the_page():
+        skip = " # SKIP the installed header is of another release than the page's, 44"
+        results = tuple((name + skip if "tests that" not in name else name, wrong if "tests that" in name else []) for name, wrong in results)
     for number, (name, wrong) in enumerate(results, 1):
         print(f"{'not ok' if wrong else 'ok'} {number} - {name}")
         print("".join(f"# {line}\n" for line in wrong), end="")
