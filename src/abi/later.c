@@ -5,6 +5,7 @@
 #include "abi/export.h"
 #include "base/answer.h"
 #include "verbs/buffer.h"
+#include "verbs/comp_cntr.h"
 #include "verbs/device.h"
 #include "verbs/dmah.h"
 
@@ -49,4 +50,56 @@ EXPORT struct ibv_mr *later_reg_buf_mr(struct ibv_pd *pd, struct newer_buf *buff
 EXPORT int later_export_buf_dmabuf_fd(struct newer_buf *buffer)
 {
     return errno = ENODATA, -1;
+}
+
+EXPORT int later_query_comp_cntr_caps(struct ibv_context *context, struct newer_comp_cntr_caps *caps, size_t size)
+{
+    return ANSWER_code(comp_cntr_query_caps(context, caps, size));
+}
+
+EXPORT struct newer_comp_cntr *later_create_comp_cntr(struct ibv_context *context,
+                                                      struct newer_comp_cntr_init_attr *attr)
+{
+    return ANSWER_pointer(comp_cntr_create(context, attr));
+}
+
+EXPORT int later_destroy_comp_cntr(struct newer_comp_cntr *counter)
+{
+    return ANSWER_code(comp_cntr_destroy(counter));
+}
+
+EXPORT int later_set_comp_cntr(struct newer_comp_cntr *counter, uint64_t value)
+{
+    return ANSWER_code(comp_cntr_set(counter, COMP_CNTR_DONE, value));
+}
+
+EXPORT int later_set_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t value)
+{
+    return ANSWER_code(comp_cntr_set(counter, COMP_CNTR_FAILED, value));
+}
+
+EXPORT int later_inc_comp_cntr(struct newer_comp_cntr *counter, uint64_t amount)
+{
+    return ANSWER_code(comp_cntr_add(counter, COMP_CNTR_DONE, amount));
+}
+
+EXPORT int later_inc_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t amount)
+{
+    return ANSWER_code(comp_cntr_add(counter, COMP_CNTR_FAILED, amount));
+}
+
+EXPORT int later_read_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
+{
+    return ANSWER_code(comp_cntr_read(counter, COMP_CNTR_DONE, value));
+}
+
+EXPORT int later_read_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
+{
+    return ANSWER_code(comp_cntr_read(counter, COMP_CNTR_FAILED, value));
+}
+
+EXPORT int later_qp_attach_comp_cntr(struct ibv_qp *qp, struct newer_comp_cntr *counter,
+                                     struct newer_qp_attach_comp_cntr_attr *attr)
+{
+    return ANSWER_code(comp_cntr_attach(qp, counter, attr));
 }

@@ -24,4 +24,19 @@ struct ibv_mr *later_reg_buf_mr(struct ibv_pd *, struct newer_buf *, void *addre
 /* -1 and ENODATA: the memory of these buffers is the program's own, no dma-buf. */
 int later_export_buf_dmabuf_fd(struct newer_buf *) __asm__("ibv_export_buf_dmabuf_fd"); /* 65 */
 
+/* Completion counters. 65. */
+int later_query_comp_cntr_caps(struct ibv_context *, struct newer_comp_cntr_caps *,
+                               size_t) __asm__("_ibv_query_comp_cntr_caps");
+struct newer_comp_cntr *later_create_comp_cntr(struct ibv_context *,
+                                               struct newer_comp_cntr_init_attr *) __asm__("ibv_create_comp_cntr");
+int later_destroy_comp_cntr(struct newer_comp_cntr *) __asm__("ibv_destroy_comp_cntr");
+int later_set_comp_cntr(struct newer_comp_cntr *, uint64_t) __asm__("ibv_set_comp_cntr");
+int later_set_err_comp_cntr(struct newer_comp_cntr *, uint64_t) __asm__("ibv_set_err_comp_cntr");
+int later_inc_comp_cntr(struct newer_comp_cntr *, uint64_t) __asm__("ibv_inc_comp_cntr");
+int later_inc_err_comp_cntr(struct newer_comp_cntr *, uint64_t) __asm__("ibv_inc_err_comp_cntr");
+int later_read_comp_cntr(struct newer_comp_cntr *, uint64_t *) __asm__("ibv_read_comp_cntr");
+int later_read_err_comp_cntr(struct newer_comp_cntr *, uint64_t *) __asm__("ibv_read_err_comp_cntr");
+int later_qp_attach_comp_cntr(struct ibv_qp *, struct newer_comp_cntr *,
+                              struct newer_qp_attach_comp_cntr_attr *) __asm__("ibv_qp_attach_comp_cntr");
+
 #endif

@@ -12,6 +12,7 @@
 #include "verbs/ah.h"
 #include "verbs/async.h"
 #include "verbs/channel.h"
+#include "verbs/comp_cntr.h"
 #include "verbs/counters.h"
 #include "verbs/cq.h"
 #include "verbs/device.h"
@@ -264,6 +265,8 @@ static void destroy_object(struct object *object)
     case OBJECT_TD:
         domain_deallocate_td((struct ibv_td *)(at - offsetof(struct td, object)));
         return;
+    case OBJECT_COMP_CNTR:
+        return comp_cntr_abandon(object);
     case OBJECT_DMAH:
         return dmah_abandon(object);
     case OBJECT_XRCD:
@@ -291,9 +294,9 @@ static void destroy_kinds(struct context *context, const enum object_kind *kinds
  * last of them. */
 static void destroy_rest(struct context *context)
 {
-    static const enum object_kind users[] = {OBJECT_FLOW, OBJECT_COUNTERS, OBJECT_QP,     OBJECT_IND_TABLE,
-                                             OBJECT_WQ,   OBJECT_SRQ,      OBJECT_XRCD,   OBJECT_AH,
-                                             OBJECT_MW,   OBJECT_CQ,       OBJECT_CHANNEL};
+    static const enum object_kind users[] = {OBJECT_FLOW, OBJECT_COUNTERS, OBJECT_QP,      OBJECT_IND_TABLE,
+                                             OBJECT_WQ,   OBJECT_SRQ,      OBJECT_XRCD,    OBJECT_AH,
+                                             OBJECT_MW,   OBJECT_CQ,       OBJECT_CHANNEL, OBJECT_COMP_CNTR};
     static const enum object_kind shared[] = {OBJECT_MR, OBJECT_DMAH, OBJECT_DM, OBJECT_PARENT_DOMAIN,
                                               OBJECT_TD, OBJECT_PD};
     domain_abandon(context);

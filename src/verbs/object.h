@@ -53,6 +53,7 @@ enum object_kind {
     OBJECT_TD,
     OBJECT_PARENT_DOMAIN,
     OBJECT_DMAH,
+    OBJECT_COMP_CNTR,
     OBJECT_KINDS
 };
 
@@ -307,6 +308,8 @@ struct group {
     union ibv_gid gid;
 };
 
+enum { QP_COUNTED = 5 }; /* operations with a completion counter of their own, up to WRITE */
+
 struct qp {
     union {
         struct ibv_qp ibv;
@@ -377,6 +380,8 @@ struct qp {
         nanos wake;  /* when it goes without them; NANOS_NEVER */
     } crowd;
     struct traffic traffic;
+    uint32_t counted; /* operations that completion counters count: NEWER_COUNT_ bits; written under control and lock */
+    struct comp_cntr *counters[QP_COUNTED]; /* by bit; comp_cntr.h */
     uint16_t first_error;              /* enum reason: why it left RTS; 0: it hasn't, or the program asked for it */
     bool peer_claimed;                 /* its number was a process's of this host when the path was set */
     bool peer_ended;                   /* the process that it sent to has ended, and nobody has its number since */

@@ -10,6 +10,7 @@
 #include "diag/log.h"
 #include "runtime/numbers.h"
 #include "verbs/async.h"
+#include "verbs/comp_cntr.h"
 #include "verbs/cq.h"
 #include "verbs/domain.h"
 #include "verbs/lifetime.h"
@@ -388,6 +389,7 @@ int qp_destroy(struct ibv_qp *ibv)
     int error = object_leave(&qp->object, ibv->handle, qp->parent);
     if (!error) {
         qp_retire(qp);
+        comp_cntr_detach(qp);
         use_others(qp, -1);
     }
     control_unlock(context);

@@ -1,5 +1,6 @@
 /* What the transport asks of a queue pair: receives, memory, completions, events. All under qp->lock. */
 #include "verbs/async.h"
+#include "verbs/comp_cntr.h"
 #include "verbs/cq.h"
 #include "verbs/memory.h"
 #include "verbs/qp.h"
@@ -33,6 +34,7 @@ static void sent(struct host *host, const struct work *work, enum ibv_wc_status 
 {
     struct qp *qp = qp_of_host(host);
     qp->unsignalled++;
+    comp_cntr_ended(qp, completion_opcodes[work->opcode], status, work->length);
     if (status == IBV_WC_SUCCESS && !(work->flags & IBV_SEND_SIGNALED) && !qp->signal_all)
         return;
     qp_tell_end(qp, "send", work->id, status, reason);
@@ -94,6 +96,7 @@ static void received(struct host *host, const struct receive *receive, const str
         .cvlan = arrival->cvlan,
         .sl = service_level(arrival),
     };
+    comp_cntr_ended(qp, arrival->opcode, arrival->status, arrival->length);
     qp_tell_end(qp, "receive", receive->id, arrival->status, arrival->reason);
     receive_queue_free(qp->receives, receive);
     cq_note_round(qp->receive_cq);

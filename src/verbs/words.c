@@ -68,6 +68,7 @@ const char *words_object(enum object_kind kind)
         [OBJECT_TD] = "thread domain",
         [OBJECT_PARENT_DOMAIN] = "parent domain",
         [OBJECT_DMAH] = "DMA handle",
+        [OBJECT_COMP_CNTR] = "completion counter",
     };
     return word(words, LENGTH(words), kind);
 }
@@ -129,9 +130,17 @@ char *words_attributes(unsigned mask, char text[WORDS_SIZE])
 char *words_access(unsigned access, char text[WORDS_SIZE])
 {
     static const struct bit bits[] = {
-        BIT(IBV_ACCESS_LOCAL_WRITE),   BIT(IBV_ACCESS_REMOTE_WRITE), BIT(IBV_ACCESS_REMOTE_READ),
-        BIT(IBV_ACCESS_REMOTE_ATOMIC), BIT(IBV_ACCESS_MW_BIND),      BIT(IBV_ACCESS_ZERO_BASED),
-        BIT(IBV_ACCESS_ON_DEMAND),     BIT(IBV_ACCESS_HUGETLB),      BIT(IBV_ACCESS_RELAXED_ORDERING),
+        BIT(IBV_ACCESS_LOCAL_WRITE),
+        BIT(IBV_ACCESS_REMOTE_WRITE),
+        BIT(IBV_ACCESS_REMOTE_READ),
+        BIT(IBV_ACCESS_REMOTE_ATOMIC),
+        BIT(IBV_ACCESS_MW_BIND),
+        BIT(IBV_ACCESS_ZERO_BASED),
+        BIT(IBV_ACCESS_ON_DEMAND),
+        BIT(IBV_ACCESS_HUGETLB),
+        BIT(IBV_ACCESS_RELAXED_ORDERING),
+        {NEWER_ACCESS_FLUSH_GLOBAL, "IBV_ACCESS_FLUSH_GLOBAL"},
+        {NEWER_ACCESS_FLUSH_PERSISTENT, "IBV_ACCESS_FLUSH_PERSISTENT"},
     };
     list(access, bits, LENGTH(bits), text);
     if (!access)

@@ -70,6 +70,36 @@ struct newer_dmah_init_attr {
     uint8_t ph, tph_mem_type;
 };
 
+/* ibv_comp_cntr: counts what ends on queue pairs. 65. */
+struct newer_comp_cntr {
+    struct ibv_context *context;
+    uint32_t handle;
+};
+
+enum { NEWER_COUNT_WORK, NEWER_COUNT_BYTES }; /* enum ibv_comp_cntr_type */
+
+enum { /* enum ibv_qp_attach_comp_cntr_op */
+       NEWER_COUNT_SEND = 1 << 0,
+       NEWER_COUNT_RECV = 1 << 1,
+       NEWER_COUNT_READ = 1 << 2,
+       NEWER_COUNT_REMOTE_READ = 1 << 3,
+       NEWER_COUNT_WRITE = 1 << 4,
+       NEWER_COUNT_REMOTE_WRITE = 1 << 5,
+};
+
+struct newer_comp_cntr_caps {
+    uint64_t max_value;
+    uint32_t max_counters, supported_qp_attach_ops; /* NEWER_COUNT_ */
+};
+
+struct newer_comp_cntr_init_attr {
+    uint32_t comp_mask, type, flags;
+};
+
+struct newer_qp_attach_comp_cntr_attr {
+    uint32_t comp_mask, op_mask; /* NEWER_COUNT_ */
+};
+
 struct newer_buf; /* ibv_buf, which programs never look into. 64. */
 
 enum {
