@@ -6,7 +6,6 @@
 
 #include "diag/log.h"
 #include "verbs/lifetime.h"
-#include "verbs/qp.h"
 
 /* Operations of the peer are not seen as such: a WRITE need not pass through the code of the responder. */
 enum { COUNTERS = 65536, COUNTED = NEWER_COUNT_SEND | NEWER_COUNT_RECV | NEWER_COUNT_READ | NEWER_COUNT_WRITE };
@@ -157,7 +156,7 @@ static void attach(struct qp *qp, struct comp_cntr *counter, uint32_t operations
 int comp_cntr_attach(struct ibv_qp *ibv, struct newer_comp_cntr *counter,
                      const struct newer_qp_attach_comp_cntr_attr *attr)
 {
-    struct qp *qp = qp_of(ibv);
+    struct qp *qp = (struct qp *)ibv;
     struct context *context = qp->object.context;
     if (!qp_is_known(ibv) || !comp_cntr_is_known(counter))
         return ENOENT;
