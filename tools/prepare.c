@@ -11,10 +11,10 @@
 #include "config/config.h"
 #include "ipc/claim.h"
 #include "ipc/node.h"
-#include "link/capture.h"
-#include "link/fault.h"
 #include "place.h"
 #include "settings.h"
+#include "tap/capture.h"
+#include "tap/fault.h"
 #include "tree.h"
 
 static int out_of_memory(void)

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "link/capture.h"
-#include "link/fault.h"
 #include "place.h"
+#include "tap/capture.h"
+#include "tap/fault.h"
 
 bool settings_is_level(const char *level)
 {

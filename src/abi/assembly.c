@@ -9,10 +9,10 @@
 #include "report/report.h"
 #include "report/traffic_report.h"
 #include "runtime/numbers.h"
-#include "verbs/inherit.h"
-#include "verbs/memory.h"
-#include "verbs/multicast.h"
-#include "verbs/steering.h"
+#include "verbs/ethernet/steering.h"
+#include "verbs/memory/memory.h"
+#include "verbs/object/inherit.h"
+#include "verbs/send/multicast.h"
 
 static int begin(struct process *process)
 {
@@ -28,7 +28,7 @@ static int begin(struct process *process)
 static void stop(struct process *process)
 {
     cm_destroy(process);
-    if (process->totals)
+    if (process->traffic.totals)
         traffic_report_end(process);
 }
 

@@ -2,7 +2,7 @@
 #ifndef ABI_ASSEMBLY_H
 #define ABI_ASSEMBLY_H
 
-#include "verbs/process.h"
+#include "process/process.h"
 
 extern const struct process_parts assembly_parts;
 

@@ -8,9 +8,9 @@
 #include "abi/operations.h"
 #include "abi/ucma/attach.h"
 #include "base/answer.h"
-#include "verbs/context.h"
-#include "verbs/device.h"
-#include "verbs/lifetime.h"
+#include "verbs/object/context.h"
+#include "verbs/object/device.h"
+#include "verbs/object/lifetime.h"
 
 #undef ibv_get_device_list
 #undef ibv_query_port

@@ -4,10 +4,10 @@
 
 #include "abi/export.h"
 #include "base/answer.h"
-#include "verbs/buffer.h"
-#include "verbs/comp_cntr.h"
-#include "verbs/device.h"
-#include "verbs/dmah.h"
+#include "verbs/memory/dmah.h"
+#include "verbs/object/buffer.h"
+#include "verbs/object/device.h"
+#include "verbs/queue/comp_cntr.h"
 
 EXPORT struct ibv_mr *later_reg_mr_ex(struct ibv_pd *pd, struct newer_mr_init_attr *attr)
 {

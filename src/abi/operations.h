@@ -2,7 +2,7 @@
 #ifndef ABI_OPERATIONS_H
 #define ABI_OPERATIONS_H
 
-#include "verbs/object.h"
+#include "verbs/object/object.h"
 
 /* Fills both tables of a new context; what is not built gets the stub of unsupported.def. */
 void operations_fill(struct context *);

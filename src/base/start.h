@@ -1,6 +1,6 @@
 /* Numbers that others must not guess: where keys and queue pair numbers begin. They are random, unless SOFTVERBS_SEED
  * asks for the same ones in every run, so that tests and captures can be compared; devices on a network refuse that
- * (verbs/port.h). */
+ * (process/port.h). */
 #ifndef BASE_START_H
 #define BASE_START_H
 

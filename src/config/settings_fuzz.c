@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "config/config.c" /* what reads it is not public, and runs once in a process */
-#include "link/fault.h"
+#include "tap/fault.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

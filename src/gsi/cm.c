@@ -13,9 +13,9 @@
 #include "gsi/cm_send.h"
 #include "gsi/served.h"
 #include "ipc/ports.h"
+#include "process/process.h"
 #include "runtime/clock.h"
-#include "verbs/process.h"
-#include "verbs/traffic.h"
+#include "tap/traffic.h"
 #include "wire/op.h"
 
 enum {
@@ -318,7 +318,7 @@ void cm_receive(struct process *process, struct peer *peer, const struct packet 
     struct dispatch_datagram datagram, reply;
     if (!cm || !packet->grh || !decode(packet, &datagram.message) || !find_way(packet, &datagram.route))
         return;
-    traffic_managed(process, packet, NULL);
+    traffic_managed(&process->traffic, packet, NULL);
     cm_log("receives", &datagram.message);
     cm_begin(cm);
     cm->received[datagram.message.attribute - CM_REQ]++;

@@ -10,7 +10,7 @@
 #include "cm/dispatch.h"
 #include "gsi/cm_neighbors.h"
 #include "gsi/cm_waiting.h"
-#include "verbs/object.h"
+#include "verbs/object/object.h"
 
 enum { CM_EARLY_MAX = 64, CM_MESSAGES = CM_APR - CM_REQ + 1 };
 

@@ -4,8 +4,8 @@
 #include "config/gid.h"
 #include "diag/log.h"
 #include "ipc/ports.h"
-#include "verbs/port.h"
-#include "verbs/taps.h"
+#include "process/port.h"
+#include "tap/taps.h"
 #include "wire/cm_ip.h"
 #include "wire/grh.h"
 #include "wire/op.h"
@@ -64,9 +64,9 @@ static void write_grh(const struct cm_route *route, uint8_t grh[GRH_LENGTH])
  * inside the host would not notice flipped bits, so there the frame is lost. */
 static bool send_tapped(struct process *process, struct peer *peer, struct link *link, const struct frame *frame)
 {
-    struct fault fault = taps_disturb(process->taps);
+    struct fault fault = taps_disturb(process->traffic.taps);
     struct frame changed = *frame;
-    taps_managed(process, peer, link, frame);
+    taps_managed(process->traffic.taps, peer, link, frame);
     changed.corrupt = fault.corrupt;
     if (fault.drop || (fault.corrupt && peer))
         return true;
@@ -81,8 +81,8 @@ static bool send_on(struct process *process, struct peer *peer, struct link *lin
 {
     link->operations->begin(link);
     bool ready = link->operations->ready(link);
-    bool sent = ready && (process->taps ? send_tapped(process, peer, link, frame)
-                                        : link->operations->send(link, frame) != FRAME_NO_ROOM);
+    bool sent = ready && (process->traffic.taps ? send_tapped(process, peer, link, frame)
+                                                : link->operations->send(link, frame) != FRAME_NO_ROOM);
     link->operations->end(link);
     return sent;
 }

@@ -3,7 +3,7 @@
 #define GSI_CM_SEND_H
 
 #include "cm/dispatch.h"
-#include "verbs/object.h"
+#include "verbs/object/object.h"
 
 enum cm_sent {
     CM_SENT,    /* or dropped, as it leads nowhere */

@@ -1,7 +1,7 @@
 #include "gsi/cm_waiting.h"
 
 #include "gsi/cm_send.h"
-#include "verbs/remote.h"
+#include "process/remote.h"
 
 bool cm_waiting_add(struct cm_waiting *waiting, const struct dispatch_datagram *datagram,
                     const struct udp_arrival *arrival, nanos until)

@@ -7,7 +7,7 @@
 #define GSI_CM_WAITING_H
 
 #include "cm/dispatch.h"
-#include "verbs/object.h"
+#include "verbs/object/object.h"
 
 enum { CM_WAITING_MAX = 64 };
 

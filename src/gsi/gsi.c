@@ -9,12 +9,12 @@
 #include "gsi/cm.h"
 #include "gsi/cm_send.h"
 #include "gsi/served.h"
+#include "process/port.h"
+#include "process/port_state.h"
+#include "process/remote.h"
 #include "runtime/clock.h"
+#include "tap/traffic.h"
 #include "transport/pkey.h"
-#include "verbs/port.h"
-#include "verbs/port_state.h"
-#include "verbs/remote.h"
-#include "verbs/traffic.h"
 #include "wire/cm.h"
 #include "wire/op.h"
 #include "wire/wire.h"
@@ -74,7 +74,7 @@ static void send_reply(struct process *process, struct link *link, const struct 
     frame.headers_length = (uint16_t)wire_encode(&reply, headers);
     link->operations->begin(link);
     if (link->operations->ready(link))
-        traffic_send_alone(process, link, request, &frame);
+        traffic_send_alone(&process->traffic, link, request, &frame);
     link->operations->end(link);
 }
 
@@ -121,7 +121,7 @@ static bool answer_for_nobody(const struct cm_message *message, struct cm_messag
 
 static void drop(struct process *process, const struct udp_arrival *arrival, enum reason reason)
 {
-    traffic_stray(process, arrival->packet, arrival->route, reason);
+    traffic_stray(&process->traffic, arrival->packet, arrival->route, reason);
     log_reason(LOG_INFO, reason, "for queue pair 1");
 }
 
@@ -165,7 +165,7 @@ static void reply_to(struct process *process, const struct device *device, const
 {
     if (!may_answer(process))
         return drop(process, arrival, REASON_MAD_TOO_MANY);
-    traffic_managed(process, arrival->packet, arrival->route);
+    traffic_managed(&process->traffic, arrival->packet, arrival->route);
     answer(process, device, arrival, reply);
 }
 
@@ -176,7 +176,7 @@ static void refuse_request(struct process *process, const struct device *device,
     struct cm_message reply;
     if (!may_answer(process))
         return drop(process, arrival, REASON_MAD_TOO_MANY);
-    traffic_managed(process, arrival->packet, arrival->route);
+    traffic_managed(&process->traffic, arrival->packet, arrival->route);
     if (!cm_wait(process, arrival, message) && answer_for_nobody(message, &reply))
         answer(process, device, arrival, &reply);
 }
@@ -190,7 +190,7 @@ static bool give_to_programs(struct process *process, const struct device *devic
     if (taken == CM_ANSWER)
         reply_to(process, device, arrival, &reply);
     else if (taken == CM_TAKEN)
-        traffic_managed(process, arrival->packet, arrival->route);
+        traffic_managed(&process->traffic, arrival->packet, arrival->route);
     return taken != CM_UNKNOWN;
 }
 
@@ -198,7 +198,7 @@ static bool give_to_programs(struct process *process, const struct device *devic
 static bool give_to_process(struct process *process, struct peer *peer, const struct udp_arrival *arrival)
 {
     if (!remote_hand_over(peer, arrival))
-        traffic_stray(process, arrival->packet, arrival->route, REASON_PACKET_PASSED_ON);
+        traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_PASSED_ON);
     return true;
 }
 
@@ -237,7 +237,7 @@ static bool give_to_asker(struct process *process, const struct udp_arrival *arr
     if (!asker || message->attribute != CM_SIDR_REP || message->remote_id - asker->first >= NODE_BLOCK ||
         !asker->take(asker, message, arrival->packet->payload.length))
         return false;
-    traffic_managed(process, arrival->packet, arrival->route);
+    traffic_managed(&process->traffic, arrival->packet, arrival->route);
     if (passed_on)
         remote_prefer_sender(process, passed_on, arrival->packet);
     return true;
@@ -248,7 +248,7 @@ static void take_farewell(struct process *process, const struct device *device, 
                           const struct cm_message *message, bool passed_on)
 {
     if (!give_to_programs(process, device, arrival, message))
-        traffic_managed(process, arrival->packet, arrival->route);
+        traffic_managed(&process->traffic, arrival->packet, arrival->route);
     if (!passed_on)
         give_to_others(process, device, arrival);
 }

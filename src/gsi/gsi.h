@@ -8,7 +8,7 @@
 #define GSI_GSI_H
 
 #include "base/bucket.h"
-#include "verbs/process.h"
+#include "process/process.h"
 #include "wire/cm.h"
 
 #define GSI_SIGNATURE "softverbs " /* what the private data of our replies begins with; the version follows */

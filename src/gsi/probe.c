@@ -9,9 +9,9 @@
 
 #include "config/identity.h"
 #include "gsi/gsi.h"
+#include "process/port.h"
+#include "process/process.h"
 #include "runtime/clock.h"
-#include "verbs/port.h"
-#include "verbs/process.h"
 
 /* Service IDs that begin with 0x10 belong to who has the OUI behind it: "ping". */
 static const uint64_t service = (uint64_t)0x10 << 56 | (uint64_t)IDENTITY_VENDOR << 32 | 0x70696e67;

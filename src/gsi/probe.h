@@ -6,7 +6,7 @@
 
 #include "base/nanos.h"
 #include "config/config.h"
-#include "verbs/process.h"
+#include "process/process.h"
 #include "wire/cm.h"
 
 struct probe;

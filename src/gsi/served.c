@@ -4,7 +4,7 @@
 
 #include "config/config.h"
 #include "gsi/gsi.h"
-#include "verbs/port.h"
+#include "process/port.h"
 
 /* No GID of a group begins like the name of an interface. */
 static void name_port(const struct device *device, uint8_t name[16])

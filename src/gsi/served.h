@@ -3,7 +3,7 @@
 #ifndef GSI_SERVED_H
 #define GSI_SERVED_H
 
-#include "verbs/object.h"
+#include "verbs/object/object.h"
 
 /* Opens the port of the device, if it is to have one and has none yet, as port_open does; from now on this process
  * answers there, and others of the host know it. Under process->control. */

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "process/port_state.h"
 #include "runtime/numbers.h"
-#include "verbs/async.h"
-#include "verbs/port_state.h"
-#include "verbs/qp.h"
+#include "verbs/object/async.h"
+#include "verbs/qp/qp.h"
 
 static const struct {
     const char *name, *meaning;

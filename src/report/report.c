@@ -10,10 +10,10 @@
 #include "gsi/cm_report.h"
 #include "report/event.h"
 #include "report/traffic_report.h"
-#include "verbs/lifetime.h"
-#include "verbs/receive_queue.h"
-#include "verbs/srq_tags.h"
-#include "verbs/words.h"
+#include "verbs/object/lifetime.h"
+#include "verbs/object/words.h"
+#include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq_tags.h"
 
 static const char *const type_names[] = {[IBV_QPT_RC] = "RC",
                                          [IBV_QPT_UC] = "UC",

@@ -11,7 +11,7 @@
 #include "diag/log.h"
 #include "diag/named_file.h"
 #include "report/report.h"
-#include "verbs/traffic.h"
+#include "tap/traffic.h"
 
 enum { CNP = SERVICE_CNP << 5 | 1 };
 
@@ -37,13 +37,13 @@ static void report_packets(FILE *out, const char *name, const uint64_t counts[25
     fputs("}", out);
 }
 
-static void report_dropped(FILE *out, const struct traffic *counts)
+static void report_dropped(FILE *out, const struct counts *counts)
 {
     const char *separator = "";
     fputs(",\"dropped\":{", out);
-    for (unsigned place = 0; place < TRAFFIC_REASONS; place++)
-        if (counts->dropped[place] && (place < TRAFFIC_REQUESTER || place >= TRAFFIC_RESPONDER)) {
-            fprintf(out, "%s\"%u\":%llu", separator, traffic_reason_at(place),
+    for (unsigned place = 0; place < COUNTS_REASONS; place++)
+        if (counts->dropped[place] && (place < COUNTS_REQUESTER || place >= COUNTS_RESPONDER)) {
+            fprintf(out, "%s\"%u\":%llu", separator, counts_reason_at(place),
                     (unsigned long long)counts->dropped[place]);
             separator = ",";
         }
@@ -51,12 +51,12 @@ static void report_dropped(FILE *out, const struct traffic *counts)
 }
 
 /* The same by their names, with what ended in an error here. */
-static void report_reasons(FILE *out, const struct traffic *counts)
+static void report_reasons(FILE *out, const struct counts *counts)
 {
     const char *separator = "";
     fputs(",\"reasons\":{", out);
-    for (unsigned place = 0; place < TRAFFIC_REASONS; place++) {
-        const char *name = reason_name(traffic_reason_at(place));
+    for (unsigned place = 0; place < COUNTS_REASONS; place++) {
+        const char *name = reason_name(counts_reason_at(place));
         if (!counts->dropped[place])
             continue;
         fprintf(out, "%s\"%s\":%llu", separator, name ? name : "OTHER", (unsigned long long)counts->dropped[place]);
@@ -80,9 +80,9 @@ static void report_faults(FILE *out, const uint64_t counts[TRAFFIC_FAULT_KINDS])
 }
 
 /* The fields of an object, without its braces. */
-static void report_total(FILE *out, const struct traffic_total *total)
+static void report_total(FILE *out, const struct counts_total *total)
 {
-    const struct traffic *counts = &total->rest;
+    const struct counts *counts = &total->rest;
     report_packets(out, "sent", total->sent, counts->cnps_sent, counts->sent[0]);
     fputs(",", out);
     report_packets(out, "received", total->received, counts->cnps_received, counts->received[0]);
@@ -104,15 +104,15 @@ static void report_total(FILE *out, const struct traffic_total *total)
 
 void traffic_report_qp(FILE *out, const struct qp *qp)
 {
-    struct traffic_total total = {0};
-    traffic_add(&total, qp);
+    struct counts_total total = {0};
+    traffic_add(&total, &qp->flow);
     fputs(",\"traffic\":{", out);
     report_total(out, &total);
     fputs("}", out);
 }
 
 /* One that has many handles counts once. What stands still under a lock that is not given back is read without. */
-static void add_living(struct traffic_total *totals, const struct process *process)
+static void add_living(struct counts_total *totals, const struct process *process)
 {
     struct context *context;
     struct object *object;
@@ -124,7 +124,7 @@ static void add_living(struct traffic_total *totals, const struct process *proce
             if (!first)
                 continue;
             bool locked = report_lock(&qp->lock);
-            traffic_add(&totals[context->device->index], qp);
+            traffic_add(&totals[context->device->index], &qp->flow);
             if (locked)
                 lock_release(&qp->lock);
         }
@@ -134,10 +134,10 @@ void traffic_report(FILE *out, const struct process *process)
 {
     unsigned count;
     const struct device *devices = config_devices(&count);
-    struct traffic_total *totals = malloc(DEVICES_MAX * sizeof *totals);
+    struct counts_total *totals = malloc(DEVICES_MAX * sizeof *totals);
     if (!totals)
         return;
-    memcpy(totals, process->totals, DEVICES_MAX * sizeof *totals);
+    memcpy(totals, process->traffic.totals, DEVICES_MAX * sizeof *totals);
     add_living(totals, process);
     fputs(",\"traffic\":[", out);
     for (unsigned i = 0; i < count; i++) {
@@ -148,7 +148,7 @@ void traffic_report(FILE *out, const struct process *process)
         fputs("}", out);
     }
     fputs("],\"strays\":{", out);
-    report_total(out, &process->strays);
+    report_total(out, &process->traffic.strays);
     fputs("}", out);
     free(totals);
 }

@@ -3,8 +3,8 @@
  * The library is the distribution's, unchanged. It always asks for the devices first (ibv_get_device_list); then the
  * entries of these functions in its table of imported symbols are replaced, and nobody else's. What is not for the
  * device goes on to where the entry led before, so that sanitizers and other preloaded libraries keep their place. */
-#ifndef ABI_ATTACH_H
-#define ABI_ATTACH_H
+#ifndef ABI_UCMA_ATTACH_H
+#define ABI_UCMA_ATTACH_H
 
 /* Looks for librdmacm among what is loaded, and attaches to it; cheap when that was done before. Thread-safe. */
 void attach(void);

@@ -5,8 +5,8 @@
  * epoll with or without edges, O_NONBLOCK, signals, cancellation and several threads that wait are the kernel's. Which
  * channel a descriptor is, is told by its inode, because programs close descriptors behind our back and numbers are
  * used again. */
-#ifndef ABI_EVENT_CHANNEL_H
-#define ABI_EVENT_CHANNEL_H
+#ifndef ABI_UCMA_EVENT_CHANNEL_H
+#define ABI_UCMA_EVENT_CHANNEL_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* Commands of librdmacm: what it writes to its device rdma_cm, ABI version 4. Layouts are in ucma_layout.h; what they
  * mean is done by src/cm. */
-#ifndef ABI_UCMA_H
-#define ABI_UCMA_H
+#ifndef ABI_UCMA_UCMA_H
+#define ABI_UCMA_UCMA_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* Socket addresses in the bytes of commands. */
-#ifndef ABI_UCMA_ADDRESS_H
-#define ABI_UCMA_ADDRESS_H
+#ifndef ABI_UCMA_UCMA_ADDRESS_H
+#define ABI_UCMA_UCMA_ADDRESS_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* One command of librdmacm, as the functions that serve it see it: its bytes, complete with zeros, and where the answer
  * goes. For ucma*.c only. */
-#ifndef ABI_UCMA_CALL_H
-#define ABI_UCMA_CALL_H
+#ifndef ABI_UCMA_UCMA_CALL_H
+#define ABI_UCMA_UCMA_CALL_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* What librdmacm writes to its device and gets back (ABI version 4 of rdma_ucm): layouts, in host byte order where
  * nothing else is said. Fields that commands gained later stand at their ends; older libraries leave them out. */
-#ifndef ABI_UCMA_LAYOUT_H
-#define ABI_UCMA_LAYOUT_H
+#ifndef ABI_UCMA_UCMA_LAYOUT_H
+#define ABI_UCMA_UCMA_LAYOUT_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* For the fuzzers of this directory: a directory with a table, in which a neighbour lives, and a process that joins it
  * for each input. What an input left in the table is taken away by the next. */
-#ifndef IPC_FUZZ_HOST_H
-#define IPC_FUZZ_HOST_H
+#ifndef IPC_TESTING_FUZZ_HOST_H
+#define IPC_TESTING_FUZZ_HOST_H
 
 #include "ipc/node.h"
 #include "ipc/table.h"

@@ -1,6 +1,6 @@
 /* For the tests of this directory: processes that join a directory of their own and talk. */
-#ifndef IPC_NODE_RIG_H
-#define IPC_NODE_RIG_H
+#ifndef IPC_TESTING_NODE_RIG_H
+#define IPC_TESTING_NODE_RIG_H
 
 #include <stdbool.h>
 #include <stdint.h>

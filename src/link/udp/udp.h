@@ -7,8 +7,8 @@
  * this one loses, repeats and reorders.
  *
  * Needs no privilege. Nothing listens unless a user named the interface. */
-#ifndef LINK_UDP_H
-#define LINK_UDP_H
+#ifndef LINK_UDP_UDP_H
+#define LINK_UDP_UDP_H
 
 #include <stdbool.h>
 #include <stddef.h>

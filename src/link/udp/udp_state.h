@@ -2,8 +2,8 @@
  *
  * Locks: a flow's lock is taken from a link's begin to its end; the port's lock inside it or alone. Receiving needs
  * none: there is one caller. */
-#ifndef LINK_UDP_STATE_H
-#define LINK_UDP_STATE_H
+#ifndef LINK_UDP_UDP_STATE_H
+#define LINK_UDP_UDP_STATE_H
 
 #include <net/if.h>
 #include <netinet/in.h>

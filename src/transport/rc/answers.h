@@ -1,6 +1,6 @@
 /* What the responder owes: ACK, NAK, READ responses, atomic answers; kept for repeats, pulled in the order of PSNs. */
-#ifndef TRANSPORT_ANSWERS_H
-#define TRANSPORT_ANSWERS_H
+#ifndef TRANSPORT_RC_ANSWERS_H
+#define TRANSPORT_RC_ANSWERS_H
 
 #include "transport/rc/rc.h"
 

@@ -3,8 +3,8 @@
  * what was in flight together. Congestion notifications (RoCEv2 annex, A17.9.3) shrink it like a loss, but less, as
  * nothing was lost (RFC 8511), only while something is in flight, and never below 16 packets: they have no PSN, so
  * anybody who knows addresses and numbers can make them up. Pure, as rc.h says. */
-#ifndef TRANSPORT_CONGESTION_H
-#define TRANSPORT_CONGESTION_H
+#ifndef TRANSPORT_RC_CONGESTION_H
+#define TRANSPORT_RC_CONGESTION_H
 
 #include <stdbool.h>
 #include <stdint.h>

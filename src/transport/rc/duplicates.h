@@ -1,6 +1,6 @@
 /* Requests that were executed before and come again (IBA 9.7.5.1). */
-#ifndef TRANSPORT_DUPLICATES_H
-#define TRANSPORT_DUPLICATES_H
+#ifndef TRANSPORT_RC_DUPLICATES_H
+#define TRANSPORT_RC_DUPLICATES_H
 
 #include "transport/rc/rc.h"
 

@@ -1,6 +1,6 @@
 /* What a request does to memory, once it has been checked. */
-#ifndef TRANSPORT_EXECUTE_H
-#define TRANSPORT_EXECUTE_H
+#ifndef TRANSPORT_RC_EXECUTE_H
+#define TRANSPORT_RC_EXECUTE_H
 
 #include "transport/rc/rc.h"
 

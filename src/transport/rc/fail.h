@@ -1,6 +1,6 @@
 /* The ways into the error state. */
-#ifndef TRANSPORT_FAIL_H
-#define TRANSPORT_FAIL_H
+#ifndef TRANSPORT_RC_FAIL_H
+#define TRANSPORT_RC_FAIL_H
 
 #include "transport/rc/rc.h"
 

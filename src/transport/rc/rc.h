@@ -2,8 +2,8 @@
  *
  * No socket, clock, thread, lock or allocation. One caller at a time: the queue pair's lock. Nothing here blocks.
  * Specification: IBA volume 1, 9.7 (reliable service), 9.9 (responder and requester error behaviour), 10.8. */
-#ifndef TRANSPORT_RC_H
-#define TRANSPORT_RC_H
+#ifndef TRANSPORT_RC_RC_H
+#define TRANSPORT_RC_RC_H
 
 #include <stdbool.h>
 #include <stdint.h>

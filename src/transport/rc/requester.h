@@ -2,8 +2,8 @@
  *
  * Every packet is a function of (work, index), so sending again is moving queue.next and `packet` back. An error always
  * belongs to the oldest work: work that can't be sent waits until those before it have ended. */
-#ifndef TRANSPORT_REQUESTER_H
-#define TRANSPORT_REQUESTER_H
+#ifndef TRANSPORT_RC_REQUESTER_H
+#define TRANSPORT_RC_REQUESTER_H
 
 #include "transport/rc/rc.h"
 

@@ -1,6 +1,6 @@
 /* The responder of a reliable connection: requests come in (IBA 9.7.4). */
-#ifndef TRANSPORT_RESPONDER_H
-#define TRANSPORT_RESPONDER_H
+#ifndef TRANSPORT_RC_RESPONDER_H
+#define TRANSPORT_RC_RESPONDER_H
 
 #include "transport/rc/rc.h"
 

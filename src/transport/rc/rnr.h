@@ -1,6 +1,6 @@
 /* RNR NAK timer codes (IBA 9.7.5.2.8, table 45). */
-#ifndef TRANSPORT_RNR_H
-#define TRANSPORT_RNR_H
+#ifndef TRANSPORT_RC_RNR_H
+#define TRANSPORT_RC_RNR_H
 
 #include "base/nanos.h"
 

@@ -1,6 +1,6 @@
 /* The AETH's syndrome (IBA 9.7.5.2, tables 43 and 44). */
-#ifndef TRANSPORT_SYNDROME_H
-#define TRANSPORT_SYNDROME_H
+#ifndef TRANSPORT_RC_SYNDROME_H
+#define TRANSPORT_RC_SYNDROME_H
 
 #include <stdint.h>
 

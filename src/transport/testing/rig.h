@@ -1,6 +1,6 @@
 /* For tests: an engine on a bench. Its world is a few arrays, and time is a number. */
-#ifndef TRANSPORT_RIG_H
-#define TRANSPORT_RIG_H
+#ifndef TRANSPORT_TESTING_RIG_H
+#define TRANSPORT_TESTING_RIG_H
 
 #include "transport/rc/rc.h"
 #include "transport/unreliable/uc.h"

@@ -1,7 +1,7 @@
 /* For tests: a test is a script of what happens to a rig's engine and what it must do, step by step. Every step reports
  * the script's own line when it fails. */
-#ifndef TRANSPORT_SCRIPT_H
-#define TRANSPORT_SCRIPT_H
+#ifndef TRANSPORT_TESTING_SCRIPT_H
+#define TRANSPORT_TESTING_SCRIPT_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* For tests: a tag machine with two ports on a desk, and the steps of a script: what programs ask, what arrives, and
  * what it must tell. */
-#ifndef TRANSPORT_TAGS_DESK_H
-#define TRANSPORT_TAGS_DESK_H
+#ifndef TRANSPORT_TESTING_TAGS_DESK_H
+#define TRANSPORT_TESTING_TAGS_DESK_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The oracle of tag matching: what rdma-core's Documentation/tag_matching.md and ibv_post_srq_ops(3) say, as plainly as
  * possible: one list in the order of posting, searched from its head. It knows nothing of the implementation. */
-#ifndef TRANSPORT_TAGS_MODEL_H
-#define TRANSPORT_TAGS_MODEL_H
+#ifndef TRANSPORT_TESTING_TAGS_MODEL_H
+#define TRANSPORT_TESTING_TAGS_MODEL_H
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>

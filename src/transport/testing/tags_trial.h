@@ -1,7 +1,7 @@
 /* For tests that hold tag matching against its model: their dice, and the comparison. With cmocka's headers before it.
  */
-#ifndef TRANSPORT_TAGS_TRIAL_H
-#define TRANSPORT_TAGS_TRIAL_H
+#ifndef TRANSPORT_TESTING_TAGS_TRIAL_H
+#define TRANSPORT_TESTING_TAGS_TRIAL_H
 
 #include <stdint.h>
 #include <stdlib.h>

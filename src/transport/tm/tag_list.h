@@ -5,8 +5,8 @@
  * Entries are numbers from 1 on; 0 is none. A number is allocated for as long as the entry's buffer is in use, which
  * may be longer than it can be found. All memory is the owner's; it must be zero at the beginning, and is touched only
  * as far as it has been used. */
-#ifndef TRANSPORT_TAG_LIST_H
-#define TRANSPORT_TAG_LIST_H
+#ifndef TRANSPORT_TM_TAG_LIST_H
+#define TRANSPORT_TM_TAG_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

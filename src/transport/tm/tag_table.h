@@ -5,8 +5,8 @@
  *
  * What finds its group full goes to the next one that isn't, and is counted in every group that it passed; so a search
  * ends at the first group that nothing has passed. Nothing is ever moved, and nothing is left behind by what goes. */
-#ifndef TRANSPORT_TAG_TABLE_H
-#define TRANSPORT_TAG_TABLE_H
+#ifndef TRANSPORT_TM_TAG_TABLE_H
+#define TRANSPORT_TM_TAG_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@
  * later the FIN; tags_sent takes their ends.
  *
  * The rules, and our answers where the documents are silent: docs/tag-matching.md. */
-#ifndef TRANSPORT_TAGS_H
-#define TRANSPORT_TAGS_H
+#ifndef TRANSPORT_TM_TAGS_H
+#define TRANSPORT_TM_TAGS_H
 
 #include <infiniband/tm_types.h>
 

@@ -1,6 +1,6 @@
 /* Raw packets: a work request is an Ethernet frame, or with IBV_WR_TSO the bytes of several. Pure, as rc.h says. */
-#ifndef TRANSPORT_RAW_H
-#define TRANSPORT_RAW_H
+#ifndef TRANSPORT_UNRELIABLE_RAW_H
+#define TRANSPORT_UNRELIABLE_RAW_H
 
 #include "transport/host.h"
 #include "wire/ether.h"

@@ -1,6 +1,6 @@
 /* Segmentation of IBV_WR_TSO. */
-#ifndef TRANSPORT_RAW_SEGMENT_H
-#define TRANSPORT_RAW_SEGMENT_H
+#ifndef TRANSPORT_UNRELIABLE_RAW_SEGMENT_H
+#define TRANSPORT_UNRELIABLE_RAW_SEGMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Unreliable connection: messages of several packets, no answers. Pure, as rc.h says. IBA 9.8.2.
  *
  * A message with a gap is lost as a whole and silently; the receive that it had taken is the next again. */
-#ifndef TRANSPORT_UC_H
-#define TRANSPORT_UC_H
+#ifndef TRANSPORT_UNRELIABLE_UC_H
+#define TRANSPORT_UNRELIABLE_UC_H
 
 #include "transport/rc/rc.h"
 

@@ -1,6 +1,6 @@
 /* Unreliable datagrams: one packet a message, no state but the queues. Pure, as rc.h says. IBA 9.8.3. */
-#ifndef TRANSPORT_UD_H
-#define TRANSPORT_UD_H
+#ifndef TRANSPORT_UNRELIABLE_UD_H
+#define TRANSPORT_UNRELIABLE_UD_H
 
 #include "transport/rc/rc.h"
 

@@ -1,6 +1,6 @@
 /* For tests: Ethernet frames, layer by layer. */
-#ifndef WIRE_ETHER_FRAMES_H
-#define WIRE_ETHER_FRAMES_H
+#ifndef WIRE_TESTING_ETHER_FRAMES_H
+#define WIRE_TESTING_ETHER_FRAMES_H
 
 #include <string.h>
 

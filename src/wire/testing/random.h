@@ -1,6 +1,6 @@
 /* For tests and fuzzers: a seeded generator (xorshift), so that a failure repeats, and random legal packets. */
-#ifndef WIRE_RANDOM_H
-#define WIRE_RANDOM_H
+#ifndef WIRE_TESTING_RANDOM_H
+#define WIRE_TESTING_RANDOM_H
 
 #include <stddef.h>
 #include <stdint.h>

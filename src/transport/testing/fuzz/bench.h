@@ -1,7 +1,7 @@
 /* For fuzzing: two queue pairs of one service face each other, each with memory in zones of their own rights, and with
  * a memory of everything that was posted. Whatever is wrong aborts, where the debugger or the fuzzer finds it. */
-#ifndef TRANSPORT_FUZZ_BENCH_H
-#define TRANSPORT_FUZZ_BENCH_H
+#ifndef TRANSPORT_TESTING_FUZZ_BENCH_H
+#define TRANSPORT_TESTING_FUZZ_BENCH_H
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Registered memory of a program that reuses it the moment it may: a buffer that has no user left is overwritten and
  * freed, and its key is gone, so that an engine that still touches it is found out. */
-#ifndef TRANSPORT_SIMULATOR_BUFFERS_H
-#define TRANSPORT_SIMULATOR_BUFFERS_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_BUFFERS_H
+#define TRANSPORT_TESTING_SIMULATOR_BUFFERS_H
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>

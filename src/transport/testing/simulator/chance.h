@@ -1,6 +1,6 @@
 /* Chance that a seed decides: the same seed, the same run. */
-#ifndef TRANSPORT_SIMULATOR_CHANCE_H
-#define TRANSPORT_SIMULATOR_CHANCE_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_CHANCE_H
+#define TRANSPORT_TESTING_SIMULATOR_CHANCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

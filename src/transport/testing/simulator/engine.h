@@ -1,6 +1,6 @@
 /* The three engines behind one set of calls. */
-#ifndef TRANSPORT_SIMULATOR_ENGINE_H
-#define TRANSPORT_SIMULATOR_ENGINE_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_ENGINE_H
+#define TRANSPORT_TESTING_SIMULATOR_ENGINE_H
 
 #include "transport/testing/simulator/world.h"
 

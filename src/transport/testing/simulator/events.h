@@ -1,6 +1,6 @@
 /* What will happen, in the order of virtual time; at one time, in the order of being announced. */
-#ifndef TRANSPORT_SIMULATOR_EVENTS_H
-#define TRANSPORT_SIMULATOR_EVENTS_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_EVENTS_H
+#define TRANSPORT_TESTING_SIMULATOR_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Compares what the engines report with what the programs asked for. */
-#ifndef TRANSPORT_SIMULATOR_JUDGE_H
-#define TRANSPORT_SIMULATOR_JUDGE_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_JUDGE_H
+#define TRANSPORT_TESTING_SIMULATOR_JUDGE_H
 
 #include "transport/testing/simulator/world.h"
 

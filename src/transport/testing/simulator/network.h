@@ -1,7 +1,7 @@
 /* The network of a world: it loses, delays, reorders and doubles packets as the plan says, and reads their payload by
  * reference only when they land. */
-#ifndef TRANSPORT_SIMULATOR_NETWORK_H
-#define TRANSPORT_SIMULATOR_NETWORK_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_NETWORK_H
+#define TRANSPORT_TESTING_SIMULATOR_NETWORK_H
 
 #include "transport/testing/simulator/world.h"
 

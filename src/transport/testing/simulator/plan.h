@@ -1,6 +1,6 @@
 /* What a seed decides about a run: how many nodes, which faults, how lazy the owners of the engines are. */
-#ifndef TRANSPORT_SIMULATOR_PLAN_H
-#define TRANSPORT_SIMULATOR_PLAN_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_PLAN_H
+#define TRANSPORT_TESTING_SIMULATOR_PLAN_H
 
 #include "base/nanos.h"
 #include "transport/testing/simulator/chance.h"

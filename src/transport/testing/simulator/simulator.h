@@ -2,8 +2,8 @@
  * alone, and an oracle checks it: each work and each receive ends once and in order, what arrives is what was sent, is
  * whole and in its turn, atomics happen once, memory is left alone once its work has ended, and nothing stays behind.
  */
-#ifndef TRANSPORT_SIMULATOR_SIMULATOR_H
-#define TRANSPORT_SIMULATOR_SIMULATOR_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_SIMULATOR_H
+#define TRANSPORT_TESTING_SIMULATOR_SIMULATOR_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The programs: what they post, and when. */
-#ifndef TRANSPORT_SIMULATOR_WORKLOAD_H
-#define TRANSPORT_SIMULATOR_WORKLOAD_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_WORKLOAD_H
+#define TRANSPORT_TESTING_SIMULATOR_WORKLOAD_H
 
 #include "transport/testing/simulator/world.h"
 

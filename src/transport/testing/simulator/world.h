@@ -1,6 +1,6 @@
 /* Nodes, their queue pairs, the network between them, and what was seen. One world is one run of one seed. */
-#ifndef TRANSPORT_SIMULATOR_WORLD_H
-#define TRANSPORT_SIMULATOR_WORLD_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_WORLD_H
+#define TRANSPORT_TESTING_SIMULATOR_WORLD_H
 
 #include <stdio.h>
 

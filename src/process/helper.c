@@ -1,0 +1,256 @@
+#include "process/helper.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "config/config.h"
+#include "link/guard.h"
+#include "process/poller.h"
+#include "process/port.h"
+#include "process/progress.h"
+#include "runtime/clock.h"
+#include "tap/delay.h"
+
+static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from claim to the first look whether they do go on, */
+static const nanos tick_most = NANOS_MILLISECOND;       /* doubling up to this while they do */
+static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls verbs at least so often */
+/* How long the helper looks on after its last work: twice as long whenever that paid, half as long whenever it did not.
+ * Looking on saves a sleep and a wake-up in a stream of work, and holds up a thread that waits for this processor. */
+static const nanos linger_least = NANOS_MICROSECOND / 2;
+static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* what the end of the process waits for the helper */
+static const nanos linger_most = 20 * NANOS_MICROSECOND;
+
+/* Sleeps until `until`, a doorbell, or a signal that isn't ours; while nobody polls also until a port has something. */
+static void sleep_until(struct process *process, nanos until, nanos now, bool polled)
+{
+    struct pollfd sockets[1 + DEVICES_MAX] = {{.fd = node_fd(process->node), .events = POLLIN}};
+    unsigned count = 1 + (polled ? 0 : port_poll(process, sockets + 1));
+    nanos span = until > now ? until - now : 0;
+    struct timespec timeout = {.tv_sec = (time_t)(span / NANOS_SECOND), .tv_nsec = (long)(span % NANOS_SECOND)};
+    ppoll(sockets, count, until == NANOS_NEVER ? NULL : &timeout, NULL);
+}
+
+/* The helper thread's own. */
+struct duty {
+    struct process *process;
+    nanos linger, busy_until; /* looks on; 0: does not */
+    nanos tick;               /* pollers do the work, and are looked after so often; 0: they don't */
+    bool failed;              /* the host is lost, and the devices have failed */
+};
+
+/* Did somebody ring, or send a new ring? */
+static bool answer_doorbell(struct process *process)
+{
+    struct pollfd socket = {.fd = node_fd(process->node), .events = POLLIN};
+    if (poll(&socket, 1, 0) != 1)
+        return false;
+    lock_take(&process->progress);
+    node_service(process->node, process->parts->answer, process);
+    lock_release(&process->progress);
+    return true;
+}
+
+static nanos look_at_timers(struct process *process, nanos now)
+{
+    lock_take(&process->progress);
+    nanos deadline = progress_timers(process, now);
+    lock_release(&process->progress);
+    return deadline;
+}
+
+/* Does the program call verbs right now? Who can't be seen at it may be waiting for this very processor, so it gets it
+ * for a moment. */
+static bool sees_activity(struct process *process)
+{
+    uint32_t rounds = atomic_load_explicit(&process->poller.rounds, memory_order_relaxed);
+    for (nanos until = clock_now() + glance; clock_now() < until;)
+        if (atomic_load_explicit(&process->poller.rounds, memory_order_relaxed) != rounds)
+            return true;
+    nanos now = clock_now();
+    sleep_until(process, now + glance, now, true);
+    return atomic_load_explicit(&process->poller.rounds, memory_order_relaxed) != rounds;
+}
+
+/* Who claimed and then stopped made its peers wait for our tick: next time it must poll twice as long before it is
+ * believed. A program that alternates between polling and looking at its memory is soon never believed. */
+static void judge_pollers(struct duty *duty)
+{
+    struct process *process = duty->process;
+    uint32_t needed = atomic_load_explicit(&process->poller.claim_rounds, memory_order_relaxed);
+    if (sees_activity(process)) {
+        duty->tick = duty->tick * 2 < tick_most ? duty->tick * 2 : tick_most;
+        needed = needed / 2 > CLAIM_ROUNDS ? needed / 2 : CLAIM_ROUNDS;
+    } else {
+        duty->tick = 0;
+        needed = needed * 2 < CLAIM_ROUNDS_MOST ? needed * 2 : CLAIM_ROUNDS_MOST;
+    }
+    atomic_store_explicit(&process->poller.claim_rounds, needed, memory_order_relaxed);
+}
+
+/* Pollers do the work; doorbells are off. But the answer that a timer waits for may have come while the poller has no
+ * processor, so before one ends the rings are looked at. */
+static void watch_pollers(struct duty *duty, nanos now)
+{
+    struct process *process = duty->process;
+    if (schedule_is_due(&process->schedule, now))
+        progress_work(process);
+    nanos deadline = look_at_timers(process, now), until = now + duty->tick;
+    if (deadline < until)
+        until = deadline;
+    schedule_look_at(&process->schedule, until);
+    sleep_until(process, until, now, true);
+    judge_pollers(duty);
+}
+
+/* Looks at the timers, and says when it will again. Saying so before looking once more pairs with schedule_by,
+ * which enters the list before it reads when we look: one of the two sees the other. */
+static nanos serve_timers(struct process *process, nanos now)
+{
+    nanos deadline = look_at_timers(process, now);
+    schedule_look_at(&process->schedule, deadline);
+    nanos latest = look_at_timers(process, now);
+    if (latest < deadline)
+        schedule_look_at(&process->schedule, latest);
+    return latest < deadline ? latest : deadline;
+}
+
+/* node_sleep says that we sleep before it looks at the rings once more, as serve_timers does with the timers. */
+static void go_to_sleep(struct process *process, nanos now)
+{
+    nanos latest = serve_timers(process, now);
+    if (node_sleep(process->node) && !atomic_load(&process->loop.owing) &&
+        !atomic_load(&process->helper.stopping)) /* whose doorbell may have been read already */
+        sleep_until(process, latest, clock_now(), false);
+    node_awake(process->node);
+}
+
+static void look_on(struct duty *duty, nanos now, unsigned done)
+{
+    if (done) {
+        if (duty->busy_until && duty->linger * 2 <= linger_most)
+            duty->linger *= 2;
+        duty->busy_until = now + duty->linger;
+    } else if (now >= duty->busy_until && duty->busy_until) {
+        duty->busy_until = 0;
+        if (duty->linger / 2 >= linger_least)
+            duty->linger /= 2;
+    }
+}
+
+/* Who holds `control` may wait for the progress that the helper makes, so the helper does not wait for it. */
+static void fail_devices(struct duty *duty)
+{
+    duty->failed = duty->process->parts->fail_devices(duty->process);
+    if (duty->failed)
+        return;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    node_wake(duty->process->node);
+}
+
+static void step(struct duty *duty)
+{
+    struct process *process = duty->process;
+    nanos now = clock_now();
+    bool rang = answer_doorbell(process);
+    if (rang && !duty->failed && node_is_lost(process->node))
+        fail_devices(duty);
+    if (atomic_exchange(&process->poller.claimed, false))
+        duty->tick = tick_first;
+    else if (rang)
+        duty->tick = 0;
+    if (duty->tick && atomic_load(&process->loop.owing))
+        progress_work(process);
+    if (duty->tick) {
+        watch_pollers(duty, now);
+        return;
+    }
+    look_on(duty, now, progress_work(process));
+    if (!duty->busy_until)
+        go_to_sleep(process, now);
+    else if (schedule_is_due(&process->schedule, now)) /* others' timers do not wait for the end of this stream */
+        serve_timers(process, now);
+}
+
+/* Asks the scheduler (EEVDF, Linux 6.12 and later; others ignore it) for the shortest slices. The helper runs for a
+ * microsecond when it is woken, and a thread that spins on the same processor for what the helper is about to bring
+ * would otherwise keep it waiting for milliseconds. Needs no privilege; a refusal costs nothing but that. */
+static void ask_for_short_slices(void)
+{
+    struct { /* struct sched_attr of sched_setattr(2), first version */
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attr = {.size = sizeof attr};
+    if (syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0) || attr.policy != SCHED_OTHER)
+        return;
+    attr.runtime = 100 * NANOS_MICROSECOND;
+    syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+static void leave_host(struct process *process)
+{
+    lock_take(&process->progress);
+    progress_settle(process);
+    process->parts->leave(process);
+    delay_flush(process->traffic.taps);
+    process->parts->write_counters(process);
+    atomic_store(&process->forked, true);
+    node_leave_host(process->node);
+    lock_release(&process->progress);
+}
+
+static void *help(void *argument)
+{
+    struct duty duty = {.process = argument, .linger = linger_least};
+    pthread_setname_np(pthread_self(), "softverbs");
+    ask_for_short_slices();
+    while (!atomic_load(&duty.process->helper.stopping))
+        step(&duty);
+    if (atomic_load(&duty.process->helper.ending))
+        leave_host(duty.process);
+    return NULL;
+}
+
+/* The helper takes none of the program's signals, but for those that its own accesses may cause. */
+int helper_start(struct process *process)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    guard_start();
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&process->helper.thread, NULL, help, process);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+void helper_stop(struct process *process)
+{
+    atomic_store(&process->helper.stopping, true);
+    node_wake(process->node);
+    pthread_join(process->helper.thread, NULL);
+}
+
+/* The same, but the helper leaves the host first. It may never end: exit was called in a signal handler, and what the
+ * interrupted thread holds is never given back. So nothing here waits for a lock, and the helper is left alone when it
+ * has had its time: the end of the process tells the peers, too. */
+void helper_leave(struct process *process)
+{
+    atomic_store(&process->helper.ending, true);
+    atomic_store(&process->helper.stopping, true);
+    node_wake(process->node);
+    int before = uncancelled_begin();
+    nanos until = clock_now() + leaving_most, step = 20 * NANOS_MICROSECOND;
+    while (pthread_tryjoin_np(process->helper.thread, NULL) && clock_now() < until) {
+        nanosleep(&(struct timespec){.tv_nsec = (long)step}, NULL);
+        step = step < NANOS_MILLISECOND ? step * 2 : step;
+    }
+    uncancelled_end(before);
+}

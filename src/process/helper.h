@@ -1,0 +1,25 @@
+/* The helper thread: progress, while nobody polls, and the deadlines. It sleeps and works only when nobody polls. Three
+ * states:
+ *   asleep   nobody promised to look; senders ring the doorbell, which wakes the helper
+ *   working  the helper looks, and goes on for some microseconds after the last work, then asleep
+ *   polled   pollers are hot: doorbells are off, the helper only checks once in a while that they still poll
+ * A poller claims `polled` after many rounds, and gives it back when it arms a CQ (poller_handover), because it is
+ * about to block. The helper looks after it: first soon, then ever more rarely while the program keeps calling verbs.
+ * So an idle process sleeps for ever, a hot one is left alone by its helper, and a poller that just stops costs its
+ * peers one tick and is believed less readily the next time. */
+#ifndef PROCESS_HELPER_H
+#define PROCESS_HELPER_H
+
+#include "process/process.h"
+
+/* 0 or errno. */
+int helper_start(struct process *);
+
+/* Returns when it has ended. Without any lock that it takes. */
+void helper_stop(struct process *);
+
+/* The same, but the helper leaves the host first, and is not waited for without end: exit may have been called in a
+ * signal handler, and what the interrupted thread holds is never given back. */
+void helper_leave(struct process *);
+
+#endif

@@ -1,0 +1,89 @@
+#include "process/poller.h"
+
+#include <sched.h>
+
+#include "process/progress.h"
+
+enum {
+    PATIENCE = 2048,    /* fruitless rounds in a row after which a poller lets others have the processor, */
+    PATIENCE_STEP = 64, /* and again after so many more */
+    DENIALS = 4096,     /* tries in a row to get the progress after which a poller sleeps for a moment */
+};
+
+/* Who polls in vain for long waits for somebody who may need this very processor: a peer, or a thread of this process
+ * that was preempted while it held the progress. */
+static void be_patient(struct process *process, unsigned done)
+{
+    uint32_t fruitless = done ? 0 : atomic_load_explicit(&process->poller.fruitless, memory_order_relaxed) + 1;
+    if (__builtin_expect(fruitless >= PATIENCE, 0)) {
+        fruitless -= PATIENCE_STEP;
+        sched_yield();
+    }
+    atomic_store_explicit(&process->poller.fruitless, fruitless, memory_order_relaxed);
+}
+
+/* Under progress. Has polling gone on for long enough to believe that it will? */
+static bool claims(struct process *process)
+{
+    lock_assert_held(&process->progress);
+    if (++process->poller.polled_rounds < atomic_load_explicit(&process->poller.claim_rounds, memory_order_relaxed))
+        return false;
+    process->poller.polled_rounds = 0;
+    return !process->forked && node_sleeping(process->node);
+}
+
+/* Somebody has the progress, and nobody got it since: its holder may have been preempted by this very thread, and does
+ * not run again when a thread of a real-time priority yields, but when it sleeps. */
+static void be_denied(struct process *process)
+{
+    uint32_t rounds = atomic_load_explicit(&process->poller.rounds, memory_order_relaxed);
+    uint32_t denied = atomic_load_explicit(&process->poller.denied, memory_order_relaxed) + 1;
+    if (rounds != atomic_load_explicit(&process->poller.denied_at, memory_order_relaxed))
+        denied = 0;
+    atomic_store_explicit(&process->poller.denied_at, rounds, memory_order_relaxed);
+    atomic_store_explicit(&process->poller.denied, denied, memory_order_relaxed);
+    if (denied && denied % DENIALS == 0)
+        lock_wait(LOCK_SLEEPS);
+    be_patient(process, 0);
+}
+
+/* False: another thread has the progress. */
+static inline bool poll_once(struct process *process)
+{
+    if (!lock_try(&process->progress)) {
+        be_denied(process);
+        return false;
+    }
+    unsigned done = process->forked ? 0 : progress_round(process, true);
+    bool claim = claims(process);
+    lock_release(&process->progress);
+    poller_active(process);
+    be_patient(process, done);
+    if (__builtin_expect(claim, 0)) {
+        node_awake(process->node);
+        atomic_store(&process->poller.claimed, true);
+        node_wake(process->node); /* so that the helper begins to tick */
+    }
+    return true;
+}
+
+void poller_poll(struct process *process)
+{
+    poll_once(process);
+}
+
+/* That a ring has room again is told once (shm_got_room), here perhaps to us. Whoever has the progress may have looked
+ * at those that wait for room just before one of them came, and would sleep until the next look after receivers (50 ms)
+ * with nobody left to ring: so it is sent round once more. Frames and letters need no such care, they are still there
+ * when the helper looks before it sleeps. Who goes on polling looks at the list in each round, and the helper's own
+ * node_sleep is followed by a round. */
+void poller_handover(struct process *process)
+{
+    if (process->forked)
+        return;
+    if (!node_sleep(process->node) && !poll_once(process))
+        node_wake(process->node);
+    if (atomic_load(
+            &process->loop.owing)) /* another thread may have left an ACK for a round that now nobody promises */
+        progress_work(process);
+}

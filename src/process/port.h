@@ -1,0 +1,46 @@
+/* A device's port on a network interface: there is one in a process for each device that was opened and that its user
+ * has put on an interface. Other devices serve this host only and have none. */
+#ifndef PROCESS_PORT_H
+#define PROCESS_PORT_H
+
+#include "process/process.h"
+
+/* Opens the device's port if it is to have one and has none yet; it stays until the process leaves. 0 or errno, which
+ * is logged; EPERM with SOFTVERBS_SEED. Under process->control. */
+int port_open(struct process *, const struct device *);
+void port_close_all(struct process *);
+/* In the child of a fork. */
+void port_abandon_all(struct process *);
+
+/* The link to the address that the attributes name; NULL and errno. `flow`: packets of one flow keep their order.
+ * ENODEV: the device serves this host only. */
+struct link *port_connect(const struct process *, const struct device *, const struct ibv_ah_attr *, uint32_t flow);
+
+/* Hands every datagram that has arrived to `take`, or to `drop`; returns how many. Under process->progress. */
+unsigned port_receive(struct process *, udp_take *take, udp_drop *drop, void *context);
+
+/* udp_prefer on the port that has the address on this interface. Under process->progress. */
+void port_prefer(struct process *, const struct datagram_route *, unsigned interface, nanos now);
+
+/* Multicast groups beyond this host: joins and leaves on all ports; a group of an IP version that the host has not is
+ * none of theirs. 0 or errno; joining twice is joining once. Under process->progress. */
+int port_join(struct process *, const union ibv_gid *);
+void port_leave(struct process *, const union ibv_gid *);
+
+/* The device with this address that has a port on this interface; NULL: none. */
+const struct device *port_with_address(const struct process *, const union ibv_gid *, unsigned interface);
+
+/* Is the device's port on this interface? The device may have none. */
+bool port_is_on(const struct process *, const struct device *, unsigned interface);
+/* Is the GID one of the device's? */
+bool port_has_address(const struct device *, const union ibv_gid *);
+
+/* A link for an answer, from an address of the device, which has a port; NULL: no memory, no socket. */
+struct link *port_answer(const struct process *, const struct device *, const union ibv_gid *from,
+                         const union ibv_gid *to);
+
+struct pollfd;
+/* What the helper sleeps on besides the node; writes at most DEVICES_MAX and returns how many. */
+unsigned port_poll(const struct process *, struct pollfd *);
+
+#endif

@@ -1,0 +1,26 @@
+/* Is a device's port up? A person takes it down and up again (softverbs event), for all processes of the host. */
+#ifndef PROCESS_PORT_STATE_H
+#define PROCESS_PORT_STATE_H
+
+#include "config/config.h"
+#include "process/process.h"
+
+/* The device in process->ports_down. */
+static inline uint32_t port_state_bit(const struct device *device)
+{
+    return 1u << device->index;
+}
+
+/* Is one of these bits down? */
+static inline bool port_state_down(const struct process *process, uint32_t bits)
+{
+    return __builtin_expect(atomic_load_explicit(&process->ports_down, memory_order_relaxed) & bits, 0);
+}
+
+/* The device's port as others left it, for a context that is being opened. */
+void port_state_learn(struct process *, const struct device *);
+
+/* False: it was so already. Thread-safe. */
+bool port_state_set(struct process *, const struct device *, bool down);
+
+#endif

@@ -1,0 +1,188 @@
+#include "process/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/container.h"
+#include "base/uncancelled.h"
+#include "config/config.h"
+#include "diag/log.h"
+#include "link/fence.h"
+#include "link/guard.h"
+#include "process/helper.h"
+#include "process/poller.h"
+#include "process/port.h"
+#include "process/progress.h"
+#include "runtime/clock.h"
+#include "runtime/numbers.h"
+#include "tap/delay.h"
+#include "tap/taps.h"
+
+static struct mutex joining = MUTEX_INITIAL(LOCK_JOINING);
+static struct process *the_process;
+static unsigned users;
+
+static void destroy(struct process *process)
+{
+    delay_flush(process->traffic.taps);
+    process->parts->stop(process);
+    if (!process->forked)
+        node_close(process->node);
+    port_close_all(process);
+    process->parts->end(process);
+    traffic_close(&process->traffic);
+    numbers_destroy(process->numbers);
+    pthread_mutex_destroy(&process->control.mutex);
+    free(process);
+}
+
+static void wake_helper(struct schedule *schedule)
+{
+    node_wake(container_of(schedule, struct process, schedule)->node);
+}
+
+/* What destroy gets along with, also when it is not all there. */
+static struct process *create_empty(const struct process_parts *parts)
+{
+    char why[256];
+    struct process *process = calloc(1, sizeof *process);
+    if (!process)
+        return NULL;
+    int error = node_open(&process->node, NULL, why, sizeof why);
+    if (error) {
+        log_write(LOG_ERROR, "%s", why);
+        free(process);
+        errno = error;
+        return NULL;
+    }
+    process->parts = parts;
+    mutex_initialize(&process->control, LOCK_CONTROL);
+    lock_set_rank(&process->progress, LOCK_PROGRESS);
+    progress_begin(process, wake_helper);
+    atomic_store(&process->poller.claim_rounds, CLAIM_ROUNDS);
+    process->fences = fence_everywhere_prepare();
+    return process;
+}
+
+static int fill(struct process *process)
+{
+    process->numbers = numbers_create();
+    int error = traffic_open(&process->traffic, process->node, &process->schedule, &process->forked);
+    if (error || !process->numbers)
+        return ENOMEM;
+    error = process->parts->begin(process);
+    return error ? error : helper_start(process);
+}
+
+static struct process *create(const struct process_parts *parts)
+{
+    struct process *process = create_empty(parts);
+    int error = process ? fill(process) : errno;
+    if (!error)
+        return process;
+    if (process)
+        destroy(process);
+    errno = error;
+    return NULL;
+}
+
+/* Threads don't survive a fork. The parent's helper is kept out of everything for the moment of the fork, and so is who
+ * opens, closes, makes or destroys; in the child, what was inherited is cut off from the host, and the next
+ * ibv_open_device begins anew. */
+static void before_fork(void)
+{
+    mutex_take(&joining);
+    if (the_process) {
+        mutex_take(&the_process->control);
+        lock_take(&the_process->progress);
+        the_process->parts->lock(the_process);
+        lock_take(&the_process->schedule.lock);
+    }
+}
+
+static void release_after_fork(void)
+{
+    if (the_process) {
+        lock_release(&the_process->schedule.lock);
+        the_process->parts->unlock(the_process);
+        lock_release(&the_process->progress);
+        mutex_release(&the_process->control);
+    }
+}
+
+static void in_parent(void)
+{
+    release_after_fork();
+    mutex_release(&joining);
+}
+
+static void in_child(void)
+{
+    release_after_fork();
+    if (the_process) {
+        the_process->inherited = true;
+        atomic_store(&the_process->forked, true);
+        the_process->parts->inherit(the_process);
+        node_abandon(the_process->node);
+        port_abandon_all(the_process);
+    }
+    the_process = NULL;
+    users = 0;
+    mutex_release(&joining);
+}
+
+/* A program that ends without closing its device still leaves the host, so that its peers hear of it at once. Other
+ * threads may still be inside a call, and destructors that come later may destroy what the program had. */
+static void __attribute__((destructor)) leave_at_exit(void)
+{
+    struct process *process = the_process;
+    if (process && users)
+        helper_leave(process);
+}
+
+static void register_fork_handlers(void)
+{
+    pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* Under `joining`. A process that has left the host at its end does not come back. */
+static struct process *use(const struct process_parts *parts)
+{
+    if (!the_process)
+        the_process = create(parts);
+    if (!the_process)
+        return NULL;
+    if (atomic_load(&the_process->helper.ending)) {
+        errno = ENODEV;
+        return NULL;
+    }
+    users++;
+    return the_process;
+}
+
+struct process *process_join(const struct process_parts *parts)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_fork_handlers);
+    int before = uncancelled_begin();
+    mutex_take(&joining);
+    struct process *process = use(parts);
+    mutex_release(&joining);
+    uncancelled_end(before);
+    return process;
+}
+
+void process_leave(struct process *process)
+{
+    if (process->inherited || atomic_load(&process->helper.ending))
+        return; /* what was inherited over a fork, or the process ends with, stays */
+    int before = uncancelled_begin();
+    mutex_take(&joining);
+    if (--users == 0) {
+        the_process = NULL;
+        helper_stop(process);
+        destroy(process); /* nobody joins, and no child is forked, while half of it is there */
+    }
+    mutex_release(&joining);
+    uncancelled_end(before);
+}

@@ -1,0 +1,125 @@
+/* What all contexts of this process share: its place on the host, its helper thread and what it moves data for. There
+ * is one from the first ibv_open_device to the last ibv_close_device.
+ *
+ * What the layers above keep in it is made, given up and inherited by the functions of one table, struct process_parts,
+ * which whoever joins brings along: the process knows none of them. */
+#ifndef PROCESS_PROCESS_H
+#define PROCESS_PROCESS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/lock.h"
+#include "base/nanos.h"
+#include "ipc/node.h"
+#include "link/udp/udp.h"
+#include "runtime/endpoint.h"
+#include "runtime/schedule.h"
+#include "tap/traffic.h"
+
+struct device;
+struct process;
+
+/* What the layers above bring. All but `answer` get along with a process that `begin` could not finish. */
+struct process_parts {
+    int (*begin)(struct process *); /* 0 or errno; before the helper starts */
+    /* The device is opened: what it has on a network. 0 or errno. Under process->control. */
+    int (*open_device)(struct process *, const struct device *);
+    /* The program ends without closing its devices: peers hear of it. Under process->progress. */
+    void (*leave)(struct process *);
+    void (*write_counters)(struct process *); /* nobody sends any more: what was counted goes where its user wants it */
+    void (*stop)(struct process *);           /* the helper has ended; the process is still on the host */
+    void (*end)(struct process *);            /* it is not any more: frees everything */
+    /* For the moment of a fork; behind process->progress. */
+    void (*lock)(struct process *);
+    void (*unlock)(struct process *);
+    void (*inherit)(struct process *); /* in the child, which has process->inherited */
+    /* The host is lost: all devices fail. False: somebody holds process->control; ask again. Without any lock. */
+    bool (*fail_devices)(struct process *);
+    void (*answer)(void *process, const char *request, int fd); /* to the tools; as of node_service */
+};
+
+/* Of the loop (progress.c). */
+struct loop {
+    struct endpoint_list to_flush; /* received something and may have an answer; under progress */
+    struct endpoint_list no_room;  /* have output that their link had no room for; under schedule.lock */
+    _Atomic uint32_t no_room_count;
+    struct schedule_timer liveness;          /* asks after the receivers of those */
+    struct schedule_timer *_Atomic departed; /* expires when some peer has gone; NULL: nobody asks for that */
+    unsigned departures;                     /* as they were then; under progress */
+    _Atomic uint32_t delivering;             /* number of the newest round that delivers; written under progress */
+    _Atomic uint32_t answered;               /* that of the newest whose answers have left; likewise */
+    atomic_bool owing;                       /* ACKs wait for the next round; set under progress */
+    atomic_bool overrun;                     /* some CQ overran and its queue pairs must still be failed */
+};
+
+/* Of those who poll (poller.c). */
+struct poller {
+    _Atomic uint32_t rounds;       /* calls that move data; see poller_active */
+    uint32_t polled_rounds;        /* of them since the last claim; under progress */
+    _Atomic uint32_t claim_rounds; /* how many it takes for a claim; written by the helper */
+    _Atomic uint32_t fruitless;    /* rounds in a row that found nothing; lost counts among threads do no harm */
+    _Atomic uint32_t denied;       /* tries in a row to take the progress for a round, by anybody; likewise */
+    _Atomic uint32_t denied_at;    /* what `rounds` were then */
+    atomic_bool claimed;           /* pollers have just become hot; the helper has not heard of it yet */
+};
+
+/* Of the helper thread (helper.c). */
+struct helper {
+    pthread_t thread;
+    atomic_bool stopping;
+    atomic_bool ending; /* its last deed is to leave the host */
+};
+
+LIST_HEAD(context_list, context);
+LIST_HEAD(group_list, group);
+LIST_HEAD(xrc_domain_list, xrc_domain);
+
+struct process {
+    const struct process_parts *parts;
+    struct mutex control;
+    int cancellation; /* of the thread that holds control, for when it gives it back */
+    struct lock progress;
+    struct node *node;
+    bool fences;        /* fence_everywhere reaches our threads */
+    atomic_bool forked; /* nothing moves data any more: this is a child's copy, or the process ends */
+    bool inherited;     /* a child's copy, see inherit.h */
+    struct helper helper;
+    struct poller poller;
+    struct loop loop;
+    struct schedule schedule;
+    struct number_table *numbers;             /* of endpoints */
+    struct endpoint mad, multicast, ethernet; /* for queue pair 1, for groups, for frames of Ethernet */
+    struct udp_port *_Atomic ports[16];       /* by device; NULL: not on a network; port.c */
+    _Atomic unsigned port_count;              /* behind the last of them */
+    _Atomic uint32_t ports_down;              /* a bit for each device; event.c */
+    struct traffic traffic;                   /* counters, capture and faults */
+
+    /* Of the layers above, made and freed by their parts. */
+    struct gsi *gsi;
+    struct cm *_Atomic cm; /* NULL: nobody has used it yet */
+    struct context_list contexts;
+    uint32_t next_handle;
+    uint64_t dm_used;          /* bytes of device memory that are allocated; under control */
+    struct key_table *keys;    /* memory.c */
+    struct number_table *srqs; /* numbers of XRC SRQs */
+    struct xrc_domain_list domains;
+    struct steering *steering; /* steering.c */
+    struct group_list groups;  /* multicast joins of queue pairs; under progress */
+};
+
+/* The process, joined or made by the first call; counts its users. All callers bring the same parts. NULL and errno.
+ * Thread-safe. */
+struct process *process_join(const struct process_parts *);
+void process_leave(struct process *);
+
+/* NULL: it has left the host, or is a child's copy. */
+static inline struct node *process_node(const struct process *process)
+{
+    return atomic_load(&process->forked) ? NULL : process->node;
+}
+
+#endif

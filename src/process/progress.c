@@ -1,0 +1,302 @@
+#include "process/progress.h"
+
+#include "base/container.h"
+#include "diag/log.h"
+#include "link/fence.h"
+#include "link/guard.h"
+#include "process/port.h"
+#include "process/remote.h"
+#include "runtime/clock.h"
+#include "runtime/numbers.h"
+#include "tap/taps.h"
+#include "tap/traffic.h"
+#include "wire/grh.h"
+#include "wire/mad.h"
+#include "wire/wire.h"
+
+enum { FRAMES_A_ROUND = 64, MULTICAST_QP = 0xffffff };
+
+struct round {
+    struct process *process;
+    nanos now;   /* 0: nothing to do yet */
+    bool opened; /* what guard_begin said, once a round has something to do */
+};
+
+static void want_flush(struct process *process, struct endpoint *endpoint)
+{
+    if (endpoint->to_flush)
+        return;
+    endpoint->to_flush = true;
+    TAILQ_INSERT_TAIL(&process->loop.to_flush, endpoint, flush);
+}
+
+void progress_deliver(struct process *process, struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    if (endpoint->operations->receive(endpoint, arrival))
+        want_flush(process, endpoint);
+}
+
+static const enum reason wire_reasons[] = {
+    [WIRE_TRUNCATED] = REASON_PACKET_TRUNCATED, [WIRE_VERSION] = REASON_PACKET_VERSION,
+    [WIRE_OPCODE] = REASON_PACKET_OPCODE,       [WIRE_PAD] = REASON_PACKET_PAD,
+    [WIRE_UNEXPECTED] = REASON_PACKET_PAYLOAD,  [WIRE_ICRC] = REASON_PACKET_ICRC,
+};
+
+/* Headers of a frame into a packet; otherwise why it is dropped. */
+static enum wire_fault decode(const struct frame *frame, struct packet *packet)
+{
+    const uint8_t *headers = frame->headers + (frame->kind == FRAME_PASSED_ON ? REMOTE_ARRIVAL : 0);
+    size_t length = frame->headers_length - (size_t)(headers - frame->headers);
+    unsigned used, pad;
+    bool grh = frame->kind != FRAME_ROCE && length >= GRH_LENGTH;
+    enum wire_fault fault =
+        wire_decode(headers + (grh ? GRH_LENGTH : 0), length - (grh ? GRH_LENGTH : 0), packet, &used, &pad);
+    if (!fault)
+        fault = wire_check_payload(packet, frame->payload.length);
+    if (fault) {
+        log_reason(LOG_WARN, wire_reasons[fault], "frame of %zu header bytes", length);
+        return fault;
+    }
+    packet->payload = frame->payload;
+    packet->grh = grh ? headers : NULL;
+    return WIRE_FINE;
+}
+
+/* The first thing that there is to do in this round. */
+static inline void begin_progress(struct round *round)
+{
+    if (round->now)
+        return;
+    struct process *process = round->process;
+    round->now = clock_about_now();
+    round->opened = guard_begin(round->now);
+    uint32_t before = atomic_load_explicit(&process->loop.delivering, memory_order_relaxed);
+    atomic_store_explicit(&process->loop.delivering, before + 1, memory_order_relaxed);
+}
+
+/* What it brought may be told now. */
+static void end(const struct round *round)
+{
+    struct process *process = round->process;
+    uint32_t this = atomic_load_explicit(&process->loop.delivering, memory_order_relaxed);
+    atomic_store_explicit(&process->loop.answered, this, memory_order_release);
+    guard_end(round->opened);
+}
+
+static struct endpoint *find_endpoint(struct process *process, uint32_t number)
+{
+    struct endpoint *endpoint = numbers_find(process->numbers, number);
+    if (__builtin_expect(endpoint != NULL, 1))
+        return endpoint;
+    return number == MULTICAST_QP ? &process->multicast : number == MAD_QP ? &process->mad : NULL;
+}
+
+/* False: nobody here has that number. */
+static bool take_packet(struct round *round, struct endpoint_arrival *arrival)
+{
+    begin_progress(round);
+    struct endpoint *endpoint = find_endpoint(round->process, arrival->from.packet->destination);
+    if (!endpoint)
+        return false;
+    arrival->now = round->now;
+    progress_deliver(round->process, endpoint, arrival);
+    return true;
+}
+
+static void take_datagram(void *context, const struct udp_arrival *from)
+{
+    struct round *round = context;
+    const struct packet *packet = from->packet;
+    if (take_packet(round, &(struct endpoint_arrival){.from = *from}) ||
+        remote_pass_on(round->process, from, packet->destination))
+        return;
+    traffic_stray(&round->process->traffic, packet, from->route, REASON_PACKET_NO_QP);
+    log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
+}
+
+static void drop_datagram(void *context, const struct udp_refusal *refusal)
+{
+    struct process *process = ((struct round *)context)->process;
+    traffic_unread(&process->traffic, wire_reasons[refusal->fault]);
+    if (process->traffic.taps)
+        taps_refused(process->traffic.taps, refusal);
+    log_reason(LOG_WARN, wire_reasons[refusal->fault], "datagram from port %u", refusal->route->source_port);
+}
+
+static void take_ethernet(struct round *round, const struct frame *frame)
+{
+    begin_progress(round);
+    progress_deliver(round->process, &round->process->ethernet,
+                     &(struct endpoint_arrival){.now = round->now, .frame = frame});
+}
+
+static void take_frame(void *context, struct peer *peer, const struct frame *frame)
+{
+    struct round *round = context;
+    struct packet packet;
+    struct endpoint_arrival arrival = {.from.packet = &packet, .peer = peer};
+    if (frame->kind == FRAME_ETHERNET)
+        return take_ethernet(round, frame);
+    if (frame->kind == FRAME_PASSED_ON && frame->headers_length < REMOTE_ARRIVAL + GRH_LENGTH)
+        return;
+    enum wire_fault fault = decode(frame, &packet);
+    if (fault)
+        return traffic_unread(&round->process->traffic, wire_reasons[fault]);
+    if (frame->kind == FRAME_PASSED_ON) {
+        arrival.passed_on = frame->headers;
+        arrival.from.interface = remote_interface(frame->headers);
+    }
+    if (take_packet(round, &arrival))
+        return;
+    traffic_stray(&round->process->traffic, &packet, NULL, REASON_PACKET_NO_QP);
+    log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
+}
+
+static void progress_flush(struct process *process, nanos now, bool ack_later)
+{
+    struct endpoint *endpoint, *next;
+    for (endpoint = TAILQ_FIRST(&process->loop.to_flush); endpoint; endpoint = next) {
+        next = TAILQ_NEXT(endpoint, flush);
+        if (!endpoint->operations->flush(endpoint, now, ack_later))
+            continue;
+        TAILQ_REMOVE(&process->loop.to_flush, endpoint, flush);
+        endpoint->to_flush = false;
+    }
+}
+
+/* ACKs may only wait while the helper, or a poller that promised to go on, is awake. Saying that some wait before
+ * looking whether everybody sleeps pairs with those who go to sleep (helper.c), who say so before they look for
+ * waiting ACKs. */
+static void flush_in_time(struct process *process, nanos now, bool ack_later)
+{
+    progress_flush(process, now, ack_later && !node_sleeping(process->node));
+    bool owing = !TAILQ_EMPTY(&process->loop.to_flush);
+    if (!owing && !atomic_load_explicit(&process->loop.owing, memory_order_relaxed))
+        return;
+    atomic_store(&process->loop.owing, owing);
+    fence_full();
+    if (!owing || !node_sleeping(process->node))
+        return;
+    progress_flush(process, now, false);
+    atomic_store(&process->loop.owing, false);
+}
+
+/* Those that waited for room move to the list of those with output; who finds none again comes back by itself. */
+static void retry_for_room(struct process *process)
+{
+    struct endpoint *endpoint;
+    lock_take(&process->schedule.lock);
+    while ((endpoint = TAILQ_FIRST(&process->loop.no_room))) {
+        TAILQ_REMOVE(&process->loop.no_room, endpoint, room);
+        endpoint->no_room = false;
+        want_flush(process, endpoint);
+    }
+    atomic_store(&process->loop.no_room_count, 0);
+    lock_release(&process->schedule.lock);
+}
+
+static void fail_overrun(void *endpoint, void *context)
+{
+    ((struct endpoint *)endpoint)->operations->fail_overrun(endpoint);
+}
+
+unsigned progress_round(struct process *process, bool ack_later)
+{
+    lock_assert_held(&process->progress);
+    struct round round = {.process = process};
+    unsigned done = node_receive(process->node, take_frame, &round, FRAMES_A_ROUND);
+    if (atomic_load_explicit(&process->port_count, memory_order_relaxed))
+        done += port_receive(process, take_datagram, drop_datagram, &round);
+    if (atomic_load_explicit(&process->loop.no_room_count, memory_order_relaxed))
+        retry_for_room(process);
+    if (!TAILQ_EMPTY(&process->loop.to_flush) || atomic_load_explicit(&process->loop.owing, memory_order_relaxed)) {
+        begin_progress(&round);
+        flush_in_time(process, round.now, ack_later);
+    }
+    if (__builtin_expect(atomic_load_explicit(&process->loop.overrun, memory_order_relaxed), 0)) {
+        atomic_store(&process->loop.overrun, false);
+        numbers_each(process->numbers, fail_overrun, NULL);
+    }
+    if (round.now)
+        end(&round);
+    return done;
+}
+
+/* Who waits for room waits without a deadline, and a receiver that died makes none: so it is asked after now and then.
+ * Once it is known to be gone, packets go nowhere and the engines' own timers do the rest. */
+static void look_after_receivers(struct timer *timer, nanos now)
+{
+    struct process *process = container_of(timer, struct process, loop.liveness.timer);
+    if (!atomic_load(&process->loop.no_room_count))
+        return;
+    node_check_peers(process->node, now);
+    retry_for_room(process);
+    progress_flush(process, now, false);
+    schedule_by(&process->schedule, &process->loop.liveness, now + PROGRESS_LIVENESS);
+}
+
+static void tell_of_departures(struct process *process, nanos now)
+{
+    unsigned departures = node_departures(process->node);
+    struct schedule_timer *departed = atomic_load(&process->loop.departed);
+    if (departures == process->loop.departures)
+        return;
+    process->loop.departures = departures;
+    if (departed)
+        schedule_by(&process->schedule, departed, now);
+}
+
+void progress_begin(struct process *process, void (*wake_up)(struct schedule *))
+{
+    TAILQ_INIT(&process->loop.to_flush);
+    TAILQ_INIT(&process->loop.no_room);
+    schedule_initialize(&process->schedule, wake_up);
+    schedule_initialize_timer(&process->loop.liveness, look_after_receivers);
+}
+
+nanos progress_timers(struct process *process, nanos now)
+{
+    lock_assert_held(&process->progress);
+    bool opened = guard_begin(now);
+    tell_of_departures(process, now);
+    nanos earliest = schedule_expire(&process->schedule, now);
+    guard_end(opened);
+    return earliest;
+}
+
+void progress_settle(struct process *process)
+{
+    lock_assert_held(&process->progress);
+    nanos now = clock_now();
+    bool opened = guard_begin(now);
+    progress_flush(process, now, false);
+    guard_end(opened);
+    atomic_store(&process->loop.owing, false);
+}
+
+void progress_forget(struct process *process, struct endpoint *endpoint)
+{
+    lock_assert_held(&process->progress);
+    if (endpoint->to_flush)
+        TAILQ_REMOVE(&process->loop.to_flush, endpoint, flush);
+    lock_take(&process->schedule.lock);
+    if (endpoint->no_room)
+        TAILQ_REMOVE(&process->loop.no_room, endpoint, room);
+    lock_release(&process->schedule.lock);
+    endpoint->to_flush = endpoint->no_room = false;
+    schedule_cancel(&process->schedule, &endpoint->timer);
+}
+
+unsigned progress_work(struct process *process)
+{
+    lock_take(&process->progress);
+    unsigned done = progress_round(process, false);
+    lock_release(&process->progress);
+    return done;
+}
+
+void progress_quiesce(struct process *process)
+{
+    lock_take(&process->progress);
+    lock_release(&process->progress);
+}

@@ -1,0 +1,36 @@
+/* One round of progress, for pollers and the helper (progress.c), and what endpoints ask of it. */
+#ifndef PROCESS_PROGRESS_H
+#define PROCESS_PROGRESS_H
+
+#include "process/process.h"
+
+/* Receives, lets endpoints transmit that had reason or got room, fails those whose CQ overran. Under
+ * process->progress. Returns how much happened. `ack_later`: an ACK may wait until the next round, since the program
+ * will most likely post what can take it along; somebody will see to the next round (loop.owing). */
+unsigned progress_round(struct process *, bool ack_later);
+
+/* The same for who does not hold that lock; nothing waits for a next round. */
+unsigned progress_work(struct process *);
+
+/* Returns when no progress that runs now, and none that began before the call, is under way. */
+void progress_quiesce(struct process *);
+
+/* Expires what is due, and returns when to look again. Under process->progress. */
+nanos progress_timers(struct process *, nanos now);
+
+/* How often those that wait for room in a link ask whether its receiver still lives. */
+#define PROGRESS_LIVENESS (50 * NANOS_MILLISECOND)
+
+/* What the lists and timers of a new process begin with. */
+void progress_begin(struct process *, void (*wake_up)(struct schedule *));
+
+/* The process ends: what waits for the next round leaves now. Under process->progress. */
+void progress_settle(struct process *);
+
+/* A packet for this endpoint, which is then seen to if it has output. Under process->progress, in a round. */
+void progress_deliver(struct process *, struct endpoint *, const struct endpoint_arrival *);
+
+/* Takes the endpoint out of every list, and stops its timer. Under process->progress. */
+void progress_forget(struct process *, struct endpoint *);
+
+#endif

@@ -1,0 +1,399 @@
+#include "tap/capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file_lock.h"
+#include "base/lock.h"
+#include "base/uncancelled.h"
+#include "diag/log.h"
+#include "diag/named_file.h"
+#include "wire/bytes.h"
+#include "wire/ether.h"
+#include "wire/grh.h"
+
+/* pcapng: numbers are in the byte order of the host that writes, which the section's header shows. */
+enum {
+    BLOCK_SECTION = 0x0a0d0d0a,
+    BLOCK_INTERFACE = 1,
+    BLOCK_PACKET = 6,
+    SECTION_ORDER = 0x1a2b3c4d,
+    LINK_ETHERNET = 1,
+    OPTION_COMMENT = 1,
+    OPTION_FLAGS = 2, /* of a packet: 1 received, 2 sent */
+    OPTION_NAME = 2,  /* of an interface */
+    OPTION_APPLICATION = 4,
+    OPTION_RESOLUTION = 9,
+    NANOSECONDS = 9,
+};
+
+enum {
+    UDP = 8,
+    HEAD = 28,      /* of a packet's block, before the packet */
+    TAIL_MAX = 512, /* its options and the second length */
+    COMMENT_MAX = 256,
+    FRAME_MAX = ETHER_HEADER + GRH_LENGTH + UINT16_MAX, /* of a packet that is not cut, or of any datagram */
+    START_MAX = 256,
+    LOOK_EACH = 1 << 20, /* so many bytes are written between two looks at the file's size */
+};
+
+struct capture {
+    int fd;
+    bool stopped;     /* the file can't be written, or is long enough; under lock, as the block */
+    uint64_t most;    /* bytes of the file; 0: any number */
+    uint64_t written; /* by us, since the file's size was looked at */
+    struct lock lock;
+    char path[512];
+    char process[64]; /* for comments */
+    uint8_t block[HEAD + FRAME_MAX + TAIL_MAX];
+};
+
+/* --- blocks */
+
+static uint8_t *put16(uint8_t *to, uint16_t value)
+{
+    memcpy(to, &value, sizeof value);
+    return to + sizeof value;
+}
+
+static uint8_t *put32(uint8_t *to, uint32_t value)
+{
+    memcpy(to, &value, sizeof value);
+    return to + sizeof value;
+}
+
+static uint8_t *put_option(uint8_t *to, uint16_t code, const void *value, size_t length)
+{
+    to = put16(put16(to, code), (uint16_t)length);
+    memcpy(to, value, length);
+    memset(to + length, 0, -length & 3);
+    return to + length + (-length & 3);
+}
+
+/* The end of the options, and the length of the block before and behind it. Returns where the block ends. */
+static uint8_t *finish_block(uint8_t *block, uint8_t *to)
+{
+    to = put32(to, 0);
+    uint32_t length = (uint32_t)(to + 4 - block);
+    put32(block + 4, length);
+    return put32(to, length);
+}
+
+/* What a file begins with: the section and its only interface. Returns the length. */
+static size_t make_start(uint8_t *start)
+{
+    static const uint8_t resolution = NANOSECONDS;
+    uint8_t *to = put32(put32(start, BLOCK_SECTION), 0);
+    to = put16(put16(put32(to, SECTION_ORDER), 1), 0);
+    to = put32(put32(to, UINT32_MAX), UINT32_MAX); /* the section's length is not known */
+    uint8_t *interface = finish_block(start, put_option(to, OPTION_APPLICATION, "softverbs", 9));
+    to = put32(put32(interface, BLOCK_INTERFACE), 0);
+    to = put32(put16(put16(to, LINK_ETHERNET), 0), 0);
+    to = put_option(to, OPTION_NAME, "softverbs", 9);
+    to = put_option(to, OPTION_RESOLUTION, &resolution, 1);
+    return (size_t)(finish_block(interface, to) - start);
+}
+
+/* --- the file */
+
+bool capture_name(const char *name, char *to, size_t room)
+{
+    size_t used = 0;
+    for (; *name && used < room; name++)
+        if (name[0] == '%' && name[1] == 'p') {
+            used += (size_t)snprintf(to + used, room - used, "%d", (int)getpid());
+            name++;
+        } else {
+            to[used++] = *name;
+        }
+    if (used >= room)
+        return false;
+    to[used] = 0;
+    return true;
+}
+
+/* 0, or errno; EEXIST: it is no capture of ours. Under the file's lock. */
+static int begin_or_go_on(int fd)
+{
+    uint8_t start[START_MAX], found[START_MAX];
+    size_t length = make_start(start);
+    ssize_t there = pread(fd, found, length, 0);
+    if (there < 0)
+        return errno;
+    if (there)
+        return (size_t)there == length && !memcmp(found, start, length) ? 0 : EEXIST;
+    ssize_t written = write(fd, start, length);
+    if (written == (ssize_t)length)
+        return 0;
+    int error = written < 0 ? errno : ENOSPC;
+    if (written > 0 && ftruncate(fd, 0))
+        error = errno;
+    return error;
+}
+
+static int open_file(const char *path)
+{
+    return named_file_open(path, O_RDWR | O_APPEND | O_CREAT);
+}
+
+/* One process at a time looks whether the file has begun. */
+static int begin_locked(int fd)
+{
+    int error = file_lock_byte(fd, F_WRLCK, 0);
+    if (error == EAGAIN || error == EACCES)
+        return EBUSY; /* who has it may be stopped */
+    error = begin_or_go_on(fd);
+    file_lock_byte(fd, F_UNLCK, 0);
+    return error;
+}
+
+static int open_shared(const char *path, int *fd)
+{
+    *fd = open_file(path);
+    if (*fd < 0)
+        return errno;
+    flock(*fd, LOCK_SH); /* capture_begin looks for it; a file system without locks has just no such protection */
+    int error = begin_locked(*fd);
+    if (error)
+        close(*fd);
+    return error;
+}
+
+struct capture *capture_open(const char *path, char *why, size_t why_size)
+{
+    int fd, error = open_shared(path, &fd);
+    struct capture *capture = error ? NULL : calloc(1, sizeof *capture);
+    if (error)
+        snprintf(why, why_size, "Packets can't be captured to \"%s\": %s.", path,
+                 error == EEXIST ? "it holds something that softverbs did not write" : strerror(error));
+    if (!error && !capture)
+        close(fd), snprintf(why, why_size, "Packets can't be captured: there is no memory.");
+    if (!capture)
+        return NULL;
+    capture->fd = fd;
+    lock_set_rank(&capture->lock, LOCK_INNERMOST);
+    capture->written = LOOK_EACH;
+    snprintf(capture->path, sizeof capture->path, "%s", path);
+    snprintf(capture->process, sizeof capture->process, "pid %d %s", (int)getpid(), program_invocation_short_name);
+    return capture;
+}
+
+void capture_limit(struct capture *capture, uint64_t most)
+{
+    capture->most = most;
+}
+
+void capture_close(struct capture *capture)
+{
+    close(capture->fd);
+    free(capture);
+}
+
+/* Nothing, or a pcapng file. */
+static bool may_be_emptied(int fd)
+{
+    uint32_t magic;
+    ssize_t length = pread(fd, &magic, sizeof magic, 0);
+    return !length || (length == sizeof magic && magic == BLOCK_SECTION);
+}
+
+int capture_begin(const char *path)
+{
+    int fd = open_file(path);
+    if (fd < 0)
+        return errno;
+    int error = may_be_emptied(fd) ? 0 : EEXIST;
+    if (!error && !flock(fd, LOCK_EX | LOCK_NB))
+        error = ftruncate(fd, 0) ? errno : 0;
+    close(fd);
+    return error;
+}
+
+/* The part of a block that was written is taken back, if nobody has written behind it. */
+static void stop(struct capture *capture, ssize_t written, int error)
+{
+    struct stat file;
+    off_t end = lseek(capture->fd, 0, SEEK_CUR);
+    capture->stopped = true;
+    if (written > 0 && !fstat(capture->fd, &file) && file.st_size == end && ftruncate(capture->fd, end - written))
+        error = errno;
+    log_write(LOG_ERROR, "the capture \"%s\" ends here: %s", capture->path, strerror(error));
+}
+
+/* Other processes may write to it, too; so a file gets longer than it may by some MiB at most. */
+static bool is_long_enough(struct capture *capture, size_t more)
+{
+    struct stat file;
+    capture->written += more;
+    if (!capture->most || capture->written < LOOK_EACH)
+        return false;
+    capture->written = 0;
+    return !fstat(capture->fd, &file) && (uint64_t)file.st_size + more > capture->most;
+}
+
+static void write_block(struct capture *capture, size_t length)
+{
+    int error = errno, before = uncancelled_begin();
+    if (is_long_enough(capture, length)) {
+        capture->stopped = true;
+        log_write(LOG_ERROR, "the capture \"%s\" ends here: it has its largest size (SOFTVERBS_CAPTURE_MAX)",
+                  capture->path);
+    } else {
+        ssize_t written = write(capture->fd, capture->block, length);
+        if (written != (ssize_t)length)
+            stop(capture, written, written < 0 ? errno : ENOSPC);
+    }
+    uncancelled_end(before);
+    errno = error;
+}
+
+static uint8_t *put_comment(struct capture *capture, uint8_t *to, const char *note, const char *more)
+{
+    char comment[COMMENT_MAX];
+    int length = snprintf(comment, sizeof comment, "%s%s%s%s%s", capture->process, note ? "; " : "", note ? note : "",
+                          more ? "; " : "", more ? more : "");
+    return put_option(to, OPTION_COMMENT, comment, length < COMMENT_MAX ? (size_t)length : COMMENT_MAX - 1);
+}
+
+/* The block around the frame of this length that stands in it already. */
+static void write_frame(struct capture *capture, size_t length, bool sent, const char *note, const char *more)
+{
+    struct timespec now;
+    uint8_t *to = capture->block;
+    uint32_t flags = sent ? 2 : 1;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    to = put32(put32(put32(to, BLOCK_PACKET), 0), 0);
+    to = put32(put32(to, (uint32_t)(time >> 32)), (uint32_t)time);
+    to = put32(put32(to, (uint32_t)length), (uint32_t)length);
+    memset(to + length, 0, -length & 3);
+    to += length + (-length & 3);
+    to = put_comment(capture, put_option(to, OPTION_FLAGS, &flags, sizeof flags), note, more);
+    write_block(capture, (size_t)(finish_block(capture->block, to) - capture->block));
+}
+
+/* --- packets */
+
+/* The address that a link-local GID was made from, or that a group goes to (RFC 1112, RFC 2464); else a locally
+ * administered one with the GID's end, which is the host's. */
+static void put_mac(uint8_t *to, const uint8_t gid[16])
+{
+    bool ipv4 = grh_is_ipv4(gid);
+    if (ipv4 && gid[12] >> 4 == 14)
+        memcpy(to, (uint8_t[6]){1, 0, 0x5e, gid[13] & 0x7f, gid[14], gid[15]}, 6);
+    else if (!ipv4 && gid[0] == 0xff)
+        memcpy(to, (uint8_t[6]){0x33, 0x33, gid[12], gid[13], gid[14], gid[15]}, 6);
+    else if (!ipv4 && gid[0] == 0xfe && gid[11] == 0xff && gid[12] == 0xfe)
+        memcpy(to, (uint8_t[6]){gid[8] ^ 2, gid[9], gid[10], gid[13], gid[14], gid[15]}, 6);
+    else
+        memcpy(to, (uint8_t[6]){2, 0, gid[12], gid[13], gid[14], gid[15]}, 6);
+}
+
+static uint8_t *put_ip(uint8_t *to, const struct capture_way *way, size_t udp_length)
+{
+    const struct datagram_route *route = &way->route;
+    return to + grh_write_ip(to,
+                             &(struct grh_route){.source = route->source,
+                                                 .destination = route->destination,
+                                                 .traffic_class = way->traffic_class,
+                                                 .hop_limit = way->hop_limit,
+                                                 .identification = route->identification,
+                                                 .fragment = route->fragment},
+                             (uint32_t)udp_length);
+}
+
+/* Everything below the BTH, for so many bytes from there to the ICRC. Returns where the BTH comes. */
+static uint8_t *put_outer(uint8_t *to, const struct capture_way *way, size_t length)
+{
+    bool ipv4 = grh_is_ipv4(way->route.destination);
+    put_mac(to, way->route.destination);
+    put_mac(to + 6, way->route.source);
+    bytes_put16(to + 12, ipv4 ? ETHER_TYPE_IPV4 : ETHER_TYPE_IPV6);
+    to += ETHER_HEADER;
+    to = put_ip(to, way, UDP + length);
+    bytes_put16(to, way->route.source_port);
+    bytes_put16(to + 2, way->route.destination_port);
+    bytes_put16(to + 4, (uint16_t)(UDP + length));
+    bytes_put16(to + 6, 0);
+    return to + UDP;
+}
+
+/* The frame into the block; returns its length. *read: could the payload be had? */
+static size_t put_packet(uint8_t *frame, const struct capture_way *way, const uint8_t *headers, size_t length,
+                         const struct payload *payload, uint32_t held, bool *read)
+{
+    size_t pad = -held & 3, covered = length + held + pad;
+    uint8_t *bth = put_outer(frame, way, covered + DATAGRAM_ICRC);
+    memcpy(bth, headers, length);
+    *read = payload_copy(payload, 0, &(struct iovec){bth + length, held}, 1);
+    if (!*read)
+        memset(bth + length, 0, held);
+    memset(bth + length + held, 0, pad);
+    uint32_t crc = wire_icrc(&way->route, &(struct iovec){bth, covered}, 1);
+    bytes_put32(bth + covered, __builtin_bswap32(crc));
+    size_t all = (size_t)(bth - frame) + covered + DATAGRAM_ICRC;
+    ether_write_checksums(frame, (uint32_t)all);
+    return all;
+}
+
+/* The pad count follows the payload, and a payload that is cut has none. */
+static void set_pad(uint8_t *headers, uint32_t held)
+{
+    headers[1] = (uint8_t)((headers[1] & 0xcf) | (-held & 3) << 4);
+}
+
+void capture_roce(struct capture *capture, const struct capture_way *way, const uint8_t *headers, size_t length,
+                  const struct payload *payload)
+{
+    uint8_t copy[WIRE_HEADERS_MAX];
+    char cut[96];
+    bool read;
+    uint32_t held = payload->length < CAPTURE_PAYLOAD_MAX ? payload->length : CAPTURE_PAYLOAD_MAX;
+    if (length > sizeof copy)
+        return;
+    memcpy(copy, headers, length);
+    set_pad(copy, held);
+    snprintf(cut, sizeof cut, "the first %u of %u bytes of payload", held, payload->length);
+    lock_take(&capture->lock);
+    if (!capture->stopped) {
+        size_t all = put_packet(capture->block + HEAD, way, copy, length, payload, held, &read);
+        write_frame(capture, all, way->sent, way->note,
+                    !read                    ? "the payload could not be read"
+                    : held < payload->length ? cut
+                                             : NULL);
+    }
+    lock_release(&capture->lock);
+}
+
+void capture_datagram(struct capture *capture, const struct capture_way *way, const uint8_t *bytes, size_t length)
+{
+    if (length > UINT16_MAX - GRH_IPV4_LENGTH - UDP)
+        return;
+    lock_take(&capture->lock);
+    if (!capture->stopped) {
+        uint8_t *frame = capture->block + HEAD, *datagram = put_outer(frame, way, length);
+        if (length)
+            memcpy(datagram, bytes, length);
+        size_t all = (size_t)(datagram - frame) + length;
+        ether_write_checksums(frame, (uint32_t)all);
+        write_frame(capture, all, way->sent, way->note, NULL);
+    }
+    lock_release(&capture->lock);
+}
+
+void capture_ethernet(struct capture *capture, bool sent, const struct payload *payload, const char *note)
+{
+    if (payload->length > FRAME_MAX)
+        return;
+    lock_take(&capture->lock);
+    if (!capture->stopped && payload_copy(payload, 0, &(struct iovec){capture->block + HEAD, payload->length}, 1))
+        write_frame(capture, payload->length, sent, note, NULL);
+    lock_release(&capture->lock);
+}

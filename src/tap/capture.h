@@ -1,0 +1,58 @@
+/* Writes packets to a pcapng file as Wireshark reads them: Ethernet, IPv4 or IPv6, UDP port 4791, RoCEv2 with its
+ * invariant CRC. What has no such headers (links inside the host) gets them from its GIDs; the Ethernet addresses too
+ * are made from those. Each packet tells its direction, and in a comment the process that wrote it.
+ *
+ * Processes may share a file: every block is one write at its end (O_APPEND), and the section's header is written by
+ * whoever finds the file empty, under a lock of its first byte; each holds the file's shared lock (flock) for as long
+ * as it writes.
+ *
+ * A packet that an IP header can't announce (payloads by reference are up to LINK_REFERENCE_SEGMENT long) is written
+ * with as much of its payload as fits, CAPTURE_PAYLOAD_MAX, with the ICRC of what is written, and a comment that says
+ * so. */
+#ifndef TAP_CAPTURE_H
+#define TAP_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/datagram.h"
+
+enum { CAPTURE_PAYLOAD_MAX = 65408 };
+
+struct capture;
+
+/* How a packet went. */
+struct capture_way {
+    bool sent;                   /* or received */
+    struct datagram_route route; /* addresses and ports */
+    uint8_t traffic_class, hop_limit;
+    const char *note; /* for the comment; NULL: none */
+};
+
+/* `name` with every "%p" replaced by this process's id; false: longer than `room`. */
+bool capture_name(const char *name, char *to, size_t room);
+
+/* Opens the file, whose name capture_name made, and begins it when it is empty. NULL and a sentence: it can't be
+ * written, or holds something that softverbs did not write, which is left as it is. */
+struct capture *capture_open(const char *path, char *why, size_t why_size);
+/* Ends the capture when the file has about so many bytes, whoever wrote them; 0: never. */
+void capture_limit(struct capture *, uint64_t most);
+void capture_close(struct capture *);
+
+/* For the command, before programs start: empties the file, unless some process is writing to it now. 0 or errno;
+ * EEXIST: what it holds is no pcapng file and stays. */
+int capture_begin(const char *path);
+
+/* Appends a packet: `headers` are BTH and extension headers. Thread-safe; may wait for the disk. When the file can't be
+ * written any more, that is logged once and nothing more is written. */
+void capture_roce(struct capture *, const struct capture_way *, const uint8_t *headers, size_t length,
+                  const struct payload *);
+
+/* The same for a datagram's bytes, whatever they are. */
+void capture_datagram(struct capture *, const struct capture_way *, const uint8_t *bytes, size_t length);
+
+/* The same for an Ethernet frame, as it is. */
+void capture_ethernet(struct capture *, bool sent, const struct payload *, const char *note);
+
+#endif

@@ -1,0 +1,189 @@
+#include "tap/capture.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "dissect.h"
+#include "wire/op.h"
+
+enum { LONGEST = 1 << 20 };
+
+static char path[64], why[512];
+static uint8_t content[LONGEST];
+
+static const struct datagram_route ipv4 = {.source = {[10] = 0xff, 0xff, 192, 0, 2, 1},
+                                           .destination = {[10] = 0xff, 0xff, 192, 0, 2, 2},
+                                           .source_port = 0xc123,
+                                           .destination_port = DATAGRAM_PORT,
+                                           .fragment = DATAGRAM_DONT_FRAGMENT};
+static const struct datagram_route ipv6 = {.source = {0xfe, 0x80, [15] = 1},
+                                           .destination = {0xfe, 0x80, [15] = 2},
+                                           .source_port = 0xc123,
+                                           .destination_port = DATAGRAM_PORT};
+
+static struct capture *begin(void)
+{
+    strcpy(path, "/tmp/capture-test-XXXXXX");
+    close(mkstemp(path));
+    for (size_t i = 0; i < sizeof content; i++)
+        content[i] = (uint8_t)(i * 7 + i / 256);
+    struct capture *capture = capture_open(path, why, sizeof why);
+    assert_non_null(capture);
+    return capture;
+}
+
+static void write_packet(struct capture *capture, const struct datagram_route *route, uint32_t length)
+{
+    uint8_t headers[WIRE_HEADERS_MAX];
+    struct iovec piece = {content, length};
+    struct packet packet = {
+        .opcode = op_code(SERVICE_RC, OPERATION_SEND_ONLY), .destination = 17, .psn = length & 0xffff};
+    packet.payload = (struct payload){.length = length, .count = length != 0, .pieces = &piece};
+    struct capture_way way = {.sent = true, .route = *route, .hop_limit = 64};
+    capture_roce(capture, &way, headers, wire_encode(&packet, headers), &packet.payload);
+}
+
+/* The next record is this packet, with a right ICRC and as many bytes of the payload. */
+static void expect_packet(struct pcap *pcap, const struct datagram_route *route, uint32_t length)
+{
+    struct pcap_record record;
+    struct dissection datagram;
+    struct packet packet;
+    struct iovec piece;
+    assert_true(pcap_next(pcap, &record));
+    assert_int_equal(record.length, record.original);
+    assert_int_equal(dissect(&record, &datagram), DISSECTED_ROCE);
+    assert_memory_equal(datagram.route.source, route->source, 16);
+    assert_memory_equal(datagram.route.destination, route->destination, 16);
+    assert_int_equal(datagram_decode(&datagram.route, datagram.bytes, datagram.length, &packet, &piece), WIRE_FINE);
+    assert_int_equal(packet.payload.length, length);
+    if (length)
+        assert_memory_equal(piece.iov_base, content, length);
+}
+
+static void expect_end(struct pcap *pcap)
+{
+    struct pcap_record record;
+    assert_false(pcap_next(pcap, &record));
+    assert_false(pcap->broken);
+    pcap_close(pcap);
+    unlink(path);
+}
+
+static void packets_of_all_lengths_are_read_back(void **state)
+{
+    static const uint32_t lengths[] = {0, 1, 2, 3, 4, 5, 4096, CAPTURE_PAYLOAD_MAX - 1, CAPTURE_PAYLOAD_MAX};
+    struct capture *capture = begin();
+    struct pcap pcap;
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++)
+        write_packet(capture, i & 1 ? &ipv6 : &ipv4, lengths[i / 2]);
+    capture_close(capture);
+    assert_int_equal(pcap_open(&pcap, path), 0);
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++)
+        expect_packet(&pcap, i & 1 ? &ipv6 : &ipv4, lengths[i / 2]);
+    expect_end(&pcap);
+}
+
+static void what_no_ip_packet_holds_is_cut(void **state)
+{
+    struct capture *capture = begin();
+    struct pcap pcap;
+    write_packet(capture, &ipv4, CAPTURE_PAYLOAD_MAX + 1);
+    write_packet(capture, &ipv6, LONGEST);
+    capture_close(capture);
+    assert_int_equal(pcap_open(&pcap, path), 0);
+    expect_packet(&pcap, &ipv4, CAPTURE_PAYLOAD_MAX);
+    expect_packet(&pcap, &ipv6, CAPTURE_PAYLOAD_MAX);
+    expect_end(&pcap);
+}
+
+static void datagrams_of_any_bytes_are_read_back(void **state)
+{
+    static const uint32_t lengths[] = {0, 1, 15, 16, 4099, UINT16_MAX - 28};
+    struct capture *capture = begin();
+    struct pcap pcap;
+    struct pcap_record record;
+    struct dissection datagram;
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++)
+        capture_datagram(capture, &(struct capture_way){.route = i & 1 ? ipv6 : ipv4, .note = "noise"}, content,
+                         lengths[i / 2]);
+    capture_datagram(capture, &(struct capture_way){.route = ipv4}, content, UINT16_MAX); /* more than IPv4 holds */
+    capture_close(capture);
+    assert_int_equal(pcap_open(&pcap, path), 0);
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++) {
+        assert_true(pcap_next(&pcap, &record));
+        assert_int_equal(dissect(&record, &datagram), DISSECTED_ROCE);
+        assert_int_equal(datagram.length, lengths[i / 2]);
+        assert_memory_equal(datagram.bytes, content, datagram.length);
+    }
+    expect_end(&pcap);
+}
+
+static void writers_take_turns_and_go_on_later(void **state)
+{
+    struct capture *one = begin(), *other = capture_open(path, why, sizeof why);
+    struct pcap pcap;
+    assert_non_null(other);
+    write_packet(one, &ipv4, 1);
+    write_packet(other, &ipv4, 2);
+    write_packet(one, &ipv4, 3);
+    capture_close(one);
+    assert_int_equal(capture_begin(path), 0); /* the other still writes, so nothing is emptied */
+    capture_close(other);
+    one = capture_open(path, why, sizeof why);
+    assert_non_null(one);
+    write_packet(one, &ipv4, 4);
+    capture_close(one);
+    assert_int_equal(pcap_open(&pcap, path), 0);
+    for (uint32_t length = 1; length <= 4; length++)
+        expect_packet(&pcap, &ipv4, length);
+    pcap_close(&pcap);
+    assert_int_equal(capture_begin(path), 0);
+    assert_int_equal(pcap_open(&pcap, path), EILSEQ); /* empty */
+    unlink(path);
+}
+
+static void another_file_is_left_alone(void **state)
+{
+    char text[32] = "";
+    capture_close(begin());
+    FILE *file = fopen(path, "w");
+    fputs("my thesis", file);
+    fclose(file);
+    assert_null(capture_open(path, why, sizeof why));
+    assert_non_null(strstr(why, "did not write"));
+    assert_int_equal(capture_begin(path), EEXIST);
+    file = fopen(path, "r");
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    assert_string_equal(text, "my thesis");
+    unlink(path);
+}
+
+static void a_name_takes_the_process_id(void **state)
+{
+    char name[32], expected[32];
+    snprintf(expected, sizeof expected, "a%db%%", (int)getpid());
+    assert_true(capture_name("a%pb%", name, sizeof name));
+    assert_string_equal(name, expected);
+    assert_true(capture_name("1234567", name, 8));
+    assert_false(capture_name("12345678", name, 8));
+    assert_false(capture_name("123456%p", name, 8));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packets_of_all_lengths_are_read_back), cmocka_unit_test(what_no_ip_packet_holds_is_cut),
+        cmocka_unit_test(datagrams_of_any_bytes_are_read_back), cmocka_unit_test(writers_take_turns_and_go_on_later),
+        cmocka_unit_test(another_file_is_left_alone),           cmocka_unit_test(a_name_takes_the_process_id),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+/* Frames that a fault holds back (SOFTVERBS_FAULT): copies, which leave when their time has come or when enough others
+ * have overtaken them. The helper's timers see to it, so none stays behind when the process goes idle. */
+#ifndef TAP_DELAY_H
+#define TAP_DELAY_H
+
+#include "tap/taps.h"
+
+/* Where a frame goes, and in which stream. */
+struct delay_way {
+    struct taps *taps;
+    struct peer *peer; /* on this host; NULL: the link leads to another */
+    struct link *link;
+    uint64_t stream;
+};
+
+/* Keeps a copy of the frame until `due`, or until the stream has come to frame number `behind` (0: until due). False:
+ * there are too many, or no memory, and it is lost as in a network. Between the link's begin and end. */
+bool delay_keep(const struct delay_way *, const struct frame *, nanos due, uint64_t behind);
+
+/* Frame `number` of the stream has left: so do those that waited for it, if the link has room. Between the link's begin
+ * and end. */
+void delay_overtaken(const struct delay_way *, uint64_t number);
+
+/* Sends what is due: the callback of taps->timer. */
+void delay_expired(struct timer *, nanos now);
+
+/* The link to another host is about to be closed: what waits for it leaves now. */
+void delay_forget(struct taps *, struct link *);
+
+/* Everything leaves now. Nobody may send any more. */
+void delay_flush(struct taps *);
+
+#endif

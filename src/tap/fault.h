@@ -1,0 +1,38 @@
+/* Faults on demand: what a network that loses, repeats, reorders, delays and corrupts does to each frame, as a function
+ * of the seed, the stream that the frame belongs to, and its number in there. Nothing else decides, so what happened
+ * once happens again. Pure. */
+#ifndef TAP_FAULT_H
+#define TAP_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/nanos.h"
+
+struct fault_plan {
+    uint64_t drop, duplicate, reorder, corrupt; /* of FAULT_ALWAYS */
+    nanos delay, jitter;                        /* from delay - jitter to delay + jitter */
+    uint64_t seed;
+};
+
+#define FAULT_ALWAYS (1ull << 32)
+
+/* What happens to one frame. */
+struct fault {
+    bool drop, duplicate, reorder;
+    uint32_t corrupt; /* a bit that is flipped, counted from 1 and modulo the length; 0: none */
+    uint32_t behind;  /* reorder: it leaves after so many more of its stream */
+    nanos delay;
+};
+
+/* "drop=1%,dup=0.1%,reorder=2%,delay=1ms±0.5ms,corrupt=0.01%,seed=7": any of them, each at most once. "+-" may stand
+ * for the sign; times are in ns, us, ms or s, at most 10 s. False, and a sentence: it is not of this form. */
+bool fault_parse(const char *text, struct fault_plan *, char *why, size_t why_size);
+
+struct fault fault_draw(const struct fault_plan *, uint64_t stream, uint64_t number);
+
+/* Some words for a capture's comment, in `to`; NULL: nothing happens to the frame. */
+const char *fault_describe(const struct fault *, char *to, size_t room);
+
+#endif

@@ -1,0 +1,218 @@
+#include "tap/taps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/gid.h"
+#include "diag/log.h"
+#include "tap/delay.h"
+#include "tap/traffic.h"
+#include "wire/bytes.h"
+#include "wire/grh.h"
+#include "wire/mad.h"
+
+enum { FIRST_PORT = 0xc000, HOPS = 64, ECN_CAPABLE = 2 };
+
+static struct capture *open_capture(const char *name)
+{
+    char path[512], why[768];
+    struct capture *capture = NULL;
+    if (!name || !*name)
+        return NULL;
+    if (!capture_name(name, path, sizeof path))
+        log_write(LOG_ERROR, "packets can't be captured: the name of the file is too long");
+    else if (!(capture = capture_open(path, why, sizeof why)))
+        log_write(LOG_ERROR, "%s", why);
+    if (capture)
+        capture_limit(capture, config_capture_max());
+    return capture;
+}
+
+static bool read_faults(const char *text, struct fault_plan *plan)
+{
+    char why[512];
+    if (!text || !*text)
+        return false;
+    bool read = fault_parse(text, plan, why, sizeof why);
+    if (!read)
+        log_always("SOFTVERBS_FAULT ignored: %s", why);
+    return read;
+}
+
+struct taps *taps_open(struct node *node, struct schedule *schedule, const atomic_bool *closed)
+{
+    struct fault_plan plan;
+    bool faulty = read_faults(config_fault(), &plan);
+    struct capture *capture = open_capture(config_capture());
+    struct taps *taps = capture || faulty ? calloc(1, sizeof *taps) : NULL;
+    if (!taps) {
+        if (capture)
+            capture_close(capture);
+        return NULL;
+    }
+    taps->capture = capture;
+    lock_set_rank(&taps->lock, LOCK_INNERMOST);
+    taps->faulty = faulty;
+    taps->node = node;
+    taps->schedule = schedule;
+    taps->closed = closed;
+    schedule_initialize_timer(&taps->timer, delay_expired);
+    if (faulty)
+        taps->plan = plan;
+    TAILQ_INIT(&taps->delayed);
+    return taps;
+}
+
+void taps_close(struct taps *taps)
+{
+    if (taps && taps->capture)
+        capture_close(taps->capture);
+    free(taps);
+}
+
+/* Inside the host nobody has a source port; flows are told apart as adapters do, by the number of who sends. */
+static uint16_t port_of(uint32_t number)
+{
+    return (uint16_t)(FIRST_PORT | number * 0x9e3779b1u >> 18);
+}
+
+static struct capture_way way_by(bool sent, uint32_t sender)
+{
+    return (struct capture_way){.sent = sent,
+                                .hop_limit = HOPS,
+                                .route = {.source_port = port_of(sender),
+                                          .destination_port = DATAGRAM_PORT,
+                                          .fragment = DATAGRAM_DONT_FRAGMENT}};
+}
+
+static void go_by_grh(struct capture_way *way, const uint8_t *grh)
+{
+    union ibv_gid source, destination;
+    bool ipv6 = grh[0] >> 4 == 6;
+    gid_from_grh(grh, &source, &destination);
+    memcpy(way->route.source, source.raw, 16);
+    memcpy(way->route.destination, destination.raw, 16);
+    way->traffic_class = ipv6 ? (uint8_t)(bytes_get32(grh) >> 20) : grh[21];
+    way->hop_limit = ipv6 ? grh[7] : grh[28];
+}
+
+/* The first GID of some device stands for what has no address. */
+static const union ibv_gid *own_gid(const struct traffic_flow *flow)
+{
+    unsigned count;
+    const struct device *device = flow ? flow->device : config_devices(&count);
+    return &device->gids[flow ? flow->attr->ah_attr.grh.sgid_index : 0];
+}
+
+/* From our end of the connection to the other, or the other way round. */
+static void go_by_connection(struct capture_way *way, const struct traffic_flow *flow)
+{
+    static const union ibv_gid none;
+    const union ibv_gid *here = own_gid(flow), *there = flow ? &flow->attr->ah_attr.grh.dgid : here;
+    if (!memcmp(there, &none, sizeof none))
+        there = here;
+    memcpy(way->route.source, way->sent ? here : there, 16);
+    memcpy(way->route.destination, way->sent ? there : here, 16);
+    if (flow && flow->attr->ah_attr.grh.hop_limit)
+        way->hop_limit = flow->attr->ah_attr.grh.hop_limit;
+    if (flow)
+        way->traffic_class = flow->attr->ah_attr.grh.traffic_class;
+}
+
+void taps_sent(const struct traffic_flow *flow, const struct peer *peer, const struct link *link,
+               const struct frame *frame, const char *note)
+{
+    struct capture *capture = flow->traffic->taps->capture;
+    size_t skip = frame->kind == FRAME_GRH ? GRH_LENGTH : 0;
+    if (!capture)
+        return;
+    if (frame->kind == FRAME_ETHERNET)
+        return capture_ethernet(capture, true, &frame->payload, note);
+    struct capture_way way = way_by(true, flow->number);
+    way.note = note;
+    if (skip)
+        go_by_grh(&way, frame->headers);
+    else
+        go_by_connection(&way, flow);
+    if (!peer) {
+        way.route.source_port = udp_source_port(link);
+        way.traffic_class = (uint8_t)((way.traffic_class & ~3) | ECN_CAPABLE);
+    }
+    capture_roce(capture, &way, frame->headers + skip, frame->headers_length - skip, &frame->payload);
+}
+
+void taps_answered(const struct taps *taps, const struct packet *request, const struct link *link,
+                   const struct frame *frame)
+{
+    struct capture_way way = way_by(true, request->destination);
+    union ibv_gid source, destination;
+    if (!taps->capture)
+        return;
+    gid_from_grh(request->grh, &source, &destination);
+    memcpy(way.route.source, destination.raw, 16);
+    memcpy(way.route.destination, source.raw, 16);
+    way.route.source_port = udp_source_port(link);
+    way.traffic_class = ECN_CAPABLE;
+    capture_roce(taps->capture, &way, frame->headers, frame->headers_length, &frame->payload);
+}
+
+void taps_managed(const struct taps *taps, const struct peer *peer, const struct link *link, const struct frame *frame)
+{
+    struct capture_way way = way_by(true, MAD_QP);
+    if (!taps->capture)
+        return;
+    go_by_grh(&way, frame->headers);
+    if (!peer) {
+        way.route.source_port = udp_source_port(link);
+        way.traffic_class = (uint8_t)((way.traffic_class & ~3) | ECN_CAPABLE);
+    }
+    capture_roce(taps->capture, &way, frame->headers + GRH_LENGTH, frame->headers_length - GRH_LENGTH, &frame->payload);
+}
+
+struct fault taps_disturb(struct taps *taps)
+{
+    static const uint64_t stream = UINT64_MAX; /* no queue pair's */
+    if (!taps->faulty)
+        return (struct fault){.drop = false};
+    return fault_draw(&taps->plan, stream, atomic_fetch_add(&taps->managed, 1) + 1);
+}
+
+void taps_received(const struct taps *taps, const struct traffic_flow *flow, const struct packet *packet,
+                   const struct datagram_route *route)
+{
+    struct capture *capture = taps->capture;
+    uint8_t headers[WIRE_HEADERS_MAX];
+    if (!capture)
+        return;
+    bool connected = flow && flow->type != IBV_QPT_UD;
+    struct capture_way way = way_by(false, connected ? flow->attr->dest_qp_num : packet->source);
+    if (packet->grh)
+        go_by_grh(&way, packet->grh);
+    else
+        go_by_connection(&way, flow);
+    if (route)
+        way.route = *route;
+    capture_roce(capture, &way, headers, wire_encode(packet, headers), &packet->payload);
+}
+
+void taps_refused(const struct taps *taps, const struct udp_refusal *refusal)
+{
+    char note[64];
+    struct capture_way way = {.route = *refusal->route,
+                              .traffic_class = refusal->traffic_class,
+                              .hop_limit = refusal->hop_limit,
+                              .note = note};
+    if (!taps->capture)
+        return;
+    way.route.identification = 0; /* nobody knows it */
+    snprintf(note, sizeof note, "not taken: %s", wire_fault_text(refusal->fault));
+    capture_datagram(taps->capture, &way, refusal->bytes, refusal->length);
+}
+
+void taps_received_frame(const struct taps *taps, const struct frame *frame)
+{
+    if (taps->capture)
+        capture_ethernet(taps->capture, false, &frame->payload, NULL);
+}

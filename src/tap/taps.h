@@ -1,0 +1,59 @@
+/* What listens to the links of a process, or disturbs them: the capture of packets and the faults that its user asked
+ * for. A process without either has none, and pays for a look at that. */
+#ifndef TAP_TAPS_H
+#define TAP_TAPS_H
+
+#include "link/udp/udp.h"
+#include "runtime/schedule.h"
+#include <infiniband/verbs.h>
+#include <sys/queue.h>
+
+#include "ipc/node.h"
+#include "tap/capture.h"
+#include "tap/fault.h"
+
+TAILQ_HEAD(delayed_list, delayed);
+
+struct taps {
+    struct capture *capture; /* NULL: none */
+    bool faulty;
+    struct fault_plan plan;
+    _Atomic uint64_t streams; /* given to queue pairs */
+    struct node *node;
+    struct schedule *schedule;
+    const atomic_bool *closed;   /* nothing may be sent any more, or taken back */
+    struct schedule_timer timer; /* for what is held back */
+    _Atomic uint64_t managed;    /* messages of queue pair 1, which are a stream of their own */
+
+    struct lock lock;            /* delay.c: all below */
+    struct delayed_list delayed; /* by time */
+    size_t delayed_bytes;
+    uint32_t overtakable;       /* of them, those that wait for others */
+    uint32_t stuck;             /* of them, those that wait for room */
+    const struct link *leaving; /* by which the timers send one at this moment, which is in no list; NULL: none */
+};
+
+/* What the configuration asks for; NULL: nothing, or it can't be had, which is logged. */
+struct traffic_flow;
+
+struct taps *taps_open(struct node *, struct schedule *, const atomic_bool *closed);
+/* What was held back is gone already (delay_flush). */
+void taps_close(struct taps *);
+
+/* The packet to the capture, if there is one. Under qp->lock. `peer` NULL: `link` leads to another host. */
+void taps_sent(const struct traffic_flow *, const struct peer *peer, const struct link *link, const struct frame *,
+               const char *note);
+/* An answer to a packet that came over a network. */
+void taps_answered(const struct taps *, const struct packet *request, const struct link *, const struct frame *);
+/* A packet of queue pair 1, whose frame has a GRH; `peer` as above. */
+void taps_managed(const struct taps *, const struct peer *peer, const struct link *, const struct frame *);
+/* What happens to the next message of queue pair 1 that this process sends on its own account. Thread-safe. */
+struct fault taps_disturb(struct taps *);
+/* `route` NULL: it came from this host. `flow` NULL: it is nobody's. */
+void taps_received(const struct taps *, const struct traffic_flow *flow, const struct packet *,
+                   const struct datagram_route *route);
+/* A datagram that could not be decoded, as it came. */
+void taps_refused(const struct taps *, const struct udp_refusal *);
+void taps_received_frame(const struct taps *, const struct frame *);
+
+#endif

@@ -1,0 +1,276 @@
+#include "tap/traffic.h"
+
+#include "config/config.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/log.h"
+#include "runtime/clock.h"
+#include "tap/delay.h"
+#include "tap/taps.h"
+#include "transport/rc/syndrome.h"
+#include "wire/op.h"
+
+/* A reason of that range without a place of its own would be counted as another one. */
+#define REASON(number, name, sentence)                                                                                 \
+    _Static_assert((number) >= 100 || (number) < COUNTS_REASONS, "counted as " #name);
+#include "diag/diag.def"
+#include "wire/grh.h"
+#undef REASON
+
+enum { SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
+static const nanos overtaken_by_nobody = NANOS_MILLISECOND; /* what waits for others to overtake it waits no longer */
+
+static const uint8_t services[] = {[IBV_QPT_RC] = SERVICE_RC,
+                                   [IBV_QPT_UC] = SERVICE_UC,
+                                   [IBV_QPT_UD] = SERVICE_UD,
+                                   [IBV_QPT_XRC_SEND] = SERVICE_XRC,
+                                   [IBV_QPT_XRC_RECV] = SERVICE_XRC};
+
+/* --- of a process */
+
+int traffic_open(struct traffic *traffic, struct node *node, struct schedule *schedule, const atomic_bool *closed)
+{
+    traffic->totals = calloc(DEVICES_MAX, sizeof *traffic->totals);
+    traffic->taps = taps_open(node, schedule, closed);
+    return traffic->totals ? 0 : ENOMEM;
+}
+
+void traffic_close(struct traffic *traffic)
+{
+    taps_close(traffic->taps);
+    free(traffic->totals);
+}
+
+/* --- counting */
+
+void traffic_begin(struct traffic_flow *flow)
+{
+    struct taps *taps = flow->traffic->taps;
+    if (taps)
+        flow->stream = atomic_fetch_add(&taps->streams, 1);
+}
+
+static void add_traffic(struct counts *to, const struct counts *from)
+{
+    to->bytes_sent += from->bytes_sent;
+    to->bytes_received += from->bytes_received;
+    to->repeated += from->repeated;
+    to->timeouts += from->timeouts;
+    to->naks_sent += from->naks_sent;
+    to->naks_received += from->naks_received;
+    to->rnrs_sent += from->rnrs_sent;
+    to->rnrs_received += from->rnrs_received;
+    to->cnps_sent += from->cnps_sent;
+    to->cnps_received += from->cnps_received;
+    to->faults += from->faults;
+    for (unsigned i = 0; i < TRAFFIC_FAULT_KINDS; i++)
+        to->fault_kinds[i] += from->fault_kinds[i];
+    for (unsigned i = 0; i < COUNTS_REASONS; i++)
+        to->dropped[i] += from->dropped[i];
+}
+
+void traffic_add(struct counts_total *total, const struct traffic_flow *flow)
+{
+    unsigned service = flow->type == IBV_QPT_RAW_PACKET ? 0 : (unsigned)services[flow->type] << 5;
+    if (flow->type == IBV_QPT_RAW_PACKET)
+        total->rest.sent[0] += flow->counts.sent[0];
+    for (unsigned i = 0; i < COUNTS_OPERATIONS && flow->type != IBV_QPT_RAW_PACKET; i++) {
+        total->sent[service | i] += flow->counts.sent[i];
+        total->received[service | i] += flow->counts.received[i];
+    }
+    add_traffic(&total->rest, &flow->counts);
+}
+
+void traffic_end(struct traffic_flow *flow)
+{
+    traffic_add(&flow->traffic->totals[flow->device->index], flow);
+}
+
+/* An answer that is no ACK. */
+static void count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs)
+{
+    unsigned class = syndrome_class(syndrome);
+    *rnrs += class == SYNDROME_CLASS_RNR;
+    *naks += class == SYNDROME_CLASS_NAK;
+}
+
+static void count_sent(struct counts *counts, const struct frame *frame)
+{
+    const uint8_t *headers = frame->headers + (frame->kind == FRAME_GRH ? GRH_LENGTH : 0);
+    counts->bytes_sent += frame->payload.length;
+    if (__builtin_expect(frame->kind == FRAME_ETHERNET, 0)) {
+        counts->sent[0]++;
+    } else if (__builtin_expect(op_service(headers[0]) == SERVICE_CNP, 0)) {
+        counts->cnps_sent++;
+    } else {
+        counts->sent[op_operation(headers[0])]++;
+        if (op_operation(headers[0]) == OPERATION_ACKNOWLEDGE && frame->kind == FRAME_ROCE &&
+            __builtin_expect(headers[SYNDROME_AT] >> 5, 0))
+            count_refusal(headers[SYNDROME_AT], &counts->naks_sent, &counts->rnrs_sent);
+    }
+}
+
+static void count_received(struct traffic_flow *flow, const struct packet *packet)
+{
+    struct counts *counts = &flow->counts;
+    counts->bytes_received += packet->payload.length;
+    if (__builtin_expect(op_service(packet->opcode) == SERVICE_CNP, 0)) {
+        counts->cnps_received++;
+        return;
+    }
+    if (__builtin_expect(flow->type == IBV_QPT_RAW_PACKET || services[flow->type] != op_service(packet->opcode), 0)) {
+        flow->traffic->strays.received[packet->opcode]++;
+        return;
+    }
+    counts->received[op_operation(packet->opcode)]++;
+    if (op_operation(packet->opcode) == OPERATION_ACKNOWLEDGE && __builtin_expect(packet->syndrome >> 5, 0))
+        count_refusal(packet->syndrome, &counts->naks_received, &counts->rnrs_received);
+}
+
+/* --- sending */
+
+bool traffic_may_reference(const struct traffic *traffic, struct link *link)
+{
+    return !traffic_is_faulty(traffic) && link->operations->can_reference(link);
+}
+
+/* What was delayed before may have taken the room that the sender saw. */
+static void send_copy(const struct delay_way *way, const struct frame *frame)
+{
+    struct link *link = way->link;
+    if (!link->operations->ready(link))
+        delay_keep(way, frame, clock_now(), 0);
+    else
+        link->operations->send(link, frame);
+}
+
+/* What is dropped meets nothing else. */
+static void count_kinds(uint64_t counts[TRAFFIC_FAULT_KINDS], const struct fault *fault)
+{
+    counts[TRAFFIC_FAULT_DROP] += fault->drop;
+    if (fault->drop)
+        return;
+    counts[TRAFFIC_FAULT_DUPLICATE] += fault->duplicate;
+    counts[TRAFFIC_FAULT_REORDER] += fault->reorder;
+    counts[TRAFFIC_FAULT_DELAY] += fault->delay != 0;
+    counts[TRAFFIC_FAULT_CORRUPT] += fault->corrupt != 0;
+}
+
+/* Without a delay, what is reordered waits for some that follow; with one, it leaves before those that have it. Links
+ * inside the host have no ICRC that could catch flipped bits, so there the frame is lost at once. */
+static void pass_through(const struct delay_way *way, const struct frame *frame, const struct fault *fault,
+                         uint64_t number, struct counts *counts)
+{
+    struct frame changed = *frame;
+    bool waits = fault->reorder ? !fault->delay : fault->delay != 0;
+    count_kinds(counts->fault_kinds, fault);
+    if (fault->drop || (fault->corrupt && way->peer)) {
+        counts->faults++;
+        return;
+    }
+    changed.corrupt = fault->corrupt;
+    counts->faults += fault->corrupt != 0;
+    for (int copy = 0; copy <= fault->duplicate; copy++)
+        if (!waits)
+            send_copy(way, &changed);
+        else if (!delay_keep(way, &changed, clock_now() + (fault->delay ? fault->delay : overtaken_by_nobody),
+                             fault->reorder ? number + fault->behind : 0))
+            counts->faults++;
+}
+
+/* Requests and answers are streams of their own: how many answers there are is a matter of timing. */
+static bool is_answer(const struct frame *frame)
+{
+    return frame->kind == FRAME_ROCE && op_table[frame->headers[0]].flags & OP_RESPONSE;
+}
+
+static bool send_plainly(struct link *link, const struct frame *frame)
+{
+    return link->operations->send(link, frame) != FRAME_UNREADABLE;
+}
+
+static bool __attribute__((noinline))
+send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link, const struct frame *frame)
+{
+    struct taps *taps = flow->traffic->taps;
+    char words[96];
+    if (!taps->faulty) {
+        taps_sent(flow, peer, link, frame, NULL);
+        return send_plainly(link, frame);
+    }
+    if (!payload_is_there(&frame->payload)) /* what becomes of the frame is not known before it has left */
+        return false;
+    bool answer = is_answer(frame);
+    struct delay_way way = {flow->traffic->taps, peer, link, flow->stream * 2 + answer};
+    uint64_t number = ++flow->stream_frames[answer];
+    struct fault fault = fault_draw(&taps->plan, way.stream, number);
+    taps_sent(flow, peer, link, frame, taps->capture ? fault_describe(&fault, words, sizeof words) : NULL);
+    pass_through(&way, frame, &fault, number, &flow->counts);
+    delay_overtaken(&way, number);
+    return true;
+}
+
+bool traffic_send(struct traffic_flow *flow, struct peer *peer, struct link *link, const struct frame *frame)
+{
+    lock_assert_held(flow->lock);
+    count_sent(&flow->counts, frame);
+    if (__builtin_expect(flow->traffic->taps != NULL, 0))
+        return send_tapped(flow, peer, link, frame);
+    return send_plainly(link, frame);
+}
+
+void traffic_missed(struct traffic_flow *flow, const struct peer *peer)
+{
+    flow->counts.dropped[counts_reason(REASON_PACKET_MEMBER)]++;
+    log_reason(LOG_INFO, REASON_PACKET_MEMBER, "qp 0x%x to process %d", flow->number, (int)peer->pid);
+}
+
+/* --- arriving */
+
+void traffic_received(struct traffic_flow *flow, const struct packet *packet, const struct datagram_route *route)
+{
+    lock_assert_held(flow->lock);
+    count_received(flow, packet);
+    if (__builtin_expect(flow->traffic->taps != NULL, 0))
+        taps_received(flow->traffic->taps, flow, packet, route);
+}
+
+void traffic_managed(struct traffic *traffic, const struct packet *packet, const struct datagram_route *route)
+{
+    traffic->strays.received[packet->opcode]++;
+    traffic->strays.rest.bytes_received += packet->payload.length;
+    if (traffic->taps)
+        taps_received(traffic->taps, NULL, packet, route);
+}
+
+/* It has no stream of faults: which packets of queue pairs meet them must not depend on who asks from outside. */
+void traffic_send_alone(struct traffic *traffic, struct link *link, const struct packet *request,
+                        const struct frame *frame)
+{
+    traffic->strays.sent[frame->headers[0]]++;
+    traffic->strays.rest.bytes_sent += frame->payload.length;
+    if (traffic->taps)
+        taps_answered(traffic->taps, request, link, frame);
+    link->operations->send(link, frame);
+}
+
+void traffic_stray(struct traffic *traffic, const struct packet *packet, const struct datagram_route *route,
+                   enum reason reason)
+{
+    traffic_managed(traffic, packet, route);
+    traffic->strays.rest.dropped[counts_reason(reason)]++;
+}
+
+void traffic_unread(struct traffic *traffic, enum reason reason)
+{
+    traffic->strays.rest.dropped[counts_reason(reason)]++;
+}
+
+void traffic_received_frame(struct traffic *traffic, const struct frame *frame)
+{
+    traffic->strays.rest.received[0]++;
+    traffic->strays.rest.bytes_received += frame->payload.length;
+    if (traffic->taps)
+        taps_received_frame(traffic->taps, frame);
+}

@@ -1,0 +1,86 @@
+/* The one place where frames leave for the links, and where packets arrive: here they are counted, captured, and meet
+ * the faults that the user asked for. It knows flows: what a queue pair sends and receives. */
+#ifndef TAP_TRAFFIC_H
+#define TAP_TRAFFIC_H
+
+#include <infiniband/verbs.h>
+
+#include "base/lock.h"
+#include "config/config.h"
+#include "ipc/node.h"
+#include "link/udp/udp.h"
+#include "tap/counts.h"
+#include "tap/taps.h"
+#include "wire/op.h"
+#include "wire/psn.h"
+
+/* Of a process. */
+struct traffic {
+    struct taps *taps;           /* NULL: none */
+    struct counts_total *totals; /* by device: what flows counted that are no more; under process->control */
+    struct counts_total strays;  /* what arrived for no queue pair; under process->progress */
+};
+
+/* Of a queue pair, under its lock, which `lock` is. The attributes are the queue pair's. */
+struct traffic_flow {
+    struct traffic *traffic;
+    const struct lock *lock;
+    const struct device *device;
+    const struct ibv_qp_attr *attr;
+    uint32_t number;                   /* 0: has none yet */
+    uint8_t type;                      /* enum ibv_qp_type */
+    uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and responses */
+    struct counts counts;
+};
+
+/* 0 or ENOMEM. */
+int traffic_open(struct traffic *, struct node *, struct schedule *, const atomic_bool *closed);
+/* What was held back is gone already (delay_flush). */
+void traffic_close(struct traffic *);
+
+/* A new queue pair, whose `traffic` to `type` are filled in: which stream of faults is its own. */
+void traffic_begin(struct traffic_flow *);
+/* The queue pair is no more: what it counted becomes its device's. Under process->control. */
+void traffic_end(struct traffic_flow *);
+
+/* Adds what the queue pair has counted. */
+void traffic_add(struct counts_total *, const struct traffic_flow *);
+
+/* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have room.
+ * `peer` is whom the link leads to; NULL: it leads to another host. Under qp->lock, between the link's begin and end.
+ * False: the memory of the payload is gone, and nothing was sent. */
+bool traffic_send(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
+
+/* Counts a request as repeated when it lies before the first PSN that was not sent yet. */
+static inline void traffic_repeated(struct traffic_flow *flow, const struct packet *packet, uint32_t fresh)
+{
+    if (psn_distance(packet->psn, fresh) < 0 && !(op_table[packet->opcode].flags & OP_RESPONSE))
+        flow->counts.repeated++;
+}
+
+/* The frame of the queue pair does not go to this member of its group, which has no room for it. Under qp->lock. */
+void traffic_missed(struct traffic_flow *, const struct peer *);
+
+/* May payloads go by reference? No while faults are injected: a delayed copy could be read after the memory changed. */
+bool traffic_may_reference(const struct traffic *, struct link *);
+
+/* Do frames get lost on links that don't lose? */
+static inline bool traffic_is_faulty(const struct traffic *traffic)
+{
+    return __builtin_expect(traffic->taps != NULL, 0) && traffic->taps->faulty;
+}
+
+/* A packet arrived for this queue pair, under its lock. `route` NULL: from this host. Under process->progress, as all
+ * below. */
+void traffic_received(struct traffic_flow *, const struct packet *, const struct datagram_route *route);
+
+/* A packet for queue pair 1 arrived that was made use of; the answer to one, as traffic_send, to where it came from. */
+void traffic_managed(struct traffic *, const struct packet *, const struct datagram_route *route);
+void traffic_send_alone(struct traffic *, struct link *, const struct packet *request, const struct frame *);
+
+/* A packet arrived that is no queue pair's; one that could not even be read; a raw Ethernet frame. */
+void traffic_stray(struct traffic *, const struct packet *, const struct datagram_route *route, enum reason);
+void traffic_unread(struct traffic *, enum reason);
+void traffic_received_frame(struct traffic *, const struct frame *);
+
+#endif

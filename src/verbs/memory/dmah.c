@@ -1,0 +1,80 @@
+#include "verbs/memory/dmah.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "diag/log.h"
+#include "verbs/object/lifetime.h"
+
+enum {
+    TARGET = NEWER_DMAH_CPU_ID | NEWER_DMAH_TPH_MEM_TYPE, /* who reads the data, and where it lies: both or neither */
+    PROCESSING_HINTS = 3,                                 /* two bits of PCI Express */
+    MEMORY_TYPES = 2,                                     /* volatile, persistent */
+};
+
+struct dmah {
+    struct newer_dmah ibv;
+    struct object object;
+};
+
+static struct dmah *dmah_of(struct newer_dmah *ibv)
+{
+    return (struct dmah *)ibv;
+}
+
+static bool dmah_names_no_processor(const struct newer_dmah_init_attr *attr)
+{
+    return (attr->comp_mask & NEWER_DMAH_CPU_ID) && attr->cpu_id >= (unsigned long)sysconf(_SC_NPROCESSORS_CONF);
+}
+
+static int dmah_check(const struct newer_dmah_init_attr *attr)
+{
+    uint32_t target = attr->comp_mask & TARGET;
+    if (attr->comp_mask & ~(uint32_t)(TARGET | NEWER_DMAH_PH))
+        return EOPNOTSUPP;
+    if (!(attr->comp_mask & NEWER_DMAH_PH) || attr->ph > PROCESSING_HINTS || dmah_names_no_processor(attr))
+        return EINVAL;
+    return target && (target != TARGET || attr->tph_mem_type >= MEMORY_TYPES) ? EINVAL : 0;
+}
+
+struct newer_dmah *dmah_allocate(struct ibv_context *ibv, const struct newer_dmah_init_attr *attr)
+{
+    struct context *context = context_of(ibv);
+    int error = dmah_check(attr);
+    struct dmah *dmah = error ? NULL : calloc(1, sizeof *dmah);
+    if (!dmah) {
+        if (error)
+            log_reason(LOG_INFO, REASON_DMAH_ATTRIBUTES, "comp_mask 0x%x", attr->comp_mask);
+        errno = error ? error : ENOMEM;
+        return NULL;
+    }
+    dmah->ibv.context = ibv;
+    control_lock(context);
+    object_enter(context, &dmah->object, OBJECT_DMAH, UINT32_MAX, NULL);
+    control_unlock(context);
+    return &dmah->ibv;
+}
+
+int dmah_deallocate(struct newer_dmah *ibv)
+{
+    struct dmah *dmah = dmah_of(ibv);
+    struct context *context = dmah->object.context;
+    control_lock(context);
+    int error = object_leave(&dmah->object, dmah->object.handle, NULL);
+    control_unlock(context);
+    if (!error)
+        free(dmah);
+    return error;
+}
+
+struct object *dmah_object(struct newer_dmah *ibv)
+{
+    return &dmah_of(ibv)->object;
+}
+
+void dmah_abandon(struct object *object)
+{
+    dmah_deallocate((struct newer_dmah *)((char *)object - offsetof(struct dmah, object)));
+}

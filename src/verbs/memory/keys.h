@@ -1,0 +1,20 @@
+/* Keys of memory regions and windows: an index above, eight bits below that change with each use of the index, so that
+ * a stale key misses (IBA 10.6.3.2 leaves the low eight bits to the owner of the key, for a window the program). */
+#ifndef VERBS_MEMORY_KEYS_H
+#define VERBS_MEMORY_KEYS_H
+
+#include "verbs/object/object.h"
+
+/* Enters the region and writes its key; ENOMEM when all indices are taken. Under process->control. */
+int keys_enter(struct key_table *, struct region *);
+/* A lookup that runs may still return the region until every qp->lock was free once. Under process->control. */
+void keys_remove(struct key_table *, struct region *);
+/* The same without giving the key up: nobody finds the region until it is shown again. Under process->control. */
+void keys_hide(struct key_table *, struct region *);
+void keys_show(struct key_table *, struct region *);
+/* Whatever has this key or one that differs from it in the low eight bits only; NULL. Lock-free. */
+struct region *keys_at(const struct key_table *, uint32_t key);
+/* NULL when the key is unknown. Lock-free. */
+struct region *keys_find(const struct key_table *, uint32_t key);
+
+#endif

@@ -1,0 +1,147 @@
+#include "verbs/memory/mapping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Of Linux 5.14 and 6.11; older headers don't have them. */
+#ifndef MADV_POPULATE_READ
+enum { MADV_POPULATE_READ = 22, MADV_POPULATE_WRITE = 23 };
+#endif
+
+struct map_query { /* what ioctl(PROCMAP_QUERY) takes */
+    uint64_t size, flags, address;
+    uint64_t start, end, found_flags, page_size, offset, inode;
+    uint32_t device[2];
+    uint32_t name_size, build_id_size;
+    uint64_t name, build_id;
+};
+enum { MAP_READABLE = 1, MAP_WRITABLE = 2 };
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
+
+/* 1 yes, 0 no, -1 the kernel can't say it that way. */
+static int ask_kernel(int maps, uintptr_t at, uintptr_t end, bool write)
+{
+    while (at < end) {
+        struct map_query query = {.size = sizeof query, .flags = write ? MAP_WRITABLE : MAP_READABLE, .address = at};
+        if (ioctl(maps, MAP_QUERY, &query))
+            return errno == ENOENT ? 0 : -1;
+        at = query.end;
+    }
+    return 1;
+}
+
+/* The same by reading the whole list. */
+static int read_maps(int maps, uintptr_t at, uintptr_t end, bool write)
+{
+    char permissions[5];
+    uint64_t from, to;
+    FILE *list = fdopen(dup(maps), "r");
+    if (!list)
+        return -1;
+    int answer = 0;
+    while (!answer && fscanf(list, "%lx-%lx %4s%*[^\n]", &from, &to, permissions) == 3) {
+        if (to <= at)
+            continue;
+        if (from > at || permissions[write] == '-')
+            break;
+        at = to;
+        answer = at >= end;
+    }
+    fclose(list);
+    return answer;
+}
+
+/* Without /proc: mapped or not is all that can be found out without touching. */
+static bool is_mapped(uintptr_t at, uintptr_t end)
+{
+    enum { PAGES = 1024 };
+    unsigned char present[PAGES];
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (at &= ~(page - 1); at < end; at += PAGES * page) {
+        size_t span = end - at < PAGES * page ? end - at : PAGES * page;
+        if (mincore((void *)at, span, present) && errno == ENOMEM)
+            return false;
+    }
+    return true;
+}
+
+bool mapping_permits(const void *address, size_t length, bool write)
+{
+    uintptr_t at = (uintptr_t)address, end = at + length;
+    if (end < at)
+        return false;
+    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    int answer = maps < 0 ? -1 : ask_kernel(maps, at, end, write);
+    if (maps >= 0 && answer < 0)
+        answer = read_maps(maps, at, end, write);
+    if (maps >= 0)
+        close(maps);
+    return answer < 0 ? is_mapped(at, end) : answer;
+}
+
+static int advice_of(enum mapping_fetch fetch)
+{
+    if (fetch == FETCH_LATER)
+        return MADV_WILLNEED;
+    return fetch == FETCH_WRITE ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+}
+
+int mapping_fetch(const void *address, size_t length, enum mapping_fetch fetch)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
+    if (!length)
+        return 0;
+    if (!mapping_permits(address, length, fetch == FETCH_WRITE))
+        return EFAULT;
+    if (fetch == FETCH_NOTHING)
+        return 0;
+    /* an old kernel knows no populating, and what can't be read ahead is read when it is used: both are no error */
+    size_t span = ((uintptr_t)address + length - start + page - 1) & ~(page - 1);
+    return madvise((void *)start, span, advice_of(fetch)) && errno == EFAULT ? EFAULT : 0;
+}
+
+enum { SINK = 16 << 20 };
+#define NOTHING ((size_t)4 << 30)
+
+static char *nothing_to_read, *nothing_to_write;
+
+/* One small file under every stretch of the range. */
+static char *map_sink(void)
+{
+    int file = memfd_create("softverbs null region", MFD_CLOEXEC);
+    if (file < 0)
+        return NULL;
+    char *range = mmap(NULL, NOTHING, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    bool mapped = range != MAP_FAILED && !ftruncate(file, SINK);
+    for (size_t at = 0; mapped && at < NOTHING; at += SINK)
+        mapped = mmap(range + at, SINK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
+    close(file);
+    if (!mapped && range != MAP_FAILED)
+        munmap(range, NOTHING);
+    return mapped ? range : NULL;
+}
+
+static void map_nothing(void)
+{
+    char *zeros = mmap(NULL, NOTHING, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (zeros == MAP_FAILED)
+        return;
+    nothing_to_write = map_sink();
+    if (nothing_to_write)
+        nothing_to_read = zeros;
+    else
+        munmap(zeros, NOTHING);
+}
+
+char *mapping_of_nothing(bool write)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, map_nothing);
+    return write ? nothing_to_write : nothing_to_read;
+}

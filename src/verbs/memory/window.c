@@ -1,0 +1,257 @@
+#include "verbs/memory/window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "config/config.h"
+#include "diag/log.h"
+#include "link/guard.h"
+#include "runtime/clock.h"
+#include "verbs/memory/keys.h"
+#include "verbs/memory/memory.h"
+#include "verbs/object/lifetime.h"
+#include "verbs/qp/qp.h"
+#include "verbs/send/post.h"
+
+enum {
+    ACCESS_WRITES = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+    /* programs also ask for local write, which means nothing here */
+    ACCESS_KNOWN = ACCESS_WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE,
+    KEY_OF_PROGRAM = 0xff, /* of a key, what whoever binds the window chooses */
+};
+
+static inline struct mw *window_of(const struct region *region)
+{
+    return (struct mw *)((char *)region - offsetof(struct mw, region));
+}
+
+struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+    struct context *context = context_of(pd->context);
+    int error = !pd_is_known(pd) ? ENOENT : type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2 ? 0 : EINVAL;
+    struct mw *mw = error ? NULL : calloc(1, sizeof *mw);
+    if (!mw) {
+        errno = error ? error : ENOMEM;
+        return NULL;
+    }
+    lock_set_rank(&mw->lock, LOCK_INNERMOST);
+    mw->region.pd = pd_of(pd);
+    mw->parent = pd_object(pd);
+    mw->region.kind = REGION_WINDOW;
+    mw->ibv.context = pd->context;
+    mw->ibv.pd = pd;
+    mw->ibv.type = type;
+    control_lock(context);
+    error = keys_enter(context->process->keys, &mw->region);
+    mw->ibv.rkey = mw->region.key;
+    if (!error)
+        mw->ibv.handle = object_enter(context, &mw->object, OBJECT_MW, context->device->limits.max_mw, mw->parent);
+    if (!error && !mw->ibv.handle)
+        keys_remove(context->process->keys, &mw->region), error = ENOMEM;
+    control_unlock(context);
+    if (!error)
+        return &mw->ibv;
+    free(mw);
+    errno = error;
+    return NULL;
+}
+
+/* Under mw->lock, and for type 2 under the lock of the queue pair that bound it. */
+static void unbind(struct mw *mw)
+{
+    lock_assert_held(&mw->lock);
+    if (mw->mr)
+        atomic_fetch_sub(&mw->mr->windows, 1);
+    if (mw->qp)
+        LIST_REMOVE(mw, bound);
+    mw->mr = NULL;
+    mw->qp = NULL;
+    mw->region.length = 0;
+    mw->region.access = 0;
+}
+
+/* Nobody finds the window any more, and no queue pair is destroyed meanwhile: we hold the control. */
+static void unbind_for_good(struct mw *mw)
+{
+    memory_quiesce(mw->object.context->process);
+    lock_take(&mw->lock);
+    struct qp *qp = mw->qp;
+    lock_release(&mw->lock);
+    if (qp)
+        lock_take(&qp->lock);
+    lock_take(&mw->lock);
+    unbind(mw);
+    lock_release(&mw->lock);
+    if (qp)
+        lock_release(&qp->lock);
+}
+
+int window_deallocate(struct ibv_mw *ibv)
+{
+    struct mw *mw = (struct mw *)ibv;
+    struct context *context = mw->object.context;
+    control_lock(context);
+    int error = object_leave(&mw->object, ibv->handle, mw->parent);
+    if (!error) {
+        keys_remove(context->process->keys, &mw->region);
+        if (!context->process->inherited)
+            unbind_for_good(mw);
+    }
+    control_unlock(context);
+    if (!error)
+        free(mw);
+    return error;
+}
+
+/* The window's identity and all parameters are copied: the program may destroy the region before the work's turn. */
+enum reason window_describe_bind(struct work *work, struct ibv_mw *mw, uint32_t rkey,
+                                 const struct ibv_mw_bind_info *info)
+{
+    const struct mw *window = (struct mw *)mw;
+    const struct mr *mr = info->mr ? mr_of(info->mr) : NULL;
+    if (info->mw_access_flags & ~(unsigned)ACCESS_KNOWN)
+        return REASON_BIND_FLAGS;
+    if (mr && mr->region.kind != REGION_MEMORY)
+        return REASON_BIND_NULL;
+    work->sge_count = 0;
+    work->length = 0;
+    work->address = mw;
+    work->rkey = (window->region.key & ~(uint32_t)KEY_OF_PROGRAM) | (rkey & KEY_OF_PROGRAM);
+    work->immediate = mr ? mr->region.key : 0;
+    work->remote_address = info->addr;
+    work->compare_or_add = mr ? info->length : 0;
+    work->owner_value = info->mw_access_flags;
+    work->swap = mw->rkey;
+    mw->rkey = work->rkey;
+    return REASON_NONE;
+}
+
+void window_forget_bind(const struct work *work)
+{
+    if (work->opcode == IBV_WR_BIND_MW)
+        ((struct ibv_mw *)(uintptr_t)work->address)->rkey = (uint32_t)work->swap;
+}
+
+/* The region to bind to: C10-72 to C10-75 of the specification. *mr stays NULL when a window of type 1 is unbound. */
+static enum reason find_region(const struct qp *qp, const struct work *work, struct mr **mr)
+{
+    uint64_t length = work->compare_or_add;
+    struct region *region = work->immediate ? keys_find(qp->process->keys, work->immediate) : NULL;
+    *mr = NULL;
+    if (!length)
+        return REASON_NONE;
+    if (!region || region->kind != REGION_MEMORY || region->pd != qp->pd)
+        return REASON_BIND_REGION;
+    if (!(region->access & IBV_ACCESS_MW_BIND))
+        return REASON_BIND_ACCESS;
+    if ((work->owner_value & ACCESS_WRITES) && !(region->access & IBV_ACCESS_LOCAL_WRITE))
+        return REASON_BIND_LOCAL_WRITE;
+    if (!region_covers(region, work->remote_address, length))
+        return REASON_BIND_RANGE;
+    *mr = (struct mr *)((char *)region - offsetof(struct mr, region));
+    return REASON_NONE;
+}
+
+static enum reason check_window(const struct mw *mw, const struct qp *qp, const struct work *work)
+{
+    if (mw->region.pd != qp->pd)
+        return REASON_BIND_WINDOW;
+    if (mw->ibv.type == IBV_MW_TYPE_1)
+        return REASON_NONE;
+    if (mw->mr)
+        return REASON_BIND_BOUND;
+    return work->compare_or_add ? REASON_NONE : REASON_BIND_EMPTY;
+}
+
+/* An access of another queue pair that has found a type 1 window as it was may still be copying when we return; it
+ * began before the bind. The region itself can't go meanwhile: deregistering waits for all queue pairs. */
+static void bind(struct mw *mw, struct qp *qp, const struct work *work, struct mr *mr)
+{
+    unbind(mw);
+    mw->region.key = work->rkey;
+    if (!mr)
+        return;
+    atomic_fetch_add(&mr->windows, 1);
+    mw->mr = mr;
+    mw->region.length = work->compare_or_add;
+    mw->region.access = work->owner_value;
+    mw->region.base = work->owner_value & IBV_ACCESS_ZERO_BASED ? 0 : work->remote_address;
+    mw->region.memory = mr->region.memory + (work->remote_address - mr->region.base);
+    if (mw->ibv.type == IBV_MW_TYPE_1)
+        return;
+    mw->qp = qp;
+    LIST_INSERT_HEAD(&qp->windows, mw, bound);
+}
+
+enum reason window_bind(struct qp *qp, const struct work *work)
+{
+    lock_assert_held(&qp->lock);
+    struct mr *mr;
+    struct region *region = keys_at(qp->process->keys, work->rkey);
+    if (!region || region->kind != REGION_WINDOW || window_of(region) != work->address)
+        return REASON_BIND_WINDOW;
+    enum reason reason = find_region(qp, work, &mr);
+    struct mw *mw = window_of(region);
+    lock_take(&mw->lock);
+    if (!reason)
+        reason = check_window(mw, qp, work);
+    if (!reason)
+        bind(mw, qp, work, mr);
+    lock_release(&mw->lock);
+    return reason;
+}
+
+enum reason window_invalidate(struct qp *qp, uint32_t rkey)
+{
+    struct region *region = keys_find(qp->process->keys, rkey);
+    if (!region || region->kind != REGION_WINDOW)
+        return REASON_INVALIDATE_KEY;
+    struct mw *mw = window_of(region);
+    lock_take(&mw->lock);
+    bool may = mw->qp == qp && region->key == rkey;
+    if (may)
+        unbind(mw);
+    lock_release(&mw->lock);
+    return may ? REASON_NONE : REASON_INVALIDATE_KEY;
+}
+
+static enum reason look_into(const struct mw *mw, const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
+                             unsigned access, struct iovec *out)
+{
+    const struct region *region = &mw->region;
+    if (!mw->mr || region->key != rkey)
+        return REASON_REMOTE_KEY_UNKNOWN;
+    if (region->pd != qp->pd)
+        return REASON_REMOTE_PD;
+    if (mw->qp && mw->qp != qp)
+        return REASON_REMOTE_WINDOW_QP;
+    if (!region_covers(region, address, length)) {
+        if (length)
+            return REASON_REMOTE_RANGE;
+        address = region->base; /* a flush of the region, or of nothing */
+    }
+    if (access & ~region->access)
+        return REASON_REMOTE_PERMISSION;
+    *out = (struct iovec){region->memory + (address - region->base), length};
+    return REASON_NONE;
+}
+
+enum reason window_remote(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,
+                          uint32_t length, unsigned access, struct iovec *out)
+{
+    struct mw *mw = window_of(region);
+    lock_take(&mw->lock);
+    enum reason reason = look_into(mw, qp, rkey, address, length, access, out);
+    lock_release(&mw->lock);
+    return reason;
+}
+
+void window_leave(struct qp *qp)
+{
+    struct mw *mw;
+    while ((mw = LIST_FIRST(&qp->windows))) {
+        lock_take(&mw->lock);
+        unbind(mw);
+        lock_release(&mw->lock);
+    }
+}

@@ -1,0 +1,47 @@
+/* ibv_bind_mw(3). */
+#include "diag/log.h"
+#include "link/guard.h"
+#include "runtime/clock.h"
+#include "verbs/memory/window.h"
+#include "verbs/qp/qp.h"
+#include "verbs/send/post.h"
+
+enum { BIND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED };
+
+static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
+{
+    if (!post_is_open(qp))
+        return REASON_SEND_STATE;
+    if (!post_is_legal(qp, IBV_WR_BIND_MW))
+        return REASON_SEND_OPCODE;
+    if (bind->send_flags & ~(unsigned)BIND_FLAGS)
+        return REASON_SEND_FLAGS;
+    struct work *work = post_reserve(qp);
+    if (!work)
+        return REASON_SEND_QUEUE_FULL;
+    work->id = bind->wr_id;
+    work->opcode = IBV_WR_BIND_MW;
+    work->flags = (uint8_t)bind->send_flags;
+    enum reason reason = window_describe_bind(work, mw, ibv_inc_rkey(mw->rkey), &bind->bind_info);
+    if (!reason)
+        post_commit(qp);
+    return reason;
+}
+
+int window_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+    struct qp *qp = qp_of(ibv);
+    enum reason reason = REASON_SEND_BATCH;
+    if (post_enter(qp)) {
+        lock_take(&qp->lock);
+        nanos now = clock_about_now();
+        bool opened = guard_begin(now);
+        reason = post_bind(qp, mw, bind);
+        if (!reason)
+            post_start(qp, now);
+        guard_end(opened);
+        lock_release(&qp->lock);
+        post_leave(qp);
+    }
+    return reason ? post_refused(qp, reason, bind->wr_id) : 0;
+}

@@ -1,0 +1,164 @@
+#include "verbs/object/async.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "diag/log.h"
+#include "verbs/ethernet/wq.h"
+#include "verbs/object/event_count.h"
+#include "verbs/object/lifetime.h"
+
+int async_initialize(struct async *async)
+{
+    STAILQ_INIT(&async->events);
+    lock_set_rank(&async->lock, LOCK_INNERMOST);
+    async->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+    return async->fd < 0 ? errno : 0;
+}
+
+void async_destroy(struct async *async)
+{
+    while (!STAILQ_EMPTY(&async->events)) {
+        struct async_event *event = STAILQ_FIRST(&async->events);
+        STAILQ_REMOVE_HEAD(&async->events, next);
+        free(event);
+    }
+    close(async->fd);
+}
+
+void async_raise(struct context *context, struct ibv_async_event ibv)
+{
+    struct async_event *event = malloc(sizeof *event);
+    if (!event) {
+        log_write(LOG_ERROR, "no memory for asynchronous event %d: lost", ibv.event_type);
+        return;
+    }
+    event->ibv = ibv;
+    lock_take(&context->async.lock);
+    STAILQ_INSERT_TAIL(&context->async.events, event, next);
+    lock_release(&context->async.lock);
+    int before = uncancelled_begin();
+    eventfd_write(context->async.fd, 1);
+    uncancelled_end(before);
+}
+
+void async_raise_cq(struct cq *cq, enum ibv_event_type type)
+{
+    async_raise(cq->object.context, (struct ibv_async_event){.element.cq = &cq->ibv, .event_type = type});
+}
+
+void async_raise_qp(struct qp *qp, enum ibv_event_type type)
+{
+    struct qp *handle;
+    LIST_FOREACH (handle, &qp->handles, handle)
+        async_raise(handle->object.context, (struct ibv_async_event){.element.qp = &handle->ibv, .event_type = type});
+    if (qp->type == IBV_QPT_XRC_RECV)
+        return;
+    async_raise(qp->object.context, (struct ibv_async_event){.element.qp = &qp->ibv, .event_type = type});
+}
+
+void async_raise_srq(struct srq *srq, enum ibv_event_type type)
+{
+    async_raise(srq->object.context, (struct ibv_async_event){.element.srq = &srq->ibv, .event_type = type});
+}
+
+/* Where the object counts the events that were fetched, and the public count of acknowledged ones with its lock. */
+struct tally {
+    uint32_t *fetched, *acknowledged;
+    pthread_mutex_t *mutex;
+    pthread_cond_t *changed;
+};
+
+static bool find_tally(const struct ibv_async_event *event, struct tally *tally)
+{
+    struct cq *cq = (struct cq *)event->element.cq;
+    struct qp *qp = (struct qp *)event->element.qp;
+    struct srq *srq = (struct srq *)event->element.srq;
+    struct wq *wq = (struct wq *)event->element.wq;
+    switch (event->event_type) {
+    case IBV_EVENT_CQ_ERR:
+        *tally = (struct tally){&cq->async_fetched, &cq->ibv.async_events_completed, &cq->ibv.mutex, &cq->ibv.cond};
+        return true;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+        *tally = (struct tally){&qp->async_fetched, &qp->ibv.events_completed, &qp->ibv.mutex, &qp->ibv.cond};
+        return true;
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+        *tally = (struct tally){&srq->async_fetched, &srq->ibv.events_completed, &srq->ibv.mutex, &srq->ibv.cond};
+        return true;
+    case IBV_EVENT_WQ_FATAL:
+        *tally = (struct tally){&wq->queue.async_fetched, &wq->ibv.events_completed, &wq->ibv.mutex, &wq->ibv.cond};
+        return true;
+    default:
+        return false;
+    }
+}
+
+static struct async_event *take_first(struct async *async)
+{
+    struct tally tally;
+    lock_take(&async->lock);
+    struct async_event *event = STAILQ_FIRST(&async->events);
+    if (event) {
+        STAILQ_REMOVE_HEAD(&async->events, next);
+        if (find_tally(&event->ibv, &tally))
+            ++*tally.fetched;
+    }
+    lock_release(&async->lock);
+    return event;
+}
+
+int async_get(struct ibv_context *ibv, struct ibv_async_event *out)
+{
+    struct async *async = &context_of(ibv)->async;
+    for (;;) {
+        eventfd_t one;
+        if (eventfd_read(async->fd, &one))
+            return -1;
+        /* the event whose count this was may have been withdrawn meanwhile: then wait for the next */
+        struct async_event *event = take_first(async);
+        if (event) {
+            *out = event->ibv;
+            free(event);
+            return 0;
+        }
+    }
+}
+
+void async_acknowledge(struct ibv_async_event *event)
+{
+    struct tally tally;
+    if (!find_tally(event, &tally))
+        return;
+    pthread_mutex_lock(tally.mutex);
+    ++*tally.acknowledged;
+    pthread_cond_signal(tally.changed);
+    pthread_mutex_unlock(tally.mutex);
+}
+
+void async_withdraw(struct context *context, const void *element)
+{
+    struct async *async = &context->async;
+    struct async_event *event, *next;
+    lock_take(&async->lock);
+    for (event = STAILQ_FIRST(&async->events); event; event = next) {
+        struct tally tally;
+        next = STAILQ_NEXT(event, next);
+        if (!find_tally(&event->ibv, &tally) || event->ibv.element.cq != element)
+            continue;
+        STAILQ_REMOVE(&async->events, event, async_event, next);
+        free(event);
+        event_count_take_back(async->fd);
+    }
+    lock_release(&async->lock);
+}

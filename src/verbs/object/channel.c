@@ -1,0 +1,105 @@
+#include "verbs/object/channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "verbs/object/event_count.h"
+#include "verbs/object/lifetime.h"
+
+struct ibv_comp_channel *channel_create(struct ibv_context *ibv)
+{
+    struct context *context = context_of(ibv);
+    struct channel *channel = calloc(1, sizeof *channel);
+    if (!channel)
+        return NULL;
+    TAILQ_INIT(&channel->ready);
+    lock_set_rank(&channel->lock, LOCK_INNERMOST);
+    channel->ibv.context = ibv;
+    channel->ibv.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+    if (channel->ibv.fd < 0) {
+        free(channel);
+        return NULL;
+    }
+    control_lock(context);
+    object_enter(context, &channel->object, OBJECT_CHANNEL, UINT32_MAX, NULL);
+    control_unlock(context);
+    return &channel->ibv;
+}
+
+int channel_destroy(struct ibv_comp_channel *ibv)
+{
+    struct channel *channel = (struct channel *)ibv;
+    struct context *context = channel->object.context;
+    control_lock(context);
+    int error = ibv->refcnt ? EBUSY : object_leave(&channel->object, channel->object.handle, NULL);
+    control_unlock(context);
+    if (error)
+        return error;
+    close(ibv->fd);
+    free(channel);
+    return 0;
+}
+
+void channel_notify(struct channel *channel, struct cq *cq)
+{
+    lock_take(&channel->lock);
+    if (!cq->events_waiting++)
+        TAILQ_INSERT_TAIL(&channel->ready, cq, ready);
+    lock_release(&channel->lock);
+    int before = uncancelled_begin(); /* others' locks are held */
+    eventfd_write(channel->ibv.fd, 1);
+    uncancelled_end(before);
+}
+
+static struct cq *take_first(struct channel *channel)
+{
+    lock_take(&channel->lock);
+    struct cq *cq = TAILQ_FIRST(&channel->ready);
+    if (cq) {
+        TAILQ_REMOVE(&channel->ready, cq, ready);
+        cq->events_fetched++;
+        if (--cq->events_waiting)
+            TAILQ_INSERT_TAIL(&channel->ready, cq, ready);
+    }
+    lock_release(&channel->lock);
+    return cq;
+}
+
+int channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
+{
+    for (;;) {
+        eventfd_t one;
+        if (eventfd_read(ibv->fd, &one))
+            return -1;
+        /* the event whose count this was may have gone with its CQ: then wait for the next */
+        struct cq *cq = take_first((struct channel *)ibv);
+        if (cq) {
+            *out = &cq->ibv;
+            *cq_context = cq->ibv.cq_context;
+            return 0;
+        }
+    }
+}
+
+void channel_acknowledge(struct ibv_cq *cq, unsigned count)
+{
+    pthread_mutex_lock(&cq->mutex);
+    cq->comp_events_completed += count;
+    pthread_cond_signal(&cq->cond);
+    pthread_mutex_unlock(&cq->mutex);
+}
+
+uint32_t channel_withdraw(struct channel *channel, struct cq *cq)
+{
+    lock_take(&channel->lock);
+    if (cq->events_waiting)
+        TAILQ_REMOVE(&channel->ready, cq, ready);
+    for (; cq->events_waiting; cq->events_waiting--)
+        event_count_take_back(channel->ibv.fd);
+    uint32_t fetched = cq->events_fetched;
+    lock_release(&channel->lock);
+    return fetched;
+}

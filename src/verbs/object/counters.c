@@ -1,0 +1,138 @@
+#include "verbs/object/counters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/log.h"
+#include "verbs/object/lifetime.h"
+
+enum { COUNTER_INDICES = 1024 };
+
+struct point {
+    enum ibv_counter_description what;
+    uint32_t index;
+};
+
+struct counters {
+    struct ibv_counters ibv;
+    struct object object; /* uses: flows that count here; points don't change meanwhile */
+    struct point *points;
+    uint32_t count;
+    _Atomic uint64_t values[COUNTER_INDICES];
+};
+
+static struct counters *counters_of(struct ibv_counters *ibv)
+{
+    return (struct counters *)ibv;
+}
+
+struct ibv_counters *counters_create(struct ibv_context *ibv, struct ibv_counters_init_attr *attr)
+{
+    struct context *context = context_of(ibv);
+    if (attr->comp_mask) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct counters *counters = calloc(1, sizeof *counters);
+    if (!counters) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    counters->ibv.context = ibv;
+    control_lock(context);
+    uint32_t handle = object_enter(context, &counters->object, OBJECT_COUNTERS, UINT32_MAX, NULL);
+    control_unlock(context);
+    if (handle)
+        return &counters->ibv;
+    free(counters);
+    return NULL;
+}
+
+int counters_destroy(struct ibv_counters *ibv)
+{
+    struct counters *counters = counters_of(ibv);
+    struct context *context = counters->object.context;
+    control_lock(context);
+    int error = object_leave(&counters->object, counters->object.handle, NULL);
+    control_unlock(context);
+    if (error)
+        return error;
+    free(counters->points);
+    free(counters);
+    return 0;
+}
+
+void counters_abandon(struct object *object)
+{
+    counters_destroy((struct ibv_counters *)((char *)object - offsetof(struct counters, object)));
+}
+
+static int add_point(struct counters *counters, const struct ibv_counter_attach_attr *attr)
+{
+    struct point *points = realloc(counters->points, (counters->count + 1) * sizeof *points);
+    if (!points)
+        return ENOMEM;
+    counters->points = points;
+    points[counters->count++] = (struct point){attr->counter_desc, attr->index};
+    return 0;
+}
+
+static int attach_point(struct counters *counters, const struct ibv_counter_attach_attr *attr)
+{
+    if (counters->object.uses) {
+        log_reason(LOG_INFO, REASON_FLOW_COUNTERS_BOUND, "%u flows", counters->object.uses);
+        return EBUSY;
+    }
+    return add_point(counters, attr);
+}
+
+/* `flow` is for attaching to a flow that exists already, which is an alternative to naming the counters in its
+ * specifications; those adapters that have counters offer only the latter, and so do we. */
+int counters_attach(struct ibv_counters *ibv, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
+{
+    struct counters *counters = counters_of(ibv);
+    bool known = attr->counter_desc == IBV_COUNTER_PACKETS || attr->counter_desc == IBV_COUNTER_BYTES;
+    if (!known || flow) {
+        log_reason(LOG_INFO, REASON_COUNTER_POINT, "ibv_attach_counters_point_flow");
+        return ENOTSUP;
+    }
+    if (attr->comp_mask || attr->index >= COUNTER_INDICES) {
+        log_reason(LOG_INFO, REASON_COUNTER_POINT, "index %u", attr->index);
+        return EINVAL;
+    }
+    control_lock(counters->object.context);
+    int error = attach_point(counters, attr);
+    control_unlock(counters->object.context);
+    return error;
+}
+
+/* Indices that no point has are 0. */
+int counters_read(struct ibv_counters *ibv, uint64_t *values, uint32_t count, uint32_t flags)
+{
+    struct counters *counters = counters_of(ibv);
+    if (flags & ~(uint32_t)IBV_READ_COUNTERS_ATTR_PREFER_CACHED || !values)
+        return EINVAL;
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = i < COUNTER_INDICES ? atomic_load(&counters->values[i]) : 0;
+    return 0;
+}
+
+void counters_bind(struct ibv_counters *ibv)
+{
+    counters_of(ibv)->object.uses++;
+}
+
+void counters_release(struct ibv_counters *ibv)
+{
+    counters_of(ibv)->object.uses--;
+}
+
+void counters_count(struct ibv_counters *ibv, uint32_t bytes)
+{
+    struct counters *counters = counters_of(ibv);
+    for (uint32_t i = 0; i < counters->count; i++) {
+        const struct point *point = &counters->points[i];
+        atomic_fetch_add_explicit(&counters->values[point->index], point->what == IBV_COUNTER_PACKETS ? 1 : bytes,
+                                  memory_order_relaxed);
+    }
+}

@@ -1,0 +1,22 @@
+/* Counters objects: ibv_create_counters(3), ibv_attach_counters_point_flow(3), ibv_read_counters(3). Thread-safe. */
+#ifndef VERBS_OBJECT_COUNTERS_H
+#define VERBS_OBJECT_COUNTERS_H
+
+#include "verbs/object/object.h"
+
+struct ibv_counters *counters_create(struct ibv_context *, struct ibv_counters_init_attr *);
+int counters_destroy(struct ibv_counters *); /* EBUSY while a flow counts with them */
+int counters_attach(struct ibv_counters *, struct ibv_counter_attach_attr *, struct ibv_flow *);
+int counters_read(struct ibv_counters *, uint64_t *values, uint32_t count, uint32_t flags);
+
+/* A flow begins or ends to count with them. Under process->control. */
+void counters_bind(struct ibv_counters *);
+void counters_release(struct ibv_counters *);
+
+/* A frame of so many bytes matched. Any thread, while bound. */
+void counters_count(struct ibv_counters *, uint32_t bytes);
+
+/* What the program left behind when it closed the device. */
+void counters_abandon(struct object *);
+
+#endif

@@ -1,0 +1,49 @@
+/* Thread domains and parent domains: ibv_alloc_td(3), ibv_alloc_parent_domain(3). Thread-safe.
+ *
+ * A parent domain is the protection domain it was made with, by another name (pd_of in lifetime.h), that adds two
+ * things. A thread domain: completion queues made with it are polled without a lock, like SINGLE_THREADED ones; all
+ * other locks remain, since the helper thread takes them, too. And allocators: the queues made with it lie in the
+ * program's memory. */
+#ifndef VERBS_OBJECT_DOMAIN_H
+#define VERBS_OBJECT_DOMAIN_H
+
+#include "verbs/object/object.h"
+
+/* resource_type of the program's allocators; the upper 32 bits are 0, RDMA_DRIVER_UNKNOWN. */
+enum domain_resource {
+    DOMAIN_CQ = 1,            /* entries of a completion queue */
+    DOMAIN_SEND_QUEUE = 2,    /* of a queue pair */
+    DOMAIN_RECEIVE_QUEUE = 3, /* of a queue pair or work queue */
+    DOMAIN_SRQ = 4,           /* entries of a shared receive queue */
+};
+
+enum { DOMAIN_ALIGNMENT = 64 }; /* of every allocation: a cache line */
+
+/* NULL and errno: EINVAL for comp_mask, ENOMEM. */
+struct ibv_td *domain_allocate_td(struct ibv_context *, struct ibv_td_init_attr *);
+int domain_deallocate_td(struct ibv_td *); /* EBUSY while a parent domain has it */
+
+/* NULL and errno: EINVAL without a PD, with a PD or thread domain of another context, with one allocator only, with
+ * unknown bits; ENOMEM. A parent domain of a parent domain is one of the same protection domain. */
+struct ibv_pd *domain_allocate(struct ibv_context *, struct ibv_parent_domain_init_attr *);
+
+/* ibv_dealloc_pd(3) of a parent domain: EBUSY while something was made with it. */
+int domain_deallocate(struct ibv_pd *);
+
+/* The parent domain that this is, or NULL. */
+static inline struct parent_domain *domain_of(struct ibv_pd *pd)
+{
+    return pd ? ((struct pd *)pd)->parent : NULL;
+}
+
+/* Memory that is not zeroed, from the parent domain's allocators if it is one and they want to. 0, ENOMEM, or EINVAL
+ * when they gave memory that isn't aligned. The program is called back: no lock may be held. */
+int domain_take(struct parent_domain *, enum domain_resource, size_t size, struct domain_block *);
+/* Back to where it came from; nothing for a block of zeroes. No lock may be held. */
+void domain_give_back(struct domain_block *);
+
+/* The context is being closed, and what the program left will be destroyed: its allocators are not called for that,
+ * because it may have let go of what they need. Memory that came from it stays the program's. */
+void domain_abandon(struct context *);
+
+#endif

@@ -1,0 +1,26 @@
+/* The API's names for what its numbers mean, for lines of the log. What writes text returns it. Thread-safe. */
+#ifndef VERBS_OBJECT_WORDS_H
+#define VERBS_OBJECT_WORDS_H
+
+#include <infiniband/verbs.h>
+
+#include "verbs/object/object.h"
+
+enum { WORDS_SIZE = 256 };
+
+/* "INIT"; "?" for what is none. */
+const char *words_state(unsigned state);
+
+/* "IBV_WC_RETRY_EXC_ERR" */
+const char *words_status(unsigned status);
+
+/* "queue pair" */
+const char *words_object(enum object_kind);
+
+/* "IBV_QP_AV | IBV_QP_PATH_MTU", of enum ibv_qp_attr_mask. */
+char *words_attributes(unsigned mask, char text[WORDS_SIZE]);
+
+/* "IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ", or "no access". */
+char *words_access(unsigned access, char text[WORDS_SIZE]);
+
+#endif

@@ -1,0 +1,143 @@
+/* A queue pair as the loop sees it. */
+#include "base/container.h"
+#include "diag/log.h"
+#include "process/remote.h"
+#include "runtime/clock.h"
+#include "tap/traffic.h"
+#include "verbs/qp/qp.h"
+#include "verbs/qp/qp_path.h"
+#include "verbs/qp/qp_tell.h"
+
+enum { PATIENCE_WITH_FAULTS = 8 };
+
+/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it, until it has been
+ * so for too long. Where the user asked for faults, what it has not taken may be but the others' frames, so the timer
+ * must fire now and then. */
+static bool is_only_slow(struct qp *qp, nanos now)
+{
+    struct peer *peer = qp->peer;
+    if (peer && !node_alive(qp->process->node, peer))
+        qp->peer_ended = true;
+    qp->rc.settings.silence = qp->peer_ended ? REASON_PEER_GONE : REASON_NONE;
+    if (traffic_is_faulty(&qp->process->traffic) && ++qp->postponed % PATIENCE_WITH_FAULTS == 0)
+        return false;
+    if (!peer || peer->gone || qp->rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))
+        return false;
+    enum node_presence presence = node_insist(qp->process->node, peer, now);
+    if (presence == NODE_STALLED)
+        qp->rc.settings.silence = REASON_PEER_STALLED;
+    return presence == NODE_SLOW;
+}
+
+static void expire(struct qp *qp, nanos now)
+{
+    bool silent = qp_is_reliable(qp) && qp->rc.requester.deadline <= now; /* for all of the ACK timer */
+    if (qp_engine_deadline(qp) > now)
+        ; /* it is the rate that lets it go on */
+    else if (is_only_slow(qp, now))
+        rc_postpone(&qp->rc, now);
+    else {
+        qp->flow.counts.timeouts += silent && !qp->rc.requester.rnr_waiting;
+        rc_expire(&qp->rc, now);
+    }
+    if (qp->remote && silent)
+        udp_reroute(qp->remote);
+    qp_transmit_guarded(qp, now);
+}
+
+static void qp_expired(struct timer *timer, nanos now)
+{
+    struct qp *qp = container_of(timer, struct qp, endpoint.timer.timer);
+    lock_take(&qp->lock);
+    if (qp_deadline(qp) <= now)
+        expire(qp, now);
+    qp_expire_by(qp, qp_watch(qp));
+    lock_release(&qp->lock);
+}
+
+/* A NAK: the wait that an RNR NAK asks for is short and must not become milliseconds. */
+static bool is_refusal(const struct packet *packet)
+{
+    return packet->syndrome >> 5; /* 0 is the class of ACKs, and of packets that have no AETH */
+}
+
+/* Under qp->lock. True: it was one that had to come. */
+static bool take(struct qp *qp, const struct packet *packet, const struct endpoint_arrival *arrival)
+{
+    traffic_received(&qp->flow, packet, arrival->from.route);
+    if (is_refusal(packet))
+        qp_tell_refused(qp, packet->syndrome);
+    enum reason refusal = qp_path_refusal(qp, packet, arrival->from.interface);
+    qp->refused = false;
+    if (refusal) {
+        qp->host.operations->dropped(&qp->host, packet, refusal);
+        return !qp->refused;
+    }
+    if (arrival->from.congested)
+        qp_path_notify(qp, arrival->now);
+    qp_receive(qp, packet, is_refusal(packet) ? clock_now() : arrival->now);
+    return !qp->refused;
+}
+
+static bool receive_at_qp(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    const struct packet *packet = arrival->from.packet;
+    if (qp_port_is_down(qp)) {
+        log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->number);
+        return false;
+    }
+    lock_take(&qp->lock);
+    bool fine = take(qp, packet, arrival), output = qp_has_output(qp);
+    lock_release(&qp->lock);
+    if (arrival->passed_on && fine) /* not for anybody who makes up a source */
+        remote_prefer(qp->process, arrival->passed_on, packet);
+    return output;
+}
+
+/* An ACK to another host may wait for one round: it costs a system call, unless it goes along. */
+static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    lock_take(&qp->lock);
+    bool waits = ack_later && qp->remote && !qp->waited && qp_is_reliable(qp) && rc_owes_but_an_ack(&qp->rc);
+    if (!waits && qp_has_output(qp))
+        qp_transmit_guarded(qp, now);
+    lock_release(&qp->lock);
+    qp->waited = waits;
+    return !waits;
+}
+
+static bool is_overrun(const struct cq *cq)
+{
+    return cq && cq->overrun;
+}
+
+static void fail_overrun(struct endpoint *endpoint)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    lock_take(&qp->lock);
+    if (is_overrun(qp->send_cq) || is_overrun(qp->receive_cq) || (qp->selected && is_overrun(qp->selected->cq))) {
+        if (!qp->first_error && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR)
+            qp->first_error = REASON_CQ_OVERRUN;
+        qp_fail(qp, IBV_EVENT_QP_FATAL);
+    }
+    lock_release(&qp->lock);
+}
+
+void qp_begin_endpoint(struct qp *qp, const struct device *device)
+{
+    static const struct endpoint_operations operations = {
+        .receive = receive_at_qp,
+        .flush = flush,
+        .fail_overrun = fail_overrun,
+    };
+    qp->endpoint.operations = &operations;
+    qp->flow.traffic = &qp->process->traffic;
+    qp->flow.lock = &qp->lock;
+    qp->flow.device = device;
+    qp->flow.attr = &qp->attr;
+    qp->flow.type = qp->type;
+    traffic_begin(&qp->flow);
+    schedule_initialize_timer(&qp->endpoint.timer, qp_expired);
+}

@@ -1,0 +1,64 @@
+/* Queue pairs into the error state. */
+#include "base/container.h"
+#include "verbs/ethernet/wq.h"
+#include "verbs/object/async.h"
+#include "verbs/qp/qp.h"
+#include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq_tags.h"
+
+void qp_withdraw_references(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    if (qp_is_reliable(qp) && qp->peer && qp->rc.settings.reference_segment && !qp->process->forked)
+        qp->peer->link->operations->revoke(qp->peer->link);
+}
+
+void qp_flush_receives(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    if (qp->type == IBV_QPT_XRC_RECV)
+        return; /* the SRQs are not its own, and there may be many */
+    if (qp->srq) {
+        if (qp->srq->tags)
+            srq_tags_flush(qp);
+        if (!qp->last_wqe_raised)
+            async_raise_qp(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+        qp->last_wqe_raised = true;
+        return;
+    }
+    bool ignored;
+    const struct receive *receive;
+    while ((receive = receive_queue_take(&qp->own_receives, 0, &ignored))) {
+        struct arrival flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
+        qp->host.operations->received(&qp->host, receive, &flushed);
+    }
+}
+
+/* Peers stop reading our memory before the first completion says that it is the program's again. */
+void qp_flush(struct qp *qp)
+{
+    qp_withdraw_references(qp);
+    qp->state = IBV_QPS_ERR;
+    qp->ibv.state = IBV_QPS_ERR;
+    if (qp->type == IBV_QPT_UC)
+        uc_flush(&qp->uc);
+    else if (qp->type == IBV_QPT_UD)
+        ud_flush(&qp->ud);
+    else if (qp->type == IBV_QPT_RAW_PACKET)
+        raw_flush(&qp->raw);
+    else
+        rc_flush(&qp->rc);
+    qp_flush_receives(qp);
+}
+
+void qp_fail(struct qp *qp, enum ibv_event_type event)
+{
+    lock_assert_held(&qp->lock);
+    if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR)
+        return;
+    if (wq_around(qp))
+        return qp->host.operations->failed(&qp->host, false);
+    qp_flush(qp);
+    if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts are told by themselves */
+        async_raise_qp(qp, event);
+}

@@ -1,0 +1,184 @@
+/* What the transport asks of a queue pair: receives, memory, completions, events. All under qp->lock. */
+#include "verbs/memory/memory.h"
+#include "verbs/memory/window.h"
+#include "verbs/object/async.h"
+#include "verbs/qp/qp.h"
+#include "verbs/qp/qp_tell.h"
+#include "verbs/queue/comp_cntr.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
+
+static inline struct qp *qp_of_host(struct host *host)
+{
+    return (struct qp *)((char *)host - offsetof(struct qp, host));
+}
+
+static const uint8_t completion_opcodes[] = {
+    [IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+    [IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
+    [IBV_WR_SEND] = IBV_WC_SEND,
+    [IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+    [IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+    [IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
+    [IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+    [IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
+    [IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
+    [IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
+    [IBV_WR_TSO] = IBV_WC_TSO,
+    [NEWER_WR_FLUSH] = NEWER_WC_FLUSH,
+    [IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
+};
+
+/* Unsignalled work that succeeds leaves no entry; the next entry retires it. Work that fails always has one. */
+static void sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
+{
+    struct qp *qp = qp_of_host(host);
+    qp->unsignalled++;
+    comp_cntr_ended(qp, completion_opcodes[work->opcode], status, work->length);
+    if (status == IBV_WC_SUCCESS && !(work->flags & IBV_SEND_SIGNALED) && !qp->signal_all)
+        return;
+    qp_tell_end(qp, "send", work->id, status, reason);
+    if (status != IBV_WC_SUCCESS)
+        qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
+    struct completion entry = {
+        .id = work->id,
+        .retired = &qp->retired,
+        .retires = qp->unsignalled,
+        .qp_number = qp->number,
+        .status = (uint8_t)status,
+        .opcode = completion_opcodes[work->opcode],
+        .reason = (uint16_t)reason,
+        .length = work->length,
+    };
+    qp->unsignalled = 0;
+    cq_push(qp->send_cq, &entry, status != IBV_WC_SUCCESS);
+}
+
+static const struct receive *qp_host_take_receive(struct host *host, const struct packet *packet, uint64_t least)
+{
+    struct qp *qp = qp_of_host(host);
+    bool limit_reached;
+    const struct receive *receive = qp->receives ? receive_queue_take(qp->receives, least, &limit_reached) : NULL;
+    if (receive && limit_reached)
+        async_raise_srq(qp->srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+    return receive;
+}
+
+static void return_receive(struct host *host, const struct receive *receive)
+{
+    receive_queue_return(qp_of_host(host)->receives, receive);
+}
+
+/* A completion's service level on RoCE, as mlx5 shows it and UCX reads it: version 2, over IPv6 or IPv4 (of which the
+ * first byte of the 40 is unused). */
+static uint8_t service_level(const struct arrival *arrival)
+{
+    enum { ROCE_V2 = 0x8, OVER_IPV6 = 0x1, OVER_IPV4 = 0x2 };
+    if (!(arrival->flags & IBV_WC_GRH) || !arrival->packet || !arrival->packet->grh)
+        return 0;
+    return ROCE_V2 | (arrival->packet->grh[0] ? OVER_IPV6 : OVER_IPV4);
+}
+
+static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+{
+    struct qp *qp = qp_of_host(host);
+    struct completion entry = {
+        .id = receive->id,
+        .qp_number = qp->number,
+        .status = (uint8_t)arrival->status,
+        .opcode = (uint8_t)arrival->opcode,
+        .reason = (uint16_t)arrival->reason,
+        .length = arrival->length,
+        .immediate_or_key = arrival->immediate_or_key,
+        .source = arrival->source,
+        .flags = (uint16_t)arrival->flags,
+        .flow_tag = arrival->flow_tag,
+        .cvlan = arrival->cvlan,
+        .sl = service_level(arrival),
+    };
+    comp_cntr_ended(qp, arrival->opcode, arrival->status, arrival->length);
+    qp_tell_end(qp, "receive", receive->id, arrival->status, arrival->reason);
+    receive_queue_free(qp->receives, receive);
+    cq_note_round(qp->receive_cq);
+    cq_push(qp->receive_cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
+}
+
+static enum reason local_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *out)
+{
+    return memory_local(qp_of_host(host), qp_of_host(host)->pd, sge, access, out);
+}
+
+static enum reason receive_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *out)
+{
+    return memory_local(qp_of_host(host), qp_of_host(host)->receive_pd, sge, access, out);
+}
+
+static enum reason remote_memory(struct host *host, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
+                                 struct iovec *out)
+{
+    enum reason reason = memory_remote(qp_of_host(host), rkey, address, length, access, out);
+    if (__builtin_expect(reason, REASON_NONE))
+        qp_tell_memory(qp_of_host(host), rkey, address, length, access, reason);
+    return reason;
+}
+
+static enum reason invalidate(struct host *host, uint32_t rkey)
+{
+    return window_invalidate(qp_of_host(host), rkey);
+}
+
+static enum ibv_wc_status local_operation(struct host *host, const struct work *work, enum reason *reason)
+{
+    struct qp *qp = qp_of_host(host);
+    *reason = work->opcode == IBV_WR_BIND_MW ? window_bind(qp, work) : window_invalidate(qp, work->immediate);
+    if (*reason == REASON_INVALIDATE_KEY)
+        *reason = REASON_INVALIDATE_LOCAL;
+    return *reason ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS;
+}
+
+static void failed(struct host *host, bool sqe)
+{
+    struct qp *qp = qp_of_host(host);
+    if (sqe) {
+        qp->state = IBV_QPS_SQE;
+        qp->ibv.state = IBV_QPS_SQE;
+        return;
+    }
+    qp->state = IBV_QPS_ERR;
+    qp->ibv.state = IBV_QPS_ERR;
+    qp_flush_receives(qp);
+}
+
+static void event(struct host *host, enum ibv_event_type type)
+{
+    struct qp *qp = qp_of_host(host);
+    if (type == IBV_EVENT_SQ_DRAINED && !qp->attr.en_sqd_async_notify)
+        return;
+    async_raise_qp(qp, type);
+}
+
+static void dropped(struct host *host, const struct packet *packet, enum reason reason)
+{
+    qp_tell_dropped(qp_of_host(host), packet, reason);
+}
+
+static void watch(struct host *host, nanos deadline)
+{
+    qp_expire_by(qp_of_host(host), deadline);
+}
+
+const struct host_operations qp_host_operations = {
+    .sent = sent,
+    .take_receive = qp_host_take_receive,
+    .return_receive = return_receive,
+    .received = received,
+    .local_memory = local_memory,
+    .receive_memory = receive_memory,
+    .remote_memory = remote_memory,
+    .invalidate = invalidate,
+    .local_operation = local_operation,
+    .failed = failed,
+    .event = event,
+    .dropped = dropped,
+    .watch = watch,
+};

@@ -1,0 +1,386 @@
+/* ibv_modify_qp(3), ibv_query_qp(3), and the ways into the error state. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config/config.h"
+#include "diag/log.h"
+#include "process/port.h"
+#include "process/progress.h"
+#include "runtime/clock.h"
+#include "tap/delay.h"
+#include "verbs/ethernet/qp_raw.h"
+#include "verbs/ethernet/wq.h"
+#include "verbs/object/async.h"
+#include "verbs/object/lifetime.h"
+#include "verbs/object/words.h"
+#include "verbs/qp/qp.h"
+#include "verbs/qp/qp_state.h"
+#include "verbs/qp/qp_tell.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq_tags.h"
+#include "verbs/send/ah.h"
+#include "verbs/send/pace.h"
+#include "wire/psn.h"
+
+enum {
+    WINDOW = 1 << 16,       /* packets in flight: links of the host never lose and push back, so this is no brake */
+    REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: what receive buffers of sockets hold */
+    REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
+};
+
+/* Values, which the table of states can't know. */
+static enum reason check_values(const struct context *context, const struct ibv_qp_attr *attr, int mask)
+{
+    const struct limits *limits = &context->device->limits;
+    if ((mask & IBV_QP_PORT) && attr->port_num != 1)
+        return REASON_PORT;
+    if ((mask & IBV_QP_PKEY_INDEX) && attr->pkey_index)
+        return REASON_PKEY_INDEX;
+    enum reason address = mask & IBV_QP_AV ? ah_check(context, &attr->ah_attr) : REASON_NONE;
+    if (address)
+        return address;
+    if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
+                                     128u << attr->path_mtu > context->device->mtu))
+        return REASON_PATH_MTU;
+    if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > limits->max_rd_atomic) ||
+        ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > limits->max_rd_atomic))
+        return REASON_RD_ATOMIC;
+    if (((mask & IBV_QP_TIMEOUT) && attr->timeout > 31) || ((mask & IBV_QP_RETRY_CNT) && attr->retry_cnt > 7) ||
+        ((mask & IBV_QP_RNR_RETRY) && attr->rnr_retry > 7) ||
+        ((mask & IBV_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31))
+        return REASON_TIMER_VALUE;
+    if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP))
+        return REASON_QP_ATTRIBUTE_UNSUPPORTED;
+    return REASON_NONE;
+}
+
+static enum reason qp_modify_check(const struct qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
+        return REASON_CURRENT_STATE;
+    enum reason reason = qp_state_check(qp->type, from, to, mask);
+    return reason ? reason : check_values(qp->object.context, attr, mask);
+}
+
+#define TAKE(bit, field)                                                                                               \
+    if (mask & (bit))                                                                                                  \
+    to->field = from->field
+
+static void remember(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
+{
+    TAKE(IBV_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+    TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags);
+    TAKE(IBV_QP_PKEY_INDEX, pkey_index);
+    TAKE(IBV_QP_PORT, port_num);
+    TAKE(IBV_QP_QKEY, qkey);
+    TAKE(IBV_QP_AV, ah_attr);
+    TAKE(IBV_QP_PATH_MTU, path_mtu);
+    TAKE(IBV_QP_TIMEOUT, timeout);
+    TAKE(IBV_QP_RETRY_CNT, retry_cnt);
+    TAKE(IBV_QP_RNR_RETRY, rnr_retry);
+    TAKE(IBV_QP_RQ_PSN, rq_psn);
+    TAKE(IBV_QP_SQ_PSN, sq_psn);
+    TAKE(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+    TAKE(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+    TAKE(IBV_QP_MIN_RNR_TIMER, min_rnr_timer);
+    TAKE(IBV_QP_DEST_QPN, dest_qp_num);
+}
+
+/* Payload bytes of a packet. Inside the host the link's segment replaces the path MTU, which only programs see. */
+static uint32_t segment_of(const struct qp *qp)
+{
+    return qp->remote ? 128u << qp->attr.path_mtu : LINK_SEGMENT;
+}
+
+/* The engine's settings from the attributes. */
+static void configure(struct qp *qp)
+{
+    const struct ibv_qp_attr *attr = &qp->attr;
+    const struct limits *limits = &qp->object.context->device->limits;
+    if (qp_is_reliable(qp)) {
+        struct rc_settings *settings = &qp->rc.settings;
+        uint32_t reference = settings->reference_segment;
+        *settings = (struct rc_settings){
+            .service = qp->type == IBV_QPT_RC ? SERVICE_RC : SERVICE_XRC,
+            .pkey = DEVICE_PKEY,
+            .destination = attr->dest_qp_num,
+            .segment = segment_of(qp),
+            .reference_segment = reference,
+            .reference_from = QP_REFERENCE_FROM,
+            .in_pieces = qp->pace.rate != 0,
+            .exact = qp->remote != NULL,
+            .window = qp->remote ? REMOTE_BYTES / segment_of(qp) : WINDOW,
+            .first_window = qp->remote ? REMOTE_FIRST : 0,
+            .timeout = attr->timeout,
+            .retry_count = attr->retry_cnt,
+            .rnr_retry = attr->rnr_retry,
+            .min_rnr_timer = attr->min_rnr_timer,
+            .max_rd_atomic = attr->max_rd_atomic,
+            .max_dest_rd_atomic = attr->max_dest_rd_atomic,
+            .access = attr->qp_access_flags,
+            .max_message = limits->max_message,
+        };
+    } else if (qp->type == IBV_QPT_UC) {
+        qp->uc.pkey = DEVICE_PKEY;
+        qp->uc.destination = attr->dest_qp_num;
+        qp->uc.segment = segment_of(qp);
+        qp->uc.exact = qp->remote != NULL;
+        qp->uc.max_message = limits->max_message;
+        qp->uc.access = attr->qp_access_flags;
+    } else if (qp->type == IBV_QPT_UD) {
+        qp->ud.pkey = DEVICE_PKEY;
+        qp->ud.number = qp->number;
+        qp->ud.qkey = attr->qkey;
+        qp->ud.max_message = qp->object.context->device->mtu;
+    }
+}
+
+void qp_forget_peer(struct qp *qp)
+{
+    if (qp->process->inherited)
+        return; /* the way is the parent's */
+    if (qp->peer && !qp->process->forked)
+        node_put(qp->process->node, qp->peer);
+    if (qp->remote) {
+        delay_forget(qp->process->traffic.taps, qp->remote);
+        qp->remote->operations->close(qp->remote);
+    }
+    qp->peer = NULL;
+    qp->remote = NULL;
+}
+
+/* The engine forgets everything, and so do the queues and CQs (IBA 10.3.1 "Reset"). */
+static void reset(struct qp *qp)
+{
+    qp->resets++;
+    qp_settle(qp);
+    qp_withdraw_references(qp);
+    if (qp->srq && qp->srq->tags)
+        srq_tags_abandon(qp);
+    qp_give_back_receive(qp);
+    switch (qp->type) {
+    case IBV_QPT_UC:
+        uc_reset(&qp->uc);
+        break;
+    case IBV_QPT_UD:
+        ud_reset(&qp->ud);
+        break;
+    case IBV_QPT_RAW_PACKET:
+        qp_raw_reset(qp);
+        break;
+    default:
+        rc_reset(&qp->rc);
+        qp->rc.settings.reference_segment = 0; /* the next peer must show anew that it can read our memory */
+        qp->rc.responder.saved = NULL;
+        free(qp->saved);
+        qp->saved = NULL;
+    }
+    qp_forget_peer(qp);
+    if (!qp->srq && qp->type != IBV_QPT_XRC_RECV)
+        receive_queue_clear(&qp->own_receives);
+    qp->unsignalled = 0;
+    qp->first_error = REASON_NONE;
+    qp->peer_ended = false;
+    qp->last_wqe_raised = false;
+    qp->attr = (struct ibv_qp_attr){0};
+    qp->pace.rate = 0;
+}
+
+static int start_receiving(struct qp *qp)
+{
+    if (qp->type == IBV_QPT_UC)
+        return uc_start_receiving(&qp->uc, qp->attr.rq_psn & PSN_MASK), 0;
+    if (qp->type == IBV_QPT_UD)
+        return ud_start_receiving(&qp->ud), 0;
+    if (qp->type == IBV_QPT_RAW_PACKET)
+        return raw_start_receiving(&qp->raw), 0;
+    if (qp->attr.max_dest_rd_atomic) {
+        qp->saved = calloc(qp->attr.max_dest_rd_atomic, sizeof *qp->saved);
+        if (!qp->saved)
+            return ENOMEM;
+    }
+    qp->rc.responder.saved = qp->saved;
+    rc_start_receiving(&qp->rc, qp->attr.rq_psn & PSN_MASK);
+    return 0;
+}
+
+static void start_transmitting(struct qp *qp)
+{
+    if (qp->type == IBV_QPT_UC)
+        uc_start_transmitting(&qp->uc, qp->attr.sq_psn & PSN_MASK);
+    else if (qp->type == IBV_QPT_UD)
+        ud_start_transmitting(&qp->ud, qp->attr.sq_psn & PSN_MASK);
+    else if (qp->type == IBV_QPT_RAW_PACKET)
+        raw_start_transmitting(&qp->raw);
+    else
+        rc_start_transmitting(&qp->rc, qp->attr.sq_psn & PSN_MASK);
+}
+
+static void drain(struct qp *qp, bool draining)
+{
+    if (qp->type == IBV_QPT_UC)
+        uc_drain(&qp->uc, draining);
+    else if (qp->type == IBV_QPT_UD)
+        ud_drain(&qp->ud, draining);
+    else if (qp->type == IBV_QPT_RAW_PACKET)
+        raw_drain(&qp->raw, draining);
+    else
+        rc_drain(&qp->rc, draining);
+}
+
+static bool *send_error_of(struct qp *qp)
+{
+    switch (qp->type) {
+    case IBV_QPT_UC:
+        return &qp->uc.send_error;
+    case IBV_QPT_UD:
+        return &qp->ud.send_error;
+    default:
+        return &qp->raw.send_error;
+    }
+}
+
+static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state to)
+{
+    switch (to) {
+    case IBV_QPS_RESET:
+        reset(qp);
+        return 0;
+    case IBV_QPS_RTR:
+        return start_receiving(qp);
+    case IBV_QPS_RTS:
+        if (from == IBV_QPS_RTR)
+            start_transmitting(qp);
+        else if (from == IBV_QPS_SQD)
+            drain(qp, false);
+        else if (from == IBV_QPS_SQE)
+            *send_error_of(qp) = false;
+        return 0;
+    case IBV_QPS_SQD:
+        if (from != to)
+            drain(qp, true);
+        return 0;
+    case IBV_QPS_ERR:
+        if (from != to)
+            qp_flush(qp);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* The way that the new address vector describes. A device that is on no network leads to nobody else: then packets go
+ * nowhere and timers do the rest. */
+static int set_path(struct qp *qp)
+{
+    const struct context *context = qp->object.context;
+    qp_forget_peer(qp);
+    qp->local = config_local_gid(&qp->attr.ah_attr.grh.dgid);
+    qp->peer_claimed = qp->local && node_is_claimed(qp->process->node, qp->attr.dest_qp_num);
+    if (!qp->local && !context->device->interface[0])
+        qp_tell_no_network(qp->number, &qp->attr.ah_attr.grh.dgid);
+    if (qp->local || !context->device->interface[0])
+        return 0;
+    qp->remote = port_connect(context->process, context->device, &qp->attr.ah_attr, qp->number);
+    return qp->remote ? 0 : errno;
+}
+
+static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    remember(&qp->attr, attr, mask);
+    if (mask & IBV_QP_RATE_LIMIT)
+        pace_set(qp, &(struct ibv_qp_rate_limit_attr){.rate_limit = attr->rate_limit});
+    int error = mask & IBV_QP_AV ? set_path(qp) : 0;
+    if (error)
+        return error;
+    if (to != IBV_QPS_RESET)
+        configure(qp);
+    error = mask & IBV_QP_STATE && (from != to || to == IBV_QPS_RESET) ? enter_state(qp, from, to) : 0;
+    if (error)
+        return error;
+    if (mask & IBV_QP_STATE) { /* the engine may have failed meanwhile; ERR only comes from the program here */
+        qp->state = (uint8_t)to;
+        qp->ibv.state = to;
+    }
+    return 0;
+}
+
+static void withdraw_completions(struct qp *qp)
+{
+    if (qp->send_cq)
+        cq_withdraw(qp->send_cq, qp);
+    if (qp->receive_cq && qp->receive_cq != qp->send_cq)
+        cq_withdraw(qp->receive_cq, qp);
+    atomic_store(&qp->retired, qp->posted);
+}
+
+static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason)
+{
+    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    struct qp_transition transition = qp_state_transition(qp->type, from, to);
+    char call[96], words[WORDS_SIZE];
+    snprintf(call, sizeof call, "qp 0x%x: ibv_modify_qp %s to %s", qp->number, words_state(from), words_state(to));
+    if (reason == REASON_ATTRIBUTE_MISSING)
+        log_cause(LOG_WARN, reason, "%s: attr_mask lacks %s", call,
+                  words_attributes((unsigned)(transition.required & ~mask), words));
+    else if (reason == REASON_ATTRIBUTE_NOT_ALLOWED)
+        log_cause(LOG_WARN, reason, "%s: attr_mask has %s, which may not change here", call,
+                  words_attributes((unsigned)(mask & ~(transition.required | transition.optional)), words));
+    else
+        ah_report(qp->object.context, &attr->ah_attr, reason, call);
+}
+
+int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
+{
+    struct qp *qp = qp_of(ibv);
+    if (!qp_is_known(ibv))
+        return ENOENT;
+    qp = qp_real(qp);
+    mask = qp_state_mask(qp->type, mask);
+    lock_take(&qp->lock);
+    enum reason reason = qp_modify_check(qp, attr, mask);
+    int error = reason ? EINVAL : apply(qp, attr, mask);
+    if (!error)
+        qp_transmit(qp, clock_now());
+    lock_release(&qp->lock);
+    if (!error && (mask & IBV_QP_STATE) && ibv != &qp->ibv)
+        ibv->state = attr->qp_state;
+    if (!error && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+        withdraw_completions(qp);
+    if (reason)
+        report_refusal(qp, attr, mask, reason);
+    return error;
+}
+
+int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+    struct qp *qp = qp_of(ibv);
+    if (!qp_is_known(ibv))
+        return ENOENT;
+    qp = qp_real(qp);
+    lock_take(&qp->lock);
+    *attr = qp->attr;
+    attr->qp_state = attr->cur_qp_state = qp->state;
+    attr->cap = qp->cap;
+    attr->path_mig_state = IBV_MIG_MIGRATED;
+    attr->sq_draining = qp->state == IBV_QPS_SQD && qp_send_queue(qp)->head != qp_send_queue(qp)->next;
+    if (qp_is_reliable(qp) && qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR) {
+        attr->rq_psn = qp->rc.responder.expected_psn;
+        attr->sq_psn = qp->state >= IBV_QPS_RTS ? qp->rc.requester.next_psn : qp->attr.sq_psn;
+    }
+    lock_release(&qp->lock);
+    *init = (struct ibv_qp_init_attr){
+        .qp_context = ibv->qp_context,
+        .send_cq = ibv->send_cq,
+        .recv_cq = ibv->recv_cq,
+        .srq = ibv->srq,
+        .cap = qp->cap,
+        .qp_type = ibv->qp_type,
+        .sq_sig_all = qp->signal_all,
+    };
+    return 0;
+}

@@ -1,0 +1,55 @@
+#include "verbs/qp/qp_path.h"
+
+#include <string.h>
+
+#include "config/config.h"
+#include "config/gid.h"
+#include "process/port.h"
+#include "tap/traffic.h"
+#include "wire/op.h"
+#include "wire/wire.h"
+
+enum { MULTICAST_QP = 0xffffff, CNP = SERVICE_CNP << 5 | 1 };
+
+static const nanos notify_period = 50 * NANOS_MICROSECOND; /* one notification each, as adapters do by default */
+
+enum reason qp_path_refusal_of_network(const struct qp *qp, const struct packet *packet, unsigned interface)
+{
+    lock_assert_held(&qp->lock);
+    const struct device *device = qp->object.context->device;
+    bool connected = qp->type != IBV_QPT_UD;
+    union ibv_gid source, destination;
+    if (!packet->grh || !port_is_on(qp->process, device, interface))
+        return REASON_PACKET_DESTINATION;
+    gid_from_grh(packet->grh, &source, &destination);
+    if (packet->destination != MULTICAST_QP && !port_has_address(device, &destination))
+        return REASON_PACKET_DESTINATION;
+    if (connected && (!qp->remote || memcmp(&source, &qp->attr.ah_attr.grh.dgid, sizeof source)))
+        return REASON_PACKET_SOURCE;
+    return REASON_NONE;
+}
+
+static void send_alone(struct qp *qp, struct link *link, const struct packet *packet)
+{
+    uint8_t headers[WIRE_HEADERS_MAX];
+    struct frame frame = {.kind = FRAME_ROCE, .headers = headers};
+    frame.headers_length = (uint16_t)wire_encode(packet, headers);
+    link->operations->begin(link);
+    if (link->operations->ready(link))
+        traffic_send(&qp->flow, NULL, link, &frame);
+    link->operations->end(link);
+}
+
+void qp_path_notify(struct qp *qp, nanos now)
+{
+    lock_assert_held(&qp->lock);
+    if (!qp->remote || now < qp->notified_at + notify_period)
+        return;
+    qp->notified_at = now;
+    send_alone(qp, qp->remote,
+               &(struct packet){.opcode = CNP,
+                                .migrated = true,
+                                .backward_congestion = true,
+                                .pkey = DEVICE_PKEY,
+                                .destination = qp->attr.dest_qp_num});
+}

@@ -1,0 +1,35 @@
+/* The path of a queue pair, as packets that arrive are held against it. */
+#ifndef VERBS_QP_QP_PATH_H
+#define VERBS_QP_QP_PATH_H
+
+#include "verbs/object/object.h"
+
+/* May this packet be for the queue pair (IBA 9.6.1)? REASON_NONE, or why not. `interface` is where it came from a
+ * network, directly or by way of another process; 0: it is of this host.
+ *
+ * What comes from a network must have come over the interface of the queue pair's device and to one of its addresses:
+ * every process of the host is handed what another receives for it, so a device would else be reached from all networks
+ * on which the user has one, or from a network although it serves the host only. (To which of its addresses is left
+ * open, so that programs which answer from another one go on working.) A connection's packets must come over the way
+ * that its address vector names; those of the host have no GRH. Under qp->lock. */
+static inline enum reason qp_path_refusal(const struct qp *, const struct packet *, unsigned interface);
+
+/* A router marked a packet for this queue pair: tells the sender, not too often (RoCEv2 annex, A17.9.3). Under
+ * qp->lock.
+ */
+void qp_path_notify(struct qp *, nanos now);
+
+/* --- how */
+
+enum reason qp_path_refusal_of_network(const struct qp *, const struct packet *, unsigned interface);
+
+/* For each packet of the host, so it is inlined. */
+static inline enum reason qp_path_refusal(const struct qp *qp, const struct packet *packet, unsigned interface)
+{
+    lock_assert_held(&qp->lock);
+    if (__builtin_expect(interface, 0))
+        return qp_path_refusal_of_network(qp, packet, interface);
+    return qp->type != IBV_QPT_UD && (packet->grh || qp->remote) ? REASON_PACKET_SOURCE : REASON_NONE;
+}
+
+#endif

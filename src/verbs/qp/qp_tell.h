@@ -1,0 +1,24 @@
+/* What the user is told of a queue pair whose packets are refused, in words: each a line of the log (diag/log.h). All
+ * under qp->lock. */
+#ifndef VERBS_QP_QP_TELL_H
+#define VERBS_QP_QP_TELL_H
+
+#include "verbs/object/object.h"
+
+/* A packet was dropped or refused; `reason` is what the engine says. Counts it, too. */
+void qp_tell_dropped(struct qp *, const struct packet *, enum reason);
+
+/* Memory that a peer named was refused: the key, the address, what was asked for and what there is. */
+void qp_tell_memory(const struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access, enum reason);
+
+/* A packet with this syndrome of an AETH has arrived and was counted. The first that asks to wait for a receive is told
+ * of. */
+void qp_tell_refused(const struct qp *, uint8_t syndrome);
+
+/* A work request or receive ended so. The first error is the one that `softverbs show` names. */
+void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status, enum reason);
+
+/* The address leads to another host, and the device is on no network. */
+void qp_tell_no_network(uint32_t number, const union ibv_gid *);
+
+#endif

@@ -1,0 +1,449 @@
+#include "verbs/queue/cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/uncancelled.h"
+#include "config/config.h"
+#include "diag/log.h"
+#include "link/fence.h"
+#include "process/poller.h"
+#include "verbs/object/async.h"
+#include "verbs/object/channel.h"
+#include "verbs/object/domain.h"
+#include "verbs/object/lifetime.h"
+#include "verbs/queue/cq_entries.h"
+#include "verbs/queue/cq_moderation.h"
+
+enum {
+    CQ_CREATE_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
+    CQ_COMP_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
+};
+
+static uint32_t round_up(uint32_t entries)
+{
+    uint32_t capacity = 1;
+    while (capacity < entries)
+        capacity *= 2;
+    return capacity;
+}
+
+/* What programs are told of the size: never more than the device's limit, to which rounding up knows no bound. */
+static int shown_size(const struct context *context, uint32_t capacity)
+{
+    uint32_t most = context->device->limits.max_cqe;
+    return (int)(capacity < most ? capacity : most);
+}
+
+/* REASON_NONE, or why these attributes are refused; *error is the errno for it. */
+static enum reason cq_refuse(const struct context *context, const struct ibv_cq_init_attr_ex *attr, int *error)
+{
+    *error = EINVAL;
+    if (!attr->cqe || attr->cqe > context->device->limits.max_cqe)
+        return REASON_CQ_SIZE;
+    if (attr->comp_vector >= (uint32_t)context->ibv.context.num_comp_vectors)
+        return REASON_CQ_VECTOR;
+    if (attr->comp_mask & ~(uint32_t)CQ_COMP_MASK)
+        return REASON_CQ_UNKNOWN_BITS;
+    if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
+        (!domain_of(attr->parent_domain) || attr->parent_domain->context != &context->ibv.context))
+        return REASON_CQ_PARENT_DOMAIN;
+    if (attr->wc_flags & ~(uint64_t)CQ_WC_FLAGS)
+        return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
+    if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attr->flags & ~(uint32_t)CQ_CREATE_FLAGS))
+        return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
+    return REASON_NONE;
+}
+
+static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_init_attr_ex *attr)
+{
+    cq->process = context->process;
+    lock_set_rank(&cq->consumer, LOCK_PROGRAM);
+    lock_set_rank(&cq->lock, LOCK_CQ);
+    cq_moderation_begin(cq);
+    cq->channel = (struct channel *)attr->channel;
+    cq->wc_flags = attr->wc_flags;
+    cq->create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+    if (cq->domain && cq->domain->td) /* ibv_alloc_td(3): no lock against other threads of the program */
+        cq->create_flags |= IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+    cq->guarded = !cq->process->fences || cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    cq->ibv.context = &context->ibv.context;
+    cq->ibv.channel = attr->channel;
+    cq->ibv.cq_context = attr->cq_context;
+    cq->ibv.cqe = shown_size(context, cq->capacity);
+    pthread_mutex_init(&cq->ibv.mutex, NULL);
+    pthread_cond_init(&cq->ibv.cond, NULL);
+    cq_extend(cq);
+}
+
+static int make_ring(struct parent_domain *domain, uint32_t capacity, struct domain_block *block)
+{
+    return domain_take(domain, DOMAIN_CQ, capacity * sizeof(struct completion), block);
+}
+
+static struct cq *cq_make(const struct ibv_cq_init_attr_ex *attr)
+{
+    struct cq *cq = aligned_alloc(_Alignof(struct cq), sizeof *cq);
+    if (!cq)
+        return NULL;
+    memset(cq, 0, sizeof *cq);
+    cq->capacity = round_up(attr->cqe);
+    cq->domain = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? domain_of(attr->parent_domain) : NULL;
+    int error = make_ring(cq->domain, cq->capacity, &cq->memory);
+    if (!error) {
+        cq->ring = cq->memory.memory;
+        return cq;
+    }
+    free(cq);
+    errno = error;
+    return NULL;
+}
+
+static void cq_release(struct cq *cq)
+{
+    pthread_mutex_destroy(&cq->ibv.mutex);
+    pthread_cond_destroy(&cq->ibv.cond);
+    domain_give_back(&cq->memory);
+    free(cq);
+}
+
+static void cq_enter(struct cq *cq, struct context *context)
+{
+    struct object *parent = cq->domain ? &cq->domain->pd.object : NULL;
+    control_lock(context);
+    cq->ibv.handle = object_enter(context, &cq->object, OBJECT_CQ, context->device->limits.max_cq, parent);
+    if (cq->ibv.handle && cq->channel) {
+        cq->channel->object.uses++;
+        cq->channel->ibv.refcnt++;
+    }
+    control_unlock(context);
+}
+
+struct ibv_cq_ex *cq_create(struct ibv_context *ibv, const struct ibv_cq_init_attr_ex *attr)
+{
+    struct context *context = context_of(ibv);
+    int error;
+    enum reason reason = cq_refuse(context, attr, &error);
+    if (reason) {
+        log_reason(LOG_WARN, reason, "ibv_create_cq");
+        errno = error;
+        return NULL;
+    }
+    struct cq *cq = cq_make(attr);
+    if (!cq)
+        return NULL;
+    cq_fill(cq, context, attr);
+    cq_enter(cq, context);
+    if (cq->ibv.handle)
+        return &cq->extended;
+    cq_release(cq);
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* ibv_destroy_cq(3): every event that was fetched must have been acknowledged. */
+static void wait_for_acknowledgements(struct cq *cq, uint32_t completions, uint32_t asyncs)
+{
+    pthread_mutex_lock(&cq->ibv.mutex);
+    while (cq->ibv.comp_events_completed != completions || cq->ibv.async_events_completed != asyncs)
+        pthread_cond_wait(&cq->ibv.cond, &cq->ibv.mutex);
+    pthread_mutex_unlock(&cq->ibv.mutex);
+}
+
+static void forget_events(struct cq *cq)
+{
+    lock_take(&cq->process->progress);
+    cq_moderation_forget(cq);
+    lock_release(&cq->process->progress);
+    uint32_t fetched = cq->channel ? channel_withdraw(cq->channel, cq) : 0;
+    async_withdraw(cq->object.context, cq);
+    wait_for_acknowledgements(cq, fetched, cq->async_fetched);
+}
+
+int cq_destroy(struct ibv_cq *ibv)
+{
+    struct cq *cq = (struct cq *)ibv;
+    struct context *context = context_of(ibv->context);
+    control_lock(context);
+    int error = object_leave(&cq->object, ibv->handle, cq->domain ? &cq->domain->pd.object : NULL);
+    if (!error && cq->channel) {
+        cq->channel->object.uses--;
+        cq->channel->ibv.refcnt--;
+    }
+    control_unlock(context);
+    if (error)
+        return error;
+    if (!cq->process->inherited)
+        forget_events(cq);
+    cq_release(cq);
+    return 0;
+}
+
+void cq_consumer_wait(struct cq *cq)
+{
+    lock_take(&cq->consumer);
+}
+
+/* Between start_poll and end_poll a thread holds the consumer lock; polling then must not take it again. */
+static bool in_own_batch(const struct cq *cq)
+{
+    return atomic_load_explicit(&cq->batch_owner, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
+
+static inline void to_wc(const struct completion *entry, struct ibv_wc *wc)
+{
+    wc->wr_id = entry->id;
+    wc->status = entry->status;
+    wc->opcode = entry->opcode;
+    wc->vendor_err = entry->reason;
+    wc->byte_len = entry->length;
+    wc->invalidated_rkey = entry->immediate_or_key;
+    wc->qp_num = entry->qp_number;
+    wc->src_qp = entry->source;
+    wc->wc_flags = entry->flags;
+    wc->pkey_index = entry->pkey_index;
+    wc->slid = entry->slid;
+    wc->sl = entry->sl;
+    wc->dlid_path_bits = entry->path_bits;
+}
+
+static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
+{
+    int taken = 0;
+    bool locked = cq_begin_taking(cq);
+    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
+    for (; head != tail && taken < count; head++) {
+        struct completion *entry = cq_entry_at(cq, head);
+        to_wc(entry, &wc[taken++]);
+        if (entry->retired)
+            cq_retire(entry);
+    }
+    atomic_store_explicit(&cq->head, head, memory_order_release);
+    cq_end_taking(cq, locked);
+    return taken;
+}
+
+/* Not for ever: a signal handler may have come upon this thread in its own round. */
+void cq_wait_for_round(const struct cq *cq, uint32_t round)
+{
+    enum { STEPS_MOST = 2000 };
+    for (unsigned step = 0; step < STEPS_MOST; step++) {
+        if ((int32_t)(round - atomic_load_explicit(&cq->process->loop.answered, memory_order_acquire)) <= 0)
+            return;
+        lock_wait(step);
+    }
+}
+
+int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
+{
+    struct cq *cq = (struct cq *)ibv;
+    if (cq_is_empty(cq)) {
+        poller_poll(cq->process);
+        if (cq_is_empty(cq))
+            return 0;
+    }
+    bool nested = in_own_batch(cq);
+    if (!nested)
+        cq_consumer_lock(cq);
+    int taken = take_many(cq, count, wc);
+    if (!nested)
+        cq_consumer_unlock(cq);
+    cq_wait_for_answers(cq);
+    return taken;
+}
+
+static uint64_t read_clock(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* Entries are stamped in their order, and a wall clock that is set back does not take the entries along. */
+static void stamp(struct cq *cq, struct completion *entry)
+{
+    if (cq->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+        entry->timestamp = read_clock(CLOCK_MONOTONIC);
+    if (cq->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) {
+        uint64_t now = read_clock(CLOCK_REALTIME);
+        cq->wallclock = entry->wallclock = now > cq->wallclock ? now : cq->wallclock;
+    }
+}
+
+/* IBA 11.6.3.1: an overrun is a CQ error; the queue pairs that lose completions are failed by the progress, which can
+ * take their locks. */
+static void overrun(struct cq *cq)
+{
+    if (cq->overrun)
+        return;
+    cq->overrun = true;
+    log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "cq of %u entries (handle %u)", cq->capacity, cq->object.handle);
+    async_raise_cq(cq, IBV_EVENT_CQ_ERR);
+    atomic_store(&cq->process->loop.overrun, true);
+    node_wake(cq->process->node);
+}
+
+void cq_raise(struct cq *cq)
+{
+    lock_assert_held(&cq->lock);
+    cq->armed = CQ_UNARMED;
+    cq_moderation_clear(cq);
+    if (cq->channel)
+        channel_notify(cq->channel, cq);
+}
+
+/* Arming is one-shot and for entries that come later: the event is sent with the entry in place. */
+static void notify(struct cq *cq, bool notable)
+{
+    if (cq->armed == CQ_UNARMED || (cq->armed == CQ_ARMED_SOLICITED && !notable))
+        return;
+    if (__builtin_expect(cq->moderation.period, 0) && cq_moderation_holds(cq))
+        return;
+    cq_raise(cq);
+}
+
+/* "CQE always will be written to next entry" (ibv_create_cq_ex(3)), which is where the oldest stands. Its work has
+ * ended nevertheless: the places in the send queue are free. */
+static void drop_oldest(struct cq *cq)
+{
+    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+    const struct completion *entry = cq_entry_at(cq, head);
+    if (entry->retired)
+        cq_retire(entry);
+    atomic_store_explicit(&cq->head, head + 1, memory_order_release);
+}
+
+bool cq_push(struct cq *cq, const struct completion *entry, bool notable)
+{
+    lock_take(&cq->lock);
+    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+    if (tail - atomic_load_explicit(&cq->head, memory_order_acquire) == cq->capacity) {
+        if (cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
+            drop_oldest(cq);
+        else
+            return overrun(cq), lock_release(&cq->lock), false;
+    }
+    struct completion *to = cq_entry_at(cq, tail);
+    *to = *entry;
+    if (__builtin_expect(cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, 0))
+        stamp(cq, to);
+    atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
+    notify(cq, notable);
+    lock_release(&cq->lock);
+    return true;
+}
+
+/* Until nobody looks at entries. The kernel may begin to refuse fences (a sandbox that came later): a thread that is
+ * just between its two steps has become visible long before a millisecond is over, and one that comes later sees
+ * `stopped`. */
+static void stop_takers(struct cq *cq)
+{
+    atomic_store(&cq->stopped, true);
+    int before = uncancelled_begin();
+    if (!fence_everywhere())
+        nanosleep(&(struct timespec){.tv_nsec = NANOS_MILLISECOND}, NULL);
+    uncancelled_end(before);
+    for (unsigned round = 0; atomic_load_explicit(&cq->taking, memory_order_acquire); round++)
+        lock_wait(round);
+}
+
+void cq_stop(struct cq *cq)
+{
+    lock_take(&cq->lock);
+    if (!cq->guarded)
+        stop_takers(cq);
+}
+
+void cq_resume(struct cq *cq)
+{
+    atomic_store_explicit(&cq->stopped, false, memory_order_release);
+    lock_release(&cq->lock);
+}
+
+/* Who stops the takers holds cq->lock until they may go on. */
+bool cq_wait_to_take(struct cq *cq)
+{
+    cq_end_taking_freely(cq);
+    lock_take(&cq->lock);
+    return true;
+}
+
+/* Those that stay move up, so that a CQ is as full as there are completions to be polled. Whoever is in a batch has a
+ * copy of the entry at hand. */
+void cq_withdraw(struct cq *cq, const struct qp *qp)
+{
+    cq_stop(cq);
+    uint32_t tail = atomic_load(&cq->tail), kept = atomic_load(&cq->head);
+    for (uint32_t at = kept; at != tail; at++) {
+        const struct completion *entry = cq_entry_at(cq, at);
+        if (entry->qp_number == qp->number && !entry->lasting)
+            continue;
+        if (at != kept)
+            *cq_entry_at(cq, kept) = *entry;
+        kept++;
+    }
+    atomic_store(&cq->tail, kept);
+    cq_resume(cq);
+}
+
+void cq_forget(struct cq *cq, const _Atomic uint32_t *retired)
+{
+    cq_stop(cq);
+    uint32_t tail = atomic_load(&cq->tail);
+    for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
+        if (cq_entry_at(cq, at)->retired == retired)
+            cq_entry_at(cq, at)->retired = NULL;
+    cq_resume(cq);
+}
+
+int cq_arm(struct ibv_cq *ibv, int solicited_only)
+{
+    struct cq *cq = (struct cq *)ibv;
+    enum cq_armed wanted = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED;
+    lock_take(&cq->lock);
+    if (cq->armed < wanted)
+        cq->armed = wanted;
+    lock_release(&cq->lock);
+    poller_handover(cq->process);
+    return 0;
+}
+
+static void copy_entries(struct cq *cq, struct completion *ring, uint32_t capacity)
+{
+    uint32_t count = 0, tail = atomic_load(&cq->tail);
+    for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
+        ring[count++] = *cq_entry_at(cq, at);
+    atomic_store(&cq->head, 0);
+    atomic_store(&cq->tail, count);
+    cq->ring = ring;
+    cq->capacity = capacity;
+    cq->ibv.cqe = shown_size(cq->object.context, capacity);
+}
+
+int cq_resize(struct ibv_cq *ibv, int entries)
+{
+    struct cq *cq = (struct cq *)ibv;
+    struct context *context = cq->object.context;
+    if (!cq_is_known(ibv))
+        return ENOENT;
+    if (entries < 1 || (uint32_t)entries > context->device->limits.max_cqe)
+        return EINVAL;
+    uint32_t capacity = round_up((uint32_t)entries);
+    struct domain_block memory, spare;
+    int error = make_ring(cq->domain, capacity, &memory);
+    if (error)
+        return error;
+    cq_stop(cq);
+    bool fits = atomic_load(&cq->tail) - atomic_load(&cq->head) <= (uint32_t)entries; /* as asked for, not as rounded */
+    spare = fits ? cq->memory : memory;
+    if (fits) {
+        copy_entries(cq, memory.memory, capacity);
+        cq->memory = memory;
+    }
+    cq_resume(cq);
+    domain_give_back(&spare);
+    return fits ? 0 : EINVAL;
+}

@@ -1,0 +1,68 @@
+/* The entries of a completion queue, for the two ways in which they are taken out: cq.c and cq_ex.c. */
+#ifndef VERBS_QUEUE_CQ_ENTRIES_H
+#define VERBS_QUEUE_CQ_ENTRIES_H
+
+#include "link/fence.h"
+#include "verbs/object/object.h"
+
+void cq_consumer_wait(struct cq *); /* until the consumer lock is ours */
+
+static inline void cq_consumer_lock(struct cq *cq)
+{
+    if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) && !lock_try(&cq->consumer))
+        cq_consumer_wait(cq);
+}
+
+static inline void cq_consumer_unlock(struct cq *cq)
+{
+    if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+        lock_release(&cq->consumer);
+}
+
+static inline struct completion *cq_entry_at(struct cq *cq, uint32_t position)
+{
+    return &cq->ring[position & (cq->capacity - 1)];
+}
+
+/* The program has seen that this work ended: its places in the send queue are free, and those of the unsignalled work
+ * before it. One writer at a time, since all of a queue pair's send completions go to one CQ. */
+static inline void cq_retire(const struct completion *entry)
+{
+    uint32_t retired = atomic_load_explicit(entry->retired, memory_order_relaxed);
+    atomic_store_explicit(entry->retired, retired + entry->retires, memory_order_release);
+}
+
+/* Whoever takes entries out keeps those out that put some in and drop the oldest for it (IGNORE_OVERRUN), or that
+ * change what lies there (cq_stop): with cq->lock where that is needed often (`guarded`), else by saying so in
+ * cq->taking. The batch of a program may last, a look at the entries never does: nothing in between waits. taker:
+ * taking = true;   fence;               looks at `stopped` cq_stop:  stopped = true;  fence of all threads; looks at
+ * `taking` until it is false */
+bool cq_wait_to_take(struct cq *); /* `stopped`: now under cq->lock; answers true */
+
+static inline bool cq_begin_taking_freely(struct cq *cq)
+{
+    atomic_store_explicit(&cq->taking, true, memory_order_relaxed);
+    fence_compiler();
+    return __builtin_expect(!atomic_load_explicit(&cq->stopped, memory_order_acquire), 1);
+}
+
+static inline void cq_end_taking_freely(struct cq *cq)
+{
+    atomic_store_explicit(&cq->taking, false, memory_order_release);
+}
+
+/* Is it under cq->lock? cq_end_taking wants to know. */
+static inline bool cq_begin_taking(struct cq *cq)
+{
+    return __builtin_expect(cq->guarded || !cq_begin_taking_freely(cq), 0) && cq_wait_to_take(cq);
+}
+
+static inline void cq_end_taking(struct cq *cq, bool locked)
+{
+    if (__builtin_expect(locked, 0))
+        lock_release(&cq->lock);
+    else
+        cq_end_taking_freely(cq);
+}
+
+#endif

@@ -1,0 +1,218 @@
+/* The iterator of extended CQs: start_poll, next_poll, end_poll and the readers of ibv_create_cq_ex(3). */
+#include <errno.h>
+#include <string.h>
+
+#include "base/answer.h"
+#include "diag/log.h"
+#include "process/poller.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/cq_entries.h"
+
+static inline struct cq *cq_of(struct ibv_cq_ex *ibv)
+{
+    return (struct cq *)ibv;
+}
+
+static inline void show(struct cq *cq, const struct completion *entry)
+{
+    cq->extended.status = entry->status;
+    cq->extended.wr_id = entry->id;
+    if (entry->retired)
+        cq_retire(entry);
+}
+
+/* For CQs and entries that show_next leaves to us. */
+static __attribute__((noinline)) int show_next_slowly(struct cq *cq)
+{
+    bool locked = cq_begin_taking(cq);
+    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
+    bool found = head != tail;
+    if (found) {
+        cq->current = *cq_entry_at(cq, head++);
+        show(cq, &cq->current);
+    }
+    atomic_store_explicit(&cq->head, head, memory_order_release);
+    cq_end_taking(cq, locked);
+    cq_wait_for_answers(cq);
+    return found ? 0 : ENOENT;
+}
+
+/* Copies the next entry out, since its place may be taken by another at once. The end of it, which few programs ask
+ * for, would take as long as the rest. */
+static inline bool take_next(struct cq *cq)
+{
+    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+    const struct completion *entry = cq_entry_at(cq, head);
+    if (head == atomic_load_explicit(&cq->tail, memory_order_acquire))
+        return false;
+    memcpy(&cq->current, entry, offsetof(struct completion, timestamp));
+    show(cq, entry);
+    atomic_store_explicit(&cq->head, head + 1, memory_order_release);
+    return true;
+}
+
+/* Under the consumer lock. False: there is none, or it needs show_next_slowly. */
+static inline bool show_next(struct cq *cq)
+{
+    if (cq->shows_slowly)
+        return false;
+    bool taken = cq_begin_taking_freely(cq) && take_next(cq);
+    cq_end_taking_freely(cq);
+    cq_wait_for_answers(cq);
+    return taken;
+}
+
+static inline uintptr_t owner_of_batch(const struct cq *cq)
+{
+    return atomic_load_explicit(&cq->batch_owner, memory_order_relaxed);
+}
+
+static void leave_batch(struct cq *cq)
+{
+    atomic_store_explicit(&cq->batch_owner, 0, memory_order_relaxed);
+    cq_consumer_unlock(cq);
+}
+
+/* Holds the consumer lock until end_poll, unless it fails. */
+static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
+{
+    struct cq *cq = cq_of(ibv);
+    uintptr_t self = (uintptr_t)pthread_self();
+    if (attr->comp_mask)
+        return answer_failure(EINVAL);
+    if (owner_of_batch(cq) == self) {
+        log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_start_poll in a batch of this thread");
+        return answer_failure(EINVAL); /* waiting for the lock would be forever */
+    }
+    if (cq_is_empty(cq)) {
+        poller_poll(cq->process);
+        if (cq_is_empty(cq))
+            return ENOENT;
+    }
+    cq_consumer_lock(cq);
+    atomic_store_explicit(&cq->batch_owner, self, memory_order_relaxed);
+    if (__builtin_expect(show_next(cq), 1))
+        return 0;
+    int error = show_next_slowly(cq);
+    if (error)
+        leave_batch(cq);
+    return error;
+}
+
+static __attribute__((noinline)) int look_again(struct cq *cq)
+{
+    if (!show_next_slowly(cq))
+        return 0;
+    poller_poll(cq->process);
+    return show_next_slowly(cq);
+}
+
+static int next_poll(struct ibv_cq_ex *ibv)
+{
+    struct cq *cq = cq_of(ibv);
+    return __builtin_expect(show_next(cq), 1) ? 0 : look_again(cq);
+}
+
+/* Whoever calls it ends the batch, as on adapters, for which that is giving back a spin lock: programs may hand a batch
+ * on to another thread. One that has none and ends another's can't be told apart. */
+static void end_poll(struct ibv_cq_ex *ibv)
+{
+    uintptr_t owner = owner_of_batch(cq_of(ibv));
+    if (log_wanted(LOG_INFO) && owner && owner != (uintptr_t)pthread_self())
+        log_write(LOG_INFO, "ibv_end_poll ends a batch that another thread began");
+    if (owner)
+        return leave_batch(cq_of(ibv));
+    log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_end_poll without a batch");
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
+{
+    return cq_of(cq)->current.opcode;
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
+{
+    return cq_of(cq)->current.reason;
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
+{
+    return cq_of(cq)->current.flags;
+}
+
+/* Reading what was not asked for at creation is a mistake of the program: it is told so, and gets the value that the
+ * batch has, if any (a jump through NULL would tell it less). */
+static void warn_of(const char *flag)
+{
+    log_reason(LOG_WARN, REASON_CQ_FIELD, "wc_flags lacks %s", flag);
+}
+
+/* One for CQs that have the flag, one for those that lack it. */
+#define READER(type, name, flag, value)                                                                                \
+    static type name(struct ibv_cq_ex *cq)                                                                             \
+    {                                                                                                                  \
+        return (type)cq_of(cq)->current.value;                                                                         \
+    }                                                                                                                  \
+    static type name##_unasked(struct ibv_cq_ex *cq)                                                                   \
+    {                                                                                                                  \
+        warn_of(#flag);                                                                                                \
+        return name(cq);                                                                                               \
+    }
+
+READER(uint32_t, read_byte_len, IBV_WC_EX_WITH_BYTE_LEN, length)
+READER(__be32, read_imm_data, IBV_WC_EX_WITH_IMM, immediate_or_key)
+READER(uint32_t, read_qp_num, IBV_WC_EX_WITH_QP_NUM, qp_number)
+READER(uint32_t, read_src_qp, IBV_WC_EX_WITH_SRC_QP, source)
+READER(uint32_t, read_slid, IBV_WC_EX_WITH_SLID, slid)
+READER(uint8_t, read_sl, IBV_WC_EX_WITH_SL, sl)
+READER(uint8_t, read_dlid_path_bits, IBV_WC_EX_WITH_DLID_PATH_BITS, path_bits)
+READER(uint64_t, read_completion_ts, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, timestamp)
+READER(uint16_t, read_cvlan, IBV_WC_EX_WITH_CVLAN, cvlan)
+READER(uint32_t, read_flow_tag, IBV_WC_EX_WITH_FLOW_TAG, flow_tag)
+READER(uint64_t, read_completion_wallclock_ns, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, wallclock)
+
+static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
+{
+    info->tag = cq_of(cq)->current.tag;
+    info->priv = cq_of(cq)->current.tag_private;
+}
+
+static void read_tm_info_unasked(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
+{
+    warn_of("IBV_WC_EX_WITH_TM_INFO");
+    read_tm_info(cq, info);
+}
+
+#define CHOOSE(name, flag) (cq->extended.name = cq->wc_flags & (flag) ? name : name##_unasked)
+
+static void choose_readers(struct cq *cq)
+{
+    CHOOSE(read_byte_len, IBV_WC_EX_WITH_BYTE_LEN);
+    CHOOSE(read_imm_data, IBV_WC_EX_WITH_IMM);
+    CHOOSE(read_qp_num, IBV_WC_EX_WITH_QP_NUM);
+    CHOOSE(read_src_qp, IBV_WC_EX_WITH_SRC_QP);
+    CHOOSE(read_slid, IBV_WC_EX_WITH_SLID);
+    CHOOSE(read_sl, IBV_WC_EX_WITH_SL);
+    CHOOSE(read_dlid_path_bits, IBV_WC_EX_WITH_DLID_PATH_BITS);
+    CHOOSE(read_completion_ts, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
+    CHOOSE(read_cvlan, IBV_WC_EX_WITH_CVLAN);
+    CHOOSE(read_flow_tag, IBV_WC_EX_WITH_FLOW_TAG);
+    CHOOSE(read_tm_info, IBV_WC_EX_WITH_TM_INFO);
+    CHOOSE(read_completion_wallclock_ns, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+}
+
+void cq_extend(struct cq *cq)
+{
+    const uint64_t rare =
+        IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_TM_INFO;
+    struct ibv_cq_ex *ibv = &cq->extended;
+    cq->shows_slowly = (cq->wc_flags & rare) || cq->guarded;
+    ibv->start_poll = start_poll;
+    ibv->next_poll = next_poll;
+    ibv->end_poll = end_poll;
+    ibv->read_opcode = read_opcode;
+    ibv->read_vendor_err = read_vendor_err;
+    ibv->read_wc_flags = read_wc_flags;
+    choose_readers(cq);
+}

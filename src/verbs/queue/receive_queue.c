@@ -1,0 +1,199 @@
+#include "verbs/queue/receive_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/answer.h"
+#include "diag/log.h"
+#include "transport/scatter.h"
+#include "verbs/object/domain.h"
+
+/* Slots are allocated in chunks that never move, so that a message in progress keeps its receive while the queue grows.
+ */
+struct receive_chunk {
+    struct receive_chunk *next;
+    struct domain_block memory; /* the chunk's own */
+    uint64_t slots[];
+};
+
+static size_t slot_size(const struct receive_queue *queue)
+{
+    return sizeof(struct receive_slot) + queue->sge_max * sizeof(struct ibv_sge);
+}
+
+/* The program's allocator may be called: under no lock. */
+static int make_chunk(const struct receive_queue *queue, uint32_t count, struct receive_chunk **chunk)
+{
+    struct domain_block block;
+    size_t size = sizeof **chunk + count * slot_size(queue);
+    int error = domain_take(queue->domain, (enum domain_resource)queue->resource, size, &block);
+    if (error)
+        return error;
+    *chunk = block.memory;
+    memset(*chunk, 0, size);
+    (*chunk)->memory = block;
+    return 0;
+}
+
+static void add_chunk(struct receive_queue *queue, struct receive_chunk *chunk, uint32_t count)
+{
+    size_t size = slot_size(queue);
+    chunk->next = queue->chunks;
+    queue->chunks = chunk;
+    for (uint32_t i = 0; i < count; i++) {
+        struct receive_slot *slot = (struct receive_slot *)((char *)chunk->slots + i * size);
+        slot->receive.sge = slot->sge;
+        STAILQ_INSERT_TAIL(&queue->unused, slot, next);
+    }
+    queue->slots += count;
+}
+
+int receive_queue_initialize(struct receive_queue *queue, struct ibv_pd *pd, uint64_t resource, uint32_t capacity,
+                             uint32_t sge_max)
+{
+    struct receive_chunk *chunk;
+    memset(queue, 0, sizeof *queue);
+    lock_set_rank(&queue->lock, LOCK_RECEIVES);
+    STAILQ_INIT(&queue->posted);
+    STAILQ_INIT(&queue->unused);
+    queue->sge_max = sge_max;
+    queue->domain = domain_of(pd);
+    queue->resource = resource;
+    int error = capacity ? make_chunk(queue, capacity, &chunk) : 0;
+    if (!error && capacity)
+        add_chunk(queue, chunk, capacity);
+    queue->capacity = queue->slots;
+    return error;
+}
+
+void receive_queue_destroy(struct receive_queue *queue)
+{
+    for (struct receive_chunk *chunk = queue->chunks, *next; chunk; chunk = next) {
+        struct domain_block block = chunk->memory;
+        next = chunk->next;
+        domain_give_back(&block);
+    }
+}
+
+/* Under its lock. */
+static bool fits(const struct receive_queue *queue, uint32_t capacity)
+{
+    lock_assert_held(&queue->lock);
+    return capacity && capacity >= queue->count + queue->taken;
+}
+
+int receive_queue_resize(struct receive_queue *queue, uint32_t capacity)
+{
+    struct receive_chunk *chunk;
+    lock_take(&queue->lock);
+    int error = fits(queue, capacity) ? 0 : EINVAL;
+    uint32_t more = capacity > queue->slots ? capacity - queue->slots : 0;
+    lock_release(&queue->lock);
+    if (!error && more)
+        error = make_chunk(queue, more, &chunk);
+    if (error)
+        return error;
+    lock_take(&queue->lock);
+    if (more)
+        add_chunk(queue, chunk, more);
+    if (fits(queue, capacity))
+        queue->capacity = capacity;
+    else
+        error = EINVAL; /* more were posted meanwhile */
+    lock_release(&queue->lock);
+    return error;
+}
+
+static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
+{
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > queue->sge_max)
+        return EINVAL;
+    if (queue->count + queue->taken >= queue->capacity)
+        return ENOMEM;
+    struct receive_slot *slot = STAILQ_FIRST(&queue->unused);
+    STAILQ_REMOVE_HEAD(&queue->unused, next);
+    slot->receive.id = wr->wr_id;
+    slot->receive.sge_count = (uint32_t)wr->num_sge;
+    slot->receive.skip = 0;
+    for (int i = 0; i < wr->num_sge; i++)
+        slot->sge[i] = wr->sg_list[i];
+    STAILQ_INSERT_TAIL(&queue->posted, slot, next);
+    queue->count++;
+    return 0;
+}
+
+struct receive_queue_state receive_queue_look(struct receive_queue *queue)
+{
+    lock_take(&queue->lock);
+    struct receive_queue_state state = {queue->count, queue->capacity, queue->limit};
+    lock_release(&queue->lock);
+    return state;
+}
+
+int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    int error = 0;
+    lock_take(&queue->lock);
+    for (; wr && !error; wr = error ? wr : wr->next)
+        error = post_one(queue, wr);
+    lock_release(&queue->lock);
+    if (error) {
+        *bad = (struct ibv_recv_wr *)wr;
+        log_reason(LOG_WARN, error == ENOMEM ? REASON_RECEIVE_QUEUE_FULL : REASON_TOO_MANY_SGES,
+                   "posting the receive with wr_id %llu to a queue of %u", (unsigned long long)(wr ? wr->wr_id : 0),
+                   queue->capacity);
+        return answer_failure(error);
+    }
+    return 0;
+}
+
+const struct receive *receive_queue_take(struct receive_queue *queue, uint64_t least, bool *limit_reached)
+{
+    lock_take(&queue->lock);
+    struct receive_slot *slot = STAILQ_FIRST(&queue->posted);
+    bool short_of_room = least && slot && scatter_room(&slot->receive) < least;
+    *limit_reached = false;
+    if (slot && !short_of_room) {
+        STAILQ_REMOVE_HEAD(&queue->posted, next);
+        queue->count--;
+        queue->taken++;
+        *limit_reached = queue->count < queue->limit;
+        if (*limit_reached)
+            queue->limit = 0;
+    }
+    lock_release(&queue->lock);
+    return short_of_room ? &receive_too_short : slot ? &slot->receive : NULL;
+}
+
+static struct receive_slot *slot_of(const struct receive *receive)
+{
+    return (struct receive_slot *)((char *)receive - offsetof(struct receive_slot, receive));
+}
+
+void receive_queue_return(struct receive_queue *queue, const struct receive *receive)
+{
+    struct receive_slot *slot = slot_of(receive);
+    lock_take(&queue->lock);
+    STAILQ_INSERT_HEAD(&queue->posted, slot, next);
+    queue->count++;
+    queue->taken--;
+    lock_release(&queue->lock);
+}
+
+void receive_queue_free(struct receive_queue *queue, const struct receive *receive)
+{
+    struct receive_slot *slot = slot_of(receive);
+    lock_take(&queue->lock);
+    STAILQ_INSERT_HEAD(&queue->unused, slot, next); /* the one whose cache lines are warm is the next to be used */
+    queue->taken--;
+    lock_release(&queue->lock);
+}
+
+void receive_queue_clear(struct receive_queue *queue)
+{
+    lock_take(&queue->lock);
+    STAILQ_CONCAT(&queue->unused, &queue->posted);
+    queue->count = 0;
+    lock_release(&queue->lock);
+}

@@ -1,0 +1,37 @@
+/* Posted receives, of one queue pair or shared by many. Thread-safe by its own lock, which is taken inside qp->lock. */
+#ifndef VERBS_QUEUE_RECEIVE_QUEUE_H
+#define VERBS_QUEUE_RECEIVE_QUEUE_H
+
+#include "verbs/object/object.h"
+
+/* Room for `capacity` receives of at most `sge_max` SGEs, in memory of that resource (enum domain_resource) of the
+ * domain, if it is a parent domain with allocators; NULL: none. 0 or ENOMEM, EINVAL from those. These three call the
+ * program's allocators: no lock may be held. */
+int receive_queue_initialize(struct receive_queue *, struct ibv_pd *, uint64_t resource, uint32_t capacity,
+                             uint32_t sge_max);
+void receive_queue_destroy(struct receive_queue *);
+
+/* From now on at most `capacity`: ENOMEM, or EINVAL when more are posted already. */
+int receive_queue_resize(struct receive_queue *, uint32_t capacity);
+
+/* Posts a list from its head. The first that fails is *bad and nothing behind it is posted: ENOMEM the queue is full,
+ * EINVAL too many SGEs (ibv_post_recv(3), ibv_post_srq_recv(3)); errno is set, too. */
+int receive_queue_post(struct receive_queue *, const struct ibv_recv_wr *, struct ibv_recv_wr **bad);
+
+/* The oldest, now taken by a message that has begun; NULL when none is posted, &receive_too_short when it has less room
+ * than that. *limit_reached: the count fell below the limit, which is disarmed now. The receive is valid until
+ * receive_queue_free, or until receive_queue_return, which makes it the oldest again. */
+const struct receive *receive_queue_take(struct receive_queue *, uint64_t least, bool *limit_reached);
+void receive_queue_free(struct receive_queue *, const struct receive *);
+void receive_queue_return(struct receive_queue *, const struct receive *);
+
+/* What a report says of it. */
+struct receive_queue_state {
+    uint32_t posted, capacity, limit;
+};
+struct receive_queue_state receive_queue_look(struct receive_queue *);
+
+/* Everything posted back to unused (RESET). What is taken is given back by whoever took it. */
+void receive_queue_clear(struct receive_queue *);
+
+#endif

@@ -1,0 +1,123 @@
+#include "verbs/queue/xrc.h"
+
+#include "diag/log.h"
+#include "process/process.h"
+#include "runtime/numbers.h"
+#include "verbs/object/async.h"
+#include "verbs/object/lifetime.h"
+#include "verbs/qp/qp.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
+
+static inline struct qp *qp_of_host(struct host *host)
+{
+    return (struct qp *)((char *)host - offsetof(struct qp, host));
+}
+
+/* Under qp->lock. An SRQ that is found here is not freed as long as that is held: xrc_remove_srq takes it out of the
+ * table first and then looks, under the lock of each queue pair, who has it. */
+static enum reason select_srq(struct host *host, uint32_t number)
+{
+    struct qp *qp = qp_of_host(host);
+    if (qp->selected && qp->selected->number == number)
+        return REASON_NONE;
+    struct srq *srq = numbers_find(qp->process->srqs, number);
+    qp->selected = NULL;
+    qp->pd = qp->receive_pd = NULL;
+    if (!srq)
+        return REASON_XRC_SRQ;
+    if (srq->xrcd->domain != qp->domain)
+        return REASON_XRC_DOMAIN;
+    qp->selected = srq;
+    qp->pd = qp->receive_pd = pd_of(srq->ibv.pd);
+    return REASON_NONE;
+}
+
+static const struct receive *xrc_take_receive(struct host *host, const struct packet *packet, uint64_t least)
+{
+    struct qp *qp = qp_of_host(host);
+    bool limit_reached;
+    const struct receive *receive = receive_queue_take(&qp->selected->queue, least, &limit_reached);
+    if (receive)
+        qp->serving = qp->selected;
+    if (receive && limit_reached)
+        async_raise_srq(qp->selected, IBV_EVENT_SRQ_LIMIT_REACHED);
+    return receive;
+}
+
+/* The entry outlives the queue pair, because it tells that a receive of the SRQ was used. */
+static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+{
+    struct qp *qp = qp_of_host(host);
+    struct srq *srq = qp->serving;
+    struct completion entry = {
+        .id = receive->id,
+        .qp_number = qp->number,
+        .status = (uint8_t)arrival->status,
+        .opcode = (uint8_t)arrival->opcode,
+        .reason = (uint16_t)arrival->reason,
+        .length = arrival->length,
+        .immediate_or_key = arrival->immediate_or_key,
+        .flags = (uint16_t)arrival->flags,
+        .lasting = true,
+    };
+    qp->serving = NULL;
+    if (arrival->status != IBV_WC_SUCCESS)
+        log_reason(arrival->status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, arrival->reason,
+                   "qp 0x%x srq 0x%x receive wr_id %llu status %d", qp->number, srq->number,
+                   (unsigned long long)receive->id, arrival->status);
+    receive_queue_free(&srq->queue, receive);
+    cq_note_round(srq->cq);
+    cq_push(srq->cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
+}
+
+static struct host_operations operations;
+
+static void make_operations(void)
+{
+    operations = qp_host_operations;
+    operations.take_receive = xrc_take_receive;
+    operations.received = received;
+    operations.select_srq = select_srq;
+}
+
+const struct host_operations *xrc_host(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_operations);
+    return &operations;
+}
+
+int xrc_enter_srq(struct srq *srq)
+{
+    lock_assert_held(&context_of(srq->ibv.context)->process->control);
+    struct process *process = srq->cq->process;
+    return numbers_enter(process_node(process), process->srqs, srq, &srq->number);
+}
+
+/* A message that loses its SRQ half-way can't be repeated either: its receive is gone. */
+static void forget(void *object, void *context)
+{
+    struct qp *qp = qp_of_endpoint(object);
+    struct srq *srq = context;
+    lock_take(&qp->lock);
+    if (qp->serving == srq) {
+        log_reason(LOG_WARN, REASON_XRC_SRQ_DESTROYED, "qp 0x%x srq 0x%x", qp->number, srq->number);
+        qp_fail(qp, IBV_EVENT_QP_FATAL);
+    }
+    if (qp->selected == srq) {
+        qp->selected = NULL;
+        qp->pd = qp->receive_pd = NULL;
+    }
+    lock_release(&qp->lock);
+}
+
+void xrc_remove_srq(struct srq *srq)
+{
+    lock_assert_held(&context_of(srq->ibv.context)->process->control);
+    struct process *process = srq->cq->process;
+    numbers_remove(process->srqs, srq->number);
+    lock_take(&process->progress);
+    numbers_each(process->numbers, forget, srq);
+    lock_release(&process->progress);
+}

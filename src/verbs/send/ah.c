@@ -1,0 +1,135 @@
+#include "verbs/send/ah.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/gid.h"
+#include "diag/log.h"
+#include "process/port.h"
+#include "tap/delay.h"
+#include "verbs/object/lifetime.h"
+#include "wire/datagram.h"
+#include "wire/grh.h"
+
+enum reason ah_check(const struct context *context, const struct ibv_ah_attr *attr)
+{
+    enum reason reason = attr->port_num != 1                                  ? REASON_PORT
+                         : !attr->is_global                                   ? REASON_NO_GRH
+                         : attr->grh.sgid_index >= context->device->gid_count ? REASON_GID_INDEX
+                                                                              : REASON_NONE;
+    if (!reason && context->device->interface[0] &&
+        gid_is_ipv4(&context->device->gids[attr->grh.sgid_index]) != gid_is_ipv4(&attr->grh.dgid))
+        reason = REASON_GID_FAMILY;
+    return !reason && gid_is_zero(&attr->grh.dgid) ? REASON_NO_DGID : reason;
+}
+
+void ah_report(const struct context *context, const struct ibv_ah_attr *attr, enum reason reason, const char *call)
+{
+    if (reason == REASON_GID_INDEX)
+        log_reason(LOG_WARN, reason, "%s: sgid_index is %u, the indices that are used are 0 to %d", call,
+                   attr->grh.sgid_index, (int)context->device->gid_count - 1);
+    else
+        log_reason(LOG_WARN, reason, "%s", call);
+}
+
+/* The lengths depend on the datagram and stay 0. */
+static void write_grh(struct ah *ah, const union ibv_gid *source)
+{
+    const struct ibv_global_route *route = &ah->attr.grh;
+    grh_write(ah->grh,
+              &(struct grh_route){.source = source->raw,
+                                  .destination = route->dgid.raw,
+                                  .traffic_class = route->traffic_class,
+                                  .hop_limit = route->hop_limit,
+                                  .flow_label = route->flow_label,
+                                  .fragment = DATAGRAM_DONT_FRAGMENT},
+              0);
+}
+
+static void ah_release(struct ah *ah)
+{
+    struct process *process = context_of(ah->ibv.context)->process;
+    if (ah->remote && !process->inherited) {
+        delay_forget(process->traffic.taps, ah->remote);
+        ah->remote->operations->close(ah->remote);
+    }
+    free(ah);
+}
+
+struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
+{
+    struct context *context = context_of(pd->context);
+    enum reason reason = ah_check(context, attr);
+    int error = !pd_is_known(pd) ? ENOENT : reason ? EINVAL : 0;
+    if (error == EINVAL)
+        ah_report(context, attr, reason, "ibv_create_ah");
+    struct ah *ah = error ? NULL : calloc(1, sizeof *ah);
+    if (!ah) {
+        errno = error ? error : ENOMEM;
+        return NULL;
+    }
+    ah->ibv.context = pd->context;
+    ah->ibv.pd = pd;
+    ah->attr = *attr;
+    ah->multicast = gid_is_multicast(&attr->grh.dgid);
+    ah->local = ah->multicast || config_local_gid(&attr->grh.dgid);
+    write_grh(ah, &context->device->gids[attr->grh.sgid_index]);
+    if (context->device->interface[0] && (!ah->local || ah->multicast))
+        ah->remote = port_connect(context->process, context->device, attr, (uint32_t)(uintptr_t)ah >> 4);
+    control_lock(context);
+    ah->ibv.handle = object_enter(context, &ah->object, OBJECT_AH, context->device->limits.max_ah, pd_object(pd));
+    control_unlock(context);
+    if (ah->ibv.handle)
+        return &ah->ibv;
+    ah_release(ah);
+    return NULL;
+}
+
+/* A datagram that uses the handle is sent before ibv_post_send returns, or waits in the send queue for room; the
+ * program may not destroy the handle before the work's completion (ibv_post_send(3)). */
+int ah_destroy(struct ibv_ah *ibv)
+{
+    struct ah *ah = (struct ah *)ibv;
+    struct context *context = ah->object.context;
+    control_lock(context);
+    int error = object_leave(&ah->object, ibv->handle, pd_object(ibv->pd));
+    control_unlock(context);
+    if (!error)
+        ah_release(ah);
+    return error;
+}
+
+int ah_from_wc(struct ibv_context *ibv, uint8_t port, const struct ibv_wc *wc, const struct ibv_grh *grh,
+               struct ibv_ah_attr *attr)
+{
+    const struct context *context = context_of(ibv);
+    union ibv_gid source, destination;
+    memset(attr, 0, sizeof *attr); /* the completion's sl shows the kind of RoCE packet, see qp_host.c */
+    attr->port_num = port;
+    attr->dlid = wc->slid;
+    attr->src_path_bits = wc->dlid_path_bits;
+    if (!(wc->wc_flags & IBV_WC_GRH))
+        return 0;
+    gid_from_grh((const uint8_t *)grh, &source, &destination);
+    attr->is_global = 1;
+    attr->grh.dgid = source;
+    attr->grh.hop_limit = 0xff;
+    if (((const uint8_t *)grh)[0] >> 4 == 6) {
+        attr->grh.flow_label = ntohl(grh->version_tclass_flow) & 0xfffff;
+        attr->grh.traffic_class = ntohl(grh->version_tclass_flow) >> 20 & 0xff;
+    } else {
+        attr->grh.traffic_class = ((const uint8_t *)grh)[21];
+    }
+    for (unsigned i = 0; i < context->device->gid_count; i++)
+        if (!memcmp(&context->device->gids[i], &destination, sizeof destination)) {
+            attr->grh.sgid_index = (uint8_t)i;
+            return 0;
+        }
+    if (gid_is_multicast(&destination))
+        return 0; /* a multicast: any of our GIDs may answer */
+    errno = EINVAL;
+    return -1;
+}

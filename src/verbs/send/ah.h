@@ -1,0 +1,20 @@
+/* Address handles: ibv_create_ah(3), ibv_create_ah_from_wc(3). Thread-safe. */
+#ifndef VERBS_SEND_AH_H
+#define VERBS_SEND_AH_H
+
+#include "verbs/object/object.h"
+
+struct ibv_ah *ah_create(struct ibv_pd *, const struct ibv_ah_attr *); /* NULL and errno */
+int ah_destroy(struct ibv_ah *);
+
+/* REASON_NONE, or why the call answers EINVAL: on RoCE an address needs a GRH, a port that exists, a GID index that
+ * holds a GID, and a destination. */
+enum reason ah_check(const struct context *, const struct ibv_ah_attr *);
+
+/* Tells the user; `call` is what the line begins with. For other reasons than those of ah_check likewise. */
+void ah_report(const struct context *, const struct ibv_ah_attr *, enum reason, const char *call);
+
+/* The attributes that lead back to the sender of a datagram. 0 or -1 and errno. */
+int ah_from_wc(struct ibv_context *, uint8_t port, const struct ibv_wc *, const struct ibv_grh *, struct ibv_ah_attr *);
+
+#endif

@@ -1,0 +1,137 @@
+#include "verbs/send/multicast.h"
+
+#include <string.h>
+
+#include "base/container.h"
+#include "config/gid.h"
+#include "diag/log.h"
+#include "process/progress.h"
+#include "runtime/clock.h"
+#include "tap/traffic.h"
+#include "verbs/qp/qp.h"
+#include "verbs/send/room.h"
+
+/* How long members that take nothing are waited for. A receiver that lost its processor is back by then. */
+static const nanos patience = 100 * NANOS_MILLISECOND;
+
+struct look {
+    struct qp *qp;
+    unsigned crowded; /* members without room that are worth waiting for */
+    bool give_up;     /* they are not any more */
+};
+
+static void look_at_member(struct peer *peer, void *context)
+{
+    struct look *look = context;
+    struct link *link = peer->link;
+    bool behind = atomic_load_explicit(&peer->behind, memory_order_relaxed);
+    link->operations->begin(link);
+    bool room = behind || look->give_up ? link->operations->ready(link) : qp_has_room(look->qp, link);
+    link->operations->end(link);
+    if (room && behind)
+        atomic_store(&peer->behind, false);
+    if (room || behind)
+        return;
+    look->crowded++;
+    if (look->give_up)
+        atomic_store(&peer->behind, true);
+}
+
+static unsigned count_crowded(struct qp *qp, const uint8_t group[16], bool give_up)
+{
+    struct look look = {.qp = qp, .give_up = give_up};
+    node_members(qp->process->node, group, look_at_member, &look);
+    return look.crowded;
+}
+
+static void wait_until(struct qp *qp, nanos when)
+{
+    qp->crowd.wake = when;
+    qp_expire_by(qp, when);
+}
+
+bool multicast_has_room(struct qp *qp, const uint8_t group[16])
+{
+    qp->crowd.wake = NANOS_NEVER;
+    if (!count_crowded(qp, group, false)) {
+        qp->crowd.since = 0;
+        return true;
+    }
+    nanos now = clock_now();
+    if (!qp->crowd.since)
+        qp->crowd.since = now;
+    if (now < qp->crowd.since + patience) {
+        wait_until(qp, qp->crowd.since + patience);
+        return false;
+    }
+    count_crowded(qp, group, true);
+    qp->crowd.since = 0;
+    return true;
+}
+
+void multicast_forget(struct qp *qp)
+{
+    qp->crowd.since = 0;
+    qp->crowd.wake = NANOS_NEVER;
+}
+
+struct multicast {
+    struct qp *qp;
+    const struct frame *frame;
+    bool read;
+};
+
+/* A frame that a fault delayed may have taken the room that there was a moment ago; then this one waits with those. */
+static void send_to_member(struct peer *peer, void *context)
+{
+    struct multicast *multicast = context;
+    struct qp *qp = multicast->qp;
+    struct link *link = peer->link;
+    link->operations->begin(link);
+    bool waits = traffic_is_faulty(&qp->process->traffic) && !atomic_load_explicit(&peer->behind, memory_order_relaxed);
+    bool room = link->operations->ready(link) || waits;
+    if (room)
+        multicast->read &= traffic_send(&qp->flow, peer, link, multicast->frame);
+    link->operations->end(link);
+    if (!room)
+        traffic_missed(&qp->flow, peer);
+}
+
+bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *frame)
+{
+    lock_assert_held(&qp->lock);
+    struct multicast multicast = {qp, frame, .read = true};
+    node_members(qp->process->node, group, send_to_member, &multicast);
+    return multicast.read;
+}
+
+/* To each queue pair here that is attached to the group. */
+static bool receive_multicast(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    struct process *process = container_of(endpoint, struct process, multicast);
+    const struct packet *packet = arrival->from.packet;
+    struct group *group;
+    union ibv_gid source, destination;
+    bool joined = false;
+    if (!packet->grh) {
+        traffic_stray(&process->traffic, packet, arrival->from.route, REASON_PACKET_NOT_JOINED);
+        return false;
+    }
+    gid_from_grh(packet->grh, &source, &destination);
+    LIST_FOREACH (group, &process->groups, siblings)
+        if (!memcmp(&group->gid, &destination, sizeof destination)) {
+            progress_deliver(process, &group->qp->endpoint, arrival);
+            joined = true;
+        }
+    if (!joined) {
+        traffic_stray(&process->traffic, packet, arrival->from.route, REASON_PACKET_NOT_JOINED);
+        log_reason(LOG_INFO, REASON_PACKET_NOT_JOINED, "psn %u from qp 0x%x", packet->psn, packet->source);
+    }
+    return false;
+}
+
+void multicast_begin(struct process *process)
+{
+    static const struct endpoint_operations operations = {.receive = receive_multicast};
+    process->multicast.operations = &operations;
+}

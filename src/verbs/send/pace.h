@@ -1,0 +1,26 @@
+/* How fast a queue pair sends.
+ *
+ * What a queue pair sends is counted in bytes, headers and repetitions too. So many may go at once as the burst has
+ * (in packets of the typical size), and as time passes so many more as the rate has; meanwhile the rest waits in the
+ * send queue, for the helper's timer. Answers of a reliable queue pair to its peer are not held up. Messages go in
+ * packets of up to 16 KiB, so that is the least burst. */
+#ifndef VERBS_SEND_PACE_H
+#define VERBS_SEND_PACE_H
+
+#include "verbs/object/object.h"
+
+enum {
+    PACE_TYPES = 1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD | 1 << IBV_QPT_RAW_PACKET | 1 << IBV_QPT_XRC_SEND,
+};
+#define PACE_RATE_MAX UINT32_MAX /* kbps */
+
+/* Under qp->lock, all below. */
+void pace_set(struct qp *, const struct ibv_qp_rate_limit_attr *);
+
+/* Must what comes next wait? Then qp->pace.wake is when it may go. */
+bool pace_holds(struct qp *);
+
+/* So many bytes have been sent. */
+void pace_count(struct qp *, uint64_t bytes);
+
+#endif

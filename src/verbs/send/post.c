@@ -1,0 +1,248 @@
+/* ibv_post_send(3). */
+#include <errno.h>
+#include <string.h>
+
+#include "base/answer.h"
+#include "diag/log.h"
+#include "link/guard.h"
+#include "process/poller.h"
+#include "runtime/clock.h"
+#include "verbs/memory/window.h"
+#include "verbs/qp/qp.h"
+#include "verbs/queue/receive_queue.h"
+#include "verbs/send/post.h"
+#include "wire/guarded.h"
+
+#define BIT(opcode) (1u << (opcode))
+enum {
+    OPCODES_UD = BIT(IBV_WR_SEND) | BIT(IBV_WR_SEND_WITH_IMM),
+    OPCODES_LOCAL = BIT(IBV_WR_BIND_MW) | BIT(IBV_WR_LOCAL_INV),
+    OPCODES_UC = OPCODES_UD | OPCODES_LOCAL | BIT(IBV_WR_RDMA_WRITE) | BIT(IBV_WR_RDMA_WRITE_WITH_IMM),
+    OPCODES_RC = OPCODES_UC | BIT(IBV_WR_RDMA_READ) | BIT(IBV_WR_ATOMIC_CMP_AND_SWP) |
+                 BIT(IBV_WR_ATOMIC_FETCH_AND_ADD) | BIT(IBV_WR_ATOMIC_WRITE) | BIT(IBV_WR_SEND_WITH_INV),
+    OPCODES_RAW = BIT(IBV_WR_SEND) | BIT(IBV_WR_TSO),
+    OPCODES_ATOMIC = BIT(IBV_WR_ATOMIC_CMP_AND_SWP) | BIT(IBV_WR_ATOMIC_FETCH_AND_ADD),
+    OPCODES_INLINE = (OPCODES_UC & ~OPCODES_LOCAL) | BIT(IBV_WR_SEND_WITH_INV) | BIT(IBV_WR_ATOMIC_WRITE),
+    SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE,
+};
+
+/* UC has no SEND with invalidate: the specification gives it no opcode on the wire (table 38). */
+static const uint32_t legal_opcodes[] = {
+    [IBV_QPT_RC] = OPCODES_RC,          [IBV_QPT_UC] = OPCODES_UC,       [IBV_QPT_UD] = OPCODES_UD,
+    [IBV_QPT_RAW_PACKET] = OPCODES_RAW, [IBV_QPT_XRC_SEND] = OPCODES_RC, [IBV_QPT_XRC_RECV] = 0};
+
+bool post_is_legal(const struct qp *qp, unsigned opcode)
+{
+    return opcode < 32 && (legal_opcodes[qp->type] & BIT(opcode));
+}
+
+bool post_takes_inline(unsigned opcode)
+{
+    return OPCODES_INLINE & BIT(opcode);
+}
+
+unsigned post_flags(const struct qp *qp)
+{
+    return qp->type == IBV_QPT_RAW_PACKET ? SEND_FLAGS | IBV_SEND_IP_CSUM : SEND_FLAGS;
+}
+
+enum reason post_check_tso(const struct qp *qp, uint32_t header, uint32_t mss)
+{
+    return header > qp->max_tso_header || !mss ? REASON_RAW_TSO_HEADER : REASON_NONE;
+}
+
+bool post_set_tso(const struct qp *qp, struct work *work, const void *header, uint16_t length, uint16_t mss)
+{
+    work->remote_address = qp->cap.max_send_sge * sizeof(struct ibv_sge);
+    work->compare_or_add = length;
+    work->swap = mss;
+    return guarded_copy(raw_tso_header(work), header, length);
+}
+
+/* What can be refused before a slot is taken, in the order of what is easiest for the program to understand. */
+static enum reason post_refuse(const struct qp *qp, const struct ibv_send_wr *wr)
+{
+    if (!post_is_legal(qp, wr->opcode))
+        return REASON_SEND_OPCODE;
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)
+        return REASON_TOO_MANY_SGES;
+    if (wr->send_flags & ~post_flags(qp))
+        return REASON_SEND_FLAGS;
+    if ((wr->send_flags & IBV_SEND_INLINE) && !post_takes_inline(wr->opcode))
+        return REASON_SEND_FLAGS;
+    if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
+        return REASON_SEND_NO_AH;
+    if (wr->opcode == IBV_WR_BIND_MW && (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2))
+        return REASON_BIND_TYPE;
+    if (wr->opcode == IBV_WR_TSO)
+        return post_check_tso(qp, wr->tso.hdr_sz, wr->tso.mss);
+    return REASON_NONE;
+}
+
+static enum reason copy_inline(const struct qp *qp, struct work *work, const struct ibv_send_wr *wr)
+{
+    uint32_t length = 0;
+    for (int i = 0; i < wr->num_sge; i++) {
+        if (wr->sg_list[i].length > qp->cap.max_inline_data - length)
+            return REASON_INLINE_TOO_LONG;
+        if (!guarded_copy(work->inline_data + length, (const void *)(uintptr_t)wr->sg_list[i].addr,
+                          wr->sg_list[i].length))
+            return REASON_SEND_UNREADABLE;
+        length += wr->sg_list[i].length;
+    }
+    work->length = length;
+    work->sge_count = 0;
+    return REASON_NONE;
+}
+
+static enum reason copy_list(struct work *work, const struct ibv_send_wr *wr)
+{
+    uint64_t length = 0;
+    for (int i = 0; i < wr->num_sge; i++) {
+        work->sge[i] = wr->sg_list[i];
+        length += wr->sg_list[i].length;
+    }
+    work->length = length > UINT32_MAX ? UINT32_MAX : (uint32_t)length; /* either way too long: the engine says so */
+    work->sge_count = (uint8_t)wr->num_sge;
+    return REASON_NONE;
+}
+
+static enum reason copy_local(struct work *work, const struct ibv_send_wr *wr)
+{
+    work->sge_count = 0;
+    work->length = 0;
+    if (wr->opcode == IBV_WR_BIND_MW)
+        return window_describe_bind(work, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+    return REASON_NONE;
+}
+
+/* False: part of it can't be read. */
+static bool copy_parameters(const struct qp *qp, struct work *work, const struct ibv_send_wr *wr)
+{
+    if (qp->type == IBV_QPT_UD) {
+        work->address = wr->wr.ud.ah;
+        work->remote_qp = wr->wr.ud.remote_qpn;
+        work->remote_qkey = wr->wr.ud.remote_qkey;
+    } else if (wr->opcode == IBV_WR_TSO) {
+        if (!post_set_tso(qp, work, wr->tso.hdr, wr->tso.hdr_sz, wr->tso.mss))
+            return false;
+    } else if (OPCODES_ATOMIC & BIT(wr->opcode)) {
+        work->remote_address = wr->wr.atomic.remote_addr;
+        work->rkey = wr->wr.atomic.rkey;
+        work->compare_or_add = wr->wr.atomic.compare_add;
+        work->swap = wr->wr.atomic.swap;
+    } else {
+        work->remote_address = wr->wr.rdma.remote_addr;
+        work->rkey = wr->wr.rdma.rkey;
+    }
+    if (qp->type == IBV_QPT_XRC_SEND)
+        work->remote_srq = wr->qp_type.xrc.remote_srqn;
+    return true;
+}
+
+bool post_enter_batch(struct qp *qp)
+{
+    if (lock_try(&qp->batch.lock))
+        return true;
+    if (atomic_load_explicit(&qp->batch.owner, memory_order_relaxed) == (uintptr_t)pthread_self())
+        return false;
+    lock_take(&qp->batch.lock);
+    return true;
+}
+
+struct work *post_reserve_in(struct qp *qp, const struct send_queue *queue, uint32_t posted)
+{
+    if (posted - atomic_load_explicit(&qp->retired, memory_order_acquire) >= qp->cap.max_send_wr)
+        return NULL;
+    struct work *work = send_queue_reserve(queue);
+    if (work)
+        work->owner_value = 0;
+    return work;
+}
+
+struct work *post_reserve(struct qp *qp)
+{
+    return post_reserve_in(qp, qp_send_queue(qp), qp->posted);
+}
+
+void post_commit(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    send_queue_commit(qp_send_queue(qp));
+    qp->posted++;
+}
+
+static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
+{
+    enum reason reason = post_refuse(qp, wr);
+    struct work *work = reason ? NULL : post_reserve(qp);
+    if (!work)
+        return reason ? reason : REASON_SEND_QUEUE_FULL;
+    work->id = wr->wr_id;
+    work->opcode = (uint8_t)wr->opcode;
+    work->flags = (uint8_t)wr->send_flags;
+    work->immediate = wr->invalidate_rkey;
+    if (OPCODES_LOCAL & BIT(wr->opcode))
+        reason = copy_local(work, wr);
+    else if (wr->send_flags & IBV_SEND_INLINE)
+        reason = copy_inline(qp, work, wr);
+    else
+        reason = copy_list(work, wr);
+    if (reason)
+        return reason;
+    if (!(OPCODES_LOCAL & BIT(wr->opcode)) && !copy_parameters(qp, work, wr))
+        return REASON_SEND_UNREADABLE;
+    post_commit(qp);
+    return REASON_NONE;
+}
+
+int post_refused(struct qp *qp, enum reason reason, uint64_t id)
+{
+    log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_send of wr_id %llu", qp->number, (unsigned long long)id);
+    return answer_failure(reason == REASON_SEND_QUEUE_FULL   ? ENOMEM
+                          : reason == REASON_SEND_UNREADABLE ? EFAULT
+                                                             : EINVAL);
+}
+
+bool post_is_open(const struct qp *qp)
+{
+    uint8_t state = atomic_load_explicit(&qp->state, memory_order_relaxed);
+    return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
+}
+
+void post_start(struct qp *qp, nanos now)
+{
+    lock_assert_held(&qp->lock);
+    poller_active(qp->process);
+    qp_posted(qp);
+    qp_transmit_guarded(qp, now);
+}
+
+static enum reason post_list(struct qp *qp, struct ibv_send_wr **wr)
+{
+    nanos now = clock_about_now();
+    bool open = post_is_open(qp), opened = guard_begin(now);
+    enum reason reason = open ? REASON_NONE : REASON_SEND_STATE;
+    for (; *wr && !reason; *wr = reason ? *wr : (*wr)->next)
+        reason = post_one(qp, *wr);
+    if (open)
+        post_start(qp, now);
+    guard_end(opened);
+    return reason;
+}
+
+int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct qp *qp = qp_of(ibv);
+    enum reason reason = REASON_SEND_BATCH;
+    if (post_enter(qp)) {
+        lock_take(&qp->lock);
+        reason = post_list(qp, &wr);
+        lock_release(&qp->lock);
+        post_leave(qp);
+    }
+    if (!reason)
+        return 0;
+    *bad = wr; /* NULL: there was no work request at all, and the state refuses even that */
+    return post_refused(qp, reason, wr ? wr->wr_id : 0);
+}

@@ -1,0 +1,50 @@
+/* What the two ways of posting sends share: ibv_post_send and the ibv_wr_* builders. Under qp->lock, but for post_enter
+ * and post_leave. */
+#ifndef VERBS_SEND_POST_H
+#define VERBS_SEND_POST_H
+
+#include "verbs/object/object.h"
+
+/* Around all posting of sends, before any other lock: waits for the batches of other threads, on this queue pair only.
+ * False: this thread is in a batch of its own, and would wait for ever. */
+bool post_enter_batch(struct qp *);
+
+static inline bool post_enter(struct qp *qp)
+{
+    return __builtin_expect(!qp->has_builders, 1) || post_enter_batch(qp);
+}
+
+static inline void post_leave(struct qp *qp)
+{
+    if (__builtin_expect(qp->has_builders, 0))
+        lock_release(&qp->batch.lock);
+}
+
+/* Can this queue pair do the operation (enum ibv_wr_opcode) at all, and with inline data? */
+bool post_is_legal(const struct qp *, unsigned opcode);
+bool post_takes_inline(unsigned opcode);
+
+/* The enum ibv_send_flags that its work requests can have. */
+unsigned post_flags(const struct qp *);
+
+/* IBV_WR_TSO: may the header be that long, and the segments; and into the slot (false: the header can't be read). */
+enum reason post_check_tso(const struct qp *, uint32_t header, uint32_t mss);
+bool post_set_tso(const struct qp *, struct work *, const void *header, uint16_t length, uint16_t mss);
+
+/* Is work accepted in the queue pair's state? */
+bool post_is_open(const struct qp *);
+
+/* A free slot of `queue`, when so much has been posted; or NULL: the program has not polled enough completions yet. */
+struct work *post_reserve_in(struct qp *, const struct send_queue *queue, uint32_t posted);
+
+/* One of the send queue. post_commit enters it when it is filled. */
+struct work *post_reserve(struct qp *);
+void post_commit(struct qp *);
+
+/* Hands what was committed to the engine and the link. Between guard_begin and guard_end. */
+void post_start(struct qp *, nanos now);
+
+/* Logs a refused call, and sets errno, which it answers. */
+int post_refused(struct qp *, enum reason, uint64_t id);
+
+#endif

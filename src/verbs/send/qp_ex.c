@@ -1,0 +1,397 @@
+#include "verbs/send/qp_ex.h"
+
+#include <string.h>
+
+#include "diag/log.h"
+#include "link/guard.h"
+#include "runtime/clock.h"
+#include "verbs/memory/window.h"
+#include "verbs/qp/qp.h"
+#include "verbs/send/post.h"
+#include "wire/guarded.h"
+
+enum { ATOMIC_WRITE_LENGTH = 8 }; /* its value is part of the call: no matter how much inline data the queue takes */
+
+static inline struct qp *qp_of_ex(struct ibv_qp_ex *ibv)
+{
+    return (struct qp *)ibv;
+}
+
+static void spoil(struct qp *qp, enum reason reason)
+{
+    if (!qp->batch.reason)
+        qp->batch.reason = reason;
+    qp->batch.work = NULL;
+}
+
+static void finish_work(struct qp *qp)
+{
+    if (qp->batch.work && qp->type == IBV_QPT_UD && !qp->batch.work->address)
+        return spoil(qp, REASON_SEND_NO_AH);
+    if (qp->batch.work) {
+        send_queue_commit(&qp->batch.queue);
+        qp->batch.posted++;
+    }
+    qp->batch.work = NULL;
+}
+
+/* Under qp->lock. Nobody else posts before the batch is over: the places behind the tail are its own. */
+static void begin_batch(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    lock_assert_held(&qp->batch.lock);
+    qp->batch.queue = qp->staged.memory ? qp->staged : *qp_send_queue(qp);
+    qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is what was posted and not polled */
+    qp->batch.posted = qp->posted;
+    qp->batch.begun = clock_about_now();
+    qp->batch.resets = qp->resets;
+    qp->batch.reason = post_is_open(qp) ? REASON_NONE : REASON_SEND_STATE;
+}
+
+static void wr_start(struct ibv_qp_ex *ibv)
+{
+    struct qp *qp = qp_of_ex(ibv);
+    if (!post_enter_batch(qp))
+        return spoil(qp, REASON_SEND_BATCH);
+    atomic_store_explicit(&qp->batch.owner, (uintptr_t)pthread_self(), memory_order_relaxed);
+    qp->batch.work = NULL;
+    lock_take(&qp->lock);
+    begin_batch(qp);
+    lock_release(&qp->lock);
+}
+
+static void leave_batch(struct qp *qp)
+{
+    atomic_store_explicit(&qp->batch.owner, 0, memory_order_relaxed);
+    lock_release(&qp->batch.lock);
+}
+
+static void roll_back(struct qp *qp)
+{
+    struct send_queue *queue = &qp->batch.queue;
+    while (queue->tail != queue->head)
+        window_forget_bind(send_queue_at(queue, --queue->tail));
+}
+
+static void wr_abort(struct ibv_qp_ex *ibv)
+{
+    struct qp *qp = qp_of_ex(ibv);
+    roll_back(qp);
+    leave_batch(qp);
+}
+
+/* Work of the engine's own has come between: it keeps its places, and the batch gets the next. */
+static void copy_staged(const struct send_queue *staged, struct send_queue *queue)
+{
+    for (uint32_t at = staged->head; at != staged->tail; at++) {
+        memcpy(send_queue_reserve(queue), send_queue_at(staged, at), queue->stride);
+        send_queue_commit(queue);
+    }
+}
+
+/* Under qp->lock. A reset took what was begun with it. */
+static enum reason enter_batch(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    if (qp->batch.reason)
+        return qp->batch.reason;
+    if (qp->resets != qp->batch.resets)
+        return REASON_SEND_STATE;
+    if (qp->staged.memory)
+        copy_staged(&qp->batch.queue, qp_send_queue(qp));
+    else
+        qp_send_queue(qp)->tail = qp->batch.queue.tail;
+    qp->posted = qp->batch.posted;
+    nanos now = clock_about_now();
+    bool opened = guard_begin(now);
+    post_start(qp, now);
+    guard_end(opened);
+    return REASON_NONE;
+}
+
+static int wr_complete(struct ibv_qp_ex *ibv)
+{
+    struct qp *qp = qp_of_ex(ibv);
+    finish_work(qp);
+    lock_take(&qp->lock);
+    enum reason reason = enter_batch(qp);
+    lock_release(&qp->lock);
+    if (reason)
+        roll_back(qp);
+    leave_batch(qp);
+    return reason ? post_refused(qp, reason, ibv->wr_id) : 0;
+}
+
+/* Begins the next work request of the batch; NULL when the batch is spoilt. */
+static struct work *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
+{
+    struct qp *qp = qp_of_ex(ibv);
+    finish_work(qp);
+    if (qp->batch.reason)
+        return NULL;
+    if (!post_is_legal(qp, opcode))
+        return spoil(qp, REASON_SEND_OPCODE), NULL;
+    struct work *work = post_reserve_in(qp, &qp->batch.queue, qp->batch.posted);
+    if (!work)
+        return spoil(qp, REASON_SEND_QUEUE_FULL), NULL;
+    work->id = ibv->wr_id;
+    work->opcode = (uint8_t)opcode;
+    work->flags = ibv->wr_flags & post_flags(qp) & ~(unsigned)IBV_SEND_INLINE;
+    work->sge_count = 0;
+    work->length = 0;
+    work->address = NULL;
+    work->remote_srq = 0;
+    return qp->batch.work = work;
+}
+
+static void begin_remote(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
+                         uint32_t immediate)
+{
+    struct work *work = qp_ex_begin(ibv, opcode);
+    if (!work)
+        return;
+    work->rkey = rkey;
+    work->remote_address = address;
+    work->immediate = immediate;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address)
+{
+    begin_remote(ibv, IBV_WR_RDMA_WRITE, rkey, address, 0);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, __be32 immediate)
+{
+    begin_remote(ibv, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, address, immediate);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address)
+{
+    begin_remote(ibv, IBV_WR_RDMA_READ, rkey, address, 0);
+}
+
+static void wr_send(struct ibv_qp_ex *ibv)
+{
+    begin_remote(ibv, IBV_WR_SEND, 0, 0, 0);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ibv, __be32 immediate)
+{
+    begin_remote(ibv, IBV_WR_SEND_WITH_IMM, 0, 0, immediate);
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
+{
+    begin_remote(ibv, IBV_WR_SEND_WITH_INV, 0, 0, rkey);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
+{
+    begin_remote(ibv, IBV_WR_LOCAL_INV, 0, 0, rkey);
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+    struct work *work = qp_ex_begin(ibv, IBV_WR_BIND_MW);
+    if (!work)
+        return;
+    enum reason reason =
+        mw && mw->type == IBV_MW_TYPE_2 ? window_describe_bind(work, mw, rkey, info) : REASON_BIND_TYPE;
+    if (reason)
+        return spoil(qp_of_ex(ibv), reason);
+    finish_work(qp_of_ex(ibv)); /* no setter follows, and what is taken back is among what was entered */
+}
+
+static void set_tso(struct qp *qp, struct work *work, const void *header, uint16_t length, uint16_t mss)
+{
+    bool opened = guard_begin(qp->batch.begun);
+    if (!post_set_tso(qp, work, header, length, mss))
+        spoil(qp, REASON_SEND_UNREADABLE);
+    guard_end(opened);
+}
+
+static void wr_send_tso(struct ibv_qp_ex *ibv, void *header, uint16_t length, uint16_t mss)
+{
+    struct qp *qp = qp_of_ex(ibv);
+    struct work *work = qp_ex_begin(ibv, IBV_WR_TSO);
+    enum reason reason = work ? post_check_tso(qp, length, mss) : REASON_NONE;
+    if (reason)
+        spoil(qp, reason);
+    else if (work)
+        set_tso(qp, work, header, length, mss);
+}
+
+static void begin_atomic(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
+                         uint64_t compare_or_add, uint64_t swap)
+{
+    struct work *work = qp_ex_begin(ibv, opcode);
+    if (!work)
+        return;
+    work->rkey = rkey;
+    work->remote_address = address;
+    work->compare_or_add = compare_or_add;
+    work->swap = swap;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap)
+{
+    begin_atomic(ibv, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, address, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, uint64_t add)
+{
+    begin_atomic(ibv, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, add, 0);
+}
+
+static enum reason copy_inline(struct work *work, const struct ibv_data_buf *buffers, size_t count, uint32_t most)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (buffers[i].length > most - work->length)
+            return REASON_INLINE_TOO_LONG;
+        if (!guarded_copy(work->inline_data + work->length, buffers[i].addr, buffers[i].length))
+            return REASON_SEND_UNREADABLE;
+        work->length += (uint32_t)buffers[i].length;
+    }
+    work->flags |= IBV_SEND_INLINE;
+    return REASON_NONE;
+}
+
+static void set_inline(struct qp *qp, const struct ibv_data_buf *buffers, size_t count)
+{
+    struct work *work = qp->batch.work;
+    if (!work)
+        return;
+    if (!post_takes_inline(work->opcode))
+        return spoil(qp, REASON_SEND_FLAGS);
+    bool opened = guard_begin(qp->batch.begun);
+    enum reason reason = copy_inline(
+        work, buffers, count, work->opcode == IBV_WR_ATOMIC_WRITE ? ATOMIC_WRITE_LENGTH : qp->cap.max_inline_data);
+    guard_end(opened);
+    if (reason)
+        spoil(qp, reason);
+}
+
+static void wr_atomic_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, const void *value)
+{
+    begin_remote(ibv, IBV_WR_ATOMIC_WRITE, rkey, address, 0);
+    set_inline(qp_of_ex(ibv), &(struct ibv_data_buf){(void *)(uintptr_t)value, ATOMIC_WRITE_LENGTH}, 1);
+}
+
+/* A range of more than the header's 32 bits must be posted in parts. */
+static void wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t address, size_t length, uint8_t placement,
+                     uint8_t selectivity)
+{
+    struct qp *qp = qp_of_ex(ibv);
+    begin_remote(ibv, IBV_WR_RDMA_READ, rkey, address, 0); /* the types that read are those that flush */
+    if (!qp->batch.work)
+        return;
+    if (length > UINT32_MAX || selectivity > NEWER_FLUSH_REGION || !placement ||
+        placement & ~(NEWER_FLUSH_GLOBAL | NEWER_FLUSH_PERSISTENT))
+        return spoil(qp, REASON_FLUSH_PARAMETERS);
+    qp->batch.work->opcode = NEWER_WR_FLUSH;
+    qp->batch.work->compare_or_add = length;
+    qp->batch.work->swap = placement | selectivity << 8;
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_data_buf *buffers)
+{
+    set_inline(qp_of_ex(ibv), buffers, count);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ibv, void *data, size_t length)
+{
+    set_inline(qp_of_ex(ibv), &(struct ibv_data_buf){data, length}, 1);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_sge *list)
+{
+    struct qp *qp = qp_of_ex(ibv);
+    struct work *work = qp->batch.work;
+    uint64_t length = 0;
+    if (!work)
+        return;
+    if (count > qp->cap.max_send_sge)
+        return spoil(qp, REASON_TOO_MANY_SGES);
+    for (size_t i = 0; i < count; i++) {
+        work->sge[i] = list[i];
+        length += list[i].length;
+    }
+    work->sge_count = (uint8_t)count;
+    work->length = length > UINT32_MAX ? UINT32_MAX : (uint32_t)length;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t address, uint32_t length)
+{
+    wr_set_sge_list(ibv, 1, &(struct ibv_sge){.addr = address, .length = length, .lkey = lkey});
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
+{
+    struct work *work = qp_of_ex(ibv)->batch.work;
+    if (!work)
+        return;
+    work->address = ah;
+    work->remote_qp = remote_qpn;
+    work->remote_qkey = remote_qkey;
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t number)
+{
+    struct work *work = qp_of_ex(ibv)->batch.work;
+    if (work)
+        work->remote_srq = number;
+}
+
+enum {
+    OPS_UD = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
+    OPS_RAW = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO,
+    OPS_UC = OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV |
+             IBV_QP_EX_WITH_BIND_MW,
+    OPS_RC = OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+             IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE | NEWER_QP_EX_WITH_FLUSH |
+             IBV_QP_EX_WITH_SEND_WITH_INV,
+};
+
+bool qp_ex_offers(enum ibv_qp_type type, uint64_t flags)
+{
+    static const uint64_t offered[] = {
+        [IBV_QPT_RC] = OPS_RC,          [IBV_QPT_UC] = OPS_UC,       [IBV_QPT_UD] = OPS_UD,
+        [IBV_QPT_RAW_PACKET] = OPS_RAW, [IBV_QPT_XRC_SEND] = OPS_RC, [IBV_QPT_XRC_RECV] = 0};
+    return !(flags & ~offered[type]);
+}
+
+void qp_ex_fill(struct qp *qp, uint64_t flags)
+{
+    struct ibv_qp_ex *ibv = &qp->extended;
+    if (!flags)
+        return;
+    qp->has_builders = true;
+    ibv->wr_start = wr_start;
+    ibv->wr_complete = wr_complete;
+    ibv->wr_abort = wr_abort;
+    ibv->wr_send = wr_send;
+    ibv->wr_send_imm = wr_send_imm;
+    ibv->wr_send_inv = wr_send_inv;
+    ibv->wr_local_inv = wr_local_inv;
+    ibv->wr_bind_mw = wr_bind_mw;
+    ibv->wr_send_tso = wr_send_tso;
+    ibv->wr_rdma_write = wr_rdma_write;
+    ibv->wr_rdma_write_imm = wr_rdma_write_imm;
+    ibv->wr_rdma_read = wr_rdma_read;
+    ibv->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+    ibv->wr_atomic_fetch_add = wr_atomic_fetch_add;
+    newer_qp_ex_tail(ibv)->wr_atomic_write = wr_atomic_write;
+    newer_qp_ex_tail(ibv)->wr_flush = wr_flush;
+    ibv->wr_set_inline_data = wr_set_inline_data;
+    ibv->wr_set_inline_data_list = wr_set_inline_data_list;
+    ibv->wr_set_sge = wr_set_sge;
+    ibv->wr_set_sge_list = wr_set_sge_list;
+    ibv->wr_set_ud_addr = wr_set_ud_addr;
+    ibv->wr_set_xrc_srqn = wr_set_xrc_srqn;
+}
+
+struct ibv_qp_ex *qp_ex_of(struct ibv_qp *ibv)
+{
+    struct qp *qp = qp_of(ibv);
+    return qp->has_builders ? &qp->extended : NULL;
+}

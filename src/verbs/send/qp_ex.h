@@ -1,0 +1,20 @@
+/* The builders of extended queue pairs: ibv_wr_post(3), ibv_qp_to_qp_ex(3). A batch is posted whole or not at all.
+ *
+ * From wr_start to wr_complete or wr_abort it holds qp->batch.lock, for which only posting on this queue pair waits,
+ * and fills places behind the tail of the send queue, which nobody else touches; under qp->lock it is but entered at
+ * the end. Where the engine posts work of its own (tag matching), the batch is filled in memory beside the queue. */
+#ifndef VERBS_SEND_QP_EX_H
+#define VERBS_SEND_QP_EX_H
+
+#include "verbs/object/object.h"
+
+/* May a queue pair of this type be made with these enum ibv_qp_create_send_ops_flags? */
+bool qp_ex_offers(enum ibv_qp_type, uint64_t send_ops_flags);
+
+/* Fills the builders of a new queue pair. */
+void qp_ex_fill(struct qp *, uint64_t send_ops_flags);
+
+/* NULL unless it was made with send_ops_flags. */
+struct ibv_qp_ex *qp_ex_of(struct ibv_qp *);
+
+#endif

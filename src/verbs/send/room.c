@@ -1,0 +1,26 @@
+#include "verbs/send/room.h"
+
+#include "process/progress.h"
+#include "runtime/clock.h"
+
+/* Enters the list of those that wait for room. Room that came just before woke nobody who would have found us there, so
+ * the link is asked once more: false, there is some. */
+static bool waits_for_room(struct qp *qp, struct link *link)
+{
+    struct process *process = qp->process;
+    lock_take(&process->schedule.lock);
+    if (!qp->endpoint.no_room) {
+        qp->endpoint.no_room = true;
+        TAILQ_INSERT_TAIL(&process->loop.no_room, &qp->endpoint, room);
+        atomic_fetch_add(&process->loop.no_room_count, 1);
+    }
+    lock_release(&process->schedule.lock);
+    schedule_by(&process->schedule, &process->loop.liveness, clock_about_now() + PROGRESS_LIVENESS);
+    return !link->operations->ready(link);
+}
+
+bool qp_has_room(struct qp *qp, struct link *link)
+{
+    lock_assert_held(&qp->lock);
+    return link->operations->ready(link) || !waits_for_room(qp, link);
+}

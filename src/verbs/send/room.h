@@ -1,0 +1,11 @@
+/* Waiting for room in a link. */
+#ifndef VERBS_SEND_ROOM_H
+#define VERBS_SEND_ROOM_H
+
+#include "verbs/object/object.h"
+
+/* Has this link room for a frame? If not, the queue pair transmits again when it has. Under qp->lock, between the
+ * link's begin and end. */
+bool qp_has_room(struct qp *, struct link *);
+
+#endif

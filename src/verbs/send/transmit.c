@@ -1,0 +1,214 @@
+/* From the engines into the links. */
+#include <string.h>
+
+#include "diag/log.h"
+#include "link/guard.h"
+#include "process/progress.h"
+#include "runtime/clock.h"
+#include "tap/traffic.h"
+#include "verbs/ethernet/qp_raw.h"
+#include "verbs/qp/qp.h"
+#include "verbs/queue/srq_tags.h"
+#include "verbs/send/multicast.h"
+#include "verbs/send/pace.h"
+#include "verbs/send/room.h"
+#include "wire/datagram.h"
+#include "wire/grh.h"
+#include "wire/wire.h"
+
+/* The peer of a connected queue pair, looked up again when there was none or it has gone. */
+static struct peer *find_peer(struct qp *qp)
+{
+    if (qp->peer && !qp->peer->gone)
+        return qp->peer;
+    qp->peer_ended |= qp->peer || qp->peer_claimed;
+    if (qp->peer)
+        node_put(qp->process->node, qp->peer);
+    qp->peer = qp->local ? node_find(qp->process->node, qp->attr.dest_qp_num) : NULL;
+    qp->peer_ended &= !qp->peer;
+    return qp->peer;
+}
+
+/* The way to the peer of a connected queue pair; NULL: there is none, and packets are lost. */
+static struct link *find_link(struct qp *qp)
+{
+    if (qp_port_is_down(qp))
+        return NULL;
+    if (qp->remote)
+        return qp->remote;
+    struct peer *peer = find_peer(qp);
+    return peer ? peer->link : NULL;
+}
+
+/* False: the memory of its payload is gone. */
+static bool send_packet(struct qp *qp, struct link *link, const struct packet *packet)
+{
+    uint8_t headers[WIRE_HEADERS_MAX];
+    struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet->payload};
+    frame.headers_length = (uint16_t)wire_encode(packet, headers);
+    if (qp->pace.rate)
+        pace_count(qp, frame.headers_length + packet->payload.length);
+    return traffic_send(&qp->flow, qp->remote ? NULL : qp->peer, link, &frame);
+}
+
+static inline bool is_held(struct qp *qp)
+{
+    return __builtin_expect(qp->pace.rate, 0) && pace_holds(qp);
+}
+
+/* The peer's requests are answered at once, whatever rate our own are sent at. */
+static inline bool is_held_rc(struct qp *qp)
+{
+    return __builtin_expect(qp->pace.rate, 0) && !rc_owes_answers(&qp->rc) && pace_holds(qp);
+}
+
+/* Everything that the engine has and the link has room for. Without a link, packets go nowhere and timers do the rest.
+ */
+static void transmit_rc(struct qp *qp, nanos now)
+{
+    if (__builtin_expect(tags_have_work(&qp->tags), 0))
+        srq_tags_post(qp);
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    struct link *link = find_link(qp);
+    if (!link) {
+        while (rc_transmit(&qp->rc, &packet, pieces, now))
+            ;
+        return;
+    }
+    link->operations->begin(link);
+    if (!qp->rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
+        qp->rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
+    uint32_t fresh = qp->rc.requester.sent_psn;
+    while (rc_has_output(&qp->rc) && !is_held_rc(qp) && qp_has_room(qp, link) &&
+           rc_transmit(&qp->rc, &packet, pieces, now)) {
+        traffic_repeated(&qp->flow, &packet, fresh);
+        fresh = qp->rc.requester.sent_psn;
+        if (!send_packet(qp, link, &packet))
+            rc_unreadable(&qp->rc, &packet);
+    }
+    link->operations->end(link);
+}
+
+static void transmit_uc(struct qp *qp)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    struct link *link = find_link(qp);
+    if (!link) {
+        while (uc_transmit(&qp->uc, &packet, pieces))
+            ;
+        return;
+    }
+    link->operations->begin(link);
+    while (uc_has_output(&qp->uc) && !is_held(qp) && qp_has_room(qp, link) && uc_transmit(&qp->uc, &packet, pieces))
+        if (!send_packet(qp, link, &packet))
+            uc_unreadable(&qp->uc);
+    link->operations->end(link);
+}
+
+/* The GRH as the receiver sees it, with this datagram's length. */
+static void write_headers(const struct ah *ah, const struct packet *packet, struct frame *frame)
+{
+    enum { UDP = 8 };
+    uint8_t *headers = (uint8_t *)frame->headers;
+    memcpy(headers, ah->grh, GRH_LENGTH);
+    unsigned length = wire_encode(packet, headers + GRH_LENGTH);
+    grh_set_length(headers, UDP + length + ((packet->payload.length + 3) & ~3u) + DATAGRAM_ICRC);
+    frame->headers_length = (uint16_t)(GRH_LENGTH + length);
+}
+
+/* Pulls the next datagram out of the engine and puts it into the link, if there is one; a multicast also goes to the
+ * members on this host. */
+static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, struct link *link)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    uint8_t headers[FRAME_HEADERS_MAX];
+    struct frame frame = {.kind = FRAME_GRH, .headers = headers};
+    union ibv_gid group = ah->attr.grh.dgid;
+    bool multicast = ah->multicast && !qp_port_is_down(qp);
+    if (!ud_transmit(&qp->ud, &packet, pieces) || (!link && !multicast))
+        return;
+    write_headers(ah, &packet, &frame);
+    frame.payload = packet.payload;
+    if (qp->pace.rate)
+        pace_count(qp, frame.headers_length + packet.payload.length);
+    bool read = !multicast || multicast_send(qp, group.raw, &frame);
+    if (link)
+        read &= traffic_send(&qp->flow, peer, link, &frame);
+    if (!read)
+        ud_unreadable(&qp->ud);
+}
+
+/* Sends one datagram; false when its link has no room and the queue pair waits for some. */
+static bool transmit_datagram(struct qp *qp, const struct work *work)
+{
+    struct node *node = qp->process->node;
+    const struct ah *ah = work->address;
+    bool up = !qp_port_is_down(qp);
+    if (up && ah->multicast && !multicast_has_room(qp, ah->attr.grh.dgid.raw))
+        return false;
+    struct peer *peer = up && ah->local && !ah->multicast ? node_find(node, work->remote_qp) : NULL;
+    struct link *link = peer ? peer->link : up ? ah->remote : NULL;
+    if (!link) {
+        transmit_to(qp, ah, NULL, NULL);
+        return true;
+    }
+    link->operations->begin(link);
+    bool room = qp_has_room(qp, link);
+    if (room)
+        transmit_to(qp, ah, peer, link);
+    link->operations->end(link);
+    if (peer)
+        node_put(node, peer);
+    return room;
+}
+
+static void transmit_ud(struct qp *qp)
+{
+    const struct work *work;
+    while ((work = ud_next(&qp->ud)) && !is_held(qp) && transmit_datagram(qp, work))
+        ;
+    if (!work)
+        multicast_forget(qp);
+}
+
+static void transmit(struct qp *qp, nanos now)
+{
+    switch (qp->type) {
+    case IBV_QPT_UC:
+        return transmit_uc(qp);
+    case IBV_QPT_UD:
+        return transmit_ud(qp);
+    case IBV_QPT_RAW_PACKET:
+        return qp_raw_transmit(qp);
+    default:
+        return transmit_rc(qp, now);
+    }
+}
+
+void qp_transmit_guarded(struct qp *qp, nanos now)
+{
+    lock_assert_held(&qp->lock);
+    if (qp->process->forked)
+        return;
+    if (__builtin_expect(qp->pace.rate, 0))
+        qp->pace.wake = NANOS_NEVER;
+    transmit(qp, now);
+}
+
+void qp_transmit(struct qp *qp, nanos now)
+{
+    lock_assert_held(&qp->lock);
+    bool opened = guard_begin(now);
+    qp_transmit_guarded(qp, now);
+    guard_end(opened);
+}
+
+void qp_settle(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    if (qp_is_reliable(qp) && rc_owes_answers(&qp->rc))
+        qp_transmit(qp, clock_now());
+}
