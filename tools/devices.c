@@ -6,8 +6,8 @@
 #include "command.h"
 #include "config/config.h"
 #include "config/identity.h"
+#include "ipc/admin_port.h"
 #include "ipc/node.h"
-#include "ipc/port.h"
 #include "print/emit.h"
 #include "print/table.h"
 
@@ -37,7 +37,7 @@ static void add_gid(struct table *table, const union ibv_gid *gid)
 static bool is_down(const struct device *device)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
-    return node_directory(directory) && port_is_down(directory, device->name);
+    return node_directory(directory) && admin_port_is_down(directory, device->name);
 }
 
 /* One row a GID; what belongs to the device stands in the first. */

@@ -11,8 +11,8 @@
 
 #include "command.h"
 #include "config/config.h"
+#include "ipc/admin_port.h"
 #include "ipc/node.h"
-#include "ipc/port.h"
 #include "print/emit.h"
 #include "report/event.h"
 #include "report/report.h"
@@ -84,7 +84,7 @@ static int keep_port(const struct wish *wish)
 {
     char why[512];
     bool down = !strcmp(wish->event, "port-down");
-    if (wish->pid || !is_port_event(wish) || !port_set(wish->directory, wish->device, down, why, sizeof why))
+    if (wish->pid || !is_port_event(wish) || !admin_port_set(wish->directory, wish->device, down, why, sizeof why))
         return EXIT_OK;
     complain("%s", why);
     return EXIT_NEGATIVE;

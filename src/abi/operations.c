@@ -1,7 +1,7 @@
 #include "abi/operations.h"
 
 #include "abi/unsupported.h"
-#include "base/answer.h"
+#include "base/result.h"
 #include "verbs/ethernet/flow.h"
 #include "verbs/ethernet/wq.h"
 #include "verbs/memory/dm.h"
@@ -32,7 +32,7 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 #define CALL(table, member, answer, type, function, parameters, arguments)                                             \
     static type table##_##member parameters                                                                            \
     {                                                                                                                  \
-        return ANSWER_##answer(function arguments);                                                                    \
+        return RESULT_##answer(function arguments);                                                                    \
     }
 #include "abi/operations.def"
 #undef DIRECT

@@ -11,10 +11,10 @@
 /* F_OFD_SETLK of one byte, tried again for five seconds. 0 or errno: EAGAIN or EACCES when another process keeps it. */
 static inline int file_lock_byte(int fd, short type, off_t start)
 {
-    enum { PATIENCE = 5000 };
+    enum { MOST_TRIES = 5000 };
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = 1};
     int error = EAGAIN, before = uncancelled_begin();
-    for (int i = 0; i < PATIENCE && (error == EAGAIN || error == EACCES || error == EINTR); i++) {
+    for (int i = 0; i < MOST_TRIES && (error == EAGAIN || error == EACCES || error == EINTR); i++) {
         if (i)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         error = fcntl(fd, F_OFD_SETLK, &lock) ? errno : 0;

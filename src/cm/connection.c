@@ -56,7 +56,7 @@ static void enter_timewait(struct connection *connection, nanos now)
     connection->deadline = now + connection_wait(connection->ack_timeout);
 }
 
-static bool repeat(struct connection *connection, enum pending message, nanos now)
+static bool retransmit(struct connection *connection, enum pending message, nanos now)
 {
     if (!connection->repeats)
         return false;
@@ -74,13 +74,13 @@ void connection_expire(struct connection *connection, nanos now)
     switch (connection->state) {
     case CONNECTION_REQ_SENT:
     case CONNECTION_REP_SENT:
-        if (repeat(connection, connection->state == CONNECTION_REQ_SENT ? PENDING_REQ : PENDING_REP, now))
+        if (retransmit(connection, connection->state == CONNECTION_REQ_SENT ? PENDING_REQ : PENDING_REP, now))
             return;
         connection_enter(connection, CONNECTION_IDLE);
         report(connection, CONNECTION_UNREACHABLE, -ETIMEDOUT, NULL);
         return;
     case CONNECTION_DREQ_SENT:
-        if (repeat(connection, PENDING_DREQ, now))
+        if (retransmit(connection, PENDING_DREQ, now))
             return;
         enter_timewait(connection, now);
         report(connection, CONNECTION_DISCONNECTED, -ETIMEDOUT, NULL);

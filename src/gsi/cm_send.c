@@ -113,7 +113,7 @@ static enum cm_sent send_beyond(struct process *process, const struct dispatch_d
     union ibv_gid source, destination;
     memcpy(source.raw, datagram->route.from.gid, 16);
     memcpy(destination.raw, datagram->route.gid, 16);
-    struct link *link = device->interface[0] ? port_answer(process, device, &source, &destination) : NULL;
+    struct link *link = device->interface[0] ? port_reply_link(process, device, &source, &destination) : NULL;
     if (!link)
         return CM_SENT;
     bool sent = send_on(process, NULL, link, frame);

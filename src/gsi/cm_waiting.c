@@ -17,7 +17,7 @@ bool cm_waiting_add(struct cm_waiting *waiting, const struct dispatch_datagram *
 }
 
 /* As it came. */
-static void hand_over(const struct cm_waiting_request *request, struct peer *peer)
+static void forward_waiting(const struct cm_waiting_request *request, struct peer *peer)
 {
     struct dispatch_datagram came = request->datagram;
     struct datagram_route route = {.source_port = request->source_port};
@@ -25,8 +25,8 @@ static void hand_over(const struct cm_waiting_request *request, struct peer *pee
     memcpy(came.route.from.gid, request->datagram.route.gid, 16);
     memcpy(came.route.gid, request->datagram.route.from.gid, 16);
     cm_make_packet(&came, &made);
-    remote_hand_over(peer,
-                     &(struct udp_arrival){.route = &route, .packet = &made.packet, .interface = request->interface});
+    remote_forward_to(peer,
+                      &(struct udp_arrival){.route = &route, .packet = &made.packet, .interface = request->interface});
 }
 
 enum place { NOBODY, HERE, ELSEWHERE };
@@ -39,7 +39,7 @@ static enum place place(struct process *process, const struct cm_waiting_request
         return NOBODY;
     bool here = taker->slot == node_slot(process->node);
     if (!here)
-        hand_over(request, taker);
+        forward_waiting(request, taker);
     node_put(process->node, taker);
     return here ? HERE : ELSEWHERE;
 }

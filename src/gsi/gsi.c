@@ -86,7 +86,7 @@ static void answer(struct process *process, const struct device *device, const s
 {
     union ibv_gid source, destination;
     gid_from_grh(arrival->packet->grh, &source, &destination);
-    struct link *link = gid_is_multicast(&source) ? NULL : port_answer(process, device, &destination, &source);
+    struct link *link = gid_is_multicast(&source) ? NULL : port_reply_link(process, device, &destination, &source);
     if (!link)
         return;
     send_reply(process, link, arrival->packet, reply);
@@ -131,26 +131,26 @@ struct search {
     bool all, done;
 };
 
-static void hand_over(struct peer *peer, void *context)
+static void forward_to_peer(struct peer *peer, void *context)
 {
     struct search *search = context;
     if ((search->done && !search->all) || peer->slot == node_slot(search->process->node))
         return;
-    search->done |= remote_hand_over(peer, search->arrival);
+    search->done |= remote_forward_to(peer, search->arrival);
 }
 
 /* To some process that answers there, when we don't: `softverbs ping` only asks. */
 static bool give_to_another(struct process *process, const struct device *device, const struct udp_arrival *arrival)
 {
     struct search search = {process, arrival, .all = false};
-    served_each(process, device, hand_over, &search);
+    served_each(process, device, forward_to_peer, &search);
     return search.done;
 }
 
 static void give_to_others(struct process *process, const struct device *device, const struct udp_arrival *arrival)
 {
     struct search search = {process, arrival, .all = true};
-    served_each(process, device, hand_over, &search);
+    served_each(process, device, forward_to_peer, &search);
 }
 
 static bool may_answer(struct process *process)
@@ -197,14 +197,14 @@ static bool give_to_programs(struct process *process, const struct device *devic
 /* Without room it is lost, as on a network. */
 static bool give_to_process(struct process *process, struct peer *peer, const struct udp_arrival *arrival)
 {
-    if (!remote_hand_over(peer, arrival))
-        traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_PASSED_ON);
+    if (!remote_forward_to(peer, arrival))
+        traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_FORWARDED);
     return true;
 }
 
 /* To the process whose program takes it; false: nobody does. */
 static bool give_to_taker(struct process *process, const struct device *device, const struct udp_arrival *arrival,
-                          const struct cm_message *message, bool passed_on)
+                          const struct cm_message *message, bool forwarded)
 {
     union ibv_gid source, destination;
     gid_from_grh(arrival->packet->grh, &source, &destination);
@@ -213,55 +213,55 @@ static bool give_to_taker(struct process *process, const struct device *device, 
         return false;
     bool here = taker->slot == node_slot(process->node);
     bool taken = here ? give_to_programs(process, device, arrival, message)
-                      : !passed_on && give_to_process(process, taker, arrival);
+                      : !forwarded && give_to_process(process, taker, arrival);
     node_put(process->node, taker);
     return taken;
 }
 
 static void take_request(struct process *process, const struct device *device, const struct udp_arrival *arrival,
-                         const struct cm_message *message, bool passed_on)
+                         const struct cm_message *message, bool forwarded)
 {
-    if (give_to_taker(process, device, arrival, message, passed_on))
+    if (give_to_taker(process, device, arrival, message, forwarded))
         return;
     if (served_here(process, device))
         refuse_request(process, device, arrival, message);
-    else if (passed_on || !give_to_another(process, device, arrival))
+    else if (forwarded || !give_to_another(process, device, arrival))
         drop(process, arrival, REASON_MAD_NOT_SERVED);
 }
 
 /* Has somebody asked for it who is no connection manager? */
 static bool give_to_asker(struct process *process, const struct udp_arrival *arrival, const struct cm_message *message,
-                          const uint8_t *passed_on)
+                          const uint8_t *forwarded)
 {
     struct gsi_asker *asker = process->gsi->asker;
     if (!asker || message->attribute != CM_SIDR_REP || message->remote_id - asker->first >= NODE_BLOCK ||
         !asker->take(asker, message, arrival->packet->payload.length))
         return false;
     traffic_managed(&process->traffic, arrival->packet, arrival->route);
-    if (passed_on)
-        remote_prefer_sender(process, passed_on, arrival->packet);
+    if (forwarded)
+        remote_prefer_sender(process, forwarded, arrival->packet);
     return true;
 }
 
 /* A REJ of who has given up its request has no communication ID of ours: any process of the host may have got that. */
 static void take_farewell(struct process *process, const struct device *device, const struct udp_arrival *arrival,
-                          const struct cm_message *message, bool passed_on)
+                          const struct cm_message *message, bool forwarded)
 {
     if (!give_to_programs(process, device, arrival, message))
         traffic_managed(&process->traffic, arrival->packet, arrival->route);
-    if (!passed_on)
+    if (!forwarded)
         give_to_others(process, device, arrival);
 }
 
 static void take_reply(struct process *process, const struct device *device, const struct udp_arrival *arrival,
-                       const struct cm_message *message, const uint8_t *passed_on)
+                       const struct cm_message *message, const uint8_t *forwarded)
 {
     struct cm_message reply;
-    if (give_to_asker(process, arrival, message, passed_on))
+    if (give_to_asker(process, arrival, message, forwarded))
         return;
     if (message->attribute == CM_REJ && !message->remote_id)
-        take_farewell(process, device, arrival, message, passed_on);
-    else if (give_to_taker(process, device, arrival, message, passed_on))
+        take_farewell(process, device, arrival, message, forwarded);
+    else if (give_to_taker(process, device, arrival, message, forwarded))
         ;
     else if (answer_for_nobody(message, &reply))
         reply_to(process, device, arrival, &reply);
@@ -269,7 +269,7 @@ static void take_reply(struct process *process, const struct device *device, con
         drop(process, arrival, REASON_MAD_UNSOLICITED);
 }
 
-void gsi_receive(struct process *process, const struct udp_arrival *arrival, const uint8_t *passed_on)
+void gsi_receive(struct process *process, const struct udp_arrival *arrival, const uint8_t *forwarded)
 {
     lock_assert_held(&process->progress);
     struct cm_message message;
@@ -284,7 +284,7 @@ void gsi_receive(struct process *process, const struct udp_arrival *arrival, con
     else if (port_state_down(process, port_state_bit(device)))
         drop(process, arrival, REASON_PACKET_PORT_DOWN);
     else if (cm_is_reply(message.attribute))
-        take_reply(process, device, arrival, &message, passed_on);
+        take_reply(process, device, arrival, &message, forwarded);
     else
-        take_request(process, device, arrival, &message, passed_on);
+        take_request(process, device, arrival, &message, forwarded);
 }

@@ -13,11 +13,11 @@
 
 #define GSI_SIGNATURE "softverbs " /* what the private data of our replies begins with; the version follows */
 
-/* A packet for queue pair 1 has arrived: directly (`passed_on` NULL), or by way of another process of the host, then
+/* A packet for queue pair 1 has arrived: directly (`forwarded` NULL), or by way of another process of the host, then
  * those are its frame's first bytes. Gives it to the connection
  * manager or the asker, passes it on, answers or drops it. Under
  * process->progress. */
-void gsi_receive(struct process *, const struct udp_arrival *, const uint8_t *passed_on);
+void gsi_receive(struct process *, const struct udp_arrival *, const uint8_t *forwarded);
 
 struct gsi_asker;
 

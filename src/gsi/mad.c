@@ -10,8 +10,8 @@
 static bool receive_mad(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct process *process = container_of(endpoint, struct process, mad);
-    if (arrival->passed_on || !arrival->peer)
-        gsi_receive(process, &arrival->from, arrival->passed_on);
+    if (arrival->forwarded || !arrival->peer)
+        gsi_receive(process, &arrival->from, arrival->forwarded);
     else
         cm_receive(process, arrival->peer, arrival->from.packet);
     return false;

@@ -24,7 +24,7 @@
 
 enum { SKIPPED = 77 };
 
-/* A sentence: starts with a capital letter or a path, ends with a full stop. */
+/* A sentence: starts with a capital message or a path, ends with a full stop. */
 static bool is_sentence(const char *why)
 {
     size_t length = strlen(why);
@@ -323,15 +323,15 @@ static int answer_with(const char *directory, void *context)
 {
     struct node *node = rig_open(directory);
     const char *what = context;
-    struct mail mail;
+    struct control_message message;
     int descriptor, answer = *what == '/' ? open(what, O_RDONLY) : memfd_create("large", 0);
     if (answer < 0 || (*what != '/' && ftruncate(answer, 1ll << 40)))
         return 1;
     for (;;) {
-        if (!mail_take(node->socket, &mail, &descriptor))
+        if (!control_take(node->socket, &message, &descriptor))
             usleep(1000);
-        else if (mail.kind == MAIL_REPORT)
-            return mail_send_descriptor(descriptor, answer) ? 2 : 0;
+        else if (message.kind == CONTROL_REPORT)
+            return control_send_descriptor(descriptor, answer) ? 2 : 0;
     }
 }
 

@@ -505,7 +505,7 @@ static void a_crowd_can_attach_to_one_who_does_not_look(void **state)
     for (unsigned i = 0; i < MEMBERS * 3; i++)
         members[i] = rig_start(say_and_stay, directory, stage);
     await(&stage->arrived, MEMBERS * 3);
-    usleep(100000); /* the socket's queue holds some ten letters only */
+    usleep(100000); /* the socket's queue holds some ten messages only */
     for (unsigned i = 0; i < 2000 && received < MEMBERS * 3; i++)
         rig_sleep_and_turn(node, ignore_frame, &received, 10);
     atomic_store(&stage->go, 1);

@@ -1,5 +1,5 @@
-/* What gets lost on the way between two processes comes again: letters that the system refuses, rings that the receiver
- * can't map, wake-ups of senders that die or stop in the middle. And where patience ends. */
+/* What gets lost on the way between two processes comes again: messages that the system refuses, rings that the
+ * receiver can't map, wake-ups of senders that die or stop in the middle. And where patience ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,26 +31,26 @@ enum { HOGS = 64, FULL = 64, PATIENT = 4000, FOR_EVER = 60000 };
 
 /* ------------------------------------------------------------------ a system that refuses */
 
-/* What happens to letters of a kind, in this process. */
+/* What happens to messages of a kind, in this process. */
 static struct {
     unsigned kind;     /* 0: nothing */
     unsigned times;    /* so many of them; then no more */
     int error;         /* they are refused so; 0: they are sent */
     int before, after; /* the process gets this signal; 0: none */
-    unsigned count;    /* letters of the kind that were tried */
+    unsigned count;    /* messages of the kind that were tried */
 } trap;
 
-ssize_t sendmsg(int socket, const struct msghdr *message, int flags)
+ssize_t sendmsg(int socket, const struct msghdr *datagram, int flags)
 {
-    const struct mail *mail = message->msg_iov->iov_base;
-    bool hit = message->msg_iov->iov_len == sizeof *mail && mail->kind == trap.kind;
+    const struct control_message *message = datagram->msg_iov->iov_base;
+    bool hit = datagram->msg_iov->iov_len == sizeof *message && message->kind == trap.kind;
     trap.count += hit;
     if (!hit || !trap.times)
-        return syscall(SYS_sendmsg, socket, message, flags);
+        return syscall(SYS_sendmsg, socket, datagram, flags);
     trap.times--;
     if (trap.before)
         raise(trap.before);
-    ssize_t length = trap.error ? -1 : syscall(SYS_sendmsg, socket, message, flags);
+    ssize_t length = trap.error ? -1 : syscall(SYS_sendmsg, socket, datagram, flags);
     if (trap.error)
         errno = trap.error;
     if (trap.after)
@@ -147,9 +147,9 @@ static int listen_asleep(const char *directory, void *context)
     return 0;
 }
 
-/* ------------------------------------------------------------------ letters that are refused */
+/* ------------------------------------------------------------------ messages that are refused */
 
-static void refuse_letters(unsigned kind, int error)
+static void refuse_messages(unsigned kind, int error)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
     struct stage *stage = open_stage(directory);
@@ -157,7 +157,7 @@ static void refuse_letters(unsigned kind, int error)
     struct node *node = rig_open(directory);
     await((atomic_uint *)&stage->number, 1);
     enter(stage, 1);
-    if (kind == MAIL_DOORBELL) {
+    if (kind == CONTROL_DOORBELL) {
         assert_true(send_one(node, stage));
         assert_true(turn_until(node, stage, 1));
         usleep(20000);
@@ -179,16 +179,16 @@ static void refuse_letters(unsigned kind, int error)
 
 static void a_doorbell_that_is_refused_rings_later(void **state)
 {
-    refuse_letters(MAIL_DOORBELL, ENOBUFS);
-    refuse_letters(MAIL_DOORBELL, ENOMEM);
+    refuse_messages(CONTROL_DOORBELL, ENOBUFS);
+    refuse_messages(CONTROL_DOORBELL, ENOMEM);
 }
 
 static void a_ring_that_is_refused_is_handed_over_later(void **state)
 {
-    refuse_letters(MAIL_ATTACH, EAGAIN);
-    refuse_letters(MAIL_ATTACH, ETOOMANYREFS);
-    refuse_letters(MAIL_ATTACH, ENOBUFS);
-    refuse_letters(MAIL_ATTACH, ENOMEM);
+    refuse_messages(CONTROL_ATTACH, EAGAIN);
+    refuse_messages(CONTROL_ATTACH, ETOOMANYREFS);
+    refuse_messages(CONTROL_ATTACH, ENOBUFS);
+    refuse_messages(CONTROL_ATTACH, ENOMEM);
 }
 
 /* ------------------------------------------------------------------ senders that die or stop at the doorbell */
@@ -201,7 +201,7 @@ static int ring_and_be_hit(const char *directory, void *context)
     send_one(node, stage);
     turn_until(node, stage, 2);
     usleep(20000);
-    trap.kind = MAIL_DOORBELL;
+    trap.kind = CONTROL_DOORBELL;
     trap.times = 1;
     trap.before = stage->before;
     trap.after = stage->after;
@@ -343,9 +343,9 @@ static bool fill_flight(int *socket)
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
     struct rlimit limit = {HOGS, HOGS};
     struct iovec piece = {"x", 1};
-    struct msghdr message = {
+    struct msghdr datagram = {
         .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    struct cmsghdr *header = CMSG_FIRSTHDR(&datagram);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(int));
@@ -353,7 +353,7 @@ static bool fill_flight(int *socket)
     for (unsigned i = 0; i < 4 * HOGS; i++) {
         if (i % 8 == 0 && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, &socket[i / 4]))
             return false;
-        if (syscall(SYS_sendmsg, socket[i / 8 * 2], &message, 0) < 0)
+        if (syscall(SYS_sendmsg, socket[i / 8 * 2], &datagram, 0) < 0)
             return errno == ETOOMANYREFS;
     }
     return false;
@@ -451,7 +451,7 @@ static void patience_with_who_takes_nothing_ends(void **state)
     unsigned filled = fill_ring(peer->link);
     assert_true(filled < FULL);
     assert_int_equal(insist_for(node, peer, &now, 100), NODE_STALLED);
-    assert_true(now - begun >= NODE_PATIENCE && now - begun <= NODE_PATIENCE + NANOS_SECOND);
+    assert_true(now - begun >= NODE_STALLED_AFTER && now - begun <= NODE_STALLED_AFTER + NANOS_SECOND);
     assert_int_equal(fill_ring(peer->link), FULL); /* swallowed: nobody waits for room any more */
     enter(stage, 1);
     assert_true(turn_until(node, stage, filled));
@@ -482,7 +482,7 @@ static void who_is_stopped_is_waited_for(void **state)
     usleep(20000);
     struct peer *peer = node_find(node, stage->number);
     unsigned filled = fill_ring(peer->link);
-    trap.kind = MAIL_DOORBELL;
+    trap.kind = CONTROL_DOORBELL;
     trap.count = 0;
     assert_int_equal(insist_for(node, peer, &now, 1000), NODE_SLOW);
     assert_true(trap.count <= 2);
@@ -541,32 +541,32 @@ static void who_insists_wakes_whatever_the_attention_says(void **state)
     close_stage(stage, directory);
 }
 
-/* ------------------------------------------------------------------ who sends a letter */
+/* ------------------------------------------------------------------ who sends a message */
 
 struct forger {
-    struct mail mail;
-    char name[MAIL_NAME_MAX];
+    struct control_message message;
+    char name[CONTROL_NAME_MAX];
     uid_t user;
     uint64_t word; /* of its own at the address of the probe */
 };
 
 static uint64_t probed = 0x123456789abcdef;
 
-static bool send_connected(int socket, const struct mail *mail, int descriptor)
+static bool send_connected(int socket, const struct control_message *message, int descriptor)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {0};
-    struct iovec piece = {(void *)mail, sizeof *mail};
-    struct msghdr message = {
+    struct iovec piece = {(void *)message, sizeof *message};
+    struct msghdr datagram = {
         .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    struct cmsghdr *header = CMSG_FIRSTHDR(&datagram);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof descriptor);
     memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-    return syscall(SYS_sendmsg, socket, &message, 0) == sizeof *mail;
+    return syscall(SYS_sendmsg, socket, &datagram, 0) == sizeof *message;
 }
 
-/* Sends a ring with a letter that says what it likes, as some user. 10 and what the reader wrote into the ring. */
+/* Sends a ring with a message that says what it likes, as some user. 10 and what the reader wrote into the ring. */
 static int forge(const char *directory, void *context)
 {
     const struct forger *forger = context;
@@ -579,26 +579,26 @@ static int forge(const char *directory, void *context)
     if (forger->user != geteuid() && setresuid(forger->user, forger->user, forger->user))
         return 2;
     probed = forger->word;
-    if (!send_connected(from, &forger->mail, memory))
+    if (!send_connected(from, &forger->message, memory))
         return 3;
     for (unsigned i = 0; i < 100 && !ring.shared->pull; i++)
         usleep(1000);
     return 10 + (int)ring.shared->pull;
 }
 
-/* The letter names this process, and the word that stands here. */
+/* The message names this process, and the word that stands here. */
 static int let_forge(uint64_t word, uid_t user)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
     rig_directory(directory);
     struct node *node = rig_open(directory);
     struct forger *forger = rig_share(sizeof *forger);
-    *forger = (struct forger){.mail = node->bell.mail, .user = user, .word = word};
-    forger->mail.kind = MAIL_ATTACH;
-    forger->mail.slot = node->slot + 1;
-    forger->mail.uid = geteuid();
-    forger->mail.probe_address = (uintptr_t)&probed;
-    forger->mail.probe_value = probed;
+    *forger = (struct forger){.message = node->bell.message, .user = user, .word = word};
+    forger->message.kind = CONTROL_ATTACH;
+    forger->message.slot = node->slot + 1;
+    forger->message.uid = geteuid();
+    forger->message.proof_address = (uintptr_t)&probed;
+    forger->message.proof_value = probed;
     strcpy(forger->name, node->bell.name);
     pid_t child = rig_start(forge, directory, forger);
     for (unsigned i = 0; i < 100; i++)
@@ -610,7 +610,7 @@ static int let_forge(uint64_t word, uid_t user)
     return status;
 }
 
-static void memory_is_read_where_the_letter_came_from(void **state)
+static void memory_is_read_where_the_message_came_from(void **state)
 {
     assert_int_equal(let_forge(probed, geteuid()), 10 + RING_CAN_PULL);
     assert_int_equal(let_forge(0, geteuid()), 10 + RING_CANNOT_PULL); /* ours would fit */
@@ -685,7 +685,7 @@ int main(void)
         cmocka_unit_test(patience_with_who_takes_nothing_ends),
         cmocka_unit_test(who_is_stopped_is_waited_for),
         cmocka_unit_test(who_insists_wakes_whatever_the_attention_says),
-        cmocka_unit_test(memory_is_read_where_the_letter_came_from),
+        cmocka_unit_test(memory_is_read_where_the_message_came_from),
         cmocka_unit_test(a_ring_of_another_user_is_not_taken),
         cmocka_unit_test(giving_a_peer_back_is_no_cancellation_point),
     };

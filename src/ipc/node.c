@@ -25,7 +25,7 @@ static int open_socket(struct node *node, char *why, size_t why_size)
 {
     struct epoll_event event = {.events = EPOLLIN};
     unlink(node->bell.name);
-    int error = mail_listen(node->bell.name, &node->socket);
+    int error = control_listen(node->bell.name, &node->socket);
     node->epoll = epoll_create1(EPOLL_CLOEXEC);
     node->waker = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     node->retry = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -37,7 +37,7 @@ static int open_socket(struct node *node, char *why, size_t why_size)
     node->bell.socket = node->socket;
     node->bell.waker = node->waker;
     atomic_store(&node->table->waker, node->waker);
-    mail_keep_spare(node);
+    control_keep_spare(node);
     return 0;
 }
 
@@ -48,12 +48,12 @@ static void introduce(struct node *node)
     node->generation = table_owner_generation(self);
     node->entry = &node->table->file->slots[node->slot];
     node->bell = (struct doorbell){.attention = &node->entry->attention, .waker = -1, .socket = -1};
-    node->bell.mail = (struct mail){.magic = MAIL_MAGIC,
-                                    .layout = MAIL_LAYOUT,
-                                    .slot = node->slot,
-                                    .generation = node->generation,
-                                    .to_generation = node->generation,
-                                    .pid = getpid()};
+    node->bell.message = (struct control_message){.magic = CONTROL_MAGIC,
+                                                  .layout = CONTROL_LAYOUT,
+                                                  .slot = node->slot,
+                                                  .generation = node->generation,
+                                                  .to_generation = node->generation,
+                                                  .pid = getpid()};
     table_socket_name(node->directory, node->slot, node->bell.name);
     node->bell.prepared = fence_everywhere_prepare();
     atomic_store(&node->entry->attention.fences, node->bell.prepared);
@@ -76,17 +76,17 @@ static int join_node(struct node *node, char *why, size_t why_size)
 
 static int set_up(struct node *node, char *why, size_t why_size)
 {
-    uint64_t probe = 0;
+    uint64_t proof = 0;
     introduce(node);
     int error = open_socket(node, why, why_size);
     if (error)
         return error;
-    if (getrandom(&probe, sizeof probe, GRND_NONBLOCK) != sizeof probe)
-        probe = (uint64_t)getpid() << 32 ^ (uintptr_t)node;
-    atomic_store(&node->host.probe, probe);
-    node->host.postponed = mail_postponed;
-    node->host.published = pull_is_off() || published_create(&node->published) ? -1 : node->published.descriptor;
-    error = record_open_self(node);
+    if (getrandom(&proof, sizeof proof, GRND_NONBLOCK) != sizeof proof)
+        proof = (uint64_t)getpid() << 32 ^ (uintptr_t)node;
+    atomic_store(&node->host.proof, proof);
+    node->host.postponed = control_postponed;
+    node->host.published = cma_is_off() || published_create(&node->published) ? -1 : node->published.descriptor;
+    error = record_open_loopback(node);
     if (error)
         return fail(error, "The ring of this process to itself can't be made", why, why_size);
     return atomic_load(&node->table->lost) ? fail(EIO, "The table of processes was truncated", why, why_size) : 0;
@@ -173,7 +173,7 @@ void node_close(struct node *node)
         record_release(record);
     }
     if (atomic_load(&node->host.permitted))
-        pull_withdraw();
+        cma_withdraw();
     close_descriptors(node);
     published_close(&node->published);
     table_close(node->table);
@@ -187,7 +187,7 @@ void node_abandon(struct node *node)
     lock_inherit(&node->lock);
     node->heard_count = 0;
     for (struct record *record = node->records; record; record = record->next) {
-        mail_stop_watching(record);
+        control_stop_watching(record);
         record->reader = NULL;
         shm_abandon(record->peer.link);
         atomic_store(&record->peer.gone, true);

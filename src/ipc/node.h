@@ -90,11 +90,11 @@ bool node_alive(struct node *, struct peer *);
 /* For whoever waits for a peer to take what lies in its ring: sees to it that the peer looks, even if a wake-up or the
  * ring itself was lost on the way. Call it again and again while it has not. `now` as CLOCK_MONOTONIC has it. Under
  * progress, like receiving. A peer that is stopped (SIGSTOP, a debugger) is slow for as long as that lasts. One that is
- * not stopped and takes nothing for NODE_PATIENCE is stalled until it takes something: meanwhile its link never says
- * that it has no room. */
+ * not stopped and takes nothing for NODE_STALLED_AFTER is stalled until it takes something: meanwhile its link never
+ * says that it has no room. */
 enum node_presence { NODE_SLOW, NODE_STALLED, NODE_GONE };
 enum node_presence node_insist(struct node *, struct peer *, nanos now);
-#define NODE_PATIENCE (30 * NANOS_SECOND)
+#define NODE_STALLED_AFTER (30 * NANOS_SECOND)
 
 /* From now on its end is noticed at once, however its process ends: node_fd becomes readable, and node_service marks it
  * as gone. 0, or errno when the kernel can't tell (before Linux 5.3), or does not show us the process. Thread-safe. */

@@ -114,7 +114,7 @@ static enum node_presence insist(struct record *record, nanos now)
     }
     if (record->stopped)
         shm_excuse(link, now);
-    if (record->stopped || stalled < NODE_PATIENCE)
+    if (record->stopped || stalled < NODE_STALLED_AFTER)
         return NODE_SLOW;
     shm_give_up(link);
     return NODE_STALLED;

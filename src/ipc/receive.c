@@ -37,7 +37,7 @@ static void check_end(struct node *node, struct record *record)
     uncancelled_end(before);
 }
 
-static bool has_letters(const struct node *node)
+static bool has_messages(const struct node *node)
 {
     return atomic_load_explicit(&node->entry->letters.sent, memory_order_relaxed) !=
            atomic_load_explicit(&node->letters_seen, memory_order_relaxed);
@@ -45,10 +45,10 @@ static bool has_letters(const struct node *node)
 
 /* A thread that polls may read a doorbell before the sleeper has seen it: the sleeper's poll would find the socket
  * empty and go on, with doorbells off. So it is rung anew. */
-static void read_letters(struct node *node)
+static void read_messages(struct node *node)
 {
     int error = errno, before = uncancelled_begin();
-    if (mail_receive(node))
+    if (control_receive(node))
         node_wake(node);
     uncancelled_end(before);
     errno = error;
@@ -57,8 +57,8 @@ static void read_letters(struct node *node)
 unsigned node_receive(struct node *node, node_take *take, void *context, unsigned budget)
 {
     unsigned done = 0;
-    if (__builtin_expect(has_letters(node), 0))
-        read_letters(node);
+    if (__builtin_expect(has_messages(node), 0))
+        read_messages(node);
     for (unsigned i = 0; i < node->heard_count; i++) {
         struct record *record = node->heard[i];
         if (!ring_waiting(record->reader))
@@ -82,7 +82,7 @@ static void give_report(struct node *node, int to, node_report *report, void *co
     int memory = report ? memfd_create("softverbs-report", MFD_CLOEXEC) : -1;
     if (memory >= 0) {
         report(context, request, memory);
-        mail_send_descriptor(to, memory);
+        control_send_descriptor(to, memory);
         close(memory);
     }
     close(to);
@@ -103,8 +103,8 @@ void node_service(struct node *node, node_report *report, void *context)
 {
     eventfd_t wakes;
     eventfd_read(node->waker, &wakes);
-    mail_receive(node);
-    mail_retry(node);
+    control_receive(node);
+    control_retry(node);
     watch_service(node);
     while (node->report_count)
         give_report(node, node->reports[--node->report_count], report, context);
@@ -128,7 +128,7 @@ static bool is_waiting(const struct record *record)
 
 static bool anything_waits(struct node *node)
 {
-    bool waits = has_letters(node);
+    bool waits = has_messages(node);
     lock_take(&node->lock);
     for (struct record *record = node->records; record && !waits; record = record->next)
         waits = is_waiting(record);
@@ -154,5 +154,5 @@ bool node_sleeping(const struct node *node)
 
 void node_wake(struct node *node)
 {
-    mail_wake(node->waker);
+    control_wake(node->waker);
 }

@@ -10,7 +10,7 @@ static void fill_doorbell(struct node *node, unsigned slot, uint32_t generation,
     *doorbell = node->bell;
     doorbell->waker = -1;
     doorbell->attention = &node->table->file->slots[slot].attention;
-    doorbell->mail.to_generation = generation;
+    doorbell->message.to_generation = generation;
     table_socket_name(node->directory, slot, doorbell->name);
 }
 
@@ -72,7 +72,7 @@ struct record *record_orphan(struct node *node, unsigned slot, uint32_t generati
     return record;
 }
 
-int record_open_self(struct node *node)
+int record_open_loopback(struct node *node)
 {
     struct record *record = record_make(node, node->slot, node->generation, getpid());
     if (!record)
@@ -169,7 +169,7 @@ void record_release(struct record *record)
         return;
     int before = uncancelled_begin(); /* descriptors are closed, and the caller may hold any lock */
     record->peer.link->operations->close(record->peer.link);
-    mail_stop_watching(record);
+    control_stop_watching(record);
     watch_stop(record);
     free(record);
     uncancelled_end(before);

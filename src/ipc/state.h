@@ -37,13 +37,13 @@ struct node {
     unsigned slot;
     uint32_t generation;
     int socket, epoll;
-    int spare;                /* a descriptor whose place another may have (mail_in.c); -1 */
+    int spare;                /* a descriptor whose place another may have (control_in.c); -1 */
     bool cramped;             /* the last ring that came found no place; under progress */
     int ends;                 /* an epoll of pidfds; -1: nobody is watched yet */
     int waker;                /* an eventfd, for wake-ups from within: they need no name in the directory */
     struct table_slot *entry; /* ours */
     struct doorbell bell;     /* our own */
-    struct shm_host host;
+    struct shm_common host;
     struct published published;
     struct node_one_sided one_sided; /* by those that are gone; under lock */
     atomic_bool left;                /* node_leave_host */
@@ -82,7 +82,7 @@ bool record_hear(struct record *);
 void records_collect(struct node *);
 /* Under progress: looks which peers have died without a word. */
 void records_check(struct node *);
-int record_open_self(struct node *);
+int record_open_loopback(struct node *);
 void record_release(struct record *);
 
 /* Under node->lock: where the record's process announces what it does in our memory; NULL: nowhere. And what it did. */
@@ -107,17 +107,17 @@ static inline void one_sided_add(struct node_one_sided *to, const struct record 
 void watch_service(struct node *);
 void watch_stop(struct record *);
 
-/* --- mail (mail_in.c) */
+/* --- mail (control_in.c) */
 
 /* Under progress: reads the socket. Reports are only collected. True: there were doorbells or requests among the mail,
  * which are for whoever sleeps on node_fd. */
-bool mail_receive(struct node *);
+bool control_receive(struct node *);
 /* Under progress: tries again what could not be handed over. */
-void mail_retry(struct node *);
-void mail_stop_watching(struct record *);
+void control_retry(struct node *);
+void control_stop_watching(struct record *);
 /* Sees to it that there is a spare descriptor, if that is possible. */
-void mail_keep_spare(struct node *);
-/* struct shm_host's postponed. */
-void mail_postponed(struct shm_host *);
+void control_keep_spare(struct node *);
+/* struct shm_common's postponed. */
+void control_postponed(struct shm_common *);
 
 #endif

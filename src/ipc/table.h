@@ -42,7 +42,7 @@ struct table_slot {
     uint64_t start_time; /* clock ticks after boot, as /proc/PID/stat has it */
     char program[TABLE_PROGRAM_MAX];
     _Alignas(64) struct attention attention;
-    struct letterbox letters; /* of the slot's socket */
+    struct control_inbox letters; /* of the slot's socket */
 };
 
 /* A process's membership in a multicast group. */
@@ -120,7 +120,7 @@ int table_sweep(struct table *);
 /* The same, taking the lock, if that is free soon; a negative errno when that fails. */
 int table_sweep_now(struct table *);
 
-/* The name of a slot's socket. `to` has room for MAIL_NAME_MAX. */
+/* The name of a slot's socket. `to` has room for CONTROL_NAME_MAX. */
 void table_socket_name(const char *directory, unsigned slot, char *to);
 
 /* Slot and generation in one word, never 0 for a living process. */

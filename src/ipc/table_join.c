@@ -12,7 +12,7 @@
 
 void table_socket_name(const char *directory, unsigned slot, char *to)
 {
-    snprintf(to, MAIL_NAME_MAX, "%s/%u.sock", directory, slot);
+    snprintf(to, CONTROL_NAME_MAX, "%s/%u.sock", directory, slot);
 }
 
 /* Field 22 of /proc/self/stat; the second field may contain anything, but ends at the last parenthesis. */
@@ -110,7 +110,7 @@ static void table_join_release(struct table *table, const bool *slots)
     }
     for (unsigned i = 0; i < TABLE_SLOTS; i++)
         if (slots[i]) {
-            char name[MAIL_NAME_MAX];
+            char name[CONTROL_NAME_MAX];
             table_socket_name(table->directory, i, name);
             unlink(name);
             atomic_store(&file->slots[i].state, TABLE_FREE); /* last: until then the next sweep would do it again */

@@ -10,7 +10,7 @@
 
 enum {
     LOCK_BYTE = TABLE_SLOTS, /* of joining and sweeping; the slots' bytes come before */
-    LOCK_PATIENCE = 5000,    /* ms, with each holder: a stopped process may hold it for ever */
+    LOCK_WAIT_MS = 5000,     /* ms, with each holder: a stopped process may hold it for ever */
     LOCK_SOON = 100,
     LOCK_STEP = 20, /* ms between two looks, at most */
 };
@@ -76,7 +76,7 @@ static int lock_within(struct table *table, long patience)
 
 int table_lock(struct table *table)
 {
-    return lock_within(table, LOCK_PATIENCE);
+    return lock_within(table, LOCK_WAIT_MS);
 }
 
 int table_lock_soon(struct table *table)

@@ -18,7 +18,7 @@
 #include "ipc/table_lock.h"
 
 #define TABLE_MAGIC 0x656c626174767473ull /* "stvtable" */
-enum { TABLE_LAYOUT = 5, TRIES = 32, REPLACING_PATIENCE = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
+enum { TABLE_LAYOUT = 5, TRIES = 32, REPLACING_TRIES = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
 
 static struct table *opened; /* see table.h: one descriptor of a file in a process */
 static struct lock opening = LOCK_INITIAL(LOCK_UNRANKED);
@@ -92,7 +92,7 @@ static bool is_ours(int descriptor)
 /* Locks all of a table. Somebody who is just replacing it holds it for a moment only. */
 static bool lock_all(const char *directory, int descriptor)
 {
-    for (int i = 0; i < REPLACING_PATIENCE; i++) {
+    for (int i = 0; i < REPLACING_TRIES; i++) {
         if (table_lock_bytes(descriptor, F_SETLK, F_WRLCK, 0, 0))
             return true;
         if (!table_has_name(directory, descriptor))
@@ -136,7 +136,7 @@ static void lose(struct guard_region *region)
     int waker = atomic_load(&table->waker);
     atomic_store(&table->lost, true);
     if (waker >= 0)
-        mail_wake(waker);
+        control_wake(waker);
 }
 
 static int keep(struct table **result, const char *directory, int descriptor)

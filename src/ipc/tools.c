@@ -95,7 +95,7 @@ static int take_report(int socket, int out, int milliseconds)
     int report, ready = poll(&wait, 1, milliseconds);
     if (ready <= 0)
         return ready ? errno : ETIMEDOUT;
-    int error = mail_take_descriptor(socket, &report);
+    int error = control_take_descriptor(socket, &report);
     if (error)
         return error;
     off_t size = 0;
@@ -109,8 +109,9 @@ static int take_report(int socket, int out, int milliseconds)
 static int ask(const char *directory, unsigned slot, uint32_t generation, const char *request, int out,
                int milliseconds)
 {
-    struct mail mail = {.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT, .kind = MAIL_REPORT, .to_generation = generation};
-    char name[MAIL_NAME_MAX];
+    struct control_message message = {
+        .magic = CONTROL_MAGIC, .layout = CONTROL_LAYOUT, .kind = CONTROL_REPORT, .to_generation = generation};
+    char name[CONTROL_NAME_MAX];
     int ends[2], letters = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (letters < 0)
         return errno;
@@ -118,7 +119,7 @@ static int ask(const char *directory, unsigned slot, uint32_t generation, const 
     if (!error) {
         send(ends[0], request, strlen(request), MSG_NOSIGNAL);
         table_socket_name(directory, slot, name);
-        error = mail_send(letters, name, &mail, ends[1]);
+        error = control_send(letters, name, &message, ends[1]);
         close(ends[1]);
         if (!error)
             error = take_report(ends[0], out, milliseconds);

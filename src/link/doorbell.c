@@ -25,11 +25,11 @@ static void mark_awake(struct attention *attention, unsigned seen)
 
 int doorbell_insist(const struct doorbell *doorbell)
 {
-    struct mail mail = doorbell->mail;
+    struct control_message message = doorbell->message;
     if (doorbell->waker >= 0)
-        return mail_wake(doorbell->waker);
-    mail.kind = MAIL_DOORBELL;
-    return mail_send(doorbell->socket, doorbell->name, &mail, -1);
+        return control_wake(doorbell->waker);
+    message.kind = CONTROL_DOORBELL;
+    return control_send(doorbell->socket, doorbell->name, &message, -1);
 }
 
 int doorbell_ring(const struct doorbell *doorbell)

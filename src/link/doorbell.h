@@ -6,12 +6,12 @@
  * If the sender loads AWAKE, its load came before the sleeper's store, so its write to the ring came before the
  * sleeper's look.
  *
- * A sender that loads SLEEPING sends a letter first and marks the sleeper AWAKE afterwards, so that others need not
- * ring, too. A sender that dies or is stopped at any step takes nothing along: before the letter the word still says
- * SLEEPING and the next sender rings; after it the letter is there. Its mark may come late, when the sleeper has been
+ * A sender that loads SLEEPING sends a message first and marks the sleeper AWAKE afterwards, so that others need not
+ * ring, too. A sender that dies or is stopped at any step takes nothing along: before the message the word still says
+ * SLEEPING and the next sender rings; after it the message is there. Its mark may come late, when the sleeper has been
  * awake and sleeps again: so each sleep has a number, and the mark is an exchange that succeeds for that sleep only.
  * (A mark can only hit a wrong sleep if 2^31 sleeps pass between its load and its exchange, and just that many.)
- * Without a letter there is no mark: what was refused leaves SLEEPING for the next sender.
+ * Without a message there is no mark: what was refused leaves SLEEPING for the next sender.
  *
  * The sender's fence would cost it a third of the time that a small message takes. Sleeping is rare, so where the
  * kernel offers it the sleeper fences for both (`fences`): its fence falls somewhere into the sender's sequence; if
@@ -23,9 +23,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "link/mail.h"
+#include "link/control.h"
 
-enum { MAIL_NAME_MAX = 104 };
+enum { CONTROL_NAME_MAX = 104 };
 
 enum { ATTENTION_SLEEPING = 1, ATTENTION_NEXT = 2 };
 
@@ -36,20 +36,20 @@ struct attention {
 };
 
 struct doorbell {
-    struct attention *attention; /* of the process to wake */
-    bool prepared;               /* we have done fence_everywhere_prepare */
-    int waker;                   /* the eventfd that wakes it, if it is this process; -1: it takes a letter */
-    int socket;                  /* ours, to send from */
-    struct mail mail;            /* who we are, and to_generation */
-    char name[MAIL_NAME_MAX];
+    struct attention *attention;    /* of the process to wake */
+    bool prepared;                  /* we have done fence_everywhere_prepare */
+    int waker;                      /* the eventfd that wakes it, if it is this process; -1: it takes a message */
+    int socket;                     /* ours, to send from */
+    struct control_message message; /* who we are, and to_generation */
+    char name[CONTROL_NAME_MAX];
 };
 
-/* After a batch: wakes the process if it sleeps. Never blocks; thread-safe. 0, or an errno: the letter could not be
- * sent, see to it that the doorbell is rung again. (A receiver's queue that is full wakes it as well as a letter does,
+/* After a batch: wakes the process if it sleeps. Never blocks; thread-safe. 0, or an errno: the message could not be
+ * sent, see to it that the doorbell is rung again. (A receiver's queue that is full wakes it as well as a message does,
  * and one that is gone needs none: both are 0.) */
 int doorbell_ring(const struct doorbell *);
 
-/* Sends the letter whatever the attention says, and marks nothing. 0 or errno. */
+/* Sends the message whatever the attention says, and marks nothing. 0 or errno. */
 int doorbell_insist(const struct doorbell *);
 
 /* Says that senders have to ring from now on; look at the rings afterwards, then sleep. Any thread of the process; each

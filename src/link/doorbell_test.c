@@ -58,17 +58,17 @@ static void *send_each_round(void *argument)
     return NULL;
 }
 
-static unsigned count_letters(int socket)
+static unsigned count_messages(int socket)
 {
-    struct mail mail;
+    struct control_message message;
     int descriptor;
     unsigned count = 0;
-    while (mail_take(socket, &mail, &descriptor))
+    while (control_take(socket, &message, &descriptor))
         count++;
     return count;
 }
 
-/* Returns how many rounds ended with something in the ring that the sleeper did not see, and no letter. */
+/* Returns how many rounds ended with something in the ring that the sleeper did not see, and no message. */
 static unsigned sleep_each_round(struct arena *arena)
 {
     unsigned lost = 0;
@@ -80,7 +80,7 @@ static unsigned sleep_each_round(struct arena *arena)
         attention_sleep(&arena->attention);
         bool saw = atomic_load_explicit(&arena->ring, memory_order_acquire) != before;
         meet(&arena->sleeper_at, &arena->sender_at, 2 * i + 1);
-        lost += !count_letters(arena->socket) && !saw;
+        lost += !count_messages(arena->socket) && !saw;
     }
     return lost;
 }
@@ -91,9 +91,9 @@ static void open_bell(struct arena *arena, struct doorbell *bell, char *director
     strcpy(directory, "/tmp/softverbs-bell-XXXXXX");
     assert_non_null(mkdtemp(directory));
     *bell = (struct doorbell){.attention = &arena->attention, .waker = -1};
-    bell->mail = (struct mail){.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT};
+    bell->message = (struct control_message){.magic = CONTROL_MAGIC, .layout = CONTROL_LAYOUT};
     snprintf(bell->name, sizeof bell->name, "%s/0", directory);
-    assert_int_equal(mail_listen(bell->name, &arena->socket), 0);
+    assert_int_equal(control_listen(bell->name, &arena->socket), 0);
     bell->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
@@ -125,7 +125,7 @@ static unsigned count_lost(bool fences)
 
 static struct arena quiet;
 
-/* What happens to the sleeper between a sender's letter and its mark. */
+/* What happens to the sleeper between a sender's message and its mark. */
 static void (*meanwhile)(void);
 
 ssize_t sendmsg(int socket, const struct msghdr *message, int flags)
@@ -138,7 +138,7 @@ ssize_t sendmsg(int socket, const struct msghdr *message, int flags)
 
 static void wake_and_sleep_again(void)
 {
-    count_letters(quiet.socket);
+    count_messages(quiet.socket);
     attention_wake(&quiet.attention);
     attention_sleep(&quiet.attention);
 }
@@ -155,7 +155,7 @@ static void a_late_mark_does_not_end_a_later_sleep(void **state)
     meanwhile = NULL;
     assert_true(attention_sleeps(&quiet.attention));
     assert_int_equal(doorbell_ring(&bell), 0);
-    assert_int_equal(count_letters(quiet.socket), 1);
+    assert_int_equal(count_messages(quiet.socket), 1);
     assert_false(attention_sleeps(&quiet.attention));
     close_bell(&quiet, &bell, directory);
 }
@@ -166,7 +166,7 @@ static void check_that_it_sleeps(void)
 }
 
 /* A sender that dies here has not kept others from ringing. */
-static void nobody_is_marked_before_there_is_a_letter(void **state)
+static void nobody_is_marked_before_there_is_a_message(void **state)
 {
     struct doorbell bell;
     char directory[64];
@@ -179,21 +179,21 @@ static void nobody_is_marked_before_there_is_a_letter(void **state)
     close_bell(&quiet, &bell, directory);
 }
 
-static void who_is_awake_gets_a_letter_only_from_who_insists(void **state)
+static void who_is_awake_gets_a_message_only_from_who_insists(void **state)
 {
     struct doorbell bell;
     char directory[64];
     open_bell(&quiet, &bell, directory);
     attention_wake(&quiet.attention);
     assert_int_equal(doorbell_ring(&bell), 0);
-    assert_int_equal(count_letters(quiet.socket), 0);
+    assert_int_equal(count_messages(quiet.socket), 0);
     assert_int_equal(doorbell_insist(&bell), 0);
-    assert_int_equal(count_letters(quiet.socket), 1);
+    assert_int_equal(count_messages(quiet.socket), 1);
     close_bell(&quiet, &bell, directory);
 }
 
-/* Whatever the reason: without a letter nobody may believe that the sleeper was rung. */
-static void a_refused_letter_leaves_the_sleeper_to_others(void **state)
+/* Whatever the reason: without a message nobody may believe that the sleeper was rung. */
+static void a_refused_message_leaves_the_sleeper_to_others(void **state)
 {
     struct doorbell bell;
     char directory[64];
@@ -204,18 +204,18 @@ static void a_refused_letter_leaves_the_sleeper_to_others(void **state)
     assert_int_equal(doorbell_ring(&bell), EBADF);
     assert_true(attention_sleeps(&quiet.attention));
     bell.socket = socket;
-    while (!mail_send(bell.socket, bell.name, &bell.mail, -1))
+    while (!control_send(bell.socket, bell.name, &bell.message, -1))
         ;
-    assert_int_equal(doorbell_ring(&bell), 0); /* it has a queue full of letters */
+    assert_int_equal(doorbell_ring(&bell), 0); /* it has a queue full of messages */
     assert_true(attention_sleeps(&quiet.attention));
-    count_letters(quiet.socket);
+    count_messages(quiet.socket);
     assert_int_equal(doorbell_ring(&bell), 0);
     assert_false(attention_sleeps(&quiet.attention));
     close_bell(&quiet, &bell, directory);
 }
 
 /* All that a socket may have under way lies in the queue of somebody who doesn't read: others still get theirs. */
-static void a_letter_gets_through_beside_many_unread_ones(void **state)
+static void a_message_gets_through_beside_many_unread_ones(void **state)
 {
     enum { MANY = 400 };
     static struct doorbell bells[MANY];
@@ -233,7 +233,7 @@ static void a_letter_gets_through_beside_many_unread_ones(void **state)
     for (unsigned i = 0; i < MANY; i++)
         assert_int_equal(doorbell_ring(&bells[i]), 0);
     for (unsigned i = 0; i < MANY; i++)
-        letters += count_letters(arenas[i].socket);
+        letters += count_messages(arenas[i].socket);
     assert_int_equal(letters, MANY);
     for (unsigned i = MANY; i--;) {
         bells[i].socket = i ? -1 : bells[i].socket;
@@ -243,20 +243,20 @@ static void a_letter_gets_through_beside_many_unread_ones(void **state)
 
 /* ------------------------------------------------------------------ letterboxes */
 
-static void a_letter_counts_as_taken_when_a_look_ends(void **state)
+static void a_message_counts_as_taken_when_a_look_ends(void **state)
 {
-    struct letterbox box = {0};
-    uint32_t before = letterbox_before(&box);
-    assert_false(letterbox_reached(&box, before));
-    letterbox_begin(&box);
-    assert_false(letterbox_reached(&box, before));
-    uint32_t during = letterbox_before(&box); /* this look may take it, and then there may never be another */
-    letterbox_begin(&box);                    /* more letters than one look takes: it goes on */
-    assert_false(letterbox_reached(&box, during));
-    letterbox_end(&box);
-    assert_true(letterbox_reached(&box, before));
-    assert_true(letterbox_reached(&box, during));
-    assert_false(letterbox_reached(&box, letterbox_before(&box)));
+    struct control_inbox box = {0};
+    uint32_t before = control_inbox_before(&box);
+    assert_false(control_inbox_reached(&box, before));
+    control_inbox_begin(&box);
+    assert_false(control_inbox_reached(&box, before));
+    uint32_t during = control_inbox_before(&box); /* this look may take it, and then there may never be another */
+    control_inbox_begin(&box);                    /* more messages than one look takes: it goes on */
+    assert_false(control_inbox_reached(&box, during));
+    control_inbox_end(&box);
+    assert_true(control_inbox_reached(&box, before));
+    assert_true(control_inbox_reached(&box, during));
+    assert_false(control_inbox_reached(&box, control_inbox_before(&box)));
 }
 
 static void nothing_is_lost_when_both_fence(void **state)
@@ -275,11 +275,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_late_mark_does_not_end_a_later_sleep),
-        cmocka_unit_test(nobody_is_marked_before_there_is_a_letter),
-        cmocka_unit_test(who_is_awake_gets_a_letter_only_from_who_insists),
-        cmocka_unit_test(a_refused_letter_leaves_the_sleeper_to_others),
-        cmocka_unit_test(a_letter_gets_through_beside_many_unread_ones),
-        cmocka_unit_test(a_letter_counts_as_taken_when_a_look_ends),
+        cmocka_unit_test(nobody_is_marked_before_there_is_a_message),
+        cmocka_unit_test(who_is_awake_gets_a_message_only_from_who_insists),
+        cmocka_unit_test(a_refused_message_leaves_the_sleeper_to_others),
+        cmocka_unit_test(a_message_gets_through_beside_many_unread_ones),
+        cmocka_unit_test(a_message_counts_as_taken_when_a_look_ends),
         cmocka_unit_test(nothing_is_lost_when_both_fence),
         cmocka_unit_test(nothing_is_lost_when_the_sleeper_fences_for_both),
     };

@@ -12,7 +12,7 @@ enum frame_kind {
     FRAME_ROCE = 1,      /* headers: BTH and extension headers */
     FRAME_GRH = 2,       /* headers: the 40 bytes of a GRH as a UD receive shows them, then BTH and extension headers */
     FRAME_ETHERNET = 3,  /* headers: 4 bytes, the number of the queue pair that sends; payload: an Ethernet frame */
-    FRAME_PASSED_ON = 4, /* headers: 8 bytes, the UDP source port in the first two and the index of the interface in the
+    FRAME_FORWARDED = 4, /* headers: 8 bytes, the UDP source port in the first two and the index of the interface in the
                           * last four; then as FRAME_GRH. From the network by way of another process of the host, to
                           * which the kernel gave it */
     FRAME_KINDS

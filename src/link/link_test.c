@@ -32,17 +32,17 @@ enum { BIG = 256 << 10, PING_PONGS = 100000, TRANSFERS = 3000 };
 struct station {
     int socket;
     struct doorbell bell; /* to this station */
-    struct shm_host host;
-    struct letterbox letters;
+    struct shm_common host;
+    struct control_inbox letters;
 };
 
 static void open_station(struct station *station, const char *directory, unsigned number, struct attention *attention)
 {
-    char name[MAIL_NAME_MAX];
+    char name[CONTROL_NAME_MAX];
     snprintf(name, sizeof name, "%.64s/%u", directory, number);
-    assert_int_equal(mail_listen(name, &station->socket), 0);
+    assert_int_equal(control_listen(name, &station->socket), 0);
     station->bell = (struct doorbell){.attention = attention, .waker = -1, .socket = station->socket};
-    station->bell.mail = (struct mail){.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT, .pid = getpid()};
+    station->bell.message = (struct control_message){.magic = CONTROL_MAGIC, .layout = CONTROL_LAYOUT, .pid = getpid()};
     snprintf(station->bell.name, sizeof station->bell.name, "%.64s/%u", directory, number);
 }
 
@@ -94,7 +94,7 @@ static bool all_equal(const uint8_t *bytes, uint32_t length)
 
 static void sleep_until_rung(int socket, struct attention *attention, struct ring_reader *reader)
 {
-    struct mail mail;
+    struct control_message message;
     int descriptor;
     attention_sleep(attention);
     if (!ring_waiting(reader)) {
@@ -102,7 +102,7 @@ static void sleep_until_rung(int socket, struct attention *attention, struct rin
         assert_int_equal(poll(&wait, 1, 20000), 1); /* else a wake-up was lost */
     }
     attention_wake(attention);
-    while (mail_take(socket, &mail, &descriptor))
+    while (control_take(socket, &message, &descriptor))
         ;
 }
 
@@ -285,7 +285,7 @@ static void a_revoked_reference_never_shows_changed_memory(void **state)
 
 struct shared {
     struct attention attention[2];
-    struct letterbox letters[2];
+    struct control_inbox letters[2];
     atomic_uint ready;
     atomic_bool stop;
 };
@@ -294,10 +294,10 @@ struct process {
     struct shared *shared;
     struct station station;
     struct link *link;
-    struct shm_host host;
+    struct shm_common host;
 };
 
-static void never(struct shm_host *host)
+static void never(struct shm_common *host)
 {
 }
 
@@ -311,7 +311,7 @@ static void meet(struct shared *shared, unsigned count)
 /* Either side sends one frame, so both have a ring each way. */
 static void connect_processes(struct process *process, const char *directory, unsigned number)
 {
-    struct mail mail;
+    struct control_message message;
     int memory;
     uint8_t byte;
     struct doorbell bell;
@@ -319,16 +319,16 @@ static void connect_processes(struct process *process, const char *directory, un
     bell = process->station.bell;
     bell.attention = &process->shared->attention[!number];
     snprintf(bell.name, sizeof bell.name, "%.64s/%u", directory, !number);
-    process->host = (struct shm_host){.postponed = never, .probe = 0x1234567890abcdefu + number};
+    process->host = (struct shm_common){.postponed = never, .proof = 0x1234567890abcdefu + number};
     meet(process->shared, 2);
     process->link = shm_open_link(&process->host, &bell, &process->shared->letters[!number]);
     assert_true(send_bytes(process->link, &byte, 1, false));
     do
-        while (!mail_take(process->station.socket, &mail, &memory))
+        while (!control_take(process->station.socket, &message, &memory))
             usleep(100);
-    while (mail.kind != MAIL_ATTACH);
-    struct probe probe = {mail.pid, mail.probe_address, mail.probe_value};
-    assert_int_equal(shm_attached(process->link, memory, &probe), 0);
+    while (message.kind != CONTROL_ATTACH);
+    struct cma_proof proof = {message.pid, message.proof_address, message.proof_value};
+    assert_int_equal(shm_attached(process->link, memory, &proof), 0);
     close(memory);
     while (!take_bytes(process->link, &byte, 1))
         usleep(100);
@@ -438,9 +438,9 @@ static int fill_and_wait_for_room(struct process *process)
             attention_sleep(process->station.bell.attention);
             if (!shm_got_room(process->link) && poll(&wait, 1, 20000) != 1)
                 return 2;
-            struct mail mail;
+            struct control_message message;
             int descriptor;
-            while (mail_take(process->station.socket, &mail, &descriptor))
+            while (control_take(process->station.socket, &message, &descriptor))
                 ;
         }
     return 0;
@@ -467,16 +467,17 @@ static void a_waiting_writer_is_woken_when_there_is_room(void **state)
 
 static void memory_of_a_process_that_is_gone_is_not_read(void **state)
 {
-    struct probe wrong = {getpid(), (uintptr_t) & (uint64_t){5}, 6}, right = {getpid(), (uintptr_t) & (uint64_t){6}, 6};
+    struct cma_proof wrong = {getpid(), (uintptr_t) & (uint64_t){5}, 6},
+                     right = {getpid(), (uintptr_t) & (uint64_t){6}, 6};
     uint8_t from[100] = "hello", to[100];
     struct iovec piece = {from, sizeof from}, into = {to, sizeof to};
     struct payload payload = {.length = sizeof from, .count = 1, .pieces = &piece};
-    assert_false(pull_remote(&wrong, &payload, 0, &into, 1)); /* the id now belongs to somebody else */
-    assert_true(pull_remote(&right, &payload, 0, &into, 1));
+    assert_false(cma_remote(&wrong, &payload, 0, &into, 1)); /* the id now belongs to somebody else */
+    assert_true(cma_remote(&right, &payload, 0, &into, 1));
     assert_string_equal(to, "hello");
     into.iov_len = 50;
-    assert_true(pull_remote(&right, &payload, 50, &into, 1));
-    assert_false(pull_remote(&right, &payload, 51, &into, 1));
+    assert_true(cma_remote(&right, &payload, 50, &into, 1));
+    assert_false(cma_remote(&right, &payload, 51, &into, 1));
 }
 
 int main(void)

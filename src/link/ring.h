@@ -88,7 +88,7 @@ bool ring_attached(const struct ring_writer *);
 uint64_t ring_taken(const struct ring_writer *);
 
 /* From any thread: has the reader said that it can read our memory? */
-bool ring_pullable(const struct ring_writer *);
+bool ring_has_cma(const struct ring_writer *);
 
 /* --- reading: one caller at a time */
 
@@ -131,6 +131,6 @@ bool ring_reference_holds(const struct ring_reader *);
 bool ring_publish(struct ring_reader *);
 
 /* Tells the writer that we have mapped the ring, and whether we can read its memory. */
-void ring_set_pullable(struct ring_reader *, bool);
+void ring_set_cma(struct ring_reader *, bool);
 
 #endif

@@ -142,7 +142,7 @@ bool ring_publish(struct ring_reader *reader)
            atomic_exchange_explicit(&shared->waiting, 0, memory_order_relaxed);
 }
 
-void ring_set_pullable(struct ring_reader *reader, bool can)
+void ring_set_cma(struct ring_reader *reader, bool can)
 {
     atomic_store_explicit(&reader->ring.shared->pull, can ? RING_CAN_PULL : RING_CANNOT_PULL, memory_order_relaxed);
 }

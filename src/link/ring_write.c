@@ -166,7 +166,7 @@ void ring_revoke(struct ring_writer *writer)
     fence_full();
 }
 
-bool ring_pullable(const struct ring_writer *writer)
+bool ring_has_cma(const struct ring_writer *writer)
 {
     return atomic_load_explicit(&writer->ring.shared->pull, memory_order_relaxed) == RING_CAN_PULL;
 }

@@ -17,23 +17,23 @@ static const nanos insist_each = 50 * NANOS_MILLISECOND; /* a receiver that took
 
 struct shm {
     struct link link;
-    struct shm_host *host;
+    struct shm_common *host;
     struct doorbell doorbell;
-    struct letterbox *letters;
+    struct control_inbox *letters;
     atomic_bool bell_refused; /* the doorbell has to be rung again */
 
     struct lock sending;
     bool sent; /* since begin */
     bool severed;
     int memory;      /* of our ring, until the receiver has mapped it; -1 */
-    int refused;     /* why no letter with it went out when last it was tried; 0: one did */
-    uint32_t handed; /* letterbox_before of it */
+    int refused;     /* why no message with it went out when last it was tried; 0: one did */
+    uint32_t handed; /* control_inbox_before of it */
     struct {
         uint64_t head; /* where the receiver was when we last looked */
         nanos since;   /* and when we first saw it there */
         nanos insisted;
-        uint32_t letter; /* letterbox_before of the letter that insists */
-        bool hopeless;   /* as long as the receiver stays there */
+        uint32_t message; /* control_inbox_before of the message that insists */
+        bool hopeless;    /* as long as the receiver stays there */
     } stall;
     atomic_bool wants_room;
     atomic_bool writing; /* the writer's ring is mapped, and stays so until close */
@@ -43,23 +43,24 @@ struct shm {
     struct published published;               /* by the other process; unmapped with the link */
     _Atomic(const struct published *) learnt; /* that, once it is there and may be used; NULL */
 
-    struct probe probe;  /* of the other process */
-    bool loopback;       /* the ring leads to this process itself, and is both rings */
-    struct lock pulling; /* loopback: a pull copies under it, so after revoke nobody touches the memory any more */
+    struct cma_proof proof; /* of the other process */
+    bool loopback;          /* the ring leads to this process itself, and is both rings */
+    struct lock pulling;    /* loopback: a pull copies under it, so after revoke nobody touches the memory any more */
     bool reading;
     struct ring_reader reader;
 };
 
 /* Under the sending lock. */
-static void hand_over(struct shm *shm)
+static void hand_ring(struct shm *shm)
 {
     lock_assert_held(&shm->sending);
-    struct mail mail = shm->doorbell.mail;
-    mail.kind = MAIL_ATTACH;
-    mail.probe_address = (uintptr_t)&shm->host->probe;
-    mail.probe_value = atomic_load_explicit(&shm->host->probe, memory_order_relaxed);
-    shm->handed = letterbox_before(shm->letters);
-    shm->refused = mail_send_both(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory, shm->host->published);
+    struct control_message message = shm->doorbell.message;
+    message.kind = CONTROL_ATTACH;
+    message.proof_address = (uintptr_t)&shm->host->proof;
+    message.proof_value = atomic_load_explicit(&shm->host->proof, memory_order_relaxed);
+    shm->handed = control_inbox_before(shm->letters);
+    shm->refused =
+        control_send_both(shm->doorbell.socket, shm->doorbell.name, &message, shm->memory, shm->host->published);
     if (!shm->refused)
         atomic_fetch_add(&shm->letters->sent, 1);
 }
@@ -71,12 +72,12 @@ static void forget_memory(struct shm *shm)
     shm->memory = -1;
 }
 
-/* Under the sending lock. Goes on with handing over the ring; false: that is done. Whether the letter was taken is
+/* Under the sending lock. Goes on with handing over the ring; false: that is done. Whether the message was taken is
  * asked before whether the ring was mapped: who takes it maps first. */
 static bool is_unattached(struct shm *shm)
 {
     lock_assert_held(&shm->sending);
-    bool again = shm->refused || letterbox_reached(shm->letters, shm->handed);
+    bool again = shm->refused || control_inbox_reached(shm->letters, shm->handed);
     if (shm->memory < 0)
         return false;
     if (shm->severed || ring_attached(&shm->writer)) {
@@ -84,7 +85,7 @@ static bool is_unattached(struct shm *shm)
         return false;
     }
     if (again)
-        hand_over(shm);
+        hand_ring(shm);
     return true;
 }
 
@@ -98,7 +99,7 @@ static void ring_doorbell(struct shm *shm)
 static bool make_ring(struct shm *shm)
 {
     if (!atomic_exchange(&shm->host->asked, true)) /* the receiver tries to read as soon as it is handed the ring */
-        atomic_store(&shm->host->permitted, pull_permit());
+        atomic_store(&shm->host->permitted, cma_permit());
     struct ring ring;
     bool large = atomic_fetch_add(&shm->host->rings, 1) < LARGE_RINGS;
     if (ring_create(&ring, large ? LARGE_RING_SIZE : SMALL_RING_SIZE, &shm->memory)) {
@@ -108,7 +109,7 @@ static bool make_ring(struct shm *shm)
     }
     ring_write_start(&shm->writer, &ring);
     atomic_store_explicit(&shm->writing, true, memory_order_release);
-    hand_over(shm);
+    hand_ring(shm);
     shm->host->postponed(shm->host);
     return true;
 }
@@ -167,14 +168,14 @@ static enum frame_sent shm_send(struct link *link, const struct frame *frame)
 static bool shm_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct shm *shm = payload->source;
-    return pull_remote(&shm->probe, payload, offset, to, count) && ring_reference_holds(&shm->reader);
+    return cma_remote(&shm->proof, payload, offset, to, count) && ring_reference_holds(&shm->reader);
 }
 
 static bool loopback_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct shm *shm = payload->source;
     lock_take(&shm->pulling);
-    bool pulled = ring_reference_holds(&shm->reader) && pull_local(payload, offset, to, count);
+    bool pulled = ring_reference_holds(&shm->reader) && cma_local(payload, offset, to, count);
     lock_release(&shm->pulling);
     return pulled;
 }
@@ -230,7 +231,7 @@ static void shm_revoke(struct link *link)
 static bool shm_can_reference(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
-    return is_writing(shm) && ring_pullable(&shm->writer);
+    return is_writing(shm) && ring_has_cma(&shm->writer);
 }
 
 static bool shm_can_direct(struct link *link)
@@ -247,7 +248,7 @@ static bool shm_direct(struct link *link, const struct direct_access *access)
     if (!published || !is_writing(shm) || !ring_attached(&shm->writer))
         return false;
     enum direct_outcome outcome =
-        direct_do(&shm->desk, ring_seats(&shm->writer.ring), published, shm->probe.pid, access);
+        direct_do(&shm->desk, ring_seats(&shm->writer.ring), published, shm->proof.pid, access);
     if (__builtin_expect(outcome == DIRECT_REFUSED, 0))
         atomic_store(&shm->learnt, NULL);
     return outcome == DIRECT_DONE;
@@ -282,7 +283,7 @@ static const struct link_operations operations = {
     .close = shm_close,
 };
 
-struct link *shm_open_link(struct shm_host *host, const struct doorbell *doorbell, struct letterbox *letters)
+struct link *shm_open_link(struct shm_common *host, const struct doorbell *doorbell, struct control_inbox *letters)
 {
     struct shm *shm = calloc(1, sizeof *shm);
     if (!shm)
@@ -296,8 +297,8 @@ struct link *shm_open_link(struct shm_host *host, const struct doorbell *doorbel
     return &shm->link;
 }
 
-int shm_open_loopback(struct link **link, struct shm_host *host, const struct doorbell *doorbell,
-                      struct letterbox *letters)
+int shm_open_loopback(struct link **link, struct shm_common *host, const struct doorbell *doorbell,
+                      struct control_inbox *letters)
 {
     struct ring ring;
     int memory;
@@ -314,7 +315,7 @@ int shm_open_loopback(struct link **link, struct shm_host *host, const struct do
     lock_set_rank(&shm->pulling, LOCK_INNERMOST);
     ring_write_start(&shm->writer, &ring);
     ring_read_start(&shm->reader, &ring);
-    ring_set_pullable(&shm->reader, true);
+    ring_set_cma(&shm->reader, true);
     shm->loopback = shm->reading = true;
     atomic_store(&shm->writing, true);
     return 0;
@@ -348,18 +349,18 @@ static nanos stalled_for(struct shm *shm, nanos now)
     return now - shm->stall.since;
 }
 
-/* Under the sending lock. One letter at a time: a receiver that is stopped must not be left with thousands. */
+/* Under the sending lock. One message at a time: a receiver that is stopped must not be left with thousands. */
 static void insist(struct shm *shm, nanos now)
 {
     lock_assert_held(&shm->sending);
     if (now - shm->stall.insisted < insist_each)
         return;
     shm->stall.insisted = now;
-    if (is_unattached(shm) || !letterbox_reached(shm->letters, shm->stall.letter))
+    if (is_unattached(shm) || !control_inbox_reached(shm->letters, shm->stall.message))
         return;
-    uint32_t letter = letterbox_before(shm->letters);
+    uint32_t message = control_inbox_before(shm->letters);
     if (!doorbell_insist(&shm->doorbell))
-        shm->stall.letter = letter;
+        shm->stall.message = message;
 }
 
 nanos shm_insist(struct link *link, nanos now)
@@ -391,7 +392,7 @@ void shm_give_up(struct link *link)
     lock_release(&shm->sending);
 }
 
-int shm_attached(struct link *link, int memory, const struct probe *probe)
+int shm_attached(struct link *link, int memory, const struct cma_proof *proof)
 {
     struct shm *shm = (struct shm *)link;
     struct ring ring;
@@ -401,8 +402,8 @@ int shm_attached(struct link *link, int memory, const struct probe *probe)
     if (error)
         return error;
     ring_read_start(&shm->reader, &ring);
-    shm->probe = *probe;
-    ring_set_pullable(&shm->reader, pull_works(probe));
+    shm->proof = *proof;
+    ring_set_cma(&shm->reader, cma_works(proof));
     shm->reading = true;
     return 0;
 }
@@ -411,7 +412,7 @@ int shm_attached(struct link *link, int memory, const struct probe *probe)
 void shm_learn(struct link *link, int published)
 {
     struct shm *shm = (struct shm *)link;
-    if (!DIRECT_IN_ORDER || published < 0 || shm->published.file || !pull_works(&shm->probe) ||
+    if (!DIRECT_IN_ORDER || published < 0 || shm->published.file || !cma_works(&shm->proof) ||
         published_map(&shm->published, published))
         return;
     atomic_store_explicit(&shm->learnt, &shm->published, memory_order_release);
@@ -439,14 +440,14 @@ bool shm_got_room(struct link *link)
 void shm_farewell(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
-    struct mail mail = shm->doorbell.mail;
-    mail.kind = MAIL_LEAVE;
+    struct control_message message = shm->doorbell.message;
+    message.kind = CONTROL_LEAVE;
     direct_close(&shm->desk);
     lock_take(&shm->sending);
     if (!shm->severed && is_writing(shm)) {
         ring_write_end(&shm->writer);
         doorbell_ring(&shm->doorbell); /* when it is refused: whoever waits for us finds out by itself */
-    } else if (!shm->severed && !mail_send(shm->doorbell.socket, shm->doorbell.name, &mail, -1)) {
+    } else if (!shm->severed && !control_send(shm->doorbell.socket, shm->doorbell.name, &message, -1)) {
         atomic_fetch_add(&shm->letters->sent, 1);
     }
     shm->severed = true;

@@ -3,11 +3,11 @@
  *
  * The sender makes its ring when it first sends and hands it over through the receiver's socket; it need not wait for
  * the receiver to map it. The steps of a hand-over:
- *     sender:   makes the ring; notes the receiver's looks; sends the letter with its descriptor; counts it
- *     receiver: begins a look; takes the letter; maps the ring; says so in the ring; ends the look when there are no
- * more. The sender keeps the descriptor until the ring says that it is mapped. Until then it sends the letter again
+ *     sender:   makes the ring; notes the receiver's looks; sends the message with its descriptor; counts it
+ *     receiver: begins a look; takes the message; maps the ring; says so in the ring; ends the look when there are no
+ * more. The sender keeps the descriptor until the ring says that it is mapped. Until then it sends the message again
  * whenever it was refused, or was taken and the receiver could not map the ring (it had no descriptor or memory left).
- * A letter that still lies in the receiver's queue is not sent twice. What could not be sent is tried again by
+ * A message that still lies in the receiver's queue is not sent twice. What could not be sent is tried again by
  * shm_retry, after `postponed` was called, and by shm_insist. Large payloads by reference are read straight from the
  * sender's memory by the receiver, once the receiver has tried that it can. */
 #ifndef LINK_SHM_H
@@ -16,28 +16,28 @@
 #include <sys/types.h>
 
 #include "base/nanos.h"
+#include "link/cma.h"
 #include "link/doorbell.h"
 #include "link/link.h"
-#include "link/pull.h"
 #include "link/ring.h"
 
 /* What all links of a process have in common. */
-struct shm_host {
-    _Atomic uint64_t probe; /* a value that other processes find in our memory to be sure that it is ours */
+struct shm_common {
+    _Atomic uint64_t proof; /* a value that other processes find in our memory to be sure that it is ours */
     atomic_uint rings;      /* rings made; the first few are larger */
-    atomic_bool asked;      /* pull_permit, for the first ring */
+    atomic_bool asked;      /* cma_permit, for the first ring */
     atomic_bool permitted;  /* and it was: whoever ends the host withdraws it */
     int published;          /* descriptor of what this process publishes, for its peers; -1: nothing */
     /* Something waits: call shm_retry of all links soon, and again for as long as one says so. Called from any thread,
      * also under the sending lock. */
-    void (*postponed)(struct shm_host *);
+    void (*postponed)(struct shm_common *);
 };
 
-/* A link with no rings yet. The doorbell is copied; the letterbox is the other process's. */
-struct link *shm_open_link(struct shm_host *, const struct doorbell *, struct letterbox *);
+/* A link with no rings yet. The doorbell is copied; the control_inbox is the other process's. */
+struct link *shm_open_link(struct shm_common *, const struct doorbell *, struct control_inbox *);
 
-/* The link of a process to itself, with its own doorbell and letterbox; attached from the beginning. 0 or errno. */
-int shm_open_loopback(struct link **, struct shm_host *, const struct doorbell *, struct letterbox *);
+/* The link of a process to itself, with its own doorbell and control_inbox; attached from the beginning. 0 or errno. */
+int shm_open_loopback(struct link **, struct shm_common *, const struct doorbell *, struct control_inbox *);
 
 /* Receiving: one caller at a time, under the receiver's progress lock. The next frame, or false. It is valid until
  * shm_release, which must follow. A frame that is not well formed is dropped inside and never returned. */
@@ -53,7 +53,7 @@ void shm_drained(struct link *);
 int shm_retry(struct link *);
 
 /* The other side may have missed that something lies in its ring: once it has taken nothing for a while, it is woken
- * whatever its attention says, or is handed the ring again, but not while it has an earlier letter of this kind before
+ * whatever its attention says, or is handed the ring again, but not while it has an earlier message of this kind before
  * it. Returns for how long it has been seen to take nothing. Call it while something lies there (not consumed), again
  * and again; one caller at a time. */
 nanos shm_insist(struct link *, nanos now);
@@ -65,7 +65,7 @@ void shm_excuse(struct link *, nanos now);
 void shm_give_up(struct link *);
 
 /* The other side has handed over its ring: the descriptor stays the caller's. 0; EALREADY; or ring_map's errors. */
-int shm_attached(struct link *, int memory, const struct probe *);
+int shm_attached(struct link *, int memory, const struct cma_proof *);
 
 /* What the other side publishes; the descriptor stays the caller's. After shm_attached, by the same caller. */
 void shm_learn(struct link *, int published);

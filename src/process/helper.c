@@ -43,7 +43,7 @@ struct duty {
 };
 
 /* Did somebody ring, or send a new ring? */
-static bool answer_doorbell(struct process *process)
+static bool serve_doorbell(struct process *process)
 {
     struct pollfd socket = {.fd = node_fd(process->node), .events = POLLIN};
     if (poll(&socket, 1, 0) != 1)
@@ -155,7 +155,7 @@ static void step(struct duty *duty)
 {
     struct process *process = duty->process;
     nanos now = clock_now();
-    bool rang = answer_doorbell(process);
+    bool rang = serve_doorbell(process);
     if (rang && !duty->failed && node_is_lost(process->node))
         fail_devices(duty);
     if (atomic_exchange(&process->poller.claimed, false))

@@ -5,18 +5,18 @@
 #include "process/progress.h"
 
 enum {
-    PATIENCE = 2048,    /* fruitless rounds in a row after which a poller lets others have the processor, */
-    PATIENCE_STEP = 64, /* and again after so many more */
+    YIELD_AFTER = 2048, /* fruitless rounds in a row after which a poller lets others have the processor, */
+    YIELD_STEP = 64,    /* and again after so many more */
     DENIALS = 4096,     /* tries in a row to get the progress after which a poller sleeps for a moment */
 };
 
 /* Who polls in vain for long waits for somebody who may need this very processor: a peer, or a thread of this process
  * that was preempted while it held the progress. */
-static void be_patient(struct process *process, unsigned done)
+static void yield_if_idle(struct process *process, unsigned done)
 {
     uint32_t fruitless = done ? 0 : atomic_load_explicit(&process->poller.fruitless, memory_order_relaxed) + 1;
-    if (__builtin_expect(fruitless >= PATIENCE, 0)) {
-        fruitless -= PATIENCE_STEP;
+    if (__builtin_expect(fruitless >= YIELD_AFTER, 0)) {
+        fruitless -= YIELD_STEP;
         sched_yield();
     }
     atomic_store_explicit(&process->poller.fruitless, fruitless, memory_order_relaxed);
@@ -44,7 +44,7 @@ static void be_denied(struct process *process)
     atomic_store_explicit(&process->poller.denied, denied, memory_order_relaxed);
     if (denied && denied % DENIALS == 0)
         lock_wait(LOCK_SLEEPS);
-    be_patient(process, 0);
+    yield_if_idle(process, 0);
 }
 
 /* False: another thread has the progress. */
@@ -58,7 +58,7 @@ static inline bool poll_once(struct process *process)
     bool claim = claims(process);
     lock_release(&process->progress);
     poller_active(process);
-    be_patient(process, done);
+    yield_if_idle(process, done);
     if (__builtin_expect(claim, 0)) {
         node_awake(process->node);
         atomic_store(&process->poller.claimed, true);

@@ -141,8 +141,8 @@ void port_prefer(struct process *process, const struct datagram_route *route, un
 }
 
 /* Who asked may prefer what comes from the same port, and shall not be given what is for others of its host. */
-struct link *port_answer(const struct process *process, const struct device *device, const union ibv_gid *from,
-                         const union ibv_gid *to)
+struct link *port_reply_link(const struct process *process, const struct device *device, const union ibv_gid *from,
+                             const union ibv_gid *to)
 {
     struct udp_route route = {.apart = true};
     memcpy(route.source, from, 16);

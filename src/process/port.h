@@ -36,8 +36,8 @@ bool port_is_on(const struct process *, const struct device *, unsigned interfac
 bool port_has_address(const struct device *, const union ibv_gid *);
 
 /* A link for an answer, from an address of the device, which has a port; NULL: no memory, no socket. */
-struct link *port_answer(const struct process *, const struct device *, const union ibv_gid *from,
-                         const union ibv_gid *to);
+struct link *port_reply_link(const struct process *, const struct device *, const union ibv_gid *from,
+                             const union ibv_gid *to);
 
 struct pollfd;
 /* What the helper sleeps on besides the node; writes at most DEVICES_MAX and returns how many. */

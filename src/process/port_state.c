@@ -1,10 +1,10 @@
 #include "process/port_state.h"
 
-#include "ipc/port.h"
+#include "ipc/admin_port.h"
 
 void port_state_learn(struct process *process, const struct device *device)
 {
-    if (port_is_down(node_path(process->node), device->name))
+    if (admin_port_is_down(node_path(process->node), device->name))
         atomic_fetch_or(&process->ports_down, port_state_bit(device));
 }
 

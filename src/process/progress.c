@@ -45,7 +45,7 @@ static const enum reason wire_reasons[] = {
 /* Headers of a frame into a packet; otherwise why it is dropped. */
 static enum wire_fault decode(const struct frame *frame, struct packet *packet)
 {
-    const uint8_t *headers = frame->headers + (frame->kind == FRAME_PASSED_ON ? REMOTE_ARRIVAL : 0);
+    const uint8_t *headers = frame->headers + (frame->kind == FRAME_FORWARDED ? REMOTE_ARRIVAL : 0);
     size_t length = frame->headers_length - (size_t)(headers - frame->headers);
     unsigned used, pad;
     bool grh = frame->kind != FRAME_ROCE && length >= GRH_LENGTH;
@@ -108,7 +108,7 @@ static void take_datagram(void *context, const struct udp_arrival *from)
     struct round *round = context;
     const struct packet *packet = from->packet;
     if (take_packet(round, &(struct endpoint_arrival){.from = *from}) ||
-        remote_pass_on(round->process, from, packet->destination))
+        remote_forward(round->process, from, packet->destination))
         return;
     traffic_stray(&round->process->traffic, packet, from->route, REASON_PACKET_NO_QP);
     log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
@@ -137,13 +137,13 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
     struct endpoint_arrival arrival = {.from.packet = &packet, .peer = peer};
     if (frame->kind == FRAME_ETHERNET)
         return take_ethernet(round, frame);
-    if (frame->kind == FRAME_PASSED_ON && frame->headers_length < REMOTE_ARRIVAL + GRH_LENGTH)
+    if (frame->kind == FRAME_FORWARDED && frame->headers_length < REMOTE_ARRIVAL + GRH_LENGTH)
         return;
     enum wire_fault fault = decode(frame, &packet);
     if (fault)
         return traffic_unread(&round->process->traffic, wire_reasons[fault]);
-    if (frame->kind == FRAME_PASSED_ON) {
-        arrival.passed_on = frame->headers;
+    if (frame->kind == FRAME_FORWARDED) {
+        arrival.forwarded = frame->headers;
         arrival.from.interface = remote_interface(frame->headers);
     }
     if (take_packet(round, &arrival))

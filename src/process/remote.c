@@ -15,7 +15,7 @@ _Static_assert((int)REMOTE_ARRIVAL + 40 + (int)WIRE_HEADERS_MAX <= (int)FRAME_HE
                "a frame that is passed on fits");
 
 /* Without room it is lost, as on a network. */
-bool remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
+bool remote_forward_to(struct peer *peer, const struct udp_arrival *arrival)
 {
     struct link *link = peer->link;
     const struct packet *packet = arrival->packet;
@@ -24,7 +24,7 @@ bool remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
     bytes_put32(headers + 4, arrival->interface);
     memcpy(headers + REMOTE_ARRIVAL, packet->grh, GRH_LENGTH);
     unsigned length = wire_encode(packet, headers + REMOTE_ARRIVAL + GRH_LENGTH);
-    struct frame frame = {.kind = FRAME_PASSED_ON,
+    struct frame frame = {.kind = FRAME_FORWARDED,
                           .headers = headers,
                           .headers_length = (uint16_t)(REMOTE_ARRIVAL + GRH_LENGTH + length),
                           .payload = packet->payload};
@@ -36,15 +36,15 @@ bool remote_hand_over(struct peer *peer, const struct udp_arrival *arrival)
     return room;
 }
 
-bool remote_pass_on(struct process *process, const struct udp_arrival *arrival, uint32_t number)
+bool remote_forward(struct process *process, const struct udp_arrival *arrival, uint32_t number)
 {
     lock_assert_held(&process->progress);
     struct peer *peer = node_find(process->node, number);
     if (!peer)
         return false;
     bool other = peer->slot != node_slot(process->node);
-    if (other && !remote_hand_over(peer, arrival))
-        traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_PASSED_ON);
+    if (other && !remote_forward_to(peer, arrival))
+        traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_FORWARDED);
     node_put(process->node, peer);
     return other;
 }

@@ -11,9 +11,9 @@ unsigned remote_interface(const uint8_t arrival[REMOTE_ARRIVAL]);
 
 /* The kernel gave us a datagram that is for another process of this host, the owner of this number: hands it on.
  * False: nobody else owns it. Under process->progress. */
-bool remote_pass_on(struct process *, const struct udp_arrival *, uint32_t number);
+bool remote_forward(struct process *, const struct udp_arrival *, uint32_t number);
 /* Hands it to this process; false: there is no room on the way, and it is lost. */
-bool remote_hand_over(struct peer *, const struct udp_arrival *);
+bool remote_forward_to(struct peer *, const struct udp_arrival *);
 
 /* We are that other process: the kernel shall give us directly what comes from there. Under process->progress. */
 void remote_prefer_sender(struct process *, const uint8_t arrival[REMOTE_ARRIVAL], const struct packet *);

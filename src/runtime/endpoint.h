@@ -1,5 +1,5 @@
 /* What packets are for: a queue pair, the inside of a work queue, queue pair 1, the multicast groups, Ethernet. The
- * loop knows endpoints and nothing of what they are, as the transport knows its owner by struct host_operations. */
+ * loop knows endpoints and nothing of what they are, as the transport knows its owner by struct owner_operations. */
 #ifndef RUNTIME_ENDPOINT_H
 #define RUNTIME_ENDPOINT_H
 
@@ -16,7 +16,7 @@ struct endpoint_arrival {
     nanos now;                 /* when the round began */
     struct peer *peer;         /* the process whose link it came by; NULL: it came from a network */
     const struct frame *frame; /* Ethernet: instead of the packet */
-    const uint8_t *passed_on;  /* the first bytes of its frame: another process was handed it by the kernel; or NULL */
+    const uint8_t *forwarded;  /* the first bytes of its frame: another process was handed it by the kernel; or NULL */
 };
 
 struct endpoint {

@@ -143,8 +143,8 @@ void taps_sent(const struct traffic_flow *flow, const struct peer *peer, const s
     capture_roce(capture, &way, frame->headers + skip, frame->headers_length - skip, &frame->payload);
 }
 
-void taps_answered(const struct taps *taps, const struct packet *request, const struct link *link,
-                   const struct frame *frame)
+void taps_responded(const struct taps *taps, const struct packet *request, const struct link *link,
+                    const struct frame *frame)
 {
     struct capture_way way = way_by(true, request->destination);
     union ibv_gid source, destination;

@@ -44,7 +44,7 @@ void taps_close(struct taps *);
 void taps_sent(const struct traffic_flow *, const struct peer *peer, const struct link *link, const struct frame *,
                const char *note);
 /* An answer to a packet that came over a network. */
-void taps_answered(const struct taps *, const struct packet *request, const struct link *, const struct frame *);
+void taps_responded(const struct taps *, const struct packet *request, const struct link *, const struct frame *);
 /* A packet of queue pair 1, whose frame has a GRH; `peer` as above. */
 void taps_managed(const struct taps *, const struct peer *peer, const struct link *, const struct frame *);
 /* What happens to the next message of queue pair 1 that this process sends on its own account. Thread-safe. */

@@ -180,7 +180,7 @@ static void pass_through(const struct delay_way *way, const struct frame *frame,
 }
 
 /* Requests and answers are streams of their own: how many answers there are is a matter of timing. */
-static bool is_answer(const struct frame *frame)
+static bool is_response(const struct frame *frame)
 {
     return frame->kind == FRAME_ROCE && op_table[frame->headers[0]].flags & OP_RESPONSE;
 }
@@ -201,7 +201,7 @@ send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link, con
     }
     if (!payload_is_there(&frame->payload)) /* what becomes of the frame is not known before it has left */
         return false;
-    bool answer = is_answer(frame);
+    bool answer = is_response(frame);
     struct delay_way way = {flow->traffic->taps, peer, link, flow->stream * 2 + answer};
     uint64_t number = ++flow->stream_frames[answer];
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
@@ -251,7 +251,7 @@ void traffic_send_alone(struct traffic *traffic, struct link *link, const struct
     traffic->strays.sent[frame->headers[0]]++;
     traffic->strays.rest.bytes_sent += frame->payload.length;
     if (traffic->taps)
-        taps_answered(traffic->taps, request, link, frame);
+        taps_responded(traffic->taps, request, link, frame);
     link->operations->send(link, frame);
 }
 

@@ -52,7 +52,7 @@ void traffic_add(struct counts_total *, const struct traffic_flow *);
 bool traffic_send(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
 /* Counts a request as repeated when it lies before the first PSN that was not sent yet. */
-static inline void traffic_repeated(struct traffic_flow *flow, const struct packet *packet, uint32_t fresh)
+static inline void traffic_retransmitted(struct traffic_flow *flow, const struct packet *packet, uint32_t fresh)
 {
     if (psn_distance(packet->psn, fresh) < 0 && !(op_table[packet->opcode].flags & OP_RESPONSE))
         flow->counts.repeated++;

@@ -6,10 +6,10 @@ static uint32_t lesser(uint32_t a, uint32_t b)
 }
 
 /* The part of one element that begins `offset` bytes into it. */
-static enum reason gather_element(struct host *host, host_memory *memory, const struct ibv_sge *sge, unsigned access,
-                                  uint32_t offset, uint32_t length, struct iovec *piece)
+static enum reason gather_element(struct engine_owner *owner, owner_memory *memory, const struct ibv_sge *sge,
+                                  unsigned access, uint32_t offset, uint32_t length, struct iovec *piece)
 {
-    enum reason reason = memory(host, sge, access, piece);
+    enum reason reason = memory(owner, sge, access, piece);
     if (reason)
         return reason;
     piece->iov_base = (uint8_t *)piece->iov_base + offset;
@@ -17,7 +17,7 @@ static enum reason gather_element(struct host *host, host_memory *memory, const 
     return REASON_NONE;
 }
 
-enum reason gather_list(struct host *host, host_memory *memory, const struct ibv_sge *sge, uint32_t sge_count,
+enum reason gather_list(struct engine_owner *owner, owner_memory *memory, const struct ibv_sge *sge, uint32_t sge_count,
                         unsigned access, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
 {
     *count = 0;
@@ -29,7 +29,7 @@ enum reason gather_list(struct host *host, host_memory *memory, const struct ibv
             continue;
         }
         uint32_t part = lesser(length, sge[i].length - offset);
-        enum reason reason = gather_element(host, memory, &sge[i], access, offset, part, &pieces[(*count)++]);
+        enum reason reason = gather_element(owner, memory, &sge[i], access, offset, part, &pieces[(*count)++]);
         if (reason)
             return reason;
         length -= part;
@@ -38,11 +38,11 @@ enum reason gather_list(struct host *host, host_memory *memory, const struct ibv
     return REASON_NONE;
 }
 
-enum reason gather(struct host *host, const struct work *work, unsigned access, uint32_t offset, uint32_t length,
-                   struct iovec *pieces, uint32_t *count)
+enum reason gather(struct engine_owner *owner, const struct send_wqe *work, unsigned access, uint32_t offset,
+                   uint32_t length, struct iovec *pieces, uint32_t *count)
 {
     if (!(work->flags & IBV_SEND_INLINE))
-        return gather_list(host, host->operations->local_memory, work->sge, work->sge_count, access, offset, length,
+        return gather_list(owner, owner->operations->local_memory, work->sge, work->sge_count, access, offset, length,
                            pieces, count);
     if (offset > work->length || length > work->length - offset)
         return REASON_LOCAL_LENGTH;

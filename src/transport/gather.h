@@ -2,18 +2,18 @@
 #ifndef TRANSPORT_GATHER_H
 #define TRANSPORT_GATHER_H
 
-#include "transport/host.h"
+#include "transport/owner.h"
 
 /* Appends to `pieces` (room for PAYLOAD_PIECES_MAX) the memory of the bytes [offset, offset + length) of the list and
  * writes how many pieces that takes. The host's local_memory or receive_memory knows the elements. access: 0 to read
  * them, IBV_ACCESS_LOCAL_WRITE to store into them. Every element that the range touches is asked for whole, so a wrong
  * one is found with its first byte. REASON_LOCAL_LENGTH: the list is shorter than the range, or would take too many
  * pieces. */
-enum reason gather_list(struct host *, host_memory *, const struct ibv_sge *, uint32_t sge_count, unsigned access,
-                        uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count);
+enum reason gather_list(struct engine_owner *, owner_memory *, const struct ibv_sge *, uint32_t sge_count,
+                        unsigned access, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count);
 
 /* The same for the message of a work request, inline data included. Not for WORK_INTO_RECEIVE. */
-enum reason gather(struct host *, const struct work *, unsigned access, uint32_t offset, uint32_t length,
+enum reason gather(struct engine_owner *, const struct send_wqe *, unsigned access, uint32_t offset, uint32_t length,
                    struct iovec *pieces, uint32_t *count);
 
 #endif

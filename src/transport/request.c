@@ -1,7 +1,7 @@
 #include "transport/request.h"
 
+#include "transport/bth.h"
 #include "transport/gather.h"
-#include "transport/head.h"
 #include "wire/psn.h"
 
 #define MESSAGE(kind, name, end)                                                                                       \
@@ -43,7 +43,7 @@ uint32_t request_packets(uint32_t length, uint32_t segment)
     return length <= segment ? 1 : (length - 1) / segment + 1;
 }
 
-enum reason request_check(const struct rc *rc, const struct work *work)
+enum reason request_check(const struct rc *rc, const struct send_wqe *work)
 {
     enum request_class class = request_kind(work)->class;
     if (class == REQUEST_UNKNOWN)
@@ -72,13 +72,13 @@ enum ibv_wc_status request_status(enum reason reason)
     }
 }
 
-static bool goes_by_reference(const struct rc *rc, const struct work *work)
+static bool goes_by_reference(const struct rc *rc, const struct send_wqe *work)
 {
     return rc->settings.reference_segment && work->length >= rc->settings.reference_from &&
            !(work->flags & IBV_SEND_INLINE);
 }
 
-void request_measure(const struct rc *rc, struct work *work)
+void request_measure(const struct rc *rc, struct send_wqe *work)
 {
     enum request_class class = request_kind(work)->class;
     bool carries_message = class == REQUEST_SEND || class == REQUEST_WRITE;
@@ -102,7 +102,7 @@ static bool wants_ack(const struct rc *rc, uint32_t index, bool last)
     return last || (index + 1) % (rc->requester.congestion.window / 4 + 1) == 0;
 }
 
-void request_operands(struct packet *out, const struct work *work)
+void request_operands(struct packet *out, const struct send_wqe *work)
 {
     out->address = work->remote_address;
     out->rkey = work->rkey;
@@ -111,7 +111,7 @@ void request_operands(struct packet *out, const struct work *work)
     out->srq = work->remote_srq;
 }
 
-uint32_t request_stride_end(const struct work *work, uint32_t index)
+uint32_t request_stride_end(const struct send_wqe *work, uint32_t index)
 {
     uint32_t left = work->packets - index, stride = work->stride - index % work->stride;
     return index + (left < stride ? left : stride);
@@ -119,7 +119,7 @@ uint32_t request_stride_end(const struct work *work, uint32_t index)
 
 /* `index` is the first packet of the response to come: a repeated READ asks only for what is still missing (9.4.4), and
  * for no more than the one that it repeats. */
-static enum reason build_read(const struct work *work, uint32_t index, struct packet *out)
+static enum reason build_read(const struct send_wqe *work, uint32_t index, struct packet *out)
 {
     uint32_t end = request_stride_end(work, index), start = index * work->segment;
     out->address += start;
@@ -127,14 +127,14 @@ static enum reason build_read(const struct work *work, uint32_t index, struct pa
     return REASON_NONE;
 }
 
-static enum reason build_atomic(const struct work *work, struct packet *out)
+static enum reason build_atomic(const struct send_wqe *work, struct packet *out)
 {
     out->compare = work->compare_or_add;
     out->swap_or_add = work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? work->swap : work->compare_or_add;
     return REASON_NONE;
 }
 
-static enum reason build_flush(const struct work *work, struct packet *out)
+static enum reason build_flush(const struct send_wqe *work, struct packet *out)
 {
     out->length = (uint32_t)work->compare_or_add;
     out->placement = work->swap & 15;
@@ -142,17 +142,17 @@ static enum reason build_flush(const struct work *work, struct packet *out)
     return REASON_NONE;
 }
 
-enum reason request_payload(struct host *host, const struct work *work, uint32_t offset, uint32_t length,
+enum reason request_payload(struct engine_owner *owner, const struct send_wqe *work, uint32_t offset, uint32_t length,
                             struct packet *out, struct iovec *pieces)
 {
     if (!length)
         return REASON_NONE;
     out->payload.length = length;
     out->payload.pieces = pieces;
-    return gather(host, work, 0, offset, length, pieces, &out->payload.count);
+    return gather(owner, work, 0, offset, length, pieces, &out->payload.count);
 }
 
-static enum reason build_message(const struct rc *rc, const struct work *work, uint32_t index, struct packet *out,
+static enum reason build_message(const struct rc *rc, const struct send_wqe *work, uint32_t index, struct packet *out,
                                  struct iovec *pieces)
 {
     bool last = index + 1 == work->packets;
@@ -160,15 +160,15 @@ static enum reason build_message(const struct rc *rc, const struct work *work, u
     out->ack_requested = wants_ack(rc, index, last);
     out->solicited = last && work->flags & IBV_SEND_SOLICITED;
     out->payload.by_reference = work->segment == rc->settings.reference_segment && goes_by_reference(rc, work);
-    return request_payload(rc->host, work, offset, last ? work->length - offset : work->segment, out, pieces);
+    return request_payload(rc->owner, work, offset, last ? work->length - offset : work->segment, out, pieces);
 }
 
-enum reason request_build(const struct rc *rc, const struct work *work, uint32_t index, struct packet *out,
+enum reason request_build(const struct rc *rc, const struct send_wqe *work, uint32_t index, struct packet *out,
                           struct iovec *pieces)
 {
     const struct request_kind *kind = request_kind(work);
     enum operation operation = request_operation(kind, index, index + 1 == work->packets);
-    head_write(rc, out, operation, psn_add(work->first_psn, index));
+    bth_write(rc, out, operation, psn_add(work->first_psn, index));
     request_operands(out, work);
     out->ack_requested = true;
     switch (kind->class) {
@@ -180,7 +180,7 @@ enum reason request_build(const struct rc *rc, const struct work *work, uint32_t
         return build_atomic(work, out);
     case REQUEST_ATOMIC_WRITE:
         out->length = ATOMIC_LENGTH;
-        return request_payload(rc->host, work, 0, ATOMIC_LENGTH, out, pieces);
+        return request_payload(rc->owner, work, 0, ATOMIC_LENGTH, out, pieces);
     default:
         return build_message(rc, work, index, out, pieces);
     }

@@ -24,13 +24,13 @@ struct request_kind {
 
 extern const struct request_kind request_kinds[256]; /* by enum ibv_wr_opcode */
 
-static inline const struct request_kind *request_kind(const struct work *work)
+static inline const struct request_kind *request_kind(const struct send_wqe *work)
 {
     return &request_kinds[work->opcode];
 }
 
 /* Is the answer a packet of its own, which an ACK can't stand for? READ, flush, atomics. */
-static inline bool request_awaits_answer(const struct work *work)
+static inline bool request_awaits_response(const struct send_wqe *work)
 {
     enum request_class class = request_kind(work)->class;
     return class >= REQUEST_READ && class <= REQUEST_ATOMIC_WRITE;
@@ -40,17 +40,17 @@ static inline bool request_awaits_answer(const struct work *work)
 uint32_t request_packets(uint32_t length, uint32_t segment);
 
 /* The packet of a READ's response behind the last that a request which begins with this one asks for. */
-uint32_t request_stride_end(const struct work *, uint32_t index);
+uint32_t request_stride_end(const struct send_wqe *, uint32_t index);
 
 /* The operation of a message's packet `index`. */
 enum operation request_operation(const struct request_kind *, uint32_t index, bool last);
 
 /* Remote address, keys, length and immediate as the work says them; which of them travel is the operation's affair. */
-void request_operands(struct packet *out, const struct work *);
+void request_operands(struct packet *out, const struct send_wqe *);
 
 /* Makes the bytes [offset, offset + length) of the message the packet's payload, or says why they can't be read. */
-enum reason request_payload(struct host *, const struct work *, uint32_t offset, uint32_t length, struct packet *out,
-                            struct iovec *pieces);
+enum reason request_payload(struct engine_owner *, const struct send_wqe *, uint32_t offset, uint32_t length,
+                            struct packet *out, struct iovec *pieces);
 
 /* How an error of work that was not sent is completed. */
 enum ibv_wc_status request_status(enum reason);
@@ -58,13 +58,13 @@ enum ibv_wc_status request_status(enum reason);
 /* For the reliable connection. */
 
 /* May this work be begun at all? REASON_NONE or why not. */
-enum reason request_check(const struct rc *, const struct work *);
+enum reason request_check(const struct rc *, const struct send_wqe *);
 
 /* Gives the work its segment and number of packets. */
-void request_measure(const struct rc *, struct work *);
+void request_measure(const struct rc *, struct send_wqe *);
 
 /* Writes packet `index` of the work. Fails with a reason when its memory can't be read. */
-enum reason request_build(const struct rc *, const struct work *, uint32_t index, struct packet *out,
+enum reason request_build(const struct rc *, const struct send_wqe *, uint32_t index, struct packet *out,
                           struct iovec *pieces);
 
 #endif

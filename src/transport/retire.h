@@ -2,18 +2,18 @@
 #ifndef TRANSPORT_RETIRE_H
 #define TRANSPORT_RETIRE_H
 
-#include "transport/host.h"
+#include "transport/owner.h"
 
 /* Ends the oldest work request. The queue must not be empty. `next` moves along when it stood there. */
-void retire_head(struct send_queue *, struct host *, enum ibv_wc_status, enum reason);
+void retire_head(struct send_queue *, struct engine_owner *, enum ibv_wc_status, enum reason);
 
 /* Ends with success what lies before `next`: for services whose work is over once it was transmitted. */
-void retire_transmitted(struct send_queue *, struct host *);
+void retire_transmitted(struct send_queue *, struct engine_owner *);
 
 /* Ends everything with WR_FLUSH_ERR. */
-void retire_all(struct send_queue *, struct host *);
+void retire_all(struct send_queue *, struct engine_owner *);
 
 /* Ends the oldest with this error and everything behind it with WR_FLUSH_ERR. */
-void retire_failed(struct send_queue *, struct host *, enum ibv_wc_status, enum reason);
+void retire_failed(struct send_queue *, struct engine_owner *, enum ibv_wc_status, enum reason);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "transport/gather.h"
 
-uint64_t scatter_room(const struct receive *receive)
+uint64_t scatter_room(const struct recv_wqe *receive)
 {
     uint64_t room = receive->skip;
     for (uint32_t i = 0; i < receive->sge_count; i++)
@@ -28,7 +28,8 @@ enum reason scatter_reason(enum reason reason)
     }
 }
 
-enum reason scatter(struct host *host, const struct receive *receive, uint32_t offset, const struct payload *payload)
+enum reason scatter(struct engine_owner *owner, const struct recv_wqe *receive, uint32_t offset,
+                    const struct payload *payload)
 {
     uint32_t skipped = offset < receive->skip ? receive->skip - offset : 0;
     if (skipped >= payload->length)
@@ -39,7 +40,7 @@ enum reason scatter(struct host *host, const struct receive *receive, uint32_t o
     if (receive->limit && length > receive->limit - start)
         length = receive->limit - start;
     struct iovec to[PAYLOAD_PIECES_MAX];
-    enum reason reason = gather_list(host, host->operations->receive_memory, receive->sge, receive->sge_count,
+    enum reason reason = gather_list(owner, owner->operations->receive_memory, receive->sge, receive->sge_count,
                                      IBV_ACCESS_LOCAL_WRITE, start, length, to, &count);
     if (reason)
         return scatter_reason(reason);

@@ -2,16 +2,16 @@
 #ifndef TRANSPORT_SCATTER_H
 #define TRANSPORT_SCATTER_H
 
-#include "transport/host.h"
+#include "transport/owner.h"
 
 /* The longest message that the receive takes: its elements' bytes and those that it skips. */
-uint64_t scatter_room(const struct receive *);
+uint64_t scatter_room(const struct recv_wqe *);
 
 /* Stores the payload, whose first byte is byte `offset` of the message, leaving out the receive's `skip` first bytes of
  * the message. REASON_RECEIVE_TOO_SHORT: it does not fit; REASON_RECEIVE_*: the memory can't be stored into;
  * REASON_RECEIVE_GONE among them; REASON_PACKET_PULL: the bytes could not be fetched. After a reason nothing, or an
  * undefined part, was stored. */
-enum reason scatter(struct host *, const struct receive *, uint32_t offset, const struct payload *);
+enum reason scatter(struct engine_owner *, const struct recv_wqe *, uint32_t offset, const struct payload *);
 
 /* The responder's word for what local_memory or gather_list said of a receive. */
 enum reason scatter_reason(enum reason);

@@ -57,7 +57,7 @@ static inline uint8_t *encode_target(const struct packet *packet, uint32_t flags
     return to;
 }
 
-static inline uint8_t *encode_answer(const struct packet *packet, uint32_t flags, uint8_t *to)
+static inline uint8_t *encode_response(const struct packet *packet, uint32_t flags, uint8_t *to)
 {
     if (flags & OP_AETH) {
         bytes_put32(to, (uint32_t)packet->syndrome << 24 | (packet->msn & BITS_24));
@@ -85,7 +85,7 @@ unsigned wire_encode(const struct packet *packet, uint8_t *to)
     const struct op *op = &op_table[packet->opcode];
     encode_bth(packet, to);
     uint8_t *at = encode_target(packet, op->flags, to + BTH_LENGTH);
-    at = encode_answer(packet, op->flags, at);
+    at = encode_response(packet, op->flags, at);
     encode_end(packet, op->flags, at);
     return op->headers;
 }
@@ -136,7 +136,7 @@ static inline const uint8_t *decode_target(const uint8_t *from, uint32_t flags, 
     return from;
 }
 
-static inline const uint8_t *decode_answer(const uint8_t *from, uint32_t flags, struct packet *packet)
+static inline const uint8_t *decode_response(const uint8_t *from, uint32_t flags, struct packet *packet)
 {
     if (flags & OP_AETH) {
         packet->syndrome = from[0];
@@ -208,7 +208,7 @@ enum wire_fault wire_decode(const uint8_t *bytes, size_t length, struct packet *
     const struct op *op = &op_table[bytes[0]];
     decode_bth(bytes, packet);
     const uint8_t *at = decode_target(bytes + BTH_LENGTH, op->flags, packet);
-    at = decode_answer(at, op->flags, packet);
+    at = decode_response(at, op->flags, packet);
     decode_end(at, op->flags, packet);
     *headers = op->headers;
     *pad = bytes[1] >> 4 & 3;

@@ -78,7 +78,7 @@ ERRNO_IS_NOT_TOUCHED = {"ibv_get_device_name", "ibv_get_device_index", "ibv_qp_t
 
 
 def without_errno(promised):
-    """Exported functions that tell of failure, and are not wrapped as base/answer.h has it."""
+    """Exported functions that tell of failure, and are not wrapped as base/result.h has it."""
     with open(promised, encoding="ascii") as lines:
         rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     failing = {row[0] for row in rows if row[3] in FAILING} - ERRNO_IS_NOT_TOUCHED
@@ -87,7 +87,7 @@ def without_errno(promised):
         with open(os.path.join(sources, path), encoding="utf-8") as file:
             text = file.read()
         for name, body in re.findall(r"^EXPORT [^;{=]*?\b(\w+)\([^{;]*\)\n\{\n(.*?)\n\}", text, re.DOTALL | re.MULTILINE):
-            if name in failing and "ANSWER_" not in body and "answer_failure" not in body:
+            if name in failing and "RESULT_" not in body and "result_failure" not in body:
                 yield f"{path}: {name}"
 
 

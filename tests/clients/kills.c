@@ -78,7 +78,7 @@ static bool is_doorbell(const struct msghdr *message)
     struct {
         uint32_t magic;
         uint16_t layout, kind;
-    } head; /* of struct mail in src/link/mail.h */
+    } head; /* of struct control_message in src/link/control.h */
     if (message->msg_iovlen != 1 || message->msg_iov->iov_len < sizeof head)
         return false;
     memcpy(&head, message->msg_iov->iov_base, sizeof head);

@@ -12,24 +12,24 @@ import sys
 
 # name, source below src/, scenario, ((old, new), ...)
 MUTANTS = [
-    # P1: who dies between the mark and the letter takes the wake-up along
-    ("mark-before-letter", "link/doorbell.c", "doorbell", (
+    # P1: who dies between the mark and the message takes the wake-up along
+    ("mark-before-message", "link/doorbell.c", "doorbell", (
         ("""    int error = doorbell_insist(doorbell);
     if (!error)
         mark_awake(doorbell->attention, seen);
 """, """    mark_awake(doorbell->attention, seen);
     int error = doorbell_insist(doorbell);
 """),)),
-    # P2: a letter that was refused counts as sent
+    # P2: a message that was refused counts as sent
     ("refused-letter-counts", "link/doorbell.c", "refused-doorbell", (
         ("""    if (!error)
         mark_awake(doorbell->attention, seen);
 """, """    mark_awake(doorbell->attention, seen);
     error = 0;
 """),)),
-    ("own-buffer-full", "link/mail.c", "full-buffer", (
-        ("return error == EAGAIN ? send_from_another(&message) : error;", "return error;"),)),
-    # P3: a ring whose letter was refused, or taken in vain, is forgotten
+    ("own-buffer-full", "link/control.c", "full-buffer", (
+        ("return error == EAGAIN ? send_from_another(&datagram) : error;", "return error;"),)),
+    # P3: a ring whose message was refused, or taken in vain, is forgotten
     ("refused-ring-is-dropped", "link/shm.c", "hand-over", (
         ("""    if (!shm->refused)
         atomic_fetch_add(&shm->letters->sent, 1);
@@ -41,13 +41,15 @@ MUTANTS = [
     }
 """),)),
     ("taken-in-vain", "link/shm.c", "unmapped", (
-        ("bool again = shm->refused || letterbox_reached(shm->letters, shm->handed);", "bool again = shm->refused;"),)),
+        ("bool again = shm->refused || control_inbox_reached(shm->letters, shm->handed);", "bool again = shm->refused;"),)),
     # what the model found itself
     ("looks-noted-late", "link/shm.c", "hand-over", (
-        ("""    shm->handed = letterbox_before(shm->letters);
-    shm->refused = mail_send_both(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory, shm->host->published);
-""", """    shm->refused = mail_send_both(shm->doorbell.socket, shm->doorbell.name, &mail, shm->memory, shm->host->published);
-    shm->handed = letterbox_before(shm->letters);
+        ("""    shm->handed = control_inbox_before(shm->letters);
+    shm->refused =
+        control_send_both(shm->doorbell.socket, shm->doorbell.name, &message, shm->memory, shm->host->published);
+""", """    shm->refused =
+        control_send_both(shm->doorbell.socket, shm->doorbell.name, &message, shm->memory, shm->host->published);
+    shm->handed = control_inbox_before(shm->letters);
 """),)),
     ("room-not-asked-again", "link/ring_write.c", "room", (
         ("""bool ring_got_room(struct ring_writer *writer)
@@ -85,8 +87,8 @@ MUTANTS = [
          "    return atomic_load_explicit(&shared->waiting"),)),
     # payloads in the sender's memory
     ("epoch-before-copy", "link/shm.c", "revoke", (
-        ("return pull_remote(&shm->probe, payload, offset, to, count) && ring_reference_holds(&shm->reader);",
-         "return ring_reference_holds(&shm->reader) && pull_remote(&shm->probe, payload, offset, to, count);"),)),
+        ("return cma_remote(&shm->proof, payload, offset, to, count) && ring_reference_holds(&shm->reader);",
+         "return ring_reference_holds(&shm->reader) && cma_remote(&shm->proof, payload, offset, to, count);"),)),
     # the host's table
     ("sweep-frees-the-living", "ipc/table_join.c", "members", (
         ("!= TABLE_FREE && !table_alive(table, i))", "!= TABLE_FREE)"),)),

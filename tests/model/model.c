@@ -157,8 +157,8 @@ static int read_options(int argc, char **argv, struct options *options)
                                           {0}};
     const char *wide = getenv("SOFTVERBS_MODEL_LONG");
     *options = (struct options){.preemptions = UINT32_MAX, .everything = wide && *wide && *wide != '0'};
-    for (int letter; (letter = getopt_long(argc, argv, "", known, NULL)) != -1;)
-        switch (letter) {
+    for (int message; (message = getopt_long(argc, argv, "", known, NULL)) != -1;)
+        switch (message) {
         case 's':
             options->scenario = optarg;
             break;
@@ -183,7 +183,7 @@ static int read_options(int argc, char **argv, struct options *options)
             exit(0);
         default:
             usage();
-            exit(letter == 'h' ? 0 : 2);
+            exit(message == 'h' ? 0 : 2);
         }
     return 0;
 }

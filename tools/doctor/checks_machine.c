@@ -17,7 +17,7 @@
 
 #include "checks.h"
 #include "ipc/node.h"
-#include "link/pull.h"
+#include "link/cma.h"
 
 enum verdict check_processors(char *say, size_t size)
 {
@@ -124,7 +124,7 @@ static int read_parent(void)
 static int try_reading(void)
 {
     int status = 0;
-    bool permitted = pull_permit();
+    bool permitted = cma_permit();
     pid_t child = fork();
     int error = child < 0 ? errno : 0;
     if (!child)
@@ -132,7 +132,7 @@ static int try_reading(void)
     while (!error && waitpid(child, &status, 0) != child)
         error = errno == EINTR ? 0 : errno;
     if (permitted)
-        pull_withdraw();
+        cma_withdraw();
     return error ? error : WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
 

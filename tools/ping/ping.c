@@ -13,7 +13,7 @@
 #include "abi/assembly.h"
 #include "command.h"
 #include "gsi/gsi.h"
-#include "gsi/probe.h"
+#include "gsi/gsi_client.h"
 #include "ipc/claim.h"
 #include "ipc/node.h"
 #include "ping_path.h"
@@ -40,7 +40,7 @@ struct ping {
 
     struct ping_wire wire;
     struct ping_path path;
-    struct probe *probe;
+    struct gsi_client *client;
     int answers; /* a pipe */
 
     struct question questions[WINDOW]; /* the last, by their number */
@@ -66,7 +66,7 @@ static void ask(struct ping *ping, uint32_t number, uint32_t length)
 {
     static const uint8_t nothing[4096];
     uint8_t bytes[MAD_BYTES];
-    struct cm_message question = probe_question(ping->probe, number);
+    struct cm_message question = gsi_client_question(ping->client, number);
     struct iovec pieces[] = {{bytes, sizeof bytes}, {(void *)nothing, length - MAD_BYTES}};
     cm_encode(&question, bytes);
     ping_wire_send(
@@ -121,7 +121,7 @@ static void count_time(struct ping *ping, nanos time)
     ping->sum += time;
 }
 
-static void take_answer(struct ping *ping, const struct probe_answer *answer)
+static void take_answer(struct ping *ping, const struct gsi_client_reply *answer)
 {
     struct question *question = &ping->questions[answer->number % WINDOW];
     if (answer->number >= PATH_ECHO) {
@@ -145,7 +145,7 @@ static void take_answer(struct ping *ping, const struct probe_answer *answer)
 
 static void read_answers(struct ping *ping)
 {
-    struct probe_answer answer;
+    struct gsi_client_reply answer;
     while (read(ping->answers, &answer, sizeof answer) == sizeof answer)
         take_answer(ping, &answer);
 }
@@ -297,7 +297,7 @@ static int join(struct ping *ping)
         return errno;
     const struct device *devices = config_devices(&count);
     ping->answers = ends[0];
-    return devices->interface[0] ? probe_open(&ping->probe, devices, &assembly_parts, ends[1]) : ENODEV;
+    return devices->interface[0] ? gsi_client_open(&ping->client, devices, &assembly_parts, ends[1]) : ENODEV;
 }
 
 static int refuse(const struct ping *ping, int error)
@@ -356,7 +356,7 @@ static int run(struct ping *ping)
     if (ping->deadline)
         ping->deadline += ping->next;
     go_on(ping);
-    probe_close(ping->probe);
+    gsi_client_close(ping->client);
     ping_wire_close(&ping->wire);
     return ping->as_json ? emit_summary(ping) : summarize(ping);
 }

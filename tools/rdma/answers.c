@@ -6,8 +6,8 @@
 
 #include "config/config.h"
 #include "config/identity.h"
+#include "ipc/admin_port.h"
 #include "ipc/node.h"
-#include "ipc/port.h"
 #include "reports.h"
 
 /* A kind of objects: its name for iproute2, the list of a report, and the keys, ours behind theirs. */
@@ -75,7 +75,7 @@ static json_t *link_row(const struct device *device)
 {
     const char *interface = *device->interface ? device->interface : "lo";
     char directory[NODE_DIRECTORY_MAX + 1];
-    bool down = node_directory(directory) && port_is_down(directory, device->name);
+    bool down = node_directory(directory) && admin_port_is_down(directory, device->name);
     json_t *row = row_begin(device, true);
     json_object_set_new(row, "state", json_string(down ? "DOWN" : "ACTIVE"));
     json_object_set_new(row, "physical_state", json_string(down ? "DISABLED" : "LINK_UP"));

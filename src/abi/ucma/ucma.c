@@ -25,8 +25,8 @@ enum {
     NO_ANSWER = 0,
     WITHOUT_ECE = sizeof(struct ucma_ece),
     REPORTED = sizeof(struct ucma_reported),
-    ROUTE_ANSWER = offsetof(struct ucma_route_answer, device_index),
-    EVENT_ANSWER = offsetof(struct ucma_event_answer, reserved),
+    ROUTE_ANSWER = offsetof(struct ucma_route_response, device_index),
+    EVENT_ANSWER = offsetof(struct ucma_event_response, reserved),
 };
 
 static const struct command commands[UCMA_COMMANDS] = {
@@ -41,7 +41,7 @@ static const struct command commands[UCMA_COMMANDS] = {
     [UCMA_ACCEPT] = COMMAND(ucma_accept, ucma_accept, sizeof(struct ucma_accept) - WITHOUT_ECE, NO_ANSWER),
     [UCMA_REJECT] = WHOLE(ucma_reject, ucma_reject, NO_ANSWER),
     [UCMA_DISCONNECT] = WHOLE(ucma_disconnect, ucma_id, NO_ANSWER),
-    [UCMA_INIT_QP_ATTR] = WHOLE(ucma_init_qp_attr, ucma_named, sizeof(struct ucma_qp_attr_answer)),
+    [UCMA_INIT_QP_ATTR] = WHOLE(ucma_init_qp_attr, ucma_named, sizeof(struct ucma_qp_attr_response)),
     [UCMA_GET_EVENT] = {ucma_get_event, sizeof(struct ucma_get_event), sizeof(struct ucma_get_event), EVENT_ANSWER,
                         true},
     [UCMA_SET_OPTION] = WHOLE(ucma_set_option, ucma_set_option, NO_ANSWER),

@@ -11,7 +11,7 @@ int ucma_find(const struct ucma_call *call, uint32_t number, struct identifier *
     return (*identifier)->account.queue == &call->channel->queue ? 0 : EINVAL;
 }
 
-void ucma_answer(const struct ucma_call *call, uint64_t response, const void *answer, size_t length)
+void ucma_respond(const struct ucma_call *call, uint64_t response, const void *answer, size_t length)
 {
     memcpy((void *)(uintptr_t)response, answer, length < call->out ? length : call->out);
 }

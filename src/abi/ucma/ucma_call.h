@@ -47,6 +47,6 @@ int ucma_resolve_service(struct ucma_call *);
 int ucma_find(const struct ucma_call *, uint32_t number, struct identifier **);
 
 /* Writes the answer to the program's memory, as much of it as there is room for. */
-void ucma_answer(const struct ucma_call *, uint64_t response, const void *answer, size_t length);
+void ucma_respond(const struct ucma_call *, uint64_t response, const void *answer, size_t length);
 
 #endif

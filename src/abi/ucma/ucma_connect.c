@@ -108,7 +108,7 @@ static void write_ud(const struct cm_event *event, struct ucma_ud_param *to)
     memcpy(to->ah.dgid, event->route.gid, 16);
 }
 
-static void write_parameters(const struct cm_event *event, struct ucma_event_answer *answer)
+static void write_parameters(const struct cm_event *event, struct ucma_event_response *answer)
 {
     if (event->kind == CM_USER || event->kind == CM_INTERNAL)
         memcpy(answer->argument, &event->argument, sizeof event->argument);
@@ -126,13 +126,13 @@ int ucma_get_event(struct ucma_call *call)
     int error = event_channel_wait(call->channel, call->fd, &event);
     if (error)
         return error;
-    struct ucma_event_answer answer = {.uid = event.uid,
-                                       .id = event.number,
-                                       .event = event.kind,
-                                       .status = event.status,
-                                       .ece = {event.ece.vendor, event.ece.options}};
+    struct ucma_event_response answer = {.uid = event.uid,
+                                         .id = event.number,
+                                         .event = event.kind,
+                                         .status = event.status,
+                                         .ece = {event.ece.vendor, event.ece.options}};
     write_parameters(&event, &answer);
-    ucma_answer(call, in->response, &answer, sizeof answer);
+    ucma_respond(call, in->response, &answer, sizeof answer);
     return 0;
 }
 

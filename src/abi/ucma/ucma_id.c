@@ -12,7 +12,7 @@ int ucma_create_id(struct ucma_call *call)
     int error = identifier_create(&call->channel->cm->manager, &call->channel->queue, in->uid, in->space, in->qp_type,
                                   &identifier);
     if (!error)
-        ucma_answer(call, in->response, &(struct ucma_id){identifier_number(identifier)}, sizeof(struct ucma_id));
+        ucma_respond(call, in->response, &(struct ucma_id){identifier_number(identifier)}, sizeof(struct ucma_id));
     return error;
 }
 
@@ -24,7 +24,7 @@ int ucma_destroy_id(struct ucma_call *call)
     if (error)
         return error;
     struct ucma_reported answer = {identifier_destroy(identifier, call->now)};
-    ucma_answer(call, in->response, &answer, sizeof answer);
+    ucma_respond(call, in->response, &answer, sizeof answer);
     return 0;
 }
 
@@ -38,7 +38,7 @@ int ucma_migrate_id(struct ucma_call *call)
     if (!error) {
         identifier_migrate(identifier, &call->channel->queue);
         struct ucma_reported answer = {identifier->account.fetched};
-        ucma_answer(call, in->response, &answer, sizeof answer);
+        ucma_respond(call, in->response, &answer, sizeof answer);
     }
     if (old)
         event_channel_put(old);
@@ -139,7 +139,7 @@ static int ucma_id_join(struct ucma_call *call, uint32_t id, uint64_t uid, uint6
     if (!error)
         error = identifier_join(identifier, uid, group, &number);
     if (!error)
-        ucma_answer(call, response, &(struct ucma_id){number}, sizeof(struct ucma_id));
+        ucma_respond(call, response, &(struct ucma_id){number}, sizeof(struct ucma_id));
     return error;
 }
 
@@ -166,7 +166,7 @@ int ucma_leave(struct ucma_call *call)
     struct ucma_reported answer;
     int error = identifier_leave(&call->channel->cm->manager, &call->channel->queue, in->id, &answer.events);
     if (!error)
-        ucma_answer(call, in->response, &answer, sizeof answer);
+        ucma_respond(call, in->response, &answer, sizeof answer);
     return error;
 }
 

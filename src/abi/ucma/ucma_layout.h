@@ -109,7 +109,7 @@ struct ucma_path_record {
     uint8_t preference;
 };
 
-struct ucma_route_answer {
+struct ucma_route_response {
     uint64_t node_guid; /* big-endian */
     struct ucma_path_record paths[2];
     uint8_t source[UCMA_IP_ADDRESS], destination[UCMA_IP_ADDRESS];
@@ -120,8 +120,8 @@ struct ucma_route_answer {
     uint32_t reserved1;
 };
 
-struct ucma_address_answer { /* of QUERY: ADDR, GID */
-    uint64_t node_guid;      /* big-endian */
+struct ucma_address_response { /* of QUERY: ADDR, GID */
+    uint64_t node_guid;        /* big-endian */
     uint8_t port;
     uint8_t reserved;
     uint16_t pkey; /* big-endian */
@@ -131,7 +131,7 @@ struct ucma_address_answer { /* of QUERY: ADDR, GID */
     uint32_t reserved1;
 };
 
-struct ucma_path_answer { /* of QUERY: PATH; with one path */
+struct ucma_path_response { /* of QUERY: PATH; with one path */
     uint32_t count;
     uint32_t reserved;
     uint32_t flags;
@@ -194,7 +194,7 @@ struct ucma_qp_cap {
     uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data;
 };
 
-struct ucma_qp_attr_answer {
+struct ucma_qp_attr_response {
     uint32_t mask, state, current_state, path_mtu, path_mig_state;
     uint32_t qkey, rq_psn, sq_psn, dest_qpn, access;
     struct ucma_ah_attr ah, alternate_ah;
@@ -210,7 +210,7 @@ struct ucma_get_event {
     uint64_t response;
 };
 
-struct ucma_event_answer {
+struct ucma_event_response {
     uint64_t uid;
     uint32_t id;
     uint32_t event;

@@ -21,7 +21,7 @@ enum { SIDES = 2, PLAYS = 200 };
 struct shared {
     _Alignas(64) atomic_ulong ball;
     _Alignas(64) struct attention attention[SIDES];
-    _Alignas(64) struct letterbox letters[SIDES];
+    _Alignas(64) struct control_inbox letters[SIDES];
     _Alignas(64) atomic_uint ready;
 };
 
@@ -48,11 +48,11 @@ static void pin(unsigned processor)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-static void never(struct shm_host *host)
+static void never(struct shm_common *host)
 {
 }
 
-static struct shm_host host = {.postponed = never};
+static struct shm_common host = {.postponed = never};
 
 static void send_frame(struct side *side)
 {
@@ -127,13 +127,13 @@ static void connect_sides(struct side *side, const char *directory)
 {
     struct doorbell bell = {
         .attention = &side->shared->attention[!side->number], .prepared = fence_everywhere_prepare(), .waker = -1};
-    char name[MAIL_NAME_MAX];
-    struct mail mail;
+    char name[CONTROL_NAME_MAX];
+    struct control_message message;
     int memory = -1;
     snprintf(name, sizeof name, "%s/%u", directory, side->number);
     snprintf(bell.name, sizeof bell.name, "%s/%u", directory, !side->number);
-    bell.mail = (struct mail){.magic = MAIL_MAGIC, .layout = MAIL_LAYOUT, .pid = getpid()};
-    if (mail_listen(name, &bell.socket))
+    bell.message = (struct control_message){.magic = CONTROL_MAGIC, .layout = CONTROL_LAYOUT, .pid = getpid()};
+    if (control_listen(name, &bell.socket))
         exit(1);
     atomic_store(&side->shared->attention[side->number].fences, bell.prepared);
     atomic_fetch_add(&side->shared->ready, 1);
@@ -141,10 +141,10 @@ static void connect_sides(struct side *side, const char *directory)
         ;
     side->link = shm_open_link(&host, &bell, &side->shared->letters[!side->number]);
     send_frame(side);
-    while (!mail_take(bell.socket, &mail, &memory))
+    while (!control_take(bell.socket, &message, &memory))
         ;
-    struct probe probe = {mail.pid, mail.probe_address, mail.probe_value};
-    if (shm_attached(side->link, memory, &probe))
+    struct cma_proof proof = {message.pid, message.proof_address, message.proof_value};
+    if (shm_attached(side->link, memory, &proof))
         exit(1);
     await_frames(side, 1);
 }

@@ -276,7 +276,7 @@ static void use_writer(void)
         break;
     case 3:
         atomic_store(&bench.answered.shared->pull, next_byte());
-        ring_pullable(&bench.writer);
+        ring_has_cma(&bench.writer);
         ring_attached(&bench.writer);
         break;
     default:
@@ -309,7 +309,7 @@ static void step(void)
         ring_publish(&bench.reader);
         break;
     case 7:
-        ring_set_pullable(&bench.reader, next_byte() & 1);
+        ring_set_cma(&bench.reader, next_byte() & 1);
         break;
     case 8:
         move_head();

@@ -1,11 +1,12 @@
 #include "transport/rc/duplicates.h"
 
-#include "transport/rc/answers.h"
+#include "transport/rc/responses.h"
 #include "wire/psn.h"
 
 /* A repeated READ may ask for the rest only, or for any part that begins at a packet of the first answer; never for
  * other memory (IBA 9.4.4). */
-static bool is_part_of(const struct rc *rc, const struct rc_saved *saved, const struct packet *packet, uint32_t start)
+static bool is_part_of(const struct rc *rc, const struct responder_resource *saved, const struct packet *packet,
+                       uint32_t start)
 {
     uint64_t offset = (uint64_t)start * rc->settings.segment;
     return saved->operation == OPERATION_READ_REQUEST && packet->rkey == saved->rkey &&
@@ -13,26 +14,26 @@ static bool is_part_of(const struct rc *rc, const struct rc_saved *saved, const 
            packet->length <= saved->length - offset;
 }
 
-static enum reason repeat_read(struct rc *rc, struct rc_saved *saved, const struct packet *packet)
+static enum reason read_again(struct rc *rc, struct responder_resource *saved, const struct packet *packet)
 {
     uint32_t start = psn_add(packet->psn, -saved->first_psn), segment = rc->settings.segment;
     if (!is_part_of(rc, saved, packet, start))
         return REASON_PACKET_SEQUENCE;
     uint32_t packets = packet->length <= segment ? 1 : (packet->length - 1) / segment + 1;
-    answers_repeat(rc, saved, start, start + packets, start * segment + packet->length);
+    responses_retransmit(rc, saved, start, start + packets, start * segment + packet->length);
     return REASON_NONE;
 }
 
-static enum reason repeat_answer(struct rc *rc, const struct packet *packet)
+static enum reason respond_again(struct rc *rc, const struct packet *packet)
 {
-    struct rc_saved *saved = answers_find(rc, packet->psn);
+    struct responder_resource *saved = responses_find(rc, packet->psn);
     if (!saved)
         return REASON_PACKET_PSN;
     if (op_operation(packet->opcode) == OPERATION_READ_REQUEST)
-        return repeat_read(rc, saved, packet);
+        return read_again(rc, saved, packet);
     if (saved->operation != op_operation(packet->opcode))
         return REASON_PACKET_SEQUENCE;
-    answers_repeat(rc, saved, 0, 1, 0);
+    responses_retransmit(rc, saved, 0, 1, 0);
     return REASON_NONE;
 }
 
@@ -40,9 +41,9 @@ void duplicates_receive(struct rc *rc, const struct packet *packet)
 {
     enum reason reason = REASON_NONE;
     if (op_find(packet->opcode)->flags & (OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE))
-        reason = repeat_answer(rc, packet);
+        reason = respond_again(rc, packet);
     else
-        answers_acknowledge(rc, answers_acknowledgeable(rc, packet->psn));
+        responses_acknowledge(rc, responses_acknowledgeable(rc, packet->psn));
     if (reason)
-        rc->host->operations->dropped(rc->host, packet, reason);
+        rc->owner->operations->dropped(rc->owner, packet, reason);
 }

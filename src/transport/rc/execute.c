@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 
-#include "transport/rc/answers.h"
+#include "transport/rc/responses.h"
 #include "transport/scatter.h"
 #include "wire/guarded.h"
 #include "wire/psn.h"
@@ -12,10 +12,10 @@ enum { ATOMIC_LENGTH = 8 };
 enum reason execute_send(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     struct responder *responder = &rc->responder;
-    enum reason reason = scatter(rc->host, responder->receive, responder->received, &packet->payload);
+    enum reason reason = scatter(rc->owner, responder->receive, responder->received, &packet->payload);
     if (reason || !(flags & OP_IETH))
         return reason;
-    return rc->host->operations->invalidate(rc->host, packet->invalidate_key);
+    return rc->owner->operations->invalidate(rc->owner, packet->invalidate_key);
 }
 
 static enum reason execute_store(const struct payload *payload, const struct iovec *memory)
@@ -36,26 +36,26 @@ enum reason execute_write(struct rc *rc, uint32_t flags, const struct packet *pa
     if (!packet->payload.length)
         return REASON_NONE;
     struct iovec memory;
-    enum reason reason = rc->host->operations->remote_memory(rc->host, responder->write_rkey,
-                                                             responder->write_address + responder->received,
-                                                             packet->payload.length, IBV_ACCESS_REMOTE_WRITE, &memory);
+    enum reason reason = rc->owner->operations->remote_memory(rc->owner, responder->write_rkey,
+                                                              responder->write_address + responder->received,
+                                                              packet->payload.length, IBV_ACCESS_REMOTE_WRITE, &memory);
     if (reason)
         return reason;
     return execute_store(&packet->payload, &memory);
 }
 
-static struct rc_saved *keep(struct rc *rc, const struct packet *packet, uint32_t packets)
+static struct responder_resource *keep(struct rc *rc, const struct packet *packet, uint32_t packets)
 {
     struct responder *responder = &rc->responder;
     responder->expected_psn = psn_add(packet->psn, packets);
     responder->msn++;
-    return answers_save(rc, packet, packets);
+    return responses_save(rc, packet, packets);
 }
 
 enum reason execute_read(struct rc *rc, const struct packet *packet)
 {
     uint32_t segment = rc->settings.segment, length = packet->length;
-    struct rc_saved *saved = keep(rc, packet, length <= segment ? 1 : (length - 1) / segment + 1);
+    struct responder_resource *saved = keep(rc, packet, length <= segment ? 1 : (length - 1) / segment + 1);
     saved->rkey = packet->rkey;
     saved->address = packet->address;
     saved->length = saved->until = length;
@@ -106,8 +106,8 @@ static bool change(void *memory, const struct packet *packet, uint64_t *found)
 enum reason execute_atomic(struct rc *rc, const struct packet *packet)
 {
     struct iovec memory;
-    enum reason reason = rc->host->operations->remote_memory(rc->host, packet->rkey, packet->address, ATOMIC_LENGTH,
-                                                             IBV_ACCESS_REMOTE_ATOMIC, &memory);
+    enum reason reason = rc->owner->operations->remote_memory(rc->owner, packet->rkey, packet->address, ATOMIC_LENGTH,
+                                                              IBV_ACCESS_REMOTE_ATOMIC, &memory);
     if (reason)
         return reason;
     uint64_t original;
@@ -120,8 +120,8 @@ enum reason execute_atomic(struct rc *rc, const struct packet *packet)
 enum reason execute_atomic_write(struct rc *rc, const struct packet *packet)
 {
     struct iovec memory;
-    enum reason reason = rc->host->operations->remote_memory(rc->host, packet->rkey, packet->address, ATOMIC_LENGTH,
-                                                             IBV_ACCESS_REMOTE_WRITE, &memory);
+    enum reason reason = rc->owner->operations->remote_memory(rc->owner, packet->rkey, packet->address, ATOMIC_LENGTH,
+                                                              IBV_ACCESS_REMOTE_WRITE, &memory);
     if (reason)
         return reason;
     reason = execute_store(&packet->payload, &memory);

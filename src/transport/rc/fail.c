@@ -5,39 +5,39 @@
 
 void fail_receive(struct rc *rc, enum ibv_wc_status status, enum reason reason, const struct packet *packet)
 {
-    const struct receive *receive = rc->responder.receive;
+    const struct recv_wqe *receive = rc->responder.receive;
     if (!receive)
         return;
-    const struct arrival arrival = {
+    const struct recv_cqe arrival = {
         .status = status,
         .reason = status == IBV_WC_WR_FLUSH_ERR ? REASON_FLUSHED : reason,
         .opcode = IBV_WC_RECV,
         .packet = packet,
     };
     rc->responder.receive = 0;
-    rc->host->operations->received(rc->host, receive, &arrival);
+    rc->owner->operations->received(rc->owner, receive, &arrival);
 }
 
 static void stop(struct rc *rc)
 {
     rc->failed = true;
     rc->requester.deadline = NANOS_NEVER;
-    patience_stop(&rc->requester.patience);
+    rto_stop(&rc->requester.rto);
     rc->requester.rnr_waiting = false;
 }
 
 void fail_requester(struct rc *rc, enum ibv_wc_status status, enum reason reason)
 {
     stop(rc);
-    retire_failed(&rc->requester.queue, rc->host, status, reason);
+    retire_failed(&rc->requester.queue, rc->owner, status, reason);
     fail_receive(rc, IBV_WC_WR_FLUSH_ERR, REASON_FLUSHED, 0);
-    rc->host->operations->failed(rc->host, false);
+    rc->owner->operations->failed(rc->owner, false);
 }
 
 void fail_responder(struct rc *rc, enum ibv_wc_status status, enum reason reason, const struct packet *packet)
 {
     stop(rc);
     fail_receive(rc, status, reason, packet);
-    retire_all(&rc->requester.queue, rc->host);
-    rc->host->operations->failed(rc->host, false);
+    retire_all(&rc->requester.queue, rc->owner);
+    rc->owner->operations->failed(rc->owner, false);
 }

@@ -3,7 +3,7 @@
 #include "transport/testing/script.h"
 
 enum { WINDOW = 8 };
-static const nanos round_trip = NANOS_MILLISECOND, patience = (4 + 2) * NANOS_MILLISECOND;
+static const nanos round_trip = NANOS_MILLISECOND, rto = (4 + 2) * NANOS_MILLISECOND;
 
 /* A window of packets, a round trip that is known, and one message of three packets under way. */
 static uint64_t start(struct rig *rig)
@@ -32,7 +32,7 @@ static void silence_repeats_one_packet(void **state)
     struct rig *rig = *state;
     start(rig);
     unsigned before = window(rig);
-    waits(rig, patience - 1);
+    waits(rig, rto - 1);
     is_silent(rig);
     waits(rig, 1);
     assert_true(sends(rig, SEND_FIRST, RIG_OURS + 1)->ack_requested);
@@ -47,7 +47,7 @@ static void who_was_only_late_gets_nothing_else(void **state)
     struct rig *rig = *state;
     uint64_t id = start(rig);
     unsigned before = window(rig);
-    waits(rig, patience);
+    waits(rig, rto);
     sends(rig, SEND_FIRST, RIG_OURS + 1);
     is_acknowledged(rig, RIG_OURS + 3);
     ends(rig, id, IBV_WC_SUCCESS);
@@ -60,7 +60,7 @@ static void a_probe_that_fills_a_hole_is_followed_by_the_rest(void **state)
     struct rig *rig = *state;
     uint64_t id = start(rig);
     unsigned before = window(rig);
-    waits(rig, patience);
+    waits(rig, rto);
     sends(rig, SEND_FIRST, RIG_OURS + 1);
     is_acknowledged(rig, RIG_OURS + 1);
     sends(rig, SEND_MIDDLE, RIG_OURS + 2);
@@ -76,11 +76,11 @@ static void an_answer_for_more_than_the_probe_repeats_nothing(void **state)
 {
     struct rig *rig = *state;
     start(rig);
-    waits(rig, patience);
+    waits(rig, rto);
     sends(rig, SEND_FIRST, RIG_OURS + 1);
     is_acknowledged(rig, RIG_OURS + 2);
     is_silent(rig);
-    waits(rig, patience);
+    waits(rig, rto);
     sends(rig, SEND_LAST, RIG_OURS + 3);
 }
 
@@ -89,7 +89,7 @@ static void a_later_answer_for_one_packet_is_no_hole(void **state)
 {
     struct rig *rig = *state;
     start(rig);
-    waits(rig, patience);
+    waits(rig, rto);
     sends(rig, SEND_FIRST, RIG_OURS + 1);
     is_acknowledged(rig, RIG_OURS + 2);
     send_under_way(rig, RIG_OURS + 4);
@@ -101,9 +101,9 @@ static void silence_after_a_probe_probes_later(void **state)
 {
     struct rig *rig = *state;
     start(rig);
-    waits(rig, patience);
+    waits(rig, rto);
     sends(rig, SEND_FIRST, RIG_OURS + 1);
-    waits(rig, 2 * patience - 1);
+    waits(rig, 2 * rto - 1);
     is_silent(rig);
     waits(rig, 1);
     sends(rig, SEND_FIRST, RIG_OURS + 1);
@@ -115,7 +115,7 @@ static void a_nak_after_a_probe_repeats_from_there(void **state)
 {
     struct rig *rig = *state;
     start(rig);
-    waits(rig, patience);
+    waits(rig, rto);
     sends(rig, SEND_FIRST, RIG_OURS + 1);
     is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS + 2);
     sends(rig, SEND_MIDDLE, RIG_OURS + 2);
@@ -132,7 +132,7 @@ static void a_read_is_asked_for_again(void **state)
     sends(rig, READ_REQUEST, RIG_OURS + 4);
     is_acknowledged(rig, RIG_OURS + 3);
     unsigned before = window(rig);
-    waits(rig, patience);
+    waits(rig, rto);
     sends(rig, READ_REQUEST, RIG_OURS + 4);
     assert_true(window(rig) < before);
 }
@@ -141,7 +141,7 @@ static void a_probe_that_was_due_is_not_sent_once_all_has_arrived(void **state)
 {
     struct rig *rig = *state;
     uint64_t id = start(rig);
-    waits(rig, patience);
+    waits(rig, rto);
     is_acknowledged(rig, RIG_OURS + 3);
     ends(rig, id, IBV_WC_SUCCESS);
     is_silent(rig);
@@ -154,7 +154,7 @@ static void a_probe_that_can_not_be_built_fails_the_work(void **state)
     struct rig *rig = *state;
     uint64_t id = start(rig);
     rig->deregistered = true;
-    waits(rig, patience);
+    waits(rig, rto);
     is_silent(rig);
     ends(rig, id, IBV_WC_LOC_PROT_ERR);
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "transport/pkey.h"
-#include "transport/rc/answers.h"
+#include "transport/rc/completer.h"
 #include "transport/rc/fail.h"
 #include "transport/rc/requester.h"
 #include "transport/rc/responder.h"
@@ -11,14 +11,15 @@
 #include "transport/retire.h"
 #include "wire/psn.h"
 
-void rc_initialize(struct rc *rc, struct host *host, const struct send_queue *queue, struct rc_saved *saved)
+void rc_initialize(struct rc *rc, struct engine_owner *owner, const struct send_queue *queue,
+                   struct responder_resource *saved)
 {
     memset(rc, 0, sizeof(*rc));
-    rc->host = host;
+    rc->owner = owner;
     rc->requester.queue = *queue;
     rc->requester.queue.head = rc->requester.queue.next = rc->requester.queue.tail = 0;
     rc->requester.deadline = rc->requester.watched = NANOS_NEVER;
-    patience_start(&rc->requester.patience);
+    rto_start(&rc->requester.rto);
     rc->responder.open = RC_CLOSED;
     rc->responder.saved = saved;
 }
@@ -27,7 +28,7 @@ void rc_reset(struct rc *rc)
 {
     struct rc_settings settings = rc->settings;
     struct send_queue queue = rc->requester.queue;
-    rc_initialize(rc, rc->host, &queue, rc->responder.saved);
+    rc_initialize(rc, rc->owner, &queue, rc->responder.saved);
     rc->settings = settings;
 }
 
@@ -58,7 +59,7 @@ void rc_drain(struct rc *rc, bool draining)
 void rc_posted(struct rc *rc)
 {
     if (rc->failed)
-        retire_all(&rc->requester.queue, rc->host);
+        retire_all(&rc->requester.queue, rc->owner);
 }
 
 static enum reason check_head(const struct rc *rc, const struct packet *packet)
@@ -76,9 +77,9 @@ void rc_receive(struct rc *rc, const struct packet *packet, nanos now)
 {
     enum reason reason = check_head(rc, packet);
     if (reason)
-        rc->host->operations->dropped(rc->host, packet, reason);
+        rc->owner->operations->dropped(rc->owner, packet, reason);
     else if (op_find(packet->opcode)->flags & OP_RESPONSE)
-        responses_receive(rc, packet, now);
+        completer_receive(rc, packet, now);
     else
         responder_receive(rc, packet);
 }
@@ -94,29 +95,29 @@ static bool ack_may_wait(const struct rc *rc)
 
 bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
-    bool due = answers_due(rc), waits = due && !rc->ack_waited && ack_may_wait(rc);
+    bool due = responses_due(rc), waits = due && !rc->ack_waited && ack_may_wait(rc);
     rc->ack_waited = waits;
-    if (due && !waits && answers_transmit(rc, out, pieces))
+    if (due && !waits && responses_transmit(rc, out, pieces))
         return true;
-    return requester_transmit(rc, out, pieces, now) || (waits && answers_transmit(rc, out, pieces));
+    return requester_transmit(rc, out, pieces, now) || (waits && responses_transmit(rc, out, pieces));
 }
 
 void rc_unreadable(struct rc *rc, const struct packet *packet)
 {
     if (op_find(packet->opcode)->flags & OP_RESPONSE)
-        answers_unreadable(rc, packet->psn);
+        responses_unreadable(rc, packet->psn);
     else
         requester_unreadable(rc, packet->psn);
 }
 
 bool rc_has_output(const struct rc *rc)
 {
-    return answers_due(rc) || requester_ready(rc);
+    return responses_due(rc) || requester_ready(rc);
 }
 
-bool rc_owes_answers(const struct rc *rc)
+bool rc_owes_responses(const struct rc *rc)
 {
-    return answers_due(rc);
+    return responses_due(rc);
 }
 
 bool rc_owes_but_an_ack(const struct rc *rc)
@@ -134,7 +135,7 @@ void rc_expire(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
     if (now < requester->deadline || requester->deadline == NANOS_NEVER) {
-        requester_lose_patience(rc, now);
+        requester_rto_expired(rc, now);
         return;
     }
     if (requester->rnr_waiting) {
@@ -143,7 +144,7 @@ void rc_expire(struct rc *rc, nanos now)
         return;
     }
     requester->repeating = false;
-    requester_repeat(rc, CONGESTION_SILENCE, now);
+    requester_retransmit(rc, CONGESTION_SILENCE, now);
 }
 
 void rc_notified(struct rc *rc)
@@ -162,9 +163,9 @@ void rc_flush(struct rc *rc)
 {
     rc->failed = true;
     rc->requester.deadline = NANOS_NEVER;
-    patience_stop(&rc->requester.patience);
+    rto_stop(&rc->requester.rto);
     rc->requester.rnr_waiting = false;
     rc->responder.saved_next = rc->responder.saved_tail;
-    retire_all(&rc->requester.queue, rc->host);
+    retire_all(&rc->requester.queue, rc->owner);
     fail_receive(rc, IBV_WC_WR_FLUSH_ERR, REASON_FLUSHED, 0);
 }

@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "base/nanos.h"
-#include "transport/host.h"
+#include "transport/owner.h"
 #include "transport/rc/congestion.h"
-#include "transport/rc/patience.h"
-#include "transport/work.h"
+#include "transport/rc/rto.h"
+#include "transport/send_queue.h"
 #include "wire/op.h"
 #include "wire/packet.h"
 
@@ -40,7 +40,7 @@ struct rc_settings {
 };
 
 /* A READ or atomic that the responder has executed or is answering, kept for repeats (IBA 9.4.4, 9.4.5). */
-struct rc_saved {
+struct responder_resource {
     uint8_t operation; /* enum operation of the request */
     bool answered;     /* in full, at least once: an answer under way is a repeat */
     uint32_t first_psn;
@@ -74,7 +74,7 @@ struct requester {
     bool probed;    /* it did, with probed_psn, and nothing was acknowledged since */
     uint32_t probed_psn;
     struct congestion congestion;
-    struct patience patience;
+    struct rto rto;
     nanos deadline; /* when the ACK timer or the RNR wait ends; NANOS_NEVER */
     nanos watched;  /* the owner will look by then; what is sooner must be told to it */
 };
@@ -82,11 +82,11 @@ struct requester {
 struct responder {
     uint32_t expected_psn;
     uint32_t msn;
-    const struct receive *receive; /* of the open SEND */
-    uint8_t open;                  /* enum operation of the first packet of the open message, or RC_CLOSED */
-    uint32_t received;             /* bytes of the open message so far */
-    uint32_t srq;                  /* XRC: of the open message */
-    uint32_t write_rkey;           /* of the open WRITE */
+    const struct recv_wqe *receive; /* of the open SEND */
+    uint8_t open;                   /* enum operation of the first packet of the open message, or RC_CLOSED */
+    uint32_t received;              /* bytes of the open message so far */
+    uint32_t srq;                   /* XRC: of the open message */
+    uint32_t write_rkey;            /* of the open WRITE */
     uint32_t write_length;
     uint64_t write_address;
     /* ack_due and nak_due stand apart: compilers read neighbours with one load, which waits for the store of the one
@@ -96,17 +96,17 @@ struct responder {
     bool nak_due;  /* a NAK not yet pulled; never absorbed */
     bool nak_sent; /* a sequence or RNR NAK is out: silence until expected_psn comes */
     uint8_t nak_syndrome;
-    bool established;       /* COMM_EST was raised */
-    struct rc_saved *saved; /* the owner's, max_dest_rd_atomic entries */
-    uint8_t saved_most;     /* entries of `saved`: max_dest_rd_atomic as it was at rc_start_receiving */
-    uint8_t saved_size;     /* those in use: max_dest_rd_atomic as it was when nothing was owed, not more */
+    bool established;                 /* COMM_EST was raised */
+    struct responder_resource *saved; /* the owner's, max_dest_rd_atomic entries */
+    uint8_t saved_most;               /* entries of `saved`: max_dest_rd_atomic as it was at rc_start_receiving */
+    uint8_t saved_size;               /* those in use: max_dest_rd_atomic as it was when nothing was owed, not more */
     uint32_t saved_head, saved_next, saved_tail; /* oldest kept, next to answer, next free */
 };
 
 enum { RC_CLOSED = 0xff };
 
 struct rc {
-    struct host *host;
+    struct engine_owner *owner;
     struct rc_settings settings;
     bool receiving;    /* RTR or later */
     bool transmitting; /* RTS, SQD */
@@ -117,7 +117,8 @@ struct rc {
 };
 
 /* Makes an idle engine. `queue` and `saved` describe memory of the owner, which outlives the engine. */
-void rc_initialize(struct rc *, struct host *, const struct send_queue *queue, struct rc_saved *saved);
+void rc_initialize(struct rc *, struct engine_owner *, const struct send_queue *queue,
+                   struct responder_resource *saved);
 
 /* RTR: from now on packets are accepted, beginning with expected_psn; settings hold, and `saved` has room for
  * max_dest_rd_atomic entries. RTS: from now on work is transmitted. */
@@ -128,7 +129,7 @@ void rc_start_transmitting(struct rc *, uint32_t first_psn);
 void rc_drain(struct rc *, bool draining);
 
 /* Work is posted by send_queue_reserve and send_queue_commit on requester.queue; then call this once for the batch.
- * In the error state it hands everything to host->sent as flushed. */
+ * In the error state it hands everything to owner->sent as flushed. */
 void rc_posted(struct rc *);
 
 /* Takes one packet from the network. The packet and its payload are not kept. */
@@ -147,7 +148,7 @@ void rc_unreadable(struct rc *, const struct packet *);
 bool rc_has_output(const struct rc *);
 
 /* Is some of it for the peer's requests, which goes first (an ACK alone lets one request go before it)? */
-bool rc_owes_answers(const struct rc *);
+bool rc_owes_responses(const struct rc *);
 
 /* Is all of it an ACK, which may wait a moment for a request to go with? */
 bool rc_owes_but_an_ack(const struct rc *);
@@ -155,12 +156,12 @@ bool rc_owes_but_an_ack(const struct rc *);
 /* When the next deadline of this engine is; NANOS_NEVER when nothing waits. */
 static inline nanos rc_deadline(const struct rc *rc)
 {
-    nanos early = rc->requester.patience.deadline;
+    nanos early = rc->requester.rto.deadline;
     return early < rc->requester.deadline ? early : rc->requester.deadline;
 }
 
 /* The owner looks at the timers, after rc_expire where that was due: when to look again. Of what becomes sooner than
- * that, and only of that, host->watch tells by itself, so nobody needs to ask after any other call. */
+ * that, and only of that, owner->watch tells by itself, so nobody needs to ask after any other call. */
 nanos rc_watch(struct rc *);
 
 /* Time passes: retransmits or gives up when the deadline has passed. */
@@ -173,7 +174,7 @@ void rc_notified(struct rc *);
  * counting a retry. Does nothing during an RNR wait. */
 void rc_postpone(struct rc *, nanos now);
 
-/* To the error state by the owner's wish: everything outstanding is flushed. Does not call host->failed. */
+/* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */
 void rc_flush(struct rc *);
 
 /* To the state after rc_initialize, but with its settings: nothing is completed, everything is forgotten. */

@@ -5,7 +5,7 @@
 #include "transport/retire.h"
 #include "wire/psn.h"
 
-static struct work *oldest(const struct rc *rc)
+static struct send_wqe *oldest(const struct rc *rc)
 {
     return send_queue_at(&rc->requester.queue, rc->requester.queue.head);
 }
@@ -22,7 +22,7 @@ static void announce(struct rc *rc)
     if (deadline >= rc->requester.watched)
         return;
     rc->requester.watched = deadline;
-    rc->host->operations->watch(rc->host, deadline);
+    rc->owner->operations->watch(rc->owner, deadline);
 }
 
 void requester_wait(struct rc *rc, nanos deadline)
@@ -46,16 +46,16 @@ void requester_drained(struct rc *rc)
     if (!requester->draining || requester->drained_reported || is_begun(&requester->queue))
         return;
     requester->drained_reported = true;
-    rc->host->operations->event(rc->host, IBV_EVENT_SQ_DRAINED);
+    rc->owner->operations->event(rc->owner, IBV_EVENT_SQ_DRAINED);
 }
 
 void requester_retire(struct rc *rc)
 {
     struct requester *requester = &rc->requester;
-    requester->reads -= request_awaits_answer(oldest(rc));
+    requester->reads -= request_awaits_response(oldest(rc));
     if (requester->queue.next == requester->queue.head)
         requester->packet = 0;
-    retire_head(&requester->queue, rc->host, IBV_WC_SUCCESS, REASON_NONE);
+    retire_head(&requester->queue, rc->owner, IBV_WC_SUCCESS, REASON_NONE);
     requester_drained(rc);
 }
 
@@ -77,7 +77,7 @@ static void skip_acknowledged(struct rc *rc)
 }
 
 /* With a timer that runs for ever there is no hurry either. */
-static nanos patience_most(const struct rc *rc)
+static nanos rto_most(const struct rc *rc)
 {
     return rc->settings.timeout ? 4096ull << (rc->settings.timeout & 31) : 0;
 }
@@ -109,7 +109,7 @@ void requester_progressed(struct rc *rc, nanos now)
         return;
     requester->deadline = waiting ? requester_period(rc, now) : NANOS_NEVER;
     if (rc->settings.first_window)
-        patience_acknowledged(&requester->patience, requester->acked_psn, waiting, patience_most(rc), now);
+        rto_acknowledged(&requester->rto, requester->acked_psn, waiting, rto_most(rc), now);
     announce(rc);
 }
 
@@ -125,7 +125,7 @@ static bool is_oldest_gone(const struct rc *rc)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    return is_begun(&rc->requester.queue) && !request_awaits_answer(oldest(rc)) &&
+    return is_begun(&rc->requester.queue) && !request_awaits_response(oldest(rc)) &&
            !request_build(rc, oldest(rc), acknowledged_packets(rc), &packet, pieces) && packet.payload.by_reference &&
            !payload_is_there(&packet.payload);
 }
@@ -138,7 +138,7 @@ static void give_up(struct rc *rc)
         fail_requester(rc, IBV_WC_RETRY_EXC_ERR, rc->settings.silence ? rc->settings.silence : REASON_RETRY_EXCEEDED);
 }
 
-void requester_repeat(struct rc *rc, enum congestion_sign sign, nanos now)
+void requester_retransmit(struct rc *rc, enum congestion_sign sign, nanos now)
 {
     congestion_met(&rc->requester.congestion, sign, rc->requester.acked_psn, rc->requester.sent_psn);
     if (!rc->requester.retries_left) {
@@ -149,7 +149,7 @@ void requester_repeat(struct rc *rc, enum congestion_sign sign, nanos now)
     requester_rewind(rc);
     rc->requester.deadline = requester_period(rc, now);
     if (rc->settings.first_window)
-        patience_repeats(&rc->requester.patience, false, patience_most(rc), now);
+        rto_retransmitted(&rc->requester.rto, false, rto_most(rc), now);
     announce(rc);
 }
 
@@ -159,15 +159,15 @@ static bool may_probe(const struct rc *rc)
 {
     const struct requester *requester = &rc->requester;
     const struct send_queue *queue = &requester->queue;
-    return is_begun(queue) && !request_awaits_answer(oldest(rc)) &&
+    return is_begun(queue) && !request_awaits_response(oldest(rc)) &&
            (queue->next != queue->head || requester->packet > acknowledged_packets(rc));
 }
 
 /* Who is silent may be slow rather than behind a lossy network, and to send all again would make it slower. */
-void requester_lose_patience(struct rc *rc, nanos now)
+void requester_rto_expired(struct rc *rc, nanos now)
 {
     struct requester *requester = &rc->requester;
-    if (now < requester->patience.deadline || requester->rnr_waiting || rc->failed)
+    if (now < requester->rto.deadline || requester->rnr_waiting || rc->failed)
         return;
     if (may_probe(rc)) {
         requester->probing = true;
@@ -176,13 +176,13 @@ void requester_lose_patience(struct rc *rc, nanos now)
         requester->repeating = false;
         requester_rewind(rc);
     }
-    patience_repeats(&requester->patience, true, patience_most(rc), now);
+    rto_retransmitted(&requester->rto, true, rto_most(rc), now);
     announce(rc);
 }
 
 /* May work that has no PSN yet be begun now? READs and atomics are throttled by max_rd_atomic; at 0 they go on to
  * their error. Local work waits for all before it, as it may take away memory that they need for a repeat. */
-static bool may_begin(const struct rc *rc, const struct work *work)
+static bool may_begin(const struct rc *rc, const struct send_wqe *work)
 {
     const struct requester *requester = &rc->requester;
     enum request_class class = request_kind(work)->class;
@@ -197,13 +197,13 @@ static bool may_begin(const struct rc *rc, const struct work *work)
 
 /* A long READ asks for one stride at a time: that takes one of the responder's resources, and no more of the network
  * than the window was when it began. */
-static bool is_window_open(const struct rc *rc, const struct work *work)
+static bool is_window_open(const struct rc *rc, const struct send_wqe *work)
 {
     const struct requester *requester = &rc->requester;
     uint32_t psn = work->started ? psn_add(work->first_psn, requester->packet) : requester->next_psn;
     if (psn == requester->acked_psn)
         return true;
-    bool goes_on = work->started && requester->packet && request_awaits_answer(work);
+    bool goes_on = work->started && requester->packet && request_awaits_response(work);
     return !goes_on && psn_add(psn, -requester->acked_psn) < requester->congestion.window;
 }
 
@@ -215,28 +215,28 @@ bool requester_ready(const struct rc *rc)
     if (requester->queue.next == requester->queue.tail || !rc->transmitting || rc->failed || requester->rnr_waiting ||
         requester->stalled)
         return false;
-    const struct work *work = send_queue_at(&requester->queue, requester->queue.next);
+    const struct send_wqe *work = send_queue_at(&requester->queue, requester->queue.next);
     return (work->started || may_begin(rc, work)) && is_window_open(rc, work);
 }
 
-static void requester_begin(struct rc *rc, struct work *work)
+static void requester_begin(struct rc *rc, struct send_wqe *work)
 {
     request_measure(rc, work);
     work->first_psn = rc->requester.next_psn;
     work->started = true;
     rc->requester.next_psn = psn_add(work->first_psn, work->packets);
     rc->requester.packet = 0;
-    rc->requester.reads += request_awaits_answer(work);
+    rc->requester.reads += request_awaits_response(work);
 }
 
 /* Where the receiver fetches the bytes, only it sees that they are gone, and can but ask for them again. */
-static bool is_repeated_reference(const struct rc *rc, const struct packet *packet)
+static bool is_retransmitted_reference(const struct rc *rc, const struct packet *packet)
 {
     return packet->payload.by_reference && psn_distance(packet->psn, rc->requester.sent_psn) < 0;
 }
 
 /* Begins the work when it is new, and writes its next packet. */
-static enum reason requester_prepare(struct rc *rc, struct work *work, struct packet *out, struct iovec *pieces)
+static enum reason requester_prepare(struct rc *rc, struct send_wqe *work, struct packet *out, struct iovec *pieces)
 {
     enum reason reason = work->started ? REASON_NONE : request_check(rc, work);
     if (reason)
@@ -244,7 +244,8 @@ static enum reason requester_prepare(struct rc *rc, struct work *work, struct pa
     if (!work->started)
         requester_begin(rc, work);
     reason = request_build(rc, work, rc->requester.packet, out, pieces);
-    return !reason && is_repeated_reference(rc, out) && !payload_is_there(&out->payload) ? REASON_LOCAL_GONE : reason;
+    return !reason && is_retransmitted_reference(rc, out) && !payload_is_there(&out->payload) ? REASON_LOCAL_GONE
+                                                                                              : reason;
 }
 
 /* Work ends in the order of posting, so the error waits until everything before it has ended. */
@@ -260,7 +261,7 @@ void requester_unreadable(struct rc *rc, uint32_t psn)
 {
     struct send_queue *queue = &rc->requester.queue;
     for (uint32_t at = queue->head; at != queue->tail; at++) {
-        const struct work *work = send_queue_at(queue, at);
+        const struct send_wqe *work = send_queue_at(queue, at);
         if (!work->started || psn_add(psn, -work->first_psn) >= work->packets)
             continue;
         queue->next = at;
@@ -270,11 +271,11 @@ void requester_unreadable(struct rc *rc, uint32_t psn)
     }
 }
 
-static void advance(struct rc *rc, const struct work *work, nanos now)
+static void advance(struct rc *rc, const struct send_wqe *work, nanos now)
 {
     struct requester *requester = &rc->requester;
     uint32_t packets = requester->packet + 1;
-    if (request_awaits_answer(work))
+    if (request_awaits_response(work))
         packets = request_stride_end(work, requester->packet);
     uint32_t behind = psn_add(work->first_psn, packets);
     requester->packet = packets;
@@ -288,14 +289,14 @@ static void advance(struct rc *rc, const struct work *work, nanos now)
     if (requester->deadline == NANOS_NEVER)
         requester->deadline = requester_period(rc, now);
     if (rc->settings.first_window)
-        patience_sent(&requester->patience, psn_add(behind, -1), anew, patience_most(rc), now);
+        rto_sent(&requester->rto, psn_add(behind, -1), anew, rto_most(rc), now);
     announce(rc);
 }
 
-static void execute_locally(struct rc *rc, const struct work *work)
+static void execute_locally(struct rc *rc, const struct send_wqe *work)
 {
     enum reason reason = REASON_NONE;
-    enum ibv_wc_status status = rc->host->operations->local_operation(rc->host, work, &reason);
+    enum ibv_wc_status status = rc->owner->operations->local_operation(rc->owner, work, &reason);
     if (status == IBV_WC_SUCCESS)
         requester_retire(rc);
     else
@@ -324,7 +325,7 @@ bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces,
     if (requester->probing && requester_ready(rc) && probe(rc, out, pieces))
         return true;
     while (requester_ready(rc)) {
-        struct work *work = send_queue_at(&requester->queue, requester->queue.next);
+        struct send_wqe *work = send_queue_at(&requester->queue, requester->queue.next);
         if (request_kind(work)->class == REQUEST_LOCAL) {
             execute_locally(rc, work);
             continue;

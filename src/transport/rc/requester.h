@@ -20,10 +20,10 @@ void requester_progressed(struct rc *, nanos now);
 /* Everything unacknowledged will be sent again. `repeat` counts a retry, and fails the oldest work when none is left.
  */
 void requester_rewind(struct rc *);
-void requester_repeat(struct rc *, enum congestion_sign, nanos now);
+void requester_retransmit(struct rc *, enum congestion_sign, nanos now);
 /* When nothing was answered for some round trips, and it is time to: repeats the oldest packet alone, whose answer
  * tells whether others were lost. Counts no retry. */
-void requester_lose_patience(struct rc *, nanos now);
+void requester_rto_expired(struct rc *, nanos now);
 
 /* The ACK timer runs, or the RNR wait lasts, until then. */
 void requester_wait(struct rc *, nanos deadline);

@@ -1,9 +1,9 @@
 #include "transport/rc/responder.h"
 
-#include "transport/rc/answers.h"
 #include "transport/rc/duplicates.h"
 #include "transport/rc/execute.h"
 #include "transport/rc/fail.h"
+#include "transport/rc/responses.h"
 #include "transport/rc/syndrome.h"
 #include "transport/segment.h"
 #include "wire/psn.h"
@@ -55,7 +55,7 @@ static enum reason check_validity(struct rc *rc, uint32_t flags, const struct pa
         return REASON_FLUSH_KIND;
     if ((rc->settings.access & access) != access)
         return REASON_QP_PERMISSION;
-    if (flags & ANSWERED && !answers_have_room(rc))
+    if (flags & ANSWERED && !responses_have_room(rc))
         return REASON_TOO_MANY_READS;
     if (flags & (OP_ATOMIC | OP_ATOMIC_WRITE) && packet->address % ATOMIC_LENGTH)
         return REASON_ATOMIC_ALIGNMENT;
@@ -71,8 +71,8 @@ static enum reason check_access(const struct rc *rc, uint32_t flags, const struc
     uint32_t length = whole ? 0 : flags & OP_RETH ? packet->length : ATOMIC_LENGTH;
     struct iovec memory;
     return length || flags & OP_FLUSH
-               ? rc->host->operations->remote_memory(rc->host, packet->rkey, packet->address, length,
-                                                     needed_access(flags, packet), &memory)
+               ? rc->owner->operations->remote_memory(rc->owner, packet->rkey, packet->address, length,
+                                                      needed_access(flags, packet), &memory)
                : REASON_NONE;
 }
 
@@ -99,7 +99,7 @@ static bool length_fits(const struct rc *rc, uint32_t flags, const struct packet
     return announced <= most && (flags & OP_END ? total == announced : total < announced);
 }
 
-const struct receive receive_unfetched, receive_too_short;
+const struct recv_wqe receive_unfetched, receive_too_short;
 
 /* A receive that was taken for a packet whose payload got lost waits for the repeat. */
 static enum reason responder_take_receive(struct rc *rc, const struct packet *packet)
@@ -107,7 +107,7 @@ static enum reason responder_take_receive(struct rc *rc, const struct packet *pa
     struct responder *responder = &rc->responder;
     if (responder->receive)
         return REASON_NONE;
-    const struct receive *receive = rc->host->operations->take_receive(rc->host, packet, 0);
+    const struct recv_wqe *receive = rc->owner->operations->take_receive(rc->owner, packet, 0);
     if (receive == &receive_unfetched)
         return REASON_PACKET_PULL;
     responder->receive = receive;
@@ -118,7 +118,7 @@ static enum reason responder_check(struct rc *rc, uint32_t flags, const struct p
 {
     enum reason reason = check_sequence(rc, flags, packet);
     if (!reason)
-        reason = answers_select_srq(rc, packet->srq);
+        reason = responses_select_srq(rc, packet->srq);
     if (!reason)
         reason = check_validity(rc, flags, packet);
     if (!reason)
@@ -148,9 +148,9 @@ static enum reason execute(struct rc *rc, uint32_t flags, const struct packet *p
 static void complete_receive(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     struct responder *responder = &rc->responder;
-    const struct receive *receive = responder->receive;
+    const struct recv_wqe *receive = responder->receive;
     bool immediate = flags & OP_IMMDT, invalidate = flags & OP_IETH;
-    const struct arrival arrival = {
+    const struct recv_cqe arrival = {
         .status = IBV_WC_SUCCESS,
         .opcode = flags & OP_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
         .length = responder->received + packet->payload.length,
@@ -162,7 +162,7 @@ static void complete_receive(struct rc *rc, uint32_t flags, const struct packet 
         .packet = packet,
     };
     responder->receive = 0;
-    rc->host->operations->received(rc->host, receive, &arrival);
+    rc->owner->operations->received(rc->owner, receive, &arrival);
 }
 
 /* The packet counts: the next one is expected, and the message may be complete. */
@@ -173,7 +173,7 @@ static void responder_accept(struct rc *rc, uint32_t flags, const struct packet 
     if (!(flags & ANSWERED)) /* those have moved it by the packets of their answer */
         responder->expected_psn = psn_add(packet->psn, 1);
     if (packet->ack_requested && !(flags & ANSWERED))
-        answers_acknowledge(rc, packet->psn);
+        responses_acknowledge(rc, packet->psn);
     if (!(flags & OP_END)) {
         if (flags & OP_START)
             responder->open = op_operation(packet->opcode), responder->srq = packet->srq;
@@ -233,27 +233,27 @@ static void refuse_for_good(struct rc *rc, enum reason reason, const struct pack
 {
     struct refusal refusal = find_refusal(reason);
     bool told = is_told(rc, &refusal, packet);
-    answers_refuse(rc, refusal.syndrome, packet->psn);
+    responses_nak(rc, refusal.syndrome, packet->psn);
     fail_responder(rc, refusal.status, reason, packet);
     if (!told)
-        rc->host->operations->event(rc->host, refusal.event);
+        rc->owner->operations->event(rc->owner, refusal.event);
 }
 
 /* Class J, which has no NAK: the message has arrived and is acknowledged, only the key that it names is wrong. */
 static void fail_invalidation(struct rc *rc, const struct packet *packet)
 {
     rc->responder.msn++;
-    answers_acknowledge(rc, packet->psn);
+    responses_acknowledge(rc, packet->psn);
     fail_responder(rc, IBV_WC_REM_INV_REQ_ERR, REASON_INVALIDATE_KEY, packet);
 }
 
 static void responder_refuse(struct rc *rc, enum reason reason, const struct packet *packet)
 {
-    rc->host->operations->dropped(rc->host, packet, reason);
+    rc->owner->operations->dropped(rc->owner, packet, reason);
     if (reason == REASON_PACKET_NO_RECEIVE)
-        answers_refuse(rc, SYNDROME_RNR | (rc->settings.min_rnr_timer & 31), packet->psn);
+        responses_nak(rc, SYNDROME_RNR | (rc->settings.min_rnr_timer & 31), packet->psn);
     else if (reason == REASON_PACKET_PULL)
-        answers_refuse(rc, SYNDROME_NAK_SEQUENCE, packet->psn);
+        responses_nak(rc, SYNDROME_NAK_SEQUENCE, packet->psn);
     else
         refuse_for_good(rc, reason, packet);
 }
@@ -261,18 +261,18 @@ static void responder_refuse(struct rc *rc, enum reason reason, const struct pac
 /* IBA 9.7.5: a gap is reported once, then silence until it is filled. */
 static void report_gap(struct rc *rc, const struct packet *packet)
 {
-    rc->host->operations->dropped(rc->host, packet, REASON_PACKET_PSN);
+    rc->owner->operations->dropped(rc->owner, packet, REASON_PACKET_PSN);
     if (!rc->responder.nak_sent)
-        answers_refuse(rc, SYNDROME_NAK_SEQUENCE, rc->responder.expected_psn);
+        responses_nak(rc, SYNDROME_NAK_SEQUENCE, rc->responder.expected_psn);
 }
 
 static void establish(struct rc *rc, const struct packet *packet, int32_t ahead)
 {
     rc->responder.established = true;
     if (ahead)
-        rc->host->operations->dropped(rc->host, packet, REASON_PACKET_FIRST_PSN);
+        rc->owner->operations->dropped(rc->owner, packet, REASON_PACKET_FIRST_PSN);
     if (!rc->transmitting)
-        rc->host->operations->event(rc->host, IBV_EVENT_COMM_EST);
+        rc->owner->operations->event(rc->owner, IBV_EVENT_COMM_EST);
 }
 
 void responder_receive(struct rc *rc, const struct packet *packet)

@@ -19,7 +19,7 @@ static void c9_7_5_1_a_send_fills_a_receive_and_is_acknowledged(void **state)
     struct rig *rig = *state;
     uint64_t id = post_receive(rig, 100);
     arrives(rig, SEND_ONLY, first, .bytes = 60, .fill = 0xee, .packet = {ACK_REQUESTED, .solicited = true});
-    const struct arrival *arrival = delivers(rig, id, IBV_WC_SUCCESS);
+    const struct recv_cqe *arrival = delivers(rig, id, IBV_WC_SUCCESS);
     assert_int_equal(arrival->length, 60);
     assert_int_equal(arrival->opcode, IBV_WC_RECV);
     assert_int_equal(arrival->flags, 0);
@@ -38,7 +38,7 @@ static void c9_4_1_a_message_of_many_packets_fills_one_receive(void **state)
     arrives(rig, SEND_MIDDLE, first + 1, .bytes = 256, .fill = 0xee);
     delivers_nothing(rig);
     arrives(rig, SEND_LAST_IMMEDIATE, first + 2, .bytes = 88, .fill = 0xee, .packet = {ACK_REQUESTED, .immediate = 5});
-    const struct arrival *arrival = delivers(rig, id, IBV_WC_SUCCESS);
+    const struct recv_cqe *arrival = delivers(rig, id, IBV_WC_SUCCESS);
     assert_int_equal(arrival->length, 600);
     assert_int_equal(arrival->flags, IBV_WC_WITH_IMM);
     assert_int_equal(arrival->immediate_or_key, 5);
@@ -108,7 +108,7 @@ static void c9_4_3_a_write_with_immediate_takes_its_receive_at_the_end(void **st
     refuses(rig, SYNDROME_RNR | 12, first + 1);
     uint64_t id = post_receive(rig, 0);
     rig_arrive(rig, OPERATION_WRITE_LAST_IMMEDIATE, first + 1, last);
-    const struct arrival *arrival = delivers(rig, id, IBV_WC_SUCCESS);
+    const struct recv_cqe *arrival = delivers(rig, id, IBV_WC_SUCCESS);
     assert_int_equal(arrival->length, 300);
     assert_int_equal(arrival->opcode, IBV_WC_RECV_RDMA_WITH_IMM);
     assert_int_equal(arrival->immediate_or_key, 7);
@@ -210,7 +210,7 @@ static void c9_4_1_a_send_with_invalidate_reports_the_key(void **state)
     struct rig *rig = *state;
     uint64_t id = post_receive(rig, 8);
     arrives(rig, SEND_ONLY_INVALIDATE, first, .bytes = 8, .packet = {.invalidate_key = KEY_ALL});
-    const struct arrival *arrival = delivers(rig, id, IBV_WC_SUCCESS);
+    const struct recv_cqe *arrival = delivers(rig, id, IBV_WC_SUCCESS);
     assert_int_equal(arrival->flags, IBV_WC_WITH_INV);
     assert_int_equal(arrival->immediate_or_key, KEY_ALL);
     assert_int_equal(rig->invalidated, KEY_ALL);

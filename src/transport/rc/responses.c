@@ -1,232 +1,244 @@
 #include "transport/rc/responses.h"
 
-#include "transport/gather.h"
+#include "transport/bth.h"
 #include "transport/rc/fail.h"
-#include "transport/rc/requester.h"
-#include "transport/rc/rnr.h"
 #include "transport/rc/syndrome.h"
-#include "transport/request.h"
 #include "wire/psn.h"
 
-static struct work *oldest(const struct rc *rc)
+static struct responder_resource *saved_at(const struct rc *rc, uint32_t position)
 {
-    return send_queue_at(&rc->requester.queue, rc->requester.queue.head);
+    return &rc->responder.saved[position % rc->responder.saved_size];
 }
 
-/* Is the packet about something that was sent and has not been acknowledged (IBA 9.7.6.1: ghost ACKs are dropped)? */
-static bool is_outstanding(const struct rc *rc, uint32_t psn)
+enum reason responses_select_srq(struct rc *rc, uint32_t number)
 {
-    const struct requester *requester = &rc->requester;
-    return psn_distance(psn, requester->acked_psn) >= 0 && psn_distance(psn, requester->sent_psn) < 0;
+    struct engine_owner *owner = rc->owner;
+    return rc->settings.service == SERVICE_XRC && owner->operations->select_srq
+               ? owner->operations->select_srq(owner, number)
+               : REASON_NONE;
 }
 
-/* Retires what lies before psn. It stops at a READ or atomic, whose answer only itself can give: then false. */
-static bool retire_before(struct rc *rc, uint32_t psn)
+void responses_acknowledge(struct rc *rc, uint32_t psn)
 {
-    struct requester *requester = &rc->requester;
-    while (psn_distance(psn, requester->acked_psn) > 0) {
-        const struct work *work = oldest(rc);
-        if (request_awaits_answer(work))
-            return false;
-        uint32_t behind = psn_add(work->first_psn, work->packets);
-        if (psn_distance(psn, behind) < 0) {
-            requester->acked_psn = psn;
-            return true;
-        }
-        requester->acked_psn = behind;
-        requester_retire(rc);
+    struct responder *responder = &rc->responder;
+    if (!responder->ack_due || psn_distance(psn, responder->ack_psn) > 0)
+        responder->ack_psn = psn;
+    responder->ack_due = true;
+}
+
+void responses_nak(struct rc *rc, uint8_t syndrome, uint32_t psn)
+{
+    rc->responder.nak_due = rc->responder.nak_sent = true;
+    rc->responder.nak_syndrome = syndrome;
+    rc->responder.nak_psn = psn;
+}
+
+/* The ring takes a new size when it owes nothing; what it kept for repeats is forgotten. */
+static void resize(struct rc *rc)
+{
+    struct responder *responder = &rc->responder;
+    uint8_t wanted = rc->settings.max_dest_rd_atomic, most = responder->saved ? responder->saved_most : 0;
+    uint8_t size = wanted < most ? wanted : most;
+    if (responder->saved_size == size || responder->saved_next != responder->saved_tail)
+        return;
+    responder->saved_size = size;
+    responder->saved_head = responder->saved_next = responder->saved_tail = 0;
+}
+
+/* The oldest is given up for a new one, unless its first answer is still owed. */
+bool responses_have_room(struct rc *rc)
+{
+    const struct responder *responder = &rc->responder;
+    resize(rc);
+    if (!responder->saved_size)
+        return false;
+    return responder->saved_tail - responder->saved_head < responder->saved_size ||
+           saved_at(rc, responder->saved_head)->answered;
+}
+
+/* Goes on to the next whose answer is owed. */
+static void skip_complete(struct rc *rc)
+{
+    struct responder *responder = &rc->responder;
+    while (responder->saved_next != responder->saved_tail) {
+        const struct responder_resource *saved = saved_at(rc, responder->saved_next);
+        if (saved->next != saved->stop)
+            return;
+        responder->saved_next++;
+    }
+}
+
+static void forget_oldest(struct rc *rc)
+{
+    struct responder *responder = &rc->responder;
+    if (responder->saved_next == responder->saved_head)
+        responder->saved_next++;
+    responder->saved_head++;
+    if (responder->saved_head == responder->saved_size) { /* a wrap-around at 2^32 would lose the slots' order */
+        responder->saved_head = 0;
+        responder->saved_next -= responder->saved_size;
+        responder->saved_tail -= responder->saved_size;
+    }
+    skip_complete(rc);
+}
+
+struct responder_resource *responses_save(struct rc *rc, const struct packet *packet, uint32_t packets)
+{
+    struct responder *responder = &rc->responder;
+    if (responder->saved_tail - responder->saved_head == responder->saved_size)
+        forget_oldest(rc);
+    struct responder_resource *saved = saved_at(rc, responder->saved_tail++);
+    *saved = (struct responder_resource){.operation = op_operation(packet->opcode),
+                                         .first_psn = packet->psn,
+                                         .packets = packets,
+                                         .msn = responder->msn,
+                                         .srq = packet->srq,
+                                         .stop = packets};
+    return saved;
+}
+
+struct responder_resource *responses_find(struct rc *rc, uint32_t psn)
+{
+    const struct responder *responder = &rc->responder;
+    for (uint32_t i = responder->saved_tail; i != responder->saved_head; i--) {
+        struct responder_resource *saved = saved_at(rc, i - 1);
+        if (psn_add(psn, -saved->first_psn) < saved->packets)
+            return saved;
+    }
+    return 0;
+}
+
+uint32_t responses_acknowledgeable(const struct rc *rc, uint32_t psn)
+{
+    const struct responder *responder = &rc->responder;
+    uint32_t limit = responder->expected_psn;
+    for (uint32_t i = responder->saved_tail; i != responder->saved_head; i--) {
+        uint32_t first = saved_at(rc, i - 1)->first_psn;
+        if (psn_distance(first, psn) > 0 && psn_distance(first, limit) < 0)
+            limit = first;
+    }
+    return psn_add(limit, PSN_MASK);
+}
+
+void responses_retransmit(struct rc *rc, struct responder_resource *saved, uint32_t start, uint32_t stop,
+                          uint32_t until)
+{
+    struct responder *responder = &rc->responder;
+    uint32_t position = responder->saved_head;
+    saved->start = saved->next = start;
+    saved->stop = stop;
+    saved->until = until;
+    while (position != responder->saved_next && saved_at(rc, position) != saved)
+        position++;
+    responder->saved_next = position;
+}
+
+static void write_aeth(struct packet *out, uint8_t syndrome, uint32_t msn)
+{
+    out->syndrome = syndrome;
+    out->msn = msn & PSN_MASK;
+}
+
+/* A READ response and an atomic's answer acknowledge all requests before them. */
+static void absorb_ack(struct responder *responder, uint32_t psn)
+{
+    if (responder->ack_due && psn_distance(responder->ack_psn, psn) < 0)
+        responder->ack_due = false;
+}
+
+static enum operation response_operation(const struct responder_resource *saved)
+{
+    bool last = saved->next + 1 == saved->stop;
+    if (saved->next == saved->start)
+        return last ? OPERATION_READ_RESPONSE_ONLY : OPERATION_READ_RESPONSE_FIRST;
+    return last ? OPERATION_READ_RESPONSE_LAST : OPERATION_READ_RESPONSE_MIDDLE;
+}
+
+/* The memory is looked up for each packet: it may have been deregistered since the request came. */
+static enum reason add_read_payload(struct rc *rc, const struct responder_resource *saved, struct packet *out,
+                                    struct iovec *pieces)
+{
+    uint32_t offset = saved->next * rc->settings.segment, left = saved->until - offset;
+    uint32_t length = left < rc->settings.segment ? left : rc->settings.segment;
+    if (!length)
+        return REASON_NONE;
+    out->payload = (struct payload){.length = length, .count = 1, .pieces = pieces};
+    enum reason reason = responses_select_srq(rc, saved->srq);
+    if (reason)
+        return reason;
+    return rc->owner->operations->remote_memory(rc->owner, saved->rkey, saved->address + offset, length,
+                                                IBV_ACCESS_REMOTE_READ, pieces);
+}
+
+static enum reason write_response(struct rc *rc, const struct responder_resource *saved, uint32_t psn,
+                                  struct packet *out, struct iovec *pieces)
+{
+    bool is_atomic = saved->operation == OPERATION_COMPARE_SWAP || saved->operation == OPERATION_FETCH_ADD;
+    bth_write(rc, out, is_atomic ? OPERATION_ATOMIC_ACKNOWLEDGE : response_operation(saved), psn);
+    write_aeth(out, SYNDROME_ACK, saved->msn);
+    out->original = saved->original;
+    return saved->operation == OPERATION_READ_REQUEST ? add_read_payload(rc, saved, out, pieces) : REASON_NONE;
+}
+
+static void withdraw_read(struct rc *rc, uint32_t psn, enum reason reason)
+{
+    rc->responder.saved_next = rc->responder.saved_tail;
+    rc->responder.ack_due = false;
+    responses_nak(rc, SYNDROME_NAK_REMOTE_ACCESS, psn);
+    if (rc->failed)
+        return;
+    fail_responder(rc, IBV_WC_WR_FLUSH_ERR, reason, 0);
+    rc->owner->operations->event(rc->owner, IBV_EVENT_QP_ACCESS_ERR);
+}
+
+void responses_unreadable(struct rc *rc, uint32_t psn)
+{
+    withdraw_read(rc, psn, REASON_REMOTE_GONE);
+}
+
+static bool transmit_response(struct rc *rc, struct packet *out, struct iovec *pieces)
+{
+    struct responder_resource *saved = saved_at(rc, rc->responder.saved_next);
+    uint32_t psn = psn_add(saved->first_psn, saved->next);
+    enum reason reason = write_response(rc, saved, psn, out, pieces);
+    if (reason) {
+        withdraw_read(rc, psn, reason);
+        return false;
+    }
+    absorb_ack(&rc->responder, psn);
+    if (++saved->next == saved->stop) {
+        saved->answered = true;
+        skip_complete(rc);
     }
     return true;
 }
 
-static void answer_is_missing(struct rc *rc, nanos now)
+static void transmit_nak(struct rc *rc, struct packet *out)
 {
-    if (rc->requester.repeating || rc->requester.rnr_waiting)
-        return;
-    requester_repeat(rc, CONGESTION_GAP, now);
-    rc->requester.repeating = true;
+    struct responder *responder = &rc->responder;
+    bth_write(rc, out, OPERATION_ACKNOWLEDGE, responder->nak_psn);
+    write_aeth(out, responder->nak_syndrome, responder->msn);
+    responder->nak_due = false;
+    absorb_ack(responder, responder->nak_psn);
 }
 
-/* Everything before psn has arrived there (IBA 9.7.6: each response acknowledges all before it). False: an answer
- * before it was lost, and will be asked for again. */
-static bool acknowledge_before(struct rc *rc, uint32_t psn, nanos now)
+static void transmit_ack(struct rc *rc, struct packet *out)
 {
-    uint32_t acked = rc->requester.acked_psn;
-    bool whole = retire_before(rc, psn);
-    if (rc->requester.acked_psn != acked) {
-        congestion_acknowledged(&rc->requester.congestion, psn_add(rc->requester.acked_psn, -acked),
-                                rc->requester.acked_psn);
-        requester_progressed(rc, now);
-    }
-    if (!whole)
-        answer_is_missing(rc, now);
-    return whole;
+    bth_write(rc, out, OPERATION_ACKNOWLEDGE, rc->responder.ack_psn);
+    write_aeth(out, SYNDROME_ACK, rc->responder.msn);
+    rc->responder.ack_due = false;
 }
 
-static void refuse_response(struct rc *rc, const struct packet *packet)
+bool responses_transmit(struct rc *rc, struct packet *out, struct iovec *pieces)
 {
-    rc->host->operations->dropped(rc->host, packet, REASON_BAD_RESPONSE);
-    fail_requester(rc, IBV_WC_BAD_RESP_ERR, REASON_BAD_RESPONSE);
-}
-
-static void receive_rnr(struct rc *rc, const struct packet *packet, nanos now)
-{
-    struct requester *requester = &rc->requester;
-    enum { FOR_EVER = 7 };
-    if (requester->rnr_waiting)
-        return;
-    if (rc->settings.rnr_retry != FOR_EVER && !requester->rnr_left) {
-        fail_requester(rc, IBV_WC_RNR_RETRY_EXC_ERR, REASON_RNR_EXCEEDED);
-        return;
-    }
-    requester->rnr_left -= requester->rnr_left > 0;
-    requester->retries_left = rc->settings.retry_count; /* somebody is there */
-    requester_rewind(rc);
-    requester->rnr_waiting = true;
-    patience_stop(&requester->patience);
-    requester_wait(rc, now + rnr_wait(packet->syndrome));
-}
-
-static void receive_nak(struct rc *rc, const struct packet *packet, nanos now)
-{
-    switch (packet->syndrome & 0x7f) {
-    case SYNDROME_NAK_SEQUENCE:
-        if (!rc->requester.rnr_waiting)
-            requester_repeat(rc, CONGESTION_GAP, now);
-        return;
-    case SYNDROME_NAK_INVALID_REQUEST:
-        fail_requester(rc, IBV_WC_REM_INV_REQ_ERR, REASON_REMOTE_INVALID_REQUEST);
-        return;
-    case SYNDROME_NAK_REMOTE_ACCESS:
-        fail_requester(rc, IBV_WC_REM_ACCESS_ERR, REASON_REMOTE_ACCESS);
-        return;
-    case SYNDROME_NAK_REMOTE_OPERATION:
-        fail_requester(rc, IBV_WC_REM_OP_ERR, REASON_REMOTE_OPERATION);
-        return;
-    default:
-        refuse_response(rc, packet);
-    }
-}
-
-static void receive_acknowledge(struct rc *rc, const struct packet *packet, nanos now)
-{
-    switch (syndrome_class(packet->syndrome)) {
-    case SYNDROME_CLASS_ACK:
-        acknowledge_before(rc, psn_add(packet->psn, 1), now);
-        return;
-    case SYNDROME_CLASS_RNR:
-        if (acknowledge_before(rc, packet->psn, now))
-            receive_rnr(rc, packet, now);
-        return;
-    case SYNDROME_CLASS_NAK:
-        if (acknowledge_before(rc, packet->psn, now))
-            receive_nak(rc, packet, now);
-        return;
-    default:
-        refuse_response(rc, packet);
-    }
-}
-
-/* Where these bytes of the answer go. */
-static enum reason find_place(struct rc *rc, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
-{
-    const struct work *work = oldest(rc);
-    if (work->flags & WORK_INTO_RECEIVE)
-        return gather_list(rc->host, rc->host->operations->receive_memory, work->sge, work->sge_count,
-                           IBV_ACCESS_LOCAL_WRITE, offset, length, pieces, count);
-    return gather(rc->host, work, IBV_ACCESS_LOCAL_WRITE, offset, length, pieces, count);
-}
-
-/* Stores an answer's bytes; false when that, or the answer, was wrong and the work is not to proceed. */
-static bool responses_store(struct rc *rc, uint32_t offset, const struct payload *payload, nanos now)
-{
-    struct iovec pieces[PAYLOAD_PIECES_MAX];
-    uint32_t count;
-    enum reason reason = find_place(rc, offset, payload->length, pieces, &count);
-    if (reason) {
-        fail_requester(rc, reason == REASON_LOCAL_LENGTH ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR, reason);
-        return false;
-    }
-    if (!payload->length || payload_copy(payload, 0, pieces, count))
+    struct responder *responder = &rc->responder;
+    if (responder->saved_next != responder->saved_tail && transmit_response(rc, out, pieces))
         return true;
-    if (payload_can_land(pieces, count))
-        requester_repeat(rc, CONGESTION_GAP, now);
+    if (responder->nak_due)
+        transmit_nak(rc, out);
+    else if (responder->ack_due)
+        transmit_ack(rc, out);
     else
-        fail_requester(rc, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
-    return false;
-}
-
-/* One more packet of the oldest work's answer is here. */
-static void proceed(struct rc *rc, nanos now)
-{
-    struct requester *requester = &rc->requester;
-    const struct work *work = oldest(rc);
-    requester->acked_psn = psn_add(requester->acked_psn, 1);
-    congestion_acknowledged(&requester->congestion, 1, requester->acked_psn);
-    if (requester->acked_psn == psn_add(work->first_psn, work->packets))
-        requester_retire(rc);
-    requester_progressed(rc, now);
-}
-
-/* FIRST and MIDDLE are not told apart: after a repeat, packets of both answers may arrive. The place in the message is
- * the PSN's; the end and the length must agree with it. */
-static bool read_response_fits(const struct work *work, uint32_t index, const struct packet *packet)
-{
-    uint32_t left = work->length - index * work->segment;
-    bool last = index + 1 == work->packets;
-    bool ends = op_find(packet->opcode)->flags & OP_END;
-    bool is_end = index + 1 == request_stride_end(work, index);
-    if (op_operation(packet->opcode) != OPERATION_READ_RESPONSE_MIDDLE &&
-        syndrome_class(packet->syndrome) != SYNDROME_CLASS_ACK)
         return false;
-    return ends == is_end && packet->payload.length == (last ? left : work->segment);
-}
-
-static void receive_read_response(struct rc *rc, const struct packet *packet, nanos now)
-{
-    const struct work *work = oldest(rc);
-    bool empty = work->opcode == IBV_WR_ATOMIC_WRITE || work->opcode == NEWER_WR_FLUSH;
-    if (empty && op_operation(packet->opcode) == OPERATION_READ_RESPONSE_ONLY) {
-        proceed(rc, now);
-        return;
-    }
-    uint32_t index = psn_add(packet->psn, -work->first_psn);
-    if (work->opcode != IBV_WR_RDMA_READ || !read_response_fits(work, index, packet))
-        refuse_response(rc, packet);
-    else if (responses_store(rc, index * work->segment, &packet->payload, now))
-        proceed(rc, now);
-}
-
-static void receive_atomic_answer(struct rc *rc, const struct packet *packet, nanos now)
-{
-    uint8_t opcode = oldest(rc)->opcode;
-    bool asked = opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-    if (!asked || syndrome_class(packet->syndrome) != SYNDROME_CLASS_ACK) {
-        refuse_response(rc, packet);
-        return;
-    }
-    uint64_t original = packet->original;
-    struct iovec piece = {&original, sizeof(original)};
-    struct payload payload = {.length = sizeof(original), .count = 1, .pieces = &piece};
-    if (responses_store(rc, 0, &payload, now))
-        proceed(rc, now);
-}
-
-void responses_receive(struct rc *rc, const struct packet *packet, nanos now)
-{
-    enum operation operation = op_operation(packet->opcode);
-    if (!rc->transmitting || !is_outstanding(rc, packet->psn)) {
-        rc->host->operations->dropped(rc->host, packet, REASON_PACKET_STALE_RESPONSE);
-        return;
-    }
-    if (operation == OPERATION_ACKNOWLEDGE) {
-        receive_acknowledge(rc, packet, now);
-        return;
-    }
-    if (!acknowledge_before(rc, packet->psn, now))
-        return;
-    if (operation == OPERATION_ATOMIC_ACKNOWLEDGE)
-        receive_atomic_answer(rc, packet, now);
-    else
-        receive_read_response(rc, packet, now);
+    return true;
 }

@@ -1,9 +1,44 @@
-/* The requester receiving ACK, NAK, READ responses and atomic answers (IBA 9.7.6, 9.9.2). */
-#ifndef TRANSPORT_RC_RESPONSES_H
-#define TRANSPORT_RC_RESPONSES_H
+/* What the responder owes: ACK, NAK, READ responses, atomic answers; kept for repeated requests, pulled in the order of
+ * PSNs. */
+#ifndef TRANSPORT_RC_ANSWERS_H
+#define TRANSPORT_RC_ANSWERS_H
 
 #include "transport/rc/rc.h"
 
-void responses_receive(struct rc *, const struct packet *, nanos now);
+static inline bool responses_due(const struct rc *rc)
+{
+    const struct responder *responder = &rc->responder;
+    return responder->ack_due || responder->nak_due || responder->saved_next != responder->saved_tail;
+}
+
+bool responses_transmit(struct rc *, struct packet *out, struct iovec *pieces);
+
+/* XRC: the SRQ that the next receive and the next memory belong to. REASON_NONE for other services. */
+enum reason responses_select_srq(struct rc *, uint32_t number);
+
+/* The READ response with this PSN, just given, could not be read. */
+void responses_unreadable(struct rc *, uint32_t psn);
+
+/* An ACK up to this PSN, absorbed by one that is due for a later PSN. */
+void responses_acknowledge(struct rc *, uint32_t psn);
+
+/* A NAK for this PSN; it acknowledges all before. */
+void responses_nak(struct rc *, uint8_t syndrome, uint32_t psn);
+
+/* Is there room to keep one more READ or atomic? Not when the peer has more outstanding than max_dest_rd_atomic. */
+bool responses_have_room(struct rc *);
+
+/* Keeps a READ or atomic that has to be responded to; the caller fills in operands. responses_have_room must hold. */
+struct responder_resource *responses_save(struct rc *, const struct packet *, uint32_t packets);
+
+/* The kept READ or atomic whose response has this PSN, the latest first; NULL: none. */
+struct responder_resource *responses_find(struct rc *, uint32_t psn);
+
+/* Retransmits packets [start, stop) of the whole response, which end at byte `until` of it. */
+void responses_retransmit(struct rc *, struct responder_resource *, uint32_t start, uint32_t stop, uint32_t until);
+
+/* The most that an ACK for a repeated request at `psn` may acknowledge: not the response of a READ or atomic behind it.
+ */
+uint32_t responses_acknowledgeable(const struct rc *, uint32_t psn);
 
 #endif

@@ -14,7 +14,7 @@ enum {
     SLOTS = 8,
     SGES = 3,
     ROOM = 2048, /* bytes of a slot behind the work: elements and headers */
-    SLOT = sizeof(struct work) + ROOM,
+    SLOT = sizeof(struct send_wqe) + ROOM,
     SOURCE = 24576,
     PLACE = 1200, /* of a receive, its guard behind it */
     KEY_SOURCE = 1,
@@ -31,13 +31,13 @@ struct input {
 };
 
 struct posted {
-    struct receive receive;
+    struct recv_wqe receive;
     struct ibv_sge sge[SGES];
     uint32_t room;
 };
 
 static struct machine {
-    struct host host; /* first: the host's operations get it */
+    struct engine_owner owner; /* first: the host's operations get it */
     struct raw raw;
     _Alignas(8) uint8_t slots[SLOTS * SLOT];
     uint8_t *source, *places; /* blocks of their own, so that a sanitizer sees their ends */
@@ -77,7 +77,7 @@ static uint32_t take_bytes(struct input *input, uint8_t *to, uint32_t most)
 
 /* ---- the owner ---- */
 
-static void sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
+static void sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
 {
     require(work->id == machine->ended++ && (status == IBV_WC_SUCCESS) == !reason);
     if (status == IBV_WC_SUCCESS)
@@ -90,7 +90,7 @@ static uint8_t *place_of(unsigned id)
     return machine->places + id % SLOTS * PLACE;
 }
 
-static const struct receive *take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct recv_wqe *take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
     if (machine->taken == machine->receives)
         return NULL;
@@ -101,7 +101,7 @@ static const struct receive *take_receive(struct host *host, const struct packet
     return &posted->receive;
 }
 
-static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     require(receive->id + 1 == machine->taken);
     require(arrival->status == IBV_WC_SUCCESS || machine->deregistered);
@@ -110,7 +110,8 @@ static void received(struct host *host, const struct receive *receive, const str
     machine->cvlan = arrival->cvlan;
 }
 
-static enum reason local_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *out)
+static enum reason local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                struct iovec *out)
 {
     bool stores = access & IBV_ACCESS_LOCAL_WRITE;
     uint8_t *memory = stores ? machine->places : machine->source;
@@ -123,23 +124,23 @@ static enum reason local_memory(struct host *host, const struct ibv_sge *sge, un
     return REASON_NONE;
 }
 
-static void failed(struct host *host, bool sqe)
+static void failed(struct engine_owner *owner, bool sqe)
 {
     machine->failures++;
     require(sqe ? machine->raw.send_error : machine->raw.failed);
 }
 
-static void event(struct host *host, enum ibv_event_type type)
+static void event(struct engine_owner *owner, enum ibv_event_type type)
 {
     require(type == IBV_EVENT_SQ_DRAINED && machine->raw.draining);
 }
 
-static void dropped(struct host *host, const struct packet *packet, enum reason reason)
+static void dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
     require(reason);
 }
 
-static const struct host_operations operations = {
+static const struct owner_operations operations = {
     .sent = sent,
     .take_receive = take_receive,
     .received = received,
@@ -152,7 +153,7 @@ static const struct host_operations operations = {
 
 /* ---- sending ---- */
 
-static uint32_t add_elements(struct work *work, struct input *input, uint32_t most)
+static uint32_t add_elements(struct send_wqe *work, struct input *input, uint32_t most)
 {
     uint32_t length = 0;
     work->sge_count = (uint8_t)(take(input, 1) % (SGES + 1));
@@ -193,11 +194,11 @@ static uint32_t make_header(struct input *input, uint8_t *to)
 
 static void post(struct input *input)
 {
-    struct work *work = send_queue_reserve(&machine->raw.queue);
+    struct send_wqe *work = send_queue_reserve(&machine->raw.queue);
     uint32_t how = take(input, 1);
     if (!work)
         return;
-    *work = (struct work){.id = machine->works, .opcode = how & 1 ? IBV_WR_TSO : IBV_WR_SEND};
+    *work = (struct send_wqe){.id = machine->works, .opcode = how & 1 ? IBV_WR_TSO : IBV_WR_SEND};
     work->flags = how & 2 ? IBV_SEND_IP_CSUM : 0;
     if (how & 1) {
         work->length = add_elements(work, input, 6000);
@@ -218,7 +219,7 @@ static void post(struct input *input)
 }
 
 /* The bytes of the work's message, from `offset` on, lie where they should in the frame. */
-static void check_bytes(const struct work *work, uint32_t offset, const uint8_t *bytes, uint32_t length)
+static void check_bytes(const struct send_wqe *work, uint32_t offset, const uint8_t *bytes, uint32_t length)
 {
     if (work->flags & IBV_SEND_INLINE) {
         require(!memcmp(bytes, work->inline_data + offset, length));
@@ -241,7 +242,7 @@ static void check_bytes(const struct work *work, uint32_t offset, const uint8_t 
 
 /* What each segment's headers must say of itself (A TCP sequence number counts bytes, FIN and PSH are the last one's).
  */
-static void check_headers(const struct work *work, const struct ether *ether, bool last)
+static void check_headers(const struct send_wqe *work, const struct ether *ether, bool last)
 {
     const uint8_t *ip = ether_header(ether, &ether->layers[1]), *to = ether_header(ether, &ether->layers[2]);
     const uint8_t *given = raw_tso_header(work) + ether->layers[2].offset;
@@ -258,7 +259,7 @@ static void check_headers(const struct work *work, const struct ether *ether, bo
     require((to[13] & 0x09) == (last ? given[13] & 0x09 : 0));
 }
 
-static void check_segment(const struct work *work, const uint8_t *frame, uint32_t length)
+static void check_segment(const struct send_wqe *work, const uint8_t *frame, uint32_t length)
 {
     struct ether ether;
     uint32_t header = (uint32_t)work->compare_or_add, here = length - header,
@@ -278,7 +279,7 @@ static void mend(void)
 }
 
 /* Checksums may have been written into a plain frame; all else is as it was posted. */
-static void check_plain(const struct work *work, const uint8_t *frame, uint32_t length)
+static void check_plain(const struct send_wqe *work, const uint8_t *frame, uint32_t length)
 {
     require(length == work->length);
     if (!(work->flags & IBV_SEND_IP_CSUM))
@@ -299,7 +300,7 @@ static void send_next(bool leaves, bool mends)
             mend();
         return;
     }
-    const struct work *work = send_queue_at(&raw->queue, raw->queue.next);
+    const struct send_wqe *work = send_queue_at(&raw->queue, raw->queue.next);
     require(length >= (work->opcode == IBV_WR_TSO ? 1 : ETHER_HEADER) && length <= RAW_FRAME_MAX);
     require(raw_next(raw, again, &same) && same == length && !memcmp(frame, again, length));
     if (work->opcode == IBV_WR_TSO)
@@ -470,11 +471,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!machine)
         make();
     *machine = (struct machine){.source = machine->source, .places = machine->places};
-    machine->host.operations = &operations;
+    machine->owner.operations = &operations;
     for (uint32_t i = 0; i < SOURCE; i++)
         machine->source[i] = (uint8_t)(i * 31 >> 3);
     struct send_queue queue = {.memory = machine->slots, .stride = SLOT, .capacity = SLOTS};
-    raw_initialize(&machine->raw, &machine->host, &queue);
+    raw_initialize(&machine->raw, &machine->owner, &queue);
     machine->raw.options = take(&input, 1) % 4;
     start();
     while (input.left)

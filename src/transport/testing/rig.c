@@ -6,44 +6,45 @@
 #include "transport/scatter.h"
 #include "wire/psn.h"
 
-static struct rig *rig_of(struct host *host)
+static struct rig *rig_of(struct engine_owner *owner)
 {
-    return (struct rig *)host;
+    return (struct rig *)owner;
 }
 
-static void on_sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
+static void on_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                    enum reason reason)
 {
-    struct rig *rig = rig_of(host);
+    struct rig *rig = rig_of(owner);
     if (rig->ended < sizeof(rig->ends) / sizeof(*rig->ends))
         rig->ends[rig->ended++] = (struct rig_end){work->id, work->opcode, status, reason};
 }
 
-static const struct receive *on_take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
-    struct rig *rig = rig_of(host);
+    struct rig *rig = rig_of(owner);
     uint8_t first;
     struct iovec to = {&first, 1};
     if (rig->looks_inside && !payload_copy(&packet->payload, 0, &to, 1))
         return &receive_unfetched;
     if (rig->taken == rig->posted)
         return NULL;
-    const struct receive *receive = &rig->receives[rig->taken % RIG_QUEUE].receive;
+    const struct recv_wqe *receive = &rig->receives[rig->taken % RIG_QUEUE].receive;
     if (scatter_room(receive) < least)
         return &receive_too_short;
     rig->taken++;
     return receive;
 }
 
-static void on_return_receive(struct host *host, const struct receive *receive)
+static void on_return_receive(struct engine_owner *owner, const struct recv_wqe *receive)
 {
-    struct rig *rig = rig_of(host);
+    struct rig *rig = rig_of(owner);
     if (receive == &rig->receives[(rig->taken - 1) % RIG_QUEUE].receive)
         rig->taken--;
 }
 
-static void on_received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+static void on_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
-    struct rig *rig = rig_of(host);
+    struct rig *rig = rig_of(owner);
     if (rig->arrived < sizeof(rig->arrivals) / sizeof(*rig->arrivals))
         rig->arrivals[rig->arrived++] = (struct rig_arrival){receive->id, *arrival};
 }
@@ -63,63 +64,65 @@ static enum reason find_memory(struct rig *rig, uint32_t key, uint64_t address, 
     return REASON_NONE;
 }
 
-static enum reason on_local_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *memory)
+static enum reason on_local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                   struct iovec *memory)
 {
-    return find_memory(rig_of(host), sge->lkey, sge->addr, sge->length, access, memory, REASON_LOCAL_KEY_UNKNOWN);
+    return find_memory(rig_of(owner), sge->lkey, sge->addr, sge->length, access, memory, REASON_LOCAL_KEY_UNKNOWN);
 }
 
-static enum reason on_remote_memory(struct host *host, uint32_t rkey, uint64_t address, uint32_t length,
+static enum reason on_remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,
                                     unsigned access, struct iovec *memory)
 {
-    return find_memory(rig_of(host), rkey, address, length, access, memory, REASON_REMOTE_KEY_UNKNOWN);
+    return find_memory(rig_of(owner), rkey, address, length, access, memory, REASON_REMOTE_KEY_UNKNOWN);
 }
 
-static enum reason on_invalidate(struct host *host, uint32_t rkey)
+static enum reason on_invalidate(struct engine_owner *owner, uint32_t rkey)
 {
     if (rkey != KEY_ALL)
         return REASON_INVALIDATE_KEY;
-    rig_of(host)->invalidated = rkey;
+    rig_of(owner)->invalidated = rkey;
     return REASON_NONE;
 }
 
-static enum reason on_select_srq(struct host *host, uint32_t number)
+static enum reason on_select_srq(struct engine_owner *owner, uint32_t number)
 {
-    rig_of(host)->srq = number;
+    rig_of(owner)->srq = number;
     return number == RIG_NO_SRQ ? REASON_XRC_SRQ : REASON_NONE;
 }
 
-static enum ibv_wc_status on_local_operation(struct host *host, const struct work *work, enum reason *reason)
+static enum ibv_wc_status on_local_operation(struct engine_owner *owner, const struct send_wqe *work,
+                                             enum reason *reason)
 {
-    struct rig *rig = rig_of(host);
+    struct rig *rig = rig_of(owner);
     rig->local_operation = work->id;
     *reason = rig->local_status ? REASON_LOCAL_KEY_UNKNOWN : REASON_NONE;
     return rig->local_status;
 }
 
-static void on_failed(struct host *host, bool sqe)
+static void on_failed(struct engine_owner *owner, bool sqe)
 {
-    rig_of(host)->failures++;
+    rig_of(owner)->failures++;
 }
 
-static void on_event(struct host *host, enum ibv_event_type event)
+static void on_event(struct engine_owner *owner, enum ibv_event_type event)
 {
-    struct rig *rig = rig_of(host);
+    struct rig *rig = rig_of(owner);
     if (rig->raised < sizeof(rig->events) / sizeof(*rig->events))
         rig->events[rig->raised++] = event;
 }
 
-static void on_dropped(struct host *host, const struct packet *packet, enum reason reason)
+static void on_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
-    struct rig *rig = rig_of(host);
+    struct rig *rig = rig_of(owner);
     rig->dropped[rig->drops++ % (sizeof(rig->dropped) / sizeof(*rig->dropped))] = reason;
 }
 
-static void on_watch(struct host *host, nanos deadline)
+static void on_watch(struct engine_owner *owner, nanos deadline)
 {
-    rig_of(host)->told = deadline;
+    rig_of(owner)->told = deadline;
 }
 
-static const struct host_operations operations = {
+static const struct owner_operations operations = {
     .sent = on_sent,
     .take_receive = on_take_receive,
     .return_receive = on_return_receive,
@@ -161,8 +164,8 @@ void rig_make(struct rig *rig)
     struct send_queue queue = {.memory = rig->queue, .stride = sizeof(rig->queue) / RIG_QUEUE, .capacity = RIG_QUEUE};
     memset(rig, 0, sizeof(*rig));
     rig->told = NANOS_NEVER;
-    rig->host.operations = &operations;
-    rc_initialize(&rig->rc, &rig->host, &queue, rig->saved);
+    rig->owner.operations = &operations;
+    rc_initialize(&rig->rc, &rig->owner, &queue, rig->saved);
     choose_settings(&rig->rc.settings);
     rig->now = NANOS_SECOND;
     for (unsigned i = 0; i < RIG_MEMORY; i++)
@@ -175,13 +178,13 @@ void rig_make_unreliable(struct rig *rig, enum service service)
     struct send_queue queue = rig->rc.requester.queue;
     struct rc_settings *settings = &rig->rc.settings;
     rig->service = service;
-    uc_initialize(&rig->uc, &rig->host, &queue);
+    uc_initialize(&rig->uc, &rig->owner, &queue);
     rig->uc.pkey = settings->pkey;
     rig->uc.destination = RIG_PEER;
     rig->uc.segment = RIG_SEGMENT;
     rig->uc.max_message = settings->max_message;
     rig->uc.access = settings->access;
-    ud_initialize(&rig->ud, &rig->host, &queue);
+    ud_initialize(&rig->ud, &rig->owner, &queue);
     rig->ud.pkey = settings->pkey;
     rig->ud.number = RIG_NUMBER;
     rig->ud.qkey = RIG_QKEY;
@@ -259,7 +262,7 @@ bool rig_has_output(const struct rig *rig)
 }
 
 /* Spreads the local data over the elements, the remainder in the last. */
-static void spread(struct work *work, struct rig_work wanted)
+static void spread(struct send_wqe *work, struct rig_work wanted)
 {
     uint32_t count = wanted.sge_count ? wanted.sge_count : 1, at = wanted.at;
     work->sge_count = count;
@@ -272,7 +275,7 @@ static void spread(struct work *work, struct rig_work wanted)
 
 uint64_t rig_post(struct rig *rig, struct rig_work wanted)
 {
-    struct work *work = send_queue_reserve(queue_of(rig));
+    struct send_wqe *work = send_queue_reserve(queue_of(rig));
     if (!work)
         return 0;
     memset(work, 0, sizeof(*work));
@@ -301,7 +304,7 @@ uint64_t rig_post_receive(struct rig *rig, uint32_t at, uint32_t length, uint32_
 {
     struct rig_receive *slot = &rig->receives[rig->posted++ % RIG_QUEUE];
     slot->sge[0] = (struct ibv_sge){at, length, lkey};
-    slot->receive = (struct receive){.id = ++rig->next_id, .sge_count = 1, .sge = slot->sge};
+    slot->receive = (struct recv_wqe){.id = ++rig->next_id, .sge_count = 1, .sge = slot->sge};
     return slot->receive.id;
 }
 

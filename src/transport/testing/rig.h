@@ -27,7 +27,7 @@ enum rig_key {
 };
 
 struct rig_receive {
-    struct receive receive;
+    struct recv_wqe receive;
     struct ibv_sge sge[3];
 };
 
@@ -40,18 +40,18 @@ struct rig_end {
 
 struct rig_arrival {
     uint64_t id;
-    struct arrival arrival;
+    struct recv_cqe arrival;
 };
 
 struct rig {
-    struct host host;     /* first: the host's operations get it */
-    enum service service; /* which engine is on the bench; SERVICE_RC: rc, whatever its settings say */
+    struct engine_owner owner; /* first: the host's operations get it */
+    enum service service;      /* which engine is on the bench; SERVICE_RC: rc, whatever its settings say */
     struct rc rc;
     struct uc uc;
     struct ud ud;
-    struct rc_saved saved[16];
+    struct responder_resource saved[16];
     _Alignas(8) uint8_t memory[RIG_MEMORY];
-    _Alignas(8) uint8_t queue[RIG_QUEUE * (sizeof(struct work) + RIG_INLINE)];
+    _Alignas(8) uint8_t queue[RIG_QUEUE * (sizeof(struct send_wqe) + RIG_INLINE)];
     struct rig_receive receives[RIG_QUEUE];
     struct rig_end ends[2 * RIG_QUEUE];
     struct rig_arrival arrivals[2 * RIG_QUEUE];
@@ -61,7 +61,7 @@ struct rig {
     unsigned ended, arrived, raised, drops;   /* entries of the logs */
     unsigned saw_end, saw_arrival, saw_event; /* those that the script has dealt with */
     unsigned looked_up;                       /* how often a key was asked for */
-    unsigned failures;                        /* host->failed */
+    unsigned failures;                        /* owner->failed */
     uint32_t invalidated;                     /* the key, once it was */
     uint32_t srq;                             /* XRC: the one that was selected last */
     uint64_t next_id;

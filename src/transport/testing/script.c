@@ -38,8 +38,8 @@ void script_ends_nothing(struct rig *rig, const char *file, int line)
     _assert_int_equal(rig->ended, rig->saw_end, file, line);
 }
 
-const struct arrival *script_delivers(struct rig *rig, uint64_t id, enum ibv_wc_status status, const char *file,
-                                      int line)
+const struct recv_cqe *script_delivers(struct rig *rig, uint64_t id, enum ibv_wc_status status, const char *file,
+                                       int line)
 {
     _assert_true(rig->saw_arrival < rig->arrived, "a receive has ended", file, line);
     const struct rig_arrival *arrival = &rig->arrivals[rig->saw_arrival++];

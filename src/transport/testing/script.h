@@ -19,7 +19,7 @@ void script_answers(struct rig *, uint8_t syndrome, uint32_t psn, const char *fi
 void script_silent(struct rig *, const char *file, int line);
 void script_ends(struct rig *, uint64_t id, enum ibv_wc_status, const char *file, int line);
 void script_ends_nothing(struct rig *, const char *file, int line);
-const struct arrival *script_delivers(struct rig *, uint64_t id, enum ibv_wc_status, const char *file, int line);
+const struct recv_cqe *script_delivers(struct rig *, uint64_t id, enum ibv_wc_status, const char *file, int line);
 void script_delivers_nothing(struct rig *, const char *file, int line);
 void script_raises(struct rig *, enum ibv_event_type, const char *file, int line);
 void script_raises_nothing(struct rig *, const char *file, int line);

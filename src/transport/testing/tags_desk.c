@@ -101,7 +101,7 @@ enum tags_kind arrives(struct desk *desk, struct tags_port *port, const struct m
 
 void ends(struct desk *desk, struct tags_port *port, enum ibv_wc_status status, uint32_t length)
 {
-    struct arrival arrival = {.status = status, .opcode = IBV_WC_RECV, .length = length};
+    struct recv_cqe arrival = {.status = status, .opcode = IBV_WC_RECV, .length = length};
     tags_received(&desk->tags, port, ORDINARY, &arrival, &desk->event);
     desk->has_event = true;
 }
@@ -114,15 +114,15 @@ enum tags_kind gets(struct desk *desk, struct message message)
     return kind;
 }
 
-struct work *works(struct desk *desk, struct tags_port *port)
+struct send_wqe *works(struct desk *desk, struct tags_port *port)
 {
-    struct work *work = (struct work *)desk->place;
+    struct send_wqe *work = (struct send_wqe *)desk->place;
     assert_true(tags_work(&desk->tags, port, work));
     assert_true(tags_owns(work));
     return work;
 }
 
-void has_sent(struct desk *desk, struct tags_port *port, const struct work *work, enum ibv_wc_status status)
+void has_sent(struct desk *desk, struct tags_port *port, const struct send_wqe *work, enum ibv_wc_status status)
 {
     memset(&desk->event, 0xee, sizeof(desk->event));
     desk->has_event =

@@ -24,7 +24,7 @@ struct desk {
     struct tags_event event; /* of the last step */
     bool has_event;
     uint32_t handle; /* of the last ADD */
-    _Alignas(8) char place[sizeof(struct work) + 256];
+    _Alignas(8) char place[sizeof(struct send_wqe) + 256];
 };
 
 struct message {
@@ -45,8 +45,8 @@ struct message rendezvous(uint64_t tag, uint32_t length);
 enum tags_kind arrives(struct desk *desk, struct tags_port *port, const struct message *message);
 void ends(struct desk *desk, struct tags_port *port, enum ibv_wc_status status, uint32_t length);
 enum tags_kind gets(struct desk *desk, struct message message);
-struct work *works(struct desk *desk, struct tags_port *port);
-void has_sent(struct desk *desk, struct tags_port *port, const struct work *work, enum ibv_wc_status status);
+struct send_wqe *works(struct desk *desk, struct tags_port *port);
+void has_sent(struct desk *desk, struct tags_port *port, const struct send_wqe *work, enum ibv_wc_status status);
 
 /* The event of the last step. */
 #define tells(desk, id_, opcode_, flags_)                                                                              \

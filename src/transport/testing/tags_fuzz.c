@@ -18,9 +18,9 @@ struct input {
 struct machine {
     struct tags tags;
     struct tags_port ports[2];
-    struct work works[2][WORKS];
+    struct send_wqe works[2][WORKS];
     unsigned working[2];
-    _Alignas(8) char place[sizeof(struct work) + 256];
+    _Alignas(8) char place[sizeof(struct send_wqe) + 256];
 };
 
 static uint32_t take(struct input *input)
@@ -56,7 +56,7 @@ static void arrive(struct machine *machine, struct input *input, int which)
 {
     struct tags_port *port = &machine->ports[which];
     struct tags_event event;
-    struct arrival arrival = {.status = take(input) % 4 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV};
+    struct recv_cqe arrival = {.status = take(input) % 4 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV};
     if (port->open) {
         arrival.length = TAGS_TMH + take(input);
         tags_received(&machine->tags, port, 0, &arrival, &event);
@@ -83,7 +83,7 @@ static void arrive(struct machine *machine, struct input *input, int which)
 static void carry_out(struct machine *machine, struct input *input, int which)
 {
     struct tags_event event;
-    struct work *work = (struct work *)machine->place;
+    struct send_wqe *work = (struct send_wqe *)machine->place;
     unsigned *count = &machine->working[which];
     if (*count < WORKS && tags_work(&machine->tags, &machine->ports[which], work))
         machine->works[which][(*count)++] = *work;
@@ -98,7 +98,7 @@ static void carry_out(struct machine *machine, struct input *input, int which)
 static void finish(struct machine *machine)
 {
     struct tags_event event;
-    struct arrival flushed = {.status = IBV_WC_WR_FLUSH_ERR};
+    struct recv_cqe flushed = {.status = IBV_WC_WR_FLUSH_ERR};
     for (int which = 0; which < 2; which++) {
         if (machine->ports[which].open)
             tags_received(&machine->tags, &machine->ports[which], 0, &flushed, &event);

@@ -9,7 +9,7 @@ enum { BACKLOG_MOST = 1 << 15 }; /* unexpected messages that may wait for softwa
 
 /* What an entry needs besides being found. */
 struct buffer {
-    struct receive receive; /* of an eager message, or of the rendezvous' request */
+    struct recv_wqe receive; /* of an eager message, or of the rendezvous' request */
     uint64_t id;
     uint64_t room;
     struct tags_queue *queue; /* the rendezvous' place */
@@ -218,7 +218,7 @@ static enum tags_kind take_entry(struct tags *tags, struct tags_port *port, uint
     struct buffer *buffer = buffer_of(tags, entry);
     tag_list_remove(&tags->list, entry);
     buffer->receive =
-        (struct receive){.id = buffer->id, .sge = buffer->sge, .sge_count = buffer->sge_count, .skip = TAGS_TMH};
+        (struct recv_wqe){.id = buffer->id, .sge = buffer->sge, .sge_count = buffer->sge_count, .skip = TAGS_TMH};
     memcpy(buffer->head, head->bytes, TAGS_TMH);
     buffer->told = false;
     port->entry = entry;
@@ -248,7 +248,7 @@ void tags_accept(struct tags *tags, struct tags_port *port, enum tags_kind kind)
     tags->delivered += kind == TAGS_UNEXPECTED;
 }
 
-const struct receive *tags_receive(const struct tags *tags, const struct tags_port *port)
+const struct recv_wqe *tags_receive(const struct tags *tags, const struct tags_port *port)
 {
     return port->entry ? &buffer_of(tags, port->entry)->receive : 0;
 }
@@ -353,7 +353,7 @@ static void end_tagged(struct tags *tags, struct tags_port *port, enum tags_kind
     tag_list_free(&tags->list, entry);
 }
 
-void tags_received(struct tags *tags, struct tags_port *port, uint64_t id, const struct arrival *arrival,
+void tags_received(struct tags *tags, struct tags_port *port, uint64_t id, const struct recv_cqe *arrival,
                    struct tags_event *event)
 {
     enum tags_kind kind = port->open;
@@ -376,7 +376,7 @@ void tags_received(struct tags *tags, struct tags_port *port, uint64_t id, const
 
 /* -- rendezvous */
 
-static void fill_read(const struct buffer *buffer, struct work *work)
+static void fill_read(const struct buffer *buffer, struct send_wqe *work)
 {
     uint32_t left = bytes_get32(buffer->head + RVH_LENGTH);
     work->opcode = IBV_WR_RDMA_READ;
@@ -395,7 +395,7 @@ static void fill_read(const struct buffer *buffer, struct work *work)
 }
 
 /* A copy of the request's headers, but for the operation. */
-static void fill_finish(const struct buffer *buffer, struct work *work)
+static void fill_finish(const struct buffer *buffer, struct send_wqe *work)
 {
     work->opcode = IBV_WR_SEND;
     work->flags = IBV_SEND_INLINE | (buffer->solicited ? IBV_SEND_SOLICITED : 0);
@@ -405,7 +405,7 @@ static void fill_finish(const struct buffer *buffer, struct work *work)
     work->inline_data[0] = IBV_TMH_FIN;
 }
 
-bool tags_work(struct tags *tags, struct tags_port *port, struct work *work)
+bool tags_work(struct tags *tags, struct tags_port *port, struct send_wqe *work)
 {
     uint32_t entry = port->to_finish.first ? port->to_finish.first : port->to_read.first;
     if (!entry)
@@ -440,7 +440,7 @@ static void end_rendezvous(struct tags *tags, uint32_t entry, enum ibv_wc_status
     tag_list_free(&tags->list, entry);
 }
 
-bool tags_sent(struct tags *tags, struct tags_port *port, const struct work *work, enum ibv_wc_status status,
+bool tags_sent(struct tags *tags, struct tags_port *port, const struct send_wqe *work, enum ibv_wc_status status,
                enum reason reason, struct tags_event *event)
 {
     uint32_t entry = work->owner_value & ~TAGS_WORK;

@@ -18,7 +18,7 @@
 
 #include <infiniband/tm_types.h>
 
-#include "transport/host.h"
+#include "transport/owner.h"
 #include "transport/tm/tag_list.h"
 
 enum {
@@ -104,11 +104,11 @@ bool tags_match(struct tags *, const struct tags_port *, const struct packet *, 
 void tags_accept(struct tags *, struct tags_port *, enum tags_kind);
 
 /* The receive of the open message, when it was matched; NULL otherwise. Valid until tags_received. */
-const struct receive *tags_receive(const struct tags *, const struct tags_port *);
+const struct recv_wqe *tags_receive(const struct tags *, const struct tags_port *);
 
 /* The open message's receive has ended. `id` is that of the ordinary receive, if it took one. There is always an event.
  */
-void tags_received(struct tags *, struct tags_port *, uint64_t id, const struct arrival *, struct tags_event *);
+void tags_received(struct tags *, struct tags_port *, uint64_t id, const struct recv_cqe *, struct tags_event *);
 
 /* Does some rendezvous want a place in the send queue? */
 static inline bool tags_have_work(const struct tags_port *port)
@@ -117,17 +117,17 @@ static inline bool tags_have_work(const struct tags_port *port)
 }
 
 /* Is this work the rendezvous'? Then an engine's `sent` that gets it calls tags_sent. */
-static inline bool tags_owns(const struct work *work)
+static inline bool tags_owns(const struct send_wqe *work)
 {
     return work->owner_value & TAGS_WORK && (work->opcode == IBV_WR_RDMA_READ || work->opcode == IBV_WR_SEND);
 }
 
 /* Fills a place of the send queue, with room for TAGS_HEAD bytes of inline data and sges_max elements, if there is
  * something to do. */
-bool tags_work(struct tags *, struct tags_port *, struct work *);
+bool tags_work(struct tags *, struct tags_port *, struct send_wqe *);
 
 /* That work has ended; true: with an event. */
-bool tags_sent(struct tags *, struct tags_port *, const struct work *, enum ibv_wc_status, enum reason,
+bool tags_sent(struct tags *, struct tags_port *, const struct send_wqe *, enum ibv_wc_status, enum reason,
                struct tags_event *);
 
 /* The queue pair is in error or will be forgotten, and no work of it is in a send queue any more: one after another,

@@ -14,7 +14,7 @@ struct flight {
     uint64_t id;
     int port;
     bool finishing;
-    struct work work;
+    struct send_wqe work;
 };
 
 struct world {
@@ -127,10 +127,10 @@ static void dies(struct world *world, int port);
 
 static void message_ends(struct world *world, int port, uint32_t length, bool alive)
 {
-    struct arrival arrival = {.status = alive ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR,
-                              .reason = alive ? REASON_NONE : REASON_FLUSHED,
-                              .opcode = IBV_WC_RECV,
-                              .length = length};
+    struct recv_cqe arrival = {.status = alive ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR,
+                               .reason = alive ? REASON_NONE : REASON_FLUSHED,
+                               .opcode = IBV_WC_RECV,
+                               .length = length};
     struct tags_event event;
     struct model_event expected;
     uint64_t id = ++world->next_id;
@@ -186,8 +186,8 @@ static struct flight *find_flight(struct world *world, int port)
 
 static void begins_work(struct world *world, int port)
 {
-    uint64_t ids[MODEL_ENTRIES], at[(sizeof(struct work) + 256) / 8];
-    struct work *work = (struct work *)at;
+    uint64_t ids[MODEL_ENTRIES], at[(sizeof(struct send_wqe) + 256) / 8];
+    struct send_wqe *work = (struct send_wqe *)at;
     uint32_t count = model_rendezvous_of(&world->model, port, ids);
     int flying = 0;
     for (int i = 0; i < world->flying; i++)

@@ -35,7 +35,7 @@ struct taker {
     struct tags_port port;
     struct world *world;
     uint64_t spare; /* id of the ordinary receive that the open message has */
-    struct receive receive;
+    struct recv_wqe receive;
     struct ibv_sge sge;
 };
 
@@ -75,9 +75,9 @@ static void look_at(const struct world *world, uint64_t buffer, uint32_t length,
 
 /* -- the host of a queue pair on the list */
 
-static struct taker *taker_of(struct host *host)
+static struct taker *taker_of(struct engine_owner *owner)
 {
-    return (struct taker *)host;
+    return (struct taker *)owner;
 }
 
 static int index_of(const struct taker *taker)
@@ -85,7 +85,7 @@ static int index_of(const struct taker *taker)
     return (int)(taker - taker->world->takers);
 }
 
-static const struct receive *take_spare(struct taker *taker, enum tags_kind kind)
+static const struct recv_wqe *take_spare(struct taker *taker, enum tags_kind kind)
 {
     struct world *world = taker->world;
     if (!world->spares)
@@ -93,14 +93,14 @@ static const struct receive *take_spare(struct taker *taker, enum tags_kind kind
     world->spares--;
     taker->spare = LIST + world->next_spare++ % SPARE;
     taker->sge = (struct ibv_sge){.addr = taker->spare * BUFFER, .length = BUFFER, .lkey = KEY_ALL};
-    taker->receive = (struct receive){.id = taker->spare, .sge_count = 1, .sge = &taker->sge};
+    taker->receive = (struct recv_wqe){.id = taker->spare, .sge_count = 1, .sge = &taker->sge};
     tags_accept(&world->tags, &taker->port, kind);
     return &taker->receive;
 }
 
-static const struct receive *on_take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
-    struct taker *taker = taker_of(host);
+    struct taker *taker = taker_of(owner);
     struct world *world = taker->world;
     uint8_t bytes[RIG_SEGMENT];
     struct iovec to = {bytes, packet->payload.length};
@@ -111,7 +111,7 @@ static const struct receive *on_take_receive(struct host *host, const struct pac
     bool whole = op_operation(packet->opcode) == OPERATION_SEND_ONLY, has_spare = world->spares;
     enum tags_kind kind = tags_arrive(&world->tags, &taker->port, packet);
     bool arrived = model_begin(&world->model, index_of(taker), bytes, packet->payload.length, whole, has_spare);
-    const struct receive *receive =
+    const struct recv_wqe *receive =
         kind >= TAGS_EAGER ? tags_receive(&world->tags, &taker->port) : take_spare(taker, kind);
     assert_int_equal(receive != NULL, arrived);
     struct tags_event event;
@@ -125,9 +125,9 @@ static const struct receive *on_take_receive(struct host *host, const struct pac
     return receive;
 }
 
-static void on_received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+static void on_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
-    struct taker *taker = taker_of(host);
+    struct taker *taker = taker_of(owner);
     struct world *world = taker->world;
     struct tags_event event;
     struct model_event expected;
@@ -149,9 +149,10 @@ static void on_received(struct host *host, const struct receive *receive, const 
     world->unexpected += !tagged && event.opcode == IBV_WC_TM_RECV;
 }
 
-static void on_sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
+static void on_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                    enum reason reason)
 {
-    struct taker *taker = taker_of(host);
+    struct taker *taker = taker_of(owner);
     struct world *world = taker->world;
     struct tags_event event;
     struct model_event expected;
@@ -165,13 +166,14 @@ static void on_sent(struct host *host, const struct work *work, enum ibv_wc_stat
     world->rendezvous++;
 }
 
-static enum reason on_local_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *memory)
+static enum reason on_local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                   struct iovec *memory)
 {
-    *memory = (struct iovec){taker_of(host)->world->memory + sge->addr, sge->length};
+    *memory = (struct iovec){taker_of(owner)->world->memory + sge->addr, sge->length};
     return REASON_NONE;
 }
 
-static struct host_operations operations;
+static struct owner_operations operations;
 
 /* -- steps */
 
@@ -266,7 +268,7 @@ static bool carry(struct world *world, struct rig *from, struct rig *to)
 static void post_work(struct world *world, struct taker *taker)
 {
     struct send_queue *queue = &taker->rig.rc.requester.queue;
-    struct work *work;
+    struct send_wqe *work;
     while ((work = send_queue_reserve(queue)) && tags_work(&world->tags, &taker->port, work))
         send_queue_commit(queue);
 }
@@ -341,13 +343,13 @@ static void connect_engines(struct world *world, int port)
     rig_make(sender);
     rig_make(taker);
     if (!operations.sent) {
-        operations = *taker->host.operations;
+        operations = *taker->owner.operations;
         operations.take_receive = on_take_receive;
         operations.received = on_received;
         operations.sent = on_sent;
         operations.local_memory = operations.receive_memory = on_local_memory;
     }
-    taker->host.operations = &operations;
+    taker->owner.operations = &operations;
     world->takers[port].world = world;
     world->takers[port].port = (struct tags_port){0};
     sender->rc.settings.retry_count = taker->rc.settings.retry_count = 200;

@@ -15,7 +15,7 @@ static void a_rendezvous_matches_reads_finishes_and_completes(void **state)
     assert_int_equal(desk->event.length, 0);
     assert_int_equal(desk->event.tag, 5);
     assert_int_equal(desk->event.application, 0xabcd);
-    struct work *work = works(desk, &desk->a);
+    struct send_wqe *work = works(desk, &desk->a);
     assert_int_equal(work->opcode, IBV_WR_RDMA_READ);
     assert_int_equal(work->remote_address, 0x123456789a);
     assert_int_equal(work->rkey, 0x77);
@@ -45,7 +45,7 @@ static void a_rendezvous_of_no_bytes_reads_nothing(void **state)
     add(desk, 5, EXACT, 50);
     assert_int_equal(gets(desk, rendezvous(5, 0)), TAGS_RENDEZVOUS);
     tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
-    struct work *work = works(desk, &desk->a);
+    struct send_wqe *work = works(desk, &desk->a);
     assert_int_equal(work->opcode, IBV_WR_SEND);
     has_sent(desk, &desk->a, work, IBV_WC_SUCCESS);
     tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
@@ -61,7 +61,7 @@ static void a_rendezvous_fills_its_elements_in_order(void **state)
     wr.tm.add.num_sge = 2;
     operate(desk, wr);
     gets(desk, rendezvous(5, 40));
-    struct work *work = works(desk, &desk->a);
+    struct send_wqe *work = works(desk, &desk->a);
     assert_int_equal(work->sge_count, 2);
     assert_int_equal(work->sge[0].length, 30);
     assert_int_equal(work->sge[1].length, 10);
@@ -71,19 +71,19 @@ static void a_rendezvous_fills_its_elements_in_order(void **state)
 static void rendezvous_end_in_any_order(void **state)
 {
     struct desk *desk = *state;
-    _Alignas(8) char first[sizeof(struct work) + 256];
+    _Alignas(8) char first[sizeof(struct send_wqe) + 256];
     add(desk, 5, EXACT, 50);
     add(desk, 6, EXACT, 60);
     gets(desk, rendezvous(5, 100));
     gets(desk, rendezvous(6, 100));
     memcpy(first, works(desk, &desk->a), sizeof(first));
-    struct work *second = works(desk, &desk->a);
+    struct send_wqe *second = works(desk, &desk->a);
     assert_false(tags_have_work(&desk->a));
     has_sent(desk, &desk->a, second, IBV_WC_SUCCESS);
     second = works(desk, &desk->a);
     has_sent(desk, &desk->a, second, IBV_WC_SUCCESS);
     tells(desk, 60, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
-    has_sent(desk, &desk->a, (struct work *)first, IBV_WC_SUCCESS);
+    has_sent(desk, &desk->a, (struct send_wqe *)first, IBV_WC_SUCCESS);
     has_sent(desk, &desk->a, works(desk, &desk->a), IBV_WC_SUCCESS);
     tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
 }
@@ -168,11 +168,11 @@ static void a_finish_is_solicited_when_its_request_was(void **state)
     struct desk *desk = *state;
     add(desk, 5, EXACT, 50);
     struct message message = rendezvous(5, 0);
-    struct arrival arrival = {.opcode = IBV_WC_RECV, .length = message.length, .solicited = true};
+    struct recv_cqe arrival = {.opcode = IBV_WC_RECV, .length = message.length, .solicited = true};
     arrives(desk, &desk->a, &message);
     tags_received(&desk->tags, &desk->a, ORDINARY, &arrival, &desk->event);
     assert_true(desk->event.notable);
-    struct work *work = works(desk, &desk->a);
+    struct send_wqe *work = works(desk, &desk->a);
     assert_int_equal(work->flags, IBV_SEND_INLINE | IBV_SEND_SOLICITED);
     has_sent(desk, &desk->a, work, IBV_WC_SUCCESS);
     tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);

@@ -136,7 +136,7 @@ static void an_eager_message_goes_to_its_buffer_without_its_header(void **state)
     add(desk, 5, EXACT, 50);
     struct message message = eager(5, 10);
     assert_int_equal(arrives(desk, &desk->a, &message), TAGS_EAGER);
-    const struct receive *receive = tags_receive(&desk->tags, &desk->a);
+    const struct recv_wqe *receive = tags_receive(&desk->tags, &desk->a);
     assert_int_equal(receive->skip, TAGS_TMH);
     assert_int_equal(receive->sge_count, 1);
     assert_int_equal(receive->sge[0].length, ROOM);
@@ -277,11 +277,11 @@ static void immediate_data_and_solicitation_are_passed_on(void **state)
     message.operation = OPERATION_SEND_ONLY_IMMEDIATE;
     for (int i = 0; i < 2; i++) { /* expected, then unexpected */
         arrives(desk, &desk->a, &message);
-        struct arrival arrival = {.opcode = IBV_WC_RECV,
-                                  .length = message.length,
-                                  .flags = IBV_WC_WITH_IMM,
-                                  .immediate_or_key = 42,
-                                  .solicited = true};
+        struct recv_cqe arrival = {.opcode = IBV_WC_RECV,
+                                   .length = message.length,
+                                   .flags = IBV_WC_WITH_IMM,
+                                   .immediate_or_key = 42,
+                                   .solicited = true};
         tags_received(&desk->tags, &desk->a, ORDINARY, &arrival, &desk->event);
         assert_true(desk->event.flags & IBV_WC_WITH_IMM);
         assert_true(desk->event.notable);
@@ -296,7 +296,7 @@ static void a_write_with_immediate_takes_an_ordinary_receive(void **state)
     struct message message = eager(5, 10);
     message.operation = OPERATION_WRITE_ONLY_IMMEDIATE;
     assert_int_equal(arrives(desk, &desk->a, &message), TAGS_PLAIN);
-    struct arrival arrival = {.opcode = IBV_WC_RECV_RDMA_WITH_IMM, .length = 26, .flags = IBV_WC_WITH_IMM};
+    struct recv_cqe arrival = {.opcode = IBV_WC_RECV_RDMA_WITH_IMM, .length = 26, .flags = IBV_WC_WITH_IMM};
     tags_received(&desk->tags, &desk->a, ORDINARY, &arrival, &desk->event);
     desk->has_event = true;
     tells(desk, ORDINARY, IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_WITH_IMM);

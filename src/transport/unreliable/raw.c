@@ -9,10 +9,10 @@
 #include "transport/unreliable/raw_segment.h"
 #include "wire/bytes.h"
 
-void raw_initialize(struct raw *raw, struct host *host, const struct send_queue *queue)
+void raw_initialize(struct raw *raw, struct engine_owner *owner, const struct send_queue *queue)
 {
     memset(raw, 0, sizeof *raw);
-    raw->host = host;
+    raw->owner = owner;
     raw->queue = *queue;
     raw->queue.head = raw->queue.next = raw->queue.tail = 0;
 }
@@ -20,7 +20,7 @@ void raw_initialize(struct raw *raw, struct host *host, const struct send_queue 
 void raw_reset(struct raw *raw)
 {
     struct raw old = *raw;
-    raw_initialize(raw, old.host, &old.queue);
+    raw_initialize(raw, old.owner, &old.queue);
     raw->options = old.options;
 }
 
@@ -41,7 +41,7 @@ static void report_drained(struct raw *raw)
     if (!raw->draining || raw->drained_reported || raw->sent)
         return;
     raw->drained_reported = true;
-    raw->host->operations->event(raw->host, IBV_EVENT_SQ_DRAINED);
+    raw->owner->operations->event(raw->owner, IBV_EVENT_SQ_DRAINED);
 }
 
 void raw_drain(struct raw *raw, bool draining)
@@ -54,7 +54,7 @@ void raw_drain(struct raw *raw, bool draining)
 void raw_posted(struct raw *raw)
 {
     if (raw->failed || raw->send_error)
-        retire_all(&raw->queue, raw->host);
+        retire_all(&raw->queue, raw->owner);
 }
 
 /* Work that has begun is finished while the queue drains. */
@@ -81,22 +81,22 @@ static void refuse_work(struct raw *raw, enum reason reason)
 {
     raw->send_error = true;
     raw->sent = 0;
-    retire_failed(&raw->queue, raw->host, status_of(reason), reason);
-    raw->host->operations->failed(raw->host, true);
+    retire_failed(&raw->queue, raw->owner, status_of(reason), reason);
+    raw->owner->operations->failed(raw->owner, true);
 }
 
-static enum reason copy_data(const struct raw *raw, const struct work *work, uint32_t offset, uint32_t length,
+static enum reason copy_data(const struct raw *raw, const struct send_wqe *work, uint32_t offset, uint32_t length,
                              uint8_t *to)
 {
     struct iovec pieces[PAYLOAD_PIECES_MAX], whole = {to, length};
     struct payload payload = {.length = length, .pieces = pieces};
-    enum reason reason = gather(raw->host, work, 0, offset, length, pieces, &payload.count);
+    enum reason reason = gather(raw->owner, work, 0, offset, length, pieces, &payload.count);
     if (!reason && !payload_copy(&payload, 0, &whole, 1))
         reason = REASON_LOCAL_GONE;
     return reason;
 }
 
-static enum reason build_plain(const struct raw *raw, const struct work *work, uint8_t *frame, uint32_t *length)
+static enum reason build_plain(const struct raw *raw, const struct send_wqe *work, uint8_t *frame, uint32_t *length)
 {
     if (work->length < ETHER_HEADER)
         return REASON_RAW_TOO_SHORT;
@@ -106,7 +106,7 @@ static enum reason build_plain(const struct raw *raw, const struct work *work, u
     return copy_data(raw, work, 0, work->length, frame);
 }
 
-static enum reason build_segment(struct raw *raw, const struct work *work, uint8_t *frame, uint32_t *length)
+static enum reason build_segment(struct raw *raw, const struct send_wqe *work, uint8_t *frame, uint32_t *length)
 {
     uint32_t header = (uint32_t)work->compare_or_add, most = (uint32_t)work->swap, left = work->length - raw->sent;
     if (!most)
@@ -123,7 +123,7 @@ static enum reason build_segment(struct raw *raw, const struct work *work, uint8
     return right ? REASON_NONE : REASON_RAW_TSO_HEADER;
 }
 
-static enum reason build(struct raw *raw, const struct work *work, uint8_t *frame, uint32_t *length)
+static enum reason build(struct raw *raw, const struct send_wqe *work, uint8_t *frame, uint32_t *length)
 {
     if (work->opcode == IBV_WR_TSO)
         return build_segment(raw, work, frame, length);
@@ -147,7 +147,7 @@ bool raw_next(struct raw *raw, uint8_t frame[RAW_FRAME_MAX], uint32_t *length)
 
 void raw_sent(struct raw *raw)
 {
-    const struct work *work = send_queue_at(&raw->queue, raw->queue.next);
+    const struct send_wqe *work = send_queue_at(&raw->queue, raw->queue.next);
     if (work->opcode == IBV_WR_TSO) {
         raw->sent += raw->segment;
         if (raw->sent < work->length)
@@ -155,7 +155,7 @@ void raw_sent(struct raw *raw)
     }
     raw->sent = 0;
     raw->queue.next++;
-    retire_transmitted(&raw->queue, raw->host);
+    retire_transmitted(&raw->queue, raw->owner);
     report_drained(raw);
 }
 
@@ -165,7 +165,7 @@ void raw_flush(struct raw *raw)
 {
     raw->failed = true;
     raw->sent = 0;
-    retire_all(&raw->queue, raw->host);
+    retire_all(&raw->queue, raw->owner);
 }
 
 /* What a frame is stored as: the bytes before its tag and behind it, and the frame check sequence. */
@@ -202,21 +202,21 @@ static void make_image(const struct raw *raw, const struct ether *ether, struct 
 }
 
 /* One that is too short for the frame is left for the next. */
-static enum reason raw_take_receive(struct raw *raw, uint32_t length, const struct receive **receive)
+static enum reason raw_take_receive(struct raw *raw, uint32_t length, const struct recv_wqe **receive)
 {
     static const struct packet none;
     if (!raw->receiving || raw->failed)
         return REASON_PACKET_QP_STATE;
-    *receive = raw->host->operations->take_receive(raw->host, &none, length);
+    *receive = raw->owner->operations->take_receive(raw->owner, &none, length);
     if (!*receive)
         return REASON_PACKET_NO_RECEIVE;
     return *receive == &receive_too_short ? REASON_PACKET_TOO_LONG : REASON_NONE;
 }
 
-static void raw_accept(struct raw *raw, const struct receive *receive, const struct raw_frame *frame,
+static void raw_accept(struct raw *raw, const struct recv_wqe *receive, const struct raw_frame *frame,
                        const struct image *image)
 {
-    const struct arrival arrival = {
+    const struct recv_cqe arrival = {
         .status = IBV_WC_SUCCESS,
         .opcode = IBV_WC_RECV,
         .length = image->payload.length,
@@ -224,29 +224,29 @@ static void raw_accept(struct raw *raw, const struct receive *receive, const str
         .flow_tag = frame->flow_tag,
         .cvlan = image->tag,
     };
-    raw->host->operations->received(raw->host, receive, &arrival);
+    raw->owner->operations->received(raw->owner, receive, &arrival);
 }
 
-static void fail_receive(struct raw *raw, const struct receive *receive, enum reason reason)
+static void fail_receive(struct raw *raw, const struct recv_wqe *receive, enum reason reason)
 {
-    const struct arrival arrival = {.status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV};
-    raw->host->operations->received(raw->host, receive, &arrival);
+    const struct recv_cqe arrival = {.status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV};
+    raw->owner->operations->received(raw->owner, receive, &arrival);
     raw_flush(raw);
-    raw->host->operations->failed(raw->host, false);
+    raw->owner->operations->failed(raw->owner, false);
 }
 
 void raw_receive(struct raw *raw, const struct raw_frame *frame)
 {
     static const struct packet none;
-    const struct receive *receive;
+    const struct recv_wqe *receive;
     struct image image;
     make_image(raw, frame->ether, &image);
     enum reason reason = raw_take_receive(raw, image.payload.length, &receive);
     if (reason) {
-        raw->host->operations->dropped(raw->host, &none, reason);
+        raw->owner->operations->dropped(raw->owner, &none, reason);
         return;
     }
-    reason = scatter(raw->host, receive, 0, &image.payload);
+    reason = scatter(raw->owner, receive, 0, &image.payload);
     if (reason)
         fail_receive(raw, receive, reason);
     else

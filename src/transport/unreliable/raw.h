@@ -2,7 +2,7 @@
 #ifndef TRANSPORT_UNRELIABLE_RAW_H
 #define TRANSPORT_UNRELIABLE_RAW_H
 
-#include "transport/host.h"
+#include "transport/owner.h"
 #include "wire/ether.h"
 
 enum {
@@ -17,7 +17,7 @@ enum raw_option {
 };
 
 struct raw {
-    struct host *host;
+    struct engine_owner *owner;
     unsigned options; /* enum raw_option; the owner's */
     bool receiving, transmitting, failed;
     bool send_error;         /* SQE, the send side only; the owner clears it for SQE to RTS */
@@ -34,7 +34,7 @@ struct raw_frame {
     uint32_t flow_tag;
 };
 
-void raw_initialize(struct raw *, struct host *, const struct send_queue *);
+void raw_initialize(struct raw *, struct engine_owner *, const struct send_queue *);
 void raw_start_receiving(struct raw *);
 void raw_start_transmitting(struct raw *);
 
@@ -60,7 +60,7 @@ void raw_receive(struct raw *, const struct raw_frame *);
 
 /* Where a TSO work request keeps its headers: work->remote_address bytes behind the beginning of its elements, in the
  * owner's slot. work->compare_or_add is their length, work->swap the payload bytes of each segment but the last. */
-static inline uint8_t *raw_tso_header(const struct work *work)
+static inline uint8_t *raw_tso_header(const struct send_wqe *work)
 {
     return (uint8_t *)work->inline_data + work->remote_address;
 }

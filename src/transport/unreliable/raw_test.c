@@ -5,7 +5,7 @@
 #include "transport/testing/script.h"
 #include "wire/testing/ether_frames.h"
 
-enum { SLOTS = 16, SLOT = sizeof(struct work) + 256, HEADERS = 54, TCP = 6, UDP = 17 };
+enum { SLOTS = 16, SLOT = sizeof(struct send_wqe) + 256, HEADERS = 54, TCP = 6, UDP = 17 };
 
 /* An engine with the rig's host and memory. */
 static struct raw raw;
@@ -17,23 +17,23 @@ static int set_up(void **state)
 {
     int failed = script_set_up(state);
     struct rig *rig = *state;
-    raw_initialize(&raw, &rig->host, &(struct send_queue){.memory = slots, .stride = SLOT, .capacity = SLOTS});
+    raw_initialize(&raw, &rig->owner, &(struct send_queue){.memory = slots, .stride = SLOT, .capacity = SLOTS});
     raw_start_receiving(&raw);
     raw_start_transmitting(&raw);
     return failed;
 }
 
-static struct work *reserve(uint64_t id, uint8_t opcode, uint32_t bytes)
+static struct send_wqe *reserve(uint64_t id, uint8_t opcode, uint32_t bytes)
 {
-    struct work *work = send_queue_reserve(&raw.queue);
-    *work = (struct work){.id = id, .opcode = opcode, .flags = IBV_SEND_SIGNALED, .length = bytes, .sge_count = 1};
+    struct send_wqe *work = send_queue_reserve(&raw.queue);
+    *work = (struct send_wqe){.id = id, .opcode = opcode, .flags = IBV_SEND_SIGNALED, .length = bytes, .sge_count = 1};
     work->sge[0] = (struct ibv_sge){.addr = 0, .length = bytes, .lkey = KEY_ALL};
     return work;
 }
 
-static struct work *post_frame(uint64_t id, uint32_t bytes)
+static struct send_wqe *post_frame(uint64_t id, uint32_t bytes)
 {
-    struct work *work = reserve(id, IBV_WR_SEND, bytes);
+    struct send_wqe *work = reserve(id, IBV_WR_SEND, bytes);
     send_queue_commit(&raw.queue);
     raw_posted(&raw);
     return work;
@@ -157,7 +157,7 @@ static struct frame_maker tcp_header(bool six)
 
 static void post_tso(uint64_t id, const struct frame_maker *header, uint32_t bytes, uint32_t mss)
 {
-    struct work *work = reserve(id, IBV_WR_TSO, bytes);
+    struct send_wqe *work = reserve(id, IBV_WR_TSO, bytes);
     work->remote_address = 64;
     work->compare_or_add = header->length;
     work->swap = mss;
@@ -239,7 +239,7 @@ static void a_frame_arrives_whole(void **state)
     struct frame_maker maker = tagged_frame();
     uint64_t receive = post_receive(rig, 200);
     frame_arrives(&maker);
-    const struct arrival *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
+    const struct recv_cqe *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
     assert_int_equal(arrival->length, maker.length);
     assert_int_equal(arrival->flow_tag, 77);
     assert_int_equal(arrival->cvlan, 0);
@@ -254,7 +254,7 @@ static void a_tag_is_stripped_into_the_completion(void **state)
     uint64_t receive = post_receive(rig, 200);
     raw.options = RAW_STRIP_VLAN;
     frame_arrives(&maker);
-    const struct arrival *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
+    const struct recv_cqe *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
     assert_int_equal(arrival->length, maker.length - 4);
     assert_int_equal(arrival->cvlan, 0x6005);
     assert_memory_equal(rig->memory + 0x8000, maker.bytes, 12);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "transport/head.h"
+#include "transport/bth.h"
 #include "transport/pkey.h"
 #include "transport/request.h"
 #include "transport/retire.h"
@@ -10,10 +10,10 @@
 #include "transport/segment.h"
 #include "wire/psn.h"
 
-void uc_initialize(struct uc *uc, struct host *host, const struct send_queue *queue)
+void uc_initialize(struct uc *uc, struct engine_owner *owner, const struct send_queue *queue)
 {
     memset(uc, 0, sizeof(*uc));
-    uc->host = host;
+    uc->owner = owner;
     uc->queue = *queue;
     uc->queue.head = uc->queue.next = uc->queue.tail = 0;
     uc->open = RC_CLOSED;
@@ -22,7 +22,7 @@ void uc_initialize(struct uc *uc, struct host *host, const struct send_queue *qu
 void uc_reset(struct uc *uc)
 {
     struct uc old = *uc;
-    uc_initialize(uc, old.host, &old.queue);
+    uc_initialize(uc, old.owner, &old.queue);
     uc->pkey = old.pkey;
     uc->destination = old.destination;
     uc->segment = old.segment;
@@ -50,13 +50,13 @@ static void report_drained(struct uc *uc)
     if (!uc->draining || uc->drained_reported || uc->packet || uc->queue.head != uc->queue.next)
         return;
     uc->drained_reported = true;
-    uc->host->operations->event(uc->host, IBV_EVENT_SQ_DRAINED);
+    uc->owner->operations->event(uc->owner, IBV_EVENT_SQ_DRAINED);
 }
 
 /* What was handed out before is on its way, so its memory is the program's again. */
 static void settle(struct uc *uc)
 {
-    retire_transmitted(&uc->queue, uc->host);
+    retire_transmitted(&uc->queue, uc->owner);
     report_drained(uc);
 }
 
@@ -72,7 +72,7 @@ void uc_posted(struct uc *uc)
     if (!uc->failed && !uc->send_error)
         return;
     settle(uc);
-    retire_all(&uc->queue, uc->host);
+    retire_all(&uc->queue, uc->owner);
 }
 
 /* Is there work that may be transmitted now? In SQD only what has begun. */
@@ -87,7 +87,7 @@ bool uc_has_output(const struct uc *uc)
     return uc->queue.head != uc->queue.next || is_ready(uc);
 }
 
-static enum reason check_work(const struct uc *uc, const struct work *work)
+static enum reason check_work(const struct uc *uc, const struct send_wqe *work)
 {
     const struct request_kind *kind = request_kind(work);
     if (kind->class != REQUEST_SEND && kind->class != REQUEST_WRITE)
@@ -97,7 +97,7 @@ static enum reason check_work(const struct uc *uc, const struct work *work)
     return work->length > uc->max_message ? REASON_MESSAGE_TOO_LONG : REASON_NONE;
 }
 
-static void uc_begin(struct uc *uc, struct work *work)
+static void uc_begin(struct uc *uc, struct send_wqe *work)
 {
     work->segment = uc->segment;
     work->packets = request_packets(work->length, work->segment);
@@ -106,18 +106,18 @@ static void uc_begin(struct uc *uc, struct work *work)
     uc->next_psn = psn_add(work->first_psn, work->packets);
 }
 
-static enum reason build(const struct uc *uc, const struct work *work, struct packet *out, struct iovec *pieces)
+static enum reason build(const struct uc *uc, const struct send_wqe *work, struct packet *out, struct iovec *pieces)
 {
     uint32_t index = uc->packet, offset = index * work->segment;
     bool last = index + 1 == work->packets;
     enum operation operation = request_operation(request_kind(work), index, last);
-    head_fill(out, op_code(SERVICE_UC, operation), uc->pkey, uc->destination, psn_add(work->first_psn, index));
+    bth_fill(out, op_code(SERVICE_UC, operation), uc->pkey, uc->destination, psn_add(work->first_psn, index));
     request_operands(out, work);
     out->solicited = last && work->flags & IBV_SEND_SOLICITED;
-    return request_payload(uc->host, work, offset, last ? work->length - offset : work->segment, out, pieces);
+    return request_payload(uc->owner, work, offset, last ? work->length - offset : work->segment, out, pieces);
 }
 
-static enum reason uc_prepare(struct uc *uc, struct work *work, struct packet *out, struct iovec *pieces)
+static enum reason uc_prepare(struct uc *uc, struct send_wqe *work, struct packet *out, struct iovec *pieces)
 {
     enum reason reason = work->started ? REASON_NONE : check_work(uc, work);
     if (reason)
@@ -132,11 +132,11 @@ static void refuse_work(struct uc *uc, enum ibv_wc_status status, enum reason re
 {
     uc->send_error = true;
     uc->packet = 0;
-    retire_failed(&uc->queue, uc->host, status, reason);
-    uc->host->operations->failed(uc->host, true);
+    retire_failed(&uc->queue, uc->owner, status, reason);
+    uc->owner->operations->failed(uc->owner, true);
 }
 
-static void advance(struct uc *uc, const struct work *work)
+static void advance(struct uc *uc, const struct send_wqe *work)
 {
     if (++uc->packet < work->packets)
         return;
@@ -151,12 +151,12 @@ void uc_unreadable(struct uc *uc)
     refuse_work(uc, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
 }
 
-static void execute_locally(struct uc *uc, const struct work *work)
+static void execute_locally(struct uc *uc, const struct send_wqe *work)
 {
     enum reason reason = REASON_NONE;
-    enum ibv_wc_status status = uc->host->operations->local_operation(uc->host, work, &reason);
+    enum ibv_wc_status status = uc->owner->operations->local_operation(uc->owner, work, &reason);
     if (status == IBV_WC_SUCCESS)
-        retire_head(&uc->queue, uc->host, IBV_WC_SUCCESS, REASON_NONE);
+        retire_head(&uc->queue, uc->owner, IBV_WC_SUCCESS, REASON_NONE);
     else
         refuse_work(uc, status, reason);
 }
@@ -165,7 +165,7 @@ bool uc_transmit(struct uc *uc, struct packet *out, struct iovec *pieces)
 {
     settle(uc);
     while (is_ready(uc)) {
-        struct work *work = send_queue_at(&uc->queue, uc->queue.next);
+        struct send_wqe *work = send_queue_at(&uc->queue, uc->queue.next);
         if (request_kind(work)->class == REQUEST_LOCAL) {
             execute_locally(uc, work);
             continue;
@@ -192,10 +192,10 @@ static void close_message(struct uc *uc)
 /* For the next message, of whichever queue pair of an SRQ. */
 static void return_receive(struct uc *uc)
 {
-    const struct receive *receive = uc->receive;
+    const struct recv_wqe *receive = uc->receive;
     uc->receive = 0;
     if (receive)
-        uc->host->operations->return_receive(uc->host, receive);
+        uc->owner->operations->return_receive(uc->owner, receive);
 }
 
 static void lose_message(struct uc *uc)
@@ -204,21 +204,21 @@ static void lose_message(struct uc *uc)
     return_receive(uc);
 }
 
-static void end_receive(struct uc *uc, const struct arrival *arrival)
+static void end_receive(struct uc *uc, const struct recv_cqe *arrival)
 {
-    const struct receive *receive = uc->receive;
+    const struct recv_wqe *receive = uc->receive;
     uc->receive = 0;
     if (receive)
-        uc->host->operations->received(uc->host, receive, arrival);
+        uc->owner->operations->received(uc->owner, receive, arrival);
 }
 
 void uc_flush(struct uc *uc)
 {
-    const struct arrival flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
+    const struct recv_cqe flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
     uc->failed = true;
     uc->packet = 0;
-    retire_transmitted(&uc->queue, uc->host);
-    retire_all(&uc->queue, uc->host);
+    retire_transmitted(&uc->queue, uc->owner);
+    retire_all(&uc->queue, uc->owner);
     end_receive(uc, &flushed);
 }
 
@@ -236,7 +236,7 @@ static enum reason check_head(const struct uc *uc, const struct packet *packet)
 static void establish(struct uc *uc)
 {
     if (!uc->established && !uc->transmitting)
-        uc->host->operations->event(uc->host, IBV_EVENT_COMM_EST);
+        uc->owner->operations->event(uc->owner, IBV_EVENT_COMM_EST);
     uc->established = true;
 }
 
@@ -271,16 +271,17 @@ static bool length_fits(const struct uc *uc, uint32_t flags, const struct packet
 
 static enum reason uc_take_receive(struct uc *uc, const struct packet *packet)
 {
-    uc->receive = uc->host->operations->take_receive(uc->host, packet, 0);
+    uc->receive = uc->owner->operations->take_receive(uc->owner, packet, 0);
     return uc->receive ? REASON_NONE : REASON_PACKET_NO_RECEIVE;
 }
 
 static enum reason find_target(struct uc *uc, uint64_t address, uint32_t length, struct iovec *memory)
 {
-    const struct host_operations *operations = uc->host->operations;
+    const struct owner_operations *operations = uc->owner->operations;
     if (!(uc->access & IBV_ACCESS_REMOTE_WRITE))
         return REASON_PACKET_MEMORY;
-    if (length && operations->remote_memory(uc->host, uc->write_rkey, address, length, IBV_ACCESS_REMOTE_WRITE, memory))
+    if (length &&
+        operations->remote_memory(uc->owner, uc->write_rkey, address, length, IBV_ACCESS_REMOTE_WRITE, memory))
         return REASON_PACKET_MEMORY;
     return REASON_NONE;
 }
@@ -313,7 +314,7 @@ static enum reason execute_write(struct uc *uc, uint32_t flags, const struct pac
 static enum reason execute_send(struct uc *uc, uint32_t flags, const struct packet *packet)
 {
     enum reason reason = flags & OP_START ? uc_take_receive(uc, packet) : REASON_NONE;
-    return reason ? reason : scatter(uc->host, uc->receive, uc->received, &packet->payload);
+    return reason ? reason : scatter(uc->owner, uc->receive, uc->received, &packet->payload);
 }
 
 static enum reason execute(struct uc *uc, uint32_t flags, const struct packet *packet)
@@ -333,7 +334,7 @@ static void uc_accept(struct uc *uc, uint32_t flags, const struct packet *packet
     uc->received += packet->payload.length;
     if (!(flags & OP_END))
         return;
-    const struct arrival arrival = {
+    const struct recv_cqe arrival = {
         .status = IBV_WC_SUCCESS,
         .opcode = flags & OP_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
         .length = uc->received,
@@ -349,10 +350,10 @@ static void uc_accept(struct uc *uc, uint32_t flags, const struct packet *packet
 
 static void fail_receive(struct uc *uc, enum ibv_wc_status status, enum reason reason, const struct packet *packet)
 {
-    const struct arrival arrival = {.status = status, .reason = reason, .opcode = IBV_WC_RECV, .packet = packet};
+    const struct recv_cqe arrival = {.status = status, .reason = reason, .opcode = IBV_WC_RECV, .packet = packet};
     end_receive(uc, &arrival);
     uc_flush(uc);
-    uc->host->operations->failed(uc->host, false);
+    uc->owner->operations->failed(uc->owner, false);
 }
 
 /* Whatever is wrong with the peer's packets is dropped; what is wrong with our receive is our error (IBA 9.9.3). */
@@ -372,7 +373,7 @@ static void uc_refuse(struct uc *uc, enum reason reason, const struct packet *pa
         return;
     default:
         return_receive(uc);
-        uc->host->operations->dropped(uc->host, packet, reason);
+        uc->owner->operations->dropped(uc->owner, packet, reason);
     }
 }
 
@@ -380,7 +381,7 @@ void uc_receive(struct uc *uc, const struct packet *packet)
 {
     enum reason reason = check_head(uc, packet);
     if (reason) {
-        uc->host->operations->dropped(uc->host, packet, reason);
+        uc->owner->operations->dropped(uc->owner, packet, reason);
         return;
     }
     uint32_t flags = op_find(packet->opcode)->flags;

@@ -7,7 +7,7 @@
 #include "transport/rc/rc.h"
 
 struct uc {
-    struct host *host;
+    struct engine_owner *owner;
     /* the owner's settings, as rc_settings explains them */
     uint16_t pkey;
     uint32_t destination;
@@ -24,15 +24,15 @@ struct uc {
     bool draining, drained_reported;
     /* responder */
     uint32_t expected_psn;
-    const struct receive *receive; /* taken for the open message */
-    uint8_t open;                  /* enum operation of the open message's first packet, or RC_CLOSED */
+    const struct recv_wqe *receive; /* taken for the open message */
+    uint8_t open;                   /* enum operation of the open message's first packet, or RC_CLOSED */
     bool established;
     uint32_t received, write_rkey, write_length;
     uint64_t write_address;
 };
 
 /* Makes an idle engine. `queue` describes memory of the owner, which outlives the engine. */
-void uc_initialize(struct uc *, struct host *, const struct send_queue *queue);
+void uc_initialize(struct uc *, struct engine_owner *, const struct send_queue *queue);
 
 /* RTR and RTS. The expected PSN is but a start: each message's first packet sets it anew. */
 void uc_start_receiving(struct uc *, uint32_t expected_psn);
@@ -57,7 +57,7 @@ void uc_unreadable(struct uc *);
 /* Would uc_transmit do anything? May say yes too often, never no wrongly. */
 bool uc_has_output(const struct uc *);
 
-/* To the error state by the owner's wish: everything outstanding is flushed. Does not call host->failed. */
+/* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */
 void uc_flush(struct uc *);
 
 /* To the state after uc_initialize, but with its settings: nothing is completed, everything is forgotten. */

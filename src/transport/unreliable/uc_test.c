@@ -138,7 +138,7 @@ static void c9_8_2_2_packets_make_a_message(void **state)
     arrives(rig, SEND_MIDDLE, 2001, .bytes = 256, .fill = 2);
     delivers_nothing(rig);
     arrives(rig, SEND_LAST_IMMEDIATE, 2002, .bytes = 88, .fill = 3, .packet = {.immediate = 44, .solicited = true});
-    const struct arrival *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
+    const struct recv_cqe *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
     assert_int_equal(arrival->length, 600);
     assert_int_equal(arrival->opcode, IBV_WC_RECV);
     assert_int_equal(arrival->flags, IBV_WC_WITH_IMM);
@@ -273,7 +273,7 @@ static void c9_8_2_2_a_write_lands(void **state)
     assert_int_equal(rig->memory[0x100 + 599], 3);
     uint64_t receive = post_receive(rig, 0);
     arrives(rig, WRITE_ONLY_IMMEDIATE, 2003, .bytes = 9, .fill = 4, .packet = {RETH(0x200, 9), .immediate = 2});
-    const struct arrival *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
+    const struct recv_cqe *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
     assert_int_equal(arrival->opcode, IBV_WC_RECV_RDMA_WITH_IMM);
     assert_int_equal(arrival->length, 9);
     assert_int_equal(arrival->immediate_or_key, 2);

@@ -2,17 +2,17 @@
 
 #include <string.h>
 
-#include "transport/head.h"
+#include "transport/bth.h"
 #include "transport/pkey.h"
 #include "transport/request.h"
 #include "transport/retire.h"
 #include "transport/scatter.h"
 #include "wire/psn.h"
 
-void ud_initialize(struct ud *ud, struct host *host, const struct send_queue *queue)
+void ud_initialize(struct ud *ud, struct engine_owner *owner, const struct send_queue *queue)
 {
     memset(ud, 0, sizeof(*ud));
-    ud->host = host;
+    ud->owner = owner;
     ud->queue = *queue;
     ud->queue.head = ud->queue.next = ud->queue.tail = 0;
 }
@@ -20,7 +20,7 @@ void ud_initialize(struct ud *ud, struct host *host, const struct send_queue *qu
 void ud_reset(struct ud *ud)
 {
     struct ud old = *ud;
-    ud_initialize(ud, old.host, &old.queue);
+    ud_initialize(ud, old.owner, &old.queue);
     ud->pkey = old.pkey;
     ud->number = old.number;
     ud->qkey = old.qkey;
@@ -43,11 +43,11 @@ void ud_start_transmitting(struct ud *ud, uint32_t first_psn)
 /* What was handed out before is on its way, so its memory is the program's again. */
 static void settle(struct ud *ud)
 {
-    retire_transmitted(&ud->queue, ud->host);
+    retire_transmitted(&ud->queue, ud->owner);
     if (!ud->draining || ud->drained_reported)
         return;
     ud->drained_reported = true;
-    ud->host->operations->event(ud->host, IBV_EVENT_SQ_DRAINED);
+    ud->owner->operations->event(ud->owner, IBV_EVENT_SQ_DRAINED);
 }
 
 void ud_drain(struct ud *ud, bool draining)
@@ -62,7 +62,7 @@ void ud_posted(struct ud *ud)
     if (!ud->failed && !ud->send_error)
         return;
     settle(ud);
-    retire_all(&ud->queue, ud->host);
+    retire_all(&ud->queue, ud->owner);
 }
 
 static bool is_ready(const struct ud *ud)
@@ -76,13 +76,13 @@ bool ud_has_output(const struct ud *ud)
     return ud->queue.head != ud->queue.next || is_ready(ud);
 }
 
-const struct work *ud_next(struct ud *ud)
+const struct send_wqe *ud_next(struct ud *ud)
 {
     settle(ud);
     return is_ready(ud) ? send_queue_at(&ud->queue, ud->queue.next) : 0;
 }
 
-static enum reason check_work(const struct ud *ud, const struct work *work)
+static enum reason check_work(const struct ud *ud, const struct send_wqe *work)
 {
     const struct request_kind *kind = request_kind(work);
     if (kind->class != REQUEST_SEND || !op_find(op_code(SERVICE_UD, kind->only)))
@@ -91,36 +91,36 @@ static enum reason check_work(const struct ud *ud, const struct work *work)
 }
 
 /* A Q_Key with the high bit set in the work request means the queue pair's own (IBA 10.2.5, C10-15). */
-static uint32_t choose_qkey(const struct ud *ud, const struct work *work)
+static uint32_t choose_qkey(const struct ud *ud, const struct send_wqe *work)
 {
     const uint32_t controlled = 0x80000000;
     return work->remote_qkey & controlled ? ud->qkey : work->remote_qkey;
 }
 
-static enum reason build(const struct ud *ud, const struct work *work, struct packet *out, struct iovec *pieces)
+static enum reason build(const struct ud *ud, const struct send_wqe *work, struct packet *out, struct iovec *pieces)
 {
     enum reason reason = check_work(ud, work);
     if (reason)
         return reason;
-    head_fill(out, op_code(SERVICE_UD, request_kind(work)->only), ud->pkey, work->remote_qp, ud->next_psn);
+    bth_fill(out, op_code(SERVICE_UD, request_kind(work)->only), ud->pkey, work->remote_qp, ud->next_psn);
     request_operands(out, work);
     out->solicited = work->flags & IBV_SEND_SOLICITED;
     out->source = ud->number;
     out->qkey = choose_qkey(ud, work);
-    return request_payload(ud->host, work, 0, work->length, out, pieces);
+    return request_payload(ud->owner, work, 0, work->length, out, pieces);
 }
 
 /* SQE: the send side alone goes to error (IBA 10.3.1 "Send Queue Error"). */
 static void refuse_work(struct ud *ud, enum reason reason)
 {
     ud->send_error = true;
-    retire_failed(&ud->queue, ud->host, request_status(reason), reason);
-    ud->host->operations->failed(ud->host, true);
+    retire_failed(&ud->queue, ud->owner, request_status(reason), reason);
+    ud->owner->operations->failed(ud->owner, true);
 }
 
 bool ud_transmit(struct ud *ud, struct packet *out, struct iovec *pieces)
 {
-    const struct work *work = ud_next(ud);
+    const struct send_wqe *work = ud_next(ud);
     if (!work)
         return false;
     enum reason reason = build(ud, work, out, pieces);
@@ -145,8 +145,8 @@ void ud_unreadable(struct ud *ud)
 void ud_flush(struct ud *ud)
 {
     ud->failed = true;
-    retire_transmitted(&ud->queue, ud->host);
-    retire_all(&ud->queue, ud->host);
+    retire_transmitted(&ud->queue, ud->owner);
+    retire_all(&ud->queue, ud->owner);
 }
 
 /* IBA 9.8.3.1: what a datagram must be before a receive is spent on it. */
@@ -166,28 +166,28 @@ static enum reason ud_check(const struct ud *ud, const struct packet *packet)
 }
 
 /* One that is too short for the datagram is left for the next, whichever queue pair that comes to. */
-static enum reason ud_take_receive(struct ud *ud, const struct packet *packet, const struct receive **receive)
+static enum reason ud_take_receive(struct ud *ud, const struct packet *packet, const struct recv_wqe **receive)
 {
     uint64_t least = UD_GRH_LENGTH + (uint64_t)packet->payload.length;
-    *receive = ud->host->operations->take_receive(ud->host, packet, least);
+    *receive = ud->owner->operations->take_receive(ud->owner, packet, least);
     if (!*receive)
         return REASON_PACKET_NO_RECEIVE;
     return *receive == &receive_too_short ? REASON_PACKET_TOO_LONG : REASON_NONE;
 }
 
-static enum reason ud_store(struct ud *ud, const struct receive *receive, const struct packet *packet)
+static enum reason ud_store(struct ud *ud, const struct recv_wqe *receive, const struct packet *packet)
 {
     static const uint8_t unknown[UD_GRH_LENGTH];
     struct iovec piece = {(void *)(packet->grh ? packet->grh : unknown), UD_GRH_LENGTH};
     struct payload grh = {.length = UD_GRH_LENGTH, .count = 1, .pieces = &piece};
-    enum reason reason = scatter(ud->host, receive, 0, &grh);
-    return reason ? reason : scatter(ud->host, receive, UD_GRH_LENGTH, &packet->payload);
+    enum reason reason = scatter(ud->owner, receive, 0, &grh);
+    return reason ? reason : scatter(ud->owner, receive, UD_GRH_LENGTH, &packet->payload);
 }
 
-static void ud_accept(struct ud *ud, const struct receive *receive, const struct packet *packet)
+static void ud_accept(struct ud *ud, const struct recv_wqe *receive, const struct packet *packet)
 {
     bool immediate = op_find(packet->opcode)->flags & OP_IMMDT;
-    const struct arrival arrival = {
+    const struct recv_cqe arrival = {
         .status = IBV_WC_SUCCESS,
         .opcode = IBV_WC_RECV,
         .length = UD_GRH_LENGTH + packet->payload.length,
@@ -197,32 +197,32 @@ static void ud_accept(struct ud *ud, const struct receive *receive, const struct
         .source = packet->source,
         .packet = packet,
     };
-    ud->host->operations->received(ud->host, receive, &arrival);
+    ud->owner->operations->received(ud->owner, receive, &arrival);
 }
 
-static void fail_receive(struct ud *ud, const struct receive *receive, enum reason reason, const struct packet *packet)
+static void fail_receive(struct ud *ud, const struct recv_wqe *receive, enum reason reason, const struct packet *packet)
 {
-    const struct arrival arrival = {
+    const struct recv_cqe arrival = {
         .status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV, .packet = packet};
-    ud->host->operations->received(ud->host, receive, &arrival);
+    ud->owner->operations->received(ud->owner, receive, &arrival);
     ud_flush(ud);
-    ud->host->operations->failed(ud->host, false);
+    ud->owner->operations->failed(ud->owner, false);
 }
 
 void ud_receive(struct ud *ud, const struct packet *packet)
 {
-    const struct receive *receive;
+    const struct recv_wqe *receive;
     enum reason reason = ud_check(ud, packet);
     if (!reason)
         reason = ud_take_receive(ud, packet, &receive);
     if (reason) {
-        ud->host->operations->dropped(ud->host, packet, reason);
+        ud->owner->operations->dropped(ud->owner, packet, reason);
         return;
     }
     reason = ud_store(ud, receive, packet);
     if (reason == REASON_PACKET_PULL) {
-        ud->host->operations->return_receive(ud->host, receive);
-        ud->host->operations->dropped(ud->host, packet, reason);
+        ud->owner->operations->return_receive(ud->owner, receive);
+        ud->owner->operations->dropped(ud->owner, packet, reason);
     } else if (reason) {
         fail_receive(ud, receive, reason, packet);
     } else {

@@ -7,7 +7,7 @@
 enum { UD_GRH_LENGTH = 40 };
 
 struct ud {
-    struct host *host;
+    struct engine_owner *owner;
     uint16_t pkey;
     uint32_t number; /* our QP number, for DETH */
     uint32_t qkey;
@@ -20,7 +20,7 @@ struct ud {
 };
 
 /* Makes an idle engine. `queue` describes memory of the owner, which outlives the engine. */
-void ud_initialize(struct ud *, struct host *, const struct send_queue *queue);
+void ud_initialize(struct ud *, struct engine_owner *, const struct send_queue *queue);
 void ud_start_receiving(struct ud *);
 void ud_start_transmitting(struct ud *, uint32_t first_psn);
 
@@ -36,7 +36,7 @@ void ud_receive(struct ud *, const struct packet *);
 /* The work that ud_transmit would send next, or NULL: its `address` says where to. Ends what was transmitted before,
  * so call it until it answers NULL. A work request with nowhere to go (the address leads to nobody) is completed with
  * success by transmitting it into the void, as on a real network. */
-const struct work *ud_next(struct ud *);
+const struct send_wqe *ud_next(struct ud *);
 
 /* Transmits that work; false: it could not be sent, and the send queue is in error. It ends with the next call of any
  * function here, since the caller is done with the packet before. */
@@ -48,7 +48,7 @@ void ud_unreadable(struct ud *);
 /* Would ud_next do anything? May say yes too often, never no wrongly. */
 bool ud_has_output(const struct ud *);
 
-/* To the error state by the owner's wish: everything outstanding is flushed. Does not call host->failed. */
+/* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */
 void ud_flush(struct ud *);
 
 /* To the state after ud_initialize, but with its settings: nothing is completed, everything is forgotten. */

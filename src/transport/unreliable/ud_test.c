@@ -89,7 +89,7 @@ static void the_first_forty_bytes_are_the_grh(void **state)
     memset(grh, 0x66, sizeof(grh));
     arrives(rig, SEND_ONLY_IMMEDIATE, 1, .bytes = 60, .fill = 9,
             .packet = {.grh = grh, .source = 0x33, .immediate = 4, .solicited = true});
-    const struct arrival *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
+    const struct recv_cqe *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
     assert_int_equal(arrival->length, 100);
     assert_int_equal(arrival->source, 0x33);
     assert_int_equal(arrival->flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
@@ -107,7 +107,7 @@ static void an_unknown_grh_is_zeros(void **state)
     uint64_t receive = post_receive(rig, 40);
     memset(rig->memory + 0x8000, 0x66, 41);
     arrives(rig, SEND_ONLY, 1);
-    const struct arrival *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
+    const struct recv_cqe *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
     assert_int_equal(arrival->length, 40);
     assert_int_equal(arrival->flags, 0);
     assert_memory_equal(rig->memory + 0x8000, zeros, sizeof(zeros));

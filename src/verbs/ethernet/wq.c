@@ -41,17 +41,17 @@ static int post(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
     return qp_post_receive(&wq_of(ibv)->queue.ibv, wr, bad);
 }
 
-static void failed(struct host *host, bool sqe)
+static void failed(struct engine_owner *owner, bool sqe)
 {
-    struct qp *qp = (struct qp *)((char *)host - offsetof(struct qp, host));
+    struct qp *qp = (struct qp *)((char *)owner - offsetof(struct qp, owner));
     wq_fail(wq_around(qp));
 }
 
-static struct host_operations wq_operations;
+static struct owner_operations wq_operations;
 
 static void make_operations(void)
 {
-    wq_operations = qp_host_operations;
+    wq_operations = qp_owner_operations;
     wq_operations.failed = failed;
 }
 
@@ -65,13 +65,13 @@ static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_
     qp->pd = qp->receive_pd = pd_of(attr->pd);
     qp->parent = pd_object(attr->pd);
     qp->receive_cq = (struct cq *)attr->cq;
-    qp->host.operations = &wq_operations;
+    qp->owner.operations = &wq_operations;
     qp->type = IBV_QPT_RAW_PACKET;
     qp_begin_endpoint(qp, context->device);
     qp->state = IBV_QPS_RESET;
     qp->cap = (struct ibv_qp_cap){.max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge};
     qp->receives = &qp->own_receives;
-    raw_initialize(&qp->raw, &qp->host, &(struct send_queue){.capacity = 1});
+    raw_initialize(&qp->raw, &qp->owner, &(struct send_queue){.capacity = 1});
     set_options(&qp->raw, attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0);
     struct ibv_wq *ibv = &wq->ibv;
     ibv->context = &context->ibv.context;

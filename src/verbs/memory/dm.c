@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/answer.h"
+#include "base/result.h"
 #include "config/config.h"
 #include "diag/log.h"
 #include "link/guard.h"
@@ -21,13 +21,13 @@ static int check_copy(const struct dm *dm, uint64_t offset, size_t length)
         return 0;
     log_reason(LOG_WARN, fits ? REASON_DM_ALIGNMENT : REASON_DM_RANGE, "offset %llu length %zu",
                (unsigned long long)offset, length);
-    return answer_failure(EINVAL);
+    return result_failure(EINVAL);
 }
 
 static int refuse_address(const void *address)
 {
     log_reason(LOG_WARN, REASON_DM_ADDRESS, "%p", address);
-    return answer_failure(EFAULT);
+    return result_failure(EFAULT);
 }
 
 static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)

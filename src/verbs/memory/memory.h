@@ -48,7 +48,7 @@ static inline bool region_covers(const struct region *region, uint64_t address, 
 }
 
 /* One SGE of this protection domain, or a peer's (rkey, address, length) of the queue pair's, into memory; see struct
- * host_operations for the reasons. Valid as long as the caller holds the qp->lock under which it asked. */
+ * owner_operations for the reasons. Valid as long as the caller holds the qp->lock under which it asked. */
 enum reason memory_local(const struct qp *, const struct pd *, const struct ibv_sge *, unsigned access, struct iovec *);
 enum reason memory_remote(const struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
                           struct iovec *);

@@ -104,7 +104,7 @@ int window_deallocate(struct ibv_mw *ibv)
 }
 
 /* The window's identity and all parameters are copied: the program may destroy the region before the work's turn. */
-enum reason window_describe_bind(struct work *work, struct ibv_mw *mw, uint32_t rkey,
+enum reason window_describe_bind(struct send_wqe *work, struct ibv_mw *mw, uint32_t rkey,
                                  const struct ibv_mw_bind_info *info)
 {
     const struct mw *window = (struct mw *)mw;
@@ -126,14 +126,14 @@ enum reason window_describe_bind(struct work *work, struct ibv_mw *mw, uint32_t 
     return REASON_NONE;
 }
 
-void window_forget_bind(const struct work *work)
+void window_forget_bind(const struct send_wqe *work)
 {
     if (work->opcode == IBV_WR_BIND_MW)
         ((struct ibv_mw *)(uintptr_t)work->address)->rkey = (uint32_t)work->swap;
 }
 
 /* The region to bind to: C10-72 to C10-75 of the specification. *mr stays NULL when a window of type 1 is unbound. */
-static enum reason find_region(const struct qp *qp, const struct work *work, struct mr **mr)
+static enum reason find_region(const struct qp *qp, const struct send_wqe *work, struct mr **mr)
 {
     uint64_t length = work->compare_or_add;
     struct region *region = work->immediate ? keys_find(qp->process->keys, work->immediate) : NULL;
@@ -152,7 +152,7 @@ static enum reason find_region(const struct qp *qp, const struct work *work, str
     return REASON_NONE;
 }
 
-static enum reason check_window(const struct mw *mw, const struct qp *qp, const struct work *work)
+static enum reason check_window(const struct mw *mw, const struct qp *qp, const struct send_wqe *work)
 {
     if (mw->region.pd != qp->pd)
         return REASON_BIND_WINDOW;
@@ -165,7 +165,7 @@ static enum reason check_window(const struct mw *mw, const struct qp *qp, const 
 
 /* An access of another queue pair that has found a type 1 window as it was may still be copying when we return; it
  * began before the bind. The region itself can't go meanwhile: deregistering waits for all queue pairs. */
-static void bind(struct mw *mw, struct qp *qp, const struct work *work, struct mr *mr)
+static void bind(struct mw *mw, struct qp *qp, const struct send_wqe *work, struct mr *mr)
 {
     unbind(mw);
     mw->region.key = work->rkey;
@@ -183,7 +183,7 @@ static void bind(struct mw *mw, struct qp *qp, const struct work *work, struct m
     LIST_INSERT_HEAD(&qp->windows, mw, bound);
 }
 
-enum reason window_bind(struct qp *qp, const struct work *work)
+enum reason window_bind(struct qp *qp, const struct send_wqe *work)
 {
     lock_assert_held(&qp->lock);
     struct mr *mr;

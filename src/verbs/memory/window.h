@@ -19,14 +19,14 @@ int window_post_bind(struct ibv_qp *, struct ibv_mw *, struct ibv_mw_bind *);
 /* Fills the parameters of IBV_WR_BIND_MW into work whose head is filled, or says why they can't be right. The low eight
  * bits of the key are the program's, the rest the window's, whatever the program has there. The public window shows its
  * new key from then on. */
-enum reason window_describe_bind(struct work *, struct ibv_mw *, uint32_t rkey, const struct ibv_mw_bind_info *);
+enum reason window_describe_bind(struct send_wqe *, struct ibv_mw *, uint32_t rkey, const struct ibv_mw_bind_info *);
 
 /* Work that was described but is not posted after all: if it was a bind, the public window shows the key that it had.
  */
-void window_forget_bind(const struct work *);
+void window_forget_bind(const struct send_wqe *);
 
 /* Executes IBV_WR_BIND_MW; REASON_NONE or why the work fails. */
-enum reason window_bind(struct qp *, const struct work *);
+enum reason window_bind(struct qp *, const struct send_wqe *);
 
 /* Invalidates what the key stands for. REASON_INVALIDATE_KEY: this queue pair may not (IBA 10.6.7.2.6: only a bound
  * window of type 2 that it bound). */

@@ -16,7 +16,7 @@ static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_
         return REASON_SEND_OPCODE;
     if (bind->send_flags & ~(unsigned)BIND_FLAGS)
         return REASON_SEND_FLAGS;
-    struct work *work = post_reserve(qp);
+    struct send_wqe *work = post_reserve(qp);
     if (!work)
         return REASON_SEND_QUEUE_FULL;
     work->id = bind->wr_id;

@@ -251,7 +251,7 @@ struct cq {
 
 /* A posted receive and where it waits. */
 struct receive_slot {
-    struct receive receive;
+    struct recv_wqe receive;
     STAILQ_ENTRY(receive_slot) next;
     struct ibv_sge sge[];
 };
@@ -316,7 +316,7 @@ struct qp {
         struct ibv_qp_ex extended;
         char newest[NEWER_QP_EX_BYTES]; /* as programs of the newest release may look at it */
     };
-    struct host host; /* what the engine calls; see qp_host.c */
+    struct engine_owner owner; /* what the engine calls; see qp_host.c */
     struct lock lock;
     uint32_t number;
     struct process *process;
@@ -349,7 +349,7 @@ struct qp {
         struct lock lock;
         _Atomic(uintptr_t) owner; /* the thread between the two; 0: nobody */
         struct send_queue queue;  /* where its work goes meanwhile: places of the send queue that nobody else uses */
-        struct work *work;        /* being filled, not entered there yet */
+        struct send_wqe *work;    /* being filled, not entered there yet */
         uint32_t posted;          /* as `posted` above will be */
         uint32_t resets;          /* as they were when it began */
         nanos begun;              /* when it began */
@@ -358,7 +358,7 @@ struct qp {
     struct send_queue staged; /* memory for batches, where the engine posts work of its own; or no memory */
     uint32_t resets;          /* how often the queue pair was reset */
     bool has_builders;
-    struct rc_saved *saved;
+    struct responder_resource *saved;
     struct tags_port tags;          /* SRQ with tag matching: what messages and rendezvous are under way */
     uint32_t tags_working;          /* places of the send queue that rendezvous have */
     struct receive_queue *receives; /* own or the SRQ's; NULL: receives nothing */

@@ -51,7 +51,7 @@ void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
     if (op_service(packet->opcode) == SERVICE_CNP && qp_is_reliable(qp))
         return rc_notified(&qp->rc);
     if (!fits_service(qp, packet->opcode))
-        return qp->host.operations->dropped(&qp->host, packet, REASON_PACKET_SERVICE);
+        return qp->owner.operations->dropped(&qp->owner, packet, REASON_PACKET_SERVICE);
     switch (qp->type) {
     case IBV_QPT_UC:
         return uc_receive(&qp->uc, packet);
@@ -96,7 +96,7 @@ nanos qp_watch(struct qp *qp)
     return qp_deadline(qp);
 }
 
-static const struct receive *open_receive(const struct qp *qp)
+static const struct recv_wqe *open_receive(const struct qp *qp)
 {
     switch (qp->type) {
     case IBV_QPT_UC:
@@ -112,7 +112,7 @@ static const struct receive *open_receive(const struct qp *qp)
 void qp_give_back_receive(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    const struct receive *receive = open_receive(qp);
+    const struct recv_wqe *receive = open_receive(qp);
     struct receive_queue *queue = qp->serving ? &qp->serving->queue : qp->receives;
     if (receive && queue)
         receive_queue_free(queue, receive);

@@ -114,7 +114,7 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
         room = qp->cap.max_send_sge * sizeof(struct ibv_sge) + qp->max_tso_header;
     if (matches_tags && room < SRQ_TAGS_ROOM)
         room = SRQ_TAGS_ROOM;
-    queue->stride = (uint32_t)((sizeof(struct work) + room + 63) & ~(size_t)63);
+    queue->stride = (uint32_t)((sizeof(struct send_wqe) + room + 63) & ~(size_t)63);
     queue->capacity = power_of_two(qp->cap.max_send_wr + (matches_tags ? SRQ_TAGS_WORK : 0));
     uint32_t staged = matches_tags && qp->has_builders ? power_of_two(qp->cap.max_send_wr) : 0;
     size_t size = (size_t)queue->stride * (queue->capacity + staged);
@@ -131,15 +131,15 @@ static void initialize_engine(struct qp *qp, const struct send_queue *queue)
 {
     switch (qp->type) {
     case IBV_QPT_UC:
-        return uc_initialize(&qp->uc, &qp->host, queue);
+        return uc_initialize(&qp->uc, &qp->owner, queue);
     case IBV_QPT_UD:
-        return ud_initialize(&qp->ud, &qp->host, queue);
+        return ud_initialize(&qp->ud, &qp->owner, queue);
     case IBV_QPT_RAW_PACKET:
-        raw_initialize(&qp->raw, &qp->host, queue);
+        raw_initialize(&qp->raw, &qp->owner, queue);
         qp->raw.options = qp_raw_options(qp);
         return;
     default:
-        return rc_initialize(&qp->rc, &qp->host, queue, NULL);
+        return rc_initialize(&qp->rc, &qp->owner, queue, NULL);
     }
 }
 
@@ -163,11 +163,11 @@ static int make_queues(struct qp *qp)
     return error;
 }
 
-static const struct host_operations *host_operations(const struct qp *qp)
+static const struct owner_operations *owner_operations(const struct qp *qp)
 {
     if (qp->type == IBV_QPT_XRC_RECV)
-        return xrc_host();
-    return qp->srq && qp->srq->tags ? srq_tags_host() : &qp_host_operations;
+        return xrc_owner();
+    return qp->srq && qp->srq->tags ? srq_tags_owner() : &qp_owner_operations;
 }
 
 /* The space of the SGEs holds inline data, too, as on adapters; programs that ask for none use it all the same. */
@@ -209,7 +209,7 @@ static void qp_fill(struct qp *qp, struct context *context, const struct ibv_qp_
     qp->signal_all = attr->sq_sig_all;
     fill_users(qp, attr);
     qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
-    qp->host.operations = host_operations(qp);
+    qp->owner.operations = owner_operations(qp);
     qp_begin_endpoint(qp, context->device);
     qp_ex_fill(qp, send_ops(attr));
     struct ibv_qp *ibv = &qp->ibv;

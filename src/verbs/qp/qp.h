@@ -22,8 +22,8 @@ int qp_detach(struct ibv_qp *, const union ibv_gid *, uint16_t lid);
 /* All that it is attached to: its context is being closed. */
 void qp_leave_groups(struct qp *);
 
-/* The functions that the transport calls; see transport/host.h. */
-extern const struct host_operations qp_host_operations;
+/* The functions that the transport calls; see transport/owner.h. */
+extern const struct owner_operations qp_owner_operations;
 
 static inline struct qp *qp_of(struct ibv_qp *ibv)
 {

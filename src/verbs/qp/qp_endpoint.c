@@ -8,7 +8,7 @@
 #include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_tell.h"
 
-enum { PATIENCE_WITH_FAULTS = 8 };
+enum { POSTPONED_WITH_FAULTS = 8 };
 
 /* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it, until it has been
  * so for too long. Where the user asked for faults, what it has not taken may be but the others' frames, so the timer
@@ -19,7 +19,7 @@ static bool is_only_slow(struct qp *qp, nanos now)
     if (peer && !node_alive(qp->process->node, peer))
         qp->peer_ended = true;
     qp->rc.settings.silence = qp->peer_ended ? REASON_PEER_GONE : REASON_NONE;
-    if (traffic_is_faulty(&qp->process->traffic) && ++qp->postponed % PATIENCE_WITH_FAULTS == 0)
+    if (traffic_is_faulty(&qp->process->traffic) && ++qp->postponed % POSTPONED_WITH_FAULTS == 0)
         return false;
     if (!peer || peer->gone || qp->rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))
         return false;
@@ -70,7 +70,7 @@ static bool take(struct qp *qp, const struct packet *packet, const struct endpoi
     enum reason refusal = qp_path_refusal(qp, packet, arrival->from.interface);
     qp->refused = false;
     if (refusal) {
-        qp->host.operations->dropped(&qp->host, packet, refusal);
+        qp->owner.operations->dropped(&qp->owner, packet, refusal);
         return !qp->refused;
     }
     if (arrival->from.congested)
@@ -90,8 +90,8 @@ static bool receive_at_qp(struct endpoint *endpoint, const struct endpoint_arriv
     lock_take(&qp->lock);
     bool fine = take(qp, packet, arrival), output = qp_has_output(qp);
     lock_release(&qp->lock);
-    if (arrival->passed_on && fine) /* not for anybody who makes up a source */
-        remote_prefer(qp->process, arrival->passed_on, packet);
+    if (arrival->forwarded && fine) /* not for anybody who makes up a source */
+        remote_prefer(qp->process, arrival->forwarded, packet);
     return output;
 }
 

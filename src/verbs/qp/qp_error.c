@@ -27,10 +27,10 @@ void qp_flush_receives(struct qp *qp)
         return;
     }
     bool ignored;
-    const struct receive *receive;
+    const struct recv_wqe *receive;
     while ((receive = receive_queue_take(&qp->own_receives, 0, &ignored))) {
-        struct arrival flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
-        qp->host.operations->received(&qp->host, receive, &flushed);
+        struct recv_cqe flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
+        qp->owner.operations->received(&qp->owner, receive, &flushed);
     }
 }
 
@@ -57,7 +57,7 @@ void qp_fail(struct qp *qp, enum ibv_event_type event)
     if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR)
         return;
     if (wq_around(qp))
-        return qp->host.operations->failed(&qp->host, false);
+        return qp->owner.operations->failed(&qp->owner, false);
     qp_flush(qp);
     if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts are told by themselves */
         async_raise_qp(qp, event);

@@ -251,7 +251,7 @@ int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
     int taken = take_many(cq, count, wc);
     if (!nested)
         cq_consumer_unlock(cq);
-    cq_wait_for_answers(cq);
+    cq_wait_for_responses(cq);
     return taken;
 }
 

@@ -28,7 +28,7 @@ static inline void cq_note_round(struct cq *cq)
  * the end of another thread's round, some microseconds at most. */
 void cq_wait_for_round(const struct cq *, uint32_t round);
 
-static inline void cq_wait_for_answers(const struct cq *cq)
+static inline void cq_wait_for_responses(const struct cq *cq)
 {
     uint32_t round = atomic_load_explicit(&cq->delivered, memory_order_relaxed);
     uint32_t answered = atomic_load_explicit(&cq->process->loop.answered, memory_order_acquire);

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/answer.h"
+#include "base/result.h"
 #include "diag/log.h"
 #include "process/poller.h"
 #include "verbs/queue/cq.h"
@@ -34,7 +34,7 @@ static __attribute__((noinline)) int show_next_slowly(struct cq *cq)
     }
     atomic_store_explicit(&cq->head, head, memory_order_release);
     cq_end_taking(cq, locked);
-    cq_wait_for_answers(cq);
+    cq_wait_for_responses(cq);
     return found ? 0 : ENOENT;
 }
 
@@ -59,7 +59,7 @@ static inline bool show_next(struct cq *cq)
         return false;
     bool taken = cq_begin_taking_freely(cq) && take_next(cq);
     cq_end_taking_freely(cq);
-    cq_wait_for_answers(cq);
+    cq_wait_for_responses(cq);
     return taken;
 }
 
@@ -80,10 +80,10 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
     struct cq *cq = cq_of(ibv);
     uintptr_t self = (uintptr_t)pthread_self();
     if (attr->comp_mask)
-        return answer_failure(EINVAL);
+        return result_failure(EINVAL);
     if (owner_of_batch(cq) == self) {
         log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_start_poll in a batch of this thread");
-        return answer_failure(EINVAL); /* waiting for the lock would be forever */
+        return result_failure(EINVAL); /* waiting for the lock would be forever */
     }
     if (cq_is_empty(cq)) {
         poller_poll(cq->process);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/answer.h"
+#include "base/result.h"
 #include "diag/log.h"
 #include "transport/scatter.h"
 #include "verbs/object/domain.h"
@@ -143,12 +143,12 @@ int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr
         log_reason(LOG_WARN, error == ENOMEM ? REASON_RECEIVE_QUEUE_FULL : REASON_TOO_MANY_SGES,
                    "posting the receive with wr_id %llu to a queue of %u", (unsigned long long)(wr ? wr->wr_id : 0),
                    queue->capacity);
-        return answer_failure(error);
+        return result_failure(error);
     }
     return 0;
 }
 
-const struct receive *receive_queue_take(struct receive_queue *queue, uint64_t least, bool *limit_reached)
+const struct recv_wqe *receive_queue_take(struct receive_queue *queue, uint64_t least, bool *limit_reached)
 {
     lock_take(&queue->lock);
     struct receive_slot *slot = STAILQ_FIRST(&queue->posted);
@@ -166,12 +166,12 @@ const struct receive *receive_queue_take(struct receive_queue *queue, uint64_t l
     return short_of_room ? &receive_too_short : slot ? &slot->receive : NULL;
 }
 
-static struct receive_slot *slot_of(const struct receive *receive)
+static struct receive_slot *slot_of(const struct recv_wqe *receive)
 {
     return (struct receive_slot *)((char *)receive - offsetof(struct receive_slot, receive));
 }
 
-void receive_queue_return(struct receive_queue *queue, const struct receive *receive)
+void receive_queue_return(struct receive_queue *queue, const struct recv_wqe *receive)
 {
     struct receive_slot *slot = slot_of(receive);
     lock_take(&queue->lock);
@@ -181,7 +181,7 @@ void receive_queue_return(struct receive_queue *queue, const struct receive *rec
     lock_release(&queue->lock);
 }
 
-void receive_queue_free(struct receive_queue *queue, const struct receive *receive)
+void receive_queue_free(struct receive_queue *queue, const struct recv_wqe *receive)
 {
     struct receive_slot *slot = slot_of(receive);
     lock_take(&queue->lock);

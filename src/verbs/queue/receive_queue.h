@@ -21,9 +21,9 @@ int receive_queue_post(struct receive_queue *, const struct ibv_recv_wr *, struc
 /* The oldest, now taken by a message that has begun; NULL when none is posted, &receive_too_short when it has less room
  * than that. *limit_reached: the count fell below the limit, which is disarmed now. The receive is valid until
  * receive_queue_free, or until receive_queue_return, which makes it the oldest again. */
-const struct receive *receive_queue_take(struct receive_queue *, uint64_t least, bool *limit_reached);
-void receive_queue_free(struct receive_queue *, const struct receive *);
-void receive_queue_return(struct receive_queue *, const struct receive *);
+const struct recv_wqe *receive_queue_take(struct receive_queue *, uint64_t least, bool *limit_reached);
+void receive_queue_free(struct receive_queue *, const struct recv_wqe *);
+void receive_queue_return(struct receive_queue *, const struct recv_wqe *);
 
 /* What a report says of it. */
 struct receive_queue_state {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/answer.h"
+#include "base/result.h"
 #include "diag/log.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp.h"
@@ -120,29 +120,30 @@ int srq_tags_operate(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_
         return 0;
     *bad = wr;
     log_reason(LOG_WARN, reason, "ibv_post_srq_ops wr_id %llu", (unsigned long long)(wr ? wr->wr_id : 0));
-    return answer_failure(reason == REASON_TM_LIST_FULL || reason == REASON_TM_OPERATIONS_FULL ? ENOMEM : EINVAL);
+    return result_failure(reason == REASON_TM_LIST_FULL || reason == REASON_TM_OPERATIONS_FULL ? ENOMEM : EINVAL);
 }
 
 /* -- the host of a queue pair's engine */
 
-static inline struct qp *qp_of_host(struct host *host)
+static inline struct qp *qp_of_owner(struct engine_owner *owner)
 {
-    return (struct qp *)((char *)host - offsetof(struct qp, host));
+    return (struct qp *)((char *)owner - offsetof(struct qp, owner));
 }
 
-static const struct receive *take_ordinary(struct qp *qp, enum tags_kind kind, bool *limit_reached)
+static const struct recv_wqe *take_ordinary(struct qp *qp, enum tags_kind kind, bool *limit_reached)
 {
-    const struct receive *receive = receive_queue_take(&qp->srq->queue, 0, limit_reached);
+    const struct recv_wqe *receive = receive_queue_take(&qp->srq->queue, 0, limit_reached);
     if (receive)
         tags_accept(&qp->srq->tags->tags, &qp->tags, kind);
     return receive;
 }
 
-static const struct receive *srq_tags_take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, const struct packet *packet,
+                                                    uint64_t least)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     struct srq_tags *tags = qp->srq->tags;
-    const struct receive *receive = NULL;
+    const struct recv_wqe *receive = NULL;
     bool limit_reached = false;
     lock_take(&tags->lock);
     enum tags_kind kind = tags_arrive(&tags->tags, &qp->tags, packet);
@@ -161,9 +162,9 @@ static const struct receive *srq_tags_take_receive(struct host *host, const stru
     return receive;
 }
 
-static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     struct srq_tags *tags = qp->srq->tags;
     struct tags_event event;
     lock_take(&tags->lock);
@@ -175,13 +176,13 @@ static void received(struct host *host, const struct receive *receive, const str
     lock_release(&tags->lock);
 }
 
-static void sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
+static void sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     struct srq_tags *tags = qp->srq->tags;
     struct tags_event event;
     if (!tags_owns(work)) {
-        qp_host_operations.sent(host, work, status, reason);
+        qp_owner_operations.sent(owner, work, status, reason);
         return;
     }
     qp->tags_working--;
@@ -191,17 +192,17 @@ static void sent(struct host *host, const struct work *work, enum ibv_wc_status 
     lock_release(&tags->lock);
 }
 
-static struct host_operations operations;
+static struct owner_operations operations;
 
 static void make_operations(void)
 {
-    operations = qp_host_operations;
+    operations = qp_owner_operations;
     operations.take_receive = srq_tags_take_receive;
     operations.received = received;
     operations.sent = sent;
 }
 
-const struct host_operations *srq_tags_host(void)
+const struct owner_operations *srq_tags_owner(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_operations);
@@ -215,7 +216,7 @@ void srq_tags_post(struct qp *qp)
     lock_assert_held(&qp->lock);
     struct srq_tags *tags = qp->srq->tags;
     struct send_queue *queue = &qp->rc.requester.queue;
-    struct work *work;
+    struct send_wqe *work;
     if (qp->rc.failed)
         return;
     lock_take(&tags->lock);

@@ -24,7 +24,7 @@ void srq_tags_inherit(struct srq *); /* see inherit.h */
 int srq_tags_operate(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **bad);
 
 /* What the engine of a queue pair on such an SRQ calls. */
-const struct host_operations *srq_tags_host(void);
+const struct owner_operations *srq_tags_owner(void);
 
 /* Below: under qp->lock. */
 

@@ -9,16 +9,16 @@
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 
-static inline struct qp *qp_of_host(struct host *host)
+static inline struct qp *qp_of_owner(struct engine_owner *owner)
 {
-    return (struct qp *)((char *)host - offsetof(struct qp, host));
+    return (struct qp *)((char *)owner - offsetof(struct qp, owner));
 }
 
 /* Under qp->lock. An SRQ that is found here is not freed as long as that is held: xrc_remove_srq takes it out of the
  * table first and then looks, under the lock of each queue pair, who has it. */
-static enum reason select_srq(struct host *host, uint32_t number)
+static enum reason select_srq(struct engine_owner *owner, uint32_t number)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     if (qp->selected && qp->selected->number == number)
         return REASON_NONE;
     struct srq *srq = numbers_find(qp->process->srqs, number);
@@ -33,11 +33,11 @@ static enum reason select_srq(struct host *host, uint32_t number)
     return REASON_NONE;
 }
 
-static const struct receive *xrc_take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     bool limit_reached;
-    const struct receive *receive = receive_queue_take(&qp->selected->queue, least, &limit_reached);
+    const struct recv_wqe *receive = receive_queue_take(&qp->selected->queue, least, &limit_reached);
     if (receive)
         qp->serving = qp->selected;
     if (receive && limit_reached)
@@ -46,9 +46,9 @@ static const struct receive *xrc_take_receive(struct host *host, const struct pa
 }
 
 /* The entry outlives the queue pair, because it tells that a receive of the SRQ was used. */
-static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     struct srq *srq = qp->serving;
     struct completion entry = {
         .id = receive->id,
@@ -71,17 +71,17 @@ static void received(struct host *host, const struct receive *receive, const str
     cq_push(srq->cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
 }
 
-static struct host_operations operations;
+static struct owner_operations operations;
 
 static void make_operations(void)
 {
-    operations = qp_host_operations;
+    operations = qp_owner_operations;
     operations.take_receive = xrc_take_receive;
     operations.received = received;
     operations.select_srq = select_srq;
 }
 
-const struct host_operations *xrc_host(void)
+const struct owner_operations *xrc_owner(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_operations);

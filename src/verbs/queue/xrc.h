@@ -8,7 +8,7 @@
 #include "verbs/object/object.h"
 
 /* What the engine of a queue pair of type XRC_RECV calls. */
-const struct host_operations *xrc_host(void);
+const struct owner_operations *xrc_owner(void);
 
 /* An SRQ of type XRC gets its number. 0 or an errno. Under process->control. */
 int xrc_enter_srq(struct srq *);

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/answer.h"
+#include "base/result.h"
 #include "diag/log.h"
 #include "link/guard.h"
 #include "process/poller.h"
@@ -51,7 +51,7 @@ enum reason post_check_tso(const struct qp *qp, uint32_t header, uint32_t mss)
     return header > qp->max_tso_header || !mss ? REASON_RAW_TSO_HEADER : REASON_NONE;
 }
 
-bool post_set_tso(const struct qp *qp, struct work *work, const void *header, uint16_t length, uint16_t mss)
+bool post_set_tso(const struct qp *qp, struct send_wqe *work, const void *header, uint16_t length, uint16_t mss)
 {
     work->remote_address = qp->cap.max_send_sge * sizeof(struct ibv_sge);
     work->compare_or_add = length;
@@ -79,7 +79,7 @@ static enum reason post_refuse(const struct qp *qp, const struct ibv_send_wr *wr
     return REASON_NONE;
 }
 
-static enum reason copy_inline(const struct qp *qp, struct work *work, const struct ibv_send_wr *wr)
+static enum reason copy_inline(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     uint32_t length = 0;
     for (int i = 0; i < wr->num_sge; i++) {
@@ -95,7 +95,7 @@ static enum reason copy_inline(const struct qp *qp, struct work *work, const str
     return REASON_NONE;
 }
 
-static enum reason copy_list(struct work *work, const struct ibv_send_wr *wr)
+static enum reason copy_list(struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     uint64_t length = 0;
     for (int i = 0; i < wr->num_sge; i++) {
@@ -107,7 +107,7 @@ static enum reason copy_list(struct work *work, const struct ibv_send_wr *wr)
     return REASON_NONE;
 }
 
-static enum reason copy_local(struct work *work, const struct ibv_send_wr *wr)
+static enum reason copy_local(struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     work->sge_count = 0;
     work->length = 0;
@@ -117,7 +117,7 @@ static enum reason copy_local(struct work *work, const struct ibv_send_wr *wr)
 }
 
 /* False: part of it can't be read. */
-static bool copy_parameters(const struct qp *qp, struct work *work, const struct ibv_send_wr *wr)
+static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     if (qp->type == IBV_QPT_UD) {
         work->address = wr->wr.ud.ah;
@@ -150,17 +150,17 @@ bool post_enter_batch(struct qp *qp)
     return true;
 }
 
-struct work *post_reserve_in(struct qp *qp, const struct send_queue *queue, uint32_t posted)
+struct send_wqe *post_reserve_in(struct qp *qp, const struct send_queue *queue, uint32_t posted)
 {
     if (posted - atomic_load_explicit(&qp->retired, memory_order_acquire) >= qp->cap.max_send_wr)
         return NULL;
-    struct work *work = send_queue_reserve(queue);
+    struct send_wqe *work = send_queue_reserve(queue);
     if (work)
         work->owner_value = 0;
     return work;
 }
 
-struct work *post_reserve(struct qp *qp)
+struct send_wqe *post_reserve(struct qp *qp)
 {
     return post_reserve_in(qp, qp_send_queue(qp), qp->posted);
 }
@@ -175,7 +175,7 @@ void post_commit(struct qp *qp)
 static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 {
     enum reason reason = post_refuse(qp, wr);
-    struct work *work = reason ? NULL : post_reserve(qp);
+    struct send_wqe *work = reason ? NULL : post_reserve(qp);
     if (!work)
         return reason ? reason : REASON_SEND_QUEUE_FULL;
     work->id = wr->wr_id;
@@ -199,7 +199,7 @@ static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 int post_refused(struct qp *qp, enum reason reason, uint64_t id)
 {
     log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_send of wr_id %llu", qp->number, (unsigned long long)id);
-    return answer_failure(reason == REASON_SEND_QUEUE_FULL   ? ENOMEM
+    return result_failure(reason == REASON_SEND_QUEUE_FULL   ? ENOMEM
                           : reason == REASON_SEND_UNREADABLE ? EFAULT
                                                              : EINVAL);
 }

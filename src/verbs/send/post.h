@@ -29,16 +29,16 @@ unsigned post_flags(const struct qp *);
 
 /* IBV_WR_TSO: may the header be that long, and the segments; and into the slot (false: the header can't be read). */
 enum reason post_check_tso(const struct qp *, uint32_t header, uint32_t mss);
-bool post_set_tso(const struct qp *, struct work *, const void *header, uint16_t length, uint16_t mss);
+bool post_set_tso(const struct qp *, struct send_wqe *, const void *header, uint16_t length, uint16_t mss);
 
 /* Is work accepted in the queue pair's state? */
 bool post_is_open(const struct qp *);
 
 /* A free slot of `queue`, when so much has been posted; or NULL: the program has not polled enough completions yet. */
-struct work *post_reserve_in(struct qp *, const struct send_queue *queue, uint32_t posted);
+struct send_wqe *post_reserve_in(struct qp *, const struct send_queue *queue, uint32_t posted);
 
 /* One of the send queue. post_commit enters it when it is filled. */
-struct work *post_reserve(struct qp *);
+struct send_wqe *post_reserve(struct qp *);
 void post_commit(struct qp *);
 
 /* Hands what was committed to the engine and the link. Between guard_begin and guard_end. */

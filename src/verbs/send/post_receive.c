@@ -1,7 +1,7 @@
 /* ibv_post_recv(3). */
 #include <errno.h>
 
-#include "base/answer.h"
+#include "base/result.h"
 #include "diag/log.h"
 #include "verbs/qp/qp.h"
 #include "verbs/queue/receive_queue.h"
@@ -15,7 +15,7 @@ int qp_post_receive(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
         *bad = wr;
         enum reason reason = qp->spread ? REASON_RSS_NO_QUEUE : qp->srq ? REASON_RECEIVE_SRQ : REASON_RECEIVE_STATE;
         log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_recv", qp->number);
-        return answer_failure(EINVAL);
+        return result_failure(EINVAL);
     }
     int error = receive_queue_post(qp->receives, wr, bad);
     if (atomic_load(&qp->state) == IBV_QPS_ERR) {

@@ -123,7 +123,7 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 }
 
 /* Begins the next work request of the batch; NULL when the batch is spoilt. */
-static struct work *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
+static struct send_wqe *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
 {
     struct qp *qp = qp_of_ex(ibv);
     finish_work(qp);
@@ -131,7 +131,7 @@ static struct work *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode
         return NULL;
     if (!post_is_legal(qp, opcode))
         return spoil(qp, REASON_SEND_OPCODE), NULL;
-    struct work *work = post_reserve_in(qp, &qp->batch.queue, qp->batch.posted);
+    struct send_wqe *work = post_reserve_in(qp, &qp->batch.queue, qp->batch.posted);
     if (!work)
         return spoil(qp, REASON_SEND_QUEUE_FULL), NULL;
     work->id = ibv->wr_id;
@@ -147,7 +147,7 @@ static struct work *qp_ex_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode
 static void begin_remote(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
                          uint32_t immediate)
 {
-    struct work *work = qp_ex_begin(ibv, opcode);
+    struct send_wqe *work = qp_ex_begin(ibv, opcode);
     if (!work)
         return;
     work->rkey = rkey;
@@ -192,7 +192,7 @@ static void wr_local_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
 
 static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-    struct work *work = qp_ex_begin(ibv, IBV_WR_BIND_MW);
+    struct send_wqe *work = qp_ex_begin(ibv, IBV_WR_BIND_MW);
     if (!work)
         return;
     enum reason reason =
@@ -202,7 +202,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, 
     finish_work(qp_of_ex(ibv)); /* no setter follows, and what is taken back is among what was entered */
 }
 
-static void set_tso(struct qp *qp, struct work *work, const void *header, uint16_t length, uint16_t mss)
+static void set_tso(struct qp *qp, struct send_wqe *work, const void *header, uint16_t length, uint16_t mss)
 {
     bool opened = guard_begin(qp->batch.begun);
     if (!post_set_tso(qp, work, header, length, mss))
@@ -213,7 +213,7 @@ static void set_tso(struct qp *qp, struct work *work, const void *header, uint16
 static void wr_send_tso(struct ibv_qp_ex *ibv, void *header, uint16_t length, uint16_t mss)
 {
     struct qp *qp = qp_of_ex(ibv);
-    struct work *work = qp_ex_begin(ibv, IBV_WR_TSO);
+    struct send_wqe *work = qp_ex_begin(ibv, IBV_WR_TSO);
     enum reason reason = work ? post_check_tso(qp, length, mss) : REASON_NONE;
     if (reason)
         spoil(qp, reason);
@@ -224,7 +224,7 @@ static void wr_send_tso(struct ibv_qp_ex *ibv, void *header, uint16_t length, ui
 static void begin_atomic(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
                          uint64_t compare_or_add, uint64_t swap)
 {
-    struct work *work = qp_ex_begin(ibv, opcode);
+    struct send_wqe *work = qp_ex_begin(ibv, opcode);
     if (!work)
         return;
     work->rkey = rkey;
@@ -243,7 +243,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t a
     begin_atomic(ibv, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, add, 0);
 }
 
-static enum reason copy_inline(struct work *work, const struct ibv_data_buf *buffers, size_t count, uint32_t most)
+static enum reason copy_inline(struct send_wqe *work, const struct ibv_data_buf *buffers, size_t count, uint32_t most)
 {
     for (size_t i = 0; i < count; i++) {
         if (buffers[i].length > most - work->length)
@@ -258,7 +258,7 @@ static enum reason copy_inline(struct work *work, const struct ibv_data_buf *buf
 
 static void set_inline(struct qp *qp, const struct ibv_data_buf *buffers, size_t count)
 {
-    struct work *work = qp->batch.work;
+    struct send_wqe *work = qp->batch.work;
     if (!work)
         return;
     if (!post_takes_inline(work->opcode))
@@ -306,7 +306,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ibv, void *data, size_t length)
 static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_sge *list)
 {
     struct qp *qp = qp_of_ex(ibv);
-    struct work *work = qp->batch.work;
+    struct send_wqe *work = qp->batch.work;
     uint64_t length = 0;
     if (!work)
         return;
@@ -327,7 +327,7 @@ static void wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t address, u
 
 static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
 {
-    struct work *work = qp_of_ex(ibv)->batch.work;
+    struct send_wqe *work = qp_of_ex(ibv)->batch.work;
     if (!work)
         return;
     work->address = ah;
@@ -337,7 +337,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t re
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t number)
 {
-    struct work *work = qp_of_ex(ibv)->batch.work;
+    struct send_wqe *work = qp_of_ex(ibv)->batch.work;
     if (work)
         work->remote_srq = number;
 }

@@ -59,7 +59,7 @@ static inline bool is_held(struct qp *qp)
 /* The peer's requests are answered at once, whatever rate our own are sent at. */
 static inline bool is_held_rc(struct qp *qp)
 {
-    return __builtin_expect(qp->pace.rate, 0) && !rc_owes_answers(&qp->rc) && pace_holds(qp);
+    return __builtin_expect(qp->pace.rate, 0) && !rc_owes_responses(&qp->rc) && pace_holds(qp);
 }
 
 /* Everything that the engine has and the link has room for. Without a link, packets go nowhere and timers do the rest.
@@ -82,7 +82,7 @@ static void transmit_rc(struct qp *qp, nanos now)
     uint32_t fresh = qp->rc.requester.sent_psn;
     while (rc_has_output(&qp->rc) && !is_held_rc(qp) && qp_has_room(qp, link) &&
            rc_transmit(&qp->rc, &packet, pieces, now)) {
-        traffic_repeated(&qp->flow, &packet, fresh);
+        traffic_retransmitted(&qp->flow, &packet, fresh);
         fresh = qp->rc.requester.sent_psn;
         if (!send_packet(qp, link, &packet))
             rc_unreadable(&qp->rc, &packet);
@@ -142,7 +142,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
 }
 
 /* Sends one datagram; false when its link has no room and the queue pair waits for some. */
-static bool transmit_datagram(struct qp *qp, const struct work *work)
+static bool transmit_datagram(struct qp *qp, const struct send_wqe *work)
 {
     struct node *node = qp->process->node;
     const struct ah *ah = work->address;
@@ -167,7 +167,7 @@ static bool transmit_datagram(struct qp *qp, const struct work *work)
 
 static void transmit_ud(struct qp *qp)
 {
-    const struct work *work;
+    const struct send_wqe *work;
     while ((work = ud_next(&qp->ud)) && !is_held(qp) && transmit_datagram(qp, work))
         ;
     if (!work)
@@ -209,6 +209,6 @@ void qp_transmit(struct qp *qp, nanos now)
 void qp_settle(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (qp_is_reliable(qp) && rc_owes_answers(&qp->rc))
+    if (qp_is_reliable(qp) && rc_owes_responses(&qp->rc))
         qp_transmit(qp, clock_now());
 }

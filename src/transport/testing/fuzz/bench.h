@@ -67,14 +67,14 @@ struct entry {
 };
 
 struct posted_receive {
-    struct receive receive;
+    struct recv_wqe receive;
     struct ibv_sge sge[BENCH_WORST_SGE];
     uint8_t *place;
     uint32_t size;
 };
 
 struct side {
-    struct host host; /* first: the host's operations get it */
+    struct engine_owner owner; /* first: the host's operations get it */
     struct bench *bench;
     struct side *peer;
     union {
@@ -82,8 +82,8 @@ struct side {
         struct uc uc;
         struct ud ud;
     };
-    struct rc_saved saved[BENCH_SAVED];
-    _Alignas(8) uint8_t queue[BENCH_QUEUE * (sizeof(struct work) + BENCH_INLINE)];
+    struct responder_resource saved[BENCH_SAVED];
+    _Alignas(8) uint8_t queue[BENCH_QUEUE * (sizeof(struct send_wqe) + BENCH_INLINE)];
     uint8_t *source, *target, *inbox, *results; /* blocks of their own, so that a sanitizer sees their ends */
     uint8_t *counters, *counters_block;
 
@@ -160,9 +160,9 @@ void bench_post_a_receive(struct side *, struct input *);
 void bench_post_receive(struct side *, uint32_t size, uint32_t count, uint32_t lkey);
 
 /* host.c: the owner's side, which judges what the engines say. */
-extern const struct host_operations bench_operations;
+extern const struct owner_operations bench_operations;
 /* A work request of this kind is about to be posted: what it will do, once, in its turn. */
-void bench_expect(struct side *, const struct work *);
+void bench_expect(struct side *, const struct send_wqe *);
 
 /* engine.c: the four services behind one set of functions. */
 void bench_make(struct bench *);  /* once: memory */

@@ -10,7 +10,7 @@
 
 static void make_side(struct side *side, unsigned index)
 {
-    side->host.operations = &bench_operations;
+    side->owner.operations = &bench_operations;
     side->source = malloc(BENCH_SOURCE);
     side->target = malloc(BENCH_TARGET);
     side->inbox = malloc(BENCH_QUEUE * BENCH_SLOT);
@@ -341,7 +341,7 @@ BENCH_UNTRACED static unsigned count_reads(const struct send_queue *queue)
 {
     unsigned reads = 0;
     for (uint32_t i = queue->head; i != queue->tail; i++) {
-        const struct work *work = send_queue_at(queue, i);
+        const struct send_wqe *work = send_queue_at(queue, i);
         reads += work->started && (work->opcode == IBV_WR_RDMA_READ || work->opcode == IBV_WR_ATOMIC_WRITE ||
                                    work->opcode == NEWER_WR_FLUSH || work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
                                    work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);

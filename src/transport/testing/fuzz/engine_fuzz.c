@@ -28,7 +28,7 @@ static void set_reliable(struct side *side, const uint8_t *draw)
     static const uint8_t rnr_retries[] = {0, 2, 7, 7};
     struct send_queue queue = {
         .memory = side->queue, .stride = sizeof side->queue / BENCH_QUEUE, .capacity = BENCH_QUEUE};
-    rc_initialize(&side->rc, &side->host, &queue, side->saved);
+    rc_initialize(&side->rc, &side->owner, &queue, side->saved);
     side->watched = NANOS_NEVER;
     reliable_settings = (struct rc_settings){
         .service = bench.service,
@@ -57,14 +57,14 @@ static void set_unreliable(struct side *side, unsigned access, bool exact)
     struct send_queue queue = {
         .memory = side->queue, .stride = sizeof side->queue / BENCH_QUEUE, .capacity = BENCH_QUEUE};
     if (bench.service == SERVICE_UC) {
-        uc_initialize(&side->uc, &side->host, &queue);
+        uc_initialize(&side->uc, &side->owner, &queue);
         side->uc.pkey = BENCH_PKEY;
         side->uc.segment = BENCH_SEGMENT;
         side->uc.max_message = BENCH_LONGEST;
         side->uc.access = access;
         side->uc.exact = exact;
     } else {
-        ud_initialize(&side->ud, &side->host, &queue);
+        ud_initialize(&side->ud, &side->owner, &queue);
         side->ud.pkey = BENCH_PKEY;
         side->ud.qkey = BENCH_QKEY;
         side->ud.max_message = BENCH_REFERENCE;

@@ -22,13 +22,13 @@ static const uint8_t opcodes[] = {
     IBV_WR_TSO,
 };
 
-static bool is_atomic(const struct work *work)
+static bool is_atomic(const struct send_wqe *work)
 {
     return work->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || work->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 /* Where an answer goes: a place of this work's own, whose end is marked. */
-static void prepare_result(struct side *side, struct work *work, struct entry *entry)
+static void prepare_result(struct side *side, struct send_wqe *work, struct entry *entry)
 {
     uint32_t slot = side->posted % BENCH_QUEUE * BENCH_SLOT;
     entry->result = side->results + slot;
@@ -37,7 +37,7 @@ static void prepare_result(struct side *side, struct work *work, struct entry *e
 }
 
 /* Over one to three elements, or into the work itself. */
-static void prepare_data(struct side *side, struct work *work, const struct entry *entry)
+static void prepare_data(struct side *side, struct send_wqe *work, const struct entry *entry)
 {
     if (work->flags & IBV_SEND_INLINE) {
         memcpy(work->inline_data, side->source + entry->at, work->length);
@@ -50,7 +50,7 @@ static void prepare_data(struct side *side, struct work *work, const struct entr
 }
 
 /* Mistakes of the program, one of sixteen. */
-static void spoil(struct side *side, struct work *work, struct entry *entry, uint32_t how)
+static void spoil(struct side *side, struct send_wqe *work, struct entry *entry, uint32_t how)
 {
     bool unreliable = !bench_is_reliable(side->bench);
     entry->excuses |=
@@ -84,14 +84,14 @@ static void spoil(struct side *side, struct work *work, struct entry *entry, uin
     }
 }
 
-static uint32_t key_of(const struct work *work, uint32_t wish)
+static uint32_t key_of(const struct send_wqe *work, uint32_t wish)
 {
     if (is_atomic(work))
         return KEY_COUNTERS;
     return work->opcode == IBV_WR_RDMA_READ && wish & 1 ? KEY_SOURCE : KEY_TARGET;
 }
 
-static void fill(struct side *side, struct work *work, struct entry *entry, struct input *input)
+static void fill(struct side *side, struct send_wqe *work, struct entry *entry, struct input *input)
 {
     uint32_t wish = input_take(input, 1), more = input_take(input, 1), length = input_take(input, 2);
     work->opcode = opcodes[wish & 15];
@@ -123,7 +123,7 @@ static void fill(struct side *side, struct work *work, struct entry *entry, stru
 
 void bench_post(struct side *side, struct input *input)
 {
-    struct work *work = send_queue_reserve(bench_queue(side));
+    struct send_wqe *work = send_queue_reserve(bench_queue(side));
     if (!work || side->posted == BENCH_WORKS)
         return;
     memset(work, 0, sizeof *work);
@@ -144,7 +144,7 @@ void bench_post_receive(struct side *side, uint32_t size, uint32_t count, uint32
     uint32_t at = slot * BENCH_SLOT, part = size / count;
     posted->place = side->inbox + at;
     posted->size = size;
-    posted->receive = (struct receive){.id = side->receives_posted++, .sge_count = count, .sge = posted->sge};
+    posted->receive = (struct recv_wqe){.id = side->receives_posted++, .sge_count = count, .sge = posted->sge};
     for (uint32_t i = 0; i < count; i++)
         posted->sge[i] = (struct ibv_sge){at + i * part, i + 1 < count ? part : size - i * part, lkey};
     memset(posted->place + size, 0xa5, BENCH_GUARD);

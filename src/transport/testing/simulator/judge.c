@@ -135,7 +135,7 @@ static void judge_success(struct endpoint *endpoint, struct entry *entry)
         world->shared_sure[endpoint->peer->node] += entry->add;
 }
 
-void judge_sent(struct endpoint *endpoint, const struct work *work, enum ibv_wc_status status, enum reason reason)
+void judge_sent(struct endpoint *endpoint, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
 {
     struct world *world = endpoint->world;
     struct entry *entry = &endpoint->works[endpoint->ended];
@@ -172,7 +172,7 @@ static struct entry *next_message(struct endpoint *sender)
 
 /* An unreliable message says which it is. One that can't (no bytes, no immediate) is NULL. */
 static struct entry *identify(struct endpoint *endpoint, struct endpoint *sender, const struct posted_receive *slot,
-                              const struct arrival *arrival)
+                              const struct recv_cqe *arrival)
 {
     uint32_t id = 0, header = endpoint->service == SERVICE_UD ? UD_GRH_LENGTH : 0;
     if (arrival->flags & IBV_WC_WITH_IMM)
@@ -232,7 +232,7 @@ static void judge_write(struct endpoint *endpoint, const struct entry *entry)
 }
 
 static void judge_message(struct endpoint *endpoint, const struct posted_receive *slot, struct entry *entry,
-                          const struct arrival *arrival)
+                          const struct recv_cqe *arrival)
 {
     uint32_t header = endpoint->service == SERVICE_UD ? UD_GRH_LENGTH : 0;
     bool writes = entry->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -253,7 +253,7 @@ static void judge_message(struct endpoint *endpoint, const struct posted_receive
     entry->delivered = true;
 }
 
-static struct endpoint *find_sender(struct endpoint *endpoint, const struct arrival *arrival)
+static struct endpoint *find_sender(struct endpoint *endpoint, const struct recv_cqe *arrival)
 {
     struct world *world = endpoint->world;
     if (endpoint->peer)
@@ -265,7 +265,7 @@ static struct endpoint *find_sender(struct endpoint *endpoint, const struct arri
     return NULL;
 }
 
-static void judge_arrival(struct endpoint *endpoint, const struct posted_receive *slot, const struct arrival *arrival)
+static void judge_arrival(struct endpoint *endpoint, const struct posted_receive *slot, const struct recv_cqe *arrival)
 {
     struct endpoint *sender = find_sender(endpoint, arrival);
     if (!sender)
@@ -295,7 +295,7 @@ static void judge_error(struct endpoint *endpoint, const struct posted_receive *
         world_complain(endpoint->world, endpoint, "receive %u ends with status %d", endpoint->receives_ended, status);
 }
 
-void judge_received(struct endpoint *endpoint, const struct receive *receive, const struct arrival *arrival)
+void judge_received(struct endpoint *endpoint, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct world *world = endpoint->world;
     struct posted_receive *slot = endpoint->receives[endpoint->receives_ended];

@@ -5,10 +5,10 @@
 #include "transport/testing/simulator/world.h"
 
 /* A work request ended. */
-void judge_sent(struct endpoint *, const struct work *, enum ibv_wc_status, enum reason);
+void judge_sent(struct endpoint *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
 /* A receive ended with a message, or with an error. */
-void judge_received(struct endpoint *, const struct receive *, const struct arrival *);
+void judge_received(struct endpoint *, const struct recv_wqe *, const struct recv_cqe *);
 
 /* Nothing more will happen: everything has ended, and memory holds what it must. Flushes the endpoint. */
 void judge_end(struct endpoint *);

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "transport/testing/simulator/engine.h"
-#include "transport/testing/simulator/host.h"
 #include "transport/testing/simulator/judge.h"
+#include "transport/testing/simulator/owner.h"
 
 /* Bytes and counters that work which failed may or may not have changed. */
 struct doubt {
@@ -92,7 +92,7 @@ void judge_end(struct endpoint *endpoint)
     else if (!engine_is_reliable(endpoint))
         judge_unreliable_memory(endpoint);
     engine_flush(endpoint);
-    host_flush_receives(endpoint);
+    owner_flush_receives(endpoint);
     if (endpoint->receives_ended != endpoint->receives_posted)
         world_complain(endpoint->world, endpoint, "%u receives ended, %u posted", endpoint->receives_ended,
                        endpoint->receives_posted);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "transport/testing/simulator/engine.h"
-#include "transport/testing/simulator/host.h"
 #include "transport/testing/simulator/network.h"
+#include "transport/testing/simulator/owner.h"
 #include "transport/testing/simulator/world.h"
 #include "wire/psn.h"
 
@@ -69,7 +69,7 @@ static void choose_rc_settings(struct world *world, struct rc_settings *settings
 static void make_queue(struct endpoint *endpoint, struct send_queue *queue)
 {
     struct chance *chance = &endpoint->world->chance;
-    queue->stride = sizeof(struct work) + INLINE_MAX;
+    queue->stride = sizeof(struct send_wqe) + INLINE_MAX;
     queue->capacity = 1u << chance_between(chance, 0, 6);
     endpoint->queue_memory = calloc(queue->capacity, queue->stride);
     queue->memory = (uint8_t *)endpoint->queue_memory;
@@ -80,11 +80,11 @@ static void make_engine(struct endpoint *endpoint, const struct rc_settings *set
     struct send_queue queue = {0};
     make_queue(endpoint, &queue);
     if (engine_is_reliable(endpoint)) {
-        rc_initialize(&endpoint->rc, &endpoint->host, &queue, endpoint->saved);
+        rc_initialize(&endpoint->rc, &endpoint->owner, &queue, endpoint->saved);
         endpoint->rc.settings = *settings;
         endpoint->rc.settings.destination = destination;
     } else if (endpoint->service == SERVICE_UC) {
-        uc_initialize(&endpoint->uc, &endpoint->host, &queue);
+        uc_initialize(&endpoint->uc, &endpoint->owner, &queue);
         endpoint->uc.pkey = PKEY;
         endpoint->uc.destination = destination;
         endpoint->uc.segment = settings->segment;
@@ -92,7 +92,7 @@ static void make_engine(struct endpoint *endpoint, const struct rc_settings *set
         endpoint->uc.max_message = settings->max_message;
         endpoint->uc.access = settings->access;
     } else {
-        ud_initialize(&endpoint->ud, &endpoint->host, &queue);
+        ud_initialize(&endpoint->ud, &endpoint->owner, &queue);
         endpoint->ud.pkey = PKEY;
         endpoint->ud.number = endpoint->number;
         endpoint->ud.qkey = QKEY;
@@ -138,7 +138,7 @@ static void make_program(struct endpoint *endpoint, const struct rc_settings *se
 static struct endpoint *make_endpoint(struct world *world, enum service service, uint32_t index)
 {
     struct endpoint *endpoint = &world->endpoints[index];
-    endpoint->host.operations = &host_of_simulator;
+    endpoint->owner.operations = &host_of_simulator;
     endpoint->world = world;
     endpoint->service = service;
     endpoint->index = index;

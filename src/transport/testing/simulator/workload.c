@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "transport/testing/simulator/engine.h"
-#include "transport/testing/simulator/host.h"
 #include "transport/testing/simulator/judge.h"
+#include "transport/testing/simulator/owner.h"
 
 enum { UNTOUCHED = 0xa5, BATCH = 4, WORD = sizeof(uint64_t) };
 
@@ -104,7 +104,7 @@ static void plan_read(struct endpoint *endpoint, struct entry *entry)
     make_landing(endpoint, entry);
 }
 
-static void plan_flush(struct endpoint *endpoint, struct entry *entry, struct work *work)
+static void plan_flush(struct endpoint *endpoint, struct entry *entry, struct send_wqe *work)
 {
     entry->length = choose_length(endpoint);
     choose_target(endpoint, entry, 1);
@@ -114,7 +114,7 @@ static void plan_flush(struct endpoint *endpoint, struct entry *entry, struct wo
 }
 
 /* On the pair's own counters the result is known; on the node's shared one only the sum is. */
-static void plan_atomic(struct endpoint *endpoint, struct entry *entry, struct work *work)
+static void plan_atomic(struct endpoint *endpoint, struct entry *entry, struct send_wqe *work)
 {
     struct chance *chance = chance_of(endpoint);
     uint32_t which = chance_below(chance, COUNTERS);
@@ -177,7 +177,7 @@ static uint8_t choose_opcode(struct endpoint *endpoint)
     return unreliable[chance_below(chance_of(endpoint), endpoint->service == SERVICE_UC ? 5 : 2)];
 }
 
-static void plan_entry(struct endpoint *endpoint, struct entry *entry, struct work *work)
+static void plan_entry(struct endpoint *endpoint, struct entry *entry, struct send_wqe *work)
 {
     switch (entry->opcode) {
     case IBV_WR_RDMA_WRITE:
@@ -231,7 +231,7 @@ static bool consumes_receive(uint8_t opcode)
            opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
-static void fill_work(const struct endpoint *endpoint, const struct entry *entry, struct work *work)
+static void fill_work(const struct endpoint *endpoint, const struct entry *entry, struct send_wqe *work)
 {
     work->id = endpoint->posted;
     work->opcode = entry->opcode;
@@ -282,7 +282,7 @@ static unsigned choose_flags(struct endpoint *endpoint)
 static bool post_one(struct endpoint *endpoint)
 {
     struct send_queue *queue = engine_queue(endpoint);
-    struct work *work = send_queue_reserve(queue);
+    struct send_wqe *work = send_queue_reserve(queue);
     struct entry *entry = &endpoint->works[endpoint->posted];
     struct endpoint *receiver = choose_receiver(endpoint);
     if (!work)
@@ -359,7 +359,7 @@ void workload_post_receive(struct endpoint *endpoint)
     struct posted_receive *slot = calloc(1, sizeof(*slot));
     uint32_t count = buffers_spread(&endpoint->buffers, &world->chance, choose_room(endpoint), SGE_MAX, slot->sge);
     buffers_fill(&endpoint->buffers, slot->sge, count, UNTOUCHED);
-    slot->receive = (struct receive){.id = endpoint->receives_posted, .sge_count = count, .sge = slot->shown};
+    slot->receive = (struct recv_wqe){.id = endpoint->receives_posted, .sge_count = count, .sge = slot->shown};
     slot->bad_key = world->plan.errors && chance_hits(&world->chance, 5);
     memcpy(slot->shown, slot->sge, sizeof(slot->sge));
     for (uint32_t i = 0; slot->bad_key && i < count; i++)
@@ -368,5 +368,5 @@ void workload_post_receive(struct endpoint *endpoint)
     endpoint->receives[endpoint->receives_posted++] = slot;
     world_note(world, endpoint, "posts a receive", endpoint->receives_posted, slot->bad_key);
     if (endpoint->failed)
-        host_flush_receives(endpoint);
+        owner_flush_receives(endpoint);
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "transport/testing/simulator/engine.h"
-#include "transport/testing/simulator/host.h"
 #include "transport/testing/simulator/judge.h"
 #include "transport/testing/simulator/network.h"
+#include "transport/testing/simulator/owner.h"
 #include "transport/testing/simulator/workload.h"
 
 enum { EVENTS_MOST = 2000000 };
@@ -86,7 +86,7 @@ static void flush(struct endpoint *endpoint)
     engine_flush(endpoint);
     endpoint->failed = true;
     endpoint->gone_since = endpoint->world->now;
-    host_flush_receives(endpoint);
+    owner_flush_receives(endpoint);
 }
 
 static void announce(struct endpoint *endpoint, enum event_kind kind, nanos time)

@@ -63,13 +63,13 @@ struct entry {
 };
 
 struct posted_receive {
-    struct receive receive; /* its list is `shown` */
+    struct recv_wqe receive; /* its list is `shown` */
     struct ibv_sge sge[SGE_MAX], shown[SGE_MAX];
     bool bad_key;
 };
 
 struct endpoint {
-    struct host host; /* first: the host's operations get it */
+    struct engine_owner owner; /* first: the host's operations get it */
     struct world *world;
     enum service service;
     uint32_t index, number, node;
@@ -80,7 +80,7 @@ struct endpoint {
         struct uc uc;
         struct ud ud;
     };
-    struct rc_saved saved[SAVED_MAX];
+    struct responder_resource saved[SAVED_MAX];
     uint64_t *queue_memory;
     struct buffers buffers;
 

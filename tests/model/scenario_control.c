@@ -1,4 +1,4 @@
-/* Letters: doorbells and rings that are handed over, when the system refuses to send or to receive them. */
+/* Messages: doorbells and rings that are handed over, when the system refuses to send or to receive them. */
 #include "rig.h"
 
 static void send_and_serve(void *argument)
@@ -87,7 +87,7 @@ const struct scenario scenario_full = {
     .more = {.preemptions = ANY_NUMBER, .stops = 1, .rests = 8},
 };
 
-/* D never reads while it is stopped, so A's letter to it fills all that A's socket may have under way. */
+/* D never reads while it is stopped, so A's message to it fills all that A's socket may have under way. */
 static void send_to_stopped(void *argument)
 {
     rig_send(A, D, 0);

@@ -1,6 +1,6 @@
 /* Reading another process's memory in one copy. */
-#ifndef LINK_PULL_H
-#define LINK_PULL_H
+#ifndef LINK_CMA_H
+#define LINK_CMA_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,30 +10,31 @@
 
 /* A word of the other process whose value we know: reading it along with the data shows that the process id still is
  * (or is at all, seen from this pid namespace) that process. */
-struct probe {
+struct cma_proof {
     pid_t pid;
     uint64_t address, value;
 };
 
 /* SOFTVERBS_NO_PULL is set: nobody touches another process's memory. */
-bool pull_is_off(void);
+bool cma_is_off(void);
 
 /* May and can this process read the other's memory? False as well when SOFTVERBS_NO_PULL is set. */
-bool pull_works(const struct probe *);
+bool cma_works(const struct cma_proof *);
 
 /* Fetches `to` from `offset` of the remote pieces. False: not all of it could be had. */
-bool pull_remote(const struct probe *, const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
+bool cma_remote(const struct cma_proof *, const struct payload *, uint32_t offset, const struct iovec *to,
+                uint32_t count);
 
 /* The same where the pieces lie in this process. */
-bool pull_local(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
+bool cma_local(const struct payload *, uint32_t offset, const struct iovec *to, uint32_t count);
 
 /* Lets the other processes of this user read this one's memory where Yama's ptrace_scope 1 (the default of some
- * distributions) keeps siblings from it, until pull_withdraw. Nothing is opened to other users; but those of this user
+ * distributions) keeps siblings from it, until cma_withdraw. Nothing is opened to other users; but those of this user
  * may attach as debuggers meanwhile, as Yama knows no lesser right, and what the program had set by PR_SET_PTRACER is
  * lost. So it is not done before there is a peer to read. False, and then there is nothing to withdraw: with
  * SOFTVERBS_NO_PULL=1, and in a program that runs with more rights than its user has (set-uid, file capabilities).
  * Calls are counted. Thread-safe. */
-bool pull_permit(void);
-void pull_withdraw(void);
+bool cma_permit(void);
+void cma_withdraw(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* libFuzzer: what a hostile process of the same user can send to a process's socket: letters of every kind, true and
+/* libFuzzer: what a hostile process of the same user can send to a process's socket: messages of every kind, true and
  * false, whole and not, with descriptors that are rings, that look like some, or that are anything else; with what it
  * then writes into those rings; while the process receives, sleeps, sends and forgets. Whatever comes, the process goes
  * on, has no more descriptors afterwards, and its ring to itself still carries. */
@@ -18,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
-enum { RINGS = 4, STEPS_MOST = 60, ENCLOSED_MOST = 6, LETTER_MOST = 2 * sizeof(struct mail) };
+enum { RINGS = 4, STEPS_MOST = 60, ENCLOSED_MOST = 6, LETTER_MOST = 2 * sizeof(struct control_message) };
 
 static struct bench {
     struct node *node;
@@ -88,64 +88,64 @@ static int make_descriptor(void)
     }
 }
 
-/* --- letters */
+/* --- messages */
 
-static void post(const void *letter, size_t length, const int *descriptors, unsigned count)
+static void post(const void *bytes, size_t length, const int *descriptors, unsigned count)
 {
     _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(ENCLOSED_MOST * sizeof(int))] = {0};
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    struct iovec piece = {(void *)letter, length};
-    struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &piece, .msg_iovlen = 1};
+    struct iovec piece = {(void *)bytes, length};
+    struct msghdr datagram = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &piece, .msg_iovlen = 1};
     snprintf(to.sun_path, sizeof to.sun_path, "%s", bench.node->bell.name);
     if (count) {
-        message.msg_control = control;
-        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        datagram.msg_control = control;
+        datagram.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        struct cmsghdr *header = CMSG_FIRSTHDR(&datagram);
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_RIGHTS;
         header->cmsg_len = CMSG_LEN(count * sizeof(int));
         memcpy(CMSG_DATA(header), descriptors, count * sizeof(int));
     }
-    fuzz_require(sendmsg(bench.from, &message, MSG_DONTWAIT) >= 0 || errno == EAGAIN);
+    fuzz_require(sendmsg(bench.from, &datagram, MSG_DONTWAIT) >= 0 || errno == EAGAIN);
 }
 
-static struct mail make_letter(void)
+static struct control_message make_message(void)
 {
     uint8_t how = fuzz_byte(&bench.input);
-    struct mail mail = bench.node->bell.mail;
-    mail.kind = (uint16_t)(how % 6);
-    mail.slot = fuzz_slot(&bench.input);
-    mail.generation = how & 8 ? fuzz_byte(&bench.input) % (uint32_t)4 : fuzz_word(&bench.input);
-    mail.pid = (int32_t)fuzz_word(&bench.input);
-    mail.probe_address = how & 16 ? (uintptr_t)&bench.node->host.probe : fuzz_word(&bench.input);
-    mail.probe_value = how & 32 ? atomic_load(&bench.node->host.probe) : fuzz_word(&bench.input);
+    struct control_message message = bench.node->bell.message;
+    message.kind = (uint16_t)(how % 6);
+    message.slot = fuzz_slot(&bench.input);
+    message.generation = how & 8 ? fuzz_byte(&bench.input) % (uint32_t)4 : fuzz_word(&bench.input);
+    message.pid = (int32_t)fuzz_word(&bench.input);
+    message.proof_address = how & 16 ? (uintptr_t)&bench.node->host.proof : fuzz_word(&bench.input);
+    message.proof_value = how & 32 ? atomic_load(&bench.node->host.proof) : fuzz_word(&bench.input);
     if (how & 128 && bench.generation) {
-        mail.slot = bench.slot;
-        mail.generation = bench.generation;
+        message.slot = bench.slot;
+        message.generation = bench.generation;
     }
     if (how & 64)
-        mail.to_generation = fuzz_word(&bench.input);
-    return mail;
+        message.to_generation = fuzz_word(&bench.input);
+    return message;
 }
 
-static void post_letter(void)
+static void post_message(void)
 {
-    uint8_t letter[LETTER_MOST] = {0};
+    uint8_t bytes[LETTER_MOST] = {0};
     int descriptors[ENCLOSED_MOST];
     unsigned count = 0, most = fuzz_byte(&bench.input) % 16 ? 1 : 1 + fuzz_byte(&bench.input) % ENCLOSED_MOST;
-    size_t length = sizeof(struct mail);
-    struct mail mail = make_letter();
-    memcpy(letter, &mail, sizeof mail);
+    size_t length = sizeof(struct control_message);
+    struct control_message message = make_message();
+    memcpy(bytes, &message, sizeof message);
     if (fuzz_byte(&bench.input) % 16 == 0) {
         length = fuzz_byte(&bench.input) % LETTER_MOST;
-        letter[fuzz_byte(&bench.input) % LETTER_MOST] ^= fuzz_byte(&bench.input);
+        bytes[fuzz_byte(&bench.input) % LETTER_MOST] ^= fuzz_byte(&bench.input);
     }
     for (unsigned i = 0; i < most; i++) {
         int made = make_descriptor();
         if (made >= 0)
             descriptors[count++] = made;
     }
-    post(letter, length, descriptors, count);
+    post(bytes, length, descriptors, count);
     while (count)
         close(descriptors[--count]);
 }
@@ -222,12 +222,12 @@ static void settle(void)
 static void lend_and_cut(void)
 {
     settle();
-    struct mail mail = bench.node->bell.mail;
-    mail.kind = MAIL_ATTACH;
-    mail.slot = bench.slot;
-    mail.generation = bench.generation;
+    struct control_message message = bench.node->bell.message;
+    message.kind = CONTROL_ATTACH;
+    message.slot = bench.slot;
+    message.generation = bench.generation;
     int memory = make_memory();
-    post(&mail, sizeof mail, &memory, 1);
+    post(&message, sizeof message, &memory, 1);
     close(memory);
     turn();
     cut();
@@ -244,7 +244,7 @@ static void step(void)
     case 1:
     case 2:
     case 3:
-        post_letter();
+        post_message();
         break;
     case 4:
         write_frame();

@@ -1,4 +1,4 @@
-/* Trying again what could not be sent: when a timer says so, as a letter is refused for many reasons (our own buffer,
+/* Trying again what could not be sent: when a timer says so, as a message is refused for many reasons (our own buffer,
  * descriptors in flight, memory), and some are taken in vain; and sooner when the receiver's queue was full and has
  * room again. */
 #include <errno.h>
@@ -25,7 +25,7 @@ static void retry_in(struct node *node, nanos span)
     atomic_store(&node->postponed, true);
 }
 
-void mail_postponed(struct shm_host *host)
+void control_postponed(struct shm_common *host)
 {
     retry_in((struct node *)((char *)host - offsetof(struct node, host)), retry_first);
 }
@@ -36,7 +36,7 @@ static void watch(struct node *node, struct record *record)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     struct epoll_event event = {.events = EPOLLOUT | EPOLLONESHOT};
-    char name[MAIL_NAME_MAX];
+    char name[CONTROL_NAME_MAX];
     if (record->writable >= 0) {
         epoll_ctl(node->epoll, EPOLL_CTL_MOD, record->writable, &event);
         return;
@@ -46,10 +46,10 @@ static void watch(struct node *node, struct record *record)
     record->writable = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (record->writable >= 0 && (connect(record->writable, (struct sockaddr *)&to, sizeof to) ||
                                   epoll_ctl(node->epoll, EPOLL_CTL_ADD, record->writable, &event)))
-        mail_stop_watching(record);
+        control_stop_watching(record);
 }
 
-void mail_stop_watching(struct record *record)
+void control_stop_watching(struct record *record)
 {
     if (record->writable >= 0)
         close(record->writable);
@@ -69,7 +69,7 @@ static bool retry(struct node *node, struct record *record)
     if (error == EAGAIN)
         watch(node, record);
     else
-        mail_stop_watching(record);
+        control_stop_watching(record);
     return error;
 }
 
@@ -90,7 +90,7 @@ static bool is_due(struct node *node)
     return due;
 }
 
-void mail_retry(struct node *node)
+void control_retry(struct node *node)
 {
     nanos after = 2 * atomic_load(&node->retry_after);
     bool waits = false;

@@ -1,15 +1,15 @@
 /* What a function of the interface answers, and errno, agree: errno is set by a call that fails, whatever its manual
  * page says of the return value, and is after a call that succeeds what it was before. Programs print strerror(errno)
- * for every call, and some hand on -errno. The word behind ANSWER_ says how the function tells of failure; they are
+ * for every call, and some hand on -errno. The word behind RESULT_ says how the function tells of failure; they are
  * those of abi/versions/symbols.list. What programs call through abi/ is wrapped in one of these there. The
- * functions of the data path, which programs reach without a wrapper, leave with answer_failure when they fail. */
-#ifndef BASE_ANSWER_H
-#define BASE_ANSWER_H
+ * functions of the data path, which programs reach without a wrapper, leave with result_failure when they fail. */
+#ifndef BASE_RESULT_H
+#define BASE_RESULT_H
 
 #include <errno.h>
 
 /* 0 or an error number. */
-#define ANSWER_code(call)                                                                                              \
+#define RESULT_code(call)                                                                                              \
     __extension__({                                                                                                    \
         const int errno_before = errno, answer = (call);                                                               \
         errno = answer ? answer : errno_before;                                                                        \
@@ -17,7 +17,7 @@
     })
 
 /* Failure answers below 0 and has set errno. */
-#define ANSWER_minus(call)                                                                                             \
+#define RESULT_minus(call)                                                                                             \
     __extension__({                                                                                                    \
         const int errno_before = errno, answer = (call);                                                               \
         if (answer >= 0)                                                                                               \
@@ -26,7 +26,7 @@
     })
 
 /* A count, or an error number below 0. */
-#define ANSWER_negative(call)                                                                                          \
+#define RESULT_negative(call)                                                                                          \
     __extension__({                                                                                                    \
         const int errno_before = errno;                                                                                \
         const long answer = (call);                                                                                    \
@@ -35,7 +35,7 @@
     })
 
 /* Failure answers NULL and has set errno. */
-#define ANSWER_pointer(call)                                                                                           \
+#define RESULT_pointer(call)                                                                                           \
     __extension__({                                                                                                    \
         const int errno_before = errno;                                                                                \
         __typeof__(call) answer = (call);                                                                              \
@@ -45,7 +45,7 @@
     })
 
 /* Can't fail. */
-#define ANSWER_nothing(call)                                                                                           \
+#define RESULT_nothing(call)                                                                                           \
     do {                                                                                                               \
         const int errno_before = errno;                                                                                \
         (call);                                                                                                        \
@@ -53,7 +53,7 @@
     } while (0)
 
 /* Only when `error` is one; answers it. */
-static inline int answer_failure(int error)
+static inline int result_failure(int error)
 {
     return errno = error;
 }

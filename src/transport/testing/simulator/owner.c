@@ -1,61 +1,62 @@
-#include "transport/testing/simulator/host.h"
+#include "transport/testing/simulator/owner.h"
 
 #include "transport/scatter.h"
 #include "transport/testing/simulator/engine.h"
 #include "transport/testing/simulator/judge.h"
 
-static struct endpoint *endpoint_of(struct host *host)
+static struct endpoint *endpoint_of(struct engine_owner *owner)
 {
-    return (struct endpoint *)host;
+    return (struct endpoint *)owner;
 }
 
-static void sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
+static void sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
 {
-    judge_sent(endpoint_of(host), work, status, reason);
+    judge_sent(endpoint_of(owner), work, status, reason);
 }
 
-static const struct receive *take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct recv_wqe *take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
-    struct endpoint *endpoint = endpoint_of(host);
+    struct endpoint *endpoint = endpoint_of(owner);
     if (endpoint->service == SERVICE_XRC && packet->srq != endpoint->number)
         world_complain(endpoint->world, endpoint, "a message for SRQ 0x%x", packet->srq);
     if (endpoint->receives_taken != endpoint->receives_ended)
         world_complain(endpoint->world, endpoint, "takes a receive while it has one");
     if (endpoint->receives_taken == endpoint->receives_posted)
         return NULL;
-    const struct receive *receive = &endpoint->receives[endpoint->receives_taken]->receive;
+    const struct recv_wqe *receive = &endpoint->receives[endpoint->receives_taken]->receive;
     if (scatter_room(receive) < least)
         return &receive_too_short;
     endpoint->receives_taken++;
     return receive;
 }
 
-static void return_receive(struct host *host, const struct receive *receive)
+static void return_receive(struct engine_owner *owner, const struct recv_wqe *receive)
 {
-    struct endpoint *endpoint = endpoint_of(host);
+    struct endpoint *endpoint = endpoint_of(owner);
     if (endpoint->receives_taken == endpoint->receives_ended ||
         receive != &endpoint->receives[endpoint->receives_taken - 1]->receive)
         world_complain(endpoint->world, endpoint, "returns a receive that it does not have");
     endpoint->receives_taken--;
 }
 
-static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
-    judge_received(endpoint_of(host), receive, arrival);
+    judge_received(endpoint_of(owner), receive, arrival);
 }
 
-static enum reason local_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *memory)
+static enum reason local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                struct iovec *memory)
 {
-    struct endpoint *endpoint = endpoint_of(host);
+    struct endpoint *endpoint = endpoint_of(owner);
     if (!sge->length)
         world_complain(endpoint->world, endpoint, "asks for local memory of length 0");
     return buffers_find(&endpoint->buffers, sge, memory);
 }
 
-static enum reason remote_memory(struct host *host, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
-                                 struct iovec *memory)
+static enum reason remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,
+                                 unsigned access, struct iovec *memory)
 {
-    struct endpoint *endpoint = endpoint_of(host);
+    struct endpoint *endpoint = endpoint_of(owner);
     uint8_t *start = rkey == KEY_TARGET     ? endpoint->target
                      : rkey == KEY_COUNTERS ? (uint8_t *)endpoint->counters
                      : rkey == KEY_SHARED   ? (uint8_t *)&endpoint->world->shared[endpoint->node]
@@ -74,9 +75,9 @@ static enum reason remote_memory(struct host *host, uint32_t rkey, uint64_t addr
 }
 
 /* Each SEND with invalidate has a key of its own, so that a second execution is noticed. */
-static enum reason invalidate(struct host *host, uint32_t rkey)
+static enum reason invalidate(struct engine_owner *owner, uint32_t rkey)
 {
-    struct endpoint *endpoint = endpoint_of(host);
+    struct endpoint *endpoint = endpoint_of(owner);
     uint32_t id = rkey - KEY_REVOCABLE;
     if (id >= endpoint->peer->posted || endpoint->peer->works[id].invalidated)
         return REASON_INVALIDATE_KEY;
@@ -84,23 +85,23 @@ static enum reason invalidate(struct host *host, uint32_t rkey)
     return REASON_NONE;
 }
 
-static enum ibv_wc_status local_operation(struct host *host, const struct work *work, enum reason *reason)
+static enum ibv_wc_status local_operation(struct engine_owner *owner, const struct send_wqe *work, enum reason *reason)
 {
-    struct endpoint *endpoint = endpoint_of(host);
+    struct endpoint *endpoint = endpoint_of(owner);
     world_note(endpoint->world, endpoint, "executes", work->id, 0);
     return IBV_WC_SUCCESS;
 }
 
-void host_flush_receives(struct endpoint *endpoint)
+void owner_flush_receives(struct endpoint *endpoint)
 {
-    const struct arrival flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
+    const struct recv_cqe flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
     while (endpoint->receives_taken != endpoint->receives_posted)
         judge_received(endpoint, &endpoint->receives[endpoint->receives_taken++]->receive, &flushed);
 }
 
-static void failed(struct host *host, bool sqe)
+static void failed(struct engine_owner *owner, bool sqe)
 {
-    struct endpoint *endpoint = endpoint_of(host);
+    struct endpoint *endpoint = endpoint_of(owner);
     struct world *world = endpoint->world;
     const struct send_queue *queue = engine_queue(endpoint);
     world_note(world, endpoint, "fails", sqe, 0);
@@ -114,12 +115,12 @@ static void failed(struct host *host, bool sqe)
     }
     endpoint->failed = true;
     endpoint->gone_since = world->now;
-    host_flush_receives(endpoint);
+    owner_flush_receives(endpoint);
 }
 
-static void event(struct host *host, enum ibv_event_type type)
+static void event(struct engine_owner *owner, enum ibv_event_type type)
 {
-    struct endpoint *endpoint = endpoint_of(host);
+    struct endpoint *endpoint = endpoint_of(owner);
     struct world *world = endpoint->world;
     const struct send_queue *queue = engine_queue(endpoint);
     world_note(world, endpoint, "raises", type, 0);
@@ -133,23 +134,23 @@ static void event(struct host *host, enum ibv_event_type type)
                                               .target = endpoint->index});
 }
 
-static void dropped(struct host *host, const struct packet *packet, enum reason reason)
+static void dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
-    struct endpoint *endpoint = endpoint_of(host);
+    struct endpoint *endpoint = endpoint_of(owner);
     world_note(endpoint->world, endpoint, "drops", packet->psn, reason);
     if (reason == REASON_NONE)
         world_complain(endpoint->world, endpoint, "drops psn %u for no reason", packet->psn);
 }
 
-static void watch(struct host *host, nanos deadline)
+static void watch(struct engine_owner *owner, nanos deadline)
 {
-    struct endpoint *endpoint = endpoint_of(host);
+    struct endpoint *endpoint = endpoint_of(owner);
     if (deadline >= endpoint->watched)
         world_complain(endpoint->world, endpoint, "tells its owner of a deadline that is not sooner");
     world_watch(endpoint, deadline);
 }
 
-const struct host_operations host_of_simulator = {
+const struct owner_operations host_of_simulator = {
     .sent = sent,
     .take_receive = take_receive,
     .return_receive = return_receive,

@@ -1,4 +1,4 @@
-#include "link/mail.h"
+#include "link/control.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,46 +13,46 @@
 
 enum { DESCRIPTORS_MAX = 4 };
 
-/* Even: nobody looks; odd: a look is under way. One that was interrupted goes on. A letter that is sent after this was
+/* Even: nobody looks; odd: a look is under way. One that was interrupted goes on. A message that is sent after this was
  * loaded is taken by the look that was under way then or by a later one, and the look that takes it ends with the value
- * of letterbox_before or with a higher one. (It has to be loaded before: a receiver that is quicker than we are has
- * taken the letter and sleeps again when we come to load it, and we would wait for its next look in vain.) */
-void letterbox_begin(struct letterbox *box)
+ * of control_inbox_before or with a higher one. (It has to be loaded before: a receiver that is quicker than we are has
+ * taken the message and sleeps again when we come to load it, and we would wait for its next look in vain.) */
+void control_inbox_begin(struct control_inbox *box)
 {
     if (atomic_load_explicit(&box->looks, memory_order_relaxed) % 2 == 0)
         atomic_fetch_add(&box->looks, 1);
 }
 
-void letterbox_end(struct letterbox *box)
+void control_inbox_end(struct control_inbox *box)
 {
     atomic_fetch_add(&box->looks, 1);
 }
 
-uint32_t letterbox_before(const struct letterbox *box)
+uint32_t control_inbox_before(const struct control_inbox *box)
 {
     return (atomic_load(&box->looks) + 2) & ~1u;
 }
 
-bool letterbox_reached(const struct letterbox *box, uint32_t before)
+bool control_inbox_reached(const struct control_inbox *box, uint32_t before)
 {
     return (int32_t)(atomic_load(&box->looks) - before) >= 0;
 }
 
 /* Adds a control message; `control` has room. */
-static void enclose(struct msghdr *message, int type, const void *data, size_t size)
+static void enclose(struct msghdr *datagram, int type, const void *data, size_t size)
 {
-    struct cmsghdr *header = (struct cmsghdr *)((uint8_t *)message->msg_control + message->msg_controllen);
+    struct cmsghdr *header = (struct cmsghdr *)((uint8_t *)datagram->msg_control + datagram->msg_controllen);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = type;
     header->cmsg_len = CMSG_LEN(size);
     memcpy(CMSG_DATA(header), data, size);
-    message->msg_controllen += CMSG_SPACE(size);
+    datagram->msg_controllen += CMSG_SPACE(size);
 }
 
-static int send_now(int socket, const struct msghdr *message)
+static int send_now(int socket, const struct msghdr *datagram)
 {
     int kept = errno, before = uncancelled_begin();
-    int error = sendmsg(socket, message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+    int error = sendmsg(socket, datagram, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
     uncancelled_end(before);
     errno = kept;
     return error;
@@ -60,12 +60,12 @@ static int send_now(int socket, const struct msghdr *message)
 
 /* A socket that refuses with EAGAIN means one of two things: the receiver's queue is full, or all that this socket may
  * have under way lies unread in the queues of other receivers. A socket that has sent nothing yet tells them apart, and
- * brings the letter in the second case. What it sent stays when it is closed. */
-static int send_from_another(const struct msghdr *message)
+ * brings the message in the second case. What it sent stays when it is closed. */
+static int send_from_another(const struct msghdr *datagram)
 {
     int before = uncancelled_begin();
     int other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int error = other < 0 ? ENOBUFS : send_now(other, message);
+    int error = other < 0 ? ENOBUFS : send_now(other, datagram);
     if (other >= 0)
         close(other);
     uncancelled_end(before);
@@ -74,36 +74,36 @@ static int send_from_another(const struct msghdr *message)
 
 /* By itself the kernel tells the real user. Processes meet as their effective ones, so a privileged program says that;
  * the kernel lets nobody say more than is true. */
-static void sign(struct msghdr *message)
+static void sign(struct msghdr *datagram)
 {
     struct ucred self = {.pid = getpid(), .uid = geteuid(), .gid = getegid()};
     if (getuid() != self.uid)
-        enclose(message, SCM_CREDENTIALS, &self, sizeof self);
+        enclose(datagram, SCM_CREDENTIALS, &self, sizeof self);
 }
 
-int mail_send(int from, const char *name, const struct mail *mail, int descriptor)
+int control_send(int from, const char *name, const struct control_message *message, int descriptor)
 {
-    return mail_send_both(from, name, mail, descriptor, -1);
+    return control_send_both(from, name, message, descriptor, -1);
 }
 
-int mail_send_both(int from, const char *name, const struct mail *mail, int descriptor, int second)
+int control_send_both(int from, const char *name, const struct control_message *message, int descriptor, int second)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     int descriptors[] = {descriptor, second};
     _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptors) + CMSG_SPACE(sizeof(struct ucred))] = {0};
-    struct iovec piece = {(void *)mail, sizeof *mail};
-    struct msghdr message = {
+    struct iovec piece = {(void *)message, sizeof *message};
+    struct msghdr datagram = {
         .msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control};
     snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
     if (descriptor >= 0)
-        enclose(&message, SCM_RIGHTS, descriptors, second >= 0 ? sizeof descriptors : sizeof descriptor);
-    if (mail->kind != MAIL_DOORBELL)
-        sign(&message);
-    int error = send_now(from, &message);
-    return error == EAGAIN ? send_from_another(&message) : error;
+        enclose(&datagram, SCM_RIGHTS, descriptors, second >= 0 ? sizeof descriptors : sizeof descriptor);
+    if (message->kind != CONTROL_DOORBELL)
+        sign(&datagram);
+    int error = send_now(from, &datagram);
+    return error == EAGAIN ? send_from_another(&datagram) : error;
 }
 
-int mail_wake(int eventfd)
+int control_wake(int eventfd)
 {
     int before = uncancelled_begin();
     int error = eventfd_write(eventfd, 1) ? errno : 0;
@@ -111,7 +111,7 @@ int mail_wake(int eventfd)
     return error;
 }
 
-int mail_listen(const char *name, int *result)
+int control_listen(const char *name, int *result)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
@@ -125,7 +125,7 @@ int mail_listen(const char *name, int *result)
     return error;
 }
 
-/* What came beside a letter. */
+/* What came beside a message. */
 struct enclosed {
     int descriptor, second; /* -1: none */
     struct ucred sender;
@@ -147,9 +147,9 @@ static void take_descriptors(const struct cmsghdr *header, struct enclosed *encl
     }
 }
 
-static void take_enclosed(struct msghdr *message, struct enclosed *enclosed)
+static void take_enclosed(struct msghdr *datagram, struct enclosed *enclosed)
 {
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(datagram); header; header = CMSG_NXTHDR(datagram, header)) {
         if (header->cmsg_level != SOL_SOCKET)
             continue;
         if (header->cmsg_type == SCM_RIGHTS)
@@ -159,7 +159,7 @@ static void take_enclosed(struct msghdr *message, struct enclosed *enclosed)
     }
 }
 
-static ssize_t take_mail(int socket, void *to, size_t size, struct enclosed *enclosed)
+static ssize_t take_control(int socket, void *to, size_t size, struct enclosed *enclosed)
 {
     _Alignas(struct cmsghdr)
         uint8_t control[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
@@ -168,11 +168,11 @@ static ssize_t take_mail(int socket, void *to, size_t size, struct enclosed *enc
     *enclosed = (struct enclosed){.descriptor = -1, .second = -1, .sender.uid = (uid_t)-1};
     int before = uncancelled_begin();
     do {
-        struct msghdr message = {
+        struct msghdr datagram = {
             .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-        length = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        length = recvmsg(socket, &datagram, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (length >= 0)
-            take_enclosed(&message, enclosed);
+            take_enclosed(&datagram, enclosed);
     } while (length < 0 && errno == EINTR);
     uncancelled_end(before);
     return length;
@@ -184,41 +184,41 @@ static void close_second(int second)
         close(second);
 }
 
-bool mail_take(int socket, struct mail *mail, int *descriptor)
+bool control_take(int socket, struct control_message *message, int *descriptor)
 {
     int second;
-    bool taken = mail_take_both(socket, mail, descriptor, &second);
+    bool taken = control_take_both(socket, message, descriptor, &second);
     close_second(second);
     return taken;
 }
 
-bool mail_take_both(int socket, struct mail *mail, int *descriptor, int *second)
+bool control_take_both(int socket, struct control_message *message, int *descriptor, int *second)
 {
     struct enclosed enclosed;
-    ssize_t length = take_mail(socket, mail, sizeof *mail, &enclosed);
-    if (length != sizeof *mail || mail->magic != MAIL_MAGIC || mail->layout != MAIL_LAYOUT)
-        mail->kind = 0;
-    mail->pid = enclosed.sender.pid;
-    mail->uid = enclosed.sender.uid;
+    ssize_t length = take_control(socket, message, sizeof *message, &enclosed);
+    if (length != sizeof *message || message->magic != CONTROL_MAGIC || message->layout != CONTROL_LAYOUT)
+        message->kind = 0;
+    message->pid = enclosed.sender.pid;
+    message->uid = enclosed.sender.uid;
     *descriptor = enclosed.descriptor;
     *second = enclosed.second;
     return length >= 0;
 }
 
-int mail_send_descriptor(int socket, int descriptor)
+int control_send_descriptor(int socket, int descriptor)
 {
     _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof descriptor)] = {0};
     struct iovec piece = {"", 1};
-    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control};
-    enclose(&message, SCM_RIGHTS, &descriptor, sizeof descriptor);
-    return send_now(socket, &message);
+    struct msghdr datagram = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control};
+    enclose(&datagram, SCM_RIGHTS, &descriptor, sizeof descriptor);
+    return send_now(socket, &datagram);
 }
 
-int mail_take_descriptor(int socket, int *descriptor)
+int control_take_descriptor(int socket, int *descriptor)
 {
     char byte;
     struct enclosed enclosed;
-    ssize_t length = take_mail(socket, &byte, 1, &enclosed);
+    ssize_t length = take_control(socket, &byte, 1, &enclosed);
     *descriptor = enclosed.descriptor;
     close_second(enclosed.second);
     if (length < 0)

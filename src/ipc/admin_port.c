@@ -1,4 +1,4 @@
-#include "ipc/port.h"
+#include "ipc/admin_port.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,14 +16,14 @@ static void path_of(char path[PATH_MOST], const char *directory, const char *dev
     snprintf(path, PATH_MOST, "%s/port-down-%s", directory, device);
 }
 
-bool port_is_down(const char *directory, const char *device)
+bool admin_port_is_down(const char *directory, const char *device)
 {
     char path[PATH_MOST];
     path_of(path, directory, device);
     return !access(path, F_OK);
 }
 
-int port_set(const char *directory, const char *device, bool down, char *why, size_t why_size)
+int admin_port_set(const char *directory, const char *device, bool down, char *why, size_t why_size)
 {
     char path[PATH_MOST];
     int error = directory_check(directory, true, why, why_size);

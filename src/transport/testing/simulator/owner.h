@@ -4,9 +4,9 @@
 
 #include "transport/testing/simulator/world.h"
 
-extern const struct host_operations host_of_simulator;
+extern const struct owner_operations host_of_simulator;
 
 /* The owner ends the receives that nobody took: the queue pair is in the error state. */
-void host_flush_receives(struct endpoint *);
+void owner_flush_receives(struct endpoint *);
 
 #endif

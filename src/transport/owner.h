@@ -2,8 +2,8 @@
  *
  * All calls come from within rc_*, uc_* and ud_* calls, so under whatever lock the owner holds there; none may call
  * back into the same engine. `enum reason` REASON_NONE means yes. */
-#ifndef TRANSPORT_HOST_H
-#define TRANSPORT_HOST_H
+#ifndef TRANSPORT_OWNER_H
+#define TRANSPORT_OWNER_H
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -12,12 +12,12 @@
 
 #include "base/nanos.h"
 #include "diag/diag.h"
-#include "transport/work.h"
+#include "transport/send_queue.h"
 #include "wire/packet.h"
 
-/* A posted receive. It stays valid and unchanged from host->take_receive until host->received or
- * host->return_receive. */
-struct receive {
+/* A posted receive. It stays valid and unchanged from owner->take_receive until owner->received or
+ * owner->return_receive. */
+struct recv_wqe {
     uint64_t id;
     uint32_t sge_count;
     uint32_t skip;  /* bytes at the start of the message that are not stored (a tag-matching header); usually 0 */
@@ -26,7 +26,7 @@ struct receive {
 };
 
 /* How a receive ended. */
-struct arrival {
+struct recv_cqe {
     enum ibv_wc_status status;
     enum reason reason;
     enum ibv_wc_opcode opcode; /* IBV_WC_RECV or IBV_WC_RECV_RDMA_WITH_IMM */
@@ -41,68 +41,68 @@ struct arrival {
 };
 
 /* take_receive's answer when the next receive has less room than was asked for: it stays the next. */
-extern const struct receive receive_too_short;
+extern const struct recv_wqe receive_too_short;
 
 /* RC: take_receive's answer when it takes a look into the message to choose a receive, and the bytes could not be
  * fetched. Nothing was taken; the packet counts as lost. */
-extern const struct receive receive_unfetched;
+extern const struct recv_wqe receive_unfetched;
 
-struct host;
+struct engine_owner;
 
 /* Turns one local SGE into memory. access: 0 to read it, IBV_ACCESS_LOCAL_WRITE to store into it.
  * Answers in terms of REASON_LOCAL_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0 touches no key and isn't asked. */
-typedef enum reason host_memory(struct host *, const struct ibv_sge *, unsigned access, struct iovec *);
+typedef enum reason owner_memory(struct engine_owner *, const struct ibv_sge *, unsigned access, struct iovec *);
 
-struct host_operations {
+struct owner_operations {
     /* A work request ended; called once for each in the order of posting, signalled or not. */
-    void (*sent)(struct host *, const struct work *, enum ibv_wc_status, enum reason);
+    void (*sent)(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
     /* The next receive for the message that this packet opens (an RDMA WRITE with immediate: ends), or NULL: none
      * posted, or &receive_unfetched. `least`: the room that it must have, else &receive_too_short; 0: any. */
-    const struct receive *(*take_receive)(struct host *, const struct packet *, uint64_t least);
+    const struct recv_wqe *(*take_receive)(struct engine_owner *, const struct packet *, uint64_t least);
 
     /* UC, UD, raw packets: the message is lost, and its receive, taken and not handed to `received`, is the next again
      * (of an SRQ: for whoever comes first). */
-    void (*return_receive)(struct host *, const struct receive *);
+    void (*return_receive)(struct engine_owner *, const struct recv_wqe *);
 
     /* XRC: until the next call, memory and receives are those that belong to this SRQ. Called for every request, and
      * again for each packet of a READ's response. REASON_NONE, REASON_XRC_SRQ or REASON_XRC_DOMAIN. NULL: every number
      * is right. */
-    enum reason (*select_srq)(struct host *, uint32_t number);
-    void (*received)(struct host *, const struct receive *, const struct arrival *);
+    enum reason (*select_srq)(struct engine_owner *, uint32_t number);
+    void (*received)(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
 
-    host_memory *local_memory;   /* of work requests */
-    host_memory *receive_memory; /* of receives, which may be of another protection domain: an SRQ's */
+    owner_memory *local_memory;   /* of work requests */
+    owner_memory *receive_memory; /* of receives, which may be of another protection domain: an SRQ's */
 
     /* Turns a peer's (rkey, address, length) into memory. access: IBV_ACCESS_REMOTE_WRITE, _READ, _ATOMIC or the bits
      * of a flush. Answers in terms of REASON_REMOTE_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0, of a flush: no
      * address is looked at, and none given back. */
-    enum reason (*remote_memory)(struct host *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
-                                 struct iovec *);
+    enum reason (*remote_memory)(struct engine_owner *, uint32_t rkey, uint64_t address, uint32_t length,
+                                 unsigned access, struct iovec *);
 
     /* A SEND with invalidate has arrived: REASON_INVALIDATE_KEY when this key can't be invalidated. */
-    enum reason (*invalidate)(struct host *, uint32_t rkey);
+    enum reason (*invalidate)(struct engine_owner *, uint32_t rkey);
 
     /* Executes work that touches no wire (LOCAL_INV, BIND_MW) in its turn. */
-    enum ibv_wc_status (*local_operation)(struct host *, const struct work *, enum reason *);
+    enum ibv_wc_status (*local_operation)(struct engine_owner *, const struct send_wqe *, enum reason *);
 
     /* The engine went to the error state by itself. Everything of the send queue has been handed to `sent`, an open
      * receive to `received`; the owner flushes the receive queue and sets its state. `sqe` : the send side only (UC,
      * UD). */
-    void (*failed)(struct host *, bool sqe);
+    void (*failed)(struct engine_owner *, bool sqe);
 
     /* COMM_EST (first packet in RTR), SQ_DRAINED, QP_REQ_ERR, QP_ACCESS_ERR. */
-    void (*event)(struct host *, enum ibv_event_type);
+    void (*event)(struct engine_owner *, enum ibv_event_type);
 
     /* RC: something waits until then, sooner than the owner has heard of: rc_expire is to be called at that time. */
-    void (*watch)(struct host *, nanos deadline);
+    void (*watch)(struct engine_owner *, nanos deadline);
 
     /* A packet was dropped or refused; for counters, logs and the capture. */
-    void (*dropped)(struct host *, const struct packet *, enum reason);
+    void (*dropped)(struct engine_owner *, const struct packet *, enum reason);
 };
 
-struct host {
-    const struct host_operations *operations;
+struct engine_owner {
+    const struct owner_operations *operations;
 };
 
 #endif

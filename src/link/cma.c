@@ -1,4 +1,4 @@
-#include "link/pull.h"
+#include "link/cma.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,8 +40,8 @@ static uint32_t cut(const struct payload *payload, uint32_t offset, size_t lengt
     return pieces;
 }
 
-bool pull_remote(const struct probe *probe, const struct payload *payload, uint32_t offset, const struct iovec *to,
-                 uint32_t count)
+bool cma_remote(const struct cma_proof *proof, const struct payload *payload, uint32_t offset, const struct iovec *to,
+                uint32_t count)
 {
     struct iovec remote[PAYLOAD_PIECES_MAX + 1], local[TO_MAX + 1];
     uint64_t value = 0;
@@ -51,13 +51,13 @@ bool pull_remote(const struct probe *probe, const struct payload *payload, uint3
     uint32_t pieces = cut(payload, offset, length, remote);
     if (count)
         memcpy(local, to, count * sizeof *to);
-    remote[pieces] = (struct iovec){(void *)(uintptr_t)probe->address, sizeof value};
+    remote[pieces] = (struct iovec){(void *)(uintptr_t)proof->address, sizeof value};
     local[count] = (struct iovec){&value, sizeof value};
-    ssize_t got = process_vm_readv(probe->pid, local, count + 1, remote, pieces + 1, 0);
-    return got >= 0 && (size_t)got == length + sizeof value && value == probe->value;
+    ssize_t got = process_vm_readv(proof->pid, local, count + 1, remote, pieces + 1, 0);
+    return got >= 0 && (size_t)got == length + sizeof value && value == proof->value;
 }
 
-bool pull_is_off(void)
+bool cma_is_off(void)
 {
     const char *value = secure_getenv("SOFTVERBS_NO_PULL");
     return value && *value && *value != '0';
@@ -75,9 +75,9 @@ static void set_tracer(unsigned long who)
 }
 
 /* In a program that has more rights than its user, nothing is opened to the user's other processes. */
-bool pull_permit(void)
+bool cma_permit(void)
 {
-    if (pull_is_off() || getauxval(AT_SECURE))
+    if (cma_is_off() || getauxval(AT_SECURE))
         return false;
     lock_take(&permitting);
     if (!permits++)
@@ -86,7 +86,7 @@ bool pull_permit(void)
     return true;
 }
 
-void pull_withdraw(void)
+void cma_withdraw(void)
 {
     lock_take(&permitting);
     if (!--permits)
@@ -94,14 +94,14 @@ void pull_withdraw(void)
     lock_release(&permitting);
 }
 
-bool pull_works(const struct probe *probe)
+bool cma_works(const struct cma_proof *proof)
 {
-    if (pull_is_off())
+    if (cma_is_off())
         return false;
-    return pull_remote(probe, &(struct payload){0}, 0, NULL, 0);
+    return cma_remote(proof, &(struct payload){0}, 0, NULL, 0);
 }
 
-bool pull_local(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
+bool cma_local(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct iovec from[PAYLOAD_PIECES_MAX];
     size_t length = total(to, count), done = 0;

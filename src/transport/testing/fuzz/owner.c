@@ -5,9 +5,9 @@
 #include "transport/scatter.h"
 #include "transport/testing/fuzz/bench.h"
 
-static struct side *side_of(struct host *host)
+static struct side *side_of(struct engine_owner *owner)
 {
-    struct side *side = (struct side *)host;
+    struct side *side = (struct side *)owner;
     side->calls++;
     return side;
 }
@@ -64,9 +64,10 @@ static void judge_success(const struct side *side, const struct entry *entry)
         !memcmp(entry->result, entry->expected ? entry->expected : (const uint8_t *)&entry->original, entry->length));
 }
 
-static void on_sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
+static void on_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                    enum reason reason)
 {
-    struct side *side = side_of(host);
+    struct side *side = side_of(owner);
     const struct entry *entry = &side->works[side->ended];
     require(side->ended < side->posted && work->id == side->ended + 1 && work->opcode == entry->opcode);
     require((status == IBV_WC_SUCCESS) == (reason == REASON_NONE));
@@ -79,9 +80,9 @@ static void on_sent(struct host *host, const struct work *work, enum ibv_wc_stat
     side->ended++;
 }
 
-static void on_failed(struct host *host, bool sqe)
+static void on_failed(struct engine_owner *owner, bool sqe)
 {
-    struct side *side = side_of(host);
+    struct side *side = side_of(owner);
     side->send_failures += sqe;
     side->failures += !sqe;
     require(side->failures <= 1 && (!sqe || !bench_is_reliable(side->bench)));
@@ -89,27 +90,27 @@ static void on_failed(struct host *host, bool sqe)
 
 /* ---- receives ---- */
 
-static const struct receive *on_take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct recv_wqe *on_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
-    struct side *side = side_of(host);
+    struct side *side = side_of(owner);
     if (side->receives_taken == side->receives_posted)
         return NULL;
-    const struct receive *receive = &side->receives[side->receives_taken % BENCH_QUEUE].receive;
+    const struct recv_wqe *receive = &side->receives[side->receives_taken % BENCH_QUEUE].receive;
     if (scatter_room(receive) < least)
         return &receive_too_short;
     side->receives_taken++;
     return receive;
 }
 
-static void on_return_receive(struct host *host, const struct receive *receive)
+static void on_return_receive(struct engine_owner *owner, const struct recv_wqe *receive)
 {
-    struct side *side = side_of(host);
+    struct side *side = side_of(owner);
     if (receive != &side->receives[--side->receives_taken % BENCH_QUEUE].receive)
         abort();
 }
 
 static bool is_this(const struct side *sender, const struct entry *entry, const struct posted_receive *slot,
-                    const struct arrival *arrival, uint32_t grh)
+                    const struct recv_cqe *arrival, uint32_t grh)
 {
     bool writes = entry->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     bool immediate = writes || entry->opcode == IBV_WR_SEND_WITH_IMM,
@@ -135,7 +136,7 @@ static void find_delivered(struct side *sender)
     require(sender->delivered < sender->posted);
 }
 
-static void judge_message(struct side *side, const struct posted_receive *slot, const struct arrival *arrival)
+static void judge_message(struct side *side, const struct posted_receive *slot, const struct recv_cqe *arrival)
 {
     struct side *sender = side->peer;
     uint32_t grh = side->bench->service == SERVICE_UD ? UD_GRH_LENGTH : 0;
@@ -151,9 +152,9 @@ static void judge_message(struct side *side, const struct posted_receive *slot, 
     require(i < sender->posted);
 }
 
-static void on_received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+static void on_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
-    struct side *side = side_of(host);
+    struct side *side = side_of(owner);
     const struct posted_receive *slot = &side->receives[side->receives_ended % BENCH_QUEUE];
     require(side->receives_ended < side->receives_taken && receive == &slot->receive);
     require((arrival->status == IBV_WC_SUCCESS) == (arrival->reason == REASON_NONE));
@@ -196,9 +197,10 @@ static enum reason find(struct side *side, const struct zone *zones, unsigned co
     return REASON_NONE;
 }
 
-static enum reason on_local_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *memory)
+static enum reason on_local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                   struct iovec *memory)
 {
-    struct side *side = side_of(host);
+    struct side *side = side_of(owner);
     const struct zone zones[] = {
         {KEY_SOURCE, side->source, BENCH_SOURCE, 0},
         {KEY_INBOX, side->inbox, BENCH_QUEUE * BENCH_SLOT, IBV_ACCESS_LOCAL_WRITE},
@@ -207,10 +209,10 @@ static enum reason on_local_memory(struct host *host, const struct ibv_sge *sge,
     return find(side, zones, 3, sge->lkey, sge->addr, sge->length, access, memory);
 }
 
-static enum reason on_remote_memory(struct host *host, uint32_t rkey, uint64_t address, uint32_t length,
+static enum reason on_remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,
                                     unsigned access, struct iovec *memory)
 {
-    struct side *side = side_of(host);
+    struct side *side = side_of(owner);
     const struct zone zones[] = {
         {KEY_SOURCE, side->source, BENCH_SOURCE, IBV_ACCESS_REMOTE_READ},
         {KEY_TARGET, side->target, BENCH_TARGET, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE},
@@ -220,15 +222,16 @@ static enum reason on_remote_memory(struct host *host, uint32_t rkey, uint64_t a
     return reason ? reason + (REASON_REMOTE_KEY_UNKNOWN - REASON_LOCAL_KEY_UNKNOWN) : REASON_NONE;
 }
 
-static enum reason on_invalidate(struct host *host, uint32_t rkey)
+static enum reason on_invalidate(struct engine_owner *owner, uint32_t rkey)
 {
-    side_of(host);
+    side_of(owner);
     return rkey == KEY_WINDOW ? REASON_NONE : REASON_INVALIDATE_KEY;
 }
 
-static enum ibv_wc_status on_local_operation(struct host *host, const struct work *work, enum reason *reason)
+static enum ibv_wc_status on_local_operation(struct engine_owner *owner, const struct send_wqe *work,
+                                             enum reason *reason)
 {
-    struct side *side = side_of(host);
+    struct side *side = side_of(owner);
     require(work->id == side->ended + 1); /* in its turn, all before it has ended */
     *reason = side->bind_fails ? REASON_INVALIDATE_LOCAL : REASON_NONE;
     return side->bind_fails ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS;
@@ -236,34 +239,34 @@ static enum ibv_wc_status on_local_operation(struct host *host, const struct wor
 
 /* ---- the rest ---- */
 
-static enum reason on_select_srq(struct host *host, uint32_t number)
+static enum reason on_select_srq(struct engine_owner *owner, uint32_t number)
 {
     return number == 1 || number == 2 ? REASON_NONE : REASON_XRC_SRQ;
 }
 
-static void on_event(struct host *host, enum ibv_event_type event)
+static void on_event(struct engine_owner *owner, enum ibv_event_type event)
 {
-    side_of(host);
+    side_of(owner);
     require(event == IBV_EVENT_COMM_EST || event == IBV_EVENT_SQ_DRAINED || event == IBV_EVENT_QP_REQ_ERR ||
             event == IBV_EVENT_QP_ACCESS_ERR);
 }
 
-static void on_dropped(struct host *host, const struct packet *packet, enum reason reason)
+static void on_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
-    struct side *side = side_of(host);
+    struct side *side = side_of(owner);
     require(reason != REASON_NONE);
     side->last_drop = reason;
     side->drops++;
 }
 
-static void on_watch(struct host *host, nanos deadline)
+static void on_watch(struct engine_owner *owner, nanos deadline)
 {
-    struct side *side = side_of(host);
+    struct side *side = side_of(owner);
     require(deadline < side->watched);
     side->watched = deadline;
 }
 
-const struct host_operations bench_operations = {
+const struct owner_operations bench_operations = {
     .sent = on_sent,
     .take_receive = on_take_receive,
     .return_receive = on_return_receive,
@@ -282,7 +285,7 @@ const struct host_operations bench_operations = {
 
 /* ---- expectations ---- */
 
-static void expect_atomic(struct side *side, const struct work *work, struct entry *entry)
+static void expect_atomic(struct side *side, const struct send_wqe *work, struct entry *entry)
 {
     uint64_t *counter = &side->counter_model[work->remote_address / 8 % BENCH_COUNTERS];
     entry->original = *counter;
@@ -294,14 +297,14 @@ static void expect_atomic(struct side *side, const struct work *work, struct ent
 }
 
 /* Only of what is right in itself: the peer's memory is compared only when nothing has failed. */
-static void expect_store(struct side *side, const struct work *work, const struct entry *entry)
+static void expect_store(struct side *side, const struct send_wqe *work, const struct entry *entry)
 {
     uint32_t length = work->opcode == IBV_WR_ATOMIC_WRITE ? 8 : work->length;
     if (work->rkey == KEY_TARGET && work->remote_address <= BENCH_TARGET - length && entry->at <= BENCH_SOURCE - length)
         memcpy(side->target_model + work->remote_address, side->source + entry->at, length);
 }
 
-void bench_expect(struct side *side, const struct work *work)
+void bench_expect(struct side *side, const struct send_wqe *work)
 {
     struct entry *entry = &side->works[side->posted];
     switch (work->opcode) {

@@ -8,9 +8,9 @@
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 
-static inline struct qp *qp_of_host(struct host *host)
+static inline struct qp *qp_of_owner(struct engine_owner *owner)
 {
-    return (struct qp *)((char *)host - offsetof(struct qp, host));
+    return (struct qp *)((char *)owner - offsetof(struct qp, owner));
 }
 
 static const uint8_t completion_opcodes[] = {
@@ -30,9 +30,9 @@ static const uint8_t completion_opcodes[] = {
 };
 
 /* Unsignalled work that succeeds leaves no entry; the next entry retires it. Work that fails always has one. */
-static void sent(struct host *host, const struct work *work, enum ibv_wc_status status, enum reason reason)
+static void sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     qp->unsignalled++;
     comp_cntr_ended(qp, completion_opcodes[work->opcode], status, work->length);
     if (status == IBV_WC_SUCCESS && !(work->flags & IBV_SEND_SIGNALED) && !qp->signal_all)
@@ -54,24 +54,25 @@ static void sent(struct host *host, const struct work *work, enum ibv_wc_status 
     cq_push(qp->send_cq, &entry, status != IBV_WC_SUCCESS);
 }
 
-static const struct receive *qp_host_take_receive(struct host *host, const struct packet *packet, uint64_t least)
+static const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner, const struct packet *packet,
+                                                    uint64_t least)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     bool limit_reached;
-    const struct receive *receive = qp->receives ? receive_queue_take(qp->receives, least, &limit_reached) : NULL;
+    const struct recv_wqe *receive = qp->receives ? receive_queue_take(qp->receives, least, &limit_reached) : NULL;
     if (receive && limit_reached)
         async_raise_srq(qp->srq, IBV_EVENT_SRQ_LIMIT_REACHED);
     return receive;
 }
 
-static void return_receive(struct host *host, const struct receive *receive)
+static void return_receive(struct engine_owner *owner, const struct recv_wqe *receive)
 {
-    receive_queue_return(qp_of_host(host)->receives, receive);
+    receive_queue_return(qp_of_owner(owner)->receives, receive);
 }
 
 /* A completion's service level on RoCE, as mlx5 shows it and UCX reads it: version 2, over IPv6 or IPv4 (of which the
  * first byte of the 40 is unused). */
-static uint8_t service_level(const struct arrival *arrival)
+static uint8_t service_level(const struct recv_cqe *arrival)
 {
     enum { ROCE_V2 = 0x8, OVER_IPV6 = 0x1, OVER_IPV4 = 0x2 };
     if (!(arrival->flags & IBV_WC_GRH) || !arrival->packet || !arrival->packet->grh)
@@ -79,9 +80,9 @@ static uint8_t service_level(const struct arrival *arrival)
     return ROCE_V2 | (arrival->packet->grh[0] ? OVER_IPV6 : OVER_IPV4);
 }
 
-static void received(struct host *host, const struct receive *receive, const struct arrival *arrival)
+static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     struct completion entry = {
         .id = receive->id,
         .qp_number = qp->number,
@@ -103,42 +104,44 @@ static void received(struct host *host, const struct receive *receive, const str
     cq_push(qp->receive_cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
 }
 
-static enum reason local_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *out)
+static enum reason local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                struct iovec *out)
 {
-    return memory_local(qp_of_host(host), qp_of_host(host)->pd, sge, access, out);
+    return memory_local(qp_of_owner(owner), qp_of_owner(owner)->pd, sge, access, out);
 }
 
-static enum reason receive_memory(struct host *host, const struct ibv_sge *sge, unsigned access, struct iovec *out)
+static enum reason receive_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                  struct iovec *out)
 {
-    return memory_local(qp_of_host(host), qp_of_host(host)->receive_pd, sge, access, out);
+    return memory_local(qp_of_owner(owner), qp_of_owner(owner)->receive_pd, sge, access, out);
 }
 
-static enum reason remote_memory(struct host *host, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
-                                 struct iovec *out)
+static enum reason remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,
+                                 unsigned access, struct iovec *out)
 {
-    enum reason reason = memory_remote(qp_of_host(host), rkey, address, length, access, out);
+    enum reason reason = memory_remote(qp_of_owner(owner), rkey, address, length, access, out);
     if (__builtin_expect(reason, REASON_NONE))
-        qp_tell_memory(qp_of_host(host), rkey, address, length, access, reason);
+        qp_tell_memory(qp_of_owner(owner), rkey, address, length, access, reason);
     return reason;
 }
 
-static enum reason invalidate(struct host *host, uint32_t rkey)
+static enum reason invalidate(struct engine_owner *owner, uint32_t rkey)
 {
-    return window_invalidate(qp_of_host(host), rkey);
+    return window_invalidate(qp_of_owner(owner), rkey);
 }
 
-static enum ibv_wc_status local_operation(struct host *host, const struct work *work, enum reason *reason)
+static enum ibv_wc_status local_operation(struct engine_owner *owner, const struct send_wqe *work, enum reason *reason)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     *reason = work->opcode == IBV_WR_BIND_MW ? window_bind(qp, work) : window_invalidate(qp, work->immediate);
     if (*reason == REASON_INVALIDATE_KEY)
         *reason = REASON_INVALIDATE_LOCAL;
     return *reason ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS;
 }
 
-static void failed(struct host *host, bool sqe)
+static void failed(struct engine_owner *owner, bool sqe)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     if (sqe) {
         qp->state = IBV_QPS_SQE;
         qp->ibv.state = IBV_QPS_SQE;
@@ -149,27 +152,27 @@ static void failed(struct host *host, bool sqe)
     qp_flush_receives(qp);
 }
 
-static void event(struct host *host, enum ibv_event_type type)
+static void event(struct engine_owner *owner, enum ibv_event_type type)
 {
-    struct qp *qp = qp_of_host(host);
+    struct qp *qp = qp_of_owner(owner);
     if (type == IBV_EVENT_SQ_DRAINED && !qp->attr.en_sqd_async_notify)
         return;
     async_raise_qp(qp, type);
 }
 
-static void dropped(struct host *host, const struct packet *packet, enum reason reason)
+static void dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
-    qp_tell_dropped(qp_of_host(host), packet, reason);
+    qp_tell_dropped(qp_of_owner(owner), packet, reason);
 }
 
-static void watch(struct host *host, nanos deadline)
+static void watch(struct engine_owner *owner, nanos deadline)
 {
-    qp_expire_by(qp_of_host(host), deadline);
+    qp_expire_by(qp_of_owner(owner), deadline);
 }
 
-const struct host_operations qp_host_operations = {
+const struct owner_operations qp_owner_operations = {
     .sent = sent,
-    .take_receive = qp_host_take_receive,
+    .take_receive = qp_owner_take_receive,
     .return_receive = return_receive,
     .received = received,
     .local_memory = local_memory,

@@ -1,0 +1,121 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "diag/log.h"
+#include "ipc/state.h"
+
+enum { LETTERS_A_ROUND = 256 };
+
+/* A sender that has left since is heard out as well. */
+static struct record *record_of(struct node *node, const struct control_message *message)
+{
+    if (table_is(node->table, message->slot, message->generation))
+        return record_get(node, message->slot, message->generation, message->pid);
+    return record_orphan(node, message->slot, message->generation, message->pid);
+}
+
+static void on_attach(struct node *node, const struct control_message *message, int memory, int published)
+{
+    struct cma_proof proof = {.pid = message->pid, .address = message->proof_address, .value = message->proof_value};
+    if (message->slot == node->slot || message->to_generation != node->generation)
+        return;
+    node->cramped = memory < 0;
+    if (node->cramped)
+        return;
+    lock_take(&node->lock);
+    struct record *record = record_of(node, message);
+    bool attached = record && !shm_attached(record->peer.link, memory, &proof);
+    if (attached && !record_hear(record))
+        shm_detach(record->peer.link);
+    else if (attached && node->published.file)
+        shm_learn(record->peer.link, published);
+    lock_release(&node->lock);
+}
+
+static void on_leave(struct node *node, const struct control_message *message)
+{
+    lock_take(&node->lock);
+    struct record *record = node->by_slot[message->slot];
+    if (record && message->slot != node->slot && record->generation == message->generation)
+        record_depart(record);
+    lock_release(&node->lock);
+}
+
+static void on_report(struct node *node, int *descriptor)
+{
+    if (*descriptor < 0 || node->report_count == REPORTS_MAX)
+        return;
+    node->reports[node->report_count++] = *descriptor;
+    *descriptor = -1;
+}
+
+/* The directory lets nobody else in, but a socket may be passed on, and who was let in may have become another user. A
+ * doorbell is believed from anybody: it says nothing. */
+static bool is_ours(const struct control_message *message)
+{
+    bool ours = message->kind == CONTROL_DOORBELL || message->uid == geteuid();
+    if (!ours)
+        log_reason(LOG_WARN, REASON_LETTER_USER, "user %u, process %d", (unsigned)message->uid, (int)message->pid);
+    return ours;
+}
+
+static void on_message(struct node *node, const struct control_message *message, int *descriptor, int published)
+{
+    if (message->slot >= TABLE_SLOTS || !is_ours(message))
+        return;
+    switch (message->kind) {
+    case CONTROL_ATTACH:
+        on_attach(node, message, *descriptor, published);
+        break;
+    case CONTROL_LEAVE:
+        on_leave(node, message);
+        break;
+    case CONTROL_REPORT:
+        on_report(node, descriptor);
+        break;
+    }
+}
+
+void control_keep_spare(struct node *node)
+{
+    if (node->spare < 0)
+        node->spare = fcntl(node->waker, F_DUPFD_CLOEXEC, 0);
+}
+
+/* A message whose descriptor found no place in this process has been taken in vain. Its sender sends it again: then
+ * there is a place, if no other thread is faster. */
+static bool take_message(struct node *node, struct control_message *message, int *descriptor, int *published)
+{
+    if (node->cramped && node->spare >= 0) {
+        close(node->spare);
+        node->spare = -1;
+    }
+    return control_take_both(node->socket, message, descriptor, published);
+}
+
+bool control_receive(struct node *node)
+{
+    struct control_message message;
+    int descriptor, published;
+    bool rang = false, attached = false;
+    struct control_inbox *box = &node->entry->letters;
+    atomic_store(&node->letters_seen, atomic_load(&box->sent)); /* before reading: late is once too often */
+    control_inbox_begin(box);
+    for (unsigned i = 0; i < LETTERS_A_ROUND; i++) {
+        if (!take_message(node, &message, &descriptor, &published)) {
+            control_inbox_end(box);
+            break;
+        }
+        on_message(node, &message, &descriptor, published);
+        attached |= message.kind == CONTROL_ATTACH;
+        rang |= message.kind == CONTROL_DOORBELL || message.kind == CONTROL_REPORT;
+        if (descriptor >= 0)
+            close(descriptor);
+        if (published >= 0)
+            close(published);
+        control_keep_spare(node);
+    }
+    if (attached)
+        records_check(node); /* a server of many short-lived clients would otherwise keep their rings */
+    return rang;
+}

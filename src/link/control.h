@@ -1,0 +1,76 @@
+/* What processes of a host send to each other's sockets. The directory admits one user only; still, what is read is
+ * checked and never trusted for more than it costs to be wrong. */
+#ifndef LINK_CONTROL_H
+#define LINK_CONTROL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    CONTROL_MAGIC = 0x4d767473, /* "stvM" */
+    CONTROL_LAYOUT = 3,
+};
+
+enum control_kind {
+    CONTROL_DOORBELL = 1, /* look at your rings */
+    CONTROL_ATTACH = 2,   /* with a descriptor: the ring from the sender to you; perhaps another: what it publishes */
+    CONTROL_LEAVE = 3,    /* the sender leaves and there is no ring to say it in */
+    CONTROL_REPORT = 4,   /* with a descriptor: a socket to send the descriptor of your report to */
+};
+
+struct control_message {
+    uint32_t magic;
+    uint16_t layout;
+    uint16_t kind;
+    uint32_t slot;          /* the sender's */
+    uint32_t generation;    /* the sender's */
+    uint32_t to_generation; /* the receiver's: a message to the slot's previous owner is thrown away */
+    int32_t pid;  /* the sender's as the kernel tells the receiver (control_take); 0: of a namespace not seen here */
+    uint32_t uid; /* likewise the user that it works for */
+    uint32_t unused;
+    uint64_t proof_address; /* attach: where in the sender's memory... */
+    uint64_t proof_value;   /* ...this value stands, so that the receiver can try whether it can read there */
+};
+
+/* What a process tells of its messages, in memory that all share. */
+struct control_inbox {
+    atomic_uint sent;  /* to it, but for doorbells: it looks for these even when it polls */
+    atomic_uint looks; /* counts up when it begins to empty its socket, and when it found it empty */
+};
+
+/* For the owner: before it takes messages, and when it found that there are no more. */
+void control_inbox_begin(struct control_inbox *);
+void control_inbox_end(struct control_inbox *);
+
+/* For a sender, before it sends a message: what the box reaches once that message has been taken and no other was left.
+ * And: has it? While it has not, the message may lie there unread. (When it has, the message may yet lie there, if it
+ * came just after a look that began later: then sending another does no harm, as the owner looks.) */
+uint32_t control_inbox_before(const struct control_inbox *);
+bool control_inbox_reached(const struct control_inbox *, uint32_t before);
+
+/* Sends a message from `socket` to the socket of this name, with a descriptor unless it is -1. Never blocks. 0 or
+ * errno: EAGAIN when the receiver's queue is full (only then, so it has something to read), ECONNREFUSED or ENOENT when
+ * nobody is there; others when the system has no room for it just now (ENOBUFS, ENOMEM, ETOOMANYREFS). */
+int control_send(int socket, const char *name, const struct control_message *, int descriptor);
+/* The same with a second one behind the first, unless that is -1. */
+int control_send_both(int socket, const char *name, const struct control_message *, int descriptor, int second);
+
+/* Makes an eventfd readable. 0 or errno. */
+int control_wake(int eventfd);
+
+/* Makes a socket of this name for control_take. 0 or errno. */
+int control_listen(const char *name, int *socket);
+
+/* The next message at `socket`; false: none. A message that is not of our form has kind 0. Who sent it is what the
+ * kernel says, whatever stood there. *descriptor is what came with it, the caller's to close, or -1. Never blocks. */
+bool control_take(int socket, struct control_message *, int *descriptor);
+/* The same with the second that came; control_take closes it. */
+bool control_take_both(int socket, struct control_message *, int *descriptor, int *second);
+
+/* Sends a descriptor, and nothing else, over a connected stream socket. Never blocks. 0 or errno. */
+int control_send_descriptor(int socket, int descriptor);
+/* Takes one; EPIPE when the other end was closed without. */
+int control_take_descriptor(int socket, int *descriptor);
+
+#endif

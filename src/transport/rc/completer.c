@@ -1,0 +1,232 @@
+#include "transport/rc/completer.h"
+
+#include "transport/gather.h"
+#include "transport/rc/fail.h"
+#include "transport/rc/requester.h"
+#include "transport/rc/rnr.h"
+#include "transport/rc/syndrome.h"
+#include "transport/request.h"
+#include "wire/psn.h"
+
+static struct send_wqe *oldest(const struct rc *rc)
+{
+    return send_queue_at(&rc->requester.queue, rc->requester.queue.head);
+}
+
+/* Is the packet about something that was sent and has not been acknowledged (IBA 9.7.6.1: ghost ACKs are dropped)? */
+static bool is_outstanding(const struct rc *rc, uint32_t psn)
+{
+    const struct requester *requester = &rc->requester;
+    return psn_distance(psn, requester->acked_psn) >= 0 && psn_distance(psn, requester->sent_psn) < 0;
+}
+
+/* Retires what lies before psn. It stops at a READ or atomic, whose answer only itself can give: then false. */
+static bool retire_before(struct rc *rc, uint32_t psn)
+{
+    struct requester *requester = &rc->requester;
+    while (psn_distance(psn, requester->acked_psn) > 0) {
+        const struct send_wqe *work = oldest(rc);
+        if (request_awaits_response(work))
+            return false;
+        uint32_t behind = psn_add(work->first_psn, work->packets);
+        if (psn_distance(psn, behind) < 0) {
+            requester->acked_psn = psn;
+            return true;
+        }
+        requester->acked_psn = behind;
+        requester_retire(rc);
+    }
+    return true;
+}
+
+static void response_is_missing(struct rc *rc, nanos now)
+{
+    if (rc->requester.repeating || rc->requester.rnr_waiting)
+        return;
+    requester_retransmit(rc, CONGESTION_GAP, now);
+    rc->requester.repeating = true;
+}
+
+/* Everything before psn has arrived there (IBA 9.7.6: each response acknowledges all before it). False: an answer
+ * before it was lost, and will be asked for again. */
+static bool acknowledge_before(struct rc *rc, uint32_t psn, nanos now)
+{
+    uint32_t acked = rc->requester.acked_psn;
+    bool whole = retire_before(rc, psn);
+    if (rc->requester.acked_psn != acked) {
+        congestion_acknowledged(&rc->requester.congestion, psn_add(rc->requester.acked_psn, -acked),
+                                rc->requester.acked_psn);
+        requester_progressed(rc, now);
+    }
+    if (!whole)
+        response_is_missing(rc, now);
+    return whole;
+}
+
+static void refuse_response(struct rc *rc, const struct packet *packet)
+{
+    rc->owner->operations->dropped(rc->owner, packet, REASON_BAD_RESPONSE);
+    fail_requester(rc, IBV_WC_BAD_RESP_ERR, REASON_BAD_RESPONSE);
+}
+
+static void receive_rnr(struct rc *rc, const struct packet *packet, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    enum { FOR_EVER = 7 };
+    if (requester->rnr_waiting)
+        return;
+    if (rc->settings.rnr_retry != FOR_EVER && !requester->rnr_left) {
+        fail_requester(rc, IBV_WC_RNR_RETRY_EXC_ERR, REASON_RNR_EXCEEDED);
+        return;
+    }
+    requester->rnr_left -= requester->rnr_left > 0;
+    requester->retries_left = rc->settings.retry_count; /* somebody is there */
+    requester_rewind(rc);
+    requester->rnr_waiting = true;
+    rto_stop(&requester->rto);
+    requester_wait(rc, now + rnr_wait(packet->syndrome));
+}
+
+static void receive_nak(struct rc *rc, const struct packet *packet, nanos now)
+{
+    switch (packet->syndrome & 0x7f) {
+    case SYNDROME_NAK_SEQUENCE:
+        if (!rc->requester.rnr_waiting)
+            requester_retransmit(rc, CONGESTION_GAP, now);
+        return;
+    case SYNDROME_NAK_INVALID_REQUEST:
+        fail_requester(rc, IBV_WC_REM_INV_REQ_ERR, REASON_REMOTE_INVALID_REQUEST);
+        return;
+    case SYNDROME_NAK_REMOTE_ACCESS:
+        fail_requester(rc, IBV_WC_REM_ACCESS_ERR, REASON_REMOTE_ACCESS);
+        return;
+    case SYNDROME_NAK_REMOTE_OPERATION:
+        fail_requester(rc, IBV_WC_REM_OP_ERR, REASON_REMOTE_OPERATION);
+        return;
+    default:
+        refuse_response(rc, packet);
+    }
+}
+
+static void receive_acknowledge(struct rc *rc, const struct packet *packet, nanos now)
+{
+    switch (syndrome_class(packet->syndrome)) {
+    case SYNDROME_CLASS_ACK:
+        acknowledge_before(rc, psn_add(packet->psn, 1), now);
+        return;
+    case SYNDROME_CLASS_RNR:
+        if (acknowledge_before(rc, packet->psn, now))
+            receive_rnr(rc, packet, now);
+        return;
+    case SYNDROME_CLASS_NAK:
+        if (acknowledge_before(rc, packet->psn, now))
+            receive_nak(rc, packet, now);
+        return;
+    default:
+        refuse_response(rc, packet);
+    }
+}
+
+/* Where these bytes of the answer go. */
+static enum reason find_place(struct rc *rc, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
+{
+    const struct send_wqe *work = oldest(rc);
+    if (work->flags & WORK_INTO_RECEIVE)
+        return gather_list(rc->owner, rc->owner->operations->receive_memory, work->sge, work->sge_count,
+                           IBV_ACCESS_LOCAL_WRITE, offset, length, pieces, count);
+    return gather(rc->owner, work, IBV_ACCESS_LOCAL_WRITE, offset, length, pieces, count);
+}
+
+/* Stores an answer's bytes; false when that, or the answer, was wrong and the work is not to proceed. */
+static bool completer_store(struct rc *rc, uint32_t offset, const struct payload *payload, nanos now)
+{
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    uint32_t count;
+    enum reason reason = find_place(rc, offset, payload->length, pieces, &count);
+    if (reason) {
+        fail_requester(rc, reason == REASON_LOCAL_LENGTH ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR, reason);
+        return false;
+    }
+    if (!payload->length || payload_copy(payload, 0, pieces, count))
+        return true;
+    if (payload_can_land(pieces, count))
+        requester_retransmit(rc, CONGESTION_GAP, now);
+    else
+        fail_requester(rc, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+    return false;
+}
+
+/* One more packet of the oldest work's answer is here. */
+static void proceed(struct rc *rc, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    const struct send_wqe *work = oldest(rc);
+    requester->acked_psn = psn_add(requester->acked_psn, 1);
+    congestion_acknowledged(&requester->congestion, 1, requester->acked_psn);
+    if (requester->acked_psn == psn_add(work->first_psn, work->packets))
+        requester_retire(rc);
+    requester_progressed(rc, now);
+}
+
+/* FIRST and MIDDLE are not told apart: after a repeat, packets of both answers may arrive. The place in the message is
+ * the PSN's; the end and the length must agree with it. */
+static bool read_response_fits(const struct send_wqe *work, uint32_t index, const struct packet *packet)
+{
+    uint32_t left = work->length - index * work->segment;
+    bool last = index + 1 == work->packets;
+    bool ends = op_find(packet->opcode)->flags & OP_END;
+    bool is_end = index + 1 == request_stride_end(work, index);
+    if (op_operation(packet->opcode) != OPERATION_READ_RESPONSE_MIDDLE &&
+        syndrome_class(packet->syndrome) != SYNDROME_CLASS_ACK)
+        return false;
+    return ends == is_end && packet->payload.length == (last ? left : work->segment);
+}
+
+static void receive_read_response(struct rc *rc, const struct packet *packet, nanos now)
+{
+    const struct send_wqe *work = oldest(rc);
+    bool empty = work->opcode == IBV_WR_ATOMIC_WRITE || work->opcode == NEWER_WR_FLUSH;
+    if (empty && op_operation(packet->opcode) == OPERATION_READ_RESPONSE_ONLY) {
+        proceed(rc, now);
+        return;
+    }
+    uint32_t index = psn_add(packet->psn, -work->first_psn);
+    if (work->opcode != IBV_WR_RDMA_READ || !read_response_fits(work, index, packet))
+        refuse_response(rc, packet);
+    else if (completer_store(rc, index * work->segment, &packet->payload, now))
+        proceed(rc, now);
+}
+
+static void receive_atomic_response(struct rc *rc, const struct packet *packet, nanos now)
+{
+    uint8_t opcode = oldest(rc)->opcode;
+    bool asked = opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    if (!asked || syndrome_class(packet->syndrome) != SYNDROME_CLASS_ACK) {
+        refuse_response(rc, packet);
+        return;
+    }
+    uint64_t original = packet->original;
+    struct iovec piece = {&original, sizeof(original)};
+    struct payload payload = {.length = sizeof(original), .count = 1, .pieces = &piece};
+    if (completer_store(rc, 0, &payload, now))
+        proceed(rc, now);
+}
+
+void completer_receive(struct rc *rc, const struct packet *packet, nanos now)
+{
+    enum operation operation = op_operation(packet->opcode);
+    if (!rc->transmitting || !is_outstanding(rc, packet->psn)) {
+        rc->owner->operations->dropped(rc->owner, packet, REASON_PACKET_STALE_RESPONSE);
+        return;
+    }
+    if (operation == OPERATION_ACKNOWLEDGE) {
+        receive_acknowledge(rc, packet, now);
+        return;
+    }
+    if (!acknowledge_before(rc, packet->psn, now))
+        return;
+    if (operation == OPERATION_ATOMIC_ACKNOWLEDGE)
+        receive_atomic_response(rc, packet, now);
+    else
+        receive_read_response(rc, packet, now);
+}

@@ -1,0 +1,9 @@
+/* The requester receiving ACK, NAK, READ responses and atomic answers (IBA 9.7.6, 9.9.2). */
+#ifndef TRANSPORT_RC_RESPONSES_H
+#define TRANSPORT_RC_RESPONSES_H
+
+#include "transport/rc/rc.h"
+
+void completer_receive(struct rc *, const struct packet *, nanos now);
+
+#endif

@@ -1,0 +1,71 @@
+/* The send queue: work requests from posting to retirement, in memory that the owner of the queue pair provides. */
+#ifndef TRANSPORT_SEND_QUEUE_H
+#define TRANSPORT_SEND_QUEUE_H
+
+#include <infiniband/verbs.h> /* enums, struct ibv_sge; no function of it is called */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { WORK_INTO_RECEIVE = 1 << 7 }; /* in work->flags: a READ whose SGEs are those of a receive */
+
+/* One posted work request. The owner fills the first part; it never changes afterwards, so that a packet is a function
+ * of (work, PSN) and a retry is the same call as the first transmission. The requester keeps the second part. */
+struct send_wqe {
+    uint64_t id;
+    uint8_t opcode;     /* enum ibv_wr_opcode */
+    uint8_t flags;      /* enum ibv_send_flags: FENCE, SIGNALED, SOLICITED, INLINE; WORK_INTO_RECEIVE */
+    uint8_t sge_count;  /* 0 when INLINE */
+    uint32_t length;    /* bytes of the message (of all SGEs, or inline) */
+    uint32_t immediate; /* network order; or the key to invalidate, host order */
+    uint32_t rkey;
+    uint64_t remote_address;
+    uint64_t compare_or_add; /* a flush: bytes of the range, 32 bits */
+    uint64_t swap;           /* a flush: placement, selectivity << 8 */
+    const void *address;     /* UD: the owner's address handle, passed through to transmit */
+    uint32_t remote_qp;      /* UD */
+    uint32_t remote_qkey;    /* UD */
+    uint32_t remote_srq;     /* XRC */
+    uint32_t owner_value;    /* the owner's, untouched: e.g. an index of local-operation parameters */
+
+    /* the requester's */
+    uint32_t stride;  /* packets of the response that each request asks for; fixed likewise, as a repeated READ
+                       * must lie within one that was sent before */
+    uint32_t segment; /* payload bytes of each packet but the last; fixed at first transmission */
+    uint32_t first_psn;
+    uint32_t packets; /* PSNs that the message takes; for a READ those of its response */
+    bool started;     /* has PSNs */
+
+    union {
+        struct ibv_sge sge[0];  /* sge_count of them */
+        uint8_t inline_data[0]; /* length bytes */
+    };
+};
+
+/* A ring of work of one size. Positions count up for ever; the slot is position % capacity. */
+struct send_queue {
+    uint8_t *memory;   /* capacity * stride bytes, 8-aligned, the owner's */
+    uint32_t stride;   /* bytes of a slot: work plus the larger of its SGEs and inline data, a multiple of 8 */
+    uint32_t capacity; /* a power of two */
+    uint32_t head;     /* oldest that has not ended */
+    uint32_t next;     /* the next to be transmitted for the first time, or again after go-back-N */
+    uint32_t tail;     /* where the next is posted */
+};
+
+static inline struct send_wqe *send_queue_at(const struct send_queue *queue, uint32_t position)
+{
+    return (struct send_wqe *)(queue->memory + (uint64_t)(position & (queue->capacity - 1)) * queue->stride);
+}
+
+/* The slot that the next work request goes to, or NULL when all are taken. Fill its first part, then commit. */
+static inline struct send_wqe *send_queue_reserve(const struct send_queue *queue)
+{
+    return queue->tail - queue->head == queue->capacity ? 0 : send_queue_at(queue, queue->tail);
+}
+
+static inline void send_queue_commit(struct send_queue *queue)
+{
+    send_queue_at(queue, queue->tail)->started = false;
+    queue->tail++;
+}
+
+#endif

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Checks that words which gave way to the field's own don't come back into names; prints TAP.
+
+Usage: words.py DIRECTORY
+
+The words stand in tools/build/retired-words of that directory. Names are those of the files of src/, and of the functions and
+types in what is installed: a test's name is a sentence.
+"""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from tree import SUPPORT, report, strip
+
+TYPE = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{|\btypedef\b[^;{}]*?\b(\w+)\s*(?:\([^;]*\))?;")
+FUNCTION = re.compile(r"^(?:static |extern |inline |const |_Noreturn |unsigned |struct |enum |union )*\w+[ *]+(\w+)\((?![^()]*\)\s*\()", re.M)
+
+
+def read_words(top):
+    with open(os.path.join(top, "tools/build/retired-words"), encoding="utf-8") as file:
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                word, folders, kinds, instead = line.split(None, 3)
+                yield word, folders.split(","), kinds.split(","), instead.strip()
+
+
+def names(top):
+    """Where, of which kind and what, for all names."""
+    for folder, _, files in os.walk(os.path.join(top, "src")):
+        for file in sorted(files):
+            path = os.path.relpath(os.path.join(folder, file), top)
+            if not file.endswith((".c", ".h")):
+                continue
+            yield path, "files", re.sub(r"\.[ch]$", "", file)
+            if SUPPORT.search(path):
+                continue
+            with open(os.path.join(top, path), encoding="utf-8") as opened:
+                text = strip(opened.read())
+            for found in set(FUNCTION.findall(text)):
+                yield path, "functions", found
+            for found in {one or other for one, other in TYPE.findall(text)}:
+                yield path, "types", found
+
+
+def main():
+    top = sys.argv[1]
+    words, faults, count = list(read_words(top)), [], 0
+    for path, kind, name in names(top):
+        count += 1
+        layer = path.split("/")[1]
+        for word, folders, kinds, instead in words:
+            if ("*" in folders or layer in folders) and ("*" in kinds or kind in kinds) and f"_{word}_" in f"_{name}_":
+                faults.append(f"{path}: {name}: not {word} but {instead}")
+    print("1..1")
+    report(1, f"none of {len(words)} retired words is in one of {count} names", sorted(faults))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
