@@ -41,7 +41,7 @@ def show_polling(values):
 
 
 def show_instructions():
-    print("Instructions of eight bytes inline, unsignalled, over the self link (valgrind); budget in docs/budget.md")
+    print("Instructions of eight bytes inline, unsignalled, over the self link (valgrind); budget in docs/evidence/budget.md")
     budgets = budget.read_budgets()
     for name, count in budget.measure(SOFTVERBS).items():
         print(f"    {name:36} {count:24.0f}    budget {budgets[name]}")

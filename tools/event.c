@@ -183,7 +183,7 @@ const struct command event_command = {
             "  --pid PID         only this process\n"
             "  --dir DIR         the processes that meet in this directory\n"
             "                    (SOFTVERBS_DIR=DIR)\n"
-            "  --json            who was told as an object, see docs/json.md\n"
+            "  --json            who was told as an object, see docs/user/json.md\n"
             "\n"
             "Each context of the device in each live process gets the asynchronous event;\n"
             "ibv_asyncwatch shows it. A port that is down stays so for processes that start\n"

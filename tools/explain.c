@@ -81,7 +81,7 @@ const struct command explain_command = {
     .name = "explain",
     .arguments = "[--json] [NUMBER|NAME]...",
     .summary = "Say what a reason means: the number in vendor_err or in a log",
-    .help = "  --json            as a list, see docs/json.md\n"
+    .help = "  --json            as a list, see docs/user/json.md\n"
             "\n"
             "Without an argument it lists all of them.\n"
             "\n"

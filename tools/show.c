@@ -52,7 +52,7 @@ const struct command show_command = {
     .arguments = "[--json] [--dir DIR] [LIST]",
     .summary = "Show the objects of the live processes on this host",
     .help = "  --json            a list with an object for each process: everything, or what\n"
-            "                    was asked for; see docs/json.md\n"
+            "                    was asked for; see docs/user/json.md\n"
             "  --dir DIR         of the processes that meet in this directory\n"
             "                    (SOFTVERBS_DIR=DIR)\n"
             "\n"

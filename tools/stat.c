@@ -329,7 +329,7 @@ const struct command stat_command = {
             "  --qps             the same by queue pair\n"
             "  --lines           the same, one counter a line\n"
             "  --json            a line of JSON each second, or one with --once: a list with\n"
-            "                    an object for each process, see docs/json.md\n"
+            "                    an object for each process, see docs/user/json.md\n"
             "  --dir DIR         of the processes that meet in this directory\n"
             "                    (SOFTVERBS_DIR=DIR)\n"
             "\n"

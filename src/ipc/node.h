@@ -109,7 +109,7 @@ int node_leave(struct node *, const uint8_t group[16]);
 /* Calls visit for every process (this one too) that has joined. Thread-safe; visit may send. */
 void node_members(struct node *, const uint8_t group[16], void (*visit)(struct peer *, void *context), void *context);
 
-/* What peers do in this process's memory by themselves (docs/one-sided.md). */
+/* What peers do in this process's memory by themselves (docs/evidence/one-sided.md). */
 
 /* Where it is told what they may do (link/published.h). */
 struct published;

@@ -17,7 +17,7 @@ static unsigned direct_engage(struct direct_desk *desk)
 }
 
 /* The kernel may store the bytes of a piece in any order, but those of one piece before those of the next. Programs
- * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/choices.md): so that
+ * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/user/choices.md): so that
  * word is a piece of its own. Cuts the last piece of the destination, behind which there is room for one more; returns
  * how many pieces there are. */
 static unsigned direct_split(struct iovec *pieces, unsigned count)

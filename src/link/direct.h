@@ -1,5 +1,5 @@
 /* A READ or WRITE of RC that the requester does by itself in the memory of another process of the host, judged by what
- * that has published (link/published.h). docs/one-sided.md argues it.
+ * that has published (link/published.h). docs/evidence/one-sided.md argues it.
  *
  * Between judging and the end of the copy the requester is announced: a seat in the memory of its ring, which the owner
  * of the memory maps, too, has an odd number. Announcing and then looking whether the key stands there, on this side,

@@ -1,4 +1,4 @@
-/* What a process publishes, so that its peers can judge a one-sided access by themselves (docs/one-sided.md): its plain
+/* What a process publishes, so that its peers can judge a one-sided access by themselves (docs/evidence/one-sided.md): its plain
  * memory regions by key, its connected queue pairs by number, and whether it lives. A memfd that is sealed against
  * resizing; the owner writes it, peers map it read-only.
  *

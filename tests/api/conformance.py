@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/conformance.md: every function and operation of <infiniband/verbs.h>, and the test that shows it.
+"""docs/evidence/conformance.md: every function and operation of <infiniband/verbs.h>, and the test that shows it.
 
     conformance.py BUILD HEADER SYMBOLS PAGE            is the page true? Prints TAP
     conformance.py BUILD HEADER SYMBOLS PAGE --write    runs the tests of the API, and writes the page anew

@@ -1,4 +1,4 @@
-/* Names, and docs/errors.md. */
+/* Names, and docs/user/errors.md. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Which functions of <infiniband/verbs.h> the cases of a program call, for docs/conformance.md. Every file here is
+/* Which functions of <infiniband/verbs.h> the cases of a program call, for docs/evidence/conformance.md. Every file here is
  * compiled with names of those functions that call `record` first (declared.py makes them). */
 #ifndef API_RECORD_H
 #define API_RECORD_H

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Instructions of posting and polling, counted by callgrind, must stay within the budget of docs/budget.md.
+"""Instructions of posting and polling, counted by callgrind, must stay within the budget of docs/evidence/budget.md.
 
 bench/post does each thing in batches; callgrind writes one file for each batch. The dearest batch counts: under valgrind the
 helper thread often takes over for a while what the counted thread would do, and what it does is not counted.
@@ -12,7 +12,7 @@ import tempfile
 
 from clients import BUILD, Failure, Skip, Suite, need
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/budget.md")
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/evidence/budget.md")
 STEPS = 64  # as in bench/post.c
 FUNCTIONS = ("count_post", "count_post_and_poll", "count_empty_poll")
 NAMES = {
@@ -75,9 +75,9 @@ def check(name, counts):
         counts.update(measure(os.path.join(BUILD, "softverbs")))
     budget = read_budgets().get(name)
     if budget is None:
-        raise Failure(f"docs/budget.md has no row '{name}'")
+        raise Failure(f"docs/evidence/budget.md has no row '{name}'")
     if counts[name] > budget:
-        raise Failure(f"{counts[name]:.0f} instructions; the budget in docs/budget.md is {budget}")
+        raise Failure(f"{counts[name]:.0f} instructions; the budget in docs/evidence/budget.md is {budget}")
     return f"{counts[name]:.0f} instructions, budget {budget}"
 
 

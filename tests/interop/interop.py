@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The kernel's rxe as peer: programs of the distribution, one side here on softverbs, the other in a virtual machine on the
-kernel's own soft RoCE; both ways round. Every packet between them is captured and judged. Writes its section of docs/interop.md for
+kernel's own soft RoCE; both ways round. Every packet between them is captured and judged. Writes its section of docs/evidence/interop.md for
 each setting that it ran as a whole, as with the argument "IPv6"."""
 import collections
 import os

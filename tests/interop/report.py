@@ -1,4 +1,4 @@
-"""docs/interop.md: a section for each setting, written by the last run that had all of its rows; the rest is prose."""
+"""docs/evidence/interop.md: a section for each setting, written by the last run that had all of its rows; the rest is prose."""
 import datetime
 import os
 import re
@@ -8,7 +8,7 @@ from guest import HERE
 
 from clients import Failure
 
-PAGE = os.path.join(HERE, "../../docs/interop.md")
+PAGE = os.path.join(HERE, "../../docs/evidence/interop.md")
 END = "<!-- the end of the last runs -->\n"
 
 

@@ -1,4 +1,4 @@
-/* The model checker's program. See docs/model.md. */
+/* The model checker's program. See docs/evidence/model.md. */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>

@@ -20,7 +20,7 @@ PORT = iter(range(24000, 30000))
 SOFTVERBS = os.path.abspath(sys.argv[1])
 
 
-# docs/releases.md says why.
+# docs/evidence/releases.md says why.
 FAULTS_OF_THE_SUITE = ("test_multi_process_alloc_dm", "test_rdmacm_async_multicast_traffic", "test_rdmacm_async_ex_multicast_traffic")
 
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds softverbs on other releases of Debian and runs every client that each has: releases.sh [SUITE|BUILT:RUN|table]...
 # A pair runs the clients of the second on what the first has built; deb-SUITE and tarball-SUITE try the packages there; `table`
-# writes docs/releases.md of all results; without arguments everything. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
+# writes docs/evidence/releases.md of all results; without arguments everything. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
 # $SOFTVERBS_RELEASES. QUICK=1 leaves out the test suites of the tree.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -114,7 +114,7 @@ for each; do
         copy_tree "${each#tarball-}"
         in_tree "${each#tarball-}" "tests/releases/tarball.sh /opt/tarball" | tee "$cache/package.$each"
         ;;
-    table) tests/releases/table.py "$cache" docs/releases.md ;;
+    table) tests/releases/table.py "$cache" docs/evidence/releases.md ;;
     *:*) run_clients "${each%:*}" "${each#*:}" | note "${each%:*}" "${each#*:}" ;;
     *)
         prepare "$each"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what releases.sh has found into docs/releases.md, but for what people wrote below "## Why they ...": table.py RESULTS PAGE."""
+"""Writes what releases.sh has found into docs/evidence/releases.md, but for what people wrote below "## Why they ...": table.py RESULTS PAGE."""
 import collections
 import datetime
 import glob

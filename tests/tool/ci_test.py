@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""action.yml and the snippets of docs/ci.md, as far as they go without their hosts: their commands run here."""
+"""action.yml and the snippets of docs/user/ci.md, as far as they go without their hosts: their commands run here."""
 import os
 import re
 import shutil
@@ -27,7 +27,7 @@ def _tarball():
 
 
 def _snippet(heading, kind):
-    chapter = _read("docs/ci.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    chapter = _read("docs/user/ci.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
     return re.search(f"```{kind}\n(.*?)```", chapter, re.DOTALL).group(1)
 
 

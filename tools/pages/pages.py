@@ -4,7 +4,7 @@
 Usage: pages.py SOFTVERBS SETTINGS VERSION DIRECTORY
 
 Commands, their arguments and options come from `softverbs --help` and `softverbs help COMMAND`; the environment and the
-configuration file from the table in docs/settings.md. DIRECTORY gets softverbs.1, softverbs.conf.5, softverbs.bash and _softverbs.
+configuration file from the table in docs/user/settings.md. DIRECTORY gets softverbs.1, softverbs.conf.5, softverbs.bash and _softverbs.
 """
 import os
 import re
@@ -28,7 +28,7 @@ def options(text):
 
 
 def variables(settings):
-    """Rows of the table of docs/settings.md."""
+    """Rows of the table of docs/user/settings.md."""
     with open(settings, encoding="utf-8") as file:
         chapter = file.read().split("\n## Environment\n")[1].split("\n## ")[0]
     return re.findall(r"^\| `(SOFTVERBS_\w+)` \| (.*) \|$", chapter, re.MULTILINE)

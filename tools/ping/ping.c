@@ -1,4 +1,4 @@
-/* softverbs ping: is a RoCEv2 endpoint there, what does the path to it carry, how long does it take? docs/ping.md */
+/* softverbs ping: is a RoCEv2 endpoint there, what does the path to it carry, how long does it take? docs/user/ping.md */
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -431,7 +431,7 @@ const struct command ping_command = {
             "  -W, --timeout S       seconds to wait for the last answer, 2 if not given\n"
             "  -w, --deadline S      end after so many seconds in any case\n"
             "  -q, --quiet           only what came of it\n"
-            "  --json                only what came of it, as an object: see docs/json.md\n"
+            "  --json                only what came of it, an object: docs/user/json.md\n"
             "\n"
             "The connection manager of the endpoint is asked for a service that nobody\n"
             "offers, and says so; programs that run there notice nothing. Times are from\n"

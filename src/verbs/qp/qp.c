@@ -193,7 +193,7 @@ static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
     qp->receive_pd = qp->srq ? pd_of(qp->srq->ibv.pd) : qp->pd;
     qp->cap = attr->cap;
     if (qp->cap.max_send_wr == 1)
-        qp->cap.max_send_wr = 2; /* for programs that miss one completion, as docs/choices.md says */
+        qp->cap.max_send_wr = 2; /* for programs that miss one completion, as docs/user/choices.md says */
     if (qp->type != IBV_QPT_XRC_SEND)
         qp->receive_cq = receive_cq_of_srq(attr) ? receive_cq_of_srq(attr) : (struct cq *)attr->recv_cq;
     if (!has_receives(qp))
