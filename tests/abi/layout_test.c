@@ -10,43 +10,21 @@
 
 #include <cmocka.h>
 
-/* RELEASE is that of the installed header, from meson. What a release has appended stands here with the release's number. */
-#define SINCE(release, newer, older) (RELEASE >= (release) ? (newer) : (older))
-
+/* RELEASE is that of the installed header, from meson. */
 #if __SIZEOF_POINTER__ == 8 && defined(__x86_64__)
-_Static_assert(sizeof(struct ibv_device) == 664, "");
-_Static_assert(sizeof(struct ibv_context) == 328, "");
-_Static_assert(offsetof(struct ibv_context, ops) == 8, "");
-_Static_assert(sizeof(struct ibv_context_ops) == 256, "");
-_Static_assert(offsetof(struct ibv_context, abi_compat) == 320, "");
-_Static_assert(sizeof(struct verbs_context) == SINCE(64, 696, SINCE(62, 680, SINCE(59, 672, 648))), "");
-_Static_assert(offsetof(struct verbs_context, context) == sizeof(struct verbs_context) - 328, "");
-_Static_assert(sizeof(struct ibv_qp) == 160, "");
-_Static_assert(sizeof(struct ibv_qp_ex) == SINCE(45, 360, SINCE(44, 352, 344)), "");
-_Static_assert(offsetof(struct ibv_qp_ex, qp_base) == 0, "");
+#define SIZE(structure, bytes) _Static_assert(sizeof(structure) == (bytes), "");
+#define AT(structure, member, offset) _Static_assert(offsetof(structure, member) == (offset), #member);
+#include "layouts.def"
 _Static_assert(NEWER_QP_EX_BYTES == 360, "what a program of the newest release looks at");
-_Static_assert(sizeof(struct ibv_cq) == 128, "");
-_Static_assert(sizeof(struct ibv_cq_ex) == 288, "");
-_Static_assert(sizeof(struct ibv_srq) == 128, "");
-_Static_assert(sizeof(struct ibv_mr) == 48, "");
-_Static_assert(sizeof(struct ibv_device_attr) == 232, "");
-_Static_assert(sizeof(struct ibv_device_attr_ex) == 400, "");
-_Static_assert(sizeof(struct ibv_port_attr) == SINCE(49, 56, 52), "");
-_Static_assert(offsetof(struct ibv_port_attr, port_cap_flags2) == 48, "");
-_Static_assert(sizeof(struct ibv_cq_init_attr_ex) == 56, "");
-_Static_assert(sizeof(struct ibv_dm) == 32, "");
-_Static_assert(sizeof(struct ibv_wc) == 48, "");
-_Static_assert(sizeof(struct ibv_send_wr) == 128, "");
-_Static_assert(sizeof(struct ibv_recv_wr) == 32, "");
-_Static_assert(sizeof(struct ibv_qp_init_attr_ex) == 136, "");
-_Static_assert(sizeof(struct ibv_qp_attr) == 144, "");
-_Static_assert(sizeof(struct ibv_ah_attr) == 32, "");
-_Static_assert(sizeof(struct ibv_srq_init_attr_ex) == 64, "");
-_Static_assert(sizeof(struct ibv_gid_entry) == 32, "");
-_Static_assert(sizeof(struct ibv_parent_domain_init_attr) == 48, "");
 _Static_assert(sizeof(struct newer_mr_init_attr) == 72, "of release 64");
 _Static_assert(offsetof(struct newer_mr_init_attr, dmah) == 56, "of release 59");
+_Static_assert(sizeof(struct newer_dmah) == 8, "of release 59");
 _Static_assert(sizeof(struct newer_dmah_init_attr) == 12, "of release 59");
+_Static_assert(sizeof(struct newer_comp_cntr) == 16, "of release 65");
+_Static_assert(sizeof(struct newer_comp_cntr_caps) == 16, "of release 65");
+_Static_assert(offsetof(struct newer_comp_cntr_caps, supported_qp_attach_ops) == 12, "of release 65");
+_Static_assert(sizeof(struct newer_comp_cntr_init_attr) == 12, "of release 65");
+_Static_assert(sizeof(struct newer_qp_attach_comp_cntr_attr) == 8, "of release 65");
 #endif
 
 enum { PORT_ATTR_BYTES = 48, PRIVATE_TAIL = 64 };
