@@ -2,7 +2,7 @@
 #ifndef TOOLS_SYSFS_H
 #define TOOLS_SYSFS_H
 
-#include "config/config.h"
+#include "config/device.h"
 
 enum sysfs_kind { SYSFS_DIRECTORY, SYSFS_FILE, SYSFS_LINK };
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "config/config.h"
+#include "config/device.h"
 
 /* Makes sure that the tree for these devices exists, and writes its path (at most 255 bytes) to `path`. It lies in the
  * first of /dev/shm, $XDG_RUNTIME_DIR and /tmp that can be written, as softverbs-UID-USERNS-paths-HASH, HASH being that

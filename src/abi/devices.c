@@ -10,7 +10,6 @@
 #include "base/result.h"
 #include "verbs/object/context.h"
 #include "verbs/object/device.h"
-#include "verbs/object/lifetime.h"
 
 #undef ibv_get_device_list
 #undef ibv_query_port

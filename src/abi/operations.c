@@ -7,6 +7,7 @@
 #include "verbs/memory/dm.h"
 #include "verbs/memory/special.h"
 #include "verbs/memory/window.h"
+#include "verbs/object/context.h"
 #include "verbs/object/counters.h"
 #include "verbs/object/device.h"
 #include "verbs/object/domain.h"
@@ -45,5 +46,6 @@ void operations_fill(struct context *context)
 #define DIRECT(table, member, function) table->member = function;
 #define CALL(table, member, answer, type, function, parameters, arguments) table->member = table##_##member;
 #include "abi/operations.def"
+
     unsupported_fill_context(verbs_context);
 }

@@ -1,4 +1,3 @@
-#include "config/config.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -13,7 +13,6 @@
 #include "gsi/cm_send.h"
 #include "gsi/served.h"
 #include "ipc/ports.h"
-#include "process/process.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "wire/op.h"

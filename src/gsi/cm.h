@@ -7,10 +7,13 @@
 #ifndef GSI_CM_H
 #define GSI_CM_H
 
+#include "base/lock.h"
 #include "cm/dispatch.h"
 #include "gsi/cm_neighbors.h"
 #include "gsi/cm_waiting.h"
-#include "verbs/object/object.h"
+#include "link/udp/udp.h"
+#include "runtime/schedule.h"
+#include "wire/packet.h"
 
 enum { CM_EARLY_MAX = 64, CM_MESSAGES = CM_APR - CM_REQ + 1 };
 

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include "base/container.h"
+#include "base/lock.h"
 #include "cm/connect.h"
 #include "cm/identifier.h"
 #include "cm/resolve.h"

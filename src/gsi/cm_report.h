@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "verbs/object/object.h"
+#include "process/process.h"
 
 /* Writes members of the process's JSON object, with a comma before each: "connections", an array with an object for
  * each identifier, and "messages", how many of each kind were sent and received. Nothing in a process that

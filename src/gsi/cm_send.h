@@ -3,7 +3,8 @@
 #define GSI_CM_SEND_H
 
 #include "cm/dispatch.h"
-#include "verbs/object/object.h"
+#include "process/process.h"
+#include "wire/packet.h"
 
 enum cm_sent {
     CM_SENT,    /* or dropped, as it leads nowhere */

@@ -7,7 +7,8 @@
 #define GSI_CM_WAITING_H
 
 #include "cm/dispatch.h"
-#include "verbs/object/object.h"
+#include "link/udp/udp.h"
+#include "process/process.h"
 
 enum { CM_WAITING_MAX = 64 };
 

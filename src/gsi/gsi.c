@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "config/config.h"
 #include "config/gid.h"
 #include "config/identity.h"
 #include "diag/log.h"

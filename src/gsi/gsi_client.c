@@ -10,7 +10,6 @@
 #include "config/identity.h"
 #include "gsi/gsi.h"
 #include "process/port.h"
-#include "process/process.h"
 #include "runtime/clock.h"
 
 /* Service IDs that begin with 0x10 belong to who has the OUI behind it: "ping". */

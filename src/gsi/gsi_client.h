@@ -5,7 +5,6 @@
 #define GSI_CLIENT_H
 
 #include "base/nanos.h"
-#include "config/config.h"
 #include "process/process.h"
 #include "wire/cm.h"
 

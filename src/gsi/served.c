@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "config/config.h"
 #include "gsi/gsi.h"
 #include "process/port.h"
 

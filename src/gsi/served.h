@@ -3,7 +3,8 @@
 #ifndef GSI_SERVED_H
 #define GSI_SERVED_H
 
-#include "verbs/object/object.h"
+#include "ipc/node.h"
+#include "process/process.h"
 
 /* Opens the port of the device, if it is to have one and has none yet, as port_open does; from now on this process
  * answers there, and others of the host know it. Under process->control. */

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/uncancelled.h"
-#include "config/config.h"
 #include "link/guard.h"
 #include "process/poller.h"
 #include "process/port.h"

@@ -2,7 +2,6 @@
 #ifndef PROCESS_PORT_STATE_H
 #define PROCESS_PORT_STATE_H
 
-#include "config/config.h"
 #include "process/process.h"
 
 /* The device in process->ports_down. */

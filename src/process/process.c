@@ -1,11 +1,9 @@
-#include "process/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/container.h"
 #include "base/uncancelled.h"
-#include "config/config.h"
 #include "diag/log.h"
 #include "link/fence.h"
 #include "link/guard.h"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "verbs/object/object.h"
+#include "process/process.h"
 
 /* The name and meaning of the n-th event; NULL behind the last. */
 const char *event_name(unsigned n);

@@ -10,9 +10,11 @@
 #include "gsi/cm_report.h"
 #include "report/event.h"
 #include "report/traffic_report.h"
-#include "verbs/object/lifetime.h"
+#include "verbs/memory/memory.h"
 #include "verbs/object/words.h"
+#include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
 #include "verbs/queue/srq_tags.h"
 
 static const char *const type_names[] = {[IBV_QPT_RC] = "RC",
@@ -40,14 +42,14 @@ bool report_lock(struct lock *lock)
 /* A connected queue pair looks for its peer when it sends; until then the directory is asked. */
 static void report_peer(FILE *out, const struct qp *qp)
 {
-    bool connected = qp->type != IBV_QPT_UD && qp->state >= IBV_QPS_RTR && qp->local;
-    struct peer *peer = qp->peer;
+    bool connected = qp->flow.type != IBV_QPT_UD && qp->state >= IBV_QPS_RTR && qp->path.local;
+    struct peer *peer = qp->path.peer;
     if (!peer && connected)
         peer = node_find(qp->process->node, qp->attr.dest_qp_num);
     if (!peer)
         return;
     fprintf(out, ",\"peer_pid\":%d", (int)peer->pid);
-    if (peer != qp->peer)
+    if (peer != qp->path.peer)
         node_put(qp->process->node, peer);
 }
 
@@ -55,23 +57,25 @@ static void report_qp(FILE *out, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
     if (!report_lock(&qp->lock)) {
-        fprintf(out, "\"number\":%u,\"busy\":true}", qp->number);
+        fprintf(out, "\"number\":%u,\"busy\":true}", qp->flow.number);
         return;
     }
-    fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->number, type_names[qp->type],
+    fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->flow.number, type_names[qp->flow.type],
             words_state(qp->state));
-    if (qp->first_error)
-        fprintf(out, ",\"first_error\":%u,\"first_error_name\":\"%s\"", qp->first_error, reason_name(qp->first_error));
-    report_user(out, "pd", qp->pd ? &qp->pd->object : NULL);
-    report_user(out, "send_cq", qp->send_cq ? &qp->send_cq->object : NULL);
-    report_user(out, "recv_cq", qp->receive_cq ? &qp->receive_cq->object : NULL);
-    if (qp->srq)
-        fprintf(out, ",\"srq\":%u", qp->srq->object.handle);
-    if (qp->type < IBV_QPT_UD && qp->state >= IBV_QPS_RTR)
+    if (qp->told.first_error)
+        fprintf(out, ",\"first_error\":%u,\"first_error_name\":\"%s\"", qp->told.first_error,
+                reason_name(qp->told.first_error));
+    report_user(out, "pd", qp->memory.pd ? &qp->memory.pd->object : NULL);
+    report_user(out, "send_cq", qp->uses.send_cq ? &qp->uses.send_cq->object : NULL);
+    report_user(out, "recv_cq", qp->uses.receive_cq ? &qp->uses.receive_cq->object : NULL);
+    if (qp->uses.srq)
+        fprintf(out, ",\"srq\":%u", qp->uses.srq->object.handle);
+    if (qp->flow.type < IBV_QPT_UD && qp->state >= IBV_QPS_RTR)
         fprintf(out, ",\"peer_qp\":%u", qp->attr.dest_qp_num);
     report_peer(out, qp);
-    fprintf(out, ",\"send_posted\":%u,\"send_wr\":%u,\"recv_posted\":%u,\"recv_wr\":%u", qp->posted - qp->retired,
-            qp->cap.max_send_wr, qp->srq ? 0 : receive_queue_look(&qp->own_receives).posted, qp->cap.max_recv_wr);
+    fprintf(out, ",\"send_posted\":%u,\"send_wr\":%u,\"recv_posted\":%u,\"recv_wr\":%u",
+            qp->sends.posted - qp->sends.retired, qp->cap.max_send_wr,
+            qp->uses.srq ? 0 : receive_queue_look(&qp->receives.own).posted, qp->cap.max_recv_wr);
     traffic_report_qp(out, qp);
     fputs("}", out);
     lock_release(&qp->lock);

@@ -119,7 +119,7 @@ static void add_living(struct counts_total *totals, const struct process *proces
     LIST_FOREACH (context, &process->contexts, siblings)
         LIST_FOREACH (object, &context->objects[OBJECT_QP], siblings) {
             struct qp *qp = (struct qp *)((char *)object - offsetof(struct qp, object));
-            bool first = !qp->shared || LIST_FIRST(&qp->shared->handles) == qp;
+            bool first = !qp->xrc.shared || LIST_FIRST(&qp->xrc.shared->xrc.handles) == qp;
             qp = qp_real(qp);
             if (!first)
                 continue;

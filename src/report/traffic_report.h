@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "verbs/object/object.h"
+#include "verbs/qp/qp.h"
 
 /* ,"traffic":{...} of a queue pair, under its lock. */
 void traffic_report_qp(FILE *, const struct qp *);

@@ -1,6 +1,5 @@
 #include "tap/traffic.h"
 
-#include "config/config.h"
 #include <errno.h>
 #include <stdlib.h>
 

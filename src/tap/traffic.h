@@ -6,7 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include "base/lock.h"
-#include "config/config.h"
+#include "config/device.h"
 #include "ipc/node.h"
 #include "link/udp/udp.h"
 #include "tap/counts.h"

@@ -12,6 +12,7 @@
 
 #include "abi/assembly.h"
 #include "command.h"
+#include "config/config.h"
 #include "gsi/gsi.h"
 #include "gsi/gsi_client.h"
 #include "ipc/claim.h"

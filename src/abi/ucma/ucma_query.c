@@ -7,7 +7,6 @@
 #include "abi/ucma/ucma_address.h"
 #include "abi/ucma/ucma_call.h"
 #include "cm/attributes.h"
-#include "config/config.h"
 
 enum { QUERY_ADDR, QUERY_PATH, QUERY_GID };
 enum { PATH_FLAGS = 0x2b, NO_INDEX = UINT32_MAX, EXACTLY = 2, REVERSIBLE = 0x80, RATE_2_5_GBPS = 2 };

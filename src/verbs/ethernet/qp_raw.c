@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "transport/unreliable/raw.h"
 #include "verbs/ethernet/wq.h"
-#include "verbs/object/lifetime.h"
 #include "verbs/queue/receive_queue.h"
 
 enum {
@@ -64,20 +64,20 @@ enum reason qp_raw_refuse(const struct ibv_qp_init_attr_ex *attr, int *error)
 int qp_raw_fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
     qp->create_flags = create_flags(attr);
-    qp->max_tso_header = max_tso_header(attr);
+    qp->ethernet.max_tso_header = max_tso_header(attr);
     if (!qp_raw_spreads(attr))
         return 0;
-    qp->spread = calloc(1, sizeof *qp->spread);
-    if (!qp->spread)
+    qp->ethernet.spread = calloc(1, sizeof *qp->ethernet.spread);
+    if (!qp->ethernet.spread)
         return ENOMEM;
-    qp->spread->table = (struct ind_table *)attr->rwq_ind_tbl;
-    rss_configure(&qp->spread->hash, &attr->rx_hash_conf);
+    qp->ethernet.spread->table = (struct ind_table *)attr->rwq_ind_tbl;
+    rss_configure(&qp->ethernet.spread->hash, &attr->rx_hash_conf);
     return 0;
 }
 
 void qp_raw_release(struct qp *qp)
 {
-    free(qp->spread);
+    free(qp->ethernet.spread);
 }
 
 unsigned qp_raw_options(const struct qp *qp)

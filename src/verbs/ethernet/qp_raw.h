@@ -3,7 +3,7 @@
 #ifndef VERBS_ETHERNET_QP_RAW_H
 #define VERBS_ETHERNET_QP_RAW_H
 
-#include "verbs/object/object.h"
+#include "verbs/qp/qp.h"
 
 /* The bits of comp_mask that only raw packet queue pairs have. */
 enum { QP_RAW_INIT_MASK = IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH };

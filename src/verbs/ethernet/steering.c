@@ -5,13 +5,11 @@
 #include <string.h>
 
 #include "base/container.h"
-#include "config/config.h"
 #include "diag/log.h"
 #include "tap/traffic.h"
 #include "transport/unreliable/raw.h"
 #include "verbs/ethernet/wq.h"
 #include "verbs/object/counters.h"
-#include "verbs/qp/qp.h"
 #include "wire/bytes.h"
 
 TAILQ_HEAD(flow_list, flow);
@@ -138,18 +136,18 @@ static void deliver(struct passage *passage, struct qp *qp)
 {
     if (qp_port_is_down(qp))
         return;
-    bool own = qp->number == passage->source;
-    if (qp->last_frame == passage->number)
+    bool own = qp->flow.number == passage->source;
+    if (qp->ethernet.last_frame == passage->number)
         return;
-    qp->last_frame = passage->number;
+    qp->ethernet.last_frame = passage->number;
     if (own && passage->multicast && qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
         return;
     passage->delivered = true;
     /* a queue pair that spreads receives from the start, as its work queues' states have the say; programs that have
      * such a queue pair never modify it */
-    if (qp->spread && atomic_load(&qp->state) == IBV_QPS_ERR)
+    if (qp->ethernet.spread && atomic_load(&qp->state) == IBV_QPS_ERR)
         return;
-    struct qp *receiver = qp->spread ? wq_choose(qp->spread, passage->frame.ether) : qp;
+    struct qp *receiver = qp->ethernet.spread ? wq_choose(qp->ethernet.spread, passage->frame.ether) : qp;
     lock_take(&receiver->lock);
     raw_receive(&receiver->raw, &passage->frame);
     lock_release(&receiver->lock);

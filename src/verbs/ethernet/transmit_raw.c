@@ -2,7 +2,6 @@
 #include "tap/traffic.h"
 #include "verbs/ethernet/qp_raw.h"
 #include "verbs/ethernet/steering.h"
-#include "verbs/qp/qp.h"
 #include "verbs/send/pace.h"
 #include "verbs/send/room.h"
 #include "wire/bytes.h"
@@ -45,7 +44,7 @@ static void give(struct peer *peer, void *context)
 static void transmit_raw_prepare(struct broadcast *broadcast, struct qp *qp, uint8_t *bytes, uint32_t length)
 {
     *broadcast = (struct broadcast){.qp = qp, .piece = {bytes, length}};
-    bytes_put32(broadcast->header, qp->number);
+    bytes_put32(broadcast->header, qp->flow.number);
     broadcast->frame = (struct frame){
         .kind = FRAME_ETHERNET,
         .headers_length = STEERING_HEADER,

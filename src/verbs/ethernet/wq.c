@@ -3,14 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "config/config.h"
 #include "diag/log.h"
 #include "process/progress.h"
 #include "runtime/numbers.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
-#include "verbs/object/lifetime.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 
@@ -62,15 +59,15 @@ static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_
     pthread_once(&once, make_operations);
     qp->process = context->process;
     qp->port = 1u << context->device->index;
-    qp->pd = qp->receive_pd = pd_of(attr->pd);
-    qp->parent = pd_object(attr->pd);
-    qp->receive_cq = (struct cq *)attr->cq;
+    qp->memory.pd = qp->memory.receive_pd = pd_of(attr->pd);
+    qp->uses.parent = pd_object(attr->pd);
+    qp->uses.receive_cq = (struct cq *)attr->cq;
     qp->owner.operations = &wq_operations;
-    qp->type = IBV_QPT_RAW_PACKET;
+    qp->flow.type = IBV_QPT_RAW_PACKET;
     qp_begin_endpoint(qp, context->device);
     qp->state = IBV_QPS_RESET;
     qp->cap = (struct ibv_qp_cap){.max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge};
-    qp->receives = &qp->own_receives;
+    qp->receives.queue = &qp->receives.own;
     raw_initialize(&qp->raw, &qp->owner, &(struct send_queue){.capacity = 1});
     set_options(&qp->raw, attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0);
     struct ibv_wq *ibv = &wq->ibv;
@@ -89,23 +86,24 @@ static int wq_enter(struct wq *wq, struct context *context)
 {
     struct qp *qp = &wq->queue;
     control_lock(context);
-    int error = numbers_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->number);
-    qp->flow.number = qp->number;
+    int error =
+        numbers_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->flow.number);
+    qp->flow.number = qp->flow.number;
     if (!error) {
-        wq->ibv.handle = object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, qp->parent);
+        wq->ibv.handle = object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, qp->uses.parent);
         if (!wq->ibv.handle)
-            numbers_remove(context->process->numbers, qp->number), error = ENOMEM;
+            numbers_remove(context->process->numbers, qp->flow.number), error = ENOMEM;
     }
     if (!error)
-        qp->receive_cq->object.uses++;
-    wq->ibv.wq_num = qp->number;
+        qp->uses.receive_cq->object.uses++;
+    wq->ibv.wq_num = qp->flow.number;
     control_unlock(context);
     return error;
 }
 
 static void wq_release(struct wq *wq)
 {
-    receive_queue_destroy(&wq->queue.own_receives);
+    receive_queue_destroy(&wq->queue.receives.own);
     pthread_mutex_destroy(&wq->ibv.mutex);
     pthread_cond_destroy(&wq->ibv.cond);
     free(wq);
@@ -133,7 +131,7 @@ struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)
     lock_set_rank(&wq->queue.lock, LOCK_QP);
     wq_fill(wq, context, attr);
     int error =
-        receive_queue_initialize(&wq->queue.own_receives, attr->pd, DOMAIN_RECEIVE_QUEUE, attr->max_wr, attr->max_sge);
+        receive_queue_initialize(&wq->queue.receives.own, attr->pd, DOMAIN_RECEIVE_QUEUE, attr->max_wr, attr->max_sge);
     if (!error)
         error = wq_enter(wq, context);
     if (!error)
@@ -169,7 +167,7 @@ void wq_fail(struct wq *wq)
 static void reset(struct wq *wq)
 {
     raw_reset(&wq->queue.raw);
-    receive_queue_clear(&wq->queue.own_receives);
+    receive_queue_clear(&wq->queue.receives.own);
     set_state(wq, IBV_WQS_RESET);
 }
 
@@ -223,11 +221,11 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
         enter_state(wq, attr->wq_state);
     lock_release(&wq->queue.lock);
     if (reason) {
-        log_reason(LOG_WARN, reason, "ibv_modify_wq wq 0x%x", wq->queue.number);
+        log_reason(LOG_WARN, reason, "ibv_modify_wq wq 0x%x", wq->queue.flow.number);
         return reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL;
     }
     if (attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET)
-        cq_withdraw(wq->queue.receive_cq, &wq->queue);
+        cq_withdraw(wq->queue.uses.receive_cq, &wq->queue);
     return 0;
 }
 
@@ -235,7 +233,7 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 static void retire(struct wq *wq)
 {
     progress_quiesce(wq->queue.process);
-    cq_withdraw(wq->queue.receive_cq, &wq->queue);
+    cq_withdraw(wq->queue.uses.receive_cq, &wq->queue);
 }
 
 static void wait_for_acknowledgements(struct wq *wq)
@@ -243,7 +241,7 @@ static void wait_for_acknowledgements(struct wq *wq)
     struct ibv_wq *ibv = &wq->ibv;
     async_withdraw(wq->queue.object.context, ibv);
     pthread_mutex_lock(&ibv->mutex);
-    while (ibv->events_completed != wq->queue.async_fetched)
+    while (ibv->events_completed != wq->queue.told.async_fetched)
         pthread_cond_wait(&ibv->cond, &ibv->mutex);
     pthread_mutex_unlock(&ibv->mutex);
 }
@@ -254,12 +252,12 @@ int wq_destroy(struct ibv_wq *ibv)
     struct qp *qp = &wq->queue;
     struct context *context = qp->object.context;
     control_lock(context);
-    int error = object_leave(&qp->object, ibv->handle, qp->parent);
+    int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);
     if (!error) {
-        numbers_remove(context->process->numbers, qp->number);
+        numbers_remove(context->process->numbers, qp->flow.number);
         if (!context->process->inherited)
             retire(wq);
-        qp->receive_cq->object.uses--;
+        qp->uses.receive_cq->object.uses--;
     }
     control_unlock(context);
     if (error)
@@ -274,6 +272,6 @@ void wq_abandon(struct object *object)
 {
     struct wq *wq = wq_around((struct qp *)((char *)object - offsetof(struct qp, object)));
     wq->ibv.handle = object->handle;
-    wq->ibv.events_completed = wq->queue.async_fetched;
+    wq->ibv.events_completed = wq->queue.told.async_fetched;
     wq_destroy(&wq->ibv);
 }

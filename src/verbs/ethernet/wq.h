@@ -6,7 +6,7 @@
 #define VERBS_ETHERNET_WQ_H
 
 #include "verbs/ethernet/rss.h"
-#include "verbs/object/object.h"
+#include "verbs/qp/qp.h"
 
 enum { WQ_TABLE_MAX = 4096 }; /* entries of an indirection table */
 

@@ -4,7 +4,6 @@
 
 #include "diag/log.h"
 #include "verbs/ethernet/wq.h"
-#include "verbs/object/lifetime.h"
 
 static bool is_sound(const struct ibv_context *context, const struct ibv_rwq_ind_table_init_attr *attr)
 {

@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "base/result.h"
-#include "config/config.h"
 #include "diag/log.h"
 #include "link/guard.h"
 #include "verbs/object/import.h"
-#include "verbs/object/lifetime.h"
 
 enum { LEAST_ALIGNMENT = 64, MOST_LOG_ALIGNMENT = 30 };
 

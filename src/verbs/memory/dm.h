@@ -4,6 +4,18 @@
 
 #include "verbs/object/object.h"
 
+struct dm {
+    struct ibv_dm ibv;
+    struct object object;
+    char *memory;
+    uint64_t length;
+};
+
+static inline struct dm *dm_of(struct ibv_dm *ibv)
+{
+    return (struct dm *)((char *)object_origin(&((struct dm *)ibv)->object) - offsetof(struct dm, object));
+}
+
 enum { DM_ALIGNMENT = 4 }; /* of offset and length of a copy, as adapters have it */
 
 /* NULL and errno: EINVAL what can't be, ENOMEM when max_dm_size is used up. */

@@ -3,7 +3,24 @@
 #ifndef VERBS_MEMORY_KEYS_H
 #define VERBS_MEMORY_KEYS_H
 
-#include "verbs/object/object.h"
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct key_table;
+struct pd;
+
+enum region_kind { REGION_MEMORY, REGION_WINDOW, REGION_NULL };
+
+/* What a key stands for: a memory region, or what a memory window is bound to. */
+struct region {
+    struct pd *pd;
+    uint64_t base; /* the address that keys speak of: virtual address, iova, or 0 */
+    uint64_t length;
+    char *memory;
+    unsigned access;
+    _Atomic uint32_t key; /* a window's changes when it is bound */
+    uint8_t kind;         /* enum region_kind */
+};
 
 /* Enters the region and writes its key; ENOMEM when all indices are taken. Under process->control. */
 int keys_enter(struct key_table *, struct region *);

@@ -5,14 +5,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "config/config.h"
 #include "diag/log.h"
-#include "process/process.h"
+#include "verbs/memory/dm.h"
 #include "verbs/memory/keys.h"
 #include "verbs/memory/mapping.h"
 #include "verbs/memory/window.h"
+#include "verbs/object/domain.h"
 #include "verbs/object/import.h"
-#include "verbs/object/lifetime.h"
 #include "verbs/object/words.h"
 
 enum {
@@ -299,7 +298,7 @@ enum reason memory_remote(const struct qp *qp, uint32_t rkey, uint64_t address, 
     if (__builtin_expect(region->kind != REGION_MEMORY, 0))
         return region->kind == REGION_NULL ? REASON_REMOTE_KEY_UNKNOWN
                                            : window_remote(qp, region, rkey, address, length, access, out);
-    if (region->pd != qp->pd)
+    if (region->pd != qp->memory.pd)
         return REASON_REMOTE_PD;
     if (!region_covers(region, address, length)) {
         if (length)

@@ -4,7 +4,30 @@
 
 #include <sys/uio.h>
 
-#include "verbs/object/object.h"
+#include "verbs/memory/keys.h"
+#include "verbs/qp/qp.h"
+
+struct mr {
+    struct ibv_mr ibv;
+    struct object object;
+    struct object *parent; /* what it counts as a use of: its PD or parent domain */
+    struct region region;
+    struct dm *dm;       /* of which it is a part; NULL: of none */
+    struct object *dmah; /* the DMA handle that it was made with, and is a use of; NULL: none */
+    void *mapped;        /* of a file, for this region; NULL: nothing */
+    size_t mapped_length;
+    _Atomic uint32_t windows; /* bound to it; counted up under a qp->lock under which its key was found */
+};
+
+static inline struct mr *mr_of(struct ibv_mr *ibv)
+{
+    return (struct mr *)((char *)object_origin(&((struct mr *)ibv)->object) - offsetof(struct mr, object));
+}
+
+static inline bool mr_is_known(const struct ibv_mr *ibv)
+{
+    return object_is_known(&((const struct mr *)ibv)->object, ibv->handle);
+}
 
 struct key_table *memory_create(void);
 void memory_destroy(struct key_table *);

@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include "diag/log.h"
+#include "verbs/memory/dm.h"
 #include "verbs/memory/keys.h"
 #include "verbs/memory/mapping.h"
 #include "verbs/memory/memory.h"
-#include "verbs/object/lifetime.h"
+#include "verbs/object/domain.h"
 
 enum {
     ACCESS_REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,

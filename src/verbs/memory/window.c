@@ -3,14 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "config/config.h"
 #include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
 #include "verbs/memory/keys.h"
 #include "verbs/memory/memory.h"
-#include "verbs/object/lifetime.h"
-#include "verbs/qp/qp.h"
 #include "verbs/send/post.h"
 
 enum {
@@ -140,7 +137,7 @@ static enum reason find_region(const struct qp *qp, const struct send_wqe *work,
     *mr = NULL;
     if (!length)
         return REASON_NONE;
-    if (!region || region->kind != REGION_MEMORY || region->pd != qp->pd)
+    if (!region || region->kind != REGION_MEMORY || region->pd != qp->memory.pd)
         return REASON_BIND_REGION;
     if (!(region->access & IBV_ACCESS_MW_BIND))
         return REASON_BIND_ACCESS;
@@ -154,7 +151,7 @@ static enum reason find_region(const struct qp *qp, const struct send_wqe *work,
 
 static enum reason check_window(const struct mw *mw, const struct qp *qp, const struct send_wqe *work)
 {
-    if (mw->region.pd != qp->pd)
+    if (mw->region.pd != qp->memory.pd)
         return REASON_BIND_WINDOW;
     if (mw->ibv.type == IBV_MW_TYPE_1)
         return REASON_NONE;
@@ -180,7 +177,7 @@ static void bind(struct mw *mw, struct qp *qp, const struct send_wqe *work, stru
     if (mw->ibv.type == IBV_MW_TYPE_1)
         return;
     mw->qp = qp;
-    LIST_INSERT_HEAD(&qp->windows, mw, bound);
+    LIST_INSERT_HEAD(&qp->memory.windows, mw, bound);
 }
 
 enum reason window_bind(struct qp *qp, const struct send_wqe *work)
@@ -221,7 +218,7 @@ static enum reason look_into(const struct mw *mw, const struct qp *qp, uint32_t 
     const struct region *region = &mw->region;
     if (!mw->mr || region->key != rkey)
         return REASON_REMOTE_KEY_UNKNOWN;
-    if (region->pd != qp->pd)
+    if (region->pd != qp->memory.pd)
         return REASON_REMOTE_PD;
     if (mw->qp && mw->qp != qp)
         return REASON_REMOTE_WINDOW_QP;
@@ -249,7 +246,7 @@ enum reason window_remote(const struct qp *qp, const struct region *region, uint
 void window_leave(struct qp *qp)
 {
     struct mw *mw;
-    while ((mw = LIST_FIRST(&qp->windows))) {
+    while ((mw = LIST_FIRST(&qp->memory.windows))) {
         lock_take(&mw->lock);
         unbind(mw);
         lock_release(&mw->lock);

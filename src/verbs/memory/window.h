@@ -5,7 +5,23 @@
 
 #include <sys/uio.h>
 
+#include "base/lock.h"
+#include "diag/diag.h"
+#include "transport/send_queue.h"
+#include "verbs/memory/keys.h"
 #include "verbs/object/object.h"
+
+/* A memory window; its region is empty while it is not bound. */
+struct mw {
+    struct ibv_mw ibv;
+    struct object object;
+    struct object *parent; /* what it counts as a use of: its PD or parent domain */
+    struct lock lock;      /* all below: type 1 windows are used by many queue pairs */
+    struct region region;  /* its pd never changes */
+    struct mr *mr;         /* bound to; NULL: not bound */
+    struct qp *qp;         /* type 2: the queue pair that bound it, which alone may use it */
+    LIST_ENTRY(mw) bound;  /* in qp->windows */
+};
 
 struct ibv_mw *window_allocate(struct ibv_pd *, enum ibv_mw_type);
 /* A bound window is unbound first. */

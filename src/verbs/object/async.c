@@ -9,7 +9,8 @@
 #include "diag/log.h"
 #include "verbs/ethernet/wq.h"
 #include "verbs/object/event_count.h"
-#include "verbs/object/lifetime.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/srq.h"
 
 int async_initialize(struct async *async)
 {
@@ -53,9 +54,9 @@ void async_raise_cq(struct cq *cq, enum ibv_event_type type)
 void async_raise_qp(struct qp *qp, enum ibv_event_type type)
 {
     struct qp *handle;
-    LIST_FOREACH (handle, &qp->handles, handle)
+    LIST_FOREACH (handle, &qp->xrc.handles, xrc.handle)
         async_raise(handle->object.context, (struct ibv_async_event){.element.qp = &handle->ibv, .event_type = type});
-    if (qp->type == IBV_QPT_XRC_RECV)
+    if (qp->flow.type == IBV_QPT_XRC_RECV)
         return;
     async_raise(qp->object.context, (struct ibv_async_event){.element.qp = &qp->ibv, .event_type = type});
 }
@@ -90,14 +91,15 @@ static bool find_tally(const struct ibv_async_event *event, struct tally *tally)
     case IBV_EVENT_PATH_MIG:
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-        *tally = (struct tally){&qp->async_fetched, &qp->ibv.events_completed, &qp->ibv.mutex, &qp->ibv.cond};
+        *tally = (struct tally){&qp->told.async_fetched, &qp->ibv.events_completed, &qp->ibv.mutex, &qp->ibv.cond};
         return true;
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:
         *tally = (struct tally){&srq->async_fetched, &srq->ibv.events_completed, &srq->ibv.mutex, &srq->ibv.cond};
         return true;
     case IBV_EVENT_WQ_FATAL:
-        *tally = (struct tally){&wq->queue.async_fetched, &wq->ibv.events_completed, &wq->ibv.mutex, &wq->ibv.cond};
+        *tally =
+            (struct tally){&wq->queue.told.async_fetched, &wq->ibv.events_completed, &wq->ibv.mutex, &wq->ibv.cond};
         return true;
     default:
         return false;

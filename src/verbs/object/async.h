@@ -2,7 +2,26 @@
 #ifndef VERBS_OBJECT_ASYNC_H
 #define VERBS_OBJECT_ASYNC_H
 
-#include "verbs/object/object.h"
+#include "base/lock.h"
+#include <infiniband/verbs.h>
+#include <sys/queue.h>
+
+struct context;
+struct cq;
+struct qp;
+struct srq;
+
+/* Asynchronous events of a context, in order; the eventfd counts them. */
+struct async_event {
+    struct ibv_async_event ibv;
+    STAILQ_ENTRY(async_event) next;
+};
+
+struct async {
+    int fd; /* EFD_SEMAPHORE; the program polls it */
+    struct lock lock;
+    STAILQ_HEAD(, async_event) events;
+};
 
 int async_initialize(struct async *); /* 0 or errno; makes the descriptor */
 void async_destroy(struct async *);

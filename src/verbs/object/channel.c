@@ -7,7 +7,7 @@
 
 #include "base/uncancelled.h"
 #include "verbs/object/event_count.h"
-#include "verbs/object/lifetime.h"
+#include "verbs/queue/cq.h"
 
 struct ibv_comp_channel *channel_create(struct ibv_context *ibv)
 {

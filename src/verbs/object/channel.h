@@ -2,7 +2,15 @@
 #ifndef VERBS_OBJECT_CHANNEL_H
 #define VERBS_OBJECT_CHANNEL_H
 
+#include "base/lock.h"
 #include "verbs/object/object.h"
+
+struct channel {
+    struct ibv_comp_channel ibv;
+    struct object object;
+    struct lock lock;
+    TAILQ_HEAD(, cq) ready; /* CQs with events that nobody has fetched */
+};
 
 struct ibv_comp_channel *channel_create(struct ibv_context *); /* NULL and errno */
 int channel_destroy(struct ibv_comp_channel *);                /* EBUSY while CQs use it */

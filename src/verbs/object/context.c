@@ -11,7 +11,6 @@
 #include "diag/log.h"
 #include "process/port.h"
 #include "process/port_state.h"
-#include "process/process.h"
 #include "verbs/ethernet/flow.h"
 #include "verbs/ethernet/wq.h"
 #include "verbs/memory/dm.h"
@@ -20,12 +19,11 @@
 #include "verbs/memory/window.h"
 #include "verbs/object/async.h"
 #include "verbs/object/channel.h"
+#include "verbs/object/context.h"
 #include "verbs/object/counters.h"
 #include "verbs/object/device.h"
 #include "verbs/object/domain.h"
 #include "verbs/object/import.h"
-#include "verbs/object/lifetime.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/comp_cntr.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
@@ -204,7 +202,7 @@ static void destroy_queue(struct object *object)
     case OBJECT_QP: {
         struct qp *qp = (struct qp *)(at - offsetof(struct qp, object));
         qp->ibv.handle = object->handle;
-        qp->ibv.events_completed = qp->async_fetched;
+        qp->ibv.events_completed = qp->told.async_fetched;
         qp_leave_groups(qp);
         qp_destroy(&qp->ibv);
         return;

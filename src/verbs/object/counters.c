@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
-#include "verbs/object/lifetime.h"
 
 enum { COUNTER_INDICES = 1024 };
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
-#include "verbs/object/lifetime.h"
 
 struct ibv_td *domain_allocate_td(struct ibv_context *ibv, struct ibv_td_init_attr *attr)
 {

@@ -1,6 +1,6 @@
 /* Thread domains and parent domains: ibv_alloc_td(3), ibv_alloc_parent_domain(3). Thread-safe.
  *
- * A parent domain is the protection domain it was made with, by another name (pd_of in lifetime.h), that adds two
+ * A parent domain is the protection domain it was made with, by another name (pd_of), that adds two
  * things. A thread domain: completion queues made with it are polled without a lock, like SINGLE_THREADED ones; all
  * other locks remain, since the helper thread takes them, too. And allocators: the queues made with it lie in the
  * program's memory. */
@@ -8,6 +8,56 @@
 #define VERBS_OBJECT_DOMAIN_H
 
 #include "verbs/object/object.h"
+#include <stdatomic.h>
+
+/* A protection domain, or the beginning of a parent domain around one. */
+struct pd {
+    struct ibv_pd ibv;
+    struct object object;
+    struct parent_domain *parent; /* NULL: a protection domain */
+};
+
+struct td {
+    struct ibv_td ibv;
+    struct object object;
+};
+
+struct parent_domain {
+    struct pd pd;
+    struct pd *protection;
+    struct td *td;                                                        /* NULL: none */
+    void *(*allocate)(struct ibv_pd *, void *, size_t, size_t, uint64_t); /* NULL: no allocators */
+    void (*release)(struct ibv_pd *, void *, void *, uint64_t);
+    void *context;
+    _Atomic uint32_t blocks; /* that the program's allocator gave and that are in use */
+    bool abandoned;          /* its context is being closed: the program is not called back any more */
+};
+
+/* Memory of a queue; domain.h. */
+struct domain_block {
+    void *memory;
+    struct parent_domain *owner; /* whose allocator gave it; NULL: malloc */
+    uint64_t resource;
+};
+
+/* The protection domain that any of its names stands for: an imported one, or a parent domain around it. */
+static inline struct pd *pd_of(struct ibv_pd *ibv)
+{
+    if (((struct pd *)ibv)->parent)
+        return ((struct pd *)ibv)->parent->protection;
+    return (struct pd *)((char *)object_origin(&((struct pd *)ibv)->object) - offsetof(struct pd, object));
+}
+
+/* What an object made with this domain counts as a use of: the parent domain itself, or the protection domain. */
+static inline struct object *pd_object(struct ibv_pd *ibv)
+{
+    return ((struct pd *)ibv)->parent ? &((struct pd *)ibv)->object : &pd_of(ibv)->object;
+}
+
+static inline bool pd_is_known(const struct ibv_pd *ibv)
+{
+    return object_is_known(&((const struct pd *)ibv)->object, ibv->handle);
+}
 
 /* resource_type of the program's allocators; the upper 32 bits are 0, RDMA_DRIVER_UNKNOWN. */
 enum domain_resource {

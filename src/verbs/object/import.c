@@ -11,7 +11,8 @@
 
 #include "diag/log.h"
 #include "verbs/memory/dm.h"
-#include "verbs/object/lifetime.h"
+#include "verbs/memory/memory.h"
+#include "verbs/object/domain.h"
 
 static const char signature[] = "softverbs context of process ";
 

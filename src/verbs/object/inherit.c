@@ -1,5 +1,10 @@
 #include "verbs/object/inherit.h"
 
+#include "base/lock.h"
+#include "verbs/memory/window.h"
+#include "verbs/object/channel.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/srq.h"
 #include "verbs/queue/srq_tags.h"
 #include "verbs/queue/xrcd.h"
 
@@ -7,7 +12,7 @@ static void inherit_qp(struct qp *qp)
 {
     lock_inherit(&qp->lock);
     lock_inherit(&qp->batch.lock);
-    lock_inherit(&qp->own_receives.lock);
+    lock_inherit(&qp->receives.own.lock);
 }
 
 /* A batch of completions that the thread began which forked is still its own. */

@@ -1,10 +1,11 @@
 /* One place that knows which of the four engines a queue pair has. */
 #include "verbs/qp/qp.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
 
 struct send_queue *qp_send_queue(struct qp *qp)
 {
-    switch (qp->type) {
+    switch (qp->flow.type) {
     case IBV_QPT_UC:
         return &qp->uc.queue;
     case IBV_QPT_UD:
@@ -19,7 +20,7 @@ struct send_queue *qp_send_queue(struct qp *qp)
 void qp_posted(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    switch (qp->type) {
+    switch (qp->flow.type) {
     case IBV_QPT_UC:
         return uc_posted(&qp->uc);
     case IBV_QPT_UD:
@@ -38,11 +39,11 @@ static bool fits_service(const struct qp *qp, uint8_t opcode)
                                        [IBV_QPT_UD] = SERVICE_UD,
                                        [IBV_QPT_XRC_SEND] = SERVICE_XRC,
                                        [IBV_QPT_XRC_RECV] = SERVICE_XRC};
-    if (qp->type == IBV_QPT_RAW_PACKET)
+    if (qp->flow.type == IBV_QPT_RAW_PACKET)
         return false;
-    if (qp->type == IBV_QPT_XRC_SEND && !(op_find(opcode)->flags & OP_RESPONSE))
+    if (qp->flow.type == IBV_QPT_XRC_SEND && !(op_find(opcode)->flags & OP_RESPONSE))
         return false; /* nothing may be asked of it */
-    return op_service(opcode) == services[qp->type];
+    return op_service(opcode) == services[qp->flow.type];
 }
 
 void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
@@ -52,7 +53,7 @@ void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
         return rc_notified(&qp->rc);
     if (!fits_service(qp, packet->opcode))
         return qp->owner.operations->dropped(&qp->owner, packet, REASON_PACKET_SERVICE);
-    switch (qp->type) {
+    switch (qp->flow.type) {
     case IBV_QPT_UC:
         return uc_receive(&qp->uc, packet);
     case IBV_QPT_UD:
@@ -64,7 +65,7 @@ void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
 
 bool qp_has_output(const struct qp *qp)
 {
-    switch (qp->type) {
+    switch (qp->flow.type) {
     case IBV_QPT_UC:
         return uc_has_output(&qp->uc);
     case IBV_QPT_UD:
@@ -72,7 +73,7 @@ bool qp_has_output(const struct qp *qp)
     case IBV_QPT_RAW_PACKET:
         return raw_has_output(&qp->raw);
     default:
-        return rc_has_output(&qp->rc) || tags_have_work(&qp->tags);
+        return rc_has_output(&qp->rc) || tags_have_work(&qp->tags.port);
     }
 }
 
@@ -86,7 +87,7 @@ nanos qp_deadline(const struct qp *qp)
     nanos deadline = qp_engine_deadline(qp);
     if (qp->pace.rate && qp->pace.wake < deadline)
         deadline = qp->pace.wake;
-    return qp->crowd.since && qp->crowd.wake < deadline ? qp->crowd.wake : deadline;
+    return qp->groups.since && qp->groups.wake < deadline ? qp->groups.wake : deadline;
 }
 
 nanos qp_watch(struct qp *qp)
@@ -98,7 +99,7 @@ nanos qp_watch(struct qp *qp)
 
 static const struct recv_wqe *open_receive(const struct qp *qp)
 {
-    switch (qp->type) {
+    switch (qp->flow.type) {
     case IBV_QPT_UC:
         return qp->uc.receive;
     case IBV_QPT_UD: /* a message of one packet ends with it */
@@ -113,8 +114,8 @@ void qp_give_back_receive(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     const struct recv_wqe *receive = open_receive(qp);
-    struct receive_queue *queue = qp->serving ? &qp->serving->queue : qp->receives;
+    struct receive_queue *queue = qp->xrc.serving ? &qp->xrc.serving->queue : qp->receives.queue;
     if (receive && queue)
         receive_queue_free(queue, receive);
-    qp->serving = NULL;
+    qp->xrc.serving = NULL;
 }

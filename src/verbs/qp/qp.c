@@ -1,15 +1,12 @@
 /* Making and destroying queue pairs, and multicast joins. */
-#include "verbs/qp/qp.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config.h"
 #include "config/gid.h"
 #include "diag/log.h"
 #include "process/port.h"
-#include "process/process.h"
 #include "process/progress.h"
 #include "runtime/numbers.h"
 #include "tap/traffic.h"
@@ -18,13 +15,15 @@
 #include "verbs/memory/window.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
-#include "verbs/object/lifetime.h"
 #include "verbs/qp/qp_shared.h"
 #include "verbs/queue/comp_cntr.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
 #include "verbs/queue/srq_tags.h"
 #include "verbs/queue/xrc.h"
+#include "verbs/queue/xrcd.h"
+#include "verbs/send/multicast.h"
 #include "verbs/send/qp_ex.h"
 
 enum {
@@ -107,29 +106,29 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
     size_t room = qp->cap.max_send_sge * sizeof(struct ibv_sge), atomic_write = 8;
     if (room < atomic_write)
         room = atomic_write;
-    bool matches_tags = qp->srq && qp->srq->tags;
+    bool matches_tags = qp->uses.srq && qp->uses.srq->tags;
     if (room < qp->cap.max_inline_data)
         room = qp->cap.max_inline_data;
-    if (room < qp->cap.max_send_sge * sizeof(struct ibv_sge) + qp->max_tso_header)
-        room = qp->cap.max_send_sge * sizeof(struct ibv_sge) + qp->max_tso_header;
+    if (room < qp->cap.max_send_sge * sizeof(struct ibv_sge) + qp->ethernet.max_tso_header)
+        room = qp->cap.max_send_sge * sizeof(struct ibv_sge) + qp->ethernet.max_tso_header;
     if (matches_tags && room < SRQ_TAGS_ROOM)
         room = SRQ_TAGS_ROOM;
     queue->stride = (uint32_t)((sizeof(struct send_wqe) + room + 63) & ~(size_t)63);
     queue->capacity = power_of_two(qp->cap.max_send_wr + (matches_tags ? SRQ_TAGS_WORK : 0));
-    uint32_t staged = matches_tags && qp->has_builders ? power_of_two(qp->cap.max_send_wr) : 0;
+    uint32_t staged = matches_tags && qp->batch.exists ? power_of_two(qp->cap.max_send_wr) : 0;
     size_t size = (size_t)queue->stride * (queue->capacity + staged);
-    int error = domain_take(domain_of(qp->ibv.pd), DOMAIN_SEND_QUEUE, size, &qp->send_memory);
-    queue->memory = qp->send_memory.memory;
+    int error = domain_take(domain_of(qp->ibv.pd), DOMAIN_SEND_QUEUE, size, &qp->sends.memory);
+    queue->memory = qp->sends.memory.memory;
     if (!error && staged)
-        qp->staged = (struct send_queue){.memory = queue->memory + size - (size_t)queue->stride * staged,
-                                         .stride = queue->stride,
-                                         .capacity = staged};
+        qp->sends.staged = (struct send_queue){.memory = queue->memory + size - (size_t)queue->stride * staged,
+                                               .stride = queue->stride,
+                                               .capacity = staged};
     return error;
 }
 
 static void initialize_engine(struct qp *qp, const struct send_queue *queue)
 {
-    switch (qp->type) {
+    switch (qp->flow.type) {
     case IBV_QPT_UC:
         return uc_initialize(&qp->uc, &qp->owner, queue);
     case IBV_QPT_UD:
@@ -145,7 +144,7 @@ static void initialize_engine(struct qp *qp, const struct send_queue *queue)
 
 static bool has_receives(const struct qp *qp)
 {
-    return !qp->srq && qp->type != IBV_QPT_XRC_SEND && qp->type != IBV_QPT_XRC_RECV;
+    return !qp->uses.srq && qp->flow.type != IBV_QPT_XRC_SEND && qp->flow.type != IBV_QPT_XRC_RECV;
 }
 
 static int make_queues(struct qp *qp)
@@ -153,11 +152,11 @@ static int make_queues(struct qp *qp)
     struct send_queue queue = {0};
     int error = make_send_queue(qp, &queue);
     if (!error && has_receives(qp)) {
-        error = receive_queue_initialize(&qp->own_receives, qp->ibv.pd, DOMAIN_RECEIVE_QUEUE, qp->cap.max_recv_wr,
+        error = receive_queue_initialize(&qp->receives.own, qp->ibv.pd, DOMAIN_RECEIVE_QUEUE, qp->cap.max_recv_wr,
                                          qp->cap.max_recv_sge);
-        qp->receives = qp->spread ? NULL : &qp->own_receives;
-    } else if (qp->srq)
-        qp->receives = &qp->srq->queue;
+        qp->receives.queue = qp->ethernet.spread ? NULL : &qp->receives.own;
+    } else if (qp->uses.srq)
+        qp->receives.queue = &qp->uses.srq->queue;
     if (!error)
         initialize_engine(qp, &queue);
     return error;
@@ -165,9 +164,9 @@ static int make_queues(struct qp *qp)
 
 static const struct owner_operations *owner_operations(const struct qp *qp)
 {
-    if (qp->type == IBV_QPT_XRC_RECV)
+    if (qp->flow.type == IBV_QPT_XRC_RECV)
         return xrc_owner();
-    return qp->srq && qp->srq->tags ? srq_tags_owner() : &qp_owner_operations;
+    return qp->uses.srq && qp->uses.srq->tags ? srq_tags_owner() : &qp_owner_operations;
 }
 
 /* The space of the SGEs holds inline data, too, as on adapters; programs that ask for none use it all the same. */
@@ -181,21 +180,21 @@ static uint32_t inline_room(const struct ibv_qp_cap *cap, const struct limits *l
 /* Who sends over XRC receives nothing, and who receives over XRC has neither queues nor a PD nor CQs. */
 static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
-    if (qp->type == IBV_QPT_XRC_RECV) {
-        qp->domain = ((struct xrcd *)attr->xrcd)->domain;
+    if (qp->flow.type == IBV_QPT_XRC_RECV) {
+        qp->xrc.domain = ((struct xrcd *)attr->xrcd)->domain;
         qp->cap = (struct ibv_qp_cap){0};
         return;
     }
-    qp->pd = pd_of(attr->pd);
-    qp->parent = pd_object(attr->pd);
-    qp->send_cq = (struct cq *)attr->send_cq;
-    qp->srq = (struct srq *)attr->srq;
-    qp->receive_pd = qp->srq ? pd_of(qp->srq->ibv.pd) : qp->pd;
+    qp->memory.pd = pd_of(attr->pd);
+    qp->uses.parent = pd_object(attr->pd);
+    qp->uses.send_cq = (struct cq *)attr->send_cq;
+    qp->uses.srq = (struct srq *)attr->srq;
+    qp->memory.receive_pd = qp->uses.srq ? pd_of(qp->uses.srq->ibv.pd) : qp->memory.pd;
     qp->cap = attr->cap;
     if (qp->cap.max_send_wr == 1)
         qp->cap.max_send_wr = 2; /* for programs that miss one completion, as docs/user/choices.md says */
-    if (qp->type != IBV_QPT_XRC_SEND)
-        qp->receive_cq = receive_cq_of_srq(attr) ? receive_cq_of_srq(attr) : (struct cq *)attr->recv_cq;
+    if (qp->flow.type != IBV_QPT_XRC_SEND)
+        qp->uses.receive_cq = receive_cq_of_srq(attr) ? receive_cq_of_srq(attr) : (struct cq *)attr->recv_cq;
     if (!has_receives(qp))
         qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
 }
@@ -204,9 +203,9 @@ static void qp_fill(struct qp *qp, struct context *context, const struct ibv_qp_
 {
     qp->process = context->process;
     qp->port = 1u << context->device->index;
-    qp->type = (uint8_t)attr->qp_type;
+    qp->flow.type = (uint8_t)attr->qp_type;
     qp->state = IBV_QPS_RESET;
-    qp->signal_all = attr->sq_sig_all;
+    qp->sends.signal_all = attr->sq_sig_all;
     fill_users(qp, attr);
     qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
     qp->owner.operations = owner_operations(qp);
@@ -215,9 +214,9 @@ static void qp_fill(struct qp *qp, struct context *context, const struct ibv_qp_
     struct ibv_qp *ibv = &qp->ibv;
     ibv->context = &context->ibv.context;
     ibv->qp_context = attr->qp_context;
-    ibv->pd = qp->pd ? attr->pd : NULL;
-    ibv->send_cq = qp->send_cq ? attr->send_cq : NULL;
-    ibv->recv_cq = qp->receive_cq ? (struct ibv_cq *)qp->receive_cq : NULL;
+    ibv->pd = qp->memory.pd ? attr->pd : NULL;
+    ibv->send_cq = qp->uses.send_cq ? attr->send_cq : NULL;
+    ibv->recv_cq = qp->uses.receive_cq ? (struct ibv_cq *)qp->uses.receive_cq : NULL;
     ibv->srq = attr->srq;
     ibv->state = IBV_QPS_RESET;
     ibv->qp_type = attr->qp_type;
@@ -229,10 +228,10 @@ static void qp_fill(struct qp *qp, struct context *context, const struct ibv_qp_
 static void use_others(const struct qp *qp, int step)
 {
     struct object *others[] = {
-        qp->send_cq ? &qp->send_cq->object : NULL,
-        qp->receive_cq ? &qp->receive_cq->object : NULL,
-        qp->srq ? &qp->srq->object : NULL,
-        qp->spread ? &qp->spread->table->object : NULL,
+        qp->uses.send_cq ? &qp->uses.send_cq->object : NULL,
+        qp->uses.receive_cq ? &qp->uses.receive_cq->object : NULL,
+        qp->uses.srq ? &qp->uses.srq->object : NULL,
+        qp->ethernet.spread ? &qp->ethernet.spread->table->object : NULL,
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i])
@@ -244,29 +243,29 @@ static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;
     control_lock(context);
-    int error = numbers_enter(process_node(process), process->numbers, &qp->endpoint, &qp->number);
-    qp->flow.number = qp->number;
+    int error = numbers_enter(process_node(process), process->numbers, &qp->endpoint, &qp->flow.number);
+    qp->flow.number = qp->flow.number;
     qp->object.context = context;
-    if (!error && qp->parent) {
+    if (!error && qp->uses.parent) {
         uint32_t most = context->device->limits.max_qp;
-        qp->ibv.handle = object_enter(context, &qp->object, OBJECT_QP, most, qp->parent);
+        qp->ibv.handle = object_enter(context, &qp->object, OBJECT_QP, most, qp->uses.parent);
         if (!qp->ibv.handle)
-            numbers_remove(process->numbers, qp->number), error = ENOMEM;
+            numbers_remove(process->numbers, qp->flow.number), error = ENOMEM;
     }
     if (!error)
         use_others(qp, 1);
-    qp->ibv.qp_num = qp->number;
+    qp->ibv.qp_num = qp->flow.number;
     control_unlock(context);
     return error;
 }
 
 void qp_release(struct qp *qp)
 {
-    domain_give_back(&qp->send_memory);
-    free(qp->saved);
+    domain_give_back(&qp->sends.memory);
+    free(qp->sends.saved);
     qp_raw_release(qp);
     if (has_receives(qp))
-        receive_queue_destroy(&qp->own_receives);
+        receive_queue_destroy(&qp->receives.own);
     pthread_mutex_destroy(&qp->ibv.mutex);
     pthread_cond_destroy(&qp->ibv.cond);
     free(qp);
@@ -297,7 +296,7 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
         error = qp_enter(qp, context);
     if (!error) {
         attr->cap = qp->cap;
-        return qp->domain ? qp_shared_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->ibv;
+        return qp->xrc.domain ? qp_shared_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->ibv;
     }
     qp_release(qp);
     errno = error;
@@ -332,7 +331,7 @@ void qp_leave_groups(struct qp *qp)
     struct group *group;
     control_lock(qp->object.context);
     lock_take(&qp->process->progress);
-    while ((group = LIST_FIRST(&qp->groups)))
+    while ((group = LIST_FIRST(&qp->groups.joined)))
         leave_group(group);
     lock_release(&qp->process->progress);
     control_unlock(qp->object.context);
@@ -344,7 +343,7 @@ void qp_retire(struct qp *qp)
 {
     lock_assert_held(&qp->process->control);
     struct process *process = qp->process;
-    numbers_remove(process->numbers, qp->number);
+    numbers_remove(process->numbers, qp->flow.number);
     if (process->inherited)
         return;
     lock_take(&process->progress);
@@ -356,15 +355,15 @@ void qp_retire(struct qp *qp)
     lock_take(&qp->lock);
     qp_withdraw_references(qp);
     window_leave(qp);
-    if (qp->srq && qp->srq->tags)
+    if (qp->uses.srq && qp->uses.srq->tags)
         srq_tags_abandon(qp);
     qp_give_back_receive(qp);
     traffic_end(&qp->flow);
     lock_release(&qp->lock);
-    if (qp->send_cq)
-        cq_withdraw(qp->send_cq, qp);
-    if (qp->receive_cq && qp->receive_cq != qp->send_cq)
-        cq_withdraw(qp->receive_cq, qp);
+    if (qp->uses.send_cq)
+        cq_withdraw(qp->uses.send_cq, qp);
+    if (qp->uses.receive_cq && qp->uses.receive_cq != qp->uses.send_cq)
+        cq_withdraw(qp->uses.receive_cq, qp);
 }
 
 void qp_wait_for_acknowledgements(struct qp *qp)
@@ -374,7 +373,7 @@ void qp_wait_for_acknowledgements(struct qp *qp)
         return;
     async_withdraw(qp->object.context, qp);
     pthread_mutex_lock(&ibv->mutex);
-    while (ibv->events_completed != qp->async_fetched)
+    while (ibv->events_completed != qp->told.async_fetched)
         pthread_cond_wait(&ibv->cond, &ibv->mutex);
     pthread_mutex_unlock(&ibv->mutex);
 }
@@ -383,10 +382,10 @@ int qp_destroy(struct ibv_qp *ibv)
 {
     struct qp *qp = qp_of(ibv);
     struct context *context = qp->object.context;
-    if (qp->shared)
+    if (qp->xrc.shared)
         return qp_shared_close(qp);
     control_lock(context);
-    int error = object_leave(&qp->object, ibv->handle, qp->parent);
+    int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);
     if (!error) {
         qp_retire(qp);
         comp_cntr_detach(qp);
@@ -404,7 +403,7 @@ int qp_destroy(struct ibv_qp *ibv)
 static struct group *find_group(struct qp *qp, const union ibv_gid *gid)
 {
     struct group *group;
-    LIST_FOREACH (group, &qp->groups, mine)
+    LIST_FOREACH (group, &qp->groups.joined, mine)
         if (!memcmp(&group->gid, gid, sizeof *gid))
             return group;
     return NULL;
@@ -427,7 +426,7 @@ int qp_attach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
     struct qp *qp = qp_of(ibv);
     if (!qp_is_known(ibv))
         return ENOENT;
-    if (qp->type != IBV_QPT_UD || !gid_is_multicast(gid))
+    if (qp->flow.type != IBV_QPT_UD || !gid_is_multicast(gid))
         return EINVAL;
     struct group *group = calloc(1, sizeof *group);
     if (!group)
@@ -440,7 +439,7 @@ int qp_attach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
     if (!error) {
         group->qp = qp;
         group->gid = *gid;
-        LIST_INSERT_HEAD(&qp->groups, group, mine);
+        LIST_INSERT_HEAD(&qp->groups.joined, group, mine);
         LIST_INSERT_HEAD(&qp->process->groups, group, siblings);
         qp->object.uses++;
     }

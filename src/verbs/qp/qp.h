@@ -3,8 +3,189 @@
 #define VERBS_QP_QP_H
 
 #include "base/container.h"
+#include "base/lock.h"
+#include "diag/diag.h"
+#include "ipc/node.h"
 #include "process/port_state.h"
-#include "verbs/object/object.h"
+#include "runtime/endpoint.h"
+#include "tap/traffic.h"
+#include "transport/rc/rc.h"
+#include "transport/tm/tags.h"
+#include "transport/unreliable/raw.h"
+#include "transport/unreliable/uc.h"
+#include "transport/unreliable/ud.h"
+#include "verbs/object/domain.h"
+#include "verbs/queue/receive_queue.h"
+
+struct comp_cntr;
+struct cq;
+struct mw;
+struct spread;
+struct srq;
+struct xrc_domain;
+
+enum { QP_COUNTED = 5 }; /* operations with a completion counter of their own, up to WRITE */
+
+/* Where a connected queue pair sends to (qp_path.c, transmit.c). Under qp->lock. */
+struct qp_path {
+    struct peer *peer;   /* whom packets go to; NULL: nobody known */
+    struct link *remote; /* the way to another host; NULL: the peer is on this one */
+    nanos notified_at;   /* when it was last told of congestion */
+    bool local;          /* the address vector leads to this host */
+    bool peer_claimed;   /* its number was a process's of this host when the path was set */
+    bool peer_ended;     /* the process that it sent to has ended, and nobody has its number since */
+};
+
+/* Queue pairs of type XRC_RECV and their handles (qp_shared.h). */
+struct qp_xrc {
+    struct qp *shared;       /* this is but a handle of that queue pair */
+    LIST_HEAD(, qp) handles; /* its handles; under lock */
+    LIST_ENTRY(qp) handle;   /* among them */
+    struct xrc_domain *domain;
+    struct srq *selected, *serving; /* the SRQ that the packet names; that of the receive in hand */
+};
+
+/* Work requests that were posted. Under qp->lock, but for `retired`. */
+struct qp_sends {
+    uint32_t posted;          /* ever */
+    _Atomic uint32_t retired; /* of them, those whose completion was polled, or that a later completion covers */
+    uint32_t unsignalled;     /* ended since the last completion entry */
+    bool signal_all;
+    struct domain_block memory;
+    struct send_queue staged;         /* memory for batches, where the engine posts work of its own; or no memory */
+    uint32_t resets;                  /* how often the queue pair was reset */
+    struct responder_resource *saved; /* of the responder */
+};
+
+/* Of who posts sends: from ibv_wr_start to ibv_wr_complete the program's; qp_ex.h. */
+struct qp_batch {
+    struct lock lock;
+    _Atomic(uintptr_t) owner; /* the thread between the two; 0: nobody */
+    struct send_queue queue;  /* where its work goes meanwhile: places of the send queue that nobody else uses */
+    struct send_wqe *work;    /* being filled, not entered there yet */
+    uint32_t posted;          /* as that of qp_sends will be */
+    uint32_t resets;          /* as they were when it began */
+    nanos begun;              /* when it began */
+    enum reason reason;       /* the first thing that went wrong */
+    bool exists;              /* the queue pair has builders */
+};
+
+/* What keeps a send from leaving. Under qp->lock. */
+struct qp_pace {
+    uint32_t rate; /* kbps; 0: not paced */
+    nanos ahead;   /* so long before its time may a packet go */
+    nanos until;   /* when all that was sent would have passed at this rate */
+    nanos wake;    /* when what waits may go; NANOS_NEVER: nothing waits */
+};
+
+/* Multicast (multicast.c). */
+struct qp_groups {
+    LIST_HEAD(, group) joined; /* under process->progress */
+    nanos since;               /* a datagram waits for room in the links of members; 0: none does; under qp->lock */
+    nanos wake;                /* when it goes without them; NANOS_NEVER; likewise */
+};
+
+/* Raw packets (ethernet/). */
+struct qp_ethernet {
+    uint32_t max_tso_header; /* room for the headers of IBV_WR_TSO */
+    uint64_t last_frame;     /* number of the last one that was steered here; under process->progress */
+    struct spread *spread;   /* the work queues that stand for the receive queue (wq.h), or NULL */
+};
+
+/* SRQs with tag matching (srq_tags.c). */
+struct qp_tags {
+    struct tags_port port; /* what messages and rendezvous are under way */
+    uint32_t working;      /* places of the send queue that rendezvous have */
+};
+
+/* Completion counters (comp_cntr.h). */
+struct qp_counting {
+    uint32_t operations; /* that completion counters count: NEWER_COUNT_ bits; written under control and lock */
+    struct comp_cntr *counters[QP_COUNTED]; /* by bit */
+};
+
+/* What the loop remembers (qp_endpoint.c). */
+struct qp_progress {
+    bool waited;        /* to be flushed for a round already, with an ACK that waits for a request; under progress */
+    bool refused;       /* the packet in hand was not one that had to come; under qp->lock */
+    uint32_t postponed; /* deadlines, while links are faulty; likewise */
+};
+
+/* The objects that it counts as a use of, or whose use counts for it. */
+struct qp_uses {
+    struct object *parent; /* its PD or parent domain, or its XRC domain */
+    struct cq *send_cq, *receive_cq;
+    struct srq *srq;
+};
+
+/* Whose memory it touches. */
+struct qp_memory {
+    struct pd *pd;           /* for packets; XRC_RECV: that of the SRQ which they name */
+    struct pd *receive_pd;   /* for receives: the SRQ's, if there is one */
+    LIST_HEAD(, mw) windows; /* of type 2, bound to it; under lock */
+};
+
+struct qp_receives {
+    struct receive_queue *queue; /* own or the SRQ's; NULL: receives nothing */
+    struct receive_queue own;
+    bool last_wqe_raised;
+};
+
+/* What the program was told. */
+struct qp_told {
+    uint16_t first_error;   /* enum reason: why it left RTS; 0: it hasn't, or the program asked for it */
+    uint32_t async_fetched; /* under async.lock */
+};
+
+struct qp {
+    union {
+        struct ibv_qp ibv;
+        struct ibv_qp_ex extended;
+        char newest[NEWER_QP_EX_BYTES]; /* as programs of the newest release may look at it */
+    };
+    struct object object;
+    struct process *process;
+    struct engine_owner owner; /* what the engine calls; see qp_host.c */
+    struct lock lock;
+    uint32_t port;         /* bit of its device in process->ports_down */
+    _Atomic uint8_t state; /* enum ibv_qp_state; written under lock, read by posting receives without */
+    uint32_t create_flags; /* enum ibv_qp_create_flags */
+    struct ibv_qp_cap cap;
+    struct ibv_qp_attr attr;
+    struct endpoint endpoint;
+    struct traffic_flow flow; /* its number and type, too */
+    union {
+        struct rc rc;
+        struct uc uc;
+        struct ud ud;
+        struct raw raw;
+    };
+    struct qp_uses uses;
+    struct qp_memory memory;
+    struct qp_sends sends;
+    struct qp_batch batch;
+    struct qp_receives receives;
+    struct qp_path path;
+    struct qp_pace pace;
+    struct qp_told told;
+    struct qp_progress progress;
+    struct qp_groups groups;
+    struct qp_xrc xrc;
+    struct qp_ethernet ethernet;
+    struct qp_tags tags;
+    struct qp_counting counting;
+};
+
+/* The queue pair behind a handle. */
+static inline struct qp *qp_real(struct qp *qp)
+{
+    return qp->xrc.shared ? qp->xrc.shared : qp;
+}
+
+static inline bool qp_is_known(const struct ibv_qp *ibv)
+{
+    return object_is_known(&((const struct qp *)ibv)->object, ibv->handle);
+}
 
 enum { QP_REFERENCE_FROM = 65536 }; /* from here on one process_vm_readv costs less than two copies through the ring */
 
@@ -33,7 +214,7 @@ static inline struct qp *qp_of(struct ibv_qp *ibv)
 /* RC, XRC_SEND and XRC_RECV: their engine is `rc`. */
 static inline bool qp_is_reliable(const struct qp *qp)
 {
-    return qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_SEND || qp->type == IBV_QPT_XRC_RECV;
+    return qp->flow.type == IBV_QPT_RC || qp->flow.type == IBV_QPT_XRC_SEND || qp->flow.type == IBV_QPT_XRC_RECV;
 }
 
 static inline struct qp *qp_of_endpoint(struct endpoint *endpoint)

@@ -4,9 +4,10 @@
 #include "process/remote.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
-#include "verbs/qp/qp.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_tell.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/srq.h"
 
 enum { POSTPONED_WITH_FAULTS = 8 };
 
@@ -15,11 +16,11 @@ enum { POSTPONED_WITH_FAULTS = 8 };
  * must fire now and then. */
 static bool is_only_slow(struct qp *qp, nanos now)
 {
-    struct peer *peer = qp->peer;
+    struct peer *peer = qp->path.peer;
     if (peer && !node_alive(qp->process->node, peer))
-        qp->peer_ended = true;
-    qp->rc.settings.silence = qp->peer_ended ? REASON_PEER_GONE : REASON_NONE;
-    if (traffic_is_faulty(&qp->process->traffic) && ++qp->postponed % POSTPONED_WITH_FAULTS == 0)
+        qp->path.peer_ended = true;
+    qp->rc.settings.silence = qp->path.peer_ended ? REASON_PEER_GONE : REASON_NONE;
+    if (traffic_is_faulty(&qp->process->traffic) && ++qp->progress.postponed % POSTPONED_WITH_FAULTS == 0)
         return false;
     if (!peer || peer->gone || qp->rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))
         return false;
@@ -40,8 +41,8 @@ static void expire(struct qp *qp, nanos now)
         qp->flow.counts.timeouts += silent && !qp->rc.requester.rnr_waiting;
         rc_expire(&qp->rc, now);
     }
-    if (qp->remote && silent)
-        udp_reroute(qp->remote);
+    if (qp->path.remote && silent)
+        udp_reroute(qp->path.remote);
     qp_transmit_guarded(qp, now);
 }
 
@@ -68,15 +69,15 @@ static bool take(struct qp *qp, const struct packet *packet, const struct endpoi
     if (is_refusal(packet))
         qp_tell_refused(qp, packet->syndrome);
     enum reason refusal = qp_path_refusal(qp, packet, arrival->from.interface);
-    qp->refused = false;
+    qp->progress.refused = false;
     if (refusal) {
         qp->owner.operations->dropped(&qp->owner, packet, refusal);
-        return !qp->refused;
+        return !qp->progress.refused;
     }
     if (arrival->from.congested)
         qp_path_notify(qp, arrival->now);
     qp_receive(qp, packet, is_refusal(packet) ? clock_now() : arrival->now);
-    return !qp->refused;
+    return !qp->progress.refused;
 }
 
 static bool receive_at_qp(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
@@ -84,7 +85,7 @@ static bool receive_at_qp(struct endpoint *endpoint, const struct endpoint_arriv
     struct qp *qp = qp_of_endpoint(endpoint);
     const struct packet *packet = arrival->from.packet;
     if (qp_port_is_down(qp)) {
-        log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->number);
+        log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->flow.number);
         return false;
     }
     lock_take(&qp->lock);
@@ -100,11 +101,12 @@ static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
-    bool waits = ack_later && qp->remote && !qp->waited && qp_is_reliable(qp) && rc_owes_but_an_ack(&qp->rc);
+    bool waits =
+        ack_later && qp->path.remote && !qp->progress.waited && qp_is_reliable(qp) && rc_owes_but_an_ack(&qp->rc);
     if (!waits && qp_has_output(qp))
         qp_transmit_guarded(qp, now);
     lock_release(&qp->lock);
-    qp->waited = waits;
+    qp->progress.waited = waits;
     return !waits;
 }
 
@@ -117,9 +119,10 @@ static void fail_overrun(struct endpoint *endpoint)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
-    if (is_overrun(qp->send_cq) || is_overrun(qp->receive_cq) || (qp->selected && is_overrun(qp->selected->cq))) {
-        if (!qp->first_error && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR)
-            qp->first_error = REASON_CQ_OVERRUN;
+    if (is_overrun(qp->uses.send_cq) || is_overrun(qp->uses.receive_cq) ||
+        (qp->xrc.selected && is_overrun(qp->xrc.selected->cq))) {
+        if (!qp->told.first_error && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR)
+            qp->told.first_error = REASON_CQ_OVERRUN;
         qp_fail(qp, IBV_EVENT_QP_FATAL);
     }
     lock_release(&qp->lock);
@@ -137,7 +140,7 @@ void qp_begin_endpoint(struct qp *qp, const struct device *device)
     qp->flow.lock = &qp->lock;
     qp->flow.device = device;
     qp->flow.attr = &qp->attr;
-    qp->flow.type = qp->type;
+    qp->flow.type = qp->flow.type;
     traffic_begin(&qp->flow);
     schedule_initialize_timer(&qp->endpoint.timer, qp_expired);
 }

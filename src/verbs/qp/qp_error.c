@@ -2,33 +2,32 @@
 #include "base/container.h"
 #include "verbs/ethernet/wq.h"
 #include "verbs/object/async.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
 
 void qp_withdraw_references(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (qp_is_reliable(qp) && qp->peer && qp->rc.settings.reference_segment && !qp->process->forked)
-        qp->peer->link->operations->revoke(qp->peer->link);
+    if (qp_is_reliable(qp) && qp->path.peer && qp->rc.settings.reference_segment && !qp->process->forked)
+        qp->path.peer->link->operations->revoke(qp->path.peer->link);
 }
 
 void qp_flush_receives(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (qp->type == IBV_QPT_XRC_RECV)
+    if (qp->flow.type == IBV_QPT_XRC_RECV)
         return; /* the SRQs are not its own, and there may be many */
-    if (qp->srq) {
-        if (qp->srq->tags)
+    if (qp->uses.srq) {
+        if (qp->uses.srq->tags)
             srq_tags_flush(qp);
-        if (!qp->last_wqe_raised)
+        if (!qp->receives.last_wqe_raised)
             async_raise_qp(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
-        qp->last_wqe_raised = true;
+        qp->receives.last_wqe_raised = true;
         return;
     }
     bool ignored;
     const struct recv_wqe *receive;
-    while ((receive = receive_queue_take(&qp->own_receives, 0, &ignored))) {
+    while ((receive = receive_queue_take(&qp->receives.own, 0, &ignored))) {
         struct recv_cqe flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
         qp->owner.operations->received(&qp->owner, receive, &flushed);
     }
@@ -40,11 +39,11 @@ void qp_flush(struct qp *qp)
     qp_withdraw_references(qp);
     qp->state = IBV_QPS_ERR;
     qp->ibv.state = IBV_QPS_ERR;
-    if (qp->type == IBV_QPT_UC)
+    if (qp->flow.type == IBV_QPT_UC)
         uc_flush(&qp->uc);
-    else if (qp->type == IBV_QPT_UD)
+    else if (qp->flow.type == IBV_QPT_UD)
         ud_flush(&qp->ud);
-    else if (qp->type == IBV_QPT_RAW_PACKET)
+    else if (qp->flow.type == IBV_QPT_RAW_PACKET)
         raw_flush(&qp->raw);
     else
         rc_flush(&qp->rc);

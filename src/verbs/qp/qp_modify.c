@@ -12,9 +12,7 @@
 #include "verbs/ethernet/qp_raw.h"
 #include "verbs/ethernet/wq.h"
 #include "verbs/object/async.h"
-#include "verbs/object/lifetime.h"
 #include "verbs/object/words.h"
-#include "verbs/qp/qp.h"
 #include "verbs/qp/qp_state.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/cq.h"
@@ -61,7 +59,7 @@ static enum reason qp_modify_check(const struct qp *qp, const struct ibv_qp_attr
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
         return REASON_CURRENT_STATE;
-    enum reason reason = qp_state_check(qp->type, from, to, mask);
+    enum reason reason = qp_state_check(qp->flow.type, from, to, mask);
     return reason ? reason : check_values(qp->object.context, attr, mask);
 }
 
@@ -92,7 +90,7 @@ static void remember(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int
 /* Payload bytes of a packet. Inside the host the link's segment replaces the path MTU, which only programs see. */
 static uint32_t segment_of(const struct qp *qp)
 {
-    return qp->remote ? 128u << qp->attr.path_mtu : LINK_SEGMENT;
+    return qp->path.remote ? 128u << qp->attr.path_mtu : LINK_SEGMENT;
 }
 
 /* The engine's settings from the attributes. */
@@ -104,16 +102,16 @@ static void configure(struct qp *qp)
         struct rc_settings *settings = &qp->rc.settings;
         uint32_t reference = settings->reference_segment;
         *settings = (struct rc_settings){
-            .service = qp->type == IBV_QPT_RC ? SERVICE_RC : SERVICE_XRC,
+            .service = qp->flow.type == IBV_QPT_RC ? SERVICE_RC : SERVICE_XRC,
             .pkey = DEVICE_PKEY,
             .destination = attr->dest_qp_num,
             .segment = segment_of(qp),
             .reference_segment = reference,
             .reference_from = QP_REFERENCE_FROM,
             .in_pieces = qp->pace.rate != 0,
-            .exact = qp->remote != NULL,
-            .window = qp->remote ? REMOTE_BYTES / segment_of(qp) : WINDOW,
-            .first_window = qp->remote ? REMOTE_FIRST : 0,
+            .exact = qp->path.remote != NULL,
+            .window = qp->path.remote ? REMOTE_BYTES / segment_of(qp) : WINDOW,
+            .first_window = qp->path.remote ? REMOTE_FIRST : 0,
             .timeout = attr->timeout,
             .retry_count = attr->retry_cnt,
             .rnr_retry = attr->rnr_retry,
@@ -123,16 +121,16 @@ static void configure(struct qp *qp)
             .access = attr->qp_access_flags,
             .max_message = limits->max_message,
         };
-    } else if (qp->type == IBV_QPT_UC) {
+    } else if (qp->flow.type == IBV_QPT_UC) {
         qp->uc.pkey = DEVICE_PKEY;
         qp->uc.destination = attr->dest_qp_num;
         qp->uc.segment = segment_of(qp);
-        qp->uc.exact = qp->remote != NULL;
+        qp->uc.exact = qp->path.remote != NULL;
         qp->uc.max_message = limits->max_message;
         qp->uc.access = attr->qp_access_flags;
-    } else if (qp->type == IBV_QPT_UD) {
+    } else if (qp->flow.type == IBV_QPT_UD) {
         qp->ud.pkey = DEVICE_PKEY;
-        qp->ud.number = qp->number;
+        qp->ud.number = qp->flow.number;
         qp->ud.qkey = attr->qkey;
         qp->ud.max_message = qp->object.context->device->mtu;
     }
@@ -142,26 +140,26 @@ void qp_forget_peer(struct qp *qp)
 {
     if (qp->process->inherited)
         return; /* the way is the parent's */
-    if (qp->peer && !qp->process->forked)
-        node_put(qp->process->node, qp->peer);
-    if (qp->remote) {
-        delay_forget(qp->process->traffic.taps, qp->remote);
-        qp->remote->operations->close(qp->remote);
+    if (qp->path.peer && !qp->process->forked)
+        node_put(qp->process->node, qp->path.peer);
+    if (qp->path.remote) {
+        delay_forget(qp->process->traffic.taps, qp->path.remote);
+        qp->path.remote->operations->close(qp->path.remote);
     }
-    qp->peer = NULL;
-    qp->remote = NULL;
+    qp->path.peer = NULL;
+    qp->path.remote = NULL;
 }
 
 /* The engine forgets everything, and so do the queues and CQs (IBA 10.3.1 "Reset"). */
 static void reset(struct qp *qp)
 {
-    qp->resets++;
+    qp->sends.resets++;
     qp_settle(qp);
     qp_withdraw_references(qp);
-    if (qp->srq && qp->srq->tags)
+    if (qp->uses.srq && qp->uses.srq->tags)
         srq_tags_abandon(qp);
     qp_give_back_receive(qp);
-    switch (qp->type) {
+    switch (qp->flow.type) {
     case IBV_QPT_UC:
         uc_reset(&qp->uc);
         break;
@@ -175,45 +173,45 @@ static void reset(struct qp *qp)
         rc_reset(&qp->rc);
         qp->rc.settings.reference_segment = 0; /* the next peer must show anew that it can read our memory */
         qp->rc.responder.saved = NULL;
-        free(qp->saved);
-        qp->saved = NULL;
+        free(qp->sends.saved);
+        qp->sends.saved = NULL;
     }
     qp_forget_peer(qp);
-    if (!qp->srq && qp->type != IBV_QPT_XRC_RECV)
-        receive_queue_clear(&qp->own_receives);
-    qp->unsignalled = 0;
-    qp->first_error = REASON_NONE;
-    qp->peer_ended = false;
-    qp->last_wqe_raised = false;
+    if (!qp->uses.srq && qp->flow.type != IBV_QPT_XRC_RECV)
+        receive_queue_clear(&qp->receives.own);
+    qp->sends.unsignalled = 0;
+    qp->told.first_error = REASON_NONE;
+    qp->path.peer_ended = false;
+    qp->receives.last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
     qp->pace.rate = 0;
 }
 
 static int start_receiving(struct qp *qp)
 {
-    if (qp->type == IBV_QPT_UC)
+    if (qp->flow.type == IBV_QPT_UC)
         return uc_start_receiving(&qp->uc, qp->attr.rq_psn & PSN_MASK), 0;
-    if (qp->type == IBV_QPT_UD)
+    if (qp->flow.type == IBV_QPT_UD)
         return ud_start_receiving(&qp->ud), 0;
-    if (qp->type == IBV_QPT_RAW_PACKET)
+    if (qp->flow.type == IBV_QPT_RAW_PACKET)
         return raw_start_receiving(&qp->raw), 0;
     if (qp->attr.max_dest_rd_atomic) {
-        qp->saved = calloc(qp->attr.max_dest_rd_atomic, sizeof *qp->saved);
-        if (!qp->saved)
+        qp->sends.saved = calloc(qp->attr.max_dest_rd_atomic, sizeof *qp->sends.saved);
+        if (!qp->sends.saved)
             return ENOMEM;
     }
-    qp->rc.responder.saved = qp->saved;
+    qp->rc.responder.saved = qp->sends.saved;
     rc_start_receiving(&qp->rc, qp->attr.rq_psn & PSN_MASK);
     return 0;
 }
 
 static void start_transmitting(struct qp *qp)
 {
-    if (qp->type == IBV_QPT_UC)
+    if (qp->flow.type == IBV_QPT_UC)
         uc_start_transmitting(&qp->uc, qp->attr.sq_psn & PSN_MASK);
-    else if (qp->type == IBV_QPT_UD)
+    else if (qp->flow.type == IBV_QPT_UD)
         ud_start_transmitting(&qp->ud, qp->attr.sq_psn & PSN_MASK);
-    else if (qp->type == IBV_QPT_RAW_PACKET)
+    else if (qp->flow.type == IBV_QPT_RAW_PACKET)
         raw_start_transmitting(&qp->raw);
     else
         rc_start_transmitting(&qp->rc, qp->attr.sq_psn & PSN_MASK);
@@ -221,11 +219,11 @@ static void start_transmitting(struct qp *qp)
 
 static void drain(struct qp *qp, bool draining)
 {
-    if (qp->type == IBV_QPT_UC)
+    if (qp->flow.type == IBV_QPT_UC)
         uc_drain(&qp->uc, draining);
-    else if (qp->type == IBV_QPT_UD)
+    else if (qp->flow.type == IBV_QPT_UD)
         ud_drain(&qp->ud, draining);
-    else if (qp->type == IBV_QPT_RAW_PACKET)
+    else if (qp->flow.type == IBV_QPT_RAW_PACKET)
         raw_drain(&qp->raw, draining);
     else
         rc_drain(&qp->rc, draining);
@@ -233,7 +231,7 @@ static void drain(struct qp *qp, bool draining)
 
 static bool *send_error_of(struct qp *qp)
 {
-    switch (qp->type) {
+    switch (qp->flow.type) {
     case IBV_QPT_UC:
         return &qp->uc.send_error;
     case IBV_QPT_UD:
@@ -278,14 +276,14 @@ static int set_path(struct qp *qp)
 {
     const struct context *context = qp->object.context;
     qp_forget_peer(qp);
-    qp->local = config_local_gid(&qp->attr.ah_attr.grh.dgid);
-    qp->peer_claimed = qp->local && node_is_claimed(qp->process->node, qp->attr.dest_qp_num);
-    if (!qp->local && !context->device->interface[0])
-        qp_tell_no_network(qp->number, &qp->attr.ah_attr.grh.dgid);
-    if (qp->local || !context->device->interface[0])
+    qp->path.local = config_local_gid(&qp->attr.ah_attr.grh.dgid);
+    qp->path.peer_claimed = qp->path.local && node_is_claimed(qp->process->node, qp->attr.dest_qp_num);
+    if (!qp->path.local && !context->device->interface[0])
+        qp_tell_no_network(qp->flow.number, &qp->attr.ah_attr.grh.dgid);
+    if (qp->path.local || !context->device->interface[0])
         return 0;
-    qp->remote = port_connect(context->process, context->device, &qp->attr.ah_attr, qp->number);
-    return qp->remote ? 0 : errno;
+    qp->path.remote = port_connect(context->process, context->device, &qp->attr.ah_attr, qp->flow.number);
+    return qp->path.remote ? 0 : errno;
 }
 
 static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask)
@@ -311,19 +309,19 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask)
 
 static void withdraw_completions(struct qp *qp)
 {
-    if (qp->send_cq)
-        cq_withdraw(qp->send_cq, qp);
-    if (qp->receive_cq && qp->receive_cq != qp->send_cq)
-        cq_withdraw(qp->receive_cq, qp);
-    atomic_store(&qp->retired, qp->posted);
+    if (qp->uses.send_cq)
+        cq_withdraw(qp->uses.send_cq, qp);
+    if (qp->uses.receive_cq && qp->uses.receive_cq != qp->uses.send_cq)
+        cq_withdraw(qp->uses.receive_cq, qp);
+    atomic_store(&qp->sends.retired, qp->sends.posted);
 }
 
 static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason)
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
-    struct qp_transition transition = qp_state_transition(qp->type, from, to);
+    struct qp_transition transition = qp_state_transition(qp->flow.type, from, to);
     char call[96], words[WORDS_SIZE];
-    snprintf(call, sizeof call, "qp 0x%x: ibv_modify_qp %s to %s", qp->number, words_state(from), words_state(to));
+    snprintf(call, sizeof call, "qp 0x%x: ibv_modify_qp %s to %s", qp->flow.number, words_state(from), words_state(to));
     if (reason == REASON_ATTRIBUTE_MISSING)
         log_cause(LOG_WARN, reason, "%s: attr_mask lacks %s", call,
                   words_attributes((unsigned)(transition.required & ~mask), words));
@@ -340,7 +338,7 @@ int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
     if (!qp_is_known(ibv))
         return ENOENT;
     qp = qp_real(qp);
-    mask = qp_state_mask(qp->type, mask);
+    mask = qp_state_mask(qp->flow.type, mask);
     lock_take(&qp->lock);
     enum reason reason = qp_modify_check(qp, attr, mask);
     int error = reason ? EINVAL : apply(qp, attr, mask);
@@ -380,7 +378,7 @@ int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
         .srq = ibv->srq,
         .cap = qp->cap,
         .qp_type = ibv->qp_type,
-        .sq_sig_all = qp->signal_all,
+        .sq_sig_all = qp->sends.signal_all,
     };
     return 0;
 }

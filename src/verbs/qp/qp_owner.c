@@ -2,7 +2,6 @@
 #include "verbs/memory/memory.h"
 #include "verbs/memory/window.h"
 #include "verbs/object/async.h"
-#include "verbs/qp/qp.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/comp_cntr.h"
 #include "verbs/queue/cq.h"
@@ -33,25 +32,25 @@ static const uint8_t completion_opcodes[] = {
 static void sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
 {
     struct qp *qp = qp_of_owner(owner);
-    qp->unsignalled++;
+    qp->sends.unsignalled++;
     comp_cntr_ended(qp, completion_opcodes[work->opcode], status, work->length);
-    if (status == IBV_WC_SUCCESS && !(work->flags & IBV_SEND_SIGNALED) && !qp->signal_all)
+    if (status == IBV_WC_SUCCESS && !(work->flags & IBV_SEND_SIGNALED) && !qp->sends.signal_all)
         return;
     qp_tell_end(qp, "send", work->id, status, reason);
     if (status != IBV_WC_SUCCESS)
         qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
     struct completion entry = {
         .id = work->id,
-        .retired = &qp->retired,
-        .retires = qp->unsignalled,
-        .qp_number = qp->number,
+        .retired = &qp->sends.retired,
+        .retires = qp->sends.unsignalled,
+        .qp_number = qp->flow.number,
         .status = (uint8_t)status,
         .opcode = completion_opcodes[work->opcode],
         .reason = (uint16_t)reason,
         .length = work->length,
     };
-    qp->unsignalled = 0;
-    cq_push(qp->send_cq, &entry, status != IBV_WC_SUCCESS);
+    qp->sends.unsignalled = 0;
+    cq_push(qp->uses.send_cq, &entry, status != IBV_WC_SUCCESS);
 }
 
 static const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner, const struct packet *packet,
@@ -59,15 +58,16 @@ static const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner, 
 {
     struct qp *qp = qp_of_owner(owner);
     bool limit_reached;
-    const struct recv_wqe *receive = qp->receives ? receive_queue_take(qp->receives, least, &limit_reached) : NULL;
+    const struct recv_wqe *receive =
+        qp->receives.queue ? receive_queue_take(qp->receives.queue, least, &limit_reached) : NULL;
     if (receive && limit_reached)
-        async_raise_srq(qp->srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+        async_raise_srq(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
     return receive;
 }
 
 static void return_receive(struct engine_owner *owner, const struct recv_wqe *receive)
 {
-    receive_queue_return(qp_of_owner(owner)->receives, receive);
+    receive_queue_return(qp_of_owner(owner)->receives.queue, receive);
 }
 
 /* A completion's service level on RoCE, as mlx5 shows it and UCX reads it: version 2, over IPv6 or IPv4 (of which the
@@ -85,7 +85,7 @@ static void received(struct engine_owner *owner, const struct recv_wqe *receive,
     struct qp *qp = qp_of_owner(owner);
     struct completion entry = {
         .id = receive->id,
-        .qp_number = qp->number,
+        .qp_number = qp->flow.number,
         .status = (uint8_t)arrival->status,
         .opcode = (uint8_t)arrival->opcode,
         .reason = (uint16_t)arrival->reason,
@@ -99,21 +99,21 @@ static void received(struct engine_owner *owner, const struct recv_wqe *receive,
     };
     comp_cntr_ended(qp, arrival->opcode, arrival->status, arrival->length);
     qp_tell_end(qp, "receive", receive->id, arrival->status, arrival->reason);
-    receive_queue_free(qp->receives, receive);
-    cq_note_round(qp->receive_cq);
-    cq_push(qp->receive_cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
+    receive_queue_free(qp->receives.queue, receive);
+    cq_note_round(qp->uses.receive_cq);
+    cq_push(qp->uses.receive_cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
 }
 
 static enum reason local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
                                 struct iovec *out)
 {
-    return memory_local(qp_of_owner(owner), qp_of_owner(owner)->pd, sge, access, out);
+    return memory_local(qp_of_owner(owner), qp_of_owner(owner)->memory.pd, sge, access, out);
 }
 
 static enum reason receive_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
                                   struct iovec *out)
 {
-    return memory_local(qp_of_owner(owner), qp_of_owner(owner)->receive_pd, sge, access, out);
+    return memory_local(qp_of_owner(owner), qp_of_owner(owner)->memory.receive_pd, sge, access, out);
 }
 
 static enum reason remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,

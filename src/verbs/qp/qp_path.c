@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "config/config.h"
 #include "config/gid.h"
 #include "process/port.h"
 #include "tap/traffic.h"
@@ -17,14 +16,14 @@ enum reason qp_path_refusal_of_network(const struct qp *qp, const struct packet 
 {
     lock_assert_held(&qp->lock);
     const struct device *device = qp->object.context->device;
-    bool connected = qp->type != IBV_QPT_UD;
+    bool connected = qp->flow.type != IBV_QPT_UD;
     union ibv_gid source, destination;
     if (!packet->grh || !port_is_on(qp->process, device, interface))
         return REASON_PACKET_DESTINATION;
     gid_from_grh(packet->grh, &source, &destination);
     if (packet->destination != MULTICAST_QP && !port_has_address(device, &destination))
         return REASON_PACKET_DESTINATION;
-    if (connected && (!qp->remote || memcmp(&source, &qp->attr.ah_attr.grh.dgid, sizeof source)))
+    if (connected && (!qp->path.remote || memcmp(&source, &qp->attr.ah_attr.grh.dgid, sizeof source)))
         return REASON_PACKET_SOURCE;
     return REASON_NONE;
 }
@@ -43,10 +42,10 @@ static void send_alone(struct qp *qp, struct link *link, const struct packet *pa
 void qp_path_notify(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
-    if (!qp->remote || now < qp->notified_at + notify_period)
+    if (!qp->path.remote || now < qp->path.notified_at + notify_period)
         return;
-    qp->notified_at = now;
-    send_alone(qp, qp->remote,
+    qp->path.notified_at = now;
+    send_alone(qp, qp->path.remote,
                &(struct packet){.opcode = CNP,
                                 .migrated = true,
                                 .backward_congestion = true,

@@ -2,7 +2,10 @@
 #ifndef VERBS_QP_QP_PATH_H
 #define VERBS_QP_QP_PATH_H
 
-#include "verbs/object/object.h"
+#include "base/lock.h"
+#include "diag/diag.h"
+#include "verbs/qp/qp.h"
+#include "wire/packet.h"
 
 /* May this packet be for the queue pair (IBA 9.6.1)? REASON_NONE, or why not. `interface` is where it came from a
  * network, directly or by way of another process; 0: it is of this host.
@@ -29,7 +32,7 @@ static inline enum reason qp_path_refusal(const struct qp *qp, const struct pack
     lock_assert_held(&qp->lock);
     if (__builtin_expect(interface, 0))
         return qp_path_refusal_of_network(qp, packet, interface);
-    return qp->type != IBV_QPT_UD && (packet->grh || qp->remote) ? REASON_PACKET_SOURCE : REASON_NONE;
+    return qp->flow.type != IBV_QPT_UD && (packet->grh || qp->path.remote) ? REASON_PACKET_SOURCE : REASON_NONE;
 }
 
 #endif

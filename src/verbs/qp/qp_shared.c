@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "config/config.h"
 #include "diag/log.h"
 #include "runtime/numbers.h"
-#include "verbs/object/lifetime.h"
-#include "verbs/qp/qp.h"
+#include "verbs/queue/xrcd.h"
 
 static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *qp_context)
 {
@@ -15,8 +13,8 @@ static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *
     if (!handle)
         return NULL;
     handle->process = context->process;
-    handle->type = IBV_QPT_XRC_RECV;
-    handle->parent = &xrcd->object;
+    handle->flow.type = IBV_QPT_XRC_RECV;
+    handle->uses.parent = &xrcd->object;
     struct ibv_qp *ibv = &handle->ibv;
     ibv->context = &context->ibv.context;
     ibv->qp_context = qp_context;
@@ -39,14 +37,14 @@ static bool attach(struct qp *handle, struct qp *real)
     lock_assert_held(&context_of(handle->ibv.context)->process->control);
     struct context *context = context_of(handle->ibv.context);
     uint32_t most = context->device->limits.max_qp;
-    handle->ibv.handle = object_enter(context, &handle->object, OBJECT_QP, most, handle->parent);
+    handle->ibv.handle = object_enter(context, &handle->object, OBJECT_QP, most, handle->uses.parent);
     if (!handle->ibv.handle)
         return false;
-    handle->ibv.qp_num = handle->number = real->number;
+    handle->ibv.qp_num = handle->flow.number = real->flow.number;
     lock_take(&real->lock);
-    handle->shared = real;
+    handle->xrc.shared = real;
     handle->ibv.state = real->state;
-    LIST_INSERT_HEAD(&real->handles, handle, handle);
+    LIST_INSERT_HEAD(&real->xrc.handles, handle, xrc.handle);
     lock_release(&real->lock);
     return true;
 }
@@ -94,7 +92,7 @@ struct ibv_qp *qp_shared_open(struct ibv_context *ibv, struct ibv_qp_open_attr *
     control_lock(context);
     struct endpoint *endpoint = numbers_find(context->process->numbers, attr->qp_num);
     struct qp *real = endpoint ? qp_of_endpoint(endpoint) : NULL;
-    bool found = real && real->domain == xrcd->domain;
+    bool found = real && real->xrc.domain == xrcd->domain;
     bool attached = found && attach(handle, real);
     control_unlock(context);
     if (attached)
@@ -107,10 +105,10 @@ struct ibv_qp *qp_shared_open(struct ibv_context *ibv, struct ibv_qp_open_attr *
 static bool detach(struct qp *handle)
 {
     lock_assert_held(&handle->process->control);
-    struct qp *real = handle->shared;
+    struct qp *real = handle->xrc.shared;
     lock_take(&real->lock);
-    LIST_REMOVE(handle, handle);
-    struct qp *other = LIST_FIRST(&real->handles);
+    LIST_REMOVE(handle, xrc.handle);
+    struct qp *other = LIST_FIRST(&real->xrc.handles);
     if (other)
         real->object.context = other->object.context; /* whose limits hold; the old one may be about to be closed */
     lock_release(&real->lock);
@@ -121,10 +119,10 @@ static bool detach(struct qp *handle)
 
 int qp_shared_close(struct qp *handle)
 {
-    struct qp *real = handle->shared;
+    struct qp *real = handle->xrc.shared;
     struct context *context = handle->object.context;
     control_lock(context);
-    int error = object_leave(&handle->object, handle->ibv.handle, handle->parent);
+    int error = object_leave(&handle->object, handle->ibv.handle, handle->uses.parent);
     bool last = !error && detach(handle);
     control_unlock(context);
     if (error)

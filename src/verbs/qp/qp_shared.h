@@ -5,7 +5,8 @@
 #ifndef VERBS_QP_QP_SHARED_H
 #define VERBS_QP_QP_SHARED_H
 
-#include "verbs/object/object.h"
+#include "verbs/qp/qp.h"
+#include "verbs/queue/xrcd.h"
 
 /* The first handle of a new queue pair. NULL and errno; then the queue pair is gone, too. */
 struct ibv_qp *qp_shared_create(struct qp *, struct xrcd *, const struct ibv_qp_init_attr_ex *);

@@ -9,7 +9,6 @@
 #include "transport/rc/syndrome.h"
 #include "verbs/memory/keys.h"
 #include "verbs/object/words.h"
-#include "verbs/qp/qp.h"
 #include "wire/psn.h"
 
 enum { RESPONDER = 200, REFUSED_CALLS = 300 }; /* ranges of diag.def */
@@ -26,7 +25,7 @@ static enum log_level level_of(const struct qp *qp, const struct packet *packet,
 {
     if (reason == REASON_PACKET_FIRST_PSN) {
         int32_t ahead = psn_distance(packet->psn, qp->attr.rq_psn & PSN_MASK);
-        bool lossy = qp->remote || traffic_is_faulty(&qp->process->traffic);
+        bool lossy = qp->path.remote || traffic_is_faulty(&qp->process->traffic);
         return ahead < 0 || ahead > 4096 || !lossy ? LOG_WARN : LOG_INFO;
     }
     return (unsigned)reason >= RESPONDER && (unsigned)reason < REFUSED_CALLS ? LOG_WARN : LOG_INFO;
@@ -47,8 +46,8 @@ static uint32_t expected_psn(const struct qp *qp)
 static void tell(const struct qp *qp, const struct packet *packet, enum reason reason)
 {
     char call[96];
-    snprintf(call, sizeof call, "qp 0x%x: %s from qp 0x%x, psn %u", qp->number, op_table[packet->opcode].name,
-             qp->type == IBV_QPT_UD ? packet->source : qp->attr.dest_qp_num, packet->psn);
+    snprintf(call, sizeof call, "qp 0x%x: %s from qp 0x%x, psn %u", qp->flow.number, op_table[packet->opcode].name,
+             qp->flow.type == IBV_QPT_UD ? packet->source : qp->attr.dest_qp_num, packet->psn);
     if (reason == REASON_PACKET_FIRST_PSN)
         log_reason(level_of(qp, packet, reason), reason, "%s, rq_psn is %u", call, qp->attr.rq_psn & PSN_MASK);
     else if (reason == REASON_PACKET_PSN)
@@ -70,9 +69,10 @@ void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason rea
     enum reason known = reason_of(qp, reason);
     uint64_t *count = &qp->flow.counts.dropped[counts_reason(known)];
     bool again = (*count)++ && known == REASON_RECEIVER_NOT_READY;
-    qp->refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
-    if (!qp->first_error && (unsigned)known >= RESPONDER && known != REASON_RECEIVER_NOT_READY && qp_is_reliable(qp))
-        qp->first_error = (uint16_t)known;
+    qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
+    if (!qp->told.first_error && (unsigned)known >= RESPONDER && known != REASON_RECEIVER_NOT_READY &&
+        qp_is_reliable(qp))
+        qp->told.first_error = (uint16_t)known;
     if (!again && !is_of_memory(known) && log_wanted(LOG_WARN))
         tell(qp, packet, known);
 }
@@ -85,7 +85,7 @@ void qp_tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32
     char words[WORDS_SIZE], has[WORDS_SIZE];
     const struct region *region = keys_find(qp->process->keys, rkey);
     char call[WORDS_SIZE + 128];
-    snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x", qp->number,
+    snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x", qp->flow.number,
              qp->attr.dest_qp_num, words_access(access, words), length, (unsigned long long)address, rkey);
     if (region)
         log_reason(LOG_WARN, reason, "%s; the region is 0x%llx to 0x%llx with %s", call,
@@ -99,7 +99,7 @@ void qp_tell_refused(const struct qp *qp, uint8_t syndrome)
 {
     if (syndrome_class(syndrome) != SYNDROME_CLASS_RNR || qp->flow.counts.rnrs_received != 1)
         return;
-    log_reason(LOG_WARN, REASON_PEER_NOT_READY, "qp 0x%x: to qp 0x%x, rnr_retry is %u%s", qp->number,
+    log_reason(LOG_WARN, REASON_PEER_NOT_READY, "qp 0x%x: to qp 0x%x, rnr_retry is %u%s", qp->flow.number,
                qp->attr.dest_qp_num, qp->attr.rnr_retry, qp->attr.rnr_retry == 7 ? " (for ever)" : "");
 }
 
@@ -110,12 +110,12 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
     qp->flow.counts.dropped[counts_reason(reason)] += reason != REASON_FLUSHED && (unsigned)reason < RESPONDER;
     if (status == IBV_WC_WR_FLUSH_ERR) {
         log_reason(LOG_DEBUG, reason, "qp 0x%x: %s of wr_id %llu is flushed, as reason %u put the queue pair in ERR",
-                   qp->number, what, (unsigned long long)id, qp->first_error);
+                   qp->flow.number, what, (unsigned long long)id, qp->told.first_error);
         return;
     }
-    if (!qp->first_error)
-        qp->first_error = (uint16_t)reason;
-    log_reason(LOG_WARN, reason, "qp 0x%x: %s of wr_id %llu ends in %s", qp->number, what, (unsigned long long)id,
+    if (!qp->told.first_error)
+        qp->told.first_error = (uint16_t)reason;
+    log_reason(LOG_WARN, reason, "qp 0x%x: %s of wr_id %llu ends in %s", qp->flow.number, what, (unsigned long long)id,
                words_status(status));
 }
 

@@ -3,7 +3,9 @@
 #ifndef VERBS_QP_QP_TELL_H
 #define VERBS_QP_QP_TELL_H
 
-#include "verbs/object/object.h"
+#include "diag/diag.h"
+#include "verbs/qp/qp.h"
+#include "wire/packet.h"
 
 /* A packet was dropped or refused; `reason` is what the engine says. Counts it, too. */
 void qp_tell_dropped(struct qp *, const struct packet *, enum reason);

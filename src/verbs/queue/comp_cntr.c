@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "diag/log.h"
-#include "verbs/object/lifetime.h"
+#include "verbs/queue/srq.h"
 
 /* Operations of the peer are not seen as such: a WRITE need not pass through the code of the responder. */
 enum { COUNTERS = 65536, COUNTED = NEWER_COUNT_SEND | NEWER_COUNT_RECV | NEWER_COUNT_READ | NEWER_COUNT_WRITE };
@@ -122,7 +122,7 @@ int comp_cntr_read(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint
  * work. */
 static uint32_t countable(const struct qp *qp)
 {
-    bool receives_itself = !qp->shared && !qp->spread && !(qp->srq && qp->srq->tags);
+    bool receives_itself = !qp->xrc.shared && !qp->ethernet.spread && !(qp->uses.srq && qp->uses.srq->tags);
     return receives_itself ? COUNTED : COUNTED & ~(uint32_t)NEWER_COUNT_RECV;
 }
 
@@ -138,17 +138,17 @@ static int check_attachment(const struct qp *qp, const struct comp_cntr *counter
         return comp_cntr_refuse(EINVAL, "op_mask", attr->op_mask);
     if (state != IBV_QPS_RESET && state != IBV_QPS_INIT)
         return comp_cntr_refuse(EINVAL, "state", state);
-    return attr->op_mask & qp->counted ? comp_cntr_refuse(EBUSY, "op_mask", attr->op_mask) : 0;
+    return attr->op_mask & qp->counting.operations ? comp_cntr_refuse(EBUSY, "op_mask", attr->op_mask) : 0;
 }
 
 /* Under process->control and qp->lock. */
 static void attach(struct qp *qp, struct comp_cntr *counter, uint32_t operations)
 {
     lock_assert_held(&qp->lock);
-    qp->counted |= operations;
+    qp->counting.operations |= operations;
     for (unsigned bit = 0; bit < QP_COUNTED; bit++)
         if (operations & 1u << bit) {
-            qp->counters[bit] = counter;
+            qp->counting.counters[bit] = counter;
             counter->object.uses++;
         }
 }
@@ -174,9 +174,9 @@ void comp_cntr_detach(struct qp *qp)
 {
     lock_assert_held(&qp->process->control);
     for (unsigned bit = 0; bit < QP_COUNTED; bit++)
-        if (qp->counted & 1u << bit)
-            qp->counters[bit]->object.uses--;
-    qp->counted = 0;
+        if (qp->counting.operations & 1u << bit)
+            qp->counting.counters[bit]->object.uses--;
+    qp->counting.operations = 0;
 }
 
 static uint32_t operation_of(enum ibv_wc_opcode opcode)
@@ -198,9 +198,9 @@ void comp_cntr_count(struct qp *qp, enum ibv_wc_opcode opcode, enum ibv_wc_statu
 {
     lock_assert_held(&qp->lock);
     uint32_t operation = operation_of(opcode);
-    if (!(qp->counted & operation))
+    if (!(qp->counting.operations & operation))
         return;
-    struct comp_cntr *counter = qp->counters[__builtin_ctz(operation)];
+    struct comp_cntr *counter = qp->counting.counters[__builtin_ctz(operation)];
     bool failed = status != IBV_WC_SUCCESS;
     atomic_fetch_add_explicit(&counter->values[failed], counter->bytes && !failed ? length : 1, memory_order_release);
 }

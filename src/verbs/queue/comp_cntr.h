@@ -4,7 +4,7 @@
 #ifndef VERBS_QUEUE_COMP_CNTR_H
 #define VERBS_QUEUE_COMP_CNTR_H
 
-#include "verbs/object/object.h"
+#include "verbs/qp/qp.h"
 
 /* 0 or EINVAL. A program of a later release passes a larger structure, whose rest becomes zeros. */
 int comp_cntr_query_caps(struct ibv_context *, struct newer_comp_cntr_caps *, size_t size);
@@ -36,7 +36,7 @@ void comp_cntr_count(struct qp *, enum ibv_wc_opcode, enum ibv_wc_status, uint32
 
 static inline void comp_cntr_ended(struct qp *qp, enum ibv_wc_opcode opcode, enum ibv_wc_status status, uint32_t length)
 {
-    if (__builtin_expect(qp->counted, 0))
+    if (__builtin_expect(qp->counting.operations, 0))
         comp_cntr_count(qp, opcode, status, length);
 }
 

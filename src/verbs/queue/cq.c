@@ -6,14 +6,13 @@
 #include <time.h>
 
 #include "base/uncancelled.h"
-#include "config/config.h"
 #include "diag/log.h"
 #include "link/fence.h"
 #include "process/poller.h"
 #include "verbs/object/async.h"
 #include "verbs/object/channel.h"
 #include "verbs/object/domain.h"
-#include "verbs/object/lifetime.h"
+#include "verbs/qp/qp.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_moderation.h"
 
@@ -379,7 +378,7 @@ void cq_withdraw(struct cq *cq, const struct qp *qp)
     uint32_t tail = atomic_load(&cq->tail), kept = atomic_load(&cq->head);
     for (uint32_t at = kept; at != tail; at++) {
         const struct completion *entry = cq_entry_at(cq, at);
-        if (entry->qp_number == qp->number && !entry->lasting)
+        if (entry->qp_number == qp->flow.number && !entry->lasting)
             continue;
         if (at != kept)
             *cq_entry_at(cq, kept) = *entry;

@@ -3,7 +3,84 @@
 #ifndef VERBS_QUEUE_CQ_H
 #define VERBS_QUEUE_CQ_H
 
-#include "verbs/object/object.h"
+#include "base/lock.h"
+#include "base/nanos.h"
+#include "runtime/schedule.h"
+#include "verbs/object/domain.h"
+#include <stdatomic.h>
+
+struct qp;
+
+/* One completion as it lies in the ring. */
+struct completion {
+    uint64_t id;
+    _Atomic uint32_t *retired; /* what polling the entry counts up by `retires`; NULL: nothing */
+    uint32_t retires;
+    uint32_t qp_number;
+    uint8_t status, opcode, sl, path_bits;
+    uint16_t reason, slid;
+    uint32_t length;
+    uint32_t immediate_or_key;
+    uint32_t source;
+    uint16_t flags, pkey_index;
+    uint16_t cvlan;
+    bool lasting; /* stays when its queue pair is reset or destroyed: it is of a tag-matching SRQ, and tells of its list
+                   */
+    uint32_t flow_tag;
+    uint64_t timestamp, wallclock; /* nanoseconds; only when the CQ asks for them */
+    uint64_t tag;
+    uint32_t tag_private;
+};
+
+enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
+
+struct cq {
+    union {
+        struct ibv_cq ibv;
+        struct ibv_cq_ex extended;
+    };
+    struct object object;
+    struct process *process;
+    struct parent_domain *domain; /* that it was made with, or NULL */
+    struct domain_block memory;   /* of the ring */
+    struct completion *ring;
+    uint32_t capacity; /* a power of two */
+    uint64_t wc_flags;
+    uint32_t create_flags;
+    bool shows_slowly; /* the iterator's usual way is not enough; cq_ex.c */
+    bool guarded;      /* entries are taken out under `lock`; cq_entries.h */
+
+    _Alignas(64) struct completion current; /* the entry that the batch shows */
+    struct lock consumer;
+    _Atomic(uintptr_t) batch_owner; /* thread between start_poll and end_poll; 0: nobody */
+    _Atomic uint32_t head;
+    atomic_bool taking; /* the holder of `consumer` looks at entries at this moment */
+
+    _Alignas(64) struct lock lock;
+    atomic_bool stopped; /* nobody may look at entries; under lock */
+    _Atomic uint32_t tail;
+    _Atomic uint32_t delivered; /* the newest round that put a receive in; before tail */
+    uint64_t wallclock;         /* of the newest entry, if the CQ asks for it */
+    uint8_t armed;              /* enum cq_armed */
+    bool overrun;
+    struct {
+        uint16_t count, period; /* microseconds; either of them 0: nothing is held back */
+        uint32_t held;          /* entries that would have raised the event since the CQ was armed */
+        nanos deadline;         /* when it is raised at the latest */
+        struct schedule_timer timer;
+    } moderation;
+
+    struct channel *channel;
+    TAILQ_ENTRY(cq) ready;   /* under channel->lock, as the two below */
+    uint32_t events_waiting; /* not fetched yet */
+    uint32_t events_fetched;
+    uint32_t async_fetched; /* under async.lock */
+};
+
+static inline bool cq_is_known(const struct ibv_cq *ibv)
+{
+    return object_is_known(&((const struct cq *)ibv)->object, ibv->handle);
+}
 
 struct ibv_cq_ex *cq_create(struct ibv_context *, const struct ibv_cq_init_attr_ex *); /* NULL and errno */
 int cq_destroy(struct ibv_cq *);             /* EBUSY; waits until all events are acknowledged */

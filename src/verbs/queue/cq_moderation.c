@@ -4,7 +4,6 @@
 
 #include "base/container.h"
 #include "runtime/clock.h"
-#include "verbs/object/lifetime.h"
 #include "verbs/queue/cq.h"
 
 static nanos period_of(const struct cq *cq)

@@ -7,7 +7,7 @@
 #ifndef VERBS_QUEUE_CQ_MODERATION_H
 #define VERBS_QUEUE_CQ_MODERATION_H
 
-#include "verbs/object/object.h"
+#include "verbs/queue/cq.h"
 
 enum { CQ_MODERATION_MOST = UINT16_MAX }; /* of both, as ibv_query_device_ex tells in cq_mod_caps */
 

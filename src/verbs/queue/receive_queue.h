@@ -2,7 +2,35 @@
 #ifndef VERBS_QUEUE_RECEIVE_QUEUE_H
 #define VERBS_QUEUE_RECEIVE_QUEUE_H
 
-#include "verbs/object/object.h"
+#include "base/lock.h"
+#include "transport/owner.h"
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+/* A posted receive and where it waits. */
+struct receive_slot {
+    struct recv_wqe receive;
+    STAILQ_ENTRY(receive_slot) next;
+    struct ibv_sge sge[];
+};
+
+STAILQ_HEAD(receive_list, receive_slot);
+
+/* The receive queue of a queue pair, or the heart of an SRQ. */
+struct receive_queue {
+    struct lock lock;
+    struct receive_list posted, unused;
+    uint32_t count;    /* posted and not taken */
+    uint32_t taken;    /* by a message that has begun */
+    uint32_t capacity; /* most of both together */
+    uint32_t slots;    /* allocated; at least capacity */
+    uint32_t sge_max;
+    uint32_t limit; /* SRQ: raise the event when count falls below; 0: not armed */
+    struct receive_chunk *chunks;
+    struct parent_domain *domain; /* whose memory they are, or NULL */
+    uint64_t resource;            /* enum domain_resource, as what */
+};
 
 /* Room for `capacity` receives of at most `sge_max` SGEs, in memory of that resource (enum domain_resource) of the
  * domain, if it is a parent domain with allocators; NULL: none. 0 or ENOMEM, EINVAL from those. These three call the

@@ -3,14 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "config/config.h"
 #include "diag/log.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
-#include "verbs/object/lifetime.h"
+#include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
 #include "verbs/queue/xrc.h"
+#include "verbs/queue/xrcd.h"
 
 static bool sizes_fit(const struct limits *limits, const struct ibv_srq_attr *attr)
 {

@@ -7,9 +7,9 @@
 #include "base/result.h"
 #include "diag/log.h"
 #include "verbs/object/async.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
 
 struct srq_tags {
     struct lock lock; /* inside qp->lock, outside receive_queue.lock */
@@ -132,9 +132,9 @@ static inline struct qp *qp_of_owner(struct engine_owner *owner)
 
 static const struct recv_wqe *take_ordinary(struct qp *qp, enum tags_kind kind, bool *limit_reached)
 {
-    const struct recv_wqe *receive = receive_queue_take(&qp->srq->queue, 0, limit_reached);
+    const struct recv_wqe *receive = receive_queue_take(&qp->uses.srq->queue, 0, limit_reached);
     if (receive)
-        tags_accept(&qp->srq->tags->tags, &qp->tags, kind);
+        tags_accept(&qp->uses.srq->tags->tags, &qp->tags.port, kind);
     return receive;
 }
 
@@ -142,53 +142,53 @@ static const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, 
                                                     uint64_t least)
 {
     struct qp *qp = qp_of_owner(owner);
-    struct srq_tags *tags = qp->srq->tags;
+    struct srq_tags *tags = qp->uses.srq->tags;
     const struct recv_wqe *receive = NULL;
     bool limit_reached = false;
     lock_take(&tags->lock);
-    enum tags_kind kind = tags_arrive(&tags->tags, &qp->tags, packet);
+    enum tags_kind kind = tags_arrive(&tags->tags, &qp->tags.port, packet);
     struct tags_event event;
     if (kind >= TAGS_EAGER)
-        receive = tags_receive(&tags->tags, &qp->tags);
+        receive = tags_receive(&tags->tags, &qp->tags.port);
     else if (kind != TAGS_NOTHING)
         receive = take_ordinary(qp, kind, &limit_reached);
     else
         receive = &receive_unfetched;
-    if (tags_match(&tags->tags, &qp->tags, packet, &event))
-        complete(qp->srq, &event, qp->number);
+    if (tags_match(&tags->tags, &qp->tags.port, packet, &event))
+        complete(qp->uses.srq, &event, qp->flow.number);
     lock_release(&tags->lock);
     if (limit_reached)
-        async_raise_srq(qp->srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+        async_raise_srq(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
     return receive;
 }
 
 static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);
-    struct srq_tags *tags = qp->srq->tags;
+    struct srq_tags *tags = qp->uses.srq->tags;
     struct tags_event event;
     lock_take(&tags->lock);
-    bool tagged = tags_receive(&tags->tags, &qp->tags);
-    tags_received(&tags->tags, &qp->tags, receive->id, arrival, &event);
+    bool tagged = tags_receive(&tags->tags, &qp->tags.port);
+    tags_received(&tags->tags, &qp->tags.port, receive->id, arrival, &event);
     if (!tagged)
-        receive_queue_free(&qp->srq->queue, receive);
-    complete(qp->srq, &event, qp->number);
+        receive_queue_free(&qp->uses.srq->queue, receive);
+    complete(qp->uses.srq, &event, qp->flow.number);
     lock_release(&tags->lock);
 }
 
 static void sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
 {
     struct qp *qp = qp_of_owner(owner);
-    struct srq_tags *tags = qp->srq->tags;
+    struct srq_tags *tags = qp->uses.srq->tags;
     struct tags_event event;
     if (!tags_owns(work)) {
         qp_owner_operations.sent(owner, work, status, reason);
         return;
     }
-    qp->tags_working--;
+    qp->tags.working--;
     lock_take(&tags->lock);
-    if (tags_sent(&tags->tags, &qp->tags, work, status, reason, &event))
-        complete(qp->srq, &event, qp->number);
+    if (tags_sent(&tags->tags, &qp->tags.port, work, status, reason, &event))
+        complete(qp->uses.srq, &event, qp->flow.number);
     lock_release(&tags->lock);
 }
 
@@ -214,16 +214,16 @@ const struct owner_operations *srq_tags_owner(void)
 void srq_tags_post(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    struct srq_tags *tags = qp->srq->tags;
+    struct srq_tags *tags = qp->uses.srq->tags;
     struct send_queue *queue = &qp->rc.requester.queue;
     struct send_wqe *work;
     if (qp->rc.failed)
         return;
     lock_take(&tags->lock);
-    while (qp->tags_working < SRQ_TAGS_WORK && (work = send_queue_reserve(queue)) &&
-           tags_work(&tags->tags, &qp->tags, work)) {
+    while (qp->tags.working < SRQ_TAGS_WORK && (work = send_queue_reserve(queue)) &&
+           tags_work(&tags->tags, &qp->tags.port, work)) {
         send_queue_commit(queue);
-        qp->tags_working++;
+        qp->tags.working++;
     }
     lock_release(&tags->lock);
 }
@@ -231,11 +231,11 @@ void srq_tags_post(struct qp *qp)
 void srq_tags_flush(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    struct srq_tags *tags = qp->srq->tags;
+    struct srq_tags *tags = qp->uses.srq->tags;
     struct tags_event event;
     lock_take(&tags->lock);
-    while (tags_flush(&tags->tags, &qp->tags, &event))
-        complete(qp->srq, &event, qp->number);
+    while (tags_flush(&tags->tags, &qp->tags.port, &event))
+        complete(qp->uses.srq, &event, qp->flow.number);
     lock_release(&tags->lock);
 }
 

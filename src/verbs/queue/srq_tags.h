@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-#include "verbs/object/object.h"
+#include "verbs/qp/qp.h"
+#include "verbs/queue/srq.h"
 
 enum {
     SRQ_TAGS_MAX = 1 << 18,            /* max_num_tags */

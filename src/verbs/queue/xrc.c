@@ -1,13 +1,13 @@
 #include "verbs/queue/xrc.h"
 
 #include "diag/log.h"
-#include "process/process.h"
 #include "runtime/numbers.h"
 #include "verbs/object/async.h"
-#include "verbs/object/lifetime.h"
 #include "verbs/qp/qp.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
+#include "verbs/queue/xrcd.h"
 
 static inline struct qp *qp_of_owner(struct engine_owner *owner)
 {
@@ -19,17 +19,17 @@ static inline struct qp *qp_of_owner(struct engine_owner *owner)
 static enum reason select_srq(struct engine_owner *owner, uint32_t number)
 {
     struct qp *qp = qp_of_owner(owner);
-    if (qp->selected && qp->selected->number == number)
+    if (qp->xrc.selected && qp->xrc.selected->number == number)
         return REASON_NONE;
     struct srq *srq = numbers_find(qp->process->srqs, number);
-    qp->selected = NULL;
-    qp->pd = qp->receive_pd = NULL;
+    qp->xrc.selected = NULL;
+    qp->memory.pd = qp->memory.receive_pd = NULL;
     if (!srq)
         return REASON_XRC_SRQ;
-    if (srq->xrcd->domain != qp->domain)
+    if (srq->xrcd->domain != qp->xrc.domain)
         return REASON_XRC_DOMAIN;
-    qp->selected = srq;
-    qp->pd = qp->receive_pd = pd_of(srq->ibv.pd);
+    qp->xrc.selected = srq;
+    qp->memory.pd = qp->memory.receive_pd = pd_of(srq->ibv.pd);
     return REASON_NONE;
 }
 
@@ -37,11 +37,11 @@ static const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const
 {
     struct qp *qp = qp_of_owner(owner);
     bool limit_reached;
-    const struct recv_wqe *receive = receive_queue_take(&qp->selected->queue, least, &limit_reached);
+    const struct recv_wqe *receive = receive_queue_take(&qp->xrc.selected->queue, least, &limit_reached);
     if (receive)
-        qp->serving = qp->selected;
+        qp->xrc.serving = qp->xrc.selected;
     if (receive && limit_reached)
-        async_raise_srq(qp->selected, IBV_EVENT_SRQ_LIMIT_REACHED);
+        async_raise_srq(qp->xrc.selected, IBV_EVENT_SRQ_LIMIT_REACHED);
     return receive;
 }
 
@@ -49,10 +49,10 @@ static const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const
 static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);
-    struct srq *srq = qp->serving;
+    struct srq *srq = qp->xrc.serving;
     struct completion entry = {
         .id = receive->id,
-        .qp_number = qp->number,
+        .qp_number = qp->flow.number,
         .status = (uint8_t)arrival->status,
         .opcode = (uint8_t)arrival->opcode,
         .reason = (uint16_t)arrival->reason,
@@ -61,10 +61,10 @@ static void received(struct engine_owner *owner, const struct recv_wqe *receive,
         .flags = (uint16_t)arrival->flags,
         .lasting = true,
     };
-    qp->serving = NULL;
+    qp->xrc.serving = NULL;
     if (arrival->status != IBV_WC_SUCCESS)
         log_reason(arrival->status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, arrival->reason,
-                   "qp 0x%x srq 0x%x receive wr_id %llu status %d", qp->number, srq->number,
+                   "qp 0x%x srq 0x%x receive wr_id %llu status %d", qp->flow.number, srq->number,
                    (unsigned long long)receive->id, arrival->status);
     receive_queue_free(&srq->queue, receive);
     cq_note_round(srq->cq);
@@ -101,13 +101,13 @@ static void forget(void *object, void *context)
     struct qp *qp = qp_of_endpoint(object);
     struct srq *srq = context;
     lock_take(&qp->lock);
-    if (qp->serving == srq) {
-        log_reason(LOG_WARN, REASON_XRC_SRQ_DESTROYED, "qp 0x%x srq 0x%x", qp->number, srq->number);
+    if (qp->xrc.serving == srq) {
+        log_reason(LOG_WARN, REASON_XRC_SRQ_DESTROYED, "qp 0x%x srq 0x%x", qp->flow.number, srq->number);
         qp_fail(qp, IBV_EVENT_QP_FATAL);
     }
-    if (qp->selected == srq) {
-        qp->selected = NULL;
-        qp->pd = qp->receive_pd = NULL;
+    if (qp->xrc.selected == srq) {
+        qp->xrc.selected = NULL;
+        qp->memory.pd = qp->memory.receive_pd = NULL;
     }
     lock_release(&qp->lock);
 }

@@ -5,7 +5,7 @@
 #ifndef VERBS_QUEUE_XRC_H
 #define VERBS_QUEUE_XRC_H
 
-#include "verbs/object/object.h"
+#include "verbs/queue/srq.h"
 
 /* What the engine of a queue pair of type XRC_RECV calls. */
 const struct owner_operations *xrc_owner(void);

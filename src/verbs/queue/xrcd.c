@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include "base/file_lock.h"
-#include "config/config.h"
 #include "diag/log.h"
-#include "verbs/object/lifetime.h"
 
 struct xrc_domain {
     LIST_ENTRY(xrc_domain) siblings; /* in process->domains */

@@ -8,6 +8,13 @@
 
 #include "verbs/object/object.h"
 
+/* An XRC domain, as often as it was opened. */
+struct xrcd {
+    struct ibv_xrcd ibv;
+    struct object object;
+    struct xrc_domain *domain; /* xrcd.c */
+};
+
 /* NULL and errno, as the kernel has them: EINVAL the attributes, or O_EXCL and it exists; EAGAIN it doesn't exist and
  * O_CREAT is missing; EBADF; EOPNOTSUPP unknown bits of comp_mask. */
 struct ibv_xrcd *xrcd_open(struct ibv_context *, struct ibv_xrcd_init_attr *);

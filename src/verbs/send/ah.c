@@ -10,7 +10,7 @@
 #include "diag/log.h"
 #include "process/port.h"
 #include "tap/delay.h"
-#include "verbs/object/lifetime.h"
+#include "verbs/object/domain.h"
 #include "wire/datagram.h"
 #include "wire/grh.h"
 

@@ -4,6 +4,16 @@
 
 #include "verbs/object/object.h"
 
+struct ah {
+    struct ibv_ah ibv;
+    struct object object;
+    struct ibv_ah_attr attr;
+    uint8_t grh[40]; /* as the receiver sees it, but for the lengths, which are filled in at sending */
+    bool multicast;
+    bool local;          /* leads to this host */
+    struct link *remote; /* leads to others; NULL: it doesn't */
+};
+
 struct ibv_ah *ah_create(struct ibv_pd *, const struct ibv_ah_attr *); /* NULL and errno */
 int ah_destroy(struct ibv_ah *);
 

@@ -8,7 +8,6 @@
 #include "process/progress.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
-#include "verbs/qp/qp.h"
 #include "verbs/send/room.h"
 
 /* How long members that take nothing are waited for. A receiver that lost its processor is back by then. */
@@ -46,33 +45,33 @@ static unsigned count_crowded(struct qp *qp, const uint8_t group[16], bool give_
 
 static void wait_until(struct qp *qp, nanos when)
 {
-    qp->crowd.wake = when;
+    qp->groups.wake = when;
     qp_expire_by(qp, when);
 }
 
 bool multicast_has_room(struct qp *qp, const uint8_t group[16])
 {
-    qp->crowd.wake = NANOS_NEVER;
+    qp->groups.wake = NANOS_NEVER;
     if (!count_crowded(qp, group, false)) {
-        qp->crowd.since = 0;
+        qp->groups.since = 0;
         return true;
     }
     nanos now = clock_now();
-    if (!qp->crowd.since)
-        qp->crowd.since = now;
-    if (now < qp->crowd.since + patience) {
-        wait_until(qp, qp->crowd.since + patience);
+    if (!qp->groups.since)
+        qp->groups.since = now;
+    if (now < qp->groups.since + patience) {
+        wait_until(qp, qp->groups.since + patience);
         return false;
     }
     count_crowded(qp, group, true);
-    qp->crowd.since = 0;
+    qp->groups.since = 0;
     return true;
 }
 
 void multicast_forget(struct qp *qp)
 {
-    qp->crowd.since = 0;
-    qp->crowd.wake = NANOS_NEVER;
+    qp->groups.since = 0;
+    qp->groups.wake = NANOS_NEVER;
 }
 
 struct multicast {

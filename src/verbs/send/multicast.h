@@ -6,7 +6,14 @@
 #ifndef VERBS_SEND_MULTICAST_H
 #define VERBS_SEND_MULTICAST_H
 
-#include "verbs/object/object.h"
+#include "verbs/qp/qp.h"
+
+struct group {
+    LIST_ENTRY(group) mine;     /* in qp->groups */
+    LIST_ENTRY(group) siblings; /* in process->groups */
+    struct qp *qp;
+    union ibv_gid gid;
+};
 
 /* Before the process receives: makes its endpoint for what comes for groups. */
 void multicast_begin(struct process *);

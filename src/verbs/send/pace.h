@@ -7,7 +7,7 @@
 #ifndef VERBS_SEND_PACE_H
 #define VERBS_SEND_PACE_H
 
-#include "verbs/object/object.h"
+#include "verbs/qp/qp.h"
 
 enum {
     PACE_TYPES = 1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD | 1 << IBV_QPT_RAW_PACKET | 1 << IBV_QPT_XRC_SEND,

@@ -33,7 +33,7 @@ static const uint32_t legal_opcodes[] = {
 
 bool post_is_legal(const struct qp *qp, unsigned opcode)
 {
-    return opcode < 32 && (legal_opcodes[qp->type] & BIT(opcode));
+    return opcode < 32 && (legal_opcodes[qp->flow.type] & BIT(opcode));
 }
 
 bool post_takes_inline(unsigned opcode)
@@ -43,12 +43,12 @@ bool post_takes_inline(unsigned opcode)
 
 unsigned post_flags(const struct qp *qp)
 {
-    return qp->type == IBV_QPT_RAW_PACKET ? SEND_FLAGS | IBV_SEND_IP_CSUM : SEND_FLAGS;
+    return qp->flow.type == IBV_QPT_RAW_PACKET ? SEND_FLAGS | IBV_SEND_IP_CSUM : SEND_FLAGS;
 }
 
 enum reason post_check_tso(const struct qp *qp, uint32_t header, uint32_t mss)
 {
-    return header > qp->max_tso_header || !mss ? REASON_RAW_TSO_HEADER : REASON_NONE;
+    return header > qp->ethernet.max_tso_header || !mss ? REASON_RAW_TSO_HEADER : REASON_NONE;
 }
 
 bool post_set_tso(const struct qp *qp, struct send_wqe *work, const void *header, uint16_t length, uint16_t mss)
@@ -70,7 +70,7 @@ static enum reason post_refuse(const struct qp *qp, const struct ibv_send_wr *wr
         return REASON_SEND_FLAGS;
     if ((wr->send_flags & IBV_SEND_INLINE) && !post_takes_inline(wr->opcode))
         return REASON_SEND_FLAGS;
-    if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
+    if (qp->flow.type == IBV_QPT_UD && !wr->wr.ud.ah)
         return REASON_SEND_NO_AH;
     if (wr->opcode == IBV_WR_BIND_MW && (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2))
         return REASON_BIND_TYPE;
@@ -119,7 +119,7 @@ static enum reason copy_local(struct send_wqe *work, const struct ibv_send_wr *w
 /* False: part of it can't be read. */
 static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
-    if (qp->type == IBV_QPT_UD) {
+    if (qp->flow.type == IBV_QPT_UD) {
         work->address = wr->wr.ud.ah;
         work->remote_qp = wr->wr.ud.remote_qpn;
         work->remote_qkey = wr->wr.ud.remote_qkey;
@@ -135,7 +135,7 @@ static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const st
         work->remote_address = wr->wr.rdma.remote_addr;
         work->rkey = wr->wr.rdma.rkey;
     }
-    if (qp->type == IBV_QPT_XRC_SEND)
+    if (qp->flow.type == IBV_QPT_XRC_SEND)
         work->remote_srq = wr->qp_type.xrc.remote_srqn;
     return true;
 }
@@ -152,7 +152,7 @@ bool post_enter_batch(struct qp *qp)
 
 struct send_wqe *post_reserve_in(struct qp *qp, const struct send_queue *queue, uint32_t posted)
 {
-    if (posted - atomic_load_explicit(&qp->retired, memory_order_acquire) >= qp->cap.max_send_wr)
+    if (posted - atomic_load_explicit(&qp->sends.retired, memory_order_acquire) >= qp->cap.max_send_wr)
         return NULL;
     struct send_wqe *work = send_queue_reserve(queue);
     if (work)
@@ -162,14 +162,14 @@ struct send_wqe *post_reserve_in(struct qp *qp, const struct send_queue *queue, 
 
 struct send_wqe *post_reserve(struct qp *qp)
 {
-    return post_reserve_in(qp, qp_send_queue(qp), qp->posted);
+    return post_reserve_in(qp, qp_send_queue(qp), qp->sends.posted);
 }
 
 void post_commit(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     send_queue_commit(qp_send_queue(qp));
-    qp->posted++;
+    qp->sends.posted++;
 }
 
 static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
@@ -198,7 +198,7 @@ static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 
 int post_refused(struct qp *qp, enum reason reason, uint64_t id)
 {
-    log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_send of wr_id %llu", qp->number, (unsigned long long)id);
+    log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_send of wr_id %llu", qp->flow.number, (unsigned long long)id);
     return result_failure(reason == REASON_SEND_QUEUE_FULL   ? ENOMEM
                           : reason == REASON_SEND_UNREADABLE ? EFAULT
                                                              : EINVAL);

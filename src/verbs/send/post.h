@@ -11,12 +11,12 @@ bool post_enter_batch(struct qp *);
 
 static inline bool post_enter(struct qp *qp)
 {
-    return __builtin_expect(!qp->has_builders, 1) || post_enter_batch(qp);
+    return __builtin_expect(!qp->batch.exists, 1) || post_enter_batch(qp);
 }
 
 static inline void post_leave(struct qp *qp)
 {
-    if (__builtin_expect(qp->has_builders, 0))
+    if (__builtin_expect(qp->batch.exists, 0))
         lock_release(&qp->batch.lock);
 }
 

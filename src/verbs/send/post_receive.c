@@ -11,13 +11,16 @@
 int qp_post_receive(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct qp *qp = qp_of(ibv);
-    if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET || qp->srq || !qp->receives) {
+    if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET || qp->uses.srq ||
+        !qp->receives.queue) {
         *bad = wr;
-        enum reason reason = qp->spread ? REASON_RSS_NO_QUEUE : qp->srq ? REASON_RECEIVE_SRQ : REASON_RECEIVE_STATE;
-        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_recv", qp->number);
+        enum reason reason = qp->ethernet.spread ? REASON_RSS_NO_QUEUE
+                             : qp->uses.srq      ? REASON_RECEIVE_SRQ
+                                                 : REASON_RECEIVE_STATE;
+        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_recv", qp->flow.number);
         return result_failure(EINVAL);
     }
-    int error = receive_queue_post(qp->receives, wr, bad);
+    int error = receive_queue_post(qp->receives.queue, wr, bad);
     if (atomic_load(&qp->state) == IBV_QPS_ERR) {
         lock_take(&qp->lock);
         if (atomic_load(&qp->state) == IBV_QPS_ERR)

@@ -6,7 +6,6 @@
 #include "link/guard.h"
 #include "runtime/clock.h"
 #include "verbs/memory/window.h"
-#include "verbs/qp/qp.h"
 #include "verbs/send/post.h"
 #include "wire/guarded.h"
 
@@ -26,7 +25,7 @@ static void spoil(struct qp *qp, enum reason reason)
 
 static void finish_work(struct qp *qp)
 {
-    if (qp->batch.work && qp->type == IBV_QPT_UD && !qp->batch.work->address)
+    if (qp->batch.work && qp->flow.type == IBV_QPT_UD && !qp->batch.work->address)
         return spoil(qp, REASON_SEND_NO_AH);
     if (qp->batch.work) {
         send_queue_commit(&qp->batch.queue);
@@ -40,11 +39,11 @@ static void begin_batch(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     lock_assert_held(&qp->batch.lock);
-    qp->batch.queue = qp->staged.memory ? qp->staged : *qp_send_queue(qp);
+    qp->batch.queue = qp->sends.staged.memory ? qp->sends.staged : *qp_send_queue(qp);
     qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is what was posted and not polled */
-    qp->batch.posted = qp->posted;
+    qp->batch.posted = qp->sends.posted;
     qp->batch.begun = clock_about_now();
-    qp->batch.resets = qp->resets;
+    qp->batch.resets = qp->sends.resets;
     qp->batch.reason = post_is_open(qp) ? REASON_NONE : REASON_SEND_STATE;
 }
 
@@ -95,13 +94,13 @@ static enum reason enter_batch(struct qp *qp)
     lock_assert_held(&qp->lock);
     if (qp->batch.reason)
         return qp->batch.reason;
-    if (qp->resets != qp->batch.resets)
+    if (qp->sends.resets != qp->batch.resets)
         return REASON_SEND_STATE;
-    if (qp->staged.memory)
+    if (qp->sends.staged.memory)
         copy_staged(&qp->batch.queue, qp_send_queue(qp));
     else
         qp_send_queue(qp)->tail = qp->batch.queue.tail;
-    qp->posted = qp->batch.posted;
+    qp->sends.posted = qp->batch.posted;
     nanos now = clock_about_now();
     bool opened = guard_begin(now);
     post_start(qp, now);
@@ -365,7 +364,7 @@ void qp_ex_fill(struct qp *qp, uint64_t flags)
     struct ibv_qp_ex *ibv = &qp->extended;
     if (!flags)
         return;
-    qp->has_builders = true;
+    qp->batch.exists = true;
     ibv->wr_start = wr_start;
     ibv->wr_complete = wr_complete;
     ibv->wr_abort = wr_abort;
@@ -393,5 +392,5 @@ void qp_ex_fill(struct qp *qp, uint64_t flags)
 struct ibv_qp_ex *qp_ex_of(struct ibv_qp *ibv)
 {
     struct qp *qp = qp_of(ibv);
-    return qp->has_builders ? &qp->extended : NULL;
+    return qp->batch.exists ? &qp->extended : NULL;
 }

@@ -6,7 +6,7 @@
 #ifndef VERBS_SEND_QP_EX_H
 #define VERBS_SEND_QP_EX_H
 
-#include "verbs/object/object.h"
+#include "verbs/qp/qp.h"
 
 /* May a queue pair of this type be made with these enum ibv_qp_create_send_ops_flags? */
 bool qp_ex_offers(enum ibv_qp_type, uint64_t send_ops_flags);

@@ -4,14 +4,12 @@
 
 #include "diag/log.h"
 #include "runtime/clock.h"
-#include "verbs/object/lifetime.h"
-#include "verbs/qp/qp.h"
 #include "verbs/send/pace.h"
 
 static enum reason rate_limit_check(const struct qp *qp, const struct ibv_qp_rate_limit_attr *attr, int *error)
 {
     *error = EOPNOTSUPP;
-    if (!(1u << qp->type & PACE_TYPES) || qp->spread)
+    if (!(1u << qp->flow.type & PACE_TYPES) || qp->ethernet.spread)
         return REASON_QP_RATE_LIMIT;
     *error = EINVAL;
     if (qp->state != IBV_QPS_RTS || attr->comp_mask ||
@@ -36,6 +34,6 @@ int rate_limit_modify(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
     lock_release(&qp->lock);
     if (!reason)
         return 0;
-    log_reason(LOG_INFO, reason, "ibv_modify_qp_rate_limit qp 0x%x", qp->number);
+    log_reason(LOG_INFO, reason, "ibv_modify_qp_rate_limit qp 0x%x", qp->flow.number);
     return error;
 }

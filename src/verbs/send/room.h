@@ -2,7 +2,8 @@
 #ifndef VERBS_SEND_ROOM_H
 #define VERBS_SEND_ROOM_H
 
-#include "verbs/object/object.h"
+#include "link/link.h"
+#include "verbs/qp/qp.h"
 
 /* Has this link room for a frame? If not, the queue pair transmits again when it has. Under qp->lock, between the
  * link's begin and end. */

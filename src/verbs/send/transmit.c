@@ -7,8 +7,8 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "verbs/ethernet/qp_raw.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/srq_tags.h"
+#include "verbs/send/ah.h"
 #include "verbs/send/multicast.h"
 #include "verbs/send/pace.h"
 #include "verbs/send/room.h"
@@ -19,14 +19,14 @@
 /* The peer of a connected queue pair, looked up again when there was none or it has gone. */
 static struct peer *find_peer(struct qp *qp)
 {
-    if (qp->peer && !qp->peer->gone)
-        return qp->peer;
-    qp->peer_ended |= qp->peer || qp->peer_claimed;
-    if (qp->peer)
-        node_put(qp->process->node, qp->peer);
-    qp->peer = qp->local ? node_find(qp->process->node, qp->attr.dest_qp_num) : NULL;
-    qp->peer_ended &= !qp->peer;
-    return qp->peer;
+    if (qp->path.peer && !qp->path.peer->gone)
+        return qp->path.peer;
+    qp->path.peer_ended |= qp->path.peer || qp->path.peer_claimed;
+    if (qp->path.peer)
+        node_put(qp->process->node, qp->path.peer);
+    qp->path.peer = qp->path.local ? node_find(qp->process->node, qp->attr.dest_qp_num) : NULL;
+    qp->path.peer_ended &= !qp->path.peer;
+    return qp->path.peer;
 }
 
 /* The way to the peer of a connected queue pair; NULL: there is none, and packets are lost. */
@@ -34,8 +34,8 @@ static struct link *find_link(struct qp *qp)
 {
     if (qp_port_is_down(qp))
         return NULL;
-    if (qp->remote)
-        return qp->remote;
+    if (qp->path.remote)
+        return qp->path.remote;
     struct peer *peer = find_peer(qp);
     return peer ? peer->link : NULL;
 }
@@ -48,7 +48,7 @@ static bool send_packet(struct qp *qp, struct link *link, const struct packet *p
     frame.headers_length = (uint16_t)wire_encode(packet, headers);
     if (qp->pace.rate)
         pace_count(qp, frame.headers_length + packet->payload.length);
-    return traffic_send(&qp->flow, qp->remote ? NULL : qp->peer, link, &frame);
+    return traffic_send(&qp->flow, qp->path.remote ? NULL : qp->path.peer, link, &frame);
 }
 
 static inline bool is_held(struct qp *qp)
@@ -66,7 +66,7 @@ static inline bool is_held_rc(struct qp *qp)
  */
 static void transmit_rc(struct qp *qp, nanos now)
 {
-    if (__builtin_expect(tags_have_work(&qp->tags), 0))
+    if (__builtin_expect(tags_have_work(&qp->tags.port), 0))
         srq_tags_post(qp);
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -176,7 +176,7 @@ static void transmit_ud(struct qp *qp)
 
 static void transmit(struct qp *qp, nanos now)
 {
-    switch (qp->type) {
+    switch (qp->flow.type) {
     case IBV_QPT_UC:
         return transmit_uc(qp);
     case IBV_QPT_UD:

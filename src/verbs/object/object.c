@@ -1,4 +1,3 @@
-#include "verbs/object/lifetime.h"
 
 #include <errno.h>
 
