@@ -28,7 +28,7 @@ ninja -C $build ${JOBS:-} >/tmp/log 2>&1
 say $? "arm64: builds" "$(grep -m 1 error /tmp/log | cut -c1-200)"
 symbols=$(aarch64-linux-gnu-nm -D --defined-only --with-symbol-versions $build/lib/libibverbs.so.1 | grep -c '@')
 say "$([ "$symbols" -gt 630 ]; echo $?)" "arm64: symbols" "$symbols"
-for suite in wire cm transport link ipc abi; do
+for suite in base diag runtime wire cm transport tap verbs link ipc abi; do
     [ "${TESTS:-true}" = true ] || break
     timeout 300 meson test -C $build --no-rebuild --timeout-multiplier 5 --suite $suite >/tmp/log 2>&1
     say $? "arm64: suite $suite" "$(sed -n 's/^\(Ok\|Fail\|Timeout\): *\([0-9]*\) *$/\1 \2/p' /tmp/log | paste -sd , -) $(sed -n 's/.* \/ \([^ ].*[^ ]\)  *\(FAIL\|TIMEOUT\|ERROR\) .*/\1/p' /tmp/log | sort -u | paste -sd , -)"

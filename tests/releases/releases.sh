@@ -1,12 +1,13 @@
 #!/bin/bash
 # Builds softverbs on other releases of Debian and runs every client that each has: releases.sh [SUITE|BUILT:RUN|table]...
-# A pair runs the clients of the second on what the first has built; deb-SUITE and tarball-SUITE try the packages there; `table`
-# writes docs/evidence/releases.md of all results; without arguments everything. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
+# A pair runs the clients of the second on what the first has built; deb-SUITE and tarball-SUITE try the packages there, and
+# container-SUITE the steps of packaging/Containerfile on that release; `table` writes docs/evidence/releases.md of all results;
+# without arguments everything. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
 # $SOFTVERBS_RELEASES. QUICK=1 leaves out the test suites of the tree.
 set -eu
 cd "$(dirname "$0")/../.."
 all="bullseye bookworm trixie sid"
-packages="deb-bookworm deb-trixie deb-sid tarball-bullseye tarball-bookworm tarball-trixie tarball-sid"
+packages="container-trixie deb-bookworm deb-trixie deb-sid tarball-bullseye tarball-bookworm tarball-trixie tarball-sid"
 cross="bullseye:bookworm bullseye:trixie bullseye:sid bookworm:trixie bookworm:sid"
 cache=${SOFTVERBS_RELEASES:-/var/tmp/softverbs-releases}
 mirror=${SOFTVERBS_MIRROR:-http://deb.debian.org/debian}
@@ -39,6 +40,48 @@ enter() {
         - "$root" "$@"
 }
 
+fresh() { # fresh SUITE NAME: the system that debootstrap makes, as NAME
+    if [ ! -d "$cache/$1.fresh" ]; then
+        mkdir -p "$cache"
+        debootstrap --variant=minbase "$1" "$cache/$1.new" "$mirror" >"$cache/$1.log" 2>&1
+        mv "$cache/$1.new" "$cache/$1.fresh"
+    fi
+    rm -rf "${cache:?}/$2"
+    cp -a "$cache/$1.fresh" "$cache/$2"
+}
+
+copy_of_tree() { # copy_of_tree DIRECTORY
+    mkdir -p "$1"
+    git ls-files -co --exclude-standard | tar c -T - | tar x -C "$1"
+}
+
+# The lines of packaging/Containerfile, each stage in a system of its own, and at last its command.
+follow_containerfile() {
+    local suite=$1 word rest stage=0 entry='' program='' environment=''
+    while read -r word rest; do
+        case $word in
+        FROM) stage=$((stage + 1)) && fresh "$suite" "container$stage" ;;
+        RUN) NETWORK=1 enter "container$stage" sh -c "$rest" >"$cache/container.log" 2>&1 </dev/null ;;
+        COPY)
+            case $rest in
+            --from=*) cp -a "$cache/container1${rest##* }" "$cache/container$stage$(dirname "${rest##* }")" ;;
+            *) copy_of_tree "$cache/container$stage${rest##* }" ;;
+            esac
+            ;;
+        ENV) environment="$environment export $rest;" ;;
+        ENTRYPOINT) entry=$(echo "$rest" | tr -d '[]",') ;;
+        CMD) program=$(echo "$rest" | tr -d '[]",') ;;
+        *) continue ;;
+        esac || { printf 'not ok\t%s %s\t%s\n' "$word" "${rest:0:40}" "$(tail -n 1 "$cache/container.log")" && return; }
+        printf 'ok\t%s %s\t\n' "$word" "${rest:0:40}"
+    done <packaging/Containerfile
+    if enter "container$stage" sh -c "$environment $entry $program" >"$cache/container.log" 2>&1 && grep -q PORT_ACTIVE "$cache/container.log"; then
+        printf 'ok\t%s\t\n' "$entry $program"
+    else
+        printf 'not ok\t%s\t%s\n' "$entry $program" "$(tail -n 1 "$cache/container.log")"
+    fi
+}
+
 prepare() {
     local suite=$1 old=
     [ "$suite" != sid ] || old="-o Acquire::Check-Valid-Until=false"
@@ -55,8 +98,7 @@ prepare() {
 }
 
 copy_tree() { # files that have not changed keep their times, so that only the others are built again
-    mkdir -p "$cache/$1/root/softverbs"
-    git ls-files -co --exclude-standard | tar c -T - | tar x -C "$cache/$1/root/softverbs"
+    copy_of_tree "$cache/$1/root/softverbs"
 }
 
 in_tree() { # in_tree SUITE COMMAND
@@ -102,6 +144,7 @@ run_clients() { # run_clients LIBRARY CLIENTS: the library that LIBRARY built, u
 for each; do
     echo "== $each"
     case $each in
+    container-*) follow_containerfile "${each#container-}" | tee "$cache/package.$each" ;;
     deb-*)
         NETWORK=1 enter "${each#deb-}" apt-get -qq install -y --no-install-recommends debhelper lintian >"$cache/${each#deb-}.log" 2>&1
         copy_tree "${each#deb-}"
