@@ -10,7 +10,7 @@ wanted_of_debian() {
     build) echo gcc libc6-dev make meson ninja-build pkg-config libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev python3 ;;
     tests) echo libcmocka-dev ;;
     demo) echo ibverbs-utils ;;
-    check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs clang $(fuzzer_runtime) tshark valgrind groff-base" ;;
+    check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base" ;;
     bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind ;;
     esac
 }
