@@ -151,9 +151,9 @@ static void add_lines(struct table *table, const json_t *report, const char *wha
 /* --- of each device or queue pair */
 
 /* One of add_row and add_lines. */
-typedef void add_counts(struct table *, const json_t *report, const char *what, const json_t *traffic);
+typedef void counts_adder(struct table *, const json_t *report, const char *what, const json_t *traffic);
 
-static void add_devices(struct table *table, const json_t *report, add_counts *add_counts)
+static void add_devices(struct table *table, const json_t *report, counts_adder *add_counts)
 {
     const json_t *device;
     size_t i;
@@ -167,7 +167,7 @@ static void add_devices(struct table *table, const json_t *report, add_counts *a
         add_counts(table, report, "nobody's", strays);
 }
 
-static void add_queue_pairs(struct table *table, const json_t *report, add_counts *add_counts)
+static void add_queue_pairs(struct table *table, const json_t *report, counts_adder *add_counts)
 {
     const json_t *qp;
     size_t i;
@@ -179,7 +179,7 @@ static void add_queue_pairs(struct table *table, const json_t *report, add_count
     }
 }
 
-static void add_processes(struct table *table, const json_t *reports, bool queue_pairs, add_counts *add_counts)
+static void add_processes(struct table *table, const json_t *reports, bool queue_pairs, counts_adder *add_counts)
 {
     const json_t *report;
     size_t i;

@@ -150,7 +150,7 @@ static void ibv_wr_flush_ends_behind_the_write_before_it(const void *row)
         bench_set_source(&bench, level ? "region" : "range");
         ex->wr_flags = IBV_SEND_SIGNALED;
         build_flush(ex, bench.mr->rkey, level ? 0 : bench_target(&bench), level ? 0 : 6, TO_ALL, (uint8_t)level);
-        bench_complete(&bench, COMPLETES_FLUSH);
+        bench_complete(&bench, (enum ibv_wc_opcode)COMPLETES_FLUSH);
         EXPECT(strcmp(bench.memory + TARGET, level ? "region" : "range"), ==, 0);
     }
     bench_close(&bench);
@@ -191,7 +191,7 @@ static void ibv_wr_flush_wants_a_type_and_a_level_that_exist(const void *row)
 static void a_flush_is_only_for_builders_of_reliable_services(const void *row)
 {
     struct bench bench = open_for_flush();
-    struct ibv_send_wr wr = {.opcode = FLUSH, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    struct ibv_send_wr wr = {.opcode = (enum ibv_wr_opcode)FLUSH, .send_flags = IBV_SEND_SIGNALED}, *bad;
     EXPECT(ibv_post_send(bench.qp, &wr, &bad), ==, EINVAL);
     EXPECT_ERRNO(bench_make_qp(&bench, IBV_QPT_UC, BUILDS_FLUSH), EOPNOTSUPP);
     EXPECT_ERRNO(bench_make_qp(&bench, IBV_QPT_UD, BUILDS_FLUSH), EOPNOTSUPP);
