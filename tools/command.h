@@ -23,6 +23,7 @@ struct command {
     bool runs_rest;        /* the first argument and all behind it are another program's: no options among them */
     const char *letters;   /* its options that are one letter, as getopt(3) takes them; NULL: none */
     int (*run)(const struct command *, int argc, char **argv); /* argv[0] is the name; returns the exit status */
+    void (*failed)(int status); /* its last words before it ends with one that is not 0; NULL: none */
 };
 
 extern const struct command run_command, env_command, devices_command, show_command, stat_command, event_command,

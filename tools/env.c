@@ -131,10 +131,20 @@ static char **copy_of_environment(void)
     return copy;
 }
 
+static int format; /* an option of those above; 0: for a shell */
+
+/* The status of eval is that of what it is given, so a script with -e, which most jobs are, ends here, too, and does
+ * not go on without softverbs. Nothing else is in the output then. */
+static void fail_shell(int status)
+{
+    if (!format)
+        printf("(exit %d)\n", status);
+}
+
 static int env(const struct command *command, int argc, char **argv)
 {
     bool paths = true;
-    int option, status = 0, format = 0;
+    int option, status = 0;
     char **before = copy_of_environment();
     while (!status && (option = command_option(command, argc, argv, options)) != -1)
         if (option >= PREPARE_OPTIONS_END)
@@ -173,4 +183,5 @@ const struct command env_command = {
             "/sys/class lie in /dev/shm.\n",
     .letters = "q",
     .run = env,
+    .failed = fail_shell,
 };

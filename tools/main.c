@@ -84,6 +84,8 @@ int command_option(const struct command *command, int argc, char **argv, const s
     bool letter = option == '?' && optopt > 0 && optopt < 256 && optopt != 'h';
     const char *what = letter ? (char[3]){'-', (char)optopt} : argv[optind - 1];
     command_misused(command, option == ':' ? "The option %s needs a value." : "There is no option %s.", what);
+    if (command->failed)
+        command->failed(EXIT_USAGE);
     exit(EXIT_USAGE);
 }
 
@@ -167,5 +169,10 @@ int main(int argc, char **argv)
         return finish(help(argc - 1, argv + 1));
     bool version = !strcmp(name, "--version") || !strcmp(name, "-V");
     const struct command *command = find_command(version ? "version" : name);
-    return command ? finish(command->run(command, argc - 1, argv + 1)) : no_command(name);
+    if (!command)
+        return no_command(name);
+    int status = command->run(command, argc - 1, argv + 1);
+    if (status && command->failed)
+        command->failed(status);
+    return finish(status);
 }

@@ -37,19 +37,19 @@ def _lines_of(text, key):
     return re.match(r"(?: +- .*\n)+", listed).group(0).replace("    - ", "").splitlines()
 
 
-def _bash(script, **extra):
-    return subprocess.run(["bash", "-e", "-c", script], capture_output=True, check=False, timeout=100,
+def _bash(script, cwd=None, **extra):
+    return subprocess.run(["bash", "-e", "-c", script], capture_output=True, check=False, timeout=100, cwd=cwd,
                           env=cases.environment(**extra))
 
 
-def _act(**inputs):
+def _act(cwd=None, **inputs):
     """Runs the step of action.yml as a runner does; its files, and what it said."""
     place = f"{TEMPORARY}/runner"
     shutil.rmtree(place, ignore_errors=True)
     os.mkdir(place)
     files = {name: f"{place}/{name}" for name in ("GITHUB_ENV", "GITHUB_PATH")}
     step = re.search(r"run: '(.*)'", _read("action.yml")).group(1)
-    done = _bash(step, GITHUB_ACTION_PATH=TREE, RUNNER_TEMP=place, **files,
+    done = _bash(step, cwd, GITHUB_ACTION_PATH=TREE, RUNNER_TEMP=place, **files,
                  **{f"SOFTVERBS_INPUT_{name.upper()}": value for name, value in inputs.items()})
     assert done.returncode == 0, told(done)
     return {name: open(path, encoding="utf-8").read() if os.path.exists(path) else "" for name, path in files.items()}  # pylint: disable=consider-using-with
@@ -102,6 +102,37 @@ def the_snippet_for_shells_runs():
     script = _snippet("Shells and pytest", "sh").replace("ibv_devinfo", "rdma dev")
     done = _bash(script, PATH=f"{cases.BUILD}:{os.environ['PATH']}")
     assert b"soft0" in done.stdout, told(done)
+
+
+def the_fixture_for_pytest_runs():
+    """pytest itself stands aside: what its decorator would call is called."""
+    with open(f"{TEMPORARY}/pytest.py", "w", encoding="ascii") as stub:
+        stub.write("def fixture(**options):\n    assert options == {'scope': 'session', 'autouse': True}\n    return lambda function: function\n")
+    source = _snippet("Shells and pytest", "python") + "\nsoftverbs()\nprint(subprocess.check_output(['rdma', 'dev']).decode())\n"
+    done = subprocess.run([cases.PYTHON, "-c", source], capture_output=True, check=False,
+                          env=cases.environment(PYTHONPATH=TEMPORARY, PATH=f"{cases.BUILD}:{os.environ['PATH']}"))
+    assert done.returncode == 0 and b"soft0" in done.stdout, told(done)
+
+
+def a_failed_job_leaves_log_counters_and_capture():
+    text = _snippet("What a failed job leaves", "yaml")
+    options = re.search(r"options: (.*)", text).group(1)
+    path = re.search(r"path: (.*)", text).group(1)
+    place = f"{TEMPORARY}/job"
+    os.makedirs(f"{place}/{path}")
+    files = _act(tarball=_tarball(), options=options, cwd=place, **{"global": "true"})
+    variables = dict(line.split("=", 1) for line in files["GITHUB_ENV"].splitlines())
+    done = subprocess.run([f"{cases.BUILD}/tests/clients/mistakes", "wrong-rkey"], cwd=place, check=False, capture_output=True,
+                          env=cases.environment(**variables))
+    assert done.returncode == 0, told(done)
+    left = f"{place}/{path}"
+    with open(f"{left}/log", encoding="utf-8") as log:
+        assert "(reason 205)" in log.read()
+    with open(f"{left}/counters", encoding="utf-8") as counters:
+        assert "REMOTE_KEY_UNKNOWN" in counters.read()
+    decoded = cases.softverbs("decode", f"{left}/packets.pcapng")
+    assert decoded.returncode == 0 and b"WRITE_ONLY" in decoded.stdout, told(decoded)
+    assert "when: on_failure" in _read("docs/ci.md") and f"paths: [{path}]" in _read("docs/ci.md")
 
 
 def the_image_names_the_directory_of_the_tarball():

@@ -75,11 +75,29 @@ def a_service_gets_an_environment_file():
     assert values["SOFTVERBS_DEVICES"] == '"2"' and values["LD_LIBRARY_PATH"] == f'"{cases.BUILD}/lib"', told(done)
 
 
-def what_goes_wrong_is_a_sentence_and_no_line():
-    expect(softverbs("env", "true"), 2, b"", [b"options only"])
-    expect(softverbs("env", "--log", "loud"), 2, b"", [b'"loud"'])
-    expect(softverbs("env", "--dir", "/proc/softverbs"), 125, b"", [b"/proc/softverbs"])
+def what_goes_wrong_is_a_sentence_and_a_line_that_fails():
+    expect(softverbs("env", "true"), 2, b"(exit 2)\n", [b"options only"])
+    expect(softverbs("env", "--log", "loud"), 2, b"(exit 2)\n", [b'"loud"'])
+    expect(softverbs("env", "--no-such"), 2, b"(exit 2)\n", [b"--no-such"])
+    expect(softverbs("env", "--docker", "--log", "loud"), 2, b"", [b'"loud"'])
+    expect(softverbs("env", "--dir", "/proc/softverbs"), 125, b"(exit 125)\n", [b"/proc/softverbs"])
     expect(softverbs("env", "--systemd", env={"SOFTVERBS_SEED": "a\nb"}), 125, None, [b"more than one line"])
+
+
+FAULTY = {"SOFTVERBS_FAULT": "drop=xx", "SOFTVERBS_LIMITS": "max_foo=4", "SOFTVERBS_CONFIG": "/nonexistent", "SOFTVERBS_NET": "nonesuch",
+          "SOFTVERBS_COUNTERS": "/nonexistent/x", "SOFTVERBS_LOG": "loud", "SOFTVERBS_DEVICES": "9999",
+          "SOFTVERBS_CAPTURE": "/nonexistent/x", "SOFTVERBS_LOG_FILE": "/nonexistent/x"}
+
+
+def no_faulty_variable_leaves_a_green_job():
+    """A script with -e, as jobs are, in each way that docs/ci.md has."""
+    for name, value in FAULTY.items():
+        for shell in ("bash", "sh"):
+            for script in (f'eval "$({cases.SOFTVERBS} env)"; true', f"{cases.SOFTVERBS} run -- true", f"{cases.SOFTVERBS} doctor >/dev/null",
+                           f"{cases.SOFTVERBS} env --systemd >/dev/null", f"{cases.SOFTVERBS} env --docker --no-paths >/dev/null"):
+                done = subprocess.run([shell, "-ec", script], capture_output=True, check=False, env=cases.environment(**{name: value}))
+                assert done.returncode != 0, (name, script, done)
+                assert done.stderr or "doctor" in script, (name, script, done)
 
 
 def run_and_env_take_the_same_options():
