@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/start.h"
@@ -134,11 +135,24 @@ static int set_counters(const char *name)
     return status ? status : setenv("SOFTVERBS_COUNTERS", path, 1) ? out_of_memory() : 0;
 }
 
+/* Programs share the file, and must not wait for a reader; so none that is gone when it has been read. */
+static bool can_hold_capture(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) || S_ISREG(file.st_mode);
+}
+
 static int begin_capture(const char *name)
 {
     char path[PLACE_PATH_MAX];
     if (make_whole(name, path))
         return EXIT_SELF;
+    if (!strcmp(name, "-") || !can_hold_capture(path)) {
+        complain("Packets can't be captured to \"%s\", which is no file. \"softverbs live FILE | wireshark -k -i -\" "
+                 "shows a file while it is written.",
+                 name);
+        return EXIT_SELF;
+    }
     int error = strstr(path, "%p") ? 0 : capture_begin(path);
     if (!error)
         return setenv("SOFTVERBS_CAPTURE", path, 1) ? out_of_memory() : 0;

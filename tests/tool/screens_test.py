@@ -34,6 +34,7 @@ COMMANDS = {
     "ping": [["ping", "127.0.0.1", "-c", "1", "-W", "0.1"], ["ping", "--help"]],
     "explain": [["explain"], ["explain", "--help"]],
     "decode": [["decode", CAPTURE], ["decode", "--help"]],
+    "live": [["live", "--help"]],
     "missing": [["missing", "--provider"], ["missing", "--help"]],
     "version": [["version"], ["version", "--help"]],
     "help": [["help"], *(["help", name] for name in ("run", "stat"))],

@@ -8,7 +8,7 @@
 #include "config/identity.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
-#include "reports.h"
+#include "report/reports.h"
 
 /* A kind of objects: its name for iproute2, the list of a report, and the keys, ours behind theirs. */
 struct kind {

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""softverbs live: a capture on standard output while it is written."""
+import contextlib
+import os
+import subprocess
+import sys
+import time
+
+import cases
+from cases import SOFTVERBS, Skip, TEMPORARY, expect, softverbs
+
+MISTAKES = f"{cases.BUILD}/tests/clients/mistakes"
+
+
+def _run(path):
+    expect(softverbs("run", "--capture", path, "--", MISTAKES, "none"), out=None)
+
+
+@contextlib.contextmanager
+def _follow(path, out):
+    with subprocess.Popen([SOFTVERBS, "live", path], stdout=out, stderr=subprocess.PIPE, env=cases.environment()) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _wait_for(condition):
+    deadline = time.monotonic() + 20
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert condition()
+
+
+def _content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def what_is_written_later_comes_at_once():
+    path, copy = f"{TEMPORARY}/later.pcapng", f"{TEMPORARY}/copy.pcapng"
+    with open(copy, "wb") as out, _follow(path, out) as follower:
+        time.sleep(0.2)
+        assert follower.poll() is None and not os.path.exists(path)
+        _run(path)
+        _wait_for(lambda: len(_content(copy)) == os.path.getsize(path))
+        first = _content(copy)
+        assert first == _content(path)
+        _run(path)  # it begins anew, which is another section of the same stream
+        _wait_for(lambda: len(_content(copy)) >= len(first) + os.path.getsize(path))
+        assert _content(copy)[len(first):] == _content(path)
+    done = expect(softverbs("decode", copy), out=None)
+    assert b" 0 of them wrong" in done.stdout and b"RC SEND_ONLY" in done.stdout, done.stdout
+
+
+def it_ends_with_its_reader():
+    path = f"{TEMPORARY}/end.pcapng"
+    _run(path)
+    reader, writer = os.pipe()
+    with _follow(path, writer) as follower:
+        os.close(writer)
+        assert os.read(reader, 4) == _content(path)[:4]
+        os.close(reader)
+        assert follower.wait(20) == 0 and follower.stderr.read() == b""
+
+
+def a_FIFO_is_served():
+    path, fifo = f"{TEMPORARY}/fifo.pcapng", f"{TEMPORARY}/fifo"
+    _run(path)
+    os.mkfifo(fifo)
+    with subprocess.Popen(["timeout", "20", "sh", "-c", f"exec {SOFTVERBS} live {path} >{fifo}"], env=cases.environment()) as follower:
+        with open(fifo, "rb") as reader:
+            assert reader.read(os.path.getsize(path)) == _content(path)
+        assert follower.wait(20) == 0
+
+
+def tshark_reads_it_live():
+    if not os.path.exists("/usr/bin/tshark"):
+        raise Skip("tshark is not installed")
+    path = f"{TEMPORARY}/tshark.pcapng"
+    with subprocess.Popen(f"timeout 30 {SOFTVERBS} live {path} | timeout 30 tshark -l -i - -c 2", shell=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          env=cases.environment()) as process:
+        time.sleep(1)
+        _run(path)
+        out = process.communicate(timeout=60)[0]
+    assert out.count(b"RRoCE") == 2 or out.count(b"InfiniBand") == 2, out
+
+
+def what_is_no_capture_is_refused():
+    path = f"{TEMPORARY}/text"
+    with open(path, "w", encoding="ascii") as file:
+        file.write("no capture at all")
+    expect(softverbs("live", path), 1, b"", [b"not a capture"])
+    expect(softverbs("live"), 2, b"", [b"Which file"])
+    expect(softverbs("live", "/no/such", "/other"), 2, b"", [b"Which file"])
+
+
+def run_names_it_where_a_capture_cannot_go():
+    fifo = f"{TEMPORARY}/other"
+    os.mkfifo(fifo)
+    for name in ("-", fifo, "/dev/stdout", "/dev/null"):
+        done = softverbs("run", "--capture", name, "--", "true")
+        expect(done, 125, b"", [b"no file", b"softverbs live FILE"])
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

@@ -1,0 +1,142 @@
+/* softverbs live: a capture as it grows, on standard output, for Wireshark. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+
+enum { PAUSE_MILLISECONDS = 50, HEAD = 8, BLOCK_MOST = 16 << 20, FIRST = 256, SECTION = 0x0a0d0d0a };
+
+/* The file, of which `done` bytes have been copied. */
+struct source {
+    const char *path;
+    int fd; /* -1: it is not there yet */
+    off_t done;
+    uint8_t first[FIRST]; /* as much of what was copied as there is: with the first packet's time */
+};
+
+/* False: the reader has gone. */
+static bool pause_for_more(void)
+{
+    struct pollfd reader = {.fd = STDOUT_FILENO};
+    return poll(&reader, 1, PAUSE_MILLISECONDS) <= 0 || !(reader.revents & (POLLERR | POLLHUP));
+}
+
+/* Also of a pipe that takes less than all. False: nobody takes it, or it can't be written. */
+static bool write_all(const uint8_t *bytes, size_t size)
+{
+    while (size) {
+        ssize_t written = write(STDOUT_FILENO, bytes, size);
+        if (written < 0 && errno != EINTR)
+            return false;
+        bytes += written > 0 ? written : 0;
+        size -= written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+/* It may be made later, and begin anew, as each `run --capture` does, and be as long as before already. */
+static void look_again(struct source *source)
+{
+    uint8_t now[FIRST];
+    size_t known = source->done < FIRST ? (size_t)source->done : FIRST;
+    if (source->fd < 0)
+        source->fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (source->fd >= 0 && known &&
+        (pread(source->fd, now, known, 0) != (ssize_t)known || memcmp(now, source->first, known) != 0))
+        source->done = 0;
+}
+
+static void remember(struct source *source, const uint8_t *block, size_t length)
+{
+    if (source->done < FIRST)
+        memcpy(source->first + source->done, block,
+               length < FIRST - (size_t)source->done ? length : FIRST - (size_t)source->done);
+    source->done += (off_t)length;
+}
+
+/* The length of the block that begins there; 0: it is not there yet, as far as its length; -1: that is no block. */
+static ssize_t find_block(const struct source *source)
+{
+    uint32_t head[2];
+    if (source->fd < 0 || pread(source->fd, head, HEAD, source->done) < HEAD)
+        return 0;
+    bool fits = head[1] >= 12 && head[1] <= BLOCK_MOST && head[1] % 4 == 0;
+    return fits && (source->done || head[0] == SECTION) ? (ssize_t)head[1] : -1;
+}
+
+/* The next block, whole: 1; there is none yet: 0; -1: the reader has gone, or errno, or EILSEQ, that is no capture. */
+static int copy_block(struct source *source)
+{
+    ssize_t length = find_block(source);
+    uint8_t *block = length > 0 ? malloc((size_t)length) : NULL;
+    errno = length < 0 ? EILSEQ : errno;
+    if (!block)
+        return length ? -1 : 0;
+    bool whole = pread(source->fd, block, (size_t)length, source->done) == length;
+    int result = !whole ? 0 : write_all(block, (size_t)length) ? 1 : -1, error = errno;
+    if (result > 0)
+        remember(source, block, (size_t)length);
+    free(block);
+    errno = error;
+    return result;
+}
+
+/* Until the reader has gone. */
+static int follow(struct source *source)
+{
+    for (;;) {
+        look_again(source);
+        int copied = copy_block(source);
+        if (copied < 0 && errno == EPIPE)
+            return EXIT_OK;
+        if (copied < 0) {
+            complain("live: %s: %s", source->path, errno == EILSEQ ? "not a capture of softverbs" : strerror(errno));
+            return EXIT_NEGATIVE;
+        }
+        if (!copied && !pause_for_more())
+            return EXIT_OK;
+    }
+}
+
+static int live(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    while (command_option(command, argc, argv, options) != -1)
+        ;
+    if (argc - optind != 1)
+        return command_misused(command, "Which file?");
+    if (isatty(STDOUT_FILENO))
+        return command_misused(command, "A capture is nothing for a terminal: softverbs live %s | wireshark -k -i -",
+                               argv[optind]);
+    struct source source = {.path = argv[optind], .fd = -1};
+    signal(SIGPIPE, SIG_IGN);
+    int status = follow(&source);
+    if (source.fd >= 0)
+        close(source.fd);
+    return status;
+}
+
+const struct command live_command = {
+    .name = "live",
+    .arguments = "FILE",
+    .summary = "Copy a capture to a pipe while it is written, for Wireshark",
+    .help = "  softverbs live /tmp/c.pcapng | wireshark -k -i - &\n"
+            "  softverbs run --capture /tmp/c.pcapng -- PROGRAM\n"
+            "\n"
+            "It writes to standard output what the file holds and then what is added, whole\n"
+            "blocks at a time, until the reader has gone. The file may be made later, and\n"
+            "begin anew. A FIFO is served likewise: softverbs live FILE >FIFO. Programs never\n"
+            "wait for who looks on.\n",
+    .run = live,
+};
