@@ -132,7 +132,7 @@ def a_failed_job_leaves_log_counters_and_capture():
         assert "REMOTE_KEY_UNKNOWN" in counters.read()
     decoded = cases.softverbs("decode", f"{left}/packets.pcapng")
     assert decoded.returncode == 0 and b"WRITE_ONLY" in decoded.stdout, told(decoded)
-    assert "when: on_failure" in _read("docs/user/ci.md") and f"paths: [{path}]" in _read("docs/ci.md")
+    assert "when: on_failure" in _read("docs/user/ci.md") and f"paths: [{path}]" in _read("docs/user/ci.md")
 
 
 def the_image_names_the_directory_of_the_tarball():
