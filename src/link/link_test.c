@@ -24,7 +24,8 @@
 #include "link/fence.h"
 #include "link/shm.h"
 
-enum { BIG = 256 << 10, PING_PONGS = 100000, TRANSFERS = 3000 };
+enum { BIG = 256 << 10, TRANSFERS = 3000 };
+static uint64_t ping_pongs = 100000; /* an emulator wants fewer: $SOFTVERBS_PING_PONGS */
 
 /* ------------------------------------------------------------------ helpers */
 
@@ -124,7 +125,7 @@ static void open_loopback(struct link **link, struct station *station)
 static void *play_ping_pong(void *argument)
 {
     struct loopback_side *side = argument;
-    for (uint64_t i = 0; i < PING_PONGS; i++) {
+    for (uint64_t i = 0; i < ping_pongs; i++) {
         uint64_t got = 0;
         while (!take_bytes(side->in, &got, sizeof got))
             sleep_until_rung(side->station.socket, side->attention, shm_reader(side->in));
@@ -172,14 +173,14 @@ static void no_wake_up_is_lost_between_threads(void **state)
     pthread_t thread;
     open_pair(&pair, false);
     assert_int_equal(pthread_create(&thread, NULL, play_ping_pong, &pair.sides[1]), 0);
-    for (uint64_t i = 0, got; i < PING_PONGS; i++) {
+    for (uint64_t i = 0, got; i < ping_pongs; i++) {
         send_bytes(pair.sides[0].out, &i, sizeof i, false);
         while (!take_bytes(pair.sides[0].in, &got, sizeof got))
             sleep_until_rung(pair.sides[0].station.socket, &pair.attention[0], shm_reader(pair.sides[0].in));
         assert_int_equal(got, i);
     }
     pthread_join(thread, NULL);
-    assert_int_equal(pair.sides[1].count, PING_PONGS);
+    assert_int_equal(pair.sides[1].count, ping_pongs);
     close_pair(&pair);
 }
 
@@ -187,7 +188,7 @@ static void no_wake_up_is_lost_between_threads(void **state)
 static void *answer(void *argument)
 {
     struct loopback_side *side = argument;
-    for (uint64_t i = 0, got; i < PING_PONGS; i++) {
+    for (uint64_t i = 0, got; i < ping_pongs; i++) {
         while (!take_bytes(side->in, &got, sizeof got))
             ;
         send_bytes(side->out, &i, sizeof i, false);
@@ -202,7 +203,7 @@ static void fall_asleep_at_the_moment(bool fences)
     pthread_t thread;
     open_pair(&pair, fences);
     assert_int_equal(pthread_create(&thread, NULL, answer, &pair.sides[1]), 0);
-    for (uint64_t i = 0, got; i < PING_PONGS; i++) {
+    for (uint64_t i = 0, got; i < ping_pongs; i++) {
         send_bytes(pair.sides[0].out, &i, sizeof i, false);
         for (unsigned wait = i * 7 % 2500; wait; wait--)
             __asm__ volatile("");
@@ -482,6 +483,9 @@ static void memory_of_a_process_that_is_gone_is_not_read(void **state)
 
 int main(void)
 {
+    const char *wanted = getenv("SOFTVERBS_PING_PONGS");
+    if (wanted)
+        ping_pongs = strtoull(wanted, NULL, 10);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_wake_up_is_lost_between_threads),
         cmocka_unit_test(no_wake_up_is_lost_at_the_moment_of_falling_asleep),

@@ -1,0 +1,72 @@
+/* What an emulator of processors (qemu-user) lacks of what some tests of the tree are about. One line each, the name
+ * and what it did: arm64.sh runs this natively and emulated, and a test that fails emulated is explained where the two
+ * differ. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void multicast_all(void)
+{
+    int none = 0, udp = socket(AF_INET, SOCK_DGRAM, 0);
+    printf("multicast %d\n", setsockopt(udp, IPPROTO_IP, IP_MULTICAST_ALL, &none, sizeof none) ? errno : 0);
+}
+
+/* Of its own memory, which is always allowed. */
+static void read_memory(void)
+{
+    char from = 7, to = 0;
+    struct iovec source = {&from, 1}, target = {&to, 1};
+    long got = process_vm_readv(getpid(), &target, 1, &source, 1, 0);
+    printf("memory %d\n", got == 1 && to == 7 ? 0 : errno);
+}
+
+/* The fault again, as a signal that waits until its handler returns. */
+static void send_again(int number, siginfo_t *info, void *context)
+{
+    sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), number, info);
+    (void)context;
+}
+
+static void fault(void)
+{
+    volatile char *nothing = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sigaction(SIGSEGV, &(struct sigaction){.sa_sigaction = send_again, .sa_flags = SA_SIGINFO}, NULL);
+    *nothing = 1;
+    _exit(0);
+}
+
+static int status_of(void (*body)(void))
+{
+    int status;
+    pid_t child = fork();
+    if (!child)
+        body();
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void be_traced(void)
+{
+    _exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) ? errno : 0);
+}
+
+int main(void)
+{
+    multicast_all();
+    read_memory();
+    fflush(stdout);
+    printf("signal %d\n", status_of(fault));
+    fflush(stdout);
+    printf("trace %d\n", status_of(be_traced));
+    return 0;
+}
