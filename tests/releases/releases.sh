@@ -52,7 +52,7 @@ fresh() { # fresh SUITE NAME: the system that debootstrap makes, as NAME
 
 copy_of_tree() { # copy_of_tree DIRECTORY
     mkdir -p "$1"
-    git ls-files -co --exclude-standard | tar c -T - | tar x -C "$1"
+    git ls-files -co --exclude-standard | tar c --verbatim-files-from -T - | tar x -C "$1"
 }
 
 # The lines of packaging/Containerfile, each stage in a system of its own, and at last its command.

@@ -12,7 +12,7 @@ mkdir -p dist
 copy_of_tree() { # what belongs to the tree, without builds
     mkdir -p "$1"
     if git rev-parse --git-dir >/dev/null 2>&1; then
-        git ls-files -co --exclude-standard | tar c -T - | tar x -C "$1"
+        git ls-files -co --exclude-standard | tar c --verbatim-files-from -T - | tar x -C "$1"
     else
         tar c --exclude=./build --exclude=./build-\* --exclude=./dist . | tar x -C "$1"
     fi
