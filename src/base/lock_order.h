@@ -12,7 +12,7 @@
 #define BASE_LOCK_ORDER_H
 
 enum lock_rank {
-    LOCK_UNRANKED,   /* a lock that nobody has given a place: not checked */
+    LOCK_UNRANKED,   /* a lock that nobody has given a place, as tests' own: not checked */
     LOCK_PROGRAM,    /* cq->consumer: taking completions out, the program's from start_poll to end_poll; qp->batch.lock:
                         posting sends, the program's from wr_start to wr_complete */
     LOCK_JOINING,    /* opening the first device, closing the last, forking (process.c) */
@@ -28,8 +28,12 @@ enum lock_rank {
     LOCK_TAGS,       /* the matching list of an SRQ */
     LOCK_RECEIVES,   /* posted receives, of a queue pair or an SRQ */
     LOCK_CQ,         /* cq->lock: putting entries in, arming; keeping takers of entries out (cq_stop) */
+    LOCK_OPENING,    /* the list of the tables that this process has open (table_open.c) */
     LOCK_INNERMOST,  /* channel, async, schedule->lock, mw->lock, steering->lock, taps, capture, the ring's pulling,
-                        table->exclusive: nobody holds two of them */
+                        table->exclusive, the guard's look at handlers, permission to
+                        read this process's memory, the list of event channels: nobody holds two of them */
+    LOCK_ATTACHING,  /* replacing entries of tables of imported symbols (attach.c); a fork takes it last, in the
+                        program's  thread, while it keeps others out of everything */
 };
 
 #endif

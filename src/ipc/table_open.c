@@ -21,7 +21,7 @@
 enum { TABLE_LAYOUT = 5, TRIES = 32, REPLACING_TRIES = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
 
 static struct table *opened; /* see table.h: one descriptor of a file in a process */
-static struct lock opening = LOCK_INITIAL(LOCK_UNRANKED);
+static struct lock opening = LOCK_INITIAL(LOCK_OPENING);
 
 unsigned node_layout(void)
 {

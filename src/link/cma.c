@@ -63,7 +63,7 @@ bool cma_is_off(void)
     return value && *value && *value != '0';
 }
 
-static struct lock permitting = LOCK_INITIAL(LOCK_UNRANKED);
+static struct lock permitting = LOCK_INITIAL(LOCK_INNERMOST);
 static unsigned permits; /* nodes that have asked for it and not withdrawn yet */
 
 /* EINVAL where there is no Yama: then nothing is needed. */

@@ -17,6 +17,7 @@
 
 #include "abi/ucma/event_channel.h"
 #include "abi/ucma/ucma.h"
+#include "base/lock.h"
 
 #define DEVICE "/dev/infiniband/rdma_cm"
 
@@ -260,16 +261,16 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
+static struct mutex attaching = MUTEX_INITIAL(LOCK_ATTACHING);
 
 static void lock_attaching(void)
 {
-    pthread_mutex_lock(&attaching);
+    mutex_take(&attaching);
 }
 
 static void unlock_attaching(void)
 {
-    pthread_mutex_unlock(&attaching);
+    mutex_release(&attaching);
 }
 
 /* A child that is forked while another thread attaches would wait for a thread that it does not have. */
@@ -283,8 +284,8 @@ void attach(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int error = errno;
     pthread_once(&once, watch_forks);
-    pthread_mutex_lock(&attaching);
+    mutex_take(&attaching);
     dl_iterate_phdr(look_at_object, NULL);
-    pthread_mutex_unlock(&attaching);
+    mutex_release(&attaching);
     errno = error;
 }

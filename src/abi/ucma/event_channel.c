@@ -16,7 +16,7 @@
 
 enum { BUCKETS = 256 };
 
-static struct lock lock = LOCK_INITIAL(LOCK_UNRANKED); /* the channels */
+static struct lock lock = LOCK_INITIAL(LOCK_INNERMOST); /* the channels */
 static struct event_channel *channels[BUCKETS];
 static atomic_uint count;
 static int drain[2] = {-1, -1}; /* where bytes go that no event stands for any more */

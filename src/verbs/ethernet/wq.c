@@ -8,6 +8,7 @@
 #include "runtime/numbers.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
+#include "verbs/qp/qp_owner.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 
@@ -40,23 +41,17 @@ static int post(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 
 static void failed(struct engine_owner *owner, bool sqe)
 {
-    struct qp *qp = (struct qp *)((char *)owner - offsetof(struct qp, owner));
-    wq_fail(wq_around(qp));
+    wq_fail(wq_around(qp_of_owner(owner)));
 }
 
-static struct owner_operations wq_operations;
-
-static void make_operations(void)
-{
-    wq_operations = qp_owner_operations;
-    wq_operations.failed = failed;
-}
+static const struct owner_operations wq_operations = {
+    QP_OWNER_COMMON,  .sent = qp_owner_sent, .take_receive = qp_owner_take_receive, .received = qp_owner_received,
+    .failed = failed,
+};
 
 static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_init_attr *attr)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct qp *qp = &wq->queue;
-    pthread_once(&once, make_operations);
     qp->process = context->process;
     qp->port = 1u << context->device->index;
     qp->memory.pd = qp->memory.receive_pd = pd_of(attr->pd);

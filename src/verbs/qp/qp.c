@@ -15,6 +15,7 @@
 #include "verbs/memory/window.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
+#include "verbs/qp/qp_owner.h"
 #include "verbs/qp/qp_shared.h"
 #include "verbs/queue/comp_cntr.h"
 #include "verbs/queue/cq.h"
@@ -162,13 +163,6 @@ static int make_queues(struct qp *qp)
     return error;
 }
 
-static const struct owner_operations *owner_operations(const struct qp *qp)
-{
-    if (qp->flow.type == IBV_QPT_XRC_RECV)
-        return xrc_owner();
-    return qp->uses.srq && qp->uses.srq->tags ? srq_tags_owner() : &qp_owner_operations;
-}
-
 /* The space of the SGEs holds inline data, too, as on adapters; programs that ask for none use it all the same. */
 static uint32_t inline_room(const struct ibv_qp_cap *cap, const struct limits *limits)
 {
@@ -208,7 +202,7 @@ static void qp_fill(struct qp *qp, struct context *context, const struct ibv_qp_
     qp->sends.signal_all = attr->sq_sig_all;
     fill_users(qp, attr);
     qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
-    qp->owner.operations = owner_operations(qp);
+    qp->owner.operations = qp_owner_operations(qp);
     qp_begin_endpoint(qp, context->device);
     qp_ex_fill(qp, send_ops(attr));
     struct ibv_qp *ibv = &qp->ibv;

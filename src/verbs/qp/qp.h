@@ -145,7 +145,7 @@ struct qp {
     };
     struct object object;
     struct process *process;
-    struct engine_owner owner; /* what the engine calls; see qp_host.c */
+    struct engine_owner owner; /* what the engine calls; see qp_owner.h */
     struct lock lock;
     uint32_t port;         /* bit of its device in process->ports_down */
     _Atomic uint8_t state; /* enum ibv_qp_state; written under lock, read by posting receives without */
@@ -202,9 +202,6 @@ int qp_detach(struct ibv_qp *, const union ibv_gid *, uint16_t lid);
 
 /* All that it is attached to: its context is being closed. */
 void qp_leave_groups(struct qp *);
-
-/* The functions that the transport calls; see transport/owner.h. */
-extern const struct owner_operations qp_owner_operations;
 
 static inline struct qp *qp_of(struct ibv_qp *ibv)
 {

@@ -1,4 +1,5 @@
-/* What the transport asks of a queue pair: receives, memory, completions, events. All under qp->lock. */
+#include "verbs/qp/qp_owner.h"
+
 #include "verbs/memory/memory.h"
 #include "verbs/memory/window.h"
 #include "verbs/object/async.h"
@@ -6,11 +7,8 @@
 #include "verbs/queue/comp_cntr.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
-
-static inline struct qp *qp_of_owner(struct engine_owner *owner)
-{
-    return (struct qp *)((char *)owner - offsetof(struct qp, owner));
-}
+#include "verbs/queue/srq_tags.h"
+#include "verbs/queue/xrc.h"
 
 static const uint8_t completion_opcodes[] = {
     [IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
@@ -29,7 +27,8 @@ static const uint8_t completion_opcodes[] = {
 };
 
 /* Unsignalled work that succeeds leaves no entry; the next entry retires it. Work that fails always has one. */
-static void sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
+void qp_owner_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                   enum reason reason)
 {
     struct qp *qp = qp_of_owner(owner);
     qp->sends.unsignalled++;
@@ -53,8 +52,7 @@ static void sent(struct engine_owner *owner, const struct send_wqe *work, enum i
     cq_push(qp->uses.send_cq, &entry, status != IBV_WC_SUCCESS);
 }
 
-static const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner, const struct packet *packet,
-                                                    uint64_t least)
+const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
     struct qp *qp = qp_of_owner(owner);
     bool limit_reached;
@@ -65,7 +63,7 @@ static const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner, 
     return receive;
 }
 
-static void return_receive(struct engine_owner *owner, const struct recv_wqe *receive)
+void qp_owner_return_receive(struct engine_owner *owner, const struct recv_wqe *receive)
 {
     receive_queue_return(qp_of_owner(owner)->receives.queue, receive);
 }
@@ -80,7 +78,7 @@ static uint8_t service_level(const struct recv_cqe *arrival)
     return ROCE_V2 | (arrival->packet->grh[0] ? OVER_IPV6 : OVER_IPV4);
 }
 
-static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);
     struct completion entry = {
@@ -104,20 +102,20 @@ static void received(struct engine_owner *owner, const struct recv_wqe *receive,
     cq_push(qp->uses.receive_cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
 }
 
-static enum reason local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
-                                struct iovec *out)
+enum reason qp_owner_local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                  struct iovec *out)
 {
     return memory_local(qp_of_owner(owner), qp_of_owner(owner)->memory.pd, sge, access, out);
 }
 
-static enum reason receive_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
-                                  struct iovec *out)
+enum reason qp_owner_receive_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
+                                    struct iovec *out)
 {
     return memory_local(qp_of_owner(owner), qp_of_owner(owner)->memory.receive_pd, sge, access, out);
 }
 
-static enum reason remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,
-                                 unsigned access, struct iovec *out)
+enum reason qp_owner_remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,
+                                   unsigned access, struct iovec *out)
 {
     enum reason reason = memory_remote(qp_of_owner(owner), rkey, address, length, access, out);
     if (__builtin_expect(reason, REASON_NONE))
@@ -125,12 +123,13 @@ static enum reason remote_memory(struct engine_owner *owner, uint32_t rkey, uint
     return reason;
 }
 
-static enum reason invalidate(struct engine_owner *owner, uint32_t rkey)
+enum reason qp_owner_invalidate(struct engine_owner *owner, uint32_t rkey)
 {
     return window_invalidate(qp_of_owner(owner), rkey);
 }
 
-static enum ibv_wc_status local_operation(struct engine_owner *owner, const struct send_wqe *work, enum reason *reason)
+enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const struct send_wqe *work,
+                                            enum reason *reason)
 {
     struct qp *qp = qp_of_owner(owner);
     *reason = work->opcode == IBV_WR_BIND_MW ? window_bind(qp, work) : window_invalidate(qp, work->immediate);
@@ -152,7 +151,7 @@ static void failed(struct engine_owner *owner, bool sqe)
     qp_flush_receives(qp);
 }
 
-static void event(struct engine_owner *owner, enum ibv_event_type type)
+void qp_owner_event(struct engine_owner *owner, enum ibv_event_type type)
 {
     struct qp *qp = qp_of_owner(owner);
     if (type == IBV_EVENT_SQ_DRAINED && !qp->attr.en_sqd_async_notify)
@@ -160,28 +159,41 @@ static void event(struct engine_owner *owner, enum ibv_event_type type)
     async_raise_qp(qp, type);
 }
 
-static void dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
+void qp_owner_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
     qp_tell_dropped(qp_of_owner(owner), packet, reason);
 }
 
-static void watch(struct engine_owner *owner, nanos deadline)
+void qp_owner_watch(struct engine_owner *owner, nanos deadline)
 {
     qp_expire_by(qp_of_owner(owner), deadline);
 }
 
-const struct owner_operations qp_owner_operations = {
-    .sent = sent,
-    .take_receive = qp_owner_take_receive,
-    .return_receive = return_receive,
-    .received = received,
-    .local_memory = local_memory,
-    .receive_memory = receive_memory,
-    .remote_memory = remote_memory,
-    .invalidate = invalidate,
-    .local_operation = local_operation,
+static void sent_with_tags(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                           enum reason reason)
+{
+    if (!srq_tags_sent(owner, work, status, reason))
+        qp_owner_sent(owner, work, status, reason);
+}
+
+static const struct owner_operations plain_operations = {
+    QP_OWNER_COMMON,  .sent = qp_owner_sent, .take_receive = qp_owner_take_receive, .received = qp_owner_received,
     .failed = failed,
-    .event = event,
-    .dropped = dropped,
-    .watch = watch,
 };
+
+static const struct owner_operations tags_operations = {
+    QP_OWNER_COMMON,  .sent = sent_with_tags, .take_receive = srq_tags_take_receive, .received = srq_tags_received,
+    .failed = failed,
+};
+
+static const struct owner_operations xrc_operations = {
+    QP_OWNER_COMMON,          .sent = qp_owner_sent, .take_receive = xrc_take_receive, .select_srq = xrc_select_srq,
+    .received = xrc_received, .failed = failed,
+};
+
+const struct owner_operations *qp_owner_operations(const struct qp *qp)
+{
+    if (qp->flow.type == IBV_QPT_XRC_RECV)
+        return &xrc_operations;
+    return qp->uses.srq && qp->uses.srq->tags ? &tags_operations : &plain_operations;
+}

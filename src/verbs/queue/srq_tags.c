@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "diag/log.h"
 #include "verbs/object/async.h"
+#include "verbs/qp/qp_owner.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
@@ -125,11 +126,6 @@ int srq_tags_operate(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_
 
 /* -- the host of a queue pair's engine */
 
-static inline struct qp *qp_of_owner(struct engine_owner *owner)
-{
-    return (struct qp *)((char *)owner - offsetof(struct qp, owner));
-}
-
 static const struct recv_wqe *take_ordinary(struct qp *qp, enum tags_kind kind, bool *limit_reached)
 {
     const struct recv_wqe *receive = receive_queue_take(&qp->uses.srq->queue, 0, limit_reached);
@@ -138,8 +134,7 @@ static const struct recv_wqe *take_ordinary(struct qp *qp, enum tags_kind kind, 
     return receive;
 }
 
-static const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, const struct packet *packet,
-                                                    uint64_t least)
+const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
     struct qp *qp = qp_of_owner(owner);
     struct srq_tags *tags = qp->uses.srq->tags;
@@ -162,7 +157,7 @@ static const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, 
     return receive;
 }
 
-static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+void srq_tags_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);
     struct srq_tags *tags = qp->uses.srq->tags;
@@ -176,37 +171,20 @@ static void received(struct engine_owner *owner, const struct recv_wqe *receive,
     lock_release(&tags->lock);
 }
 
-static void sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status, enum reason reason)
+bool srq_tags_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                   enum reason reason)
 {
     struct qp *qp = qp_of_owner(owner);
     struct srq_tags *tags = qp->uses.srq->tags;
     struct tags_event event;
-    if (!tags_owns(work)) {
-        qp_owner_operations.sent(owner, work, status, reason);
-        return;
-    }
+    if (!tags_owns(work))
+        return false;
     qp->tags.working--;
     lock_take(&tags->lock);
     if (tags_sent(&tags->tags, &qp->tags.port, work, status, reason, &event))
         complete(qp->uses.srq, &event, qp->flow.number);
     lock_release(&tags->lock);
-}
-
-static struct owner_operations operations;
-
-static void make_operations(void)
-{
-    operations = qp_owner_operations;
-    operations.take_receive = srq_tags_take_receive;
-    operations.received = received;
-    operations.sent = sent;
-}
-
-const struct owner_operations *srq_tags_owner(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_operations);
-    return &operations;
+    return true;
 }
 
 /* -- what a queue pair does for its rendezvous */

@@ -25,7 +25,10 @@ void srq_tags_inherit(struct srq *); /* see inherit.h */
 int srq_tags_operate(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **bad);
 
 /* What the engine of a queue pair on such an SRQ calls. */
-const struct owner_operations *srq_tags_owner(void);
+const struct recv_wqe *srq_tags_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
+void srq_tags_received(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
+/* False, and nothing was done: the work is the program's. */
+bool srq_tags_sent(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
 /* Below: under qp->lock. */
 

@@ -4,19 +4,15 @@
 #include "runtime/numbers.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp.h"
+#include "verbs/qp/qp_owner.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 #include "verbs/queue/xrcd.h"
 
-static inline struct qp *qp_of_owner(struct engine_owner *owner)
-{
-    return (struct qp *)((char *)owner - offsetof(struct qp, owner));
-}
-
 /* Under qp->lock. An SRQ that is found here is not freed as long as that is held: xrc_remove_srq takes it out of the
  * table first and then looks, under the lock of each queue pair, who has it. */
-static enum reason select_srq(struct engine_owner *owner, uint32_t number)
+enum reason xrc_select_srq(struct engine_owner *owner, uint32_t number)
 {
     struct qp *qp = qp_of_owner(owner);
     if (qp->xrc.selected && qp->xrc.selected->number == number)
@@ -33,7 +29,7 @@ static enum reason select_srq(struct engine_owner *owner, uint32_t number)
     return REASON_NONE;
 }
 
-static const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
+const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
 {
     struct qp *qp = qp_of_owner(owner);
     bool limit_reached;
@@ -46,7 +42,7 @@ static const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const
 }
 
 /* The entry outlives the queue pair, because it tells that a receive of the SRQ was used. */
-static void received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);
     struct srq *srq = qp->xrc.serving;
@@ -69,23 +65,6 @@ static void received(struct engine_owner *owner, const struct recv_wqe *receive,
     receive_queue_free(&srq->queue, receive);
     cq_note_round(srq->cq);
     cq_push(srq->cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
-}
-
-static struct owner_operations operations;
-
-static void make_operations(void)
-{
-    operations = qp_owner_operations;
-    operations.take_receive = xrc_take_receive;
-    operations.received = received;
-    operations.select_srq = select_srq;
-}
-
-const struct owner_operations *xrc_owner(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_operations);
-    return &operations;
 }
 
 int xrc_enter_srq(struct srq *srq)

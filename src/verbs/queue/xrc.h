@@ -8,7 +8,9 @@
 #include "verbs/queue/srq.h"
 
 /* What the engine of a queue pair of type XRC_RECV calls. */
-const struct owner_operations *xrc_owner(void);
+const struct recv_wqe *xrc_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
+enum reason xrc_select_srq(struct engine_owner *, uint32_t number);
+void xrc_received(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
 
 /* An SRQ of type XRC gets its number. 0 or an errno. Under process->control. */
 int xrc_enter_srq(struct srq *);

@@ -107,7 +107,7 @@ int ah_from_wc(struct ibv_context *ibv, uint8_t port, const struct ibv_wc *wc, c
 {
     const struct context *context = context_of(ibv);
     union ibv_gid source, destination;
-    memset(attr, 0, sizeof *attr); /* the completion's sl shows the kind of RoCE packet, see qp_host.c */
+    memset(attr, 0, sizeof *attr); /* the completion's sl shows the kind of RoCE packet, see qp_owner.c */
     attr->port_num = port;
     attr->dlid = wc->slid;
     attr->src_path_bits = wc->dlid_path_bits;
