@@ -1,9 +1,13 @@
 /* What this machine itself can do, measured between two processes on two processors: the bounds of any implementation.
- * Usage: limits line | ring | memcpy BYTES | readv BYTES. Prints one number:
+ * Usage: limits line | ring | word | look | memcpy BYTES | readv BYTES | writev BYTES. Prints one number:
  *   line    microseconds that a cache line takes to the other process (half of a round trip)
  *   ring    millions of 64-byte messages each second through a ring in shared memory
  *   memcpy  10^9 bytes each second that one processor copies
- *   readv   the same with process_vm_readv from the other process */
+ *   readv   the same with process_vm_readv from the other process
+ *   writev  the same with process_vm_writev into it
+ *   word    microseconds that 8 bytes take to the other process's memory with process_vm_writev (half of a round trip,
+ *           the median)
+ *   look    microseconds of a process_vm_readv of 8 bytes (the median) */
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE = 64, SLOTS = 1024, ROUNDS = 1000000, MESSAGES = 20000000 };
+enum { LINE = 64, SLOTS = 1024, ROUNDS = 1000000, MESSAGES = 20000000, WORDS = 100000 };
 
 struct slot {
     _Atomic uint64_t turn;
@@ -129,7 +133,73 @@ static void sleep_on(void)
         pause();
 }
 
-static double rate(size_t size, pid_t other, char *to, char *from)
+/* As two programs do that look at their memory: each writes into the other's. */
+static void pass_word(pid_t other, uint64_t parity, double *samples)
+{
+    struct iovec local = {&(uint64_t){0}, 8}, remote = {&shared[parity].turn, 8};
+    for (uint64_t turn = 0; turn < WORDS; turn++) {
+        double start = now_seconds();
+        for (int half = 0; half < 2; half++)
+            if (half == (int)parity) {
+                *(uint64_t *)local.iov_base = turn + 1;
+                process_vm_writev(other, &local, 1, &remote, 1, 0);
+            } else {
+                while (atomic_load_explicit(&shared[1 - parity].turn, memory_order_acquire) != turn + 1)
+                    relax();
+            }
+        samples[turn] = (now_seconds() - start) / 2;
+    }
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+static double median(double *samples)
+{
+    qsort(samples, WORDS, sizeof *samples, compare);
+    return samples[WORDS / 2] * 1e6;
+}
+
+static double samples[WORDS];
+
+static void answer_word(void)
+{
+    pass_word(getppid(), 1, samples);
+}
+
+static double measure_word(void)
+{
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    pid_t other = start_other(answer_word);
+    pass_word(other, 0, samples);
+    waitpid(other, NULL, 0);
+    return median(samples);
+}
+
+static double measure_look(void)
+{
+    uint64_t word;
+    struct iovec local = {&word, sizeof word}, remote = {&shared->turn, sizeof word};
+    pid_t other = start_other(sleep_on);
+    for (int i = 0; i < WORDS; i++) {
+        double start = now_seconds();
+        if (process_vm_readv(other, &local, 1, &remote, 1, 0) != sizeof word)
+            return 0;
+        samples[i] = now_seconds() - start;
+    }
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    return median(samples);
+}
+
+typedef ssize_t transfer(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
+                         unsigned long);
+
+/* Between `to` of this process and `from` of the other, whichever way; with no other, a copy here. */
+static double rate(size_t size, pid_t other, char *to, char *from, transfer *transfer)
 {
     size_t count = ((size_t)4 << 30) / size;
     double start = 0;
@@ -139,23 +209,23 @@ static double rate(size_t size, pid_t other, char *to, char *from)
         struct iovec local = {to, size}, remote = {from, size};
         if (!other)
             memcpy(to, from, size);
-        else if (process_vm_readv(other, &local, 1, &remote, 1, 0) != (ssize_t)size)
+        else if (transfer(other, &local, 1, &remote, 1, 0) != (ssize_t)size)
             return 0;
         atomic_signal_fence(memory_order_seq_cst);
     }
     return (double)(count * size) / (now_seconds() - start) / 1e9;
 }
 
-static double measure_copy(size_t size, bool between_processes)
+static double measure_copy(size_t size, transfer *transfer)
 {
     char *from = aligned_alloc(4096, size), *to = aligned_alloc(4096, size);
     if (!from || !to)
         return 0;
     memset(from, 1, size);
     memset(to, 2, size);
-    pid_t other = between_processes ? start_other(sleep_on) : 0;
+    pid_t other = transfer ? start_other(sleep_on) : 0;
     pin(0);
-    double result = rate(size, other, to, from);
+    double result = rate(size, other, to, from, transfer);
     if (other) {
         kill(other, SIGKILL);
         waitpid(other, NULL, 0);
@@ -177,8 +247,14 @@ int main(int argc, char **argv)
         result = measure_line();
     else if (!strcmp(what, "ring"))
         result = measure_ring();
-    else if (size && (!strcmp(what, "memcpy") || !strcmp(what, "readv")))
-        result = measure_copy(size, !strcmp(what, "readv"));
+    else if (!strcmp(what, "word"))
+        result = measure_word();
+    else if (!strcmp(what, "look"))
+        result = measure_look();
+    else if (size && !strcmp(what, "memcpy"))
+        result = measure_copy(size, NULL);
+    else if (size && (!strcmp(what, "readv") || !strcmp(what, "writev")))
+        result = measure_copy(size, !strcmp(what, "readv") ? process_vm_readv : process_vm_writev);
     if (result <= 0) {
         fprintf(stderr, "limits: %s cannot be measured here\n", argc > 1 ? what : "nothing");
         return 1;

@@ -33,7 +33,7 @@ struct published_key {
 };
 
 struct published_queue_pair {
-    _Alignas(64) atomic_uint number; /* 0: nothing is published here */
+    _Alignas(32) atomic_uint number; /* 0: nothing is published here */
     uint32_t peer;                   /* the number that it is connected with */
     uint32_t access;                 /* what it lets the peer do: enum published_access */
     uint32_t first_psn, peer_psn; /* with which it began to send and expected the peer to; of one connection or not? */

@@ -209,10 +209,12 @@ static void *help(void *argument)
     struct duty duty = {.process = argument, .linger = linger_least};
     pthread_setname_np(pthread_self(), "softverbs");
     ask_for_short_slices();
+    node_vouch(duty.process->node);
     while (!atomic_load(&duty.process->helper.stopping))
         step(&duty);
     if (atomic_load(&duty.process->helper.ending))
         leave_host(duty.process);
+    node_retract(duty.process->node);
     return NULL;
 }
 

@@ -116,6 +116,12 @@ struct process {
 struct process *process_join(const struct process_parts *);
 void process_leave(struct process *);
 
+/* May peers do by themselves what they would send packets for? Not where taps have to see those. */
+static inline bool process_publishes(const struct process *process)
+{
+    return !process->traffic.taps && !atomic_load(&process->forked);
+}
+
 /* NULL: it has left the host, or is a child's copy. */
 static inline struct node *process_node(const struct process *process)
 {

@@ -79,6 +79,21 @@ static void report_faults(FILE *out, const uint64_t counts[TRAFFIC_FAULT_KINDS])
     fputs("}", out);
 }
 
+/* What was done without a packet. */
+static void report_direct(FILE *out, const char *name, uint64_t writes, uint64_t reads)
+{
+    fprintf(out, ",\"%s\":{\"WRITE\":%llu,\"READ\":%llu}", name, (unsigned long long)writes, (unsigned long long)reads);
+}
+
+/* The same by peers, in this process's memory. They count it themselves, but for which device or queue pair. */
+static void report_peers(FILE *out, const struct process *process)
+{
+    struct node_one_sided done;
+    node_count_one_sided(process->node, &done);
+    report_direct(out, "direct_by_peers", done.writes, done.reads);
+    report_number(out, "direct_by_peers_bytes", done.bytes);
+}
+
 /* The fields of an object, without its braces. */
 static void report_total(FILE *out, const struct counts_total *total)
 {
@@ -96,6 +111,8 @@ static void report_total(FILE *out, const struct counts_total *total)
     report_number(out, "rnrs_received", counts->rnrs_received);
     report_number(out, "cnps_sent", counts->cnps_sent);
     report_number(out, "cnps_received", counts->cnps_received);
+    report_direct(out, "direct", counts->direct_writes, counts->direct_reads);
+    report_number(out, "direct_bytes", counts->direct_bytes);
     report_number(out, "faults", counts->faults);
     report_faults(out, counts->fault_kinds);
     report_dropped(out, counts);
@@ -149,6 +166,7 @@ void traffic_report(FILE *out, const struct process *process)
     }
     fputs("],\"strays\":{", out);
     report_total(out, &process->traffic.strays);
+    report_peers(out, process);
     fputs("}", out);
     free(totals);
 }

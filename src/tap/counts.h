@@ -31,6 +31,7 @@ struct counts {
     uint64_t naks_sent, naks_received;
     uint64_t rnrs_sent, rnrs_received; /* NAKs that ask to wait for a receive */
     uint64_t cnps_sent, cnps_received;
+    uint64_t direct_writes, direct_reads, direct_bytes; /* of ours that this process did by itself */
     uint64_t faults;                           /* packets lost or corrupted on the user's demand (SOFTVERBS_FAULT) */
     uint64_t fault_kinds[TRAFFIC_FAULT_KINDS]; /* all that met each kind of fault */
     uint64_t dropped[COUNTS_REASONS];          /* and what ended in an error; by traffic_reason */

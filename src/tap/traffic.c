@@ -62,6 +62,9 @@ static void add_traffic(struct counts *to, const struct counts *from)
     to->rnrs_received += from->rnrs_received;
     to->cnps_sent += from->cnps_sent;
     to->cnps_received += from->cnps_received;
+    to->direct_writes += from->direct_writes;
+    to->direct_reads += from->direct_reads;
+    to->direct_bytes += from->direct_bytes;
     to->faults += from->faults;
     for (unsigned i = 0; i < TRAFFIC_FAULT_KINDS; i++)
         to->fault_kinds[i] += from->fault_kinds[i];

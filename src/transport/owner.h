@@ -86,6 +86,11 @@ struct owner_operations {
     /* Executes work that touches no wire (LOCAL_INV, BIND_MW) in its turn. */
     enum ibv_wc_status (*local_operation)(struct engine_owner *, const struct send_wqe *, enum reason *);
 
+    /* Does a READ or WRITE in the peer's memory by itself, with these pieces of local memory, `count` of them and the
+     * last not empty: true, and it is done. False: it must go as packets, as if nothing had been tried. Asked only by
+     * rc_direct. NULL: never. */
+    bool (*direct)(struct engine_owner *, const struct send_wqe *, const struct iovec *pieces, uint32_t count);
+
     /* The engine went to the error state by itself. Everything of the send queue has been handed to `sent`, an open
      * receive to `received`; the owner flushes the receive queue and sets its state. `sqe` : the send side only (UC,
      * UD). */

@@ -26,6 +26,8 @@ static const struct {
     {"NAKS", "naks_received"},
     {"RNRS", "rnrs_received"},
     {"CNPS", "cnps_received"},
+    {"DIRECT", "direct"},
+    {"BY PEERS", "direct_by_peers"},
     {"DROPPED", "dropped"},
     {"FAULTS", "faults"},
 };

@@ -9,6 +9,7 @@
 #include "verbs/memory/dm.h"
 #include "verbs/memory/keys.h"
 #include "verbs/memory/mapping.h"
+#include "verbs/memory/publish.h"
 #include "verbs/memory/window.h"
 #include "verbs/object/domain.h"
 #include "verbs/object/import.h"
@@ -94,6 +95,7 @@ static int memory_enter(struct context *context, struct mr *mr)
         mr->dm->object.uses++;
     if (mr->dmah)
         mr->dmah->uses++;
+    publish_region(context->process, mr);
     return 0;
 }
 
@@ -168,10 +170,12 @@ static int hide(struct process *process, struct mr *mr)
         return 0; /* windows of the copy stay bound when they go */
     if (!atomic_load(&mr->windows)) {
         keys_hide(process->keys, &mr->region);
+        publish_no_region(process, mr);
         memory_quiesce(process);
         if (!atomic_load(&mr->windows))
             return 0;
         keys_show(process->keys, &mr->region);
+        publish_region(process, mr);
     }
     log_reason(LOG_WARN, REASON_MR_BOUND, "mr 0x%x: ibv_dereg_mr or ibv_rereg_mr", mr->region.key);
     return EBUSY;
@@ -258,6 +262,7 @@ int memory_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *ad
         if (!error) {
             change(mr, flags, pd, address, length, (unsigned)access);
             keys_show(context->process->keys, &mr->region);
+            publish_region(context->process, mr);
             ibv->pd = mr->ibv.pd;
             ibv->length = mr->ibv.length;
         }

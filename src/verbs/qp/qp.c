@@ -15,6 +15,7 @@
 #include "verbs/memory/window.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
+#include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_owner.h"
 #include "verbs/qp/qp_shared.h"
 #include "verbs/queue/comp_cntr.h"
@@ -348,6 +349,7 @@ void qp_retire(struct qp *qp)
     lock_release(&process->progress);
     lock_take(&qp->lock);
     qp_withdraw_references(qp);
+    qp_unpublish(qp);
     window_leave(qp);
     if (qp->uses.srq && qp->uses.srq->tags)
         srq_tags_abandon(qp);

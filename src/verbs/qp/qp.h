@@ -15,6 +15,7 @@
 #include "transport/unreliable/uc.h"
 #include "transport/unreliable/ud.h"
 #include "verbs/object/domain.h"
+#include "verbs/qp/stream.h"
 #include "verbs/queue/receive_queue.h"
 
 struct comp_cntr;
@@ -26,6 +27,12 @@ struct xrc_domain;
 
 enum { QP_COUNTED = 5 }; /* operations with a completion counter of their own, up to WRITE */
 
+/* READs and WRITEs without packets (qp_direct.c). Under qp->lock. */
+struct qp_direct {
+    bool published;       /* it is, or was and nobody has waited for its peer since */
+    struct stream writes; /* that it does by itself */
+};
+
 /* Where a connected queue pair sends to (qp_path.c, transmit.c). Under qp->lock. */
 struct qp_path {
     struct peer *peer;   /* whom packets go to; NULL: nobody known */
@@ -34,6 +41,7 @@ struct qp_path {
     bool local;          /* the address vector leads to this host */
     bool peer_claimed;   /* its number was a process's of this host when the path was set */
     bool peer_ended;     /* the process that it sent to has ended, and nobody has its number since */
+    struct qp_direct direct;
 };
 
 /* Queue pairs of type XRC_RECV and their handles (qp_shared.h). */

@@ -2,6 +2,7 @@
 #include "base/container.h"
 #include "verbs/ethernet/wq.h"
 #include "verbs/object/async.h"
+#include "verbs/qp/qp_direct.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
 
@@ -37,6 +38,7 @@ void qp_flush_receives(struct qp *qp)
 void qp_flush(struct qp *qp)
 {
     qp_withdraw_references(qp);
+    qp_unpublish_failed(qp);
     qp->state = IBV_QPS_ERR;
     qp->ibv.state = IBV_QPS_ERR;
     if (qp->flow.type == IBV_QPT_UC)

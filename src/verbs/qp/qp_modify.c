@@ -13,6 +13,7 @@
 #include "verbs/ethernet/wq.h"
 #include "verbs/object/async.h"
 #include "verbs/object/words.h"
+#include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_state.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/cq.h"
@@ -341,7 +342,11 @@ int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
     mask = qp_state_mask(qp->flow.type, mask);
     lock_take(&qp->lock);
     enum reason reason = qp_modify_check(qp, attr, mask);
+    if (!reason)
+        qp_unpublish(qp);
     int error = reason ? EINVAL : apply(qp, attr, mask);
+    if (!reason)
+        qp_publish(qp);
     if (!error)
         qp_transmit(qp, clock_now());
     lock_release(&qp->lock);

@@ -3,6 +3,7 @@
 #include "verbs/memory/memory.h"
 #include "verbs/memory/window.h"
 #include "verbs/object/async.h"
+#include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/comp_cntr.h"
 #include "verbs/queue/cq.h"
@@ -146,6 +147,7 @@ static void failed(struct engine_owner *owner, bool sqe)
         qp->ibv.state = IBV_QPS_SQE;
         return;
     }
+    qp_unpublish_failed(qp);
     qp->state = IBV_QPS_ERR;
     qp->ibv.state = IBV_QPS_ERR;
     qp_flush_receives(qp);
@@ -177,8 +179,8 @@ static void sent_with_tags(struct engine_owner *owner, const struct send_wqe *wo
 }
 
 static const struct owner_operations plain_operations = {
-    QP_OWNER_COMMON,  .sent = qp_owner_sent, .take_receive = qp_owner_take_receive, .received = qp_owner_received,
-    .failed = failed,
+    QP_OWNER_COMMON,     .sent = qp_owner_sent, .take_receive = qp_owner_take_receive, .received = qp_owner_received,
+    .direct = qp_direct, .failed = failed,
 };
 
 static const struct owner_operations tags_operations = {

@@ -7,6 +7,7 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "verbs/ethernet/qp_raw.h"
+#include "verbs/qp/qp_direct.h"
 #include "verbs/queue/srq_tags.h"
 #include "verbs/send/ah.h"
 #include "verbs/send/multicast.h"
@@ -76,6 +77,7 @@ static void transmit_rc(struct qp *qp, nanos now)
             ;
         return;
     }
+    qp_transmit_directly(qp, link);
     link->operations->begin(link);
     if (!qp->rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
         qp->rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;

@@ -1,0 +1,14 @@
+/* What this process tells its peers of its regions, so that they read and write them by themselves:
+ * docs/evidence/one-sided.md. Under process->control. */
+#ifndef VERBS_MEMORY_PUBLISH_H
+#define VERBS_MEMORY_PUBLISH_H
+
+#include "verbs/memory/memory.h"
+
+/* The region is found by its key from now on; those that only the responder may judge are left out. */
+void publish_region(struct process *, const struct mr *);
+
+/* It is not any more: when this returns, no peer uses it by itself. */
+void publish_no_region(struct process *, const struct mr *);
+
+#endif

@@ -1,0 +1,100 @@
+#include "verbs/qp/qp_direct.h"
+
+#include "base/container.h"
+#include "link/direct.h"
+#include "process/process.h"
+#include "runtime/clock.h"
+#include "transport/rc/direct.h"
+#include "wire/psn.h"
+
+/* In RTR the first packet raises an event. READs need a place where their results are kept. */
+static unsigned published_access(const struct qp *qp)
+{
+    bool takes = qp->flow.type == IBV_QPT_RC && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD) &&
+                 qp->path.local && !qp->rc.failed && qp->rc.settings.max_message >= DIRECT_LENGTH_MAX;
+    unsigned flags = takes ? qp->attr.qp_access_flags : 0;
+    bool writes = flags & IBV_ACCESS_REMOTE_WRITE, reads = flags & IBV_ACCESS_REMOTE_READ;
+    return (writes ? PUBLISHED_WRITE : 0) | (reads && qp->attr.max_dest_rd_atomic ? PUBLISHED_READ : 0);
+}
+
+void qp_publish(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    struct published_queue_pair queue_pair = {
+        .peer = qp->attr.dest_qp_num,
+        .access = published_access(qp),
+        .first_psn = qp->attr.sq_psn & PSN_MASK,
+        .peer_psn = qp->attr.rq_psn & PSN_MASK,
+        .domain = (uintptr_t)qp->memory.pd,
+    };
+    if (process_publishes(qp->process) && queue_pair.access)
+        qp->path.direct.published =
+            published_queue_pair(node_published(qp->process->node), qp->flow.number, &queue_pair);
+}
+
+void qp_unpublish_failed(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    if (qp->path.direct.published)
+        published_withdraw_queue_pair(node_published(qp->process->node), qp->flow.number);
+}
+
+/* For what failed nobody has waited yet. */
+void qp_unpublish(struct qp *qp)
+{
+    qp_unpublish_failed(qp);
+    if (qp->path.direct.published)
+        node_quiesce(qp->process->node);
+    qp->path.direct.published = false;
+}
+
+static bool qp_may_direct(const struct qp *qp, struct link *link)
+{
+    return link->operations->can_direct && !qp->process->traffic.taps && !qp->pace.rate &&
+           qp->flow.type == IBV_QPT_RC && link->operations->can_direct(link);
+}
+
+void qp_transmit_directly(struct qp *qp, struct link *link)
+{
+    if (rc_direct_waits(&qp->rc) && qp_may_direct(qp, link))
+        rc_direct(&qp->rc);
+}
+
+static struct direct_access direct_access_of(const struct qp *qp, const struct send_wqe *work)
+{
+    return (struct direct_access){.question = {.write = work->opcode == IBV_WR_RDMA_WRITE,
+                                               .number = qp->attr.dest_qp_num,
+                                               .own_number = qp->flow.number,
+                                               .first_psn = qp->attr.rq_psn & PSN_MASK,
+                                               .own_psn = qp->attr.sq_psn & PSN_MASK,
+                                               .key = work->rkey,
+                                               .address = work->remote_address,
+                                               .length = work->length}};
+}
+
+static void count_direct(struct counts *counts, const struct direct_access *access)
+{
+    counts->direct_writes += access->question.write;
+    counts->direct_reads += !access->question.write;
+    counts->direct_bytes += access->question.length;
+}
+
+bool qp_direct(struct engine_owner *owner, const struct send_wqe *work, const struct iovec *pieces,
+               uint32_t piece_count)
+{
+    struct qp *qp = container_of(owner, struct qp, owner);
+    struct link *link = qp->path.peer->link;
+    lock_assert_held(&qp->lock);
+    struct direct_access access = direct_access_of(qp, work);
+    access.pieces = pieces;
+    access.count = piece_count;
+    nanos begun = clock_now();
+    if (access.question.write &&
+        stream_takes_ring(&qp->path.direct.writes, work->length, qp->rc.requester.next_psn, begun))
+        return false;
+    if (!link->operations->direct(link, &access))
+        return false;
+    stream_went(&qp->path.direct.writes, begun, clock_now());
+    count_direct(&qp->flow.counts, &access);
+    return true;
+}

@@ -1,0 +1,21 @@
+/* READs and WRITEs of a queue pair that its process does by itself in the peer's, and what the peer is told for that:
+ * docs/evidence/one-sided.md. Under qp->lock. */
+#ifndef VERBS_QP_DIRECT_H
+#define VERBS_QP_DIRECT_H
+
+#include "verbs/qp/qp.h"
+
+/* The queue pair has got another state or other attributes: its peer is told, if it may do anything by itself. */
+void qp_publish(struct qp *);
+/* It is to get some, or goes: when this returns, the peer does nothing by itself any more. */
+void qp_unpublish(struct qp *);
+/* It has failed: the peer begins nothing any more. */
+void qp_unpublish_failed(struct qp *);
+
+/* Does what of the oldest work may be done so, where there are no taps and no rate that have to see packets. */
+void qp_transmit_directly(struct qp *, struct link *);
+
+/* owner->direct. */
+bool qp_direct(struct engine_owner *, const struct send_wqe *, const struct iovec *pieces, uint32_t count);
+
+#endif

@@ -1,0 +1,338 @@
+/* What a requester does by itself in another process's memory, against what ends it there. The parent owns the memory,
+ * its child writes. Usage: one_sided MODE [ROUNDS]
+ *
+ *   ended    the owner deregisters, changes the access, moves or destroys the queue pair while it is written: once the
+ *            call has returned no byte changes
+ *   order    a WRITE behind a SEND and a SEND behind a WRITE are seen in that order
+ *   killed   the writer is killed in the midst; the owner's calls return all the same
+ *   refused  the system begins to refuse process_vm_writev; WRITEs go on arriving
+ *
+ * Exit status 0, or 1 with a sentence. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "endpoint.h"
+
+enum { WRITER, OWNER, TIMEOUT = 8, LOOKS = 2000, RECEIVES = 64, SLOT = 64 };
+
+/* What both processes see of each other, besides verbs. */
+static struct stage {
+    struct address addresses[2];
+    atomic_uint told[2], connected[2], round, done, failed;
+    atomic_bool stop;
+} * stage;
+
+struct side {
+    struct endpoint endpoint;
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    _Alignas(4096) char memory[8192];
+};
+
+static struct side side;
+
+static void wait_until(atomic_uint *word, unsigned least)
+{
+    double until = now_seconds() + 30;
+    while (atomic_load(word) < least) {
+        if (now_seconds() > until)
+            die("the other side does not go on");
+        sched_yield();
+    }
+}
+
+/* Tells the own address, and connects with the one told there; then both are ready to receive. */
+static void meet(int me, unsigned round)
+{
+    stage->addresses[me] = endpoint_address(&side.endpoint, side.qp, side.mr);
+    atomic_store(&stage->told[me], round);
+    wait_until(&stage->told[!me], round);
+    endpoint_connect(side.qp, &stage->addresses[!me], TIMEOUT);
+    atomic_store(&stage->connected[me], round);
+    wait_until(&stage->connected[!me], round);
+}
+
+static void open_side(void)
+{
+    endpoint_open(&side.endpoint, 4 * RECEIVES);
+    side.mr = endpoint_register(&side.endpoint, side.memory, sizeof side.memory);
+}
+
+static void make_qp(void)
+{
+    side.qp = endpoint_create_qp(&side.endpoint, IBV_QPT_RC, RECEIVES, RECEIVES);
+}
+
+static void drop_qp(void)
+{
+    if (ibv_destroy_qp(side.qp))
+        die("ibv_destroy_qp");
+}
+
+/* One signalled work request, 8 bytes; true when it succeeded. */
+static bool ask(enum ibv_wr_opcode opcode, uint64_t offset, bool wait)
+{
+    struct ibv_sge sge = {(uintptr_t)side.memory + offset, 8, side.mr->lkey};
+    struct ibv_send_wr send = {.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    struct ibv_wc wc;
+    send.wr.rdma.remote_addr = stage->addresses[OWNER].memory + offset;
+    send.wr.rdma.rkey = stage->addresses[OWNER].rkey;
+    if (ibv_post_send(side.qp, &send, &bad))
+        die("ibv_post_send");
+    if (!wait)
+        return true;
+    if (!endpoint_wait(&side.endpoint, &wc, 1, 30))
+        die("a work request does not end");
+    return wc.status == IBV_WC_SUCCESS;
+}
+
+static void write_until_refused(unsigned round)
+{
+    make_qp();
+    meet(WRITER, round);
+    memset(side.memory, 0xff, 64);
+    while (ask(IBV_WR_RDMA_WRITE, 0, true))
+        atomic_fetch_add(&stage->done, 1);
+    atomic_store(&stage->failed, round);
+    drop_qp();
+}
+
+static void change_access(void)
+{
+    if (ibv_rereg_mr(side.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE))
+        die("ibv_rereg_mr");
+}
+
+static void change_state(enum ibv_qp_state to)
+{
+    struct ibv_qp_attr attr = {.qp_state = to};
+    if (ibv_modify_qp(side.qp, &attr, IBV_QP_STATE))
+        die("ibv_modify_qp");
+}
+
+/* Each a way in which the owner takes its memory back. Those that leave the peer without an answer take its retries, so
+ * they come now and then. */
+static void take_back(unsigned round)
+{
+    if (round % 50 == 49)
+        drop_qp();
+    else if (round % 50 == 29)
+        change_state(IBV_QPS_RESET);
+    else if (round % 50 == 9)
+        change_state(IBV_QPS_ERR);
+    else if (round % 2)
+        change_access();
+    else if (ibv_dereg_mr(side.mr))
+        die("ibv_dereg_mr");
+}
+
+static void expect_untouched(const volatile uint64_t *word, unsigned round)
+{
+    if (*word)
+        die("round %u: memory was written after it had been taken back", round);
+}
+
+static void own_and_take_back(unsigned round)
+{
+    volatile uint64_t *word = (uint64_t *)(void *)side.memory;
+    *word = 0;
+    make_qp();
+    meet(OWNER, round);
+    wait_until(&stage->done, atomic_load(&stage->done) + 2 + round % 7);
+    for (unsigned i = 0; i < round % 31; i++)
+        (void)*word;
+    take_back(round);
+    *word = 0;
+    for (int i = 0; i < LOOKS; i++)
+        expect_untouched(word, round);
+    wait_until(&stage->failed, round);
+    expect_untouched(word, round);
+    if (round % 50 != 49)
+        drop_qp();
+    if (round % 2 && ibv_dereg_mr(side.mr))
+        die("ibv_dereg_mr");
+    side.mr = endpoint_register(&side.endpoint, side.memory, sizeof side.memory);
+}
+
+static int run_ended(bool writer, unsigned rounds)
+{
+    open_side();
+    for (unsigned round = 1; round <= rounds; round++)
+        writer ? write_until_refused(round) : own_and_take_back(round);
+    return 0;
+}
+
+/* --- order */
+
+static void post_receive(unsigned slot)
+{
+    struct ibv_sge sge = {(uintptr_t)side.memory + 4096 + slot % RECEIVES * SLOT, 8, side.mr->lkey};
+    struct ibv_recv_wr receive = {.wr_id = slot, .sg_list = &sge, .num_sge = 1}, *bad;
+    if (ibv_post_recv(side.qp, &receive, &bad))
+        die("ibv_post_recv");
+}
+
+static volatile uint64_t *received_at(unsigned slot)
+{
+    return (uint64_t *)(void *)(side.memory + 4096 + slot % RECEIVES * SLOT);
+}
+
+/* At 0 lies what is written behind the SEND of that number, at 8 what was written before it. */
+static void send_in_order(unsigned rounds)
+{
+    uint64_t *words = (uint64_t *)(void *)side.memory;
+    for (unsigned i = 1; i <= rounds; i++) {
+        words[0] = words[1] = i;
+        bool waits = i % 3 == 0;
+        struct ibv_wc wc;
+        ask(IBV_WR_RDMA_WRITE, 8, i % 2);
+        ask(IBV_WR_SEND, 0, waits);
+        ask(IBV_WR_RDMA_WRITE, 0, false);
+        for (int left = 3 - i % 2 - waits; left; left--)
+            if (!endpoint_wait(&side.endpoint, &wc, 1, 30) || wc.status != IBV_WC_SUCCESS)
+                die("order: a work request fails with status %d", wc.status);
+        wait_until(&stage->round, i);
+    }
+}
+
+static void see_in_order(unsigned rounds)
+{
+    volatile uint64_t *words = (uint64_t *)(void *)side.memory;
+    struct ibv_wc wc;
+    for (unsigned i = 1; i <= rounds; i++) {
+        double until = now_seconds() + 30;
+        while (words[0] != i && now_seconds() < until)
+            if (*received_at(i) == i && words[1] != i)
+                die("round %u: a SEND overtook the WRITE before it", i);
+        if (*received_at(i) != i)
+            die("round %u: a WRITE overtook the SEND before it", i);
+        if (!endpoint_wait(&side.endpoint, &wc, 1, 30) || wc.status != IBV_WC_SUCCESS)
+            die("round %u: the SEND does not arrive", i);
+        post_receive(i + RECEIVES);
+        atomic_store(&stage->round, i);
+    }
+}
+
+static int run_order(bool writer, unsigned rounds)
+{
+    open_side();
+    make_qp();
+    for (unsigned i = 1; !writer && i <= RECEIVES; i++)
+        post_receive(i);
+    meet(writer ? WRITER : OWNER, 1);
+    writer ? send_in_order(rounds) : see_in_order(rounds);
+    return 0;
+}
+
+/* --- killed, refused */
+
+static int run_writer_for_ever(void)
+{
+    open_side();
+    make_qp();
+    meet(WRITER, 1);
+    memset(side.memory, 0xff, 64);
+    while (!atomic_load(&stage->stop) && ask(IBV_WR_RDMA_WRITE, 0, true))
+        atomic_fetch_add(&stage->done, 1);
+    return 0;
+}
+
+static int run_killed(bool writer, pid_t child)
+{
+    if (writer)
+        return run_writer_for_ever();
+    open_side();
+    make_qp();
+    meet(OWNER, 1);
+    wait_until(&stage->done, 100);
+    kill(child, SIGKILL);
+    double before = now_seconds();
+    if (ibv_dereg_mr(side.mr))
+        die("ibv_dereg_mr");
+    drop_qp();
+    if (now_seconds() - before > 5)
+        die("the owner waited for a writer that was dead");
+    for (int i = 0; i < 8; i++)
+        if ((uint8_t)side.memory[i] != 0xff)
+            die("a part of a word was written");
+    return 0;
+}
+
+static void refuse(long call)
+{
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof program / sizeof *program, program};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+        die("seccomp");
+}
+
+static int run_refused(bool writer, unsigned rounds)
+{
+    volatile uint64_t *words = (uint64_t *)(void *)side.memory;
+    open_side();
+    make_qp();
+    meet(writer ? WRITER : OWNER, 1);
+    for (unsigned i = 1; i <= rounds; i++) {
+        if (writer && i == rounds / 2)
+            refuse(SYS_process_vm_writev);
+        if (writer)
+            words[0] = i;
+        if (writer && !ask(IBV_WR_RDMA_WRITE, 0, true))
+            die("round %u: a WRITE fails", i);
+        if (!writer)
+            wait_until(&stage->round, i);
+        if (!writer && words[0] != i)
+            die("round %u: a WRITE has ended and has not arrived", i);
+        if (!writer)
+            atomic_store(&stage->done, i);
+        else
+            atomic_store(&stage->round, i), wait_until(&stage->done, i);
+    }
+    return 0;
+}
+
+static int run(const char *mode, bool writer, pid_t child, unsigned rounds)
+{
+    if (!strcmp(mode, "ended"))
+        return run_ended(writer, rounds);
+    if (!strcmp(mode, "order"))
+        return run_order(writer, rounds);
+    if (!strcmp(mode, "killed"))
+        return run_killed(writer, child);
+    if (!strcmp(mode, "refused"))
+        return run_refused(writer, rounds);
+    die("usage: one_sided ended|order|killed|refused [ROUNDS]");
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 1000;
+    int status;
+    stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t child = fork();
+    if (!child)
+        return prctl(PR_SET_PDEATHSIG, SIGKILL), run(mode, true, 0, rounds);
+    int answer = run(mode, false, child, rounds);
+    if (waitpid(child, &status, 0) != child || (status && strcmp(mode, "killed")))
+        die("the writer ended with status 0x%x", (unsigned)status);
+    return answer;
+}
