@@ -5,7 +5,7 @@
 
 #include "command.h"
 #include "config/config.h"
-#include "config/identity.h"
+#include "config/device_identity.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
 #include "print/emit.h"

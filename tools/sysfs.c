@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/identity.h"
+#include "config/device_identity.h"
 
 /* Where we are in the tree, and who listens. */
 struct place {

@@ -8,16 +8,16 @@
 #include "report/event.h"
 #include "report/report.h"
 #include "report/traffic_report.h"
-#include "runtime/numbers.h"
+#include "runtime/qpns.h"
 #include "verbs/ethernet/steering.h"
-#include "verbs/memory/memory.h"
+#include "verbs/memory/mr.h"
 #include "verbs/object/inherit.h"
 #include "verbs/send/multicast.h"
 
 static int begin(struct process *process)
 {
-    process->keys = memory_create();
-    process->srqs = numbers_create();
+    process->keys = mr_create();
+    process->srqs = qpns_create();
     multicast_begin(process);
     int error = mad_begin(process);
     if (!error)
@@ -34,9 +34,9 @@ static void stop(struct process *process)
 
 static void end_parts(struct process *process)
 {
-    memory_destroy(process->keys);
+    mr_destroy(process->keys);
     steering_destroy(process->steering);
-    numbers_destroy(process->srqs);
+    qpns_destroy(process->srqs);
     mad_end(process);
 }
 

@@ -5,10 +5,10 @@
 #include "abi/export.h"
 #include "base/result.h"
 #include "verbs/memory/dm.h"
-#include "verbs/memory/memory.h"
-#include "verbs/memory/special.h"
+#include "verbs/memory/mr.h"
+#include "verbs/memory/mr_special.h"
 #include "verbs/object/async.h"
-#include "verbs/object/channel.h"
+#include "verbs/object/comp_channel.h"
 #include "verbs/object/context.h"
 #include "verbs/object/import.h"
 #include "verbs/qp/qp_options.h"
@@ -62,43 +62,43 @@ EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
 {
-    return RESULT_pointer(memory_register(pd, address, length, (uintptr_t)address, (unsigned)access));
+    return RESULT_pointer(mr_register(pd, address, length, (uintptr_t)address, (unsigned)access));
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access)
 {
-    return RESULT_pointer(memory_register(pd, address, length, iova, (unsigned)access));
+    return RESULT_pointer(mr_register(pd, address, length, iova, (unsigned)access));
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned access)
 {
-    return RESULT_pointer(memory_register(pd, address, length, iova, access));
+    return RESULT_pointer(mr_register(pd, address, length, iova, access));
 }
 
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                                         int access)
 {
-    return RESULT_pointer(special_register_fd(pd, offset, length, iova, fd, (unsigned)access, NULL));
+    return RESULT_pointer(mr_special_register_fd(pd, offset, length, iova, fd, (unsigned)access, NULL));
 }
 
 EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
-    return RESULT_minus(memory_reregister(mr, flags, pd, address, length, access));
+    return RESULT_minus(mr_reregister(mr, flags, pd, address, length, access));
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
-    return RESULT_code(memory_deregister(mr));
+    return RESULT_code(mr_deregister(mr));
 }
 
 EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-    return RESULT_pointer(channel_create(context));
+    return RESULT_pointer(comp_channel_create(context));
 }
 
 EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
-    return RESULT_code(channel_destroy(channel));
+    return RESULT_code(comp_channel_destroy(channel));
 }
 
 EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
@@ -126,12 +126,12 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
-    return RESULT_minus(channel_get(channel, cq, cq_context));
+    return RESULT_minus(comp_channel_get(channel, cq, cq_context));
 }
 
 EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
 {
-    RESULT_nothing(channel_acknowledge(cq, count));
+    RESULT_nothing(comp_channel_acknowledge(cq, count));
 }
 
 EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)

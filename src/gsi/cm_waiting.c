@@ -1,7 +1,7 @@
 #include "gsi/cm_waiting.h"
 
 #include "gsi/cm_send.h"
-#include "process/remote.h"
+#include "process/forward.h"
 
 bool cm_waiting_add(struct cm_waiting *waiting, const struct dispatch_datagram *datagram,
                     const struct udp_arrival *arrival, nanos until)
@@ -25,8 +25,7 @@ static void forward_waiting(const struct cm_waiting_request *request, struct pee
     memcpy(came.route.from.gid, request->datagram.route.gid, 16);
     memcpy(came.route.gid, request->datagram.route.from.gid, 16);
     cm_make_packet(&came, &made);
-    remote_forward_to(peer,
-                      &(struct udp_arrival){.route = &route, .packet = &made.packet, .interface = request->interface});
+    forward_to(peer, &(struct udp_arrival){.route = &route, .packet = &made.packet, .interface = request->interface});
 }
 
 enum place { NOBODY, HERE, ELSEWHERE };

@@ -2,15 +2,15 @@
 
 #include <string.h>
 
+#include "config/device_identity.h"
 #include "config/gid.h"
-#include "config/identity.h"
 #include "diag/log.h"
 #include "gsi/cm.h"
 #include "gsi/cm_send.h"
 #include "gsi/served.h"
+#include "process/forward.h"
 #include "process/port.h"
 #include "process/port_state.h"
-#include "process/remote.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/pkey.h"
@@ -135,7 +135,7 @@ static void forward_to_peer(struct peer *peer, void *context)
     struct search *search = context;
     if ((search->done && !search->all) || peer->slot == node_slot(search->process->node))
         return;
-    search->done |= remote_forward_to(peer, search->arrival);
+    search->done |= forward_to(peer, search->arrival);
 }
 
 /* To some process that answers there, when we don't: `softverbs ping` only asks. */
@@ -196,7 +196,7 @@ static bool give_to_programs(struct process *process, const struct device *devic
 /* Without room it is lost, as on a network. */
 static bool give_to_process(struct process *process, struct peer *peer, const struct udp_arrival *arrival)
 {
-    if (!remote_forward_to(peer, arrival))
+    if (!forward_to(peer, arrival))
         traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_FORWARDED);
     return true;
 }
@@ -238,7 +238,7 @@ static bool give_to_asker(struct process *process, const struct udp_arrival *arr
         return false;
     traffic_managed(&process->traffic, arrival->packet, arrival->route);
     if (forwarded)
-        remote_prefer_sender(process, forwarded, arrival->packet);
+        forward_prefer_sender(process, forwarded, arrival->packet);
     return true;
 }
 

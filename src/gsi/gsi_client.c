@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "config/identity.h"
+#include "config/device_identity.h"
 #include "gsi/gsi.h"
 #include "process/port.h"
 #include "runtime/clock.h"

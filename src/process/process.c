@@ -12,7 +12,7 @@
 #include "process/port.h"
 #include "process/progress.h"
 #include "runtime/clock.h"
-#include "runtime/numbers.h"
+#include "runtime/qpns.h"
 #include "tap/delay.h"
 #include "tap/taps.h"
 
@@ -29,7 +29,7 @@ static void destroy(struct process *process)
     port_close_all(process);
     process->parts->end(process);
     traffic_close(&process->traffic);
-    numbers_destroy(process->numbers);
+    qpns_destroy(process->numbers);
     pthread_mutex_destroy(&process->control.mutex);
     free(process);
 }
@@ -64,7 +64,7 @@ static struct process *create_empty(const struct process_parts *parts)
 
 static int fill(struct process *process)
 {
-    process->numbers = numbers_create();
+    process->numbers = qpns_create();
     int error = traffic_open(&process->traffic, process->node, &process->schedule, &process->forked);
     if (error || !process->numbers)
         return ENOMEM;

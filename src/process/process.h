@@ -91,7 +91,7 @@ struct process {
     struct poller poller;
     struct loop loop;
     struct schedule schedule;
-    struct number_table *numbers;             /* of endpoints */
+    struct qpn_table *numbers;                /* of endpoints */
     struct endpoint mad, multicast, ethernet; /* for queue pair 1, for groups, for frames of Ethernet */
     struct udp_port *_Atomic ports[16];       /* by device; NULL: not on a network; port.c */
     _Atomic unsigned port_count;              /* behind the last of them */
@@ -103,9 +103,9 @@ struct process {
     struct cm *_Atomic cm; /* NULL: nobody has used it yet */
     struct context_list contexts;
     uint32_t next_handle;
-    uint64_t dm_used;          /* bytes of device memory that are allocated; under control */
-    struct key_table *keys;    /* memory.c */
-    struct number_table *srqs; /* numbers of XRC SRQs */
+    uint64_t dm_used;        /* bytes of device memory that are allocated; under control */
+    struct rkey_table *keys; /* memory.c */
+    struct qpn_table *srqs;  /* numbers of XRC SRQs */
     struct xrc_domain_list domains;
     struct steering *steering; /* steering.c */
     struct group_list groups;  /* multicast joins of queue pairs; under progress */

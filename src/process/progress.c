@@ -4,10 +4,10 @@
 #include "diag/log.h"
 #include "link/fence.h"
 #include "link/guard.h"
+#include "process/forward.h"
 #include "process/port.h"
-#include "process/remote.h"
 #include "runtime/clock.h"
-#include "runtime/numbers.h"
+#include "runtime/qpns.h"
 #include "tap/taps.h"
 #include "tap/traffic.h"
 #include "wire/grh.h"
@@ -45,7 +45,7 @@ static const enum reason wire_reasons[] = {
 /* Headers of a frame into a packet; otherwise why it is dropped. */
 static enum wire_fault decode(const struct frame *frame, struct packet *packet)
 {
-    const uint8_t *headers = frame->headers + (frame->kind == FRAME_FORWARDED ? REMOTE_ARRIVAL : 0);
+    const uint8_t *headers = frame->headers + (frame->kind == FRAME_FORWARDED ? FORWARD_ARRIVAL : 0);
     size_t length = frame->headers_length - (size_t)(headers - frame->headers);
     unsigned used, pad;
     bool grh = frame->kind != FRAME_ROCE && length >= GRH_LENGTH;
@@ -85,7 +85,7 @@ static void end(const struct round *round)
 
 static struct endpoint *find_endpoint(struct process *process, uint32_t number)
 {
-    struct endpoint *endpoint = numbers_find(process->numbers, number);
+    struct endpoint *endpoint = qpns_find(process->numbers, number);
     if (__builtin_expect(endpoint != NULL, 1))
         return endpoint;
     return number == MULTICAST_QP ? &process->multicast : number == MAD_QP ? &process->mad : NULL;
@@ -108,7 +108,7 @@ static void take_datagram(void *context, const struct udp_arrival *from)
     struct round *round = context;
     const struct packet *packet = from->packet;
     if (take_packet(round, &(struct endpoint_arrival){.from = *from}) ||
-        remote_forward(round->process, from, packet->destination))
+        forward_datagram(round->process, from, packet->destination))
         return;
     traffic_stray(&round->process->traffic, packet, from->route, REASON_PACKET_NO_QP);
     log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
@@ -137,14 +137,14 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
     struct endpoint_arrival arrival = {.from.packet = &packet, .peer = peer};
     if (frame->kind == FRAME_ETHERNET)
         return take_ethernet(round, frame);
-    if (frame->kind == FRAME_FORWARDED && frame->headers_length < REMOTE_ARRIVAL + GRH_LENGTH)
+    if (frame->kind == FRAME_FORWARDED && frame->headers_length < FORWARD_ARRIVAL + GRH_LENGTH)
         return;
     enum wire_fault fault = decode(frame, &packet);
     if (fault)
         return traffic_unread(&round->process->traffic, wire_reasons[fault]);
     if (frame->kind == FRAME_FORWARDED) {
         arrival.forwarded = frame->headers;
-        arrival.from.interface = remote_interface(frame->headers);
+        arrival.from.interface = forward_interface(frame->headers);
     }
     if (take_packet(round, &arrival))
         return;
@@ -215,7 +215,7 @@ unsigned progress_round(struct process *process, bool ack_later)
     }
     if (__builtin_expect(atomic_load_explicit(&process->loop.overrun, memory_order_relaxed), 0)) {
         atomic_store(&process->loop.overrun, false);
-        numbers_each(process->numbers, fail_overrun, NULL);
+        qpns_each(process->numbers, fail_overrun, NULL);
     }
     if (round.now)
         end(&round);

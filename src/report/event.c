@@ -4,7 +4,7 @@
 
 #include "config/config.h"
 #include "process/port_state.h"
-#include "runtime/numbers.h"
+#include "runtime/qpns.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp.h"
 
@@ -52,7 +52,7 @@ static bool happens(struct process *process, const struct device *device, enum i
     case IBV_EVENT_PORT_ACTIVE:
         return port_state_set(process, device, type == IBV_EVENT_PORT_ERR);
     case IBV_EVENT_DEVICE_FATAL:
-        numbers_each(process->numbers, fail_on_port, &(uint32_t){port_state_bit(device)});
+        qpns_each(process->numbers, fail_on_port, &(uint32_t){port_state_bit(device)});
         return true;
     default:
         return true;

@@ -10,7 +10,7 @@
 #include "gsi/cm_report.h"
 #include "report/event.h"
 #include "report/traffic_report.h"
-#include "verbs/memory/memory.h"
+#include "verbs/memory/mr.h"
 #include "verbs/object/words.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "config/identity.h"
+#include "config/device_identity.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
 #include "report/reports.h"

@@ -2,7 +2,7 @@
 #include "tap/traffic.h"
 #include "verbs/ethernet/qp_raw.h"
 #include "verbs/ethernet/steering.h"
-#include "verbs/send/pace.h"
+#include "verbs/send/rate_limit.h"
 #include "verbs/send/room.h"
 #include "wire/bytes.h"
 
@@ -79,9 +79,10 @@ void qp_raw_transmit(struct qp *qp)
     lock_assert_held(&qp->lock);
     uint8_t frame[RAW_FRAME_MAX];
     uint32_t length;
-    while (raw_next(&qp->raw, frame, &length) && !(qp->pace.rate && pace_holds(qp)) && send_frame(qp, frame, length)) {
+    while (raw_next(&qp->raw, frame, &length) && !(qp->rate_limit.rate && rate_limit_holds(qp)) &&
+           send_frame(qp, frame, length)) {
         raw_sent(&qp->raw);
-        if (qp->pace.rate)
-            pace_count(qp, length);
+        if (qp->rate_limit.rate)
+            rate_limit_count(qp, length);
     }
 }

@@ -5,7 +5,7 @@
 
 #include "diag/log.h"
 #include "process/progress.h"
-#include "runtime/numbers.h"
+#include "runtime/qpns.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp_owner.h"
@@ -81,13 +81,12 @@ static int wq_enter(struct wq *wq, struct context *context)
 {
     struct qp *qp = &wq->queue;
     control_lock(context);
-    int error =
-        numbers_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->flow.number);
+    int error = qpns_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->flow.number);
     qp->flow.number = qp->flow.number;
     if (!error) {
         wq->ibv.handle = object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, qp->uses.parent);
         if (!wq->ibv.handle)
-            numbers_remove(context->process->numbers, qp->flow.number), error = ENOMEM;
+            qpns_remove(context->process->numbers, qp->flow.number), error = ENOMEM;
     }
     if (!error)
         qp->uses.receive_cq->object.uses++;
@@ -249,7 +248,7 @@ int wq_destroy(struct ibv_wq *ibv)
     control_lock(context);
     int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);
     if (!error) {
-        numbers_remove(context->process->numbers, qp->flow.number);
+        qpns_remove(context->process->numbers, qp->flow.number);
         if (!context->process->inherited)
             retire(wq);
         qp->uses.receive_cq->object.uses--;

@@ -31,8 +31,8 @@ struct spread {
 struct ibv_wq *wq_create(struct ibv_context *, struct ibv_wq_init_attr *);
 int wq_modify(struct ibv_wq *, struct ibv_wq_attr *);
 int wq_destroy(struct ibv_wq *);
-struct ibv_rwq_ind_table *wq_table_create(struct ibv_context *, struct ibv_rwq_ind_table_init_attr *);
-int wq_table_destroy(struct ibv_rwq_ind_table *);
+struct ibv_rwq_ind_table *rwq_ind_table_create(struct ibv_context *, struct ibv_rwq_ind_table_init_attr *);
+int rwq_ind_table_destroy(struct ibv_rwq_ind_table *);
 
 /* The queue pair inside the work queue that this frame belongs to. */
 struct qp *wq_choose(const struct spread *, const struct ether *);
@@ -49,6 +49,6 @@ void wq_fail(struct wq *);
 
 /* What the program left behind when it closed the device. */
 void wq_abandon(struct object *);
-void wq_table_abandon(struct object *);
+void rwq_ind_table_abandon(struct object *);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef VERBS_MEMORY_PUBLISH_H
 #define VERBS_MEMORY_PUBLISH_H
 
-#include "verbs/memory/memory.h"
+#include "verbs/memory/mr.h"
 
 /* The region is found by its key from now on; those that only the responder may judge are left out. */
 void publish_region(struct process *, const struct mr *);

@@ -6,8 +6,8 @@
 
 #include "diag/log.h"
 #include "verbs/memory/dmah.h"
-#include "verbs/memory/memory.h"
-#include "verbs/memory/special.h"
+#include "verbs/memory/mr.h"
+#include "verbs/memory/mr_special.h"
 
 enum {
     FROM_FILE = NEWER_MR_FD | NEWER_MR_FD_OFFSET,
@@ -87,8 +87,8 @@ struct ibv_mr *buffer_register(struct ibv_pd *pd, const struct newer_mr_init_att
     }
     struct object *dmah = attr->comp_mask & NEWER_MR_DMAH ? dmah_object(attr->dmah) : NULL;
     if (attr->comp_mask & NEWER_MR_FD)
-        return special_register_fd(pd, attr->fd_offset, attr->length, attr->iova, attr->fd, (unsigned)attr->access,
-                                   dmah);
+        return mr_special_register_fd(pd, attr->fd_offset, attr->length, attr->iova, attr->fd, (unsigned)attr->access,
+                                      dmah);
     uint64_t base = attr->comp_mask & NEWER_MR_IOVA ? attr->iova : (uintptr_t)attr->addr;
-    return memory_register_hinted(pd, attr->addr, attr->length, base, (unsigned)attr->access, dmah);
+    return mr_register_hinted(pd, attr->addr, attr->length, base, (unsigned)attr->access, dmah);
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "config/identity.h"
+#include "config/device_identity.h"
 #include "diag/log.h"
 #include "process/port.h"
 #include "process/port_state.h"
@@ -15,10 +15,10 @@
 #include "verbs/ethernet/wq.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/dmah.h"
-#include "verbs/memory/memory.h"
-#include "verbs/memory/window.h"
+#include "verbs/memory/mr.h"
+#include "verbs/memory/mw.h"
 #include "verbs/object/async.h"
-#include "verbs/object/channel.h"
+#include "verbs/object/comp_channel.h"
 #include "verbs/object/context.h"
 #include "verbs/object/counters.h"
 #include "verbs/object/device.h"
@@ -236,7 +236,7 @@ static void destroy_object(struct object *object)
     case OBJECT_WQ:
         return wq_abandon(object);
     case OBJECT_IND_TABLE:
-        return wq_table_abandon(object);
+        return rwq_ind_table_abandon(object);
     case OBJECT_FLOW:
         return flow_abandon(object);
     case OBJECT_COUNTERS:
@@ -247,7 +247,7 @@ static void destroy_object(struct object *object)
         return;
     case OBJECT_MW:
         ((struct mw *)(at - offsetof(struct mw, object)))->ibv.handle = object->handle;
-        window_deallocate((struct ibv_mw *)(at - offsetof(struct mw, object)));
+        mw_deallocate((struct ibv_mw *)(at - offsetof(struct mw, object)));
         return;
     case OBJECT_DM:
         *newer_dm_handle(&((struct dm *)(at - offsetof(struct dm, object)))->ibv) = object->handle;
@@ -255,10 +255,10 @@ static void destroy_object(struct object *object)
         return;
     case OBJECT_MR:
         ((struct mr *)(at - offsetof(struct mr, object)))->ibv.handle = object->handle;
-        memory_deregister((struct ibv_mr *)(at - offsetof(struct mr, object)));
+        mr_deregister((struct ibv_mr *)(at - offsetof(struct mr, object)));
         return;
     case OBJECT_CHANNEL:
-        channel_destroy((struct ibv_comp_channel *)(at - offsetof(struct channel, object)));
+        comp_channel_destroy((struct ibv_comp_channel *)(at - offsetof(struct comp_channel, object)));
         return;
     case OBJECT_TD:
         domain_deallocate_td((struct ibv_td *)(at - offsetof(struct td, object)));

@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "config/identity.h"
+#include "config/device_identity.h"
 #include "process/port_state.h"
 #include "transport/tm/tags.h"
 #include "transport/unreliable/raw.h"
 #include "verbs/ethernet/wq.h"
 #include "verbs/queue/cq_moderation.h"
 #include "verbs/queue/srq_tags.h"
-#include "verbs/send/pace.h"
+#include "verbs/send/rate_limit.h"
 
 /* All memory of the program pages on demand, so whatever a service has can be done with it. */
 enum {
@@ -97,8 +97,8 @@ int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_in
                      .rx_hash_fields_mask = RSS_FIELDS | (uint64_t)IBV_RX_HASH_INNER,
                      .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ},
         .packet_pacing_caps = {.qp_rate_limit_min = 1,
-                               .qp_rate_limit_max = PACE_RATE_MAX,
-                               .supported_qpts = PACE_TYPES},
+                               .qp_rate_limit_max = RATE_LIMIT_RATE_MAX,
+                               .supported_qpts = RATE_LIMIT_TYPES},
         .max_wq_type_rq = limits->max_qp,
         .raw_packet_caps =
             IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS | IBV_RAW_PACKET_CAP_IP_CSUM,

@@ -11,7 +11,7 @@
 
 #include "diag/log.h"
 #include "verbs/memory/dm.h"
-#include "verbs/memory/memory.h"
+#include "verbs/memory/mr.h"
 #include "verbs/object/domain.h"
 
 static const char signature[] = "softverbs context of process ";

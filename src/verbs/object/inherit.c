@@ -1,8 +1,8 @@
 #include "verbs/object/inherit.h"
 
 #include "base/lock.h"
-#include "verbs/memory/window.h"
-#include "verbs/object/channel.h"
+#include "verbs/memory/mw.h"
+#include "verbs/object/comp_channel.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
 #include "verbs/queue/srq_tags.h"
@@ -46,7 +46,7 @@ static void inherit_object(struct object *object)
     case OBJECT_SRQ:
         return inherit_srq((struct srq *)(at - offsetof(struct srq, object)));
     case OBJECT_CHANNEL:
-        return lock_inherit(&((struct channel *)(at - offsetof(struct channel, object)))->lock);
+        return lock_inherit(&((struct comp_channel *)(at - offsetof(struct comp_channel, object)))->lock);
     case OBJECT_MW:
         return lock_inherit(&((struct mw *)(at - offsetof(struct mw, object)))->lock);
     default:

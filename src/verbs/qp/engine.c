@@ -85,8 +85,8 @@ nanos qp_engine_deadline(const struct qp *qp)
 nanos qp_deadline(const struct qp *qp)
 {
     nanos deadline = qp_engine_deadline(qp);
-    if (qp->pace.rate && qp->pace.wake < deadline)
-        deadline = qp->pace.wake;
+    if (qp->rate_limit.rate && qp->rate_limit.wake < deadline)
+        deadline = qp->rate_limit.wake;
     return qp->groups.since && qp->groups.wake < deadline ? qp->groups.wake : deadline;
 }
 

@@ -8,16 +8,16 @@
 #include "diag/log.h"
 #include "process/port.h"
 #include "process/progress.h"
-#include "runtime/numbers.h"
+#include "runtime/qpns.h"
 #include "tap/traffic.h"
 #include "verbs/ethernet/qp_raw.h"
 #include "verbs/ethernet/wq.h"
-#include "verbs/memory/window.h"
+#include "verbs/memory/mw.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_owner.h"
-#include "verbs/qp/qp_shared.h"
+#include "verbs/qp/qp_xrc_recv.h"
 #include "verbs/queue/comp_cntr.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
@@ -233,19 +233,19 @@ static void use_others(const struct qp *qp, int step)
             others[i]->uses += (uint32_t)step;
 }
 
-/* With its handle in its context; one that is shared has handles of its own, which qp_shared_create makes. */
+/* With its handle in its context; one that is shared has handles of its own, which qp_xrc_recv_create makes. */
 static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;
     control_lock(context);
-    int error = numbers_enter(process_node(process), process->numbers, &qp->endpoint, &qp->flow.number);
+    int error = qpns_enter(process_node(process), process->numbers, &qp->endpoint, &qp->flow.number);
     qp->flow.number = qp->flow.number;
     qp->object.context = context;
     if (!error && qp->uses.parent) {
         uint32_t most = context->device->limits.max_qp;
         qp->ibv.handle = object_enter(context, &qp->object, OBJECT_QP, most, qp->uses.parent);
         if (!qp->ibv.handle)
-            numbers_remove(process->numbers, qp->flow.number), error = ENOMEM;
+            qpns_remove(process->numbers, qp->flow.number), error = ENOMEM;
     }
     if (!error)
         use_others(qp, 1);
@@ -291,7 +291,7 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
         error = qp_enter(qp, context);
     if (!error) {
         attr->cap = qp->cap;
-        return qp->xrc.domain ? qp_shared_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->ibv;
+        return qp->xrc.domain ? qp_xrc_recv_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->ibv;
     }
     qp_release(qp);
     errno = error;
@@ -338,7 +338,7 @@ void qp_retire(struct qp *qp)
 {
     lock_assert_held(&qp->process->control);
     struct process *process = qp->process;
-    numbers_remove(process->numbers, qp->flow.number);
+    qpns_remove(process->numbers, qp->flow.number);
     if (process->inherited)
         return;
     lock_take(&process->progress);
@@ -350,7 +350,7 @@ void qp_retire(struct qp *qp)
     lock_take(&qp->lock);
     qp_withdraw_references(qp);
     qp_unpublish(qp);
-    window_leave(qp);
+    mw_leave(qp);
     if (qp->uses.srq && qp->uses.srq->tags)
         srq_tags_abandon(qp);
     qp_give_back_receive(qp);
@@ -379,7 +379,7 @@ int qp_destroy(struct ibv_qp *ibv)
     struct qp *qp = qp_of(ibv);
     struct context *context = qp->object.context;
     if (qp->xrc.shared)
-        return qp_shared_close(qp);
+        return qp_xrc_recv_close(qp);
     control_lock(context);
     int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);
     if (!error) {

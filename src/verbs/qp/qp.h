@@ -79,7 +79,7 @@ struct qp_batch {
 };
 
 /* What keeps a send from leaving. Under qp->lock. */
-struct qp_pace {
+struct qp_rate_limit {
     uint32_t rate; /* kbps; 0: not paced */
     nanos ahead;   /* so long before its time may a packet go */
     nanos until;   /* when all that was sent would have passed at this rate */
@@ -174,7 +174,7 @@ struct qp {
     struct qp_batch batch;
     struct qp_receives receives;
     struct qp_path path;
-    struct qp_pace pace;
+    struct qp_rate_limit rate_limit;
     struct qp_told told;
     struct qp_progress progress;
     struct qp_groups groups;

@@ -50,7 +50,7 @@ void qp_unpublish(struct qp *qp)
 
 static bool qp_may_direct(const struct qp *qp, struct link *link)
 {
-    return link->operations->can_direct && !qp->process->traffic.taps && !qp->pace.rate &&
+    return link->operations->can_direct && !qp->process->traffic.taps && !qp->rate_limit.rate &&
            qp->flow.type == IBV_QPT_RC && link->operations->can_direct(link);
 }
 

@@ -1,7 +1,7 @@
 /* READs and WRITEs of a queue pair that its process does by itself in the peer's, and what the peer is told for that:
  * docs/evidence/one-sided.md. Under qp->lock. */
-#ifndef VERBS_QP_DIRECT_H
-#define VERBS_QP_DIRECT_H
+#ifndef VERBS_QP_QP_DIRECT_H
+#define VERBS_QP_QP_DIRECT_H
 
 #include "verbs/qp/qp.h"
 

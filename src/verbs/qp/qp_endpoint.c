@@ -1,7 +1,7 @@
 /* A queue pair as the loop sees it. */
 #include "base/container.h"
 #include "diag/log.h"
-#include "process/remote.h"
+#include "process/forward.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "verbs/qp/qp_path.h"
@@ -92,7 +92,7 @@ static bool receive_at_qp(struct endpoint *endpoint, const struct endpoint_arriv
     bool fine = take(qp, packet, arrival), output = qp_has_output(qp);
     lock_release(&qp->lock);
     if (arrival->forwarded && fine) /* not for anybody who makes up a source */
-        remote_prefer(qp->process, arrival->forwarded, packet);
+        forward_prefer(qp->process, arrival->forwarded, packet);
     return output;
 }
 

@@ -20,7 +20,7 @@
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
 #include "verbs/send/ah.h"
-#include "verbs/send/pace.h"
+#include "verbs/send/rate_limit.h"
 #include "wire/psn.h"
 
 enum {
@@ -109,7 +109,7 @@ static void configure(struct qp *qp)
             .segment = segment_of(qp),
             .reference_segment = reference,
             .reference_from = QP_REFERENCE_FROM,
-            .in_pieces = qp->pace.rate != 0,
+            .in_pieces = qp->rate_limit.rate != 0,
             .exact = qp->path.remote != NULL,
             .window = qp->path.remote ? REMOTE_BYTES / segment_of(qp) : WINDOW,
             .first_window = qp->path.remote ? REMOTE_FIRST : 0,
@@ -185,7 +185,7 @@ static void reset(struct qp *qp)
     qp->path.peer_ended = false;
     qp->receives.last_wqe_raised = false;
     qp->attr = (struct ibv_qp_attr){0};
-    qp->pace.rate = 0;
+    qp->rate_limit.rate = 0;
 }
 
 static int start_receiving(struct qp *qp)
@@ -292,7 +292,7 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask)
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     remember(&qp->attr, attr, mask);
     if (mask & IBV_QP_RATE_LIMIT)
-        pace_set(qp, &(struct ibv_qp_rate_limit_attr){.rate_limit = attr->rate_limit});
+        rate_limit_set(qp, &(struct ibv_qp_rate_limit_attr){.rate_limit = attr->rate_limit});
     int error = mask & IBV_QP_AV ? set_path(qp) : 0;
     if (error)
         return error;

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "config/identity.h"
+#include "config/device_identity.h"
 #include "diag/log.h"
 #include "verbs/qp/qp.h"
 

@@ -1,7 +1,7 @@
 #include "verbs/qp/qp_owner.h"
 
-#include "verbs/memory/memory.h"
-#include "verbs/memory/window.h"
+#include "verbs/memory/mr.h"
+#include "verbs/memory/mw.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_tell.h"
@@ -106,19 +106,19 @@ void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receiv
 enum reason qp_owner_local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
                                   struct iovec *out)
 {
-    return memory_local(qp_of_owner(owner), qp_of_owner(owner)->memory.pd, sge, access, out);
+    return mr_local(qp_of_owner(owner), qp_of_owner(owner)->memory.pd, sge, access, out);
 }
 
 enum reason qp_owner_receive_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
                                     struct iovec *out)
 {
-    return memory_local(qp_of_owner(owner), qp_of_owner(owner)->memory.receive_pd, sge, access, out);
+    return mr_local(qp_of_owner(owner), qp_of_owner(owner)->memory.receive_pd, sge, access, out);
 }
 
 enum reason qp_owner_remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,
                                    unsigned access, struct iovec *out)
 {
-    enum reason reason = memory_remote(qp_of_owner(owner), rkey, address, length, access, out);
+    enum reason reason = mr_remote(qp_of_owner(owner), rkey, address, length, access, out);
     if (__builtin_expect(reason, REASON_NONE))
         qp_tell_memory(qp_of_owner(owner), rkey, address, length, access, reason);
     return reason;
@@ -126,14 +126,14 @@ enum reason qp_owner_remote_memory(struct engine_owner *owner, uint32_t rkey, ui
 
 enum reason qp_owner_invalidate(struct engine_owner *owner, uint32_t rkey)
 {
-    return window_invalidate(qp_of_owner(owner), rkey);
+    return mw_invalidate(qp_of_owner(owner), rkey);
 }
 
 enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const struct send_wqe *work,
                                             enum reason *reason)
 {
     struct qp *qp = qp_of_owner(owner);
-    *reason = work->opcode == IBV_WR_BIND_MW ? window_bind(qp, work) : window_invalidate(qp, work->immediate);
+    *reason = work->opcode == IBV_WR_BIND_MW ? mw_bind(qp, work) : mw_invalidate(qp, work->immediate);
     if (*reason == REASON_INVALIDATE_KEY)
         *reason = REASON_INVALIDATE_LOCAL;
     return *reason ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS;

@@ -1,7 +1,7 @@
 /* What the transport asks of a queue pair: receives, memory, completions, events. All under qp->lock. The inside of a
  * work queue has a table of its own, with these functions for what is the same. */
-#ifndef VERBS_QP_OWNER_H
-#define VERBS_QP_OWNER_H
+#ifndef VERBS_QP_QP_OWNER_H
+#define VERBS_QP_QP_OWNER_H
 
 #include "base/container.h"
 #include "verbs/qp/qp.h"

@@ -7,7 +7,7 @@
 #include "diag/log.h"
 #include "tap/traffic.h"
 #include "transport/rc/syndrome.h"
-#include "verbs/memory/keys.h"
+#include "verbs/memory/rkeys.h"
 #include "verbs/object/words.h"
 #include "wire/psn.h"
 
@@ -83,7 +83,7 @@ void qp_tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32
     if (!log_wanted(LOG_WARN))
         return;
     char words[WORDS_SIZE], has[WORDS_SIZE];
-    const struct region *region = keys_find(qp->process->keys, rkey);
+    const struct region *region = rkeys_find(qp->process->keys, rkey);
     char call[WORDS_SIZE + 128];
     snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x", qp->flow.number,
              qp->attr.dest_qp_num, words_access(access, words), length, (unsigned long long)address, rkey);

@@ -10,7 +10,7 @@
 #include "link/fence.h"
 #include "process/poller.h"
 #include "verbs/object/async.h"
-#include "verbs/object/channel.h"
+#include "verbs/object/comp_channel.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp.h"
 #include "verbs/queue/cq_entries.h"
@@ -62,7 +62,7 @@ static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_
     lock_set_rank(&cq->consumer, LOCK_PROGRAM);
     lock_set_rank(&cq->lock, LOCK_CQ);
     cq_moderation_begin(cq);
-    cq->channel = (struct channel *)attr->channel;
+    cq->channel = (struct comp_channel *)attr->channel;
     cq->wc_flags = attr->wc_flags;
     cq->create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
     if (cq->domain && cq->domain->td) /* ibv_alloc_td(3): no lock against other threads of the program */
@@ -156,7 +156,7 @@ static void forget_events(struct cq *cq)
     lock_take(&cq->process->progress);
     cq_moderation_forget(cq);
     lock_release(&cq->process->progress);
-    uint32_t fetched = cq->channel ? channel_withdraw(cq->channel, cq) : 0;
+    uint32_t fetched = cq->channel ? comp_channel_withdraw(cq->channel, cq) : 0;
     async_withdraw(cq->object.context, cq);
     wait_for_acknowledgements(cq, fetched, cq->async_fetched);
 }
@@ -291,7 +291,7 @@ void cq_raise(struct cq *cq)
     cq->armed = CQ_UNARMED;
     cq_moderation_clear(cq);
     if (cq->channel)
-        channel_notify(cq->channel, cq);
+        comp_channel_notify(cq->channel, cq);
 }
 
 /* Arming is one-shot and for entries that come later: the event is sent with the entry in place. */

@@ -70,7 +70,7 @@ struct cq {
         struct schedule_timer timer;
     } moderation;
 
-    struct channel *channel;
+    struct comp_channel *channel;
     TAILQ_ENTRY(cq) ready;   /* under channel->lock, as the two below */
     uint32_t events_waiting; /* not fetched yet */
     uint32_t events_fetched;

@@ -1,7 +1,7 @@
 #include "verbs/queue/xrc.h"
 
 #include "diag/log.h"
-#include "runtime/numbers.h"
+#include "runtime/qpns.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp.h"
 #include "verbs/qp/qp_owner.h"
@@ -17,7 +17,7 @@ enum reason xrc_select_srq(struct engine_owner *owner, uint32_t number)
     struct qp *qp = qp_of_owner(owner);
     if (qp->xrc.selected && qp->xrc.selected->number == number)
         return REASON_NONE;
-    struct srq *srq = numbers_find(qp->process->srqs, number);
+    struct srq *srq = qpns_find(qp->process->srqs, number);
     qp->xrc.selected = NULL;
     qp->memory.pd = qp->memory.receive_pd = NULL;
     if (!srq)
@@ -71,7 +71,7 @@ int xrc_enter_srq(struct srq *srq)
 {
     lock_assert_held(&context_of(srq->ibv.context)->process->control);
     struct process *process = srq->cq->process;
-    return numbers_enter(process_node(process), process->srqs, srq, &srq->number);
+    return qpns_enter(process_node(process), process->srqs, srq, &srq->number);
 }
 
 /* A message that loses its SRQ half-way can't be repeated either: its receive is gone. */
@@ -95,8 +95,8 @@ void xrc_remove_srq(struct srq *srq)
 {
     lock_assert_held(&context_of(srq->ibv.context)->process->control);
     struct process *process = srq->cq->process;
-    numbers_remove(process->srqs, srq->number);
+    qpns_remove(process->srqs, srq->number);
     lock_take(&process->progress);
-    numbers_each(process->numbers, forget, srq);
+    qpns_each(process->numbers, forget, srq);
     lock_release(&process->progress);
 }

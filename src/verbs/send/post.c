@@ -7,7 +7,7 @@
 #include "link/guard.h"
 #include "process/poller.h"
 #include "runtime/clock.h"
-#include "verbs/memory/window.h"
+#include "verbs/memory/mw.h"
 #include "verbs/qp/qp.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/send/post.h"
@@ -112,7 +112,7 @@ static enum reason copy_local(struct send_wqe *work, const struct ibv_send_wr *w
     work->sge_count = 0;
     work->length = 0;
     if (wr->opcode == IBV_WR_BIND_MW)
-        return window_describe_bind(work, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+        return mw_describe_bind(work, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
     return REASON_NONE;
 }
 

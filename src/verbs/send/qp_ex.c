@@ -5,7 +5,7 @@
 #include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
-#include "verbs/memory/window.h"
+#include "verbs/memory/mw.h"
 #include "verbs/send/post.h"
 #include "wire/guarded.h"
 
@@ -69,7 +69,7 @@ static void roll_back(struct qp *qp)
 {
     struct send_queue *queue = &qp->batch.queue;
     while (queue->tail != queue->head)
-        window_forget_bind(send_queue_at(queue, --queue->tail));
+        mw_forget_bind(send_queue_at(queue, --queue->tail));
 }
 
 static void wr_abort(struct ibv_qp_ex *ibv)
@@ -194,8 +194,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey, 
     struct send_wqe *work = qp_ex_begin(ibv, IBV_WR_BIND_MW);
     if (!work)
         return;
-    enum reason reason =
-        mw && mw->type == IBV_MW_TYPE_2 ? window_describe_bind(work, mw, rkey, info) : REASON_BIND_TYPE;
+    enum reason reason = mw && mw->type == IBV_MW_TYPE_2 ? mw_describe_bind(work, mw, rkey, info) : REASON_BIND_TYPE;
     if (reason)
         return spoil(qp_of_ex(ibv), reason);
     finish_work(qp_of_ex(ibv)); /* no setter follows, and what is taken back is among what was entered */

@@ -4,36 +4,54 @@
 
 #include "diag/log.h"
 #include "runtime/clock.h"
-#include "verbs/send/pace.h"
 
-static enum reason rate_limit_check(const struct qp *qp, const struct ibv_qp_rate_limit_attr *attr, int *error)
+/* How far ahead of its rate a queue pair may get when the program names no burst: by as much as a timer may be late. */
+static const nanos default_ahead = 2 * NANOS_MILLISECOND;
+
+static nanos time_of(const struct qp *qp, uint64_t bytes)
 {
-    *error = EOPNOTSUPP;
-    if (!(1u << qp->flow.type & PACE_TYPES) || qp->ethernet.spread)
-        return REASON_QP_RATE_LIMIT;
-    *error = EINVAL;
-    if (qp->state != IBV_QPS_RTS || attr->comp_mask ||
-        (!attr->rate_limit && (attr->max_burst_sz || attr->typical_pkt_sz)))
-        return REASON_QP_RATE_LIMIT;
-    return REASON_NONE;
+    const uint64_t nanos_of_kilobit_byte = 8 * NANOS_MILLISECOND;
+    return bytes * nanos_of_kilobit_byte / qp->rate_limit.rate;
 }
 
-int rate_limit_modify(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
+static uint32_t mtu_of(const struct qp *qp)
 {
-    struct qp *qp = qp_of(ibv);
-    int error;
-    if (!qp_is_known(ibv))
-        return ENOENT;
-    qp = qp_real(qp);
-    lock_take(&qp->lock);
-    enum reason reason = rate_limit_check(qp, attr, &error);
-    if (!reason) {
-        pace_set(qp, attr);
-        qp_transmit(qp, clock_now()); /* what an old rate has held back */
-    }
-    lock_release(&qp->lock);
-    if (!reason)
-        return 0;
-    log_reason(LOG_INFO, reason, "ibv_modify_qp_rate_limit qp 0x%x", qp->flow.number);
-    return error;
+    const uint32_t port_mtu = 4096;
+    return qp->attr.path_mtu ? 128u << qp->attr.path_mtu : port_mtu;
+}
+
+void rate_limit_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
+{
+    lock_assert_held(&qp->lock);
+    qp->attr.rate_limit = qp->rate_limit.rate = attr->rate_limit;
+    qp->rate_limit.wake = NANOS_NEVER;
+    if (qp_is_reliable(qp))
+        qp->rc.settings.in_pieces = attr->rate_limit != 0;
+    if (!attr->rate_limit)
+        return;
+    nanos burst = time_of(qp, attr->max_burst_sz);
+    nanos packet = time_of(qp, attr->typical_pkt_sz ? attr->typical_pkt_sz : mtu_of(qp));
+    qp->rate_limit.ahead = burst > packet ? burst - packet : 0;
+    if (!attr->max_burst_sz)
+        qp->rate_limit.ahead = default_ahead;
+    qp->rate_limit.until = clock_now();
+}
+
+bool rate_limit_holds(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    nanos now = clock_now();
+    if (qp->rate_limit.until <= now + qp->rate_limit.ahead)
+        return false;
+    qp->rate_limit.wake = qp->rate_limit.until - qp->rate_limit.ahead;
+    qp_expire_by(qp, qp->rate_limit.wake);
+    return true;
+}
+
+void rate_limit_count(struct qp *qp, uint64_t bytes)
+{
+    nanos now = clock_now();
+    if (qp->rate_limit.until < now)
+        qp->rate_limit.until = now;
+    qp->rate_limit.until += time_of(qp, bytes);
 }

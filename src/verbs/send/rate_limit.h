@@ -1,11 +1,27 @@
-/* ibv_modify_qp_rate_limit(3). What a rate does is in pace.h. */
+/* How fast a queue pair sends.
+ *
+ * What a queue pair sends is counted in bytes, headers and repetitions too. So many may go at once as the burst has
+ * (in packets of the typical size), and as time passes so many more as the rate has; meanwhile the rest waits in the
+ * send queue, for the helper's timer. Answers of a reliable queue pair to its peer are not held up. Messages go in
+ * packets of up to 16 KiB, so that is the least burst. */
 #ifndef VERBS_SEND_RATE_LIMIT_H
 #define VERBS_SEND_RATE_LIMIT_H
 
-#include <infiniband/verbs.h>
+#include "verbs/qp/qp.h"
 
-/* EOPNOTSUPP for a type that isn't paced; EINVAL outside of RTS, for comp_mask, and for a burst or packet size without
- * a rate; ENOENT. Rate 0: not paced any more. Thread-safe. */
-int rate_limit_modify(struct ibv_qp *, struct ibv_qp_rate_limit_attr *);
+enum {
+    RATE_LIMIT_TYPES =
+        1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD | 1 << IBV_QPT_RAW_PACKET | 1 << IBV_QPT_XRC_SEND,
+};
+#define RATE_LIMIT_RATE_MAX UINT32_MAX /* kbps */
+
+/* Under qp->lock, all below. */
+void rate_limit_set(struct qp *, const struct ibv_qp_rate_limit_attr *);
+
+/* Must what comes next wait? Then qp->rate_limit.wake is when it may go. */
+bool rate_limit_holds(struct qp *);
+
+/* So many bytes have been sent. */
+void rate_limit_count(struct qp *, uint64_t bytes);
 
 #endif

@@ -11,7 +11,7 @@
 #include "verbs/queue/srq_tags.h"
 #include "verbs/send/ah.h"
 #include "verbs/send/multicast.h"
-#include "verbs/send/pace.h"
+#include "verbs/send/rate_limit.h"
 #include "verbs/send/room.h"
 #include "wire/datagram.h"
 #include "wire/grh.h"
@@ -47,20 +47,20 @@ static bool send_packet(struct qp *qp, struct link *link, const struct packet *p
     uint8_t headers[WIRE_HEADERS_MAX];
     struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet->payload};
     frame.headers_length = (uint16_t)wire_encode(packet, headers);
-    if (qp->pace.rate)
-        pace_count(qp, frame.headers_length + packet->payload.length);
+    if (qp->rate_limit.rate)
+        rate_limit_count(qp, frame.headers_length + packet->payload.length);
     return traffic_send(&qp->flow, qp->path.remote ? NULL : qp->path.peer, link, &frame);
 }
 
 static inline bool is_held(struct qp *qp)
 {
-    return __builtin_expect(qp->pace.rate, 0) && pace_holds(qp);
+    return __builtin_expect(qp->rate_limit.rate, 0) && rate_limit_holds(qp);
 }
 
 /* The peer's requests are answered at once, whatever rate our own are sent at. */
 static inline bool is_held_rc(struct qp *qp)
 {
-    return __builtin_expect(qp->pace.rate, 0) && !rc_owes_responses(&qp->rc) && pace_holds(qp);
+    return __builtin_expect(qp->rate_limit.rate, 0) && !rc_owes_responses(&qp->rc) && rate_limit_holds(qp);
 }
 
 /* Everything that the engine has and the link has room for. Without a link, packets go nowhere and timers do the rest.
@@ -134,8 +134,8 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
         return;
     write_headers(ah, &packet, &frame);
     frame.payload = packet.payload;
-    if (qp->pace.rate)
-        pace_count(qp, frame.headers_length + packet.payload.length);
+    if (qp->rate_limit.rate)
+        rate_limit_count(qp, frame.headers_length + packet.payload.length);
     bool read = !multicast || multicast_send(qp, group.raw, &frame);
     if (link)
         read &= traffic_send(&qp->flow, peer, link, &frame);
@@ -195,8 +195,8 @@ void qp_transmit_guarded(struct qp *qp, nanos now)
     lock_assert_held(&qp->lock);
     if (qp->process->forked)
         return;
-    if (__builtin_expect(qp->pace.rate, 0))
-        qp->pace.wake = NANOS_NEVER;
+    if (__builtin_expect(qp->rate_limit.rate, 0))
+        qp->rate_limit.wake = NANOS_NEVER;
     transmit(qp, now);
 }
 

@@ -1,4 +1,4 @@
-#include "verbs/memory/mapping.h"
+#include "verbs/memory/vma.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static bool is_mapped(uintptr_t at, uintptr_t end)
     return true;
 }
 
-bool mapping_permits(const void *address, size_t length, bool write)
+bool vma_permits(const void *address, size_t length, bool write)
 {
     uintptr_t at = (uintptr_t)address, end = at + length;
     if (end < at)
@@ -85,19 +85,19 @@ bool mapping_permits(const void *address, size_t length, bool write)
     return answer < 0 ? is_mapped(at, end) : answer;
 }
 
-static int advice_of(enum mapping_fetch fetch)
+static int advice_of(enum vma_fetch fetch)
 {
     if (fetch == FETCH_LATER)
         return MADV_WILLNEED;
     return fetch == FETCH_WRITE ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 }
 
-int mapping_fetch(const void *address, size_t length, enum mapping_fetch fetch)
+int vma_fetch(const void *address, size_t length, enum vma_fetch fetch)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
     if (!length)
         return 0;
-    if (!mapping_permits(address, length, fetch == FETCH_WRITE))
+    if (!vma_permits(address, length, fetch == FETCH_WRITE))
         return EFAULT;
     if (fetch == FETCH_NOTHING)
         return 0;
@@ -139,7 +139,7 @@ static void map_nothing(void)
         munmap(zeros, NOTHING);
 }
 
-char *mapping_of_nothing(bool write)
+char *vma_of_nothing(bool write)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, map_nothing);

@@ -1,4 +1,4 @@
-#include "process/remote.h"
+#include "process/forward.h"
 
 #include <string.h>
 
@@ -11,22 +11,22 @@
 #include "wire/op.h"
 #include "wire/wire.h"
 
-_Static_assert((int)REMOTE_ARRIVAL + 40 + (int)WIRE_HEADERS_MAX <= (int)FRAME_HEADERS_MAX,
+_Static_assert((int)FORWARD_ARRIVAL + 40 + (int)WIRE_HEADERS_MAX <= (int)FRAME_HEADERS_MAX,
                "a frame that is passed on fits");
 
 /* Without room it is lost, as on a network. */
-bool remote_forward_to(struct peer *peer, const struct udp_arrival *arrival)
+bool forward_to(struct peer *peer, const struct udp_arrival *arrival)
 {
     struct link *link = peer->link;
     const struct packet *packet = arrival->packet;
     uint8_t headers[FRAME_HEADERS_MAX] = {0};
     bytes_put16(headers, arrival->route->source_port);
     bytes_put32(headers + 4, arrival->interface);
-    memcpy(headers + REMOTE_ARRIVAL, packet->grh, GRH_LENGTH);
-    unsigned length = wire_encode(packet, headers + REMOTE_ARRIVAL + GRH_LENGTH);
+    memcpy(headers + FORWARD_ARRIVAL, packet->grh, GRH_LENGTH);
+    unsigned length = wire_encode(packet, headers + FORWARD_ARRIVAL + GRH_LENGTH);
     struct frame frame = {.kind = FRAME_FORWARDED,
                           .headers = headers,
-                          .headers_length = (uint16_t)(REMOTE_ARRIVAL + GRH_LENGTH + length),
+                          .headers_length = (uint16_t)(FORWARD_ARRIVAL + GRH_LENGTH + length),
                           .payload = packet->payload};
     link->operations->begin(link);
     bool room = link->operations->ready(link);
@@ -36,25 +36,25 @@ bool remote_forward_to(struct peer *peer, const struct udp_arrival *arrival)
     return room;
 }
 
-bool remote_forward(struct process *process, const struct udp_arrival *arrival, uint32_t number)
+bool forward_datagram(struct process *process, const struct udp_arrival *arrival, uint32_t number)
 {
     lock_assert_held(&process->progress);
     struct peer *peer = node_find(process->node, number);
     if (!peer)
         return false;
     bool other = peer->slot != node_slot(process->node);
-    if (other && !remote_forward_to(peer, arrival))
+    if (other && !forward_to(peer, arrival))
         traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_FORWARDED);
     node_put(process->node, peer);
     return other;
 }
 
-unsigned remote_interface(const uint8_t arrival[REMOTE_ARRIVAL])
+unsigned forward_interface(const uint8_t arrival[FORWARD_ARRIVAL])
 {
     return bytes_get32(arrival + 4);
 }
 
-void remote_prefer_sender(struct process *process, const uint8_t arrival[REMOTE_ARRIVAL], const struct packet *packet)
+void forward_prefer_sender(struct process *process, const uint8_t arrival[FORWARD_ARRIVAL], const struct packet *packet)
 {
     lock_assert_held(&process->progress);
     union ibv_gid source, destination;
@@ -62,11 +62,11 @@ void remote_prefer_sender(struct process *process, const uint8_t arrival[REMOTE_
     gid_from_grh(packet->grh, &source, &destination);
     memcpy(route.source, &source, 16);
     memcpy(route.destination, &destination, 16);
-    port_prefer(process, &route, remote_interface(arrival), clock_about_now());
+    port_prefer(process, &route, forward_interface(arrival), clock_about_now());
 }
 
-void remote_prefer(struct process *process, const uint8_t arrival[REMOTE_ARRIVAL], const struct packet *packet)
+void forward_prefer(struct process *process, const uint8_t arrival[FORWARD_ARRIVAL], const struct packet *packet)
 {
     if (op_service(packet->opcode) != SERVICE_UD)
-        remote_prefer_sender(process, arrival, packet);
+        forward_prefer_sender(process, arrival, packet);
 }

@@ -1,4 +1,4 @@
-#include "verbs/memory/memory.h"
+#include "verbs/memory/mr.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 
 #include "diag/log.h"
 #include "verbs/memory/dm.h"
-#include "verbs/memory/keys.h"
-#include "verbs/memory/mapping.h"
+#include "verbs/memory/mw.h"
 #include "verbs/memory/publish.h"
-#include "verbs/memory/window.h"
+#include "verbs/memory/rkeys.h"
+#include "verbs/memory/vma.h"
 #include "verbs/object/domain.h"
 #include "verbs/object/import.h"
 #include "verbs/object/words.h"
@@ -59,7 +59,7 @@ static int check_memory(const void *address, size_t length, unsigned access)
         return error;
     if ((uintptr_t)address + length < (uintptr_t)address)
         return memory_refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
-    if (!on_demand && !mapping_permits(address, length ? length : 1, access & IBV_ACCESS_LOCAL_WRITE))
+    if (!on_demand && !vma_permits(address, length ? length : 1, access & IBV_ACCESS_LOCAL_WRITE))
         return memory_refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
     return 0;
 }
@@ -82,13 +82,13 @@ static void describe(struct mr *mr, const struct mr_source *source)
 static int memory_enter(struct context *context, struct mr *mr)
 {
     lock_assert_held(&context->process->control);
-    int error = keys_enter(context->process->keys, &mr->region);
+    int error = rkeys_enter(context->process->keys, &mr->region);
     if (error)
         return error;
     mr->ibv.lkey = mr->ibv.rkey = mr->region.key;
     mr->ibv.handle = object_enter(context, &mr->object, OBJECT_MR, context->device->limits.max_mr, mr->parent);
     if (!mr->ibv.handle) {
-        keys_remove(context->process->keys, &mr->region);
+        rkeys_remove(context->process->keys, &mr->region);
         return ENOMEM;
     }
     if (mr->dm)
@@ -99,7 +99,7 @@ static int memory_enter(struct context *context, struct mr *mr)
     return 0;
 }
 
-struct ibv_mr *memory_register_from(struct ibv_pd *pd, const struct mr_source *source)
+struct ibv_mr *mr_register_from(struct ibv_pd *pd, const struct mr_source *source)
 {
     struct context *context = context_of(pd->context);
     int error = pd_is_known(pd) ? check_access(source->memory, source->length, source->access) : ENOENT;
@@ -124,13 +124,13 @@ struct ibv_mr *memory_register_from(struct ibv_pd *pd, const struct mr_source *s
     return NULL;
 }
 
-struct ibv_mr *memory_register(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access)
+struct ibv_mr *mr_register(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access)
 {
-    return memory_register_hinted(pd, address, length, base, access, NULL);
+    return mr_register_hinted(pd, address, length, base, access, NULL);
 }
 
-struct ibv_mr *memory_register_hinted(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access,
-                                      struct object *dmah)
+struct ibv_mr *mr_register_hinted(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access,
+                                  struct object *dmah)
 {
     int error = check_memory(address, length, access);
     if (error) {
@@ -139,7 +139,7 @@ struct ibv_mr *memory_register_hinted(struct ibv_pd *pd, void *address, size_t l
     }
     struct mr_source source = {
         .memory = address, .address = address, .length = length, .base = base, .access = access, .dmah = dmah};
-    return memory_register_from(pd, &source);
+    return mr_register_from(pd, &source);
 }
 
 static void wait_for_locks(const struct object_list *list)
@@ -152,7 +152,7 @@ static void wait_for_locks(const struct object_list *list)
     }
 }
 
-void memory_quiesce(struct process *process)
+void mr_quiesce(struct process *process)
 {
     lock_assert_held(&process->control);
     struct context *each;
@@ -169,19 +169,19 @@ static int hide(struct process *process, struct mr *mr)
     if (process->inherited)
         return 0; /* windows of the copy stay bound when they go */
     if (!atomic_load(&mr->windows)) {
-        keys_hide(process->keys, &mr->region);
+        rkeys_hide(process->keys, &mr->region);
         publish_no_region(process, mr);
-        memory_quiesce(process);
+        mr_quiesce(process);
         if (!atomic_load(&mr->windows))
             return 0;
-        keys_show(process->keys, &mr->region);
+        rkeys_show(process->keys, &mr->region);
         publish_region(process, mr);
     }
     log_reason(LOG_WARN, REASON_MR_BOUND, "mr 0x%x: ibv_dereg_mr or ibv_rereg_mr", mr->region.key);
     return EBUSY;
 }
 
-int memory_deregister(struct ibv_mr *ibv)
+int mr_deregister(struct ibv_mr *ibv)
 {
     struct mr *mr = mr_of(ibv);
     struct context *context = mr->object.context;
@@ -191,7 +191,7 @@ int memory_deregister(struct ibv_mr *ibv)
     if (!error)
         error = object_leave(&mr->object, ibv->handle, mr->parent);
     if (!error)
-        keys_remove(context->process->keys, &mr->region);
+        rkeys_remove(context->process->keys, &mr->region);
     if (!error) {
         if (mr->dm)
             mr->dm->object.uses--;
@@ -250,7 +250,7 @@ static void change(struct mr *mr, int flags, struct ibv_pd *pd, void *address, s
 
 /* Nobody finds the region between the first field that changes and the last. The keys stay: programs that only change
  * the access do not tell their peers anew. */
-int memory_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
+int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
     struct mr *mr = mr_of(ibv);
     struct context *context = mr->object.context;
@@ -261,7 +261,7 @@ int memory_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *ad
         error = hide(context->process, mr);
         if (!error) {
             change(mr, flags, pd, address, length, (unsigned)access);
-            keys_show(context->process->keys, &mr->region);
+            rkeys_show(context->process->keys, &mr->region);
             publish_region(context->process, mr);
             ibv->pd = mr->ibv.pd;
             ibv->length = mr->ibv.length;
@@ -274,10 +274,10 @@ int memory_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *ad
     return IBV_REREG_MR_ERR_INPUT;
 }
 
-enum reason memory_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, unsigned access,
-                         struct iovec *out)
+enum reason mr_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, unsigned access,
+                     struct iovec *out)
 {
-    const struct region *region = keys_find(qp->process->keys, sge->lkey);
+    const struct region *region = rkeys_find(qp->process->keys, sge->lkey);
     if (!region || region->kind == REGION_WINDOW)
         return REASON_LOCAL_KEY_UNKNOWN;
     if (region->pd != pd)
@@ -287,22 +287,22 @@ enum reason memory_local(const struct qp *qp, const struct pd *pd, const struct 
     if (access & ~region->access)
         return REASON_LOCAL_PERMISSION;
     if (__builtin_expect(region->kind == REGION_NULL, 0)) {
-        *out = (struct iovec){mapping_of_nothing(access & IBV_ACCESS_LOCAL_WRITE), sge->length};
+        *out = (struct iovec){vma_of_nothing(access & IBV_ACCESS_LOCAL_WRITE), sge->length};
         return REASON_NONE;
     }
     *out = (struct iovec){region->memory + (sge->addr - region->base), sge->length};
     return REASON_NONE;
 }
 
-enum reason memory_remote(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
-                          struct iovec *out)
+enum reason mr_remote(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
+                      struct iovec *out)
 {
-    const struct region *region = keys_find(qp->process->keys, rkey);
+    const struct region *region = rkeys_find(qp->process->keys, rkey);
     if (!region)
         return REASON_REMOTE_KEY_UNKNOWN;
     if (__builtin_expect(region->kind != REGION_MEMORY, 0))
         return region->kind == REGION_NULL ? REASON_REMOTE_KEY_UNKNOWN
-                                           : window_remote(qp, region, rkey, address, length, access, out);
+                                           : mw_remote(qp, region, rkey, address, length, access, out);
     if (region->pd != qp->memory.pd)
         return REASON_REMOTE_PD;
     if (!region_covers(region, address, length)) {

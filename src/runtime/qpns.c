@@ -1,4 +1,4 @@
-#include "runtime/numbers.h"
+#include "runtime/qpns.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -18,14 +18,14 @@ struct number_block {
     _Atomic(void *) objects[NODE_BLOCK];
 };
 
-struct number_table {
+struct qpn_table {
     TAILQ_HEAD(, number_block) free, full; /* blocks with a free number, those that were used longest ago first */
     _Atomic(struct number_block *) blocks[BLOCKS];
 };
 
-struct number_table *numbers_create(void)
+struct qpn_table *qpns_create(void)
 {
-    struct number_table *table = calloc(1, sizeof *table); /* half a megabyte of zero pages until touched */
+    struct qpn_table *table = calloc(1, sizeof *table); /* half a megabyte of zero pages until touched */
     if (!table)
         return NULL;
     TAILQ_INIT(&table->free);
@@ -33,14 +33,14 @@ struct number_table *numbers_create(void)
     return table;
 }
 
-void numbers_destroy(struct number_table *table)
+void qpns_destroy(struct qpn_table *table)
 {
     for (uint32_t i = 0; table && i < BLOCKS; i++)
         free(atomic_load_explicit(&table->blocks[i], memory_order_relaxed));
     free(table);
 }
 
-static int claim(struct node *node, struct number_table *table)
+static int claim(struct node *node, struct qpn_table *table)
 {
     struct number_block *block = calloc(1, sizeof *block);
     if (!block)
@@ -56,7 +56,7 @@ static int claim(struct node *node, struct number_table *table)
     return 0;
 }
 
-int numbers_enter(struct node *node, struct number_table *table, void *object, uint32_t *number)
+int qpns_enter(struct node *node, struct qpn_table *table, void *object, uint32_t *number)
 {
     int error = TAILQ_EMPTY(&table->free) ? claim(node, table) : 0;
     if (error)
@@ -73,7 +73,7 @@ int numbers_enter(struct node *node, struct number_table *table, void *object, u
     return 0;
 }
 
-void numbers_remove(struct number_table *table, uint32_t number)
+void qpns_remove(struct qpn_table *table, uint32_t number)
 {
     struct number_block *block = atomic_load(&table->blocks[number / NODE_BLOCK]);
     atomic_store(&block->objects[number % NODE_BLOCK], NULL);
@@ -83,7 +83,7 @@ void numbers_remove(struct number_table *table, uint32_t number)
     }
 }
 
-void *numbers_find(const struct number_table *table, uint32_t number)
+void *qpns_find(const struct qpn_table *table, uint32_t number)
 {
     struct number_block *block =
         atomic_load_explicit(&table->blocks[(number & 0xffffff) / NODE_BLOCK], memory_order_acquire);
@@ -99,7 +99,7 @@ static void visit_block(struct number_block *block, void (*visit)(void *, void *
     }
 }
 
-void numbers_each(const struct number_table *table, void (*visit)(void *, void *), void *context)
+void qpns_each(const struct qpn_table *table, void (*visit)(void *, void *), void *context)
 {
     for (uint32_t i = 0; i < BLOCKS; i++) {
         struct number_block *block = atomic_load_explicit(&table->blocks[i], memory_order_acquire);

@@ -1,4 +1,4 @@
-#include "runtime/numbers.h"
+#include "runtime/qpns.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -22,47 +22,47 @@ int node_claim_numbers(struct node *from, uint32_t *first)
     return 0;
 }
 
-static struct number_table *begin(void)
+static struct qpn_table *begin(void)
 {
     claimed = 0;
-    struct number_table *table = numbers_create();
+    struct qpn_table *table = qpns_create();
     assert_non_null(table);
     return table;
 }
 
 static char objects[BLOCKS_MOST * NODE_BLOCK];
 
-static uint32_t enter(struct number_table *table, void *object)
+static uint32_t enter(struct qpn_table *table, void *object)
 {
     uint32_t number;
-    assert_int_equal(numbers_enter(node, table, object, &number), 0);
+    assert_int_equal(qpns_enter(node, table, object, &number), 0);
     return number;
 }
 
 static void what_was_entered_is_found_by_its_number(void **state)
 {
-    struct number_table *table = begin();
+    struct qpn_table *table = begin();
     uint32_t one = enter(table, &objects[0]), other = enter(table, &objects[1]);
     assert_int_not_equal(one, other);
-    assert_ptr_equal(numbers_find(table, one), &objects[0]);
-    assert_ptr_equal(numbers_find(table, other), &objects[1]);
-    assert_null(numbers_find(table, 1));
-    assert_null(numbers_find(table, 0xffffff));
-    numbers_destroy(table);
+    assert_ptr_equal(qpns_find(table, one), &objects[0]);
+    assert_ptr_equal(qpns_find(table, other), &objects[1]);
+    assert_null(qpns_find(table, 1));
+    assert_null(qpns_find(table, 0xffffff));
+    qpns_destroy(table);
 }
 
 static void a_number_is_not_given_again_at_once(void **state)
 {
-    struct number_table *table = begin();
+    struct qpn_table *table = begin();
     uint32_t before = enter(table, &objects[0]);
-    numbers_remove(table, before);
-    assert_null(numbers_find(table, before));
+    qpns_remove(table, before);
+    assert_null(qpns_find(table, before));
     for (unsigned i = 0; i < NODE_BLOCK - 1; i++) {
         uint32_t number = enter(table, &objects[i]);
         assert_int_not_equal(number, before);
     }
     assert_int_equal(claimed, 1);
-    numbers_destroy(table);
+    qpns_destroy(table);
 }
 
 static void count(void *object, void *context)
@@ -72,26 +72,26 @@ static void count(void *object, void *context)
 
 static void a_full_block_is_followed_by_another_until_there_is_none(void **state)
 {
-    struct number_table *table = begin();
+    struct qpn_table *table = begin();
     unsigned seen = 0;
     uint32_t number = 0;
     for (unsigned i = 0; i < BLOCKS_MOST * NODE_BLOCK; i++)
         number = enter(table, &objects[i]);
     assert_int_equal(claimed, BLOCKS_MOST);
-    assert_int_equal(numbers_enter(node, table, &objects[0], &(uint32_t){0}), ENOSPC);
-    numbers_each(table, count, &seen);
+    assert_int_equal(qpns_enter(node, table, &objects[0], &(uint32_t){0}), ENOSPC);
+    qpns_each(table, count, &seen);
     assert_int_equal(seen, BLOCKS_MOST * NODE_BLOCK);
-    numbers_remove(table, number);
+    qpns_remove(table, number);
     assert_int_equal(enter(table, &objects[0]), number);
-    numbers_destroy(table);
+    qpns_destroy(table);
 }
 
 static void without_a_node_no_block_is_claimed(void **state)
 {
-    struct number_table *table = begin();
-    assert_int_equal(numbers_enter(NULL, table, &objects[0], &(uint32_t){0}), ENODEV);
+    struct qpn_table *table = begin();
+    assert_int_equal(qpns_enter(NULL, table, &objects[0], &(uint32_t){0}), ENODEV);
     assert_int_equal(claimed, 0);
-    numbers_destroy(table);
+    qpns_destroy(table);
 }
 
 int main(void)

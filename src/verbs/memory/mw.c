@@ -1,4 +1,4 @@
-#include "verbs/memory/window.h"
+#include "verbs/memory/mw.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 #include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
-#include "verbs/memory/keys.h"
-#include "verbs/memory/memory.h"
+#include "verbs/memory/mr.h"
+#include "verbs/memory/rkeys.h"
 #include "verbs/send/post.h"
 
 enum {
@@ -17,12 +17,12 @@ enum {
     KEY_OF_PROGRAM = 0xff, /* of a key, what whoever binds the window chooses */
 };
 
-static inline struct mw *window_of(const struct region *region)
+static inline struct mw *mw_of(const struct region *region)
 {
     return (struct mw *)((char *)region - offsetof(struct mw, region));
 }
 
-struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
+struct ibv_mw *mw_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
 {
     struct context *context = context_of(pd->context);
     int error = !pd_is_known(pd) ? ENOENT : type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2 ? 0 : EINVAL;
@@ -39,12 +39,12 @@ struct ibv_mw *window_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
     mw->ibv.pd = pd;
     mw->ibv.type = type;
     control_lock(context);
-    error = keys_enter(context->process->keys, &mw->region);
+    error = rkeys_enter(context->process->keys, &mw->region);
     mw->ibv.rkey = mw->region.key;
     if (!error)
         mw->ibv.handle = object_enter(context, &mw->object, OBJECT_MW, context->device->limits.max_mw, mw->parent);
     if (!error && !mw->ibv.handle)
-        keys_remove(context->process->keys, &mw->region), error = ENOMEM;
+        rkeys_remove(context->process->keys, &mw->region), error = ENOMEM;
     control_unlock(context);
     if (!error)
         return &mw->ibv;
@@ -70,7 +70,7 @@ static void unbind(struct mw *mw)
 /* Nobody finds the window any more, and no queue pair is destroyed meanwhile: we hold the control. */
 static void unbind_for_good(struct mw *mw)
 {
-    memory_quiesce(mw->object.context->process);
+    mr_quiesce(mw->object.context->process);
     lock_take(&mw->lock);
     struct qp *qp = mw->qp;
     lock_release(&mw->lock);
@@ -83,14 +83,14 @@ static void unbind_for_good(struct mw *mw)
         lock_release(&qp->lock);
 }
 
-int window_deallocate(struct ibv_mw *ibv)
+int mw_deallocate(struct ibv_mw *ibv)
 {
     struct mw *mw = (struct mw *)ibv;
     struct context *context = mw->object.context;
     control_lock(context);
     int error = object_leave(&mw->object, ibv->handle, mw->parent);
     if (!error) {
-        keys_remove(context->process->keys, &mw->region);
+        rkeys_remove(context->process->keys, &mw->region);
         if (!context->process->inherited)
             unbind_for_good(mw);
     }
@@ -101,8 +101,8 @@ int window_deallocate(struct ibv_mw *ibv)
 }
 
 /* The window's identity and all parameters are copied: the program may destroy the region before the work's turn. */
-enum reason window_describe_bind(struct send_wqe *work, struct ibv_mw *mw, uint32_t rkey,
-                                 const struct ibv_mw_bind_info *info)
+enum reason mw_describe_bind(struct send_wqe *work, struct ibv_mw *mw, uint32_t rkey,
+                             const struct ibv_mw_bind_info *info)
 {
     const struct mw *window = (struct mw *)mw;
     const struct mr *mr = info->mr ? mr_of(info->mr) : NULL;
@@ -123,7 +123,7 @@ enum reason window_describe_bind(struct send_wqe *work, struct ibv_mw *mw, uint3
     return REASON_NONE;
 }
 
-void window_forget_bind(const struct send_wqe *work)
+void mw_forget_bind(const struct send_wqe *work)
 {
     if (work->opcode == IBV_WR_BIND_MW)
         ((struct ibv_mw *)(uintptr_t)work->address)->rkey = (uint32_t)work->swap;
@@ -133,7 +133,7 @@ void window_forget_bind(const struct send_wqe *work)
 static enum reason find_region(const struct qp *qp, const struct send_wqe *work, struct mr **mr)
 {
     uint64_t length = work->compare_or_add;
-    struct region *region = work->immediate ? keys_find(qp->process->keys, work->immediate) : NULL;
+    struct region *region = work->immediate ? rkeys_find(qp->process->keys, work->immediate) : NULL;
     *mr = NULL;
     if (!length)
         return REASON_NONE;
@@ -180,15 +180,15 @@ static void bind(struct mw *mw, struct qp *qp, const struct send_wqe *work, stru
     LIST_INSERT_HEAD(&qp->memory.windows, mw, bound);
 }
 
-enum reason window_bind(struct qp *qp, const struct send_wqe *work)
+enum reason mw_bind(struct qp *qp, const struct send_wqe *work)
 {
     lock_assert_held(&qp->lock);
     struct mr *mr;
-    struct region *region = keys_at(qp->process->keys, work->rkey);
-    if (!region || region->kind != REGION_WINDOW || window_of(region) != work->address)
+    struct region *region = rkeys_at(qp->process->keys, work->rkey);
+    if (!region || region->kind != REGION_WINDOW || mw_of(region) != work->address)
         return REASON_BIND_WINDOW;
     enum reason reason = find_region(qp, work, &mr);
-    struct mw *mw = window_of(region);
+    struct mw *mw = mw_of(region);
     lock_take(&mw->lock);
     if (!reason)
         reason = check_window(mw, qp, work);
@@ -198,12 +198,12 @@ enum reason window_bind(struct qp *qp, const struct send_wqe *work)
     return reason;
 }
 
-enum reason window_invalidate(struct qp *qp, uint32_t rkey)
+enum reason mw_invalidate(struct qp *qp, uint32_t rkey)
 {
-    struct region *region = keys_find(qp->process->keys, rkey);
+    struct region *region = rkeys_find(qp->process->keys, rkey);
     if (!region || region->kind != REGION_WINDOW)
         return REASON_INVALIDATE_KEY;
-    struct mw *mw = window_of(region);
+    struct mw *mw = mw_of(region);
     lock_take(&mw->lock);
     bool may = mw->qp == qp && region->key == rkey;
     if (may)
@@ -233,17 +233,17 @@ static enum reason look_into(const struct mw *mw, const struct qp *qp, uint32_t 
     return REASON_NONE;
 }
 
-enum reason window_remote(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,
-                          uint32_t length, unsigned access, struct iovec *out)
+enum reason mw_remote(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,
+                      uint32_t length, unsigned access, struct iovec *out)
 {
-    struct mw *mw = window_of(region);
+    struct mw *mw = mw_of(region);
     lock_take(&mw->lock);
     enum reason reason = look_into(mw, qp, rkey, address, length, access, out);
     lock_release(&mw->lock);
     return reason;
 }
 
-void window_leave(struct qp *qp)
+void mw_leave(struct qp *qp)
 {
     struct mw *mw;
     while ((mw = LIST_FIRST(&qp->memory.windows))) {

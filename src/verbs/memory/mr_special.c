@@ -1,4 +1,4 @@
-#include "verbs/memory/special.h"
+#include "verbs/memory/mr_special.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -6,9 +6,9 @@
 
 #include "diag/log.h"
 #include "verbs/memory/dm.h"
-#include "verbs/memory/keys.h"
-#include "verbs/memory/mapping.h"
-#include "verbs/memory/memory.h"
+#include "verbs/memory/mr.h"
+#include "verbs/memory/rkeys.h"
+#include "verbs/memory/vma.h"
 #include "verbs/object/domain.h"
 
 enum {
@@ -24,8 +24,8 @@ static struct ibv_mr *special_refuse(enum reason reason, int error, const char *
     return NULL;
 }
 
-struct ibv_mr *special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length,
-                                   unsigned access)
+struct ibv_mr *mr_special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length,
+                                      unsigned access)
 {
     struct dm *dm = dm_of(ibv);
     if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned)ACCESS_DM))
@@ -33,7 +33,7 @@ struct ibv_mr *special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uint64
     if (offset > dm->length || length > dm->length - offset)
         return special_refuse(REASON_DM_RANGE, EINVAL, "ibv_reg_dm_mr");
     struct mr_source source = {.memory = dm->memory + offset, .length = length, .access = access, .dm = dm};
-    return memory_register_from(pd, &source);
+    return mr_register_from(pd, &source);
 }
 
 /* The file must be long enough: what lies behind its end can't be reached. Devices don't tell how long they are. */
@@ -55,8 +55,8 @@ static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_sou
     return 0;
 }
 
-struct ibv_mr *special_register_fd(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
-                                   unsigned access, struct object *dmah)
+struct ibv_mr *mr_special_register_fd(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                      unsigned access, struct object *dmah)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct mr_source source = {.length = length, .base = iova, .access = access, .dmah = dmah};
@@ -69,7 +69,7 @@ struct ibv_mr *special_register_fd(struct ibv_pd *pd, uint64_t offset, size_t le
     int error = map(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &source);
     if (error)
         return special_refuse(REASON_FD_MAP, error, "ibv_reg_dmabuf_mr");
-    struct ibv_mr *mr = memory_register_from(pd, &source);
+    struct ibv_mr *mr = mr_register_from(pd, &source);
     error = errno;
     if (!mr)
         munmap(source.mapped, source.mapped_length);
@@ -77,14 +77,14 @@ struct ibv_mr *special_register_fd(struct ibv_pd *pd, uint64_t offset, size_t le
     return mr;
 }
 
-struct ibv_mr *special_allocate_null(struct ibv_pd *pd)
+struct ibv_mr *mr_special_allocate_null(struct ibv_pd *pd)
 {
     struct mr_source source = {.kind = REGION_NULL, .length = SIZE_MAX, .access = IBV_ACCESS_LOCAL_WRITE};
-    if (!mapping_of_nothing(true)) {
+    if (!vma_of_nothing(true)) {
         errno = ENOMEM;
         return NULL;
     }
-    struct ibv_mr *mr = memory_register_from(pd, &source);
+    struct ibv_mr *mr = mr_register_from(pd, &source);
     if (mr)
         mr->rkey = 0; /* "only the lkey is valid" */
     return mr;
@@ -94,7 +94,7 @@ struct ibv_mr *special_allocate_null(struct ibv_pd *pd)
 static int special_find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, const struct ibv_sge *sge, char **memory)
 {
     const struct process *process = context_of(pd->context)->process;
-    const struct region *region = keys_at(process->keys, sge->lkey);
+    const struct region *region = rkeys_at(process->keys, sge->lkey);
     if (!region)
         return EFAULT;
     if (region->kind == REGION_WINDOW || !(region->access & IBV_ACCESS_ON_DEMAND))
@@ -111,7 +111,7 @@ static int special_find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, con
     return 0;
 }
 
-static enum mapping_fetch fetch_of(enum ibv_advise_mr_advice advice, uint32_t flags)
+static enum vma_fetch fetch_of(enum ibv_advise_mr_advice advice, uint32_t flags)
 {
     if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
         return FETCH_NOTHING;
@@ -120,8 +120,8 @@ static enum mapping_fetch fetch_of(enum ibv_advise_mr_advice advice, uint32_t fl
     return advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ? FETCH_WRITE : FETCH_READ;
 }
 
-int special_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *list,
-                   uint32_t count)
+int mr_special_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *list,
+                      uint32_t count)
 {
     struct context *context = context_of(pd->context);
     int error = 0;
@@ -137,7 +137,7 @@ int special_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t
         error = special_find(pd, advice, &list[i], &memory);
         control_unlock(context);
         if (!error)
-            error = mapping_fetch(memory, list[i].length, fetch_of(advice, flags));
+            error = vma_fetch(memory, list[i].length, fetch_of(advice, flags));
     }
     if (error)
         log_reason(LOG_INFO, REASON_ADVICE, "ibv_advise_mr: errno %d", error);

@@ -1,10 +1,10 @@
-#include "verbs/memory/keys.h"
+#include "verbs/memory/rkeys.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/start.h"
-#include "verbs/memory/memory.h"
+#include "verbs/memory/mr.h"
 
 enum { CHUNK = 4096, INDICES = 1 << 24, CHUNKS = INDICES / CHUNK };
 
@@ -14,16 +14,16 @@ struct key_slot {
     uint8_t generation;
 };
 
-struct key_table {
+struct rkey_table {
     _Atomic(struct key_slot *) chunks[CHUNKS];
     uint32_t first_free, last_free; /* a queue, so that an index rests as long as it can before its next use */
     uint32_t used;                  /* indices ever used, and 0, which never is, because a key of 0 means none */
     uint32_t start; /* of their order, random as their first generations are: nobody shall guess a key */
 };
 
-struct key_table *memory_create(void)
+struct rkey_table *mr_create(void)
 {
-    struct key_table *table = calloc(1, sizeof *table);
+    struct rkey_table *table = calloc(1, sizeof *table);
     if (table) {
         table->used = 1;
         table->start = start_draw("key", 0);
@@ -31,20 +31,20 @@ struct key_table *memory_create(void)
     return table;
 }
 
-void memory_destroy(struct key_table *table)
+void mr_destroy(struct rkey_table *table)
 {
     for (unsigned i = 0; table && i < CHUNKS; i++)
         free(atomic_load_explicit(&table->chunks[i], memory_order_relaxed));
     free(table);
 }
 
-static inline struct key_slot *slot_at(const struct key_table *table, uint32_t index)
+static inline struct key_slot *slot_at(const struct rkey_table *table, uint32_t index)
 {
     struct key_slot *chunk = atomic_load_explicit(&table->chunks[index / CHUNK], memory_order_acquire);
     return chunk ? &chunk[index % CHUNK] : NULL;
 }
 
-static uint32_t take_fresh(struct key_table *table)
+static uint32_t take_fresh(struct rkey_table *table)
 {
     if (table->used == INDICES)
         return 0;
@@ -59,7 +59,7 @@ static uint32_t take_fresh(struct key_table *table)
     return index;
 }
 
-static uint32_t take_index(struct key_table *table)
+static uint32_t take_index(struct rkey_table *table)
 {
     enum { RESTING = 64 }; /* freed indices rest until so many fresh ones were used */
     uint32_t index = table->first_free;
@@ -69,7 +69,7 @@ static uint32_t take_index(struct key_table *table)
     return index;
 }
 
-int keys_enter(struct key_table *table, struct region *region)
+int rkeys_enter(struct rkey_table *table, struct region *region)
 {
     uint32_t index = take_index(table);
     if (!index)
@@ -80,17 +80,17 @@ int keys_enter(struct key_table *table, struct region *region)
     return 0;
 }
 
-void keys_hide(struct key_table *table, struct region *region)
+void rkeys_hide(struct rkey_table *table, struct region *region)
 {
     atomic_store_explicit(&slot_at(table, region->key >> 8)->region, NULL, memory_order_release);
 }
 
-void keys_show(struct key_table *table, struct region *region)
+void rkeys_show(struct rkey_table *table, struct region *region)
 {
     atomic_store_explicit(&slot_at(table, region->key >> 8)->region, region, memory_order_release);
 }
 
-void keys_remove(struct key_table *table, struct region *region)
+void rkeys_remove(struct rkey_table *table, struct region *region)
 {
     uint32_t index = region->key >> 8;
     struct key_slot *slot = slot_at(table, index);
@@ -103,14 +103,14 @@ void keys_remove(struct key_table *table, struct region *region)
     table->last_free = index;
 }
 
-struct region *keys_at(const struct key_table *table, uint32_t key)
+struct region *rkeys_at(const struct rkey_table *table, uint32_t key)
 {
     struct key_slot *slot = slot_at(table, key >> 8);
     return slot ? atomic_load_explicit(&slot->region, memory_order_acquire) : NULL;
 }
 
-struct region *keys_find(const struct key_table *table, uint32_t key)
+struct region *rkeys_find(const struct rkey_table *table, uint32_t key)
 {
-    struct region *region = keys_at(table, key);
+    struct region *region = rkeys_at(table, key);
     return region && atomic_load_explicit(&region->key, memory_order_relaxed) == key ? region : NULL;
 }

@@ -1,7 +1,7 @@
 /* What every device says of itself, besides what is configured: told alike by the verbs (ibv_query_device,
  * ibv_query_port) and by the files below /sys/class/infiniband that `softverbs run` provides. */
-#ifndef CONFIG_IDENTITY_H
-#define CONFIG_IDENTITY_H
+#ifndef CONFIG_DEVICE_IDENTITY_H
+#define CONFIG_DEVICE_IDENTITY_H
 
 #include "softverbs_version.h" /* made when the build is configured, of the version in meson.build */
 

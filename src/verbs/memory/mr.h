@@ -1,10 +1,10 @@
 /* Memory regions and their keys: ibv_reg_mr(3) and its kin. Thread-safe; keys are looked up under a qp->lock. */
-#ifndef VERBS_MEMORY_MEMORY_H
-#define VERBS_MEMORY_MEMORY_H
+#ifndef VERBS_MEMORY_MR_H
+#define VERBS_MEMORY_MR_H
 
 #include <sys/uio.h>
 
-#include "verbs/memory/keys.h"
+#include "verbs/memory/rkeys.h"
 #include "verbs/qp/qp.h"
 
 struct mr {
@@ -29,8 +29,8 @@ static inline bool mr_is_known(const struct ibv_mr *ibv)
     return object_is_known(&((const struct mr *)ibv)->object, ibv->handle);
 }
 
-struct key_table *memory_create(void);
-void memory_destroy(struct key_table *);
+struct rkey_table *mr_create(void);
+void mr_destroy(struct rkey_table *);
 
 /* What a region is made of. */
 struct mr_source {
@@ -46,23 +46,23 @@ struct mr_source {
 };
 
 /* Registers what the caller has checked, but for what is true of all regions. NULL and errno. */
-struct ibv_mr *memory_register_from(struct ibv_pd *, const struct mr_source *);
+struct ibv_mr *mr_register_from(struct ibv_pd *, const struct mr_source *);
 
 /* Registers [address, address + length); peers name it from `base` on. NULL and errno. Nothing is pinned; the range
  * must be mapped, for local write access writable (EFAULT), unless it pages on demand. access: enum ibv_access_flags;
  * unknown bits outside the optional range are EINVAL. */
-struct ibv_mr *memory_register(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access);
+struct ibv_mr *mr_register(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access);
 /* The same for a region that is made with a DMA handle. */
-struct ibv_mr *memory_register_hinted(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access,
-                                      struct object *dmah);
+struct ibv_mr *mr_register_hinted(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access,
+                                  struct object *dmah);
 /* EBUSY while a window is bound to it. */
-int memory_deregister(struct ibv_mr *);
+int mr_deregister(struct ibv_mr *);
 /* ibv_rereg_mr: 0, or enum ibv_rereg_mr_err_code; after an error the region is as it was. */
-int memory_reregister(struct ibv_mr *, int flags, struct ibv_pd *, void *address, size_t length, int access);
+int mr_reregister(struct ibv_mr *, int flags, struct ibv_pd *, void *address, size_t length, int access);
 
 /* Memory is touched only under the lock of a queue pair: after this, nobody uses what was taken out of the keys before.
  * Under process->control. */
-void memory_quiesce(struct process *);
+void mr_quiesce(struct process *);
 
 /* Do the bytes [address, address + length) lie in the region? */
 static inline bool region_covers(const struct region *region, uint64_t address, uint64_t length)
@@ -72,8 +72,8 @@ static inline bool region_covers(const struct region *region, uint64_t address, 
 
 /* One SGE of this protection domain, or a peer's (rkey, address, length) of the queue pair's, into memory; see struct
  * owner_operations for the reasons. Valid as long as the caller holds the qp->lock under which it asked. */
-enum reason memory_local(const struct qp *, const struct pd *, const struct ibv_sge *, unsigned access, struct iovec *);
-enum reason memory_remote(const struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
-                          struct iovec *);
+enum reason mr_local(const struct qp *, const struct pd *, const struct ibv_sge *, unsigned access, struct iovec *);
+enum reason mr_remote(const struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
+                      struct iovec *);
 
 #endif

@@ -1,12 +1,12 @@
 /* Keys of memory regions and windows: an index above, eight bits below that change with each use of the index, so that
  * a stale key misses (IBA 10.6.3.2 leaves the low eight bits to the owner of the key, for a window the program). */
-#ifndef VERBS_MEMORY_KEYS_H
-#define VERBS_MEMORY_KEYS_H
+#ifndef VERBS_MEMORY_RKEYS_H
+#define VERBS_MEMORY_RKEYS_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-struct key_table;
+struct rkey_table;
 struct pd;
 
 enum region_kind { REGION_MEMORY, REGION_WINDOW, REGION_NULL };
@@ -23,15 +23,15 @@ struct region {
 };
 
 /* Enters the region and writes its key; ENOMEM when all indices are taken. Under process->control. */
-int keys_enter(struct key_table *, struct region *);
+int rkeys_enter(struct rkey_table *, struct region *);
 /* A lookup that runs may still return the region until every qp->lock was free once. Under process->control. */
-void keys_remove(struct key_table *, struct region *);
+void rkeys_remove(struct rkey_table *, struct region *);
 /* The same without giving the key up: nobody finds the region until it is shown again. Under process->control. */
-void keys_hide(struct key_table *, struct region *);
-void keys_show(struct key_table *, struct region *);
+void rkeys_hide(struct rkey_table *, struct region *);
+void rkeys_show(struct rkey_table *, struct region *);
 /* Whatever has this key or one that differs from it in the low eight bits only; NULL. Lock-free. */
-struct region *keys_at(const struct key_table *, uint32_t key);
+struct region *rkeys_at(const struct rkey_table *, uint32_t key);
 /* NULL when the key is unknown. Lock-free. */
-struct region *keys_find(const struct key_table *, uint32_t key);
+struct region *rkeys_find(const struct rkey_table *, uint32_t key);
 
 #endif

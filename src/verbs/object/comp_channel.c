@@ -1,4 +1,4 @@
-#include "verbs/object/channel.h"
+#include "verbs/object/comp_channel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "verbs/object/event_count.h"
 #include "verbs/queue/cq.h"
 
-struct ibv_comp_channel *channel_create(struct ibv_context *ibv)
+struct ibv_comp_channel *comp_channel_create(struct ibv_context *ibv)
 {
     struct context *context = context_of(ibv);
-    struct channel *channel = calloc(1, sizeof *channel);
+    struct comp_channel *channel = calloc(1, sizeof *channel);
     if (!channel)
         return NULL;
     TAILQ_INIT(&channel->ready);
@@ -29,9 +29,9 @@ struct ibv_comp_channel *channel_create(struct ibv_context *ibv)
     return &channel->ibv;
 }
 
-int channel_destroy(struct ibv_comp_channel *ibv)
+int comp_channel_destroy(struct ibv_comp_channel *ibv)
 {
-    struct channel *channel = (struct channel *)ibv;
+    struct comp_channel *channel = (struct comp_channel *)ibv;
     struct context *context = channel->object.context;
     control_lock(context);
     int error = ibv->refcnt ? EBUSY : object_leave(&channel->object, channel->object.handle, NULL);
@@ -43,7 +43,7 @@ int channel_destroy(struct ibv_comp_channel *ibv)
     return 0;
 }
 
-void channel_notify(struct channel *channel, struct cq *cq)
+void comp_channel_notify(struct comp_channel *channel, struct cq *cq)
 {
     lock_take(&channel->lock);
     if (!cq->events_waiting++)
@@ -54,7 +54,7 @@ void channel_notify(struct channel *channel, struct cq *cq)
     uncancelled_end(before);
 }
 
-static struct cq *take_first(struct channel *channel)
+static struct cq *take_first(struct comp_channel *channel)
 {
     lock_take(&channel->lock);
     struct cq *cq = TAILQ_FIRST(&channel->ready);
@@ -68,14 +68,14 @@ static struct cq *take_first(struct channel *channel)
     return cq;
 }
 
-int channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
+int comp_channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
 {
     for (;;) {
         eventfd_t one;
         if (eventfd_read(ibv->fd, &one))
             return -1;
         /* the event whose count this was may have gone with its CQ: then wait for the next */
-        struct cq *cq = take_first((struct channel *)ibv);
+        struct cq *cq = take_first((struct comp_channel *)ibv);
         if (cq) {
             *out = &cq->ibv;
             *cq_context = cq->ibv.cq_context;
@@ -84,7 +84,7 @@ int channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_con
     }
 }
 
-void channel_acknowledge(struct ibv_cq *cq, unsigned count)
+void comp_channel_acknowledge(struct ibv_cq *cq, unsigned count)
 {
     pthread_mutex_lock(&cq->mutex);
     cq->comp_events_completed += count;
@@ -92,7 +92,7 @@ void channel_acknowledge(struct ibv_cq *cq, unsigned count)
     pthread_mutex_unlock(&cq->mutex);
 }
 
-uint32_t channel_withdraw(struct channel *channel, struct cq *cq)
+uint32_t comp_channel_withdraw(struct comp_channel *channel, struct cq *cq)
 {
     lock_take(&channel->lock);
     if (cq->events_waiting)

@@ -1,29 +1,29 @@
 /* Completion channels: ibv_create_comp_channel(3), ibv_get_cq_event(3), ibv_ack_cq_events(3). Thread-safe. */
-#ifndef VERBS_OBJECT_CHANNEL_H
-#define VERBS_OBJECT_CHANNEL_H
+#ifndef VERBS_OBJECT_COMP_CHANNEL_H
+#define VERBS_OBJECT_COMP_CHANNEL_H
 
 #include "base/lock.h"
 #include "verbs/object/object.h"
 
-struct channel {
+struct comp_channel {
     struct ibv_comp_channel ibv;
     struct object object;
     struct lock lock;
     TAILQ_HEAD(, cq) ready; /* CQs with events that nobody has fetched */
 };
 
-struct ibv_comp_channel *channel_create(struct ibv_context *); /* NULL and errno */
-int channel_destroy(struct ibv_comp_channel *);                /* EBUSY while CQs use it */
+struct ibv_comp_channel *comp_channel_create(struct ibv_context *); /* NULL and errno */
+int comp_channel_destroy(struct ibv_comp_channel *);                /* EBUSY while CQs use it */
 
 /* Puts one event of the CQ into its channel. May be called under cq->lock. */
-void channel_notify(struct channel *, struct cq *);
+void comp_channel_notify(struct comp_channel *, struct cq *);
 
 /* 0, or -1 and errno (EAGAIN when the descriptor is non-blocking and nothing waits). */
-int channel_get(struct ibv_comp_channel *, struct ibv_cq **, void **cq_context);
-void channel_acknowledge(struct ibv_cq *, unsigned count);
+int comp_channel_get(struct ibv_comp_channel *, struct ibv_cq **, void **cq_context);
+void comp_channel_acknowledge(struct ibv_cq *, unsigned count);
 
 /* Withdraws the events of a CQ that nobody fetched; returns how many were fetched, all of which must be acknowledged
  * before the CQ may go. */
-uint32_t channel_withdraw(struct channel *, struct cq *);
+uint32_t comp_channel_withdraw(struct comp_channel *, struct cq *);
 
 #endif

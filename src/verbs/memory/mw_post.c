@@ -2,7 +2,7 @@
 #include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
-#include "verbs/memory/window.h"
+#include "verbs/memory/mw.h"
 #include "verbs/qp/qp.h"
 #include "verbs/send/post.h"
 
@@ -22,13 +22,13 @@ static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_
     work->id = bind->wr_id;
     work->opcode = IBV_WR_BIND_MW;
     work->flags = (uint8_t)bind->send_flags;
-    enum reason reason = window_describe_bind(work, mw, ibv_inc_rkey(mw->rkey), &bind->bind_info);
+    enum reason reason = mw_describe_bind(work, mw, ibv_inc_rkey(mw->rkey), &bind->bind_info);
     if (!reason)
         post_commit(qp);
     return reason;
 }
 
-int window_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+int mw_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
     struct qp *qp = qp_of(ibv);
     enum reason reason = REASON_SEND_BATCH;

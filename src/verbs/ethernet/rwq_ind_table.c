@@ -33,7 +33,7 @@ static uint32_t wq_table_enter(struct ind_table *table, struct context *context)
     return handle;
 }
 
-struct ibv_rwq_ind_table *wq_table_create(struct ibv_context *ibv, struct ibv_rwq_ind_table_init_attr *attr)
+struct ibv_rwq_ind_table *rwq_ind_table_create(struct ibv_context *ibv, struct ibv_rwq_ind_table_init_attr *attr)
 {
     bool sound = is_sound(ibv, attr);
     if (!sound || !knows_all(attr)) {
@@ -58,7 +58,7 @@ struct ibv_rwq_ind_table *wq_table_create(struct ibv_context *ibv, struct ibv_rw
     return NULL;
 }
 
-int wq_table_destroy(struct ibv_rwq_ind_table *ibv)
+int rwq_ind_table_destroy(struct ibv_rwq_ind_table *ibv)
 {
     struct ind_table *table = (struct ind_table *)ibv;
     struct context *context = table->object.context;
@@ -72,11 +72,11 @@ int wq_table_destroy(struct ibv_rwq_ind_table *ibv)
     return error;
 }
 
-void wq_table_abandon(struct object *object)
+void rwq_ind_table_abandon(struct object *object)
 {
     struct ind_table *table = (struct ind_table *)((char *)object - offsetof(struct ind_table, object));
     table->ibv.ind_tbl_handle = (int)object->handle;
-    wq_table_destroy(&table->ibv);
+    rwq_ind_table_destroy(&table->ibv);
 }
 
 struct qp *wq_choose(const struct spread *spread, const struct ether *frame)

@@ -1,15 +1,15 @@
 /* Questions about this process's address space, and the memory behind special regions. Thread-safe. */
-#ifndef VERBS_MEMORY_MAPPING_H
-#define VERBS_MEMORY_MAPPING_H
+#ifndef VERBS_MEMORY_VMA_H
+#define VERBS_MEMORY_VMA_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Is all of [address, address + length) mapped, and may it be written (write) or read? Touches no page. Hardware would
  * find out by pinning them. */
-bool mapping_permits(const void *address, size_t length, bool write);
+bool vma_permits(const void *address, size_t length, bool write);
 
-enum mapping_fetch {
+enum vma_fetch {
     FETCH_READ,    /* bring pages in for reading */
     FETCH_WRITE,   /* and for writing */
     FETCH_LATER,   /* ask the kernel to begin with it */
@@ -17,10 +17,10 @@ enum mapping_fetch {
 };
 
 /* Brings pages in; 0 or EFAULT when part of the range is not mapped, or not so. */
-int mapping_fetch(const void *address, size_t length, enum mapping_fetch);
+int vma_fetch(const void *address, size_t length, enum vma_fetch);
 
 /* The memory of the null region, whatever address an element names: 4 GiB that read as zero, or 4 GiB where what is
  * written is lost (it lands in the same few MiB). NULL when the address space is too small. */
-char *mapping_of_nothing(bool write);
+char *vma_of_nothing(bool write);
 
 #endif

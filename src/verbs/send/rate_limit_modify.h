@@ -1,0 +1,11 @@
+/* ibv_modify_qp_rate_limit(3). What a rate does is in pace.h. */
+#ifndef VERBS_SEND_RATE_LIMIT_MODIFY_H
+#define VERBS_SEND_RATE_LIMIT_MODIFY_H
+
+#include <infiniband/verbs.h>
+
+/* EOPNOTSUPP for a type that isn't paced; EINVAL outside of RTS, for comp_mask, and for a burst or packet size without
+ * a rate; ENOENT. Rate 0: not paced any more. Thread-safe. */
+int rate_limit_modify(struct ibv_qp *, struct ibv_qp_rate_limit_attr *);
+
+#endif
