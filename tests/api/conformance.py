@@ -20,6 +20,7 @@ LINKS = ("none", "self") # where the recorded calls of both ends are of one proc
 TOO_MANY = ("error_matrix", "fuzz", "death") # cases, or threads
 
 LATER = ("later_test.c", "comp_cntr_test.c")  # in tests/abi: show those, by their names and version nodes
+LATER_INLINE = {"ibv_wr_flush": "`builders` in `tests/api`", "ibv_query_comp_cntr_caps": "`comp_cntr_test.c` in `tests/abi`"}
 LATER_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../abi")
 OLD_NAMES = {"ibv_dofork_range", "ibv_dontfork_range", "ibv_copy_ah_attr_from_kern", "ibv_copy_path_rec_from_kern", "ibv_copy_path_rec_to_kern", "ibv_copy_qp_attr_from_kern",
              "ibv_get_sysfs_path", "ibv_read_sysfs_file"}  # of other headers, or of none
@@ -108,6 +109,7 @@ def page(interface, tests):
     text += "".join(row(interface, function, tests) for function in interface.functions())
     text += f"\n## Functions of releases after 44\n\nThose that are supported are shown by {' and '.join(f'`{name}`' for name in LATER)} in `tests/abi`.\n\n| function | answer |\n|---|---|\n"
     text += "".join(f"| `{name}` | {later_answer(interface, name)} |\n" for name in interface.later())
+    text += "".join(f"| `{name}`, which the header holds itself | supported: {where} |\n" for name, where in LATER_INLINE.items())
     text += "\n## Operations\n\nA test shows an operation by calling the function.\n\n"
     text += "| operation | function | answer |\n|---|---|---|\n"
     text += "".join(operation_row(interface, operation) for operation in interface.operations())

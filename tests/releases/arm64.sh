@@ -55,7 +55,7 @@ aarch64-linux-gnu-gcc -o /tmp/emulator tests/releases/emulator.c && qemu-aarch64
 build=build-arm64
 [ -f $build/build.ninja ] || meson setup $build --cross-file /tmp/arm64.ini -Dtests="${TESTS:-true}" >/tmp/log 2>&1 || { say 1 "arm64: configures" "$(tail -n 2 /tmp/log | paste -sd ' ')"; exit 1; }
 ninja -C $build ${JOBS:-} >/tmp/log 2>&1
-say $? "arm64: builds" "$(grep -m 1 error /tmp/log | cut -c1-200)"
+say $? "arm64: builds" "$(grep -m 1 'error:' /tmp/log | cut -c1-200)"
 symbols=$(aarch64-linux-gnu-nm -D --defined-only --with-symbol-versions $build/lib/libibverbs.so.1 | grep -c '@')
 say "$([ "$symbols" -gt 630 ]; echo $?)" "arm64: symbols" "$symbols"
 for suite in base diag runtime wire cm transport tap verbs link ipc abi; do
