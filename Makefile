@@ -4,7 +4,12 @@
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
 	@tools/build/build.sh build -Dtests=false
-	@echo 'Built build/softverbs. Try: make demo, build/softverbs doctor, build/softverbs run -- PROGRAM'
+	@echo 'Built build/softverbs. What next:'
+	@echo '  make demo                        two programs of the distribution exchange data on it'
+	@echo '  build/softverbs doctor           what this machine lacks'
+	@echo '  build/softverbs run -- PROGRAM   your own program'
+	@echo '  make install PREFIX=...          the command, manual pages and completions'
+	@echo '  make check                       every test; CONTRIBUTING.md has the shorter ways'
 
 demo:
 	@tools/build/setup.sh build demo

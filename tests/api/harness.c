@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "puppet.h"
 #include "record.h"
 
 enum { CASE_SECONDS = 120 };
+
+#define LOG_NAME ".log" /* in the host's directory */
 
 static const char *const link_names[] = {"none", "self", "shm", "pieces", "lossy", "twice", "slow"};
 
@@ -25,6 +28,7 @@ static struct {
     const char *wanted; /* NULL: all */
     char name[160];     /* of the case that runs */
     unsigned count, failed;
+    long logged; /* bytes of the log before this case */
     jmp_buf out;
     char directory[64];
 } harness;
@@ -70,22 +74,80 @@ static void set_name(const char *name)
 
 enum { ENDED_WELL, ENDED_FAILED, ENDED_SKIPPED };
 
-static void say_failed(void)
+/* meson shows nothing of a failed test in TAP but its stderr. Not twice on one screen. */
+static bool is_heard_twice(void)
 {
-    printf("not ok %u - %s\n", ++harness.count, harness.name);
+    struct stat out, error;
+    return fstat(STDOUT_FILENO, &out) || fstat(STDERR_FILENO, &error) ||
+           (out.st_dev == error.st_dev && out.st_ino == error.st_ino);
+}
+
+static long size_of_log(void)
+{
+    char path[128];
+    struct stat log;
+    snprintf(path, sizeof path, "%s/" LOG_NAME, harness.directory);
+    return stat(path, &log) ? 0 : (long)log.st_size;
+}
+
+/* What the library said last, in any process of the case; "" when it said nothing. */
+static void find_last_reason(char *to, size_t size)
+{
+    char path[128], line[1024];
+    snprintf(path, sizeof path, "%s/" LOG_NAME, harness.directory);
+    FILE *log = fopen(path, "re");
+    to[0] = '\0';
+    if (log)
+        fseek(log, harness.logged, SEEK_SET);
+    while (log && fgets(line, sizeof line, log))
+        if (strstr(line, "(reason "))
+            snprintf(to, size, "# last reason: %s", line);
+    if (log)
+        fclose(log);
+}
+
+static __attribute__((format(printf, 1, 2))) void say_failed(const char *format, ...)
+{
+    char what[1024], reason[1100];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    find_last_reason(reason, sizeof reason);
+    printf("not ok %u - %s\n# %s\n%s", ++harness.count, harness.name, what, reason);
+    fflush(stdout);
+    if (!is_heard_twice())
+        fprintf(stderr, "not ok %u - %s\n# %s\n%s", harness.count, harness.name, what, reason);
     harness.failed++;
 }
 
 void harness_fail(const char *file, int line, const char *format, ...)
 {
+    char what[900];
     va_list arguments;
-    say_failed();
-    printf("# %s:%d: ", strrchr(file, '/') ? strrchr(file, '/') + 1 : file, line);
     va_start(arguments, format);
-    vprintf(format, arguments);
+    vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    printf("\n");
+    say_failed("%s:%d: %s", strrchr(file, '/') ? strrchr(file, '/') + 1 : file, line, what);
     longjmp(harness.out, ENDED_FAILED);
+}
+
+/* NULL: it is none, or the C library is too old to know. */
+static const char *errno_name(long long value)
+{
+#if __GLIBC_PREREQ(2, 32)
+    return value > 0 && value < 134 ? strerrorname_np((int)value) : NULL;
+#else
+    return NULL;
+#endif
+}
+
+void harness_fail_comparison(const char *file, int line, const char *left, long long left_value, const char *comparison,
+                             const char *right, long long right_value)
+{
+    const char *name = errno_name(left_value);
+    harness_fail(file, line, "%s is %lld%s%s, expected %s %s (%lld)", left, left_value, name ? ", as errno " : "",
+                 name ? name : "", comparison, right, right_value);
 }
 
 void harness_skip(const char *why)
@@ -125,6 +187,7 @@ void harness_run(const char *name, void (*body)(const void *row), const void *ro
         return;
     alarm(CASE_SECONDS);
     record_begin();
+    harness.logged = size_of_log();
     int ended = setjmp(harness.out);
     if (!ended)
         body(row);
@@ -133,13 +196,11 @@ void harness_run(const char *name, void (*body)(const void *row), const void *ro
     if (ended != ENDED_WELL)
         return;
     if (error) {
-        say_failed();
-        printf("# afterwards an object could not be destroyed: %s\n", strerror(error));
+        say_failed("afterwards an object could not be destroyed: %s", strerror(error));
         return;
     }
     if (record_disagreement()) {
-        say_failed();
-        printf("# %s\n", record_disagreement());
+        say_failed("%s", record_disagreement());
         return;
     }
     record_end(harness.name);
@@ -192,10 +253,14 @@ static void remove_directory(void)
 /* A directory of its own: other tests of this machine run at the same time, perhaps of another version. */
 static void make_directory(void)
 {
+    char path[128];
     strcpy(harness.directory, "/dev/shm/softverbs-api-XXXXXX");
     if (!mkdtemp(harness.directory))
         strcpy(harness.directory, "/tmp/softverbs-api-XXXXXX"), mkdtemp(harness.directory);
     setenv("SOFTVERBS_DIR", harness.directory, 1);
+    snprintf(path, sizeof path, "%s/" LOG_NAME, harness.directory);
+    if (!getenv("SOFTVERBS_LOG")) /* for the reason of a failure */
+        setenv("SOFTVERBS_LOG", "warn", 1), setenv("SOFTVERBS_LOG_FILE", path, 1);
 }
 
 static bool read_link(const char *name)

@@ -37,6 +37,8 @@ void harness_run(const char *name, void (*body)(const void *row), const void *ro
 
 /* The case ends here: failed, or skipped. */
 void harness_fail(const char *file, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
+void harness_fail_comparison(const char *file, int line, const char *left, long long left_value, const char *comparison,
+                             const char *right, long long right_value) __attribute__((noreturn));
 void harness_skip(const char *why) __attribute__((noreturn));
 
 /* The far end will not answer: forget it without a word (it was killed by the case). */
@@ -46,8 +48,7 @@ void harness_far_is_dead(void);
     do {                                                                                                               \
         long long left_value = (long long)(left), right_value = (long long)(right);                                    \
         if (!(left_value comparison right_value))                                                                      \
-            harness_fail(__FILE__, __LINE__, "%s is %lld, expected %s %s (%lld)", #left, left_value, #comparison,      \
-                         #right, right_value);                                                                         \
+            harness_fail_comparison(__FILE__, __LINE__, #left, left_value, #comparison, #right, right_value);          \
     } while (0)
 
 #define EXPECT_TRUE(condition)                                                                                         \

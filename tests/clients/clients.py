@@ -225,8 +225,10 @@ class Suite:
                 print(f"ok {number} - {name} # SKIP {why}", flush=True)
             except Failure as why:
                 failed += 1
-                print(f"not ok {number} - {name}", flush=True)
-                print("".join(f"# {line}\n" for line in str(why).splitlines()), end="", flush=True)
+                told = f"not ok {number} - {name}\n" + "".join(f"# {line}\n" for line in str(why).splitlines())
+                print(told, end="", flush=True)
+                if not os.path.sameopenfile(1, 2):  # meson shows nothing of a failed test in TAP but its stderr
+                    print(told, end="", file=sys.stderr, flush=True)
         for path in self.cleanup:
             shutil.rmtree(path, ignore_errors=True)
         return 1 if failed else 0

@@ -122,6 +122,12 @@ def stop(pid):
             time.sleep(0.001)
 
 
+def tell_meson(text):
+    """What a test in TAP prints stands in no report of meson's; what is on stderr does. Not twice on one screen."""
+    if not os.path.sameopenfile(1, 2):
+        print(text, end="", file=sys.stderr, flush=True)
+
+
 def main(module):
     cases = [(name, value) for name, value in vars(module).items()
              if callable(value) and "_" in name and not name.startswith("_") and value.__module__ == module.__name__]
@@ -136,8 +142,9 @@ def main(module):
             print(f"ok {number} - {sentence} # SKIP {reason}", flush=True)
         except Exception:  # pylint: disable=broad-except
             failed += 1
-            print(f"not ok {number} - {sentence}", flush=True)
-            print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="", flush=True)
+            told = f"not ok {number} - {sentence}\n" + "".join(f"# {line}\n" for line in traceback.format_exc().splitlines())
+            print(told, end="", flush=True)
+            tell_meson(told)
     shutil.rmtree(TEMPORARY, ignore_errors=True)
     sys.exit(1 if failed else 0)
 

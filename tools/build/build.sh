@@ -26,6 +26,7 @@ elif [ -n "$again" ] && [ "$(cat "$directory/configured-with" 2>/dev/null)" != "
     configure meson configure "$directory" "$@"
     echo "$*" >"$directory/configured-with"
 fi
-ninja -C "$directory" -n 2>/dev/null | grep -q 'no work to do' && exit 0
-echo "Building $directory"
+steps=$(ninja -C "$directory" -n 2>/dev/null | sed -n 's/^\[[0-9]*\/\([0-9]*\)\].*/\1/p' | tail -n 1)
+[ -n "$steps" ] || exit 0
+echo "Building $directory: $steps steps (ninja -C $directory shows them)"
 ninja -C "$directory" >"$log" 2>&1 || { grep -v "^\[[0-9]*/[0-9]*\] " "$log"; echo "The build in $directory failed."; exit 1; }

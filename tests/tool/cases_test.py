@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""What this directory's tests print when they fail."""
+import os
+import subprocess
+import sys
+
+import cases
+
+FAILING = "import sys, cases\ndef a_case_that_fails():\n    assert 1 == 2, 'the cause'\ncases.main(sys.modules[__name__])\n"
+
+
+def _fail(**streams):
+    return subprocess.run([sys.executable, "-c", FAILING], check=False, stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "PYTHONPATH": os.path.dirname(cases.__file__)}, **streams)
+
+
+def a_failure_is_told_where_meson_prints_it():
+    done = _fail(stderr=subprocess.PIPE)
+    assert done.returncode == 1 and "not ok 1 - a case that fails" in done.stdout, done
+    assert "not ok 1 - a case that fails" in done.stderr and "the cause" in done.stderr and "1..1" not in done.stderr, done
+
+
+def it_is_told_once_on_one_screen():
+    assert _fail(stderr=subprocess.STDOUT).stdout.count("not ok 1") == 1
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

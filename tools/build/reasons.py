@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Does each reason of src/diag/diag.def have a test that names it, and stand in its range?
+
+Usage: reasons.py TREE. A test names a reason as REASON_NAME or "NAME", by its number ("(reason 302)", `vendor_err 302`), or in
+a table of tests/api/*.def. Those of UNTESTED had none when this check was made: that list may only shrink. Tests of them show
+the errno of the call and not the reason."""
+import os
+import re
+import sys
+
+GAP = 5  # so many numbers in a row are free only behind the end of a section
+LINE = re.compile(r'^REASON\((\d+), (\w+), "', re.MULTILINE)
+UNTESTED = set("""
+    ADDRESS ADVICE BAD_RESPONSE BATCH_INCOMPLETE BIND_ACCESS BIND_BOUND BIND_EMPTY BIND_FLAGS BIND_LOCAL_WRITE BIND_NULL
+    BIND_RANGE BIND_REGION BIND_TYPE BIND_WINDOW CM_DREQ_UNANSWERED CM_NO_DEVICE CM_REFUSED CM_REJECTED CM_STALE CM_UNANSWERED
+    COMP_CNTR_ATTRIBUTES COUNTER_POINT CQ_BATCH CQ_FIELD CQ_PARENT_DOMAIN CQ_SIZE CQ_UNKNOWN_BITS CQ_VECTOR CURRENT_STATE
+    DMAH_ATTRIBUTES DM_ACCESS DM_ADDRESS DM_ALIGNMENT DM_ATTRIBUTES DM_EXHAUSTED DM_RANGE DOMAIN_ALIGNMENT DOMAIN_ATTRIBUTES
+    DOMAIN_CONTEXT FD_LENGTH FD_MAP FD_OFFSET FLOW_ATTRIBUTES FLOW_COUNTERS_BOUND FLOW_QP FLUSH_PARAMETERS GID_FAMILY HANDLE
+    IMPORT_DESCRIPTOR IMPORT_HANDLE IMPORT_PROCESS IND_TABLE INLINE_TOO_LONG INVALIDATE_LOCAL IN_USE LEFT_OVER LETTER_USER LIMIT
+    MAD_CLASS MAD_LENGTH MAD_MESSAGE MAD_NOT_SERVED MAD_TOO_MANY MAD_UNSOLICITED MR_ACCESS MR_BOUND MR_EMPTY MR_EX_ATTRIBUTES
+    MR_UNMAPPED PACKET_DESTINATION PACKET_FORWARDED PACKET_ICRC PACKET_NOT_JOINED PACKET_NO_QP PACKET_PAD PACKET_PAYLOAD
+    PACKET_PORT_DOWN PACKET_SOURCE PACKET_TRUNCATED PACKET_VERSION QP_ATTRIBUTE_UNSUPPORTED QP_ECE QP_INIT_MASK QP_NO_CQ
+    QP_NO_PD QP_RATE_LIMIT QP_SEND_OPS QP_SIZE QP_TYPE RAW_CREATE_FLAGS RAW_DROPPED_BY_RULE RAW_NOT_STEERED RAW_QP_ATTRIBUTES
+    RAW_TOO_SHORT RAW_TSO_HEADER RAW_TSO_SIZE RD_ATOMIC RECEIVE_QUEUE_FULL RECEIVE_SRQ RECEIVE_STATE REMOTE_WINDOW_QP
+    REQUEST_UNSUPPORTED RSS_NO_QUEUE SEND_BATCH SEND_FLAGS SEND_NO_AH SEND_OPCODE SEND_QUEUE_FULL SEND_STATE SEND_UNREADABLE
+    SRQ_SIZE SRQ_UNKNOWN_BITS TABLE_TRUNCATED TIMER_VALUE TM_ATTRIBUTES TM_INCOMPLETE TM_OPERATIONS_FULL TM_SERVICE TM_SRQ
+    TOO_MANY_SGES UNSUPPORTED WQ_ATTRIBUTES WQ_STATE XRCD_ATTRIBUTES XRCD_EXISTS XRCD_MISSING XRC_DOMAIN XRC_NO_DOMAIN
+    XRC_QP_OPEN XRC_SRQ_ATTRIBUTES XRC_SRQ_DESTROYED XRC_SRQ_TYPE
+""".split())
+
+
+def tests(tree):
+    """All text of tests, beside the code and below tests/; each word of a table as if it were quoted."""
+    for place in ("src", "tests"):
+        for folder, _, names in os.walk(os.path.join(tree, place)):
+            for name in names:
+                if re.search(r"_test\.(c|py)$", name) or (place == "tests" and name.endswith((".c", ".h", ".py", ".def"))):
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        text = file.read()
+                        yield re.sub(r"\b([A-Z][A-Z0-9_]+)\b", r'"\1"', text) if name.endswith(".def") else text
+
+
+def untested(reasons, text):
+    names = {one or other for one, other in re.findall(r"\bREASON_(\w+)|\"([A-Z][A-Z0-9_]+)\"", text)}
+    numbers = {int(number) for number in re.findall(r"\b(?:reason|vendor_err)[ =]*(\d+)\b", text)}
+    return {name for number, name in reasons if name not in names and number not in numbers}
+
+
+def free_numbers(text):
+    """Where the next reason of each section goes: behind its first number, before the first gap of five."""
+    used = {int(number) for number, _ in LINE.findall(text)}
+    for name, section in re.findall(r"^/\* ([^*]+) \*/\n(REASON.*?)(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL):
+        number = int(LINE.search(section).group(1))
+        while any(number + i in used for i in range(GAP)):
+            number += 1
+        yield name, number
+
+
+def main():
+    with open(os.path.join(sys.argv[1], "src/diag/diag.def"), encoding="utf-8") as file:
+        text = file.read()
+    reasons = [(int(number), name) for number, name in LINE.findall(text)]
+    lacking = untested(reasons, "\n".join(tests(sys.argv[1])))
+    print("1..2")
+    new, done = sorted(lacking - UNTESTED), sorted(UNTESTED - lacking)
+    print(f"{'not ' if new else ''}ok 1 - each reason has a test that names it")
+    for name in new:
+        print(f"# no test names {name}: one must show that it is given, or it is given to nobody")
+    print(f"{'not ' if done else ''}ok 2 - those that have a test by now are not excused")
+    for name in done:
+        print(f"# take {name} out of UNTESTED in tools/build/reasons.py")
+    free = {number: name for name, number in free_numbers(text)}  # a full section is followed by another
+    print("# next numbers: " + ", ".join(f"{name} {number}" for number, name in free.items()))
+    return 1 if new or done else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""reasons.py over made-up trees."""
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEFINED = """/* Ranges. */
+
+/* packets */
+REASON(1, CUT, "It was cut.")
+REASON(2, LATE, "It was late.")
+
+/* calls */
+REASON(300, WRONG, "It is wrong.")
+REASON(399, ODD, "It is odd.")
+"""
+
+
+def judged(test, defined=DEFINED):
+    """What it prints of a tree with these reasons and this test."""
+    with tempfile.TemporaryDirectory() as tree:
+        for path, text in (("src/diag/diag.def", defined), ("src/diag/one_test.c", test), ("tests/other_test.py", "")):
+            os.makedirs(os.path.dirname(f"{tree}/{path}"), exist_ok=True)
+            with open(f"{tree}/{path}", "w", encoding="utf-8") as file:
+                file.write(text)
+        excused = 'import sys; sys.path.insert(0, sys.argv[1]); import reasons; reasons.UNTESTED = {"ODD"}; sys.argv[1:] = sys.argv[2:]; sys.exit(reasons.main())'
+        return subprocess.run([sys.executable, "-c", excused, HERE, tree], capture_output=True, text=True, check=False)
+
+
+def main():
+    fine = judged('REASON_CUT; "(reason 2)"; "WRONG"')
+    cases = [
+        ("all are named", fine.returncode == 0 and "not ok" not in fine.stdout),
+        ("a new one without a test fails", "# no test names WRONG" in judged("REASON_CUT REASON_LATE").stdout),
+        ("a word that is no name counts for nothing", "# no test names LATE" in judged('REASON_CUT LATE "WRONG"').stdout),
+        ("what has a test is not excused", "# take ODD out" in judged('REASON_CUT REASON_LATE REASON_WRONG REASON_ODD').stdout),
+        ("the next numbers are said", "# next numbers: packets 3, calls 301" in fine.stdout),
+    ]
+    print(f"1..{len(cases)}")
+    for number, (name, holds) in enumerate(cases, 1):
+        print(f"{'' if holds else 'not '}ok {number} - {name}")
+    return 0 if all(holds for _, holds in cases) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
