@@ -36,6 +36,13 @@ struct peer *cm_find_taker(struct process *process, const struct cm_message *mes
     return ports_find_listener(process->node, (uint16_t)(service >> 16), (uint16_t)service, &address);
 }
 
+struct peer *cm_find_former_taker(struct process *process, const struct cm_message *message, const uint8_t gid[16])
+{
+    struct cm_address address;
+    uint64_t service = find_target(message, gid, &address);
+    return ports_find_former(process->node, (uint16_t)(service >> 16), (uint16_t)service, &address);
+}
+
 static struct peer *find_self(struct process *process, const struct dispatch_datagram *datagram)
 {
     return node_find(process->node, datagram->message.local_id & ID_MASK);
@@ -94,6 +101,8 @@ static enum cm_sent send_to_neighbor(struct process *process, const struct dispa
     struct peer *peer = cm_find_taker(process, &datagram->message, datagram->route.gid);
     if (!peer && request && !insist)
         return CM_NOBODY;
+    if (!peer && request)
+        peer = cm_find_former_taker(process, &datagram->message, datagram->route.gid);
     if (!peer && request)
         peer = find_self(process, datagram);
     if (!peer)

@@ -28,8 +28,12 @@ void cm_make_packet(const struct dispatch_datagram *, struct cm_packet *);
  * the owner of its communication ID. `gid`: where it is sent to. NULL: none. To be put back. */
 struct peer *cm_find_taker(struct process *, const struct cm_message *, const uint8_t gid[16]);
 
+/* The process of a request that nobody listens for (any more): it may be a repeat of one whose connection is there. To
+ * be put back; NULL: none. */
+struct peer *cm_find_former_taker(struct process *, const struct cm_message *, const uint8_t gid[16]);
+
 /* *to: the process of this host that it went to, to be put back; NULL: none. `insist`: what nobody listens for goes to
- * this process, which says so. */
+ * the process that listened last, or to this one, which says so. */
 enum cm_sent cm_send(struct process *, const struct dispatch_datagram *, bool insist, struct peer **to);
 
 #endif

@@ -31,9 +31,13 @@ static void forward_waiting(const struct cm_waiting_request *request, struct pee
 enum place { NOBODY, HERE, ELSEWHERE };
 
 /* ELSEWHERE: it has got it. */
-static enum place place(struct process *process, const struct cm_waiting_request *request)
+static enum place place(struct process *process, const struct cm_waiting_request *request, bool late)
 {
-    struct peer *taker = cm_find_taker(process, &request->datagram.message, request->datagram.route.from.gid);
+    const struct cm_message *message = &request->datagram.message;
+    const uint8_t *gid = request->datagram.route.from.gid;
+    struct peer *taker = cm_find_taker(process, message, gid);
+    if (!taker && late)
+        taker = cm_find_former_taker(process, message, gid);
     if (!taker)
         return NOBODY;
     bool here = taker->slot == node_slot(process->node);
@@ -47,8 +51,9 @@ bool cm_waiting_next(struct cm_waiting *waiting, struct process *process, struct
 {
     for (unsigned i = 0; i < waiting->count;) {
         struct cm_waiting_request *request = &waiting->requests[i];
-        enum place taker = place(process, request);
-        bool out = taker == HERE || (taker == NOBODY && now >= request->until);
+        bool late = now >= request->until;
+        enum place taker = place(process, request, late);
+        bool out = taker == HERE || (taker == NOBODY && late);
         if (out)
             *to = request->datagram;
         if (out || taker == ELSEWHERE)

@@ -26,10 +26,15 @@ static bool has_port(struct table_port *entry, uint16_t space, uint16_t port)
            entry->claim.port == port;
 }
 
+static bool may_be_had(struct table_port *entry)
+{
+    return !atomic_load(&entry->owner) || atomic_load(&entry->use) == TABLE_PORT_LISTENED;
+}
+
 struct neighbors {
     const struct port_claim *claims[WINDOW];
     unsigned count;
-    struct table_port *free; /* the first entry that nobody has; NULL: none */
+    struct table_port *free; /* one that may be had, if possible without an owner; NULL: none */
 };
 
 /* Under the table's lock. */
@@ -39,8 +44,9 @@ static struct neighbors look_at(struct table *table, uint16_t space, uint16_t po
     struct neighbors found = {.count = 0};
     for (unsigned step = 0; step < WINDOW; step++) {
         struct table_port *entry = entry_at(table, space, port, step);
-        if (!atomic_load(&entry->owner))
-            found.free = found.free ? found.free : entry;
+        if (may_be_had(entry))
+            found.free =
+                found.free && (atomic_load(&entry->owner) || !atomic_load(&found.free->owner)) ? found.free : entry;
         else if (entry != except && has_port(entry, space, port))
             found.claims[found.count++] = &entry->claim;
     }
@@ -51,8 +57,9 @@ static int enter_claim(struct node *node, struct table_port *entry, const struct
 {
     if (!entry)
         return ENOSPC;
+    atomic_store(&entry->owner, 0);
     entry->claim = *claim;
-    atomic_store(&entry->listening, false);
+    atomic_store(&entry->use, TABLE_PORT_BOUND);
     atomic_store_explicit(&entry->owner, table_self(node->table), memory_order_release);
     *number = (uint32_t)(entry - node->table->file->ports);
     return 0;
@@ -111,7 +118,7 @@ int ports_listen(struct node *node, uint32_t number)
     error = ports_conflict(found.claims, found.count, &entry->claim, false);
     if (!error) {
         entry->claim.reuse = false;
-        atomic_store(&entry->listening, true);
+        atomic_store(&entry->use, TABLE_PORT_LISTENS);
     }
     table_unlock(node->table);
     return error;
@@ -120,8 +127,9 @@ int ports_listen(struct node *node, uint32_t number)
 void ports_release(struct node *node, uint32_t number)
 {
     struct table_port *entry = entry_of(node, number);
-    uint32_t owner = table_self(node->table);
-    atomic_compare_exchange_strong(&entry->owner, &owner, 0);
+    uint32_t owner = table_self(node->table), use = TABLE_PORT_LISTENS;
+    if (atomic_load(&entry->owner) == owner && !atomic_compare_exchange_strong(&entry->use, &use, TABLE_PORT_LISTENED))
+        atomic_compare_exchange_strong(&entry->owner, &owner, 0);
 }
 
 /* 0: does not listen there; 1: at all addresses; 2: at this one. */
@@ -136,7 +144,8 @@ static unsigned fit_of(const struct port_claim *claim, const struct cm_address *
 }
 
 /* Reads without the lock: an entry counts if its owner is the same before and after. */
-static uint32_t find_owner_of(struct table *table, uint16_t space, uint16_t port, const struct cm_address *address)
+static uint32_t find_owner_of(struct table *table, uint16_t space, uint16_t port, const struct cm_address *address,
+                              enum table_port_use use)
 {
     uint32_t found = 0;
     unsigned best = 0;
@@ -145,7 +154,7 @@ static uint32_t find_owner_of(struct table *table, uint16_t space, uint16_t port
         uint32_t owner = atomic_load_explicit(&entry->owner, memory_order_acquire);
         struct port_claim claim = entry->claim;
         fence_full(); /* which ThreadSanitizer knows, unlike an acquire fence */
-        if (!owner || claim.space != space || claim.port != port || !atomic_load(&entry->listening) ||
+        if (!owner || claim.space != space || claim.port != port || atomic_load(&entry->use) != use ||
             atomic_load(&entry->owner) != owner)
             continue;
         unsigned fit = fit_of(&claim, address);
@@ -159,5 +168,10 @@ static uint32_t find_owner_of(struct table *table, uint16_t space, uint16_t port
 
 struct peer *ports_find_listener(struct node *node, uint16_t space, uint16_t port, const struct cm_address *address)
 {
-    return node_find_owner(node, find_owner_of(node->table, space, port, address));
+    return node_find_owner(node, find_owner_of(node->table, space, port, address, TABLE_PORT_LISTENS));
+}
+
+struct peer *ports_find_former(struct node *node, uint16_t space, uint16_t port, const struct cm_address *address)
+{
+    return node_find_owner(node, find_owner_of(node->table, space, port, address, TABLE_PORT_LISTENED));
 }

@@ -20,4 +20,7 @@ void ports_release(struct node *, uint32_t entry);
 /* The process that listens at this port and address, connected; NULL: nobody. Takes a reference, as node_find. */
 struct peer *ports_find_listener(struct node *, uint16_t space, uint16_t port, const struct cm_address *);
 
+/* Likewise the process that listened there until it closed its listener, as long as nobody needs the entry. */
+struct peer *ports_find_former(struct node *, uint16_t space, uint16_t port, const struct cm_address *);
+
 #endif

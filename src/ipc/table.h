@@ -53,9 +53,15 @@ struct table_join {
 };
 
 /* A port number of the connection manager that a process has; ports.c. */
+enum table_port_use {
+    TABLE_PORT_BOUND,
+    TABLE_PORT_LISTENS,
+    TABLE_PORT_LISTENED, /* it may be had by others, and says only who knows the requests that came so far */
+};
+
 struct table_port {
-    atomic_uint owner; /* table_owner, 0: free */
-    atomic_bool listening;
+    atomic_uint owner;       /* table_owner, 0: free */
+    atomic_uint use;         /* enum table_port_use */
     struct port_claim claim; /* written before the owner, not changed while there is one */
 };
 

@@ -5,7 +5,7 @@ import os
 import sys
 
 from clients import Program, need
-from rdmacm import (choose_port, copies_a_file, exchange, first_program, groups, many_clients, matches, measures, nobody_listens, pings,
+from rdmacm import (choose_port, copies_a_file, exchange, first_program, groups, is_asked_again, many_clients, matches, measures, nobody_listens, pings,
                     pings_until_listening, serves_on)
 from wire import ADDRESSES, CLIENT, INSIDE, SERVER, Wire, enter_namespaces, make_hosts
 
@@ -41,6 +41,7 @@ def main():
     for address in ADDRESSES[SERVER]:
         suite.add(f"rping at {address}", lambda address=address: pings(suite, address))
     suite.add("who connects where nobody listens is rejected at once", lambda: others_listen(suite))
+    suite.add("a request that comes again behind its listener's end is no new one", lambda: is_asked_again(suite))
     suite.add("rping -P serves clients of both hosts at once", lambda: many_clients(suite, 10, both=True))
     suite.add("ucmatose transfers both ways over ten connections", lambda: matches(suite, "ucmatose", "-c", "10", "-C", "50", "-S", "4000"))
     suite.add("udaddy resolves and transfers datagrams", lambda: matches(suite, "udaddy", "-c", "5", "-C", "20"))

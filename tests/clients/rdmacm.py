@@ -202,6 +202,13 @@ def first_program(suite):
     server.find("^good morning$")
 
 
+def is_asked_again(suite):
+    """A request that is repeated when its listener is closed reaches the connection that it has opened."""
+    program, port = f"{BUILD}/tests/clients/late_accept", choose_port()
+    for side in exchange(suite, [program, port], [program, port, suite.address]):
+        side.find("^connected$")
+
+
 def nobody_listens(suite):
     command = ["rping", "-c", "-a", suite.address, "-p", choose_port(), "-C", "1"]
     client = suite.start_client(command, {"SOFTVERBS_LOG": "info"}).finish(time.monotonic() + 20)
@@ -286,6 +293,7 @@ def main():
         suite.add(f"{program} streams over rsockets", lambda program=program: matches(suite, program, "-S", "65536", "-C", "100"))
     suite.add("who is killed is heard of at once", lambda: hears_of_death(suite, int(os.environ.get("SOFTVERBS_DEATHS", 10))))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
+    suite.add("a request that comes again behind its listener's end is no new one", lambda: is_asked_again(suite))
     for faults in ("drop=10%,dup=10%,seed=1", "drop=10%,reorder=10%,seed=2"):
         suite.add(f"ucmatose makes five connections in spite of {faults}",
                   lambda faults=faults: survives_losses(suite, faults, "ucmatose", "-c", "5", "-C", "10", "-S", "100"))

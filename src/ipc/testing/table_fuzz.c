@@ -165,7 +165,8 @@ static void use_ports(void)
             ports_release(bench.node, bench.ports[--bench.bound]);
         break;
     default: {
-        struct peer *peer = ports_find_listener(bench.node, claim.space, claim.port, &claim.source);
+        struct peer *peer =
+            (claim.reuse ? ports_find_former : ports_find_listener)(bench.node, claim.space, claim.port, &claim.source);
         if (peer) {
             send_to(peer, NULL);
             node_put(bench.node, peer);
