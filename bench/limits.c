@@ -195,11 +195,11 @@ static double measure_look(void)
     return median(samples);
 }
 
-typedef ssize_t transfer(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
-                         unsigned long);
+typedef ssize_t transferrer(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
+                            unsigned long);
 
 /* Between `to` of this process and `from` of the other, whichever way; with no other, a copy here. */
-static double rate(size_t size, pid_t other, char *to, char *from, transfer *transfer)
+static double rate(size_t size, pid_t other, char *to, char *from, transferrer *transfer)
 {
     size_t count = ((size_t)4 << 30) / size;
     double start = 0;
@@ -216,7 +216,7 @@ static double rate(size_t size, pid_t other, char *to, char *from, transfer *tra
     return (double)(count * size) / (now_seconds() - start) / 1e9;
 }
 
-static double measure_copy(size_t size, transfer *transfer)
+static double measure_copy(size_t size, transferrer *transfer)
 {
     char *from = aligned_alloc(4096, size), *to = aligned_alloc(4096, size);
     if (!from || !to)
