@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm bench interop releases install uninstall packages clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases install uninstall packages clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -31,6 +31,13 @@ storm:
 	@tools/build/build.sh --again build-tsan -Dtests=true -Db_sanitize=thread -Db_lundef=false
 	@tests/clients/storm.py $(or $(MINUTES),60)
 
+coverage:
+	@tools/build/setup.sh build tests
+	@tools/build/build.sh --again build-cov -Dtests=true -Db_coverage=true
+	@find build-cov -name '*.gcda' -delete
+	@meson test -C build-cov --no-rebuild --no-suite clients --no-suite house --no-suite purity $(if $(SUITE),--suite $(SUITE)) | tail -n 12
+	@tools/build/coverage.py build-cov
+
 bench:
 	@tools/build/setup.sh build bench
 	@tools/build/build.sh --again build -Dtests=true
@@ -54,4 +61,4 @@ install uninstall:
 	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" tools/build/install.sh $@
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz dist
+	@rm -rf build build-asan build-tsan build-fuzz build-cov dist

@@ -28,5 +28,5 @@ elif [ -n "$again" ] && [ "$(cat "$directory/configured-with" 2>/dev/null)" != "
 fi
 steps=$(ninja -C "$directory" -n 2>/dev/null | sed -n 's/^\[[0-9]*\/\([0-9]*\)\].*/\1/p' | tail -n 1)
 [ -n "$steps" ] || exit 0
-echo "Building $directory: $steps steps (ninja -C $directory shows them)"
+[ "$steps" = 1 ] || echo "Building $directory: $steps steps (ninja -C $directory shows them)" # one: the version is looked at
 ninja -C "$directory" >"$log" 2>&1 || { grep -v "^\[[0-9]*/[0-9]*\] " "$log"; echo "The build in $directory failed."; exit 1; }
