@@ -66,12 +66,22 @@ static bool replace_region(int number, const siginfo_t *info)
 
 #ifdef GUARDED_BY_JUMP
 
+/* On arm64 the top byte of an address is the program's, and the kernel leaves it out of what it tells of a fault. */
+static uintptr_t guard_untagged(uintptr_t at)
+{
+#ifdef __aarch64__
+    return at & UINTPTR_MAX >> 8;
+#else
+    return at;
+#endif
+}
+
 /* The processor does not tell the address of one that cannot be. */
 static bool is_accessed(const struct guarded_section *section, const siginfo_t *info)
 {
-    uintptr_t at = (uintptr_t)info->si_addr;
-    return info->si_code == SI_KERNEL || at - section->at[0] < section->length[0] ||
-           at - section->at[1] < section->length[1];
+    uintptr_t at = guard_untagged((uintptr_t)info->si_addr);
+    return info->si_code == SI_KERNEL || at - guard_untagged(section->at[0]) < section->length[0] ||
+           at - guard_untagged(section->at[1]) < section->length[1];
 }
 
 static bool recover(const siginfo_t *info, ucontext_t *context)
