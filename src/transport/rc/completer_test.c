@@ -162,7 +162,7 @@ static void c9_7_6_1_ghosts_and_duplicates_are_dropped(void **state)
 static void c9_7_6_1_a_second_gap_is_asked_for_again(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.retry_count = 3;
+    rig->engine.rc.settings.retry_count = 3;
     read_under_way(rig, 1000);
     arrives(rig, READ_RESPONSE_MIDDLE, RIG_OURS + 1, .bytes = 256);
     sends(rig, READ_REQUEST, RIG_OURS);
@@ -182,7 +182,7 @@ static void c9_7_6_1_a_second_gap_is_asked_for_again(void **state)
 static void c9_4_4_a_long_read_asks_for_a_window_at_a_time(void **state)
 {
     struct rig *rig = *state;
-    congestion_start(&rig->rc.requester.congestion, 2, 16);
+    congestion_start(&rig->engine.rc.requester.congestion, 2, 16);
     uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 5 * RIG_SEGMENT, .remote = 0x500);
     assert_int_equal(sends(rig, READ_REQUEST, RIG_OURS)->length, 2 * RIG_SEGMENT);
     is_silent(rig);
@@ -206,7 +206,7 @@ static void c9_4_4_a_long_read_asks_for_a_window_at_a_time(void **state)
 static void c9_9_2_a_part_of_a_read_ends_where_it_was_asked_to(void **state)
 {
     struct rig *rig = *state;
-    congestion_start(&rig->rc.requester.congestion, 2, 16);
+    congestion_start(&rig->engine.rc.requester.congestion, 2, 16);
     uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 5 * RIG_SEGMENT);
     sends(rig, READ_REQUEST, RIG_OURS);
     arrives(rig, READ_RESPONSE_LAST, RIG_OURS, .bytes = RIG_SEGMENT);
@@ -361,10 +361,10 @@ static void c9_7_7_2_a_peer_without_credits_is_asked_all_the_same(void **state)
 static void a17_9_3_a_notification_narrows_the_window(void **state)
 {
     struct rig *rig = *state;
-    congestion_start(&rig->rc.requester.congestion, 20, 32);
+    congestion_start(&rig->engine.rc.requester.congestion, 20, 32);
     post(rig, .opcode = IBV_WR_SEND, .length = 1);
     sends(rig, SEND_ONLY, RIG_OURS);
-    rc_notified(&rig->rc); /* about what is in flight; others are not believed */
+    rc_notified(&rig->engine.rc); /* about what is in flight; others are not believed */
     for (unsigned i = 1; i < 20; i++)
         post(rig, .opcode = IBV_WR_SEND, .length = 1);
     for (unsigned i = 1; i < 16; i++)
@@ -375,7 +375,7 @@ static void a17_9_3_a_notification_narrows_the_window(void **state)
 static void c9_7_1_a_response_may_wrap_around(void **state)
 {
     struct rig *rig = *state;
-    rc_start_transmitting(&rig->rc, PSN_MASK);
+    rc_start_transmitting(&rig->engine.rc, PSN_MASK);
     uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 600, .at = 0x1000);
     sends(rig, READ_REQUEST, PSN_MASK);
     arrives(rig, READ_RESPONSE_FIRST, PSN_MASK, .bytes = 256, .fill = 1);

@@ -224,7 +224,7 @@ static void a_new_number_of_read_resources_is_taken_when_idle(void **state)
 {
     struct rig *rig = *state;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 4)});
-    rig->rc.settings.max_dest_rd_atomic = 1;
+    rig->engine.rc.settings.max_dest_rd_atomic = 1;
     arrives(rig, READ_REQUEST, first + 1, .packet = {RETH(0x40, 4)});
     sends(rig, READ_RESPONSE_ONLY, first);
     sends(rig, READ_RESPONSE_ONLY, first + 1);
@@ -250,7 +250,7 @@ static void c9_7_5_1_2_a_repeats_ack_does_not_replace_a_later_one(void **state)
 static void more_read_resources_than_at_the_start_are_not_used(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.max_dest_rd_atomic = 16;
+    rig->engine.rc.settings.max_dest_rd_atomic = 16;
     for (unsigned i = 0; i < 5; i++)
         arrives(rig, READ_REQUEST, first + i, .packet = {RETH(0x40, 4)});
     drops(rig, REASON_TOO_MANY_READS);
@@ -293,7 +293,7 @@ static void c9_4_5_a_repeat_with_another_operation_is_dropped(void **state)
 static void c9_7_1_a_repeated_read_may_wrap_around(void **state)
 {
     struct rig *rig = *state;
-    rc_start_receiving(&rig->rc, PSN_MASK);
+    rc_start_receiving(&rig->engine.rc, PSN_MASK);
     for (unsigned i = 0; i < 2; i++) {
         arrives(rig, READ_REQUEST, PSN_MASK, .packet = {RETH(0x40, 600)});
         sends(rig, READ_RESPONSE_FIRST, PSN_MASK);

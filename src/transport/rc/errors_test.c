@@ -54,11 +54,11 @@ static void c9_9_2_a_bad_local_key_fails_once_all_before_have_ended(void **state
     uint64_t good = send_under_way(rig, RIG_OURS);
     uint64_t bad = post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 4, .lkey = 0xbad, .rkey = 0xbad);
     uint64_t rest = post(rig, .opcode = IBV_WR_SEND);
-    assert_true(rc_has_output(&rig->rc));
+    assert_true(rc_has_output(&rig->engine.rc));
     is_silent(rig);
     ends_nothing(rig);
     is_acknowledged(rig, RIG_OURS);
-    assert_true(rc_has_output(&rig->rc));
+    assert_true(rc_has_output(&rig->engine.rc));
     is_silent(rig);
     ends(rig, good, IBV_WC_SUCCESS);
     ends(rig, bad, IBV_WC_LOC_PROT_ERR);
@@ -122,7 +122,7 @@ static void c9_9_2_local_errors_of_length_and_operation_are_told_apart(void **st
 static void a_read_without_max_rd_atomic_is_an_error_and_no_hang(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.max_rd_atomic = 0;
+    rig->engine.rc.settings.max_rd_atomic = 0;
     uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 4);
     is_silent(rig);
     ends(rig, id, IBV_WC_LOC_QP_OP_ERR);
@@ -169,11 +169,11 @@ static void flushing_ends_all_work_in_order_without_calling_failed(void **state)
 {
     struct rig *rig = *state;
     uint64_t sent = send_under_way(rig, RIG_OURS), waiting = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 9);
-    rc_flush(&rig->rc);
+    rc_flush(&rig->engine.rc);
     ends(rig, sent, IBV_WC_WR_FLUSH_ERR);
     ends(rig, waiting, IBV_WC_WR_FLUSH_ERR);
     assert_int_equal(rig->failures, 0);
-    assert_int_equal(rc_deadline(&rig->rc), NANOS_NEVER);
+    assert_int_equal(rc_deadline(&rig->engine.rc), NANOS_NEVER);
     is_silent(rig);
     uint64_t later = post(rig, .opcode = IBV_WR_SEND);
     ends(rig, later, IBV_WC_WR_FLUSH_ERR);

@@ -8,9 +8,9 @@ static const nanos round_trip = NANOS_MILLISECOND, rto = (4 + 2) * NANOS_MILLISE
 /* A window of packets, a round trip that is known, and one message of three packets under way. */
 static uint64_t start(struct rig *rig)
 {
-    rig->rc.settings.first_window = WINDOW;
-    rig->rc.settings.timeout = 20;
-    congestion_start(&rig->rc.requester.congestion, WINDOW, 2 * WINDOW);
+    rig->engine.rc.settings.first_window = WINDOW;
+    rig->engine.rc.settings.timeout = 20;
+    congestion_start(&rig->engine.rc.requester.congestion, WINDOW, 2 * WINDOW);
     send_under_way(rig, RIG_OURS);
     waits(rig, round_trip);
     is_acknowledged(rig, RIG_OURS);
@@ -24,7 +24,7 @@ static uint64_t start(struct rig *rig)
 
 static unsigned window(const struct rig *rig)
 {
-    return rig->rc.requester.congestion.window;
+    return rig->engine.rc.requester.congestion.window;
 }
 
 static void silence_repeats_one_packet(void **state)
@@ -39,7 +39,7 @@ static void silence_repeats_one_packet(void **state)
     assert_memory_equal(rig->carried, rig->memory, 256);
     is_silent(rig);
     assert_int_equal(window(rig), before);
-    assert_int_equal(rig->rc.requester.retries_left, rig->rc.settings.retry_count);
+    assert_int_equal(rig->engine.rc.requester.retries_left, rig->engine.rc.settings.retry_count);
 }
 
 static void who_was_only_late_gets_nothing_else(void **state)
@@ -145,7 +145,7 @@ static void a_probe_that_was_due_is_not_sent_once_all_has_arrived(void **state)
     is_acknowledged(rig, RIG_OURS + 3);
     ends(rig, id, IBV_WC_SUCCESS);
     is_silent(rig);
-    assert_false(rc_has_output(&rig->rc));
+    assert_false(rc_has_output(&rig->engine.rc));
 }
 
 /* Its memory went away under way: the repeat of everything finds the error, as without a probe. */

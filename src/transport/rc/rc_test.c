@@ -16,11 +16,11 @@ static int pair_set_up(void **state)
     rig_make(&pair->a);
     rig_make(&pair->b);
     pair->chance = pair->lose = 0;
-    rc_start_receiving(&pair->a.rc, RIG_THEIRS);
-    rc_start_transmitting(&pair->a.rc, RIG_OURS);
-    rc_start_receiving(&pair->b.rc, RIG_OURS);
-    rc_start_transmitting(&pair->b.rc, RIG_THEIRS);
-    pair->a.rc.settings.retry_count = pair->b.rc.settings.retry_count = 200;
+    rc_start_receiving(&pair->a.engine.rc, RIG_THEIRS);
+    rc_start_transmitting(&pair->a.engine.rc, RIG_OURS);
+    rc_start_receiving(&pair->b.engine.rc, RIG_OURS);
+    rc_start_transmitting(&pair->b.engine.rc, RIG_THEIRS);
+    pair->a.engine.rc.settings.retry_count = pair->b.engine.rc.settings.retry_count = 200;
     *state = pair;
     return 0;
 }
@@ -35,10 +35,10 @@ static bool carry(struct pair *pair, struct rig *from, struct rig *to)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    if (!rc_transmit(&from->rc, &packet, pieces, from->now))
+    if (!rc_transmit(&from->engine.rc, &packet, pieces, from->now))
         return false;
     if (!is_lost(pair))
-        rc_receive(&to->rc, &packet, to->now);
+        rc_receive(&to->engine.rc, &packet, to->now);
     return true;
 }
 
@@ -49,13 +49,13 @@ static void run(struct pair *pair)
         bool moved = carry(pair, &pair->a, &pair->b);
         if (carry(pair, &pair->b, &pair->a) || moved)
             continue;
-        nanos deadline = rc_deadline(&pair->a.rc), other = rc_deadline(&pair->b.rc);
+        nanos deadline = rc_deadline(&pair->a.engine.rc), other = rc_deadline(&pair->b.engine.rc);
         deadline = deadline < other ? deadline : other;
         if (deadline == NANOS_NEVER)
             return;
         pair->a.now = pair->b.now = deadline;
-        rc_expire(&pair->a.rc, deadline);
-        rc_expire(&pair->b.rc, deadline);
+        rc_expire(&pair->a.engine.rc, deadline);
+        rc_expire(&pair->b.engine.rc, deadline);
     }
     fail_msg("the pair never comes to rest");
 }
@@ -134,7 +134,7 @@ static void c9_7_5_2_8_a_receive_that_comes_late_ends_the_rnr_waits(void **state
     uint64_t work = post(a, .opcode = IBV_WR_SEND, .length = 8);
     carry(pair, a, b);
     carry(pair, b, a);
-    assert_false(rc_has_output(&a->rc));
+    assert_false(rc_has_output(&a->engine.rc));
     uint64_t receive = post_receive(b, 8);
     run(pair);
     ends(a, work, IBV_WC_SUCCESS);
@@ -159,7 +159,7 @@ static void a14_3_xrc_uses_the_same_engine(void **state)
 {
     struct pair *pair = *state;
     struct rig *a = &pair->a, *b = &pair->b;
-    a->rc.settings.service = b->rc.settings.service = SERVICE_XRC;
+    a->engine.rc.settings.service = b->engine.rc.settings.service = SERVICE_XRC;
     uint64_t work = post(a, .opcode = IBV_WR_SEND, .length = 800, .srq = 9), receive = post_receive(b, 800);
     run(pair);
     ends(a, work, IBV_WC_SUCCESS);
@@ -170,14 +170,14 @@ static void large_segments_for_references_are_understood(void **state)
 {
     struct pair *pair = *state;
     struct rig *a = &pair->a, *b = &pair->b;
-    a->rc.settings.reference_segment = 1 << 14;
-    a->rc.settings.reference_from = 1 << 12;
+    a->engine.rc.settings.reference_segment = 1 << 14;
+    a->engine.rc.settings.reference_from = 1 << 12;
     uint64_t work = post(a, .opcode = IBV_WR_RDMA_WRITE, .length = 0xa000, .rkey = KEY_ALL);
     memset(b->memory, 0, RIG_MEMORY);
     run(pair);
     ends(a, work, IBV_WC_SUCCESS);
     assert_memory_equal(a->memory, b->memory, 0xa000);
-    assert_int_equal(a->rc.requester.next_psn, RIG_OURS + 3);
+    assert_int_equal(a->engine.rc.requester.next_psn, RIG_OURS + 3);
 }
 
 #define pair_script(test) cmocka_unit_test_setup_teardown(test, pair_set_up, script_tear_down)

@@ -166,7 +166,7 @@ static void c9_7_4_1_3_each_kind_of_access_needs_its_flag(void **state)
     for (unsigned i = 0; i < 2 * sizeof(kinds) / sizeof(*kinds); i++) {
         bool allowed = i & 1;
         rig_make(rig);
-        rig->rc.settings.access = allowed ? kinds[i / 2].access : ~kinds[i / 2].access;
+        rig->engine.rc.settings.access = allowed ? kinds[i / 2].access : ~kinds[i / 2].access;
         rig_start(rig);
         rig_arrive(rig, kinds[i / 2].operation, first,
                    (struct rig_packet){.bytes = kinds[i / 2].bytes,
@@ -208,7 +208,7 @@ static void c9_7_4_1_5_a_write_must_not_grow_beyond_its_announcement(void **stat
 static void c9_7_4_1_5_a_message_must_not_exceed_the_device(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.max_message = 1000;
+    rig->engine.rc.settings.max_message = 1000;
     post_receive(rig, 2000);
     arrives(rig, SEND_FIRST, first, .bytes = 800);
     arrives(rig, SEND_LAST, first + 1, .bytes = 201);
@@ -235,7 +235,7 @@ static void c9_7_4_1_3_too_many_reads_are_refused(void **state)
 static void c9_7_4_1_3_a_queue_pair_without_read_resources_refuses_them(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.max_dest_rd_atomic = 0;
+    rig->engine.rc.settings.max_dest_rd_atomic = 0;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 4)});
     refuses(rig, SYNDROME_NAK_INVALID_REQUEST, first);
 }
@@ -256,14 +256,14 @@ static void c9_6_1_what_is_not_for_this_queue_pair_is_dropped(void **state)
 {
     struct rig *rig = *state;
     struct packet packet = {.opcode = op_code(SERVICE_UC, OPERATION_SEND_ONLY), .psn = first, .pkey = 0xffff};
-    rc_receive(&rig->rc, &packet, rig->now);
+    rc_receive(&rig->engine.rc, &packet, rig->now);
     drops(rig, REASON_PACKET_SERVICE);
     packet.opcode = op_code(SERVICE_RC, 31);
-    rc_receive(&rig->rc, &packet, rig->now);
+    rc_receive(&rig->engine.rc, &packet, rig->now);
     drops(rig, REASON_PACKET_OPCODE);
     arrives(rig, SEND_ONLY, first, .packet = {.pkey = 0x8001});
     drops(rig, REASON_PACKET_PKEY);
-    rig->rc.settings.pkey = 0x7fff;
+    rig->engine.rc.settings.pkey = 0x7fff;
     arrives(rig, SEND_ONLY, first, .packet = {.pkey = 0x7fff});
     drops(rig, REASON_PACKET_PKEY);
     rig_make(rig);
@@ -275,7 +275,7 @@ static void c9_6_1_what_is_not_for_this_queue_pair_is_dropped(void **state)
 static void start_exactly(struct rig *rig)
 {
     rig_make(rig);
-    rig->rc.settings.exact = true;
+    rig->engine.rc.settings.exact = true;
     rig_start(rig);
     post_receive(rig, 1000);
 }

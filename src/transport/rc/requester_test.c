@@ -18,7 +18,7 @@ static void c9_7_2_a_short_send_is_one_packet_and_ends_with_its_ack(void **state
     ends_nothing(rig);
     is_acknowledged(rig, RIG_OURS);
     ends(rig, id, IBV_WC_SUCCESS);
-    assert_int_equal(rc_deadline(&rig->rc), NANOS_NEVER);
+    assert_int_equal(rc_deadline(&rig->engine.rc), NANOS_NEVER);
 }
 
 /* IBA 9.4.1, table 38: FIRST, MIDDLE, LAST; the last is the short one. */
@@ -134,7 +134,7 @@ static void c9_7_3_1_a_read_takes_the_psns_of_its_response(void **state)
 static void c9_7_1_psns_wrap_around(void **state)
 {
     struct rig *rig = *state;
-    rc_start_transmitting(&rig->rc, PSN_MASK);
+    rc_start_transmitting(&rig->engine.rc, PSN_MASK);
     uint64_t id = post(rig, .opcode = IBV_WR_SEND, .length = 600);
     sends(rig, SEND_FIRST, PSN_MASK);
     sends(rig, SEND_MIDDLE, 0);
@@ -167,7 +167,7 @@ static void c9_7_6_one_ack_ends_all_before_it_in_order(void **state)
 static void the_window_bounds_what_is_in_flight(void **state)
 {
     struct rig *rig = *state;
-    congestion_start(&rig->rc.requester.congestion, 0, 3);
+    congestion_start(&rig->engine.rc.requester.congestion, 0, 3);
     for (unsigned i = 0; i < 5; i++)
         post(rig, .opcode = IBV_WR_SEND, .length = 1);
     for (unsigned i = 0; i < 3; i++)
@@ -184,7 +184,7 @@ static void c9_7_3_a_message_longer_than_the_window_asks_for_acks_on_its_way(voi
     unsigned asked = 0;
     uint64_t id = post(rig, .opcode = IBV_WR_SEND, .length = 40 * RIG_SEGMENT);
     for (unsigned i = 0; i < 40; i++) {
-        if (!rc_has_output(&rig->rc))
+        if (!rc_has_output(&rig->engine.rc))
             is_acknowledged(rig, RIG_OURS + i - 1);
         asked += sends(rig, SEND_FIRST + (i > 0) + (i == 39), RIG_OURS + i)->ack_requested;
     }
@@ -197,7 +197,7 @@ static void c9_7_3_a_message_longer_than_the_window_asks_for_acks_on_its_way(voi
 static void c9_4_4_outstanding_reads_are_throttled(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.max_rd_atomic = 2;
+    rig->engine.rc.settings.max_rd_atomic = 2;
     for (unsigned i = 0; i < 3; i++)
         post(rig, .opcode = IBV_WR_RDMA_READ, .length = 4);
     post(rig, .opcode = IBV_WR_SEND);
@@ -259,7 +259,7 @@ static void failed_local_work_flushes_the_rest(void **state)
     rig->local_status = IBV_WC_MW_BIND_ERR;
     uint64_t bind = post(rig, .opcode = IBV_WR_BIND_MW);
     uint64_t next = post(rig, .opcode = IBV_WR_SEND);
-    assert_true(rc_has_output(&rig->rc));
+    assert_true(rc_has_output(&rig->engine.rc));
     is_silent(rig);
     ends(rig, bind, IBV_WC_MW_BIND_ERR);
     ends(rig, next, IBV_WC_WR_FLUSH_ERR);
@@ -269,8 +269,8 @@ static void failed_local_work_flushes_the_rest(void **state)
 static void a_link_that_ships_references_gets_large_segments(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.reference_segment = 4096;
-    rig->rc.settings.reference_from = 1000;
+    rig->engine.rc.settings.reference_segment = 4096;
+    rig->engine.rc.settings.reference_from = 1000;
     post(rig, .opcode = IBV_WR_SEND, .length = 999);
     post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 5000);
     for (unsigned i = 0; i < 4; i++)
@@ -288,7 +288,7 @@ static void draining_ends_begun_work_and_starts_none(void **state)
     uint64_t begun = post(rig, .opcode = IBV_WR_SEND, .length = 300);
     post(rig, .opcode = IBV_WR_SEND, .length = 1);
     sends(rig, SEND_FIRST, RIG_OURS);
-    rc_drain(&rig->rc, true);
+    rc_drain(&rig->engine.rc, true);
     raises_nothing(rig);
     sends(rig, SEND_LAST, RIG_OURS + 1);
     is_silent(rig);
@@ -296,7 +296,7 @@ static void draining_ends_begun_work_and_starts_none(void **state)
     ends(rig, begun, IBV_WC_SUCCESS);
     raises(rig, IBV_EVENT_SQ_DRAINED);
     is_silent(rig);
-    rc_drain(&rig->rc, false);
+    rc_drain(&rig->engine.rc, false);
     sends(rig, SEND_ONLY, RIG_OURS + 2);
     is_acknowledged(rig, RIG_OURS + 2);
     raises_nothing(rig);
@@ -305,7 +305,7 @@ static void draining_ends_begun_work_and_starts_none(void **state)
 static void an_idle_queue_is_drained_at_once(void **state)
 {
     struct rig *rig = *state;
-    rc_drain(&rig->rc, true);
+    rc_drain(&rig->engine.rc, true);
     raises(rig, IBV_EVENT_SQ_DRAINED);
     raises_nothing(rig);
 }
@@ -315,7 +315,7 @@ static void draining_repeats_what_was_lost(void **state)
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND);
     sends(rig, SEND_ONLY, RIG_OURS);
-    rc_drain(&rig->rc, true);
+    rc_drain(&rig->engine.rc, true);
     waits(rig, NANOS_SECOND);
     sends(rig, SEND_ONLY, RIG_OURS);
     raises_nothing(rig);
@@ -327,7 +327,7 @@ static void draining_repeats_what_was_lost(void **state)
 static void a14_3_an_xrc_request_names_its_receive_queue(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.service = SERVICE_XRC;
+    rig->engine.rc.settings.service = SERVICE_XRC;
     uint64_t id = post(rig, .opcode = IBV_WR_SEND, .srq = 0x77);
     assert_int_equal(sends(rig, SEND_ONLY, RIG_OURS)->srq, 0x77);
     is_acknowledged(rig, RIG_OURS);
@@ -338,10 +338,10 @@ static void work_waits_until_the_queue_pair_may_send(void **state)
 {
     struct rig *rig = *state;
     rig_make(rig);
-    rc_start_receiving(&rig->rc, RIG_THEIRS);
+    rc_start_receiving(&rig->engine.rc, RIG_THEIRS);
     post(rig, .opcode = IBV_WR_SEND);
     is_silent(rig);
-    rc_start_transmitting(&rig->rc, RIG_OURS);
+    rc_start_transmitting(&rig->engine.rc, RIG_OURS);
     sends(rig, SEND_ONLY, RIG_OURS);
 }
 
@@ -350,10 +350,10 @@ static void reset_forgets_everything_but_the_settings(void **state)
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND);
     sends(rig, SEND_ONLY, RIG_OURS);
-    rc_reset(&rig->rc);
+    rc_reset(&rig->engine.rc);
     is_silent(rig);
     ends_nothing(rig);
-    assert_int_equal(rc_deadline(&rig->rc), NANOS_NEVER);
+    assert_int_equal(rc_deadline(&rig->engine.rc), NANOS_NEVER);
     rig_start(rig);
     uint64_t id = post(rig, .opcode = IBV_WR_SEND);
     sends(rig, SEND_ONLY, RIG_OURS);
@@ -374,14 +374,14 @@ static void a_packet_may_begin_and_end_within_elements(void **state)
 static void c9_7_1_less_than_half_of_the_psns_are_in_flight(void **state)
 {
     struct rig *rig = *state;
-    const uint32_t most = (PSN_MASK / 2 - rig->rc.settings.window) * RIG_SEGMENT;
-    rig->rc.settings.max_message = UINT32_MAX;
+    const uint32_t most = (PSN_MASK / 2 - rig->engine.rc.settings.window) * RIG_SEGMENT;
+    rig->engine.rc.settings.max_message = UINT32_MAX;
     post(rig, .opcode = IBV_WR_RDMA_READ, .length = most);
     post(rig, .opcode = IBV_WR_SEND);
     sends(rig, READ_REQUEST, RIG_OURS);
     is_silent(rig);
     rig_make(rig);
-    rig->rc.settings.max_message = UINT32_MAX;
+    rig->engine.rc.settings.max_message = UINT32_MAX;
     rig_start(rig);
     uint64_t id = post(rig, .opcode = IBV_WR_RDMA_READ, .length = most + 1);
     is_silent(rig);

@@ -312,7 +312,7 @@ static void the_first_packet_in_rtr_establishes_communication(void **state)
     arrives(rig, WRITE_ONLY, first, .bytes = 1, .packet = {RETH(0, 1)});
     raises_nothing(rig);
     rig_make(rig);
-    rc_start_receiving(&rig->rc, first);
+    rc_start_receiving(&rig->engine.rc, first);
     arrives(rig, WRITE_ONLY, first, .bytes = 1, .packet = {RETH(0, 1), ACK_REQUESTED});
     raises(rig, IBV_EVENT_COMM_EST);
     arrives(rig, WRITE_ONLY, first + 1, .bytes = 1, .packet = {RETH(0, 1), ACK_REQUESTED});
@@ -326,7 +326,7 @@ static void flushing_ends_an_open_receive(void **state)
     struct rig *rig = *state;
     uint64_t id = post_receive(rig, 600);
     arrives(rig, SEND_FIRST, first, .bytes = 256, .packet = {ACK_REQUESTED});
-    rc_flush(&rig->rc);
+    rc_flush(&rig->engine.rc);
     delivers(rig, id, IBV_WC_WR_FLUSH_ERR);
     assert_int_equal(rig->failures, 0);
     arrives(rig, SEND_LAST, first + 1, .bytes = 1);
@@ -338,7 +338,7 @@ static void what_was_received_before_a_failure_is_still_acknowledged(void **stat
     struct rig *rig = *state;
     post_receive(rig, 8);
     arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {ACK_REQUESTED});
-    rc_flush(&rig->rc);
+    rc_flush(&rig->engine.rc);
     acknowledges(rig, first);
     is_silent(rig);
 }
@@ -346,7 +346,7 @@ static void what_was_received_before_a_failure_is_still_acknowledged(void **stat
 static void c9_7_1_psns_wrap_around_here_too(void **state)
 {
     struct rig *rig = *state;
-    rc_start_receiving(&rig->rc, PSN_MASK);
+    rc_start_receiving(&rig->engine.rc, PSN_MASK);
     arrives(rig, WRITE_ONLY, PSN_MASK, .bytes = 1, .packet = {RETH(0, 1), ACK_REQUESTED});
     acknowledges(rig, PSN_MASK);
     arrives(rig, READ_REQUEST, 0, .packet = {RETH(0x40, 4)});
@@ -378,7 +378,7 @@ static void flushing_withholds_read_responses(void **state)
     struct rig *rig = *state;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 600)});
     sends(rig, READ_RESPONSE_FIRST, first);
-    rc_flush(&rig->rc);
+    rc_flush(&rig->engine.rc);
     is_silent(rig);
 }
 

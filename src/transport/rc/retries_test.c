@@ -34,7 +34,7 @@ static void c9_7_6_1_3_retries_run_out(void **state)
     ends(rig, next, IBV_WC_WR_FLUSH_ERR);
     assert_int_equal(rig->failures, 1);
     is_silent(rig);
-    assert_int_equal(rc_deadline(&rig->rc), NANOS_NEVER);
+    assert_int_equal(rc_deadline(&rig->engine.rc), NANOS_NEVER);
 }
 
 static void c9_7_6_1_3_an_ack_gives_the_retries_back(void **state)
@@ -66,9 +66,9 @@ static void c9_7_6_1_3_an_ack_restarts_the_timer(void **state)
 static void c9_7_6_1_3_a_timeout_of_zero_waits_for_ever(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.timeout = 0;
+    rig->engine.rc.settings.timeout = 0;
     send_under_way(rig, RIG_OURS);
-    assert_int_equal(rc_deadline(&rig->rc), NANOS_NEVER);
+    assert_int_equal(rc_deadline(&rig->engine.rc), NANOS_NEVER);
     waits(rig, 1000 * NANOS_SECOND);
     is_silent(rig);
     ends_nothing(rig);
@@ -80,7 +80,7 @@ static void a_link_that_knows_better_postpones_the_timer(void **state)
     send_under_way(rig, RIG_OURS);
     for (unsigned i = 0; i < 10; i++) {
         rig->now += RIG_ACK_TIMER - 1;
-        rc_postpone(&rig->rc, rig->now);
+        rc_postpone(&rig->engine.rc, rig->now);
     }
     waits(rig, RIG_ACK_TIMER - 1);
     is_silent(rig);
@@ -117,10 +117,10 @@ static void c9_7_6_a_late_ack_shortens_the_repeat(void **state)
 static void c9_7_5_2_8_an_rnr_nak_makes_the_requester_wait(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.timeout = 1; /* 8 us */
+    rig->engine.rc.settings.timeout = 1; /* 8 us */
     send_under_way(rig, RIG_OURS);
     is_refused(rig, SYNDROME_RNR | 12, RIG_OURS);
-    assert_int_equal(rc_deadline(&rig->rc), rig->now + 640 * NANOS_MICROSECOND);
+    assert_int_equal(rc_deadline(&rig->engine.rc), rig->now + 640 * NANOS_MICROSECOND);
     post(rig, .opcode = IBV_WR_SEND);
     waits(rig, 640 * NANOS_MICROSECOND - 1);
     is_silent(rig);
@@ -133,7 +133,7 @@ static void c9_7_5_2_8_an_rnr_nak_makes_the_requester_wait(void **state)
 static void c9_7_5_2_8_an_rnr_wait_ends_without_an_ack_timer(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.timeout = 0;
+    rig->engine.rc.settings.timeout = 0;
     send_under_way(rig, RIG_OURS);
     assert_int_equal(rig->told, NANOS_NEVER);
     is_refused(rig, SYNDROME_RNR | 12, RIG_OURS);
@@ -170,11 +170,11 @@ static void c9_7_5_2_8_the_rnr_wait_is_neither_postponed_nor_cut_short(void **st
     struct rig *rig = *state;
     send_under_way(rig, RIG_OURS);
     is_refused(rig, SYNDROME_RNR | 12, RIG_OURS);
-    nanos deadline = rc_deadline(&rig->rc);
-    rc_postpone(&rig->rc, rig->now + 1);
+    nanos deadline = rc_deadline(&rig->engine.rc);
+    rc_postpone(&rig->engine.rc, rig->now + 1);
     is_refused(rig, SYNDROME_RNR | 1, RIG_OURS);
     is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS);
-    assert_int_equal(rc_deadline(&rig->rc), deadline);
+    assert_int_equal(rc_deadline(&rig->engine.rc), deadline);
     is_silent(rig);
 }
 
@@ -195,7 +195,7 @@ static void c9_7_5_2_8_rnr_retries_run_out(void **state)
 static void c9_7_5_2_8_rnr_retry_seven_is_for_ever(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.rnr_retry = 7;
+    rig->engine.rc.settings.rnr_retry = 7;
     uint64_t id = send_under_way(rig, RIG_OURS);
     for (unsigned i = 0; i < 100; i++) {
         is_refused(rig, SYNDROME_RNR, RIG_OURS);
@@ -232,16 +232,16 @@ static void c9_7_5_2_8_an_ack_does_not_end_the_rnr_wait(void **state)
     send_under_way(rig, RIG_OURS);
     send_under_way(rig, RIG_OURS + 1);
     is_refused(rig, SYNDROME_RNR | 12, RIG_OURS);
-    nanos deadline = rc_deadline(&rig->rc);
+    nanos deadline = rc_deadline(&rig->engine.rc);
     is_acknowledged(rig, RIG_OURS);
-    assert_int_equal(rc_deadline(&rig->rc), deadline);
+    assert_int_equal(rc_deadline(&rig->engine.rc), deadline);
     is_silent(rig);
 }
 
 static void c9_7_6_1_3_an_rnr_nak_gives_the_retries_back(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.rnr_retry = 7;
+    rig->engine.rc.settings.rnr_retry = 7;
     send_under_way(rig, RIG_OURS);
     for (unsigned i = 0; i < 6; i++) {
         waits(rig, RIG_ACK_TIMER);
@@ -257,20 +257,20 @@ static void c9_7_6_1_3_an_rnr_nak_gives_the_retries_back(void **state)
 static void c9_7_6_1_3_on_a_network_silence_is_waited_for_longer(void **state)
 {
     struct rig *rig = *state;
-    const nanos value = 4096ull << rig->rc.settings.timeout;
-    rig->rc.settings.first_window = 4;
-    rig->rc.settings.retry_count = rig->rc.requester.retries_left = 4;
+    const nanos value = 4096ull << rig->engine.rc.settings.timeout;
+    rig->engine.rc.settings.first_window = 4;
+    rig->engine.rc.settings.retry_count = rig->engine.rc.requester.retries_left = 4;
     post(rig, .opcode = IBV_WR_SEND, .length = 8);
     sends(rig, SEND_ONLY, RIG_OURS);
     for (unsigned i = 0; i < 4; i++) {
-        assert_int_equal(rc_deadline(&rig->rc) - rig->now, value << (i < 2 ? i : 2));
+        assert_int_equal(rc_deadline(&rig->engine.rc) - rig->now, value << (i < 2 ? i : 2));
         waits(rig, value << (i < 2 ? i : 2));
         sends(rig, SEND_ONLY, RIG_OURS);
     }
     is_acknowledged(rig, RIG_OURS);
     post(rig, .opcode = IBV_WR_SEND, .length = 8);
     sends(rig, SEND_ONLY, RIG_OURS + 1);
-    assert_int_equal(rc_deadline(&rig->rc) - rig->now, value);
+    assert_int_equal(rc_deadline(&rig->engine.rc) - rig->now, value);
 }
 
 static void c9_7_6_1_3_each_packet_of_a_response_restarts_the_timer(void **state)
@@ -290,7 +290,7 @@ static void c9_7_6_1_3_each_packet_of_a_response_restarts_the_timer(void **state
 static void c9_7_6_1_3_without_retries_the_first_silence_is_the_last(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.retry_count = rig->rc.requester.retries_left = 0;
+    rig->engine.rc.settings.retry_count = rig->engine.rc.requester.retries_left = 0;
     uint64_t id = send_under_way(rig, RIG_OURS);
     waits(rig, RIG_ACK_TIMER);
     ends(rig, id, IBV_WC_RETRY_EXC_ERR);
@@ -311,7 +311,7 @@ static void c9_7_6_1_3_a_new_request_does_not_put_the_timer_off(void **state)
 static void c9_7_5_2_8_without_rnr_retries_the_first_nak_is_the_last(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.rnr_retry = rig->rc.requester.rnr_left = 0;
+    rig->engine.rc.settings.rnr_retry = rig->engine.rc.requester.rnr_left = 0;
     uint64_t id = send_under_way(rig, RIG_OURS), next = send_under_way(rig, RIG_OURS + 1);
     is_refused(rig, SYNDROME_RNR | 1, RIG_OURS);
     ends(rig, id, IBV_WC_RNR_RETRY_EXC_ERR);

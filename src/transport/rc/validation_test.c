@@ -46,7 +46,7 @@ static void c9_7_4_1_checks_are_made_in_their_order(void **state)
     struct rig *rig = *state;
     for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         rig_make(rig);
-        rig->rc.settings.access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+        rig->engine.rc.settings.access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
         rig_start(rig);
         rig_arrive(rig, wrong[i].operation, first, wrong[i].packet);
         drops(rig, wrong[i].reason);
@@ -76,7 +76,7 @@ static void c9_7_4_1_5_a_reth_must_not_announce_more_than_the_device_takes(void 
     struct rig *rig = *state;
     for (unsigned i = 0; i < 2; i++) {
         rig_make(rig);
-        rig->rc.settings.max_message = 1000;
+        rig->engine.rc.settings.max_message = 1000;
         rig_start(rig);
         rig_arrive(rig, operations[i], first, (struct rig_packet){.bytes = i, .packet = {RETH(0, 1001)}});
         drops(rig, REASON_MESSAGE_LENGTH);
@@ -124,7 +124,7 @@ static void c9_7_7_1_the_msn_counts_messages(void **state)
 static void c9_7_7_1_the_msn_wraps_around(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.responder.msn = PSN_MASK;
+    rig->engine.rc.responder.msn = PSN_MASK;
     arrives(rig, WRITE_ONLY, first, .bytes = 1, .packet = {RETH(0, 1), .ack_requested = true});
     acknowledges(rig, first);
     assert_int_equal(rig->out.msn, 0);
@@ -150,7 +150,7 @@ static void c9_7_7_2_no_answer_gives_credits(void **state)
 static void a14_3_a_message_stays_with_its_srq(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.service = SERVICE_XRC;
+    rig->engine.rc.settings.service = SERVICE_XRC;
     uint64_t id = post_receive(rig, 600);
     arrives(rig, SEND_FIRST, first, .bytes = 256, .packet = {.srq = 8});
     assert_int_equal(rig->srq, 8);
@@ -163,7 +163,7 @@ static void a14_3_a_message_stays_with_its_srq(void **state)
 static void a14_3_requests_for_different_srqs_share_the_psns(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.service = SERVICE_XRC;
+    rig->engine.rc.settings.service = SERVICE_XRC;
     uint64_t one = post_receive(rig, 8), two = post_receive(rig, 8);
     arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {.srq = 8});
     assert_int_equal(rig->srq, 8);
@@ -177,7 +177,7 @@ static void a14_3_requests_for_different_srqs_share_the_psns(void **state)
 static void a14_3_an_srq_that_is_not_there_is_refused(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.service = SERVICE_XRC;
+    rig->engine.rc.settings.service = SERVICE_XRC;
     post_receive(rig, 8);
     arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {.srq = RIG_NO_SRQ});
     drops(rig, REASON_XRC_SRQ);
@@ -189,7 +189,7 @@ static void a14_3_an_srq_that_is_not_there_is_refused(void **state)
 static void a14_3_a_read_is_answered_for_its_srq(void **state)
 {
     struct rig *rig = *state;
-    rig->rc.settings.service = SERVICE_XRC;
+    rig->engine.rc.settings.service = SERVICE_XRC;
     arrives(rig, READ_REQUEST, first, .packet = {RETH(0x40, 300), .srq = 8});
     arrives(rig, WRITE_ONLY, first + 2, .bytes = 1, .packet = {RETH(0, 1), .srq = 9});
     sends(rig, READ_RESPONSE_FIRST, first);

@@ -127,12 +127,12 @@ static enum reason local_memory(struct engine_owner *owner, const struct ibv_sge
 static void failed(struct engine_owner *owner, bool sqe)
 {
     machine->failures++;
-    require(sqe ? machine->raw.send_error : machine->raw.failed);
+    require(sqe ? machine->raw.common.send_error : machine->raw.common.failed);
 }
 
 static void event(struct engine_owner *owner, enum ibv_event_type type)
 {
-    require(type == IBV_EVENT_SQ_DRAINED && machine->raw.draining);
+    require(type == IBV_EVENT_SQ_DRAINED && machine->raw.common.draining);
 }
 
 static void dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
@@ -194,7 +194,7 @@ static uint32_t make_header(struct input *input, uint8_t *to)
 
 static void post(struct input *input)
 {
-    struct send_wqe *work = send_queue_reserve(&machine->raw.queue);
+    struct send_wqe *work = send_queue_reserve(&machine->raw.common.queue);
     uint32_t how = take(input, 1);
     if (!work)
         return;
@@ -214,7 +214,7 @@ static void post(struct input *input)
     if (how > 250)
         work->opcode = IBV_WR_RDMA_READ;
     machine->works++;
-    send_queue_commit(&machine->raw.queue);
+    send_queue_commit(&machine->raw.common.queue);
     raw_posted(&machine->raw);
 }
 
@@ -275,7 +275,7 @@ static void check_segment(const struct send_wqe *work, const uint8_t *frame, uin
 /* As owners do: back to RTS at once, the mistake mended. */
 static void mend(void)
 {
-    machine->raw.send_error = machine->deregistered = false;
+    machine->raw.common.send_error = machine->deregistered = false;
 }
 
 /* Checksums may have been written into a plain frame; all else is as it was posted. */
@@ -295,12 +295,12 @@ static void send_next(bool leaves, bool mends)
     unsigned failures = machine->failures;
     struct raw *raw = &machine->raw;
     if (!raw_next(raw, frame, &length)) {
-        require(!raw_has_output(raw) || machine->failures > failures);
+        require(!unreliable_has_output(&raw->common) || machine->failures > failures);
         if (mends)
             mend();
         return;
     }
-    const struct send_wqe *work = send_queue_at(&raw->queue, raw->queue.next);
+    const struct send_wqe *work = send_queue_at(&raw->common.queue, raw->common.queue.next);
     require(length >= (work->opcode == IBV_WR_TSO ? 1 : ETHER_HEADER) && length <= RAW_FRAME_MAX);
     require(raw_next(raw, again, &same) && same == length && !memcmp(frame, again, length));
     if (work->opcode == IBV_WR_TSO)
@@ -411,7 +411,7 @@ static void own(struct input *input)
     uint32_t how = take(input, 1);
     switch (how % 6) {
     case 0:
-        raw_drain(&machine->raw, how & 64);
+        unreliable_drain(&machine->raw.common, how & 64);
         break;
     case 1:
         flush();
@@ -420,7 +420,7 @@ static void own(struct input *input)
         reset();
         break;
     case 3:
-        machine->raw.send_error = false;
+        machine->raw.common.send_error = false;
         break;
     case 4:
         machine->deregistered = how & 64;

@@ -165,8 +165,8 @@ void rig_make(struct rig *rig)
     memset(rig, 0, sizeof(*rig));
     rig->told = NANOS_NEVER;
     rig->owner.operations = &operations;
-    rc_initialize(&rig->rc, &rig->owner, &queue, rig->saved);
-    choose_settings(&rig->rc.settings);
+    engine_initialize(&rig->engine, SERVICE_RC, &rig->owner, &queue, rig->saved);
+    choose_settings(&rig->engine.rc.settings);
     rig->now = NANOS_SECOND;
     for (unsigned i = 0; i < RIG_MEMORY; i++)
         rig->memory[i] = i * 31 >> 3;
@@ -175,90 +175,43 @@ void rig_make(struct rig *rig)
 void rig_make_unreliable(struct rig *rig, enum service service)
 {
     rig_make(rig);
-    struct send_queue queue = rig->rc.requester.queue;
-    struct rc_settings *settings = &rig->rc.settings;
+    struct send_queue queue = rig->engine.rc.requester.queue;
+    struct rc_settings settings = rig->engine.rc.settings;
     rig->service = service;
-    uc_initialize(&rig->uc, &rig->owner, &queue);
-    rig->uc.pkey = settings->pkey;
-    rig->uc.destination = RIG_PEER;
-    rig->uc.segment = RIG_SEGMENT;
-    rig->uc.max_message = settings->max_message;
-    rig->uc.access = settings->access;
-    ud_initialize(&rig->ud, &rig->owner, &queue);
-    rig->ud.pkey = settings->pkey;
-    rig->ud.number = RIG_NUMBER;
-    rig->ud.qkey = RIG_QKEY;
-    rig->ud.max_message = RIG_SEGMENT;
+    engine_initialize(&rig->engine, service, &rig->owner, &queue, NULL);
+    if (service == SERVICE_UC) {
+        rig->engine.uc.pkey = settings.pkey;
+        rig->engine.uc.destination = RIG_PEER;
+        rig->engine.uc.segment = RIG_SEGMENT;
+        rig->engine.uc.max_message = settings.max_message;
+        rig->engine.uc.access = settings.access;
+    } else {
+        rig->engine.ud.pkey = settings.pkey;
+        rig->engine.ud.number = RIG_NUMBER;
+        rig->engine.ud.qkey = RIG_QKEY;
+        rig->engine.ud.max_message = RIG_SEGMENT;
+    }
 }
 
 enum service rig_service(const struct rig *rig)
 {
-    return rig->service == SERVICE_RC ? rig->rc.settings.service : rig->service;
+    return rig->service == SERVICE_RC ? rig->engine.rc.settings.service : rig->service;
 }
 
 void rig_start(struct rig *rig)
 {
-    switch (rig->service) {
-    case SERVICE_UC:
-        uc_start_receiving(&rig->uc, RIG_THEIRS);
-        uc_start_transmitting(&rig->uc, RIG_OURS);
-        break;
-    case SERVICE_UD:
-        ud_start_receiving(&rig->ud);
-        ud_start_transmitting(&rig->ud, RIG_OURS);
-        break;
-    default:
-        rc_start_receiving(&rig->rc, RIG_THEIRS);
-        rc_start_transmitting(&rig->rc, RIG_OURS);
-    }
+    engine_start_receiving(&rig->engine, RIG_THEIRS);
+    engine_start_transmitting(&rig->engine, RIG_OURS);
 }
 
 void rig_resume(struct rig *rig)
 {
-    rig->uc.send_error = rig->ud.send_error = false;
-}
-
-static struct send_queue *queue_of(struct rig *rig)
-{
-    return rig->service == SERVICE_UC   ? &rig->uc.queue
-           : rig->service == SERVICE_UD ? &rig->ud.queue
-                                        : &rig->rc.requester.queue;
-}
-
-static void say_posted(struct rig *rig)
-{
-    if (rig->service == SERVICE_UC)
-        uc_posted(&rig->uc);
-    else if (rig->service == SERVICE_UD)
-        ud_posted(&rig->ud);
-    else
-        rc_posted(&rig->rc);
-}
-
-static void receive(struct rig *rig, const struct packet *packet)
-{
-    if (rig->service == SERVICE_UC)
-        uc_receive(&rig->uc, packet);
-    else if (rig->service == SERVICE_UD)
-        ud_receive(&rig->ud, packet);
-    else
-        rc_receive(&rig->rc, packet, rig->now);
-}
-
-static bool transmit(struct rig *rig)
-{
-    if (rig->service == SERVICE_UC)
-        return uc_transmit(&rig->uc, &rig->out, rig->pieces);
-    if (rig->service == SERVICE_UD)
-        return ud_next(&rig->ud) && ud_transmit(&rig->ud, &rig->out, rig->pieces);
-    return rc_transmit(&rig->rc, &rig->out, rig->pieces, rig->now);
+    *engine_send_error(&rig->engine) = false;
 }
 
 bool rig_has_output(const struct rig *rig)
 {
-    if (rig->service == SERVICE_UC)
-        return uc_has_output(&rig->uc);
-    return rig->service == SERVICE_UD ? ud_has_output(&rig->ud) : rc_has_output(&rig->rc);
+    return engine_has_output(&rig->engine);
 }
 
 /* Spreads the local data over the elements, the remainder in the last. */
@@ -275,7 +228,7 @@ static void spread(struct send_wqe *work, struct rig_work wanted)
 
 uint64_t rig_post(struct rig *rig, struct rig_work wanted)
 {
-    struct send_wqe *work = send_queue_reserve(queue_of(rig));
+    struct send_wqe *work = send_queue_reserve(engine_queue(&rig->engine));
     if (!work)
         return 0;
     memset(work, 0, sizeof(*work));
@@ -295,8 +248,8 @@ uint64_t rig_post(struct rig *rig, struct rig_work wanted)
         memcpy(work->inline_data, rig->memory + wanted.at, wanted.length);
     else
         spread(work, wanted);
-    send_queue_commit(queue_of(rig));
-    say_posted(rig);
+    send_queue_commit(engine_queue(&rig->engine));
+    engine_posted(&rig->engine);
     return work->id;
 }
 
@@ -327,21 +280,21 @@ void rig_arrive(struct rig *rig, enum operation operation, uint32_t psn, struct 
         packet.qkey = RIG_QKEY;
     packet.payload = (struct payload){.length = wanted.bytes, .count = 1, .pieces = &piece};
     packet.payload.pull = wanted.broken ? cannot_pull : NULL;
-    receive(rig, &packet);
+    engine_receive(&rig->engine, &packet, rig->now);
     free(piece.iov_base);
 }
 
 void rig_wait(struct rig *rig, nanos time)
 {
     rig->now += time;
-    rc_expire(&rig->rc, rig->now);
-    rig->told = rc_watch(&rig->rc);
+    engine_expire(&rig->engine, rig->now);
+    rig->told = engine_watch(&rig->engine);
 }
 
 bool rig_transmit(struct rig *rig)
 {
     rig->out = (struct packet){0};
-    if (!transmit(rig))
+    if (!engine_transmit(&rig->engine, &rig->out, rig->pieces, rig->now))
         return false;
     uint32_t at = 0;
     for (uint32_t i = 0; i < rig->out.payload.count; i++) {

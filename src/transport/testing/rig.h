@@ -2,9 +2,7 @@
 #ifndef TRANSPORT_TESTING_RIG_H
 #define TRANSPORT_TESTING_RIG_H
 
-#include "transport/rc/rc.h"
-#include "transport/unreliable/uc.h"
-#include "transport/unreliable/ud.h"
+#include "transport/engine.h"
 
 enum {
     RIG_MEMORY = 1 << 16,
@@ -46,9 +44,7 @@ struct rig_arrival {
 struct rig {
     struct engine_owner owner; /* first: the host's operations get it */
     enum service service;      /* which engine is on the bench; SERVICE_RC: rc, whatever its settings say */
-    struct rc rc;
-    struct uc uc;
-    struct ud ud;
+    struct engine engine;
     struct responder_resource saved[16];
     _Alignas(8) uint8_t memory[RIG_MEMORY];
     _Alignas(8) uint8_t queue[RIG_QUEUE * (sizeof(struct send_wqe) + RIG_INLINE)];

@@ -254,20 +254,20 @@ static bool carry(struct world *world, struct rig *from, struct rig *to)
 {
     struct packet packet = {0};
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    if (!rc_transmit(&from->rc, &packet, pieces, world->now))
+    if (!rc_transmit(&from->engine.rc, &packet, pieces, world->now))
         return false;
     uint32_t chance = world->lose ? pick(world, world->lose) : 1;
     world->lost += !chance;
     if (chance == 1 && world->lose && packet.payload.length && !pick(world, 4))
         packet.payload.pull = cannot_pull;
     for (uint32_t times = chance == 0 ? 0 : chance == 2 ? 2 : 1; times; times--)
-        rc_receive(&to->rc, &packet, world->now);
+        rc_receive(&to->engine.rc, &packet, world->now);
     return true;
 }
 
 static void post_work(struct world *world, struct taker *taker)
 {
-    struct send_queue *queue = &taker->rig.rc.requester.queue;
+    struct send_queue *queue = &taker->rig.engine.rc.requester.queue;
     struct send_wqe *work;
     while ((work = send_queue_reserve(queue)) && tags_work(&world->tags, &taker->port, work))
         send_queue_commit(queue);
@@ -289,7 +289,7 @@ static bool pass_time(struct world *world)
 {
     nanos next = NANOS_NEVER;
     for (int port = 0; port < PORTS; port++) {
-        nanos a = rc_deadline(&world->senders[port].rc), b = rc_deadline(&world->takers[port].rig.rc);
+        nanos a = rc_deadline(&world->senders[port].engine.rc), b = rc_deadline(&world->takers[port].rig.engine.rc);
         next = a < next ? a : next;
         next = b < next ? b : next;
     }
@@ -297,8 +297,8 @@ static bool pass_time(struct world *world)
         return false;
     world->now = next;
     for (int port = 0; port < PORTS; port++) {
-        rc_expire(&world->senders[port].rc, next);
-        rc_expire(&world->takers[port].rig.rc, next);
+        rc_expire(&world->senders[port].engine.rc, next);
+        rc_expire(&world->takers[port].rig.engine.rc, next);
     }
     return true;
 }
@@ -314,7 +314,7 @@ static void come_to_rest(struct world *world)
     assert_int_equal(world->model.rendezvous_count, 0);
     for (int port = 0; port < PORTS; port++) {
         struct rig *rig = &world->senders[port];
-        assert_int_equal(rig->rc.requester.queue.head, rig->rc.requester.queue.tail);
+        assert_int_equal(rig->engine.rc.requester.queue.head, rig->engine.rc.requester.queue.tail);
         assert_int_equal(rig->failures + world->takers[port].rig.failures, 0);
         rig->ended = rig->arrived = 0;
         world->places[port] = 0;
@@ -352,12 +352,12 @@ static void connect_engines(struct world *world, int port)
     taker->owner.operations = &operations;
     world->takers[port].world = world;
     world->takers[port].port = (struct tags_port){0};
-    sender->rc.settings.retry_count = taker->rc.settings.retry_count = 200;
-    sender->rc.settings.rnr_retry = 7;
-    rc_start_receiving(&sender->rc, RIG_THEIRS);
-    rc_start_transmitting(&sender->rc, RIG_OURS);
-    rc_start_receiving(&taker->rc, RIG_OURS);
-    rc_start_transmitting(&taker->rc, RIG_THEIRS);
+    sender->engine.rc.settings.retry_count = taker->engine.rc.settings.retry_count = 200;
+    sender->engine.rc.settings.rnr_retry = 7;
+    rc_start_receiving(&sender->engine.rc, RIG_THEIRS);
+    rc_start_transmitting(&sender->engine.rc, RIG_OURS);
+    rc_start_receiving(&taker->engine.rc, RIG_OURS);
+    rc_start_transmitting(&taker->engine.rc, RIG_THEIRS);
 }
 
 static void run(struct world *world, uint64_t seed)

@@ -12,56 +12,32 @@
 void raw_initialize(struct raw *raw, struct engine_owner *owner, const struct send_queue *queue)
 {
     memset(raw, 0, sizeof *raw);
-    raw->owner = owner;
-    raw->queue = *queue;
-    raw->queue.head = raw->queue.next = raw->queue.tail = 0;
+    unreliable_initialize(&raw->common, owner, queue);
 }
 
 void raw_reset(struct raw *raw)
 {
     struct raw old = *raw;
-    raw_initialize(raw, old.owner, &old.queue);
+    raw_initialize(raw, old.common.owner, &old.common.queue);
     raw->options = old.options;
 }
 
 void raw_start_receiving(struct raw *raw)
 {
-    raw->receiving = true;
+    raw->common.receiving = true;
 }
 
 void raw_start_transmitting(struct raw *raw)
 {
-    raw->transmitting = true;
+    raw->common.transmitting = true;
 }
 
 /* ---- sending ---- */
 
-static void report_drained(struct raw *raw)
-{
-    if (!raw->draining || raw->drained_reported || raw->sent)
-        return;
-    raw->drained_reported = true;
-    raw->owner->operations->event(raw->owner, IBV_EVENT_SQ_DRAINED);
-}
-
-void raw_drain(struct raw *raw, bool draining)
-{
-    raw->draining = draining;
-    raw->drained_reported = false;
-    report_drained(raw);
-}
-
 void raw_posted(struct raw *raw)
 {
-    if (raw->failed || raw->send_error)
-        retire_all(&raw->queue, raw->owner);
-}
-
-/* Work that has begun is finished while the queue drains. */
-bool raw_has_output(const struct raw *raw)
-{
-    bool open = raw->transmitting && !raw->failed && !raw->send_error && (!raw->draining || raw->sent);
-    return open && raw->queue.next != raw->queue.tail;
+    if (raw->common.failed || raw->common.send_error)
+        retire_all(&raw->common.queue, raw->common.owner);
 }
 
 static enum ibv_wc_status status_of(enum reason reason)
@@ -76,13 +52,10 @@ static enum ibv_wc_status status_of(enum reason reason)
     }
 }
 
-/* SQE: the send side alone goes to error (IBA 10.3.1 "Send Queue Error"). */
 static void refuse_work(struct raw *raw, enum reason reason)
 {
-    raw->send_error = true;
     raw->sent = 0;
-    retire_failed(&raw->queue, raw->owner, status_of(reason), reason);
-    raw->owner->operations->failed(raw->owner, true);
+    unreliable_refuse(&raw->common, status_of(reason), reason);
 }
 
 static enum reason copy_data(const struct raw *raw, const struct send_wqe *work, uint32_t offset, uint32_t length,
@@ -90,7 +63,7 @@ static enum reason copy_data(const struct raw *raw, const struct send_wqe *work,
 {
     struct iovec pieces[PAYLOAD_PIECES_MAX], whole = {to, length};
     struct payload payload = {.length = length, .pieces = pieces};
-    enum reason reason = gather(raw->owner, work, 0, offset, length, pieces, &payload.count);
+    enum reason reason = gather(raw->common.owner, work, 0, offset, length, pieces, &payload.count);
     if (!reason && !payload_copy(&payload, 0, &whole, 1))
         reason = REASON_LOCAL_GONE;
     return reason;
@@ -137,9 +110,9 @@ static enum reason build(struct raw *raw, const struct send_wqe *work, uint8_t *
 
 bool raw_next(struct raw *raw, uint8_t frame[RAW_FRAME_MAX], uint32_t *length)
 {
-    if (!raw_has_output(raw))
+    if (!unreliable_is_ready(&raw->common))
         return false;
-    enum reason reason = build(raw, send_queue_at(&raw->queue, raw->queue.next), frame, length);
+    enum reason reason = build(raw, send_queue_at(&raw->common.queue, raw->common.queue.next), frame, length);
     if (reason)
         refuse_work(raw, reason);
     return !reason;
@@ -147,25 +120,24 @@ bool raw_next(struct raw *raw, uint8_t frame[RAW_FRAME_MAX], uint32_t *length)
 
 void raw_sent(struct raw *raw)
 {
-    const struct send_wqe *work = send_queue_at(&raw->queue, raw->queue.next);
+    const struct send_wqe *work = send_queue_at(&raw->common.queue, raw->common.queue.next);
     if (work->opcode == IBV_WR_TSO) {
         raw->sent += raw->segment;
-        if (raw->sent < work->length)
+        raw->common.begun = raw->sent < work->length;
+        if (raw->common.begun)
             return;
     }
     raw->sent = 0;
-    raw->queue.next++;
-    retire_transmitted(&raw->queue, raw->owner);
-    report_drained(raw);
+    raw->common.queue.next++;
+    unreliable_settle(&raw->common);
 }
 
 /* ---- receiving ---- */
 
 void raw_flush(struct raw *raw)
 {
-    raw->failed = true;
     raw->sent = 0;
-    retire_all(&raw->queue, raw->owner);
+    unreliable_flush(&raw->common);
 }
 
 /* What a frame is stored as: the bytes before its tag and behind it, and the frame check sequence. */
@@ -205,9 +177,9 @@ static void make_image(const struct raw *raw, const struct ether *ether, struct 
 static enum reason raw_take_receive(struct raw *raw, uint32_t length, const struct recv_wqe **receive)
 {
     static const struct packet none;
-    if (!raw->receiving || raw->failed)
+    if (!raw->common.receiving || raw->common.failed)
         return REASON_PACKET_QP_STATE;
-    *receive = raw->owner->operations->take_receive(raw->owner, &none, length);
+    *receive = raw->common.owner->operations->take_receive(raw->common.owner, &none, length);
     if (!*receive)
         return REASON_PACKET_NO_RECEIVE;
     return *receive == &receive_too_short ? REASON_PACKET_TOO_LONG : REASON_NONE;
@@ -224,15 +196,7 @@ static void raw_accept(struct raw *raw, const struct recv_wqe *receive, const st
         .flow_tag = frame->flow_tag,
         .cvlan = image->tag,
     };
-    raw->owner->operations->received(raw->owner, receive, &arrival);
-}
-
-static void fail_receive(struct raw *raw, const struct recv_wqe *receive, enum reason reason)
-{
-    const struct recv_cqe arrival = {.status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV};
-    raw->owner->operations->received(raw->owner, receive, &arrival);
-    raw_flush(raw);
-    raw->owner->operations->failed(raw->owner, false);
+    raw->common.owner->operations->received(raw->common.owner, receive, &arrival);
 }
 
 void raw_receive(struct raw *raw, const struct raw_frame *frame)
@@ -243,12 +207,14 @@ void raw_receive(struct raw *raw, const struct raw_frame *frame)
     make_image(raw, frame->ether, &image);
     enum reason reason = raw_take_receive(raw, image.payload.length, &receive);
     if (reason) {
-        raw->owner->operations->dropped(raw->owner, &none, reason);
+        raw->common.owner->operations->dropped(raw->common.owner, &none, reason);
         return;
     }
-    reason = scatter(raw->owner, receive, 0, &image.payload);
-    if (reason)
-        fail_receive(raw, receive, reason);
-    else
+    reason = scatter(raw->common.owner, receive, 0, &image.payload);
+    if (reason) {
+        raw->sent = 0;
+        unreliable_fail_receive(&raw->common, receive, IBV_WC_LOC_PROT_ERR, reason, NULL);
+    } else {
         raw_accept(raw, receive, frame, &image);
+    }
 }

@@ -2,7 +2,7 @@
 #ifndef TRANSPORT_UNRELIABLE_RAW_H
 #define TRANSPORT_UNRELIABLE_RAW_H
 
-#include "transport/owner.h"
+#include "transport/unreliable/unreliable.h"
 #include "wire/ether.h"
 
 enum {
@@ -17,14 +17,10 @@ enum raw_option {
 };
 
 struct raw {
-    struct engine_owner *owner;
+    struct unreliable common;
     unsigned options; /* enum raw_option; the owner's */
-    bool receiving, transmitting, failed;
-    bool send_error;         /* SQE, the send side only; the owner clears it for SQE to RTS */
-    struct send_queue queue; /* between head and next: transmitted, not yet ended */
-    uint32_t sent;           /* TSO: payload bytes of the work at `next` that are sent already */
-    uint32_t segment;        /* of it, those in the frame that raw_next made */
-    bool draining, drained_reported;
+    uint32_t sent;    /* TSO: payload bytes of the work at `next` that are sent already */
+    uint32_t segment; /* of it, those in the frame that raw_next made */
 };
 
 /* A frame that has arrived, in memory that nobody changes meanwhile. */
@@ -38,9 +34,6 @@ void raw_initialize(struct raw *, struct engine_owner *, const struct send_queue
 void raw_start_receiving(struct raw *);
 void raw_start_transmitting(struct raw *);
 
-/* SQD and back, as rc_drain. */
-void raw_drain(struct raw *, bool draining);
-
 /* After a batch was posted, as rc_posted. In the error state and in SQE all of it is flushed. */
 void raw_posted(struct raw *);
 
@@ -50,9 +43,6 @@ bool raw_next(struct raw *, uint8_t frame[RAW_FRAME_MAX], uint32_t *length);
 
 /* That frame is on its way. */
 void raw_sent(struct raw *);
-
-/* Would raw_next do anything? May say yes too often, never no wrongly. */
-bool raw_has_output(const struct raw *);
 
 /* Stores the frame in the next receive. Without one, or when it is too short, the frame is dropped, as a network does.
  */
@@ -65,7 +55,7 @@ static inline uint8_t *raw_tso_header(const struct send_wqe *work)
     return (uint8_t *)work->inline_data + work->remote_address;
 }
 
-/* As ud_flush and ud_reset. */
+/* As unreliable_flush and ud_reset. */
 void raw_flush(struct raw *);
 void raw_reset(struct raw *);
 

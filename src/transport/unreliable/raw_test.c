@@ -25,7 +25,7 @@ static int set_up(void **state)
 
 static struct send_wqe *reserve(uint64_t id, uint8_t opcode, uint32_t bytes)
 {
-    struct send_wqe *work = send_queue_reserve(&raw.queue);
+    struct send_wqe *work = send_queue_reserve(&raw.common.queue);
     *work = (struct send_wqe){.id = id, .opcode = opcode, .flags = IBV_SEND_SIGNALED, .length = bytes, .sge_count = 1};
     work->sge[0] = (struct ibv_sge){.addr = 0, .length = bytes, .lkey = KEY_ALL};
     return work;
@@ -34,7 +34,7 @@ static struct send_wqe *reserve(uint64_t id, uint8_t opcode, uint32_t bytes)
 static struct send_wqe *post_frame(uint64_t id, uint32_t bytes)
 {
     struct send_wqe *work = reserve(id, IBV_WR_SEND, bytes);
-    send_queue_commit(&raw.queue);
+    send_queue_commit(&raw.common.queue);
     raw_posted(&raw);
     return work;
 }
@@ -92,7 +92,7 @@ static void frames_too_short_or_too_long_break_the_send_side(void **state)
         ends(rig, 2, IBV_WC_WR_FLUSH_ERR);
         post_frame(3, 60);
         ends(rig, 3, IBV_WC_WR_FLUSH_ERR);
-        raw.send_error = false;
+        raw.common.send_error = false;
         post_frame(4, ETHER_HEADER);
         assert_true(sends_next());
         ends(rig, 4, IBV_WC_SUCCESS);
@@ -104,7 +104,7 @@ static void a_bad_local_key_is_found(void **state)
 {
     struct rig *rig = *state;
     reserve(1, IBV_WR_SEND, 60)->sge[0].lkey = 5;
-    send_queue_commit(&raw.queue);
+    send_queue_commit(&raw.common.queue);
     assert_false(sends_next());
     ends(rig, 1, IBV_WC_LOC_PROT_ERR);
 }
@@ -122,7 +122,7 @@ static void checksums_are_written_where_they_are_asked_for(void **state)
     for (int asked = 0; asked < 2; asked++) {
         struct ether ether;
         reserve(1, IBV_WR_SEND, maker.length)->flags = asked ? IBV_SEND_IP_CSUM : 0;
-        send_queue_commit(&raw.queue);
+        send_queue_commit(&raw.common.queue);
         assert_true(sends_next());
         ether_parse(&ether, frame, length);
         assert_int_equal(ether_checksums_hold(&ether), asked);
@@ -132,11 +132,11 @@ static void checksums_are_written_where_they_are_asked_for(void **state)
 static void draining_lets_work_wait(void **state)
 {
     struct rig *rig = *state;
-    raw_drain(&raw, true);
+    unreliable_drain(&raw.common, true);
     raises(rig, IBV_EVENT_SQ_DRAINED);
     post_frame(1, 60);
     assert_false(sends_next());
-    raw_drain(&raw, false);
+    unreliable_drain(&raw.common, false);
     assert_true(sends_next());
     raises_nothing(rig);
 }
@@ -162,7 +162,7 @@ static void post_tso(uint64_t id, const struct frame_maker *header, uint32_t byt
     work->compare_or_add = header->length;
     work->swap = mss;
     memcpy(raw_tso_header(work), header->bytes, header->length);
-    send_queue_commit(&raw.queue);
+    send_queue_commit(&raw.common.queue);
 }
 
 static void large_data_goes_out_in_segments(void **state)
@@ -209,7 +209,7 @@ static void a_header_that_cannot_be_segmented_is_refused(void **state)
         post_tso(i, bad[i], 100, 50);
         assert_false(sends_next());
         ends(rig, i, IBV_WC_LOC_QP_OP_ERR);
-        raw.send_error = false;
+        raw.common.send_error = false;
     }
     post_tso(7, &good, 100, 0);
     assert_false(sends_next());
@@ -223,7 +223,7 @@ static void what_has_begun_is_finished_while_draining(void **state)
     post_tso(1, &header, 200, 100);
     post_tso(2, &header, 200, 100);
     assert_true(sends_next());
-    raw_drain(&raw, true);
+    unreliable_drain(&raw.common, true);
     raises_nothing(rig);
     assert_true(sends_next());
     ends(rig, 1, IBV_WC_SUCCESS);
@@ -311,7 +311,7 @@ static void a_reset_forgets_everything_but_the_options(void **state)
     post_frame(1, 60);
     raw_reset(&raw);
     ends_nothing(rig);
-    assert_false(raw_has_output(&raw));
+    assert_false(unreliable_has_output(&raw.common));
     assert_int_equal(raw.options, RAW_STRIP_VLAN);
     struct frame_maker maker = tagged_frame();
     frame_arrives(&maker);

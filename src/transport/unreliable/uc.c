@@ -13,16 +13,14 @@
 void uc_initialize(struct uc *uc, struct engine_owner *owner, const struct send_queue *queue)
 {
     memset(uc, 0, sizeof(*uc));
-    uc->owner = owner;
-    uc->queue = *queue;
-    uc->queue.head = uc->queue.next = uc->queue.tail = 0;
+    unreliable_initialize(&uc->common, owner, queue);
     uc->open = RC_CLOSED;
 }
 
 void uc_reset(struct uc *uc)
 {
     struct uc old = *uc;
-    uc_initialize(uc, old.owner, &old.queue);
+    uc_initialize(uc, old.common.owner, &old.common.queue);
     uc->pkey = old.pkey;
     uc->destination = old.destination;
     uc->segment = old.segment;
@@ -34,58 +32,16 @@ void uc_reset(struct uc *uc)
 void uc_start_receiving(struct uc *uc, uint32_t expected_psn)
 {
     uc->expected_psn = expected_psn & PSN_MASK;
-    uc->receiving = true;
+    uc->common.receiving = true;
 }
 
 void uc_start_transmitting(struct uc *uc, uint32_t first_psn)
 {
     uc->next_psn = first_psn & PSN_MASK;
-    uc->transmitting = true;
+    uc->common.transmitting = true;
 }
 
 /* ---- requester ---- */
-
-static void report_drained(struct uc *uc)
-{
-    if (!uc->draining || uc->drained_reported || uc->packet || uc->queue.head != uc->queue.next)
-        return;
-    uc->drained_reported = true;
-    uc->owner->operations->event(uc->owner, IBV_EVENT_SQ_DRAINED);
-}
-
-/* What was handed out before is on its way, so its memory is the program's again. */
-static void settle(struct uc *uc)
-{
-    retire_transmitted(&uc->queue, uc->owner);
-    report_drained(uc);
-}
-
-void uc_drain(struct uc *uc, bool draining)
-{
-    uc->draining = draining;
-    uc->drained_reported = false;
-    settle(uc);
-}
-
-void uc_posted(struct uc *uc)
-{
-    if (!uc->failed && !uc->send_error)
-        return;
-    settle(uc);
-    retire_all(&uc->queue, uc->owner);
-}
-
-/* Is there work that may be transmitted now? In SQD only what has begun. */
-static bool is_ready(const struct uc *uc)
-{
-    bool open = uc->transmitting && !uc->failed && !uc->send_error;
-    return open && uc->queue.next != uc->queue.tail && (uc->packet || !uc->draining);
-}
-
-bool uc_has_output(const struct uc *uc)
-{
-    return uc->queue.head != uc->queue.next || is_ready(uc);
-}
 
 static enum reason check_work(const struct uc *uc, const struct send_wqe *work)
 {
@@ -114,7 +70,7 @@ static enum reason build(const struct uc *uc, const struct send_wqe *work, struc
     bth_fill(out, op_code(SERVICE_UC, operation), uc->pkey, uc->destination, psn_add(work->first_psn, index));
     request_operands(out, work);
     out->solicited = last && work->flags & IBV_SEND_SOLICITED;
-    return request_payload(uc->owner, work, offset, last ? work->length - offset : work->segment, out, pieces);
+    return request_payload(uc->common.owner, work, offset, last ? work->length - offset : work->segment, out, pieces);
 }
 
 static enum reason uc_prepare(struct uc *uc, struct send_wqe *work, struct packet *out, struct iovec *pieces)
@@ -127,45 +83,42 @@ static enum reason uc_prepare(struct uc *uc, struct send_wqe *work, struct packe
     return build(uc, work, out, pieces);
 }
 
-/* SQE: the send side alone goes to error (IBA 10.3.1 "Send Queue Error"). */
 static void refuse_work(struct uc *uc, enum ibv_wc_status status, enum reason reason)
 {
-    uc->send_error = true;
     uc->packet = 0;
-    retire_failed(&uc->queue, uc->owner, status, reason);
-    uc->owner->operations->failed(uc->owner, true);
+    unreliable_refuse(&uc->common, status, reason);
 }
 
 static void advance(struct uc *uc, const struct send_wqe *work)
 {
-    if (++uc->packet < work->packets)
+    uc->common.begun = ++uc->packet < work->packets;
+    if (uc->common.begun)
         return;
     uc->packet = 0;
-    uc->queue.next++;
+    uc->common.queue.next++;
 }
 
-/* What lay before the packet's work has ended when the packet was built. */
 void uc_unreadable(struct uc *uc)
 {
-    uc->queue.next = uc->queue.head;
-    refuse_work(uc, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+    uc->packet = 0;
+    unreliable_unreadable(&uc->common);
 }
 
 static void execute_locally(struct uc *uc, const struct send_wqe *work)
 {
     enum reason reason = REASON_NONE;
-    enum ibv_wc_status status = uc->owner->operations->local_operation(uc->owner, work, &reason);
+    enum ibv_wc_status status = uc->common.owner->operations->local_operation(uc->common.owner, work, &reason);
     if (status == IBV_WC_SUCCESS)
-        retire_head(&uc->queue, uc->owner, IBV_WC_SUCCESS, REASON_NONE);
+        retire_head(&uc->common.queue, uc->common.owner, IBV_WC_SUCCESS, REASON_NONE);
     else
         refuse_work(uc, status, reason);
 }
 
 bool uc_transmit(struct uc *uc, struct packet *out, struct iovec *pieces)
 {
-    settle(uc);
-    while (is_ready(uc)) {
-        struct send_wqe *work = send_queue_at(&uc->queue, uc->queue.next);
+    unreliable_settle(&uc->common);
+    while (unreliable_is_ready(&uc->common)) {
+        struct send_wqe *work = send_queue_at(&uc->common.queue, uc->common.queue.next);
         if (request_kind(work)->class == REQUEST_LOCAL) {
             execute_locally(uc, work);
             continue;
@@ -195,7 +148,7 @@ static void return_receive(struct uc *uc)
     const struct recv_wqe *receive = uc->receive;
     uc->receive = 0;
     if (receive)
-        uc->owner->operations->return_receive(uc->owner, receive);
+        uc->common.owner->operations->return_receive(uc->common.owner, receive);
 }
 
 static void lose_message(struct uc *uc)
@@ -209,16 +162,14 @@ static void end_receive(struct uc *uc, const struct recv_cqe *arrival)
     const struct recv_wqe *receive = uc->receive;
     uc->receive = 0;
     if (receive)
-        uc->owner->operations->received(uc->owner, receive, arrival);
+        uc->common.owner->operations->received(uc->common.owner, receive, arrival);
 }
 
 void uc_flush(struct uc *uc)
 {
     const struct recv_cqe flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
-    uc->failed = true;
     uc->packet = 0;
-    retire_transmitted(&uc->queue, uc->owner);
-    retire_all(&uc->queue, uc->owner);
+    unreliable_flush(&uc->common);
     end_receive(uc, &flushed);
 }
 
@@ -228,15 +179,15 @@ static enum reason check_head(const struct uc *uc, const struct packet *packet)
         return REASON_PACKET_OPCODE;
     if (op_service(packet->opcode) != SERVICE_UC)
         return REASON_PACKET_SERVICE;
-    if (!uc->receiving || uc->failed)
+    if (!uc->common.receiving || uc->common.failed)
         return REASON_PACKET_QP_STATE;
     return pkey_matches(packet->pkey, uc->pkey) ? REASON_NONE : REASON_PACKET_PKEY;
 }
 
 static void establish(struct uc *uc)
 {
-    if (!uc->established && !uc->transmitting)
-        uc->owner->operations->event(uc->owner, IBV_EVENT_COMM_EST);
+    if (!uc->established && !uc->common.transmitting)
+        uc->common.owner->operations->event(uc->common.owner, IBV_EVENT_COMM_EST);
     uc->established = true;
 }
 
@@ -271,17 +222,17 @@ static bool length_fits(const struct uc *uc, uint32_t flags, const struct packet
 
 static enum reason uc_take_receive(struct uc *uc, const struct packet *packet)
 {
-    uc->receive = uc->owner->operations->take_receive(uc->owner, packet, 0);
+    uc->receive = uc->common.owner->operations->take_receive(uc->common.owner, packet, 0);
     return uc->receive ? REASON_NONE : REASON_PACKET_NO_RECEIVE;
 }
 
 static enum reason find_target(struct uc *uc, uint64_t address, uint32_t length, struct iovec *memory)
 {
-    const struct owner_operations *operations = uc->owner->operations;
+    const struct owner_operations *operations = uc->common.owner->operations;
     if (!(uc->access & IBV_ACCESS_REMOTE_WRITE))
         return REASON_PACKET_MEMORY;
     if (length &&
-        operations->remote_memory(uc->owner, uc->write_rkey, address, length, IBV_ACCESS_REMOTE_WRITE, memory))
+        operations->remote_memory(uc->common.owner, uc->write_rkey, address, length, IBV_ACCESS_REMOTE_WRITE, memory))
         return REASON_PACKET_MEMORY;
     return REASON_NONE;
 }
@@ -314,7 +265,7 @@ static enum reason execute_write(struct uc *uc, uint32_t flags, const struct pac
 static enum reason execute_send(struct uc *uc, uint32_t flags, const struct packet *packet)
 {
     enum reason reason = flags & OP_START ? uc_take_receive(uc, packet) : REASON_NONE;
-    return reason ? reason : scatter(uc->owner, uc->receive, uc->received, &packet->payload);
+    return reason ? reason : scatter(uc->common.owner, uc->receive, uc->received, &packet->payload);
 }
 
 static enum reason execute(struct uc *uc, uint32_t flags, const struct packet *packet)
@@ -353,7 +304,7 @@ static void fail_receive(struct uc *uc, enum ibv_wc_status status, enum reason r
     const struct recv_cqe arrival = {.status = status, .reason = reason, .opcode = IBV_WC_RECV, .packet = packet};
     end_receive(uc, &arrival);
     uc_flush(uc);
-    uc->owner->operations->failed(uc->owner, false);
+    uc->common.owner->operations->failed(uc->common.owner, false);
 }
 
 /* Whatever is wrong with the peer's packets is dropped; what is wrong with our receive is our error (IBA 9.9.3). */
@@ -373,7 +324,7 @@ static void uc_refuse(struct uc *uc, enum reason reason, const struct packet *pa
         return;
     default:
         return_receive(uc);
-        uc->owner->operations->dropped(uc->owner, packet, reason);
+        uc->common.owner->operations->dropped(uc->common.owner, packet, reason);
     }
 }
 
@@ -381,7 +332,7 @@ void uc_receive(struct uc *uc, const struct packet *packet)
 {
     enum reason reason = check_head(uc, packet);
     if (reason) {
-        uc->owner->operations->dropped(uc->owner, packet, reason);
+        uc->common.owner->operations->dropped(uc->common.owner, packet, reason);
         return;
     }
     uint32_t flags = op_find(packet->opcode)->flags;

@@ -5,9 +5,10 @@
 #define TRANSPORT_UNRELIABLE_UC_H
 
 #include "transport/rc/rc.h"
+#include "transport/unreliable/unreliable.h"
 
 struct uc {
-    struct engine_owner *owner;
+    struct unreliable common;
     /* the owner's settings, as rc_settings explains them */
     uint16_t pkey;
     uint32_t destination;
@@ -15,13 +16,9 @@ struct uc {
     uint32_t max_message;
     unsigned access;
     bool exact;
-    bool receiving, transmitting, failed;
-    bool send_error; /* SQE, the send side only; the owner clears it for SQE to RTS */
     /* requester */
-    struct send_queue queue; /* between head and next: transmitted, not yet ended */
     uint32_t next_psn;
     uint32_t packet; /* index within the work at queue.next */
-    bool draining, drained_reported;
     /* responder */
     uint32_t expected_psn;
     const struct recv_wqe *receive; /* taken for the open message */
@@ -38,12 +35,6 @@ void uc_initialize(struct uc *, struct engine_owner *, const struct send_queue *
 void uc_start_receiving(struct uc *, uint32_t expected_psn);
 void uc_start_transmitting(struct uc *, uint32_t first_psn);
 
-/* SQD and back, as rc_drain. */
-void uc_drain(struct uc *, bool draining);
-
-/* After a batch was posted, as rc_posted. In the error state and in SQE all of it is flushed. */
-void uc_posted(struct uc *);
-
 /* Takes one packet from the network. The packet and its payload are not kept. */
 void uc_receive(struct uc *, const struct packet *);
 
@@ -53,9 +44,6 @@ bool uc_transmit(struct uc *, struct packet *out, struct iovec *pieces);
 
 /* The packet that uc_transmit gave just now was not sent: the memory of its payload is gone. */
 void uc_unreadable(struct uc *);
-
-/* Would uc_transmit do anything? May say yes too often, never no wrongly. */
-bool uc_has_output(const struct uc *);
 
 /* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */
 void uc_flush(struct uc *);

@@ -59,7 +59,7 @@ static void c9_8_2_work_ends_when_its_last_packet_is_gone(void **state)
 static void c9_8_2_sequence_numbers_wrap(void **state)
 {
     struct rig *rig = *state;
-    rig->uc.next_psn = rig->uc.expected_psn = PSN_MASK;
+    rig->engine.uc.next_psn = rig->engine.uc.expected_psn = PSN_MASK;
     uint64_t receive = post_receive(rig, 600);
     post(rig, .opcode = IBV_WR_SEND, .length = 300);
     sends(rig, SEND_FIRST, PSN_MASK);
@@ -76,7 +76,7 @@ static void c9_9_2_a_key_that_goes_bad_within_a_message_breaks_it_there(void **s
     rig->deregistered = true;
     is_silent(rig);
     ends(rig, bad, IBV_WC_LOC_PROT_ERR);
-    rig->deregistered = rig->uc.send_error = false;
+    rig->deregistered = rig->engine.uc.common.send_error = false;
     post(rig, .opcode = IBV_WR_SEND, .length = 8);
     sends(rig, SEND_ONLY, 103);
 }
@@ -84,7 +84,7 @@ static void c9_9_2_a_key_that_goes_bad_within_a_message_breaks_it_there(void **s
 static void a_message_longer_than_allowed_is_refused(void **state)
 {
     struct rig *rig = *state;
-    rig->uc.max_message = 1000;
+    rig->engine.uc.max_message = 1000;
     uint64_t bad = post(rig, .opcode = IBV_WR_SEND, .length = 1001);
     is_silent(rig);
     ends(rig, bad, IBV_WC_LOC_LEN_ERR);
@@ -111,7 +111,7 @@ static void draining_ends_what_was_begun(void **state)
     struct rig *rig = *state;
     uint64_t begun = post(rig, .opcode = IBV_WR_SEND, .length = 300), waits = post(rig, .opcode = IBV_WR_SEND);
     sends(rig, SEND_FIRST, 100);
-    uc_drain(&rig->uc, true);
+    engine_drain(&rig->engine, true);
     raises_nothing(rig);
     sends(rig, SEND_LAST, 101);
     raises_nothing(rig);
@@ -119,11 +119,11 @@ static void draining_ends_what_was_begun(void **state)
     ends(rig, begun, IBV_WC_SUCCESS);
     raises(rig, IBV_EVENT_SQ_DRAINED);
     ends_nothing(rig);
-    uc_drain(&rig->uc, false);
+    engine_drain(&rig->engine, false);
     sends(rig, SEND_ONLY, 102);
     is_silent(rig);
     ends(rig, waits, IBV_WC_SUCCESS);
-    uc_drain(&rig->uc, true);
+    engine_drain(&rig->engine, true);
     raises(rig, IBV_EVENT_SQ_DRAINED);
     raises_nothing(rig);
 }
@@ -185,7 +185,7 @@ static void c9_9_3_a_send_that_cannot_be_is_lost(void **state)
 {
     struct rig *rig = *state;
     post_receive(rig, 600);
-    rig->uc.max_message = 500;
+    rig->engine.uc.max_message = 500;
     arrives_in_three(rig, SEND, 2000);
     drops(rig, REASON_PACKET_SEQUENCE);
     assert_int_equal(rig->dropped[0], REASON_MESSAGE_LENGTH);
@@ -249,7 +249,7 @@ static void c9_9_3_a_message_longer_than_the_receive_fails_the_queue_pair(void *
     delivers(rig, receive, IBV_WC_LOC_LEN_ERR);
     ends(rig, work, IBV_WC_WR_FLUSH_ERR);
     assert_int_equal(rig->failures, 1);
-    assert_true(rig->uc.failed);
+    assert_true(rig->engine.uc.common.failed);
     arrives(rig, SEND_ONLY, 2002);
     drops(rig, REASON_PACKET_QP_STATE);
 }
@@ -290,7 +290,7 @@ static void c9_9_3_a_write_without_permission_is_lost(void **state)
     drops(rig, REASON_PACKET_MEMORY);
     arrives(rig, WRITE_LAST, 2002, .bytes = 1);
     drops(rig, REASON_PACKET_SEQUENCE);
-    rig->uc.access = 0;
+    rig->engine.uc.access = 0;
     arrives(rig, WRITE_ONLY, 2003, .bytes = 8, .fill = 1, .packet = {RETH(0x100, 8)});
     drops(rig, REASON_PACKET_MEMORY);
     assert_int_equal(rig->memory[0x100], 0);
@@ -310,7 +310,7 @@ static void c9_9_3_a_write_that_does_not_add_up_is_lost(void **state)
     arrives(rig, WRITE_FIRST, 2003, .bytes = 256, .packet = {RETH(0x100, 300)});
     arrives(rig, WRITE_LAST, 2004, .bytes = 43);
     drops(rig, REASON_MESSAGE_LENGTH);
-    rig->uc.max_message = 1000;
+    rig->engine.uc.max_message = 1000;
     arrives(rig, WRITE_FIRST, 2005, .bytes = 256, .packet = {RETH(0x100, 1001)});
     drops(rig, REASON_MESSAGE_LENGTH);
     assert_int_equal(rig->drops, 4);
@@ -331,9 +331,9 @@ static void c9_6_1_strangers_are_dropped(void **state)
     struct packet reliable = {.opcode = op_code(SERVICE_RC, OPERATION_SEND_ONLY), .pkey = 0xffff};
     struct packet unknown = {.opcode = op_code(SERVICE_UC, OPERATION_READ_REQUEST), .pkey = 0xffff};
     post_receive(rig, 64);
-    uc_receive(&rig->uc, &reliable);
+    uc_receive(&rig->engine.uc, &reliable);
     drops(rig, REASON_PACKET_SERVICE);
-    uc_receive(&rig->uc, &unknown);
+    uc_receive(&rig->engine.uc, &unknown);
     drops(rig, REASON_PACKET_OPCODE);
     arrives(rig, SEND_ONLY, 2000, .packet = {.pkey = 0x1234});
     drops(rig, REASON_PACKET_PKEY);
@@ -344,12 +344,12 @@ static void c10_9_3_partial_members_do_not_talk_to_each_other(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = post_receive(rig, 64);
-    rig->uc.pkey = 0x1234;
+    rig->engine.uc.pkey = 0x1234;
     arrives(rig, SEND_ONLY, 2000, .packet = {.pkey = 0x1234});
     drops(rig, REASON_PACKET_PKEY);
     arrives(rig, SEND_ONLY, 2000, .packet = {.pkey = 0x9234});
     delivers(rig, receive, IBV_WC_SUCCESS);
-    rig->uc.pkey = 0x8000; /* the invalid key */
+    rig->engine.uc.pkey = 0x8000; /* the invalid key */
     arrives(rig, SEND_ONLY, 2001, .packet = {.pkey = 0x8000});
     drops(rig, REASON_PACKET_PKEY);
 }
@@ -357,7 +357,7 @@ static void c10_9_3_partial_members_do_not_talk_to_each_other(void **state)
 static void the_first_packet_establishes(void **state)
 {
     struct rig *rig = *state;
-    rig->uc.transmitting = false;
+    rig->engine.uc.common.transmitting = false;
     arrives(rig, SEND_ONLY, 2000);
     raises(rig, IBV_EVENT_COMM_EST);
     arrives(rig, SEND_ONLY, 2001);
@@ -370,7 +370,7 @@ static void flushing_ends_everything(void **state)
     uint64_t receive = post_receive(rig, 600), work = post(rig, .opcode = IBV_WR_SEND, .length = 600);
     sends(rig, SEND_FIRST, 100);
     arrives(rig, SEND_FIRST, 2000, .bytes = 256);
-    uc_flush(&rig->uc);
+    uc_flush(&rig->engine.uc);
     ends(rig, work, IBV_WC_WR_FLUSH_ERR);
     delivers(rig, receive, IBV_WC_WR_FLUSH_ERR);
     assert_int_equal(rig->failures, 0);
@@ -386,7 +386,7 @@ static void reset_forgets_and_keeps_the_settings(void **state)
     post(rig, .opcode = IBV_WR_SEND, .length = 600);
     sends(rig, SEND_FIRST, 100);
     arrives(rig, SEND_FIRST, 2000, .bytes = 256);
-    uc_reset(&rig->uc);
+    uc_reset(&rig->engine.uc);
     ends_nothing(rig);
     delivers_nothing(rig);
     rig_start(rig);
@@ -403,7 +403,7 @@ static void reset_forgets_and_keeps_the_settings(void **state)
 static void c9_9_3_a_message_of_other_packets_than_the_path_mtus_is_lost(void **state)
 {
     struct rig *rig = *state;
-    rig->uc.exact = true;
+    rig->engine.uc.exact = true;
     uint64_t receive = post_receive(rig, 1000);
     arrives(rig, SEND_FIRST, 2000, .bytes = 255);
     drops(rig, REASON_MESSAGE_LENGTH);

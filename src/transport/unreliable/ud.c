@@ -5,22 +5,19 @@
 #include "transport/bth.h"
 #include "transport/pkey.h"
 #include "transport/request.h"
-#include "transport/retire.h"
 #include "transport/scatter.h"
 #include "wire/psn.h"
 
 void ud_initialize(struct ud *ud, struct engine_owner *owner, const struct send_queue *queue)
 {
     memset(ud, 0, sizeof(*ud));
-    ud->owner = owner;
-    ud->queue = *queue;
-    ud->queue.head = ud->queue.next = ud->queue.tail = 0;
+    unreliable_initialize(&ud->common, owner, queue);
 }
 
 void ud_reset(struct ud *ud)
 {
     struct ud old = *ud;
-    ud_initialize(ud, old.owner, &old.queue);
+    ud_initialize(ud, old.common.owner, &old.common.queue);
     ud->pkey = old.pkey;
     ud->number = old.number;
     ud->qkey = old.qkey;
@@ -29,57 +26,21 @@ void ud_reset(struct ud *ud)
 
 void ud_start_receiving(struct ud *ud)
 {
-    ud->receiving = true;
+    ud->common.receiving = true;
 }
 
 void ud_start_transmitting(struct ud *ud, uint32_t first_psn)
 {
     ud->next_psn = first_psn & PSN_MASK;
-    ud->transmitting = true;
+    ud->common.transmitting = true;
 }
 
 /* ---- requester ---- */
 
-/* What was handed out before is on its way, so its memory is the program's again. */
-static void settle(struct ud *ud)
-{
-    retire_transmitted(&ud->queue, ud->owner);
-    if (!ud->draining || ud->drained_reported)
-        return;
-    ud->drained_reported = true;
-    ud->owner->operations->event(ud->owner, IBV_EVENT_SQ_DRAINED);
-}
-
-void ud_drain(struct ud *ud, bool draining)
-{
-    ud->draining = draining;
-    ud->drained_reported = false;
-    settle(ud);
-}
-
-void ud_posted(struct ud *ud)
-{
-    if (!ud->failed && !ud->send_error)
-        return;
-    settle(ud);
-    retire_all(&ud->queue, ud->owner);
-}
-
-static bool is_ready(const struct ud *ud)
-{
-    bool open = ud->transmitting && !ud->failed && !ud->send_error && !ud->draining;
-    return open && ud->queue.next != ud->queue.tail;
-}
-
-bool ud_has_output(const struct ud *ud)
-{
-    return ud->queue.head != ud->queue.next || is_ready(ud);
-}
-
 const struct send_wqe *ud_next(struct ud *ud)
 {
-    settle(ud);
-    return is_ready(ud) ? send_queue_at(&ud->queue, ud->queue.next) : 0;
+    unreliable_settle(&ud->common);
+    return unreliable_is_ready(&ud->common) ? send_queue_at(&ud->common.queue, ud->common.queue.next) : 0;
 }
 
 static enum reason check_work(const struct ud *ud, const struct send_wqe *work)
@@ -107,15 +68,7 @@ static enum reason build(const struct ud *ud, const struct send_wqe *work, struc
     out->solicited = work->flags & IBV_SEND_SOLICITED;
     out->source = ud->number;
     out->qkey = choose_qkey(ud, work);
-    return request_payload(ud->owner, work, 0, work->length, out, pieces);
-}
-
-/* SQE: the send side alone goes to error (IBA 10.3.1 "Send Queue Error"). */
-static void refuse_work(struct ud *ud, enum reason reason)
-{
-    ud->send_error = true;
-    retire_failed(&ud->queue, ud->owner, request_status(reason), reason);
-    ud->owner->operations->failed(ud->owner, true);
+    return request_payload(ud->common.owner, work, 0, work->length, out, pieces);
 }
 
 bool ud_transmit(struct ud *ud, struct packet *out, struct iovec *pieces)
@@ -125,29 +78,15 @@ bool ud_transmit(struct ud *ud, struct packet *out, struct iovec *pieces)
         return false;
     enum reason reason = build(ud, work, out, pieces);
     if (reason) {
-        refuse_work(ud, reason);
+        unreliable_refuse(&ud->common, request_status(reason), reason);
         return false;
     }
     ud->next_psn = psn_add(ud->next_psn, 1);
-    ud->queue.next++;
+    ud->common.queue.next++;
     return true;
 }
 
-/* What lay before it has ended when it was built. */
-void ud_unreadable(struct ud *ud)
-{
-    ud->queue.next = ud->queue.head;
-    refuse_work(ud, REASON_LOCAL_GONE);
-}
-
 /* ---- responder ---- */
-
-void ud_flush(struct ud *ud)
-{
-    ud->failed = true;
-    retire_transmitted(&ud->queue, ud->owner);
-    retire_all(&ud->queue, ud->owner);
-}
 
 /* IBA 9.8.3.1: what a datagram must be before a receive is spent on it. */
 static enum reason ud_check(const struct ud *ud, const struct packet *packet)
@@ -156,7 +95,7 @@ static enum reason ud_check(const struct ud *ud, const struct packet *packet)
         return REASON_PACKET_OPCODE;
     if (op_service(packet->opcode) != SERVICE_UD)
         return REASON_PACKET_SERVICE;
-    if (!ud->receiving || ud->failed)
+    if (!ud->common.receiving || ud->common.failed)
         return REASON_PACKET_QP_STATE;
     if (!pkey_matches(packet->pkey, ud->pkey))
         return REASON_PACKET_PKEY;
@@ -169,7 +108,7 @@ static enum reason ud_check(const struct ud *ud, const struct packet *packet)
 static enum reason ud_take_receive(struct ud *ud, const struct packet *packet, const struct recv_wqe **receive)
 {
     uint64_t least = UD_GRH_LENGTH + (uint64_t)packet->payload.length;
-    *receive = ud->owner->operations->take_receive(ud->owner, packet, least);
+    *receive = ud->common.owner->operations->take_receive(ud->common.owner, packet, least);
     if (!*receive)
         return REASON_PACKET_NO_RECEIVE;
     return *receive == &receive_too_short ? REASON_PACKET_TOO_LONG : REASON_NONE;
@@ -180,8 +119,8 @@ static enum reason ud_store(struct ud *ud, const struct recv_wqe *receive, const
     static const uint8_t unknown[UD_GRH_LENGTH];
     struct iovec piece = {(void *)(packet->grh ? packet->grh : unknown), UD_GRH_LENGTH};
     struct payload grh = {.length = UD_GRH_LENGTH, .count = 1, .pieces = &piece};
-    enum reason reason = scatter(ud->owner, receive, 0, &grh);
-    return reason ? reason : scatter(ud->owner, receive, UD_GRH_LENGTH, &packet->payload);
+    enum reason reason = scatter(ud->common.owner, receive, 0, &grh);
+    return reason ? reason : scatter(ud->common.owner, receive, UD_GRH_LENGTH, &packet->payload);
 }
 
 static void ud_accept(struct ud *ud, const struct recv_wqe *receive, const struct packet *packet)
@@ -197,16 +136,7 @@ static void ud_accept(struct ud *ud, const struct recv_wqe *receive, const struc
         .source = packet->source,
         .packet = packet,
     };
-    ud->owner->operations->received(ud->owner, receive, &arrival);
-}
-
-static void fail_receive(struct ud *ud, const struct recv_wqe *receive, enum reason reason, const struct packet *packet)
-{
-    const struct recv_cqe arrival = {
-        .status = IBV_WC_LOC_PROT_ERR, .reason = reason, .opcode = IBV_WC_RECV, .packet = packet};
-    ud->owner->operations->received(ud->owner, receive, &arrival);
-    ud_flush(ud);
-    ud->owner->operations->failed(ud->owner, false);
+    ud->common.owner->operations->received(ud->common.owner, receive, &arrival);
 }
 
 void ud_receive(struct ud *ud, const struct packet *packet)
@@ -216,15 +146,15 @@ void ud_receive(struct ud *ud, const struct packet *packet)
     if (!reason)
         reason = ud_take_receive(ud, packet, &receive);
     if (reason) {
-        ud->owner->operations->dropped(ud->owner, packet, reason);
+        ud->common.owner->operations->dropped(ud->common.owner, packet, reason);
         return;
     }
     reason = ud_store(ud, receive, packet);
     if (reason == REASON_PACKET_PULL) {
-        ud->owner->operations->return_receive(ud->owner, receive);
-        ud->owner->operations->dropped(ud->owner, packet, reason);
+        ud->common.owner->operations->return_receive(ud->common.owner, receive);
+        ud->common.owner->operations->dropped(ud->common.owner, packet, reason);
     } else if (reason) {
-        fail_receive(ud, receive, reason, packet);
+        unreliable_fail_receive(&ud->common, receive, IBV_WC_LOC_PROT_ERR, reason, packet);
     } else {
         ud_accept(ud, receive, packet);
     }

@@ -2,33 +2,23 @@
 #ifndef TRANSPORT_UNRELIABLE_UD_H
 #define TRANSPORT_UNRELIABLE_UD_H
 
-#include "transport/rc/rc.h"
+#include "transport/unreliable/unreliable.h"
 
 enum { UD_GRH_LENGTH = 40 };
 
 struct ud {
-    struct engine_owner *owner;
+    struct unreliable common;
     uint16_t pkey;
     uint32_t number; /* our QP number, for DETH */
     uint32_t qkey;
     uint32_t max_message; /* the port's MTU */
-    bool receiving, transmitting, failed;
-    bool send_error;         /* SQE, the send side only; the owner clears it for SQE to RTS */
-    struct send_queue queue; /* between head and next: transmitted, not yet ended */
     uint32_t next_psn;
-    bool draining, drained_reported;
 };
 
 /* Makes an idle engine. `queue` describes memory of the owner, which outlives the engine. */
 void ud_initialize(struct ud *, struct engine_owner *, const struct send_queue *queue);
 void ud_start_receiving(struct ud *);
 void ud_start_transmitting(struct ud *, uint32_t first_psn);
-
-/* SQD and back, as rc_drain. */
-void ud_drain(struct ud *, bool draining);
-
-/* After a batch was posted, as rc_posted. In the error state and in SQE all of it is flushed. */
-void ud_posted(struct ud *);
 
 /* Stores the GRH (packet->grh, or zeros) and the payload behind it in the next receive. */
 void ud_receive(struct ud *, const struct packet *);
@@ -41,15 +31,6 @@ const struct send_wqe *ud_next(struct ud *);
 /* Transmits that work; false: it could not be sent, and the send queue is in error. It ends with the next call of any
  * function here, since the caller is done with the packet before. */
 bool ud_transmit(struct ud *, struct packet *out, struct iovec *pieces);
-
-/* The datagram that ud_transmit gave just now was not sent: the memory of its payload is gone. */
-void ud_unreadable(struct ud *);
-
-/* Would ud_next do anything? May say yes too often, never no wrongly. */
-bool ud_has_output(const struct ud *);
-
-/* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */
-void ud_flush(struct ud *);
 
 /* To the state after ud_initialize, but with its settings: nothing is completed, everything is forgotten. */
 void ud_reset(struct ud *);

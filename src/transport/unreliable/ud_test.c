@@ -31,12 +31,12 @@ static void c9_8_3_work_ends_when_its_packet_is_gone(void **state)
     uint64_t one = post(rig, .opcode = IBV_WR_SEND, .length = 8), two = post(rig, .opcode = IBV_WR_SEND);
     sends(rig, SEND_ONLY, 100);
     ends_nothing(rig);
-    assert_int_equal(ud_next(&rig->ud)->id, two);
+    assert_int_equal(ud_next(&rig->engine.ud)->id, two);
     ends(rig, one, IBV_WC_SUCCESS);
-    assert_int_equal(ud_next(&rig->ud)->id, two);
+    assert_int_equal(ud_next(&rig->engine.ud)->id, two);
     ends_nothing(rig);
     sends(rig, SEND_ONLY, 101);
-    assert_null(ud_next(&rig->ud));
+    assert_null(ud_next(&rig->engine.ud));
     ends(rig, two, IBV_WC_SUCCESS);
     is_silent(rig);
 }
@@ -44,7 +44,7 @@ static void c9_8_3_work_ends_when_its_packet_is_gone(void **state)
 static void c9_8_3_sequence_numbers_wrap(void **state)
 {
     struct rig *rig = *state;
-    rig->ud.next_psn = PSN_MASK;
+    rig->engine.ud.next_psn = PSN_MASK;
     post(rig, .opcode = IBV_WR_SEND);
     post(rig, .opcode = IBV_WR_SEND);
     sends(rig, SEND_ONLY, PSN_MASK);
@@ -57,7 +57,7 @@ static void c9_8_3_a_datagram_longer_than_the_mtu_is_refused(void **state)
     uint64_t bad = post(rig, .opcode = IBV_WR_SEND, .length = 257);
     is_silent(rig);
     ends(rig, bad, IBV_WC_LOC_LEN_ERR);
-    assert_true(rig->ud.send_error);
+    assert_true(rig->engine.ud.common.send_error);
 }
 
 static void draining_holds_work_back(void **state)
@@ -66,14 +66,14 @@ static void draining_holds_work_back(void **state)
     post(rig, .opcode = IBV_WR_SEND);
     sends(rig, SEND_ONLY, 100);
     raises_nothing(rig);
-    ud_drain(&rig->ud, true);
+    engine_drain(&rig->engine, true);
     raises(rig, IBV_EVENT_SQ_DRAINED);
     uint64_t held = post(rig, .opcode = IBV_WR_SEND);
     is_silent(rig);
-    ud_drain(&rig->ud, false);
+    engine_drain(&rig->engine, false);
     sends(rig, SEND_ONLY, 101);
     raises_nothing(rig);
-    ud_drain(&rig->ud, true);
+    engine_drain(&rig->engine, true);
     raises(rig, IBV_EVENT_SQ_DRAINED);
     rig->saw_end++;
     ends(rig, held, IBV_WC_SUCCESS);
@@ -151,9 +151,9 @@ static void c9_6_1_strangers_are_dropped_before_a_receive_is_taken(void **state)
     drops(rig, REASON_PACKET_PKEY);
     arrives(rig, SEND_ONLY, 1, .bytes = 257);
     drops(rig, REASON_PACKET_TOO_LONG);
-    ud_receive(&rig->ud, &reliable);
+    ud_receive(&rig->engine.ud, &reliable);
     drops(rig, REASON_PACKET_SERVICE);
-    ud_receive(&rig->ud, &unknown);
+    ud_receive(&rig->engine.ud, &unknown);
     drops(rig, REASON_PACKET_OPCODE);
     assert_int_equal(rig->taken, 0);
 }
@@ -164,7 +164,7 @@ static void flushing_ends_everything(void **state)
     uint64_t sent = post(rig, .opcode = IBV_WR_SEND);
     sends(rig, SEND_ONLY, 100);
     uint64_t waiting = post(rig, .opcode = IBV_WR_SEND);
-    ud_flush(&rig->ud);
+    engine_flush(&rig->engine);
     ends(rig, sent, IBV_WC_SUCCESS);
     ends(rig, waiting, IBV_WC_WR_FLUSH_ERR);
     assert_int_equal(rig->failures, 0);
@@ -177,7 +177,7 @@ static void reset_forgets_and_keeps_the_settings(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND);
-    ud_reset(&rig->ud);
+    ud_reset(&rig->engine.ud);
     ends_nothing(rig);
     delivers_nothing(rig);
     arrives(rig, SEND_ONLY, 1);

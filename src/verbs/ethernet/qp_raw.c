@@ -85,9 +85,3 @@ unsigned qp_raw_options(const struct qp *qp)
     return (qp->create_flags & IBV_QP_CREATE_CVLAN_STRIPPING ? RAW_STRIP_VLAN : 0) |
            (qp->create_flags & IBV_QP_CREATE_SCATTER_FCS ? RAW_STORE_FRAME_CHECK : 0);
 }
-
-void qp_raw_reset(struct qp *qp)
-{
-    lock_assert_held(&qp->lock);
-    raw_reset(&qp->raw);
-}

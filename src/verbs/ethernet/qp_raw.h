@@ -25,7 +25,4 @@ unsigned qp_raw_options(const struct qp *);
 /* Sends what there is, as long as the links have room. Under qp->lock. */
 void qp_raw_transmit(struct qp *);
 
-/* Everything of its engine forgotten; a receive that it had taken is given back. Under qp->lock. */
-void qp_raw_reset(struct qp *);
-
 #endif

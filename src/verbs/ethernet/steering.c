@@ -149,7 +149,7 @@ static void deliver(struct passage *passage, struct qp *qp)
         return;
     struct qp *receiver = qp->ethernet.spread ? wq_choose(qp->ethernet.spread, passage->frame.ether) : qp;
     lock_take(&receiver->lock);
-    raw_receive(&receiver->raw, &passage->frame);
+    raw_receive(&receiver->engine.raw, &passage->frame);
     lock_release(&receiver->lock);
 }
 

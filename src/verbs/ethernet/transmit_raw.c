@@ -79,9 +79,9 @@ void qp_raw_transmit(struct qp *qp)
     lock_assert_held(&qp->lock);
     uint8_t frame[RAW_FRAME_MAX];
     uint32_t length;
-    while (raw_next(&qp->raw, frame, &length) && !(qp->rate_limit.rate && rate_limit_holds(qp)) &&
+    while (raw_next(&qp->engine.raw, frame, &length) && !(qp->rate_limit.rate && rate_limit_holds(qp)) &&
            send_frame(qp, frame, length)) {
-        raw_sent(&qp->raw);
+        raw_sent(&qp->engine.raw);
         if (qp->rate_limit.rate)
             rate_limit_count(qp, length);
     }

@@ -63,8 +63,8 @@ static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_
     qp->state = IBV_QPS_RESET;
     qp->cap = (struct ibv_qp_cap){.max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge};
     qp->receives.queue = &qp->receives.own;
-    raw_initialize(&qp->raw, &qp->owner, &(struct send_queue){.capacity = 1});
-    set_options(&qp->raw, attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0);
+    engine_initialize_raw(&qp->engine, &qp->owner, &(struct send_queue){.capacity = 1});
+    set_options(&qp->engine.raw, attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0);
     struct ibv_wq *ibv = &wq->ibv;
     ibv->context = &context->ibv.context;
     ibv->wq_context = attr->wq_context;
@@ -145,7 +145,7 @@ static void set_state(struct wq *wq, enum ibv_wq_state state)
 static void to_error(struct wq *wq)
 {
     set_state(wq, IBV_WQS_ERR);
-    raw_flush(&wq->queue.raw);
+    raw_flush(&wq->queue.engine.raw);
     qp_flush_receives(&wq->queue);
 }
 
@@ -160,7 +160,7 @@ void wq_fail(struct wq *wq)
 
 static void reset(struct wq *wq)
 {
-    raw_reset(&wq->queue.raw);
+    raw_reset(&wq->queue.engine.raw);
     receive_queue_clear(&wq->queue.receives.own);
     set_state(wq, IBV_WQS_RESET);
 }
@@ -173,7 +173,7 @@ static void enter_state(struct wq *wq, enum ibv_wq_state to)
         if (wq->ibv.state != IBV_WQS_ERR)
             to_error(wq);
     } else {
-        raw_start_receiving(&wq->queue.raw);
+        raw_start_receiving(&wq->queue.engine.raw);
         set_state(wq, IBV_WQS_RDY);
     }
 }
@@ -210,7 +210,7 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
     lock_take(&wq->queue.lock);
     enum reason reason = check_modification(wq, attr);
     if (!reason && attr->attr_mask & IBV_WQ_ATTR_FLAGS)
-        change_flags(&wq->queue.raw, attr);
+        change_flags(&wq->queue.engine.raw, attr);
     if (!reason && attr->attr_mask & IBV_WQ_ATTR_STATE)
         enter_state(wq, attr->wq_state);
     lock_release(&wq->queue.lock);

@@ -1,36 +1,7 @@
-/* One place that knows which of the four engines a queue pair has. */
+/* What a queue pair does around its engine (transport/engine.h). */
 #include "verbs/qp/qp.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
-
-struct send_queue *qp_send_queue(struct qp *qp)
-{
-    switch (qp->flow.type) {
-    case IBV_QPT_UC:
-        return &qp->uc.queue;
-    case IBV_QPT_UD:
-        return &qp->ud.queue;
-    case IBV_QPT_RAW_PACKET:
-        return &qp->raw.queue;
-    default:
-        return &qp->rc.requester.queue;
-    }
-}
-
-void qp_posted(struct qp *qp)
-{
-    lock_assert_held(&qp->lock);
-    switch (qp->flow.type) {
-    case IBV_QPT_UC:
-        return uc_posted(&qp->uc);
-    case IBV_QPT_UD:
-        return ud_posted(&qp->ud);
-    case IBV_QPT_RAW_PACKET:
-        return raw_posted(&qp->raw);
-    default:
-        return rc_posted(&qp->rc);
-    }
-}
 
 static bool fits_service(const struct qp *qp, uint8_t opcode)
 {
@@ -50,36 +21,20 @@ void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
 {
     lock_assert_held(&qp->lock);
     if (op_service(packet->opcode) == SERVICE_CNP && qp_is_reliable(qp))
-        return rc_notified(&qp->rc);
+        return rc_notified(&qp->engine.rc);
     if (!fits_service(qp, packet->opcode))
         return qp->owner.operations->dropped(&qp->owner, packet, REASON_PACKET_SERVICE);
-    switch (qp->flow.type) {
-    case IBV_QPT_UC:
-        return uc_receive(&qp->uc, packet);
-    case IBV_QPT_UD:
-        return ud_receive(&qp->ud, packet);
-    default:
-        return rc_receive(&qp->rc, packet, now);
-    }
+    engine_receive(&qp->engine, packet, now);
 }
 
 bool qp_has_output(const struct qp *qp)
 {
-    switch (qp->flow.type) {
-    case IBV_QPT_UC:
-        return uc_has_output(&qp->uc);
-    case IBV_QPT_UD:
-        return ud_has_output(&qp->ud);
-    case IBV_QPT_RAW_PACKET:
-        return raw_has_output(&qp->raw);
-    default:
-        return rc_has_output(&qp->rc) || tags_have_work(&qp->tags.port);
-    }
+    return engine_has_output(&qp->engine) || (qp_is_reliable(qp) && tags_have_work(&qp->tags.port));
 }
 
 nanos qp_engine_deadline(const struct qp *qp)
 {
-    return qp_is_reliable(qp) ? rc_deadline(&qp->rc) : NANOS_NEVER;
+    return engine_deadline(&qp->engine);
 }
 
 nanos qp_deadline(const struct qp *qp)
@@ -92,28 +47,14 @@ nanos qp_deadline(const struct qp *qp)
 
 nanos qp_watch(struct qp *qp)
 {
-    if (qp_is_reliable(qp))
-        rc_watch(&qp->rc);
+    engine_watch(&qp->engine);
     return qp_deadline(qp);
-}
-
-static const struct recv_wqe *open_receive(const struct qp *qp)
-{
-    switch (qp->flow.type) {
-    case IBV_QPT_UC:
-        return qp->uc.receive;
-    case IBV_QPT_UD: /* a message of one packet ends with it */
-    case IBV_QPT_RAW_PACKET:
-        return NULL;
-    default:
-        return qp->rc.responder.receive;
-    }
 }
 
 void qp_give_back_receive(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    const struct recv_wqe *receive = open_receive(qp);
+    const struct recv_wqe *receive = engine_open_receive(&qp->engine);
     struct receive_queue *queue = qp->xrc.serving ? &qp->xrc.serving->queue : qp->receives.queue;
     if (receive && queue)
         receive_queue_free(queue, receive);

@@ -130,18 +130,12 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
 
 static void initialize_engine(struct qp *qp, const struct send_queue *queue)
 {
-    switch (qp->flow.type) {
-    case IBV_QPT_UC:
-        return uc_initialize(&qp->uc, &qp->owner, queue);
-    case IBV_QPT_UD:
-        return ud_initialize(&qp->ud, &qp->owner, queue);
-    case IBV_QPT_RAW_PACKET:
-        raw_initialize(&qp->raw, &qp->owner, queue);
-        qp->raw.options = qp_raw_options(qp);
-        return;
-    default:
-        return rc_initialize(&qp->rc, &qp->owner, queue, NULL);
-    }
+    static const enum service services[] = {[IBV_QPT_UC] = SERVICE_UC, [IBV_QPT_UD] = SERVICE_UD};
+    if (qp->flow.type != IBV_QPT_RAW_PACKET)
+        return engine_initialize(&qp->engine, qp->flow.type <= IBV_QPT_UD ? services[qp->flow.type] : SERVICE_XRC,
+                                 &qp->owner, queue, NULL);
+    engine_initialize_raw(&qp->engine, &qp->owner, queue);
+    qp->engine.raw.options = qp_raw_options(qp);
 }
 
 static bool has_receives(const struct qp *qp)

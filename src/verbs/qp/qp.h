@@ -9,11 +9,8 @@
 #include "process/port_state.h"
 #include "runtime/endpoint.h"
 #include "tap/traffic.h"
-#include "transport/rc/rc.h"
+#include "transport/engine.h"
 #include "transport/tm/tags.h"
-#include "transport/unreliable/raw.h"
-#include "transport/unreliable/uc.h"
-#include "transport/unreliable/ud.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/stream.h"
 #include "verbs/queue/receive_queue.h"
@@ -162,12 +159,7 @@ struct qp {
     struct ibv_qp_attr attr;
     struct endpoint endpoint;
     struct traffic_flow flow; /* its number and type, too */
-    union {
-        struct rc rc;
-        struct uc uc;
-        struct ud ud;
-        struct raw raw;
-    };
+    struct engine engine;
     struct qp_uses uses;
     struct qp_memory memory;
     struct qp_sends sends;
@@ -278,9 +270,6 @@ void qp_forget_peer(struct qp *);
 /* Flushes the receive queue; on an SRQ raises LAST_WQE_REACHED once. The state is ERR already. */
 void qp_flush_receives(struct qp *);
 
-/* Calls the engine's function of that name, whichever engine it is. */
-struct send_queue *qp_send_queue(struct qp *);
-void qp_posted(struct qp *);
 void qp_receive(struct qp *, const struct packet *, nanos now);
 bool qp_has_output(const struct qp *);
 nanos qp_engine_deadline(const struct qp *);

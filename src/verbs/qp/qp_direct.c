@@ -11,7 +11,7 @@
 static unsigned published_access(const struct qp *qp)
 {
     bool takes = qp->flow.type == IBV_QPT_RC && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD) &&
-                 qp->path.local && !qp->rc.failed && qp->rc.settings.max_message >= DIRECT_LENGTH_MAX;
+                 qp->path.local && !qp->engine.rc.failed && qp->engine.rc.settings.max_message >= DIRECT_LENGTH_MAX;
     unsigned flags = takes ? qp->attr.qp_access_flags : 0;
     bool writes = flags & IBV_ACCESS_REMOTE_WRITE, reads = flags & IBV_ACCESS_REMOTE_READ;
     return (writes ? PUBLISHED_WRITE : 0) | (reads && qp->attr.max_dest_rd_atomic ? PUBLISHED_READ : 0);
@@ -56,8 +56,8 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
 
 void qp_transmit_directly(struct qp *qp, struct link *link)
 {
-    if (rc_direct_waits(&qp->rc) && qp_may_direct(qp, link))
-        rc_direct(&qp->rc);
+    if (rc_direct_waits(&qp->engine.rc) && qp_may_direct(qp, link))
+        rc_direct(&qp->engine.rc);
 }
 
 static struct direct_access direct_access_of(const struct qp *qp, const struct send_wqe *work)
@@ -90,7 +90,7 @@ bool qp_direct(struct engine_owner *owner, const struct send_wqe *work, const st
     access.count = piece_count;
     nanos begun = clock_now();
     if (access.question.write &&
-        stream_takes_ring(&qp->path.direct.writes, work->length, qp->rc.requester.next_psn, begun))
+        stream_takes_ring(&qp->path.direct.writes, work->length, qp->engine.rc.requester.next_psn, begun))
         return false;
     if (!link->operations->direct(link, &access))
         return false;

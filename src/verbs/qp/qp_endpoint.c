@@ -19,27 +19,27 @@ static bool is_only_slow(struct qp *qp, nanos now)
     struct peer *peer = qp->path.peer;
     if (peer && !node_alive(qp->process->node, peer))
         qp->path.peer_ended = true;
-    qp->rc.settings.silence = qp->path.peer_ended ? REASON_PEER_GONE : REASON_NONE;
+    qp->engine.rc.settings.silence = qp->path.peer_ended ? REASON_PEER_GONE : REASON_NONE;
     if (traffic_is_faulty(&qp->process->traffic) && ++qp->progress.postponed % POSTPONED_WITH_FAULTS == 0)
         return false;
-    if (!peer || peer->gone || qp->rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))
+    if (!peer || peer->gone || qp->engine.rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))
         return false;
     enum node_presence presence = node_insist(qp->process->node, peer, now);
     if (presence == NODE_STALLED)
-        qp->rc.settings.silence = REASON_PEER_STALLED;
+        qp->engine.rc.settings.silence = REASON_PEER_STALLED;
     return presence == NODE_SLOW;
 }
 
 static void expire(struct qp *qp, nanos now)
 {
-    bool silent = qp_is_reliable(qp) && qp->rc.requester.deadline <= now; /* for all of the ACK timer */
+    bool silent = qp_is_reliable(qp) && qp->engine.rc.requester.deadline <= now; /* for all of the ACK timer */
     if (qp_engine_deadline(qp) > now)
         ; /* it is the rate that lets it go on */
     else if (is_only_slow(qp, now))
-        rc_postpone(&qp->rc, now);
+        rc_postpone(&qp->engine.rc, now);
     else {
-        qp->flow.counts.timeouts += silent && !qp->rc.requester.rnr_waiting;
-        rc_expire(&qp->rc, now);
+        qp->flow.counts.timeouts += silent && !qp->engine.rc.requester.rnr_waiting;
+        rc_expire(&qp->engine.rc, now);
     }
     if (qp->path.remote && silent)
         udp_reroute(qp->path.remote);
@@ -101,8 +101,8 @@ static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
-    bool waits =
-        ack_later && qp->path.remote && !qp->progress.waited && qp_is_reliable(qp) && rc_owes_but_an_ack(&qp->rc);
+    bool waits = ack_later && qp->path.remote && !qp->progress.waited && qp_is_reliable(qp) &&
+                 rc_owes_but_an_ack(&qp->engine.rc);
     if (!waits && qp_has_output(qp))
         qp_transmit_guarded(qp, now);
     lock_release(&qp->lock);

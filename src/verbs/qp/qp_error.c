@@ -9,7 +9,7 @@
 void qp_withdraw_references(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (qp_is_reliable(qp) && qp->path.peer && qp->rc.settings.reference_segment && !qp->process->forked)
+    if (qp_is_reliable(qp) && qp->path.peer && qp->engine.rc.settings.reference_segment && !qp->process->forked)
         qp->path.peer->link->operations->revoke(qp->path.peer->link);
 }
 
@@ -41,14 +41,7 @@ void qp_flush(struct qp *qp)
     qp_unpublish_failed(qp);
     qp->state = IBV_QPS_ERR;
     qp->ibv.state = IBV_QPS_ERR;
-    if (qp->flow.type == IBV_QPT_UC)
-        uc_flush(&qp->uc);
-    else if (qp->flow.type == IBV_QPT_UD)
-        ud_flush(&qp->ud);
-    else if (qp->flow.type == IBV_QPT_RAW_PACKET)
-        raw_flush(&qp->raw);
-    else
-        rc_flush(&qp->rc);
+    engine_flush(&qp->engine);
     qp_flush_receives(qp);
 }
 

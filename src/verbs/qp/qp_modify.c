@@ -100,7 +100,7 @@ static void configure(struct qp *qp)
     const struct ibv_qp_attr *attr = &qp->attr;
     const struct limits *limits = &qp->object.context->device->limits;
     if (qp_is_reliable(qp)) {
-        struct rc_settings *settings = &qp->rc.settings;
+        struct rc_settings *settings = &qp->engine.rc.settings;
         uint32_t reference = settings->reference_segment;
         *settings = (struct rc_settings){
             .service = qp->flow.type == IBV_QPT_RC ? SERVICE_RC : SERVICE_XRC,
@@ -123,17 +123,17 @@ static void configure(struct qp *qp)
             .max_message = limits->max_message,
         };
     } else if (qp->flow.type == IBV_QPT_UC) {
-        qp->uc.pkey = DEVICE_PKEY;
-        qp->uc.destination = attr->dest_qp_num;
-        qp->uc.segment = segment_of(qp);
-        qp->uc.exact = qp->path.remote != NULL;
-        qp->uc.max_message = limits->max_message;
-        qp->uc.access = attr->qp_access_flags;
+        qp->engine.uc.pkey = DEVICE_PKEY;
+        qp->engine.uc.destination = attr->dest_qp_num;
+        qp->engine.uc.segment = segment_of(qp);
+        qp->engine.uc.exact = qp->path.remote != NULL;
+        qp->engine.uc.max_message = limits->max_message;
+        qp->engine.uc.access = attr->qp_access_flags;
     } else if (qp->flow.type == IBV_QPT_UD) {
-        qp->ud.pkey = DEVICE_PKEY;
-        qp->ud.number = qp->flow.number;
-        qp->ud.qkey = attr->qkey;
-        qp->ud.max_message = qp->object.context->device->mtu;
+        qp->engine.ud.pkey = DEVICE_PKEY;
+        qp->engine.ud.number = qp->flow.number;
+        qp->engine.ud.qkey = attr->qkey;
+        qp->engine.ud.max_message = qp->object.context->device->mtu;
     }
 }
 
@@ -160,20 +160,10 @@ static void reset(struct qp *qp)
     if (qp->uses.srq && qp->uses.srq->tags)
         srq_tags_abandon(qp);
     qp_give_back_receive(qp);
-    switch (qp->flow.type) {
-    case IBV_QPT_UC:
-        uc_reset(&qp->uc);
-        break;
-    case IBV_QPT_UD:
-        ud_reset(&qp->ud);
-        break;
-    case IBV_QPT_RAW_PACKET:
-        qp_raw_reset(qp);
-        break;
-    default:
-        rc_reset(&qp->rc);
-        qp->rc.settings.reference_segment = 0; /* the next peer must show anew that it can read our memory */
-        qp->rc.responder.saved = NULL;
+    engine_reset(&qp->engine);
+    if (qp_is_reliable(qp)) {
+        qp->engine.rc.settings.reference_segment = 0; /* the next peer must show anew that it can read our memory */
+        qp->engine.rc.responder.saved = NULL;
         free(qp->sends.saved);
         qp->sends.saved = NULL;
     }
@@ -190,56 +180,15 @@ static void reset(struct qp *qp)
 
 static int start_receiving(struct qp *qp)
 {
-    if (qp->flow.type == IBV_QPT_UC)
-        return uc_start_receiving(&qp->uc, qp->attr.rq_psn & PSN_MASK), 0;
-    if (qp->flow.type == IBV_QPT_UD)
-        return ud_start_receiving(&qp->ud), 0;
-    if (qp->flow.type == IBV_QPT_RAW_PACKET)
-        return raw_start_receiving(&qp->raw), 0;
-    if (qp->attr.max_dest_rd_atomic) {
+    if (qp_is_reliable(qp) && qp->attr.max_dest_rd_atomic) {
         qp->sends.saved = calloc(qp->attr.max_dest_rd_atomic, sizeof *qp->sends.saved);
         if (!qp->sends.saved)
             return ENOMEM;
     }
-    qp->rc.responder.saved = qp->sends.saved;
-    rc_start_receiving(&qp->rc, qp->attr.rq_psn & PSN_MASK);
+    if (qp_is_reliable(qp))
+        qp->engine.rc.responder.saved = qp->sends.saved;
+    engine_start_receiving(&qp->engine, qp->attr.rq_psn & PSN_MASK);
     return 0;
-}
-
-static void start_transmitting(struct qp *qp)
-{
-    if (qp->flow.type == IBV_QPT_UC)
-        uc_start_transmitting(&qp->uc, qp->attr.sq_psn & PSN_MASK);
-    else if (qp->flow.type == IBV_QPT_UD)
-        ud_start_transmitting(&qp->ud, qp->attr.sq_psn & PSN_MASK);
-    else if (qp->flow.type == IBV_QPT_RAW_PACKET)
-        raw_start_transmitting(&qp->raw);
-    else
-        rc_start_transmitting(&qp->rc, qp->attr.sq_psn & PSN_MASK);
-}
-
-static void drain(struct qp *qp, bool draining)
-{
-    if (qp->flow.type == IBV_QPT_UC)
-        uc_drain(&qp->uc, draining);
-    else if (qp->flow.type == IBV_QPT_UD)
-        ud_drain(&qp->ud, draining);
-    else if (qp->flow.type == IBV_QPT_RAW_PACKET)
-        raw_drain(&qp->raw, draining);
-    else
-        rc_drain(&qp->rc, draining);
-}
-
-static bool *send_error_of(struct qp *qp)
-{
-    switch (qp->flow.type) {
-    case IBV_QPT_UC:
-        return &qp->uc.send_error;
-    case IBV_QPT_UD:
-        return &qp->ud.send_error;
-    default:
-        return &qp->raw.send_error;
-    }
 }
 
 static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state to)
@@ -252,15 +201,15 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
         return start_receiving(qp);
     case IBV_QPS_RTS:
         if (from == IBV_QPS_RTR)
-            start_transmitting(qp);
+            engine_start_transmitting(&qp->engine, qp->attr.sq_psn & PSN_MASK);
         else if (from == IBV_QPS_SQD)
-            drain(qp, false);
+            engine_drain(&qp->engine, false);
         else if (from == IBV_QPS_SQE)
-            *send_error_of(qp) = false;
+            *engine_send_error(&qp->engine) = false;
         return 0;
     case IBV_QPS_SQD:
         if (from != to)
-            drain(qp, true);
+            engine_drain(&qp->engine, true);
         return 0;
     case IBV_QPS_ERR:
         if (from != to)
@@ -370,10 +319,10 @@ int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
     attr->qp_state = attr->cur_qp_state = qp->state;
     attr->cap = qp->cap;
     attr->path_mig_state = IBV_MIG_MIGRATED;
-    attr->sq_draining = qp->state == IBV_QPS_SQD && qp_send_queue(qp)->head != qp_send_queue(qp)->next;
+    attr->sq_draining = qp->state == IBV_QPS_SQD && engine_queue(&qp->engine)->head != engine_queue(&qp->engine)->next;
     if (qp_is_reliable(qp) && qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR) {
-        attr->rq_psn = qp->rc.responder.expected_psn;
-        attr->sq_psn = qp->state >= IBV_QPS_RTS ? qp->rc.requester.next_psn : qp->attr.sq_psn;
+        attr->rq_psn = qp->engine.rc.responder.expected_psn;
+        attr->sq_psn = qp->state >= IBV_QPS_RTS ? qp->engine.rc.requester.next_psn : qp->attr.sq_psn;
     }
     lock_release(&qp->lock);
     *init = (struct ibv_qp_init_attr){

@@ -40,7 +40,7 @@ static enum reason reason_of(const struct qp *qp, enum reason reason)
 
 static uint32_t expected_psn(const struct qp *qp)
 {
-    return qp_is_reliable(qp) ? qp->rc.responder.expected_psn : qp->uc.expected_psn;
+    return qp_is_reliable(qp) ? qp->engine.rc.responder.expected_psn : qp->engine.uc.expected_psn;
 }
 
 static void tell(const struct qp *qp, const struct packet *packet, enum reason reason)

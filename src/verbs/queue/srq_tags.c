@@ -193,9 +193,9 @@ void srq_tags_post(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     struct srq_tags *tags = qp->uses.srq->tags;
-    struct send_queue *queue = &qp->rc.requester.queue;
+    struct send_queue *queue = &qp->engine.rc.requester.queue;
     struct send_wqe *work;
-    if (qp->rc.failed)
+    if (qp->engine.rc.failed)
         return;
     lock_take(&tags->lock);
     while (qp->tags.working < SRQ_TAGS_WORK && (work = send_queue_reserve(queue)) &&
@@ -220,7 +220,7 @@ void srq_tags_flush(struct qp *qp)
 void srq_tags_abandon(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    rc_flush(&qp->rc);
+    rc_flush(&qp->engine.rc);
     srq_tags_flush(qp);
 }
 

@@ -162,13 +162,13 @@ struct send_wqe *post_reserve_in(struct qp *qp, const struct send_queue *queue, 
 
 struct send_wqe *post_reserve(struct qp *qp)
 {
-    return post_reserve_in(qp, qp_send_queue(qp), qp->sends.posted);
+    return post_reserve_in(qp, engine_queue(&qp->engine), qp->sends.posted);
 }
 
 void post_commit(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    send_queue_commit(qp_send_queue(qp));
+    send_queue_commit(engine_queue(&qp->engine));
     qp->sends.posted++;
 }
 
@@ -214,7 +214,7 @@ void post_start(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
     poller_active(qp->process);
-    qp_posted(qp);
+    engine_posted(&qp->engine);
     qp_transmit_guarded(qp, now);
 }
 

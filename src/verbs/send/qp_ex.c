@@ -39,7 +39,7 @@ static void begin_batch(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     lock_assert_held(&qp->batch.lock);
-    qp->batch.queue = qp->sends.staged.memory ? qp->sends.staged : *qp_send_queue(qp);
+    qp->batch.queue = qp->sends.staged.memory ? qp->sends.staged : *engine_queue(&qp->engine);
     qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is what was posted and not polled */
     qp->batch.posted = qp->sends.posted;
     qp->batch.begun = clock_about_now();
@@ -97,9 +97,9 @@ static enum reason enter_batch(struct qp *qp)
     if (qp->sends.resets != qp->batch.resets)
         return REASON_SEND_STATE;
     if (qp->sends.staged.memory)
-        copy_staged(&qp->batch.queue, qp_send_queue(qp));
+        copy_staged(&qp->batch.queue, engine_queue(&qp->engine));
     else
-        qp_send_queue(qp)->tail = qp->batch.queue.tail;
+        engine_queue(&qp->engine)->tail = qp->batch.queue.tail;
     qp->sends.posted = qp->batch.posted;
     nanos now = clock_about_now();
     bool opened = guard_begin(now);

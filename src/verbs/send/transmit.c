@@ -60,7 +60,7 @@ static inline bool is_held(struct qp *qp)
 /* The peer's requests are answered at once, whatever rate our own are sent at. */
 static inline bool is_held_rc(struct qp *qp)
 {
-    return __builtin_expect(qp->rate_limit.rate, 0) && !rc_owes_responses(&qp->rc) && rate_limit_holds(qp);
+    return __builtin_expect(qp->rate_limit.rate, 0) && !rc_owes_responses(&qp->engine.rc) && rate_limit_holds(qp);
 }
 
 /* Everything that the engine has and the link has room for. Without a link, packets go nowhere and timers do the rest.
@@ -73,21 +73,21 @@ static void transmit_rc(struct qp *qp, nanos now)
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     struct link *link = find_link(qp);
     if (!link) {
-        while (rc_transmit(&qp->rc, &packet, pieces, now))
+        while (rc_transmit(&qp->engine.rc, &packet, pieces, now))
             ;
         return;
     }
     qp_transmit_directly(qp, link);
     link->operations->begin(link);
-    if (!qp->rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
-        qp->rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
-    uint32_t fresh = qp->rc.requester.sent_psn;
-    while (rc_has_output(&qp->rc) && !is_held_rc(qp) && qp_has_room(qp, link) &&
-           rc_transmit(&qp->rc, &packet, pieces, now)) {
+    if (!qp->engine.rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
+        qp->engine.rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
+    uint32_t fresh = qp->engine.rc.requester.sent_psn;
+    while (rc_has_output(&qp->engine.rc) && !is_held_rc(qp) && qp_has_room(qp, link) &&
+           rc_transmit(&qp->engine.rc, &packet, pieces, now)) {
         traffic_retransmitted(&qp->flow, &packet, fresh);
-        fresh = qp->rc.requester.sent_psn;
+        fresh = qp->engine.rc.requester.sent_psn;
         if (!send_packet(qp, link, &packet))
-            rc_unreadable(&qp->rc, &packet);
+            rc_unreadable(&qp->engine.rc, &packet);
     }
     link->operations->end(link);
 }
@@ -98,14 +98,15 @@ static void transmit_uc(struct qp *qp)
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     struct link *link = find_link(qp);
     if (!link) {
-        while (uc_transmit(&qp->uc, &packet, pieces))
+        while (uc_transmit(&qp->engine.uc, &packet, pieces))
             ;
         return;
     }
     link->operations->begin(link);
-    while (uc_has_output(&qp->uc) && !is_held(qp) && qp_has_room(qp, link) && uc_transmit(&qp->uc, &packet, pieces))
+    while (engine_has_output(&qp->engine) && !is_held(qp) && qp_has_room(qp, link) &&
+           uc_transmit(&qp->engine.uc, &packet, pieces))
         if (!send_packet(qp, link, &packet))
-            uc_unreadable(&qp->uc);
+            uc_unreadable(&qp->engine.uc);
     link->operations->end(link);
 }
 
@@ -130,7 +131,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     struct frame frame = {.kind = FRAME_GRH, .headers = headers};
     union ibv_gid group = ah->attr.grh.dgid;
     bool multicast = ah->multicast && !qp_port_is_down(qp);
-    if (!ud_transmit(&qp->ud, &packet, pieces) || (!link && !multicast))
+    if (!ud_transmit(&qp->engine.ud, &packet, pieces) || (!link && !multicast))
         return;
     write_headers(ah, &packet, &frame);
     frame.payload = packet.payload;
@@ -140,7 +141,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     if (link)
         read &= traffic_send(&qp->flow, peer, link, &frame);
     if (!read)
-        ud_unreadable(&qp->ud);
+        unreliable_unreadable(&qp->engine.unreliable);
 }
 
 /* Sends one datagram; false when its link has no room and the queue pair waits for some. */
@@ -170,7 +171,7 @@ static bool transmit_datagram(struct qp *qp, const struct send_wqe *work)
 static void transmit_ud(struct qp *qp)
 {
     const struct send_wqe *work;
-    while ((work = ud_next(&qp->ud)) && !is_held(qp) && transmit_datagram(qp, work))
+    while ((work = ud_next(&qp->engine.ud)) && !is_held(qp) && transmit_datagram(qp, work))
         ;
     if (!work)
         multicast_forget(qp);
@@ -211,6 +212,6 @@ void qp_transmit(struct qp *qp, nanos now)
 void qp_settle(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (qp_is_reliable(qp) && rc_owes_responses(&qp->rc))
+    if (qp_is_reliable(qp) && rc_owes_responses(&qp->engine.rc))
         qp_transmit(qp, clock_now());
 }

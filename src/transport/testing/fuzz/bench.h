@@ -5,9 +5,7 @@
 
 #include <stdlib.h>
 
-#include "transport/rc/rc.h"
-#include "transport/unreliable/uc.h"
-#include "transport/unreliable/ud.h"
+#include "transport/engine.h"
 
 enum {
     BENCH_SEGMENT = 64,
@@ -77,11 +75,7 @@ struct side {
     struct engine_owner owner; /* first: the host's operations get it */
     struct bench *bench;
     struct side *peer;
-    union {
-        struct rc rc;
-        struct uc uc;
-        struct ud ud;
-    };
+    struct engine engine;
     struct responder_resource saved[BENCH_SAVED];
     _Alignas(8) uint8_t queue[BENCH_QUEUE * (sizeof(struct send_wqe) + BENCH_INLINE)];
     uint8_t *source, *target, *inbox, *results; /* blocks of their own, so that a sanitizer sees their ends */
@@ -169,12 +163,6 @@ void bench_make(struct bench *);  /* once: memory */
 void bench_start(struct bench *); /* both go from RESET to RTR or RTS; settings hold */
 void bench_ready(struct bench *); /* both are in RTS from now on */
 void bench_reset(struct bench *); /* both go back to RESET, and forget */
-struct send_queue *bench_queue(struct side *);
-void bench_posted(struct side *);
-void bench_flush(struct side *);
-void bench_drain(struct side *, bool draining);
-bool bench_failed(const struct side *);
-bool bench_has_output(const struct side *);
 /* The engine's next packet, its payload copied to `bytes`, as it would be after the wire. */
 bool bench_transmit(struct side *, struct packet *, uint8_t *bytes);
 /* The packet arrives. Aborts when it changes what it must not change. */

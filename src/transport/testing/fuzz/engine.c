@@ -49,12 +49,8 @@ void bench_reset(struct bench *bench)
 {
     for (unsigned i = 0; i < 2; i++) {
         struct side *side = &bench->sides[i];
-        if (bench_is_reliable(bench))
-            rc_reset(&side->rc), side->watched = NANOS_NEVER;
-        else if (bench->service == SERVICE_UC)
-            uc_reset(&side->uc);
-        else
-            ud_reset(&side->ud);
+        engine_reset(&side->engine);
+        side->watched = NANOS_NEVER;
         forget(side);
     }
 }
@@ -64,30 +60,21 @@ static uint32_t first_psn(const struct side *side)
     return side == side->bench->sides ? side->bench->first_psn : 2000;
 }
 
-static void start_receiving(struct side *side)
+static bool is_transmitting(const struct engine *engine)
 {
-    if (bench_is_reliable(side->bench))
-        rc_start_receiving(&side->rc, first_psn(side->peer));
-    else if (side->bench->service == SERVICE_UC)
-        uc_start_receiving(&side->uc, first_psn(side->peer));
-    else
-        ud_start_receiving(&side->ud);
+    return engine_is_reliable(engine) ? engine->rc.transmitting : engine->unreliable.transmitting;
 }
 
 static void start_transmitting(struct side *side)
 {
-    if (bench_is_reliable(side->bench) && !side->rc.transmitting)
-        rc_start_transmitting(&side->rc, first_psn(side));
-    else if (side->bench->service == SERVICE_UC && !side->uc.transmitting)
-        uc_start_transmitting(&side->uc, first_psn(side));
-    else if (side->bench->service == SERVICE_UD && !side->ud.transmitting)
-        ud_start_transmitting(&side->ud, first_psn(side));
+    if (!is_transmitting(&side->engine))
+        engine_start_transmitting(&side->engine, first_psn(side));
 }
 
 void bench_start(struct bench *bench)
 {
     for (unsigned i = 0; i < 2; i++) {
-        start_receiving(&bench->sides[i]);
+        engine_start_receiving(&bench->sides[i].engine, first_psn(bench->sides[i].peer));
         if (!i || !bench->later)
             start_transmitting(&bench->sides[i]);
     }
@@ -98,69 +85,7 @@ void bench_ready(struct bench *bench)
     start_transmitting(&bench->sides[1]);
 }
 
-/* ---- one set of functions ---- */
-
-struct send_queue *bench_queue(struct side *side)
-{
-    if (bench_is_reliable(side->bench))
-        return &side->rc.requester.queue;
-    return side->bench->service == SERVICE_UC ? &side->uc.queue : &side->ud.queue;
-}
-
-void bench_posted(struct side *side)
-{
-    if (bench_is_reliable(side->bench))
-        rc_posted(&side->rc);
-    else if (side->bench->service == SERVICE_UC)
-        uc_posted(&side->uc);
-    else
-        ud_posted(&side->ud);
-}
-
-void bench_flush(struct side *side)
-{
-    if (bench_is_reliable(side->bench))
-        rc_flush(&side->rc);
-    else if (side->bench->service == SERVICE_UC)
-        uc_flush(&side->uc);
-    else
-        ud_flush(&side->ud);
-}
-
-void bench_drain(struct side *side, bool draining)
-{
-    if (bench_is_reliable(side->bench))
-        rc_drain(&side->rc, draining);
-    else if (side->bench->service == SERVICE_UC)
-        uc_drain(&side->uc, draining);
-    else
-        ud_drain(&side->ud, draining);
-}
-
-bool bench_failed(const struct side *side)
-{
-    if (bench_is_reliable(side->bench))
-        return side->rc.failed;
-    return side->bench->service == SERVICE_UC ? side->uc.failed : side->ud.failed;
-}
-
-bool bench_has_output(const struct side *side)
-{
-    if (bench_is_reliable(side->bench))
-        return rc_has_output(&side->rc);
-    return side->bench->service == SERVICE_UC ? uc_has_output(&side->uc) : ud_has_output(&side->ud);
-}
-
 /* ---- sending ---- */
-
-static bool transmit(struct side *side, struct packet *out, struct iovec *pieces)
-{
-    if (bench_is_reliable(side->bench))
-        return rc_transmit(&side->rc, out, pieces, side->bench->now);
-    if (side->bench->service == SERVICE_UC)
-        return uc_transmit(&side->uc, out, pieces);
-    return ud_next(&side->ud) && ud_transmit(&side->ud, out, pieces);
-}
 
 static bool lies_in(const struct iovec *piece, const void *zone, size_t size)
 {
@@ -210,8 +135,8 @@ bool bench_transmit(struct side *side, struct packet *packet, uint8_t *bytes)
     uint8_t headers[WIRE_HEADERS_MAX];
     unsigned length, pad;
     memset(&out, 0xa5, sizeof out); /* the engine writes what the operation has, and the payload */
-    bool ready = bench_has_output(side);
-    if (!transmit(side, &out, pieces))
+    bool ready = engine_has_output(&side->engine);
+    if (!engine_transmit(&side->engine, &out, pieces, side->bench->now))
         return false;
     require(ready && op_find(out.opcode) && out.payload.length <= BENCH_LONGEST);
     require(out.payload.count <= PAYLOAD_PIECES_MAX && !out.payload.pull);
@@ -238,7 +163,7 @@ struct snapshot {
 
 static void take_snapshot(const struct side *side, struct snapshot *snapshot)
 {
-    snapshot->rc = side->rc;
+    snapshot->rc = side->engine.rc;
     snapshot->ended = side->ended;
     snapshot->taken = side->receives_taken;
     snapshot->arrived = side->receives_ended;
@@ -256,7 +181,7 @@ static bool is_alien(const struct rc *rc, const struct packet *packet)
 /* Nothing was written, taken or ended, and the queue pair has not failed. */
 static void require_calm(const struct side *side, const struct snapshot *before)
 {
-    require(side->rc.failed == before->rc.failed);
+    require(side->engine.rc.failed == before->rc.failed);
     require(side->ended == before->ended && side->receives_taken == before->taken);
     require(side->receives_ended == before->arrived && side->writable == before->writable);
 }
@@ -264,9 +189,9 @@ static void require_calm(const struct side *side, const struct snapshot *before)
 /* A request outside the window, behind or ahead, changes at most what is owed to the peer. */
 static void judge_request(const struct side *side, const struct snapshot *before, const struct packet *packet)
 {
-    const struct responder *now = &side->rc.responder, *then = &before->rc.responder;
-    if (!side->rc.failed)
-        require(!memcmp(&side->rc.requester, &before->rc.requester, sizeof side->rc.requester));
+    const struct responder *now = &side->engine.rc.responder, *then = &before->rc.responder;
+    if (!side->engine.rc.failed)
+        require(!memcmp(&side->engine.rc.requester, &before->rc.requester, sizeof side->engine.rc.requester));
     if (packet->psn != then->expected_psn) {
         require_calm(side, before);
         require(now->expected_psn == then->expected_psn && now->msn == then->msn && now->open == then->open);
@@ -279,14 +204,14 @@ static void judge_request(const struct side *side, const struct snapshot *before
 /* An answer to nothing that is outstanding changes nothing; one that is acknowledges no more than was sent. */
 static void judge_response(const struct side *side, const struct snapshot *before, const struct packet *packet)
 {
-    const struct requester *now = &side->rc.requester, *then = &before->rc.requester;
+    const struct requester *now = &side->engine.rc.requester, *then = &before->rc.requester;
     bool outstanding = psn_distance(packet->psn, then->acked_psn) >= 0 && psn_distance(packet->psn, then->sent_psn) < 0;
-    if (!side->rc.failed)
-        require(!memcmp(&side->rc.responder, &before->rc.responder, sizeof side->rc.responder));
+    if (!side->engine.rc.failed)
+        require(!memcmp(&side->engine.rc.responder, &before->rc.responder, sizeof side->engine.rc.responder));
     if (!outstanding) {
         require_calm(side, before);
         require(!memcmp(now, then, sizeof *now));
-    } else if (!side->rc.failed) {
+    } else if (!side->engine.rc.failed) {
         require(psn_distance(now->acked_psn, then->acked_psn) >= 0);
         require(psn_distance(now->acked_psn, psn_add(packet->psn, 1)) <= 0);
     }
@@ -296,16 +221,16 @@ static void receive_reliably(struct side *side, const struct packet *packet)
 {
     struct snapshot before;
     take_snapshot(side, &before);
-    rc_receive(&side->rc, packet, side->bench->now);
+    rc_receive(&side->engine.rc, packet, side->bench->now);
     if (is_alien(&before.rc, packet)) {
-        require(!memcmp(&side->rc, &before.rc, sizeof before.rc));
+        require(!memcmp(&side->engine.rc, &before.rc, sizeof before.rc));
         require(side->calls == before.calls + 1 && side->drops == before.drops + 1);
     } else if (op_find(packet->opcode)->flags & OP_RESPONSE) {
         judge_response(side, &before, packet);
     } else {
         judge_request(side, &before, packet);
         if (op_find(packet->opcode)->flags & OP_READ &&
-            side->rc.responder.expected_psn != before.rc.responder.expected_psn)
+            side->engine.rc.responder.expected_psn != before.rc.responder.expected_psn)
             grant(side, packet);
     }
 }
@@ -313,18 +238,15 @@ static void receive_reliably(struct side *side, const struct packet *packet)
 /* Unreliable services drop what is wrong with a packet, and nothing else. */
 static void receive_unreliably(struct side *side, const struct packet *packet)
 {
-    bool uc = side->bench->service == SERVICE_UC, qkey = uc || packet->qkey == BENCH_QKEY;
+    bool qkey = side->bench->service == SERVICE_UC || packet->qkey == BENCH_QKEY;
     unsigned drops = side->drops, calls = side->calls;
-    bool failed = bench_failed(side);
-    if (uc)
-        uc_receive(&side->uc, packet);
-    else
-        ud_receive(&side->ud, packet);
+    bool failed = engine_has_failed(&side->engine);
+    engine_receive(&side->engine, packet, side->bench->now);
     bool alien = op_service(packet->opcode) != side->bench->service || !pkey_matches(packet->pkey, BENCH_PKEY) || !qkey;
     if (alien || failed)
-        require(side->drops == drops + 1 && side->calls == calls + 1 && bench_failed(side) == failed);
+        require(side->drops == drops + 1 && side->calls == calls + 1 && engine_has_failed(&side->engine) == failed);
     if (!(side->excuses & (EXCUSE_SHORT_RECEIVE | EXCUSE_RECEIVE_KEY | EXCUSE_DEREGISTERED)))
-        require(bench_failed(side) == failed); /* a peer alone can't break it */
+        require(engine_has_failed(&side->engine) == failed); /* a peer alone can't break it */
 }
 
 void bench_receive(struct side *side, const struct packet *packet)
@@ -378,13 +300,13 @@ BENCH_UNTRACED static void check_responder(const struct rc *rc)
 
 BENCH_UNTRACED void bench_check(const struct side *side)
 {
-    const struct send_queue *queue = bench_queue((struct side *)side);
+    const struct send_queue *queue = engine_queue((struct engine *)&side->engine);
     require(queue->next - queue->head <= queue->tail - queue->head);
     require(queue->tail - queue->head <= queue->capacity);
     require(side->posted - side->ended == queue->tail - queue->head);
     if (!bench_is_reliable(side->bench))
         return;
-    check_requester(&side->rc);
-    require(rc_deadline(&side->rc) >= side->watched); /* or its owner would never look */
-    check_responder(&side->rc);
+    check_requester(&side->engine.rc);
+    require(rc_deadline(&side->engine.rc) >= side->watched); /* or its owner would never look */
+    check_responder(&side->engine.rc);
 }

@@ -28,7 +28,7 @@ static void set_reliable(struct side *side, const uint8_t *draw)
     static const uint8_t rnr_retries[] = {0, 2, 7, 7};
     struct send_queue queue = {
         .memory = side->queue, .stride = sizeof side->queue / BENCH_QUEUE, .capacity = BENCH_QUEUE};
-    rc_initialize(&side->rc, &side->owner, &queue, side->saved);
+    engine_initialize(&side->engine, bench.service, &side->owner, &queue, side->saved);
     side->watched = NANOS_NEVER;
     reliable_settings = (struct rc_settings){
         .service = bench.service,
@@ -56,18 +56,17 @@ static void set_unreliable(struct side *side, unsigned access, bool exact)
 {
     struct send_queue queue = {
         .memory = side->queue, .stride = sizeof side->queue / BENCH_QUEUE, .capacity = BENCH_QUEUE};
+    engine_initialize(&side->engine, bench.service, &side->owner, &queue, NULL);
     if (bench.service == SERVICE_UC) {
-        uc_initialize(&side->uc, &side->owner, &queue);
-        side->uc.pkey = BENCH_PKEY;
-        side->uc.segment = BENCH_SEGMENT;
-        side->uc.max_message = BENCH_LONGEST;
-        side->uc.access = access;
-        side->uc.exact = exact;
+        side->engine.uc.pkey = BENCH_PKEY;
+        side->engine.uc.segment = BENCH_SEGMENT;
+        side->engine.uc.max_message = BENCH_LONGEST;
+        side->engine.uc.access = access;
+        side->engine.uc.exact = exact;
     } else {
-        ud_initialize(&side->ud, &side->owner, &queue);
-        side->ud.pkey = BENCH_PKEY;
-        side->ud.qkey = BENCH_QKEY;
-        side->ud.max_message = BENCH_REFERENCE;
+        side->engine.ud.pkey = BENCH_PKEY;
+        side->engine.ud.qkey = BENCH_QKEY;
+        side->engine.ud.max_message = BENCH_REFERENCE;
     }
 }
 
@@ -95,7 +94,7 @@ static void restart(void)
     keeping = 0;
     bench_reset(&bench);
     for (unsigned i = 0; i < 2 && bench_is_reliable(&bench); i++)
-        bench.sides[i].rc.settings = reliable_settings;
+        bench.sides[i].engine.rc.settings = reliable_settings;
     bench_start(&bench);
 }
 
@@ -215,8 +214,8 @@ static void invent(struct side *to, struct input *input)
     if (!op_find(packet.opcode))
         return;
     if (bench_is_reliable(&bench))
-        basis =
-            op_find(packet.opcode)->flags & OP_RESPONSE ? to->rc.requester.acked_psn : to->rc.responder.expected_psn;
+        basis = op_find(packet.opcode)->flags & OP_RESPONSE ? to->engine.rc.requester.acked_psn
+                                                            : to->engine.rc.responder.expected_psn;
     packet.psn = psn_add(basis, input_take(input, 1) - 64);
     packet.payload.length = op_find(packet.opcode)->flags & OP_PAYLOAD ? value % (BENCH_LONGEST + 1) : 0;
     packet.syndrome = (uint8_t)input_take(input, 1);
@@ -234,9 +233,9 @@ static void expire(void)
 {
     for (unsigned i = 0; i < 2 && bench_is_reliable(&bench); i++) {
         struct side *side = &bench.sides[i];
-        if (rc_deadline(&side->rc) <= bench.now)
-            rc_expire(&side->rc, bench.now);
-        side->watched = rc_watch(&side->rc);
+        if (rc_deadline(&side->engine.rc) <= bench.now)
+            rc_expire(&side->engine.rc, bench.now);
+        side->watched = rc_watch(&side->engine.rc);
     }
 }
 
@@ -245,7 +244,7 @@ static bool wait(void)
 {
     if (!bench_is_reliable(&bench))
         return false;
-    nanos first = rc_deadline(&bench.sides[0].rc), second = rc_deadline(&bench.sides[1].rc);
+    nanos first = rc_deadline(&bench.sides[0].engine.rc), second = rc_deadline(&bench.sides[1].engine.rc);
     nanos next = first < second ? first : second;
     if (next == NANOS_NEVER)
         return false;
@@ -256,13 +255,13 @@ static bool wait(void)
 
 static void interfere_reliably(struct side *side, unsigned how)
 {
-    struct rc_settings *settings = &side->rc.settings;
+    struct rc_settings *settings = &side->engine.rc.settings;
     switch (how % 8) {
     case 0:
-        rc_postpone(&side->rc, bench.now);
+        rc_postpone(&side->engine.rc, bench.now);
         return;
     case 1:
-        rc_notified(&side->rc);
+        rc_notified(&side->engine.rc);
         return;
     case 2:
         settings->max_dest_rd_atomic = 4 + how / 32; /* not below what the peer may use */
@@ -291,11 +290,11 @@ static void interfere(struct side *side, unsigned how)
 {
     switch (how % 8) {
     case 0:
-        bench_drain(side, how & 8);
+        engine_drain(&side->engine, how & 8);
         return;
     case 1:
         if (how & 8)
-            bench_flush(side);
+            engine_flush(&side->engine);
         return;
     case 2:
         side->deregistered = how & 8;
@@ -311,10 +310,8 @@ static void interfere(struct side *side, unsigned how)
         return;
     case 5: /* RTR or SQE to RTS */
         bench_ready(&bench);
-        if (bench.service == SERVICE_UC)
-            side->uc.send_error = false;
-        else if (bench.service == SERVICE_UD)
-            side->ud.send_error = false;
+        if (!engine_is_reliable(&side->engine))
+            *engine_send_error(&side->engine) = false;
         return;
     default:
         if (bench_is_reliable(&bench))
@@ -373,7 +370,7 @@ static void come_to_rest(void)
 {
     bench_ready(&bench);
     for (unsigned i = 0; i < 2; i++)
-        bench_drain(&bench.sides[i], false);
+        engine_drain(&bench.sides[i].engine, false);
     for (unsigned rounds = 0; rounds < 20000; rounds++) {
         for (unsigned i = 0; i < 2; i++)
             if (bench.sides[i].receives_posted - bench.sides[i].receives_taken < 2)
@@ -388,14 +385,14 @@ static void come_to_rest(void)
 
 static bool has_failed(const struct side *side)
 {
-    return bench_failed(side) || side->send_failures;
+    return engine_has_failed(&side->engine) || side->send_failures;
 }
 
 /* Nothing is left; and when nothing failed, everything was done, once, and in order. */
 static void check_rest(const struct side *side)
 {
-    struct send_queue *queue = bench_queue((struct side *)side);
-    require(!bench_has_output(side));
+    struct send_queue *queue = engine_queue((struct engine *)&side->engine);
+    require(!engine_has_output(&side->engine));
     if (!has_failed(side))
         require(queue->head == queue->tail);
     if (!bench_is_reliable(&bench) || has_failed(side) || has_failed(side->peer))

@@ -54,7 +54,7 @@ static void spoil(struct side *side, struct send_wqe *work, struct entry *entry,
 {
     bool unreliable = !bench_is_reliable(side->bench);
     entry->excuses |=
-        work->opcode == IBV_WR_TSO || unreliable || !side->rc.settings.max_rd_atomic ? EXCUSE_UNSUPPORTED : 0;
+        work->opcode == IBV_WR_TSO || unreliable || !side->engine.rc.settings.max_rd_atomic ? EXCUSE_UNSUPPORTED : 0;
     entry->excuses |= side->bench->service == SERVICE_UD ? EXCUSE_LOCAL_LENGTH : 0; /* it takes no more than a packet */
     switch (how & 15) {
     case 0:
@@ -123,7 +123,7 @@ static void fill(struct side *side, struct send_wqe *work, struct entry *entry, 
 
 void bench_post(struct side *side, struct input *input)
 {
-    struct send_wqe *work = send_queue_reserve(bench_queue(side));
+    struct send_wqe *work = send_queue_reserve(engine_queue(&side->engine));
     if (!work || side->posted == BENCH_WORKS)
         return;
     memset(work, 0, sizeof *work);
@@ -131,8 +131,8 @@ void bench_post(struct side *side, struct input *input)
     fill(side, work, &side->works[side->posted], input);
     bench_expect(side, work);
     side->posted++;
-    send_queue_commit(bench_queue(side));
-    bench_posted(side);
+    send_queue_commit(engine_queue(&side->engine));
+    engine_posted(&side->engine);
 }
 
 void bench_post_receive(struct side *side, uint32_t size, uint32_t count, uint32_t lkey)

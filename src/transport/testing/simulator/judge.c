@@ -5,7 +5,7 @@
 
 #include "transport/rc/rnr.h"
 #include "transport/scatter.h"
-#include "transport/testing/simulator/engine.h"
+#include "transport/testing/simulator/endpoint.h"
 
 enum { IDENTITY = 4, UNTOUCHED = 0xa5, GUARD = 64 };
 
@@ -16,7 +16,7 @@ void judge_fill(const struct endpoint *sender, uint32_t id, uint8_t *bytes, uint
         uint64_t value = chance_next(&chance);
         memcpy(bytes + i, &value, length - i < 8 ? length - i : 8);
     }
-    if (!engine_is_reliable(sender) && length >= IDENTITY)
+    if (!endpoint_is_reliable(sender) && length >= IDENTITY)
         memcpy(bytes, &id, IDENTITY);
 }
 
@@ -42,7 +42,7 @@ uint64_t judge_hash(const uint8_t *target, const uint64_t *counters)
 
 static bool is_gone(const struct endpoint *endpoint)
 {
-    return world_is_dead(endpoint) || engine_has_failed(endpoint);
+    return world_is_dead(endpoint) || engine_has_failed(&endpoint->engine);
 }
 
 /* IBA 9.7.6.1.3: the peer is silent for retry_count + 1 periods, each of up to four times the value on a network.
@@ -50,7 +50,7 @@ static bool is_gone(const struct endpoint *endpoint)
 static bool is_in_time(const struct endpoint *endpoint, const struct entry *entry)
 {
     const struct plan *plan = &endpoint->world->plan;
-    const struct rc_settings *settings = &endpoint->rc.settings;
+    const struct rc_settings *settings = &endpoint->engine.rc.settings;
     enum { SLACK = 2 * NANOS_MILLISECOND };
     nanos start = endpoint->peer->gone_since + plan->delay_most;
     if (start < endpoint->oldest_since)
@@ -58,16 +58,16 @@ static bool is_in_time(const struct endpoint *endpoint, const struct entry *entr
     if (start < entry->posted)
         start = entry->posted;
     nanos period = (4096ull << settings->timeout << (settings->first_window ? 2 : 0)) + plan->lateness;
-    nanos rnr = rnr_wait(endpoint->peer->rc.settings.min_rnr_timer) + plan->lateness;
+    nanos rnr = rnr_wait(endpoint->peer->engine.rc.settings.min_rnr_timer) + plan->lateness;
     return endpoint->world->now <= start + rnr + (settings->retry_count + 2) * period + SLACK;
 }
 
 /* An RNR NAK costs the wait that it asks for, and rnr_retry of them are to be borne. */
 static bool has_waited(const struct endpoint *endpoint, const struct entry *entry)
 {
-    const struct rc_settings *settings = &endpoint->rc.settings;
+    const struct rc_settings *settings = &endpoint->engine.rc.settings;
     nanos start = endpoint->oldest_since > entry->posted ? endpoint->oldest_since : entry->posted;
-    nanos wait = rnr_wait(endpoint->peer->rc.settings.min_rnr_timer);
+    nanos wait = rnr_wait(endpoint->peer->engine.rc.settings.min_rnr_timer);
     return endpoint->world->now - start >= settings->rnr_retry * wait;
 }
 
@@ -81,20 +81,20 @@ static enum ibv_wc_status fault_status(const struct endpoint *endpoint, enum fau
         [FAULT_MISALIGNED] = IBV_WC_REM_INV_REQ_ERR,
     };
     bool local = fault == FAULT_LOCAL_KEY || fault == FAULT_LONGER_THAN_ALLOWED;
-    return local || engine_is_reliable(endpoint) ? reliable[fault] : IBV_WC_SUCCESS;
+    return local || endpoint_is_reliable(endpoint) ? reliable[fault] : IBV_WC_SUCCESS;
 }
 
 static bool may_fail(const struct endpoint *endpoint, const struct entry *entry, enum ibv_wc_status status)
 {
     if (entry->fault && status == fault_status(endpoint, entry->fault))
         return true;
-    if (!engine_is_reliable(endpoint))
+    if (!endpoint_is_reliable(endpoint))
         return false;
     switch (status) {
     case IBV_WC_RETRY_EXC_ERR:
         return is_gone(endpoint->peer) && is_in_time(endpoint, entry);
     case IBV_WC_RNR_RETRY_EXC_ERR:
-        return entry->consumes && endpoint->rc.settings.rnr_retry < 7 && has_waited(endpoint, entry);
+        return entry->consumes && endpoint->engine.rc.settings.rnr_retry < 7 && has_waited(endpoint, entry);
     case IBV_WC_REM_OP_ERR:
         return entry->consumes && endpoint->peer->bad_receive;
     default:
@@ -104,7 +104,7 @@ static bool may_fail(const struct endpoint *endpoint, const struct entry *entry,
 
 static void judge_failure(struct endpoint *endpoint, struct entry *entry, enum ibv_wc_status status)
 {
-    bool fine = status == IBV_WC_WR_FLUSH_ERR ? endpoint->send_broken || engine_is_flushing(endpoint)
+    bool fine = status == IBV_WC_WR_FLUSH_ERR ? endpoint->send_broken || endpoint_is_flushing(endpoint)
                                               : !endpoint->send_broken && may_fail(endpoint, entry, status);
     if (!fine)
         world_complain(endpoint->world, endpoint, "work %u ends with status %d", endpoint->ended, status);
@@ -119,11 +119,11 @@ static void judge_success(struct endpoint *endpoint, struct entry *entry)
     struct world *world = endpoint->world;
     bool brings = entry->opcode == IBV_WR_RDMA_READ || entry->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
                   entry->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-    if (endpoint->send_broken || (engine_is_reliable(endpoint) && endpoint->rc.failed))
+    if (endpoint->send_broken || (endpoint_is_reliable(endpoint) && endpoint->engine.rc.failed))
         world_complain(world, endpoint, "work %u succeeds after a failure", endpoint->ended);
     if (entry->fault && fault_status(endpoint, entry->fault))
         world_complain(world, endpoint, "work %u succeeds with fault %d", endpoint->ended, entry->fault);
-    if (engine_is_reliable(endpoint) && entry->consumes && !entry->delivered)
+    if (endpoint_is_reliable(endpoint) && entry->consumes && !entry->delivered)
         world_complain(world, endpoint, "work %u succeeds and was not delivered", endpoint->ended);
     if (brings && entry->content) {
         uint32_t at = buffers_compare(&endpoint->buffers, entry->sge, entry->sge_count, entry->content, entry->length);
@@ -224,7 +224,7 @@ static void judge_write(struct endpoint *endpoint, const struct entry *entry)
 {
     for (uint32_t i = 0; i < entry->length; i++) {
         uint64_t at = entry->remote + i;
-        if (endpoint->target[at] != (engine_is_reliable(endpoint) ? entry->content[i] : judge_target_byte(at))) {
+        if (endpoint->target[at] != (endpoint_is_reliable(endpoint) ? entry->content[i] : judge_target_byte(at))) {
             world_complain(endpoint->world, endpoint, "a WRITE has a wrong byte at %u of %u", i, entry->length);
             return;
         }
@@ -242,13 +242,13 @@ static void judge_message(struct endpoint *endpoint, const struct posted_receive
         arrival->solicited != !!(entry->flags & IBV_SEND_SOLICITED) || !arrival->packet)
         world_complain(endpoint->world, endpoint, "a receive ends with opcode %d flags %u length %u of %u",
                        arrival->opcode, arrival->flags, arrival->length, header + entry->length);
-    if (entry->delivered && engine_is_reliable(endpoint))
+    if (entry->delivered && endpoint_is_reliable(endpoint))
         world_complain(endpoint->world, endpoint, "a message comes twice");
     if (writes)
         judge_write(endpoint, entry);
     else
         judge_bytes(endpoint, slot, entry, header);
-    if (engine_is_reliable(endpoint) && entry->target_hash != judge_hash(endpoint->target, endpoint->counters))
+    if (endpoint_is_reliable(endpoint) && entry->target_hash != judge_hash(endpoint->target, endpoint->counters))
         world_complain(endpoint->world, endpoint, "a message comes before or after its turn");
     entry->delivered = true;
 }
@@ -273,10 +273,10 @@ static void judge_arrival(struct endpoint *endpoint, const struct posted_receive
     if (slot->bad_key && arrival->length && arrival->opcode == IBV_WC_RECV)
         world_complain(endpoint->world, endpoint, "a receive with a bad key succeeds");
     struct entry *entry =
-        engine_is_reliable(endpoint) ? next_message(sender) : identify(endpoint, sender, slot, arrival);
+        endpoint_is_reliable(endpoint) ? next_message(sender) : identify(endpoint, sender, slot, arrival);
     if (entry)
         judge_message(endpoint, slot, entry, arrival);
-    else if (engine_is_reliable(endpoint))
+    else if (endpoint_is_reliable(endpoint))
         world_complain(endpoint->world, endpoint, "a message comes that was not sent");
 }
 
@@ -287,7 +287,7 @@ static bool has_posted_fault(const struct endpoint *sender, enum fault fault)
 
 static void judge_error(struct endpoint *endpoint, const struct posted_receive *slot, enum ibv_wc_status status)
 {
-    bool fine = status == IBV_WC_WR_FLUSH_ERR   ? engine_has_failed(endpoint)
+    bool fine = status == IBV_WC_WR_FLUSH_ERR   ? engine_has_failed(&endpoint->engine)
                 : status == IBV_WC_LOC_PROT_ERR ? slot->bad_key
                 : status == IBV_WC_LOC_LEN_ERR  ? has_posted_fault(endpoint->peer, FAULT_LONGER_THAN_RECEIVE)
                                                 : false;

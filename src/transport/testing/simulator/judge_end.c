@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/testing/simulator/engine.h"
+#include "transport/testing/simulator/endpoint.h"
 #include "transport/testing/simulator/judge.h"
 #include "transport/testing/simulator/owner.h"
 
@@ -67,18 +67,19 @@ static void judge_losses(struct endpoint *endpoint)
 
 static void judge_rest(struct endpoint *endpoint)
 {
-    const struct send_queue *queue = engine_queue(endpoint);
+    const struct send_queue *queue = engine_queue(&endpoint->engine);
     struct world *world = endpoint->world;
     if (endpoint->ended != endpoint->to_post || queue->head != queue->tail)
         world_complain(world, endpoint, "%u works ended, %u posted, %u planned", endpoint->ended, endpoint->posted,
                        endpoint->to_post);
-    else if (engine_has_output(endpoint) || engine_deadline(endpoint) != NANOS_NEVER)
+    else if (engine_has_output(&endpoint->engine) || engine_deadline(&endpoint->engine) != NANOS_NEVER)
         world_complain(world, endpoint, "has done everything and is not idle");
     else if (endpoint->draining && !endpoint->failed)
         world_complain(world, endpoint, "was never drained");
-    else if (endpoint->failed != engine_has_failed(endpoint))
+    else if (endpoint->failed != engine_has_failed(&endpoint->engine))
         world_complain(world, endpoint, "failed, and its owner does not know");
-    else if (is_calm(endpoint) && engine_is_reliable(endpoint) && endpoint->receives_taken != endpoint->receives_ended)
+    else if (is_calm(endpoint) && endpoint_is_reliable(endpoint) &&
+             endpoint->receives_taken != endpoint->receives_ended)
         world_complain(world, endpoint, "has an open receive in the end");
 }
 
@@ -87,11 +88,11 @@ void judge_end(struct endpoint *endpoint)
     judge_rest(endpoint);
     if (is_calm(endpoint))
         judge_losses(endpoint);
-    if (engine_is_reliable(endpoint) && !world_is_dead(endpoint->peer))
+    if (endpoint_is_reliable(endpoint) && !world_is_dead(endpoint->peer))
         judge_reliable_memory(endpoint);
-    else if (!engine_is_reliable(endpoint))
+    else if (!endpoint_is_reliable(endpoint))
         judge_unreliable_memory(endpoint);
-    engine_flush(endpoint);
+    engine_flush(&endpoint->engine);
     owner_flush_receives(endpoint);
     if (endpoint->receives_ended != endpoint->receives_posted)
         world_complain(endpoint->world, endpoint, "%u receives ended, %u posted", endpoint->receives_ended,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/testing/simulator/engine.h"
+#include "transport/testing/simulator/endpoint.h"
 #include "wire/datagram.h"
 #include "wire/psn.h"
 #include "wire/wire.h"
@@ -26,7 +26,7 @@ static bool pull(const struct payload *payload, uint32_t offset, const struct io
     struct flight *flight = payload->source;
     const struct endpoint *from = flight->from;
     struct payload plain = {.length = payload->length, .count = payload->count, .pieces = flight->pieces};
-    if (world_is_dead(from) || engine_has_failed(from) ||
+    if (world_is_dead(from) || engine_has_failed(&from->engine) ||
         chance_hits(&from->world->chance, from->world->plan.broken_pulls))
         return false;
     for (uint32_t i = 0; i < payload->count; i++)
@@ -97,8 +97,8 @@ static void check_packet(const struct endpoint *from, const struct packet *packe
 {
     const struct op *op = op_find(packet->opcode);
     uint32_t limit = from->segment, length = 0;
-    if (packet->payload.by_reference && engine_is_reliable(from) && op && op->flags & (OP_SEND | OP_WRITE))
-        limit = from->rc.settings.reference_segment;
+    if (packet->payload.by_reference && endpoint_is_reliable(from) && op && op->flags & (OP_SEND | OP_WRITE))
+        limit = from->engine.rc.settings.reference_segment;
     else if (packet->payload.by_reference)
         world_complain(from->world, from, "opcode 0x%02x goes by reference", packet->opcode);
     if (from->drained && !(op && op->flags & OP_RESPONSE))
@@ -116,10 +116,10 @@ static void check_packet(const struct endpoint *from, const struct packet *packe
 static void check_window(const struct endpoint *from, const struct packet *packet)
 {
     const struct op *op = op_find(packet->opcode);
-    if (!engine_is_reliable(from) || !op || op->flags & OP_RESPONSE)
+    if (!endpoint_is_reliable(from) || !op || op->flags & OP_RESPONSE)
         return;
-    uint32_t ahead = psn_add(packet->psn, -from->rc.requester.acked_psn);
-    if (ahead && ahead >= from->rc.settings.window)
+    uint32_t ahead = psn_add(packet->psn, -from->engine.rc.requester.acked_psn);
+    if (ahead && ahead >= from->engine.rc.settings.window)
         world_complain(from->world, from, "psn %u lies outside the window", packet->psn);
 }
 
@@ -181,6 +181,6 @@ void network_land(struct endpoint *to, struct flight *flight)
 {
     const struct packet *packet = &flight->packet;
     world_note(to->world, to, "gets", (uint64_t)packet->opcode << 24 | packet->psn, packet->payload.length);
-    engine_receive(to, packet);
+    engine_receive(&to->engine, packet, to->world->now);
     network_free(flight);
 }

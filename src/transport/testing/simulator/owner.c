@@ -1,7 +1,7 @@
 #include "transport/testing/simulator/owner.h"
 
 #include "transport/scatter.h"
-#include "transport/testing/simulator/engine.h"
+#include "transport/testing/simulator/endpoint.h"
 #include "transport/testing/simulator/judge.h"
 
 static struct endpoint *endpoint_of(struct engine_owner *owner)
@@ -103,7 +103,7 @@ static void failed(struct engine_owner *owner, bool sqe)
 {
     struct endpoint *endpoint = endpoint_of(owner);
     struct world *world = endpoint->world;
-    const struct send_queue *queue = engine_queue(endpoint);
+    const struct send_queue *queue = engine_queue(&endpoint->engine);
     world_note(world, endpoint, "fails", sqe, 0);
     if (queue->head != queue->tail)
         world_complain(world, endpoint, "failed with work in its queue");
@@ -122,7 +122,7 @@ static void event(struct engine_owner *owner, enum ibv_event_type type)
 {
     struct endpoint *endpoint = endpoint_of(owner);
     struct world *world = endpoint->world;
-    const struct send_queue *queue = engine_queue(endpoint);
+    const struct send_queue *queue = engine_queue(&endpoint->engine);
     world_note(world, endpoint, "raises", type, 0);
     if (type != IBV_EVENT_SQ_DRAINED)
         return;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/testing/simulator/engine.h"
+#include "transport/testing/simulator/endpoint.h"
 #include "transport/testing/simulator/network.h"
 #include "transport/testing/simulator/owner.h"
 #include "transport/testing/simulator/world.h"
@@ -79,24 +79,22 @@ static void make_engine(struct endpoint *endpoint, const struct rc_settings *set
 {
     struct send_queue queue = {0};
     make_queue(endpoint, &queue);
-    if (engine_is_reliable(endpoint)) {
-        rc_initialize(&endpoint->rc, &endpoint->owner, &queue, endpoint->saved);
-        endpoint->rc.settings = *settings;
-        endpoint->rc.settings.destination = destination;
+    engine_initialize(&endpoint->engine, endpoint->service, &endpoint->owner, &queue, endpoint->saved);
+    if (endpoint_is_reliable(endpoint)) {
+        endpoint->engine.rc.settings = *settings;
+        endpoint->engine.rc.settings.destination = destination;
     } else if (endpoint->service == SERVICE_UC) {
-        uc_initialize(&endpoint->uc, &endpoint->owner, &queue);
-        endpoint->uc.pkey = PKEY;
-        endpoint->uc.destination = destination;
-        endpoint->uc.segment = settings->segment;
-        endpoint->uc.exact = true;
-        endpoint->uc.max_message = settings->max_message;
-        endpoint->uc.access = settings->access;
+        endpoint->engine.uc.pkey = PKEY;
+        endpoint->engine.uc.destination = destination;
+        endpoint->engine.uc.segment = settings->segment;
+        endpoint->engine.uc.exact = true;
+        endpoint->engine.uc.max_message = settings->max_message;
+        endpoint->engine.uc.access = settings->access;
     } else {
-        ud_initialize(&endpoint->ud, &endpoint->owner, &queue);
-        endpoint->ud.pkey = PKEY;
-        endpoint->ud.number = endpoint->number;
-        endpoint->ud.qkey = QKEY;
-        endpoint->ud.max_message = settings->segment;
+        endpoint->engine.ud.pkey = PKEY;
+        endpoint->engine.ud.number = endpoint->number;
+        endpoint->engine.ud.qkey = QKEY;
+        endpoint->engine.ud.max_message = settings->segment;
     }
 }
 
@@ -107,7 +105,7 @@ static void choose_fault(struct endpoint *endpoint)
         return;
     endpoint->fault = chance_between(chance, FAULT_NONE, FAULTS - 1);
     endpoint->fault_at = chance_below(chance, endpoint->to_post);
-    if (endpoint->fault == FAULT_MISALIGNED && !engine_is_reliable(endpoint))
+    if (endpoint->fault == FAULT_MISALIGNED && !endpoint_is_reliable(endpoint))
         endpoint->fault = FAULT_NONE;
     if (chance_hits(chance, 100))
         announce(endpoint->world, EVENT_FLUSH, endpoint->index, chance_below(chance, NANOS_MILLISECOND));
@@ -169,8 +167,8 @@ static void make_pair(struct world *world, uint32_t index)
     make_program(a, &settings);
     make_program(b, &settings);
     b->longest = a->longest;
-    engine_start(a, theirs, ours);
-    engine_start(b, ours, theirs);
+    endpoint_start(a, theirs, ours);
+    endpoint_start(b, ours, theirs);
 }
 
 static void make_datagram(struct world *world, uint32_t index)
@@ -179,7 +177,7 @@ static void make_datagram(struct world *world, uint32_t index)
     struct endpoint *endpoint = make_endpoint(world, SERVICE_UD, index);
     make_engine(endpoint, &settings, 0);
     make_program(endpoint, &settings);
-    engine_start(endpoint, 0, choose_psn(&world->chance));
+    endpoint_start(endpoint, 0, choose_psn(&world->chance));
 }
 
 void world_make(struct world *world, uint64_t seed)

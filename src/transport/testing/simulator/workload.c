@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/testing/simulator/engine.h"
+#include "transport/testing/simulator/endpoint.h"
 #include "transport/testing/simulator/judge.h"
 #include "transport/testing/simulator/owner.h"
 
@@ -19,7 +19,7 @@ static struct chance *chance_of(struct endpoint *endpoint)
 static uint32_t choose_length(struct endpoint *endpoint)
 {
     struct chance *chance = chance_of(endpoint);
-    uint32_t least = engine_is_reliable(endpoint) ? 1 : 4, segment = endpoint->segment, length;
+    uint32_t least = endpoint_is_reliable(endpoint) ? 1 : 4, segment = endpoint->segment, length;
     if (chance_hits(chance, 60))
         return 0;
     if (chance_hits(chance, 400))
@@ -88,7 +88,7 @@ static void plan_write(struct endpoint *endpoint, struct entry *entry)
     entry->length = atomic ? WORD : choose_length(endpoint);
     choose_target(endpoint, entry, atomic ? WORD : 1);
     make_content(endpoint, entry);
-    for (uint32_t i = 0; i < entry->length && !engine_is_reliable(endpoint); i++)
+    for (uint32_t i = 0; i < entry->length && !endpoint_is_reliable(endpoint); i++)
         entry->content[i] = judge_target_byte(entry->remote + i);
     make_source(endpoint, entry);
     fence_against_reads(endpoint, entry);
@@ -172,7 +172,7 @@ static uint8_t choose_opcode(struct endpoint *endpoint)
     };
     static const uint8_t unreliable[] = {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
                                          IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_LOCAL_INV};
-    if (engine_is_reliable(endpoint))
+    if (endpoint_is_reliable(endpoint))
         return reliable[chance_below(chance_of(endpoint), sizeof(reliable))];
     return unreliable[chance_below(chance_of(endpoint), endpoint->service == SERVICE_UC ? 5 : 2)];
 }
@@ -198,7 +198,7 @@ static void plan_entry(struct endpoint *endpoint, struct entry *entry, struct se
     case IBV_WR_LOCAL_INV:
         break;
     default:
-        if (!engine_is_reliable(endpoint) || !chance_hits(chance_of(endpoint), 150) ||
+        if (!endpoint_is_reliable(endpoint) || !chance_hits(chance_of(endpoint), 150) ||
             !plan_forwarding(endpoint, entry))
             plan_message(endpoint, entry);
     }
@@ -281,7 +281,7 @@ static unsigned choose_flags(struct endpoint *endpoint)
 /* False: the queue is full. */
 static bool post_one(struct endpoint *endpoint)
 {
-    struct send_queue *queue = engine_queue(endpoint);
+    struct send_queue *queue = engine_queue(&endpoint->engine);
     struct send_wqe *work = send_queue_reserve(queue);
     struct entry *entry = &endpoint->works[endpoint->posted];
     struct endpoint *receiver = choose_receiver(endpoint);
@@ -319,8 +319,8 @@ void workload_post(struct endpoint *endpoint)
             pause = NANOS_MILLISECOND;
             break;
         }
-    engine_posted(endpoint);
-    if (engine_is_flushing(endpoint) && endpoint->ended != endpoint->posted)
+    engine_posted(&endpoint->engine);
+    if (endpoint_is_flushing(endpoint) && endpoint->ended != endpoint->posted)
         world_complain(world, endpoint, "keeps work in the error state");
     if (endpoint->posted < endpoint->to_post)
         events_add(&world->events,
@@ -340,7 +340,7 @@ static const struct entry *find_message(const struct endpoint *sender, uint32_t 
 static uint32_t choose_room(struct endpoint *endpoint)
 {
     const struct entry *entry = NULL;
-    if (engine_is_reliable(endpoint))
+    if (endpoint_is_reliable(endpoint))
         entry = find_message(endpoint->peer, endpoint->receives_posted);
     if (endpoint->service == SERVICE_UD && endpoint->world->plan.errors && chance_hits(chance_of(endpoint), 200))
         return chance_below(chance_of(endpoint), endpoint->longest); /* too short for some */

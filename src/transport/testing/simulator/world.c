@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/testing/simulator/engine.h"
+#include "transport/testing/simulator/endpoint.h"
 #include "transport/testing/simulator/judge.h"
 #include "transport/testing/simulator/network.h"
 #include "transport/testing/simulator/owner.h"
@@ -57,7 +57,7 @@ static void pump(struct endpoint *endpoint)
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     unsigned budget = chance_between(&endpoint->world->chance, 1, endpoint->world->plan.pump_budget);
     endpoint->pump_announced = false;
-    while (budget-- && !endpoint->world->complaint[0] && engine_transmit(endpoint, &packet, pieces))
+    while (budget-- && !endpoint->world->complaint[0] && endpoint_transmit(endpoint, &packet, pieces))
         network_send(endpoint, &packet);
 }
 
@@ -65,25 +65,25 @@ static void resume(struct endpoint *endpoint)
 {
     if (endpoint->draining) {
         endpoint->draining = endpoint->drained = false;
-        engine_drain(endpoint, false);
+        engine_drain(&endpoint->engine, false);
     }
-    if (engine_has_failed(endpoint))
+    if (engine_has_failed(&endpoint->engine))
         return;
     endpoint->send_broken = false;
-    engine_recover(endpoint);
+    endpoint_recover(endpoint);
 }
 
 static void drain(struct endpoint *endpoint)
 {
-    if (engine_has_failed(endpoint) || endpoint->draining)
+    if (engine_has_failed(&endpoint->engine) || endpoint->draining)
         return;
     endpoint->draining = true;
-    engine_drain(endpoint, true);
+    engine_drain(&endpoint->engine, true);
 }
 
 static void flush(struct endpoint *endpoint)
 {
-    engine_flush(endpoint);
+    engine_flush(&endpoint->engine);
     endpoint->failed = true;
     endpoint->gone_since = endpoint->world->now;
     owner_flush_receives(endpoint);
@@ -111,10 +111,10 @@ static void expire(struct endpoint *endpoint)
     struct world *world = endpoint->world;
     if (endpoint->timer_announced != world->now) /* another one was announced since */
         return;
-    if (chance_hits(&world->chance, 100) && !world_is_dead(endpoint->peer) && !engine_has_failed(endpoint->peer))
-        engine_postpone(endpoint);
-    engine_expire(endpoint);
-    world_watch(endpoint, engine_watch(endpoint));
+    if (chance_hits(&world->chance, 100) && !world_is_dead(endpoint->peer) && !engine_has_failed(&endpoint->peer->engine))
+        engine_postpone(&endpoint->engine, endpoint->world->now);
+    engine_expire(&endpoint->engine, endpoint->world->now);
+    world_watch(endpoint, engine_watch(&endpoint->engine));
 }
 
 /* What no engine does when it says that it has no output. */
@@ -124,7 +124,7 @@ static void check_silence(struct endpoint *endpoint)
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     if (!chance_hits(&endpoint->world->chance, 200))
         return;
-    if (engine_transmit(endpoint, &packet, pieces))
+    if (endpoint_transmit(endpoint, &packet, pieces))
         world_complain(endpoint->world, endpoint, "had output and said no");
 }
 
@@ -133,13 +133,13 @@ static void check_silence(struct endpoint *endpoint)
 static void attend(struct endpoint *endpoint)
 {
     struct world *world = endpoint->world;
-    if (!engine_has_output(endpoint)) {
+    if (!engine_has_output(&endpoint->engine)) {
         check_silence(endpoint);
     } else if (!endpoint->pump_announced) {
         announce(endpoint, EVENT_PUMP, world->now + chance_below(&world->chance, world->plan.pump_delay));
         endpoint->pump_announced = true;
     }
-    if (engine_deadline(endpoint) < endpoint->watched)
+    if (engine_deadline(&endpoint->engine) < endpoint->watched)
         world_complain(world, endpoint, "has a deadline that its owner was not told of");
 }
 

@@ -4,13 +4,11 @@
 
 #include <stdio.h>
 
-#include "transport/rc/rc.h"
+#include "transport/engine.h"
 #include "transport/testing/simulator/buffers.h"
 #include "transport/testing/simulator/chance.h"
 #include "transport/testing/simulator/events.h"
 #include "transport/testing/simulator/plan.h"
-#include "transport/unreliable/uc.h"
-#include "transport/unreliable/ud.h"
 
 enum {
     TARGET_BYTES = 1 << 15, /* of each endpoint, for the peer's WRITEs and READs */
@@ -75,11 +73,7 @@ struct endpoint {
     uint32_t index, number, node;
     struct endpoint *peer; /* UD: NULL */
     uint32_t segment, longest;
-    union {
-        struct rc rc;
-        struct uc uc;
-        struct ud ud;
-    };
+    struct engine engine;
     struct responder_resource saved[SAVED_MAX];
     uint64_t *queue_memory;
     struct buffers buffers;

@@ -1,0 +1,13 @@
+/* What an engine of the simulator's does beyond its own calls. */
+#ifndef TRANSPORT_TESTING_SIMULATOR_ENDPOINT_H
+#define TRANSPORT_TESTING_SIMULATOR_ENDPOINT_H
+
+#include "transport/testing/simulator/world.h"
+
+bool endpoint_is_reliable(const struct endpoint *); /* also before it has an engine */
+bool endpoint_is_flushing(const struct endpoint *); /* failed, or SQE */
+void endpoint_start(struct endpoint *, uint32_t expected_psn, uint32_t first_psn);
+bool endpoint_transmit(struct endpoint *, struct packet *, struct iovec *pieces);
+void endpoint_recover(struct endpoint *); /* from SQE */
+
+#endif

@@ -1,0 +1,56 @@
+/* What UC, UD and raw packets have in common: work is over once it was transmitted, and what is wrong with a packet is
+ * nobody's error. An engine has it as its first member, `common`. Pure, as rc.h says. */
+#ifndef TRANSPORT_UNRELIABLE_UNRELIABLE_H
+#define TRANSPORT_UNRELIABLE_UNRELIABLE_H
+
+#include "transport/owner.h"
+
+struct unreliable {
+    struct engine_owner *owner;
+    struct send_queue queue; /* between head and next: transmitted, not yet ended */
+    bool receiving, transmitting, failed;
+    bool send_error; /* SQE, the send side only; the owner clears it for SQE to RTS */
+    bool begun;      /* a part of the work at queue.next was transmitted */
+    bool draining, drained_reported;
+};
+
+/* Makes an idle one. `queue` describes memory of the owner, which outlives the engine. */
+void unreliable_initialize(struct unreliable *, struct engine_owner *, const struct send_queue *queue);
+
+/* What was handed out before is on its way, so its memory is the program's again. */
+void unreliable_settle(struct unreliable *);
+
+/* SQD and back, as rc_drain. */
+void unreliable_drain(struct unreliable *, bool draining);
+
+/* After a batch was posted, as rc_posted. In the error state and in SQE all of it is flushed. */
+void unreliable_posted(struct unreliable *);
+
+/* Is there work that may be transmitted now? In SQD only what has begun. */
+static inline bool unreliable_is_ready(const struct unreliable *common)
+{
+    bool open = common->transmitting && !common->failed && !common->send_error;
+    return open && common->queue.next != common->queue.tail && (common->begun || !common->draining);
+}
+
+/* Would transmitting do anything? May say yes too often, never no wrongly. */
+static inline bool unreliable_has_output(const struct unreliable *common)
+{
+    return common->queue.head != common->queue.next || unreliable_is_ready(common);
+}
+
+/* SQE: the send side alone goes to error with the oldest work (IBA 10.3.1 "Send Queue Error"). */
+void unreliable_refuse(struct unreliable *, enum ibv_wc_status, enum reason);
+
+/* The packet that was given just now was not sent: the memory of its payload is gone. What lay before its work has
+ * ended when it was built. */
+void unreliable_unreadable(struct unreliable *);
+
+/* To the error state by the owner's wish: the send queue is flushed. Does not call owner->failed. */
+void unreliable_flush(struct unreliable *);
+
+/* A receive ends with an error of ours, which is the queue pair's. */
+void unreliable_fail_receive(struct unreliable *, const struct recv_wqe *, enum ibv_wc_status, enum reason,
+                             const struct packet *);
+
+#endif
