@@ -1,0 +1,64 @@
+"""The commands of the README as they stand: those for CI, installing, the manual, removing."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import cases
+from cases import BUILD, TEMPORARY, Skip, told
+
+TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+
+
+def _chapter(heading):
+    with open(f"{TREE}/README.md", encoding="utf-8") as file:
+        return file.read().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def _indented(text):
+    return "".join(line[4:] + "\n" for line in text.splitlines() if line.startswith("    "))
+
+
+def _command(command, **extra):
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100, cwd=TREE,
+                          env=cases.environment(**extra))
+
+
+def the_lines_for_CI_run():
+    script = _indented(_chapter("In CI"))
+    assert "softverbs env" in script, script
+    done = _command(["bash", "-e", "-c", script], PATH=f"{BUILD}:{os.environ['PATH']}")
+    assert done.returncode == 0 and re.search(r"hca_id:\s+soft0", done.stdout), told(done)
+
+
+def _install(*arguments):
+    """Of build/, as the README says; make knows no other directory, so others are installed as it does that."""
+    if BUILD == f"{TREE}/build":
+        return _command(["make", *arguments])
+    if arguments[0] == "uninstall":
+        raise Skip("make uninstall is for what make install has installed from build/")
+    return _command(["meson", "install", "--no-rebuild", "-C", BUILD, "--destdir", arguments[1].partition("=")[2]])
+
+
+def what_make_installs_has_a_manual_and_can_be_removed():
+    assert "`make install`" in _chapter("Install") and "man softverbs" in _chapter("Install")
+    root = f"{TEMPORARY}/root"
+    done = _install("install", f"DESTDIR={root}")
+    assert done.returncode == 0, told(done)
+    command = next(f"{folder}/softverbs" for folder, _, names in os.walk(root) if folder.endswith("/bin") and "softverbs" in names)
+    version = _command([command, "version"])
+    assert version.returncode == 0 and version.stdout.startswith("softverbs "), told(version)
+    if not shutil.which("man"):
+        raise Skip("man-db is not installed")
+    pages = os.path.dirname(os.path.dirname(command)) + "/share/man"
+    for page in ("softverbs", "softverbs.conf"):
+        shown = _command(["man", "-M", pages, page], MANPAGER="cat", MANWIDTH="80")
+        assert shown.returncode == 0 and "NAME" in shown.stdout and page in shown.stdout, told(shown)
+    removed = _install("uninstall", f"DESTDIR={root}")
+    left = [f"{folder}/{name}" for folder, _, names in os.walk(root) for name in names]
+    assert removed.returncode == 0 and not left, (told(removed), left)
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
