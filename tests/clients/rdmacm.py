@@ -6,6 +6,8 @@ import json
 import os
 import random
 import re
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -120,34 +122,82 @@ def many_clients(suite, count, both=False):
             program.kill()
 
 
+def wait_for_end(process, seconds):
+    """How long it takes to end; None: longer."""
+    began, descriptor = time.monotonic(), os.pidfd_open(process.pid)
+    try:
+        ended = select.select([descriptor], [], [], seconds)[0]
+    finally:
+        os.close(descriptor)
+    return time.monotonic() - began if ended else None
+
+
+def time_an_end():
+    """How long this machine takes, just now, for a program to hear of another's end from the kernel, and to end itself."""
+    reader, writer = os.pipe()
+    with subprocess.Popen(["cat"], stdin=reader) as survivor, subprocess.Popen(["sleep", "10"], stdout=writer) as victim:
+        os.close(reader)
+        os.close(writer)
+        victim.kill()
+        seconds = wait_for_end(survivor, 10)
+        survivor.kill()
+    return seconds
+
+
+def kill_one(suite, common, number):
+    """Every second time the server; while they connect, or in the midst of their pings. The seconds until the survivor ends; None when
+    it had heard nothing of the other yet."""
+    server, client = suite.start([*common, "-s"]), None
+    try:
+        connected = number % 4 < 2
+        for _ in range(200):
+            client = suite.start([*common, "-c", "-v"])
+            if not connected:
+                time.sleep(random.random() / 4)
+                break
+            wait_for_ping(client)
+            if client.process.poll() is None:
+                break
+            client.finish(time.monotonic() + 10)
+            if server.process.poll() is not None:
+                raise Failure(f"round {number}: {server.finish(time.monotonic())}")
+            time.sleep(0.05)
+        victim, survivor = (server, client) if number % 2 else (client, server)
+        time.sleep(random.random() / 100)
+        os.kill(victim.process.pid, signal.SIGKILL)
+        seconds = wait_for_end(survivor.process, 10 if connected or survivor is client else 0.5)
+        victim.kill()
+        if seconds is None:
+            if connected or survivor is client:
+                raise Failure(f"round {number}: not heard: {survivor.finish(time.monotonic())}")
+            exchange_one(suite, common, survivor) # which then ends
+            survivor.finish(time.monotonic() + 10)
+        return seconds if connected else None
+    finally:
+        for program in (server, client):
+            if program:
+                program.kill()
+
+
+def exchange_one(suite, common, server):
+    """Who is refused came when the server had heard of the death at last."""
+    done = suite.start([*common[:-1], "1", "-c", "-v"]).finish(time.monotonic() + 20)
+    if done.status and RACE not in done.err and wait_for_end(server.process, 1) is None:
+        raise Failure(str(done))
+
+
 def hears_of_death(suite, rounds):
-    """One side is killed in the middle of it: the other ends at once, and the port is free again."""
-    port, slowest = choose_port(), 0.0
-    common = ["rping", "-a", "127.0.0.1", "-p", port, "-C", "10000000"]
-    for number in range(rounds):
-        server = suite.start([*common, "-s"])
-        client = None
-        try:
-            for _ in range(200):
-                client = suite.start([*common, "-c", "-v"])
-                wait_for_ping(client)
-                if client.process.poll() is None:
-                    break
-                client.finish(time.monotonic() + 10)
-                if server.process.poll() is not None:
-                    raise Failure(f"round {number}: {server.finish(time.monotonic())}")
-                time.sleep(0.05)
-            victim, survivor = (server, client) if number % 2 else (client, server)
-            time.sleep(random.random() / 100)
-            victim.kill()
-            killed = time.monotonic()
-            survivor.finish(killed + 10)
-            slowest = max(slowest, time.monotonic() - killed)
-        finally:
-            for program in (server, client):
-                if program:
-                    program.kill()
-    return f"{rounds} deaths, heard of within {slowest * 1000:.0f} ms"
+    """One side is killed: the other ends at once, and the port is free again for the next round. The bound has the time that the
+    machine itself takes for such a thing, which is long when it is busy."""
+    common = ["rping", "-a", "127.0.0.1", "-p", choose_port(), "-C", "10000000"]
+    heard = sorted(filter(None, [kill_one(suite, common, number) for number in range(rounds)]))
+    usual = sorted(filter(None, [time_an_end() for _ in range(11)]))
+    median, most = heard[len(heard) // 2], heard[-1]
+    text = f"{rounds} deaths, {len(heard)} of them of connected ones, heard of within {median * 1000:.0f} ms in the median, " \
+        f"{heard[len(heard) * 9 // 10] * 1000:.0f} ms for nine of ten, {most * 1000:.0f} ms at most; the kernel's own: {usual[5] * 1000:.0f} ms"
+    if median > 0.1 + usual[5] or most > 2 + usual[-1]:
+        raise Failure(text)
+    return text
 
 
 def wait_for_ping(client):
@@ -291,7 +341,7 @@ def main():
         suite.add(" ".join([program, "-R", *options]), lambda program=program, options=options: measures(suite, program, *options))
     for program in ("rstream", "riostream"):
         suite.add(f"{program} streams over rsockets", lambda program=program: matches(suite, program, "-S", "65536", "-C", "100"))
-    suite.add("who is killed is heard of at once", lambda: hears_of_death(suite, int(os.environ.get("SOFTVERBS_DEATHS", 10))))
+    suite.add("who is killed is heard of at once", lambda: hears_of_death(suite, int(os.environ.get("SOFTVERBS_DEATHS", 12))))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
     suite.add("a request that comes again behind its listener's end is no new one", lambda: is_asked_again(suite))
     for faults in ("drop=10%,dup=10%,seed=1", "drop=10%,reorder=10%,seed=2"):
