@@ -39,7 +39,14 @@ static uint32_t get32(const struct pcap *pcap, const uint8_t *from)
 
 static uint64_t in_nanoseconds(uint64_t time, uint64_t ticks)
 {
-    return time / ticks * 1000000000 + (uint64_t)((unsigned __int128)(time % ticks) * 1000000000 / ticks);
+    uint64_t nanoseconds = time / ticks, rest = time % ticks;
+    for (; ticks > UINT64_MAX / 10; ticks /= 2)
+        rest /= 2;
+    for (unsigned digit = 0; digit < 9; digit++) {
+        nanoseconds = nanoseconds * 10 + rest * 10 / ticks;
+        rest = rest * 10 % ticks;
+    }
+    return nanoseconds;
 }
 
 /* Is the file in this byte order a classic capture? Then its only interface is known. */
