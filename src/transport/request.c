@@ -29,8 +29,6 @@ const struct request_kind request_kinds[256] = {
     [IBV_WR_BIND_MW] = {REQUEST_LOCAL},
 };
 
-enum { ATOMIC_LENGTH = 8 };
-
 /* All of a message's PSNs, behind a full window, must be on one side of the PSN circle. */
 static uint32_t most_packets(const struct rc *rc)
 {

@@ -4,6 +4,8 @@
 
 #include "transport/rc/rc.h"
 
+enum { ATOMIC_LENGTH = 8 }; /* bytes that an atomic, or an atomic WRITE, changes */
+
 enum request_class {
     REQUEST_UNKNOWN,
     REQUEST_SEND,

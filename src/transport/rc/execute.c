@@ -3,11 +3,10 @@
 #include <stdatomic.h>
 
 #include "transport/rc/responses.h"
+#include "transport/request.h"
 #include "transport/scatter.h"
 #include "wire/guarded.h"
 #include "wire/psn.h"
-
-enum { ATOMIC_LENGTH = 8 };
 
 enum reason execute_send(struct rc *rc, uint32_t flags, const struct packet *packet)
 {

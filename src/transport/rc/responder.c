@@ -5,10 +5,11 @@
 #include "transport/rc/fail.h"
 #include "transport/rc/responses.h"
 #include "transport/rc/syndrome.h"
+#include "transport/request.h"
 #include "transport/segment.h"
 #include "wire/psn.h"
 
-enum { ATOMIC_LENGTH = 8, ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
+enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
 
 /* IBA 9.7.4.1.2: what may follow what within a message. */
 static enum reason check_sequence(const struct rc *rc, uint32_t flags, const struct packet *packet)
