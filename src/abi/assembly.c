@@ -10,13 +10,13 @@
 #include "report/traffic_report.h"
 #include "runtime/qpns.h"
 #include "verbs/ethernet/steering.h"
-#include "verbs/memory/mr.h"
+#include "verbs/memory/rkeys.h"
 #include "verbs/object/inherit.h"
 #include "verbs/send/multicast.h"
 
 static int begin(struct process *process)
 {
-    process->keys = mr_create();
+    process->keys = rkeys_create();
     process->srqs = qpns_create();
     multicast_begin(process);
     int error = mad_begin(process);
@@ -34,7 +34,7 @@ static void stop(struct process *process)
 
 static void end_parts(struct process *process)
 {
-    mr_destroy(process->keys);
+    rkeys_destroy(process->keys);
     steering_destroy(process->steering);
     qpns_destroy(process->srqs);
     mad_end(process);

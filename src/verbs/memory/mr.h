@@ -29,9 +29,6 @@ static inline bool mr_is_known(const struct ibv_mr *ibv)
     return object_is_known(&((const struct mr *)ibv)->object, ibv->handle);
 }
 
-struct rkey_table *mr_create(void);
-void mr_destroy(struct rkey_table *);
-
 /* What a region is made of. */
 struct mr_source {
     char *memory;

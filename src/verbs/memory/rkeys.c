@@ -21,7 +21,7 @@ struct rkey_table {
     uint32_t start; /* of their order, random as their first generations are: nobody shall guess a key */
 };
 
-struct rkey_table *mr_create(void)
+struct rkey_table *rkeys_create(void)
 {
     struct rkey_table *table = calloc(1, sizeof *table);
     if (table) {
@@ -31,7 +31,7 @@ struct rkey_table *mr_create(void)
     return table;
 }
 
-void mr_destroy(struct rkey_table *table)
+void rkeys_destroy(struct rkey_table *table)
 {
     for (unsigned i = 0; table && i < CHUNKS; i++)
         free(atomic_load_explicit(&table->chunks[i], memory_order_relaxed));

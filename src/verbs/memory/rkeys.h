@@ -22,6 +22,10 @@ struct region {
     uint8_t kind;         /* enum region_kind */
 };
 
+/* NULL: no memory. */
+struct rkey_table *rkeys_create(void);
+void rkeys_destroy(struct rkey_table *); /* NULL: nothing */
+
 /* Enters the region and writes its key; ENOMEM when all indices are taken. Under process->control. */
 int rkeys_enter(struct rkey_table *, struct region *);
 /* A lookup that runs may still return the region until every qp->lock was free once. Under process->control. */

@@ -1,0 +1,140 @@
+/* Frames that a fault holds back, over a link that writes down what it carries. */
+#include "tap/delay.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SENT_MOST = 16, SECOND_STREAM = 2 };
+
+struct recorder {
+    struct link link;
+    bool full;
+    unsigned count;
+    char sent[SENT_MOST]; /* the first header byte of each */
+};
+
+static void recorder_hold(struct link *link)
+{
+}
+
+static bool recorder_ready(struct link *link)
+{
+    return !((struct recorder *)link)->full;
+}
+
+static enum frame_sent recorder_send(struct link *link, const struct frame *frame)
+{
+    struct recorder *recorder = (struct recorder *)link;
+    assert_false(recorder->full);
+    assert_true(recorder->count < SENT_MOST - 1);
+    recorder->sent[recorder->count++] = (char)frame->headers[0];
+    return FRAME_SENT;
+}
+
+static const struct link_operations operations = {
+    .begin = recorder_hold, .end = recorder_hold, .ready = recorder_ready, .send = recorder_send};
+
+static atomic_bool closed;
+static struct schedule schedule;
+
+static void wake_nobody(struct schedule *woken)
+{
+}
+
+static struct taps *begin(struct recorder *recorder)
+{
+    static struct taps taps;
+    memset(&taps, 0, sizeof taps);
+    schedule_initialize(&schedule, wake_nobody);
+    schedule_initialize_timer(&taps.timer, delay_expired);
+    TAILQ_INIT(&taps.delayed);
+    taps.schedule = &schedule;
+    taps.closed = &closed;
+    *recorder = (struct recorder){.link.operations = &operations};
+    return &taps;
+}
+
+static void keep(struct taps *taps, struct recorder *recorder, uint64_t stream, char name, nanos due, uint64_t behind)
+{
+    uint8_t header = (uint8_t)name;
+    struct delay_way way = {.taps = taps, .link = &recorder->link, .stream = stream};
+    assert_true(
+        delay_keep(&way, &(struct frame){.kind = FRAME_ROCE, .headers = &header, .headers_length = 1}, due, behind));
+}
+
+static void frames_leave_in_the_order_of_their_times(void **state)
+{
+    struct recorder recorder;
+    struct taps *taps = begin(&recorder);
+    keep(taps, &recorder, 1, 'c', 30, 0);
+    keep(taps, &recorder, 1, 'a', 10, 0);
+    keep(taps, &recorder, 1, 'b', 10, 0);
+    assert_int_equal(atomic_load(&taps->timer.at), 10);
+    delay_expired(&taps->timer.timer, 9);
+    assert_string_equal(recorder.sent, "");
+    delay_expired(&taps->timer.timer, 29);
+    assert_string_equal(recorder.sent, "ab");
+    delay_expired(&taps->timer.timer, 30);
+    assert_string_equal(recorder.sent, "abc");
+}
+
+static void a_frame_leaves_when_enough_of_its_stream_have_overtaken_it(void **state)
+{
+    struct recorder recorder;
+    struct taps *taps = begin(&recorder);
+    struct delay_way own = {.taps = taps, .link = &recorder.link, .stream = 1}, other = own;
+    other.stream = SECOND_STREAM;
+    keep(taps, &recorder, 1, 'a', 1000, 5);
+    delay_overtaken(&own, 4);
+    delay_overtaken(&other, 9);
+    assert_string_equal(recorder.sent, "");
+    delay_overtaken(&own, 5);
+    assert_string_equal(recorder.sent, "a");
+    delay_expired(&taps->timer.timer, 1000);
+    assert_string_equal(recorder.sent, "a");
+}
+
+/* What finds no room waits, and nothing of its link overtakes it by that. */
+static void without_room_the_order_stays(void **state)
+{
+    struct recorder recorder;
+    struct taps *taps = begin(&recorder);
+    keep(taps, &recorder, 1, 'a', 10, 0);
+    keep(taps, &recorder, 1, 'b', 20, 0);
+    recorder.full = true;
+    delay_expired(&taps->timer.timer, 20);
+    assert_string_equal(recorder.sent, "");
+    recorder.full = false;
+    delay_expired(&taps->timer.timer, NANOS_SECOND);
+    assert_string_equal(recorder.sent, "ab");
+}
+
+static void what_waits_for_a_link_leaves_before_it_is_closed(void **state)
+{
+    struct recorder recorder, other = {.link.operations = &operations};
+    struct taps *taps = begin(&recorder);
+    keep(taps, &recorder, 1, 'a', 1000, 0);
+    keep(taps, &other, 1, 'x', 1000, 0);
+    delay_forget(taps, &recorder.link);
+    assert_string_equal(recorder.sent, "a");
+    assert_string_equal(other.sent, "");
+    delay_flush(taps);
+    assert_string_equal(other.sent, "x");
+    assert_int_equal(taps->delayed_bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_leave_in_the_order_of_their_times),
+        cmocka_unit_test(a_frame_leaves_when_enough_of_its_stream_have_overtaken_it),
+        cmocka_unit_test(without_room_the_order_stays),
+        cmocka_unit_test(what_waits_for_a_link_leaves_before_it_is_closed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
