@@ -71,14 +71,13 @@ static unsigned long take_frames(struct side *side)
 {
     struct frame frame;
     unsigned long taken = 0;
-    const struct link_operations *link = side->link->operations;
-    while (taken < 64 && link->receive(side->link, &frame)) {
+    while (taken < 64 && shm_receive(side->link, &frame)) {
         __asm__ volatile("" ::"r"(frame.headers), "r"(&frame.payload) : "memory");
-        link->release(side->link);
+        shm_release(side->link);
         taken++;
     }
     if (taken)
-        link->drained(side->link);
+        shm_drained(side->link);
     return taken;
 }
 
