@@ -122,6 +122,39 @@ static void nobody_listening_is_a_reject(void **state)
     rig_end(rig, &all);
 }
 
+/* Of others than the peer, each with a communication ID, a queue pair and a GUID of its own. */
+static struct dispatch_datagram forge_request(struct rig *rig, const struct dispatch_datagram *sent, uint32_t number)
+{
+    struct dispatch_datagram forged = host_arrival(&rig->b, &rig->a, sent);
+    forged.message.local_id += number;
+    forged.message.req.qpn = number & 0xffffff;
+    forged.message.req.guid += number;
+    forged.message.transaction += number;
+    forged.route.gid[15] ^= (uint8_t)number;
+    return forged;
+}
+
+static void a_flood_of_requests_takes_no_more_than_the_backlog_and_no_answer(void **state)
+{
+    enum { REQUESTS = 1000000, BACKLOG = 10 };
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    all.listener->backlog = BACKLOG;
+    struct dispatch_datagram sent = *rig_next(rig, CM_REQ), answer;
+    unsigned before = rig->b.blocks, full = 0;
+    for (uint32_t number = 1; number <= REQUESTS; number++) {
+        struct dispatch_datagram forged = forge_request(rig, &sent, number);
+        assert_false(dispatch_receive(&rig->b.manager, &forged, &answer, rig->now));
+        full = number == BACKLOG ? rig->b.blocks : full;
+    }
+    assert_int_equal(all.listener->account.requests, BACKLOG);
+    assert_int_equal(rig->b.blocks, full);
+    assert_true(full - before <= 4 * BACKLOG);
+    rig_lose(rig, CM_REQ);
+    rig_quiet(rig);
+    rig_end(rig, &all);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
@@ -130,6 +163,7 @@ int main(void)
         TEST(queue_pairs_get_what_both_agreed_on),
         TEST(disconnecting_takes_both_programs),
         TEST(nobody_listening_is_a_reject),
+        TEST(a_flood_of_requests_takes_no_more_than_the_backlog_and_no_answer),
     };
     return cmocka_run_group_tests_name("connect", tests, NULL, NULL);
 }
