@@ -4,10 +4,11 @@
 #include <time.h>
 
 #include "base/uncancelled.h"
+#include "diag/log.h"
 #include "ipc/state.h"
 #include "link/direct.h"
 
-enum { UNDER_WAY_MAX = 64, YIELDS = 100, NAP = 100000 };
+enum { UNDER_WAY_MAX = 64, YIELDS = 100, NAP = 100000, TELLS = 10000 };
 
 /* A peer that was announced when we looked. */
 struct under_way {
@@ -74,6 +75,12 @@ static bool is_under_way(struct node *node, const struct under_way *under_way)
            table_alive(node->table, under_way->record->peer.slot);
 }
 
+static void one_sided_tell(const struct under_way *under_way)
+{
+    log_write(LOG_WARN, "process %d stands still within a READ or WRITE of memory here, which waits for it",
+              (int)under_way->record->peer.pid);
+}
+
 /* Mostly it is over within a microsecond, so first we yield. */
 static void one_sided_wait(struct node *node, const struct under_way *under_way)
 {
@@ -83,6 +90,8 @@ static void one_sided_wait(struct node *node, const struct under_way *under_way)
         lock_release(&node->lock);
         if (!goes_on)
             break;
+        if (i == TELLS)
+            one_sided_tell(under_way);
         if (i < YIELDS)
             sched_yield();
         else

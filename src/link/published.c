@@ -217,7 +217,8 @@ static bool published_queue_pair_permits(const struct published_queue_pair *queu
 {
     unsigned access = question->write ? PUBLISHED_WRITE : PUBLISHED_READ;
     return atomic_load(&queue_pair->number) == question->number && queue_pair->peer == question->own_number &&
-           queue_pair->access & access && queue_pair->first_psn == question->first_psn &&
+           queue_pair->access & access &&
+           (queue_pair->first_psn == question->first_psn || queue_pair->first_psn == PUBLISHED_NO_PSN) &&
            queue_pair->peer_psn == question->own_psn;
 }
 

@@ -1,6 +1,6 @@
-/* What a process publishes, so that its peers can judge a one-sided access by themselves (docs/evidence/one-sided.md): its plain
- * memory regions by key, its connected queue pairs by number, and whether it lives. A memfd that is sealed against
- * resizing; the owner writes it, peers map it read-only.
+/* What a process publishes, so that its peers can judge a one-sided access by themselves (docs/evidence/one-sided.md):
+ * its plain memory regions by key, its connected queue pairs by number, and whether it lives. A memfd that is sealed
+ * against resizing; the owner writes it, peers map it read-only.
  *
  * A place is chosen by the low bits of the key or number, so nothing in it leads anywhere: peers compute with what they
  * read, but follow no offset, and what they compute is an address in the owner's memory, for the kernel to check. What
@@ -23,6 +23,9 @@ enum {
 };
 
 enum published_access { PUBLISHED_WRITE = 1, PUBLISHED_READ = 2 };
+
+/* As first_psn: it does not send yet. */
+#define PUBLISHED_NO_PSN UINT32_MAX
 
 struct published_key {
     _Alignas(64) atomic_uint key; /* 0: nothing is published here */

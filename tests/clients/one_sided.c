@@ -5,6 +5,8 @@
  *            call has returned no byte changes
  *   order    a WRITE behind a SEND and a SEND behind a WRITE are seen in that order
  *   killed   the writer is killed in the midst; the owner's calls return all the same
+ *   stopped  the writer is stopped in the midst, perhaps within a WRITE; then the owner waits until it goes on, and in
+ *            neither case does a byte change afterwards
  *   refused  the system begins to refuse process_vm_writev; WRITEs go on arriving
  *
  * Exit status 0, or 1 with a sentence. */
@@ -21,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -271,6 +274,47 @@ static int run_killed(bool writer, pid_t child)
     return 0;
 }
 
+static pid_t stopped_writer;
+
+static void let_it_go_on(int number)
+{
+    kill(stopped_writer, SIGCONT);
+}
+
+static void own_and_stop(unsigned round)
+{
+    volatile uint64_t *word = (uint64_t *)(void *)side.memory;
+    struct itimerval soon = {.it_value.tv_usec = 20000};
+    int status;
+    make_qp();
+    meet(OWNER, round);
+    wait_until(&stage->done, atomic_load(&stage->done) + 2 + round % 7);
+    if (kill(stopped_writer, SIGSTOP) || waitpid(stopped_writer, &status, WUNTRACED) != stopped_writer)
+        die("the writer can't be stopped");
+    setitimer(ITIMER_REAL, &soon, NULL);
+    if (ibv_dereg_mr(side.mr))
+        die("ibv_dereg_mr");
+    *word = 0;
+    kill(stopped_writer, SIGCONT);
+    for (int i = 0; i < LOOKS; i++)
+        expect_untouched(word, round);
+    wait_until(&stage->failed, round);
+    expect_untouched(word, round);
+    drop_qp();
+    side.mr = endpoint_register(&side.endpoint, side.memory, sizeof side.memory);
+}
+
+static int run_stopped(bool writer, pid_t child, unsigned rounds)
+{
+    stopped_writer = child;
+    if (!writer)
+        signal(SIGALRM, let_it_go_on);
+    open_side();
+    for (unsigned round = 1; round <= rounds; round++)
+        writer ? write_until_refused(round) : own_and_stop(round);
+    return 0;
+}
+
 static void refuse(long call)
 {
     struct sock_filter program[] = {
@@ -317,9 +361,11 @@ static int run(const char *mode, bool writer, pid_t child, unsigned rounds)
         return run_order(writer, rounds);
     if (!strcmp(mode, "killed"))
         return run_killed(writer, child);
+    if (!strcmp(mode, "stopped"))
+        return run_stopped(writer, child, rounds);
     if (!strcmp(mode, "refused"))
         return run_refused(writer, rounds);
-    die("usage: one_sided ended|order|killed|refused [ROUNDS]");
+    die("usage: one_sided ended|order|killed|stopped|refused [ROUNDS]");
 }
 
 int main(int argc, char **argv)

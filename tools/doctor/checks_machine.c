@@ -142,10 +142,10 @@ enum verdict check_reading(char *say, size_t size)
     if (!error) {
         snprintf(say, size,
                  "Processes of this user may read one another's memory (process_vm_readv), so large messages are "
-                 "copied once.");
+                 "copied once, and READs and WRITEs need no processor of the other side.");
         return VERDICT_OK;
     }
-    const char *cure = "A container's seccomp filter may be the cause: allow process_vm_readv.";
+    const char *cure = "A container's seccomp filter may be the cause: allow process_vm_readv and process_vm_writev.";
     if (read_number("/proc/sys/kernel/yama/ptrace_scope", "") > 0)
         cure = "Yama forbids it (kernel.yama.ptrace_scope). With scope 1 programs permit it to their peers, unless "
                "SOFTVERBS_NO_PULL is set, and nothing is to be done; scopes 2 and 3 protect the whole system, which is "
@@ -154,7 +154,7 @@ enum verdict check_reading(char *say, size_t size)
         cure = "The cause is not known.";
     snprintf(say, size,
              "process_vm_readv between processes of this user is refused (%s), so large messages are copied twice, "
-             "through shared memory. %s",
+             "through shared memory, and READs and WRITEs wait for the other side's helper thread. %s",
              strerror(error), cure);
     return VERDICT_WARNING;
 }

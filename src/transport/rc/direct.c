@@ -30,10 +30,21 @@ static bool direct_is_open(const struct rc *rc)
 /* A completion may make the owner fail the engine. */
 void rc_direct(struct rc *rc)
 {
-    while (rc_direct_waits(rc) && direct_is_open(rc)) {
-        const struct send_wqe *work = send_queue_at(&rc->requester.queue, rc->requester.queue.head);
-        if (!direct_may(rc, work) || !direct_is_done(rc, work))
+    struct send_queue *queue = &rc->requester.queue;
+    while (queue->head == queue->next && rc_direct_next(rc) && direct_is_open(rc)) {
+        const struct send_wqe *work = send_queue_at(queue, queue->head);
+        if (!direct_may(rc, work) || !direct_is_done(rc, work)) {
+            rc->requester.packets_first = DIRECT_PACKETS_FIRST;
             return;
-        retire_head(&rc->requester.queue, rc->owner, IBV_WC_SUCCESS, REASON_NONE);
+        }
+        retire_head(queue, rc->owner, IBV_WC_SUCCESS, REASON_NONE);
     }
+}
+
+void rc_direct_begun(struct rc *rc, const struct send_wqe *work)
+{
+    struct requester *requester = &rc->requester;
+    requester->packets_first -= requester->packets_first > 0;
+    if (!rc_direct_is(work))
+        requester->mixed_until = requester->queue.next + 1;
 }

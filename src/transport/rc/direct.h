@@ -4,19 +4,41 @@
 
 #include "transport/rc/rc.h"
 
-enum { DIRECT_LENGTH_MAX = 1 << 20 }; /* it is done while the program posts, which must not take long */
+enum {
+    DIRECT_LENGTH_MAX = 1 << 20, /* it is done while the program posts, which must not take long */
+    DIRECT_PACKETS_FIRST = 1024,
+};
 
-/* Is there a READ or WRITE that is the oldest work, with nothing before it on its way? */
-static inline bool rc_direct_waits(const struct rc *rc)
+/* Is this a READ or WRITE? One with an immediate is not. */
+static inline bool rc_direct_is(const struct send_wqe *work)
 {
-    const struct send_queue *queue = &rc->requester.queue;
-    if (queue->head != queue->next || queue->next == queue->tail)
-        return false;
-    uint8_t opcode = send_queue_at(queue, queue->head)->opcode;
-    return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ;
+    return work->opcode == IBV_WR_RDMA_WRITE || work->opcode == IBV_WR_RDMA_READ;
 }
 
-/* Offers such work to owner->direct, one after the other, and completes what it did. The rest is left for rc_transmit.
+/* Is the next work to be sent one? */
+static inline bool rc_direct_next(const struct rc *rc)
+{
+    const struct send_queue *queue = &rc->requester.queue;
+    return queue->next != queue->tail && rc_direct_is(send_queue_at(queue, queue->next));
+}
+
+/* Where settings.direct: does this work, the next, wait until nothing is on its way, to be done so then? Otherwise a
+ * program that always has some posted would never come to it. It does not wait for other kinds of work than READs and
+ * WRITEs, which need the peer's processor, nor for the next DIRECT_PACKETS_FIRST works after one that had to go as
+ * packets. */
+static inline bool rc_direct_holds(const struct rc *rc, const struct send_wqe *work)
+{
+    const struct requester *requester = &rc->requester;
+    return requester->queue.head != requester->queue.next && !requester->packets_first && rc_direct_is(work) &&
+           work->length && work->length <= DIRECT_LENGTH_MAX &&
+           (int32_t)(requester->mixed_until - requester->queue.head) <= 0;
+}
+
+/* This work begins as packets. */
+void rc_direct_begun(struct rc *, const struct send_wqe *);
+
+/* Offers such work to owner->direct, one after the other, when nothing is on its way, and completes
+ * what it did. The rest is left for rc_transmit.
  * No PSN is used up: to both engines it is as if that work had never been. */
 void rc_direct(struct rc *);
 

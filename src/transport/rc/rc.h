@@ -35,6 +35,7 @@ struct rc_settings {
     uint8_t max_rd_atomic;      /* READs and atomics we may have outstanding */
     uint8_t max_dest_rd_atomic; /* those that we keep results for; growing after rc_start_receiving has no effect */
     unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
+    bool direct;                /* the owner may do READs and WRITEs by itself (rc_direct) */
     enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: nothing but that */
     uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */
 };
@@ -73,6 +74,8 @@ struct requester {
     bool probing;   /* the oldest unacknowledged packet is to leave once more, alone */
     bool probed;    /* it did, with probed_psn, and nothing was acknowledged since */
     uint32_t probed_psn;
+    uint32_t mixed_until;   /* position behind the last work that was begun and is no plain READ or WRITE */
+    uint16_t packets_first; /* so many works don't wait for being done directly */
     struct congestion congestion;
     struct rto rto;
     nanos deadline; /* when the ACK timer or the RNR wait ends; NANOS_NEVER */

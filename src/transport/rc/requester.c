@@ -1,4 +1,5 @@
 #include "transport/rc/requester.h"
+#include "transport/rc/direct.h"
 
 #include "transport/rc/fail.h"
 #include "transport/request.h"
@@ -188,6 +189,8 @@ static bool may_begin(const struct rc *rc, const struct send_wqe *work)
     enum request_class class = request_kind(work)->class;
     if (requester->draining)
         return false;
+    if (__builtin_expect(rc->settings.direct, 0) && rc_direct_holds(rc, work))
+        return false;
     if (class == REQUEST_LOCAL)
         return requester->queue.next == requester->queue.head;
     if (work->flags & IBV_SEND_FENCE && requester->reads)
@@ -227,6 +230,8 @@ static void requester_begin(struct rc *rc, struct send_wqe *work)
     rc->requester.next_psn = psn_add(work->first_psn, work->packets);
     rc->requester.packet = 0;
     rc->requester.reads += request_awaits_response(work);
+    if (__builtin_expect(rc->settings.direct, 0))
+        rc_direct_begun(rc, work);
 }
 
 /* Where the receiver fetches the bytes, only it sees that they are gone, and can but ask for them again. */

@@ -7,10 +7,12 @@
 #include "transport/rc/direct.h"
 #include "wire/psn.h"
 
-/* In RTR the first packet raises an event. READs need a place where their results are kept. */
+/* In RTR the first packet raises an event, and may do so only once it has come. READs need a place where their results
+ * are kept. */
 static unsigned published_access(const struct qp *qp)
 {
-    bool takes = qp->flow.type == IBV_QPT_RC && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD) &&
+    bool established = qp->state == IBV_QPS_RTR && qp->engine.rc.responder.established;
+    bool takes = qp->flow.type == IBV_QPT_RC && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD || established) &&
                  qp->path.local && !qp->engine.rc.failed && qp->engine.rc.settings.max_message >= DIRECT_LENGTH_MAX;
     unsigned flags = takes ? qp->attr.qp_access_flags : 0;
     bool writes = flags & IBV_ACCESS_REMOTE_WRITE, reads = flags & IBV_ACCESS_REMOTE_READ;
@@ -23,11 +25,11 @@ void qp_publish(struct qp *qp)
     struct published_queue_pair queue_pair = {
         .peer = qp->attr.dest_qp_num,
         .access = published_access(qp),
-        .first_psn = qp->attr.sq_psn & PSN_MASK,
+        .first_psn = qp->state == IBV_QPS_RTR ? PUBLISHED_NO_PSN : qp->attr.sq_psn & PSN_MASK,
         .peer_psn = qp->attr.rq_psn & PSN_MASK,
         .domain = (uintptr_t)qp->memory.pd,
     };
-    if (process_publishes(qp->process) && queue_pair.access)
+    if (process_publishes(qp->process) && queue_pair.access && !qp->path.direct.published)
         qp->path.direct.published =
             published_queue_pair(node_published(qp->process->node), qp->flow.number, &queue_pair);
 }
@@ -56,7 +58,8 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
 
 void qp_transmit_directly(struct qp *qp, struct link *link)
 {
-    if (rc_direct_waits(&qp->engine.rc) && qp_may_direct(qp, link))
+    qp->engine.rc.settings.direct = qp_may_direct(qp, link);
+    if (qp->engine.rc.settings.direct)
         rc_direct(&qp->engine.rc);
 }
 

@@ -158,6 +158,8 @@ void qp_owner_event(struct engine_owner *owner, enum ibv_event_type type)
     struct qp *qp = qp_of_owner(owner);
     if (type == IBV_EVENT_SQ_DRAINED && !qp->attr.en_sqd_async_notify)
         return;
+    if (type == IBV_EVENT_COMM_EST)
+        qp_publish(qp);
     async_raise_qp(qp, type);
 }
 

@@ -6,6 +6,7 @@
 #include "process/progress.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
+#include "transport/rc/direct.h"
 #include "verbs/ethernet/qp_raw.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/queue/srq_tags.h"
@@ -77,7 +78,8 @@ static void transmit_rc(struct qp *qp, nanos now)
             ;
         return;
     }
-    qp_transmit_directly(qp, link);
+    if (__builtin_expect(rc_direct_next(&qp->engine.rc), 0))
+        qp_transmit_directly(qp, link);
     link->operations->begin(link);
     if (!qp->engine.rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
         qp->engine.rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
