@@ -47,15 +47,15 @@ def last_numbers(finished, least):
     raise Failure(f"no result in the output of {finished}")
 
 
-def perftest(directory, program, size, count, *options):
-    """A row of perftest's table: size, iterations, and what the program measures."""
+def perftest(directory, program, size, count, *options, direct=False):
+    """A row of perftest's table: size, iterations, and what the program measures. `direct`: with SOFTVERBS_DIRECT."""
     port = free_port()
     command = [SOFTVERBS, "run", "--", need(program), "-F", "-s", str(size), "-n", str(count), "-p", str(port), *options]
-    return last_numbers(run_pair(command, [*command, "127.0.0.1"], port, {"SOFTVERBS_DIR": directory}), 5)
+    return last_numbers(run_pair(command, [*command, "127.0.0.1"], port, {"SOFTVERBS_DIR": directory + ("-direct" if direct else ""), **({"SOFTVERBS_DIRECT": "1"} if direct else {})}), 5)
 
 
-def perftest_latency(*arguments):
-    return perftest(*arguments)[4]  # t_typical, the median of half of a round trip; the whole one for READ
+def perftest_latency(*arguments, **how):
+    return perftest(*arguments, **how)[4]  # t_typical, the median of half of a round trip; the whole one for READ
 
 
 def perftest_bandwidth(*arguments):
@@ -100,8 +100,8 @@ def limit(*arguments):
 
 def rows(directory):
     """Name, unit, aim (a bound of the ratio to UCX, or None), and what is measured; ours is first, then UCX's."""
-    def latency(program, size, count, *options):
-        return lambda: perftest_latency(directory, program, size, count, *options)
+    def latency(program, size, count, *options, **how):
+        return lambda: perftest_latency(directory, program, size, count, *options, **how)
 
     def bandwidth(program, size, count, *options):
         return lambda: perftest_bandwidth(directory, program, size, count, *options)
@@ -113,11 +113,11 @@ def rows(directory):
         "softverbs": latency("ib_send_lat", 8, 200000), "UCX": lambda: ucx_latency("tag_lat", 8, 200000),
         "libfabric": lambda: libfabric(8, 100000), "cache line": lambda: limit("line")}
     yield "write latency, 8 B", "us", None, {
-        # perftest looks at its memory here and calls nothing: the requester writes there by itself
-        "softverbs": latency("ib_write_lat", 8, 100000), "UCX": lambda: ucx_latency("ucp_put_lat", 8, 200000),
+        # perftest looks at its memory here and calls nothing
+        "softverbs": latency("ib_write_lat", 8, 100000), "direct": latency("ib_write_lat", 8, 100000, direct=True), "UCX": lambda: ucx_latency("ucp_put_lat", 8, 200000),
         "process_vm_writev one way": lambda: limit("word"), "cache line": lambda: limit("line")}
     yield "read latency, 8 B", "us", None, {
-        "softverbs": latency("ib_read_lat", 8, 100000), "UCX": lambda: ucx_latency("ucp_get", 8, 200000),
+        "softverbs": latency("ib_read_lat", 8, 100000), "direct": latency("ib_read_lat", 8, 100000, direct=True), "UCX": lambda: ucx_latency("ucp_get", 8, 200000),
         "process_vm_readv": lambda: limit("look")}
     yield "send latency, 64 KiB", "us", None, {
         "softverbs": latency("ib_send_lat", 64 * KIB, 10000), "UCX": lambda: ucx_latency("tag_lat", 64 * KIB, 10000),

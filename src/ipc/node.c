@@ -85,7 +85,7 @@ static int set_up(struct node *node, char *why, size_t why_size)
         proof = (uint64_t)getpid() << 32 ^ (uintptr_t)node;
     atomic_store(&node->host.proof, proof);
     node->host.postponed = control_postponed;
-    node->host.published = cma_is_off() || published_create(&node->published) ? -1 : node->published.descriptor;
+    node->host.published = !cma_is_direct() || published_create(&node->published) ? -1 : node->published.descriptor;
     error = record_open_loopback(node);
     if (error)
         return fail(error, "The ring of this process to itself can't be made", why, why_size);

@@ -63,6 +63,12 @@ bool cma_is_off(void)
     return value && *value && *value != '0';
 }
 
+bool cma_is_direct(void)
+{
+    const char *value = secure_getenv("SOFTVERBS_DIRECT");
+    return value && *value && *value != '0' && !cma_is_off();
+}
+
 static struct lock permitting = LOCK_INITIAL(LOCK_INNERMOST);
 static unsigned permits; /* nodes that have asked for it and not withdrawn yet */
 

@@ -18,6 +18,9 @@ struct cma_proof {
 /* SOFTVERBS_NO_PULL is set: nobody touches another process's memory. */
 bool cma_is_off(void);
 
+/* SOFTVERBS_DIRECT is set, and not that: peers may do READs and WRITEs here by themselves (link/direct.h). */
+bool cma_is_direct(void);
+
 /* May and can this process read the other's memory? False as well when SOFTVERBS_NO_PULL is set. */
 bool cma_works(const struct cma_proof *);
 

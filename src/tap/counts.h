@@ -34,7 +34,8 @@ struct counts {
     uint64_t direct_writes, direct_reads, direct_bytes; /* of ours that this process did by itself */
     uint64_t faults;                           /* packets lost or corrupted on the user's demand (SOFTVERBS_FAULT) */
     uint64_t fault_kinds[TRAFFIC_FAULT_KINDS]; /* all that met each kind of fault */
-    uint64_t dropped[COUNTS_REASONS];          /* and what ended in an error; by traffic_reason */
+    uint32_t
+        dropped[COUNTS_REASONS]; /* and what ended in an error; by counts_reason; as short as a queue pair must be */
 };
 
 /* The same for a device, by whole opcodes: the sum over queue pairs that are no more. */

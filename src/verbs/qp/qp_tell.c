@@ -67,7 +67,7 @@ static void tell(const struct qp *qp, const struct packet *packet, enum reason r
 void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason reason)
 {
     enum reason known = reason_of(qp, reason);
-    uint64_t *count = &qp->flow.counts.dropped[counts_reason(known)];
+    uint32_t *count = &qp->flow.counts.dropped[counts_reason(known)];
     bool again = (*count)++ && known == REASON_RECEIVER_NOT_READY;
     qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
     if (!qp->told.first_error && (unsigned)known >= RESPONDER && known != REASON_RECEIVER_NOT_READY &&
