@@ -228,7 +228,7 @@ def another_version(hostage, attacker):
 
 def reserved_operations(hostage, attacker):
     """All of RD, of what has no service, and what is left of the others."""
-    known = {RC: set(range(21)) | {22, 23, 29}, UC: set(range(12)), UD: {4, 5}, XRC: set(range(21)) | {22, 23, 29}, 4 << 5: {1}}
+    known = {RC: set(range(21)) | {22, 23, 28, 29}, UC: set(range(12)), UD: {4, 5}, XRC: set(range(21)) | {22, 23, 28, 29}, 4 << 5: {1}}
     opcodes = [opcode for opcode in range(256) if opcode & 31 not in known.get(opcode & 0xe0, set())]
     packets = [transport(opcode, hostage.numbers["rc"], hostage.psn, payload=b"\xee" * 64) for opcode in opcodes]
     return [attacker.seal(packet) for packet in packets], {OPCODE: len(opcodes)}
