@@ -85,8 +85,8 @@ static void report_cq(FILE *out, const struct object *object)
 {
     const struct cq *cq = (const struct cq *)((const char *)object - offsetof(struct cq, object));
     fprintf(out, "\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s,\"users\":%u}", object->handle,
-            cq->capacity, atomic_load(&cq->tail) - atomic_load(&cq->head), cq->armed ? "true" : "false",
-            cq->overrun ? "true" : "false", object->uses);
+            cq->ring.capacity, cq_ring_count(&cq->ring), cq->armed ? "true" : "false", cq->overrun ? "true" : "false",
+            object->uses);
 }
 
 static void report_mr(FILE *out, const struct object *object)

@@ -21,14 +21,6 @@ enum {
     CQ_COMP_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
 };
 
-static uint32_t round_up(uint32_t entries)
-{
-    uint32_t capacity = 1;
-    while (capacity < entries)
-        capacity *= 2;
-    return capacity;
-}
-
 /* What programs are told of the size: never more than the device's limit, to which rounding up knows no bound. */
 static int shown_size(const struct context *context, uint32_t capacity)
 {
@@ -71,7 +63,7 @@ static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_
     cq->ibv.context = &context->ibv.context;
     cq->ibv.channel = attr->channel;
     cq->ibv.cq_context = attr->cq_context;
-    cq->ibv.cqe = shown_size(context, cq->capacity);
+    cq->ibv.cqe = shown_size(context, cq->ring.capacity);
     pthread_mutex_init(&cq->ibv.mutex, NULL);
     pthread_cond_init(&cq->ibv.cond, NULL);
     cq_extend(cq);
@@ -88,11 +80,11 @@ static struct cq *cq_make(const struct ibv_cq_init_attr_ex *attr)
     if (!cq)
         return NULL;
     memset(cq, 0, sizeof *cq);
-    cq->capacity = round_up(attr->cqe);
+    cq->ring.capacity = cq_ring_capacity(attr->cqe);
     cq->domain = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? domain_of(attr->parent_domain) : NULL;
-    int error = make_ring(cq->domain, cq->capacity, &cq->memory);
+    int error = make_ring(cq->domain, cq->ring.capacity, &cq->memory);
     if (!error) {
-        cq->ring = cq->memory.memory;
+        cq->ring.entries = cq->memory.memory;
         return cq;
     }
     free(cq);
@@ -212,15 +204,14 @@ static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
 {
     int taken = 0;
     bool locked = cq_begin_taking(cq);
-    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
+    uint32_t head = cq_ring_head(&cq->ring), tail = cq_ring_tail(&cq->ring);
     for (; head != tail && taken < count; head++) {
-        struct completion *entry = cq_entry_at(cq, head);
+        struct completion *entry = cq_ring_at(&cq->ring, head);
         to_wc(entry, &wc[taken++]);
         if (entry->retired)
             cq_retire(entry);
     }
-    atomic_store_explicit(&cq->head, head, memory_order_release);
+    cq_ring_taken(&cq->ring, head);
     cq_end_taking(cq, locked);
     return taken;
 }
@@ -239,9 +230,9 @@ void cq_wait_for_round(const struct cq *cq, uint32_t round)
 int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 {
     struct cq *cq = (struct cq *)ibv;
-    if (cq_is_empty(cq)) {
+    if (cq_ring_is_empty(&cq->ring)) {
         poller_poll(cq->process);
-        if (cq_is_empty(cq))
+        if (cq_ring_is_empty(&cq->ring))
             return 0;
     }
     bool nested = in_own_batch(cq);
@@ -279,7 +270,7 @@ static void overrun(struct cq *cq)
     if (cq->overrun)
         return;
     cq->overrun = true;
-    log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "cq of %u entries (handle %u)", cq->capacity, cq->object.handle);
+    log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "cq of %u entries (handle %u)", cq->ring.capacity, cq->object.handle);
     async_raise_cq(cq, IBV_EVENT_CQ_ERR);
     atomic_store(&cq->process->loop.overrun, true);
     node_wake(cq->process->node);
@@ -304,32 +295,22 @@ static void notify(struct cq *cq, bool notable)
     cq_raise(cq);
 }
 
-/* "CQE always will be written to next entry" (ibv_create_cq_ex(3)), which is where the oldest stands. Its work has
- * ended nevertheless: the places in the send queue are free. */
-static void drop_oldest(struct cq *cq)
-{
-    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-    const struct completion *entry = cq_entry_at(cq, head);
-    if (entry->retired)
-        cq_retire(entry);
-    atomic_store_explicit(&cq->head, head + 1, memory_order_release);
-}
-
+/* With IGNORE_OVERRUN "CQE always will be written to next entry" (ibv_create_cq_ex(3)), which is where the oldest
+ * stands. */
 bool cq_push(struct cq *cq, const struct completion *entry, bool notable)
 {
     lock_take(&cq->lock);
-    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-    if (tail - atomic_load_explicit(&cq->head, memory_order_acquire) == cq->capacity) {
-        if (cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
-            drop_oldest(cq);
-        else
+    struct completion *to = cq_ring_room(&cq->ring);
+    if (!to) {
+        if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN))
             return overrun(cq), lock_release(&cq->lock), false;
+        cq_ring_drop_oldest(&cq->ring);
+        to = cq_ring_room(&cq->ring);
     }
-    struct completion *to = cq_entry_at(cq, tail);
     *to = *entry;
     if (__builtin_expect(cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, 0))
         stamp(cq, to);
-    atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
+    cq_ring_put(&cq->ring);
     notify(cq, notable);
     lock_release(&cq->lock);
     return true;
@@ -370,31 +351,18 @@ bool cq_wait_to_take(struct cq *cq)
     return true;
 }
 
-/* Those that stay move up, so that a CQ is as full as there are completions to be polled. Whoever is in a batch has a
- * copy of the entry at hand. */
+/* Whoever is in a batch has a copy of the entry at hand. */
 void cq_withdraw(struct cq *cq, const struct qp *qp)
 {
     cq_stop(cq);
-    uint32_t tail = atomic_load(&cq->tail), kept = atomic_load(&cq->head);
-    for (uint32_t at = kept; at != tail; at++) {
-        const struct completion *entry = cq_entry_at(cq, at);
-        if (entry->qp_number == qp->flow.number && !entry->lasting)
-            continue;
-        if (at != kept)
-            *cq_entry_at(cq, kept) = *entry;
-        kept++;
-    }
-    atomic_store(&cq->tail, kept);
+    cq_ring_withdraw(&cq->ring, qp->flow.number);
     cq_resume(cq);
 }
 
 void cq_forget(struct cq *cq, const _Atomic uint32_t *retired)
 {
     cq_stop(cq);
-    uint32_t tail = atomic_load(&cq->tail);
-    for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
-        if (cq_entry_at(cq, at)->retired == retired)
-            cq_entry_at(cq, at)->retired = NULL;
+    cq_ring_forget(&cq->ring, retired);
     cq_resume(cq);
 }
 
@@ -410,15 +378,10 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only)
     return 0;
 }
 
-static void copy_entries(struct cq *cq, struct completion *ring, uint32_t capacity)
+static void use_ring(struct cq *cq, const struct domain_block *memory, uint32_t capacity)
 {
-    uint32_t count = 0, tail = atomic_load(&cq->tail);
-    for (uint32_t at = atomic_load(&cq->head); at != tail; at++)
-        ring[count++] = *cq_entry_at(cq, at);
-    atomic_store(&cq->head, 0);
-    atomic_store(&cq->tail, count);
-    cq->ring = ring;
-    cq->capacity = capacity;
+    cq_ring_move(&cq->ring, memory->memory, capacity);
+    cq->memory = *memory;
     cq->ibv.cqe = shown_size(cq->object.context, capacity);
 }
 
@@ -430,18 +393,16 @@ int cq_resize(struct ibv_cq *ibv, int entries)
         return ENOENT;
     if (entries < 1 || (uint32_t)entries > context->device->limits.max_cqe)
         return EINVAL;
-    uint32_t capacity = round_up((uint32_t)entries);
+    uint32_t capacity = cq_ring_capacity((uint32_t)entries);
     struct domain_block memory, spare;
     int error = make_ring(cq->domain, capacity, &memory);
     if (error)
         return error;
     cq_stop(cq);
-    bool fits = atomic_load(&cq->tail) - atomic_load(&cq->head) <= (uint32_t)entries; /* as asked for, not as rounded */
+    bool fits = cq_ring_count(&cq->ring) <= (uint32_t)entries; /* as asked for, not as rounded */
     spare = fits ? cq->memory : memory;
-    if (fits) {
-        copy_entries(cq, memory.memory, capacity);
-        cq->memory = memory;
-    }
+    if (fits)
+        use_ring(cq, &memory, capacity);
     cq_resume(cq);
     domain_give_back(&spare);
     return fits ? 0 : EINVAL;

@@ -7,30 +7,10 @@
 #include "base/nanos.h"
 #include "runtime/schedule.h"
 #include "verbs/object/domain.h"
+#include "verbs/queue/cq_ring.h"
 #include <stdatomic.h>
 
 struct qp;
-
-/* One completion as it lies in the ring. */
-struct completion {
-    uint64_t id;
-    _Atomic uint32_t *retired; /* what polling the entry counts up by `retires`; NULL: nothing */
-    uint32_t retires;
-    uint32_t qp_number;
-    uint8_t status, opcode, sl, path_bits;
-    uint16_t reason, slid;
-    uint32_t length;
-    uint32_t immediate_or_key;
-    uint32_t source;
-    uint16_t flags, pkey_index;
-    uint16_t cvlan;
-    bool lasting; /* stays when its queue pair is reset or destroyed: it is of a tag-matching SRQ, and tells of its list
-                   */
-    uint32_t flow_tag;
-    uint64_t timestamp, wallclock; /* nanoseconds; only when the CQ asks for them */
-    uint64_t tag;
-    uint32_t tag_private;
-};
 
 enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
 
@@ -43,8 +23,6 @@ struct cq {
     struct process *process;
     struct parent_domain *domain; /* that it was made with, or NULL */
     struct domain_block memory;   /* of the ring */
-    struct completion *ring;
-    uint32_t capacity; /* a power of two */
     uint64_t wc_flags;
     uint32_t create_flags;
     bool shows_slowly; /* the iterator's usual way is not enough; cq_ex.c */
@@ -53,13 +31,11 @@ struct cq {
     _Alignas(64) struct completion current; /* the entry that the batch shows */
     struct lock consumer;
     _Atomic(uintptr_t) batch_owner; /* thread between start_poll and end_poll; 0: nobody */
-    _Atomic uint32_t head;
-    atomic_bool taking; /* the holder of `consumer` looks at entries at this moment */
+    atomic_bool taking;             /* the holder of `consumer` looks at entries at this moment */
 
     _Alignas(64) struct lock lock;
-    atomic_bool stopped; /* nobody may look at entries; under lock */
-    _Atomic uint32_t tail;
-    _Atomic uint32_t delivered; /* the newest round that put a receive in; before tail */
+    atomic_bool stopped;        /* nobody may look at entries; under lock */
+    _Atomic uint32_t delivered; /* the newest round that put a receive in; before it is put */
     uint64_t wallclock;         /* of the newest entry, if the CQ asks for it */
     uint8_t armed;              /* enum cq_armed */
     bool overrun;
@@ -69,6 +45,8 @@ struct cq {
         nanos deadline;         /* when it is raised at the latest */
         struct schedule_timer timer;
     } moderation;
+
+    struct cq_ring ring;
 
     struct comp_channel *channel;
     TAILQ_ENTRY(cq) ready;   /* under channel->lock, as the two below */
@@ -126,12 +104,6 @@ void cq_withdraw(struct cq *, const struct qp *);
 
 /* Entries stay, but polling them no longer counts here. */
 void cq_forget(struct cq *, const _Atomic uint32_t *retired);
-
-static inline bool cq_is_empty(const struct cq *cq)
-{
-    return atomic_load_explicit(&cq->head, memory_order_relaxed) ==
-           atomic_load_explicit(&cq->tail, memory_order_acquire);
-}
 
 /* Fills the iterator's functions of a new CQ. */
 void cq_extend(struct cq *);

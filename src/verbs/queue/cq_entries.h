@@ -19,19 +19,6 @@ static inline void cq_consumer_unlock(struct cq *cq)
         lock_release(&cq->consumer);
 }
 
-static inline struct completion *cq_entry_at(struct cq *cq, uint32_t position)
-{
-    return &cq->ring[position & (cq->capacity - 1)];
-}
-
-/* The program has seen that this work ended: its places in the send queue are free, and those of the unsignalled work
- * before it. One writer at a time, since all of a queue pair's send completions go to one CQ. */
-static inline void cq_retire(const struct completion *entry)
-{
-    uint32_t retired = atomic_load_explicit(entry->retired, memory_order_relaxed);
-    atomic_store_explicit(entry->retired, retired + entry->retires, memory_order_release);
-}
-
 /* Whoever takes entries out keeps those out that put some in and drop the oldest for it (IGNORE_OVERRUN), or that
  * change what lies there (cq_stop): with cq->lock where that is needed often (`guarded`), else by saying so in
  * cq->taking. The batch of a program may last, a look at the entries never does: nothing in between waits. taker:

@@ -25,14 +25,14 @@ static inline void show(struct cq *cq, const struct completion *entry)
 static __attribute__((noinline)) int show_next_slowly(struct cq *cq)
 {
     bool locked = cq_begin_taking(cq);
-    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-    uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_acquire);
+    uint32_t head = cq_ring_head(&cq->ring);
+    uint32_t tail = cq_ring_tail(&cq->ring);
     bool found = head != tail;
     if (found) {
-        cq->current = *cq_entry_at(cq, head++);
+        cq->current = *cq_ring_at(&cq->ring, head++);
         show(cq, &cq->current);
     }
-    atomic_store_explicit(&cq->head, head, memory_order_release);
+    cq_ring_taken(&cq->ring, head);
     cq_end_taking(cq, locked);
     cq_wait_for_responses(cq);
     return found ? 0 : ENOENT;
@@ -42,13 +42,13 @@ static __attribute__((noinline)) int show_next_slowly(struct cq *cq)
  * for, would take as long as the rest. */
 static inline bool take_next(struct cq *cq)
 {
-    uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-    const struct completion *entry = cq_entry_at(cq, head);
-    if (head == atomic_load_explicit(&cq->tail, memory_order_acquire))
+    uint32_t head = cq_ring_head(&cq->ring);
+    const struct completion *entry = cq_ring_at(&cq->ring, head);
+    if (head == cq_ring_tail(&cq->ring))
         return false;
     memcpy(&cq->current, entry, offsetof(struct completion, timestamp));
     show(cq, entry);
-    atomic_store_explicit(&cq->head, head + 1, memory_order_release);
+    cq_ring_taken(&cq->ring, head + 1);
     return true;
 }
 
@@ -85,9 +85,9 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
         log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_start_poll in a batch of this thread");
         return result_failure(EINVAL); /* waiting for the lock would be forever */
     }
-    if (cq_is_empty(cq)) {
+    if (cq_ring_is_empty(&cq->ring)) {
         poller_poll(cq->process);
-        if (cq_is_empty(cq))
+        if (cq_ring_is_empty(&cq->ring))
             return ENOENT;
     }
     cq_consumer_lock(cq);
