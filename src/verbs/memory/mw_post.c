@@ -1,4 +1,5 @@
 /* ibv_bind_mw(3). */
+#include "base/result.h"
 #include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
@@ -28,9 +29,20 @@ static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_
     return reason;
 }
 
+/* What the header checks itself; that of release 33 leaves it to the provider. 0 or the errno. */
+static int error_of_header(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
+{
+    if (mw->type != IBV_MW_TYPE_1 || (!info->mr && (info->addr || info->length)))
+        return EINVAL;
+    return info->mr && info->mr->pd != mw->pd ? EPERM : 0;
+}
+
 int mw_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
     struct qp *qp = qp_of(ibv);
+    int error = error_of_header(mw, &bind->bind_info);
+    if (error)
+        return result_failure(error);
     enum reason reason = REASON_SEND_BATCH;
     if (post_enter(qp)) {
         lock_take(&qp->lock);
