@@ -221,9 +221,9 @@ static int start_connection(struct identifier *identifier, const struct cm_param
     return 0;
 }
 
-static int confirm_reply(struct identifier *identifier)
+static int confirm_reply(struct identifier *identifier, nanos now)
 {
-    int error = connection_confirm(connect_of(identifier->session));
+    int error = connection_confirm(connect_of(identifier->session), now);
     session_settle(identifier->session);
     return error;
 }
@@ -269,7 +269,7 @@ static struct cm_event *make_event(struct identifier *listener, struct identifie
 
 /* Without the memory for all of it nothing has happened, and the peer asks again. */
 bool connect_requested(struct identifier *listener, const struct cm_message *message, const struct cm_ip *ip,
-                       const struct cm_route *route)
+                       const struct cm_route *route, nanos now)
 {
     struct manager *manager = listener->manager;
     struct identifier *identifier = identifier_requested(listener, connect_qp_type(&message->req));
@@ -284,7 +284,7 @@ bool connect_requested(struct identifier *listener, const struct cm_message *mes
         return false;
     }
     addressing_take(identifier, listener, ip, route);
-    connection_requested(connection, message);
+    connection_requested(connection, message, now);
     session_know_remote(identifier->session, message->req.guid, message->local_id, message->req.qpn);
     event_push(event);
     return true;
@@ -318,9 +318,9 @@ static void disconnect_peer(struct identifier *identifier, nanos now)
     session_settle(identifier->session);
 }
 
-static int establish_early(struct identifier *identifier)
+static int establish_early(struct identifier *identifier, nanos now)
 {
-    return connection_establish(connect_of(identifier->session));
+    return connection_establish(connect_of(identifier->session), now);
 }
 
 const struct service_operations connect_service = {.request_private = REQ_PRIVATE,

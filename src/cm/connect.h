@@ -14,7 +14,7 @@ struct connection *connect_of(const struct session *);
 /* A REQ for this listener has come, from the way in `route`; `ip` NULL: without IP addressing. The type of queue pair
  * that it asks for is the listener's, or the listener takes any. False: there is no memory. */
 bool connect_requested(struct identifier *listener, const struct cm_message *, const struct cm_ip *ip,
-                       const struct cm_route *route);
+                       const struct cm_route *route, nanos now);
 
 /* enum ibv_qp_type that the receiver of a REQ needs; 0: one that does not exist. */
 uint8_t connect_qp_type(const struct cm_req *);

@@ -33,9 +33,10 @@ static void report(struct connection *connection, enum connection_outcome outcom
 
 /* --- states and their deadlines */
 
-static void connection_enter(struct connection *connection, enum connection_state state)
+static void connection_enter(struct connection *connection, enum connection_state state, nanos now)
 {
     connection->state = state;
+    connection->since = now;
     connection->mra_came = false;
     connection->pending &= PENDING_RTU | PENDING_REJ | PENDING_DREP; /* other messages are too late */
     connection->deadline = NANOS_NEVER;
@@ -43,7 +44,7 @@ static void connection_enter(struct connection *connection, enum connection_stat
 
 static void send_and_wait(struct connection *connection, enum connection_state state, enum pending message, nanos now)
 {
-    connection_enter(connection, state);
+    connection_enter(connection, state, now);
     connection->pending |= message;
     connection->repeats = connection->max_repeats;
     connection->deadline = now + connection->patience;
@@ -52,7 +53,7 @@ static void send_and_wait(struct connection *connection, enum connection_state s
 /* As long as packets of the connection may still be under way (IBA 12.9.8.4). */
 static void enter_timewait(struct connection *connection, nanos now)
 {
-    connection_enter(connection, CONNECTION_TIMEWAIT);
+    connection_enter(connection, CONNECTION_TIMEWAIT, now);
     connection->deadline = now + connection_wait(connection->ack_timeout);
 }
 
@@ -76,7 +77,7 @@ void connection_expire(struct connection *connection, nanos now)
     case CONNECTION_REP_SENT:
         if (retransmit(connection, connection->state == CONNECTION_REQ_SENT ? PENDING_REQ : PENDING_REP, now))
             return;
-        connection_enter(connection, CONNECTION_IDLE);
+        connection_enter(connection, CONNECTION_IDLE, now);
         report(connection, CONNECTION_UNREACHABLE, -ETIMEDOUT, NULL);
         return;
     case CONNECTION_DREQ_SENT:
@@ -86,7 +87,7 @@ void connection_expire(struct connection *connection, nanos now)
         report(connection, CONNECTION_DISCONNECTED, -ETIMEDOUT, NULL);
         return;
     case CONNECTION_TIMEWAIT:
-        connection_enter(connection, CONNECTION_IDLE);
+        connection_enter(connection, CONNECTION_IDLE, now);
         report(connection, CONNECTION_OVER, 0, NULL);
         return;
     default: /* no deadline */
@@ -128,7 +129,7 @@ void connection_request(struct connection *connection, const struct cm_req *req,
 }
 
 /* The depths of the two ends cross: what one answers the other may ask for. */
-void connection_requested(struct connection *connection, const struct cm_message *message)
+void connection_requested(struct connection *connection, const struct cm_message *message, nanos now)
 {
     const struct cm_req *req = &message->req;
     connection->transaction = message->transaction;
@@ -144,6 +145,7 @@ void connection_requested(struct connection *connection, const struct cm_message
     connection->initiator_depth = req->responder_resources;
     connection->patience = connection_wait(req->local_response_timeout);
     connection->state = CONNECTION_REQ_RCVD;
+    connection->since = now;
 }
 
 int connection_accept(struct connection *connection, const struct cm_parameters *parameters, nanos now)
@@ -155,22 +157,22 @@ int connection_accept(struct connection *connection, const struct cm_parameters 
     return 0;
 }
 
-int connection_confirm(struct connection *connection)
+int connection_confirm(struct connection *connection, nanos now)
 {
     if (connection->state != CONNECTION_REP_RCVD)
         return EINVAL;
-    connection_enter(connection, CONNECTION_ESTABLISHED);
+    connection_enter(connection, CONNECTION_ESTABLISHED, now);
     connection->pending |= PENDING_RTU;
     return 0;
 }
 
-int connection_establish(struct connection *connection)
+int connection_establish(struct connection *connection, nanos now)
 {
     if (connection->state == CONNECTION_ESTABLISHED)
         return EISCONN;
     if (connection->state != CONNECTION_REP_SENT)
         return EINVAL;
-    connection_enter(connection, CONNECTION_ESTABLISHED);
+    connection_enter(connection, CONNECTION_ESTABLISHED, now);
     report(connection, CONNECTION_COMPLETE, 0, NULL);
     return 0;
 }
@@ -197,7 +199,7 @@ int connection_reject(struct connection *connection, uint16_t reason, const void
     if (sent)
         enter_timewait(connection, now); /* the peer may have got the REP and send */
     else
-        connection_enter(connection, CONNECTION_IDLE);
+        connection_enter(connection, CONNECTION_IDLE, now);
     return 0;
 }
 
@@ -246,7 +248,7 @@ void connection_bereave(struct connection *connection, nanos now)
     case CONNECTION_REQ_RCVD:
     case CONNECTION_REP_SENT:
     case CONNECTION_REP_RCVD:
-        connection_enter(connection, CONNECTION_IDLE);
+        connection_enter(connection, CONNECTION_IDLE, now);
         report(connection, CONNECTION_REJECTED, CM_REJECT_CONSUMER, NULL);
         return;
     case CONNECTION_ESTABLISHED:
@@ -292,14 +294,14 @@ static void receive_rep_again(struct connection *connection, const struct cm_mes
         connection->pending |= PENDING_MRA;
 }
 
-static void receive_rep(struct connection *connection, const struct cm_message *message)
+static void receive_rep(struct connection *connection, const struct cm_message *message, nanos now)
 {
     const struct cm_rep *rep = &message->rep;
     if (connection->state != CONNECTION_REQ_SENT) {
         receive_rep_again(connection, message);
         return;
     }
-    connection_enter(connection, CONNECTION_REP_RCVD);
+    connection_enter(connection, CONNECTION_REP_RCVD, now);
     connection->remote = (struct connection_end){.communication_id = message->local_id,
                                                  .qpn = connection->extended ? rep->eecn : rep->qpn,
                                                  .psn = rep->starting_psn,
@@ -312,11 +314,11 @@ static void receive_rep(struct connection *connection, const struct cm_message *
     report(connection, CONNECTION_ANSWERED, 0, message);
 }
 
-static void receive_rtu(struct connection *connection, const struct cm_message *message)
+static void receive_rtu(struct connection *connection, const struct cm_message *message, nanos now)
 {
     if (connection->state != CONNECTION_REP_SENT || !is_from_peer(connection, message))
         return;
-    connection_enter(connection, CONNECTION_ESTABLISHED);
+    connection_enter(connection, CONNECTION_ESTABLISHED, now);
     report(connection, CONNECTION_COMPLETE, 0, message);
 }
 
@@ -338,7 +340,7 @@ static void receive_rej(struct connection *connection, const struct cm_message *
         if (message->rej.reason == CM_REJECT_STALE)
             enter_timewait(connection, now);
         else
-            connection_enter(connection, CONNECTION_IDLE);
+            connection_enter(connection, CONNECTION_IDLE, now);
         break;
     case CONNECTION_REP_RCVD:
     case CONNECTION_ESTABLISHED:
@@ -360,7 +362,7 @@ static void receive_dreq(struct connection *connection, const struct cm_message 
     case CONNECTION_ESTABLISHED:
     case CONNECTION_DREQ_SENT:
         connection->disconnect_transaction = message->transaction;
-        connection_enter(connection, CONNECTION_DREQ_RCVD);
+        connection_enter(connection, CONNECTION_DREQ_RCVD, now);
         report(connection, CONNECTION_DISCONNECTED, 0, message);
         return;
     case CONNECTION_TIMEWAIT:
@@ -399,10 +401,10 @@ void connection_receive(struct connection *connection, const struct cm_message *
         receive_mra(connection, message, now);
         return;
     case CM_REP:
-        receive_rep(connection, message);
+        receive_rep(connection, message, now);
         return;
     case CM_RTU:
-        receive_rtu(connection, message);
+        receive_rtu(connection, message, now);
         return;
     case CM_REJ:
         receive_rej(connection, message, now);

@@ -81,6 +81,7 @@ struct connection {
     uint8_t mtu;         /* enum ibv_mtu */
     uint8_t ack_timeout; /* for the queue pair */
     nanos patience;      /* for an answer to what this end sends */
+    nanos since;         /* when it entered its state */
     nanos deadline;      /* when to call connection_expire; NANOS_NEVER: nothing waits */
 };
 
@@ -91,17 +92,17 @@ void connection_initialize(struct connection *, const struct connection_operatio
 void connection_request(struct connection *, const struct cm_req *, const struct cm_parameters *, nanos now);
 
 /* Passive: a REQ has come. The owner has set local (but for the queue pair's number) and target_ack_delay. */
-void connection_requested(struct connection *, const struct cm_message *req);
+void connection_requested(struct connection *, const struct cm_message *req, nanos now);
 
 /* Passive: sends the REP, with `ece`. Only in REQ_RCVD: EINVAL. */
 int connection_accept(struct connection *, const struct cm_parameters *, nanos now);
 
 /* Active: sends the RTU. Only in REP_RCVD: EINVAL. */
-int connection_confirm(struct connection *);
+int connection_confirm(struct connection *, nanos now);
 
 /* The passive end's queue pair has got a packet: as good as an RTU. EISCONN when it is established, else EINVAL but in
  * REP_SENT. */
-int connection_establish(struct connection *);
+int connection_establish(struct connection *, nanos now);
 
 /* Sends a REJ with up to 148 bytes of private data. Only before the end is established: EINVAL. */
 int connection_reject(struct connection *, uint16_t reason, const void *private_data, uint8_t length, nanos now);

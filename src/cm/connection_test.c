@@ -102,6 +102,22 @@ static void a_rep_that_nobody_confirms_ends_in_unreachable(void **state)
     rig_end(rig, &all);
 }
 
+static void a_state_has_the_time_when_it_began(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    nanos connected = rig->now;
+    rig_wait(rig, NANOS_SECOND);
+    assert_int_equal(connect_of(all.active->session)->since, connected);
+    assert_int_equal(connect_of(all.passive->session)->since, connected);
+    service_disconnect(all.active, rig->now);
+    assert_int_equal(connect_of(all.active->session)->since, connected + NANOS_SECOND);
+    rig_settle(rig);
+    rig_event(&rig->b, CM_DISCONNECTED);
+    assert_int_equal(connect_of(all.passive->session)->since, rig->now);
+    rig_end(rig, &all);
+}
+
 static void a_lost_dreq_is_sent_again(void **state)
 {
     struct rig *rig = *state;
@@ -290,7 +306,7 @@ static void a_packet_stands_for_the_rtu(void **state)
     rig_arrive(rig, &all);
     rig_accept(rig, &all);
     rig_next(rig, CM_REP);
-    assert_int_equal(service_notify(all.passive, IBV_EVENT_COMM_EST), 0);
+    assert_int_equal(service_notify(all.passive, IBV_EVENT_COMM_EST, rig->now), 0);
     rig_event(&rig->b, CM_ESTABLISHED);
     rig_pass(rig, CM_REP);
     rig_confirm(rig, &all);
@@ -536,6 +552,7 @@ int main(void)
         TEST(a_lost_rep_is_sent_again),
         TEST(a_lost_rtu_is_sent_again_for_the_repeated_rep),
         TEST(a_rep_that_nobody_confirms_ends_in_unreachable),
+        TEST(a_state_has_the_time_when_it_began),
         TEST(a_lost_dreq_is_sent_again),
         TEST(a_dreq_that_nobody_answers_ends_in_disconnected_all_the_same),
         TEST(a_lost_drep_is_sent_again_from_the_timewait),

@@ -146,7 +146,7 @@ static bool open_request(struct manager *manager, const struct dispatch_datagram
     route.flow_label = req->primary.flow_label;
     route.traffic_class = req->primary.traffic_class;
     route.hop_limit = req->primary.hop_limit;
-    connect_requested(listener, &request->message, addressing, &route);
+    connect_requested(listener, &request->message, addressing, &route, now);
     return false;
 }
 

@@ -353,7 +353,7 @@ uint64_t identifier_service(const struct identifier *identifier, const struct cm
     return (uint64_t)identifier->space << 16 | address->port;
 }
 
-int identifier_listen(struct identifier *identifier, int backlog)
+int identifier_listen(struct identifier *identifier, int backlog, nanos now)
 {
     struct manager *manager = identifier->manager;
     struct cm_address any = cm_any(AF_INET);
@@ -368,6 +368,7 @@ int identifier_listen(struct identifier *identifier, int backlog)
     identifier->options.reuse = false;
     identifier->backlog = backlog > 0 && backlog < CM_BACKLOG_MAX ? (uint32_t)backlog : CM_BACKLOG_MAX;
     identifier->state = IDENTIFIER_LISTEN;
+    identifier->listening_since = now;
     LIST_INSERT_HEAD(&manager->listeners, identifier, listening);
     return 0;
 }

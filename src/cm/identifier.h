@@ -53,6 +53,7 @@ struct identifier {
     uint16_t port_space;  /* CM_SPACE_* that its port is of: its own, or what an AF_IB service ID says */
     uint64_t reservation; /* the owner's, of bind_port */
     uint32_t backlog;
+    nanos listening_since;
     uint32_t psn;
     LIST_HEAD(, membership) memberships;
     struct session *session; /* once it has connected, or was asked to; NULL before */
@@ -86,7 +87,7 @@ int identifier_resolve_address(struct identifier *, const struct cm_address *sou
                                const struct cm_address *destination);
 int identifier_resolve_route(struct identifier *, uint32_t milliseconds);
 
-int identifier_listen(struct identifier *, int backlog);
+int identifier_listen(struct identifier *, int backlog, nanos now);
 
 int identifier_set_tos(struct identifier *, uint8_t);
 int identifier_set_reuse(struct identifier *, bool);

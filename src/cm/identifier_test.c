@@ -177,7 +177,7 @@ static int connect_command(struct rig *rig, struct identifier *identifier)
 
 static int listen_command(struct rig *rig, struct identifier *identifier)
 {
-    return identifier_listen(identifier, 1);
+    return identifier_listen(identifier, 1, rig->now);
 }
 
 static int accept_command(struct rig *rig, struct identifier *identifier)
@@ -203,7 +203,7 @@ static int disconnect(struct rig *rig, struct identifier *identifier)
 
 static int notify(struct rig *rig, struct identifier *identifier)
 {
-    return service_notify(identifier, IBV_EVENT_COMM_EST);
+    return service_notify(identifier, IBV_EVENT_COMM_EST, rig->now);
 }
 
 static int ask_attributes(struct identifier *identifier, enum ibv_qp_state state)
@@ -356,9 +356,9 @@ static void the_first_listener_with_reuseaddr_wins(void **state)
     identifier_set_reuse(second, true);
     assert_int_equal(identifier_bind(first, &address), 0);
     assert_int_equal(identifier_bind(second, &address), 0);
-    assert_int_not_equal(identifier_listen(first, 1), 0); /* a share of it is another's */
+    assert_int_not_equal(identifier_listen(first, 1, rig->now), 0); /* a share of it is another's */
     identifier_destroy(second, rig->now);
-    assert_int_equal(identifier_listen(first, 1), 0);
+    assert_int_equal(identifier_listen(first, 1, rig->now), 0);
     identifier_destroy(first, rig->now);
 }
 

@@ -184,7 +184,7 @@ static int accept_request(struct identifier *identifier, const struct cm_paramet
 }
 
 /* There is nothing to confirm; Linux answers the request, if there is one. */
-static int confirm_nothing(struct identifier *identifier)
+static int confirm_nothing(struct identifier *identifier, nanos now)
 {
     static const struct cm_parameters none = {.qkey = CM_QKEY};
     return answer_request(identifier, CM_SIDR_VALID, &none);
@@ -205,7 +205,7 @@ static void disconnect_nothing(struct identifier *identifier, nanos now)
 {
 }
 
-static int establish_nothing(struct identifier *identifier)
+static int establish_nothing(struct identifier *identifier, nanos now)
 {
     return EINVAL;
 }

@@ -188,7 +188,7 @@ static void other_commands_mean_nothing(void **state)
     struct rig *rig = *state;
     struct connected all = rig_start(rig);
     rig_arrive(rig, &all);
-    assert_int_equal(service_notify(all.passive, IBV_EVENT_COMM_EST), EINVAL);
+    assert_int_equal(service_notify(all.passive, IBV_EVENT_COMM_EST, rig->now), EINVAL);
     assert_int_equal(service_disconnect(all.passive, rig->now), 0);
     rig_quiet(rig);
     assert_int_equal(identifier_set_ack_timeout(all.active, 14), EINVAL);

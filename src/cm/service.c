@@ -61,7 +61,7 @@ int service_confirm(struct identifier *identifier, nanos now)
 {
     if (!is_connecting(identifier))
         return EINVAL;
-    return answered(identifier, service_of(identifier)->confirm(identifier), now);
+    return answered(identifier, service_of(identifier)->confirm(identifier, now), now);
 }
 
 int service_reject(struct identifier *identifier, uint8_t reason, const void *private_data, uint8_t length, nanos now)
@@ -81,11 +81,11 @@ int service_disconnect(struct identifier *identifier, nanos now)
     return 0;
 }
 
-int service_notify(struct identifier *identifier, enum ibv_event_type event)
+int service_notify(struct identifier *identifier, enum ibv_event_type event, nanos now)
 {
     if (!identifier->has_port || !identifier->session)
         return EINVAL;
     if (event == IBV_EVENT_PATH_MIG)
         return 0;
-    return event == IBV_EVENT_COMM_EST ? service_of(identifier)->establish(identifier) : EINVAL;
+    return event == IBV_EVENT_COMM_EST ? service_of(identifier)->establish(identifier, now) : EINVAL;
 }

@@ -11,10 +11,10 @@ struct service_operations {
     uint8_t request_private, accept_private;
     int (*connect)(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
     int (*accept)(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
-    int (*confirm)(struct identifier *);
+    int (*confirm)(struct identifier *, nanos now);
     int (*reject)(struct identifier *, uint16_t reason, const void *private_data, uint8_t length, nanos now);
     void (*disconnect)(struct identifier *, nanos now);
-    int (*establish)(struct identifier *);
+    int (*establish)(struct identifier *, nanos now);
 };
 
 int service_connect(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
@@ -29,6 +29,6 @@ int service_reject(struct identifier *, uint8_t reason, const void *private_data
 int service_disconnect(struct identifier *, nanos now);
 
 /* The program's queue pair had an asynchronous event: IBV_EVENT_COMM_EST is as good as the peer's last message. */
-int service_notify(struct identifier *, enum ibv_event_type);
+int service_notify(struct identifier *, enum ibv_event_type, nanos now);
 
 #endif

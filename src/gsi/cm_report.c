@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "diag/clean.h"
 #include "gsi/cm.h"
+#include "runtime/clock.h"
 
 enum { PLACE_ROOM = INET6_ADDRSTRLEN + 8 };
 
@@ -49,6 +50,12 @@ static void report_connection(FILE *out, const struct connection *connection)
     fprintf(out, ",\"repeats\":%u", waits ? connection->max_repeats - connection->repeats : 0);
 }
 
+/* Whole seconds in this state. */
+static void report_age(FILE *out, nanos since)
+{
+    fprintf(out, ",\"seconds\":%llu", (unsigned long long)((clock_now() - since) / NANOS_SECOND));
+}
+
 static void report_peer(FILE *out, const struct cm *cm, uint32_t neighbor)
 {
     for (unsigned i = 0; i < cm->neighbors.count; i++)
@@ -78,10 +85,14 @@ static void report_identifier(FILE *out, const struct cm *cm, const struct ident
     }
     report_place(out, "local", &identifier->source);
     report_place(out, "peer", &identifier->destination);
-    if (identifier->state == IDENTIFIER_LISTEN)
+    if (identifier->state == IDENTIFIER_LISTEN) {
         fprintf(out, ",\"requests\":%u,\"backlog\":%u", identifier->account.requests, identifier->backlog);
-    if (connection)
+        report_age(out, identifier->listening_since);
+    }
+    if (connection) {
         report_connection(out, connection);
+        report_age(out, connection->since);
+    }
     if (identifier->session)
         report_peer(out, cm, identifier->session->route.neighbor);
     fprintf(out, ",\"events\":%u}", identifier->account.queued);

@@ -90,6 +90,7 @@ static const struct view views[] = {
      {{"ID", "id"},
       {"SPACE", "space"},
       {"STATE", "state"},
+      {"SECONDS", "seconds"},
       {"LOCAL", "local"},
       {"PEER", "peer"},
       {"QP", "qp"},

@@ -72,7 +72,7 @@ int ucma_notify(struct ucma_call *call)
     const struct ucma_valued *in = call->in;
     struct identifier *identifier;
     int error = ucma_find(call, in->id, &identifier);
-    return error ? error : service_notify(identifier, in->value);
+    return error ? error : service_notify(identifier, in->value, call->now);
 }
 
 /* --- events */

@@ -112,7 +112,7 @@ int ucma_listen(struct ucma_call *call)
     const struct ucma_valued *in = call->in;
     struct identifier *identifier;
     int error = ucma_find(call, in->id, &identifier);
-    return error ? error : identifier_listen(identifier, (int)in->value);
+    return error ? error : identifier_listen(identifier, (int)in->value, call->now);
 }
 
 /* Names of services are for a subnet's directory, which RoCE has not. */

@@ -159,7 +159,7 @@ static void command(struct bench *bench, uint8_t which)
         service_connect(identifier, &parameters, &ece, bench->now);
         break;
     case 4:
-        if (!identifier_listen(identifier, BACKLOG))
+        if (!identifier_listen(identifier, BACKLOG, bench->now))
             require(identifier->backlog == BACKLOG);
         break;
     case 5:
@@ -175,7 +175,7 @@ static void command(struct bench *bench, uint8_t which)
         service_disconnect(identifier, bench->now);
         break;
     case 9:
-        service_notify(identifier, IBV_EVENT_COMM_EST);
+        service_notify(identifier, IBV_EVENT_COMM_EST, bench->now);
         break;
     case 10:
         attributes_of(identifier, parameters.qpn & 7, &attr, &mask);

@@ -328,7 +328,7 @@ static void begin_listener(struct world *world, struct host *host, uint16_t port
     if (!create(player))
         return;
     if (!identifier_bind(player->identifier, &address))
-        identifier_listen(player->identifier, world_hits(world, 300) ? 2 : 100);
+        identifier_listen(player->identifier, world_hits(world, 300) ? 2 : 100, world->now);
     if (world_hits(world, 200))
         plan_turn(player, 20 * NANOS_SECOND, destroy);
     else {

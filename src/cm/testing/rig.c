@@ -176,7 +176,7 @@ struct identifier *rig_listen(struct host *host, uint16_t port)
     struct cm_address address = rig_address(host, port);
     assert_int_equal(identifier_create(&host->manager, &host->queue, 0xb0, host->space, 0, &listener), 0);
     assert_int_equal(identifier_bind(listener, &address), 0);
-    assert_int_equal(identifier_listen(listener, 10), 0);
+    assert_int_equal(identifier_listen(listener, 10, 0), 0);
     return listener;
 }
 
