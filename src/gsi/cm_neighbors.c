@@ -25,6 +25,8 @@ static uint32_t add_neighbor(struct cm_neighbors *neighbors, struct node *node, 
     int error = node_watch(node, peer);
     if (error)
         log_write(LOG_INFO, "the end of process %d will not be noticed at once", (int)peer->pid);
+    if (peer->gone)
+        neighbors->departures = node_departures(node) - 1; /* it may have been told of already */
     node_hold(peer);
     neighbors->list[neighbors->count].peer = peer;
     neighbors->list[neighbors->count].number = neighbors->next_number;

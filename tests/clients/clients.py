@@ -68,13 +68,13 @@ class Program:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
-    def wait_for(self, text, timeout=30):
+    def wait_for(self, text, timeout=30, pause=0.01):
         """Waits until the program has written this to its standard output."""
         deadline = time.monotonic() + timeout
         while text.encode() not in os.pread(self.out.fileno(), 1 << 20, 0):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise Failure(f"no \"{text}\": {self.finish(deadline)}")
-            time.sleep(0.01)
+            time.sleep(pause)
 
     def finish(self, deadline):
         late = False

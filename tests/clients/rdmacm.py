@@ -179,6 +179,37 @@ def kill_one(suite, common, number):
                 program.kill()
 
 
+def kill_while_disconnecting(suite, port, number):
+    """ucmatose's server ends its 100 connections, all at once; one of the two is killed in the midst of it. The other must hear the end
+    of each of its connections, which it counts, to end itself."""
+    common = ["stdbuf", "-oL", "ucmatose", "-p", port, "-c", "100", "-C", "1"]
+    server, client = suite.start(common), None
+    try:
+        wait_for_listener(suite, server)
+        client = suite.start([*common, "-s", "127.0.0.1"])
+        server.wait_for("disconnecting", pause=0.0005)
+        victim, survivor = (server, client) if number % 2 else (client, server)
+        time.sleep(random.random() / 200)
+        ended_before = victim.process.poll() is not None
+        if not ended_before:
+            os.kill(victim.process.pid, signal.SIGKILL)
+        seconds = wait_for_end(survivor.process, 10)
+        if seconds is None:
+            raise Failure(f"round {number}: not heard: {survivor.finish(time.monotonic())}")
+        return None if ended_before else seconds
+    finally:
+        for program in (server, client):
+            if program:
+                program.kill()
+
+
+def wait_for_listener(suite, server):
+    deadline = time.monotonic() + 20
+    while "listen" not in [each["state"] for each in shown(suite).get(server.process.pid, [])]:
+        if server.process.poll() is not None or time.monotonic() > deadline:
+            raise Failure(f"nobody listens: {server.finish(time.monotonic())}")
+
+
 def exchange_one(suite, common, server):
     """Who is refused came when the server had heard of the death at last."""
     done = suite.start([*common[:-1], "1", "-c", "-v"]).finish(time.monotonic() + 20)
@@ -190,13 +221,17 @@ def hears_of_death(suite, rounds):
     """One side is killed: the other ends at once, and the port is free again for the next round. The bound has the time that the
     machine itself takes for such a thing, which is long when it is busy."""
     common = ["rping", "-a", "127.0.0.1", "-p", choose_port(), "-C", "10000000"]
-    heard = sorted(filter(None, [kill_one(suite, common, number) for number in range(rounds)]))
+    parting = choose_port()
+    heard = sorted(filter(None, [kill_while_disconnecting(suite, parting, number // 3) if number % 3 == 2
+                                 else kill_one(suite, common, number - number // 3) for number in range(rounds)]))
     usual = sorted(filter(None, [time_an_end() for _ in range(11)]))
     median, most = heard[len(heard) // 2], heard[-1]
-    text = f"{rounds} deaths, {len(heard)} of them of connected ones, heard of within {median * 1000:.0f} ms in the median, " \
+    text = f"{rounds} deaths, {len(heard)} of them of connected or disconnecting ones, heard of within {median * 1000:.0f} ms in the median, " \
         f"{heard[len(heard) * 9 // 10] * 1000:.0f} ms for nine of ten, {most * 1000:.0f} ms at most; the kernel's own: {usual[5] * 1000:.0f} ms"
     if median > 0.1 + usual[5] or most > 2 + usual[-1]:
         raise Failure(text)
+    if left := shown(suite):
+        raise Failure(f"{text}; still shown: {json.dumps(left)}")
     return text
 
 
@@ -293,7 +328,9 @@ def is_shown(suite):
     if [each["state"] for each in one] != ["established"] or one[0]["peer"] != f"127.0.0.1:{port}" or \
             not {"established", "listen"} <= set(states) or peers != {client.process.pid, server.process.pid}:
         raise Failure(json.dumps(both))
-    if not re.search(rf"rping .* TCP +established +127\.0\.0\.1:\d+ +127\.0\.0\.1:{port} ", table):
+    if any(type(each.get("seconds")) is not int for each in one + other if each["state"] in ("established", "listen")):
+        raise Failure(json.dumps(both))
+    if not re.search(rf"rping .* TCP +established +\d+ +127\.0\.0\.1:\d+ +127\.0\.0\.1:{port} ", table):
         raise Failure(table)
 
 
