@@ -98,6 +98,17 @@ def limit(*arguments):
     return float(subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, text=True).stdout)
 
 
+def connections(directory, what, count=5000):
+    """Connections made and ended each second, between two processes on all of our processors."""
+    program = os.path.join(os.path.dirname(SOFTVERBS), "bench/connections")
+    if not os.path.exists(program):
+        raise Skip("built without librdmacm")
+    command = [program, what, str(count)]
+    done = subprocess.run(command if what == "tcp" else [SOFTVERBS, "run", "--", *command], check=True, capture_output=True, text=True,
+                          env={**os.environ, "SOFTVERBS_DIR": directory})
+    return [float(field) for field in done.stdout.split()]
+
+
 def rows(directory):
     """Name, unit, aim (a bound of the ratio to UCX, or None), and what is measured; ours is first, then UCX's."""
     def latency(program, size, count, *options, **how):
@@ -145,6 +156,11 @@ def rows(directory):
     yield "send message rate, 8 B", "M/s", None, {
         "softverbs": rate("ib_send_bw", 8, 2000000), "UCX": lambda: ucx_rate("tag_bw", 8, 2000000),
         "ring": lambda: limit("ring")}
+    yield "5,000 connections made and ended", "/s", None, {
+        "softverbs": lambda: connections(directory, "qp")[0], "without queue pairs": lambda: connections(directory, "id")[0],
+        "TCP": lambda: connections(directory, "tcp")[0]}
+    yield "a connection's memory, both ends", "KiB", None, {
+        "softverbs": lambda: connections(directory, "qp")[2], "without queue pairs": lambda: connections(directory, "id")[2]}
 
 
 def measure(all_rows, rounds):
