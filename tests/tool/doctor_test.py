@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 
 import cases
 from cases import SOFTVERBS, Skip, TEMPORARY, expect, softverbs
@@ -242,7 +243,7 @@ def _in_a_network(*commands):
     """`softverbs doctor --net one` behind these commands, in a network of its own with a veth pair "one", "two"."""
     made = ["ip link add one type veth peer name two", "ip link set lo up", *commands, f"exec {SOFTVERBS} doctor --net one"]
     for option in ([], ["--user", "--map-root-user"]):
-        done = subprocess.run(["unshare", *option, "--net", "sh", "-ec", "; ".join(made)], capture_output=True, check=False,
+        done = subprocess.run(["unshare", *option, "--net", "--mount", "sh", "-ec", "; ".join(made)], capture_output=True, check=False,
                               env=cases.environment())
         if b"state" in done.stdout:
             return dict((name, (verdict, sentence)) for verdict, name, sentence in re.findall(
@@ -266,6 +267,26 @@ def a_network_is_looked_at():
 def a_strict_path_filter_is_a_warning():
     found = _in_a_network("ip link set two up", "ip link set one up", "sysctl -qw net.ipv4.conf.one.rp_filter=1 || echo 1 >/proc/sys/net/ipv4/conf/one/rp_filter")
     assert found["path filter"][0] == "warning" and "net.ipv4.conf.one.rp_filter=2" in found["path filter"][1], found
+
+
+def _with_rules(rules):
+    """The check's answer where /usr/sbin holds nothing but an nft that prints these rules; None: not even that."""
+    folder = tempfile.mkdtemp(dir=cases.TEMPORARY)
+    if rules is not None:
+        with open(f"{folder}/nft", "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\ncat <<END\n{rules}\nEND\n")
+        os.chmod(f"{folder}/nft", 0o755)
+    return _in_a_network("ip link set two up", "ip link set one up", f"mount --bind {folder} /usr/sbin")["firewall"]
+
+
+def rules_that_drop_are_a_warning():
+    chain = "table inet filter {\n\tchain input {\n\t\ttype filter hook input priority filter; policy %s;\n%s\t}\n}"
+    for rules in (chain % ("drop", ""), chain % ("accept", "\t\tudp dport 4791 drop\n"), chain % ("accept", "\t\tudp dport 1-65535 reject\n")):
+        verdict, sentence = _with_rules(rules)
+        assert verdict == "warning" and "UDP port 4791 must be let in on one" in sentence, (rules, sentence)
+    for rules, said in ((chain % ("accept", "\t\ttcp dport 22 accept\n"), "no rule that drops"), ("", "no rule that drops"), (None, "Not looked for")):
+        verdict, sentence = _with_rules(rules)
+        assert verdict == "ok" and said in sentence, (rules, sentence)
 
 
 def whoever_has_the_port_is_named():
