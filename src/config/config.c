@@ -96,17 +96,22 @@ void config_warn(void)
         log_always("%s", problems[i]);
 }
 
-/* Six octets that are this host's for ever: FNV-1a of /etc/machine-id. All processes of the host, and only those,
- * agree. */
+static bool read_line(const char *name, char *to, int size)
+{
+    FILE *file = fopen(name, "re");
+    bool read = file && fgets(to, size, file);
+    if (file)
+        fclose(file);
+    return read;
+}
+
+/* Octets that all processes of this host agree on, and only those: FNV-1a of the boot's identity. /etc/machine-id is
+ * another in each container, and the same in hosts that were copied. */
 static uint64_t host_identity(void)
 {
     char id[64] = "softverbs";
-    FILE *file = fopen("/etc/machine-id", "re");
-    if (file) {
-        if (!fgets(id, sizeof id, file))
-            strcpy(id, "softverbs");
-        fclose(file);
-    }
+    if (!read_line("/proc/sys/kernel/random/boot_id", id, sizeof id) && !read_line("/etc/machine-id", id, sizeof id))
+        strcpy(id, "softverbs");
     uint64_t hash = 14695981039346656037ull;
     for (const char *c = id; *c && *c != '\n'; c++)
         hash = (hash ^ (uint8_t)*c) * 1099511628211ull;
