@@ -16,7 +16,9 @@ static struct record *record_of(struct node *node, const struct control_message 
 
 static void on_attach(struct node *node, const struct control_message *message, int memory, int published)
 {
-    struct cma_proof proof = {.pid = message->pid, .address = message->proof_address, .value = message->proof_value};
+    struct cma_proof proof = {.pid = message->uid == geteuid() ? message->pid : 0,
+                              .address = message->proof_address,
+                              .value = message->proof_value};
     if (message->slot == node->slot || message->to_generation != node->generation)
         return;
     node->cramped = memory < 0;
@@ -49,19 +51,20 @@ static void on_report(struct node *node, int *descriptor)
     *descriptor = -1;
 }
 
-/* The directory lets nobody else in, but a socket may be passed on, and who was let in may have become another user. A
- * doorbell is believed from anybody: it says nothing. */
-static bool is_ours(const struct control_message *message)
+/* A directory that is not open lets nobody else in, but a socket may be passed on, and who was let in may have become
+ * another user. A doorbell is believed from anybody: it says nothing. Requests of the tools are for the user alone. */
+static bool is_welcome(const struct node *node, const struct control_message *message)
 {
-    bool ours = message->kind == CONTROL_DOORBELL || message->uid == geteuid();
-    if (!ours)
+    bool welcome = message->kind == CONTROL_DOORBELL || message->uid == geteuid() ||
+                   (node->is_open && message->kind != CONTROL_REPORT);
+    if (!welcome)
         log_reason(LOG_WARN, REASON_LETTER_USER, "user %u, process %d", (unsigned)message->uid, (int)message->pid);
-    return ours;
+    return welcome;
 }
 
 static void on_message(struct node *node, const struct control_message *message, int *descriptor, int published)
 {
-    if (message->slot >= TABLE_SLOTS || !is_ours(message))
+    if (message->slot >= TABLE_SLOTS || !is_welcome(node, message))
         return;
     switch (message->kind) {
     case CONTROL_ATTACH:

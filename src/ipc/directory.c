@@ -1,6 +1,7 @@
 #include "ipc/directory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,22 +64,41 @@ bool node_directory(char *to)
     return snprintf(to, NODE_DIRECTORY_MAX + 1, "%s/%s", count ? bases[0] : "/tmp", name) <= NODE_DIRECTORY_MAX;
 }
 
+/* Not a sticky one such as /tmp: what dead processes leave there could be removed by nobody else. */
+static bool is_open(const struct stat *status, const char *directory)
+{
+    const char *named = secure_getenv("SOFTVERBS_DIR");
+    mode_t mode = status->st_mode & 01777;
+    return S_ISDIR(status->st_mode) && named && !strcmp(named, directory) && (mode == 0770 || mode == 0777);
+}
+
+bool directory_is_open(const char *directory)
+{
+    struct stat status;
+    return !lstat(directory, &status) && is_open(&status, directory);
+}
+
 static int explain(const struct stat *status, const char *directory, char *why, size_t why_size)
 {
+    if (is_open(status, directory))
+        return 0;
     if (!S_ISDIR(status->st_mode)) {
         snprintf(why, why_size, "%s is not a directory (a symbolic link is not followed).", directory);
         return ENOTDIR;
     }
     if (status->st_uid != geteuid()) {
         snprintf(why, why_size,
-                 "The directory %s belongs to user %u, not to user %u who runs this program; name another one with "
-                 "SOFTVERBS_DIR.",
+                 "The directory %s belongs to user %u, not to user %u who runs this program, and is not open to others "
+                 "(mode 0770 or 0777); name another one with SOFTVERBS_DIR.",
                  directory, (unsigned)status->st_uid, (unsigned)geteuid());
         return EACCES;
     }
-    if ((status->st_mode & 0777) != 0700) {
-        snprintf(why, why_size, "The directory %s has mode %03o; it must be 0700, so that only its owner can enter it.",
-                 directory, status->st_mode & 0777);
+    if ((status->st_mode & 01777) != 0700) {
+        snprintf(
+            why, why_size,
+            "The directory %s has mode %03o; it must be 0700, so that only its owner can enter it, or 0770 or 0777 "
+            "and named with SOFTVERBS_DIR, to be open to other users.",
+            directory, status->st_mode & 01777);
         return EACCES;
     }
     return 0;
@@ -102,4 +122,46 @@ int directory_check(const char *directory, bool create, char *why, size_t why_si
         return error;
     }
     return explain(&status, directory, why, why_size);
+}
+
+/* A descriptor that was opened with O_PATH changes no mode but by its name in /proc. */
+static int set_mode(int descriptor, mode_t mode)
+{
+    char name[48];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);
+    return fchmod(descriptor, mode) && (errno != EBADF || chmod(name, mode)) ? errno : 0;
+}
+
+/* Others may have put another file of ours under the name: a second name of it, as we move nothing here. A group that
+ * we may not give it to has it already if the directory hands on its own (mode 2770). */
+int directory_share(const char *directory, int descriptor)
+{
+    struct stat status, file;
+    if (lstat(directory, &status) || !is_open(&status, directory))
+        return 0;
+    if (fstat(descriptor, &file))
+        return errno;
+    if (file.st_uid != geteuid() || file.st_nlink != 1)
+        return EEXIST;
+    if (file.st_gid != status.st_gid && fchownat(descriptor, "", (uid_t)-1, status.st_gid, AT_EMPTY_PATH) &&
+        !(status.st_mode & 07))
+        return errno;
+    return set_mode(descriptor, 0600 | (status.st_mode & 0066));
+}
+
+int directory_share_socket(const char *directory, const char *name)
+{
+    struct stat status;
+    if (!directory_is_open(directory))
+        return 0;
+    int descriptor = open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0 || fstat(descriptor, &status)) {
+        int error = errno;
+        if (descriptor >= 0)
+            close(descriptor);
+        return error;
+    }
+    int error = S_ISSOCK(status.st_mode) ? directory_share(directory, descriptor) : EEXIST;
+    close(descriptor);
+    return error;
 }

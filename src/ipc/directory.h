@@ -1,12 +1,24 @@
-/* The directory in which the processes of one user and network namespace meet. */
+/* The directory in which processes meet: those of one user, or of several where its owner has opened it. */
 #ifndef IPC_DIRECTORY_H
 #define IPC_DIRECTORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
-/* Sees to it that the directory is there, ours, for us alone and no symbolic link. `create`: makes it. 0, or errno and
- * a sentence. */
+/* Sees to it that the directory is there, no symbolic link, and ours for us alone (0700) or open. `create`: makes it.
+ * 0, or errno and a sentence. */
 int directory_check(const char *directory, bool create, char *why, size_t why_size);
+
+/* May processes of other users enter it? Its owner says so by its mode, 0770 or 0777 without the sticky bit, and
+ * whoever meets there by naming it with SOFTVERBS_DIR: of a place that softverbs chooses nobody's word but the user's
+ * counts. */
+bool directory_is_open(const char *directory);
+
+/* Where the directory is open, gives what we made there to those who may enter it: its group, or all. The descriptor is
+ * of a file, perhaps opened with O_PATH. 0 or errno. */
+int directory_share(const char *directory, int descriptor);
+/* The same of the socket of this name. */
+int directory_share_socket(const char *directory, const char *name);
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ipc/directory.h"
 #include "ipc/state.h"
 #include "link/fence.h"
 
@@ -26,6 +27,8 @@ static int open_socket(struct node *node, char *why, size_t why_size)
     struct epoll_event event = {.events = EPOLLIN};
     unlink(node->bell.name);
     int error = control_listen(node->bell.name, &node->socket);
+    if (!error)
+        error = directory_share_socket(node->directory, node->bell.name);
     node->epoll = epoll_create1(EPOLL_CLOEXEC);
     node->waker = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     node->retry = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -85,7 +88,10 @@ static int set_up(struct node *node, char *why, size_t why_size)
         proof = (uint64_t)getpid() << 32 ^ (uintptr_t)node;
     atomic_store(&node->host.proof, proof);
     node->host.postponed = control_postponed;
-    node->host.published = !cma_is_direct() || published_create(&node->published) ? -1 : node->published.descriptor;
+    node->is_open = directory_is_open(node->directory);
+    node->host.published = node->is_open || !cma_is_direct() || published_create(&node->published)
+                               ? -1 /* nobody of another user may say what ours do here */
+                               : node->published.descriptor;
     error = record_open_loopback(node);
     if (error)
         return fail(error, "The ring of this process to itself can't be made", why, why_size);

@@ -1,6 +1,7 @@
 /* This process on its host: which process owns which queue pair number, links to them, wake-ups, and who has died.
  *
- * Processes of one user and network namespace meet in a directory (0700): one table file of fixed size (reserved with
+ * Processes of one user, network namespace and user namespace meet in a directory (0700), or whoever is let in where
+ * one is named (docs/user/containers.md): one table file of fixed size (reserved with
  * posix_fallocate when made, so a full disk is an error and not a SIGBUS) with a slot for each process and the owner of
  * each block of 256 queue pair numbers; and a datagram socket for each process, which carries doorbells, the memfd of a
  * new ring (SCM_RIGHTS, sealed against shrinking), and requests for a report. Nothing that is read from the table is

@@ -28,7 +28,7 @@ static struct record *connect_to(struct node *node, uint32_t owner)
     if (!table_is(node->table, slot, generation))
         return NULL;
     int before = uncancelled_begin();
-    record = record_get(node, slot, generation, atomic_load(&node->table->file->slots[slot].pid));
+    record = record_get(node, slot, generation, table_pid(node->table, slot));
     uncancelled_end(before);
     return record;
 }

@@ -44,6 +44,7 @@ struct node {
     struct table_slot *entry; /* ours */
     struct doorbell bell;     /* our own */
     struct shm_common host;
+    bool is_open; /* to processes of other users: directory_is_open */
     struct published published;
     struct node_one_sided one_sided; /* by those that are gone; under lock */
     atomic_bool left;                /* node_leave_host */

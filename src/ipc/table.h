@@ -118,6 +118,9 @@ void table_leave(struct table *);
 
 /* Does a process hold this slot? Asks the kernel. Our own: yes. */
 bool table_alive(const struct table *, unsigned slot);
+/* The slot's process as this one sees it: the number in the slot is of the process's own namespace. 0: it is not seen
+ * here, lives no more, or is this one. */
+pid_t table_pid(const struct table *, unsigned slot);
 /* Is the slot's process LIVE, of this generation, and does it live? */
 bool table_is(const struct table *, unsigned slot, uint32_t generation);
 

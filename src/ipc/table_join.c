@@ -66,7 +66,8 @@ int table_join(struct table *table, char *why, size_t why_size)
 {
     int error = table_lock(table);
     if (error) {
-        snprintf(why, why_size, "Process %d keeps the table of processes in %s locked; it may be stopped: %s.",
+        snprintf(why, why_size,
+                 "Process %d keeps the table of processes in %s locked; it may be stopped (0: in another container): %s.",
                  (int)table_lock_holder(table), table->directory, strerror(error));
         return error;
     }

@@ -99,6 +99,13 @@ bool table_alive(const struct table *table, unsigned slot)
     return !fcntl(table->descriptor, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
+pid_t table_pid(const struct table *table, unsigned slot)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
+    bool held = !fcntl(table->descriptor, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+    return held ? lock.l_pid : 0;
+}
+
 bool table_is(const struct table *table, unsigned slot, uint32_t generation)
 {
     const struct table_slot *entry = &table->file->slots[slot];

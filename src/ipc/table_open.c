@@ -64,12 +64,13 @@ static int table_open_make(const char *directory, bool replace)
 {
     char path[PATH_SIZE], fresh[PATH_SIZE];
     path_of(directory, path);
-    snprintf(fresh, sizeof fresh, "%s/new.%d", directory, (int)getpid());
-    unlink(fresh);
-    int descriptor = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    snprintf(fresh, sizeof fresh, "%s/new.XXXXXX", directory); /* a process id may be that of several containers */
+    int descriptor = mkostemp(fresh, O_CLOEXEC);
     if (descriptor < 0)
         return errno;
     int error = table_open_fill(descriptor);
+    if (!error)
+        error = directory_share(directory, descriptor);
     if (!error && (replace ? rename(fresh, path) : link(fresh, path)))
         error = errno;
     unlink(fresh);
@@ -186,6 +187,7 @@ static int try_open(struct table **result, const char *directory, bool create, c
     if (descriptor < 0)
         return fail(errno, directory, "opened", why, why_size);
     int error = ENOENT;
+    directory_share(directory, descriptor); /* its owner may have opened the directory since; nobody else can */
     if (is_ours(descriptor))
         error = keep(result, directory, descriptor);
     else if (create)

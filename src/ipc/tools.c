@@ -25,7 +25,9 @@ static void show(const struct table *table, unsigned slot, void (*visit)(const s
                  void *context)
 {
     const struct table_slot *from = &table->file->slots[slot];
-    struct node_entry entry = {.slot = slot, .pid = atomic_load(&from->pid), .alive = table_alive(table, slot)};
+    pid_t seen = table_pid(table, slot);
+    struct node_entry entry = {
+        .slot = slot, .pid = seen ? seen : atomic_load(&from->pid), .alive = table_alive(table, slot)};
     memcpy(entry.program, from->program, sizeof entry.program);
     entry.program[sizeof entry.program - 1] = 0;
     clean_text(entry.program);

@@ -1,6 +1,5 @@
 /* Being told at once when a peer's process ends, however it does: a pidfd for each that somebody cares about. */
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,14 +8,6 @@
 #include "ipc/state.h"
 
 enum { NONE = -1, ENDED_AT_ONCE = 16 };
-
-/* As this process sees it: the number in the table is of the peer's own namespace. */
-static pid_t pid_of(const struct node *node, unsigned slot)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
-    bool held = !fcntl(node->table->descriptor, F_GETLK, &lock) && lock.l_type != F_UNLCK;
-    return held ? lock.l_pid : 0;
-}
 
 static int open_ends(struct node *node)
 {
@@ -30,7 +21,7 @@ static int open_ends(struct node *node)
 static int watch(struct node *node, struct record *record)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
-    pid_t pid = pid_of(node, record->peer.slot);
+    pid_t pid = table_pid(node->table, record->peer.slot);
     int error = pid > 0 ? open_ends(node) : ESRCH;
     if (error)
         return error;

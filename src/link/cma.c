@@ -102,7 +102,7 @@ void cma_withdraw(void)
 
 bool cma_works(const struct cma_proof *proof)
 {
-    if (cma_is_off())
+    if (cma_is_off() || proof->pid <= 0)
         return false;
     return cma_remote(proof, &(struct payload){0}, 0, NULL, 0);
 }

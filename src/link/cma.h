@@ -21,7 +21,8 @@ bool cma_is_off(void);
 /* SOFTVERBS_DIRECT is set, and not that: peers may do READs and WRITEs here by themselves (link/direct.h). */
 bool cma_is_direct(void);
 
-/* May and can this process read the other's memory? False as well when SOFTVERBS_NO_PULL is set. */
+/* May and can this process read the other's memory? False as well when SOFTVERBS_NO_PULL is set, and for pid 0: of a
+ * process that is not seen in this pid namespace, or that must not be read. */
 bool cma_works(const struct cma_proof *);
 
 /* Fetches `to` from `offset` of the remote pieces. False: not all of it could be had. */

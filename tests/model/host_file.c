@@ -127,6 +127,16 @@ int model_open(const char *path, int flags, ...)
     return descriptor;
 }
 
+int model_mkostemp(char *path, int flags)
+{
+    char *place = path + strlen(path) - 6;
+    for (int try = 0;; try++) {
+        snprintf(place, 7, "%03u%03u", (unsigned)try % 1000, (unsigned)model_getpid() % 1000);
+        if (!host_find_name(path))
+            return model_open(path, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
+    }
+}
+
 void host_file_drop(unsigned number)
 {
     host_change()->files[number].references--;

@@ -28,6 +28,21 @@ int directory_check(const char *directory, bool create, char *why, size_t why_si
     return 0;
 }
 
+bool directory_is_open(const char *directory)
+{
+    return false;
+}
+
+int directory_share(const char *directory, int descriptor)
+{
+    return 0;
+}
+
+int directory_share_socket(const char *directory, const char *name)
+{
+    return 0;
+}
+
 static void name_places(unsigned i)
 {
     struct node *node = rig_notes()->nodes[i];

@@ -68,6 +68,7 @@ int model_fchmod(int, mode_t);
 int model_fstatfs(int, struct statfs *);
 
 int model_open(const char *, int, ...);
+int model_mkostemp(char *, int);
 int model_stat(const char *, struct stat *);
 int model_lstat(const char *, struct stat *);
 int model_mkdir(const char *, mode_t);
@@ -140,6 +141,7 @@ ssize_t model_process_vm_readv(pid_t, const struct iovec *, unsigned long, const
 #define fchmod model_fchmod
 #define fstatfs model_fstatfs
 #define open model_open
+#define mkostemp model_mkostemp
 #define stat(...) model_stat(__VA_ARGS__)
 #define lstat model_lstat
 #define mkdir model_mkdir
