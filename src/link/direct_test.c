@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "link/direct.h"
+#include "link/testing/process_vm.h"
 
 enum { KEY = 0x1234501, NUMBER = 0x777, PEER = 0x888, DOMAIN = 5, LENGTH = 4096 };
 
@@ -285,17 +286,20 @@ static void race(bool withdraws_key)
 
 static void nothing_is_written_after_a_key_was_withdrawn(void **state)
 {
+    need_process_vm();
     race(true);
 }
 
 static void nothing_is_written_after_a_queue_pair_was_withdrawn(void **state)
 {
+    need_process_vm();
     race(false);
 }
 
 /* It dies anywhere; what it was announced with stays, and its owner goes by the death. */
 static void a_killed_writer_leaves_whole_words(void **state)
 {
+    need_process_vm();
     uint64_t *word = (uint64_t *)(void *)memory;
     for (int i = 0; i < 30; i++) {
         struct stage *stage;
@@ -360,6 +364,7 @@ static void nobody_vouches_after_exec(void **state)
 
 static void what_was_closed_begins_nothing(void **state)
 {
+    need_process_vm();
     static struct direct_desk desk;
     static struct direct_seats seats;
     uint64_t value = 1;
@@ -374,6 +379,7 @@ static void what_was_closed_begins_nothing(void **state)
 
 static void the_last_word_is_a_piece_of_its_own_and_all_arrive(void **state)
 {
+    need_process_vm();
     static struct direct_desk desk;
     static struct direct_seats seats;
     char from[100], back[100] = {0};

@@ -23,6 +23,7 @@
 
 #include "link/fence.h"
 #include "link/shm.h"
+#include "link/testing/process_vm.h"
 
 enum { BIG = 256 << 10, TRANSFERS = 3000 };
 static uint64_t ping_pongs = 100000; /* an emulator wants fewer: $SOFTVERBS_PING_PONGS */
@@ -375,6 +376,7 @@ static int send_and_revoke_here(struct process *process)
 
 static void another_process_never_sees_revoked_memory_changed(void **state)
 {
+    need_process_vm();
     char directory[64];
     struct process process = {.shared = share()};
     uint8_t *bytes = malloc(BIG);
@@ -468,6 +470,7 @@ static void a_waiting_writer_is_woken_when_there_is_room(void **state)
 
 static void memory_of_a_process_that_is_gone_is_not_read(void **state)
 {
+    need_process_vm();
     struct cma_proof wrong = {getpid(), (uintptr_t) & (uint64_t){5}, 6},
                      right = {getpid(), (uintptr_t) & (uint64_t){6}, 6};
     uint8_t from[100] = "hello", to[100];

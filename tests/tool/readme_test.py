@@ -38,7 +38,7 @@ def _install(*arguments):
         return _command(["make", *arguments])
     if arguments[0] == "uninstall":
         raise Skip("make uninstall is for what make install has installed from build/")
-    return _command(["meson", "install", "--no-rebuild", "-C", BUILD, "--destdir", arguments[1].partition("=")[2]])
+    return _command(["meson", "install", "--no-rebuild", "-C", BUILD], DESTDIR=arguments[1].partition("=")[2])  # meson 0.56 has no option
 
 
 def what_make_installs_has_a_manual_and_can_be_removed():

@@ -1,0 +1,18 @@
+/* For tests of what reads or writes the memory of another process. */
+#ifndef LINK_TESTING_PROCESS_VM_H
+#define LINK_TESTING_PROCESS_VM_H
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Skips the test where there is no process_vm_readv: under qemu-user, or where seccomp refuses it. The tests would wait
+ * for a transfer that never happens. */
+static inline void need_process_vm(void)
+{
+    char from = 1, to = 0;
+    struct iovec source = {&from, 1}, target = {&to, 1};
+    if (process_vm_readv(getpid(), &target, 1, &source, 1, 0) != 1)
+        skip();
+}
+
+#endif
