@@ -6,12 +6,13 @@
 #include "command.h"
 #include "config/config.h"
 #include "config/device_identity.h"
+#include "config/link_layer.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
 #include "print/emit.h"
 #include "print/table.h"
 
-enum { GUID_ROOM = 20 };
+enum { GUID_ROOM = 20, ROCE_COLUMNS = 6 };
 
 static json_t *describe_gids(const struct device *device)
 {
@@ -55,6 +56,8 @@ static void add_device(struct table *table, const struct device *device)
             table_add(table, "%s%u", IDENTITY_DEVICE_NODE, device->index);
         table_add(table, "%u", i);
         add_gid(table, &device->gids[i]);
+        if (table->columns > ROCE_COLUMNS)
+            table_add(table, "%u", device->lid);
     }
 }
 
@@ -63,10 +66,10 @@ static json_t *describe_device(const struct device *device)
     char guid[GUID_ROOM], node[32];
     write_guid(device->guid, guid);
     snprintf(node, sizeof node, "%s%u", IDENTITY_DEVICE_NODE, device->index);
-    return json_pack("{s:o, s:s, s:s, s:s, s:o, s:i, s:o}", "name", emit_text(device->name), "guid", guid, "port",
-                     is_down(device) ? "DOWN" : "ACTIVE", "node", node, "interface",
+    return json_pack("{s:o, s:s, s:s, s:s, s:o, s:i, s:o, s:s, s:i}", "name", emit_text(device->name), "guid", guid,
+                     "port", is_down(device) ? "DOWN" : "ACTIVE", "node", node, "interface",
                      emit_text(*device->interface ? device->interface : NULL), "mtu", (int)device->mtu, "gids",
-                     describe_gids(device));
+                     describe_gids(device), "link_layer", link_layer_name(device), "lid", (int)device->lid);
 }
 
 static int devices_as_json(const struct device *list, unsigned count)
@@ -81,8 +84,9 @@ static int devices_as_json(const struct device *list, unsigned count)
 static int devices(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
-    static const char *const heading[] = {"DEVICE", "GUID", "PORT 1", "NODE", "GID", "ADDRESS (RoCE v2)"};
-    struct table table = {.columns = sizeof heading / sizeof *heading};
+    static const char *const heading[] = {"DEVICE", "GUID", "PORT 1", "NODE", "GID", "ADDRESS (RoCE v2)", "LID"};
+    bool infiniband = config_is_infiniband();
+    struct table table = {.columns = ROCE_COLUMNS + infiniband};
     unsigned count;
     bool as_json = false;
     while (command_option(command, argc, argv, options) != -1)
@@ -93,7 +97,7 @@ static int devices(const struct command *command, int argc, char **argv)
     if (as_json)
         return devices_as_json(list, count);
     for (size_t i = 0; i < table.columns; i++)
-        table_add(&table, "%s", heading[i]);
+        table_add(&table, "%s", infiniband && i + 1 == ROCE_COLUMNS ? "ADDRESS" : heading[i]);
     for (unsigned i = 0; i < count; i++)
         add_device(&table, &list[i]);
     table_print(&table, stdout);

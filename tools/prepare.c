@@ -192,9 +192,11 @@ static int check_networks(const struct command *command, const char *list)
 
 int prepare_option(const struct command *command, int option, const char *value)
 {
-    static const char *const names[] = {"SOFTVERBS_DEVICES", "SOFTVERBS_LOG", "SOFTVERBS_LOG_FILE",
-                                        "SOFTVERBS_DIR",     "SOFTVERBS_NET", NULL,
-                                        "SOFTVERBS_FAULT"};
+    static const char *const names[] = {"SOFTVERBS_DEVICES",   "SOFTVERBS_LOG",
+                                        "SOFTVERBS_LOG_FILE",  "SOFTVERBS_DIR",
+                                        "SOFTVERBS_NET",       NULL,
+                                        "SOFTVERBS_FAULT",     NULL,
+                                        "SOFTVERBS_LINK_LAYER"};
     if (option == 'q')
         return setenv("SOFTVERBS_LOG", "none", 1) ? out_of_memory() : 0;
     if (option == PREPARE_DEVICES && !is_device_count(value))
@@ -203,6 +205,8 @@ int prepare_option(const struct command *command, int option, const char *value)
         return command_misused(command, "\"%s\" is none of none, error, warn, info and debug.", value);
     if (option == PREPARE_NETWORK && check_networks(command, value))
         return EXIT_USAGE;
+    if (option == PREPARE_LINK_LAYER && strcmp(value, "ib") && strcmp(value, "ethernet"))
+        return command_misused(command, "\"%s\" is none of ib and ethernet.", value);
     if (option == PREPARE_CAPTURE)
         return begin_capture(value);
     if (option == PREPARE_COUNTERS)

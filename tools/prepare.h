@@ -16,6 +16,7 @@ enum {
     PREPARE_CAPTURE,
     PREPARE_FAULT,
     PREPARE_COUNTERS,
+    PREPARE_LINK_LAYER,
     PREPARE_OPTIONS_END, /* free for others */
 };
 
@@ -26,6 +27,7 @@ enum {
         {"log-file", required_argument, NULL, PREPARE_LOG_FILE}, {"dir", required_argument, NULL, PREPARE_DIRECTORY},  \
         {"net", required_argument, NULL, PREPARE_NETWORK}, {"capture", required_argument, NULL, PREPARE_CAPTURE},      \
         {"fault", required_argument, NULL, PREPARE_FAULT}, {"counters", required_argument, NULL, PREPARE_COUNTERS},    \
+        {"link-layer", required_argument, NULL, PREPARE_LINK_LAYER},                                                   \
     {                                                                                                                  \
         "help", no_argument, NULL, 'h'                                                                                 \
     }

@@ -55,6 +55,8 @@ const struct command run_command = {
             "  --net INTERFACE   RoCEv2 on this network interface, to other hosts and real\n"
             "                    adapters; a list of them is for soft0, soft1, ...\n"
             "                    (SOFTVERBS_NET=INTERFACE)\n"
+            "  --link-layer L    ib: InfiniBand ports, with LIDs, within this host; ethernet:\n"
+            "                    RoCEv2, as without it  (SOFTVERBS_LINK_LAYER=L)\n"
             "  --capture FILE    every packet to this pcapng file, for Wireshark; %p in its\n"
             "                    name becomes the process id. It begins anew unless a process\n"
             "                    is writing to it  (SOFTVERBS_CAPTURE=FILE)\n"

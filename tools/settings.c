@@ -38,7 +38,7 @@ static bool can_capture(const char *path, char *why, size_t size)
 {
     if (strstr(path, "%p"))
         return is_writable("SOFTVERBS_CAPTURE", path, why, size);
-    struct capture *capture = capture_open(path, why, size);
+    struct capture *capture = capture_open(path, config_is_infiniband(), why, size);
     if (capture)
         capture_close(capture);
     return capture;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config/device_identity.h"
+#include "config/link_layer.h"
 
 /* Where we are in the tree, and who listens. */
 struct place {
@@ -92,6 +93,8 @@ static void describe_parent(struct place *place, const struct device *device)
     file(place, "subsystem_device", "0x0000\n");
     file(place, "numa_node", "-1\n");
     describe_processors(place);
+    if (link_layer_is_infiniband(device)) /* its interface would be one of IPoIB */
+        return;
     directory(place, "devices/softverbs/soft%u/net", device->index);
     directory(place, "devices/softverbs/soft%u/net/%s", device->index, interface_of(device));
 }
@@ -117,6 +120,13 @@ static void describe_errors(struct place *place, const char *port)
         file(place, names[i], "0\n");
 }
 
+static void file_of_gid(const struct place *place, unsigned index, const char *word)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%s\n", word);
+    number_file(place, index, text);
+}
+
 /* Types and interfaces only of the GIDs in use: for the others the kernel answers EINVAL, we ENOENT. */
 static void describe_gids(struct place *place, const struct device *device, const char *port)
 {
@@ -127,8 +137,10 @@ static void describe_gids(struct place *place, const struct device *device, cons
     directory(place, "%s/gid_attrs", port);
     directory(place, "%s/gid_attrs/types", port);
     for (unsigned i = 0; i < device->gid_count; i++)
-        number_file(place, i, "RoCE v2\n");
+        file_of_gid(place, i, link_layer_gid_type_name(device));
     directory(place, "%s/gid_attrs/ndevs", port);
+    if (link_layer_is_infiniband(device))
+        return;
     snprintf(text, sizeof text, "%s\n", interface_of(device));
     for (unsigned i = 0; i < device->gid_count; i++)
         number_file(place, i, text);
@@ -136,16 +148,18 @@ static void describe_gids(struct place *place, const struct device *device, cons
 
 static void describe_port(struct place *place, const struct device *device, const char *port)
 {
+    struct ibv_port_attr attr = {0};
+    link_layer_describe(device, &attr);
     directory(place, "%s", port);
     file(place, "state", "4: ACTIVE\n");
     file(place, "phys_state", "%u: LinkUp\n", IDENTITY_PHYSICAL_STATE);
     file(place, "rate", "100 Gb/sec (4X EDR)\n");
-    file(place, "link_layer", "Ethernet\n");
-    file(place, "cap_mask", "0x%08x\n", IDENTITY_PORT_CAPS);
-    file(place, "lid", "0x0\n");
-    file(place, "lid_mask_count", "0\n");
-    file(place, "sm_lid", "0x0\n");
-    file(place, "sm_sl", "0\n");
+    file(place, "link_layer", "%s\n", link_layer_name(device));
+    file(place, "cap_mask", "0x%08x\n", attr.port_cap_flags);
+    file(place, "lid", "0x%x\n", attr.lid);
+    file(place, "lid_mask_count", "%u\n", attr.lmc);
+    file(place, "sm_lid", "0x%x\n", attr.sm_lid);
+    file(place, "sm_sl", "%u\n", attr.sm_sl);
     directory(place, "%s/pkeys", port);
     number_file(place, 0, "0xffff\n");
     describe_gids(place, device, port);

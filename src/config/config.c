@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "config/config_net.h"
+#include "config/link_layer.h"
 #include "diag/log.h"
 
 /* Generous, because nothing in software is scarce but memory, which is taken only when objects are made:
@@ -63,6 +64,7 @@ static const struct {
 enum { LINE_SIZE = 256 };
 
 static char *capture_path, *fault_list, *counters_path;
+static bool infiniband;                        /* the devices' link layer */
 static unsigned long capture_mebibytes = 4096; /* what a stranger may fill of a disk */
 static struct device devices[DEVICES_MAX];
 static unsigned device_count;
@@ -133,6 +135,9 @@ static void identify(struct device *device, unsigned index)
     memcpy(gid[0].raw + 8, device->guid, 8);
     memcpy(gid[1].raw + 10, (uint8_t[6]){0xff, 0xff, 127, 0, 0, (uint8_t)(index + 1)}, 6);
     device->gid_count = 2;
+    device->link_layer = IBV_LINK_LAYER_ETHERNET;
+    if (infiniband)
+        link_layer_make_infiniband(device);
 }
 
 bool config_local_gid(const union ibv_gid *gid)
@@ -141,7 +146,7 @@ bool config_local_gid(const union ibv_gid *gid)
     unsigned count;
     const struct device *device = config_devices(&count);
     struct device other = {0};
-    if (!memcmp(gid->raw, mapped_loopback, sizeof mapped_loopback))
+    if (!infiniband && !memcmp(gid->raw, mapped_loopback, sizeof mapped_loopback))
         return true;
     for (unsigned i = 0; i < count; i++)
         for (unsigned j = 0; j < device[i].gid_count; j++)
@@ -205,7 +210,11 @@ static void set_networks(const char *list)
     for (char *interface; copy && (interface = strsep(&rest, ",")); index++) {
         if (index == device_count)
             add_device(name, (size_t)snprintf(name, sizeof name, "soft%u", index % DEVICES_MAX));
-        if (*interface && index < device_count)
+        if (*interface && infiniband)
+            config_complain("device soft%u stays off the network \"%s\": RoCE is Ethernet, and the link layer is to be "
+                            "InfiniBand (SOFTVERBS_LINK_LAYER=ib)",
+                            index, interface);
+        else if (*interface && index < device_count)
             config_network(&devices[index], interface);
     }
     free(copy);
@@ -238,6 +247,14 @@ static void set_capture_max(const char *value)
         config_complain("SOFTVERBS_CAPTURE_MAX=%s ignored: not a number of MiB", value);
     else
         capture_mebibytes = number;
+}
+
+static void set_link_layer(const char *value)
+{
+    if (strcmp(value, "ib") && strcmp(value, "ethernet"))
+        config_complain("SOFTVERBS_LINK_LAYER=%s ignored: neither \"ib\" nor \"ethernet\"", value);
+    else
+        infiniband = !strcmp(value, "ib");
 }
 
 static void set_text(char **to, const char *text)
@@ -276,6 +293,8 @@ static void set_line(struct limits *limits, char *line, char *networks)
         set_text(&counters_path, value);
     else if (!strcmp(name, "net"))
         snprintf(networks, LINE_SIZE, "%s", value);
+    else if (!strcmp(name, "link_layer"))
+        set_link_layer(value);
     else
         set_limit(limits, name, value);
 }
@@ -314,20 +333,27 @@ static void read_configuration(void)
     struct limits limits = default_limits;
     char networks[LINE_SIZE] = "";
     const char *file = secure_getenv("SOFTVERBS_CONFIG"), *names = secure_getenv("SOFTVERBS_DEVICES"),
-               *list = secure_getenv("SOFTVERBS_LIMITS"), *interfaces = secure_getenv("SOFTVERBS_NET");
+               *list = secure_getenv("SOFTVERBS_LIMITS"), *interfaces = secure_getenv("SOFTVERBS_NET"),
+               *layer = secure_getenv("SOFTVERBS_LINK_LAYER");
+    infiniband = false;
     set_devices("1");
     if (file && *file)
         read_file(&limits, file, networks);
     read_taps();
-    if (names)
-        set_devices(names);
-    set_networks(interfaces ? interfaces : networks);
     char *copy = list ? strdup(list) : NULL, *rest = copy;
     for (char *line; copy && (line = strsep(&rest, ","));)
         set_line(&limits, line, networks);
     free(copy);
-    for (unsigned i = 0; i < device_count; i++)
+    if (layer && *layer)
+        set_link_layer(layer);
+    if (names)
+        set_devices(names);
+    set_networks(interfaces ? interfaces : networks);
+    for (unsigned i = 0; i < device_count; i++) {
         devices[i].limits = limits;
+        if (infiniband)
+            identify(&devices[i], i);
+    }
 }
 
 const struct device *config_devices(unsigned *count)
@@ -337,6 +363,13 @@ const struct device *config_devices(unsigned *count)
     pthread_once(&once, read_configuration);
     *count = device_count;
     return devices;
+}
+
+bool config_is_infiniband(void)
+{
+    unsigned count;
+    config_devices(&count);
+    return infiniband;
 }
 
 const char *config_capture(void)

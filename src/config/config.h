@@ -12,6 +12,9 @@
  * Where the configuration has a mistake the default stands. */
 const struct device *config_devices(unsigned *count);
 
+/* The link layer of all of them. */
+bool config_is_infiniband(void);
+
 /* The first mistake in it, or NULL. */
 const char *config_problem(void);
 

@@ -14,12 +14,14 @@ struct limits {
 
 struct device {
     unsigned index;
+    uint8_t link_layer; /* IBV_LINK_LAYER_ETHERNET or _INFINIBAND; see config/link_layer.h */
+    uint16_t lid;       /* InfiniBand; 0: RoCE has none */
     char interface[16]; /* RoCE on this network interface; empty: this host only */
     uint32_t mtu;       /* bytes: the active MTU of the port */
     char name[IBV_SYSFS_NAME_MAX];
     uint8_t mac[6];
     uint8_t guid[8];
-    union ibv_gid gids[GIDS]; /* all RoCE v2; unused ones are zero */
+    union ibv_gid gids[GIDS]; /* RoCE v2, or InfiniBand's one; unused ones are zero */
     unsigned gid_count;
     struct limits limits;
 };

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "config/config.h"
 #include "diag/log.h"
 #include "wire/cm.h"
 
@@ -29,7 +30,9 @@ void cm_reason_log(const struct cm_event *event)
         return;
     for (const struct row *row = rows; row < rows + sizeof rows / sizeof *rows; row++)
         if (row->kind == event->kind && (!row->status || row->status == event->status)) {
-            log_reason(LOG_INFO, row->reason, "identifier %u, status %d", event->number, event->status);
+            bool no_ip = row->reason == REASON_CM_NO_DEVICE && config_is_infiniband();
+            log_reason(no_ip ? LOG_WARN : LOG_INFO, no_ip ? REASON_CM_ON_INFINIBAND : row->reason,
+                       "identifier %u, status %d", event->number, event->status);
             return;
         }
 }

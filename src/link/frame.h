@@ -6,7 +6,7 @@
 
 #include "wire/payload.h"
 
-enum { FRAME_HEADERS_MAX = 112 }; /* GRH 40 + WIRE_HEADERS_MAX 64, rounded up */
+enum { FRAME_HEADERS_MAX = 112 }; /* LRH 8 + GRH 40 + WIRE_HEADERS_MAX 64 */
 
 enum frame_kind {
     FRAME_ROCE = 1,      /* headers: BTH and extension headers */
@@ -15,8 +15,17 @@ enum frame_kind {
     FRAME_FORWARDED = 4, /* headers: 8 bytes, the UDP source port in the first two and the index of the interface in the
                           * last four; then as FRAME_GRH. From the network by way of another process of the host, to
                           * which the kernel gave it */
+    FRAME_LRH = 5,       /* headers: those of an InfiniBand packet without a GRH: LRH (8 bytes), BTH and so on */
+    FRAME_LRH_GRH = 6,   /* the same with one: LRH, GRH (40 bytes), BTH and so on */
     FRAME_KINDS
 };
+
+/* How many bytes stand before the BTH of a frame that a queue pair sends. */
+static inline unsigned frame_outer_length(uint8_t kind)
+{
+    static const uint8_t lengths[FRAME_KINDS] = {[FRAME_GRH] = 40, [FRAME_LRH] = 8, [FRAME_LRH_GRH] = 48};
+    return lengths[kind];
+}
 
 /* What became of a frame that was to be sent. */
 enum frame_sent {

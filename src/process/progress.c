@@ -11,6 +11,7 @@
 #include "tap/taps.h"
 #include "tap/traffic.h"
 #include "wire/grh.h"
+#include "wire/lrh.h"
 #include "wire/mad.h"
 #include "wire/wire.h"
 
@@ -46,9 +47,11 @@ static const enum reason wire_reasons[] = {
 static enum wire_fault decode(const struct frame *frame, struct packet *packet)
 {
     const uint8_t *headers = frame->headers + (frame->kind == FRAME_FORWARDED ? FORWARD_ARRIVAL : 0);
+    bool local = frame->kind >= FRAME_LRH && frame->headers_length >= LRH_LENGTH;
+    headers += local ? LRH_LENGTH : 0;
     size_t length = frame->headers_length - (size_t)(headers - frame->headers);
     unsigned used, pad;
-    bool grh = frame->kind != FRAME_ROCE && length >= GRH_LENGTH;
+    bool grh = frame->kind != FRAME_ROCE && frame->kind != FRAME_LRH && length >= GRH_LENGTH;
     enum wire_fault fault =
         wire_decode(headers + (grh ? GRH_LENGTH : 0), length - (grh ? GRH_LENGTH : 0), packet, &used, &pad);
     if (!fault)
@@ -58,6 +61,7 @@ static enum wire_fault decode(const struct frame *frame, struct packet *packet)
         return fault;
     }
     packet->payload = frame->payload;
+    packet->lrh = local ? frame->headers : NULL;
     packet->grh = grh ? headers : NULL;
     return WIRE_FINE;
 }

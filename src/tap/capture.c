@@ -26,6 +26,10 @@ enum {
     BLOCK_PACKET = 6,
     SECTION_ORDER = 0x1a2b3c4d,
     LINK_ETHERNET = 1,
+    LINK_ERF = 197, /* for InfiniBand, whose own number, 247, Wireshark does not know */
+    ERF_HEADER = 16,
+    ERF_INFINIBAND = 21,
+    ERF_VARYING_LENGTH = 4,
     OPTION_COMMENT = 1,
     OPTION_FLAGS = 2, /* of a packet: 1 received, 2 sent */
     OPTION_NAME = 2,  /* of an interface */
@@ -46,6 +50,7 @@ enum {
 
 struct capture {
     int fd;
+    uint16_t link;    /* LINK_ETHERNET or LINK_ERF */
     bool stopped;     /* the file can't be written, or is long enough; under lock, as the block */
     uint64_t most;    /* bytes of the file; 0: any number */
     uint64_t written; /* by us, since the file's size was looked at */
@@ -87,7 +92,7 @@ static uint8_t *finish_block(uint8_t *block, uint8_t *to)
 }
 
 /* What a file begins with: the section and its only interface. Returns the length. */
-static size_t make_start(uint8_t *start)
+static size_t make_start(uint8_t *start, uint16_t link)
 {
     static const uint8_t resolution = NANOSECONDS;
     uint8_t *to = put32(put32(start, BLOCK_SECTION), 0);
@@ -95,7 +100,7 @@ static size_t make_start(uint8_t *start)
     to = put32(put32(to, UINT32_MAX), UINT32_MAX); /* the section's length is not known */
     uint8_t *interface = finish_block(start, put_option(to, OPTION_APPLICATION, "softverbs", 9));
     to = put32(put32(interface, BLOCK_INTERFACE), 0);
-    to = put32(put16(put16(to, LINK_ETHERNET), 0), 0);
+    to = put32(put16(put16(to, link), 0), 0);
     to = put_option(to, OPTION_NAME, "softverbs", 9);
     to = put_option(to, OPTION_RESOLUTION, &resolution, 1);
     return (size_t)(finish_block(interface, to) - start);
@@ -120,10 +125,10 @@ bool capture_name(const char *name, char *to, size_t room)
 }
 
 /* 0, or errno; EEXIST: it is no capture of ours. Under the file's lock. */
-static int begin_or_go_on(int fd)
+static int begin_or_go_on(int fd, uint16_t link)
 {
     uint8_t start[START_MAX], found[START_MAX];
-    size_t length = make_start(start);
+    size_t length = make_start(start, link);
     ssize_t there = pread(fd, found, length, 0);
     if (there < 0)
         return errno;
@@ -144,31 +149,32 @@ static int open_file(const char *path)
 }
 
 /* One process at a time looks whether the file has begun. */
-static int begin_locked(int fd)
+static int begin_locked(int fd, uint16_t link)
 {
     int error = file_lock_byte(fd, F_WRLCK, 0);
     if (error == EAGAIN || error == EACCES)
         return EBUSY; /* who has it may be stopped */
-    error = begin_or_go_on(fd);
+    error = begin_or_go_on(fd, link);
     file_lock_byte(fd, F_UNLCK, 0);
     return error;
 }
 
-static int open_shared(const char *path, int *fd)
+static int open_shared(const char *path, uint16_t link, int *fd)
 {
     *fd = open_file(path);
     if (*fd < 0)
         return errno;
     flock(*fd, LOCK_SH); /* capture_begin looks for it; a file system without locks has just no such protection */
-    int error = begin_locked(*fd);
+    int error = begin_locked(*fd, link);
     if (error)
         close(*fd);
     return error;
 }
 
-struct capture *capture_open(const char *path, char *why, size_t why_size)
+struct capture *capture_open(const char *path, bool infiniband, char *why, size_t why_size)
 {
-    int fd, error = open_shared(path, &fd);
+    uint16_t link = infiniband ? LINK_ERF : LINK_ETHERNET;
+    int fd, error = open_shared(path, link, &fd);
     struct capture *capture = error ? NULL : calloc(1, sizeof *capture);
     if (error)
         snprintf(why, why_size, "Packets can't be captured to \"%s\": %s.", path,
@@ -178,6 +184,7 @@ struct capture *capture_open(const char *path, char *why, size_t why_size)
     if (!capture)
         return NULL;
     capture->fd = fd;
+    capture->link = link;
     lock_set_rank(&capture->lock, LOCK_INNERMOST);
     capture->written = LOOK_EACH;
     snprintf(capture->path, sizeof capture->path, "%s", path);
@@ -325,17 +332,59 @@ static uint8_t *put_outer(uint8_t *to, const struct capture_way *way, size_t len
     return to + UDP;
 }
 
+/* LRH and GRH, for so many bytes behind them to the ICRC. Returns where the BTH comes. */
+static uint8_t *put_local(uint8_t *to, const struct capture_way *way, size_t length)
+{
+    uint8_t *grh = to + LRH_LENGTH;
+    lrh_write(to, &way->lrh, (uint32_t)(length + (way->lrh.global ? GRH_LENGTH : 0)));
+    if (!way->lrh.global)
+        return grh;
+    put_ip(grh, way, length);
+    lrh_make_grh(grh, (uint32_t)length);
+    return grh + GRH_LENGTH;
+}
+
+/* What a record of an InfiniBand packet begins with: the time in seconds and 2^32ths of them, little-endian, and
+ * lengths. Returns the length of all. */
+static size_t put_erf(uint8_t *to, size_t packet)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint32_t fraction = (uint32_t)(((uint64_t)now.tv_nsec << 32) / 1000000000);
+    bytes_put32(to, __builtin_bswap32(fraction));
+    bytes_put32(to + 4, __builtin_bswap32((uint32_t)now.tv_sec));
+    to[8] = ERF_INFINIBAND;
+    to[9] = ERF_VARYING_LENGTH;
+    bytes_put16(to + 10, (uint16_t)(ERF_HEADER + packet));
+    bytes_put16(to + 12, 0); /* lost before it */
+    bytes_put16(to + 14, (uint16_t)packet);
+    return ERF_HEADER + packet;
+}
+
+/* What follows the last pad byte of a packet that begins with an LRH. Returns the length of all. */
+static size_t end_local(uint8_t *packet, size_t covered)
+{
+    uint32_t icrc = __builtin_bswap32(lrh_icrc(packet, (uint32_t)covered));
+    bytes_put32(packet + covered, icrc);
+    uint16_t vcrc = __builtin_bswap16(lrh_vcrc(packet, (uint32_t)covered + DATAGRAM_ICRC));
+    bytes_put16(packet + covered + DATAGRAM_ICRC, vcrc);
+    return covered + LRH_TRAILER;
+}
+
 /* The frame into the block; returns its length. *read: could the payload be had? */
 static size_t put_packet(uint8_t *frame, const struct capture_way *way, const uint8_t *headers, size_t length,
                          const struct payload *payload, uint32_t held, bool *read)
 {
     size_t pad = -held & 3, covered = length + held + pad;
-    uint8_t *bth = put_outer(frame, way, covered + DATAGRAM_ICRC);
+    uint8_t *bth = way->infiniband ? put_local(frame, way, covered + DATAGRAM_ICRC)
+                                   : put_outer(frame, way, covered + DATAGRAM_ICRC);
     memcpy(bth, headers, length);
     *read = payload_copy(payload, 0, &(struct iovec){bth + length, held}, 1);
     if (!*read)
         memset(bth + length, 0, held);
     memset(bth + length + held, 0, pad);
+    if (way->infiniband)
+        return end_local(frame, (size_t)(bth - frame) + covered);
     uint32_t crc = wire_icrc(&way->route, &(struct iovec){bth, covered}, 1);
     bytes_put32(bth + covered, __builtin_bswap32(crc));
     size_t all = (size_t)(bth - frame) + covered + DATAGRAM_ICRC;
@@ -355,15 +404,19 @@ void capture_roce(struct capture *capture, const struct capture_way *way, const 
     uint8_t copy[WIRE_HEADERS_MAX];
     char cut[96];
     bool read;
-    uint32_t held = payload->length < CAPTURE_PAYLOAD_MAX ? payload->length : CAPTURE_PAYLOAD_MAX;
-    if (length > sizeof copy)
+    uint32_t most = way->infiniband ? CAPTURE_INFINIBAND_MAX : CAPTURE_PAYLOAD_MAX;
+    uint32_t held = payload->length < most ? payload->length : most;
+    if (length > sizeof copy || way->infiniband != (capture->link == LINK_ERF))
         return;
     memcpy(copy, headers, length);
     set_pad(copy, held);
     snprintf(cut, sizeof cut, "the first %u of %u bytes of payload", held, payload->length);
     lock_take(&capture->lock);
     if (!capture->stopped) {
-        size_t all = put_packet(capture->block + HEAD, way, copy, length, payload, held, &read);
+        uint8_t *frame = capture->block + HEAD;
+        size_t all = put_packet(frame + (way->infiniband ? ERF_HEADER : 0), way, copy, length, payload, held, &read);
+        if (way->infiniband)
+            all = put_erf(frame, all);
         write_frame(capture, all, way->sent, way->note,
                     !read                    ? "the payload could not be read"
                     : held < payload->length ? cut

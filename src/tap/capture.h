@@ -1,6 +1,7 @@
 /* Writes packets to a pcapng file as Wireshark reads them: Ethernet, IPv4 or IPv6, UDP port 4791, RoCEv2 with its
  * invariant CRC. What has no such headers (links inside the host) gets them from its GIDs; the Ethernet addresses too
- * are made from those. Each packet tells its direction, and in a comment the process that wrote it.
+ * are made from those. Packets of InfiniBand begin with their LRH and end with both CRCs; a file holds either. Each
+ * packet tells its direction, and in a comment the process that wrote it.
  *
  * Processes may share a file: every block is one write at its end (O_APPEND), and the section's header is written by
  * whoever finds the file empty, under a lock of its first byte; each holds the file's shared lock (flock) for as long
@@ -17,14 +18,17 @@
 #include <stdint.h>
 
 #include "wire/datagram.h"
+#include "wire/lrh.h"
 
-enum { CAPTURE_PAYLOAD_MAX = 65408 };
+enum { CAPTURE_PAYLOAD_MAX = 65408, CAPTURE_INFINIBAND_MAX = 8064 /* as its length is 11 bits, in words */ };
 
 struct capture;
 
 /* How a packet went. */
 struct capture_way {
     bool sent;                   /* or received */
+    bool infiniband;             /* goes by LIDs; the route's addresses are those of the GRH, if there is one */
+    struct lrh lrh;              /* then */
     struct datagram_route route; /* addresses and ports */
     uint8_t traffic_class, hop_limit;
     const char *note; /* for the comment; NULL: none */
@@ -34,8 +38,8 @@ struct capture_way {
 bool capture_name(const char *name, char *to, size_t room);
 
 /* Opens the file, whose name capture_name made, and begins it when it is empty. NULL and a sentence: it can't be
- * written, or holds something that softverbs did not write, which is left as it is. */
-struct capture *capture_open(const char *path, char *why, size_t why_size);
+ * written, or holds something that softverbs did not write, or not of this link layer, which is left as it is. */
+struct capture *capture_open(const char *path, bool infiniband, char *why, size_t why_size);
 /* Ends the capture when the file has about so many bytes, whoever wrote them; 0: never. */
 void capture_limit(struct capture *, uint64_t most);
 void capture_close(struct capture *);

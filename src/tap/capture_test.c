@@ -34,7 +34,7 @@ static struct capture *begin(void)
     close(mkstemp(path));
     for (size_t i = 0; i < sizeof content; i++)
         content[i] = (uint8_t)(i * 7 + i / 256);
-    struct capture *capture = capture_open(path, why, sizeof why);
+    struct capture *capture = capture_open(path, false, why, sizeof why);
     assert_non_null(capture);
     return capture;
 }
@@ -128,7 +128,7 @@ static void datagrams_of_any_bytes_are_read_back(void **state)
 
 static void writers_take_turns_and_go_on_later(void **state)
 {
-    struct capture *one = begin(), *other = capture_open(path, why, sizeof why);
+    struct capture *one = begin(), *other = capture_open(path, false, why, sizeof why);
     struct pcap pcap;
     assert_non_null(other);
     write_packet(one, &ipv4, 1);
@@ -137,7 +137,7 @@ static void writers_take_turns_and_go_on_later(void **state)
     capture_close(one);
     assert_int_equal(capture_begin(path), 0); /* the other still writes, so nothing is emptied */
     capture_close(other);
-    one = capture_open(path, why, sizeof why);
+    one = capture_open(path, false, why, sizeof why);
     assert_non_null(one);
     write_packet(one, &ipv4, 4);
     capture_close(one);
@@ -157,7 +157,7 @@ static void another_file_is_left_alone(void **state)
     FILE *file = fopen(path, "w");
     fputs("my thesis", file);
     fclose(file);
-    assert_null(capture_open(path, why, sizeof why));
+    assert_null(capture_open(path, false, why, sizeof why));
     assert_non_null(strstr(why, "did not write"));
     assert_int_equal(capture_begin(path), EEXIST);
     file = fopen(path, "r");

@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "config/gid.h"
+#include "config/link_layer.h"
 #include "diag/log.h"
 #include "tap/delay.h"
 #include "tap/traffic.h"
@@ -23,7 +24,7 @@ static struct capture *open_capture(const char *name)
         return NULL;
     if (!capture_name(name, path, sizeof path))
         log_write(LOG_ERROR, "packets can't be captured: the name of the file is too long");
-    else if (!(capture = capture_open(path, why, sizeof why)))
+    else if (!(capture = capture_open(path, config_is_infiniband(), why, sizeof why)))
         log_write(LOG_ERROR, "%s", why);
     if (capture)
         capture_limit(capture, config_capture_max());
@@ -106,9 +107,32 @@ static const union ibv_gid *own_gid(const struct traffic_flow *flow)
     return &device->gids[flow ? flow->attr->ah_attr.grh.sgid_index : 0];
 }
 
+/* LIDs and service level from an LRH, and the rest from the GRH, if one follows it. */
+static void go_by_lrh(struct capture_way *way, const uint8_t *lrh)
+{
+    way->infiniband = true;
+    way->lrh = lrh_read(lrh);
+    if (way->lrh.global)
+        go_by_grh(way, lrh + LRH_LENGTH);
+}
+
 /* From our end of the connection to the other, or the other way round. */
+static void go_by_lids(struct capture_way *way, const struct traffic_flow *flow)
+{
+    const struct ibv_ah_attr *attr = &flow->attr->ah_attr;
+    uint16_t here = flow->device->lid;
+    way->infiniband = true;
+    way->lrh = (struct lrh){.destination = way->sent ? attr->dlid : here,
+                            .source = way->sent ? here : attr->dlid,
+                            .sl = attr->sl,
+                            .global = attr->is_global};
+}
+
+/* The same with addresses; a connection of InfiniBand may have none. */
 static void go_by_connection(struct capture_way *way, const struct traffic_flow *flow)
 {
+    if (flow && link_layer_is_infiniband(flow->device))
+        go_by_lids(way, flow);
     static const union ibv_gid none;
     const union ibv_gid *here = own_gid(flow), *there = flow ? &flow->attr->ah_attr.grh.dgid : here;
     if (!memcmp(there, &none, sizeof none))
@@ -125,14 +149,16 @@ void taps_sent(const struct traffic_flow *flow, const struct peer *peer, const s
                const struct frame *frame, const char *note)
 {
     struct capture *capture = flow->traffic->taps->capture;
-    size_t skip = frame->kind == FRAME_GRH ? GRH_LENGTH : 0;
+    size_t skip = frame_outer_length(frame->kind);
     if (!capture)
         return;
     if (frame->kind == FRAME_ETHERNET)
         return capture_ethernet(capture, true, &frame->payload, note);
     struct capture_way way = way_by(true, flow->number);
     way.note = note;
-    if (skip)
+    if (frame->kind == FRAME_LRH || frame->kind == FRAME_LRH_GRH)
+        go_by_lrh(&way, frame->headers);
+    else if (skip)
         go_by_grh(&way, frame->headers);
     else
         go_by_connection(&way, flow);
@@ -188,7 +214,9 @@ void taps_received(const struct taps *taps, const struct traffic_flow *flow, con
         return;
     bool connected = flow && flow->type != IBV_QPT_UD;
     struct capture_way way = way_by(false, connected ? flow->attr->dest_qp_num : packet->source);
-    if (packet->grh)
+    if (packet->lrh)
+        go_by_lrh(&way, packet->lrh);
+    else if (packet->grh)
         go_by_grh(&way, packet->grh);
     else
         go_by_connection(&way, flow);

@@ -99,7 +99,7 @@ static void count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs)
 
 static void count_sent(struct counts *counts, const struct frame *frame)
 {
-    const uint8_t *headers = frame->headers + (frame->kind == FRAME_GRH ? GRH_LENGTH : 0);
+    const uint8_t *headers = frame->headers + frame_outer_length(frame->kind);
     counts->bytes_sent += frame->payload.length;
     if (__builtin_expect(frame->kind == FRAME_ETHERNET, 0)) {
         counts->sent[0]++;

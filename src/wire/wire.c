@@ -172,7 +172,7 @@ static inline void clear(struct packet *packet)
     packet->syndrome = packet->placement = packet->selectivity = 0;
     packet->msn = packet->immediate = packet->invalidate_key = 0;
     packet->qkey = packet->source = packet->srq = 0;
-    packet->grh = NULL;
+    packet->lrh = packet->grh = NULL;
     packet->payload.length = packet->payload.count = 0;
     packet->payload.pieces = NULL;
     packet->payload.by_reference = false;

@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "config/device_identity.h"
+#include "config/link_layer.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
 #include "report/reports.h"
@@ -73,12 +74,19 @@ static json_t *row_begin(const struct device *device, bool port)
 
 static json_t *link_row(const struct device *device)
 {
+    struct ibv_port_attr attr = {0};
     const char *interface = *device->interface ? device->interface : "lo";
     char directory[NODE_DIRECTORY_MAX + 1];
     bool down = node_directory(directory) && admin_port_is_down(directory, device->name);
     json_t *row = row_begin(device, true);
+    link_layer_describe(device, &attr);
+    if (link_layer_is_infiniband(device))
+        json_object_update_new(row, json_pack("{s:s, s:i, s:i, s:i}", "subnet_prefix", "fe80:0000:0000:0000", "lid",
+                                              attr.lid, "sm_lid", attr.sm_lid, "lmc", attr.lmc));
     json_object_set_new(row, "state", json_string(down ? "DOWN" : "ACTIVE"));
     json_object_set_new(row, "physical_state", json_string(down ? "DISABLED" : "LINK_UP"));
+    if (link_layer_is_infiniband(device)) /* its interface would be one of IPoIB */
+        return row;
     json_object_set_new(row, "netdev", json_string(interface));
     json_object_set_new(row, "netdev_ifindex", json_integer(if_nametoindex(interface)));
     return row;

@@ -11,6 +11,7 @@
 
 #include "config/config.h"
 #include "config/device_identity.h"
+#include "config/link_layer.h"
 #include "process/port_state.h"
 #include "transport/tm/tags.h"
 #include "transport/unreliable/raw.h"
@@ -114,6 +115,8 @@ int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_in
     if (size < sizeof all.orig_attr)
         return EINVAL;
     device_query(context_of(ibv), &all.orig_attr);
+    if (link_layer_is_infiniband(context_of(ibv)->device)) /* no raw packets */
+        all.tso_caps = (struct ibv_tso_caps){0}, all.rss_caps = (struct ibv_rss_caps){0}, all.raw_packet_caps = 0;
     *newer_phys_port_cnt_ex(&all) = 1;
     all.device_cap_flags_ex = (unsigned)all.orig_attr.device_cap_flags | IBV_DEVICE_RAW_SCATTER_FCS;
     memset(attr, 0, size);
@@ -148,16 +151,14 @@ int device_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_att
         .max_mtu = IBV_MTU_4096,
         .active_mtu = active_mtu(device),
         .gid_tbl_len = GIDS,
-        .port_cap_flags = IDENTITY_PORT_CAPS,
         .max_msg_sz = device->limits.max_message,
         .pkey_tbl_len = 1,
         .max_vl_num = 1,
         .active_width = IDENTITY_WIDTH,
         .active_speed = IDENTITY_SPEED,
         .phys_state = down ? IDENTITY_PHYSICAL_STATE_DOWN : IDENTITY_PHYSICAL_STATE,
-        .link_layer = IBV_LINK_LAYER_ETHERNET,
-        .flags = IBV_QPF_GRH_REQUIRED,
     };
+    link_layer_describe(device, &all);
     memset(attr, 0, size);
     memcpy(attr, &all, size < sizeof all ? size : sizeof all);
     return 0;
@@ -196,8 +197,8 @@ static int device_query_gid_ex(struct ibv_context *ibv, uint32_t port, uint32_t 
         .gid = device->gids[index],
         .gid_index = index,
         .port_num = 1,
-        .gid_type = IBV_GID_TYPE_ROCE_V2,
-        .ndev_ifindex = if_nametoindex("lo"),
+        .gid_type = link_layer_gid_type(device),
+        .ndev_ifindex = link_layer_is_infiniband(device) ? 0 : if_nametoindex("lo"),
     };
     return 0;
 }
@@ -230,6 +231,10 @@ int device_resolve_mac(struct ibv_context *ibv, const struct ibv_ah_attr *attr, 
 {
     const union ibv_gid *gid = &attr->grh.dgid;
     enum { NO_VLAN = 0xffff };
+    if (link_layer_is_infiniband(context_of(ibv)->device)) {
+        errno = EOPNOTSUPP; /* its ports have no such addresses */
+        return -1;
+    }
     if (!config_local_gid(gid)) {
         errno = EHOSTUNREACH;
         return -1;

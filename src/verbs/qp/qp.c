@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/gid.h"
+#include "config/link_layer.h"
 #include "diag/log.h"
 #include "process/port.h"
 #include "process/progress.h"
@@ -59,14 +59,17 @@ static bool knows_all(const struct ibv_qp_init_attr_ex *attr)
 }
 
 /* REASON_NONE, or why such a queue pair can't be made; *error is the errno. */
-static enum reason qp_refuse(const struct limits *limits, const struct ibv_qp_init_attr_ex *attr, int *error)
+static enum reason qp_refuse(const struct device *device, const struct ibv_qp_init_attr_ex *attr, int *error)
 {
+    const struct limits *limits = &device->limits;
     const struct ibv_qp_cap *cap = &attr->cap;
     *error = EOPNOTSUPP;
     if (attr->comp_mask & ~(uint32_t)INIT_MASK)
         return REASON_QP_INIT_MASK;
     if (!is_offered(attr->qp_type))
         return REASON_QP_TYPE;
+    if (attr->qp_type == IBV_QPT_RAW_PACKET && link_layer_is_infiniband(device))
+        return REASON_RAW_ON_INFINIBAND;
     if (!qp_ex_offers(attr->qp_type, send_ops(attr)))
         return REASON_QP_SEND_OPS;
     enum reason reason = qp_raw_refuse(attr, error);
@@ -264,7 +267,7 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
 {
     struct context *context = context_of(ibv);
     int error;
-    enum reason reason = qp_refuse(&context->device->limits, attr, &error);
+    enum reason reason = qp_refuse(context->device, attr, &error);
     if (reason) {
         log_reason(LOG_WARN, reason, "ibv_create_qp");
         errno = error;
@@ -416,7 +419,10 @@ int qp_attach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
     struct qp *qp = qp_of(ibv);
     if (!qp_is_known(ibv))
         return ENOENT;
-    if (qp->flow.type != IBV_QPT_UD || !gid_is_multicast(gid))
+    enum reason reason = link_layer_check_group(qp->object.context->device, gid, lid);
+    if (qp->flow.type == IBV_QPT_UD && reason)
+        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_attach_mcast to LID 0x%x", qp->flow.number, lid);
+    if (qp->flow.type != IBV_QPT_UD || reason)
         return EINVAL;
     struct group *group = calloc(1, sizeof *group);
     if (!group)

@@ -36,8 +36,10 @@ struct qp_path {
     struct link *remote; /* the way to another host; NULL: the peer is on this one */
     nanos notified_at;   /* when it was last told of congestion */
     bool local;          /* the address vector leads to this host */
-    bool peer_claimed;   /* its number was a process's of this host when the path was set */
-    bool peer_ended;     /* the process that it sent to has ended, and nobody has its number since */
+    uint8_t sl;          /* InfiniBand: what completions of receives show of the peer, whose LID is `lid` */
+    uint16_t lid;
+    bool peer_claimed; /* its number was a process's of this host when the path was set */
+    bool peer_ended;   /* the process that it sent to has ended, and nobody has its number since */
     struct qp_direct direct;
 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "config/config.h"
+#include "config/link_layer.h"
 #include "diag/log.h"
 #include "process/port.h"
 #include "process/progress.h"
@@ -38,6 +38,9 @@ static enum reason check_values(const struct context *context, const struct ibv_
     if ((mask & IBV_QP_PKEY_INDEX) && attr->pkey_index)
         return REASON_PKEY_INDEX;
     enum reason address = mask & IBV_QP_AV ? ah_check(context, &attr->ah_attr) : REASON_NONE;
+    if (!address && mask & IBV_QP_AV && link_layer_is_infiniband(context->device) &&
+        link_layer_is_multicast(context->device, &attr->ah_attr))
+        address = REASON_DLID;
     if (address)
         return address;
     if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
@@ -225,11 +228,14 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
 static int set_path(struct qp *qp)
 {
     const struct context *context = qp->object.context;
+    bool infiniband = link_layer_is_infiniband(context->device);
     qp_forget_peer(qp);
-    qp->path.local = config_local_gid(&qp->attr.ah_attr.grh.dgid);
+    qp->path.local = link_layer_is_local(context->device, &qp->attr.ah_attr);
+    qp->path.lid = infiniband ? qp->attr.ah_attr.dlid : 0;
+    qp->path.sl = infiniband ? qp->attr.ah_attr.sl : 0;
     qp->path.peer_claimed = qp->path.local && node_is_claimed(qp->process->node, qp->attr.dest_qp_num);
     if (!qp->path.local && !context->device->interface[0])
-        qp_tell_no_network(qp->flow.number, &qp->attr.ah_attr.grh.dgid);
+        qp_tell_unreachable(qp->flow.number, context->device, &qp->attr.ah_attr);
     if (qp->path.local || !context->device->interface[0])
         return 0;
     qp->path.remote = port_connect(context->process, context->device, &qp->attr.ah_attr, qp->flow.number);

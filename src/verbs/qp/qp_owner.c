@@ -10,6 +10,7 @@
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
 #include "verbs/queue/xrc.h"
+#include "wire/lrh.h"
 
 static const uint8_t completion_opcodes[] = {
     [IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
@@ -69,14 +70,18 @@ void qp_owner_return_receive(struct engine_owner *owner, const struct recv_wqe *
     receive_queue_return(qp_of_owner(owner)->receives.queue, receive);
 }
 
-/* A completion's service level on RoCE, as mlx5 shows it and UCX reads it: version 2, over IPv6 or IPv4 (of which the
- * first byte of the 40 is unused). */
-static uint8_t service_level(const struct recv_cqe *arrival)
+/* Of a datagram. Its service level on RoCE is as mlx5 shows it and UCX reads it: version 2, over IPv6 or IPv4 (of which
+ * the first byte of the 40 is unused). */
+static void show_sender(struct completion *entry, const struct packet *packet)
 {
     enum { ROCE_V2 = 0x8, OVER_IPV6 = 0x1, OVER_IPV4 = 0x2 };
-    if (!(arrival->flags & IBV_WC_GRH) || !arrival->packet || !arrival->packet->grh)
-        return 0;
-    return ROCE_V2 | (arrival->packet->grh[0] ? OVER_IPV6 : OVER_IPV4);
+    if (packet->lrh) {
+        struct lrh lrh = lrh_read(packet->lrh);
+        entry->slid = lrh.source;
+        entry->sl = lrh.sl;
+    } else if (packet->grh) {
+        entry->sl = ROCE_V2 | (packet->grh[0] ? OVER_IPV6 : OVER_IPV4);
+    }
 }
 
 void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
@@ -94,8 +99,11 @@ void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receiv
         .flags = (uint16_t)arrival->flags,
         .flow_tag = arrival->flow_tag,
         .cvlan = arrival->cvlan,
-        .sl = service_level(arrival),
+        .slid = qp->path.lid,
+        .sl = qp->path.sl,
     };
+    if (arrival->source && arrival->packet)
+        show_sender(&entry, arrival->packet);
     comp_cntr_ended(qp, arrival->opcode, arrival->status, arrival->length);
     qp_tell_end(qp, "receive", receive->id, arrival->status, arrival->reason);
     receive_queue_free(qp->receives.queue, receive);

@@ -20,7 +20,7 @@ void qp_tell_refused(const struct qp *, uint8_t syndrome);
 /* A work request or receive ended so. The first error is the one that `softverbs show` names. */
 void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status, enum reason);
 
-/* The address leads to another host, and the device is on no network. */
-void qp_tell_no_network(uint32_t number, const union ibv_gid *);
+/* The address does not lead to this host, and the device is on no network. */
+void qp_tell_unreachable(uint32_t number, const struct device *, const struct ibv_ah_attr *);
 
 #endif

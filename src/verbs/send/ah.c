@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "config/gid.h"
+#include "config/link_layer.h"
 #include "diag/log.h"
 #include "process/port.h"
 #include "tap/delay.h"
@@ -16,14 +17,7 @@
 
 enum reason ah_check(const struct context *context, const struct ibv_ah_attr *attr)
 {
-    enum reason reason = attr->port_num != 1                                  ? REASON_PORT
-                         : !attr->is_global                                   ? REASON_NO_GRH
-                         : attr->grh.sgid_index >= context->device->gid_count ? REASON_GID_INDEX
-                                                                              : REASON_NONE;
-    if (!reason && context->device->interface[0] &&
-        gid_is_ipv4(&context->device->gids[attr->grh.sgid_index]) != gid_is_ipv4(&attr->grh.dgid))
-        reason = REASON_GID_FAMILY;
-    return !reason && gid_is_zero(&attr->grh.dgid) ? REASON_NO_DGID : reason;
+    return attr->port_num != 1 ? REASON_PORT : link_layer_check(context->device, attr);
 }
 
 void ah_report(const struct context *context, const struct ibv_ah_attr *attr, enum reason reason, const char *call)
@@ -31,6 +25,8 @@ void ah_report(const struct context *context, const struct ibv_ah_attr *attr, en
     if (reason == REASON_GID_INDEX)
         log_reason(LOG_WARN, reason, "%s: sgid_index is %u, the indices that are used are 0 to %d", call,
                    attr->grh.sgid_index, (int)context->device->gid_count - 1);
+    else if (reason == REASON_DLID)
+        log_reason(LOG_WARN, reason, "%s: dlid is 0x%x", call, attr->dlid);
     else
         log_reason(LOG_WARN, reason, "%s", call);
 }
@@ -74,9 +70,11 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
     ah->ibv.context = pd->context;
     ah->ibv.pd = pd;
     ah->attr = *attr;
-    ah->multicast = gid_is_multicast(&attr->grh.dgid);
-    ah->local = ah->multicast || config_local_gid(&attr->grh.dgid);
-    write_grh(ah, &context->device->gids[attr->grh.sgid_index]);
+    ah->multicast = link_layer_is_multicast(context->device, attr);
+    ah->local = ah->multicast || link_layer_is_local(context->device, attr);
+    ah->infiniband = link_layer_is_infiniband(context->device);
+    if (attr->is_global)
+        write_grh(ah, &context->device->gids[attr->grh.sgid_index]);
     if (context->device->interface[0] && (!ah->local || ah->multicast))
         ah->remote = port_connect(context->process, context->device, attr, (uint32_t)(uintptr_t)ah >> 4);
     control_lock(context);
@@ -107,8 +105,10 @@ int ah_from_wc(struct ibv_context *ibv, uint8_t port, const struct ibv_wc *wc, c
 {
     const struct context *context = context_of(ibv);
     union ibv_gid source, destination;
-    memset(attr, 0, sizeof *attr); /* the completion's sl shows the kind of RoCE packet, see qp_owner.c */
+    memset(attr, 0, sizeof *attr);
     attr->port_num = port;
+    attr->sl =
+        link_layer_is_infiniband(context->device) ? wc->sl : 0; /* else the kind of RoCE packet, see qp_owner.c */
     attr->dlid = wc->slid;
     attr->src_path_bits = wc->dlid_path_bits;
     if (!(wc->wc_flags & IBV_WC_GRH))

@@ -9,6 +9,7 @@ struct ah {
     struct object object;
     struct ibv_ah_attr attr;
     uint8_t grh[40]; /* as the receiver sees it, but for the lengths, which are filled in at sending */
+    bool infiniband; /* its datagrams have an LRH, and a GRH only if the attributes say so */
     bool multicast;
     bool local;          /* leads to this host */
     struct link *remote; /* leads to others; NULL: it doesn't */
@@ -17,8 +18,7 @@ struct ah {
 struct ibv_ah *ah_create(struct ibv_pd *, const struct ibv_ah_attr *); /* NULL and errno */
 int ah_destroy(struct ibv_ah *);
 
-/* REASON_NONE, or why the call answers EINVAL: on RoCE an address needs a GRH, a port that exists, a GID index that
- * holds a GID, and a destination. */
+/* REASON_NONE, or why the call answers EINVAL: the port does not exist, or see link_layer_check. */
 enum reason ah_check(const struct context *, const struct ibv_ah_attr *);
 
 /* Tells the user; `call` is what the line begins with. For other reasons than those of ah_check likewise. */

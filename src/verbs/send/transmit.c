@@ -16,6 +16,7 @@
 #include "verbs/send/room.h"
 #include "wire/datagram.h"
 #include "wire/grh.h"
+#include "wire/lrh.h"
 #include "wire/wire.h"
 
 /* The peer of a connected queue pair, looked up again when there was none or it has gone. */
@@ -112,6 +113,23 @@ static void transmit_uc(struct qp *qp)
     link->operations->end(link);
 }
 
+/* The same on InfiniBand. */
+static void write_local_headers(const struct ah *ah, const struct device *device, const struct packet *packet,
+                                struct frame *frame)
+{
+    struct lrh lrh = {ah->attr.dlid, device->lid, ah->attr.sl, ah->attr.is_global};
+    uint8_t *headers = (uint8_t *)frame->headers, *grh = headers + LRH_LENGTH;
+    frame->kind = lrh.global ? FRAME_LRH_GRH : FRAME_LRH;
+    unsigned outer = frame_outer_length(frame->kind), length = wire_encode(packet, headers + outer);
+    uint32_t behind = length + ((packet->payload.length + 3) & ~3u) + DATAGRAM_ICRC;
+    if (lrh.global) {
+        memcpy(grh, ah->grh, GRH_LENGTH);
+        lrh_make_grh(grh, behind);
+    }
+    lrh_write(headers, &lrh, outer - LRH_LENGTH + behind);
+    frame->headers_length = (uint16_t)(outer + length);
+}
+
 /* The GRH as the receiver sees it, with this datagram's length. */
 static void write_headers(const struct ah *ah, const struct packet *packet, struct frame *frame)
 {
@@ -135,7 +153,10 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     bool multicast = ah->multicast && !qp_port_is_down(qp);
     if (!ud_transmit(&qp->engine.ud, &packet, pieces) || (!link && !multicast))
         return;
-    write_headers(ah, &packet, &frame);
+    if (__builtin_expect(ah->infiniband, 0))
+        write_local_headers(ah, qp->object.context->device, &packet, &frame);
+    else
+        write_headers(ah, &packet, &frame);
     frame.payload = packet.payload;
     if (qp->rate_limit.rate)
         rate_limit_count(qp, frame.headers_length + packet.payload.length);

@@ -1,0 +1,108 @@
+#include "config/link_layer.h"
+
+#include <string.h>
+
+#include "config/config.h"
+#include "config/device_identity.h"
+#include "config/gid.h"
+
+enum { SUBNET_TIMEOUT = 18 }; /* 4.096 us * 2^18, what opensm sets */
+
+void link_layer_make_infiniband(struct device *device)
+{
+    const uint8_t *mac = device->mac;
+    device->link_layer = IBV_LINK_LAYER_INFINIBAND;
+    device->lid = (uint16_t)(LINK_LAYER_FIRST_LID + device->index);
+    memcpy(device->guid, (uint8_t[8]){mac[0], mac[1], mac[2], 0x03, 0x00, mac[3], mac[4], mac[5]}, 8);
+    memset(device->gids, 0, sizeof device->gids);
+    memcpy(device->gids[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
+    memcpy(device->gids[0].raw + 8, device->guid, 8);
+    device->gid_count = 1;
+}
+
+static enum reason check_roce(const struct device *device, const struct ibv_ah_attr *attr)
+{
+    if (!attr->is_global)
+        return REASON_NO_GRH;
+    if (attr->grh.sgid_index >= device->gid_count)
+        return REASON_GID_INDEX;
+    if (device->interface[0] && gid_is_ipv4(&device->gids[attr->grh.sgid_index]) != gid_is_ipv4(&attr->grh.dgid))
+        return REASON_GID_FAMILY;
+    return gid_is_zero(&attr->grh.dgid) ? REASON_NO_DGID : REASON_NONE;
+}
+
+static bool is_multicast_gid(const union ibv_gid *gid)
+{
+    return gid->raw[0] == 0xff;
+}
+
+/* A multicast packet has both, a LID and a GID of that kind; one of a single port has neither. */
+static enum reason check_infiniband(const struct device *device, const struct ibv_ah_attr *attr)
+{
+    if (attr->is_global && attr->grh.sgid_index >= device->gid_count)
+        return REASON_GID_INDEX;
+    if (attr->is_global && gid_is_zero(&attr->grh.dgid))
+        return REASON_NO_DGID;
+    bool group = attr->dlid >= LINK_LAYER_MULTICAST_LID && attr->dlid != LINK_LAYER_PERMISSIVE_LID;
+    bool fits = group == (attr->is_global && is_multicast_gid(&attr->grh.dgid));
+    return attr->dlid && attr->dlid != LINK_LAYER_PERMISSIVE_LID && fits ? REASON_NONE : REASON_DLID;
+}
+
+enum reason link_layer_check(const struct device *device, const struct ibv_ah_attr *attr)
+{
+    return link_layer_is_infiniband(device) ? check_infiniband(device, attr) : check_roce(device, attr);
+}
+
+bool link_layer_is_multicast(const struct device *device, const struct ibv_ah_attr *attr)
+{
+    if (link_layer_is_infiniband(device))
+        return attr->dlid >= LINK_LAYER_MULTICAST_LID;
+    return gid_is_multicast(&attr->grh.dgid);
+}
+
+/* Another process may have configured more devices. */
+bool link_layer_is_local(const struct device *device, const struct ibv_ah_attr *attr)
+{
+    if (!link_layer_is_infiniband(device))
+        return config_local_gid(&attr->grh.dgid);
+    return attr->dlid >= LINK_LAYER_FIRST_LID && attr->dlid < LINK_LAYER_FIRST_LID + DEVICES_MAX &&
+           (!attr->is_global || config_local_gid(&attr->grh.dgid));
+}
+
+enum reason link_layer_check_group(const struct device *device, const union ibv_gid *gid, uint16_t lid)
+{
+    if (!link_layer_is_infiniband(device))
+        return gid_is_multicast(gid) ? REASON_NONE : REASON_GROUP;
+    return is_multicast_gid(gid) && lid >= LINK_LAYER_MULTICAST_LID && lid != LINK_LAYER_PERMISSIVE_LID ? REASON_NONE
+                                                                                                        : REASON_GROUP;
+}
+
+void link_layer_describe(const struct device *device, struct ibv_port_attr *attr)
+{
+    attr->link_layer = device->link_layer;
+    if (!link_layer_is_infiniband(device)) {
+        attr->port_cap_flags = IDENTITY_PORT_CAPS;
+        attr->flags = IBV_QPF_GRH_REQUIRED;
+        return;
+    }
+    attr->port_cap_flags = IDENTITY_PORT_CAPS_INFINIBAND;
+    attr->lid = device->lid;
+    attr->sm_lid = LINK_LAYER_SM_LID;
+    attr->subnet_timeout = SUBNET_TIMEOUT;
+}
+
+enum ibv_gid_type link_layer_gid_type(const struct device *device)
+{
+    return link_layer_is_infiniband(device) ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2;
+}
+
+const char *link_layer_name(const struct device *device)
+{
+    return link_layer_is_infiniband(device) ? "InfiniBand" : "Ethernet";
+}
+
+/* The kernel has one name for the two that put a GRH on the wire. */
+const char *link_layer_gid_type_name(const struct device *device)
+{
+    return link_layer_is_infiniband(device) ? "IB/RoCE v1" : "RoCE v2";
+}

@@ -1,0 +1,51 @@
+/* What a port's link layer decides: addresses, and what the port says of itself. RoCE addresses by GID and has no LIDs;
+ * InfiniBand addresses by LID, with a GRH or without. All devices of a process have the same link layer.
+ *
+ * The subnet of an InfiniBand port is this host: all processes share the LIDs of its devices, nobody else has one, and
+ * its subnet manager, which would be LID 1, is asked nothing. */
+#ifndef CONFIG_LINK_LAYER_H
+#define CONFIG_LINK_LAYER_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+#include "config/device.h"
+#include "diag/diag.h"
+
+enum {
+    LINK_LAYER_SM_LID = 1,
+    LINK_LAYER_FIRST_LID = 2,          /* of the device with index 0; the next has the next */
+    LINK_LAYER_MULTICAST_LID = 0xc000, /* the first; IBA 4.1.3 */
+    LINK_LAYER_PERMISSIVE_LID = 0xffff,
+};
+
+static inline bool link_layer_is_infiniband(const struct device *device)
+{
+    return device->link_layer == IBV_LINK_LAYER_INFINIBAND;
+}
+
+/* Turns a device that serves the host over RoCE into one with an InfiniBand port. Its GUID and so its GID become
+ * others: what has one link layer must not reach what has the other. */
+void link_layer_make_infiniband(struct device *);
+
+/* Can the port send to this address? REASON_NONE, or why ibv_create_ah and ibv_modify_qp answer EINVAL. */
+enum reason link_layer_check(const struct device *, const struct ibv_ah_attr *);
+
+/* Of an address that was checked: is it that of a multicast group? Does it lead to this host? (On InfiniBand the LID
+ * decides, and a GRH has to agree.) */
+bool link_layer_is_multicast(const struct device *, const struct ibv_ah_attr *);
+bool link_layer_is_local(const struct device *, const struct ibv_ah_attr *);
+
+/* May a queue pair be attached to this group? REASON_NONE, or why not. */
+enum reason link_layer_check_group(const struct device *, const union ibv_gid *, uint16_t lid);
+
+/* Fills in what ibv_query_port(3) tells of addresses and of the subnet. */
+void link_layer_describe(const struct device *, struct ibv_port_attr *);
+
+enum ibv_gid_type link_layer_gid_type(const struct device *);
+
+/* The same in the words of /sys/class/infiniband. */
+const char *link_layer_name(const struct device *);
+const char *link_layer_gid_type_name(const struct device *);
+
+#endif
