@@ -87,6 +87,16 @@ def loads(path):
     return one("python3", "-c", source, must="^loads")
 
 
+def newest():
+    """newest.c, compiled here; None where the headers are older than what it uses."""
+    with open("/usr/include/infiniband/verbs.h", encoding="utf-8") as header:
+        if "ibv_create_comp_cntr" not in header.read():
+            return None
+    program = "/tmp/newest"
+    subprocess.run(["cc", "-o", program, os.path.join(os.path.dirname(os.path.abspath(__file__)), "newest.c"), "-libverbs"], check=True)
+    return program
+
+
 def pyverbs(reasons):
     """The release's own suite. Fills `reasons` with why tests are skipped or fail."""
     with tempfile.TemporaryDirectory() as directory:
@@ -142,6 +152,8 @@ def rows(reasons):
     if glob.glob("/usr/lib/*/ucx/libuct_ib.so*"): # Debian's newest UCX has no verbs
         yield "ucx_info -d", "ucx_info", lambda: one("ucx_info", "-d", must="soft0")
     yield "fi_info -p verbs", "fi_info", lambda: one("fi_info", "-p", "verbs", must="soft0")
+    if shutil.which("cc") and newest():
+        yield "a program of release 65's headers", None, lambda: one("/tmp/newest", must="answers")
     yield "pyverbs' own suite", rdma_core.SHIPPED, lambda: pyverbs(reasons)
 
 
