@@ -29,7 +29,7 @@ build_tarball() {
     local name
     name=softverbs-$version-$(uname -m)
     copy_of_tree "$work/tar"
-    (cd "$work/tar" && meson setup build --prefix=/ -Dtests=false -Dportable=true --buildtype=release --strip && ninja -C build &&
+    (cd "$work/tar" && meson setup build --prefix=/ -Dtests=false -Dportable=true --buildtype=release --strip -Db_lto=true && ninja -C build &&
         DESTDIR="$work/$name" meson install --no-rebuild -C build) >"$work/tar.log" 2>&1 || { tail -30 "$work/tar.log"; return 1; }
     tar czf "dist/$name.tar.gz" -C "$work" --owner=0 --group=0 "$name"
 }
