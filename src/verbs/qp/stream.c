@@ -2,11 +2,48 @@
 
 #include "wire/psn.h"
 
+enum stream_verdict { STREAM_GOES_ON, STREAM_PAID, STREAM_FAILED };
+
 /* Nothing is on its way any more: was it faster? */
-static bool stream_paid(const struct stream *stream, uint32_t psn, nanos now)
+static enum stream_verdict stream_judge(const struct stream *stream, uint32_t psn, nanos now)
 {
-    uint32_t sent = psn_add(psn, -stream->psn);
-    return sent >= STREAM_PAYS_FROM && now - stream->begun < (nanos)sent * stream->each;
+    nanos sent = psn_add(psn, -stream->psn), spent = now - stream->begun, direct = sent * stream->each;
+    if (sent >= STREAM_ENOUGH || spent >= stream_longest)
+        return sent >= STREAM_PAYS_FROM && spent < direct ? STREAM_PAID : STREAM_FAILED;
+    return spent > stream_grace && spent > 4 * direct ? STREAM_FAILED : STREAM_GOES_ON;
+}
+
+static void stream_try(struct stream *stream, uint32_t psn, nanos now)
+{
+    stream->trial = true;
+    stream->begun = now;
+    stream->psn = psn;
+    stream->count = 0;
+}
+
+static void stream_fail(struct stream *stream)
+{
+    int32_t again = stream->again ? stream->again : STREAM_AGAIN;
+    stream->trial = false;
+    stream->paid = 0;
+    stream->count = -again;
+    stream->again = again < STREAM_AGAIN_MOST ? 2 * again : STREAM_AGAIN_MOST;
+}
+
+static bool stream_goes_on_in_ring(struct stream *stream, uint32_t psn, nanos now)
+{
+    switch (stream_judge(stream, psn, now)) {
+    case STREAM_FAILED:
+        stream_fail(stream);
+        return false;
+    case STREAM_PAID:
+        stream->again = 0;
+        stream_try(stream, psn, now);
+        stream->trial = ++stream->paid % STREAM_TRIALS != 0;
+        return stream->trial;
+    default:
+        return true;
+    }
 }
 
 /* Who waits for an answer pauses for longer than an access takes: the other side makes one, too. */
@@ -30,22 +67,16 @@ static bool stream_is_long(struct stream *stream, nanos now)
 
 bool stream_takes_ring(struct stream *stream, uint32_t length, uint32_t psn, nanos now)
 {
-    bool tried = stream->trial;
-    stream->trial = false;
-    if (length > STREAM_LENGTH_MAX)
-        return false;
-    if (tried && !stream_paid(stream, psn, now)) {
-        stream->count = -STREAM_AGAIN;
+    if (length > STREAM_LENGTH_MAX) {
+        stream->trial = false;
         return false;
     }
-    if (!tried && !stream_is_long(stream, now))
+    if (stream->trial)
+        return stream_goes_on_in_ring(stream, psn, now);
+    if (!stream_is_long(stream, now))
         return false;
-    if (!tried)
-        stream->each = (uint32_t)((now - stream->begun) / STREAM_BEGINS);
-    stream->trial = true;
-    stream->begun = now;
-    stream->psn = psn;
-    stream->count = 0;
+    stream->each = (uint32_t)((now - stream->begun) / STREAM_BEGINS);
+    stream_try(stream, psn, now);
     return true;
 }
 

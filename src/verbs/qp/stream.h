@@ -1,9 +1,10 @@
 /* Which way is faster for many small WRITEs? Each that the requester does by itself is a system call, half a
  * microsecond of one processor. Through the ring one after the other costs less, if the other side has a processor to
  * take them and so many are on their way that nobody waits. That can't be known, so it is tried: when many were done
- * directly with hardly anything between them, the next go through the ring, until none is on its way; and again only if
- * that was faster. A WRITE that comes alone, with an answer waited for, is always done directly. Pure; under the
- * owner's lock. */
+ * directly with hardly anything between them, the next go through the ring: some thousands, for the other side has to
+ * wake up first, and the program may come to wait for its completions now and then. If that was faster, so do the next
+ * thousands; otherwise none for a while, each time for longer. A WRITE that comes alone, with an answer waited for, is
+ * always done directly. Pure; under the owner's lock. */
 #ifndef VERBS_QP_STREAM_H
 #define VERBS_QP_STREAM_H
 
@@ -13,11 +14,17 @@
 #include "base/nanos.h"
 
 enum {
-    STREAM_LENGTH_MAX = 1024, /* longer ones cost a copy more in the ring */
-    STREAM_BEGINS = 64,       /* so many without a pause are a stream */
-    STREAM_PAYS_FROM = 32,    /* fewer in the ring say nothing of its speed */
-    STREAM_AGAIN = 8192,      /* so many go directly after the ring was slower */
+    STREAM_LENGTH_MAX = 1024,    /* longer ones cost a copy more in the ring */
+    STREAM_BEGINS = 64,          /* so many without a pause are a stream */
+    STREAM_PAYS_FROM = 32,       /* fewer in the ring say nothing of its speed */
+    STREAM_ENOUGH = 4096,        /* packets of a trial */
+    STREAM_AGAIN = 8192,         /* so many go directly after the ring was slower, and twice as many the next time, */
+    STREAM_AGAIN_MOST = 1 << 20, /* up to this */
+    STREAM_TRIALS = 256,         /* that paid, after which the direct way is measured anew */
 };
+
+static const nanos stream_longest = 20 * NANOS_MILLISECOND; /* a trial */
+static const nanos stream_grace = NANOS_MILLISECOND; /* for who has to wake up: then at least a quarter as fast */
 
 struct stream {
     nanos ended;   /* the last that was done directly */
@@ -25,7 +32,9 @@ struct stream {
     uint32_t took; /* the last, nanoseconds */
     uint32_t each; /* of the stream, likewise */
     uint32_t psn;  /* with which the trial began */
-    int16_t count; /* without a pause; below 0: so many until the ring is tried again */
+    int32_t count; /* without a pause; below 0: so many until the ring is tried again */
+    int32_t again; /* how many that are, the next time; 0: STREAM_AGAIN */
+    uint16_t paid; /* trials in a row */
     bool trial;    /* the ring is tried */
 };
 

@@ -48,14 +48,54 @@ static void a_faster_ring_is_kept_and_a_slower_one_is_not(void **state)
     uint32_t psn = 0xfffff0; /* it goes around */
     while (!write_after(&stream, PAUSE, psn))
         ;
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 10 * STREAM_ENOUGH / 100; i++) {
         psn = (psn + 100) & 0xffffff;
         assert_true(write_after(&stream, (nanos)100 * (ACCESS + PAUSE) / 2, psn));
     }
-    psn = (psn + 100) & 0xffffff;
-    assert_false(write_after(&stream, (nanos)100 * (ACCESS + PAUSE) * 2, psn));
-    unsigned direct = direct_before_ring(&stream, PAUSE, 100000);
-    assert_true(direct >= STREAM_AGAIN && direct < STREAM_AGAIN + 2 * STREAM_BEGINS);
+    for (int32_t again = STREAM_AGAIN; again <= 4 * STREAM_AGAIN; again *= 2) {
+        int drains = 0;
+        do
+            psn = (psn + 100) & 0xffffff;
+        while (write_after(&stream, (nanos)100 * (ACCESS + PAUSE) * 2, psn) && drains++ < 1000);
+        assert_true(drains > 1 && drains < 2 * STREAM_ENOUGH / 100);
+        int32_t direct = (int32_t)direct_before_ring(&stream, PAUSE, 100000);
+        assert_true(direct >= again - 1 && direct < again + 2 * STREAM_BEGINS);
+        psn = 0;
+    }
+}
+
+/* Who takes from the ring is woken first. */
+static void a_slow_beginning_is_forgiven(void **state)
+{
+    struct stream stream = {0};
+    uint32_t psn = 0;
+    while (!write_after(&stream, PAUSE, psn))
+        ;
+    assert_true(write_after(&stream, stream_grace / 2, psn += 1));
+    for (int i = 0; i < 1000; i++)
+        assert_true(write_after(&stream, (nanos)100 * (ACCESS + PAUSE) / 4, psn += 100));
+}
+
+static void a_ring_that_stands_is_given_up_at_once(void **state)
+{
+    struct stream stream = {0};
+    while (!write_after(&stream, PAUSE, 0))
+        ;
+    assert_false(write_after(&stream, stream_grace + 1, 1));
+}
+
+/* What it is measured by may have been taken while another had the processor. */
+static void the_direct_way_is_measured_anew(void **state)
+{
+    struct stream stream = {0};
+    uint32_t psn = 0;
+    while (!write_after(&stream, PAUSE, psn))
+        ;
+    unsigned trials = 0;
+    while (write_after(&stream, STREAM_ENOUGH, psn += STREAM_ENOUGH) && trials < 10000)
+        trials++;
+    assert_int_equal(trials, STREAM_TRIALS - 1);
+    assert_true(direct_before_ring(&stream, PAUSE, 10000) <= STREAM_BEGINS + 1);
 }
 
 static void a_ring_that_carried_few_says_nothing(void **state)
@@ -63,7 +103,7 @@ static void a_ring_that_carried_few_says_nothing(void **state)
     struct stream stream = {0};
     while (!write_after(&stream, PAUSE, 5))
         ;
-    assert_false(write_after(&stream, 10, 6));
+    assert_false(write_after(&stream, stream_longest, 6));
 }
 
 static void long_ones_are_direct(void **state)
@@ -79,6 +119,9 @@ int main(void)
         cmocka_unit_test(who_waits_for_answers_stays_direct),
         cmocka_unit_test(a_stream_tries_the_ring),
         cmocka_unit_test(a_faster_ring_is_kept_and_a_slower_one_is_not),
+        cmocka_unit_test(a_slow_beginning_is_forgiven),
+        cmocka_unit_test(a_ring_that_stands_is_given_up_at_once),
+        cmocka_unit_test(the_direct_way_is_measured_anew),
         cmocka_unit_test(a_ring_that_carried_few_says_nothing),
         cmocka_unit_test(long_ones_are_direct),
     };
