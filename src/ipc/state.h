@@ -28,6 +28,8 @@ struct record {
     bool stopped;               /* it was; likewise */
     atomic_bool watched;        /* node_watch was asked for it */
     int end;                    /* a pidfd of its process; -1: none */
+    unsigned waiters;           /* that rely on its WRITEs not being permitted (one_sided.c); under lock */
+    bool forbidden;             /* they are not; likewise */
     struct record *next;        /* in node->records */
 };
 

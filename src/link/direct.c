@@ -17,9 +17,9 @@ static unsigned direct_engage(struct direct_desk *desk)
 }
 
 /* The kernel may store the bytes of a piece in any order, but those of one piece before those of the next. Programs
- * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/user/choices.md): so that
- * word is a piece of its own. Cuts the last piece of the destination, behind which there is room for one more; returns
- * how many pieces there are. */
+ * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/user/choices.md): so
+ * that word is a piece of its own. Cuts the last piece of the destination, behind which there is room for one more;
+ * returns how many pieces there are. */
 static unsigned direct_split(struct iovec *pieces, unsigned count)
 {
     struct iovec *end = &pieces[count - 1];
@@ -31,10 +31,16 @@ static unsigned direct_split(struct iovec *pieces, unsigned count)
     return count + 1;
 }
 
-static ssize_t direct_write(pid_t pid, const struct direct_access *access, uint64_t memory)
+/* The value of the ticket means nothing. */
+static ssize_t direct_write(pid_t pid, const struct direct_access *access, uint64_t memory, uint64_t ticket)
 {
-    struct iovec remote[2] = {{(void *)(uintptr_t)memory, access->question.length}};
-    return process_vm_writev(pid, access->pieces, access->count, remote, direct_split(remote, 1), 0);
+    static const uint32_t value;
+    struct iovec local[PAYLOAD_PIECES_MAX + 1] = {{(void *)&value, sizeof value}};
+    struct iovec remote[3] = {{(void *)(uintptr_t)ticket, sizeof value},
+                              {(void *)(uintptr_t)memory, access->question.length}};
+    memcpy(local + 1, access->pieces, access->count * sizeof *local);
+    ssize_t done = process_vm_writev(pid, local, access->count + 1, remote, 1 + direct_split(remote + 1, 1), 0);
+    return done > 0 ? done - (ssize_t)sizeof value : done;
 }
 
 static ssize_t direct_read(pid_t pid, const struct direct_access *access, uint64_t memory)
@@ -44,24 +50,46 @@ static ssize_t direct_read(pid_t pid, const struct direct_access *access, uint64
     return process_vm_readv(pid, local, direct_split(local, access->count), &remote, 1, 0);
 }
 
-static enum direct_outcome direct_copy(pid_t pid, const struct direct_access *access, uint64_t memory)
+static enum direct_outcome direct_outcome_of(const struct direct_access *access, ssize_t done)
 {
-    ssize_t done = access->question.write ? direct_write(pid, access, memory) : direct_read(pid, access, memory);
     if (done == (ssize_t)access->question.length)
         return DIRECT_DONE;
     return done < 0 && (errno == EPERM || errno == ENOSYS || errno == EACCES) ? DIRECT_REFUSED : DIRECT_DECLINED;
 }
 
-static enum direct_outcome direct_do_announced(const struct direct_desk *desk, const struct published *published,
-                                               pid_t pid, const struct direct_access *access)
+static enum direct_outcome direct_do_announced(const struct direct_desk *desk, const struct direct_seats *seats,
+                                               const struct published *published, pid_t pid,
+                                               const struct direct_access *access)
 {
-    uint64_t memory;
+    uint64_t memory, ticket = atomic_load(&seats->ticket);
+    if (!ticket || atomic_load(&desk->closed) || !published_permits(published, &access->question, &memory))
+        return DIRECT_DECLINED;
+    return direct_outcome_of(access, direct_write(pid, access, memory, ticket));
+}
+
+static enum direct_outcome direct_do_write(const struct direct_desk *desk, struct direct_seats *seats, unsigned seat,
+                                           const struct published *published, pid_t pid,
+                                           const struct direct_access *access)
+{
+    uint32_t number = atomic_load_explicit(&seats->taken[seat], memory_order_relaxed) | 1;
+    atomic_exchange(&seats->taken[seat], number); /* sequentially consistent: before all of what judges */
+    enum direct_outcome outcome = direct_do_announced(desk, seats, published, pid, access);
+    atomic_store_explicit(&seats->taken[seat], number + 1, memory_order_release);
+    return outcome;
+}
+
+/* The owner has not taken the key away before the last byte was read if it stands there afterwards; and it lives, so
+ * its number was its own all the time. */
+static enum direct_outcome direct_do_read(const struct direct_desk *desk, const struct published *published, pid_t pid,
+                                          const struct direct_access *access)
+{
+    uint64_t memory, again;
     if (atomic_load(&desk->closed) || !published_permits(published, &access->question, &memory))
         return DIRECT_DECLINED;
-    int kept = errno;
-    enum direct_outcome outcome = direct_copy(pid, access, memory);
-    errno = kept;
-    return outcome;
+    enum direct_outcome outcome = direct_outcome_of(access, direct_read(pid, access, memory));
+    atomic_thread_fence(memory_order_seq_cst);
+    bool holds = outcome != DIRECT_DONE || (published_permits(published, &access->question, &again) && again == memory);
+    return holds ? outcome : DIRECT_DECLINED;
 }
 
 static void direct_count(struct direct_seats *seats, const struct direct_access *access)
@@ -76,10 +104,10 @@ enum direct_outcome direct_do(struct direct_desk *desk, struct direct_seats *sea
     unsigned seat = direct_engage(desk);
     if (seat == DIRECT_SEATS)
         return DIRECT_DECLINED;
-    uint32_t number = atomic_load_explicit(&seats->taken[seat], memory_order_relaxed) | 1;
-    atomic_exchange(&seats->taken[seat], number); /* sequentially consistent: before all of what judges */
-    enum direct_outcome outcome = direct_do_announced(desk, published, pid, access);
-    atomic_store_explicit(&seats->taken[seat], number + 1, memory_order_release);
+    int kept = errno;
+    enum direct_outcome outcome = access->question.write ? direct_do_write(desk, seats, seat, published, pid, access)
+                                                         : direct_do_read(desk, published, pid, access);
+    errno = kept;
     atomic_store_explicit(&desk->engaged[seat], false, memory_order_release);
     if (outcome == DIRECT_DONE)
         direct_count(seats, access);

@@ -1,11 +1,19 @@
 /* A READ or WRITE of RC that the requester does by itself in the memory of another process of the host, judged by what
  * that has published (link/published.h). docs/evidence/one-sided.md argues it.
  *
- * Between judging and the end of the copy the requester is announced: a seat in the memory of its ring, which the owner
- * of the memory maps, too, has an odd number. Announcing and then looking whether the key stands there, on this side,
- * and taking the key away and then looking at the seats, on that side, are a Dekker pair: each writes one word and then
- * reads the other's, all in one order, so the requester finds no key or the owner finds the seat taken. Then it waits
- * until the number there is another: an access that begins later finds no key. */
+ * Between judging and the end of a WRITE's copy the requester is announced: a seat in the memory of its ring, which the
+ * owner of the memory maps, too, has an odd number. Announcing and then looking whether the key stands there, on this
+ * side, and taking the key away and then looking at the seats, on that side, are a Dekker pair: each writes one word
+ * and then reads the other's, all in one order, so the requester finds no key or the owner finds the seat taken. Then
+ * it waits until the number there is another: an access that begins later finds no key.
+ *
+ * A requester that is stopped there would be waited for without end. So the first piece that the kernel copies is the
+ * ticket, a word in a page of its own, in the owner's mapping of the ring. Who has waited for long makes that page
+ * read-only: from then on each call fails at its first piece and writes nothing. A call that is under way then is over
+ * when its thread has been seen elsewhere (ipc/elsewhere.h), as a stopped one is: it stops where a call has ended.
+ *
+ * A READ announces nothing, and nobody waits for it: it writes nothing but its own memory. It judges once more after
+ * the copy, and what was taken away meanwhile makes it a READ by packets, which the owner's responder refuses. */
 #ifndef LINK_DIRECT_H
 #define LINK_DIRECT_H
 
@@ -26,6 +34,7 @@ enum { DIRECT_SEATS = 8 };
 struct direct_seats {
     _Alignas(64) atomic_uint taken[DIRECT_SEATS]; /* odd: an access is under way; counts up at its begin and its end */
     _Alignas(64) _Atomic uint64_t writes, reads, bytes; /* done so; for the owner's counters */
+    _Alignas(64) _Atomic uint64_t ticket; /* by the owner: where in its memory that is; 0: nothing may be written */
 };
 
 /* An access: what is asked for, and the local memory, of `length` bytes altogether. */

@@ -48,6 +48,7 @@ static struct published_question question_of(bool write)
 
 static struct published own;
 static char memory[LENGTH];
+static _Alignas(4096) char ticket[4096];
 
 static int publish_all(void **state)
 {
@@ -180,6 +181,7 @@ bool __real_published_permits(const struct published *, const struct published_q
 bool __wrap_published_permits(const struct published *, const struct published_question *, uint64_t *memory);
 
 static bool dawdles;
+static void (*meanwhile)(void); /* once, between judging and the copy */
 
 /* Between judging and the copy lie some nanoseconds, in which nothing would ever happen. */
 bool __wrap_published_permits(const struct published *published, const struct published_question *question,
@@ -190,6 +192,10 @@ bool __wrap_published_permits(const struct published *published, const struct pu
     for (unsigned i = 0; dawdles && i < asked % 64; i++)
         sched_yield();
     asked++;
+    void (*now)(void) = meanwhile;
+    meanwhile = NULL;
+    if (now)
+        now();
     return permitted;
 }
 
@@ -220,6 +226,7 @@ static pid_t start_writer(struct stage **stage)
 {
     pid_t owner = getpid();
     *stage = mmap(NULL, sizeof **stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    (*stage)->seats.ticket = (uintptr_t)ticket;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     pid_t writer = fork();
     if (!writer) {
@@ -314,6 +321,54 @@ static void a_killed_writer_leaves_whole_words(void **state)
     }
 }
 
+static void stop_here(void)
+{
+    raise(SIGSTOP);
+}
+
+/* Stopped between judging and its call, it writes nothing when it goes on, although the owner did not wait. */
+static void a_stopped_writer_is_forbidden(void **state)
+{
+    struct stage *stage;
+    volatile uint64_t *word = (uint64_t *)(void *)memory;
+    int status;
+    *word = 0;
+    meanwhile = stop_here;
+    pid_t writer = start_writer(&stage);
+    meanwhile = NULL;
+    assert_int_equal(waitpid(writer, &status, WUNTRACED), writer);
+    assert_true(WIFSTOPPED(status));
+    published_withdraw_key(&own, KEY);
+    assert_int_equal(stage->seats.taken[0] % 2, 1);
+    assert_int_equal(mprotect(ticket, sizeof ticket, PROT_READ), 0);
+    kill(writer, SIGCONT);
+    wait_for_more(&stage->declined);
+    assert_int_equal(*word, 0);
+    assert_int_equal(atomic_load(&stage->done), 0);
+    assert_int_equal(mprotect(ticket, sizeof ticket, PROT_READ | PROT_WRITE), 0);
+    end_writer(stage, writer);
+}
+
+static void withdraw_all(void)
+{
+    published_withdraw_key(&own, KEY);
+}
+
+/* Nobody waits for it, so it may have read what came there later: it does not count. */
+static void a_READ_whose_key_is_withdrawn_meanwhile_is_declined(void **state)
+{
+    static struct direct_desk desk;
+    static struct direct_seats seats;
+    uint64_t value = 1;
+    struct iovec piece = {&value, sizeof value};
+    struct direct_access access = {question_of(false), &piece, 1};
+    assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DONE);
+    meanwhile = withdraw_all;
+    assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DECLINED);
+    assert_int_equal(seats.reads, 1);
+    assert_int_equal(seats.taken[0], 0);
+}
+
 static void *vouch_and_end(void *argument)
 {
     published_vouch(argument);
@@ -367,6 +422,7 @@ static void what_was_closed_begins_nothing(void **state)
     need_process_vm();
     static struct direct_desk desk;
     static struct direct_seats seats;
+    seats.ticket = (uintptr_t)ticket;
     uint64_t value = 1;
     struct iovec piece = {&value, sizeof value};
     struct direct_access access = {question_of(true), &piece, 1};
@@ -382,6 +438,7 @@ static void the_last_word_is_a_piece_of_its_own_and_all_arrive(void **state)
     need_process_vm();
     static struct direct_desk desk;
     static struct direct_seats seats;
+    seats.ticket = (uintptr_t)ticket;
     char from[100], back[100] = {0};
     for (int i = 0; i < 100; i++)
         from[i] = (char)(i + 1);
@@ -405,6 +462,7 @@ static void memory_that_is_gone_is_declined(void **state)
 {
     static struct direct_desk desk;
     static struct direct_seats seats;
+    seats.ticket = (uintptr_t)ticket;
     uint64_t value = 1;
     struct iovec piece = {&value, sizeof value};
     struct direct_access access = {question_of(true), &piece, 1};
@@ -432,6 +490,8 @@ int main(void)
         TEST(nothing_is_written_after_a_key_was_withdrawn),
         TEST(nothing_is_written_after_a_queue_pair_was_withdrawn),
         TEST(a_killed_writer_leaves_whole_words),
+        TEST(a_stopped_writer_is_forbidden),
+        TEST(a_READ_whose_key_is_withdrawn_meanwhile_is_declined),
         TEST(nobody_vouches_for_the_dead),
         TEST(nobody_vouches_after_exec),
         TEST(what_was_closed_begins_nothing),

@@ -1,8 +1,9 @@
 /* A ring of frames from one process to another in shared memory: one writer, one reader, no lock, no system call.
  *
  * Memory: a memfd sealed against resizing; its first page holds the few words that both sides share, each on a cache
- * line of its own; behind it lies the data area, which is mapped twice back to back so that a frame never wraps.
- * Nothing of it outlives the two processes, and it is not limited by the size of /dev/shm.
+ * line of its own; then comes a page for the ticket (direct.h); behind it lies the data area, which is mapped twice
+ * back to back so that a frame never wraps. Nothing of it outlives the two processes, and it is not limited by the size
+ * of /dev/shm.
  *
  * A frame starts at a multiple of 64 bytes with its commit word: the frame's length, never 0, stored last and with
  * release. The word where the next frame will start is 0 before that, so the reader polls this one word and nothing
@@ -49,6 +50,11 @@ void ring_discard(struct ring *);
 
 /* Where the writer announces what it does in the reader's memory by itself. NULL: the ring is not mapped. */
 struct direct_seats *ring_seats(const struct ring *);
+
+/* For the reader: may the writer write in the reader's memory by itself? Not at first. Once this has returned after a
+ * no, no call of process_vm_writev that begins with the ticket gets further, and those that had got further are under
+ * way. False: the system refuses, and it is as before. */
+bool ring_permit(struct ring *, bool);
 
 /* --- writing: all calls under one lock but for those that say otherwise */
 

@@ -118,6 +118,15 @@ struct direct_seats *ring_seats(const struct ring *ring)
     return ring->shared ? &ring->shared->seats : NULL;
 }
 
+bool ring_permit(struct ring *ring, bool permit)
+{
+    uint8_t *ticket = (uint8_t *)ring->shared + RING_TICKET;
+    bool done = !mprotect(ticket, RING_DATA - RING_TICKET, permit ? PROT_READ | PROT_WRITE : PROT_READ);
+    if (done)
+        atomic_store(&ring->shared->seats.ticket, permit ? (uintptr_t)ticket : 0);
+    return done;
+}
+
 void ring_discard(struct ring *ring)
 {
     if (ring->shared)

@@ -402,6 +402,7 @@ int shm_attached(struct link *link, int memory, const struct cma_proof *proof)
     if (error)
         return error;
     ring_read_start(&shm->reader, &ring);
+    ring_permit(&ring, true);
     shm->proof = *proof;
     ring_set_cma(&shm->reader, cma_works(proof));
     shm->reading = true;
@@ -422,6 +423,12 @@ const struct direct_seats *shm_seats(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
     return shm->reading && !shm->loopback ? ring_seats(&shm->reader.ring) : NULL;
+}
+
+bool shm_permit_writes(struct link *link, bool permit)
+{
+    struct shm *shm = (struct shm *)link;
+    return ring_permit(&shm->reader.ring, permit);
 }
 
 struct ring_reader *shm_reader(struct link *link)

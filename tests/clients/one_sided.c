@@ -5,9 +5,8 @@
  *            call has returned no byte changes
  *   order    a WRITE behind a SEND and a SEND behind a WRITE are seen in that order
  *   killed   the writer is killed in the midst; the owner's calls return all the same
- *   stopped  the writer is stopped in the midst, perhaps within a WRITE; then the owner waits until it goes on, and in
- *            neither case does a byte change afterwards
- *   refused  the system begins to refuse process_vm_writev; WRITEs go on arriving
+ *   stopped  the writer is stopped in the midst, mostly within a WRITE; the owner does not wait until it goes on, and
+ * no byte changes afterwards refused  the system begins to refuse process_vm_writev; WRITEs go on arriving
  *
  * Exit status 0, or 1 with a sentence. */
 #include <errno.h>
@@ -276,24 +275,39 @@ static int run_killed(bool writer, pid_t child)
 
 static pid_t stopped_writer;
 
+static volatile sig_atomic_t waited;
+
 static void let_it_go_on(int number)
 {
+    waited = 1;
     kill(stopped_writer, SIGCONT);
+}
+
+static void take_back_from_the_stopped(unsigned round)
+{
+    if (round % 10 == 9)
+        change_state(IBV_QPS_ERR);
+    else if (round % 2)
+        change_access();
+    else if (ibv_dereg_mr(side.mr))
+        die("ibv_dereg_mr");
 }
 
 static void own_and_stop(unsigned round)
 {
     volatile uint64_t *word = (uint64_t *)(void *)side.memory;
-    struct itimerval soon = {.it_value.tv_usec = 20000};
+    struct itimerval late = {.it_value.tv_sec = 20}, never = {0};
     int status;
     make_qp();
     meet(OWNER, round);
     wait_until(&stage->done, atomic_load(&stage->done) + 2 + round % 7);
     if (kill(stopped_writer, SIGSTOP) || waitpid(stopped_writer, &status, WUNTRACED) != stopped_writer)
         die("the writer can't be stopped");
-    setitimer(ITIMER_REAL, &soon, NULL);
-    if (ibv_dereg_mr(side.mr))
-        die("ibv_dereg_mr");
+    setitimer(ITIMER_REAL, &late, NULL);
+    take_back_from_the_stopped(round);
+    setitimer(ITIMER_REAL, &never, NULL);
+    if (waited)
+        die("round %u: the owner waited for a writer that was stopped", round);
     *word = 0;
     kill(stopped_writer, SIGCONT);
     for (int i = 0; i < LOOKS; i++)
@@ -301,6 +315,8 @@ static void own_and_stop(unsigned round)
     wait_until(&stage->failed, round);
     expect_untouched(word, round);
     drop_qp();
+    if (round % 2 && ibv_dereg_mr(side.mr))
+        die("ibv_dereg_mr");
     side.mr = endpoint_register(&side.endpoint, side.memory, sizeof side.memory);
 }
 

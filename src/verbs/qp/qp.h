@@ -26,8 +26,9 @@ enum { QP_COUNTED = 5 }; /* operations with a completion counter of their own, u
 
 /* READs and WRITEs without packets (qp_direct.c). Under qp->lock. */
 struct qp_direct {
-    bool published;       /* it is, or was and nobody has waited for its peer since */
-    struct stream writes; /* that it does by itself */
+    bool published;        /* it is, or was and nobody has waited for its peer since */
+    uint32_t publications; /* how often it was */
+    struct stream writes;  /* that it does by itself */
 };
 
 /* Where a connected queue pair sends to (qp_path.c, transmit.c). Under qp->lock. */

@@ -29,9 +29,10 @@ void qp_publish(struct qp *qp)
         .peer_psn = qp->attr.rq_psn & PSN_MASK,
         .domain = (uintptr_t)qp->memory.pd,
     };
-    if (process_publishes(qp->process) && queue_pair.access && !qp->path.direct.published)
-        qp->path.direct.published =
-            published_queue_pair(node_published(qp->process->node), qp->flow.number, &queue_pair);
+    if (!process_publishes(qp->process) || !queue_pair.access || qp->path.direct.published)
+        return;
+    qp->path.direct.published = published_queue_pair(node_published(qp->process->node), qp->flow.number, &queue_pair);
+    qp->path.direct.publications += qp->path.direct.published;
 }
 
 void qp_unpublish_failed(struct qp *qp)
@@ -41,12 +42,19 @@ void qp_unpublish_failed(struct qp *qp)
         published_withdraw_queue_pair(node_published(qp->process->node), qp->flow.number);
 }
 
-/* For what failed nobody has waited yet. */
+/* For what failed nobody has waited yet. While it stands as published, nobody publishes it again; another thread of the
+ * program may have waited for the same in the meantime, and published it anew. */
 void qp_unpublish(struct qp *qp)
 {
-    qp_unpublish_failed(qp);
-    if (qp->path.direct.published)
+    lock_assert_held(&qp->lock);
+    uint32_t publications = qp->path.direct.publications - 1;
+    while (qp->path.direct.published && publications != qp->path.direct.publications) {
+        publications = qp->path.direct.publications;
+        qp_unpublish_failed(qp);
+        lock_release(&qp->lock);
         node_quiesce(qp->process->node);
+        lock_take(&qp->lock);
+    }
     qp->path.direct.published = false;
 }
 

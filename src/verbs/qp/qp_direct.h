@@ -7,7 +7,8 @@
 
 /* The queue pair has got another state or other attributes: its peer is told, if it may do anything by itself. */
 void qp_publish(struct qp *);
-/* It is to get some, or goes: when this returns, the peer does nothing by itself any more. */
+/* It is to get some, or goes: when this returns, the peer does nothing by itself any more. May wait for the peer, and
+ * gives the lock back meanwhile: look again what state it is in. */
 void qp_unpublish(struct qp *);
 /* It has failed: the peer begins nothing any more. */
 void qp_unpublish_failed(struct qp *);

@@ -297,11 +297,12 @@ int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
     mask = qp_state_mask(qp->flow.type, mask);
     lock_take(&qp->lock);
     enum reason reason = qp_modify_check(qp, attr, mask);
-    if (!reason)
+    if (!reason) {
         qp_unpublish(qp);
+        reason = qp_modify_check(qp, attr, mask); /* the lock was given back, and the state may be another */
+    }
     int error = reason ? EINVAL : apply(qp, attr, mask);
-    if (!reason)
-        qp_publish(qp);
+    qp_publish(qp);
     if (!error)
         qp_transmit(qp, clock_now());
     lock_release(&qp->lock);

@@ -1,0 +1,71 @@
+#include "ipc/elsewhere.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+
+/* A file of a thread; empty when it can't be read. */
+static void read_file(int tasks, const char *thread, const char *file, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/%s", thread, file);
+    int descriptor = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = descriptor < 0 ? 0 : read(descriptor, text, size - 1);
+    if (descriptor >= 0)
+        close(descriptor);
+    text[length > 0 ? length : 0] = 0;
+}
+
+/* Field 3 of stat, behind the name. A thread stops and ends where it returns from the kernel: after its call. */
+static bool is_stopped(int tasks, const char *thread)
+{
+    char text[512];
+    read_file(tasks, thread, "stat", text, sizeof text);
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] && name_end[2] && strchr("TtZX", name_end[2]);
+}
+
+/* The number of the call that a thread waits in; -1 outside of any; "running" of one that does not wait. */
+static bool is_in_another(int tasks, const char *thread, long call)
+{
+    char text[256], *end;
+    read_file(tasks, thread, "syscall", text, sizeof text);
+    long number = strtol(text, &end, 10);
+    return end != text && number != call;
+}
+
+static bool is_elsewhere(int tasks, const char *thread, long call)
+{
+    return is_stopped(tasks, thread) || is_in_another(tasks, thread, call);
+}
+
+static bool look_at_all(DIR *directory, long call)
+{
+    unsigned threads = 0;
+    for (const struct dirent *entry; (entry = readdir(directory));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        if (!is_elsewhere(dirfd(directory), entry->d_name, call))
+            return false;
+        threads++;
+    }
+    return threads > 0;
+}
+
+bool elsewhere_all(pid_t pid, long call)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    int before = uncancelled_begin();
+    DIR *directory = pid > 0 ? opendir(path) : NULL;
+    bool all = directory && look_at_all(directory, call);
+    if (directory)
+        closedir(directory);
+    uncancelled_end(before);
+    return all;
+}
