@@ -1,4 +1,5 @@
-/* softverbs decode: what a capture holds of RoCEv2, one line a packet, and whether we would send the same bytes. */
+/* softverbs decode: what a capture holds of RoCEv2 or InfiniBand, one line a packet, and whether we would send the same
+ * bytes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@
 enum { DATAGRAM_ROOM = 65536, LINE_ROOM = 2048 };
 
 struct tally {
-    unsigned long packets; /* RoCEv2 */
+    unsigned long packets; /* RoCEv2 and InfiniBand */
+    bool infiniband;       /* there were some of it */
     unsigned long wrong;   /* ICRC, fault, or encoded to other bytes */
     unsigned long cut, other;
     json_t *list; /* of packets; NULL: they are printed */
@@ -38,6 +40,8 @@ static long find_difference(const struct dissection *datagram, const struct pack
 {
     static uint8_t again[DATAGRAM_ROOM];
     size_t length = datagram_encode(&datagram->route, packet, again, sizeof again);
+    if (datagram->lrh && length) /* the ICRC, which is of RoCEv2 */
+        memcpy(again + length - LRH_ICRC, datagram->bytes + datagram->length - LRH_ICRC, LRH_ICRC);
     for (size_t i = 0; i < datagram->length; i++)
         if (i >= length || again[i] != datagram->bytes[i])
             return (long)i;
@@ -60,13 +64,37 @@ static void describe_message(const struct packet *packet, char *description)
     cm_describe(&message, description + used, LINE_ROOM - used);
 }
 
+static uint32_t get_little(const uint8_t *from, unsigned bytes)
+{
+    uint32_t value = 0;
+    while (bytes--)
+        value = value << 8 | from[bytes];
+    return value;
+}
+
+static enum wire_fault read_packet(struct dissection *datagram, struct packet *packet, struct iovec *piece)
+{
+    const uint8_t *icrc = datagram->bytes + datagram->length - LRH_ICRC;
+    if (!datagram->lrh)
+        return datagram_decode(&datagram->route, datagram->bytes, datagram->length, packet, piece);
+    if (lrh_icrc(datagram->lrh, (uint32_t)(icrc - datagram->lrh)) != get_little(icrc, LRH_ICRC))
+        return WIRE_ICRC;
+    return datagram_read(datagram->bytes, datagram->length - LRH_ICRC, packet, piece);
+}
+
+static bool vcrc_fits(const struct dissection *datagram)
+{
+    const uint8_t *vcrc = datagram->bytes + datagram->length;
+    return !datagram->lrh || lrh_vcrc(datagram->lrh, (uint32_t)(vcrc - datagram->lrh)) == get_little(vcrc, 2);
+}
+
 /* Describes the datagram, the headers also where the rest is bad; writes what is wrong with it to `verdict`, or "". */
 static void judge(struct dissection *datagram, char *description, char *verdict)
 {
     struct packet packet;
     struct iovec piece;
     unsigned headers, pad;
-    enum wire_fault fault = datagram_decode(&datagram->route, datagram->bytes, datagram->length, &packet, &piece);
+    enum wire_fault fault = read_packet(datagram, &packet, &piece);
     *description = *verdict = 0;
     if (fault != WIRE_FINE) {
         snprintf(verdict, LINE_ROOM, "%s", wire_fault_text(fault));
@@ -78,6 +106,8 @@ static void judge(struct dissection *datagram, char *description, char *verdict)
     long difference = find_difference(datagram, &packet);
     if (difference >= 0)
         snprintf(verdict, LINE_ROOM, "encodes differently at byte %ld", difference);
+    else if (!vcrc_fits(datagram))
+        snprintf(verdict, LINE_ROOM, "the variant CRC is wrong");
     describe_message(&packet, description);
 }
 
@@ -108,20 +138,25 @@ static void show_datagram(struct dissection *datagram, unsigned long number, dou
     judge(datagram, description, verdict);
     const char *from = show_address(datagram->route.source, source),
                *to = show_address(datagram->route.destination, destination);
+    if (datagram->lrh) {
+        struct lrh lrh = lrh_read(datagram->lrh);
+        snprintf(source, sizeof source, "LID %u", lrh.source);
+        snprintf(destination, sizeof destination, "LID %u", lrh.destination);
+    }
     if (tally->list)
         emit_packet(tally, from, to, number, seconds, description, verdict);
     else
         print_packet(from, to, number, seconds, description, verdict);
     tally->packets++;
+    tally->infiniband |= datagram->lrh != NULL;
     tally->wrong += *verdict != 0;
 }
 
 static void print_tally(const struct tally *tally)
 {
     char line[256];
-    snprintf(line, sizeof line,
-             "%lu RoCEv2 packets, %lu of them wrong; %lu cut by the capture and not checked; %lu others",
-             tally->packets, tally->wrong, tally->cut, tally->other);
+    snprintf(line, sizeof line, "%lu %s packets, %lu of them wrong; %lu cut by the capture and not checked; %lu others",
+             tally->packets, tally->infiniband ? "InfiniBand" : "RoCEv2", tally->wrong, tally->cut, tally->other);
     screen_wrap(stdout, screen_width(stdout), 0, 4, line);
 }
 
@@ -135,7 +170,7 @@ static void decode_records(struct pcap *pcap, struct tally *tally)
         start = start ? start : record.nanoseconds;
         tally->other += kind == DISSECTED_OTHER;
         tally->cut += kind == DISSECTED_CUT;
-        if (kind == DISSECTED_ROCE)
+        if (kind == DISSECTED_ROCE || kind == DISSECTED_INFINIBAND)
             show_datagram(&datagram, number, (double)(int64_t)(record.nanoseconds - start) / 1e9, tally);
     }
 }
@@ -183,11 +218,11 @@ const struct command decode_command = {
     .help = "  --json            as an object, see docs/user/json.md\n"
             "\n"
             "Reads pcap and pcapng files, on Ethernet and other links. Each RoCEv2 packet is\n"
-            "a line: number, seconds since the first packet, addresses, what it says. Its\n"
-            "invariant CRC is checked, and that encoding it again gives the same bytes;\n"
-            "behind a # stands what is wrong. A message of the connection manager is shown\n"
-            "with all its fields that are not 0. Packets that the capture cut short are\n"
-            "counted, not checked.\n"
+            "a line: number, seconds since the first packet, addresses, what it says; so is\n"
+            "each of InfiniBand (run --link-layer ib --capture). Its invariant CRC is\n"
+            "checked, and that encoding it again gives the same bytes; behind a # stands\n"
+            "what is wrong. A message of the connection manager is shown with all its fields\n"
+            "that are not 0. Packets that the capture cut short are counted, not checked.\n"
             "\n"
             "Exit status: 0, or 1 when a packet is wrong or a file cannot be read to its end.\n",
     .run = run_decode,

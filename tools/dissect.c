@@ -81,10 +81,27 @@ static enum dissected read_ipv6(const uint8_t *ip, size_t held, struct dissectio
     return read_udp(ip + IPV6_LENGTH, held - IPV6_LENGTH, get16(ip + 4), to);
 }
 
+/* As `softverbs run --link-layer ib --capture` writes it, without extension headers. */
+static enum dissected read_erf(const struct pcap_record *record, struct dissection *to)
+{
+    enum { HEADER = 16, TYPE_AT = 8, INFINIBAND = 21, VCRC = 2 };
+    if (record->length < HEADER + LRH_LENGTH || record->bytes[TYPE_AT] != INFINIBAND)
+        return DISSECTED_OTHER;
+    to->lrh = record->bytes + HEADER;
+    size_t length = lrh_packet_length(to->lrh), outer = lrh_read(to->lrh).global ? LRH_GRH_LENGTH : LRH_LENGTH;
+    if (!length)
+        return DISSECTED_OTHER;
+    to->bytes = to->lrh + outer;
+    to->length = length - outer;
+    return record->length - HEADER < length + VCRC ? DISSECTED_CUT : DISSECTED_INFINIBAND;
+}
+
 enum dissected dissect(const struct pcap_record *record, struct dissection *to)
 {
     *to = (struct dissection){0};
     size_t skip;
+    if (record->link == PCAP_ERF)
+        return read_erf(record, to);
     if (!find_ip(record, &skip))
         return DISSECTED_OTHER;
     const uint8_t *ip = record->bytes + skip;

@@ -1,23 +1,26 @@
-/* Finds the RoCEv2 datagram in a captured packet. */
+/* Finds the RoCEv2 datagram in a captured packet, or the packet of InfiniBand. */
 #ifndef TOOLS_DISSECT_H
 #define TOOLS_DISSECT_H
 
 #include "pcap.h"
 #include "wire/datagram.h"
+#include "wire/lrh.h"
 
 enum dissected {
     DISSECTED_ROCE,
+    DISSECTED_INFINIBAND,
     DISSECTED_OTHER, /* not UDP to port 4791, or behind IPv4 options, IPv6 extension headers or in fragments */
     DISSECTED_CUT,   /* the capture does not hold all of it */
 };
 
 struct dissection {
     struct datagram_route route;
-    const uint8_t *bytes; /* the UDP payload, in the record */
+    const uint8_t *bytes; /* the UDP payload, in the record; of InfiniBand from the BTH to the ICRC */
     size_t length;
+    const uint8_t *lrh; /* of InfiniBand: where the packet begins; NULL: it is of RoCE */
 };
 
-/* Fills the dissection when the answer is DISSECTED_ROCE. */
+/* Fills the dissection when the answer is one of the first two. */
 enum dissected dissect(const struct pcap_record *, struct dissection *);
 
 #endif

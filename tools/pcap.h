@@ -12,6 +12,7 @@ enum pcap_link {
     PCAP_ETHERNET = 1,
     PCAP_RAW = 101, /* an IP header, of either version */
     PCAP_LINUX_COOKED = 113,
+    PCAP_ERF = 197, /* a record of that format: here of InfiniBand */
     PCAP_IPV4 = 228,
     PCAP_IPV6 = 229,
     PCAP_LINUX_COOKED_2 = 276,

@@ -120,10 +120,10 @@ static void go_by_lrh(struct capture_way *way, const uint8_t *lrh)
 static void go_by_lids(struct capture_way *way, const struct traffic_flow *flow)
 {
     const struct ibv_ah_attr *attr = &flow->attr->ah_attr;
-    uint16_t here = flow->device->lid;
+    uint16_t here = flow->device->lid, there = attr->dlid ? attr->dlid : here; /* not told yet */
     way->infiniband = true;
-    way->lrh = (struct lrh){.destination = way->sent ? attr->dlid : here,
-                            .source = way->sent ? here : attr->dlid,
+    way->lrh = (struct lrh){.destination = way->sent ? there : here,
+                            .source = way->sent ? here : there,
                             .sl = attr->sl,
                             .global = attr->is_global};
 }

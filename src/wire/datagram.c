@@ -193,6 +193,13 @@ static enum wire_fault find_payload(const uint8_t *bytes, size_t length, unsigne
     return WIRE_FINE;
 }
 
+enum wire_fault datagram_read(const uint8_t *bytes, size_t length, struct packet *packet, struct iovec *piece)
+{
+    unsigned headers, pad;
+    enum wire_fault fault = wire_decode(bytes, length, packet, &headers, &pad);
+    return fault ? fault : find_payload(bytes + headers, length - headers, pad, packet, piece);
+}
+
 enum wire_fault datagram_decode(struct datagram_route *route, const uint8_t *bytes, size_t length,
                                 struct packet *packet, struct iovec *piece)
 {
@@ -200,9 +207,5 @@ enum wire_fault datagram_decode(struct datagram_route *route, const uint8_t *byt
         return WIRE_TRUNCATED;
     if (length > UINT16_MAX || !icrc_fits(route, bytes, length))
         return WIRE_ICRC;
-    unsigned headers, pad;
-    enum wire_fault fault = wire_decode(bytes, length - DATAGRAM_ICRC, packet, &headers, &pad);
-    if (fault != WIRE_FINE)
-        return fault;
-    return find_payload(bytes + headers, length - DATAGRAM_ICRC - headers, pad, packet, piece);
+    return datagram_read(bytes, length - DATAGRAM_ICRC, packet, piece);
 }

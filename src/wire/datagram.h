@@ -47,12 +47,17 @@ size_t datagram_encode(const struct datagram_route *, const struct packet *, uin
 /* Total, like wire_decode. First the ICRC is checked, so that a corrupted packet is never reported as something else.
  * The payload becomes one piece, *piece, that points into `bytes`; both belong to the caller. With
  * identification_unknown over IPv4, a packet passes when datagram_identify finds its identification, which is then
- * stored in the route; what stood there is tried first. *packet and *piece are undefined unless the result is WIRE_FINE. */
+ * stored in the route; what stood there is tried first. *packet and *piece are undefined unless the result is
+ * WIRE_FINE. */
 enum wire_fault datagram_decode(struct datagram_route *, const uint8_t *bytes, size_t length, struct packet *,
                                 struct iovec *piece);
 
+/* The same for what any link carries from the BTH to the last pad byte, without looking at a CRC. */
+enum wire_fault datagram_read(const uint8_t *bytes, size_t length, struct packet *, struct iovec *piece);
+
 /* The identification of the IPv4 header that makes the ICRC at the end of the `length` bytes right; false when there is
- * none. One of 65536 corrupted packets passes. route->identification is a guess, which makes it fast when it is right. */
+ * none. One of 65536 corrupted packets passes. route->identification is a guess, which makes it fast when it is right.
+ */
 bool datagram_identify(const struct datagram_route *, const uint8_t *bytes, size_t length, uint16_t *identification);
 
 #endif

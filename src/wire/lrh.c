@@ -32,6 +32,13 @@ struct lrh lrh_read(const uint8_t from[LRH_LENGTH])
                         .global = (from[1] & 3) == GLOBAL};
 }
 
+uint32_t lrh_packet_length(const uint8_t from[LRH_LENGTH])
+{
+    uint32_t length = (bytes_get16(from + 4) & LRH_LENGTH_MAX) * 4u, next = from[1] & 3;
+    uint32_t least = (next == GLOBAL ? LRH_GRH_LENGTH : LRH_LENGTH) + BTH_LENGTH + LRH_ICRC;
+    return next >= LOCAL && length >= least ? length : 0;
+}
+
 void lrh_make_grh(uint8_t grh[GRH_LENGTH], uint32_t behind)
 {
     bytes_put16(grh + 4, (uint16_t)behind);

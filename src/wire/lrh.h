@@ -9,6 +9,8 @@
 
 enum {
     LRH_LENGTH = 8,
+    LRH_GRH_LENGTH = 48, /* with a GRH behind it */
+    LRH_ICRC = 4,
     LRH_TRAILER = 6,        /* ICRC, VCRC */
     LRH_LENGTH_MAX = 0x7ff, /* of a packet, in units of 4 bytes without the VCRC */
 };
@@ -23,6 +25,8 @@ struct lrh {
  * greatest. Virtual lane 0. */
 void lrh_write(uint8_t to[LRH_LENGTH], const struct lrh *, uint32_t behind);
 struct lrh lrh_read(const uint8_t from[LRH_LENGTH]);
+/* The bytes from the LRH to the ICRC, as it says; 0: what follows it is no packet of a queue pair. */
+uint32_t lrh_packet_length(const uint8_t from[LRH_LENGTH]);
 
 /* Makes 40 bytes that grh_write wrote for RoCE v2, an IPv6 header, a GRH of InfiniBand, for so many bytes behind it. */
 void lrh_make_grh(uint8_t grh[40], uint32_t behind);

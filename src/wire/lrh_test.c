@@ -20,6 +20,18 @@ static void the_crcs_of_a_known_packet_come_out(void **state)
     assert_int_equal(lrh_vcrc(example, 56), 0xfa45);
 }
 
+static void the_length_is_that_of_a_queue_pairs_packet(void **state)
+{
+    uint8_t bytes[8];
+    assert_int_equal(lrh_packet_length(example), 56);
+    lrh_write(bytes, &(struct lrh){.global = true}, 40 + 12); /* no room for the ICRC */
+    assert_int_equal(lrh_packet_length(bytes), 0);
+    lrh_write(bytes, &(struct lrh){.global = false}, 40 + 12);
+    assert_int_equal(lrh_packet_length(bytes), 60);
+    bytes[1] = 0; /* a raw packet */
+    assert_int_equal(lrh_packet_length(bytes), 0);
+}
+
 static void the_icrc_leaves_out_what_may_change_on_the_way(void **state)
 {
     uint8_t packet[8 + 40 + 12 + 4] = {0, 3};
@@ -55,6 +67,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_crcs_of_a_known_packet_come_out),
+        cmocka_unit_test(the_length_is_that_of_a_queue_pairs_packet),
         cmocka_unit_test(the_icrc_leaves_out_what_may_change_on_the_way),
         cmocka_unit_test(the_header_says_what_follows_and_how_much),
     };

@@ -2,6 +2,7 @@
 """Programs that address by LID only, as they are, on ports of InfiniBand (--link-layer ib): none of them is given a GID."""
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,23 @@ def a_face_of_an_hca(suite):
     suite.run_one(["sh", "-c", "rdma link"]).find(r"^link soft0/1 subnet_prefix fe80:0000:0000:0000 lid 2 sm_lid 1 lmc 0 state ACTIVE physical_state LINK_UP")
 
 
+def with_last_byte_changed(suite, path):
+    """What decode says of the file when the last packet's VCRC is wrong: it stands before padding and the options."""
+    with open(path, "rb") as file:
+        capture = bytearray(file.read())
+    block = capture.rindex(struct.pack("<I", 6), 0, len(capture) - 64)
+    while True:  # the packet's block, not a byte that looks like one
+        length, = struct.unpack_from("<I", capture, block + 4)
+        if block + length == len(capture):
+            break
+        block = capture.rindex(struct.pack("<I", 6), 0, block)
+    packet, = struct.unpack_from("<I", capture, block + 20)
+    capture[block + 28 + packet - 1] ^= 1
+    with open(path + ".broken", "wb") as file:
+        file.write(capture)
+    return subprocess.run([f"{suite.root}/softverbs", "decode", path + ".broken"], capture_output=True, check=False).stdout
+
+
 def captured(suite):
     """Wireshark finds LRH, BTH and so on, with LIDs; datagrams have no GRH."""
     need("tshark")
@@ -74,7 +92,13 @@ def captured(suite):
         suite.pair(["ibv_ud_pingpong", "-n", "10"], extra={"SOFTVERBS_CAPTURE": path})
         read = ["tshark", "-r", path, "-T", "fields", "-e", "infiniband.lrh.dlid", "-e", "infiniband.lrh.slid", "-e", "infiniband.lrh.lnh",
                 "-e", "infiniband.bth.opcode", "-e", "_ws.malformed"]
+        decoded = suite.run_one([f"{suite.root}/softverbs", "decode", path])
+        broken = with_last_byte_changed(suite, path)
         rows = subprocess.run(read, capture_output=True, check=True, text=True).stdout.splitlines()
+    decoded.find(rf"^{len(rows)} InfiniBand packets, 0 of them wrong; 0 cut by the capture and not checked; 0 others$")
+    decoded.find(r" LID 2 > LID 2 UD SEND_ONLY ")
+    if b"the variant CRC is wrong" not in broken:
+        raise Failure(broken.decode())
     kinds = {tuple(row.split("\t")) for row in rows}
     # SEND ONLY and ACKNOWLEDGE of RC, SEND ONLY of UD
     expected = {("2", "2", "0x02", opcode, "") for opcode in ("4", "17", "100")}
