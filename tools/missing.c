@@ -31,9 +31,11 @@ static const struct {
     {"netlink", "NETLINK_RDMA stays the kernel's; rdma(8) is answered under softverbs run (link, dev, resource and "
                 "statistic show), what asks netlink itself is not"},
     {"umad", "/dev/infiniband/umad* and issm*: management datagrams of InfiniBand fabrics (libibumad, "
-             "infiniband-diags, opensm); RoCE has no subnet manager"},
+             "infiniband-diags, opensm); there is no subnet manager"},
     {"uverbs",
      "ioctl and write on /dev/infiniband/uverbs*: only libibverbs is served, not programs that bring their own"},
+    {"xrc", "an XRC domain that several processes open by one file is shared by name only: packets reach the shared "
+            "receive queues, and ibv_open_qp the queue pairs, of one process (reasons 380 and 394)"},
     {"sysfs", "files below /sys/class/infiniband are read only, and hw_counters are not there"},
     {"gpudirect", "memory of graphics cards (nvidia-peermem); dma-buf of files and udmabuf works"},
 };
