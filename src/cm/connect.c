@@ -89,9 +89,9 @@ static const struct connection_operations outcomes = {.outcome = happened};
 
 /* --- the session */
 
-static void receive(struct session *session, const struct cm_message *message, nanos now)
+static bool receive(struct session *session, const struct cm_message *message, nanos now)
 {
-    connection_receive(&session_of(session)->connection, message, now);
+    return connection_receive(&session_of(session)->connection, message, now);
 }
 
 static void expire(struct session *session, nanos now)

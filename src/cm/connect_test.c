@@ -157,6 +157,7 @@ static void a_flood_of_requests_takes_no_more_than_the_backlog_and_no_answer(voi
     assert_int_equal(all.listener->account.requests, BACKLOG);
     assert_int_equal(rig->b.blocks, full);
     assert_true(full - before <= 4 * BACKLOG);
+    assert_int_equal(rig->b.dropped[REASON_CM_BACKLOG - REASON_CM_BACKLOG], REQUESTS - BACKLOG);
     rig_lose(rig, CM_REQ);
     rig_quiet(rig);
     rig_end(rig, &all);

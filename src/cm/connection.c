@@ -391,7 +391,7 @@ static void receive_req_again(struct connection *connection, const struct cm_mes
         connection->pending |= PENDING_MRA;
 }
 
-void connection_receive(struct connection *connection, const struct cm_message *message, nanos now)
+static void take_message(struct connection *connection, const struct cm_message *message, nanos now)
 {
     switch (message->attribute) {
     case CM_REQ:
@@ -420,4 +420,13 @@ void connection_receive(struct connection *connection, const struct cm_message *
     default: /* nothing for a connection, or alternate paths, which there are none of */
         return;
     }
+}
+
+bool connection_receive(struct connection *connection, const struct cm_message *message, nanos now)
+{
+    enum connection_state state = connection->state;
+    unsigned pending = connection->pending;
+    bool mra_came = connection->mra_came;
+    take_message(connection, message, now);
+    return connection->state != state || connection->pending != pending || connection->mra_came != mra_came;
 }

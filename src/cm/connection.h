@@ -121,8 +121,8 @@ void connection_expire(struct connection *, nanos now);
 /* The peer's process has ended, so that nobody will answer any more. */
 void connection_bereave(struct connection *, nanos now);
 
-/* A message for this connection. */
-void connection_receive(struct connection *, const struct cm_message *, nanos now);
+/* A message for this connection. False: it changed nothing. */
+bool connection_receive(struct connection *, const struct cm_message *, nanos now);
 
 /* The next message to send; false: none. */
 bool connection_transmit(struct connection *, struct cm_message *);

@@ -24,6 +24,11 @@ static const struct connection *connection(const struct identifier *identifier)
     return connect_of(identifier->session);
 }
 
+static uint64_t dropped(const struct host *host, enum reason reason)
+{
+    return host->dropped[reason - REASON_CM_BACKLOG];
+}
+
 /* --- messages that get lost */
 
 static void a_lost_req_is_sent_again(void **state)
@@ -246,6 +251,8 @@ static void repeated_rtu_dreq_and_drep_change_nothing(void **state)
     rig_event(&rig->a, CM_DISCONNECTED);
     rig_no_event(&rig->a);
     rig_no_event(&rig->b);
+    assert_int_equal(dropped(&rig->a, REASON_CM_UNEXPECTED), 1);
+    assert_int_equal(dropped(&rig->b, REASON_CM_UNEXPECTED), 2);
     rig_end(rig, &all);
 }
 
@@ -331,6 +338,7 @@ static void a_full_backlog_is_silent_until_a_request_is_fetched(void **state)
         rig_pass(rig, CM_REQ);
     }
     assert_int_equal(rig->b.queue.count, 2);
+    assert_int_equal(dropped(&rig->b, REASON_CM_BACKLOG), 1);
     rig_quiet(rig);
     rig_event(&rig->b, CM_CONNECT_REQUEST);
     rig_wait(rig, req_wait);
@@ -405,6 +413,7 @@ static void messages_from_another_address_are_nobodys(void **state)
         deliver_to(rig, &rig->a, &datagram, stranger);
     }
     rig_no_event(&rig->a);
+    assert_int_equal(dropped(&rig->a, REASON_CM_STRANGER), sizeof kinds / sizeof *kinds);
     assert_int_equal(connection(all.active)->state, CONNECTION_REQ_SENT);
     rig_end(rig, &all);
 }
@@ -433,6 +442,7 @@ static void a_dreq_of_no_connection_is_answered_so_that_it_ends(void **state)
     assert_int_equal(rig->b.manager.sessions, 0);
     service_disconnect(all.active, rig->now);
     rig_pass(rig, CM_DREQ);
+    assert_int_equal(dropped(&rig->b, REASON_CM_UNKNOWN), 1);
     rig_pass(rig, CM_DREP);
     rig_event(&rig->a, CM_DISCONNECTED);
     rig_end(rig, &all);
@@ -446,6 +456,7 @@ static void an_addressing_header_of_another_version_drops_the_request(void **sta
     rig_pass(rig, CM_REQ);
     rig_quiet(rig);
     rig_no_event(&rig->b);
+    assert_int_equal(dropped(&rig->b, REASON_CM_ADDRESSING), 1);
     rig_end(rig, &all);
 }
 

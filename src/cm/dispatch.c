@@ -16,6 +16,12 @@ static bool answer(const struct dispatch_datagram *to, struct dispatch_datagram 
     return true;
 }
 
+static bool dispatch_drop(struct manager *manager, enum reason reason)
+{
+    manager->operations->drop(manager, reason);
+    return false;
+}
+
 static bool refuse_request(const struct dispatch_datagram *request, struct dispatch_datagram *reply, uint16_t reason)
 {
     answer(request, reply, CM_REJ);
@@ -115,7 +121,8 @@ static struct session *find_requested(const struct manager *manager, uint64_t gu
 
 static void pass_to(struct session *session, const struct cm_message *message, nanos now)
 {
-    session->operations->receive(session, message, now);
+    if (!session->operations->receive(session, message, now))
+        dispatch_drop(session->manager, REASON_CM_UNEXPECTED);
     session_settle(session);
 }
 
@@ -135,13 +142,13 @@ static bool open_request(struct manager *manager, const struct dispatch_datagram
     bool wrong;
     const struct cm_ip *addressing = read_addressing(&request->message, &ip, &wrong);
     if (wrong)
-        return false;
+        return dispatch_drop(manager, REASON_CM_ADDRESSING);
     struct identifier *listener =
         find_listener(manager, request, req->service, connect_qp_type(req), addressing, &reason);
     if (!listener)
         return refuse_request(request, reply, reason);
     if (listener->account.requests >= listener->backlog)
-        return false; /* a repeat may find room */
+        return dispatch_drop(manager, REASON_CM_BACKLOG); /* a repeat may find room */
     struct cm_route route = request->route;
     route.flow_label = req->primary.flow_label;
     route.traffic_class = req->primary.traffic_class;
@@ -196,7 +203,7 @@ static bool open_resolution(struct manager *manager, const struct dispatch_datag
     bool wrong;
     const struct cm_ip *addressing = read_addressing(&request->message, &ip, &wrong);
     if (wrong)
-        return false;
+        return dispatch_drop(manager, REASON_CM_ADDRESSING);
     struct identifier *listener =
         find_listener(manager, request, request->message.sidr_req.service, IBV_QPT_UD, addressing, &reason);
     if (!listener)
@@ -264,11 +271,19 @@ static bool is_of_peer(const struct session *session, const struct cm_message *m
     return connection && connection->remote.communication_id == message->local_id;
 }
 
+static enum reason reason_unknown(const struct manager *manager, const struct dispatch_datagram *datagram)
+{
+    struct session *session = manager_find_local(manager, datagram->message.remote_id);
+    return session && !came_from_peer(session, datagram) ? REASON_CM_STRANGER : REASON_CM_UNKNOWN;
+}
+
 static bool receive_reply(struct manager *manager, const struct dispatch_datagram *datagram,
                           struct dispatch_datagram *reply, nanos now)
 {
     const struct cm_message *message = &datagram->message;
     struct session *session = find_session(manager, datagram);
+    if (!session || (message->attribute == CM_DREQ && !is_of_peer(session, message)))
+        dispatch_drop(manager, reason_unknown(manager, datagram));
     if (message->attribute == CM_DREQ && !is_of_peer(session, message))
         return answer(datagram, reply, CM_DREP); /* so that the peer stops asking */
     if (!session)
@@ -295,7 +310,7 @@ bool dispatch_receive(struct manager *manager, const struct dispatch_datagram *d
         return receive_sidr_req(manager, datagram, reply, now);
     case CM_LAP:
     case CM_APR:
-        return false;
+        return dispatch_drop(manager, REASON_CM_UNEXPECTED);
     default:
         return receive_reply(manager, datagram, reply, now);
     }

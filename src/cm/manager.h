@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "cm/address.h"
 #include "cm/timers.h"
+#include "diag/diag.h"
 #include "wire/cm.h"
 
 struct identifier;
@@ -36,12 +37,15 @@ struct manager_operations {
     int (*bind_port)(struct manager *, struct identifier *);
     int (*listen_port)(struct manager *, struct identifier *);
     void (*release_port)(struct manager *, struct identifier *);
+
+    /* A message that has come was of no use: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. */
+    void (*drop)(struct manager *, enum reason);
 };
 
 /* One exchange with a peer: a connection, or the resolution of a service. It outlives its identifier while there is
  * something left to say or to wait for. */
 struct session_operations {
-    void (*receive)(struct session *, const struct cm_message *, nanos now);
+    bool (*receive)(struct session *, const struct cm_message *, nanos now); /* false: it changed nothing */
     void (*expire)(struct session *, nanos now);
     nanos (*deadline)(const struct session *);               /* when to expire; NANOS_NEVER */
     bool (*transmit)(struct session *, struct cm_message *); /* the next message to send; false: none */

@@ -88,12 +88,15 @@ void resolution_bereave(struct resolution *resolution)
         resolution->state = RESOLUTION_IDLE;
 }
 
-void resolution_receive(struct resolution *resolution, const struct cm_message *message)
+bool resolution_receive(struct resolution *resolution, const struct cm_message *message)
 {
     if (message->attribute == CM_SIDR_REP && resolution->state == RESOLUTION_SENT)
         end(resolution, message);
     else if (message->attribute == CM_SIDR_REQ && resolution->state == RESOLUTION_ANSWERED)
         resolution->pending = true;
+    else
+        return false;
+    return true;
 }
 
 void resolution_expire(struct resolution *resolution, nanos now)

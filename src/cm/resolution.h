@@ -61,7 +61,7 @@ bool resolution_is_finished(const struct resolution *);
 void resolution_bereave(struct resolution *);
 
 /* A reply when active; the same request again when passive, which then is answered again. */
-void resolution_receive(struct resolution *, const struct cm_message *);
+bool resolution_receive(struct resolution *, const struct cm_message *);
 void resolution_expire(struct resolution *, nanos now);
 bool resolution_transmit(struct resolution *, struct cm_message *);
 

@@ -50,9 +50,9 @@ static const struct resolution_operations outcomes = {.resolved = resolved};
 
 /* --- the session */
 
-static void receive_message(struct session *session, const struct cm_message *message, nanos now)
+static bool receive_message(struct session *session, const struct cm_message *message, nanos now)
 {
-    resolution_receive(&session_of(session)->resolution, message);
+    return resolution_receive(&session_of(session)->resolution, message);
 }
 
 static void expire(struct session *session, nanos now)

@@ -95,13 +95,20 @@ static void release_port(struct manager *manager, struct identifier *identifier)
     ports_release(cm_of(manager)->process->node, (uint32_t)identifier->reservation);
 }
 
+static void drop(struct manager *manager, enum reason reason)
+{
+    cm_of(manager)->dropped[reason - REASON_CM_BACKLOG]++;
+    log_reason(LOG_INFO, reason, "for a program of librdmacm");
+}
+
 static const struct manager_operations operations = {.allocate = allocate,
                                                      .release = cm_release,
                                                      .find_port = find_port,
                                                      .find_route = find_route,
                                                      .bind_port = bind_port,
                                                      .listen_port = listen_port,
-                                                     .release_port = release_port};
+                                                     .release_port = release_port,
+                                                     .drop = drop};
 
 /* --- joining and leaving */
 

@@ -15,7 +15,7 @@
 #include "runtime/schedule.h"
 #include "wire/packet.h"
 
-enum { CM_EARLY_MAX = 64, CM_MESSAGES = CM_APR - CM_REQ + 1 };
+enum { CM_EARLY_MAX = 64, CM_MESSAGES = CM_APR - CM_REQ + 1, CM_DROPS = REASON_CM_UNEXPECTED - REASON_CM_BACKLOG + 1 };
 
 struct cm {
     struct process *process;
@@ -33,6 +33,7 @@ struct cm {
     unsigned early_count;
     struct cm_waiting waiting;
     uint64_t sent[CM_MESSAGES], received[CM_MESSAGES]; /* by attribute, from CM_REQ on */
+    uint64_t dropped[CM_DROPS];                        /* what was of no use, by reason, from REASON_CM_BACKLOG on */
     struct hash_entry *buckets[4 * MANAGER_BUCKETS];
 };
 

@@ -121,16 +121,27 @@ static void report_identifiers(FILE *out, const struct cm *cm)
     fputs("]", out);
 }
 
-static void report_counts(FILE *out, const char *name, const uint64_t counts[CM_MESSAGES])
+static const char *message_name(unsigned i)
+{
+    return cm_name(CM_REQ + i);
+}
+
+static const char *drop_name(unsigned i)
+{
+    return reason_name(REASON_CM_BACKLOG + i);
+}
+
+static void report_counts(FILE *out, const char *title, const uint64_t counts[], unsigned count,
+                          const char *(*name)(unsigned))
 {
     const char *separator = "";
-    fprintf(out, "\"%s\":{", name);
-    for (unsigned i = 0; i < CM_MESSAGES; i++)
+    fprintf(out, "\"%s\":{", title);
+    for (unsigned i = 0; i < count; i++)
         if (counts[i]) {
-            fprintf(out, "%s\"%s\":%llu", separator, cm_name(CM_REQ + i), (unsigned long long)counts[i]);
+            fprintf(out, "%s\"%s\":%llu", separator, name(i), (unsigned long long)counts[i]);
             separator = ",";
         }
-    fputs("}", out);
+    fputs("},", out);
 }
 
 void cm_report(FILE *out, struct process *process)
@@ -141,9 +152,9 @@ void cm_report(FILE *out, struct process *process)
     lock_take(&cm->lock); /* which nobody holds for long */
     report_identifiers(out, cm);
     fputs(",\"messages\":{", out);
-    report_counts(out, "sent", cm->sent);
-    fputs(",", out);
-    report_counts(out, "received", cm->received);
-    fprintf(out, ",\"sessions\":%u}", cm->manager.sessions);
+    report_counts(out, "sent", cm->sent, CM_MESSAGES, message_name);
+    report_counts(out, "received", cm->received, CM_MESSAGES, message_name);
+    report_counts(out, "reasons", cm->dropped, CM_DROPS, drop_name);
+    fprintf(out, "\"sessions\":%u}", cm->manager.sessions);
     lock_release(&cm->lock);
 }

@@ -316,8 +316,8 @@ def is_shown(suite):
         client = suite.start(["rping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "10000000", "-v"])
         wait_for_ping(client)
         both = shown(suite)
-        table = subprocess.run(suite.softverbs("show", "connections"), env=suite.environment(), capture_output=True, text=True,
-                               check=True).stdout
+        table, lines = [subprocess.run(suite.softverbs(*command), env=suite.environment(), capture_output=True, text=True, check=True).stdout
+                        for command in (("show", "connections"), ("stat", "--lines"))]
     finally:
         for program in (server, client):
             if program:
@@ -332,6 +332,8 @@ def is_shown(suite):
         raise Failure(json.dumps(both))
     if not re.search(rf"rping .* TCP +established +\d+ +127\.0\.0\.1:\d+ +127\.0\.0\.1:{port} ", table):
         raise Failure(table)
+    if not re.search(rf"{server.process.pid} +rping +connections +[1-9]\d* +received REQ\n", lines):
+        raise Failure(lines)
 
 
 def is_captured(suite):

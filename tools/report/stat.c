@@ -187,7 +187,6 @@ static void add_processes(struct table *table, const json_t *reports, bool queue
     size_t i;
     json_array_foreach(reports, i, report) queue_pairs ? add_queue_pairs(table, report, add_counts)
                                                        : add_devices(table, report, add_counts);
-    table_print(table, stdout);
 }
 
 static void print_totals(const json_t *reports, bool queue_pairs)
@@ -203,6 +202,15 @@ static void print_totals(const json_t *reports, bool queue_pairs)
     table_add(&table, "PACKETS SENT");
     table_add(&table, "PACKETS RECEIVED");
     add_processes(&table, reports, queue_pairs, add_row);
+    table_print(&table, stdout);
+}
+
+/* Those of librdmacm are no device's. */
+static void add_messages(struct table *table, const json_t *reports)
+{
+    const json_t *report;
+    size_t i;
+    json_array_foreach(reports, i, report) add_lines(table, report, "connections", json_object_get(report, "messages"));
 }
 
 static void print_lines(const json_t *reports, bool queue_pairs)
@@ -214,6 +222,9 @@ static void print_lines(const json_t *reports, bool queue_pairs)
     table_add(&table, "COUNT");
     table_add(&table, "COUNTER");
     add_processes(&table, reports, queue_pairs, add_lines);
+    if (!queue_pairs)
+        add_messages(&table, reports);
+    table_print(&table, stdout);
 }
 
 /* --- as it changes */
@@ -221,7 +232,7 @@ static void print_lines(const json_t *reports, bool queue_pairs)
 /* All that is counted of a process, without its objects. */
 static void print_json(const json_t *reports)
 {
-    static const char *const keys[] = {"pid", "program", "traffic", "strays"};
+    static const char *const keys[] = {"pid", "program", "traffic", "strays", "messages"};
     json_t *all = json_array(), *report, *qp;
     size_t i, j;
     json_array_foreach((json_t *)reports, i, report)

@@ -19,6 +19,11 @@ static struct host *host_of(struct manager *manager)
 
 /* --- the owner's operations */
 
+static void drop(struct manager *manager, enum reason reason)
+{
+    host_of(manager)->dropped[reason - REASON_CM_BACKLOG]++;
+}
+
 static void *allocate(struct manager *manager, size_t size)
 {
     struct host *host = host_of(manager);
@@ -115,7 +120,8 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .find_route = find_route,
                                                      .bind_port = bind_port,
                                                      .listen_port = listen_port,
-                                                     .release_port = release_port};
+                                                     .release_port = release_port,
+                                                     .drop = drop};
 
 static void added(struct event_queue *queue)
 {

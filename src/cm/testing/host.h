@@ -21,7 +21,8 @@ struct host {
     unsigned fail_after;  /* allocations until one fails; 0: none does */
     unsigned fails_again; /* and so many after each; 0: all */
     int route_error;      /* what find_route answers */
-    unsigned signalled;   /* events that the queue's operations told of */
+    uint64_t dropped[REASON_CM_UNEXPECTED - REASON_CM_BACKLOG + 1];
+    unsigned signalled; /* events that the queue's operations told of */
 };
 
 void host_make(struct host *, uint8_t number);
