@@ -39,6 +39,22 @@ static int prepend(const char *name, const char *item)
     return error;
 }
 
+/* Puts `item` behind such a list, unless it stands there already. */
+static int append(const char *name, const char *item)
+{
+    const char *old = getenv(name);
+    size_t length = strlen(item), there = old ? strlen(old) : 0;
+    if (there >= length && !strcmp(old + there - length, item) &&
+        (there == length || strchr(": ", old[there - length - 1])))
+        return 0;
+    char *value;
+    if (asprintf(&value, there ? "%s:%s" : "%s%s", there ? old : "", item) < 0)
+        return ENOMEM;
+    int error = setenv(name, value, 1) ? errno : 0;
+    free(value);
+    return error;
+}
+
 /* What threads of our library agree on by atomic operations looks like a race to ThreadSanitizer, as the library is not
  * instrumented: it sees the copies but not what orders them. The program's own races are told as ever. What the user's
  * variable says comes behind and counts. */
@@ -59,13 +75,25 @@ static int set_library_path(const char *directory)
     return prepend("LD_LIBRARY_PATH", directory) || calm_thread_sanitizer() ? out_of_memory() : 0;
 }
 
-/* AddressSanitizer refuses to start behind a preloaded library, although this one does it no harm. */
+static void name_preloaded(const char *directory, const char *name, char path[PLACE_PATH_MAX + 32])
+{
+    bool whole = !strpbrk(directory, " \t\n");
+    snprintf(path, PLACE_PATH_MAX + 32, "%s%s%s", whole ? directory : "", whole ? "/" : "", name);
+}
+
+/* Paths are seen by all that comes after. The library itself is preloaded for programs, or libraries of theirs, that
+ * look in a DT_RPATH before LD_LIBRARY_PATH: it has the name already that they look for. It comes last, so that a
+ * library of the user that stands in front of the verbs still does.
+ *
+ * AddressSanitizer refuses to start behind a preloaded library, although these do it no harm. */
 static int preload(const char *directory)
 {
-    char path[PLACE_PATH_MAX + 32] = "libsoftverbs-paths.so";
-    if (!strpbrk(directory, " \t\n"))
-        snprintf(path, sizeof path, "%s/libsoftverbs-paths.so", directory);
-    return prepend("LD_PRELOAD", path) || prepend("ASAN_OPTIONS", "verify_asan_link_order=0") ? out_of_memory() : 0;
+    char paths[PLACE_PATH_MAX + 32], verbs[PLACE_PATH_MAX + 32];
+    name_preloaded(directory, "libsoftverbs-paths.so", paths);
+    name_preloaded(directory, "libibverbs.so.1", verbs);
+    bool done = !prepend("LD_PRELOAD", paths) && !append("LD_PRELOAD", verbs) &&
+                !prepend("ASAN_OPTIONS", "verify_asan_link_order=0");
+    return done ? 0 : out_of_memory();
 }
 
 /* rdma(8) asks the kernel over netlink; ours stands in front of it. Without $PATH the shell's own stays in force. */

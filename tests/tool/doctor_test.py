@@ -182,17 +182,46 @@ def _compiled(name, source, *options):
     return path
 
 
-def an_rpath_that_leads_elsewhere_is_a_problem():
+HAS_DEVICES = "int ibv_get_device_list(int *); int main(void) { int count = 0; ibv_get_device_list(&count); return count != 2; }"
+OURS = f"It will load ours, {cases.BUILD}/lib/libibverbs.so.1,"
+
+
+def _theirs():
     there = glob.glob("/usr/lib/*/libibverbs.so.1")
     if not there:
         raise Skip("no libibverbs.so.1 is installed")
-    source = "int ibv_fork_init(void); int main(void) { return ibv_fork_init(); }"
-    options = [there[0], f"-Wl,-rpath,{os.path.dirname(there[0])}"]
-    found, status = _of(_compiled("rpath", source, "-Wl,--disable-new-dtags", *options))
-    assert found["libibverbs"][0] == "problem" and os.path.dirname(there[0]) in found["libibverbs"][1] and \
-        "RPATH" in found["libibverbs"][1] and status == 1, found
-    found, status = _of(_compiled("runpath", source, "-Wl,--enable-new-dtags", *options))
-    assert found["libibverbs"][0] == "ok" and status == 0, found
+    return there[0]
+
+
+def an_rpath_that_leads_elsewhere_gives_way_to_what_is_preloaded():
+    """What doctor says, and what then happens."""
+    there = _theirs()
+    options = [there, f"-Wl,-rpath,{os.path.dirname(there)}"]
+    for name, option, phrases in (("rpath", "--disable-new-dtags", ("preloaded", "RPATH", os.path.dirname(there))),
+                                  ("runpath", "--enable-new-dtags", ("LD_LIBRARY_PATH",))):
+        program = _compiled(name, HAS_DEVICES, f"-Wl,{option}", *options)
+        found, status = _of(program)
+        verdict, sentence = found["libibverbs"]
+        assert verdict == "ok" and sentence.startswith(OURS) and all(phrase in sentence for phrase in phrases) and status == 0, found
+        expect(softverbs("run", "--devices", "2", "--dir", f"{TEMPORARY}/own", program))
+
+
+def a_library_with_an_rpath_is_seen():
+    there = _theirs()
+    inner = _compiled("libinner.so", HAS_DEVICES.replace("main", "inner"), "-shared", "-fPIC", "-Wl,--disable-new-dtags", there,
+                      f"-Wl,-rpath,{os.path.dirname(there)}")
+    program = _compiled("outer", "int inner(void); int main(void) { return inner(); }", inner)
+    found, status = _of(program)
+    assert found["libibverbs"][0] == "ok" and "a library of it has an RPATH" in found["libibverbs"][1] and status == 0, found
+    expect(softverbs("run", "--devices", "2", "--dir", f"{TEMPORARY}/own", program))
+
+
+def a_library_that_is_named_with_its_directory_is_told():
+    nameless = _compiled("libibverbs.so.9", "int ibv_get_device_list(int *count) { return *count = 9; }", "-shared", "-fPIC")
+    program = _compiled("namer", HAS_DEVICES, nameless)
+    found, _ = _of(program)
+    assert found["libibverbs"][0] == "warning" and nameless in found["libibverbs"][1] and "directory" in found["libibverbs"][1], found
+    expect(softverbs("run", "--devices", "2", "--dir", f"{TEMPORARY}/own", program))
 
 
 def what_a_program_calls_and_is_missing_is_named():

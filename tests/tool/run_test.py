@@ -272,11 +272,19 @@ def options_become_environment_variables():
 def library_paths_go_in_front_and_stay_short():
     script = "echo $LD_LIBRARY_PATH; echo $LD_PRELOAD"
     lib = f"{cases.BUILD}/lib"
-    expect(run("sh", "-c", script), out=f"{lib}\n{lib}/libsoftverbs-paths.so\n".encode())
-    expect(run("sh", "-c", script, env={"LD_LIBRARY_PATH": "/a:/b"}),
-           out=f"{lib}:/a:/b\n{lib}/libsoftverbs-paths.so\n".encode())
-    expect(run(SOFTVERBS, "run", "sh", "-c", script), out=f"{lib}\n{lib}/libsoftverbs-paths.so\n".encode())
+    preloaded = f"{lib}/libsoftverbs-paths.so:{lib}/libibverbs.so.1"
+    expect(run("sh", "-c", script), out=f"{lib}\n{preloaded}\n".encode())
+    expect(run("sh", "-c", script, env={"LD_LIBRARY_PATH": "/a:/b"}), out=f"{lib}:/a:/b\n{preloaded}\n".encode())
+    expect(run(SOFTVERBS, "run", "sh", "-c", script), out=f"{lib}\n{preloaded}\n".encode())
     expect(softverbs("run", "--no-paths", "sh", "-c", script), out=f"{lib}\n\n".encode())
+
+
+def what_the_user_preloads_stands_before_the_verbs():
+    """A library that wraps functions of the verbs is still asked first."""
+    lib = f"{cases.BUILD}/lib"
+    own = f"{lib}/libibverbs.so"  # some library that loads
+    done = run(SOFTVERBS, "run", "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": own})
+    expect(done, out=f"{lib}/libsoftverbs-paths.so:{own}:{lib}/libibverbs.so.1\n".encode())
 
 
 def it_works_installed_and_through_a_link():

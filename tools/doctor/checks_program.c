@@ -22,9 +22,11 @@ enum { SAY = 1024 };
 struct patient {
     char path[PATH_MAX];
     struct program program;
-    char ours[PLACE_PATH_MAX];              /* the directory of our libraries */
-    char verbs[PATH_MAX], rdmacm[PATH_MAX]; /* what will be loaded; "": not linked with it */
-    char absent[SAY];                       /* libraries that are not found */
+    char ours[PLACE_PATH_MAX]; /* the directory of our libraries */
+    char verbs[PATH_MAX],
+        rdmacm[PATH_MAX]; /* what its search finds without what is preloaded; "": not linked with it */
+    char named[PATH_MAX]; /* a libibverbs that it, or a library of it, names with its directory; "" */
+    char absent[SAY];     /* libraries that are not found */
     check_tell *tell;
     void *context;
 };
@@ -138,11 +140,22 @@ static void check_rights(const struct patient *patient)
 
 /* --- what will be loaded */
 
+/* A line without an arrow: no search, as there is a directory. */
+static void note_path(struct patient *patient, const char *line)
+{
+    char path[PATH_MAX];
+    const char *file = sscanf(line, " %4095s", path) == 1 ? strrchr(path, '/') : NULL;
+    if (file && !strncmp(file, "/libibverbs.so", sizeof "/libibverbs.so" - 1))
+        snprintf(patient->named, sizeof patient->named, "%s", path);
+}
+
 static void note_library(struct patient *patient, const char *line)
 {
     char name[256], path[PATH_MAX] = "";
-    if (sscanf(line, " %255s => %4095[^\n]", name, path) < 2)
+    if (sscanf(line, " %255s => %4095[^\n]", name, path) < 2) {
+        note_path(patient, line);
         return;
+    }
     char *address = strstr(path, " (0x");
     if (address)
         *address = 0;
@@ -193,23 +206,33 @@ static bool is_ours(const struct patient *patient, const char *path)
     return realpath(path, real) && !strncmp(real, patient->ours, length) && real[length] == '/';
 }
 
+/* Nothing is searched for a library that has been loaded already. */
+static void check_rpath(const struct patient *patient)
+{
+    const char *rpath = patient->program.rpath;
+    say(patient, VERDICT_OK, "libibverbs",
+        "It will load ours, %s/libibverbs.so.1, as that is preloaded (LD_PRELOAD). By itself, and with \"run "
+        "--no-paths\", "
+        "it would load %s: %s has an RPATH%s%s%s, which goes before LD_LIBRARY_PATH.",
+        patient->ours, patient->verbs, *rpath ? "it" : "a library of it", *rpath ? " (" : "", rpath, *rpath ? ")" : "");
+}
+
 static void check_verbs(const struct patient *patient)
 {
-    if (!*patient->verbs)
+    if (*patient->named)
+        say(patient, VERDICT_WARNING, "libibverbs",
+            "It names %s with its directory, so that is loaded, too. The functions that it is linked with come from "
+            "ours, which is preloaded (LD_PRELOAD) and stands before it; those that it looks up (dlsym) may not.",
+            patient->named);
+    else if (!*patient->verbs)
         say(patient, VERDICT_WARNING, "libibverbs",
             "It is not linked with libibverbs.so.1, nor is a library of it. If it loads it later (dlopen), by its name "
-            "alone, it gets ours.");
+            "alone, it gets ours; by a path, what lies there.");
     else if (is_ours(patient, patient->verbs))
-        say(patient, VERDICT_OK, "libibverbs", "It will load ours, %s.", patient->verbs);
-    else if (*patient->program.rpath)
-        say(patient, VERDICT_PROBLEM, "libibverbs",
-            "It will load %s and not ours: it has an RPATH (%s), which goes before LD_LIBRARY_PATH. Link it with "
-            "-Wl,--enable-new-dtags, or remove it: patchelf --remove-rpath.",
-            patient->verbs, patient->program.rpath);
-    else
-        say(patient, VERDICT_PROBLEM, "libibverbs",
-            "It will load %s and not ours: a library of it has an RPATH, or names the file with its directory.",
+        say(patient, VERDICT_OK, "libibverbs", "It will load ours, %s, which LD_LIBRARY_PATH leads to.",
             patient->verbs);
+    else
+        check_rpath(patient);
 }
 
 static void check_libraries(struct patient *patient)
