@@ -383,7 +383,7 @@ int model_ftruncate(int descriptor, off_t size)
     if (!memfd)
         return -1;
     memfd->size = (uint32_t)size;
-    memfd->ring = (int8_t)memory_take_ring((uint32_t)size - 4096);
+    memfd->ring = (int8_t)memory_take_ring((uint32_t)size - MEMORY_RING_HEADER);
     if (memfd->ring < 0)
         host_unknown("ftruncate: no ring of this size is left");
     return 0;
@@ -457,6 +457,12 @@ int model_munmap(void *address, size_t size)
         return 0; /* a reservation whose mapping was refused */
     trace_line(HERE, "munmap of %s", trace_place(address));
     memory_unmap(region, host_process());
+    return 0;
+}
+
+/* Nobody writes the page whose protection changes (link/direct.h). */
+int model_mprotect(void *address, size_t size, int protection)
+{
     return 0;
 }
 

@@ -12,7 +12,6 @@ enum {
     FIRST_RING = FIRST_FILE + MEMORY_FILES,
     REGIONS = FIRST_RING + MEMORY_RINGS,
     LINES = REGIONS * (MEMORY_REGION / LINE),
-    RING_HEADER = 4096,
     RING_SMALL = 64 << 10,
     RING_LARGE = 256 << 10,
     RINGS_SMALL = 16, /* the rest is large */
@@ -61,9 +60,10 @@ static void settle(void)
 static bool map_ring(struct region *region, uint32_t size)
 {
     int fd = memfd_create("model", MFD_CLOEXEC), flag = MAP_SHARED | MAP_FIXED, both = PROT_READ | PROT_WRITE;
-    bool mapped = fd >= 0 && !ftruncate(fd, RING_HEADER + size) &&
-                  mmap(region->base, RING_HEADER + size, both, flag, fd, 0) != MAP_FAILED &&
-                  mmap(region->base + RING_HEADER + size, size, both, flag, fd, RING_HEADER) != MAP_FAILED;
+    bool mapped =
+        fd >= 0 && !ftruncate(fd, MEMORY_RING_HEADER + size) &&
+        mmap(region->base, MEMORY_RING_HEADER + size, both, flag, fd, 0) != MAP_FAILED &&
+        mmap(region->base + MEMORY_RING_HEADER + size, size, both, flag, fd, MEMORY_RING_HEADER) != MAP_FAILED;
     close(fd);
     region->ring_size = size;
     return mapped;
@@ -165,7 +165,7 @@ const struct region *memory_region(const volatile void *address)
 static uint8_t *canonical(const struct region *region, const volatile void *address)
 {
     uint8_t *at = (uint8_t *)(uintptr_t)address;
-    bool second = region->ring_size && at >= region->base + RING_HEADER + region->ring_size;
+    bool second = region->ring_size && at >= region->base + MEMORY_RING_HEADER + region->ring_size;
     return second ? at - region->ring_size : at;
 }
 
@@ -185,10 +185,10 @@ void memory_touch(const volatile void *address, size_t size)
     const struct region *region = memory_region(address);
     if (!region || !size)
         return;
-    uint8_t *at = canonical(region, address), *end = region->base + RING_HEADER + region->ring_size;
+    uint8_t *at = canonical(region, address), *end = region->base + MEMORY_RING_HEADER + region->ring_size;
     settle();
     if (region->ring_size && at + size > end) {
-        mark_dirty(region->base + RING_HEADER, (size_t)(at + size - end)); /* it goes on in the second mapping */
+        mark_dirty(region->base + MEMORY_RING_HEADER, (size_t)(at + size - end)); /* it goes on in the second mapping */
         size = (size_t)(end - at);
     }
     mark_dirty(at, size);

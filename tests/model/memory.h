@@ -16,6 +16,7 @@ enum {
     MEMORY_REGION = 1 << 20,
     MEMORY_FILES = 4,
     MEMORY_RINGS = 24,
+    MEMORY_RING_HEADER = 8192, /* RING_DATA */
 };
 
 enum memory_kind { MEMORY_HEAP, MEMORY_NOTES, MEMORY_FILE, MEMORY_RING };
