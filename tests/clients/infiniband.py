@@ -28,6 +28,13 @@ def pingpong(suite, program, *options):
             raise Failure(f"wrong data arrived:\n{tail(side.out)}")
 
 
+def between_devices(suite):
+    sides = suite.pair(["ibv_ud_pingpong", "-c", "-n", "100"], ["-d", "soft0"], ["-d", "soft1"], extra={"SOFTVERBS_DEVICES": "2"})
+    for side, lid in zip(sides, (3, 2)):
+        side.find(rf"remote address: LID 0x000{lid}, ")
+        side.find(r"^100 iters in ")
+
+
 def perftest(suite, program, *options):
     client = suite.pair([program, "-F", "-n", "500", *options])[1]
     client.find(r"Link type +: IB")
@@ -117,6 +124,7 @@ def main():
     suite.add("ibv_devinfo, /sys and rdma show a port of InfiniBand", lambda: a_face_of_an_hca(suite))
     for program in ("rc", "uc", "ud", "srq"):
         suite.add(f"ibv_{program}_pingpong without -g", lambda program=program: pingpong(suite, program))
+    suite.add("each device has a LID of its own", lambda: between_devices(suite))
     suite.add("ibv_xsrq_pingpong without -g", lambda: [side.find("^success$") for side in suite.pair(["ibv_xsrq_pingpong", "-n", "100"])])
     for command in ("ib_send_bw", "ib_send_bw -c UD", "ib_send_lat -c UC", "ib_write_bw", "ib_read_lat"):
         suite.add(f"{command} without -x", lambda command=command: perftest(suite, *command.split()))
