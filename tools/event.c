@@ -177,6 +177,8 @@ const struct command event_command = {
             "                    port comes back in time\n"
             "  port-up           the cable is back\n"
             "  device-fatal      the device fails: its queue pairs go to the error state\n"
+            "  device-removal    likewise, and identifiers of librdmacm hear\n"
+            "                    RDMA_CM_EVENT_DEVICE_REMOVAL\n"
             "  pkey-change, gid-change, lid-change, sm-change, client-reregister\n"
             "                    are only told\n"
             "\n"

@@ -173,6 +173,21 @@ void identifiers_destroy(struct manager *manager, struct event_queue *queue, nan
             identifier_destroy(identifier, now);
 }
 
+/* Of those that nobody has accepted yet no program knows. */
+static void tell_of_removal(struct hash_entry *entry, unsigned device)
+{
+    struct identifier *identifier = container_of(entry, struct identifier, by_number);
+    if (entry->key < membership_key && identifier->named && identifier->has_port && identifier->port.device == device)
+        identifier_tell(identifier, CM_DEVICE_REMOVAL, 0);
+}
+
+void identifiers_remove_device(struct manager *manager, unsigned device)
+{
+    for (uint32_t i = 0; i <= manager->identifiers.mask; i++)
+        for (struct hash_entry *entry = manager->identifiers.buckets[i]; entry; entry = entry->next)
+            tell_of_removal(entry, device);
+}
+
 /* --- events */
 
 struct cm_event *identifier_event(struct identifier *identifier, enum cm_event_kind kind, int status)

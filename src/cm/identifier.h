@@ -80,6 +80,9 @@ uint32_t identifier_destroy(struct identifier *, nanos now);
 /* Destroys all whose events go to this queue; NULL: all. */
 void identifiers_destroy(struct manager *, struct event_queue *, nanos now);
 
+/* The device goes: CM_DEVICE_REMOVAL for each that is bound to it. What they then do is the programs' affair. */
+void identifiers_remove_device(struct manager *, unsigned device);
+
 int identifier_bind(struct identifier *, const struct cm_address *);
 
 /* `source` of family 0: none was given. Success is followed by ADDR_RESOLVED or ADDR_ERROR. */

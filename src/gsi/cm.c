@@ -212,6 +212,16 @@ void cm_say_goodbye(struct process *process)
     cm_end(cm);
 }
 
+void cm_remove_device(struct process *process, unsigned device)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (!cm)
+        return;
+    cm_begin(cm);
+    identifiers_remove_device(&cm->manager, device);
+    cm_end(cm);
+}
+
 bool cm_is_inherited(const struct cm *cm)
 {
     return cm->process->forked;

@@ -48,6 +48,9 @@ void cm_unlock(struct process *);
 /* The program ends without closing its channels: destroys all identifiers, so that peers hear of it. */
 void cm_say_goodbye(struct process *);
 
+/* The device of this number is said to go, which identifiers that are bound to it hear. Under process->progress. */
+void cm_remove_device(struct process *, unsigned device);
+
 /* The process ends: everything of it goes, without a word. */
 void cm_destroy(struct process *);
 

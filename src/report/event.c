@@ -3,10 +3,13 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "gsi/cm.h"
 #include "process/port_state.h"
 #include "runtime/qpns.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp.h"
+
+static const char removal[] = "device-removal";
 
 static const struct {
     const char *name, *meaning;
@@ -15,6 +18,8 @@ static const struct {
     {"port-down", "The cable is pulled: the port goes down, and packets from and to it are lost", IBV_EVENT_PORT_ERR},
     {"port-up", "The cable is back: the port is active again", IBV_EVENT_PORT_ACTIVE},
     {"device-fatal", "The device fails: its queue pairs go to the error state", IBV_EVENT_DEVICE_FATAL},
+    {removal, "The device is taken away: it fails, and librdmacm's identifiers hear DEVICE_REMOVAL",
+     IBV_EVENT_DEVICE_FATAL},
     {"pkey-change", "The P_Key table is said to have changed", IBV_EVENT_PKEY_CHANGE},
     {"gid-change", "The GID table is said to have changed", IBV_EVENT_GID_CHANGE},
     {"lid-change", "The LID is said to have changed", IBV_EVENT_LID_CHANGE},
@@ -83,8 +88,9 @@ static const struct device *find_device(const char *name)
 
 /* The contexts are guarded by process->control, which comes before the progress lock that the caller holds: only tried.
  */
-static void raise_event(struct process *process, enum ibv_event_type type, const char *name, FILE *out)
+static void raise_event(struct process *process, enum ibv_event_type type, bool removed, const char *name, FILE *out)
 {
+    unsigned count;
     const struct device *device = find_device(name);
     if (!mutex_try(&process->control)) {
         fputs("{\"busy\":true}\n", out);
@@ -92,6 +98,8 @@ static void raise_event(struct process *process, enum ibv_event_type type, const
     }
     unsigned told = device && happens(process, device, type) ? tell(process, device, type) : 0;
     mutex_release(&process->control);
+    if (device && removed)
+        cm_remove_device(process, (unsigned)(device - config_devices(&count)));
     fprintf(out, "{\"contexts\":%u}\n", told);
 }
 
@@ -116,7 +124,7 @@ void event_answer(struct process *process, const char *request, FILE *out)
     for (unsigned i = 0; i < EVENTS; i++) {
         size_t length = strlen(events[i].name);
         if (!strncmp(request, events[i].name, length) && request[length] == ' ')
-            return raise_event(process, events[i].type, request + length + 1, out);
+            return raise_event(process, events[i].type, events[i].name == removal, request + length + 1, out);
     }
     fputs("{\"unknown\":true}\n", out);
 }

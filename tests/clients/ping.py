@@ -143,6 +143,26 @@ def answers(suite, address):
     done.find(rf"^--- {address}: 3 sent, 3 answered, 0% lost, min/avg/max \d+\.\d{{3}}/\d+\.\d{{3}}/\d+\.\d{{3}} ms$")
 
 
+def asks_about_a_port(suite):
+    """Of those who connect, and of datagrams; which one of them listens at is not the other's."""
+    address = ADDRESSES[SERVER][0]
+    server = Program([*suite.on(SERVER, "run", "--net", "eth0", "--"), need("rping"), "-s", "-a", address, "-p", "7174"],
+                     suite.host_environment(SERVER))
+    try:
+        deadline = time.monotonic() + 30
+        while "listen" not in suite.ask(SERVER, "show", "connections").out:
+            if time.monotonic() > deadline:
+                raise Failure("rping does not listen")
+        here, nobody = [f"{address}: {who} listens at port " for who in ("a program", "nobody")]
+        has(suite.ping(address, "-p", "7174"), f"{here}7174 of librdmacm\n", "3 answered")
+        has(suite.ping(address, "-p", "7175", status=1), f"{nobody}7175 of librdmacm\n", "3 answered")
+        has(suite.ping(address, "-u", "-p", "7174", status=1), f"{nobody}7174 of librdmacm\n")
+        if json.loads(suite.ping(address, "--json", "-p", "7174").out)["listens"] is not True or server.process.poll() is not None:
+            raise Failure("the server noticed")
+    finally:
+        server.kill()
+
+
 def answers_once(suite):
     """Whoever of the processes gets it answers, and nobody else."""
     with Crowd(suite, SERVER, 5):
@@ -402,6 +422,7 @@ def main():
     (ipv4, ipv6), larger = ADDRESSES[SERVER], (9000, 9000, 9000)
     for address in (ipv4, ipv6):
         suite.add(f"softverbs answers at {address}", lambda address=address: answers(suite, address))
+    suite.add("whether a program of librdmacm listens at a port", lambda: asks_about_a_port(suite))
     suite.add("each question is answered once, of whatever many processes", lambda: answers_once(suite))
     for address in (ipv4, ipv6):
         suite.add(f"the answer from {address} finds its asker among {CROWD} processes", lambda address=address: finds_its_asker(suite, address))

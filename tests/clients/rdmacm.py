@@ -16,6 +16,7 @@ import time
 from clients import BUILD, Failure, Suite, need
 
 RACE = "rdma_get_cm_event: Bad file descriptor" # rping's thread for events comes back when the channel is closed already
+TIMES = (r"^ *(cm )?connect\b", r"^ *destroy\b") # what cmtime says, also that of later releases
 REFUSED = ("REJECTED", "rdma_connect: Connection refused", "UNREACHABLE", "refused", "rpoll: Operation now in progress")
 
 
@@ -94,7 +95,8 @@ def copies_a_file(suite, size=50_000_000):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         source, target = f"{directory}/source", f"{directory}/target"
         with open(source, "wb") as file:
-            file.write(random.randbytes(size))
+            for done in range(0, size, 1 << 20):
+                file.write(random.randbytes(min(1 << 20, size - done)))
         serves_on(suite, ["rcopy", "-p", port], ["rcopy", source, f"{suite.address}:{target}", "-p", port], [f"^{size} bytes in "])
         if not filecmp.cmp(source, target, shallow=False):
             raise Failure("the copy differs")
@@ -336,6 +338,21 @@ def is_shown(suite):
         raise Failure(lines)
 
 
+def is_removed(suite):
+    """rping says what it hears."""
+    server = suite.start(["stdbuf", "-oL", "rping", "-s", "-d", "-a", "127.0.0.1", "-p", choose_port()])
+    try:
+        wait_for_listener(suite, server)
+        subprocess.run(suite.softverbs("event", "device-removal", "soft0"), env=suite.environment(), capture_output=True, check=True)
+        deadline = time.monotonic() + 20
+        while not re.search(b"(?i)device.removal", os.pread(server.out.fileno(), 1 << 16, 0) + os.pread(server.err.fileno(), 1 << 16, 0)):
+            if time.monotonic() > deadline:
+                raise Failure(str(server.finish(time.monotonic())))
+            time.sleep(0.02)
+    finally:
+        server.kill()
+
+
 def is_captured(suite):
     path, port = f"{suite.directory}-%p.pcapng", choose_port()
     common = ["rping", "-a", "127.0.0.1", "-p", port, "-C", "1"]
@@ -374,7 +391,7 @@ def main():
     suite.add("rping -P serves 20 clients at once", lambda: many_clients(suite, 20))
     suite.add("cmtime makes 1000 connections",
               lambda: serves_on(suite, ["cmtime", "-c", "1000", "-p", (port := choose_port())],
-                                ["cmtime", "-c", "1000", "-p", port, "-s", "127.0.0.1"], ["^connect +:", "^destroy +:"]))
+                                ["cmtime", "-c", "1000", "-p", port, "-s", "127.0.0.1"], TIMES))
     for program, *options in (("ib_send_bw",), ("ib_send_bw", "-c", "UD"), ("ib_write_bw",), ("ib_read_bw",), ("ib_atomic_bw",),
                               ("ib_send_lat",), ("ib_write_lat",), ("ib_read_lat",), ("ib_atomic_lat",)):
         suite.add(" ".join([program, "-R", *options]), lambda program=program, options=options: measures(suite, program, *options))
@@ -388,6 +405,7 @@ def main():
                   lambda faults=faults: survives_losses(suite, faults, "ucmatose", "-c", "5", "-C", "10", "-S", "100"))
     suite.add("the first program of docs/user/connections.md", lambda: first_program(suite))
     suite.add("softverbs show connections says who listens and who is connected with whom", lambda: is_shown(suite))
+    suite.add("softverbs event device-removal is heard by identifiers", lambda: is_removed(suite))
     suite.add("a capture has the messages, and decode their names", lambda: is_captured(suite))
     suite.add_tidiness()
     return suite.run()

@@ -1,4 +1,5 @@
-/* softverbs ping: is a RoCEv2 endpoint there, what does the path to it carry, how long does it take? docs/user/ping.md */
+/* softverbs ping: is a RoCEv2 endpoint there, what does the path to it carry, how long does it take? docs/user/ping.md
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -25,6 +26,10 @@
 
 enum { WINDOW = 1024, NAME_MAX_SHOWN = 64, QUESTION = SERVICE_UD << 5 | OPERATION_SEND_ONLY };
 
+/* The number of the question about a port: above those of echoes. Service IDs of IP ports (annex A11). */
+static const uint32_t about_port = 0x80000000;
+static const uint64_t port_services[] = {0x01060000, 0x01110000}; /* RDMA_PS_TCP, RDMA_PS_UDP */
+
 static const nanos least_patience = 200 * NANOS_MILLISECOND; /* with an echo */
 
 struct question {
@@ -36,6 +41,9 @@ struct question {
 struct ping {
     const char *name, *interface;
     int family;
+    unsigned long port; /* of librdmacm, that is asked about, too; 0: none */
+    bool datagrams;     /* it is one of RDMA_PS_UDP */
+    enum { PORT_UNKNOWN, PORT_FREE, PORT_TAKEN } port_state;
     unsigned long count; /* 0: until interrupted */
     nanos interval, timeout, deadline;
 
@@ -68,6 +76,8 @@ static void ask(struct ping *ping, uint32_t number, uint32_t length)
     static const uint8_t nothing[4096];
     uint8_t bytes[MAD_BYTES];
     struct cm_message question = gsi_client_question(ping->client, number);
+    if (number == about_port)
+        question.sidr_req.service = port_services[ping->datagrams] | ping->port;
     struct iovec pieces[] = {{bytes, sizeof bytes}, {(void *)nothing, length - MAD_BYTES}};
     cm_encode(&question, bytes);
     ping_wire_send(
@@ -89,6 +99,8 @@ static void ask_next(struct ping *ping, nanos now)
     ping->last = now;
     ping->next = now + ping->interval;
     ask(ping, number, MAD_BYTES);
+    if (ping->port && ping->port_state == PORT_UNKNOWN)
+        ask(ping, about_port, MAD_BYTES);
     ping_path_fill(&ping->path, &ping->wire);
 }
 
@@ -122,9 +134,24 @@ static void count_time(struct ping *ping, nanos time)
     ping->sum += time;
 }
 
+/* The question has no addresses, as it would have of a program that wants to connect: who listens there is not asked,
+ * and the connection manager says no for it, unlike for a port where nobody listens. */
+static void take_port(struct ping *ping, uint8_t status)
+{
+    ping->port_state = status == CM_SIDR_UNSUPPORTED ? PORT_FREE : PORT_TAKEN;
+    if (!ping->quiet)
+        printf("%s: %s listens at port %lu of librdmacm\n", ping->wire.there,
+               ping->port_state == PORT_TAKEN ? "a program" : "nobody", ping->port);
+}
+
 static void take_answer(struct ping *ping, const struct gsi_client_reply *answer)
 {
     struct question *question = &ping->questions[answer->number % WINDOW];
+    if (answer->number == about_port) {
+        if (ping->port && ping->port_state == PORT_UNKNOWN)
+            take_port(ping, answer->status);
+        return;
+    }
     if (answer->number >= PATH_ECHO) {
         ping_path_answered(&ping->path, answer->number, answer->length);
         return;
@@ -188,7 +215,8 @@ static bool is_over(const struct ping *ping, nanos now)
         return true;
     if (!ping->count || ping->sent < ping->count)
         return false;
-    bool waits = ping->answered < ping->sent && ping->refused < ping->sent && now < ping->last + ping->timeout;
+    bool all = ping->answered >= ping->sent && (!ping->port || ping->port_state != PORT_UNKNOWN);
+    bool waits = !all && ping->refused < ping->sent && now < ping->last + ping->timeout;
     return !waits && ping_path_due(&ping->path) == NANOS_NEVER;
 }
 
@@ -248,6 +276,17 @@ static json_t *milliseconds(const struct ping *ping, nanos time)
     return ping->answered ? json_real((double)time / 1e6) : json_null();
 }
 
+static json_t *port_listens(const struct ping *ping)
+{
+    return ping->port_state == PORT_UNKNOWN ? json_null() : json_boolean(ping->port_state == PORT_TAKEN);
+}
+
+/* Somebody answered, and nobody said that what was asked for is not there. */
+static int status_of(const struct ping *ping)
+{
+    return ping->answered && (!ping->port || ping->port_state == PORT_TAKEN) ? EXIT_OK : EXIT_NEGATIVE;
+}
+
 static int emit_summary(const struct ping *ping)
 {
     json_t *path = json_null();
@@ -256,14 +295,15 @@ static int emit_summary(const struct ping *ping)
                          (int)ping->path.ip, "says", emit_text(*ping->path.from ? ping->path.from : NULL), "lost",
                          (int)ping->path.lost);
     nanos average = ping->answered ? ping->sum / (nanos)ping->answered : 0;
-    emit(json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "name", emit_text(ping->name),
-                   "address", emit_text(ping->wire.there), "from", emit_text(ping->wire.here), "interface",
-                   emit_text(ping->wire.interface), "sent", (json_int_t)ping->sent, "answered",
+    emit(json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                   emit_text(ping->name), "address", emit_text(ping->wire.there), "from", emit_text(ping->wire.here),
+                   "interface", emit_text(ping->wire.interface), "sent", (json_int_t)ping->sent, "answered",
                    (json_int_t)ping->answered, "repeated", (json_int_t)ping->repeated, "who",
-                   emit_text(ping->answered ? ping->who : NULL), "min_ms", milliseconds(ping, ping->least), "avg_ms",
-                   milliseconds(ping, average), "max_ms", milliseconds(ping, ping->most), "path_mtu", path, "error",
+                   emit_text(ping->answered ? ping->who : NULL), "listens", port_listens(ping), "min_ms",
+                   milliseconds(ping, ping->least), "avg_ms", milliseconds(ping, average), "max_ms",
+                   milliseconds(ping, ping->most), "path_mtu", path, "error",
                    emit_text(ping->error ? strerror(ping->error) : NULL)));
-    return ping->answered ? EXIT_OK : EXIT_NEGATIVE;
+    return status_of(ping);
 }
 
 static int summarize(const struct ping *ping)
@@ -283,7 +323,7 @@ static int summarize(const struct ping *ping)
         ping_path_print(&ping->path);
     else
         explain_silence(ping);
-    return ping->answered ? EXIT_OK : EXIT_NEGATIVE;
+    return status_of(ping);
 }
 
 /* --- beginning */
@@ -387,6 +427,12 @@ static const char *read_option(struct ping *ping, int option)
         ping->family = option == '4' ? AF_INET : AF_INET6;
     else if (option == 'q' || option == 'j')
         ping->quiet = true, ping->as_json |= option == 'j';
+    else if (option == 'u')
+        ping->datagrams = true;
+    else if (option == 'p')
+        return read_count(optarg, &ping->port) && ping->port && ping->port <= UINT16_MAX
+                   ? NULL
+                   : "A port is a number up to 65535.";
     else if (option == 'c')
         return read_count(optarg, &ping->count) ? NULL : "A count is a number.";
     else if ((*times[option] = read_seconds(optarg)) == NANOS_NEVER)
@@ -403,6 +449,8 @@ static int ping_command_run(const struct command *command, int argc, char **argv
                                             {"interval", required_argument, NULL, 'i'},
                                             {"timeout", required_argument, NULL, 'W'},
                                             {"deadline", required_argument, NULL, 'w'},
+                                            {"port", required_argument, NULL, 'p'},
+                                            {"udp", no_argument, NULL, 'u'},
                                             {"quiet", no_argument, NULL, 'q'},
                                             {"json", no_argument, NULL, 'j'},
                                             {"help", no_argument, NULL, 'h'},
@@ -424,13 +472,15 @@ const struct command ping_command = {
     .name = "ping",
     .arguments = "[OPTIONS] ADDRESS",
     .summary = "Ask another host whether RoCEv2 is there, and what the path carries",
-    .letters = "46c:i:W:w:q",
+    .letters = "46c:i:W:w:p:uq",
     .help = "  --net IF              by this network interface, not the one that leads there\n"
             "  -4, -6                the address of the name that is of this version\n"
             "  -c, --count N         questions, 4 if not given; 0: until interrupted\n"
             "  -i, --interval S      seconds from one to the next, 1 if not given\n"
             "  -W, --timeout S       seconds to wait for the last answer, 2 if not given\n"
             "  -w, --deadline S      end after so many seconds in any case\n"
+            "  -p, --port N          does a program of librdmacm listen at this port, too?\n"
+            "  -u, --udp             the port is one for datagrams (RDMA_PS_UDP)\n"
             "  -q, --quiet           only what came of it\n"
             "  --json                only what came of it, an object: docs/user/json.md\n"
             "\n"
@@ -440,6 +490,7 @@ const struct command ping_command = {
             "other end it is proven by packets of that size that come back. No privilege is\n"
             "needed.\n"
             "\n"
-            "Status 0: somebody answered, 1: nobody, 2: it could not be asked.\n",
+            "Status 0: somebody answered, 1: nobody, or nobody listens at the port, 2: it\n"
+            "could not be asked.\n",
     .run = ping_command_run,
 };
