@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/uncancelled.h"
+#include "link/fence.h"
 #include "wire/payload.h"
 
 /* Any that is free; DIRECT_SEATS: none is. */
@@ -87,7 +88,7 @@ static enum direct_outcome direct_do_read(const struct direct_desk *desk, const 
     if (atomic_load(&desk->closed) || !published_permits(published, &access->question, &memory))
         return DIRECT_DECLINED;
     enum direct_outcome outcome = direct_outcome_of(access, direct_read(pid, access, memory));
-    atomic_thread_fence(memory_order_seq_cst);
+    fence_full();
     bool holds = outcome != DIRECT_DONE || (published_permits(published, &access->question, &again) && again == memory);
     return holds ? outcome : DIRECT_DECLINED;
 }
