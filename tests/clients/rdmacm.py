@@ -90,14 +90,15 @@ def serves_on(suite, server_command, client_command, found, timeout=60, extra=No
         client.find(pattern)
 
 
-def copies_a_file(suite, size=50_000_000):
+def copies_a_file(suite, size=50_000_000, timeout=60):
     port = choose_port()
     with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         source, target = f"{directory}/source", f"{directory}/target"
         with open(source, "wb") as file:
             for done in range(0, size, 1 << 20):
                 file.write(random.randbytes(min(1 << 20, size - done)))
-        serves_on(suite, ["rcopy", "-p", port], ["rcopy", source, f"{suite.address}:{target}", "-p", port], [f"^{size} bytes in "])
+        serves_on(suite, ["rcopy", "-p", port], ["rcopy", source, f"{suite.address}:{target}", "-p", port], [f"^{size} bytes in "],
+                  timeout)
         if not filecmp.cmp(source, target, shallow=False):
             raise Failure("the copy differs")
 
