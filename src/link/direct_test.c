@@ -329,6 +329,7 @@ static void stop_here(void)
 /* Stopped between judging and its call, it writes nothing when it goes on, although the owner did not wait. */
 static void a_stopped_writer_is_forbidden(void **state)
 {
+    need_process_vm();
     struct stage *stage;
     volatile uint64_t *word = (uint64_t *)(void *)memory;
     int status;
@@ -461,6 +462,7 @@ static void the_last_word_is_a_piece_of_its_own_and_all_arrive(void **state)
 
 static void memory_that_is_gone_is_declined(void **state)
 {
+    need_process_vm();
     static struct direct_desk desk;
     static struct direct_seats seats;
     seats.ticket = (uintptr_t)ticket;

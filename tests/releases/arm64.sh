@@ -28,7 +28,9 @@ two_processes_exchange_references:memory
 memory_is_read_where_the_message_came_from:memory
 without_a_handler_the_signal_ends_the_process:signal
 what_is_ignored_is_ignored_but_for_faults:signal
-one_that_asked_to_be_called_once_is_called_once:signal"
+one_that_asked_to_be_called_once_is_called_once:signal
+nobody_vouches_for_the_dead:robust
+nobody_vouches_after_exec:robust"
 
 # explain STATUS: of the suite that has run; 0 when all that failed is explained, which `explained` then tells.
 explain() {
@@ -49,8 +51,8 @@ explain() {
     [ -n "$failed" ] && [ -z "$unexplained" ]
 }
 
-gcc -o /tmp/emulator tests/releases/emulator.c && /tmp/emulator >/tmp/natively
-aarch64-linux-gnu-gcc -o /tmp/emulator tests/releases/emulator.c && qemu-aarch64-static /tmp/emulator 2>/dev/null | grep -v '^Bail' >/tmp/emulated
+gcc -pthread -o /tmp/emulator tests/releases/emulator.c && /tmp/emulator >/tmp/natively
+aarch64-linux-gnu-gcc -pthread -o /tmp/emulator tests/releases/emulator.c && qemu-aarch64-static /tmp/emulator 2>/dev/null | grep -v '^Bail' >/tmp/emulated
 
 build=build-arm64
 [ -f $build/build.ninja ] || meson setup $build --cross-file /tmp/arm64.ini -Dtests="${TESTS:-true}" >/tmp/log 2>&1 || { say 1 "arm64: configures" "$(tail -n 2 /tmp/log | paste -sd ' ')"; exit 1; }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -45,6 +46,27 @@ static void fault(void)
     _exit(0);
 }
 
+static void *lock_and_end(void *mutex)
+{
+    pthread_mutex_lock(mutex);
+    return NULL;
+}
+
+/* The kernel tells the next one that who held the mutex is dead. */
+static void inherit_mutex(void)
+{
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&mutex, &attributes);
+    pthread_create(&thread, NULL, lock_and_end, &mutex);
+    pthread_join(thread, NULL);
+    int error = pthread_mutex_trylock(&mutex);
+    printf("robust %d\n", error == EOWNERDEAD ? 0 : error);
+}
+
 static int status_of(void (*body)(void))
 {
     int status;
@@ -64,6 +86,7 @@ int main(void)
 {
     multicast_all();
     read_memory();
+    inherit_mutex();
     fflush(stdout);
     printf("signal %d\n", status_of(fault));
     fflush(stdout);
