@@ -358,6 +358,7 @@ static void withdraw_all(void)
 /* Nobody waits for it, so it may have read what came there later: it does not count. */
 static void a_READ_whose_key_is_withdrawn_meanwhile_is_declined(void **state)
 {
+    need_process_vm();
     static struct direct_desk desk;
     static struct direct_seats seats;
     uint64_t value = 1;
