@@ -32,7 +32,7 @@ static void check(int failed, const char *what)
 static struct end exchange(const char *port, const char *host, struct end mine)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
-    struct end theirs;
+    struct end theirs = {0};
     int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
     if (host) {
         inet_pton(AF_INET, host, &address.sin_addr);
