@@ -105,7 +105,9 @@ static struct ibv_wc received(struct desk *desk)
 
 static void end(struct desk *desk)
 {
+    void *memory = desk->mr->addr;
     EXPECT(ibv_close_device(desk->context), ==, 0);
+    free(memory);
 }
 
 static void a_port_has_a_LID_and_one_GID_of_its_subnet(const void *row)
