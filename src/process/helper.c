@@ -14,10 +14,9 @@
 #include "runtime/clock.h"
 #include "tap/delay.h"
 
-static const nanos tick_first = 50 * NANOS_MICROSECOND;    /* from claim to the first look whether they do go on, */
-static const nanos tick_most = NANOS_MILLISECOND;          /* doubling up to this while they do */
-static const nanos tick_trusted = 400 * NANOS_MICROSECOND; /* so long after three looks in a row that saw them */
-static const nanos glance = 2 * NANOS_MICROSECOND;         /* a hot program calls verbs at least so often */
+static const nanos tick_first = 50 * NANOS_MICROSECOND; /* from claim to the first look whether they do go on, */
+static const nanos tick_most = NANOS_MILLISECOND;       /* doubling up to this while they do */
+static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls verbs at least so often */
 /* How long the helper looks on after its last work: twice as long whenever that paid, half as long whenever it did not.
  * Looking on saves a sleep and a wake-up in a stream of work, and holds up a thread that waits for this processor. */
 static const nanos linger_least = NANOS_MICROSECOND / 2;
@@ -76,7 +75,7 @@ static bool sees_activity(struct process *process)
 }
 
 /* Who claimed and then stopped made its peers wait for our tick: next time it must poll twice as long before it is
- * believed. Half as long suffices only after it was seen at it in several looks in a row: a program that alternates
+ * believed. Half as long suffices only after it was seen at it in five looks in a row: a program that alternates
  * between polling and looking at its memory is as often seen at the one as at the other, and is soon never believed. */
 static void judge_pollers(struct duty *duty)
 {
@@ -84,7 +83,7 @@ static void judge_pollers(struct duty *duty)
     uint32_t needed = atomic_load_explicit(&process->poller.claim_rounds, memory_order_relaxed);
     if (sees_activity(process)) {
         duty->tick = duty->tick * 2 < tick_most ? duty->tick * 2 : tick_most;
-        if (duty->tick >= tick_trusted)
+        if (duty->tick == tick_most)
             needed = needed / 2 > CLAIM_ROUNDS ? needed / 2 : CLAIM_ROUNDS;
     } else {
         duty->tick = 0;
