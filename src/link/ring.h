@@ -34,7 +34,8 @@ struct direct_seats;
 struct ring {
     struct ring_shared *shared; /* NULL: not mapped */
     uint8_t *data;
-    uint32_t size; /* of the data area, a power of two */
+    uint32_t size;  /* of the data area, a power of two */
+    bool forbidden; /* the ticket's page, see ring_permit */
 };
 
 /* Makes an empty ring. *fd is the sealed memfd to hand over, the caller's to close. 0 or errno. */
@@ -43,6 +44,7 @@ int ring_create(struct ring *, uint32_t size, int *fd);
 /* Maps a ring that another process made, its data read-only. EINVAL when the descriptor isn't a sealed memfd of a
  * ring's layout and size. The descriptor stays the caller's. */
 int ring_map(struct ring *, int fd);
+/* Of a ring whose writer is forbidden at that time (ring_permit) the ticket's page stays taken, without memory. */
 void ring_unmap(struct ring *);
 
 /* Gives the data's memory back to the system while the mapping stays, for a writer whose reader is gone. */

@@ -36,7 +36,7 @@ static int map(struct ring *ring, int fd, uint32_t size, int data_protection)
         munmap(base, span(size));
         return error;
     }
-    *ring = (struct ring){(struct ring_shared *)base, base + RING_DATA, size};
+    *ring = (struct ring){.shared = (struct ring_shared *)base, .data = base + RING_DATA, .size = size};
     return 0;
 }
 
@@ -106,9 +106,21 @@ int ring_map(struct ring *ring, int fd)
     return EINVAL;
 }
 
+/* A writer that was forbidden may be stopped before its call still, and goes on when all of this is long gone: its
+ * ticket must lead nowhere then, too. So nothing else comes to lie there, for the rest of this process's life. */
+static void ring_unmap_around_ticket(const struct ring *ring)
+{
+    uint8_t *base = (uint8_t *)ring->shared, *ticket = base + RING_TICKET;
+    mmap(ticket, RING_DATA - RING_TICKET, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    munmap(base, RING_TICKET);
+    munmap(base + RING_DATA, span(ring->size) - RING_DATA);
+}
+
 void ring_unmap(struct ring *ring)
 {
-    if (ring->shared)
+    if (ring->shared && ring->forbidden)
+        ring_unmap_around_ticket(ring);
+    else if (ring->shared)
         munmap(ring->shared, span(ring->size));
     *ring = (struct ring){0};
 }
@@ -122,8 +134,10 @@ bool ring_permit(struct ring *ring, bool permit)
 {
     uint8_t *ticket = (uint8_t *)ring->shared + RING_TICKET;
     bool done = !mprotect(ticket, RING_DATA - RING_TICKET, permit ? PROT_READ | PROT_WRITE : PROT_READ);
-    if (done)
+    if (done) {
+        ring->forbidden = !permit;
         atomic_store(&ring->shared->seats.ticket, permit ? (uintptr_t)ticket : 0);
+    }
     return done;
 }
 

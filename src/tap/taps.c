@@ -107,13 +107,14 @@ static const union ibv_gid *own_gid(const struct traffic_flow *flow)
     return &device->gids[flow ? flow->attr->ah_attr.grh.sgid_index : 0];
 }
 
-/* LIDs and service level from an LRH, and the rest from the GRH, if one follows it. */
-static void go_by_lrh(struct capture_way *way, const uint8_t *lrh)
+/* LIDs and service level from an LRH, and the rest from the GRH; NULL: there is none, whatever a peer's LRH says. */
+static void go_by_lrh(struct capture_way *way, const uint8_t *lrh, const uint8_t *grh)
 {
     way->infiniband = true;
     way->lrh = lrh_read(lrh);
-    if (way->lrh.global)
-        go_by_grh(way, lrh + LRH_LENGTH);
+    way->lrh.global = grh;
+    if (grh)
+        go_by_grh(way, grh);
 }
 
 /* From our end of the connection to the other, or the other way round. */
@@ -156,8 +157,10 @@ void taps_sent(const struct traffic_flow *flow, const struct peer *peer, const s
         return capture_ethernet(capture, true, &frame->payload, note);
     struct capture_way way = way_by(true, flow->number);
     way.note = note;
-    if (frame->kind == FRAME_LRH || frame->kind == FRAME_LRH_GRH)
-        go_by_lrh(&way, frame->headers);
+    if (frame->kind == FRAME_LRH)
+        go_by_lrh(&way, frame->headers, NULL);
+    else if (frame->kind == FRAME_LRH_GRH)
+        go_by_lrh(&way, frame->headers, frame->headers + LRH_LENGTH);
     else if (skip)
         go_by_grh(&way, frame->headers);
     else
@@ -215,7 +218,7 @@ void taps_received(const struct taps *taps, const struct traffic_flow *flow, con
     bool connected = flow && flow->type != IBV_QPT_UD;
     struct capture_way way = way_by(false, connected ? flow->attr->dest_qp_num : packet->source);
     if (packet->lrh)
-        go_by_lrh(&way, packet->lrh);
+        go_by_lrh(&way, packet->lrh, packet->grh);
     else if (packet->grh)
         go_by_grh(&way, packet->grh);
     else
