@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "diag/clean.h"
+#include "print/screen.h"
 
 static const struct command *const commands[] = {
     &run_command,   &env_command,     &devices_command, &show_command,    &stat_command,
@@ -51,7 +52,8 @@ void complain(const char *format, ...)
     vsnprintf(sentence, sizeof sentence, format, rest);
     va_end(rest);
     clean_text(sentence);
-    fprintf(stderr, "softverbs: %s\n", sentence);
+    size_t at = (size_t)fprintf(stderr, "softverbs: ");
+    screen_wrap(stderr, screen_width(stderr), at, 4, sentence);
 }
 
 static int finish(int status);
@@ -63,7 +65,8 @@ int command_misused(const struct command *command, const char *format, ...)
     va_start(rest, format);
     vsnprintf(sentence, sizeof sentence, format, rest);
     va_end(rest);
-    complain("%s: %s See \"softverbs help %s\".", command->name, sentence, command->name);
+    const char *stop = *sentence && !strchr(".!?", sentence[strlen(sentence) - 1]) ? "." : "";
+    complain("%s: %s%s See \"softverbs help %s\".", command->name, sentence, stop, command->name);
     return EXIT_USAGE;
 }
 

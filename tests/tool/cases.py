@@ -2,11 +2,15 @@
 
 A case returns when all is well, fails by AssertionError and is left out by Skip. $SOFTVERBS_BUILD is the build directory.
 """
+import ctypes
+import fcntl
 import json
 import os
 import pwd
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -15,6 +19,7 @@ import traceback
 
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
 SOFTVERBS = f"{BUILD}/softverbs"
+CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
 PYTHON = "/usr/bin/python3"  # the distribution's: it is no script that a version manager put in the way
 
 
@@ -128,7 +133,21 @@ def tell_meson(text):
         print(text, end="", file=sys.stderr, flush=True)
 
 
+def _own_network():
+    """A network namespace for this process and its children, where UDP port 4791 of `lo` is nobody else's. Where that
+    is refused, the suites that run at the same time wait for each other here."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not libc.unshare(CLONE_NEWNET):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP))
+        return None
+    turn = open(f"{tempfile.gettempdir()}/softverbs-tool-{os.geteuid()}.turn", "ab")  # pylint: disable=consider-using-with
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    return turn
+
+
 def main(module):
+    turn = _own_network()
     cases = [(name, value) for name, value in vars(module).items()
              if callable(value) and "_" in name and not name.startswith("_") and value.__module__ == module.__name__]
     print(f"1..{len(cases)}")
@@ -146,6 +165,8 @@ def main(module):
             print(told, end="", flush=True)
             tell_meson(told)
     shutil.rmtree(TEMPORARY, ignore_errors=True)
+    if turn:
+        turn.close()
     sys.exit(1 if failed else 0)
 
 
