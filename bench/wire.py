@@ -3,8 +3,9 @@
 
 Usage: wire.py SOFTVERBS [ROUNDS [NAME]]
 
-As in bench.py everything is measured in turn, ROUNDS times over (3), and ratios are taken within a round. Then eight
-senders to one host at once: Jain's index of fairness, and what they reach together divided by what one reaches alone.
+As in bench.py everything is measured in turn, ROUNDS times over (3), and ratios are taken within a round. "datagrams" is
+what the kernel alone carries of a middle packet's size (bench/datagrams.c), counted by its payload: the limit of any RoCEv2
+on UDP sockets. Then eight senders to one host at once: Jain's index of fairness, and what they reach together divided by what one reaches alone.
 """
 import json
 import os
@@ -19,6 +20,8 @@ from clients import free_port, need, serve
 from wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, make_hosts, set_mtu
 
 SENDERS = 8
+PATH_MTU = {1500: 1024, 9000: 4096}  # the largest of RoCE that fits
+AROUND = 12 + 4  # a middle packet's BTH and ICRC
 
 
 def on(host, *command):
@@ -59,7 +62,15 @@ def iperf3(*options):
     return end["sum" if "-u" in options else "sum_received"]["bits_per_second"] / 8e9
 
 
-def rows(directory):
+def datagrams(mtu):
+    """GB/s of payload that datagrams of this size carry with nothing of ours."""
+    port, program = free_port(), os.path.join(os.path.dirname(SOFTVERBS), "bench/datagrams")
+    command = [program, "send", ADDRESSES[SERVER][0], str(port), str(mtu + AROUND), "2"]
+    done = run_pair([program, "receive", str(port)], command, port, [os.environ] * 2)
+    return float(done.out) * mtu / (mtu + AROUND)
+
+
+def rows(directory, mtu):
     tcp, udp = (lambda: iperf3()), (lambda: iperf3("-u", "-b", "0", "-l", "1400"))
     yield "send latency, 8 B", "us", "at most 1.2", {
         "softverbs": latency(directory, "ib_send_lat", 8, 20000), "UCX": lambda: ucx("tag_lat", 8, 20000)[1]}
@@ -68,7 +79,8 @@ def rows(directory):
             yield f"{program} bandwidth, {size // KIB} KiB", "GB/s", None, {
                 "softverbs": bandwidth(directory, f"ib_{program}_bw", size, count),
                 "UCX": lambda test=test, size=size, count=count: ucx(test, size, count)[5] * MIB / 1e9,
-                "iperf3 TCP (aim: at least 0.8)": tcp, "iperf3 UDP": udp}
+                "iperf3 TCP (aim: at least 0.85)": tcp, "iperf3 UDP": udp,
+                "datagrams": lambda: datagrams(PATH_MTU[mtu])}
 
 
 def send_at_once(directory, senders):
@@ -106,7 +118,7 @@ def main():
     for mtu in (1500, 9000):
         set_mtu(mtu)
         print(f"\nBetween two namespaces, MTU {mtu}")
-        chosen = [row for row in rows(directory) if wanted in row[0]]
+        chosen = [row for row in rows(directory, mtu) if wanted in row[0]]
         values, faults = bench.measure(chosen, rounds)
         bench.report(chosen, values)
         for what, fault in faults.items():

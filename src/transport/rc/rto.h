@@ -2,8 +2,8 @@
  * of a message may be lost without a gap that the responder could complain of, and so may its NAK. Some round trips of
  * silence are reason enough to retransmit; that costs no retry, of which the ACK timer alone counts, and waits twice as
  * long each time (RFC 6298, RFC 8985 call these retransmission timeout and tail loss probe). Pure, as rc.h says. */
-#ifndef TRANSPORT_RC_PATIENCE_H
-#define TRANSPORT_RC_PATIENCE_H
+#ifndef TRANSPORT_RC_RTO_H
+#define TRANSPORT_RC_RTO_H
 
 #include <stdbool.h>
 #include <stdint.h>
