@@ -41,7 +41,7 @@ wanted_of_suse() {
 
 wanted_of_alpine() {
     case $1 in
-    build) echo build-base linux-headers meson samurai pkgconf rdma-core-dev libdeflate-dev jansson-dev python3 ;;
+    build) echo build-base linux-headers bsd-compat-headers meson samurai pkgconf rdma-core-dev libdeflate-dev jansson-dev python3 ;;
     tests) echo cmocka-dev ;;
     demo) echo rdma-core ;;
     check) echo cmocka-dev rdma-core iproute2 clang compiler-rt tshark valgrind ;;

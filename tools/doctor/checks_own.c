@@ -10,6 +10,13 @@
 #include "settings.h"
 #include "tree.h"
 
+void *dlvsym(void *, const char *, const char *) __attribute__((weak)); /* musl has no versions of symbols */
+
+static bool has_version(void *library, const char *symbol, const char *version)
+{
+    return dlvsym ? dlvsym(library, symbol, version) : dlsym(library, symbol);
+}
+
 enum verdict check_library(char *say, size_t size)
 {
     char directory[PLACE_PATH_MAX], path[PLACE_PATH_MAX + 32];
@@ -21,7 +28,7 @@ enum verdict check_library(char *say, size_t size)
         snprintf(say, size, "Our library does not load: %s.", dlerror());
         return VERDICT_PROBLEM;
     }
-    bool whole = dlvsym(library, "ibv_get_device_list", "IBVERBS_1.1");
+    bool whole = has_version(library, "ibv_get_device_list", "IBVERBS_1.1");
     dlclose(library);
     snprintf(say, size, whole ? "%s loads." : "%s is not ours: it lacks version IBVERBS_1.1.", path);
     return whole ? VERDICT_OK : VERDICT_PROBLEM;

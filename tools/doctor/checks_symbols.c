@@ -96,16 +96,16 @@ static void look_for(void *context, const char *symbol, const char *version)
 /* The libraries beside the installed one that are linked with it, and how many of them ours can't serve. */
 static unsigned look_at_consumers(struct search *search, const char *installed, struct shown *failing)
 {
-    static const char *const patterns[] = {
-        "libibverbs/*.so",   "librdmacm.so.1",    "lib{mlx4,mlx5,efa,hns,mana,ionic}.so.1",
-        "lib{ucs,uct}.so.0", "ucx/libuct_*.so.0", "libfabric.so.1"};
+    static const char *const patterns[] = {"libibverbs/*.so", "librdmacm.so.1", "libmlx4.so.1",      "libmlx5.so.1",
+                                           "libefa.so.1",     "libhns.so.1",    "libmana.so.1",      "libionic.so.1",
+                                           "libucs.so.0",     "libuct.so.0",    "ucx/libuct_*.so.0", "libfabric.so.1"};
     char pattern[512];
     unsigned looked = 0;
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         glob_t found;
         snprintf(pattern, sizeof pattern, "%.*s%s", (int)(strrchr(installed, '/') + 1 - installed), installed,
                  patterns[i]);
-        if (glob(pattern, GLOB_BRACE, NULL, &found))
+        if (glob(pattern, 0, NULL, &found))
             continue;
         for (size_t j = 0; j < found.gl_pathc; j++) {
             search->lacking = 0;

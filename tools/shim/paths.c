@@ -17,6 +17,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Before 1.2.4 musl has macros of these names, for the functions without 64. */
+#undef open64
+#undef openat64
+#undef stat64
+#undef lstat64
+#undef fstatat64
+#undef fopen64
+#undef freopen64
+#undef scandir64
+
 /* A second symbol name instead of libc's own declarations: those promise that no pointer is NULL, and the compiler
  * would then remove the check for it. */
 #define EXPORT(result, name, parameters)                                                                               \
@@ -48,10 +58,13 @@ static _Atomic(void *) next[FUNCTIONS]; /* the same functions, of whoever comes 
 static char root[ROOT_MAX];             /* empty: nothing is redirected */
 static size_t root_length;
 
-/* The newest of a name: before glibc 2.36 dlsym(RTLD_NEXT) gave the oldest, and the realpath of 2.0 refuses to allocate. */
+void *dlvsym(void *, const char *, const char *) __attribute__((weak)); /* musl has no versions of symbols */
+
+/* The newest of a name: before glibc 2.36 dlsym(RTLD_NEXT) gave the oldest, and the realpath of 2.0 refuses to
+ * allocate. */
 static void *newest_of_libc(const char *name)
 {
-    void *found = strcmp(name, "realpath") ? NULL : dlvsym(RTLD_NEXT, name, "GLIBC_2.3");
+    void *found = !dlvsym || strcmp(name, "realpath") ? NULL : dlvsym(RTLD_NEXT, name, "GLIBC_2.3");
     return found ? found : dlsym(RTLD_NEXT, name);
 }
 

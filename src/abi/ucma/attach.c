@@ -48,7 +48,7 @@ static int open_either(enum imported which, const char *path, int flags, mode_t 
 
 static mode_t mode_of(int flags, va_list arguments)
 {
-    return flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
 }
 
 static int attached_open(const char *path, int flags, ...)
