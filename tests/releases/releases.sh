@@ -2,7 +2,8 @@
 # Builds softverbs on other releases of Debian and runs every client that each has: releases.sh [SUITE|BUILT:RUN|table]...
 # A pair runs the clients of the second on what the first has built; deb-SUITE and tarball-SUITE try the packages there, and
 # container-SUITE the steps of packaging/Containerfile on that release; `table` writes docs/evidence/releases.md of all results;
-# without arguments everything. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
+# without arguments everything of those. readme-SUITE runs the two commands of the README in a fresh system, `make check` whole,
+# which takes as long again. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
 # $SOFTVERBS_RELEASES. QUICK=1 leaves out the test suites of the tree.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -130,6 +131,20 @@ run_suites() { # without link-time optimization, which hundreds of programs woul
     printf '%s\tsuites of the tree\t%s\n' "$([ -z "$failed" ] && [ -n "$counts" ] && echo ok || echo not ok)" "${counts:-$(tail -n 1 "$log")}${failed:+: $failed}"
 }
 
+# The README's two commands, on what debootstrap makes and with git and make, as the README wants; they install the rest.
+run_readme() {
+    local name=$1.readme command network=1 status
+    fresh "$1" "$name"
+    NETWORK=1 enter "$name" sh -c "apt-get -qq update && apt-get -qq install -y --no-install-recommends git make ca-certificates" >"$cache/$name.log" 2>&1
+    git clone -q --no-hardlinks . "$cache/$name/root/softverbs"
+    for command in demo check; do
+        if NETWORK=$network in_tree "$name" "make $command" >"$cache/$name.$command" 2>&1; then status=ok; else status='not ok'; fi
+        printf '%s\tmake %s\t%s\n' "$status" "$command" "$(tail -n 1 "$cache/$name.$command")"
+        NETWORK=1 in_tree "$name" "tools/build/setup.sh build check" >>"$cache/$name.log" 2>&1
+        network= # the tests are among themselves
+    done
+}
+
 run_clients() { # run_clients LIBRARY CLIENTS: the library that LIBRARY built, under the programs of CLIENTS
     if [ "$1" != "$2" ]; then
         rm -rf "$cache/$2/opt/softverbs-$1"
@@ -157,6 +172,7 @@ for each; do
         copy_tree "${each#tarball-}"
         in_tree "${each#tarball-}" "tests/releases/tarball.sh /opt/tarball" | tee "$cache/package.$each"
         ;;
+    readme-*) run_readme "${each#readme-}" | tee "$cache/package.$each" ;;
     table) tests/releases/table.py "$cache" docs/evidence/releases.md ;;
     *:*) run_clients "${each%:*}" "${each#*:}" | note "${each%:*}" "${each#*:}" ;;
     *)
