@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases install uninstall packages clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients install uninstall packages clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -53,6 +53,13 @@ interop:
 
 releases:
 	@tests/releases/releases.sh
+
+# Installs what Debian 12 has of clients, 150 packages with what they need, among them Ceph's daemons and tgt, whose services then start.
+clients:
+	@tools/build/setup.sh build check || true
+	@tools/build/setup.sh clients || true
+	@tools/build/build.sh --again build -Dtests=true
+	@tests/clients/families/main.py
 
 packages:
 	@tools/build/packages.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [check] [bench].
+# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [check] [bench] [clients].
 # Silent and quick when nothing is missing. Without root, or sudo without a password, it names them instead. Knows apt, dnf,
 # zypper, apk and pacman; SOFTVERBS_SETUP=show only says what it would run.
 set -eu
@@ -12,6 +12,7 @@ wanted_of_debian() {
     demo) echo ibverbs-utils ;;
     check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base" ;;
     bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind ;;
+    clients) echo openmpi-bin libopenmpi-dev dapl2-utils infiniband-diags hwloc-nox libgloo-dev g++ ceph-mon ceph-osd ceph-common tgt ;;
     esac
 }
 
@@ -91,8 +92,8 @@ command_to_install() {
 wanted=
 for purpose in "$@"; do
     case $purpose in
-    build | tests | demo | check | bench) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
-    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, check and bench." >&2; exit 2 ;;
+    build | tests | demo | check | bench | clients) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
+    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, check, bench and clients." >&2; exit 2 ;;
     esac
 done
 

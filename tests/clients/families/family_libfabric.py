@@ -1,0 +1,71 @@
+"""libfabric and DAPL."""
+import subprocess
+import time
+from row import Fault, Row
+
+
+from clients import Failure, listening
+from rdmacm import choose_port
+from wire import ip
+
+FABRIC, DAPL = ("libfabric-bin", "libfabric1"), ("dapl2-utils", "libdapl2")
+BY_PROGRAM = "the program compares"
+HOST = "10.93.0.1"  # of a card of its own: DAPL's scm takes no address of the loopback
+ADAPTERS = f'''softverbs-scm u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "soft0 1" ""
+softverbs-cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "127.0.0.1 0" ""
+'''
+
+
+def bounces(place, provider, endpoint):
+    """-v: the program compares."""
+    command = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", "100", "-v"]
+    port = choose_port()
+    server = place.start_server([*command, "-B", port])
+    try:
+        deadline = time.monotonic() + 20
+        while not listening(int(port), server.process.pid):
+            if time.monotonic() > deadline or server.process.poll() is not None:
+                raise Failure(f"nobody listens: {server.finish(deadline)}")
+            time.sleep(0.02)
+        done = place.start_client([*command, "-P", port, place.address]).finish(time.monotonic() + 60).check()
+        server.finish(time.monotonic() + 20).check()
+    finally:
+        server.kill()
+    done.find(r"^(1m|4k|2k|1k) +100 ")
+
+
+def make_adapters(place):
+    path = f"{place.directory}/dat.conf"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(ADAPTERS)
+    subprocess.run(["mount", "--bind", path, "/etc/dat.conf"], check=True)
+    ip("link", "add", "eth0", "type", "veth", "peer", "name", "eth1")
+    ip("address", "add", f"{HOST}/24", "dev", "eth0")
+    for each in ("eth0", "eth1"):
+        ip("link", "set", each, "up")
+
+
+def passes(place, adapter, program):
+    make_adapters(place)
+    server = place.start([program, "-P", adapter])
+    try:
+        time.sleep(2)  # a client that finds no server gives up
+        client = place.start([program, "-P", adapter, "-h", "127.0.0.1" if adapter.endswith("cma") else HOST]).finish(time.monotonic() + 60)
+        answer = server.finish(time.monotonic() + 20)
+    finally:
+        server.kill()
+    for side in (client, answer):
+        side.check().find("PASSED")
+
+
+def rows():
+    for provider, endpoint in (("verbs", "msg"), ("verbs;ofi_rxm", "rdm"), ("verbs;ofi_rxd", "rdm"), ("verbs", "dgram")):
+        name = f"fi_pingpong -v -p {provider} -e {endpoint}"
+        for hosts in ("", ", two hosts"):
+            yield Row("libfabric", name + hosts, FABRIC, "the program compares (-v)",
+                      lambda place, provider=provider, endpoint=endpoint: bounces(place, provider, endpoint))
+    yield Row("libfabric", "fabtests", ("fabtests",), BY_PROGRAM, lambda place: None)
+    for adapter in ("scm", "cma"):
+        for program in ("dtest", "dtestx"):
+            yield Row("DAPL", f"{program} over {adapter}", DAPL, BY_PROGRAM, lambda place, adapter=adapter, program=program: passes(
+                place, f"softverbs-{adapter}", program))

@@ -1,0 +1,58 @@
+"""The memory that programs have registered, as memory_dump.c writes it down at its end."""
+import glob
+import os
+
+from clients import BUILD, Failure
+
+OBSERVER = os.path.join(BUILD, "tests/clients/families/libmemory_dump.so")
+
+
+class Memory:
+    """Of the programs that ran with its environment."""
+
+    def __init__(self, place):
+        self.directory = f"{place.directory}/memory"
+        os.makedirs(self.directory, exist_ok=True)
+
+    def environment(self):
+        return {"LD_PRELOAD": OBSERVER, "MEMORY_DUMPS": self.directory}
+
+    def of_each(self):
+        """Of each process its regions one after the other."""
+        found = {}
+        for path in sorted(glob.glob(f"{self.directory}/*.*")):
+            with open(path, "rb") as file:
+                found.setdefault(os.path.basename(path).partition(".")[0], []).append(file.read())
+        return [b"".join(regions) for regions in found.values()]
+
+    def two(self):
+        each = self.of_each()
+        if len(each) != 2:
+            raise Failure(f"{len(each)} processes had registered memory, not 2")
+        return each
+
+    def must_share(self, size):
+        """A message of the one stands in the other's memory, too. Neither is of one byte alone, nor were they alike from the start."""
+        one, other = self.two()
+        if one == other:
+            raise Failure("the memory is the same on both sides, and shows nothing")
+        if not shares(one, other, size):
+            raise Failure(f"no {size} bytes of the one's memory are in the other's")
+
+    def must_have_counted(self):
+        """After fetch and add of 1 the last value that the one fetched is one below what stands at the other."""
+        one, other = self.two()
+        for target, fetcher in ((one, other), (other, one)):
+            for place in range(0, len(target), 8):
+                last = (int.from_bytes(target[place:place + 8], "little") - 1) % (1 << 64)
+                if any(fetcher[at:at + 8] == last.to_bytes(8, "little") for at in range(0, len(fetcher), 8)):
+                    return
+        raise Failure("no value that was fetched is one below a value at the other side")
+
+
+def shares(one, other, size, step=8):
+    for place in range(0, len(one) - size + 1, step):
+        message = one[place:place + size]
+        if message[:size // 2] != message[-(size // 2):] and message in other:
+            return True
+    return False

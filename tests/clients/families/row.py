@@ -1,0 +1,89 @@
+"""What `make clients` runs: a row is one client in one form, with how it is seen that its data arrived as it was."""
+import os
+import shutil
+import subprocess
+import sys
+from typing import Callable, NamedTuple, Optional
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from clients import Program, Suite  # pylint: disable=wrong-import-position
+from wire import ADDRESSES, CLIENT, SERVER, make_hosts  # pylint: disable=wrong-import-position
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OK, FAILED, SKIPPED, OWN = "ok", "failed", "skipped", "the client's own"
+
+
+class Fault(NamedTuple):
+    """A client's own: it fails on any device in this way."""
+    pattern: str  # in what the failed row says
+    why: str
+    source: str  # a URL, or a file and line of the client
+
+
+class Row(NamedTuple):
+    """`run` returns when the data was right, and otherwise raises Failure or Skip."""
+    family: str
+    name: str
+    packages: tuple  # of Debian; the first is the client's, whose version the page has
+    verified: str  # how the data is compared, and by whom
+    run: Callable
+    fault: Optional[Fault] = None
+    seconds: int = 120  # then all that it has started is killed
+    short: bool = False  # part of `make check`
+
+
+class Place(Suite):
+    """The host of a row: nothing is set in the environment of its programs, as /dev/shm is the row's own."""
+
+    address = "127.0.0.1"
+
+    def environment(self, extra=None):
+        return {**os.environ, **(extra or {})}
+
+    def softverbs(self, *arguments):
+        return [f"{self.root}/softverbs", *arguments]
+
+    def start_server(self, command, extra=None):
+        return self.start(command, extra)
+
+    def start_client(self, command, extra=None):
+        return self.start(command, extra)
+
+    def compile(self, compiler, source, *libraries):
+        """A program of this folder, or one whose path is given; returns where it is."""
+        program = os.path.join(self.directory, os.path.basename(source).partition(".")[0])
+        path = source if os.path.isabs(source) else os.path.join(HERE, source)
+        done = subprocess.run([compiler, "-O2", "-o", program, path, *libraries], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise OSError(f"{compiler}: {done.stderr}")
+        return program
+
+
+class TwoHosts(Place):
+    """Two network namespaces joined by a veth pair; servers run on the first, clients on the second."""
+
+    address = ADDRESSES[SERVER][0]
+
+    def __init__(self):
+        super().__init__()
+        make_hosts()
+
+    def start_server(self, command, extra=None):
+        return Program(self.on(SERVER, command), self.environment(extra))
+
+    def start_client(self, command, extra=None):
+        return Program(self.on(CLIENT, command), self.environment(extra))
+
+    def on(self, host, command):
+        return ["ip", "netns", "exec", host, *self.softverbs("run", "--net", "eth0", "--", shutil.which(command[0]) or command[0], *command[1:])]
+
+
+def version_of(package):
+    """Of an installed package, without Debian's revision; None where it is not installed."""
+    shown = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", package], capture_output=True, text=True, check=False)
+    status, _, version = shown.stdout.partition(" ")
+    return version.rpartition(":")[2] if status == "installed" else None
+
+
+def missing(row):
+    return [package for package in row.packages if not version_of(package)]
