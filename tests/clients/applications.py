@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from clients import Failure, Skip, listening, need
+from clients import BUILD, Failure, Skip, listening, need
 from rdmacm import Host, choose_port, exchange, serves_on, shown
 
 UCX_EXAMPLE = "/usr/share/doc/libucx-dev/examples/ucp_client_server.c"
@@ -159,6 +159,24 @@ def wait_until_shown(suite, port):
         if time.monotonic() > deadline:
             raise Failure(f"nobody listens at port {port} of rdma_cm")
         time.sleep(0.05)
+
+
+def serves_from_a_child(suite):
+    """With -T f rstream takes sockets of TCP, for which librspreload puts rsockets behind the server's fork: the captures of the child
+    and of the client have their connection, and their data."""
+    path, port = f"{suite.directory}-%p.pcapng", choose_port()
+    extra = {**preload(), "RDMAV_FORK_SAFE": "1", "SOFTVERBS_CAPTURE": path}
+    common = ["rstream", "-p", port, "-S", "65536", "-C", "100", "-T", "f", "-T", "b", "-T", "v"]
+    try:
+        for side in exchange(suite, [*common, "-b", suite.address], [*common, "-s", suite.address], extra=extra):
+            side.find("^custom ")
+        files = glob.glob(path.replace("%p", "*"))
+        texts = [subprocess.run([f"{BUILD}/softverbs", "decode", file], capture_output=True, text=True, check=True).stdout for file in files]
+    finally:
+        for file in glob.glob(path.replace("%p", "*")):
+            os.unlink(file)
+    if sum(" REP " in text and " WRITE_" in text for text in texts) != 2:
+        raise Failure("\n".join(texts))
 
 
 def measures_streams(suite):
@@ -326,6 +344,7 @@ def main():
                       lambda transports=transports, api=api: talks_over_ucx(suite, transports, api))
     suite.add("io_demo compares what it reads and writes", lambda: demonstrates_io(suite))
     suite.add("nc carries a file over rsockets", lambda: carries_a_file(suite))
+    suite.add("rstream serves from a child of fork over rsockets", lambda: serves_from_a_child(suite))
     suite.add("iperf measures rsockets", lambda: measures_streams(suite))
     suite.add("iscsi-inq asks a disk of tgt over iSER", lambda: inquires(suite))
     suite.add("qemu-io stores blocks at tgt over iSER", lambda: stores_blocks(suite))

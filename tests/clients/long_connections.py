@@ -10,18 +10,18 @@ import sys
 
 from clients import Failure, need
 from connections import Hosts
-from rdmacm import RACE, Host, choose_port, copies_a_file, exchange, pings_until_listening, serves_on, wait_for_ping
+from rdmacm import RACE, Host, choose_port, copies_a_file, exchange, exchange_patiently, pings_until_listening, serves_on, wait_for_ping
 from wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, ip, make_hosts
 
 GIB = 1 << 30
 OTHER, OTHER_IPV6 = "10.92.0.1", "fd92::1"  # of the host
 BAD = {"SOFTVERBS_FAULT": "drop=5%,reorder=5%,seed=3"}
-STREAMS = {"rstream": "abrv", "riostream": "abv"}  # not n, whose client may end before the server has looked; nor f: after a fork the child has no device
+STREAMS = {"rstream": "abrv", "riostream": "abv"}  # not n, the default but for -T b; nor f, which takes TCP: see applications.py
 
 
 def streams(suite, program, tests, size="65536", extra=None):
     options = ["-p", choose_port(), "-S", size, *[word for test in tests for word in ("-T", test)]]
-    found = exchange(suite, [program, *options, "-b", suite.address], [program, *options, "-s", suite.address], 900, extra)
+    found = exchange_patiently(suite, [program, *options, "-b", suite.address], [program, *options, "-s", suite.address], 900, extra)
     for side in found:
         side.find(r"^(64_lat|custom) " if size == "all" else "^custom ")
 
