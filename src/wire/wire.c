@@ -11,6 +11,27 @@ enum { BITS_24 = 0xffffff };
  * A 1, reserved 7 | PSN 24. */
 enum { BTH_LENGTH = 12 };
 
+enum {
+    EXTENSIONS = OP_XRCETH | OP_DETH | OP_FETH | OP_RETH | OP_ATOMICETH | OP_AETH | OP_ATOMICACKETH | OP_IMMDT |
+                 OP_IETH | OP_CNP,
+};
+
+/* Calls with the extension headers as a constant for those that nearly all packets have, so that the compiler leaves
+ * nothing but their loads and stores. */
+#define FOR_USUAL_EXTENSIONS(flags, call, packet, bytes)                                                               \
+    switch ((flags)&EXTENSIONS) {                                                                                      \
+    case 0:                                                                                                            \
+        break;                                                                                                         \
+    case OP_RETH:                                                                                                      \
+        call(packet, OP_RETH, bytes);                                                                                  \
+        break;                                                                                                         \
+    case OP_AETH:                                                                                                      \
+        call(packet, OP_AETH, bytes);                                                                                  \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        call(packet, flags, bytes);                                                                                    \
+    }
+
 static inline void encode_bth(const struct packet *packet, uint8_t *to)
 {
     uint32_t pad = -packet->payload.length & 3;
@@ -80,13 +101,19 @@ static inline void encode_end(const struct packet *packet, uint32_t flags, uint8
         memset(to, 0, 16);
 }
 
+static inline void encode_extensions(const struct packet *packet, uint32_t flags, uint8_t *to)
+{
+    to = encode_target(packet, flags, to);
+    to = encode_response(packet, flags, to);
+    encode_end(packet, flags, to);
+}
+
 unsigned wire_encode(const struct packet *packet, uint8_t *to)
 {
     const struct op *op = &op_table[packet->opcode];
     encode_bth(packet, to);
-    uint8_t *at = encode_target(packet, op->flags, to + BTH_LENGTH);
-    at = encode_response(packet, op->flags, at);
-    encode_end(packet, op->flags, at);
+    to += BTH_LENGTH;
+    FOR_USUAL_EXTENSIONS(op->flags, encode_extensions, packet, to)
     return op->headers;
 }
 
@@ -158,6 +185,13 @@ static inline void decode_end(const uint8_t *from, uint32_t flags, struct packet
         packet->invalidate_key = bytes_get32(from);
 }
 
+static inline void decode_extensions(struct packet *packet, uint32_t flags, const uint8_t *from)
+{
+    from = decode_target(from, flags, packet);
+    from = decode_response(from, flags, packet);
+    decode_end(from, flags, packet);
+}
+
 /* Field by field: for a whole struct compilers put `rep stos`, which takes longer than all the rest of decoding. */
 static inline void clear(struct packet *packet)
 {
@@ -207,9 +241,7 @@ enum wire_fault wire_decode(const uint8_t *bytes, size_t length, struct packet *
         return fault;
     const struct op *op = &op_table[bytes[0]];
     decode_bth(bytes, packet);
-    const uint8_t *at = decode_target(bytes + BTH_LENGTH, op->flags, packet);
-    at = decode_response(at, op->flags, packet);
-    decode_end(at, op->flags, packet);
+    FOR_USUAL_EXTENSIONS(op->flags, decode_extensions, packet, bytes + BTH_LENGTH)
     *headers = op->headers;
     *pad = bytes[1] >> 4 & 3;
     return WIRE_FINE;
