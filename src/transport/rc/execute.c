@@ -24,14 +24,23 @@ static enum reason execute_store(const struct payload *payload, const struct iov
     return payload_can_land(memory, 1) ? REASON_PACKET_PULL : REASON_REMOTE_GONE;
 }
 
-enum reason execute_write(struct rc *rc, uint32_t flags, const struct packet *packet)
+/* The memory of a WRITE's first packet was found when all of it was checked. */
+static enum reason execute_write_start(struct rc *rc, const struct packet *packet, const struct iovec *memory)
 {
     struct responder *responder = &rc->responder;
-    if (flags & OP_START) {
-        responder->write_address = packet->address;
-        responder->write_rkey = packet->rkey;
-        responder->write_length = packet->length;
-    }
+    responder->write_address = packet->address;
+    responder->write_rkey = packet->rkey;
+    responder->write_length = packet->length;
+    if (!packet->payload.length)
+        return REASON_NONE;
+    return execute_store(&packet->payload, &(struct iovec){memory->iov_base, packet->payload.length});
+}
+
+enum reason execute_write(struct rc *rc, uint32_t flags, const struct packet *packet, const struct iovec *checked)
+{
+    struct responder *responder = &rc->responder;
+    if (flags & OP_START)
+        return execute_write_start(rc, packet, checked);
     if (!packet->payload.length)
         return REASON_NONE;
     struct iovec memory;

@@ -63,17 +63,16 @@ static enum reason check_validity(struct rc *rc, uint32_t flags, const struct pa
     return REASON_NONE;
 }
 
-/* IBA 9.7.4.1.4: the memory that the peer names, all of it, when it is named. */
-static enum reason check_access(const struct rc *rc, uint32_t flags, const struct packet *packet)
+/* IBA 9.7.4.1.4: the memory that the peer names, all of it, when it is named; into *memory when it has any length. */
+static enum reason check_access(const struct rc *rc, uint32_t flags, const struct packet *packet, struct iovec *memory)
 {
     if (!(flags & (OP_RETH | OP_ATOMICETH)))
         return REASON_NONE;
     bool whole = flags & OP_FLUSH && packet->selectivity == NEWER_FLUSH_REGION;
     uint32_t length = whole ? 0 : flags & OP_RETH ? packet->length : ATOMIC_LENGTH;
-    struct iovec memory;
     return length || flags & OP_FLUSH
                ? rc->owner->operations->remote_memory(rc->owner, packet->rkey, packet->address, length,
-                                                      needed_access(flags, packet), &memory)
+                                                      needed_access(flags, packet), memory)
                : REASON_NONE;
 }
 
@@ -115,7 +114,7 @@ static enum reason responder_take_receive(struct rc *rc, const struct packet *pa
     return receive ? REASON_NONE : REASON_PACKET_NO_RECEIVE;
 }
 
-static enum reason responder_check(struct rc *rc, uint32_t flags, const struct packet *packet)
+static enum reason responder_check(struct rc *rc, uint32_t flags, const struct packet *packet, struct iovec *memory)
 {
     enum reason reason = check_sequence(rc, flags, packet);
     if (!reason)
@@ -123,7 +122,7 @@ static enum reason responder_check(struct rc *rc, uint32_t flags, const struct p
     if (!reason)
         reason = check_validity(rc, flags, packet);
     if (!reason)
-        reason = check_access(rc, flags, packet);
+        reason = check_access(rc, flags, packet, memory);
     if (!reason && !length_fits(rc, flags, packet))
         reason = REASON_MESSAGE_LENGTH;
     if (!reason && flags & OP_SEND && flags & OP_START)
@@ -131,12 +130,12 @@ static enum reason responder_check(struct rc *rc, uint32_t flags, const struct p
     return reason;
 }
 
-static enum reason execute(struct rc *rc, uint32_t flags, const struct packet *packet)
+static enum reason execute(struct rc *rc, uint32_t flags, const struct packet *packet, const struct iovec *memory)
 {
     if (flags & OP_SEND)
         return execute_send(rc, flags, packet);
     if (flags & OP_WRITE) {
-        enum reason reason = execute_write(rc, flags, packet);
+        enum reason reason = execute_write(rc, flags, packet, memory);
         return !reason && flags & OP_IMMDT ? responder_take_receive(rc, packet) : reason;
     }
     if (flags & OP_READ)
@@ -290,9 +289,10 @@ void responder_receive(struct rc *rc, const struct packet *packet)
         duplicates_receive(rc, packet);
         return;
     }
-    enum reason reason = responder_check(rc, flags, packet);
+    struct iovec memory;
+    enum reason reason = responder_check(rc, flags, packet, &memory);
     if (!reason)
-        reason = execute(rc, flags, packet);
+        reason = execute(rc, flags, packet, &memory);
     if (reason == REASON_INVALIDATE_KEY)
         fail_invalidation(rc, packet);
     else if (reason)
