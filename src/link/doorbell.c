@@ -32,15 +32,19 @@ int doorbell_insist(const struct doorbell *doorbell)
     return control_send(doorbell->socket, doorbell->name, &message, -1);
 }
 
-int doorbell_ring(const struct doorbell *doorbell)
+/* Kept apart, so that who finds nobody asleep does not save registers for it. */
+static __attribute__((noinline)) int doorbell_wake(const struct doorbell *doorbell, unsigned seen)
 {
-    unsigned seen = look(doorbell);
-    if (!(seen & ATTENTION_SLEEPING))
-        return 0;
     int error = doorbell_insist(doorbell);
     if (!error)
         mark_awake(doorbell->attention, seen);
     return error == EAGAIN || error == ECONNREFUSED || error == ENOENT ? 0 : error;
+}
+
+int doorbell_ring(const struct doorbell *doorbell)
+{
+    unsigned seen = look(doorbell);
+    return __builtin_expect(seen & ATTENTION_SLEEPING, 0) ? doorbell_wake(doorbell, seen) : 0;
 }
 
 /* The kernel may begin to refuse (a sandbox that came later): from then on senders fence for themselves, and those that

@@ -7,6 +7,7 @@
 #ifndef LINK_LINK_H
 #define LINK_LINK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,6 +59,7 @@ struct link_operations {
 
 struct link {
     const struct link_operations *operations;
+    atomic_bool directs; /* false: can_direct says no; kept here for who asks with each work request */
 };
 
 #endif

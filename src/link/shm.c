@@ -249,8 +249,10 @@ static bool shm_direct(struct link *link, const struct direct_access *access)
         return false;
     enum direct_outcome outcome =
         direct_do(&shm->desk, ring_seats(&shm->writer.ring), published, shm->proof.pid, access);
-    if (__builtin_expect(outcome == DIRECT_REFUSED, 0))
+    if (__builtin_expect(outcome == DIRECT_REFUSED, 0)) {
+        atomic_store(&link->directs, false);
         atomic_store(&shm->learnt, NULL);
+    }
     return outcome == DIRECT_DONE;
 }
 
@@ -417,6 +419,7 @@ void shm_learn(struct link *link, int published)
         published_map(&shm->published, published))
         return;
     atomic_store_explicit(&shm->learnt, &shm->published, memory_order_release);
+    atomic_store(&link->directs, true);
 }
 
 const struct direct_seats *shm_seats(struct link *link)

@@ -60,12 +60,14 @@ void qp_unpublish(struct qp *qp)
 
 static bool qp_may_direct(const struct qp *qp, struct link *link)
 {
-    return link->operations->can_direct && !qp->process->traffic.taps && !qp->rate_limit.rate &&
-           qp->flow.type == IBV_QPT_RC && link->operations->can_direct(link);
+    return !qp->process->traffic.taps && !qp->rate_limit.rate && qp->flow.type == IBV_QPT_RC &&
+           link->operations->can_direct && link->operations->can_direct(link);
 }
 
 void qp_transmit_directly(struct qp *qp, struct link *link)
 {
+    if (!rc_direct_next(&qp->engine.rc))
+        return;
     qp->engine.rc.settings.direct = qp_may_direct(qp, link);
     if (qp->engine.rc.settings.direct)
         rc_direct(&qp->engine.rc);

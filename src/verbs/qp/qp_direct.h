@@ -13,8 +13,8 @@ void qp_unpublish(struct qp *);
 /* It has failed: the peer begins nothing any more. */
 void qp_unpublish_failed(struct qp *);
 
-/* The next work is a READ or WRITE (rc_direct_next): does what of the oldest may be done so, where there are no taps
- * and no rate that have to see packets. */
+/* When the next work is a READ or WRITE (rc_direct_next): does what of the oldest may be done so, where there are no
+ * taps and no rate that have to see packets. For a link with `directs`; others' settings.direct is false. */
 void qp_transmit_directly(struct qp *, struct link *);
 
 /* owner->direct. */
