@@ -17,7 +17,6 @@
 #include "wire/grh.h"
 #undef REASON
 
-enum { SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
 static const nanos overtaken_by_nobody = NANOS_MILLISECOND; /* what waits for others to overtake it waits no longer */
 
 static const uint8_t services[] = {[IBV_QPT_RC] = SERVICE_RC,
@@ -89,28 +88,11 @@ void traffic_end(struct traffic_flow *flow)
     traffic_add(&flow->traffic->totals[flow->device->index], flow);
 }
 
-/* An answer that is no ACK. */
-static void count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs)
+void traffic_count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs)
 {
     unsigned class = syndrome_class(syndrome);
     *rnrs += class == SYNDROME_CLASS_RNR;
     *naks += class == SYNDROME_CLASS_NAK;
-}
-
-static void count_sent(struct counts *counts, const struct frame *frame)
-{
-    const uint8_t *headers = frame->headers + frame_outer_length(frame->kind);
-    counts->bytes_sent += frame->payload.length;
-    if (__builtin_expect(frame->kind == FRAME_ETHERNET, 0)) {
-        counts->sent[0]++;
-    } else if (__builtin_expect(op_service(headers[0]) == SERVICE_CNP, 0)) {
-        counts->cnps_sent++;
-    } else {
-        counts->sent[op_operation(headers[0])]++;
-        if (op_operation(headers[0]) == OPERATION_ACKNOWLEDGE && frame->kind == FRAME_ROCE &&
-            __builtin_expect(headers[SYNDROME_AT] >> 5, 0))
-            count_refusal(headers[SYNDROME_AT], &counts->naks_sent, &counts->rnrs_sent);
-    }
 }
 
 static void count_received(struct traffic_flow *flow, const struct packet *packet)
@@ -127,7 +109,7 @@ static void count_received(struct traffic_flow *flow, const struct packet *packe
     }
     counts->received[op_operation(packet->opcode)]++;
     if (op_operation(packet->opcode) == OPERATION_ACKNOWLEDGE && __builtin_expect(packet->syndrome >> 5, 0))
-        count_refusal(packet->syndrome, &counts->naks_received, &counts->rnrs_received);
+        traffic_count_refusal(packet->syndrome, &counts->naks_received, &counts->rnrs_received);
 }
 
 /* --- sending */
@@ -187,19 +169,13 @@ static bool is_response(const struct frame *frame)
     return frame->kind == FRAME_ROCE && op_table[frame->headers[0]].flags & OP_RESPONSE;
 }
 
-static bool send_plainly(struct link *link, const struct frame *frame)
-{
-    return link->operations->send(link, frame) != FRAME_UNREADABLE;
-}
-
-static bool __attribute__((noinline))
-send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link, const struct frame *frame)
+bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link, const struct frame *frame)
 {
     struct taps *taps = flow->traffic->taps;
     char words[96];
     if (!taps->faulty) {
         taps_sent(flow, peer, link, frame, NULL);
-        return send_plainly(link, frame);
+        return link->operations->send(link, frame) != FRAME_UNREADABLE;
     }
     if (!payload_is_there(&frame->payload)) /* what becomes of the frame is not known before it has left */
         return false;
@@ -211,15 +187,6 @@ send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link, con
     pass_through(&way, frame, &fault, number, &flow->counts);
     delay_overtaken(&way, number);
     return true;
-}
-
-bool traffic_send(struct traffic_flow *flow, struct peer *peer, struct link *link, const struct frame *frame)
-{
-    lock_assert_held(flow->lock);
-    count_sent(&flow->counts, frame);
-    if (__builtin_expect(flow->traffic->taps != NULL, 0))
-        return send_tapped(flow, peer, link, frame);
-    return send_plainly(link, frame);
 }
 
 void traffic_missed(struct traffic_flow *flow, const struct peer *peer)

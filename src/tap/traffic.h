@@ -49,7 +49,7 @@ void traffic_add(struct counts_total *, const struct traffic_flow *);
 /* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have room.
  * `peer` is whom the link leads to; NULL: it leads to another host. Under qp->lock, between the link's begin and end.
  * False: the memory of the payload is gone, and nothing was sent. */
-bool traffic_send(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
+static inline bool traffic_send(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
 /* Counts a request as repeated when it lies before the first PSN that was not sent yet. */
 static inline void traffic_retransmitted(struct traffic_flow *flow, const struct packet *packet, uint32_t fresh)
@@ -82,5 +82,38 @@ void traffic_send_alone(struct traffic *, struct link *, const struct packet *re
 void traffic_stray(struct traffic *, const struct packet *, const struct datagram_route *route, enum reason);
 void traffic_unread(struct traffic *, enum reason);
 void traffic_received_frame(struct traffic *, const struct frame *);
+
+/* --- how */
+
+void traffic_count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs);
+bool traffic_send_tapped(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
+
+static inline void traffic_count_sent(struct counts *counts, const struct frame *frame)
+{
+    enum { SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
+    const uint8_t *headers = frame->headers + frame_outer_length(frame->kind);
+    counts->bytes_sent += frame->payload.length;
+    if (__builtin_expect(frame->kind == FRAME_ETHERNET, 0)) {
+        counts->sent[0]++;
+    } else if (__builtin_expect(op_service(headers[0]) == SERVICE_CNP, 0)) {
+        counts->cnps_sent++;
+    } else {
+        counts->sent[op_operation(headers[0])]++;
+        if (op_operation(headers[0]) == OPERATION_ACKNOWLEDGE && frame->kind == FRAME_ROCE &&
+            __builtin_expect(headers[SYNDROME_AT] >> 5, 0))
+            traffic_count_refusal(headers[SYNDROME_AT], &counts->naks_sent, &counts->rnrs_sent);
+    }
+}
+
+/* For each frame, so it is inlined. */
+static inline bool traffic_send(struct traffic_flow *flow, struct peer *peer, struct link *link,
+                                const struct frame *frame)
+{
+    lock_assert_held(flow->lock);
+    traffic_count_sent(&flow->counts, frame);
+    if (__builtin_expect(flow->traffic->taps != NULL, 0))
+        return traffic_send_tapped(flow, peer, link, frame);
+    return link->operations->send(link, frame) != FRAME_UNREADABLE;
+}
 
 #endif

@@ -62,10 +62,15 @@ static inline struct send_wqe *send_queue_reserve(const struct send_queue *queue
     return queue->tail - queue->head == queue->capacity ? 0 : send_queue_at(queue, queue->tail);
 }
 
+static inline void send_queue_commit_at(struct send_queue *queue, struct send_wqe *reserved)
+{
+    reserved->started = false;
+    queue->tail++;
+}
+
 static inline void send_queue_commit(struct send_queue *queue)
 {
-    send_queue_at(queue, queue->tail)->started = false;
-    queue->tail++;
+    send_queue_commit_at(queue, send_queue_at(queue, queue->tail));
 }
 
 #endif

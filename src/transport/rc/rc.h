@@ -66,13 +66,18 @@ struct requester {
     uint8_t reads;      /* READs and atomics outstanding */
     uint8_t retries_left;
     uint8_t rnr_left;
-    bool draining; /* SQD: start no new work */
+    union {
+        struct {
+            bool draining; /* SQD: start no new work */
+            bool rnr_waiting;
+            bool stalled; /* the work at queue.next can't be sent; it fails once it is the oldest */
+            bool probing; /* the oldest unacknowledged packet is to leave once more, alone */
+        };
+        uint32_t unusual; /* not 0: one of those */
+    };
     bool drained_reported;
-    bool rnr_waiting;
     bool repeating; /* a missing response was noticed; noticed once until something is acknowledged */
-    bool stalled;   /* the work at queue.next can't be sent; it fails once it is the oldest */
-    bool probing;   /* the oldest unacknowledged packet is to leave once more, alone */
-    bool probed;    /* it did, with probed_psn, and nothing was acknowledged since */
+    bool probed;    /* it did leave once more, with probed_psn, and nothing was acknowledged since */
     uint32_t probed_psn;
     uint32_t mixed_until;   /* position behind the last work that was begun and is no plain READ or WRITE */
     uint16_t packets_first; /* so many works don't wait for being done directly */
@@ -149,6 +154,15 @@ void rc_unreadable(struct rc *, const struct packet *);
 
 /* Is there something that rc_transmit would give, were it called? May say yes too often, never no wrongly. */
 bool rc_has_output(const struct rc *);
+
+/* The same at once, and saying yes more often: is there anything posted that was not sent, or anything owed? */
+static inline bool rc_may_have_output(const struct rc *rc)
+{
+    const struct requester *requester = &rc->requester;
+    const struct responder *responder = &rc->responder;
+    return requester->queue.next != requester->queue.tail || responder->ack_due || responder->nak_due ||
+           responder->saved_next != responder->saved_tail || requester->probing;
+}
 
 /* Is some of it for the peer's requests, which goes first (an ACK alone lets one request go before it)? */
 bool rc_owes_responses(const struct rc *);

@@ -213,10 +213,11 @@ static bool is_window_open(const struct rc *rc, const struct send_wqe *work)
 bool requester_ready(const struct rc *rc)
 {
     const struct requester *requester = &rc->requester;
-    if (requester->probing)
-        return rc->transmitting && !rc->failed;
-    if (requester->queue.next == requester->queue.tail || !rc->transmitting || rc->failed || requester->rnr_waiting ||
-        requester->stalled)
+    if (!rc->transmitting || rc->failed)
+        return false;
+    if (__builtin_expect(requester->unusual, 0) && (requester->probing || requester->rnr_waiting || requester->stalled))
+        return requester->probing;
+    if (requester->queue.next == requester->queue.tail)
         return false;
     const struct send_wqe *work = send_queue_at(&requester->queue, requester->queue.next);
     return (work->started || may_begin(rc, work)) && is_window_open(rc, work);

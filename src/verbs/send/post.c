@@ -150,7 +150,7 @@ bool post_enter_batch(struct qp *qp)
     return true;
 }
 
-struct send_wqe *post_reserve_in(struct qp *qp, const struct send_queue *queue, uint32_t posted)
+static inline struct send_wqe *reserve_in(struct qp *qp, const struct send_queue *queue, uint32_t posted)
 {
     if (posted - atomic_load_explicit(&qp->sends.retired, memory_order_acquire) >= qp->cap.max_send_wr)
         return NULL;
@@ -160,9 +160,14 @@ struct send_wqe *post_reserve_in(struct qp *qp, const struct send_queue *queue, 
     return work;
 }
 
+struct send_wqe *post_reserve_in(struct qp *qp, const struct send_queue *queue, uint32_t posted)
+{
+    return reserve_in(qp, queue, posted);
+}
+
 struct send_wqe *post_reserve(struct qp *qp)
 {
-    return post_reserve_in(qp, engine_queue(&qp->engine), qp->sends.posted);
+    return reserve_in(qp, engine_queue(&qp->engine), qp->sends.posted);
 }
 
 void post_commit(struct qp *qp)
@@ -172,12 +177,15 @@ void post_commit(struct qp *qp)
     qp->sends.posted++;
 }
 
-static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
+static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 {
     enum reason reason = post_refuse(qp, wr);
-    struct send_wqe *work = reason ? NULL : post_reserve(qp);
+    if (reason)
+        return reason;
+    struct send_queue *queue = engine_queue(&qp->engine);
+    struct send_wqe *work = reserve_in(qp, queue, qp->sends.posted);
     if (!work)
-        return reason ? reason : REASON_SEND_QUEUE_FULL;
+        return REASON_SEND_QUEUE_FULL;
     work->id = wr->wr_id;
     work->opcode = (uint8_t)wr->opcode;
     work->flags = (uint8_t)wr->send_flags;
@@ -192,7 +200,8 @@ static enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
         return reason;
     if (!(OPCODES_LOCAL & BIT(wr->opcode)) && !copy_parameters(qp, work, wr))
         return REASON_SEND_UNREADABLE;
-    post_commit(qp);
+    send_queue_commit_at(queue, work);
+    qp->sends.posted++;
     return REASON_NONE;
 }
 

@@ -20,10 +20,8 @@
 #include "wire/wire.h"
 
 /* The peer of a connected queue pair, looked up again when there was none or it has gone. */
-static struct peer *find_peer(struct qp *qp)
+static __attribute__((noinline)) struct peer *find_peer_anew(struct qp *qp)
 {
-    if (qp->path.peer && !qp->path.peer->gone)
-        return qp->path.peer;
     qp->path.peer_ended |= qp->path.peer || qp->path.peer_claimed;
     if (qp->path.peer)
         node_put(qp->process->node, qp->path.peer);
@@ -32,8 +30,14 @@ static struct peer *find_peer(struct qp *qp)
     return qp->path.peer;
 }
 
+static inline struct peer *find_peer(struct qp *qp)
+{
+    struct peer *peer = qp->path.peer;
+    return __builtin_expect(peer && !peer->gone, 1) ? peer : find_peer_anew(qp);
+}
+
 /* The way to the peer of a connected queue pair; NULL: there is none, and packets are lost. */
-static struct link *find_link(struct qp *qp)
+static inline struct link *find_link(struct qp *qp)
 {
     if (qp_port_is_down(qp))
         return NULL;
@@ -44,7 +48,7 @@ static struct link *find_link(struct qp *qp)
 }
 
 /* False: the memory of its payload is gone. */
-static bool send_packet(struct qp *qp, struct link *link, const struct packet *packet)
+static inline bool send_packet(struct qp *qp, struct link *link, const struct packet *packet)
 {
     uint8_t headers[WIRE_HEADERS_MAX];
     struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet->payload};
@@ -65,6 +69,17 @@ static inline bool is_held_rc(struct qp *qp)
     return __builtin_expect(qp->rate_limit.rate, 0) && !rc_owes_responses(&qp->engine.rc) && rate_limit_holds(qp);
 }
 
+/* Whether there is something to send is told by rc_transmit; who does not ask it, as there is no room or the rate does
+ * not permit it, must know before whether to wait. */
+static inline bool may_transmit_rc(struct qp *qp, struct link *link)
+{
+    if (!rc_may_have_output(&qp->engine.rc))
+        return false;
+    if (__builtin_expect(!qp->rate_limit.rate && link->operations->ready(link), 1))
+        return true;
+    return rc_has_output(&qp->engine.rc) && !is_held_rc(qp) && qp_has_room(qp, link);
+}
+
 /* Everything that the engine has and the link has room for. Without a link, packets go nowhere and timers do the rest.
  */
 static void transmit_rc(struct qp *qp, nanos now)
@@ -79,14 +94,15 @@ static void transmit_rc(struct qp *qp, nanos now)
             ;
         return;
     }
-    if (__builtin_expect(rc_direct_next(&qp->engine.rc), 0))
+    if (__builtin_expect(atomic_load_explicit(&link->directs, memory_order_relaxed), 0))
         qp_transmit_directly(qp, link);
+    else
+        qp->engine.rc.settings.direct = false;
     link->operations->begin(link);
     if (!qp->engine.rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
         qp->engine.rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
     uint32_t fresh = qp->engine.rc.requester.sent_psn;
-    while (rc_has_output(&qp->engine.rc) && !is_held_rc(qp) && qp_has_room(qp, link) &&
-           rc_transmit(&qp->engine.rc, &packet, pieces, now)) {
+    while (may_transmit_rc(qp, link) && rc_transmit(&qp->engine.rc, &packet, pieces, now)) {
         traffic_retransmitted(&qp->flow, &packet, fresh);
         fresh = qp->engine.rc.requester.sent_psn;
         if (!send_packet(qp, link, &packet))
