@@ -236,7 +236,7 @@ static int find_port(struct identifier *identifier, const struct cm_address *add
     if (cm_is_any(address))
         return 0;
     int error = manager->operations->find_port(manager, address, &identifier->port);
-    identifier->has_port = !error;
+    identifier->has_port = !error && identifier->port.device != CM_NOWHERE;
     return error;
 }
 

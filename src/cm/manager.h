@@ -22,8 +22,8 @@ struct manager_operations {
     void *(*allocate)(struct manager *, size_t);
     void (*release)(struct manager *, void *);
 
-    /* The port that has this address, which is no wildcard. EADDRNOTAVAIL: not of this host. ENODEV: no device there.
-     */
+    /* The port that has this address, which is no wildcard; its device is CM_NOWHERE for a loopback address that is no
+     * port's own. EADDRNOTAVAIL: not of this host. ENODEV: no device there. */
     int (*find_port)(struct manager *, const struct cm_address *, struct cm_port *);
 
     /* The way to the destination: from that port (NULL: from whichever leads there) and that source (the wildcard: what

@@ -140,10 +140,19 @@ static int find_port(const struct cm_address *address, struct cm_port *port)
     return is_of_host(address) ? serve_host(port) : EADDRNOTAVAIL;
 }
 
+/* With Linux, too, who binds to it has no device yet; libfabric then offers the device's own addresses instead. */
+static bool is_loopback_beside_networks(const struct cm_address *address, const struct cm_port *port)
+{
+    unsigned count;
+    return cm_is_loopback(address) && config_devices(&count)[port->device].interface[0];
+}
+
 int cm_address_port(const struct cm_address *address, struct cm_port *port)
 {
     int before = uncancelled_begin();
     int error = find_port(address, port);
+    if (!error && is_loopback_beside_networks(address, port))
+        port->device = CM_NOWHERE;
     uncancelled_end(before);
     return error;
 }

@@ -63,9 +63,9 @@ def measures_rc(suite, test):
     done.find(r" = +[\d.]+ ")
 
 
-def wait_until_listening(port):
+def wait_until_listening(port, pid="self"):
     deadline = time.monotonic() + 20
-    while not listening(int(port)):
+    while not listening(int(port), pid):
         if time.monotonic() > deadline:
             raise Failure(f"nobody listens at TCP port {port}")
         time.sleep(0.01)
@@ -73,17 +73,18 @@ def wait_until_listening(port):
 
 # --- libfabric
 
-def bounces(suite, provider, endpoint):
-    command = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", "100", "-v"]
-    port = choose_port()
-    server = suite.start([*command, "-B", port])
+def bounces(suite, provider, endpoint, timeout=60):
+    """-c: the program compares. Its server asks for the addresses of "localhost", of which libfabric makes those of the device."""
+    command = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", "100", "-c"]
+    port, deadline = choose_port(), time.monotonic() + timeout
+    server = suite.start_server([*command, "-B", port])
     try:
-        wait_until_listening(port)
-        done = suite.run_one([*command, "-P", port, "127.0.0.1"])
-        server.finish(time.monotonic() + 20).check()
+        wait_until_listening(port, server.process.pid)
+        done = suite.start_client([*command, "-P", port, suite.address]).finish(deadline).check()
+        server.finish(deadline).check()
     finally:
         server.kill()
-    done.find(r"^1m +100 ")
+    done.find(r"^1k +100 " if endpoint == "dgram" else "^1m +100 ")
 
 
 # --- UCX, with the transports over verbs alone

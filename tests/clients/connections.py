@@ -4,6 +4,7 @@ wire.py)."""
 import os
 import sys
 
+from applications import bounces
 from clients import Program, need
 from rdmacm import (TIMES, choose_port, copies_a_file, exchange, first_program, groups, is_asked_again, many_clients, matches, measures, nobody_listens, pings,
                     pings_until_listening, serves_on)
@@ -64,6 +65,7 @@ def main():
               lambda: serves_on(suite, ["cmtime", "-c", "20", "-p", (port := choose_port())],
                                 ["cmtime", "-c", "20", "-p", port, "-s", suite.address], TIMES,
                                 120, {"SOFTVERBS_FAULT": faults}))
+    suite.add("fi_pingpong's server, which binds to localhost, is reached by another host", lambda: bounces(suite, "verbs", "msg"))
     suite.add("rstream streams over rsockets", lambda: matches(suite, "rstream", "-S", "65536", "-C", "100"))
     for program, *options in (("ib_send_bw",), ("ib_send_bw", "-c", "UD"), ("ib_write_bw",), ("ib_read_lat",), ("ib_atomic_bw",)):
         suite.add(" ".join([program, "-R", *options]), lambda program=program, options=options: measures(suite, program, *options))

@@ -1,37 +1,18 @@
 """libfabric and DAPL."""
 import subprocess
 import time
-from row import Fault, Row
 
+from row import Row
 
-from clients import Failure, listening
-from rdmacm import choose_port
+from applications import bounces
 from wire import ip
 
 FABRIC, DAPL = ("libfabric-bin", "libfabric1"), ("dapl2-utils", "libdapl2")
 BY_PROGRAM = "the program compares"
 HOST = "10.93.0.1"  # of a card of its own: DAPL's scm takes no address of the loopback
-ADAPTERS = f'''softverbs-scm u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "soft0 1" ""
+ADAPTERS = '''softverbs-scm u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "soft0 1" ""
 softverbs-cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "127.0.0.1 0" ""
 '''
-
-
-def bounces(place, provider, endpoint):
-    """-v: the program compares."""
-    command = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", "100", "-v"]
-    port = choose_port()
-    server = place.start_server([*command, "-B", port])
-    try:
-        deadline = time.monotonic() + 20
-        while not listening(int(port), server.process.pid):
-            if time.monotonic() > deadline or server.process.poll() is not None:
-                raise Failure(f"nobody listens: {server.finish(deadline)}")
-            time.sleep(0.02)
-        done = place.start_client([*command, "-P", port, place.address]).finish(time.monotonic() + 60).check()
-        server.finish(time.monotonic() + 20).check()
-    finally:
-        server.kill()
-    done.find(r"^(1m|4k|2k|1k) +100 ")
 
 
 def make_adapters(place):
@@ -60,10 +41,10 @@ def passes(place, adapter, program):
 
 def rows():
     for provider, endpoint in (("verbs", "msg"), ("verbs;ofi_rxm", "rdm"), ("verbs;ofi_rxd", "rdm"), ("verbs", "dgram")):
-        name = f"fi_pingpong -v -p {provider} -e {endpoint}"
+        name = f"fi_pingpong -c -p {provider} -e {endpoint}"
         for hosts in ("", ", two hosts"):
-            yield Row("libfabric", name + hosts, FABRIC, "the program compares (-v)",
-                      lambda place, provider=provider, endpoint=endpoint: bounces(place, provider, endpoint))
+            yield Row("libfabric", name + hosts, FABRIC, "the program compares (-c)",
+                      lambda place, provider=provider, endpoint=endpoint: bounces(place, provider, endpoint, 250), seconds=280)
     yield Row("libfabric", "fabtests", ("fabtests",), BY_PROGRAM, lambda place: None)
     for adapter in ("scm", "cma"):
         for program in ("dtest", "dtestx"):
