@@ -54,6 +54,8 @@ def exchange(suite, server_command, client_command, timeout=60, extra=None):
     return answer, client
 
 
+# rping's main thread came too late to see that it was connected: it goes to the end without one of the queue pair, and waits for that.
+OVERTAKEN = b"wait for CONNECTED state 10"
 # riostream's server listens before it says how much of its memory the other end may map: who connects in between may map none.
 HASTY = "riomap: Cannot allocate memory"
 
@@ -103,6 +105,18 @@ def serves_on(suite, server_command, client_command, found, timeout=60, extra=No
     client.check()
     for pattern in found:
         client.find(pattern)
+
+
+def times_connections(suite, count, timeout=60, extra=None):
+    """Its options are others from release 64 on, and its two ends meet at a port of TCP."""
+    common = ["cmtime", "-c", str(count), "-p", choose_port()]
+    usage = subprocess.run(["cmtime", "-h"], capture_output=True, text=True, check=False)
+    if "-L" in usage.stdout + usage.stderr:
+        client = ["-C", suite.address, "-b", suite.address]
+        server = ["-L", *client]
+    else:
+        server, client = ["-b", suite.address], ["-s", suite.address]
+    serves_on(suite, [*common, *server], [*common, *client], TIMES, timeout, extra)
 
 
 def copies_a_file(suite, size=50_000_000, timeout=60):
@@ -186,6 +200,8 @@ def kill_one(suite, common, number):
         seconds = wait_for_end(survivor.process, 10 if connected or survivor is client else 0.5)
         victim.kill()
         if seconds is None:
+            if survivor is client and OVERTAKEN in os.pread(client.err.fileno(), 1 << 16, 0):
+                return None
             if connected or survivor is client:
                 raise Failure(f"round {number}: not heard: {survivor.finish(time.monotonic())}")
             exchange_one(suite, common, survivor) # which then ends
@@ -405,9 +421,7 @@ def main():
                                ["rdma_xclient", "-c", "x", "-s", "127.0.0.1", "-p", port]))
     suite.add("rcopy copies 50 MB", lambda: copies_a_file(suite))
     suite.add("rping -P serves 20 clients at once", lambda: many_clients(suite, 20))
-    suite.add("cmtime makes 1000 connections",
-              lambda: serves_on(suite, ["cmtime", "-c", "1000", "-p", (port := choose_port())],
-                                ["cmtime", "-c", "1000", "-p", port, "-s", "127.0.0.1"], TIMES))
+    suite.add("cmtime makes 1000 connections", lambda: times_connections(suite, 1000))
     for program, *options in (("ib_send_bw",), ("ib_send_bw", "-c", "UD"), ("ib_write_bw",), ("ib_read_bw",), ("ib_atomic_bw",),
                               ("ib_send_lat",), ("ib_write_lat",), ("ib_read_lat",), ("ib_atomic_lat",)):
         suite.add(" ".join([program, "-R", *options]), lambda program=program, options=options: measures(suite, program, *options))
