@@ -6,6 +6,7 @@ docs/evidence/connections.md has what was seen, and with which commands.
     long_connections.py hosts [WORDS]    between two namespaces, IPv4 and IPv6; also with losses
 """
 import os
+import select
 import sys
 
 from clients import Failure, need
@@ -20,10 +21,19 @@ STREAMS = {"rstream": "abrv", "riostream": "abv"}  # not n, the default but for 
 
 
 def streams(suite, program, tests, size="65536", extra=None):
+    """With -T a rstream's client ends with POLLHUP when the server's end is there before it has polled for the last data: it looks for
+    that first, as rpoll says both. The server has measured then, and the client not."""
     options = ["-p", choose_port(), "-S", size, *[word for test in tests for word in ("-T", test)]]
-    found = exchange_patiently(suite, [program, *options, "-b", suite.address], [program, *options, "-s", suite.address], 900, extra)
+    server = [program, *options, "-b", suite.address]
+    try:
+        found = exchange_patiently(suite, server, [program, *options, "-s", suite.address], 900, extra)
+    except Failure as why:
+        if program != "rstream" or "a" not in tests or f"exit status {select.POLLHUP} " not in str(why) or "custom " not in str(why):
+            raise
+        return "the client ended with POLLHUP"
     for side in found:
         side.find(r"^(64_lat|custom) " if size == "all" else "^custom ")
+    return None
 
 
 def matches_at(suite, program, *options):
