@@ -37,16 +37,3 @@ enum reason gather_list(struct engine_owner *owner, owner_memory *memory, const 
     }
     return REASON_NONE;
 }
-
-enum reason gather(struct engine_owner *owner, const struct send_wqe *work, unsigned access, uint32_t offset,
-                   uint32_t length, struct iovec *pieces, uint32_t *count)
-{
-    if (!(work->flags & IBV_SEND_INLINE))
-        return gather_list(owner, owner->operations->local_memory, work->sge, work->sge_count, access, offset, length,
-                           pieces, count);
-    if (offset > work->length || length > work->length - offset)
-        return REASON_LOCAL_LENGTH;
-    *count = length > 0;
-    pieces[0] = (struct iovec){(uint8_t *)work->inline_data + offset, length};
-    return REASON_NONE;
-}

@@ -39,19 +39,18 @@ static bool flush_is_known(const struct packet *packet)
 
 static unsigned needed_access(uint32_t flags, const struct packet *packet)
 {
+    if (flags & (OP_WRITE | OP_ATOMIC_WRITE))
+        return IBV_ACCESS_REMOTE_WRITE;
     if (flags & OP_READ)
         return IBV_ACCESS_REMOTE_READ;
     if (flags & OP_ATOMIC)
         return IBV_ACCESS_REMOTE_ATOMIC;
-    if (flags & OP_FLUSH)
-        return flush_access(packet);
-    return flags & (OP_WRITE | OP_ATOMIC_WRITE) ? IBV_ACCESS_REMOTE_WRITE : 0;
+    return flags & OP_FLUSH ? flush_access(packet) : 0;
 }
 
 /* IBA 9.7.4.1.3: a function that this QP is not set up for, too many READs, a misaligned atomic. */
-static enum reason check_validity(struct rc *rc, uint32_t flags, const struct packet *packet)
+static enum reason check_validity(struct rc *rc, uint32_t flags, const struct packet *packet, unsigned access)
 {
-    unsigned access = needed_access(flags, packet);
     if (flags & OP_FLUSH && !flush_is_known(packet))
         return REASON_FLUSH_KIND;
     if ((rc->settings.access & access) != access)
@@ -64,15 +63,15 @@ static enum reason check_validity(struct rc *rc, uint32_t flags, const struct pa
 }
 
 /* IBA 9.7.4.1.4: the memory that the peer names, all of it, when it is named; into *memory when it has any length. */
-static enum reason check_access(const struct rc *rc, uint32_t flags, const struct packet *packet, struct iovec *memory)
+static enum reason check_access(const struct rc *rc, uint32_t flags, const struct packet *packet, unsigned access,
+                                struct iovec *memory)
 {
     if (!(flags & (OP_RETH | OP_ATOMICETH)))
         return REASON_NONE;
     bool whole = flags & OP_FLUSH && packet->selectivity == NEWER_FLUSH_REGION;
     uint32_t length = whole ? 0 : flags & OP_RETH ? packet->length : ATOMIC_LENGTH;
     return length || flags & OP_FLUSH
-               ? rc->owner->operations->remote_memory(rc->owner, packet->rkey, packet->address, length,
-                                                      needed_access(flags, packet), memory)
+               ? rc->owner->operations->remote_memory(rc->owner, packet->rkey, packet->address, length, access, memory)
                : REASON_NONE;
 }
 
@@ -116,13 +115,14 @@ static enum reason responder_take_receive(struct rc *rc, const struct packet *pa
 
 static enum reason responder_check(struct rc *rc, uint32_t flags, const struct packet *packet, struct iovec *memory)
 {
+    unsigned access = needed_access(flags, packet);
     enum reason reason = check_sequence(rc, flags, packet);
     if (!reason)
         reason = responses_select_srq(rc, packet->srq);
     if (!reason)
-        reason = check_validity(rc, flags, packet);
+        reason = check_validity(rc, flags, packet, access);
     if (!reason)
-        reason = check_access(rc, flags, packet, memory);
+        reason = check_access(rc, flags, packet, access, memory);
     if (!reason && !length_fits(rc, flags, packet))
         reason = REASON_MESSAGE_LENGTH;
     if (!reason && flags & OP_SEND && flags & OP_START)
