@@ -21,12 +21,16 @@ static void look_at_head(struct ring_writer *writer)
         writer->limit = head + writer->ring.size;
 }
 
-static bool has_room(struct ring_writer *writer, uint32_t length)
+/* Kept apart, so that who knows of room does not save registers for it. */
+static __attribute__((noinline)) bool has_got_room(struct ring_writer *writer, uint32_t length)
 {
-    if (__builtin_expect(writer->limit - writer->tail >= length + RING_RESERVE, 1))
-        return true;
     look_at_head(writer);
     return !writer->broken && writer->limit - writer->tail >= length + RING_RESERVE;
+}
+
+static inline bool has_room(struct ring_writer *writer, uint32_t length)
+{
+    return __builtin_expect(writer->limit - writer->tail >= length + RING_RESERVE, 1) || has_got_room(writer, length);
 }
 
 bool ring_ready(struct ring_writer *writer)

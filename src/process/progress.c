@@ -43,26 +43,36 @@ static const enum reason wire_reasons[] = {
     [WIRE_UNEXPECTED] = REASON_PACKET_PAYLOAD,  [WIRE_ICRC] = REASON_PACKET_ICRC,
 };
 
-/* Headers of a frame into a packet; otherwise why it is dropped. */
-static enum wire_fault decode(const struct frame *frame, struct packet *packet)
+/* A frame whose headers begin with others than the BTH. */
+static enum wire_fault decode_behind(const struct frame *frame, struct packet *packet)
 {
     const uint8_t *headers = frame->headers + (frame->kind == FRAME_FORWARDED ? FORWARD_ARRIVAL : 0);
     bool local = frame->kind >= FRAME_LRH && frame->headers_length >= LRH_LENGTH;
     headers += local ? LRH_LENGTH : 0;
     size_t length = frame->headers_length - (size_t)(headers - frame->headers);
     unsigned used, pad;
-    bool grh = frame->kind != FRAME_ROCE && frame->kind != FRAME_LRH && length >= GRH_LENGTH;
+    bool grh = frame->kind != FRAME_LRH && length >= GRH_LENGTH;
     enum wire_fault fault =
         wire_decode(headers + (grh ? GRH_LENGTH : 0), length - (grh ? GRH_LENGTH : 0), packet, &used, &pad);
+    packet->lrh = local ? frame->headers : NULL;
+    packet->grh = grh ? headers : NULL;
+    return fault;
+}
+
+/* Headers of a frame into a packet; otherwise why it is dropped. */
+static inline enum wire_fault decode(const struct frame *frame, struct packet *packet)
+{
+    unsigned used, pad;
+    enum wire_fault fault = __builtin_expect(frame->kind == FRAME_ROCE, 1)
+                                ? wire_decode(frame->headers, frame->headers_length, packet, &used, &pad)
+                                : decode_behind(frame, packet);
     if (!fault)
         fault = wire_check_payload(packet, frame->payload.length);
-    if (fault) {
-        log_reason(LOG_WARN, wire_reasons[fault], "frame of %zu header bytes", length);
+    if (__builtin_expect(fault, WIRE_FINE)) {
+        log_reason(LOG_WARN, wire_reasons[fault], "frame of %u header bytes", frame->headers_length);
         return fault;
     }
     packet->payload = frame->payload;
-    packet->lrh = local ? frame->headers : NULL;
-    packet->grh = grh ? headers : NULL;
     return WIRE_FINE;
 }
 
