@@ -140,6 +140,14 @@ static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const st
     return true;
 }
 
+static inline enum reason copy_message(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
+{
+    enum reason reason = wr->send_flags & IBV_SEND_INLINE ? copy_inline(qp, work, wr) : copy_list(work, wr);
+    if (reason)
+        return reason;
+    return copy_parameters(qp, work, wr) ? REASON_NONE : REASON_SEND_UNREADABLE;
+}
+
 bool post_enter_batch(struct qp *qp)
 {
     if (lock_try(&qp->batch.lock))
@@ -190,16 +198,9 @@ static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
     work->opcode = (uint8_t)wr->opcode;
     work->flags = (uint8_t)wr->send_flags;
     work->immediate = wr->invalidate_rkey;
-    if (OPCODES_LOCAL & BIT(wr->opcode))
-        reason = copy_local(work, wr);
-    else if (wr->send_flags & IBV_SEND_INLINE)
-        reason = copy_inline(qp, work, wr);
-    else
-        reason = copy_list(work, wr);
+    reason = OPCODES_LOCAL & BIT(wr->opcode) ? copy_local(work, wr) : copy_message(qp, work, wr);
     if (reason)
         return reason;
-    if (!(OPCODES_LOCAL & BIT(wr->opcode)) && !copy_parameters(qp, work, wr))
-        return REASON_SEND_UNREADABLE;
     send_queue_commit_at(queue, work);
     qp->sends.posted++;
     return REASON_NONE;

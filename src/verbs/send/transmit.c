@@ -216,28 +216,29 @@ static void transmit_ud(struct qp *qp)
         multicast_forget(qp);
 }
 
-static void transmit(struct qp *qp, nanos now)
+static void transmit_unreliable(struct qp *qp)
 {
     switch (qp->flow.type) {
     case IBV_QPT_UC:
         return transmit_uc(qp);
     case IBV_QPT_UD:
         return transmit_ud(qp);
-    case IBV_QPT_RAW_PACKET:
-        return qp_raw_transmit(qp);
     default:
-        return transmit_rc(qp, now);
+        return qp_raw_transmit(qp);
     }
 }
 
 void qp_transmit_guarded(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
-    if (qp->process->forked)
+    if (__builtin_expect(qp->process->forked, 0))
         return;
     if (__builtin_expect(qp->rate_limit.rate, 0))
         qp->rate_limit.wake = NANOS_NEVER;
-    transmit(qp, now);
+    if (__builtin_expect(qp_is_reliable(qp), 1))
+        transmit_rc(qp, now);
+    else
+        transmit_unreliable(qp);
 }
 
 void qp_transmit(struct qp *qp, nanos now)
