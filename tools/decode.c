@@ -48,8 +48,19 @@ static long find_difference(const struct dissection *datagram, const struct pack
     return length > datagram->length ? (long)datagram->length : -1;
 }
 
+/* As find_difference. */
+static long find_message_difference(const struct cm_message *message, const uint8_t bytes[MAD_BYTES])
+{
+    uint8_t again[MAD_BYTES];
+    cm_encode(message, again);
+    for (unsigned i = 0; i < MAD_BYTES; i++)
+        if (again[i] != bytes[i])
+            return (long)i;
+    return -1;
+}
+
 /* A message of the connection manager, which comes to queue pair 1, follows the packet's own description. */
-static void describe_message(const struct packet *packet, char *description)
+static void judge_message(const struct packet *packet, char *description, char *verdict)
 {
     uint8_t bytes[MAD_BYTES];
     struct cm_message message;
@@ -62,6 +73,9 @@ static void describe_message(const struct packet *packet, char *description)
     snprintf(description + used, LINE_ROOM - used, " | CM ");
     used = strlen(description);
     cm_describe(&message, description + used, LINE_ROOM - used);
+    long difference = find_message_difference(&message, bytes);
+    if (difference >= 0 && !*verdict)
+        snprintf(verdict, LINE_ROOM, "its message encodes differently at byte %ld", difference);
 }
 
 static uint32_t get_little(const uint8_t *from, unsigned bytes)
@@ -108,7 +122,7 @@ static void judge(struct dissection *datagram, char *description, char *verdict)
         snprintf(verdict, LINE_ROOM, "encodes differently at byte %ld", difference);
     else if (!vcrc_fits(datagram))
         snprintf(verdict, LINE_ROOM, "the variant CRC is wrong");
-    describe_message(&packet, description);
+    judge_message(&packet, description, verdict);
 }
 
 static void emit_packet(const struct tally *tally, const char *source, const char *destination, unsigned long number,
@@ -222,7 +236,8 @@ const struct command decode_command = {
             "each of InfiniBand (run --link-layer ib --capture). Its invariant CRC is\n"
             "checked, and that encoding it again gives the same bytes; behind a # stands\n"
             "what is wrong. A message of the connection manager is shown with all its fields\n"
-            "that are not 0. Packets that the capture cut short are counted, not checked.\n"
+            "that are not 0, and encoded again, too. Packets that the capture cut short are\n"
+            "counted, not checked.\n"
             "\n"
             "Exit status: 0, or 1 when a packet is wrong or a file cannot be read to its end.\n",
     .run = run_decode,

@@ -79,6 +79,15 @@ def reserved_bits_encode_differently():
     assert text[0].endswith(" # encodes differently at byte 8"), text[0]
 
 
+def reserved_bits_of_a_message_encode_differently():
+    capture = golden("rping")
+    capture[24 + 16 + 14 + 20 + 8 + 12 + 8 + 24 + 4] = 1  # of the REQ, behind its communication ID
+    seal(capture, 24)
+    text = expect(decode(capture), 1, None).stdout.decode().splitlines()
+    assert text[0].endswith(" # its message encodes differently at byte 28") and " | CM REQ " in text[0], text[0]
+    assert ", 1 of them wrong;" in text[-1], text[-1]
+
+
 def faults_are_told_apart():
     capture = golden("atomics")
     capture[24 + 16 + 14 + 20 + 8] = 0x15
