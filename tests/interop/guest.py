@@ -14,8 +14,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LAB = os.path.abspath(os.environ.get("SOFTVERBS_RXE_GUEST", os.path.join(HERE, "../../../shared/wire/rxe-guest")))
 STATE = os.environ.get("QLAB", "/var/tmp/rxe-guest")
 NAMESPACE = os.environ.get("QNS", "rlab")
-INTERFACE, TAP, NAME = "br0", "tapA", "A"
-OUR_ADDRESS, GUEST_ADDRESS, GUEST_MAC = "192.0.2.1", "192.0.2.11", "52:54:00:00:02:0b"
+NAME = os.environ.get("QGUEST", "A")  # A to D
+INTERFACE, TAP, NUMBER = "br0", f"tap{NAME}", 11 + "ABCD".index(NAME)
+OUR_ADDRESS, GUEST_ADDRESS, GUEST_MAC = "192.0.2.1", f"192.0.2.{NUMBER}", f"52:54:00:00:02:{NUMBER:02x}"
+OURS, THEIRS = {4: OUR_ADDRESS, 6: "fdb2::1"}, {4: GUEST_ADDRESS, 6: "fdb2::11"}  # by IP version
 MTUS = {1024: 1500, 4096: 4500}  # of InfiniBand: of Ethernet
 STARTING, NEARLY = 300, 5  # seconds
 TAP_QUEUE = 10000  # packets: an emulated processor takes long to fetch what a fast sender sends at once
@@ -32,8 +34,13 @@ def obstacle():
     return None
 
 
+def hears(port):
+    """A command that succeeds in the guest when somebody listens at this TCP port."""
+    return f"grep -qi ':{port:04x} .* 0A ' /proc/net/tcp /proc/net/tcp6"
+
+
 class Guest:
-    """Guest A. Nobody else may use it meanwhile."""
+    """Guest A, or $QGUEST. Nobody else may use it meanwhile."""
 
     def __init__(self):
         self.mtu = None
@@ -50,6 +57,8 @@ class Guest:
         self._run("mkguest.sh")
         self._run("guest.sh", "up", NAME)
         subprocess.run(["ip", "-n", NAMESPACE, "link", "set", TAP, "txqueuelen", str(TAP_QUEUE)], check=True)
+        subprocess.run(["ip", "-n", NAMESPACE, "address", "replace", f"{OURS[6]}/64", "dev", INTERFACE, "nodad"], check=True)
+        self.ask(f"ip address add {THEIRS[6]}/64 dev eth0 nodad")
         shutil.copy(f"{HERE}/exchange.py", f"{STATE}/share/exchange.py")
 
     def stop(self):
@@ -75,10 +84,9 @@ class Guest:
             raise Failure(f"at MTU {ethernet} the guest says {shown}")
         self.mtu = mtu
 
-    def serve(self, text, port, seconds):
-        """Starts a server in the guest; returns it once it listens."""
-        watch = f"for i in $(seq {seconds * 5}); do grep -qi ':{port:04x} .* 0A ' /proc/net/tcp /proc/net/tcp6 && break; " \
-                "kill -0 $! || break; sleep 0.2; done; echo listening >&2"
+    def serve(self, text, ready, seconds):
+        """Starts a server in the guest; returns it once the command `ready` succeeds there."""
+        watch = f"for i in $(seq {seconds * 5}); do {ready} && break; kill -0 $! || break; sleep 0.2; done; echo listening >&2"
         server = Program(self.command(f"{text} & {watch}; wait $!", seconds), dict(os.environ))
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and server.process.poll() is None:

@@ -8,17 +8,16 @@ import shutil
 import sys
 import time
 
-from guest import GUEST_ADDRESS, HERE, MTUS, NAMESPACE, NEARLY, OUR_ADDRESS, Guest, obstacle, softverbs_here
+from cm_rows import SECONDS, SERVER_HERE, SERVER_THERE, add_connections
+from guest import GUEST_ADDRESS, HERE, MTUS, NAMESPACE, NEARLY, OUR_ADDRESS, Guest, hears, obstacle, softverbs_here
 from report import write_section
 from wiretap import Wiretap, judged
 
 from clients import BUILD, Failure, Program, Suite, free_port, listening, need, read_all, tail
 from perftest import numbers
 
-SERVER_THERE, SERVER_HERE = "server in the guest", "server here"
 GID_INDEX = {4: "1", 6: "0"}  # IPv6: the link-local address
 KEPT = f"{BUILD}/interop"  # captures of what failed
-SECONDS = 60
 MIB = 1 << 20
 READS = "16"  # outstanding, as many as softverbs allows
 TIMEOUT_CODE = "18"  # 4.096 us * 2^18: an emulated processor is slow
@@ -36,7 +35,7 @@ class Interop(Suite):
 
     def _start_server(self, where, command, port):
         if where == SERVER_THERE:
-            return self.guest.serve(" ".join(command), port, SECONDS)
+            return self.guest.serve(" ".join(command), hears(port), SECONDS)
         server = Program(self.here(command), self.environment())
         deadline = time.monotonic() + SECONDS
         while not listening(port, server.process.pid):
@@ -61,7 +60,10 @@ class Interop(Suite):
             except Failure as late:
                 server.kill()
                 raise Failure(f"{late}while the server says\n{tail(read_all(server.out))}") from late
-            answer = server.finish(min(deadline, time.monotonic() + SECONDS / 3))
+            try:
+                answer = server.finish(min(deadline, time.monotonic() + SECONDS / 3))
+            except Failure as late:
+                raise Failure(f"{late}while the client says\n{client}") from late
         finally:
             server.kill()
         if client.status or answer.status:
@@ -206,6 +208,7 @@ def fill(suite):
         add_pingpongs(suite, setting, (1, 65536, MIB) if whole else (MIB,))
         add_data(suite, setting)
         add_perftests(suite, setting, ("_bw", "_lat") if whole else "_bw", 2 if whole else 1)
+        add_connections(suite, setting, whole)
 
 
 def main():
