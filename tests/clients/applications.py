@@ -105,7 +105,7 @@ def talks_over_ucx(suite, transports, api):
         command = [build_ucx_example(directory), "-p", choose_port(), "-c", api, "-s", str(LENGTH)]
         extra = {"UCX_TLS": transports, "UCX_SOCKADDR_TLS_PRIORITY": "rdmacm"}
         # 64 KiB of the alphabet, of which the last byte ends the string
-        serves_on(suite, command, [*command, "-a", "127.0.0.1"], [rf"^{alphabet[:LENGTH - 1]}"], extra=extra)
+        serves_on(suite, command, [*command, "-a", suite.address], [rf"^{alphabet[:LENGTH - 1]}"], extra=extra)
 
 
 def demonstrates_io(suite):

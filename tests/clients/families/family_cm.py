@@ -1,13 +1,15 @@
 """What connects through librdmacm: rdmacm-utils, fio, qperf, rsockets, iSER, QEMU's migration. The tests are those of rdmacm.py and applications.py."""
 
-from row import Row, TwoHosts
+from row import Row, TwoHosts, on_infiniband
 import applications
+import infiniband
 import rdmacm
 from rdmacm import choose_port, exchange
 from wire import ADDRESSES, CLIENT
 
 UTILS, ISER = ("rdmacm-utils", "librdmacm1"), ("tgt", "libiscsi-bin", "librdmacm1")
 COUNTED = "the program counts all messages"
+BY_LID = ("rc_bw", "rc_lat", "uc_bw", "ud_lat")
 QPERF = ("rc_bw", "rc_bi_bw", "rc_lat", "rc_rdma_read_bw", "rc_rdma_read_lat", "rc_rdma_write_bw", "rc_rdma_write_lat",
          "rc_rdma_write_poll_lat", "rc_compare_swap_mr", "rc_fetch_add_mr")
 
@@ -55,6 +57,8 @@ def rows():
                   lambda place, verb=verb: applications.moves_data(place, verb))
     for test in QPERF:
         yield Row("qperf", f"-cm 1 {test}", ("qperf", "librdmacm1"), "compares nothing; ends well", lambda place, test=test: applications.measures_rc(place, test))
+    yield Row("qperf", f"{' '.join(BY_LID)}, --link-layer ib", ("qperf",), "compares nothing; ends well",
+              lambda place: infiniband.qperf(on_infiniband(place), *BY_LID))
     yield Row("rsockets", "busybox nc under librspreload", ("busybox", "librdmacm1"), "the file that arrives is the same", applications.carries_a_file)
     yield Row("rsockets", "iperf under librspreload", ("iperf", "librdmacm1"), "compares nothing; no TCP socket listens", applications.measures_streams)
     yield Row("iSER", "iscsi-inq at tgtd", ISER, "the disk answers", applications.inquires)

@@ -1,14 +1,17 @@
 """libfabric and DAPL."""
+import re
 import subprocess
 import time
 
 from row import Row
 
 from applications import bounces
+from clients import Failure, read_all
 from wire import ip
 
 FABRIC, DAPL = ("libfabric-bin", "libfabric1"), ("dapl2-utils", "libdapl2")
 BY_PROGRAM = "the program compares"
+ATTEMPTS, TOO_EARLY = 8, "DAT_SUB_INTERRUPTED|!conn established: 0x4003"  # what the client then says
 HOST = "10.93.0.1"  # of a card of its own: DAPL's scm takes no address of the loopback
 ADAPTERS = '''softverbs-scm u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "soft0 1" ""
 softverbs-cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "127.0.0.1 0" ""
@@ -27,16 +30,29 @@ def make_adapters(place):
 
 
 def passes(place, adapter, program):
+    """dtestx's server tells its client an address before it listens there. DAPL tries again then, but its second request has two bytes more
+    than it says (154 sent, 148 and 4 read), which the server takes for the next message."""
     make_adapters(place)
+    for _ in range(ATTEMPTS):
+        client, answer = exchange(place, adapter, program)
+        if not (program == "dtestx" and client.status and re.search(TOO_EARLY, client.out)):
+            break
+    client.check().find("PASSED")
+    if "PASSED" not in answer:
+        raise Failure(answer)
+
+
+def exchange(place, adapter, program):
     server = place.start([program, "-P", adapter])
     try:
         time.sleep(2)  # a client that finds no server gives up
         client = place.start([program, "-P", adapter, "-h", "127.0.0.1" if adapter.endswith("cma") else HOST]).finish(time.monotonic() + 60)
-        answer = server.finish(time.monotonic() + 20)
+        if not client.status:
+            server.process.wait(30)
+        server.kill()
+        return client, read_all(server.out)
     finally:
         server.kill()
-    for side in (client, answer):
-        side.check().find("PASSED")
 
 
 def rows():
@@ -49,4 +65,4 @@ def rows():
     for adapter in ("scm", "cma"):
         for program in ("dtest", "dtestx"):
             yield Row("DAPL", f"{program} over {adapter}", DAPL, BY_PROGRAM, lambda place, adapter=adapter, program=program: passes(
-                place, f"softverbs-{adapter}", program))
+                place, f"softverbs-{adapter}", program), seconds=400)

@@ -2,7 +2,7 @@
 import os
 import time
 
-from row import Fault, Row
+from row import Fault, Row, on_infiniband
 
 import ucx
 from clients import Failure
@@ -11,7 +11,9 @@ from wire import ADDRESSES
 MPICH, OPEN_MPI = ("mpich", "libmpich-dev", "libucx0"), ("openmpi-bin", "libopenmpi-dev", "libucx0", "libfabric1")
 BY_PROGRAM = "our program (mpi.c) compares on 4 ranks"
 OPEN_MPI_OPTIONS = {"as it comes": [], "pml ucx": ["--mca", "pml", "ucx"], "mtl ofi": ["--mca", "pml", "cm", "--mca", "mtl", "ofi"]}
-OPENIB = ["--mca", "pml", "ob1", "--mca", "btl", "openib,self,vader", "--mca", "btl_openib_allow_ib", "1", "--mca", "btl_openib_rroce_enable", "1"]
+OPENIB = ["--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_openib_allow_ib", "1"]
+ROCE = Fault("no cpcs for port|CPCs attempted: +udcm", "Debian builds openib without rdmacm, and its other way to connect, udcm, is for InfiniBand ports only",
+             "opal/mca/btl/openib/connect/btl_openib_connect_udcm.c, udcm_component_query")
 PROVIDERS = ("verbs;ofi_rxd", "verbs;ofi_rxm")
 FINALIZE = Fault("data was right on all PEs, then: .*Segmentation fault",
                  "the data was right on all PEs; then shmem_finalize of Open MPI 4.1.4 crashes, without softverbs as well",
@@ -47,7 +49,7 @@ def between_hosts(place, compiler, command, extra=None):
     """Both launchers start the ranks of a host through what stands for ssh: it gets a host and a command."""
     program = place.compile(compiler, os.path.abspath(ucx.SOURCE))
     shell = os.path.join(place.directory, "enter")
-    run = " ".join(place.softverbs("run", "--net", "eth0", "--"))
+    run = " ".join(place.softverbs("run", "--"))
     with open(shell, "w", encoding="utf-8") as file:
         file.write("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\ncase $1 in\n" + "".join(
             f"{address[0]}) host={host} ;;\n" for host, address in ADDRESSES.items()) + f"esac\nshift\nexec ip netns exec $host {run} sh -c \"$*\"\n")
@@ -83,8 +85,10 @@ def rows():
     yield Row("MPI", "MPICH, two hosts", MPICH, BY_PROGRAM, lambda place: between_hosts(
         place, "mpicc.mpich", ["mpiexec.mpich", "-launcher", "ssh", "-launcher-exec", "SHELL", "-hosts", ",".join(addresses), "-n", "4", "PROGRAM"],
         ucx.TRANSPORTS["rc_v"]))
-    for name, options in {"pml ucx": [*OPEN_MPI_OPTIONS["pml ucx"], "--mca", "osc", "ucx"], "mtl ofi": [*OPEN_MPI_OPTIONS["mtl ofi"], "--mca", "osc", "pt2pt"],
-                          "btl openib": OPENIB}.items():
+    yield Row("MPI", "Open MPI, btl openib", OPEN_MPI, BY_PROGRAM, lambda place: passes_messages(place, OPENIB), ROCE)
+    yield Row("MPI", "Open MPI, btl openib, --link-layer ib", OPEN_MPI, BY_PROGRAM, lambda place: passes_messages(on_infiniband(place), OPENIB))
+    for name, options in {"pml ucx": [*OPEN_MPI_OPTIONS["pml ucx"], "--mca", "osc", "ucx"], "mtl ofi": [*OPEN_MPI_OPTIONS["mtl ofi"], "--mca", "osc", "pt2pt",
+                                                                                                            "--mca", "mtl_ofi_provider_include", PROVIDERS[0]]}.items():
             yield Row("MPI", f"Open MPI, {name}, two hosts", OPEN_MPI, BY_PROGRAM, lambda place, options=options: between_hosts(
                 place, "mpicc.openmpi", [*launcher(), "--host", ",".join(f"{address}:2" for address in addresses), "--mca", "plm_rsh_agent", "SHELL",
                                          "--mca", "plm", "rsh", *options, "PROGRAM"], ucx.TRANSPORTS["rc_v"]))

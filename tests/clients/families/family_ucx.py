@@ -18,4 +18,9 @@ def rows():
         for api in ("stream", "tag", "am"):
             yield Row("UCX", f"ucp_client_server -c {api} over {transports}", EXAMPLES, "the text that arrives is the one that was sent",
                       lambda place, transports=transports, api=api: talks_over_ucx(place, transports, api))
+        yield Row("UCX", f"ucp_client_server -c tag over {transports}, two hosts", EXAMPLES, "the text that arrives is the one that was sent",
+                  lambda place, transports=transports: talks_over_ucx(place, transports, "tag"))
+    for name, environment in ucx.TRANSPORTS.items():
+        yield Row("UCX", f"ucx_perftest -t tag_lat -s 65536, {name}, two hosts", PERFTEST, "compares nothing; ends well",
+                  lambda place, environment=environment: ucx.measures(place, "tag_lat", "65536", environment))
     yield Row("UCX", "io_demo -q", PERFTEST, "the program compares (-q)", demonstrates_io)

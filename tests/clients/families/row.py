@@ -6,7 +6,7 @@ import sys
 from typing import Callable, NamedTuple, Optional
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from clients import Program, Suite  # pylint: disable=wrong-import-position
+from clients import Program, Suite, free_port, serve  # pylint: disable=wrong-import-position
 from wire import ADDRESSES, CLIENT, SERVER, make_hosts  # pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,13 +35,13 @@ class Row(NamedTuple):
 class Place(Suite):
     """The host of a row: nothing is set in the environment of its programs, as /dev/shm is the row's own."""
 
-    address = "127.0.0.1"
+    address, options = "127.0.0.1", ()  # of softverbs run
 
     def environment(self, extra=None):
         return {**os.environ, **(extra or {})}
 
     def softverbs(self, *arguments):
-        return [f"{self.root}/softverbs", *arguments]
+        return [f"{self.root}/softverbs", *arguments[:1], *(self.options if arguments[:1] == ("run",) else ()), *arguments[1:]]
 
     def start_server(self, command, extra=None):
         return self.start(command, extra)
@@ -62,7 +62,7 @@ class Place(Suite):
 class TwoHosts(Place):
     """Two network namespaces joined by a veth pair; servers run on the first, clients on the second."""
 
-    address = ADDRESSES[SERVER][0]
+    address, options = ADDRESSES[SERVER][0], ("--net", "eth0")
 
     def __init__(self):
         super().__init__()
@@ -75,7 +75,19 @@ class TwoHosts(Place):
         return Program(self.on(CLIENT, command), self.environment(extra))
 
     def on(self, host, command):
-        return ["ip", "netns", "exec", host, *self.softverbs("run", "--net", "eth0", "--", shutil.which(command[0]) or command[0], *command[1:])]
+        return ["ip", "netns", "exec", host, *self.softverbs("run", "--", shutil.which(command[0]) or command[0], *command[1:])]
+
+    def pair(self, command, server_options=(), client_options=(), timeout=120, extra=None):
+        port = free_port()
+        command = [*command, "-p", str(port)]
+        return serve(self.on(SERVER, [*command, *server_options]), self.on(CLIENT, [*command, *client_options, self.address]), port,
+                     self.environment(extra), timeout, elsewhere=True)
+
+
+def on_infiniband(place):
+    """A port that has LIDs, for programs that address by them only."""
+    place.options = ("--link-layer", "ib")
+    return place
 
 
 def version_of(package):
