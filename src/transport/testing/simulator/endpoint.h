@@ -7,6 +7,8 @@
 bool endpoint_is_reliable(const struct endpoint *); /* also before it has an engine */
 bool endpoint_is_flushing(const struct endpoint *); /* failed, or SQE */
 void endpoint_start(struct endpoint *, uint32_t expected_psn, uint32_t first_psn);
+void endpoint_receive(struct endpoint *, const struct packet *);
+bool endpoint_has_output(const struct endpoint *);
 bool endpoint_transmit(struct endpoint *, struct packet *, struct iovec *pieces);
 void endpoint_recover(struct endpoint *); /* from SQE */
 

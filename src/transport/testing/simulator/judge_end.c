@@ -72,7 +72,7 @@ static void judge_rest(struct endpoint *endpoint)
     if (endpoint->ended != endpoint->to_post || queue->head != queue->tail)
         world_complain(world, endpoint, "%u works ended, %u posted, %u planned", endpoint->ended, endpoint->posted,
                        endpoint->to_post);
-    else if (engine_has_output(&endpoint->engine) || engine_deadline(&endpoint->engine) != NANOS_NEVER)
+    else if (endpoint_has_output(endpoint) || engine_deadline(&endpoint->engine) != NANOS_NEVER)
         world_complain(world, endpoint, "has done everything and is not idle");
     else if (endpoint->draining && !endpoint->failed)
         world_complain(world, endpoint, "was never drained");

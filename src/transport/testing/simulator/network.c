@@ -181,6 +181,6 @@ void network_land(struct endpoint *to, struct flight *flight)
 {
     const struct packet *packet = &flight->packet;
     world_note(to->world, to, "gets", (uint64_t)packet->opcode << 24 | packet->psn, packet->payload.length);
-    engine_receive(&to->engine, packet, to->world->now);
+    endpoint_receive(to, packet);
     network_free(flight);
 }

@@ -26,6 +26,7 @@ static void add(struct statistics *sum, const struct statistics *more)
     sum->lost += more->lost;
     sum->duplicated += more->duplicated;
     sum->received += more->received;
+    sum->lent += more->lent;
     for (unsigned i = 0; i < IBV_WC_GENERAL_ERR; i++)
         sum->ended[i] += more->ended[i];
 }
@@ -42,9 +43,10 @@ static void check_variety(const struct statistics *sum)
         print_message("%llu works ended with status %d\n", (unsigned long long)sum->ended[seen[i]], seen[i]);
         assert_true(sum->ended[seen[i]] > 0);
     }
-    print_message("%llu messages, %llu packets, %llu lost, %llu doubled\n", (unsigned long long)sum->received,
-                  (unsigned long long)sum->packets, (unsigned long long)sum->lost, (unsigned long long)sum->duplicated);
-    assert_true(sum->lost && sum->duplicated && sum->received);
+    print_message("%llu messages, %llu packets, %llu lost, %llu doubled, position lent %llu times\n",
+                  (unsigned long long)sum->received, (unsigned long long)sum->packets, (unsigned long long)sum->lost,
+                  (unsigned long long)sum->duplicated, (unsigned long long)sum->lent);
+    assert_true(sum->lost && sum->duplicated && sum->received && sum->lent);
 }
 
 static void every_seed_satisfies_the_oracle(void **state)

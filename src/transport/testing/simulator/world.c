@@ -111,7 +111,8 @@ static void expire(struct endpoint *endpoint)
     struct world *world = endpoint->world;
     if (endpoint->timer_announced != world->now) /* another one was announced since */
         return;
-    if (chance_hits(&world->chance, 100) && !world_is_dead(endpoint->peer) && !engine_has_failed(&endpoint->peer->engine))
+    if (chance_hits(&world->chance, 100) && !world_is_dead(endpoint->peer) &&
+        !engine_has_failed(&endpoint->peer->engine))
         engine_postpone(&endpoint->engine, endpoint->world->now);
     engine_expire(&endpoint->engine, endpoint->world->now);
     world_watch(endpoint, engine_watch(&endpoint->engine));
@@ -133,7 +134,7 @@ static void check_silence(struct endpoint *endpoint)
 static void attend(struct endpoint *endpoint)
 {
     struct world *world = endpoint->world;
-    if (!engine_has_output(&endpoint->engine)) {
+    if (!endpoint_has_output(endpoint)) {
         check_silence(endpoint);
     } else if (!endpoint->pump_announced) {
         announce(endpoint, EVENT_PUMP, world->now + chance_below(&world->chance, world->plan.pump_delay));

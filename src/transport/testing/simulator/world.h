@@ -75,6 +75,8 @@ struct endpoint {
     uint32_t segment, longest;
     struct engine engine;
     struct responder_resource saved[SAVED_MAX];
+    struct responder aside; /* XRC: of the process that does not execute requests just now (rc/lend.h) */
+    struct responder_resource aside_saved[SAVED_MAX];
     uint64_t *queue_memory;
     struct buffers buffers;
 
@@ -106,7 +108,7 @@ struct endpoint {
 };
 
 struct statistics {
-    uint64_t events, packets, lost, duplicated, received;
+    uint64_t events, packets, lost, duplicated, received, lent;
     uint64_t ended[IBV_WC_GENERAL_ERR]; /* works, by their status */
 };
 

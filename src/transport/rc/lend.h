@@ -1,0 +1,32 @@
+/* A responder that goes from engine to engine: of an XRC connection's requests those for an SRQ of another process are
+ * executed there, by an engine of the same connection, which is lent the position in the sequence of packets meanwhile
+ * and gives it back. One of them has it at any time, and the others may only be given requests that they have responded
+ * to before, which lie behind: what an engine keeps for those stays with it. */
+#ifndef TRANSPORT_RC_LEND_H
+#define TRANSPORT_RC_LEND_H
+
+#include "transport/rc/rc.h"
+
+/* Between two messages, with nothing to answer any more. */
+struct rc_position {
+    uint32_t expected_psn, msn;
+    bool nak_sent; /* a sequence or RNR NAK is out */
+};
+
+/* May the position go to another engine now? Not inside a message, while something is owed or after a failure. */
+bool rc_may_lend(const struct rc *);
+
+/* Where the engine stands. The connection counts as established (COMM_EST). */
+struct rc_position rc_lend(struct rc *);
+
+/* This engine goes on from there. */
+void rc_take_over(struct rc *, const struct rc_position *);
+
+/* The engine that has the position has answered with this packet: the lender remembers what the peer knows. */
+void rc_responded(struct rc *, const struct packet *answer);
+
+/* The engine that has the position is gone with all that it knew: this one goes on behind what it last answered, and
+ * the peer is asked to repeat the rest. Of a message that it had begun the rest is then refused. */
+void rc_reclaim(struct rc *);
+
+#endif
