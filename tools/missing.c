@@ -34,8 +34,8 @@ static const struct {
              "infiniband-diags, opensm); there is no subnet manager"},
     {"uverbs",
      "ioctl and write on /dev/infiniband/uverbs*: only libibverbs is served, not programs that bring their own"},
-    {"xrc", "an XRC domain that several processes open by one file is shared by name only: packets reach the shared "
-            "receive queues, and ibv_open_qp the queue pairs, of one process (reasons 380 and 394)"},
+    {"xrc", "ibv_open_qp of an XRC queue pair that another process has made: a queue pair ends with its process "
+            "(reason 388)"},
     {"sysfs", "files below /sys/class/infiniband are read only, and hw_counters are not there"},
     {"gpudirect", "memory of graphics cards (nvidia-peermem); dma-buf of files and udmabuf works"},
 };

@@ -12,6 +12,7 @@
 #include "verbs/ethernet/steering.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/object/inherit.h"
+#include "verbs/qp/xrc_standin.h"
 #include "verbs/send/multicast.h"
 
 static int begin(struct process *process)
@@ -19,6 +20,7 @@ static int begin(struct process *process)
     process->keys = rkeys_create();
     process->srqs = qpns_create();
     multicast_begin(process);
+    xrc_standins_begin(process);
     int error = mad_begin(process);
     if (!error)
         error = steering_create(process);
@@ -28,6 +30,7 @@ static int begin(struct process *process)
 static void stop(struct process *process)
 {
     cm_destroy(process);
+    xrc_standins_end(process);
     if (process->traffic.totals)
         traffic_report_end(process);
 }
@@ -50,4 +53,5 @@ const struct process_parts assembly_parts = {.begin = begin,
                                              .unlock = cm_unlock,
                                              .inherit = inherit_process,
                                              .fail_devices = event_fail_devices,
-                                             .answer = report_write};
+                                             .answer = report_write,
+                                             .departed = xrc_standins_departed};

@@ -40,8 +40,19 @@ struct process_parts {
     /* The host is lost: all devices fail. False: somebody holds process->control; ask again. Without any lock. */
     bool (*fail_devices)(struct process *);
     void (*answer)(void *process, const char *request, int fd); /* to the tools; as of node_service */
+    void (*departed)(struct process *, nanos now);              /* some peer has gone. Under process->progress */
 };
 
+/* An endpoint of another process that has a stand-in here: frames for it that this peer sends are the stand-in's. Under
+ * process->progress. */
+struct guest {
+    LIST_ENTRY(guest) siblings; /* in loop.guests */
+    uint32_t number;
+    struct peer *from;
+    struct endpoint *endpoint;
+};
+
+LIST_HEAD(guest_list, guest);
 /* Of the loop (progress.c). */
 struct loop {
     struct endpoint_list to_flush; /* received something and may have an answer; under progress */
@@ -54,6 +65,9 @@ struct loop {
     _Atomic uint32_t answered;               /* that of the newest whose answers have left; likewise */
     atomic_bool owing;                       /* ACKs wait for the next round; set under progress */
     atomic_bool overrun;                     /* some CQ overran and its queue pairs must still be failed */
+    struct endpoint xrc_control;             /* for control messages of XRC (verbs/qp/xrc_control.h) */
+    struct guest_list guests;
+    atomic_bool has_guests; /* there is one, or was */
 };
 
 /* Of those who poll (poller.c). */

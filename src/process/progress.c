@@ -137,11 +137,26 @@ static void drop_datagram(void *context, const struct udp_refusal *refusal)
     log_reason(LOG_WARN, wire_reasons[refusal->fault], "datagram from port %u", refusal->route->source_port);
 }
 
-static void take_ethernet(struct round *round, const struct frame *frame)
+/* Something for which no packet stands, for who deals with frames of its kind. */
+static void take_other(struct round *round, struct peer *peer, const struct frame *frame)
 {
+    struct process *process = round->process;
     begin_progress(round);
-    progress_deliver(round->process, &round->process->ethernet,
-                     &(struct endpoint_arrival){.now = round->now, .frame = frame});
+    progress_deliver(process, frame->kind == FRAME_XRC ? &process->loop.xrc_control : &process->ethernet,
+                     &(struct endpoint_arrival){.now = round->now, .peer = peer, .frame = frame});
+}
+
+/* False: what it is for has no stand-in here. */
+static bool take_guest(struct round *round, struct endpoint_arrival *arrival)
+{
+    struct guest *guest;
+    LIST_FOREACH (guest, &round->process->loop.guests, siblings)
+        if (guest->number == arrival->from.packet->destination && guest->from == arrival->peer) {
+            arrival->now = round->now;
+            progress_deliver(round->process, guest->endpoint, arrival);
+            return true;
+        }
+    return false;
 }
 
 static void take_frame(void *context, struct peer *peer, const struct frame *frame)
@@ -149,8 +164,8 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
     struct round *round = context;
     struct packet packet;
     struct endpoint_arrival arrival = {.from.packet = &packet, .peer = peer};
-    if (frame->kind == FRAME_ETHERNET)
-        return take_ethernet(round, frame);
+    if (frame->kind == FRAME_ETHERNET || frame->kind == FRAME_XRC)
+        return take_other(round, peer, frame);
     if (frame->kind == FRAME_FORWARDED && frame->headers_length < FORWARD_ARRIVAL + GRH_LENGTH)
         return;
     enum wire_fault fault = decode(frame, &packet);
@@ -160,7 +175,7 @@ static void take_frame(void *context, struct peer *peer, const struct frame *fra
         arrival.forwarded = frame->headers;
         arrival.from.interface = forward_interface(frame->headers);
     }
-    if (take_packet(round, &arrival))
+    if (take_packet(round, &arrival) || take_guest(round, &arrival))
         return;
     traffic_stray(&round->process->traffic, &packet, NULL, REASON_PACKET_NO_QP);
     log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
@@ -214,6 +229,16 @@ static void fail_overrun(void *endpoint, void *context)
     ((struct endpoint *)endpoint)->operations->fail_overrun(endpoint);
 }
 
+void progress_guests(struct process *process, void (*visit)(void *endpoint, void *context), void *context)
+{
+    lock_assert_held(&process->progress);
+    struct guest *guest;
+    LIST_FOREACH (guest, &process->loop.guests, siblings) {
+        visit(guest->endpoint, context);
+        guest->endpoint->operations->flush(guest->endpoint, clock_now(), false);
+    }
+}
+
 unsigned progress_round(struct process *process, bool ack_later)
 {
     lock_assert_held(&process->progress);
@@ -230,6 +255,7 @@ unsigned progress_round(struct process *process, bool ack_later)
     if (__builtin_expect(atomic_load_explicit(&process->loop.overrun, memory_order_relaxed), 0)) {
         atomic_store(&process->loop.overrun, false);
         qpns_each(process->numbers, fail_overrun, NULL);
+        progress_guests(process, fail_overrun, NULL);
     }
     if (round.now)
         end(&round);
@@ -256,6 +282,7 @@ static void tell_of_departures(struct process *process, nanos now)
     if (departures == process->loop.departures)
         return;
     process->loop.departures = departures;
+    process->parts->departed(process, now);
     if (departed)
         schedule_by(&process->schedule, departed, now);
 }
@@ -264,6 +291,7 @@ void progress_begin(struct process *process, void (*wake_up)(struct schedule *))
 {
     TAILQ_INIT(&process->loop.to_flush);
     TAILQ_INIT(&process->loop.no_room);
+    LIST_INIT(&process->loop.guests);
     schedule_initialize(&process->schedule, wake_up);
     schedule_initialize_timer(&process->loop.liveness, look_after_receivers);
 }

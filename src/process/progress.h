@@ -30,6 +30,9 @@ void progress_settle(struct process *);
 /* A packet for this endpoint, which is then seen to if it has output. Under process->progress, in a round. */
 void progress_deliver(struct process *, struct endpoint *, const struct endpoint_arrival *);
 
+/* Calls visit for the endpoint of every stand-in (struct guest), and lets it transmit. Under process->progress. */
+void progress_guests(struct process *, void (*visit)(void *endpoint, void *context), void *context);
+
 /* Takes the endpoint out of every list, and stops its timer. Under process->progress. */
 void progress_forget(struct process *, struct endpoint *);
 

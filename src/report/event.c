@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "gsi/cm.h"
 #include "process/port_state.h"
+#include "process/progress.h"
 #include "runtime/qpns.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp.h"
@@ -58,6 +59,7 @@ static bool happens(struct process *process, const struct device *device, enum i
         return port_state_set(process, device, type == IBV_EVENT_PORT_ERR);
     case IBV_EVENT_DEVICE_FATAL:
         qpns_each(process->numbers, fail_on_port, &(uint32_t){port_state_bit(device)});
+        progress_guests(process, fail_on_port, &(uint32_t){port_state_bit(device)});
         return true;
     default:
         return true;

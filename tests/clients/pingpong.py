@@ -3,8 +3,9 @@
 import contextlib
 import os
 import sys
+import time
 
-from clients import Failure, Suite, tail
+from clients import Failure, Suite, free_port, listening, tail
 
 MIB = 1 << 20
 LIMITS = (("max_qp", 16384), ("max_cq", 65536), ("max_qp_wr", 16384), ("max_sge", 32))
@@ -53,14 +54,20 @@ def remove_file(path):
         os.unlink(path)
 
 
-def warns_of_a_shared_domain(suite):
-    """Both sides open the domain of one file, which serves each process alone; the second hears of it. The program leaves its
-    file behind, and another user's can't be opened."""
+def exchanges_among_processes(suite, clients, size, *options):
+    """All of them open the domain of one file, and the server reaches each client's SRQ by each client's queue pair in turn. The
+    program leaves its file behind, and another user's can't be opened."""
+    port, deadline = free_port(), time.monotonic() + 120
+    command = ["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", "200", "-p", str(port), *options]
     remove_file(XRC_DOMAIN)
-    sides = suite.pair(["ibv_xsrq_pingpong", "-g", suite.gid, "-n", "10"], extra={"SOFTVERBS_LOG": "warn"})
+    sides = [suite.start([*command, "-c", str(clients)])]
+    while not listening(port) and sides[0].process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    sides += [suite.start([*command, "127.0.0.1"]) for _ in range(clients)]
+    done = [side.finish(deadline) for side in sides]
     remove_file(XRC_DOMAIN)
-    if sum("(reason 394)" in side.err for side in sides) != 1:
-        raise Failure("".join(map(str, sides)))
+    for side in done:
+        side.check().find(r"^success$")
 
 
 def sends_the_largest_datagram(suite):
@@ -90,7 +97,10 @@ def main():
         for how, options in (("polling", []), ("sleeping on events", ["-e"])):
             suite.add(f"ibv_xsrq_pingpong exchanges {size} bytes, {how}",
                       lambda size=size, options=options: exchanges_over_xrc(suite, size, *options))
-    suite.add("that an XRC domain is shared by name only is said", lambda: warns_of_a_shared_domain(suite))
+    for clients, size, options in ((2, 4096, []), (3, MIB, []), (4, 1, ["-e"])):
+        name = f"ibv_xsrq_pingpong exchanges {size} bytes with {clients} clients"
+        suite.add(f"{name}{', sleeping on events' if options else ''}",
+                  lambda clients=clients, size=size, options=options: exchanges_among_processes(suite, clients, size, *options))
     suite.add("ibv_ud_pingpong sends datagrams of the whole MTU", lambda: sends_the_largest_datagram(suite))
     suite.add_tidiness()
     return suite.run()

@@ -1,4 +1,5 @@
 #include "verbs/memory/mr.h"
+#include "process/progress.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -160,6 +161,8 @@ void mr_quiesce(struct process *process)
         wait_for_locks(&each->objects[OBJECT_QP]);
         wait_for_locks(&each->objects[OBJECT_WQ]); /* which have a queue pair inside */
     }
+    if (atomic_load(&process->loop.has_guests))
+        progress_quiesce(process);
 }
 
 /* Takes the region out of sight, unless a window is bound to it. A bind that had found it before is over when the queue

@@ -3,6 +3,7 @@
 #include "base/lock.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/comp_channel.h"
+#include "verbs/qp/xrc_standin.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
 #include "verbs/queue/srq_tags.h"
@@ -69,5 +70,6 @@ void inherit_process(struct process *process)
     struct context *context;
     LIST_FOREACH (context, &process->contexts, siblings)
         inherit_context(context);
+    xrc_standins_inherit(process);
     xrcd_inherit(process);
 }

@@ -1,5 +1,6 @@
 /* What a queue pair does around its engine (transport/engine.h). */
 #include "verbs/qp/qp.h"
+#include "verbs/qp/xrc_front.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
@@ -59,4 +60,6 @@ void qp_give_back_receive(struct qp *qp)
     if (receive && queue)
         receive_queue_free(queue, receive);
     qp->xrc.serving = NULL;
+    if (qp->xrc.front)
+        xrc_front_clear(qp);
 }

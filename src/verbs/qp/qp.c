@@ -255,6 +255,7 @@ void qp_release(struct qp *qp)
 {
     domain_give_back(&qp->sends.memory);
     free(qp->sends.saved);
+    free(qp->xrc.front);
     qp_raw_release(qp);
     if (has_receives(qp))
         receive_queue_destroy(&qp->receives.own);

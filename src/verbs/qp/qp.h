@@ -21,6 +21,7 @@ struct mw;
 struct spread;
 struct srq;
 struct xrc_domain;
+struct xrc_front;
 
 enum { QP_COUNTED = 5 }; /* operations with a completion counter of their own, up to WRITE */
 
@@ -50,6 +51,7 @@ struct qp_xrc {
     LIST_HEAD(, qp) handles; /* its handles; under lock */
     LIST_ENTRY(qp) handle;   /* among them */
     struct xrc_domain *domain;
+    struct xrc_front *front;        /* what it has to do with other processes (xrc_front.h); NULL: nothing yet */
     struct srq *selected, *serving; /* the SRQ that the packet names; that of the receive in hand */
 };
 
@@ -251,6 +253,10 @@ void qp_wait_for_acknowledgements(struct qp *);
 void qp_transmit(struct qp *, nanos now);
 /* The same for who stands between guard_begin and guard_end already (link/guard.h). */
 void qp_transmit_guarded(struct qp *, nanos now);
+
+/* Sends this packet, which is not of its engine, by the way to its peer; false: there is no room now, and the queue
+ * pair waits for some. */
+bool qp_send_packet(struct qp *, const struct packet *);
 
 /* The queue pair ends: what it owes its peer leaves now. The program was told of messages whose ACK still waits to go
  * along with a request (progress.h). */

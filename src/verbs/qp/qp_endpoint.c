@@ -6,6 +6,7 @@
 #include "tap/traffic.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_tell.h"
+#include "verbs/qp/xrc_front.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
 
@@ -62,8 +63,11 @@ static bool is_refusal(const struct packet *packet)
     return packet->syndrome >> 5; /* 0 is the class of ACKs, and of packets that have no AETH */
 }
 
-/* Under qp->lock. True: it was one that had to come. */
-static bool take(struct qp *qp, const struct packet *packet, const struct endpoint_arrival *arrival)
+typedef void take_packet(struct qp *, const struct packet *, nanos now);
+
+/* Under qp->lock. True: it was one that had to come. Inlined, so that `next` is called directly. */
+static inline __attribute__((always_inline)) bool take(struct qp *qp, const struct packet *packet,
+                                                       const struct endpoint_arrival *arrival, take_packet *next)
 {
     traffic_received(&qp->flow, packet, arrival->from.route);
     if (is_refusal(packet))
@@ -76,22 +80,42 @@ static bool take(struct qp *qp, const struct packet *packet, const struct endpoi
     }
     if (arrival->from.congested)
         qp_path_notify(qp, arrival->now);
-    qp_receive(qp, packet, is_refusal(packet) ? clock_now() : arrival->now);
+    next(qp, packet, is_refusal(packet) ? clock_now() : arrival->now);
     return !qp->progress.refused;
+}
+
+static bool is_cut_off(const struct qp *qp)
+{
+    bool down = qp_port_is_down(qp);
+    if (down)
+        log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->flow.number);
+    return down;
 }
 
 static bool receive_at_qp(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     const struct packet *packet = arrival->from.packet;
-    if (qp_port_is_down(qp)) {
-        log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->flow.number);
+    if (is_cut_off(qp))
         return false;
-    }
     lock_take(&qp->lock);
-    bool fine = take(qp, packet, arrival), output = qp_has_output(qp);
+    bool fine = take(qp, packet, arrival, qp_receive), output = qp_has_output(qp);
     lock_release(&qp->lock);
     if (arrival->forwarded && fine) /* not for anybody who makes up a source */
+        forward_prefer(qp->process, arrival->forwarded, packet);
+    return output;
+}
+
+/* XRC_RECV: the SRQs may be other processes'. */
+static bool receive_at_front(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    const struct packet *packet = arrival->from.packet;
+    lock_take(&qp->lock);
+    bool fine = !xrc_front_takes(qp, arrival) && !is_cut_off(qp) && take(qp, packet, arrival, xrc_front_receive);
+    bool output = qp_has_output(qp) || xrc_front_waits(qp);
+    lock_release(&qp->lock);
+    if (arrival->forwarded && fine)
         forward_prefer(qp->process, arrival->forwarded, packet);
     return output;
 }
@@ -108,6 +132,17 @@ static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
     lock_release(&qp->lock);
     qp->progress.waited = waits;
     return !waits;
+}
+
+static bool flush_front(struct endpoint *endpoint, nanos now, bool ack_later)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    lock_take(&qp->lock);
+    bool waits = xrc_front_waits(qp);
+    if (waits)
+        xrc_front_flush(qp, now);
+    lock_release(&qp->lock);
+    return waits || flush(endpoint, now, ack_later);
 }
 
 static bool is_overrun(const struct cq *cq)
@@ -135,7 +170,12 @@ void qp_begin_endpoint(struct qp *qp, const struct device *device)
         .flush = flush,
         .fail_overrun = fail_overrun,
     };
-    qp->endpoint.operations = &operations;
+    static const struct endpoint_operations front_operations = {
+        .receive = receive_at_front,
+        .flush = flush_front,
+        .fail_overrun = fail_overrun,
+    };
+    qp->endpoint.operations = qp->flow.type == IBV_QPT_XRC_RECV ? &front_operations : &operations;
     qp->flow.traffic = &qp->process->traffic;
     qp->flow.lock = &qp->lock;
     qp->flow.device = device;

@@ -3,6 +3,7 @@
 #include "verbs/ethernet/wq.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
+#include "verbs/qp/xrc_front.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
 
@@ -17,7 +18,7 @@ void qp_flush_receives(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     if (qp->flow.type == IBV_QPT_XRC_RECV)
-        return; /* the SRQs are not its own, and there may be many */
+        return xrc_front_end(qp); /* the SRQs are not its own, and there may be many */
     if (qp->uses.srq) {
         if (qp->uses.srq->tags)
             srq_tags_flush(qp);

@@ -25,6 +25,7 @@
 
 enum {
     WINDOW = 1 << 16,       /* packets in flight: links of the host never lose and push back, so this is no brake */
+    XRC_WINDOW = 256,       /* the same over XRC: the process of the queue pair may have to keep them for another */
     REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: what receive buffers of sockets hold */
     REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
 };
@@ -97,6 +98,13 @@ static uint32_t segment_of(const struct qp *qp)
     return qp->path.remote ? 128u << qp->attr.path_mtu : LINK_SEGMENT;
 }
 
+static uint32_t window_of(const struct qp *qp)
+{
+    if (qp->path.remote)
+        return REMOTE_BYTES / segment_of(qp);
+    return qp->flow.type == IBV_QPT_XRC_SEND ? XRC_WINDOW : WINDOW;
+}
+
 /* The engine's settings from the attributes. */
 static void configure(struct qp *qp)
 {
@@ -112,9 +120,9 @@ static void configure(struct qp *qp)
             .segment = segment_of(qp),
             .reference_segment = reference,
             .reference_from = QP_REFERENCE_FROM,
-            .in_pieces = qp->rate_limit.rate != 0,
+            .in_pieces = qp->rate_limit.rate || qp->flow.type == IBV_QPT_XRC_SEND, /* who passes on has no reference */
             .exact = qp->path.remote != NULL,
-            .window = qp->path.remote ? REMOTE_BYTES / segment_of(qp) : WINDOW,
+            .window = window_of(qp),
             .first_window = qp->path.remote ? REMOTE_FIRST : 0,
             .timeout = attr->timeout,
             .retry_count = attr->retry_cnt,

@@ -1,6 +1,7 @@
 #include "verbs/queue/xrc.h"
 
 #include "diag/log.h"
+#include "process/progress.h"
 #include "runtime/qpns.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp.h"
@@ -98,5 +99,6 @@ void xrc_remove_srq(struct srq *srq)
     qpns_remove(process->srqs, srq->number);
     lock_take(&process->progress);
     qpns_each(process->numbers, forget, srq);
+    progress_guests(process, forget, srq);
     lock_release(&process->progress);
 }

@@ -1,7 +1,7 @@
 /* Receiving over XRC (IBA annex A14): packets name the SRQ, whose PD, receives and CQ then hold.
  *
- * SRQ and queue pair must be of one XRC domain, and of one process: a packet for an SRQ of another process is refused
- * like one for an SRQ that does not exist. */
+ * SRQ and queue pair must be of one XRC domain; where the SRQ is another process's, that process executes the packet
+ * (verbs/qp/xrc_front.h). */
 #ifndef VERBS_QUEUE_XRC_H
 #define VERBS_QUEUE_XRC_H
 

@@ -55,7 +55,6 @@ static int claim(struct xrc_domain *domain, int flags)
     }
     if (file_lock_byte(domain->lock, F_RDLCK, lock_offset(domain)))
         return EBUSY; /* the first may be stopped */
-    log_reason(LOG_WARN, REASON_XRCD_ELSEWHERE, "ibv_open_xrcd");
     return 0;
 }
 
@@ -66,6 +65,18 @@ static int open_lock(struct process *process)
         return -1;
     snprintf(path, sizeof path, "%s/xrc-domains", node_path(process->node));
     return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+bool xrcd_key(const struct xrc_domain *domain, struct xrcd_key *key)
+{
+    *key = (struct xrcd_key){domain->device->index, domain->volume, domain->inode};
+    return domain->named;
+}
+
+bool xrcd_is(const struct xrc_domain *domain, const struct xrcd_key *key)
+{
+    return domain->named && domain->device->index == key->device && domain->volume == key->volume &&
+           domain->inode == key->inode;
 }
 
 static struct xrc_domain *xrcd_find(const struct context *context, const struct stat *inode)

@@ -1,8 +1,8 @@
 /* XRC domains: ibv_open_xrcd(3). Thread-safe.
  *
- * A domain that belongs to an inode is one and the same for all contexts of a device in this process that open it.
- * Whether it exists is a question to the whole host (other processes of the user may have it open), but queue pairs and
- * SRQs of a domain reach each other within one process only; see xrc.h. */
+ * A domain that belongs to an inode is one and the same for all contexts of a device that open it, in all processes of
+ * the host (of one directory): whether it exists is a question to all of them, and its queue pairs reach the SRQs of
+ * any of them (verbs/qp/xrc_front.h). */
 #ifndef VERBS_QUEUE_XRCD_H
 #define VERBS_QUEUE_XRCD_H
 
@@ -14,6 +14,16 @@ struct xrcd {
     struct object object;
     struct xrc_domain *domain; /* xrcd.c */
 };
+
+/* What names a domain on the host: the inode, on one device. */
+struct xrcd_key {
+    uint32_t device; /* its index */
+    uint64_t volume, inode;
+};
+
+/* False: it belongs to no inode, so other processes don't know it. */
+bool xrcd_key(const struct xrc_domain *, struct xrcd_key *);
+bool xrcd_is(const struct xrc_domain *, const struct xrcd_key *);
 
 /* NULL and errno, as the kernel has them: EINVAL the attributes, or O_EXCL and it exists; EAGAIN it doesn't exist and
  * O_CREAT is missing; EBADF; EOPNOTSUPP unknown bits of comp_mask. */

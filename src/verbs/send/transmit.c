@@ -58,6 +58,20 @@ static inline bool send_packet(struct qp *qp, struct link *link, const struct pa
     return traffic_send(&qp->flow, qp->path.remote ? NULL : qp->path.peer, link, &frame);
 }
 
+bool qp_send_packet(struct qp *qp, const struct packet *packet)
+{
+    lock_assert_held(&qp->lock);
+    struct link *link = find_link(qp);
+    if (!link)
+        return true;
+    link->operations->begin(link);
+    bool room = qp_has_room(qp, link);
+    if (room)
+        send_packet(qp, link, packet);
+    link->operations->end(link);
+    return room;
+}
+
 static inline bool is_held(struct qp *qp)
 {
     return __builtin_expect(qp->rate_limit.rate, 0) && rate_limit_holds(qp);
