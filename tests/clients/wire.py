@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from clients import BUILD, Failure, Suite, free_port, need, serve
+from clients import BUILD, Failure, Program, Suite, free_port, listening, need, serve
 from perftest import LARGEST, Matrix, measures
 from pingpong import MIB, exchanges, exchanges_over_xrc
 
@@ -125,6 +125,19 @@ def add_pingpongs(suite, mtu, version):
         for options in ([], ["-e"]):
             suite.at(mtu, version, " ".join(["ibv_xsrq_pingpong", str(size), "bytes", *options]),
                      lambda size=size, options=options: exchanges_over_xrc(suite, size, *options))
+
+
+def exchanges_among_processes(suite, size):
+    """Two clients on one host share the XRC domain of a file there: the server's messages for the one come by way of the other."""
+    port, deadline = free_port(), time.monotonic() + 120
+    command = ["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", "50", "-p", str(port)]
+    sides = [Program(suite.on(SERVER, [*command, "-c", "2"]), suite.host_environment(SERVER))]
+    while not listening(port, sides[0].process.pid) and sides[0].process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    clients = [*suite.on(CLIENT, command), ADDRESSES[SERVER][0]]
+    sides += [Program(clients, suite.host_environment(CLIENT)) for _ in range(2)]
+    for side in [side.finish(deadline) for side in sides]:
+        side.check().find(r"^success$")
 
 
 def is_right_on_the_wire(suite):
@@ -355,6 +368,8 @@ def main():
         add_pingpongs(suite, mtu, version)
         add_lossy_pingpongs(suite, mtu, version)
         suite.at(mtu, version, "every ICRC is right on the wire", lambda: is_right_on_the_wire(suite))
+    suite.at(1500, 4, "processes of a host share an XRC domain", lambda: exchanges_among_processes(suite, 20000))
+    suite.at(1500, 6, "they do where packets get lost", lambda: exchanges_among_processes(suite, 20000), losses(1500, 6))
     suite.at(1500, 4, "who is on no network is not reached from there", lambda: keeps_to_itself(suite))
     suite.at(1500, 4, "both ends need the same path MTU", lambda: must_agree_on_the_path_mtu(suite))
     suite.at(1500, 4, "a stranger opens no sockets", lambda: prefers_only_peers(suite))
