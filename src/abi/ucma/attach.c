@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "abi/ucma/chardev.h"
 #include "abi/ucma/event_channel.h"
 #include "abi/ucma/ucma.h"
 #include "base/lock.h"
@@ -69,13 +70,14 @@ static int attached_open64(const char *path, int flags, ...)
     return open_either(OPEN64, path, flags, mode);
 }
 
-/* The library wants a character device. */
+/* The library wants a character device, with the number of the kernel's if that has one. */
 static int as_device(int result, int fd, struct stat *status)
 {
     struct event_channel *channel = result ? NULL : event_channel_find(fd);
     if (!channel)
         return result;
     status->st_mode = S_IFCHR | 0666;
+    status->st_rdev = (dev_t)chardev_number();
     event_channel_put(channel);
     return 0;
 }
