@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""meddler.py ONE OTHER [lose=NAME]... [again=SECONDS]... [hold=SECONDS]: hands frames on between two interfaces, as a cable would, until it is
+"""meddler.py ONE OTHER [lose=NAME]... [again=SECONDS]... [hold=SECONDS] [spare=NAME]: hands frames on between two interfaces, as a cable would, until it is
 terminated. The first message NAME of the connection manager (REQ, DREQ, ...), whoever sends it, is lost. Each is handed on once more
-so many seconds after it came; a REQ not before so many seconds. Prints a line when it has begun, and one for each that it lost or repeated."""
+so many seconds after it came, but NAME; a REQ or SIDR_REQ not before so many seconds. Prints a line when it has begun, and one for each that it lost or repeated."""
 import heapq
 import itertools
 import select
@@ -44,7 +44,7 @@ def open_interface(name):
     return wire
 
 
-def hand_on(frame, to, lose, delays, hold, later):
+def hand_on(frame, to, lose, delays, hold, spare, later):
     def send_later(delay):
         heapq.heappush(later, (time.monotonic() + delay, next(NUMBERS), to, frame))
 
@@ -53,11 +53,11 @@ def hand_on(frame, to, lose, delays, hold, later):
         lose.remove(name)
         print(f"lost {name}", flush=True)
         return
-    if name == "REQ" and hold:
+    if name in ("REQ", "SIDR_REQ") and hold:
         send_later(hold)
     else:
         to.send(frame)
-    for delay in delays if name else ():
+    for delay in delays if name and name not in spare else ():
         send_later(delay)
         print(f"repeated {name}", flush=True)
 
@@ -69,12 +69,13 @@ def main(one, other, *rules):
     lose = [rule[5:] for rule in rules if rule.startswith("lose=")]
     delays = [float(rule[6:]) for rule in rules if rule.startswith("again=")]
     hold = sum(float(rule[5:]) for rule in rules if rule.startswith("hold="))
+    spare = [rule[6:] for rule in rules if rule.startswith("spare=")]
     later = []
     print("begun", flush=True)
     while True:
         wait = max(0, later[0][0] - time.monotonic()) if later else None
         for end in select.select(ends, [], [], wait)[0]:
-            hand_on(end.recv(65535), across[end], lose, delays, hold, later)
+            hand_on(end.recv(65535), across[end], lose, delays, hold, spare, later)
         while later and later[0][0] <= time.monotonic():
             _, _, to, frame = heapq.heappop(later)
             to.send(frame)
