@@ -1,9 +1,10 @@
 /* How fast two processes make and end connections with each other, and what one of them costs.
- * Usage: connections qp | id | tcp COUNT [TIMES]. In each of so many runs (1), COUNT connections are made, all stand,
- * and all are ended. `qp`: each has a queue pair; `id`: an identifier alone, as of a program that has its queue pairs
- * made elsewhere; `tcp`: connect and accept. Prints the median run's numbers: connections made and ended each second,
- * likewise made, KiB of resident memory of a connection that stands (of both processes together), and descriptors that
- * the last run left behind in either process. */
+ * Usage: connections qp | id | tcp COUNT [TIMES [ADDRESS]]. In each of so many runs (1), COUNT connections are made,
+ * all stand, and all are ended. `qp`: each has a queue pair; `id`: an identifier alone, as of a program that has its
+ * queue pairs made elsewhere; `tcp`: connect and accept. ADDRESS is one of this host (127.0.0.1, which kernels refuse
+ * for RDMA). Prints the median run's numbers: connections made and ended each second, likewise made, KiB of resident
+ * memory of a connection that stands (of both processes together), and descriptors that the last run left behind in
+ * either process. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -337,14 +338,14 @@ int main(int argc, char **argv)
     unsigned times = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
     connections = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
     if (!connections || !times || times > RUNS_MAX) {
-        fputs("usage: connections qp | id | tcp COUNT [TIMES]\n", stderr);
+        fputs("usage: connections qp | id | tcp COUNT [TIMES [ADDRESS]]\n", stderr);
         return 2;
     }
     raise_limit();
     check(!pipe(answers), "pipe");
     pid_t server = start_server(argv[1]);
     close(answers[1]);
-    server_address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    server_address.sin_addr.s_addr = inet_addr(argc > 4 ? argv[4] : "127.0.0.1");
     check(read(answers[0], &server_address.sin_port, 2) == 2, "the server has ended");
     if (!strcmp(argv[1], "tcp"))
         connect_runs(NULL, calloc(connections, sizeof(int)), times);

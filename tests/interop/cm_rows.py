@@ -285,7 +285,7 @@ def add_connections(suite, setting, whole):
     add("udaddy -c 5 -C 10", matches, "udaddy", "-c", "5", "-C", "10")
     if setting[1] == 4: # the kernel's connection manager joins no group of IPv6
         add("mckey -C 10", groups)
-    add("ib_send_bw -R", measures_named, "ib_send_bw")
+        add("ib_send_bw -R", measures_named, "ib_send_bw")  # perftest connects by name with IPv4 only
     add("rping where nobody listens", is_rejected)
     if not whole:
         return
