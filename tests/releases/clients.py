@@ -71,8 +71,11 @@ def cm_pair(*words):
     with tempfile.TemporaryFile() as log:
         server = subprocess.Popen(command(*server_words), stdout=log, stderr=subprocess.STDOUT)  # pylint: disable=consider-using-with
         try:
-            time.sleep(1)
-            done = subprocess.run(command(*client_words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+            for _ in range(20):
+                time.sleep(0.5)
+                done = subprocess.run(command(*client_words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+                if b"REJECTED" not in done.stdout: # it is, until the server listens
+                    break
             status = server.wait(30)
         except subprocess.TimeoutExpired:
             return False, "it did not end"
@@ -105,7 +108,7 @@ def pyverbs(reasons):
         known = subprocess.run([*suite, "--help"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout.decode()
         choice = [word for option in ("--dev soft0", "--port 1", "--gid 1") if option.split()[0] in known for word in option.split()]
         done = subprocess.run(command(*suite, "-v", *choice),
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=560, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1800, check=False)
     text = done.stdout.decode(errors="replace")
     with open("/tmp/pyverbs.log", "w", encoding="utf-8") as log:
         log.write(text)
