@@ -3,7 +3,7 @@ import re
 import subprocess
 import time
 
-from row import Row
+from row import Fault, Row
 
 from applications import bounces
 from clients import Failure, read_all
@@ -12,6 +12,8 @@ from wire import ip
 FABRIC, DAPL = ("libfabric-bin", "libfabric1"), ("dapl2-utils", "libdapl2")
 BY_PROGRAM = "the program compares"
 ATTEMPTS, TOO_EARLY = 8, "DAT_SUB_INTERRUPTED|!conn established: 0x4003"  # what the client then says
+EARLY = Fault(TOO_EARLY, "dtestx's server tells where it listens before it does, and DAPL's second request to a port that refused the first has two bytes more "
+              "(154) than the server reads by the length in it (148 and 4); where the server was quick enough all is right", "dapl/openib_scm/cm.c")
 HOST = "10.93.0.1"  # of a card of its own: DAPL's scm takes no address of the loopback
 ADAPTERS = '''softverbs-scm u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "soft0 1" ""
 softverbs-cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "127.0.0.1 0" ""
@@ -35,7 +37,7 @@ def passes(place, adapter, program):
     make_adapters(place)
     for _ in range(ATTEMPTS):
         client, answer = exchange(place, adapter, program)
-        if not (program == "dtestx" and client.status and re.search(TOO_EARLY, client.out)):
+        if not (program == "dtestx" and client.status and re.search(TOO_EARLY, client.out + client.err)):
             break
     client.check().find("PASSED")
     if "PASSED" not in answer:
@@ -65,4 +67,4 @@ def rows():
     for adapter in ("scm", "cma"):
         for program in ("dtest", "dtestx"):
             yield Row("DAPL", f"{program} over {adapter}", DAPL, BY_PROGRAM, lambda place, adapter=adapter, program=program: passes(
-                place, f"softverbs-{adapter}", program), seconds=400)
+                place, f"softverbs-{adapter}", program), EARLY if program == "dtestx" else None, seconds=400)

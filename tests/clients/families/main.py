@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the clients of Debian 12, each row by itself, and writes docs/evidence/clients.md: `make clients`.
 
-    main.py [WORDS]    the rows whose family or name holds the words, all without; only then the page is written
+    main.py [WORDS]    the rows whose family or name holds the words, all without; the page has of the others their last result
     main.py --short    in TAP, the rows that take seconds and whose packages `make check` installs
 
 A row has its own network, processes and /dev/shm where the machine allows it, so that nothing of it is left behind its time limit.
@@ -111,14 +111,14 @@ def short():
 
 def table(words):
     rows, command = [row for row in all_rows() if words in row.family or words in row.name], isolation()
-    results = []
+    results, commit = [], page.commit()
     for row in rows:
         began = time.monotonic()
         verdict, said = run_apart(row, command)
         results.append((row, verdict, said))
         print(f"{verdict}\t{row.family}: {row.name}\t{time.monotonic() - began:.1f} s" + (f"\n{said}" if verdict != OK else ""), flush=True)
-    if not words:
-        page.write(results)
+    page.remember({row.name: (verdict, said, commit) for row, verdict, said in results}, fresh=not words)
+    page.write(all_rows())
     counts = [f"{sum(verdict == each for _, verdict, _ in results)} {each}" for each in (OK, FAILED, OWN, SKIPPED)]
     print(f"{len(results)} rows: {', '.join(counts)}")
     return 1 if any(verdict == FAILED for _, verdict, _ in results) else 0

@@ -1,20 +1,24 @@
-"""docs/evidence/clients.md: the last run of `make clients` that had all rows."""
+"""docs/evidence/clients.md: of each row the last result."""
 import collections
 import datetime
+import json
 import os
 import platform
 import subprocess
 
 from row import FAILED, HERE, OK, OWN, SKIPPED, version_of
 
+from clients import BUILD
+
 PAGE = os.path.join(HERE, "../../../docs/evidence/clients.md")
+MEMORY = os.path.join(BUILD, "clients.json")
 HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault", SKIPPED: "What was skipped"}
 INTRODUCTION = """# Clients of Debian 12
 
 Written by `make clients`, which installs the clients of verbs and of rdma_cm that Debian 12 has and runs each as two processes or more
-behind `softverbs run`, nothing else set. A row is ok only when its data was compared, as its third column says. "memory" means that a
-preloaded observer wrote down what each side had registered, at its end: what one side sent lies in the other's memory, byte for byte,
-for programs that compare nothing themselves. Rows with "two hosts" ran between two network namespaces, `--net eth0` on each.
+behind `softverbs run`. No variable is set but UCX_TLS in rows that name a transport. The third column says how the data was compared, and
+where it was not. "memory" means that a preloaded observer wrote down what each side had registered, at its end: what one side sent lies in
+the other's memory, byte for byte. Rows with "two hosts" ran between two network namespaces, `--net eth0` on each.
 """
 
 
@@ -32,11 +36,26 @@ def versions(row):
     return ", ".join(f"{package} {version_of(package)}" for package in row.packages if version_of(package)) or "-"
 
 
-def lines(results):
+def remember(results, fresh):
+    """By the name of a row its verdict, what it said and the commit; `fresh`: nothing of earlier runs."""
+    known = {} if fresh else recall()
+    known.update(results)
+    with open(MEMORY, "w", encoding="utf-8") as file:
+        json.dump(known, file)
+
+
+def recall():
+    if not os.path.exists(MEMORY):
+        return {}
+    with open(MEMORY, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def lines(results, commits):
     """`results`: of each row its verdict and what it said."""
     counts = collections.Counter(verdict for _, verdict, _ in results)
     yield INTRODUCTION
-    yield f"\nLast run: {datetime.date.today()}, commit {commit()}, Linux {platform.release()}, libibverbs's headers and librdmacm of rdma-core "
+    yield f"\nLast run: {datetime.date.today()}, commit {' and '.join(commits)}, Linux {platform.release()}, libibverbs's headers and librdmacm of rdma-core "
     yield f"{version_of('librdmacm1')}. {len(results)} rows: " + ", ".join(f"{counts[each]} {each}" for each in (OK, FAILED, OWN, SKIPPED)) + ".\n"
     family = None
     for row, verdict, said in results:
@@ -53,6 +72,11 @@ def lines(results):
             yield "Nothing.\n"
 
 
-def write(results):
+def write(rows):
+    """Once there is a result of every row."""
+    known = recall()
+    if any(row.name not in known for row in rows):
+        return
+    commits = sorted({known[row.name][2] for row in rows})
     with open(PAGE, "w", encoding="utf-8") as file:
-        file.write("".join(lines(results)))
+        file.write("".join(lines([(row, *known[row.name][:2]) for row in rows], commits)))

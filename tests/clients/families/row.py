@@ -3,10 +3,11 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from typing import Callable, NamedTuple, Optional
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from clients import Program, Suite, free_port, serve  # pylint: disable=wrong-import-position
+from clients import Failure, Program, Suite, free_port, serve  # pylint: disable=wrong-import-position
 from wire import ADDRESSES, CLIENT, SERVER, make_hosts  # pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -67,6 +68,7 @@ class TwoHosts(Place):
     def __init__(self):
         super().__init__()
         make_hosts()
+        wait_for_addresses()
 
     def start_server(self, command, extra=None):
         return Program(self.on(SERVER, command), self.environment(extra))
@@ -82,6 +84,15 @@ class TwoHosts(Place):
         command = [*command, "-p", str(port)]
         return serve(self.on(SERVER, [*command, *server_options]), self.on(CLIENT, [*command, *client_options, self.address]), port,
                      self.environment(extra), timeout, elsewhere=True)
+
+
+def wait_for_addresses():
+    """Until the kernel has seen that no other host has them, nothing leaves from link-local ones, and a datagram of the first second is lost."""
+    deadline = time.monotonic() + 20
+    while any(subprocess.run(["ip", "-n", host, "address", "show", "tentative"], capture_output=True, check=True).stdout for host in ADDRESSES):
+        if time.monotonic() > deadline:
+            raise Failure("the addresses stay tentative")
+        time.sleep(0.05)
 
 
 def on_infiniband(place):
