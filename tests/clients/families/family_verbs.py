@@ -2,7 +2,7 @@
 from row import Row
 
 from clients import Failure
-from pingpong import exchanges, exchanges_over_xrc, lists_the_device, shows_the_device
+from pingpong import exchanges, exchanges_among_processes, exchanges_over_xrc, lists_the_device, shows_the_device
 
 UTILS, DIAGS, NOTHING = ("ibverbs-utils",), ("infiniband-diags",), "moves none; what it shows is right"
 
@@ -35,6 +35,8 @@ def rows():
         yield Row("ibverbs-utils", f"ibv_rc_pingpong -c {options}", UTILS, "the program compares (-c)",
                   lambda place, options=options: exchanges(place, "rc", 4096, 500, "-c", options))
     yield Row("ibverbs-utils", "ibv_xsrq_pingpong", UTILS, "sends zeros; the program counts all messages", lambda place: exchanges_over_xrc(place, 4096))
+    yield Row("ibverbs-utils", "ibv_xsrq_pingpong -c 2", UTILS, "sends zeros; the three programs count all messages",
+              lambda place: exchanges_among_processes(place, 2, 4096))
     yield Row("ibverbs-utils", "ibv_asyncwatch", UTILS, "moves none; prints the events of `softverbs event`", hears_of_events)
     yield Row("looking", "lstopo", ("hwloc-nox",), NOTHING, lambda place: says(place, ["lstopo-no-graphics"], r'OpenFabrics "soft0"'))
     yield Row("looking", "ibstat", DIAGS, NOTHING, lambda place: says(place, ["ibstat"], r"^CA 'soft0'", "State: Active", "Link layer: Ethernet"))
