@@ -4,12 +4,12 @@
 
 enum { PORT = 1, PING_SPACE = 4096, PING_LENGTH = 64, PING_ID = 0x70696e67 };
 
-/* What a faulty link holds back or loses is sent by threads of the other end, which for a sanitized program on a busy
- * machine may take longer than all retries of 4 ms. */
+/* What a faulty link holds back or loses is sent by threads of the other end, which on a busy machine may take longer
+ * than all retries of 4 ms, and longer still in a sanitized program. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { SLOW_TIMEOUT = 14, LOSSY_TIMEOUT = 12 };
 #else
-enum { SLOW_TIMEOUT = 10, LOSSY_TIMEOUT = 10 };
+enum { SLOW_TIMEOUT = 12, LOSSY_TIMEOUT = 10 };
 #endif
 
 static uint8_t ack_timeout(void)
