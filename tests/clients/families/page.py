@@ -16,7 +16,7 @@ HEADINGS = {FAILED: "What failed", OWN: "What is the client's own fault", SKIPPE
 INTRODUCTION = """# Clients of Debian 12
 
 Written by `make clients`, which installs the clients of verbs and of rdma_cm that Debian 12 has and runs each as two processes or more
-behind `softverbs run`. No variable is set but UCX_TLS in rows that name a transport. The third column says how the data was compared, and
+behind `softverbs run`. No variable is set but UCX_TLS (and over rdma_cm UCX_SOCKADDR_TLS_PRIORITY) in rows that name a transport. The third column says how the data was compared, and
 where it was not. "memory" means that a preloaded observer wrote down what each side had registered, at its end: what one side sent lies in
 the other's memory, byte for byte. Rows with "two hosts" ran between two network namespaces, `--net eth0` on each.
 """
