@@ -125,10 +125,17 @@ static bool standin_flush(struct endpoint *endpoint, nanos now, bool ack_later)
     return true;
 }
 
-static bool is_sound(const struct device *device, const struct xrc_control *message)
+/* The device that a stand-in for this queue pair is on; NULL: the message is not to be trusted. */
+static const struct device *find_device(const struct xrc_control *message)
 {
-    return message->segment && message->segment <= LINK_SEGMENT && message->min_rnr_timer < 32 &&
-           message->max_dest_rd_atomic <= device->limits.max_rd_atomic;
+    unsigned count;
+    const struct device *device = config_devices(&count);
+    if (message->domain.device >= count)
+        return NULL;
+    device += message->domain.device;
+    bool sound = message->segment && message->segment <= LINK_SEGMENT && message->min_rnr_timer < 32 &&
+                 message->max_dest_rd_atomic <= device->limits.max_rd_atomic;
+    return sound ? device : NULL;
 }
 
 /* Under its lock. */
@@ -233,11 +240,10 @@ static bool is_crowded(const struct process *process)
     return count >= MOST;
 }
 
-static struct standin *standin_make(struct process *process, struct peer *from, const struct xrc_control *message)
+static struct standin *standin_make(struct process *process, struct peer *from, const struct device *device,
+                                    const struct xrc_control *message)
 {
-    unsigned count;
-    const struct device *devices = config_devices(&count);
-    if (is_crowded(process) || message->domain.device >= count || !is_sound(&devices[message->domain.device], message))
+    if (is_crowded(process))
         return NULL;
     struct standin *standin = calloc(1, sizeof *standin);
     size_t saved = message->max_dest_rd_atomic;
@@ -248,7 +254,7 @@ static struct standin *standin_make(struct process *process, struct peer *from, 
     node_hold(from);
     standin->domain = message->domain;
     standin->guest = (struct guest){.number = message->number, .from = from, .endpoint = &standin->qp.endpoint};
-    standin_initialize(standin, process, from, &devices[message->domain.device]);
+    standin_initialize(standin, process, from, device);
     node_watch(process->node, from);
     LIST_INSERT_HEAD(&process->loop.guests, &standin->guest, siblings);
     atomic_store(&process->loop.has_guests, true);
@@ -281,6 +287,13 @@ static struct standin *standin_find(struct process *process, struct peer *from, 
     return NULL;
 }
 
+/* Who has the position is not lent it again: the queue pair was reset or destroyed in between, and what said so
+ * (XRC_OVER) found no room. */
+static bool is_outlived(const struct standin *standin)
+{
+    return standin->holding || standin->qp.state == IBV_QPS_ERR;
+}
+
 static void read_for_standin(struct process *process, const struct xrc_control *message,
                              const struct endpoint_arrival *arrival)
 {
@@ -290,14 +303,15 @@ static void read_for_standin(struct process *process, const struct xrc_control *
             progress_deliver(process, &standin->qp.endpoint, arrival);
         return;
     }
-    if (standin && (message->kind == XRC_OVER || standin->qp.state == IBV_QPS_ERR)) {
+    const struct device *device = message->kind == XRC_LEND ? find_device(message) : NULL;
+    if (standin && (message->kind == XRC_OVER || (device && is_outlived(standin)))) {
         standin_end(process, standin);
         standin = NULL;
     }
-    if (message->kind == XRC_OVER)
+    if (!device)
         return;
     if (!standin)
-        standin = standin_make(process, arrival->peer, message);
+        standin = standin_make(process, arrival->peer, device, message);
     if (standin)
         take_over(standin, message);
 }
