@@ -161,7 +161,7 @@ void mr_quiesce(struct process *process)
         wait_for_locks(&each->objects[OBJECT_QP]);
         wait_for_locks(&each->objects[OBJECT_WQ]); /* which have a queue pair inside */
     }
-    if (atomic_load(&process->loop.has_guests))
+    if (atomic_load(&process->loop.has_guests)) /* stand-ins (xrc_standin.h) are in no list, and run under progress */
         progress_quiesce(process);
 }
 

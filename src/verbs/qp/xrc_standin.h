@@ -6,7 +6,7 @@
 
 #include "process/process.h"
 
-/* Letters of other processes are taken from now on. */
+/* Control messages of other processes (xrc_control.h) are taken from now on. */
 void xrc_standins_begin(struct process *);
 
 /* The process ends; takes process->progress. */
