@@ -468,6 +468,44 @@ static void a_waiting_writer_is_woken_when_there_is_room(void **state)
     remove_directory(directory);
 }
 
+struct looker {
+    struct link *link;
+    atomic_bool stop;
+};
+
+static void *look_for_room(void *argument)
+{
+    struct looker *looker = argument;
+    while (!atomic_load_explicit(&looker->stop, memory_order_relaxed)) {
+        shm_got_room(looker->link);
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* Nothing else orders the thread that looks after the one that makes the ring: ThreadSanitizer sees it when the link
+ * doesn't. */
+static void any_thread_may_look_for_room(void **state)
+{
+    char directory[64];
+    uint8_t bytes[4096] = {0};
+    struct attention attention = {0};
+    struct station station = {.host = {.postponed = never}};
+    struct looker looker = {0};
+    pthread_t thread;
+    make_directory(directory);
+    open_station(&station, directory, 0, &attention);
+    looker.link = shm_open_link(&station.host, &station.bell, &station.letters);
+    assert_int_equal(pthread_create(&thread, NULL, look_for_room, &looker), 0);
+    for (unsigned refused = 0; refused < 1000; sched_yield())
+        refused += !send_bytes(looker.link, bytes, sizeof bytes, false);
+    atomic_store_explicit(&looker.stop, true, memory_order_relaxed);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    looker.link->operations->close(looker.link);
+    close(station.socket);
+    remove_directory(directory);
+}
+
 static void memory_of_a_process_that_is_gone_is_not_read(void **state)
 {
     need_process_vm();
@@ -497,6 +535,7 @@ int main(void)
         cmocka_unit_test(another_process_never_sees_revoked_memory_changed),
         cmocka_unit_test(a_refused_pull_leaves_the_ring),
         cmocka_unit_test(a_waiting_writer_is_woken_when_there_is_room),
+        cmocka_unit_test(any_thread_may_look_for_room),
         cmocka_unit_test(memory_of_a_process_that_is_gone_is_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

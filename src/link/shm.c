@@ -443,7 +443,7 @@ struct ring_reader *shm_reader(struct link *link)
 bool shm_got_room(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
-    return atomic_load_explicit(&shm->wants_room, memory_order_relaxed) && ring_got_room(&shm->writer) &&
+    return atomic_load_explicit(&shm->wants_room, memory_order_acquire) && ring_got_room(&shm->writer) &&
            atomic_exchange(&shm->wants_room, false);
 }
 
