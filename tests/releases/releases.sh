@@ -1,18 +1,20 @@
 #!/bin/bash
 # Builds softverbs on other releases of Debian and runs every client that each has: releases.sh [SUITE|BUILT:RUN|table]...
 # A pair runs the clients of the second on what the first has built; deb-SUITE and tarball-SUITE try the packages there, and
-# container-SUITE the steps of packaging/Containerfile on that release; `table` writes docs/evidence/releases.md of all results;
+# container-SUITE the steps of packaging/Containerfile on that release; arm64-SUITE builds there for arm64 and runs the suites
+# that need no kernel's help, and the ping-pong, under qemu-user; `table` writes docs/evidence/releases.md of all results;
 # without arguments everything of those. readme-SUITE runs the two commands of the README in a fresh system, `make check` whole,
 # which takes as long again. As root. The chroots, which debootstrap makes when they are absent, and the results stay in
 # $SOFTVERBS_RELEASES. QUICK=1 leaves out the test suites of the tree.
 set -eu
 cd "$(dirname "$0")/../.."
 all="bullseye bookworm trixie sid"
-packages="container-trixie deb-bookworm deb-trixie deb-sid tarball-bullseye tarball-bookworm tarball-trixie tarball-sid"
+packages="arm64-bookworm container-trixie deb-bookworm deb-trixie deb-sid tarball-bullseye tarball-bookworm tarball-trixie tarball-sid"
 cross="bullseye:bookworm bullseye:trixie bullseye:sid bookworm:trixie bookworm:sid"
 cache=${SOFTVERBS_RELEASES:-/var/tmp/softverbs-releases}
 mirror=${SOFTVERBS_MIRROR:-http://deb.debian.org/debian}
 clients="ibverbs-utils ibverbs-providers perftest rdmacm-utils python3-pyverbs ucx-utils libfabric-bin iproute2 git make ca-certificates"
+arm64="gcc-aarch64-linux-gnu qemu-user-static $(printf '%s:arm64 ' libc6-dev libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev libcmocka-dev ibverbs-utils)"
 [ "$(id -u)" = 0 ] || { echo "releases.sh: a chroot needs root." >&2; exit 1; }
 command -v debootstrap >/dev/null || { echo "releases.sh: please install debootstrap." >&2; exit 1; }
 
@@ -98,6 +100,15 @@ prepare() {
     touch "$cache/$suite.prepared"
 }
 
+prepare_arm64() { # a system of SUITE with the compiler, the libraries and the emulator of the other processor
+    if [ ! -x "$cache/arm64/usr/bin/qemu-aarch64-static" ]; then
+        fresh "$1" arm64
+        NETWORK=1 enter arm64 sh -c "dpkg --add-architecture arm64 && apt-get -qq update && apt-get -qq install -y --no-install-recommends iproute2 $arm64" >"$cache/arm64.log" 2>&1
+    fi
+    copy_tree arm64
+    NETWORK=1 in_tree arm64 "tools/build/setup.sh build tests" >>"$cache/arm64.log" 2>&1
+}
+
 copy_tree() { # files that have not changed keep their times, so that only the others are built again
     copy_of_tree "$cache/$1/root/softverbs"
 }
@@ -159,6 +170,10 @@ run_clients() { # run_clients LIBRARY CLIENTS: the library that LIBRARY built, u
 for each; do
     echo "== $each"
     case $each in
+    arm64-*)
+        prepare_arm64 "${each#arm64-}"
+        in_tree arm64 tests/releases/arm64.sh | tee "$cache/package.$each"
+        ;;
     container-*) follow_containerfile "${each#container-}" | tee "$cache/package.$each" ;;
     deb-*)
         NETWORK=1 enter "${each#deb-}" apt-get -qq install -y --no-install-recommends debhelper lintian >"$cache/${each#deb-}.log" 2>&1
