@@ -31,8 +31,10 @@ def pinned(side, command):
     return ["taskset", "-c", ",".join(map(str, mine)), *command] if half else command
 
 
-def run_pair(server, client, port, extra=None):
-    return serve(pinned(0, server), pinned(1, client), port, {**os.environ, **(extra or {})})[1]
+def run_pair(server, client, port, extra=None, pin=True):
+    if pin:
+        server, client = pinned(0, server), pinned(1, client)
+    return serve(server, client, port, {**os.environ, **(extra or {})})[1]
 
 
 def last_numbers(finished, least):
@@ -47,11 +49,11 @@ def last_numbers(finished, least):
     raise Failure(f"no result in the output of {finished}")
 
 
-def perftest(directory, program, size, count, *options, direct=False):
-    """A row of perftest's table: size, iterations, and what the program measures. `direct`: with SOFTVERBS_DIRECT."""
+def perftest(directory, program, size, count, *options, direct="1", pin=True):
+    """A row of perftest's table: size, iterations, and what the program measures. `direct`: SOFTVERBS_DIRECT; `pin`: each side to its processors."""
     port = free_port()
     command = [SOFTVERBS, "run", "--", need(program), "-F", "-s", str(size), "-n", str(count), "-p", str(port), *options]
-    return last_numbers(run_pair(command, [*command, "127.0.0.1"], port, {"SOFTVERBS_DIR": directory + ("-direct" if direct else ""), **({"SOFTVERBS_DIRECT": "1"} if direct else {})}), 5)
+    return last_numbers(run_pair(command, [*command, "127.0.0.1"], port, {"SOFTVERBS_DIR": directory, "SOFTVERBS_DIRECT": direct}, pin), 5)
 
 
 def perftest_latency(*arguments, **how):
@@ -125,11 +127,15 @@ def rows(directory):
         "libfabric": lambda: libfabric(8, 100000), "cache line": lambda: limit("line")}
     yield "write latency, 8 B", "us", None, {
         # perftest looks at its memory here and calls nothing
-        "softverbs": latency("ib_write_lat", 8, 100000), "direct": latency("ib_write_lat", 8, 100000, direct=True), "UCX": lambda: ucx_latency("ucp_put_lat", 8, 200000),
+        "softverbs": latency("ib_write_lat", 8, 100000), "as packets": latency("ib_write_lat", 8, 10000, direct="0"), "UCX": lambda: ucx_latency("ucp_put_lat", 8, 200000),
         "process_vm_writev one way": lambda: limit("word"), "cache line": lambda: limit("line")}
     yield "read latency, 8 B", "us", None, {
-        "softverbs": latency("ib_read_lat", 8, 100000), "direct": latency("ib_read_lat", 8, 100000, direct=True), "UCX": lambda: ucx_latency("ucp_get", 8, 200000),
+        "softverbs": latency("ib_read_lat", 8, 100000), "as packets": latency("ib_read_lat", 8, 10000, direct="0"), "UCX": lambda: ucx_latency("ucp_get", 8, 200000),
         "process_vm_readv": lambda: limit("look")}
+    yield "write latency, 8 B, not pinned", "us", None, {
+        "softverbs": latency("ib_write_lat", 8, 100000, pin=False), "process_vm_writev one way": lambda: limit("word")}
+    yield "read latency, 8 B, not pinned", "us", None, {
+        "softverbs": latency("ib_read_lat", 8, 100000, pin=False), "process_vm_readv": lambda: limit("look")}
     yield "send latency, 64 KiB", "us", None, {
         "softverbs": latency("ib_send_lat", 64 * KIB, 10000), "UCX": lambda: ucx_latency("tag_lat", 64 * KIB, 10000),
         "libfabric": lambda: libfabric(64 * KIB, 10000)}

@@ -66,7 +66,7 @@ bool cma_is_off(void)
 bool cma_is_direct(void)
 {
     const char *value = secure_getenv("SOFTVERBS_DIRECT");
-    return value && *value && *value != '0' && !cma_is_off();
+    return !(value && *value == '0') && !cma_is_off();
 }
 
 static struct lock permitting = LOCK_INITIAL(LOCK_INNERMOST);

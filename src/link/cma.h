@@ -18,7 +18,7 @@ struct cma_proof {
 /* SOFTVERBS_NO_PULL is set: nobody touches another process's memory. */
 bool cma_is_off(void);
 
-/* SOFTVERBS_DIRECT is set, and not that: peers may do READs and WRITEs here by themselves (link/direct.h). */
+/* Neither that nor SOFTVERBS_DIRECT=0: peers may do READs and WRITEs here by themselves (link/direct.h). */
 bool cma_is_direct(void);
 
 /* May and can this process read the other's memory? False as well when SOFTVERBS_NO_PULL is set, and for pid 0: of a

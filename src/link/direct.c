@@ -32,15 +32,14 @@ static unsigned direct_split(struct iovec *pieces, unsigned count)
     return count + 1;
 }
 
-/* The value of the ticket means nothing. */
-static ssize_t direct_write(pid_t pid, const struct direct_access *access, uint64_t memory, uint64_t ticket)
+/* The value of the ticket means nothing. The first piece of `remote` has its address; the others follow it. */
+static ssize_t direct_write(pid_t pid, const struct direct_access *access, struct iovec *remote, unsigned count)
 {
     static const uint32_t value;
     struct iovec local[PAYLOAD_PIECES_MAX + 1] = {{(void *)&value, sizeof value}};
-    struct iovec remote[3] = {{(void *)(uintptr_t)ticket, sizeof value},
-                              {(void *)(uintptr_t)memory, access->question.length}};
+    remote[0].iov_len = sizeof value;
     memcpy(local + 1, access->pieces, access->count * sizeof *local);
-    ssize_t done = process_vm_writev(pid, local, access->count + 1, remote, 1 + direct_split(remote + 1, 1), 0);
+    ssize_t done = process_vm_writev(pid, local, access->count + 1, remote, count, 0);
     return done > 0 ? done - (ssize_t)sizeof value : done;
 }
 
@@ -51,9 +50,17 @@ static ssize_t direct_read(pid_t pid, const struct direct_access *access, uint64
     return process_vm_readv(pid, local, direct_split(local, access->count), &remote, 1, 0);
 }
 
+static uint64_t direct_length(const struct direct_access *access)
+{
+    uint64_t length = access->question.length;
+    for (uint32_t i = 0; i < access->more_count; i++)
+        length += access->more[i].length;
+    return length;
+}
+
 static enum direct_outcome direct_outcome_of(const struct direct_access *access, ssize_t done)
 {
-    if (done == (ssize_t)access->question.length)
+    if (done == (ssize_t)direct_length(access))
         return DIRECT_DONE;
     return done < 0 && (errno == EPERM || errno == ENOSYS || errno == EACCES) ? DIRECT_REFUSED : DIRECT_DECLINED;
 }
@@ -62,10 +69,20 @@ static enum direct_outcome direct_do_announced(const struct direct_desk *desk, c
                                                const struct published *published, pid_t pid,
                                                const struct direct_access *access)
 {
+    struct iovec remote[1 + 2 * (1 + DIRECT_MORE)];
     uint64_t memory, ticket = atomic_load(&seats->ticket);
-    if (!ticket || atomic_load(&desk->closed) || !published_permits(published, &access->question, &memory))
+    unsigned count = 1;
+    if (!ticket || atomic_load(&desk->closed) || access->more_count > DIRECT_MORE)
         return DIRECT_DECLINED;
-    return direct_outcome_of(access, direct_write(pid, access, memory, ticket));
+    remote[0].iov_base = (void *)(uintptr_t)ticket;
+    for (uint32_t i = 0; i <= access->more_count; i++) {
+        const struct published_question *question = i ? &access->more[i - 1] : &access->question;
+        if (!published_permits(published, question, &memory))
+            return DIRECT_DECLINED;
+        remote[count] = (struct iovec){(void *)(uintptr_t)memory, question->length};
+        count += direct_split(remote + count, 1);
+    }
+    return direct_outcome_of(access, direct_write(pid, access, remote, count));
 }
 
 static enum direct_outcome direct_do_write(const struct direct_desk *desk, struct direct_seats *seats, unsigned seat,
@@ -95,8 +112,9 @@ static enum direct_outcome direct_do_read(const struct direct_desk *desk, const 
 
 static void direct_count(struct direct_seats *seats, const struct direct_access *access)
 {
-    atomic_fetch_add_explicit(access->question.write ? &seats->writes : &seats->reads, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&seats->bytes, access->question.length, memory_order_relaxed);
+    atomic_fetch_add_explicit(access->question.write ? &seats->writes : &seats->reads, 1 + access->more_count,
+                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&seats->bytes, direct_length(access), memory_order_relaxed);
 }
 
 enum direct_outcome direct_do(struct direct_desk *desk, struct direct_seats *seats, const struct published *published,

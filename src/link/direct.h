@@ -28,7 +28,7 @@ enum { DIRECT_IN_ORDER = 1 }; /* whoever sees what was stored later sees what wa
 #else
 enum { DIRECT_IN_ORDER = 0 };
 #endif
-enum { DIRECT_SEATS = 8 };
+enum { DIRECT_SEATS = 8, DIRECT_MORE = 15 };
 
 /* In the memory of a ring; written by the process that writes the ring. */
 struct direct_seats {
@@ -37,11 +37,14 @@ struct direct_seats {
     _Alignas(64) _Atomic uint64_t ticket; /* by the owner: where in its memory that is; 0: nothing may be written */
 };
 
-/* An access: what is asked for, and the local memory, of `length` bytes altogether. */
+/* An access: what is asked for, and the local memory, as many bytes. With a WRITE there may be more of the same queue
+ * pair, done behind it in their order by the same system call, with their memory behind its. */
 struct direct_access {
     struct published_question question;
     const struct iovec *pieces; /* the last not empty */
     uint32_t count;             /* at most PAYLOAD_PIECES_MAX */
+    const struct published_question *more;
+    uint32_t more_count; /* at most DIRECT_MORE */
 };
 
 /* Of the process that makes accesses in another: the places in its own memory that keep its threads apart. */
@@ -56,7 +59,7 @@ enum direct_outcome {
     DIRECT_REFUSED,  /* this process may not touch the memory of that one: the same, and it will never */
 };
 
-/* Does the access, in the process `pid` that has published this. Thread-safe. */
+/* Does the access, all of it, in the process `pid` that has published this. Thread-safe. */
 enum direct_outcome direct_do(struct direct_desk *, struct direct_seats *, const struct published *, pid_t pid,
                               const struct direct_access *);
 

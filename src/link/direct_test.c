@@ -461,6 +461,35 @@ static void the_last_word_is_a_piece_of_its_own_and_all_arrive(void **state)
     }
 }
 
+static void several_WRITEs_are_all_judged_before_one_is_done(void **state)
+{
+    need_process_vm();
+    static struct direct_desk desk;
+    static struct direct_seats seats;
+    seats.ticket = (uintptr_t)ticket;
+    struct published_question more[DIRECT_MORE];
+    uint64_t value[1 + DIRECT_MORE];
+    struct iovec piece = {value, sizeof value};
+    struct direct_access access = {question_of(true), &piece, 1, more, DIRECT_MORE};
+    access.question.length = 8;
+    for (unsigned i = 0; i <= DIRECT_MORE; i++)
+        value[i] = i + 1;
+    for (unsigned i = 0; i < DIRECT_MORE; i++) {
+        more[i] = access.question;
+        more[i].address += 16 * (i + 1);
+    }
+    memset(memory, 0, sizeof memory);
+    more[DIRECT_MORE - 1].key ^= 0x100;
+    assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DECLINED);
+    assert_int_equal(*(uint64_t *)memory, 0);
+    more[DIRECT_MORE - 1].key = access.question.key;
+    assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DONE);
+    for (unsigned i = 0; i <= DIRECT_MORE; i++)
+        assert_int_equal(*(uint64_t *)(memory + access.question.address - 0x10000 + (size_t)16 * i), i + 1);
+    assert_int_equal(seats.writes, 1 + DIRECT_MORE);
+    assert_int_equal(seats.bytes, sizeof value);
+}
+
 static void memory_that_is_gone_is_declined(void **state)
 {
     need_process_vm();
@@ -496,6 +525,7 @@ int main(void)
         TEST(a_killed_writer_leaves_whole_words),
         TEST(a_stopped_writer_is_forbidden),
         TEST(a_READ_whose_key_is_withdrawn_meanwhile_is_declined),
+        TEST(several_WRITEs_are_all_judged_before_one_is_done),
         TEST(nobody_vouches_for_the_dead),
         TEST(nobody_vouches_after_exec),
         TEST(what_was_closed_begins_nothing),

@@ -19,7 +19,7 @@ enum { CASE_SECONDS = 120 };
 
 #define LOG_NAME ".log" /* in the host's directory */
 
-static const char *const link_names[] = {"none", "self", "shm", "pieces", "lossy", "twice", "slow"};
+static const char *const link_names[] = {"none", "self", "shm", "pieces", "packets", "lossy", "twice", "slow"};
 
 static struct {
     enum link_kind link;
@@ -293,7 +293,7 @@ int harness_main(int argc, char **argv, void (*all)(void))
         return puppet_serve(atoi(argv[2]));
     }
     if (argc < 2 || !read_link(argv[1])) {
-        fprintf(stderr, "usage: %s none|self|shm|pieces|lossy|twice|slow [WORDS]\n", argv[0]);
+        fprintf(stderr, "usage: %s none|self|shm|pieces|packets|lossy|twice|slow [WORDS]\n", argv[0]);
         return 2;
     }
     harness.wanted = argc > 2 ? argv[2] : NULL;
@@ -307,6 +307,8 @@ int harness_main(int argc, char **argv, void (*all)(void))
         setenv("SOFTVERBS_FAULT", "dup=30%,seed=7", 1);
     if (harness.link == LINK_PIECES)
         setenv("SOFTVERBS_NO_PULL", "1", 1);
+    if (harness.link == LINK_PACKETS)
+        setenv("SOFTVERBS_DIRECT", "0", 1);
     if (harness.link != LINK_NONE) {
         puppet_begin_here(&harness.near);
         begin_far();

@@ -5,6 +5,7 @@
  *   self    both ends in this process
  *   shm     the far end in a process of its own
  *   pieces  the same, and payloads are never pulled by reference: SOFTVERBS_NO_PULL=1
+ *   packets as shm, and READs and WRITEs go as packets: SOFTVERBS_DIRECT=0
  *   lossy   as shm, with frames that get lost, come twice, overtake each other: SOFTVERBS_FAULT
  *   twice   as shm, with frames that come twice
  *   slow    as shm, with frames that arrive late, in their order */
@@ -16,7 +17,7 @@
 
 struct puppet;
 
-enum link_kind { LINK_NONE, LINK_SELF, LINK_SHM, LINK_PIECES, LINK_LOSSY, LINK_TWICE, LINK_SLOW };
+enum link_kind { LINK_NONE, LINK_SELF, LINK_SHM, LINK_PIECES, LINK_PACKETS, LINK_LOSSY, LINK_TWICE, LINK_SLOW };
 
 /* The program: makes the puppets, calls `all`, prints the plan. Its exit status. */
 int harness_main(int argc, char **argv, void (*all)(void));

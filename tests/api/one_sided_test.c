@@ -80,6 +80,35 @@ static void packets_go_on_behind_what_went_without_them(const void *argument)
     }
 }
 
+/* What stands before the wrong one is done, in its order; nothing behind it is. */
+static void a_list_of_WRITEs_is_done_up_to_the_wrong_one(const void *row)
+{
+    enum { ALL = 40, NONE = ALL };
+    uint64_t wrong = (uintptr_t)row;
+    struct send list[ALL];
+    struct pair pair = acquainted();
+    for (uint64_t i = 0; i < ALL; i++) {
+        puppet_poke(pair.near.puppet, pair.near.memory + 8 * i, 1000 + i);
+        puppet_poke(pair.far.puppet, pair.far.memory + 8 * i, 0);
+        list[i] = end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, i, 8 * i, 8);
+    }
+    if (wrong < NONE)
+        list[wrong].wr.wr.rdma.rkey ^= 0x100;
+    list[1].wr.wr.rdma.remote_addr = pair.far.memory + 8 * 2; /* what the third overwrites */
+    if (is_direct())
+        puppet_stop(harness_far(), wrong == NONE);
+    EXPECT(puppet_post_send(pair.near.puppet, pair.near.qp, list, ALL, NULL), ==, 0);
+    for (uint64_t i = 0; i < ALL; i++)
+        end_expect_sent(&pair.near, i,
+                        i < wrong    ? IBV_WC_SUCCESS
+                        : i == wrong ? IBV_WC_REM_ACCESS_ERR
+                                     : IBV_WC_WR_FLUSH_ERR);
+    if (is_direct())
+        puppet_stop(harness_far(), false);
+    for (uint64_t i = 0; i < ALL; i++)
+        EXPECT(puppet_peek(pair.far.puppet, pair.far.memory + 8 * i), ==, i < wrong && i != 1 ? 1000 + i : 0);
+}
+
 /* Errors come from the other's responder, whatever was done without it before. */
 static void a_refusal_is_the_responders(const void *row)
 {
@@ -113,6 +142,9 @@ static void all(void)
     CASE(a_stopped_process_is_written_and_read);
     CASE(a_WRITE_behind_a_SEND_waits_for_it);
     CASE(packets_go_on_behind_what_went_without_them);
+    harness_run("a list of WRITEs is done in its order", a_list_of_WRITEs_is_done_up_to_the_wrong_one, (void *)40);
+    harness_run("a list of WRITEs is done up to the wrong one", a_list_of_WRITEs_is_done_up_to_the_wrong_one,
+                (void *)25);
     for (uintptr_t i = 0; i < COUNT(names); i++)
         harness_run(names[i], a_refusal_is_the_responders, (void *)i);
 }

@@ -142,7 +142,7 @@ enum verdict check_reading(char *say, size_t size)
     if (!error) {
         snprintf(say, size,
                  "Processes of this user may read one another's memory (process_vm_readv), so large messages are "
-                 "copied once, and SOFTVERBS_DIRECT=1 has its effect.");
+                 "copied once, and READs and WRITEs need nobody's processor on the other side.");
         return VERDICT_OK;
     }
     const char *cure = "A container's seccomp filter may be the cause: allow process_vm_readv and process_vm_writev.";
@@ -154,7 +154,7 @@ enum verdict check_reading(char *say, size_t size)
         cure = "The cause is not known.";
     snprintf(say, size,
              "process_vm_readv between processes of this user is refused (%s), so large messages are copied twice, "
-             "through shared memory, and SOFTVERBS_DIRECT has no effect. %s",
+             "through shared memory, and READs and WRITEs wait for the other side's processor. %s",
              strerror(error), cure);
     return VERDICT_WARNING;
 }

@@ -7,17 +7,9 @@
 static bool direct_may(const struct rc *rc, const struct send_wqe *work)
 {
     bool reads = work->opcode == IBV_WR_RDMA_READ;
-    return !work->started && !(work->flags & WORK_INTO_RECEIVE) && work->length && work->length <= DIRECT_LENGTH_MAX &&
-           work->length <= rc->settings.max_message && (!reads || rc->settings.max_rd_atomic);
-}
-
-static bool direct_is_done(struct rc *rc, const struct send_wqe *work)
-{
-    struct iovec pieces[PAYLOAD_PIECES_MAX];
-    uint32_t count;
-    unsigned access = work->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_LOCAL_WRITE : 0;
-    return !gather(rc->owner, work, access, 0, work->length, pieces, &count) &&
-           rc->owner->operations->direct(rc->owner, work, pieces, count);
+    return rc_direct_is(work) && !work->started && !(work->flags & WORK_INTO_RECEIVE) && work->length &&
+           work->length <= DIRECT_LENGTH_MAX && work->length <= rc->settings.max_message &&
+           (!reads || rc->settings.max_rd_atomic);
 }
 
 static bool direct_is_open(const struct rc *rc)
@@ -27,17 +19,64 @@ static bool direct_is_open(const struct rc *rc)
            rc->owner->operations->direct;
 }
 
-/* A completion may make the owner fail the engine. */
+static bool direct_has_place(const struct direct_works *these, const struct send_wqe *work)
+{
+    uint32_t pieces = work->flags & IBV_SEND_INLINE ? 1 : work->sge_count;
+    return these->count < DIRECT_TOGETHER && these->piece_count + pieces <= PAYLOAD_PIECES_MAX &&
+           work->length <= DIRECT_LENGTH_MAX - these->length;
+}
+
+static bool direct_add(struct rc *rc, struct direct_works *these, const struct send_wqe *work)
+{
+    unsigned access = work->opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_LOCAL_WRITE : 0;
+    uint32_t count;
+    if (!direct_may(rc, work) || !direct_has_place(these, work) ||
+        gather(rc->owner, work, access, 0, work->length, these->pieces + these->piece_count, &count))
+        return false;
+    these->works[these->count++] = work;
+    these->piece_count += count;
+    these->length += work->length;
+    return true;
+}
+
+/* The oldest, and with a WRITE those behind it, up to `most` altogether. */
+static void direct_collect(struct rc *rc, struct direct_works *these, uint32_t most)
+{
+    const struct send_queue *queue = &rc->requester.queue;
+    these->count = these->piece_count = these->length = 0;
+    for (uint32_t at = queue->head; at != queue->tail && these->count < most; at++) {
+        const struct send_wqe *work = send_queue_at(queue, at);
+        if ((these->count && work->opcode != IBV_WR_RDMA_WRITE) || !direct_add(rc, these, work))
+            return;
+        if (work->opcode != IBV_WR_RDMA_WRITE)
+            return;
+    }
+}
+
+/* Where several are not done together, one of them may be wrong: then the oldest is tried alone. */
+static uint32_t direct_do_some(struct rc *rc)
+{
+    struct direct_works these;
+    for (uint32_t most = DIRECT_TOGETHER; most; most = these.count > 1) {
+        direct_collect(rc, &these, most);
+        if (these.count && rc->owner->operations->direct(rc->owner, &these))
+            return these.count;
+    }
+    return 0;
+}
+
+/* A completion may make the owner fail the engine: then it has ended the others, too. */
 void rc_direct(struct rc *rc)
 {
     struct send_queue *queue = &rc->requester.queue;
     while (queue->head == queue->next && rc_direct_next(rc) && direct_is_open(rc)) {
-        const struct send_wqe *work = send_queue_at(queue, queue->head);
-        if (!direct_may(rc, work) || !direct_is_done(rc, work)) {
+        uint32_t done = direct_do_some(rc);
+        if (!done)
             rc->requester.packets_first = DIRECT_PACKETS_FIRST;
+        if (!done)
             return;
-        }
-        retire_head(queue, rc->owner, IBV_WC_SUCCESS, REASON_NONE);
+        for (; done && !rc->failed; done--)
+            retire_head(queue, rc->owner, IBV_WC_SUCCESS, REASON_NONE);
     }
 }
 

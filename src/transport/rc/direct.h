@@ -37,7 +37,7 @@ static inline bool rc_direct_holds(const struct rc *rc, const struct send_wqe *w
 /* This work begins as packets. */
 void rc_direct_begun(struct rc *, const struct send_wqe *);
 
-/* Offers such work to owner->direct, one after the other, when nothing is on its way, and completes
+/* Offers such work to owner->direct, WRITEs up to DIRECT_TOGETHER at a time, when nothing is on its way, and completes
  * what it did. The rest is left for rc_transmit.
  * No PSN is used up: to both engines it is as if that work had never been. */
 void rc_direct(struct rc *);

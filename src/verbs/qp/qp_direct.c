@@ -7,6 +7,8 @@
 #include "transport/rc/direct.h"
 #include "wire/psn.h"
 
+_Static_assert(DIRECT_TOGETHER <= 1 + DIRECT_MORE, "what the transport hands over fits one access");
+
 /* In RTR the first packet raises an event, and may do so only once it has come. READs need a place where their results
  * are kept. */
 static unsigned published_access(const struct qp *qp)
@@ -73,41 +75,43 @@ void qp_transmit_directly(struct qp *qp, struct link *link)
         rc_direct(&qp->engine.rc);
 }
 
-static struct direct_access direct_access_of(const struct qp *qp, const struct send_wqe *work)
+static struct published_question question_of(const struct qp *qp, const struct send_wqe *work)
 {
-    return (struct direct_access){.question = {.write = work->opcode == IBV_WR_RDMA_WRITE,
-                                               .number = qp->attr.dest_qp_num,
-                                               .own_number = qp->flow.number,
-                                               .first_psn = qp->attr.rq_psn & PSN_MASK,
-                                               .own_psn = qp->attr.sq_psn & PSN_MASK,
-                                               .key = work->rkey,
-                                               .address = work->remote_address,
-                                               .length = work->length}};
+    return (struct published_question){.write = work->opcode == IBV_WR_RDMA_WRITE,
+                                       .number = qp->attr.dest_qp_num,
+                                       .own_number = qp->flow.number,
+                                       .first_psn = qp->attr.rq_psn & PSN_MASK,
+                                       .own_psn = qp->attr.sq_psn & PSN_MASK,
+                                       .key = work->rkey,
+                                       .address = work->remote_address,
+                                       .length = work->length};
 }
 
-static void count_direct(struct counts *counts, const struct direct_access *access)
+static void count_direct(struct counts *counts, bool writes, const struct direct_works *these)
 {
-    counts->direct_writes += access->question.write;
-    counts->direct_reads += !access->question.write;
-    counts->direct_bytes += access->question.length;
+    counts->direct_writes += writes ? these->count : 0;
+    counts->direct_reads += writes ? 0 : these->count;
+    counts->direct_bytes += these->length;
 }
 
-bool qp_direct(struct engine_owner *owner, const struct send_wqe *work, const struct iovec *pieces,
-               uint32_t piece_count)
+bool qp_direct(struct engine_owner *owner, const struct direct_works *these)
 {
     struct qp *qp = container_of(owner, struct qp, owner);
     struct link *link = qp->path.peer->link;
     lock_assert_held(&qp->lock);
-    struct direct_access access = direct_access_of(qp, work);
-    access.pieces = pieces;
-    access.count = piece_count;
+    struct published_question more[DIRECT_MORE];
+    struct direct_access access = {question_of(qp, these->works[0]), these->pieces, these->piece_count, more,
+                                   these->count - 1};
+    bool writes = access.question.write;
     nanos begun = clock_now();
-    if (access.question.write &&
-        stream_takes_ring(&qp->path.direct.writes, work->length, qp->engine.rc.requester.next_psn, begun))
+    if (writes && stream_takes_ring(&qp->path.direct.writes, these->length / these->count,
+                                    qp->engine.rc.requester.next_psn, begun))
         return false;
+    for (uint32_t i = 1; i < these->count; i++)
+        more[i - 1] = question_of(qp, these->works[i]);
     if (!link->operations->direct(link, &access))
         return false;
-    stream_went(&qp->path.direct.writes, begun, clock_now());
-    count_direct(&qp->flow.counts, &access);
+    stream_went(&qp->path.direct.writes, these->count, begun, clock_now());
+    count_direct(&qp->flow.counts, writes, these);
     return true;
 }

@@ -18,6 +18,6 @@ void qp_unpublish_failed(struct qp *);
 void qp_transmit_directly(struct qp *, struct link *);
 
 /* owner->direct. */
-bool qp_direct(struct engine_owner *, const struct send_wqe *, const struct iovec *pieces, uint32_t count);
+bool qp_direct(struct engine_owner *, const struct direct_works *);
 
 #endif

@@ -54,15 +54,13 @@ static bool stream_goes_on(const struct stream *stream, nanos now)
 
 static bool stream_is_long(struct stream *stream, nanos now)
 {
-    if (stream->count < 0) {
-        stream->count++;
+    if (stream->count < 0)
         return false;
-    }
     if (!stream_goes_on(stream, now))
         stream->count = 0;
     if (!stream->count)
         stream->begun = now;
-    return stream->count++ == STREAM_BEGINS;
+    return stream->count >= STREAM_BEGINS;
 }
 
 bool stream_takes_ring(struct stream *stream, uint32_t length, uint32_t psn, nanos now)
@@ -75,13 +73,17 @@ bool stream_takes_ring(struct stream *stream, uint32_t length, uint32_t psn, nan
         return stream_goes_on_in_ring(stream, psn, now);
     if (!stream_is_long(stream, now))
         return false;
-    stream->each = (uint32_t)((now - stream->begun) / STREAM_BEGINS);
+    stream->each = (uint32_t)((now - stream->begun) / stream->count);
     stream_try(stream, psn, now);
     return true;
 }
 
-void stream_went(struct stream *stream, nanos begun, nanos ended)
+void stream_went(struct stream *stream, uint32_t count, nanos begun, nanos ended)
 {
+    bool waits = stream->count < 0;
+    stream->count += (int32_t)count;
+    if (waits && stream->count > 0)
+        stream->count = 0;
     stream->ended = ended;
     stream->took = ended - begun < NANOS_SECOND ? (uint32_t)(ended - begun) : 0;
 }

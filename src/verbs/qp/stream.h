@@ -41,7 +41,7 @@ struct stream {
 /* There is a WRITE of this length, and nothing on its way: shall it go through the ring, as the packet of this PSN? */
 bool stream_takes_ring(struct stream *, uint32_t length, uint32_t psn, nanos now);
 
-/* It did not; this is how long it took. */
-void stream_went(struct stream *, nanos begun, nanos ended);
+/* It did not, nor did those behind it that were done with it, `count` altogether; this is how long they took. */
+void stream_went(struct stream *, uint32_t count, nanos begun, nanos ended);
 
 #endif

@@ -17,7 +17,7 @@ static bool write_after(struct stream *stream, nanos pause, uint32_t psn)
     now += pause;
     if (stream_takes_ring(stream, 8, psn, now))
         return true;
-    stream_went(stream, now, now + ACCESS);
+    stream_went(stream, 1, now, now + ACCESS);
     now += ACCESS;
     return false;
 }
@@ -106,6 +106,18 @@ static void a_ring_that_carried_few_says_nothing(void **state)
     assert_false(write_after(&stream, stream_longest, 6));
 }
 
+static void those_of_a_list_count_each(void **state)
+{
+    struct stream stream = {0};
+    for (int i = 0; i < STREAM_BEGINS / 16; i++) {
+        assert_false(stream_takes_ring(&stream, 8, 0, now += PAUSE));
+        stream_went(&stream, 16, now, now + ACCESS);
+        now += ACCESS;
+    }
+    assert_true(stream_takes_ring(&stream, 8, 0, now += PAUSE));
+    assert_true(stream.each < ACCESS / 8);
+}
+
 static void long_ones_are_direct(void **state)
 {
     struct stream stream = {0};
@@ -123,6 +135,7 @@ int main(void)
         cmocka_unit_test(a_ring_that_stands_is_given_up_at_once),
         cmocka_unit_test(the_direct_way_is_measured_anew),
         cmocka_unit_test(a_ring_that_carried_few_says_nothing),
+        cmocka_unit_test(those_of_a_list_count_each),
         cmocka_unit_test(long_ones_are_direct),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
