@@ -252,9 +252,10 @@ static enum cm_sent send_one(struct cm *cm, const struct dispatch_datagram *data
     struct peer *to;
     enum cm_sent sent = cm_send(cm->process, datagram, insist, &to);
     cm->sent[datagram->message.attribute - CM_REQ] += sent == CM_SENT;
+    cm->dropped[REASON_CM_UNSENT - REASON_CM_BACKLOG] += sent == CM_UNSENT;
     if (to)
         note_neighbor(cm, &datagram->message, to);
-    return sent;
+    return sent == CM_UNSENT ? CM_SENT : sent; /* lost, as on a network */
 }
 
 static bool is_withdrawn(const struct cm *cm, const struct dispatch_datagram *request)

@@ -15,7 +15,7 @@
 #include "runtime/schedule.h"
 #include "wire/packet.h"
 
-enum { CM_EARLY_MAX = 64, CM_MESSAGES = CM_APR - CM_REQ + 1, CM_DROPS = REASON_CM_UNEXPECTED - REASON_CM_BACKLOG + 1 };
+enum { CM_EARLY_MAX = 64, CM_MESSAGES = CM_APR - CM_REQ + 1, CM_DROPS = REASON_CM_UNSENT - REASON_CM_BACKLOG + 1 };
 
 struct cm {
     struct process *process;

@@ -126,8 +126,9 @@ static enum cm_sent send_beyond(struct process *process, const struct dispatch_d
     if (!link)
         return CM_SENT;
     bool sent = send_on(process, NULL, link, frame);
+    bool unsent = traffic_unsent_alone(link, REASON_CM_UNSENT);
     link->operations->close(link);
-    return sent ? CM_SENT : CM_NO_ROOM;
+    return unsent ? CM_UNSENT : sent ? CM_SENT : CM_NO_ROOM;
 }
 
 void cm_log(const char *what, const struct cm_message *message)

@@ -9,6 +9,7 @@
 enum cm_sent {
     CM_SENT,    /* or dropped, as it leads nowhere */
     CM_NO_ROOM, /* now; nothing has happened */
+    CM_UNSENT,  /* the kernel refused it: lost, as on a network */
     CM_NOBODY,  /* a request of this host for a service that nobody here listens for; nothing has happened */
 };
 

@@ -60,6 +60,8 @@ struct link_operations {
 struct link {
     const struct link_operations *operations;
     atomic_bool directs; /* false: can_direct says no; kept here for who asks with each work request */
+    atomic_uint unsent;  /* frames that were taken and could not leave this host, since somebody put 0 here */
+    atomic_int error;    /* why: errno of the last */
 };
 
 #endif

@@ -8,7 +8,7 @@ enum {
     COUNTS_OPERATIONS = 32, /* of the queue pair's service: the lower five bits of an opcode */
     /* Ranges of diag.def, each with so many reasons: why packets are dropped, why our work ends in an error, why a
      * peer's is refused. 0: any other reason. */
-    COUNTS_REQUESTER = 32,
+    COUNTS_REQUESTER = 40,
     COUNTS_RESPONDER = COUNTS_REQUESTER + 40,
     COUNTS_REASONS = COUNTS_RESPONDER + 40,
 };

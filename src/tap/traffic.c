@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "diag/log.h"
 #include "runtime/clock.h"
@@ -234,6 +235,23 @@ void traffic_stray(struct traffic *traffic, const struct packet *packet, const s
 void traffic_unread(struct traffic *traffic, enum reason reason)
 {
     traffic->strays.rest.dropped[counts_reason(reason)]++;
+}
+
+/* What is repeated may be refused again and again. */
+void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
+{
+    uint32_t *dropped = &flow->counts.dropped[counts_reason(REASON_PACKET_UNSENT)];
+    log_reason(*dropped ? LOG_DEBUG : LOG_WARN, REASON_PACKET_UNSENT, "qp 0x%x: %s", flow->number,
+               strerror(atomic_load(&link->error)));
+    *dropped += atomic_exchange(&link->unsent, 0);
+}
+
+bool traffic_unsent_alone(struct link *link, enum reason reason)
+{
+    unsigned count = atomic_exchange(&link->unsent, 0);
+    if (count)
+        log_reason(LOG_INFO, reason, "qp 1: %s", strerror(atomic_load(&link->error)));
+    return count != 0;
 }
 
 void traffic_received_frame(struct traffic *traffic, const struct frame *frame)

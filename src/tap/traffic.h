@@ -51,6 +51,10 @@ void traffic_add(struct counts_total *, const struct traffic_flow *);
  * False: the memory of the payload is gone, and nothing was sent. */
 static inline bool traffic_send(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
+/* Gives the link back, as link->operations->end does, and counts as dropped what the kernel has not let leave, of this
+ * batch or of one that had waited for room. Under qp->lock. */
+static inline void traffic_end_batch(struct traffic_flow *, struct link *);
+
 /* Counts a request as repeated when it lies before the first PSN that was not sent yet. */
 static inline void traffic_retransmitted(struct traffic_flow *flow, const struct packet *packet, uint32_t fresh)
 {
@@ -78,6 +82,10 @@ void traffic_received(struct traffic_flow *, const struct packet *, const struct
 void traffic_managed(struct traffic *, const struct packet *, const struct datagram_route *route);
 void traffic_send_alone(struct traffic *, struct link *, const struct packet *request, const struct frame *);
 
+/* After the end of a link with one frame of queue pair 1: has the kernel not let it leave? Says so in the log by this
+ * reason. Any lock. */
+bool traffic_unsent_alone(struct link *, enum reason);
+
 /* A packet arrived that is no queue pair's; one that could not even be read; a raw Ethernet frame. */
 void traffic_stray(struct traffic *, const struct packet *, const struct datagram_route *route, enum reason);
 void traffic_unread(struct traffic *, enum reason);
@@ -86,6 +94,7 @@ void traffic_received_frame(struct traffic *, const struct frame *);
 /* --- how */
 
 void traffic_count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs);
+void traffic_count_unsent(struct traffic_flow *, struct link *);
 bool traffic_send_tapped(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
 static inline void traffic_count_sent(struct counts *counts, const struct frame *frame)
@@ -114,6 +123,14 @@ static inline bool traffic_send(struct traffic_flow *flow, struct peer *peer, st
     if (__builtin_expect(flow->traffic->taps != NULL, 0))
         return traffic_send_tapped(flow, peer, link, frame);
     return link->operations->send(link, frame) != FRAME_UNREADABLE;
+}
+
+static inline void traffic_end_batch(struct traffic_flow *flow, struct link *link)
+{
+    lock_assert_held(flow->lock);
+    link->operations->end(link);
+    if (__builtin_expect(atomic_load_explicit(&link->unsent, memory_order_relaxed), 0))
+        traffic_count_unsent(flow, link);
 }
 
 #endif

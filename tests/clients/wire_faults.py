@@ -3,13 +3,15 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
+import time
 
 from capture import session
-from clients import BUILD, Failure
+from clients import BUILD, Failure, Program, free_port, listening
 from perftest import measures
-from wire import CLIENT, GID_INDEX, INSIDE, SERVER, Wire, enter_namespaces, make_hosts
+from wire import ADDRESSES, CLIENT, GID_INDEX, INSIDE, SERVER, Wire, enter_namespaces, ip, make_hosts
 
 BAD, WRONG = "drop=5%,reorder=5%,dup=1%,seed=7", "corrupt=1%,seed=7"
 
@@ -79,6 +81,59 @@ def add_faithful(suite):
                          lambda service=service, faults=faults: is_faithful(suite, service, faults))
 
 
+def counts_what_the_kernel_refuses(suite):
+    """The first GID follows from the interface's MAC, whether or not it has that address (yet): a client whose interface has not sends
+    into nothing, and sees why in its counters and in the log."""
+    ip("-n", CLIENT, "address", "flush", "dev", "eth0", "scope", "link")
+    suite.more = {"SOFTVERBS_LOG": "info"}
+    port = str(free_port())
+    command = ["ibv_uc_pingpong", "-g", "0", "-s", "1000", "-p", port]
+    programs = [Program(suite.on(SERVER, command), suite.host_environment(SERVER))]
+    try:
+        while not listening(int(port), programs[0].process.pid):
+            time.sleep(0.01)
+        programs.append(Program(suite.on(CLIENT, [*command, ADDRESSES[SERVER][0]]), suite.host_environment(CLIENT)))
+        wait_for_counter(suite, programs[1], lambda report: report["traffic"][0]["dropped"] == {"32": 1} and
+                         report["traffic"][0]["reasons"] == {"PACKET_UNSENT": 1})
+        told = os.pread(programs[1].err.fileno(), 1 << 16, 0).decode()
+        if "(reason 32)" not in told or "Invalid argument" not in told:
+            raise Failure(told)
+    finally:
+        for program in programs:
+            program.kill()
+
+
+def counts_refused_messages(suite):
+    """A client whose request nobody answers, as no device is open there; its repeat has no source address any more."""
+    suite.more = {"SOFTVERBS_LOG": "info"}
+    mine = f"{ADDRESSES[CLIENT][0]}/24"
+    client = Program(suite.on(CLIENT, ["rping", "-c", "-a", ADDRESSES[SERVER][0], "-p", "20000"]), suite.host_environment(CLIENT))
+    try:
+        wait_for_counter(suite, client, lambda report: report.get("messages", {}).get("sent", {}).get("REQ") == 1)
+        ip("-n", CLIENT, "address", "delete", mine, "dev", "eth0")
+        wait_for_counter(suite, client, lambda report: report["messages"]["reasons"].get("CM_UNSENT") and
+                         report["messages"]["sent"]["REQ"] == 1)
+        told = os.pread(client.err.fileno(), 1 << 16, 0).decode()
+        if "(reason 613)" not in told:
+            raise Failure(told)
+    finally:
+        client.kill()
+        ip("-n", CLIENT, "address", "replace", mine, "dev", "eth0")
+
+
+def wait_for_counter(suite, program, holds):
+    """What its process tells `softverbs stat`."""
+    deadline, reports = time.monotonic() + 30, {}
+    while time.monotonic() < deadline and program.process.poll() is None:
+        done = subprocess.run([f"{suite.root}/softverbs", "stat", "--once", "--json"], env=suite.host_environment(CLIENT), capture_output=True,
+                              text=True, check=True)
+        reports = {report["pid"]: report for report in json.loads(done.stdout)}
+        if program.process.pid in reports and holds(reports[program.process.pid]):
+            return
+        time.sleep(0.05)
+    raise Failure(f"{json.dumps(reports.get(program.process.pid))}\n{program.finish(time.monotonic())}")
+
+
 def main():
     if not os.environ.get(INSIDE):
         enter_namespaces()
@@ -94,6 +149,8 @@ def main():
         suite.at(1500, 4, f"{program} with 5 % loss, 5 % reordering and 1 % duplication",
                  lambda program=program, options=options, size=size: measures_in_spite(suite, program, options, size))
     add_faithful(suite)
+    suite.at(1500, 4, "a message of the connection manager that the kernel refuses is counted (reason 613)", lambda: counts_refused_messages(suite))
+    suite.at(1500, 6, "a datagram that the kernel refuses is counted (reason 32)", lambda: counts_what_the_kernel_refuses(suite))
     return suite.run()
 
 

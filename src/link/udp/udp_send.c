@@ -132,8 +132,15 @@ static void empty(struct udp_flow *flow)
     flow->closed = flow->stuck = false;
 }
 
-/* Sends the batch; false: the socket has no room, and the batch waits. What can't be sent at all is lost, as a network
- * loses it: the engines repeat. */
+/* What can't be sent at all is lost, as a network loses it: the engines repeat. Its link's owner counts it. */
+static void note_unsent(const struct udp_flow *flow, int error)
+{
+    struct link *link = (struct link *)&flow->link->link;
+    atomic_store(&link->error, error);
+    atomic_fetch_add(&link->unsent, flow->count);
+}
+
+/* Sends the batch; false: the socket has no room, and the batch waits. */
 static bool udp_send_flush(struct udp_flow *flow)
 {
     if (!flow->count)
@@ -157,6 +164,8 @@ static bool udp_send_flush(struct udp_flow *flow)
         return false;
     if (flow->count > 1 && (error == EIO || error == EINVAL))
         link->port->no_segments = true;
+    if (error)
+        note_unsent(flow, error);
     empty(flow);
     return true;
 }

@@ -436,6 +436,28 @@ static void a_batch_that_waits_does_not_outlive_its_link(void **state)
     other->operations->close(other);
 }
 
+/* The host has no such source address. The next batch is refused or not for itself. */
+static void what_the_kernel_refuses_is_counted(void **state)
+{
+    static const uint8_t nobodys[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 1};
+    struct room *room = *state;
+    struct link *link = connect_to(room, nobodys, 1), *other = connect_to(room, ipv4, 1);
+    link->operations->begin(link);
+    for (uint32_t i = 0; i < 3; i++)
+        send_packet(link, i, 64);
+    link->operations->end(link);
+    assert_int_equal(link->unsent, 3);
+    assert_int_not_equal(link->error, 0);
+    other->operations->begin(other);
+    send_packet(other, 7, 64);
+    other->operations->end(other);
+    assert_int_equal(other->unsent, 0);
+    receive(room, 1);
+    assert_int_equal(room->psns[0], 7);
+    link->operations->close(link);
+    other->operations->close(other);
+}
+
 #define ROOM_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -447,6 +469,7 @@ int main(void)
         ROOM_TEST(links_of_one_flow_keep_their_addresses),
         ROOM_TEST(a17_9_2_another_way_has_another_source_port),
         ROOM_TEST(a_batch_that_waits_does_not_outlive_its_link),
+        ROOM_TEST(what_the_kernel_refuses_is_counted),
         ROOM_TEST(what_is_apart_shares_its_source_port_with_no_flow),
         ROOM_TEST(a17_3_3_what_is_no_packet_is_dropped_with_its_fault),
         ROOM_TEST(a17_9_3_a_mark_of_congestion_is_seen),

@@ -36,7 +36,7 @@ static void send_alone(struct qp *qp, struct link *link, const struct packet *pa
     link->operations->begin(link);
     if (link->operations->ready(link))
         traffic_send(&qp->flow, NULL, link, &frame);
-    link->operations->end(link);
+    traffic_end_batch(&qp->flow, link);
 }
 
 void qp_path_notify(struct qp *qp, nanos now)

@@ -68,7 +68,7 @@ bool qp_send_packet(struct qp *qp, const struct packet *packet)
     bool room = qp_has_room(qp, link);
     if (room)
         send_packet(qp, link, packet);
-    link->operations->end(link);
+    traffic_end_batch(&qp->flow, link);
     return room;
 }
 
@@ -122,7 +122,7 @@ static void transmit_rc(struct qp *qp, nanos now)
         if (!send_packet(qp, link, &packet))
             rc_unreadable(&qp->engine.rc, &packet);
     }
-    link->operations->end(link);
+    traffic_end_batch(&qp->flow, link);
 }
 
 static void transmit_uc(struct qp *qp)
@@ -140,7 +140,7 @@ static void transmit_uc(struct qp *qp)
            uc_transmit(&qp->engine.uc, &packet, pieces))
         if (!send_packet(qp, link, &packet))
             uc_unreadable(&qp->engine.uc);
-    link->operations->end(link);
+    traffic_end_batch(&qp->flow, link);
 }
 
 /* The same on InfiniBand. */
@@ -215,7 +215,7 @@ static bool transmit_datagram(struct qp *qp, const struct send_wqe *work)
     bool room = qp_has_room(qp, link);
     if (room)
         transmit_to(qp, ah, peer, link);
-    link->operations->end(link);
+    traffic_end_batch(&qp->flow, link);
     if (peer)
         node_put(node, peer);
     return room;
