@@ -10,6 +10,13 @@ nanos clock_now(void)
     return (nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec;
 }
 
+nanos clock_busy(void)
+{
+    struct timespec spent;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (nanos)spent.tv_sec * NANOS_SECOND + (nanos)spent.tv_nsec;
+}
+
 nanos clock_about_now(void)
 {
     static _Atomic nanos resolution;

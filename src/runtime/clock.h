@@ -11,4 +11,7 @@ nanos clock_now(void);
  * may come late but not early, such as those of ACK timers (IBA 9.7.6.1.3 allows four times the value). */
 nanos clock_about_now(void);
 
+/* What the calling thread has had of a processor; a system call. */
+nanos clock_busy(void);
+
 #endif

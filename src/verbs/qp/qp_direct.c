@@ -105,7 +105,7 @@ bool qp_direct(struct engine_owner *owner, const struct direct_works *these)
     bool writes = access.question.write;
     nanos begun = clock_now();
     if (writes && stream_takes_ring(&qp->path.direct.writes, these->length / these->count,
-                                    qp->engine.rc.requester.next_psn, begun))
+                                    qp->engine.rc.requester.next_psn, begun, clock_busy))
         return false;
     for (uint32_t i = 1; i < these->count; i++)
         more[i - 1] = question_of(qp, these->works[i]);

@@ -4,21 +4,27 @@
 
 enum stream_verdict { STREAM_GOES_ON, STREAM_PAID, STREAM_FAILED };
 
-/* Nothing is on its way any more: was it faster? */
-static enum stream_verdict stream_judge(const struct stream *stream, uint32_t psn, nanos now)
+/* Nothing is on its way any more: was it faster? The time of a thread other than the one that began is a wrong measure,
+ * and nearly always a large one. */
+static enum stream_verdict stream_judge(struct stream *stream, uint32_t psn, nanos now, nanos (*busy)(void))
 {
-    nanos sent = psn_add(psn, -stream->psn), spent = now - stream->begun, direct = sent * stream->each;
+    nanos sent = psn_add(psn, -stream->psn), direct = sent * stream->each;
+    if (sent < STREAM_ENOUGH && now < stream->look_at)
+        return STREAM_GOES_ON;
+    nanos spent = busy() - stream->busy;
+    stream->look_at = now + stream_grace;
     if (sent >= STREAM_ENOUGH || spent >= stream_longest)
         return sent >= STREAM_PAYS_FROM && spent < direct ? STREAM_PAID : STREAM_FAILED;
-    return spent > stream_grace && spent > 4 * direct ? STREAM_FAILED : STREAM_GOES_ON;
+    return spent >= stream_grace && spent > 4 * direct ? STREAM_FAILED : STREAM_GOES_ON;
 }
 
-static void stream_try(struct stream *stream, uint32_t psn, nanos now)
+static void stream_try(struct stream *stream, uint32_t psn, nanos now, nanos busy)
 {
     stream->trial = true;
-    stream->begun = now;
+    stream->busy = busy;
+    stream->look_at = now + stream_grace;
     stream->psn = psn;
-    stream->count = 0;
+    stream->count = stream->first = 0;
 }
 
 static void stream_fail(struct stream *stream)
@@ -30,15 +36,15 @@ static void stream_fail(struct stream *stream)
     stream->again = again < STREAM_AGAIN_MOST ? 2 * again : STREAM_AGAIN_MOST;
 }
 
-static bool stream_goes_on_in_ring(struct stream *stream, uint32_t psn, nanos now)
+static bool stream_goes_on_in_ring(struct stream *stream, uint32_t psn, nanos now, nanos (*busy)(void))
 {
-    switch (stream_judge(stream, psn, now)) {
+    switch (stream_judge(stream, psn, now, busy)) {
     case STREAM_FAILED:
         stream_fail(stream);
         return false;
     case STREAM_PAID:
         stream->again = 0;
-        stream_try(stream, psn, now);
+        stream_try(stream, psn, now, busy());
         stream->trial = ++stream->paid % STREAM_TRIALS != 0;
         return stream->trial;
     default:
@@ -52,29 +58,32 @@ static bool stream_goes_on(const struct stream *stream, nanos now)
     return now - stream->ended < stream->took / 4 * 3;
 }
 
-static bool stream_is_long(struct stream *stream, nanos now)
+static bool stream_is_long(struct stream *stream, nanos now, nanos (*busy)(void))
 {
     if (stream->count < 0)
         return false;
     if (!stream_goes_on(stream, now))
-        stream->count = 0;
-    if (!stream->count)
-        stream->begun = now;
-    return stream->count >= STREAM_BEGINS;
+        stream->count = stream->first = 0;
+    if (!stream->first && stream->count >= STREAM_MEASURED) {
+        stream->first = stream->count;
+        stream->busy = busy();
+    }
+    return stream->count >= stream->first + STREAM_BEGINS - STREAM_MEASURED && stream->first;
 }
 
-bool stream_takes_ring(struct stream *stream, uint32_t length, uint32_t psn, nanos now)
+bool stream_takes_ring(struct stream *stream, uint32_t length, uint32_t psn, nanos now, nanos (*busy)(void))
 {
     if (length > STREAM_LENGTH_MAX) {
         stream->trial = false;
         return false;
     }
     if (stream->trial)
-        return stream_goes_on_in_ring(stream, psn, now);
-    if (!stream_is_long(stream, now))
+        return stream_goes_on_in_ring(stream, psn, now, busy);
+    if (!stream_is_long(stream, now, busy))
         return false;
-    stream->each = (uint32_t)((now - stream->begun) / stream->count);
-    stream_try(stream, psn, now);
+    nanos then = busy(), spent = then - stream->busy;
+    stream->each = spent < NANOS_SECOND ? (uint32_t)(spent / (stream->count - stream->first)) : 0;
+    stream_try(stream, psn, now, then);
     return true;
 }
 

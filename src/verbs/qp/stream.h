@@ -4,7 +4,8 @@
  * directly with hardly anything between them, the next go through the ring: some thousands, for the other side has to
  * wake up first, and the program may come to wait for its completions now and then. If that was faster, so do the next
  * thousands; otherwise none for a while, each time for longer. A WRITE that comes alone, with an answer waited for, is
- * always done directly. Pure; under the owner's lock. */
+ * always done directly. What is compared is the time that the thread had of a processor, waiting for places in the ring
+ * included, so that others' work on a busy machine counts for neither. Pure; under the owner's lock. */
 #ifndef VERBS_QP_STREAM_H
 #define VERBS_QP_STREAM_H
 
@@ -15,7 +16,8 @@
 
 enum {
     STREAM_LENGTH_MAX = 1024,    /* longer ones cost a copy more in the ring */
-    STREAM_BEGINS = 64,          /* so many without a pause are a stream */
+    STREAM_MEASURED = 16,        /* from here on the direct way is measured, once so many came without a pause; */
+    STREAM_BEGINS = 64,          /* so many are a stream */
     STREAM_PAYS_FROM = 32,       /* fewer in the ring say nothing of its speed */
     STREAM_ENOUGH = 4096,        /* packets of a trial */
     STREAM_AGAIN = 8192,         /* so many go directly after the ring was slower, and twice as many the next time, */
@@ -28,18 +30,21 @@ static const nanos stream_grace = NANOS_MILLISECOND; /* for who has to wake up: 
 
 struct stream {
     nanos ended;   /* the last that was done directly */
-    nanos begun;   /* the stream, or the trial */
+    nanos busy;    /* the thread's time when measuring began, of the stream or the trial */
+    nanos look_at; /* of a trial: not judged before */
     uint32_t took; /* the last, nanoseconds */
     uint32_t each; /* of the stream, likewise */
     uint32_t psn;  /* with which the trial began */
     int32_t count; /* without a pause; below 0: so many until the ring is tried again */
+    int32_t first; /* the count when measuring began; 0: not yet */
     int32_t again; /* how many that are, the next time; 0: STREAM_AGAIN */
     uint16_t paid; /* trials in a row */
     bool trial;    /* the ring is tried */
 };
 
-/* There is a WRITE of this length, and nothing on its way: shall it go through the ring, as the packet of this PSN? */
-bool stream_takes_ring(struct stream *, uint32_t length, uint32_t psn, nanos now);
+/* There is a WRITE of this length, and nothing on its way: shall it go through the ring, as the packet of this PSN?
+ * `busy`: clock_busy, asked now and then. */
+bool stream_takes_ring(struct stream *, uint32_t length, uint32_t psn, nanos now, nanos (*busy)(void));
 
 /* It did not, nor did those behind it that were done with it, `count` altogether; this is how long they took. */
 void stream_went(struct stream *, uint32_t count, nanos begun, nanos ended);

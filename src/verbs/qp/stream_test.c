@@ -9,13 +9,19 @@
 
 enum { ACCESS = 500, PAUSE = 100 };
 
-static nanos now = 1000000;
+static nanos now = 1000000, idle;
+
+/* All the time is the thread's own but what is told to be others'. */
+static nanos busy(void)
+{
+    return now - idle;
+}
 
 /* One WRITE after this pause; true: it goes through the ring. */
 static bool write_after(struct stream *stream, nanos pause, uint32_t psn)
 {
     now += pause;
-    if (stream_takes_ring(stream, 8, psn, now))
+    if (stream_takes_ring(stream, 8, psn, now, busy))
         return true;
     stream_went(stream, 1, now, now + ACCESS);
     now += ACCESS;
@@ -106,15 +112,28 @@ static void a_ring_that_carried_few_says_nothing(void **state)
     assert_false(write_after(&stream, stream_longest, 6));
 }
 
+/* Between its packets the thread waits for others' work on its processor. */
+static void what_others_do_meanwhile_does_not_count(void **state)
+{
+    struct stream stream = {0};
+    uint32_t psn = 0;
+    while (!write_after(&stream, PAUSE, psn))
+        ;
+    for (int i = 0; i < 1000; i++) {
+        idle += 10 * stream_longest;
+        assert_true(write_after(&stream, 10 * stream_longest + (nanos)100 * (ACCESS + PAUSE) / 2, psn += 100));
+    }
+}
+
 static void those_of_a_list_count_each(void **state)
 {
     struct stream stream = {0};
     for (int i = 0; i < STREAM_BEGINS / 16; i++) {
-        assert_false(stream_takes_ring(&stream, 8, 0, now += PAUSE));
+        assert_false(stream_takes_ring(&stream, 8, 0, now += PAUSE, busy));
         stream_went(&stream, 16, now, now + ACCESS);
         now += ACCESS;
     }
-    assert_true(stream_takes_ring(&stream, 8, 0, now += PAUSE));
+    assert_true(stream_takes_ring(&stream, 8, 0, now += PAUSE, busy));
     assert_true(stream.each < ACCESS / 8);
 }
 
@@ -122,7 +141,7 @@ static void long_ones_are_direct(void **state)
 {
     struct stream stream = {0};
     direct_before_ring(&stream, PAUSE, STREAM_BEGINS);
-    assert_false(stream_takes_ring(&stream, STREAM_LENGTH_MAX + 1, 0, now));
+    assert_false(stream_takes_ring(&stream, STREAM_LENGTH_MAX + 1, 0, now, busy));
 }
 
 int main(void)
@@ -135,6 +154,7 @@ int main(void)
         cmocka_unit_test(a_ring_that_stands_is_given_up_at_once),
         cmocka_unit_test(the_direct_way_is_measured_anew),
         cmocka_unit_test(a_ring_that_carried_few_says_nothing),
+        cmocka_unit_test(what_others_do_meanwhile_does_not_count),
         cmocka_unit_test(those_of_a_list_count_each),
         cmocka_unit_test(long_ones_are_direct),
     };
