@@ -45,6 +45,7 @@ bench:
 	@bench/tags.py build/softverbs
 	@bench/wire.py build/softverbs
 	@bench/polling.py build/softverbs
+	@bench/costs.py build/softverbs
 
 interop:
 	@tools/build/setup.sh build check

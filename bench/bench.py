@@ -212,11 +212,13 @@ def report(all_rows, values):
             print(line + (f"   aim: {aim}" if who == "UCX" and aim else ""))
 
 
-def describe_machine():
-    model = "unknown processor"
+def processor():
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
-    print(f"{model}, {len(os.sched_getaffinity(0))} processors for us; load {os.getloadavg()[0]:.1f} at the start")
+        return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown processor")
+
+
+def describe_machine():
+    print(f"{processor()}, {len(os.sched_getaffinity(0))} processors for us; load {os.getloadavg()[0]:.1f} at the start")
     print("Latency is half of a round trip (median), READ excepted. Server and client each have half of the processors.")
     print("UCX: ucx_perftest, UCX_TLS=shm. libfabric: fi_pingpong, provider shm. Machine's limits: bench/limits.c.\n")
 

@@ -11,7 +11,7 @@ wanted_of_debian() {
     tests) echo libcmocka-dev ;;
     demo) echo ibverbs-utils ;;
     check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base" ;;
-    bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind ;;
+    bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind gnuplot-nox ;;
     clients) echo openmpi-bin libopenmpi-dev dapl2-utils infiniband-diags hwloc-nox libgloo-dev g++ ceph-mon ceph-osd ceph-common tgt ;;
     esac
 }
@@ -26,7 +26,7 @@ wanted_of_fedora() {
     tests) echo libcmocka-devel ;;
     demo) echo libibverbs-utils ;;
     check) echo libcmocka-devel libibverbs-utils perftest ucx iproute python3-pyverbs clang compiler-rt wireshark-cli valgrind ;;
-    bench) echo perftest ucx libfabric iproute iperf3 valgrind ;;
+    bench) echo perftest ucx libfabric iproute iperf3 valgrind gnuplot-minimal ;;
     esac
 }
 
@@ -36,7 +36,7 @@ wanted_of_suse() {
     tests) echo libcmocka-devel ;;
     demo) echo libibverbs-utils ;;
     check) echo libcmocka-devel libibverbs-utils perftest iproute2 python3-pyverbs clang wireshark valgrind ;;
-    bench) echo perftest ucx-tools libfabric iproute2 iperf valgrind ;;
+    bench) echo perftest ucx-tools libfabric iproute2 iperf valgrind gnuplot ;;
     esac
 }
 
@@ -46,7 +46,7 @@ wanted_of_alpine() {
     tests) echo cmocka-dev ;;
     demo) echo rdma-core ;;
     check) echo cmocka-dev rdma-core iproute2 clang compiler-rt tshark valgrind ;;
-    bench) echo iproute2 iperf3 valgrind ;;
+    bench) echo iproute2 iperf3 valgrind gnuplot ;;
     esac
 }
 
@@ -56,7 +56,7 @@ wanted_of_arch() {
     tests) echo cmocka ;;
     demo) echo rdma-core ;;
     check) echo cmocka rdma-core iproute2 clang compiler-rt wireshark-cli valgrind ;;
-    bench) echo iproute2 iperf3 valgrind ;;
+    bench) echo iproute2 iperf3 valgrind gnuplot ;;
     esac
 }
 
