@@ -15,6 +15,7 @@ import time
 
 from clients import BUILD, Failure, Suite, need
 
+UNHURRIED = f"{BUILD}/tests/clients/unhurried.so"
 RACE = "rdma_get_cm_event: Bad file descriptor" # rping's thread for events comes back when the channel is closed already
 TIMES = (r"^ *(cm )?connect\b", r"^ *destroy\b") # what cmtime says, also that of later releases
 REFUSED = ("REJECTED", "rdma_connect: Connection refused", "UNREACHABLE", "refused", "rpoll: ")
@@ -32,8 +33,12 @@ class Host(Suite):
         return self.start(command, extra)
 
 
-def exchange(suite, server_command, client_command, timeout=60, extra=None):
-    """Runs a server and a client of it, which is tried again while nobody listens yet; both must end well."""
+def end_well(client, server):
+    return not any(side.status and RACE not in side.err for side in (client, server))
+
+
+def exchange(suite, server_command, client_command, timeout=60, extra=None, right=end_well):
+    """Runs a server and a client of it, which is tried again while nobody listens yet; both must end as `right` says."""
     deadline = time.monotonic() + timeout
     server = suite.start_server(server_command, extra)
     try:
@@ -49,23 +54,24 @@ def exchange(suite, server_command, client_command, timeout=60, extra=None):
             raise Failure(f"{late}while the client says\n{client}") from late
     finally:
         server.kill()
-    if any(side.status and RACE not in side.err for side in (client, answer)):
+    if not right(client, answer):
         raise Failure(f"{client}{answer}")
     return answer, client
 
 
-# rping's main thread came too late to see that it was connected: it goes to the end without one of the queue pair, and waits for that.
-OVERTAKEN = b"wait for CONNECTED state 10"
+# What a client of rping says, no more and no less, whose main thread came too late to see that it was connected: it has heard of the end
+# (state 10), and then waits for its thread of completions, which nobody ends, as rdma_disconnect is left out (rping_run_client, err3).
+OVERTAKEN = b"client DISCONNECT EVENT...\nwait for CONNECTED state 10\nconnect error -1\n"
 # riostream's server listens before it says how much of its memory the other end may map: who connects in between may map none.
 HASTY = "riomap: Cannot allocate memory"
 
 
-def exchange_patiently(suite, server_command, client_command, timeout=60, extra=None):
+def exchange_patiently(suite, server_command, client_command, timeout=60, extra=None, right=end_well):
     """As exchange; both begin anew when the client was too hasty for the server."""
     deadline = time.monotonic() + timeout
     while True:
         try:
-            return exchange(suite, server_command, client_command, deadline - time.monotonic(), extra)
+            return exchange(suite, server_command, client_command, deadline - time.monotonic(), extra, right)
         except Failure as why:
             if HASTY not in str(why) or time.monotonic() > deadline:
                 raise
@@ -88,6 +94,13 @@ def matches(suite, program, *options):
     port = [] if program == "udaddy" else ["-p", choose_port()]
     for side in exchange_patiently(suite, [program, *port, *options], [program, *port, "-s", suite.address, *options]):
         side.find(r"return status 0|^custom ")
+
+
+def streams_asynchronously(suite):
+    port = choose_port()
+    command = ["rstream", "-p", port, "-S", "65536", "-C", "100", "-T", "a", "-T", "v"]
+    for side in exchange(suite, [*command, "-b", suite.address], [*command, "-s", suite.address], extra={"LD_PRELOAD": UNHURRIED}):
+        side.find("^custom ")
 
 
 def serves_on(suite, server_command, client_command, found, timeout=60, extra=None):
@@ -164,6 +177,20 @@ def wait_for_end(process, seconds):
     return time.monotonic() - began if ended else None
 
 
+def wait_until_heard(suite, client, seconds):
+    """As wait_for_end; also until rping's client is OVERTAKEN, and has no connection any more."""
+    began = time.monotonic()
+    while (took := wait_for_end(client.process, 0.02)) is None:
+        took = time.monotonic() - began
+        if os.pread(client.err.fileno(), 1 << 16, 0) == OVERTAKEN:
+            if left := [each for each in shown(suite).get(client.process.pid, []) if each["state"] == "established"]:
+                raise Failure(f"a client that has heard of the end shows {json.dumps(left)}")
+            return took
+        if took > seconds:
+            return None
+    return time.monotonic() - began
+
+
 def time_an_end():
     """How long this machine takes, just now, for a program to hear of another's end from the kernel, and to end itself."""
     reader, writer = os.pipe()
@@ -197,11 +224,9 @@ def kill_one(suite, common, number):
         victim, survivor = (server, client) if number % 2 else (client, server)
         time.sleep(random.random() / 100)
         os.kill(victim.process.pid, signal.SIGKILL)
-        seconds = wait_for_end(survivor.process, 10 if connected or survivor is client else 0.5)
+        seconds = wait_until_heard(suite, client, 10) if survivor is client else wait_for_end(server.process, 10 if connected else 0.5)
         victim.kill()
         if seconds is None:
-            if survivor is client and OVERTAKEN in os.pread(client.err.fileno(), 1 << 16, 0):
-                return None
             if connected or survivor is client:
                 raise Failure(f"round {number}: not heard: {survivor.finish(time.monotonic())}")
             exchange_one(suite, common, survivor) # which then ends
@@ -427,6 +452,8 @@ def main():
         suite.add(" ".join([program, "-R", *options]), lambda program=program, options=options: measures(suite, program, *options))
     for program in ("rstream", "riostream"):
         suite.add(f"{program} streams over rsockets", lambda program=program: matches(suite, program, "-S", "65536", "-C", "100"))
+    suite.add("rstream -T a finds all its data, where the end of the stream does not overtake it",
+              lambda: streams_asynchronously(suite))
     suite.add("who is killed is heard of at once", lambda: hears_of_death(suite, int(os.environ.get("SOFTVERBS_DEATHS", 12))))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
     suite.add("a request that comes again behind its listener's end is no new one", lambda: is_asked_again(suite))
