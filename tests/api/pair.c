@@ -9,7 +9,7 @@ enum { PORT = 1, PING_SPACE = 4096, PING_LENGTH = 64, PING_ID = 0x70696e67 };
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { SLOW_TIMEOUT = 14, LOSSY_TIMEOUT = 12 };
 #else
-enum { SLOW_TIMEOUT = 12, LOSSY_TIMEOUT = 10 };
+enum { SLOW_TIMEOUT = 12, LOSSY_TIMEOUT = 12 };
 #endif
 
 static uint8_t ack_timeout(void)
