@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from hostile import ALIVE, RC, SEND_ONLY, UC, Attacker, attack, captured, datagram, transport, vault_write
-from wire import ADDRESSES, CLIENT, GID_INDEX, INSIDE, LISTENER, SERVER, Wire, enter_namespaces, ip, make_hosts
+from wire import ADDRESSES, CLIENT, GID_INDEX, INSIDE, LISTENER, SERVER, Wire, configure, enter_namespaces, ip, make_hosts
 
 OUTSIDE = "outside"  # a host of the other network
 THERE = {SERVER: ("10.92.0.1", "fd92::1"), OUTSIDE: ("10.92.0.2", "fd92::2")}
@@ -40,9 +40,7 @@ def make_other_network():
 
 def refuse_nothing():
     """The server's kernel takes a packet over whichever interface it comes, as many do."""
-    for interface in ("all", "eth0", "eth1"):
-        command = ["ip", "netns", "exec", SERVER, "sysctl", "-q", "-w", f"net.ipv4.conf.{interface}.rp_filter=0"]
-        subprocess.run(command, check=True)
+    configure(SERVER, *(f"net.ipv4.conf.{interface}.rp_filter=0" for interface in ("all", "eth0", "eth1")))
 
 
 class Elsewhere(Attacker):

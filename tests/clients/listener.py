@@ -2,7 +2,7 @@
 """listener.py GID-INDEX [ADDRESS QP...]: without an address it listens for datagrams: prints its queue pair's number, waits for
 a line on its standard input, and prints how many datagrams have come. With one it sends a datagram to each of the queue pairs
 there. Needs pyverbs."""
-import ipaddress
+import socket
 import sys
 import time
 
@@ -26,6 +26,11 @@ def count(queue, seconds):
     return found
 
 
+def gid_of(address):
+    """As pyverbs wants it: ipaddress writes the last four bytes in decimal since Python 3.13."""
+    return "0000:" * 5 + "ffff:" + socket.inet_aton(address).hex(":", 2)
+
+
 def main(gid_index, address=None, *numbers):
     context = Context(name="soft0")
     domain, queue = PD(context), CQ(context, 16)
@@ -40,7 +45,7 @@ def main(gid_index, address=None, *numbers):
         sys.stdin.readline()
         print(count(queue, 0.5))
         return
-    route = GlobalRoute(dgid=GID(ipaddress.ip_address(f"::ffff:{address}").exploded), sgid_index=int(gid_index))
+    route = GlobalRoute(dgid=GID(gid_of(address)), sgid_index=int(gid_index))
     handle = AH(domain, attr=AHAttr(port_num=1, is_global=1, gr=route))
     for number in numbers:
         message = SendWR(num_sge=1, sg=[SGE(memory.buf, LENGTH, memory.lkey)], send_flags=e.IBV_SEND_SIGNALED)
