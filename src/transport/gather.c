@@ -6,10 +6,14 @@ static uint32_t lesser(uint32_t a, uint32_t b)
 }
 
 /* The part of one element that begins `offset` bytes into it. */
-static enum reason gather_element(struct engine_owner *owner, owner_memory *memory, const struct ibv_sge *sge,
-                                  unsigned access, uint32_t offset, uint32_t length, struct iovec *piece)
+static enum reason gather_element(struct engine_owner *owner, bool receive, const struct ibv_sge *sge, unsigned access,
+                                  uint32_t offset, uint32_t length, struct iovec *piece)
 {
-    enum reason reason = memory(owner, sge, access, piece);
+    if (receive) {
+        const struct ibv_sge used = {sge->addr + offset, length, sge->lkey};
+        return owner->operations->receive_memory(owner, &used, access, piece);
+    }
+    enum reason reason = owner->operations->local_memory(owner, sge, access, piece);
     if (reason)
         return reason;
     piece->iov_base = (uint8_t *)piece->iov_base + offset;
@@ -17,7 +21,7 @@ static enum reason gather_element(struct engine_owner *owner, owner_memory *memo
     return REASON_NONE;
 }
 
-enum reason gather_list(struct engine_owner *owner, owner_memory *memory, const struct ibv_sge *sge, uint32_t sge_count,
+enum reason gather_list(struct engine_owner *owner, bool receive, const struct ibv_sge *sge, uint32_t sge_count,
                         unsigned access, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
 {
     *count = 0;
@@ -29,7 +33,7 @@ enum reason gather_list(struct engine_owner *owner, owner_memory *memory, const 
             continue;
         }
         uint32_t part = lesser(length, sge[i].length - offset);
-        enum reason reason = gather_element(owner, memory, &sge[i], access, offset, part, &pieces[(*count)++]);
+        enum reason reason = gather_element(owner, receive, &sge[i], access, offset, part, &pieces[(*count)++]);
         if (reason)
             return reason;
         length -= part;

@@ -5,11 +5,12 @@
 #include "transport/owner.h"
 
 /* Appends to `pieces` (room for PAYLOAD_PIECES_MAX) the memory of the bytes [offset, offset + length) of the list and
- * writes how many pieces that takes. The host's local_memory or receive_memory knows the elements. access: 0 to read
- * them, IBV_ACCESS_LOCAL_WRITE to store into them. Every element that the range touches is asked for whole, so a wrong
- * one is found with its first byte. REASON_LOCAL_LENGTH: the list is shorter than the range, or would take too many
- * pieces. */
-enum reason gather_list(struct engine_owner *, owner_memory *, const struct ibv_sge *, uint32_t sge_count,
+ * writes how many pieces that takes. The host's local_memory knows the elements of a work request, which are asked for
+ * whole where the range touches them, so that a wrong one is found with its first byte; receive_memory those of a
+ * receive, which may be longer than what comes: only the bytes of the range are asked for, as perftest
+ * needs it. access: 0 to read them, IBV_ACCESS_LOCAL_WRITE to store into them. REASON_LOCAL_LENGTH: the list is shorter
+ * than the range, or would take too many pieces. */
+enum reason gather_list(struct engine_owner *, bool receive, const struct ibv_sge *, uint32_t sge_count,
                         unsigned access, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count);
 
 /* The same for the message of a work request, inline data included. Not for WORK_INTO_RECEIVE. */
@@ -17,8 +18,7 @@ static inline enum reason gather(struct engine_owner *owner, const struct send_w
                                  uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
 {
     if (!(work->flags & IBV_SEND_INLINE))
-        return gather_list(owner, owner->operations->local_memory, work->sge, work->sge_count, access, offset, length,
-                           pieces, count);
+        return gather_list(owner, false, work->sge, work->sge_count, access, offset, length, pieces, count);
     if (offset > work->length || length > work->length - offset)
         return REASON_LOCAL_LENGTH;
     *count = length > 0;

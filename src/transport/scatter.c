@@ -40,8 +40,8 @@ enum reason scatter(struct engine_owner *owner, const struct recv_wqe *receive, 
     if (receive->limit && length > receive->limit - start)
         length = receive->limit - start;
     struct iovec to[PAYLOAD_PIECES_MAX];
-    enum reason reason = gather_list(owner, owner->operations->receive_memory, receive->sge, receive->sge_count,
-                                     IBV_ACCESS_LOCAL_WRITE, start, length, to, &count);
+    enum reason reason =
+        gather_list(owner, true, receive->sge, receive->sge_count, IBV_ACCESS_LOCAL_WRITE, start, length, to, &count);
     if (reason)
         return scatter_reason(reason);
     if (payload_copy(payload, skipped, to, count))

@@ -132,8 +132,8 @@ static enum reason find_place(struct rc *rc, uint32_t offset, uint32_t length, s
 {
     const struct send_wqe *work = oldest(rc);
     if (work->flags & WORK_INTO_RECEIVE)
-        return gather_list(rc->owner, rc->owner->operations->receive_memory, work->sge, work->sge_count,
-                           IBV_ACCESS_LOCAL_WRITE, offset, length, pieces, count);
+        return gather_list(rc->owner, true, work->sge, work->sge_count, IBV_ACCESS_LOCAL_WRITE, offset, length, pieces,
+                           count);
     return gather(rc->owner, work, IBV_ACCESS_LOCAL_WRITE, offset, length, pieces, count);
 }
 

@@ -66,6 +66,22 @@ static void c9_7_4_1_6_a_receive_with_a_bad_key_fails_both(void **state)
     is_silent(rig);
 }
 
+/* perftest's buffers for shared receive queues are whole MTUs, the last of which reach outside their region. */
+static void a_receive_is_wrong_only_where_bytes_are_stored(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t first_id = rig_post_receive(rig, RIG_MEMORY - 300, 1000, KEY_ALL);
+    arrives(rig, SEND_FIRST, first, .bytes = 256);
+    arrives(rig, SEND_LAST, first + 1, .bytes = 44, .packet = {.ack_requested = true});
+    delivers(rig, first_id, IBV_WC_SUCCESS);
+    acknowledges(rig, first + 1);
+    uint64_t second_id = rig_post_receive(rig, RIG_MEMORY - 300, 1000, KEY_ALL);
+    arrives(rig, SEND_FIRST, first + 2, .bytes = 256);
+    arrives(rig, SEND_LAST, first + 3, .bytes = 45, .packet = {.ack_requested = true});
+    assert_int_equal(delivers(rig, second_id, IBV_WC_LOC_PROT_ERR)->reason, REASON_RECEIVE_RANGE);
+    refuses(rig, SYNDROME_NAK_REMOTE_OPERATION, first + 3);
+}
+
 static void c9_9_3_a_wrong_request_is_refused_for_good(void **state)
 {
     struct rig *rig = *state;
@@ -332,6 +348,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         script(c9_7_4_1_6_a_message_longer_than_its_receive_fails_both),
         script(c9_7_4_1_6_a_receive_with_a_bad_key_fails_both),
+        script(a_receive_is_wrong_only_where_bytes_are_stored),
         script(c9_9_3_a_wrong_request_is_refused_for_good),
         script(c9_9_3_a_key_that_cannot_be_invalidated_is_no_refusal),
         script(c9_9_3_a_send_that_is_refused_invalidates_nothing),
