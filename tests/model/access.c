@@ -39,7 +39,7 @@ static void check(const volatile void *address, bool writes)
  */
 static bool is_visible(const volatile void *address)
 {
-    const struct region *region = memory_region(address);
+    const struct model_region *region = memory_region(address);
     bool threads = schedule_process_now() && schedule_process_now()->threads > 1;
     if (!region)
         return threads && is_static(address);
@@ -47,6 +47,8 @@ static bool is_visible(const volatile void *address)
         return threads || memory_mappers(region) > 1;
     if (memory_is_constant(address))
         return false;
+    if (region->kind == MEMORY_PUBLISHED)
+        return memory_mappers(region) > 1;
     return region->kind == MEMORY_FILE || (region->kind == MEMORY_HEAP && threads);
 }
 
@@ -101,11 +103,12 @@ static void wait_in_spin(volatile void *address, unsigned size, uint64_t value)
 {
     static const volatile void *spun;
     static const struct model_thread *spinner;
+    static uint64_t execution;
     if (size != 1 || value != 1 || memory_load(address, 1) != 1) {
         spun = NULL;
         return;
     }
-    if (spun == address && spinner == schedule_thread_now()) {
+    if (spun == address && spinner == schedule_thread_now() && execution == schedule_execution()) {
         trace_line(NULL, "waits for the lock %s", trace_place(address));
         schedule_wait(is_free, (const void *)(uintptr_t)address, NANOS_NEVER);
         spun = NULL;
@@ -113,6 +116,7 @@ static void wait_in_spin(volatile void *address, unsigned size, uint64_t value)
     }
     spun = address;
     spinner = schedule_thread_now();
+    execution = schedule_execution();
 }
 
 enum change { EXCHANGE, ADD, SUBTRACT, AND, OR, XOR };
@@ -166,10 +170,19 @@ static bool compare(volatile void *address, unsigned size, uint64_t *expected, u
     return same;
 }
 
+/* What is published may be read while it is written anew. */
+static void step_if_published(const volatile void *address)
+{
+    const struct model_region *region = memory_region(address);
+    if (region && region->kind == MEMORY_PUBLISHED && is_visible(address))
+        schedule_step();
+}
+
 static void plain_read(const volatile void *address, size_t size)
 {
     if (!memory_region(address))
         return;
+    step_if_published(address);
     check(address, false);
     for (size_t i = 0; i + 8 <= size && i < 64; i += 8)
         schedule_saw(memory_load((const volatile uint8_t *)address + i, 8));
@@ -181,6 +194,7 @@ static void plain_write(volatile void *address, size_t size)
 {
     if (!memory_region(address) && !is_static(address))
         return;
+    step_if_published(address);
     check(address, true);
     memory_touch(address, size);
 }

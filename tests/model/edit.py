@@ -3,7 +3,7 @@
 
 edit.py --list                      the mutants: name, source, scenario
 edit.py --mutant NAME INPUT OUTPUT  writes the source with that mutant's defect
-edit.py --small INPUT OUTPUT        writes a header with a smaller table
+edit.py --small INPUT OUTPUT        writes a source with smaller tables and less patience
 
 Each mutant puts one defect back: behaviour that was cured, or a step left out. The model must find it. A text that is no
 longer in the source makes a program that says so and finds nothing, so the mutant's test fails and not the build.
@@ -103,10 +103,71 @@ MUTANTS = [
     ("byte-before-entries", "ipc/table_join.c", "leaving", (
         ("    table_join_release(table, ours);\n    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n",
          "    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n    table_join_release(table, ours);\n"),)),
+    # WRITEs and READs by the requester
+    ("seat-after-judging", "link/direct.c", "one-sided-key", (
+        ("    atomic_exchange(&seats->taken[seat], number); /* sequentially consistent: before all of what judges */\n", ""),
+        ("    return direct_outcome_of(access, direct_write(",
+         """    atomic_fetch_or((atomic_uint *)(uintptr_t)&seats->taken[0], 1);
+    return direct_outcome_of(access, direct_write("""))),
+    ("seat-is-no-fence", "link/direct.c", "one-sided-held-stores", (
+        ("atomic_exchange(&seats->taken[seat], number);", "atomic_store_explicit(&seats->taken[seat], number, memory_order_release);"),)),
+    ("seats-before-key", "verbs/memory/publish.c", "one-sided-key", (
+        ("""    if (published_withdraw_key(node_published(process->node), mr->region.key))
+        node_quiesce(process->node);
+""", """    node_quiesce(process->node);
+    published_withdraw_key(node_published(process->node), mr->region.key);
+"""),)),
+    ("leaves-before-it-closes", "ipc/node.c", "one-sided-leaving", (
+        ("    published_open(&node->published, false);\n    node_quiesce(node);\n",
+         "    node_quiesce(node);\n    published_open(&node->published, false);\n"),)),
+    ("heard-after-permission", "ipc/control_in.c", "one-sided-mail", (
+        ("    if (attached && !record_hear(record))",
+         "    lock_release(&node->lock);\n    lock_take(&node->lock);\n    if (attached && !record_hear(record))"),)),
+    ("read-judged-once", "link/direct.c", "one-sided-read", (
+        ("bool holds = outcome != DIRECT_DONE || (", "again = memory;\n    bool holds = true || outcome != DIRECT_DONE || ("),)),
+    ("read-of-any-number", "link/published.c", "one-sided-read-number", (
+        ("atomic_load(&queue_pair->number) == question->number && ", "atomic_load(&queue_pair->number) != 1 && "),)),
+    ("last-word-with-the-rest", "link/direct.c", "one-sided-key", (
+        ("    if (end->iov_len <= last)\n", "    if (last)\n"),)),
+    ("dead-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
+        (""" &&
+           table_alive(node->table, under_way->record->peer.slot);""", ";"),)),
+    ("stopped-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
+        ("patience >= FORBIDS", "patience > 1000 * FORBIDS"),)),
+    ("ticket-not-first", "link/direct.c", "one-sided-key", (
+        ("    memcpy(local + 1, access->pieces, access->count * sizeof *local);\n    ssize_t done",
+         """    memcpy(local, access->pieces, access->count * sizeof *local);
+    local[access->count] = (struct iovec){(void *)&value, sizeof value};
+    struct iovec ticket = remote[0];
+    memmove(remote, remote + 1, (count - 1) * sizeof *remote);
+    remote[count - 1] = ticket;
+    ssize_t done"""),)),
+    ("first-of-several-judged", "link/direct.c", "one-sided-list", (
+        ("if (!published_permits(published, question, &memory))", "if (!published_permits(published, question, &memory) && !i)"),)),
+    ("ticket-behind-the-first", "link/direct.c", "one-sided-list", (
+        ("    remote[0].iov_len = sizeof value;\n    memcpy(local + 1, access->pieces, access->count * sizeof *local);\n",
+         """    remote[0].iov_len = sizeof value;
+    memcpy(local, access->pieces, access->count * sizeof *local);
+    local[access->count] = local[access->count - 1];
+    local[access->count - 1] = (struct iovec){(void *)&value, sizeof value};
+    struct iovec ticket = remote[0];
+    remote[0] = remote[1], remote[1] = remote[2], remote[2] = ticket;
+"""),)),
+    ("ticket-left-writable", "ipc/one_sided.c", "one-sided-key", (
+        ("return over || (under_way->forbids && elsewhere_all(", "return over || (patience >= FORBIDS && elsewhere_all("),
+        ("record->forbidden || shm_permit_writes(record->peer.link, false)", "record->forbidden"))),
+    ("ticket-writable-too-early", "ipc/one_sided.c", "one-sided-keys", (
+        ("!record->waiters && !is_any_taken(seen))", "!record->waiters)"),)),
+    ("ticket-place-given-back", "link/ring_memory.c", "one-sided-leaving", (
+        ("if (ring->shared && ring->forbidden)", "if (0 && ring->forbidden)"),)),
+    ("within-the-call-is-elsewhere", "ipc/elsewhere.c", "one-sided-key", (
+        ("return end != text && number != call;", "return end != text && number != call + 1;"),)),
 ]
 
 SMALL = {"TABLE_SLOTS = 1024": "TABLE_SLOTS = 4", "TABLE_BLOCKS = 65536": "TABLE_BLOCKS = 8", "TABLE_JOINS = 1024": "TABLE_JOINS = 2",
-         "NODE_SLOTS = 1024": "NODE_SLOTS = 4", "TABLE_PORTS = 16384": "TABLE_PORTS = 4"}
+         "NODE_SLOTS = 1024": "NODE_SLOTS = 4", "TABLE_PORTS = 16384": "TABLE_PORTS = 4", "DIRECT_SEATS = 8": "DIRECT_SEATS = 2",
+         "PUBLISHED_KEYS = 8192": "PUBLISHED_KEYS = 4", "PUBLISHED_QUEUE_PAIRS = 4096": "PUBLISHED_QUEUE_PAIRS = 4",
+         "YIELDS = 100,": "YIELDS = 2,", "FORBIDS = 110,": "FORBIDS = 1,", "TELLS = 5000,": "TELLS = 3,"}
 
 STALE = """
 #include <stdio.h>
@@ -123,7 +184,7 @@ def mutate(name, text):
         if text.count(old) != 1:
             return STALE.format(name=name, source=source)
         text = text.replace(old, new)
-    return text + ('#include "statics_kept.h"\n' if source == "ipc/table_open.c" else "")
+    return make_small(text) + ('#include "statics_kept.h"\n' if source == "ipc/table_open.c" else "")
 
 
 def make_small(text):

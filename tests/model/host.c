@@ -18,7 +18,7 @@
 struct host host;
 unsigned host_queue_limit, host_send_limit;
 static unsigned refused_calls, refused_processes;
-static bool has_membarrier;
+static bool has_membarrier, is_direct;
 static struct host then;
 static uint64_t hash;
 static bool changed;
@@ -28,6 +28,7 @@ void host_begin(void)
     memset(&host, 0, sizeof host);
     refused_calls = refused_processes = 0;
     has_membarrier = true;
+    is_direct = false;
     host_queue_limit = host_send_limit = HOST_QUEUE;
     changed = true;
 }
@@ -91,6 +92,11 @@ void host_refuse(unsigned refusals, unsigned who)
 void host_membarrier(bool has)
 {
     has_membarrier = has;
+}
+
+void host_direct(bool direct)
+{
+    is_direct = direct;
 }
 
 void host_limit(unsigned queue, unsigned send_buffer)
@@ -216,11 +222,14 @@ int model_close(int descriptor)
     return 0;
 }
 
+/* The kernel tells of mutexes before record locks go. */
 void host_process_ends(unsigned process)
 {
+    host_mutex_dies(process);
     for (unsigned i = 0; i < HOST_FDS; i++)
         if (host.fds[process][i].kind != FD_NONE)
             release_fd(process, i);
+    host_directories_end(process);
 }
 
 /* --- memory, time and the rest */
@@ -287,6 +296,11 @@ void model_log_reason(unsigned level, unsigned reason, const char *format, ...)
 {
 }
 
+void model_log_write(unsigned level, const char *format, ...);
+void model_log_write(unsigned level, const char *format, ...)
+{
+}
+
 int model_sched_yield(void)
 {
     return 0;
@@ -316,7 +330,8 @@ int model_prctl(int option, ...)
 
 char *model_getenv(const char *name)
 {
-    return NULL;
+    static char yes[] = "1", no[] = "0";
+    return strcmp(name, "SOFTVERBS_DIRECT") ? NULL : is_direct ? yes : no;
 }
 
 unsigned long model_getauxval(unsigned long type)

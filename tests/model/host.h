@@ -26,6 +26,8 @@ enum {
     HOST_NAME = 48,
     HOST_LOCKS = 16,
     HOST_FIRST_PID = 100,
+    HOST_FIRST_DIRECTORY = 2000, /* what dirfd answers */
+    HOST_DIRECTORIES = 4,
 };
 
 /* System calls that may be refused, at the cost of a refusal of the budget. */
@@ -40,16 +42,16 @@ enum host_refusal {
     HOST_SEND_REFUSALS = HOST_NO_BUFFER | HOST_NO_MEMORY | HOST_TOO_MANY_REFS,
 };
 
-enum fd_kind { FD_NONE, FD_SOCKET, FD_EPOLL, FD_EVENTFD, FD_TIMER, FD_MEMFD, FD_FILE };
+enum fd_kind { FD_NONE, FD_SOCKET, FD_EPOLL, FD_EVENTFD, FD_TIMER, FD_MEMFD, FD_FILE, FD_THREAD };
 
 struct host_fd {
     uint8_t kind, number;
 };
 
 struct host_letter {
-    uint8_t from;   /* the socket */
-    uint8_t sender; /* the process; the receiver is told, as with SO_PASSCRED */
-    uint8_t memfd;  /* + 1 */
+    uint8_t from;      /* the socket */
+    uint8_t sender;    /* the process; the receiver is told, as with SO_PASSCRED */
+    uint8_t memfds[2]; /* + 1 */
     uint8_t length;
     uint8_t bytes[HOST_LETTER];
 };
@@ -86,7 +88,7 @@ struct host_timer {
 
 struct host_memfd {
     uint8_t references; /* descriptors and letters */
-    int8_t ring;        /* of memory.h; -1 before its size is known */
+    int8_t ring;        /* of memory.h, of a ring or of other pages; -1 before its size is known */
     uint32_t size, seals;
 };
 
@@ -119,6 +121,12 @@ struct host {
     struct host_file files[MEMORY_FILES];
     struct host_lock locks[HOST_LOCKS];
     uint8_t last_memfd[MEMORY_PROCESSES]; /* + 1 */
+    uint64_t vouchers[MEMORY_PROCESSES];  /* the robust mutex that the process holds; 0: none */
+    struct host_directory {
+        uint8_t reader; /* the process, + 1; 0: unused */
+        uint8_t of;     /* the process whose threads are listed, + 1; 0: the one directory of files */
+        uint8_t listed;
+    } directories[HOST_DIRECTORIES];
 };
 
 /* --- for schedule.c and scenarios */
@@ -132,6 +140,8 @@ void host_process_ends(unsigned process);
 void host_refuse(unsigned refusals, unsigned processes);
 /* Is there membarrier on this host? (At first there is.) */
 void host_membarrier(bool);
+/* Do processes of this host ask for what they may do in each other's memory by themselves? (At first they don't.) */
+void host_direct(bool);
 /* Letters that a queue holds, and that a socket may have unread. */
 void host_limit(unsigned queue, unsigned send_buffer);
 /* When the next timer of a process that isn't dead or stopped runs out; NANOS_NEVER. */
@@ -164,6 +174,10 @@ __attribute__((noreturn)) void host_unknown(const char *call);
 
 /* A second descriptor of what this one is of. */
 int host_duplicate(const struct host_fd *);
+/* A file below /proc/PID/task: `number` as host_open_fd has it. */
+ssize_t host_read_thread(unsigned number, char *to, size_t size);
+void host_mutex_dies(unsigned process);
+void host_directories_end(unsigned process);
 void host_memfd_hold(unsigned number);
 void host_memfd_drop(unsigned number);
 void host_file_drop(unsigned number);

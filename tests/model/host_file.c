@@ -221,36 +221,6 @@ FILE *model_fopen(const char *path, const char *mode)
     return NULL; /* /proc/self/stat */
 }
 
-/* One reader of the one directory at a time, within a step. */
-static unsigned listed;
-static struct dirent entry;
-
-DIR *model_opendir(const char *path)
-{
-    schedule_step();
-    listed = 0;
-    return (DIR *)&entry;
-}
-
-struct dirent *model_readdir(DIR *stream)
-{
-    while (listed < HOST_NAMES) {
-        const struct host_name *name = &host.names[listed++];
-        const char *last = name->kind == NAME_NONE ? NULL : strrchr(name->path, '/');
-        if (!last || name->kind == NAME_DIRECTORY)
-            continue;
-        snprintf(entry.d_name, HOST_NAME, "%s", last + 1);
-        schedule_saw(listed);
-        return &entry;
-    }
-    return NULL;
-}
-
-int model_closedir(DIR *stream)
-{
-    return 0;
-}
-
 /* --- record locks */
 
 static bool overlaps(const struct host_lock *lock, unsigned file, uint32_t start, uint32_t end)
@@ -383,9 +353,10 @@ int model_ftruncate(int descriptor, off_t size)
     if (!memfd)
         return -1;
     memfd->size = (uint32_t)size;
-    memfd->ring = (int8_t)memory_take_ring((uint32_t)size - MEMORY_RING_HEADER);
+    memfd->ring = (int8_t)(size > MEMORY_RING_HEADER ? memory_take_ring((uint32_t)size - MEMORY_RING_HEADER)
+                                                     : memory_take_pages());
     if (memfd->ring < 0)
-        host_unknown("ftruncate: no ring of this size is left");
+        host_unknown("ftruncate: no ring of this size, or no pages are left");
     return 0;
 }
 
@@ -422,7 +393,9 @@ static void *reserve_ring(void)
 
 static void *map_ring(void *address, const struct host_memfd *memfd, off_t offset)
 {
-    const struct region *region = memory_ring(memfd->ring);
+    const struct model_region *region = memory_ring(memfd->ring);
+    if (region->kind == MEMORY_PUBLISHED && !address)
+        address = region->base;
     if ((uint8_t *)address < region->base || (uint8_t *)address >= region->base + MEMORY_REGION)
         host_unknown("mmap of a memfd");
     if (offset == 0)
@@ -430,8 +403,30 @@ static void *map_ring(void *address, const struct host_memfd *memfd, off_t offse
     return address;
 }
 
+static void change_ticket(void *address, size_t size, enum memory_ticket ticket)
+{
+    const struct model_region *region = memory_region(address);
+    bool whole = region && region->kind == MEMORY_RING && (uint8_t *)address == region->base + MEMORY_TICKET &&
+                 size == MEMORY_RING_HEADER - MEMORY_TICKET;
+    if (!whole || memory_fault(address, host_process()))
+        host_unknown("mprotect or mmap");
+    memory_protect_ticket(region, host_process(), ticket);
+}
+
+static void *take_place(void *address, size_t size, int protection, int flags)
+{
+    if (protection != PROT_NONE || !(flags & MAP_FIXED))
+        host_unknown("mmap");
+    schedule_step();
+    trace_line(HERE, "mmap: nothing else comes to lie at the ticket's page");
+    change_ticket(address, size, TICKET_PLACE_TAKEN);
+    return address;
+}
+
 void *model_mmap(void *address, size_t size, int protection, int flags, int descriptor, off_t offset)
 {
+    if (descriptor < 0 && address)
+        return take_place(address, size, protection, flags);
     if (descriptor < 0)
         return reserve_ring();
     struct host_fd *fd = host_fd(descriptor, FD_NONE);
@@ -452,17 +447,22 @@ void *model_mmap(void *address, size_t size, int protection, int flags, int desc
 
 int model_munmap(void *address, size_t size)
 {
-    const struct region *region = memory_region(address);
+    const struct model_region *region = memory_region(address);
     if (!region || memory_fault(address, host_process()))
         return 0; /* a reservation whose mapping was refused */
+    if (schedule_process_now()->threads > 1 || memory_mappers(region) > 1)
+        schedule_step();
     trace_line(HERE, "munmap of %s", trace_place(address));
     memory_unmap(region, host_process());
     return 0;
 }
 
-/* Nobody writes the page whose protection changes (link/direct.h). */
 int model_mprotect(void *address, size_t size, int protection)
 {
+    schedule_step();
+    schedule_flush();
+    trace_line(HERE, "mprotect: the ticket's page is %s", protection & PROT_WRITE ? "writable" : "read-only");
+    change_ticket(address, size, protection & PROT_WRITE ? TICKET_WRITABLE : TICKET_READ_ONLY);
     return 0;
 }
 
@@ -471,46 +471,4 @@ int model_madvise(void *address, size_t size, int advice)
     schedule_step();
     memory_clear(address, size);
     return 0;
-}
-
-/* --- another process's memory, in two steps: what it changes meanwhile is seen in part */
-
-static size_t copy_piece(uint8_t *to, const uint8_t *from, size_t size, unsigned owner)
-{
-    const char *fault = memory_fault(from, owner);
-    if (fault || memory_fault(from + size - 1, owner))
-        return 0;
-    for (unsigned half = 0; half < 2; half++) {
-        size_t start = half ? size / 2 : 0, end = half ? size : size / 2;
-        schedule_step();
-        memory_touch(to + start, end - start);
-        memcpy(to + start, from + start, end - start);
-        for (size_t i = start; i + 8 <= end && i < start + 64; i += 8)
-            schedule_saw(memory_load(to + i, 8));
-    }
-    return size;
-}
-
-ssize_t model_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count,
-                               const struct iovec *remote, unsigned long remote_count, unsigned long flags)
-{
-    unsigned owner = (unsigned)(pid - HOST_FIRST_PID), at = 0;
-    size_t done = 0, used = 0;
-    if (owner >= schedule_processes() || schedule_process_at(owner)->dead)
-        return host_error(ESRCH);
-    for (unsigned long i = 0; i < remote_count; i++)
-        for (size_t from = 0; from < remote[i].iov_len && at < local_count;) {
-            size_t room = local[at].iov_len - used, some = remote[i].iov_len - from;
-            some = some < room ? some : room;
-            if (some &&
-                !copy_piece((uint8_t *)local[at].iov_base + used, (uint8_t *)remote[i].iov_base + from, some, owner))
-                return done ? (ssize_t)done : host_error(EFAULT);
-            done += some;
-            from += some;
-            used += some;
-            if (used == local[at].iov_len)
-                at++, used = 0;
-        }
-    trace_line(HERE, "process_vm_readv of %zu bytes", done);
-    return (ssize_t)done;
 }

@@ -27,8 +27,9 @@ int model_socket(int domain, int type, int protocol)
 static void drop_letter(struct host_letter *letter)
 {
     host.sockets[letter->from].unread--;
-    if (letter->memfd)
-        host_memfd_drop(letter->memfd - 1u);
+    for (unsigned i = 0; i < 2; i++)
+        if (letter->memfds[i])
+            host_memfd_drop(letter->memfds[i] - 1u);
     *letter = (struct host_letter){0};
 }
 
@@ -106,16 +107,19 @@ static int refuse(const struct host_socket *from, const struct host_socket *to, 
     return from->bound && host_refuses(HOST_NO_BUFFER) ? EAGAIN : 0;
 }
 
-static int descriptor_of(const struct msghdr *message)
+/* How many, at most two. */
+static unsigned descriptors_of(const struct msghdr *message, int *descriptors)
 {
     struct cmsghdr *header = message->msg_controllen ? CMSG_FIRSTHDR(message) : NULL;
-    int descriptor = -1;
-    if (header)
-        memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-    return descriptor;
+    if (!header)
+        return 0;
+    unsigned count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof *descriptors);
+    memcpy(descriptors, CMSG_DATA(header), count * sizeof *descriptors);
+    return count;
 }
 
-static void enqueue(struct host_socket *from, struct host_socket *to, const struct iovec *piece, int descriptor)
+static void enqueue(struct host_socket *from, struct host_socket *to, const struct iovec *piece, const int *descriptors,
+                    unsigned count)
 {
     struct host_letter *letter = &to->queue[to->queued++];
     *letter = (struct host_letter){
@@ -124,10 +128,10 @@ static void enqueue(struct host_socket *from, struct host_socket *to, const stru
         host_unknown("sendmsg: a long letter");
     memcpy(letter->bytes, piece->iov_base, piece->iov_len);
     from->unread++;
-    if (descriptor < 0)
-        return;
-    letter->memfd = (uint8_t)(host_fd(descriptor, FD_MEMFD)->number + 1);
-    host_memfd_hold(letter->memfd - 1u);
+    for (unsigned i = 0; i < count; i++) {
+        letter->memfds[i] = (uint8_t)(host_fd(descriptors[i], FD_MEMFD)->number + 1);
+        host_memfd_hold(letter->memfds[i] - 1u);
+    }
 }
 
 static struct host_socket *receiver_of(const struct host_socket *from, const struct msghdr *message)
@@ -144,19 +148,19 @@ static struct host_socket *receiver_of(const struct host_socket *from, const str
 ssize_t model_sendmsg(int socket, const struct msghdr *message, int flags)
 {
     struct host_fd *fd = host_fd(socket, FD_SOCKET);
-    int descriptor = descriptor_of(message);
+    int descriptors[2];
+    unsigned count = descriptors_of(message, descriptors);
     schedule_step();
     schedule_flush();
     if (!fd)
         return -1;
     struct host_socket *from = &host_change()->sockets[fd->number], *to = receiver_of(from, message);
     const char *path = message->msg_name ? ((const struct sockaddr_un *)message->msg_name)->sun_path : "its peer";
-    int error = to ? refuse(from, to, descriptor >= 0) : errno;
-    trace_line(HERE, "sendmsg to %s%s: %s", path, descriptor >= 0 ? " with a descriptor" : "",
-               error ? strerror(error) : "ok");
+    int error = to ? refuse(from, to, count > 0) : errno;
+    trace_line(HERE, "sendmsg to %s%s: %s", path, count ? " with a descriptor" : "", error ? strerror(error) : "ok");
     if (error)
         return host_error(error);
-    enqueue(from, to, message->msg_iov, descriptor);
+    enqueue(from, to, message->msg_iov, descriptors, count);
     schedule_saw(0);
     return (ssize_t)message->msg_iov->iov_len;
 }
@@ -166,22 +170,22 @@ ssize_t model_sendmsg(int socket, const struct msghdr *message, int flags)
 static void give_descriptor(struct msghdr *message, const struct host_letter *letter)
 {
     struct cmsghdr *header = (struct cmsghdr *)message->msg_control;
-    int descriptor = -1;
+    unsigned count = letter->memfds[1] ? 2 : letter->memfds[0] != 0, given = 0;
+    int descriptors[2];
     size_t room = message->msg_controllen;
     message->msg_controllen = 0;
-    if (!letter->memfd)
+    if (!count)
         return;
-    if (room >= CMSG_LEN(sizeof descriptor) && !host_refuses(HOST_NO_DESCRIPTOR))
-        descriptor = host_open_fd(FD_MEMFD, letter->memfd - 1u);
-    if (descriptor < 0) {
-        message->msg_flags |= MSG_CTRUNC;
+    if (room >= CMSG_LEN(count * sizeof *descriptors) && !host_refuses(HOST_NO_DESCRIPTOR))
+        while (given < count && (descriptors[given] = host_open_fd(FD_MEMFD, letter->memfds[given] - 1u)) >= 0)
+            host_memfd_hold(letter->memfds[given++] - 1u);
+    message->msg_flags |= given < count ? MSG_CTRUNC : 0;
+    if (!given)
         return;
-    }
-    host_memfd_hold(letter->memfd - 1u);
-    *header =
-        (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof descriptor)};
-    memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-    message->msg_controllen = CMSG_SPACE(sizeof descriptor);
+    *header = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(given * sizeof *descriptors)};
+    memcpy(CMSG_DATA(header), descriptors, given * sizeof *descriptors);
+    message->msg_controllen = CMSG_SPACE(given * sizeof *descriptors);
 }
 
 /* Behind the descriptor, if there is one. `room` is what the receiver has for both. */

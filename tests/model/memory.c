@@ -10,7 +10,8 @@ enum {
     FIRST_NOTES = HEAPS,
     FIRST_FILE,
     FIRST_RING = FIRST_FILE + MEMORY_FILES,
-    REGIONS = FIRST_RING + MEMORY_RINGS,
+    FIRST_PAGES = FIRST_RING + MEMORY_RINGS,
+    REGIONS = FIRST_PAGES + MEMORY_PAGES,
     LINES = REGIONS * (MEMORY_REGION / LINE),
     RING_SMALL = 64 << 10,
     RING_LARGE = 256 << 10,
@@ -24,13 +25,14 @@ enum line_flag { LINE_DIRTY = 1, LINE_FREED = 2, LINE_VARIABLE = 4 };
 struct state {
     uint64_t hash;
     uint32_t heap_used[HEAPS];
-    bool ring_taken[MEMORY_RINGS];
+    bool ring_taken[MEMORY_RINGS + MEMORY_PAGES];
+    uint8_t tickets[MEMORY_RINGS][MEMORY_PROCESSES]; /* enum memory_ticket */
     uint8_t mapped[REGIONS][MEMORY_PROCESSES];
 };
 
 static uint8_t *const reserve = (uint8_t *)0x510000000000; /* the same in every run: addresses are in the hash */
 static uint8_t *image;
-static struct region regions[REGIONS];
+static struct model_region regions[REGIONS];
 static uint8_t flags[LINES];
 static uint32_t dirty[LINES], freed[LINES], kept[LINES]; /* kept: in the snapshot */
 static unsigned dirty_count, freed_count, freed_before, kept_count;
@@ -57,7 +59,7 @@ static void settle(void)
 }
 
 /* A ring's data lies twice back to back, so that frames never wrap. */
-static bool map_ring(struct region *region, uint32_t size)
+static bool map_ring(struct model_region *region, uint32_t size)
 {
     int fd = memfd_create("model", MFD_CLOEXEC), flag = MAP_SHARED | MAP_FIXED, both = PROT_READ | PROT_WRITE;
     bool mapped =
@@ -71,7 +73,7 @@ static bool map_ring(struct region *region, uint32_t size)
 
 static void describe(unsigned i, enum memory_kind kind, unsigned number)
 {
-    regions[i] = (struct region){.kind = kind, .number = number, .base = reserve + (size_t)i * MEMORY_REGION};
+    regions[i] = (struct model_region){.kind = kind, .number = number, .base = reserve + (size_t)i * MEMORY_REGION};
 }
 
 bool memory_open(void)
@@ -86,6 +88,8 @@ bool memory_open(void)
     describe(FIRST_NOTES, MEMORY_NOTES, 0);
     for (unsigned i = 0; i < MEMORY_FILES; i++)
         describe(FIRST_FILE + i, MEMORY_FILE, i);
+    for (unsigned i = 0; i < MEMORY_PAGES; i++)
+        describe(FIRST_PAGES + i, MEMORY_PUBLISHED, i);
     bool mapped = image != MAP_FAILED;
     for (unsigned i = 0; i < MEMORY_RINGS; i++) {
         describe(FIRST_RING + i, MEMORY_RING, i);
@@ -152,17 +156,20 @@ uint64_t memory_hash(void)
     for (unsigned i = FIRST_RING; i < REGIONS; i++)
         for (unsigned process = 0; process < MEMORY_PROCESSES; process++)
             hash = hash * 31 + now.mapped[i][process];
+    for (unsigned i = 0; i < MEMORY_RINGS; i++)
+        for (unsigned process = 0; process < MEMORY_PROCESSES; process++)
+            hash = hash * 31 + now.tickets[i][process];
     return hash;
 }
 
-const struct region *memory_region(const volatile void *address)
+const struct model_region *memory_region(const volatile void *address)
 {
     uintptr_t offset = (uintptr_t)address - (uintptr_t)reserve;
     return offset < (size_t)REGIONS * MEMORY_REGION ? &regions[offset / MEMORY_REGION] : NULL;
 }
 
 /* An address in a ring's second mapping is the same memory as one in the first. */
-static uint8_t *canonical(const struct region *region, const volatile void *address)
+static uint8_t *canonical(const struct model_region *region, const volatile void *address)
 {
     uint8_t *at = (uint8_t *)(uintptr_t)address;
     bool second = region->ring_size && at >= region->base + MEMORY_RING_HEADER + region->ring_size;
@@ -182,7 +189,7 @@ static void mark_dirty(const uint8_t *at, size_t size)
 
 void memory_touch(const volatile void *address, size_t size)
 {
-    const struct region *region = memory_region(address);
+    const struct model_region *region = memory_region(address);
     if (!region || !size)
         return;
     uint8_t *at = canonical(region, address), *end = region->base + MEMORY_RING_HEADER + region->ring_size;
@@ -209,7 +216,7 @@ uint64_t memory_load(const volatile void *address, unsigned size)
 
 void memory_store(volatile void *address, unsigned size, uint64_t value)
 {
-    const struct region *region = memory_region(address);
+    const struct model_region *region = memory_region(address);
     if (!region) {
         memcpy((void *)(uintptr_t)address, &value, size);
         return;
@@ -272,27 +279,62 @@ int memory_take_ring(uint32_t size)
     return -1;
 }
 
-struct region *memory_ring(int number)
+int memory_take_pages(void)
+{
+    for (int i = MEMORY_RINGS; i < MEMORY_RINGS + MEMORY_PAGES; i++)
+        if (!now.ring_taken[i]) {
+            now.ring_taken[i] = true;
+            return i;
+        }
+    return -1;
+}
+
+struct model_region *memory_ring(int number)
 {
     return &regions[FIRST_RING + number];
 }
 
-struct region *memory_file(unsigned number)
+struct model_region *memory_file(unsigned number)
 {
     return &regions[FIRST_FILE + number];
 }
 
-void memory_map(const struct region *region, unsigned process)
+void memory_map(const struct model_region *region, unsigned process)
 {
     now.mapped[region - regions][process]++;
 }
 
-void memory_unmap(const struct region *region, unsigned process)
+void memory_unmap(const struct model_region *region, unsigned process)
 {
     now.mapped[region - regions][process]--;
+    if (region->kind == MEMORY_RING && now.tickets[region->number][process] == TICKET_READ_ONLY)
+        now.tickets[region->number][process] = TICKET_WRITABLE; /* whatever comes to lie there next */
 }
 
-unsigned memory_mappers(const struct region *region)
+void memory_protect_ticket(const struct model_region *region, unsigned process, enum memory_ticket ticket)
+{
+    now.tickets[region->number][process] = (uint8_t)ticket;
+}
+
+static bool is_ticket(const struct model_region *region, const volatile void *address)
+{
+    size_t offset = (size_t)((const volatile uint8_t *)address - region->base);
+    return region->kind == MEMORY_RING && offset >= MEMORY_TICKET && offset < MEMORY_RING_HEADER;
+}
+
+enum memory_stores memory_stores(const volatile void *address, unsigned process)
+{
+    const struct model_region *region = memory_region(address);
+    if (!region)
+        return MEMORY_FAULTS;
+    if (is_ticket(region, address) && now.tickets[region->number][process] != TICKET_WRITABLE)
+        return MEMORY_FAULTS;
+    if (region->kind == MEMORY_HEAP ? region->number != process : !is_ticket(region, address))
+        return MEMORY_FAULTS;
+    return memory_fault(address, process) ? MEMORY_LOST : MEMORY_STORES;
+}
+
+unsigned memory_mappers(const struct model_region *region)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < MEMORY_PROCESSES; i++)
@@ -302,7 +344,7 @@ unsigned memory_mappers(const struct region *region)
 
 const char *memory_fault(const volatile void *address, unsigned process)
 {
-    const struct region *region = memory_region(address);
+    const struct model_region *region = memory_region(address);
     if (!region || region->kind == MEMORY_NOTES)
         return NULL;
     if (region->kind != MEMORY_HEAP)
@@ -327,7 +369,7 @@ void memory_variable(const volatile void *address, size_t size)
 
 bool memory_is_constant(const volatile void *address)
 {
-    const struct region *region = memory_region(address);
+    const struct model_region *region = memory_region(address);
     return constant_files && region && region->kind == MEMORY_FILE &&
            !(flags[(size_t)((const volatile uint8_t *)address - reserve) / LINE] & LINE_VARIABLE);
 }

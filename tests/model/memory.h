@@ -17,11 +17,13 @@ enum {
     MEMORY_FILES = 4,
     MEMORY_RINGS = 24,
     MEMORY_RING_HEADER = 8192, /* RING_DATA */
+    MEMORY_TICKET = 4096,      /* RING_TICKET */
+    MEMORY_PAGES = MEMORY_PROCESSES,
 };
 
-enum memory_kind { MEMORY_HEAP, MEMORY_NOTES, MEMORY_FILE, MEMORY_RING };
+enum memory_kind { MEMORY_HEAP, MEMORY_NOTES, MEMORY_FILE, MEMORY_RING, MEMORY_PUBLISHED };
 
-struct region {
+struct model_region {
     enum memory_kind kind;
     unsigned number; /* among those of its kind: of a heap, the process */
     uint8_t *base;
@@ -42,7 +44,7 @@ void memory_restore(void);
 uint64_t memory_hash(void);
 
 /* NULL: not in the reserve (a stack, or static data). */
-const struct region *memory_region(const volatile void *address);
+const struct model_region *memory_region(const volatile void *address);
 
 /* The process's heap; memory that was given back is never given out again. NULL: full. */
 void *memory_allocate(unsigned process, size_t size);
@@ -53,14 +55,24 @@ void *memory_notes(void);
 
 /* A ring's pages for a memfd of this size of data, zeroed; by number. -1: none left. */
 int memory_take_ring(uint32_t size);
-struct region *memory_ring(int number);
-struct region *memory_file(unsigned number);
+/* The same for any other memfd, of less than a megabyte: its numbers come after those of the rings. */
+int memory_take_pages(void);
+struct model_region *memory_ring(int number);
+struct model_region *memory_file(unsigned number);
 
 /* Mappings are counted for each process. */
-void memory_map(const struct region *, unsigned process);
-void memory_unmap(const struct region *, unsigned process);
+void memory_map(const struct model_region *, unsigned process);
+void memory_unmap(const struct model_region *, unsigned process);
+/* What a process has made of its mapping of a ring's second page, the ticket's. A place that is taken stays so when the
+ * ring is unmapped. */
+enum memory_ticket { TICKET_WRITABLE, TICKET_READ_ONLY, TICKET_PLACE_TAKEN };
+void memory_protect_ticket(const struct model_region *, unsigned process, enum memory_ticket);
+/* May the kernel store there for another process, which names the address? MEMORY_LOST: something else may lie there.
+ */
+enum memory_stores { MEMORY_STORES, MEMORY_FAULTS, MEMORY_LOST };
+enum memory_stores memory_stores(const volatile void *address, unsigned process);
 /* How many processes map it, or may come to. */
-unsigned memory_mappers(const struct region *);
+unsigned memory_mappers(const struct model_region *);
 
 /* May the process touch it? NULL, or what is wrong with it. */
 const char *memory_fault(const volatile void *address, unsigned process);

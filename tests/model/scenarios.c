@@ -19,6 +19,17 @@
     ONE(quarter)                                                                                                       \
     ONE(revoke)                                                                                                        \
     ONE(revoke_held)                                                                                                   \
+    ONE(one_sided_key)                                                                                                 \
+    ONE(one_sided_held)                                                                                                \
+    ONE(one_sided_keys)                                                                                                \
+    ONE(one_sided_list)                                                                                                \
+    ONE(one_sided_queue_pair)                                                                                          \
+    ONE(one_sided_leaving)                                                                                             \
+    ONE(one_sided_requesters)                                                                                          \
+    ONE(one_sided_threads)                                                                                             \
+    ONE(one_sided_mail)                                                                                                \
+    ONE(one_sided_read)                                                                                                \
+    ONE(one_sided_read_number)                                                                                         \
     ONE(members)                                                                                                       \
     ONE(leaving)                                                                                                       \
     ONE(first_table)                                                                                                   \

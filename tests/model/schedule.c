@@ -13,7 +13,7 @@
 #include "switch.h"
 #include "trace.h"
 
-enum { STACK = 256 << 10, OPTIONS = 32 };
+enum { STACK = 256 << 10, STACK_USED = 24 << 10, OPTIONS = 32 };
 
 struct held {
     volatile void *address;
@@ -31,13 +31,14 @@ struct model_thread {
     bool (*ready)(const void *); /* NULL: waits for nothing */
     const void *ready_argument;
     nanos deadline;
+    long call; /* 0: in none that goes on whatever happens to the process */
     uint64_t history;
     int error; /* errno */
     unsigned held_count;
     struct held held[SCHEDULE_BUFFER];
 };
 
-enum option_kind { OPTION_RUN, OPTION_DRAIN, OPTION_KILL, OPTION_STOP, OPTION_TICK, OPTION_REST };
+enum option_kind { OPTION_RUN, OPTION_DRAIN, OPTION_KILL, OPTION_STOP, OPTION_CONTINUE, OPTION_TICK, OPTION_REST };
 
 struct option {
     enum option_kind kind;
@@ -54,6 +55,7 @@ static switch_place outside;
 static struct budget budget, left;
 static nanos now;
 static unsigned steps;
+static uint64_t execution;
 static const struct schedule_checks *checks;
 static char fault[512];
 static bool failed;
@@ -145,9 +147,30 @@ bool schedule_anyone_may_die(void)
     return any;
 }
 
+unsigned schedule_threads(void)
+{
+    return thread_count;
+}
+
+struct thread_seen schedule_look(unsigned i)
+{
+    const struct model_thread *thread = &threads[i];
+    enum thread_place place = thread->call               ? THREAD_CALLS
+                              : thread->process->stopped ? THREAD_STOPPED
+                              : thread->finished         ? THREAD_ENDED
+                              : thread->ready            ? THREAD_WAITS
+                                                         : THREAD_RUNS;
+    return (struct thread_seen){thread->process->number, place, thread->call};
+}
+
 const char *schedule_who(void)
 {
     return current ? current->name : "set-up";
+}
+
+uint64_t schedule_execution(void)
+{
+    return execution;
 }
 
 nanos schedule_clock(void)
@@ -205,7 +228,7 @@ static uint64_t thread_hash(const struct model_thread *thread)
 
 static uint64_t process_hash(const struct model_process *process)
 {
-    uint64_t hash = process->dead * 2u + process->stopped;
+    uint64_t hash = process->dead * 2u + process->stopped + process->dying * 8u + process->stopping * 4u;
     for (unsigned i = 0; i < sizeof process->statics / 8; i++)
         hash = hash * 31 + memory_load(process->statics + 8 * i, 8);
     return memory_mix(hash);
@@ -222,7 +245,8 @@ static uint64_t state_key(unsigned refusing)
     for (unsigned i = 0; i < process_count; i++)
         key = memory_mix(key ^ process_hash(&processes[i]));
     key = memory_mix(key ^ now);
-    key = memory_mix(key ^ (left.deaths << 24 | left.stops << 18 | left.refusals << 12 | left.ticks << 6 | left.rests));
+    key = memory_mix(key ^ (left.continues << 30 | left.deaths << 24 | left.stops << 18 | left.refusals << 12 |
+                            left.ticks << 6 | left.rests));
     bool bounded = budget.preemptions != UINT32_MAX;
     return bounded && current ? memory_mix(key + (uint64_t)(current - threads)) : key;
 }
@@ -236,7 +260,8 @@ static bool is_present(const struct model_process *process)
 
 static bool is_enabled(const struct model_thread *thread)
 {
-    if (thread->finished || !is_present(thread->process))
+    bool ending = thread->process->dying || thread->process->stopping;
+    if (thread->finished || !is_present(thread->process) || (ending && !thread->call))
         return false;
     return !thread->ready || thread->deadline <= now || thread->ready(thread->ready_argument);
 }
@@ -277,10 +302,13 @@ static bool has_enabled(const struct model_process *process)
 static unsigned list_misfortunes(struct option *options, unsigned count, bool at_rest)
 {
     for (unsigned i = 0; i < process_count; i++) {
-        if (left.deaths && processes[i].may_die && !processes[i].dead)
+        bool ending = processes[i].dying || processes[i].stopping;
+        if (left.deaths && processes[i].may_die && !processes[i].dead && !processes[i].dying)
             options[count++] = (struct option){OPTION_KILL, i};
-        if (left.stops && processes[i].may_stop && is_present(&processes[i]) && has_enabled(&processes[i]))
+        if (left.stops && processes[i].may_stop && is_present(&processes[i]) && !ending && has_enabled(&processes[i]))
             options[count++] = (struct option){OPTION_STOP, i};
+        if (left.continues && processes[i].stopped && !processes[i].dead && !at_rest)
+            options[count++] = (struct option){OPTION_CONTINUE, i};
     }
     if (left.ticks && !at_rest && earliest_deadline() != NANOS_NEVER && earliest_deadline() > now)
         options[count++] = (struct option){OPTION_TICK, 0};
@@ -303,21 +331,47 @@ static void flush_process(const struct model_process *process)
             drain(&threads[i]);
 }
 
+static bool is_within_call(const struct model_process *process)
+{
+    bool any = false;
+    for (unsigned i = 0; i < thread_count; i++)
+        any |= threads[i].process == process && threads[i].call && !threads[i].finished;
+    return any;
+}
+
+/* What was to happen to the process happens when no call keeps it from that. */
+static void settle(struct model_process *process)
+{
+    if (is_within_call(process))
+        return;
+    if (process->dying) {
+        trace_line(NULL, "-- %s is dead", process->name);
+        process->dead = true;
+        process->dying = process->stopping = false;
+        host_process_ends(process->number);
+    } else if (process->stopping) {
+        trace_line(NULL, "-- %s stands still", process->name);
+        process->stopped = true;
+        process->stopping = false;
+    }
+}
+
 static void kill_process(struct model_process *process)
 {
     trace_line(NULL, "-- %s is killed", process->name);
     flush_process(process);
-    process->dead = true;
+    process->dying = true;
     left.deaths--;
-    host_process_ends(process->number);
+    settle(process);
 }
 
 static void stop_process(struct model_process *process)
 {
     trace_line(NULL, "-- %s is stopped", process->name);
     flush_process(process);
-    process->stopped = true;
+    process->stopping = true;
     left.stops--;
+    settle(process);
 }
 
 static void tick(void)
@@ -326,13 +380,18 @@ static void tick(void)
     trace_line(NULL, "-- the clock goes on to %llu us", (unsigned long long)((now - NANOS_SECOND) / NANOS_MICROSECOND));
 }
 
+static void continue_process(struct model_process *process)
+{
+    trace_line(NULL, "-- %s is continued", process->name);
+    process->stopped = false;
+}
+
 static bool continue_stopped(void)
 {
     bool any = false;
     for (unsigned i = 0; i < process_count; i++)
         if (processes[i].stopped && !processes[i].dead) {
-            trace_line(NULL, "-- %s is continued", processes[i].name);
-            processes[i].stopped = false;
+            continue_process(&processes[i]);
             any = true;
         }
     return any;
@@ -368,6 +427,10 @@ static void happen(struct option option)
         break;
     case OPTION_STOP:
         stop_process(&processes[option.which]);
+        break;
+    case OPTION_CONTINUE:
+        left.continues--;
+        continue_process(&processes[option.which]);
         break;
     case OPTION_TICK:
         left.ticks--;
@@ -439,13 +502,16 @@ void schedule_step(void)
 
 static switch_place nowhere;
 
+/* Structs are copied with the padding that they had on the stack, which must not be of an execution before. */
 static void start_threads(void)
 {
     for (unsigned i = 0; i < thread_count; i++) {
         struct model_thread *thread = &threads[i];
+        memset((char *)thread->stack + STACK - STACK_USED, 0, STACK_USED);
         switch_make(&thread->place, thread->stack, STACK, entry);
         thread->finished = false;
         thread->ready = NULL;
+        thread->call = 0;
         thread->history = i;
         thread->held_count = 0;
     }
@@ -478,6 +544,7 @@ const char *schedule_run(const struct schedule_checks *given)
     failed = checking = false;
     now = NANOS_SECOND;
     steps = 0;
+    execution++;
     start_threads();
     switch_make(&beginning, stack, STACK, begin);
     SWITCH(outside, beginning);
@@ -514,6 +581,24 @@ unsigned schedule_refuse(unsigned options)
     left.refusals -= chosen > 0;
     schedule_saw((unsigned)chosen);
     return (unsigned)chosen;
+}
+
+void schedule_call_begin(long call)
+{
+    struct model_thread *thread = schedule_thread_now();
+    if (thread)
+        thread->call = call;
+}
+
+void schedule_call_end(void)
+{
+    struct model_thread *thread = schedule_thread_now();
+    if (!thread)
+        return;
+    thread->call = 0;
+    settle(thread->process);
+    if (!is_present(thread->process))
+        schedule_step();
 }
 
 void schedule_saw(uint64_t value)

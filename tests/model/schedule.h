@@ -20,7 +20,8 @@ enum {
 struct budget {
     unsigned preemptions; /* a thread that could go on loses the processor */
     unsigned deaths;      /* of processes that may_die */
-    unsigned stops;       /* of processes that may_stop; they go on when all else is at rest */
+    unsigned stops;       /* of processes that may_stop; they go on when all else is at rest, */
+    unsigned continues;   /* or before that */
     unsigned refusals;    /* of system calls */
     unsigned ticks;       /* of a clock while others still work */
     unsigned rests;       /* how often the clock may go on before everything must be well */
@@ -31,6 +32,7 @@ struct model_process {
     const char *name;
     bool may_die, may_stop;
     bool dead, stopped;
+    bool dying, stopping; /* once none of its threads is within a call of schedule_call_begin */
     unsigned threads;
     uint8_t statics[SCHEDULE_STATICS];
 };
@@ -67,7 +69,19 @@ struct model_process *schedule_process_at(unsigned number);
 unsigned schedule_processes(void);
 bool schedule_anyone_may_die(void);
 const char *schedule_who(void);
+/* Differs from that of the execution before. */
+uint64_t schedule_execution(void);
 nanos schedule_clock(void);
+
+/* Where a thread is, for whoever looks from outside. */
+enum thread_place { THREAD_RUNS, THREAD_WAITS, THREAD_STOPPED, THREAD_ENDED, THREAD_CALLS };
+struct thread_seen {
+    unsigned process;
+    enum thread_place place;
+    long call; /* THREAD_CALLS: which */
+};
+unsigned schedule_threads(void);
+struct thread_seen schedule_look(unsigned thread);
 
 /* Before a step that others may notice. */
 void schedule_step(void);
@@ -78,6 +92,10 @@ bool schedule_wait(bool (*ready)(const void *), const void *argument, nanos dead
 unsigned schedule_refuse(unsigned options);
 /* The thread saw this, and may go on differently for it. */
 void schedule_saw(uint64_t value);
+/* From here to schedule_call_end the thread is within this system call, which a signal does not end: a process that is
+ * killed or stopped meanwhile is so when the call is through. Its other threads do nothing any more. */
+void schedule_call_begin(long call);
+void schedule_call_end(void);
 /* All that the thread knows beside the memory is this number. */
 void schedule_forget(uint64_t label);
 /* Ends the execution. */

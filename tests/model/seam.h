@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,7 @@ int model_fchmod(int, mode_t);
 int model_fstatfs(int, struct statfs *);
 
 int model_open(const char *, int, ...);
+int model_openat(int, const char *, int, ...);
 int model_mkostemp(char *, int);
 int model_stat(const char *, struct stat *);
 int model_lstat(const char *, struct stat *);
@@ -83,6 +85,7 @@ FILE *model_fopen(const char *, const char *);
 DIR *model_opendir(const char *);
 struct dirent *model_readdir(DIR *);
 int model_closedir(DIR *);
+int model_dirfd(DIR *);
 
 long model_syscall(long, ...);
 int model_nanosleep(const struct timespec *, struct timespec *);
@@ -97,6 +100,11 @@ char *model_getenv(const char *);
 unsigned long model_getauxval(unsigned long);
 ssize_t model_process_vm_readv(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
                                unsigned long);
+ssize_t model_process_vm_writev(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
+                                unsigned long);
+int model_mutex_init(pthread_mutex_t *, const pthread_mutexattr_t *);
+int model_mutex_lock(pthread_mutex_t *);
+int model_mutex_unlock(pthread_mutex_t *);
 
 #ifdef MODEL_UNDER_TEST
 #define guarded_copy model_guarded_copy
@@ -107,6 +115,7 @@ ssize_t model_process_vm_readv(pid_t, const struct iovec *, unsigned long, const
 #define geteuid model_user
 #define getegid model_user
 #define log_reason model_log_reason
+#define log_write model_log_write
 #define guard_region_add model_guard_region_add
 #define guard_region_remove model_guard_region_remove
 #define memcpy model_memcpy
@@ -143,6 +152,7 @@ ssize_t model_process_vm_readv(pid_t, const struct iovec *, unsigned long, const
 #define fchmod model_fchmod
 #define fstatfs model_fstatfs
 #define open model_open
+#define openat model_openat
 #define mkostemp model_mkostemp
 #define stat(...) model_stat(__VA_ARGS__)
 #define lstat model_lstat
@@ -157,6 +167,7 @@ ssize_t model_process_vm_readv(pid_t, const struct iovec *, unsigned long, const
 #define opendir model_opendir
 #define readdir model_readdir
 #define closedir model_closedir
+#define dirfd model_dirfd
 #define syscall model_syscall
 #define nanosleep model_nanosleep
 #define sched_yield model_sched_yield
@@ -168,6 +179,10 @@ ssize_t model_process_vm_readv(pid_t, const struct iovec *, unsigned long, const
 #define secure_getenv model_getenv
 #define getauxval model_getauxval
 #define process_vm_readv model_process_vm_readv
+#define process_vm_writev model_process_vm_writev
+#define pthread_mutex_init model_mutex_init
+#define pthread_mutex_lock model_mutex_lock
+#define pthread_mutex_unlock model_mutex_unlock
 #endif
 
 #endif

@@ -95,17 +95,23 @@ static void table_place(char *to, size_t size, size_t offset)
         snprintf(to, size, "the table's head + %zu", offset);
 }
 
-static void ring_place(char *to, size_t size, const struct region *region, const char *name, size_t offset)
+static void ring_place(char *to, size_t size, const struct model_region *region, const char *name, size_t offset)
 {
-    static const char *const fields[] = {"head", "waiting", "epoch", "pull"};
-    static const size_t offsets[] = {offsetof(struct ring_shared, head), offsetof(struct ring_shared, waiting),
-                                     offsetof(struct ring_shared, epoch), offsetof(struct ring_shared, pull)};
+    static const char *const fields[] = {"head",       "waiting",     "epoch",           "pull",
+                                         "first seat", "second seat", "ticket's address"};
+    static const size_t offsets[] = {
+        offsetof(struct ring_shared, head),           offsetof(struct ring_shared, waiting),
+        offsetof(struct ring_shared, epoch),          offsetof(struct ring_shared, pull),
+        offsetof(struct ring_shared, seats.taken[0]), offsetof(struct ring_shared, seats.taken[1]),
+        offsetof(struct ring_shared, seats.ticket)};
     char own[32];
     snprintf(own, sizeof own, "ring %u", region->number);
     if (offset >= RING_DATA)
         snprintf(to, size, "%s: commit word at %zu", name ? name : own, (offset - RING_DATA) % region->ring_size);
+    else if (offset >= RING_TICKET)
+        snprintf(to, size, "%s: the ticket", name ? name : own);
     else {
-        const char *field = field_at(fields, offsets, 4, offset);
+        const char *field = field_at(fields, offsets, 7, offset);
         snprintf(to, size, "%s: %s", name ? name : own, field ? field : "head page");
     }
 }
@@ -115,7 +121,7 @@ const char *trace_place(const volatile void *address)
     static char text[2][96];
     static unsigned turn;
     char *to = text[turn++ % 2];
-    const struct region *region = memory_region(address);
+    const struct model_region *region = memory_region(address);
     size_t offset = 0;
     const char *name = given_name(address, &offset);
     if (!region)
@@ -126,6 +132,9 @@ const char *trace_place(const volatile void *address)
         table_place(to, sizeof *text, (size_t)((const volatile uint8_t *)address - region->base));
     else if (name)
         snprintf(to, sizeof *text, "%s", name);
+    else if (region->kind == MEMORY_PUBLISHED)
+        snprintf(to, sizeof *text, "what is published + 0x%zx",
+                 (size_t)((const volatile uint8_t *)address - region->base));
     else
         snprintf(to, sizeof *text, "%s's heap + 0x%zx", schedule_process_at(region->number)->name,
                  (size_t)((const volatile uint8_t *)address - region->base));

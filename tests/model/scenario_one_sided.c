@@ -1,0 +1,521 @@
+/* WRITEs and READs that a requester does by itself in its owner's memory (link/direct.h), and an owner that takes away
+ * what permits them: a key, a queue pair's number, or itself. Then the memory is the program's again. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ipc/state.h"
+#include "process/process.h"
+#include "rig.h"
+#include "seam.h"
+#include "trace.h"
+#include "verbs/memory/publish.h"
+
+enum {
+    LENGTH = 24, /* the last aligned word lands after the others */
+    REGIONS = 2,
+    BEFORE = 0x11,
+    WRITTEN = 0x77,
+    REUSED = 0x33,
+    FIRST_PSN = 1,
+    OWN_PSN = 2,
+    LATER_PSN = 3,
+};
+
+/* B is the owner; all others are requesters, each of which has a part of each region. Outside of all processes. */
+struct plan {
+    struct process *process; /* B's */
+    struct mr *regions[REGIONS];
+    uint32_t keys[REGIONS];
+    uint8_t *targets[REGIONS];
+    uint8_t *local[RIG_PROCESSES];
+    struct peer *owner[RIG_PROCESSES];        /* B, as each requester knows it */
+    uint32_t taken[REGIONS], reused[REGIONS]; /* the program begins to use the memory anew, and has done so */
+    uint32_t landed[REGIONS][RIG_PROCESSES];  /* whose WRITE was there when it began */
+    uint32_t returned;                        /* bodies of the owner that are through */
+    uint32_t bodies;
+};
+
+static struct plan *plan(void)
+{
+    return (struct plan *)(void *)(rig_notes() + 1);
+}
+
+/* --- what must hold */
+
+/* Asked by anybody, of anybody's memory. */
+static bool is_all(const uint8_t *bytes, size_t size, uint8_t value)
+{
+    while (size && memory_load(&bytes[size - 1], 1) == value)
+        size--;
+    return !size;
+}
+
+static const char *judge_region(unsigned i)
+{
+    const uint8_t *target = plan()->targets[i];
+    if (plan()->reused[i])
+        return is_all(target, LENGTH * RIG_PROCESSES, REUSED) ? NULL
+                                                              : "memory is written that its owner has taken back";
+    for (unsigned part = 0; part < RIG_PROCESSES; part++, target += LENGTH)
+        if (target[LENGTH - 1] == WRITTEN && !is_all(target, LENGTH, WRITTEN))
+            return "the last byte of a WRITE is seen before another";
+    return NULL;
+}
+
+static const char *nothing_is_written(void)
+{
+    const char *wrong = NULL;
+    for (unsigned i = 0; i < REGIONS && !wrong; i++)
+        wrong = judge_region(i);
+    return wrong;
+}
+
+static const char *owner_returns(void)
+{
+    return plan()->returned == plan()->bodies ? NULL : "the owner waits for ever for a requester";
+}
+
+/* --- the requester */
+
+static struct published_question question_of(unsigned self, bool write, unsigned region)
+{
+    return (struct published_question){.write = write,
+                                       .number = rig_notes()->numbers[B] + self,
+                                       .own_number = rig_notes()->numbers[self],
+                                       .first_psn = FIRST_PSN,
+                                       .own_psn = OWN_PSN,
+                                       .key = plan()->keys[region],
+                                       .address = self * LENGTH,
+                                       .length = LENGTH};
+}
+
+/* Of this region, and in the same call of the `more` regions behind it. */
+static bool access_some(unsigned self, bool write, unsigned region, unsigned more)
+{
+    struct iovec pieces[REGIONS];
+    struct published_question questions[REGIONS];
+    for (unsigned i = 0; i <= more; i++) {
+        pieces[i] = (struct iovec){plan()->local[self], LENGTH};
+        questions[i] = question_of(self, write, region + i);
+    }
+    struct direct_access access = {
+        .question = questions[0], .pieces = pieces, .count = 1 + more, .more = questions + 1, .more_count = more};
+    struct link *link = plan()->owner[self]->link;
+    bool done = link->operations->direct(link, &access);
+    trace_line(NULL, "%s of region %u%s: %s", write ? "WRITE" : "READ", region, more ? " and the next" : "",
+               done ? "done" : "goes as packets");
+    return done;
+}
+
+static bool has_landed(unsigned region, unsigned self)
+{
+    return is_all(plan()->targets[region] + self * LENGTH, LENGTH, WRITTEN);
+}
+
+/* What is done has landed: at the latest when the owner took the memory back. */
+static void expect_landed(unsigned self, unsigned region)
+{
+    if (!(plan()->taken[region] ? plan()->landed[region][self] : has_landed(region, self)))
+        schedule_violation("a WRITE is done that has not been");
+}
+
+static void write_once(unsigned self, unsigned region)
+{
+    if (access_some(self, true, region, 0))
+        expect_landed(self, region);
+}
+
+static void write_list(void *process)
+{
+    unsigned self = rig_process(process);
+    if (!access_some(self, true, 0, 1))
+        return;
+    expect_landed(self, 0);
+    expect_landed(self, 1);
+}
+
+static void write_first(void *process)
+{
+    write_once(rig_process(process), 0);
+}
+
+static void write_both(void *process)
+{
+    write_once(rig_process(process), 0);
+    write_once(rig_process(process), 1);
+}
+
+static void write_twice(void *process)
+{
+    write_once(rig_process(process), 0);
+    write_once(rig_process(process), 0);
+}
+
+static void read_once(void *process)
+{
+    unsigned self = rig_process(process);
+    if (access_some(self, false, 0, 0) && !is_all(plan()->local[self], LENGTH, BEFORE))
+        schedule_violation("a READ is done with what its owner wrote after it took the memory back");
+}
+
+/* --- the owner */
+
+static void reuse(unsigned region)
+{
+    uint8_t *target = plan()->targets[region];
+    plan()->taken[region] = 1;
+    for (unsigned i = 0; i < RIG_PROCESSES; i++)
+        plan()->landed[region][i] = has_landed(region, i);
+    for (unsigned half = 0; half < 2; half++) {
+        schedule_step();
+        memset(target + half * LENGTH * RIG_PROCESSES / 2, REUSED, LENGTH * RIG_PROCESSES / 2);
+        trace_line(NULL, "uses region %u for something else%s", region, half ? "" : ", in part");
+    }
+    plan()->reused[region] = 1;
+}
+
+static void body_ends(void)
+{
+    schedule_step();
+    plan()->returned++;
+}
+
+static void deregister(unsigned region)
+{
+    trace_line(NULL, "deregisters region %u", region);
+    publish_no_region(plan()->process, plan()->regions[region]);
+    reuse(region);
+}
+
+/* Another region comes to the place of the first, in memory that nobody may read. */
+static void register_another(void)
+{
+    struct mr *mr = plan()->regions[0];
+    mr->region.key += 0x401;
+    mr->region.memory = (char *)plan()->targets[1];
+    publish_region(plan()->process, mr);
+}
+
+static void take_key(void *argument)
+{
+    deregister(0);
+    body_ends();
+}
+
+static void take_second_key(void *argument)
+{
+    deregister(1);
+    body_ends();
+}
+
+static void take_keys(void *argument)
+{
+    deregister(0);
+    deregister(1);
+    body_ends();
+}
+
+static void take_keys_backwards(void *argument)
+{
+    deregister(1);
+    deregister(0);
+    body_ends();
+}
+
+static void take_and_give_key(void *argument)
+{
+    deregister(0);
+    register_another();
+    body_ends();
+}
+
+static struct published_queue_pair queue_pair_for(unsigned requester, uint32_t peer_psn)
+{
+    return (struct published_queue_pair){.peer = rig_notes()->numbers[requester],
+                                         .access = PUBLISHED_WRITE | PUBLISHED_READ,
+                                         .first_psn = FIRST_PSN,
+                                         .peer_psn = peer_psn,
+                                         .domain = (uintptr_t)plan()->process};
+}
+
+/* As qp_unpublish and qp_publish do it: reset, and connected anew. */
+static void take_queue_pair(void *argument)
+{
+    struct node *node = rig_notes()->nodes[B];
+    uint32_t number = rig_notes()->numbers[B] + A;
+    const struct published_queue_pair later = queue_pair_for(A, LATER_PSN);
+    if (published_withdraw_queue_pair(node_published(node), number))
+        node_quiesce(node);
+    reuse(0);
+    published_queue_pair(node_published(node), number, &later);
+    body_ends();
+}
+
+static void leave(void *argument)
+{
+    struct node *node = rig_notes()->nodes[B];
+    node_leave_host(node);
+    reuse(0);
+    node_close(node);
+    reuse(1);
+    body_ends();
+}
+
+static void take_mail(void *argument)
+{
+    rig_turn(B);
+    body_ends();
+}
+
+/* --- what is there before */
+
+static void register_region(unsigned i)
+{
+    struct mr *mr = model_calloc(1, sizeof *mr);
+    plan()->targets[i] = model_calloc(1, LENGTH * RIG_PROCESSES);
+    memset(plan()->targets[i], BEFORE, LENGTH * RIG_PROCESSES);
+    mr->region.kind = REGION_MEMORY;
+    mr->region.key = plan()->keys[i] = (i + 1) << 8 | 1;
+    mr->region.pd = (void *)plan()->process;
+    mr->region.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    mr->region.memory = (char *)plan()->targets[i];
+    mr->region.length = LENGTH * RIG_PROCESSES;
+    plan()->regions[i] = mr;
+    publish_region(plan()->process, mr);
+}
+
+static void begin_owner(unsigned count)
+{
+    struct node *node = rig_notes()->nodes[B];
+    schedule_as(schedule_process_at(B));
+    plan()->process = model_calloc(1, sizeof *plan()->process);
+    plan()->process->node = node;
+    node_vouch(node);
+    published_open(node_published(node), true);
+    for (unsigned i = 0; i < REGIONS; i++)
+        register_region(i);
+    for (unsigned i = 0; i < count; i++) {
+        const struct published_queue_pair queue_pair = queue_pair_for(i, OWN_PSN);
+        if (i != B && !published_queue_pair(node_published(node), rig_notes()->numbers[B] + i, &queue_pair))
+            schedule_violation("the queue pair for %u is not published", i);
+    }
+    schedule_as(NULL);
+}
+
+static void begin_requester(unsigned i)
+{
+    schedule_as(schedule_process_at(i));
+    plan()->local[i] = model_calloc(1, LENGTH);
+    memset(plan()->local[i], WRITTEN, LENGTH);
+    plan()->owner[i] = node_find(rig_notes()->nodes[i], rig_notes()->numbers[B]);
+    schedule_as(NULL);
+    schedule_process_at(i)->may_die = schedule_process_at(i)->may_stop = true;
+}
+
+/* The requester's ring may be in the owner's mail still. */
+static void join(unsigned count, bool mapped)
+{
+    host_direct(true);
+    rig_join(count);
+    for (unsigned i = 0; i < count; i++) {
+        if (i == B)
+            continue;
+        rig_attach(B, i);
+        if (mapped)
+            rig_attach(i, B);
+        else {
+            schedule_as(schedule_process_at(i));
+            rig_send(i, B, 0);
+            schedule_as(NULL);
+        }
+    }
+    begin_owner(count);
+    for (unsigned i = 0; i < count; i++)
+        if (i != B)
+            begin_requester(i);
+}
+
+static void add_requester(unsigned i, const char *name, model_body *body)
+{
+    schedule_thread(schedule_process_at(i), name, body, rig_number(i));
+}
+
+static void add_owner(const char *name, model_body *body)
+{
+    schedule_thread(schedule_process_at(B), name, body, NULL);
+    plan()->bodies++;
+}
+
+static void one_of_each(model_body *requester, model_body *owner)
+{
+    join(2, true);
+    rig_keep_members();
+    add_requester(A, "A", requester);
+    add_owner("B", owner);
+}
+
+/* --- scenarios */
+
+static void set_up_key(void)
+{
+    one_of_each(write_twice, take_key);
+}
+
+const struct scenario scenario_one_sided_key = {
+    .name = "one-sided-key",
+    .about = "no byte is written once a key was taken away, and the owner does not wait for the dead or the stopped",
+    .set_up = set_up_key,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .continues = 1, .rests = 12},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
+};
+
+const struct scenario scenario_one_sided_held = {
+    .name = "one-sided-held-stores",
+    .about = "the same where processors hold stores back",
+    .set_up = set_up_key,
+    .checks = {owner_returns, nothing_is_written},
+    .hold_stores = true,
+    .budget = {.preemptions = 3, .stops = 1, .rests = 12},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
+};
+
+static void set_up_keys(void)
+{
+    one_of_each(write_both, take_keys);
+}
+
+const struct scenario scenario_one_sided_keys = {
+    .name = "one-sided-keys",
+    .about = "the same for an owner that takes one key after the other from a requester that may be forbidden",
+    .set_up = set_up_keys,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = 2, .deaths = 1, .stops = 1, .continues = 1, .rests = 24},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
+};
+
+static void set_up_list(void)
+{
+    one_of_each(write_list, take_keys_backwards);
+}
+
+const struct scenario scenario_one_sided_list = {
+    .name = "one-sided-list",
+    .about = "the same for several WRITEs in one call, which lose their keys one by one",
+    .set_up = set_up_list,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = 3, .deaths = 1, .stops = 1, .rests = 24},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
+};
+
+static void set_up_queue_pair(void)
+{
+    one_of_each(write_twice, take_queue_pair);
+}
+
+const struct scenario scenario_one_sided_queue_pair = {
+    .name = "one-sided-queue-pair",
+    .about = "no byte is written once a queue pair was taken away, also when its number is connected anew",
+    .set_up = set_up_queue_pair,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
+};
+
+static void set_up_leaving(void)
+{
+    join(2, true);
+    add_requester(A, "A", write_first);
+    add_owner("B", leave);
+}
+
+const struct scenario scenario_one_sided_leaving = {
+    .name = "one-sided-leaving",
+    .about = "no byte is written once the owner has left the host and unmapped its rings",
+    .set_up = set_up_leaving,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = 2, .deaths = 1, .stops = 1, .rests = 12},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
+};
+
+static void set_up_two_requesters(void)
+{
+    join(3, true);
+    rig_keep_members();
+    add_requester(A, "A", write_first);
+    add_requester(C, "C", write_first);
+    add_owner("B", take_key);
+}
+
+const struct scenario scenario_one_sided_requesters = {
+    .name = "one-sided-requesters",
+    .about = "no byte is written by either of two requesters once a key was taken away",
+    .set_up = set_up_two_requesters,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = 1, .deaths = 1, .stops = 1, .rests = 24},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
+};
+
+static void set_up_two_owners(void)
+{
+    join(2, true);
+    rig_keep_members();
+    add_requester(A, "A", write_both);
+    add_owner("B", take_key);
+    add_owner("B's second", take_second_key);
+}
+
+const struct scenario scenario_one_sided_threads = {
+    .name = "one-sided-threads",
+    .about = "the same for an owner of which two threads take away a key each",
+    .set_up = set_up_two_owners,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = 1, .stops = 1, .rests = 24},
+    .more = {.preemptions = 4, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
+};
+
+static void set_up_mail(void)
+{
+    join(2, false);
+    rig_keep_members();
+    add_requester(A, "A", write_twice);
+    add_owner("B", take_key);
+    add_owner("B's helper", take_mail);
+}
+
+const struct scenario scenario_one_sided_mail = {
+    .name = "one-sided-mail",
+    .about = "the same for an owner whose helper maps the requester's ring just then",
+    .set_up = set_up_mail,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = 1, .stops = 1, .rests = 12},
+    .more = {.preemptions = 4, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
+};
+
+static void set_up_read(void)
+{
+    one_of_each(read_once, take_and_give_key);
+}
+
+const struct scenario scenario_one_sided_read = {
+    .name = "one-sided-read",
+    .about = "no READ is done with what was there after its key was taken away, also when its place has another",
+    .set_up = set_up_read,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
+};
+
+static void set_up_read_queue_pair(void)
+{
+    one_of_each(read_once, take_queue_pair);
+}
+
+const struct scenario scenario_one_sided_read_number = {
+    .name = "one-sided-read-number",
+    .about = "no READ is done with what was there after its queue pair was taken away",
+    .set_up = set_up_read_queue_pair,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .rests = 12},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
+};
