@@ -153,6 +153,10 @@ MUTANTS = [
     struct iovec ticket = remote[0];
     remote[0] = remote[1], remote[1] = remote[2], remote[2] = ticket;
 """),)),
+    ("one-thread-is-all", "ipc/elsewhere.c", "one-sided-pair", (
+        ("            return false;\n        threads++;", "            continue;\n        threads++;"),)),
+    ("leaves-within-access", "link/direct.c", "one-sided-parting", (
+        ("i < NAPS && direct_is_engaged(desk)", "i < NAPS && direct_is_engaged(desk) && 0"),)),
     ("ticket-left-writable", "ipc/one_sided.c", "one-sided-key", (
         ("return over || (under_way->forbids && elsewhere_all(", "return over || (patience >= FORBIDS && elsewhere_all("),
         ("record->forbidden || shm_permit_writes(record->peer.link, false)", "record->forbidden"))),

@@ -151,6 +151,12 @@ static void write_twice(void *process)
     write_once(rig_process(process), 0);
 }
 
+/* The requester's last deed on the host, while another of its threads may be within a WRITE. */
+static void leave_meanwhile(void *process)
+{
+    node_leave_host(rig_notes()->nodes[rig_process(process)]);
+}
+
 static void read_once(void *process)
 {
     unsigned self = rig_process(process);
@@ -454,6 +460,41 @@ const struct scenario scenario_one_sided_requesters = {
     .checks = {owner_returns, nothing_is_written},
     .budget = {.preemptions = 1, .deaths = 1, .stops = 1, .rests = 24},
     .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
+};
+
+static void set_up_pair(void)
+{
+    join(2, true);
+    rig_keep_members();
+    add_requester(A, "A", write_first);
+    add_requester(A, "A's second", write_first);
+    add_owner("B", take_key);
+}
+
+const struct scenario scenario_one_sided_pair = {
+    .name = "one-sided-pair",
+    .about = "the same for two threads of one requester",
+    .set_up = set_up_pair,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = 1, .deaths = 1, .stops = 1, .rests = 12},
+    .more = {.preemptions = 4, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
+};
+
+static void set_up_requester_leaves(void)
+{
+    join(2, true);
+    add_requester(A, "A", write_first);
+    add_requester(A, "A's second", leave_meanwhile);
+    add_owner("B", take_key);
+}
+
+const struct scenario scenario_one_sided_parting = {
+    .name = "one-sided-parting",
+    .about = "the same for a requester that leaves the host while another of its threads writes",
+    .set_up = set_up_requester_leaves,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = 1, .stops = 1, .rests = 12},
+    .more = {.preemptions = 3, .deaths = 1, .stops = 1, .continues = 1, .ticks = 1, .rests = 12},
 };
 
 static void set_up_two_owners(void)

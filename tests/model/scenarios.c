@@ -26,6 +26,8 @@
     ONE(one_sided_queue_pair)                                                                                          \
     ONE(one_sided_leaving)                                                                                             \
     ONE(one_sided_requesters)                                                                                          \
+    ONE(one_sided_pair)                                                                                                \
+    ONE(one_sided_parting)                                                                                             \
     ONE(one_sided_threads)                                                                                             \
     ONE(one_sided_mail)                                                                                                \
     ONE(one_sided_read)                                                                                                \

@@ -155,11 +155,12 @@ unsigned schedule_threads(void)
 struct thread_seen schedule_look(unsigned i)
 {
     const struct model_thread *thread = &threads[i];
-    enum thread_place place = thread->call               ? THREAD_CALLS
-                              : thread->process->stopped ? THREAD_STOPPED
-                              : thread->finished         ? THREAD_ENDED
-                              : thread->ready            ? THREAD_WAITS
-                                                         : THREAD_RUNS;
+    const struct model_process *process = thread->process; /* of one that is dying or stopping: who is not in a call */
+    enum thread_place place = thread->call                            ? THREAD_CALLS
+                              : thread->finished || process->dying    ? THREAD_ENDED
+                              : process->stopped || process->stopping ? THREAD_STOPPED
+                              : thread->ready                         ? THREAD_WAITS
+                                                                      : THREAD_RUNS;
     return (struct thread_seen){thread->process->number, place, thread->call};
 }
 
