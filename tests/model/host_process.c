@@ -280,7 +280,7 @@ static int describe_syscall(const struct thread_seen *seen, char *to, size_t siz
 {
     if (seen->place == THREAD_RUNS)
         return snprintf(to, size, "running\n");
-    return snprintf(to, size, "%ld 0x1 0x2\n", seen->place == THREAD_CALLS ? seen->call : (long)SYS_poll);
+    return snprintf(to, size, "%ld 0x1 0x2\n", seen->place == THREAD_CALLS ? seen->call : (long)SYS_ppoll);
 }
 
 ssize_t host_read_thread(unsigned number, char *to, size_t size)
