@@ -161,6 +161,17 @@ static void a_place_that_is_taken_is_left_alone(void **state)
     assert_true(permits(&question));
 }
 
+/* A process with many would have some asked for with packets, a sleeping one ten times as slow
+ * (docs/evidence/costs.md). */
+static void sixty_thousand_regions_and_queue_pairs_have_places(void **state)
+{
+    struct published_key key = key_of(memory);
+    for (uint32_t i = 1; i < 60000; i++) {
+        assert_true(published_key(&own, KEY + i * 256, &key));
+        assert_true(published_queue_pair(&own, NUMBER + i, &queue_pair));
+    }
+}
+
 static void no_other_file_is_mapped(void **state)
 {
     struct published peer;
@@ -519,6 +530,7 @@ int main(void)
         TEST(another_domain_is_not_permitted),
         TEST(what_is_withdrawn_or_closed_is_not_permitted),
         TEST(a_place_that_is_taken_is_left_alone),
+        TEST(sixty_thousand_regions_and_queue_pairs_have_places),
         TEST(no_other_file_is_mapped),
         TEST(nothing_is_written_after_a_key_was_withdrawn),
         TEST(nothing_is_written_after_a_queue_pair_was_withdrawn),
