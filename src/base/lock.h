@@ -107,11 +107,18 @@ static inline void lock_wait(unsigned round)
     uncancelled_end(before);
 }
 
+/* Kept apart, so that who finds the lock free saves no registers for it. */
+static __attribute__((noinline, unused)) void lock_wait_for(struct lock *lock)
+{
+    for (unsigned round = 0; atomic_exchange_explicit(&lock->taken, 1, memory_order_acquire); round++)
+        lock_wait(round);
+}
+
 static inline void lock_take(struct lock *lock)
 {
     lock_check_order(lock);
-    for (unsigned round = 0; atomic_exchange_explicit(&lock->taken, 1, memory_order_acquire); round++)
-        lock_wait(round);
+    if (__builtin_expect(atomic_exchange_explicit(&lock->taken, 1, memory_order_acquire), 0))
+        lock_wait_for(lock);
     lock_check_taken(lock);
 }
 

@@ -78,10 +78,13 @@ static inline void engine_drain(struct engine *engine, bool draining)
     engine->operations->drain(engine, draining);
 }
 
-/* After a batch was posted; as rc_posted. */
+/* After a batch was posted; as rc_posted, and nothing to do for an engine that works. */
 static inline void engine_posted(struct engine *engine)
 {
-    engine->operations->posted(engine);
+    bool works =
+        engine_is_reliable(engine) ? !engine->rc.failed : !engine->unreliable.failed && !engine->unreliable.send_error;
+    if (!__builtin_expect(works, 1))
+        engine->operations->posted(engine);
 }
 
 /* Takes one packet from the network. The packet and its payload are not kept. Not for raw packets. */

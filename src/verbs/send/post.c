@@ -22,7 +22,8 @@ enum {
                  BIT(IBV_WR_ATOMIC_FETCH_AND_ADD) | BIT(IBV_WR_ATOMIC_WRITE) | BIT(IBV_WR_SEND_WITH_INV),
     OPCODES_RAW = BIT(IBV_WR_SEND) | BIT(IBV_WR_TSO),
     OPCODES_ATOMIC = BIT(IBV_WR_ATOMIC_CMP_AND_SWP) | BIT(IBV_WR_ATOMIC_FETCH_AND_ADD),
-    OPCODES_INLINE = (OPCODES_UC & ~OPCODES_LOCAL) | BIT(IBV_WR_SEND_WITH_INV) | BIT(IBV_WR_ATOMIC_WRITE),
+    OPCODES_MESSAGE = (OPCODES_UC & ~OPCODES_LOCAL) | BIT(IBV_WR_SEND_WITH_INV),
+    OPCODES_INLINE = OPCODES_MESSAGE | BIT(IBV_WR_ATOMIC_WRITE),
     SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE,
 };
 
@@ -34,6 +35,15 @@ static const uint32_t legal_opcodes[] = {
 bool post_is_legal(const struct qp *qp, unsigned opcode)
 {
     return opcode < 32 && (legal_opcodes[qp->flow.type] & BIT(opcode));
+}
+
+/* A SEND or WRITE of a connection is what nearly all work is: all flags but IP_CSUM are for it, and it has no operands
+ * but those of `rdma`. */
+static inline bool is_usual(const struct qp *qp, const struct ibv_send_wr *wr)
+{
+    return __builtin_expect(qp->flow.type == IBV_QPT_RC && wr->opcode < 32 && (OPCODES_MESSAGE & BIT(wr->opcode)) &&
+                                !(wr->send_flags & ~(unsigned)SEND_FLAGS),
+                            1);
 }
 
 bool post_takes_inline(unsigned opcode)
@@ -59,13 +69,19 @@ bool post_set_tso(const struct qp *qp, struct send_wqe *work, const void *header
     return guarded_copy(raw_tso_header(work), header, length);
 }
 
+static inline enum reason refuse_usual(const struct qp *qp, const struct ibv_send_wr *wr)
+{
+    bool too_many = (uint32_t)wr->num_sge > qp->cap.max_send_sge; /* a negative number, too */
+    return too_many ? REASON_TOO_MANY_SGES : REASON_NONE;
+}
+
 /* What can be refused before a slot is taken, in the order of what is easiest for the program to understand. */
-static enum reason post_refuse(const struct qp *qp, const struct ibv_send_wr *wr)
+static __attribute__((noinline)) enum reason refuse_unusual(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     if (!post_is_legal(qp, wr->opcode))
         return REASON_SEND_OPCODE;
-    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)
-        return REASON_TOO_MANY_SGES;
+    if (refuse_usual(qp, wr))
+        return refuse_usual(qp, wr);
     if (wr->send_flags & ~post_flags(qp))
         return REASON_SEND_FLAGS;
     if ((wr->send_flags & IBV_SEND_INLINE) && !post_takes_inline(wr->opcode))
@@ -79,7 +95,7 @@ static enum reason post_refuse(const struct qp *qp, const struct ibv_send_wr *wr
     return REASON_NONE;
 }
 
-static enum reason copy_inline(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
+static inline enum reason copy_inline(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     uint32_t length = 0;
     for (int i = 0; i < wr->num_sge; i++) {
@@ -95,7 +111,7 @@ static enum reason copy_inline(const struct qp *qp, struct send_wqe *work, const
     return REASON_NONE;
 }
 
-static enum reason copy_list(struct send_wqe *work, const struct ibv_send_wr *wr)
+static inline enum reason copy_list(struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     uint64_t length = 0;
     for (int i = 0; i < wr->num_sge; i++) {
@@ -114,6 +130,11 @@ static enum reason copy_local(struct send_wqe *work, const struct ibv_send_wr *w
     if (wr->opcode == IBV_WR_BIND_MW)
         return mw_describe_bind(work, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
     return REASON_NONE;
+}
+
+static inline enum reason copy_data(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
+{
+    return wr->send_flags & IBV_SEND_INLINE ? copy_inline(qp, work, wr) : copy_list(work, wr);
 }
 
 /* False: part of it can't be read. */
@@ -140,12 +161,20 @@ static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const st
     return true;
 }
 
-static inline enum reason copy_message(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
+static __attribute__((noinline)) enum reason copy_unusual(const struct qp *qp, struct send_wqe *work,
+                                                          const struct ibv_send_wr *wr)
 {
-    enum reason reason = wr->send_flags & IBV_SEND_INLINE ? copy_inline(qp, work, wr) : copy_list(work, wr);
-    if (reason)
-        return reason;
-    return copy_parameters(qp, work, wr) ? REASON_NONE : REASON_SEND_UNREADABLE;
+    if (OPCODES_LOCAL & BIT(wr->opcode))
+        return copy_local(work, wr);
+    enum reason reason = copy_data(qp, work, wr);
+    return reason || copy_parameters(qp, work, wr) ? reason : REASON_SEND_UNREADABLE;
+}
+
+static inline enum reason copy_usual(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
+{
+    work->remote_address = wr->wr.rdma.remote_addr;
+    work->rkey = wr->wr.rdma.rkey;
+    return copy_data(qp, work, wr);
 }
 
 bool post_enter_batch(struct qp *qp)
@@ -187,7 +216,8 @@ void post_commit(struct qp *qp)
 
 static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 {
-    enum reason reason = post_refuse(qp, wr);
+    bool usual = is_usual(qp, wr);
+    enum reason reason = usual ? refuse_usual(qp, wr) : refuse_unusual(qp, wr);
     if (reason)
         return reason;
     struct send_queue *queue = engine_queue(&qp->engine);
@@ -198,7 +228,7 @@ static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
     work->opcode = (uint8_t)wr->opcode;
     work->flags = (uint8_t)wr->send_flags;
     work->immediate = wr->invalidate_rkey;
-    reason = OPCODES_LOCAL & BIT(wr->opcode) ? copy_local(work, wr) : copy_message(qp, work, wr);
+    reason = usual ? copy_usual(qp, work, wr) : copy_unusual(qp, work, wr);
     if (reason)
         return reason;
     send_queue_commit_at(queue, work);
@@ -233,8 +263,10 @@ static enum reason post_list(struct qp *qp, struct ibv_send_wr **wr)
     nanos now = clock_about_now();
     bool open = post_is_open(qp), opened = guard_begin(now);
     enum reason reason = open ? REASON_NONE : REASON_SEND_STATE;
-    for (; *wr && !reason; *wr = reason ? *wr : (*wr)->next)
-        reason = post_one(qp, *wr);
+    struct ibv_send_wr *next = *wr;
+    while (next && !reason && !(reason = post_one(qp, next)))
+        next = next->next;
+    *wr = next;
     if (open)
         post_start(qp, now);
     guard_end(opened);
