@@ -1,7 +1,5 @@
 #include "transport/request.h"
 
-#include "transport/bth.h"
-#include "transport/gather.h"
 #include "wire/psn.h"
 
 #define MESSAGE(kind, name, end)                                                                                       \
@@ -100,15 +98,6 @@ static bool wants_ack(const struct rc *rc, uint32_t index, bool last)
     return last || (index + 1) % (rc->requester.congestion.window / 4 + 1) == 0;
 }
 
-void request_operands(struct packet *out, const struct send_wqe *work)
-{
-    out->address = work->remote_address;
-    out->rkey = work->rkey;
-    out->length = work->length;
-    out->immediate = out->invalidate_key = work->immediate;
-    out->srq = work->remote_srq;
-}
-
 uint32_t request_stride_end(const struct send_wqe *work, uint32_t index)
 {
     uint32_t left = work->packets - index, stride = work->stride - index % work->stride;
@@ -138,16 +127,6 @@ static enum reason build_flush(const struct send_wqe *work, struct packet *out)
     out->placement = work->swap & 15;
     out->selectivity = work->swap >> 8 & 3;
     return REASON_NONE;
-}
-
-enum reason request_payload(struct engine_owner *owner, const struct send_wqe *work, uint32_t offset, uint32_t length,
-                            struct packet *out, struct iovec *pieces)
-{
-    if (!length)
-        return REASON_NONE;
-    out->payload.length = length;
-    out->payload.pieces = pieces;
-    return gather(owner, work, 0, offset, length, pieces, &out->payload.count);
 }
 
 static enum reason build_message(const struct rc *rc, const struct send_wqe *work, uint32_t index, struct packet *out,

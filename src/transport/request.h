@@ -2,6 +2,8 @@
 #ifndef TRANSPORT_REQUEST_H
 #define TRANSPORT_REQUEST_H
 
+#include "transport/bth.h"
+#include "transport/gather.h"
 #include "transport/rc/rc.h"
 
 enum { ATOMIC_LENGTH = 8 }; /* bytes that an atomic, or an atomic WRITE, changes */
@@ -48,11 +50,25 @@ uint32_t request_stride_end(const struct send_wqe *, uint32_t index);
 enum operation request_operation(const struct request_kind *, uint32_t index, bool last);
 
 /* Remote address, keys, length and immediate as the work says them; which of them travel is the operation's affair. */
-void request_operands(struct packet *out, const struct send_wqe *);
+static inline void request_operands(struct packet *out, const struct send_wqe *work)
+{
+    out->address = work->remote_address;
+    out->rkey = work->rkey;
+    out->length = work->length;
+    out->immediate = out->invalidate_key = work->immediate;
+    out->srq = work->remote_srq;
+}
 
 /* Makes the bytes [offset, offset + length) of the message the packet's payload, or says why they can't be read. */
-enum reason request_payload(struct engine_owner *, const struct send_wqe *, uint32_t offset, uint32_t length,
-                            struct packet *out, struct iovec *pieces);
+static inline enum reason request_payload(struct engine_owner *owner, const struct send_wqe *work, uint32_t offset,
+                                          uint32_t length, struct packet *out, struct iovec *pieces)
+{
+    if (!length)
+        return REASON_NONE;
+    out->payload.length = length;
+    out->payload.pieces = pieces;
+    return gather(owner, work, 0, offset, length, pieces, &out->payload.count);
+}
 
 /* How an error of work that was not sent is completed. */
 enum ibv_wc_status request_status(enum reason);
@@ -68,5 +84,23 @@ void request_measure(const struct rc *, struct send_wqe *);
 /* Writes packet `index` of the work. Fails with a reason when its memory can't be read. */
 enum reason request_build(const struct rc *, const struct send_wqe *, uint32_t index, struct packet *out,
                           struct iovec *pieces);
+
+/* The same for a message of one packet whose bytes travel with it, in one step and only where request_check has nothing
+ * to say against it. The work need not be begun yet; `psn` is what it will begin with. */
+static inline enum reason request_build_single(const struct rc *rc, const struct send_wqe *work, uint32_t psn,
+                                               struct packet *out, struct iovec *pieces)
+{
+    bth_write(rc, out, request_kind(work)->only, psn);
+    request_operands(out, work);
+    out->ack_requested = true;
+    out->solicited = work->flags & IBV_SEND_SOLICITED;
+    return request_payload(rc->owner, work, 0, work->length, out, pieces);
+}
+
+static inline void request_measure_single(const struct rc *rc, struct send_wqe *work)
+{
+    work->segment = rc->settings.segment;
+    work->packets = work->stride = 1;
+}
 
 #endif

@@ -277,6 +277,19 @@ void requester_unreadable(struct rc *rc, uint32_t psn)
     }
 }
 
+/* A packet has left; `behind` is the PSN after it. */
+static inline void requester_sent(struct rc *rc, uint32_t behind, bool anew, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    if (__builtin_expect(requester->deadline != NANOS_NEVER && !rc->settings.first_window, 1))
+        return; /* no deadline has become sooner */
+    if (requester->deadline == NANOS_NEVER)
+        requester->deadline = requester_period(rc, now);
+    if (rc->settings.first_window)
+        rto_sent(&requester->rto, psn_add(behind, -1), anew, rto_most(rc), now);
+    announce(rc);
+}
+
 static void advance(struct rc *rc, const struct send_wqe *work, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -292,11 +305,7 @@ static void advance(struct rc *rc, const struct send_wqe *work, nanos now)
     bool anew = psn_distance(behind, requester->sent_psn) > 0;
     if (anew)
         requester->sent_psn = behind;
-    if (requester->deadline == NANOS_NEVER)
-        requester->deadline = requester_period(rc, now);
-    if (rc->settings.first_window)
-        rto_sent(&requester->rto, psn_add(behind, -1), anew, rto_most(rc), now);
-    announce(rc);
+    requester_sent(rc, behind, anew, now);
 }
 
 static void execute_locally(struct rc *rc, const struct send_wqe *work)
@@ -325,7 +334,7 @@ static bool probe(struct rc *rc, struct packet *out, struct iovec *pieces)
     return true;
 }
 
-bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+static __attribute__((noinline)) bool transmit_any(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
     struct requester *requester = &rc->requester;
     if (requester->probing && requester_ready(rc) && probe(rc, out, pieces))
@@ -345,4 +354,46 @@ bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces,
         return true;
     }
     return false;
+}
+
+/* May the next work leave now, and is it a message of one packet that never left before? A packet's own bytes, that is:
+ * a reference, a fence, and whatever is unusual, go the long way. */
+static inline bool is_single_ready(const struct rc *rc, const struct send_wqe *work)
+{
+    const struct rc_settings *settings = &rc->settings;
+    const struct requester *requester = &rc->requester;
+    enum request_class class = request_kind(work)->class;
+    bool fits = work->length <= settings->segment && work->length <= settings->max_message &&
+                !(settings->reference_segment && work->length >= settings->reference_from);
+    return (class == REQUEST_SEND || class == REQUEST_WRITE) && !work->started && fits &&
+           !(work->flags & IBV_SEND_FENCE) && !(settings->direct && rc_direct_is(work)) &&
+           psn_add(requester->next_psn, -requester->acked_psn) < requester->congestion.window;
+}
+
+/* The straight way of such work, to the same packet as that which request_build makes when it is repeated. False:
+ * nothing was done, the long way knows what to do. */
+static inline bool transmit_single(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+{
+    struct requester *requester = &rc->requester;
+    struct send_queue *queue = &requester->queue;
+    if (!rc->transmitting || rc->failed || requester->unusual || queue->next == queue->tail)
+        return false;
+    struct send_wqe *work = send_queue_at(queue, queue->next);
+    if (!is_single_ready(rc, work) || request_build_single(rc, work, requester->next_psn, out, pieces))
+        return false;
+    request_measure_single(rc, work);
+    work->first_psn = requester->next_psn;
+    work->started = true;
+    requester->next_psn = requester->sent_psn = psn_add(work->first_psn, 1);
+    requester->packet = 0;
+    if (rc->settings.direct)
+        rc_direct_begun(rc, work);
+    queue->next++;
+    requester_sent(rc, requester->sent_psn, true, now);
+    return true;
+}
+
+bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+{
+    return __builtin_expect(transmit_single(rc, out, pieces, now), 1) || transmit_any(rc, out, pieces, now);
 }
