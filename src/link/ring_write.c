@@ -4,7 +4,7 @@
 #include "link/ring_layout.h"
 #include "wire/guarded.h"
 
-enum { CLEAR_AHEAD = 8 * RING_LINE };
+enum { CLEAR_AHEAD = 8 * RING_LINE, RING_SHORT = 64 };
 
 void ring_write_start(struct ring_writer *writer, const struct ring *ring)
 {
@@ -61,14 +61,16 @@ bool ring_got_room(struct ring_writer *writer)
 
 /* Zeros the commit words of the lines to come, after the commit: fetching those lines into our cache then costs the
  * receiver no time, and the next short frame finds its own line there. Never past what is free. */
-static void clear_ahead(struct ring_writer *writer)
+static inline void clear_ahead(struct ring_writer *writer)
 {
     uint64_t end = writer->tail + CLEAR_AHEAD < writer->limit ? writer->tail + CLEAR_AHEAD : writer->limit;
-    for (; writer->clear < end; writer->clear += RING_LINE)
-        atomic_store_explicit(ring_commit_at(&writer->ring, writer->clear), 0, memory_order_relaxed);
+    uint64_t clear = writer->clear;
+    for (; clear < end; clear += RING_LINE)
+        atomic_store_explicit(ring_commit_at(&writer->ring, clear), 0, memory_order_relaxed);
+    writer->clear = clear;
 }
 
-static void commit(struct ring_writer *writer, struct ring_frame *frame, uint32_t length)
+static inline void commit(struct ring_writer *writer, struct ring_frame *frame, uint32_t length)
 {
     uint64_t next = writer->tail + length;
     if (next >= writer->clear) {
@@ -81,7 +83,7 @@ static void commit(struct ring_writer *writer, struct ring_frame *frame, uint32_
     clear_ahead(writer);
 }
 
-static bool gather(const struct payload *payload, uint8_t *to)
+static inline bool gather(const struct payload *payload, uint8_t *to)
 {
     uint8_t *end = to + payload->length;
     for (uint32_t i = 0; i < payload->count; i++) {
@@ -119,7 +121,8 @@ static inline void write_headers(uint8_t *to, const uint8_t *from, uint32_t leng
     }
 }
 
-static void write_head(struct ring_frame *to, const struct frame *frame, uint8_t flags)
+static inline __attribute__((always_inline)) void write_head(struct ring_frame *to, const struct frame *frame,
+                                                             uint8_t flags)
 {
     to->headers_length = frame->headers_length;
     to->kind = frame->kind;
@@ -141,7 +144,8 @@ static bool write_bytes(struct ring_writer *writer, const struct payload *payloa
     return false;
 }
 
-enum frame_sent ring_write(struct ring_writer *writer, const struct frame *frame, bool as_reference)
+static __attribute__((noinline)) enum frame_sent ring_write_any(struct ring_writer *writer, const struct frame *frame,
+                                                                bool as_reference)
 {
     const struct payload *payload = &frame->payload;
     uint32_t headers = frame->headers_length;
@@ -159,6 +163,30 @@ enum frame_sent ring_write(struct ring_writer *writer, const struct frame *frame
     write_head(to, frame, as_reference ? RING_REFERENCE : 0);
     commit(writer, to, length);
     return FRAME_SENT;
+}
+
+/* Most frames: one short piece of this process's memory, or none. False: nothing was sent, and ring_write_any knows
+ * what to do. */
+static inline bool write_short(struct ring_writer *writer, const struct frame *frame)
+{
+    const struct payload *payload = &frame->payload;
+    uint32_t headers = frame->headers_length, length;
+    if (payload->length > RING_SHORT || payload->count > 1 || payload->pull)
+        return false;
+    length = ring_round((uint32_t)sizeof(struct ring_frame) + headers + payload->length, RING_LINE);
+    if (__builtin_expect(writer->limit - writer->tail < length + RING_RESERVE, 0))
+        return false;
+    struct ring_frame *to = (struct ring_frame *)ring_at(&writer->ring, writer->tail);
+    if (payload->length && !guarded_copy((uint8_t *)(to + 1) + headers, payload->pieces->iov_base, payload->length))
+        return false;
+    write_head(to, frame, 0);
+    commit(writer, to, length);
+    return true;
+}
+
+enum frame_sent ring_write(struct ring_writer *writer, const struct frame *frame, bool as_reference)
+{
+    return __builtin_expect(write_short(writer, frame), 1) ? FRAME_SENT : ring_write_any(writer, frame, as_reference);
 }
 
 void ring_write_end(struct ring_writer *writer)

@@ -51,8 +51,10 @@ static inline struct link *find_link(struct qp *qp)
 static inline bool send_packet(struct qp *qp, struct link *link, const struct packet *packet)
 {
     uint8_t headers[WIRE_HEADERS_MAX];
-    struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet->payload};
-    frame.headers_length = (uint16_t)wire_encode(packet, headers);
+    const struct frame frame = {.kind = FRAME_ROCE,
+                                .headers_length = (uint16_t)wire_encode(packet, headers),
+                                .headers = headers,
+                                .payload = packet->payload};
     if (qp->rate_limit.rate)
         rate_limit_count(qp, frame.headers_length + packet->payload.length);
     return traffic_send(&qp->flow, qp->path.remote ? NULL : qp->path.peer, link, &frame);
@@ -94,20 +96,25 @@ static inline bool may_transmit_rc(struct qp *qp, struct link *link)
     return rc_has_output(&qp->engine.rc) && !is_held_rc(qp) && qp_has_room(qp, link);
 }
 
-/* Everything that the engine has and the link has room for. Without a link, packets go nowhere and timers do the rest.
- */
-static void transmit_rc(struct qp *qp, nanos now)
+/* Without a link, packets go nowhere and timers do the rest. */
+static __attribute__((noinline)) void transmit_rc_nowhere(struct qp *qp, nanos now)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    while (rc_transmit(&qp->engine.rc, &packet, pieces, now))
+        ;
+}
+
+/* Everything that the engine has and the link has room for. */
+static inline void transmit_rc(struct qp *qp, nanos now)
 {
     if (__builtin_expect(tags_have_work(&qp->tags.port), 0))
         srq_tags_post(qp);
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     struct link *link = find_link(qp);
-    if (!link) {
-        while (rc_transmit(&qp->engine.rc, &packet, pieces, now))
-            ;
-        return;
-    }
+    if (__builtin_expect(!link, 0))
+        return transmit_rc_nowhere(qp, now);
     if (__builtin_expect(atomic_load_explicit(&link->directs, memory_order_relaxed), 0))
         qp_transmit_directly(qp, link);
     else
@@ -230,7 +237,7 @@ static void transmit_ud(struct qp *qp)
         multicast_forget(qp);
 }
 
-static void transmit_unreliable(struct qp *qp)
+static __attribute__((noinline)) void transmit_unreliable(struct qp *qp)
 {
     switch (qp->flow.type) {
     case IBV_QPT_UC:
