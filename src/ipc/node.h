@@ -131,7 +131,10 @@ struct node_one_sided {
 };
 void node_count_one_sided(struct node *, struct node_one_sided *);
 
-/* Receiving. One caller at a time for these four (the owner's progress lock). */
+/* Receiving. One caller at a time for these five (the owner's progress lock). */
+
+/* Would node_receive find nothing to do? */
+bool node_is_quiet(const struct node *);
 
 /* Hands every waiting frame of every peer to `take`, at most `budget` of each peer; returns how many. Each frame is
  * valid during the call only. `take` may send on any link. Cheap when nothing waits: one load for each peer. */

@@ -54,6 +54,14 @@ static void read_messages(struct node *node)
     errno = error;
 }
 
+bool node_is_quiet(const struct node *node)
+{
+    for (unsigned i = 0; i < node->heard_count; i++)
+        if (__builtin_expect(ring_has_frame(node->heard[i]->reader), 0))
+            return false;
+    return !has_messages(node) && !atomic_load_explicit(&node->litter, memory_order_relaxed);
+}
+
 unsigned node_receive(struct node *node, node_take *take, void *context, unsigned budget)
 {
     unsigned done = 0;
@@ -61,7 +69,7 @@ unsigned node_receive(struct node *node, node_take *take, void *context, unsigne
         read_messages(node);
     for (unsigned i = 0; i < node->heard_count; i++) {
         struct record *record = node->heard[i];
-        if (!ring_waiting(record->reader))
+        if (!ring_has_frame(record->reader))
             continue;
         unsigned some = hear(record, take, context, budget);
         done += some;

@@ -127,6 +127,14 @@ __attribute__((no_sanitize("thread"))) static inline bool ring_waiting(const str
     return waiting || atomic_load_explicit(&reader->head, memory_order_relaxed) != head;
 }
 
+/* The same for the reader itself, who need not fear that it goes on meanwhile. */
+static inline bool ring_has_frame(const struct ring_reader *reader)
+{
+    uint64_t head = atomic_load_explicit(&reader->head, memory_order_relaxed);
+    const atomic_uint *commit = (const atomic_uint *)(reader->ring.data + (head & (reader->ring.size - 1)));
+    return atomic_load_explicit(commit, memory_order_acquire) != 0;
+}
+
 /* The next frame; its headers and pieces lie in the reader, its bytes in the ring, until ring_release. False: none, or
  * the ring is broken or has ended. */
 bool ring_read(struct ring_reader *, struct frame *);

@@ -12,29 +12,45 @@ enum {
 
 /* Who polls in vain for long waits for somebody who may need this very processor: a peer, or a thread of this process
  * that was preempted while it held the progress. */
-static void yield_if_idle(struct process *process, unsigned done)
+static __attribute__((noinline)) void yield_now(struct process *process)
+{
+    atomic_store_explicit(&process->poller.fruitless, YIELD_AFTER - YIELD_STEP, memory_order_relaxed);
+    sched_yield();
+}
+
+static inline void yield_if_idle(struct process *process, unsigned done)
 {
     uint32_t fruitless = done ? 0 : atomic_load_explicit(&process->poller.fruitless, memory_order_relaxed) + 1;
-    if (__builtin_expect(fruitless >= YIELD_AFTER, 0)) {
-        fruitless -= YIELD_STEP;
-        sched_yield();
-    }
     atomic_store_explicit(&process->poller.fruitless, fruitless, memory_order_relaxed);
+    if (__builtin_expect(fruitless >= YIELD_AFTER, 0))
+        yield_now(process);
 }
 
 /* Under progress. Has polling gone on for long enough to believe that it will? */
-static bool claims(struct process *process)
+static inline bool may_claim(struct process *process)
 {
     lock_assert_held(&process->progress);
-    if (++process->poller.polled_rounds < atomic_load_explicit(&process->poller.claim_rounds, memory_order_relaxed))
-        return false;
+    uint32_t most = atomic_load_explicit(&process->poller.claim_rounds, memory_order_relaxed);
+    return __builtin_expect(++process->poller.polled_rounds >= most, 0);
+}
+
+static __attribute__((noinline)) bool claims(struct process *process)
+{
+    lock_assert_held(&process->progress);
     process->poller.polled_rounds = 0;
     return !process->forked && node_sleeping(process->node);
 }
 
+static __attribute__((noinline)) void claim_now(struct process *process)
+{
+    node_awake(process->node);
+    atomic_store(&process->poller.claimed, true);
+    node_wake(process->node); /* so that the helper begins to tick */
+}
+
 /* Somebody has the progress, and nobody got it since: its holder may have been preempted by this very thread, and does
  * not run again when a thread of a real-time priority yields, but when it sleeps. */
-static void be_denied(struct process *process)
+static __attribute__((noinline)) void be_denied(struct process *process)
 {
     uint32_t rounds = atomic_load_explicit(&process->poller.rounds, memory_order_relaxed);
     uint32_t denied = atomic_load_explicit(&process->poller.denied, memory_order_relaxed) + 1;
@@ -55,15 +71,12 @@ static inline bool poll_once(struct process *process)
         return false;
     }
     unsigned done = process->forked ? 0 : progress_round(process, true);
-    bool claim = claims(process);
+    bool claim = may_claim(process) && claims(process);
     lock_release(&process->progress);
     poller_active(process);
     yield_if_idle(process, done);
-    if (__builtin_expect(claim, 0)) {
-        node_awake(process->node);
-        atomic_store(&process->poller.claimed, true);
-        node_wake(process->node); /* so that the helper begins to tick */
-    }
+    if (__builtin_expect(claim, 0))
+        claim_now(process);
     return true;
 }
 
