@@ -27,6 +27,8 @@ static void on_attach(struct node *node, const struct control_message *message, 
     lock_take(&node->lock);
     struct record *record = record_of(node, message);
     bool attached = record && !shm_attached(record->peer.link, memory, &proof);
+    if (attached)
+        node_meet(node);
     if (attached && !record_hear(record))
         shm_detach(record->peer.link);
     else if (attached && node->published.file)

@@ -59,7 +59,6 @@ static void introduce(struct node *node)
                                                   .pid = getpid()};
     table_socket_name(node->directory, node->slot, node->bell.name);
     node->bell.prepared = fence_everywhere_prepare();
-    atomic_store(&node->entry->attention.fences, node->bell.prepared);
 }
 
 static int join_node(struct node *node, char *why, size_t why_size)

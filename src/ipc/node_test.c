@@ -219,11 +219,28 @@ static void a_process_whose_own_ring_breaks_is_a_peer_that_is_gone(void **state)
     rig_remove(directory);
 }
 
+/* Each fence interrupts the processors of all processes of the host. */
+static void who_has_met_nobody_of_the_host_fences_nobody(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct node *node = open_one(directory);
+    const atomic_uint *fences = &node->entry->attention.fences;
+    uint32_t number;
+    assert_int_equal(node_claim_numbers(node, &number), 0);
+    assert_null(node_find(node, number + NODE_BLOCK));
+    assert_int_equal(atomic_load(fences), FENCES_NOT_YET);
+    node_put(node, node_find(node, number));
+    assert_int_equal(atomic_load(fences), node->bell.prepared ? FENCES_OFFERED : FENCES_NOT_YET);
+    node_close(node);
+    rig_remove(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_talks_to_itself),
         cmocka_unit_test(a_process_whose_own_ring_breaks_is_a_peer_that_is_gone),
+        cmocka_unit_test(who_has_met_nobody_of_the_host_fences_nobody),
         cmocka_unit_test(two_processes_exchange_small_messages),
         cmocka_unit_test(two_processes_exchange_segments),
         cmocka_unit_test(two_processes_exchange_references),

@@ -39,6 +39,8 @@ struct peer *node_find_owner(struct node *node, uint32_t owner)
         return NULL;
     lock_take(&node->lock);
     struct peer *peer = hold(connect_to(node, owner));
+    if (peer)
+        node_meet(node);
     lock_release(&node->lock);
     return peer;
 }

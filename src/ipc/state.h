@@ -71,6 +71,11 @@ struct node {
 /* The peer that is this owner of something in the table (peer.c); NULL: it lives no more. Takes a reference. */
 struct peer *node_find_owner(struct node *, uint32_t owner);
 
+/* Under node->lock (receive.c): from now on frames may come through rings, as somebody of this host was found or has
+ * sent us a ring: we fence for the senders when we sleep. A process that only talks to other hosts interrupts nobody.
+ */
+void node_meet(struct node *);
+
 /* --- records (record.c) */
 
 /* Under node->lock. The record of a peer that is in the table, made when there was none; NULL: no memory. */

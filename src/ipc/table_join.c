@@ -57,7 +57,7 @@ static void take_slot(struct table *table, unsigned slot)
     program_name(entry->program);
     attention_wake(
         &entry->attention); /* its sleeps count on: somebody may be about to end one of the slot's last owner */
-    atomic_store(&entry->attention.fences, 0);
+    atomic_store(&entry->attention.fences, FENCES_NOT_YET);
     atomic_store(&entry->letters.sent, 0);
     atomic_store(&entry->letters.looks, 0);
 }
@@ -66,9 +66,10 @@ int table_join(struct table *table, char *why, size_t why_size)
 {
     int error = table_lock(table);
     if (error) {
-        snprintf(why, why_size,
-                 "Process %d keeps the table of processes in %s locked; it may be stopped (0: in another container): %s.",
-                 (int)table_lock_holder(table), table->directory, strerror(error));
+        snprintf(
+            why, why_size,
+            "Process %d keeps the table of processes in %s locked; it may be stopped (0: in another container): %s.",
+            (int)table_lock_holder(table), table->directory, strerror(error));
         return error;
     }
     table_sweep(table);

@@ -10,7 +10,7 @@
 static unsigned look(const struct doorbell *doorbell)
 {
     struct attention *attention = doorbell->attention;
-    if (doorbell->prepared && atomic_load_explicit(&attention->fences, memory_order_relaxed))
+    if (doorbell->prepared && atomic_load_explicit(&attention->fences, memory_order_acquire) == FENCES_OFFERED)
         fence_compiler();
     else
         fence_full();
@@ -51,10 +51,17 @@ int doorbell_ring(const struct doorbell *doorbell)
  * are just in between have become visible long before a millisecond is over. */
 static void stop_fencing(struct attention *attention)
 {
-    atomic_store(&attention->fences, 0);
+    atomic_store(&attention->fences, FENCES_REFUSED);
     int before = uncancelled_begin();
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     uncancelled_end(before);
+}
+
+void attention_fence(struct attention *attention)
+{
+    unsigned fences = FENCES_NOT_YET;
+    if (atomic_load_explicit(&attention->fences, memory_order_relaxed) == FENCES_NOT_YET)
+        atomic_compare_exchange_strong(&attention->fences, &fences, FENCES_OFFERED);
 }
 
 void attention_sleep(struct attention *attention)
@@ -63,7 +70,7 @@ void attention_sleep(struct attention *attention)
     while (!atomic_compare_exchange_weak(&attention->state, &seen, (seen | ATTENTION_SLEEPING) + ATTENTION_NEXT))
         ;
     fence_full();
-    if (atomic_load_explicit(&attention->fences, memory_order_relaxed) && !fence_everywhere())
+    if (atomic_load_explicit(&attention->fences, memory_order_relaxed) == FENCES_OFFERED && !fence_everywhere())
         stop_fencing(attention);
 }
 

@@ -15,7 +15,10 @@
  *
  * The sender's fence would cost it a third of the time that a small message takes. Sleeping is rare, so where the
  * kernel offers it the sleeper fences for both (`fences`): its fence falls somewhere into the sender's sequence; if
- * before the load, the load sees SLEEPING; if after, the write to the ring is visible when the sleeper looks. */
+ * before the load, the load sees SLEEPING; if after, the write to the ring is visible when the sleeper looks.
+ *
+ * A sleeper may begin to fence at any time (attention_fence). A sender that sees it already, while the sleep that goes
+ * on did not, loads attention after `fences` was set, and that was after the sleeper's store of SLEEPING: it rings. */
 #ifndef LINK_DOORBELL_H
 #define LINK_DOORBELL_H
 
@@ -28,11 +31,12 @@
 enum { CONTROL_NAME_MAX = 104 };
 
 enum { ATTENTION_SLEEPING = 1, ATTENTION_NEXT = 2 };
+enum { FENCES_NOT_YET, FENCES_OFFERED, FENCES_REFUSED /* by the kernel, for good */ };
 
 /* On a cache line of its own. */
 struct attention {
     atomic_uint state;  /* the number of the latest sleep times ATTENTION_NEXT, + ATTENTION_SLEEPING while it lasts */
-    atomic_uint fences; /* the sleeper fences in senders, too, if they have prepared for it */
+    atomic_uint fences; /* FENCES_OFFERED: the sleeper fences in senders, too, if they have prepared for it */
 };
 
 struct doorbell {
@@ -55,6 +59,9 @@ int doorbell_insist(const struct doorbell *);
 /* Says that senders have to ring from now on; look at the rings afterwards, then sleep. Any thread of the process; each
  * call begins another sleep. */
 void attention_sleep(struct attention *);
+
+/* From now on attention_sleep fences in senders, too, unless the kernel has refused that before. Thread-safe. */
+void attention_fence(struct attention *);
 
 /* Says that they need not, until the next sleep begins. Any thread of the process. */
 void attention_wake(struct attention *);

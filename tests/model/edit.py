@@ -65,10 +65,16 @@ MUTANTS = [
         ("    atomic_compare_exchange_strong(&attention->state, &seen, seen & ~(unsigned)ATTENTION_SLEEPING);",
          "    (void)seen;\n    atomic_fetch_and(&attention->state, ~(unsigned)ATTENTION_SLEEPING);"),)),
     ("sleeper-does-not-fence", "link/doorbell.c", "doorbell-held-stores", (
-        ("atomic_load_explicit(&attention->fences, memory_order_relaxed) && !fence_everywhere())",
+        ("atomic_load_explicit(&attention->fences, memory_order_relaxed) == FENCES_OFFERED && !fence_everywhere())",
          "0 && !fence_everywhere())"),)),
     ("sender-does-not-fence", "link/doorbell.c", "doorbell-fences", (
         ("    else\n        fence_full();\n", "    else\n        fence_compiler();\n"),)),
+    ("fences-asked-before-sleeping", "link/doorbell.c", "doorbell-meeting", (
+        ("    unsigned seen = atomic_load_explicit(&attention->state, memory_order_relaxed);\n    while (",
+         "    unsigned fences = atomic_load(&attention->fences);\n"
+         "    unsigned seen = atomic_load_explicit(&attention->state, memory_order_relaxed);\n    while ("),
+        ("atomic_load_explicit(&attention->fences, memory_order_relaxed) == FENCES_OFFERED && !fence_everywhere())",
+         "fences == FENCES_OFFERED && !fence_everywhere())"))),
     ("senders-between-not-awaited", "link/doorbell.c", "membarrier-refused", (
         ("    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);\n", ""),)),
     # the ring

@@ -1,4 +1,5 @@
 /* The doorbell: two send to one who sleeps, through rings that it knows. No deadlines: this is what a datagram has. */
+#include "ipc/state.h"
 #include "rig.h"
 
 static void send_once(void *argument)
@@ -50,6 +51,37 @@ const struct scenario scenario_fences = {
     .name = "doorbell-fences",
     .about = "the same where the kernel offers no membarrier",
     .set_up = set_up_fences,
+    .checks = {rig_all_received, NULL},
+    .hold_stores = true,
+    .budget = {.preemptions = 2},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1},
+};
+
+/* B's program finds A, for the first time as far as B's sleeps know. */
+static void meet(void *argument)
+{
+    struct node *node = rig_notes()->nodes[B];
+    struct peer *peer = node_find(node, rig_notes()->numbers[A]);
+    if (peer)
+        node_put(node, peer);
+}
+
+static void set_up_meeting(void)
+{
+    rig_join(2);
+    rig_attach(A, B);
+    struct node *node = rig_notes()->nodes[B];
+    atomic_store(&node->entry->attention.fences, FENCES_NOT_YET);
+    rig_keep_members();
+    schedule_thread(schedule_process_at(B), "B", rig_serve, rig_number(B));
+    schedule_thread(schedule_process_at(B), "B's program", meet, rig_number(B));
+    schedule_thread(schedule_process_at(A), "A", send_once, rig_number(A));
+}
+
+const struct scenario scenario_meeting = {
+    .name = "doorbell-meeting",
+    .about = "a sleeper that begins to fence for its senders just now misses nothing",
+    .set_up = set_up_meeting,
     .checks = {rig_all_received, NULL},
     .hold_stores = true,
     .budget = {.preemptions = 2},

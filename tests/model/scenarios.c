@@ -6,6 +6,7 @@
     ONE(doorbell)                                                                                                      \
     ONE(doorbell_held)                                                                                                 \
     ONE(fences)                                                                                                        \
+    ONE(meeting)                                                                                                       \
     ONE(membarrier)                                                                                                    \
     ONE(refused)                                                                                                       \
     ONE(handover)                                                                                                      \
