@@ -146,7 +146,8 @@ def rows(directory):
                   "process_vm_writev": lambda size=size: limit("writev", size)}
         yield f"write bandwidth, {shown}", "GB/s", "at least 0.9" if size == MIB else None, {
             "softverbs": bandwidth("ib_write_bw", size, count),
-            "UCX": lambda size=size, count=count: ucx_bandwidth("ucp_put_bw", size, count), **limits}
+            "UCX": lambda size=size, count=count: ucx_bandwidth("ucp_put_bw", size, count), **limits,
+            "the pieces of a WRITE": lambda size=size: limit("pieces", size)}
         yield f"read bandwidth, {shown}", "GB/s", None, {
             "softverbs": bandwidth("ib_read_bw", size, count),
             "UCX": lambda size=size, count=count: ucx_bandwidth("ucp_get", size, count), **limits}
@@ -158,7 +159,7 @@ def rows(directory):
         "ring": lambda: limit("ring")}
     yield "write message rate, 8 B, lists of 16", "M/s", None, {
         "softverbs": rate("ib_write_bw", 8, 2000000, "-l", "16"), "UCX": lambda: ucx_rate("ucp_put_bw", 8, 5000000),
-        "ring": lambda: limit("ring")}
+        "process_vm_writev of 16 pieces": lambda: limit("words"), "ring": lambda: limit("ring")}
     yield "send message rate, 8 B", "M/s", None, {
         "softverbs": rate("ib_send_bw", 8, 2000000), "UCX": lambda: ucx_rate("tag_bw", 8, 2000000),
         "ring": lambda: limit("ring")}

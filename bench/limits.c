@@ -1,10 +1,10 @@
 /* What this machine itself can do, measured between two processes on two processors: the bounds of any implementation.
- * Usage: limits line | ring | word | look | memcpy BYTES | readv BYTES | writev BYTES. Prints one number:
- *   line    microseconds that a cache line takes to the other process (half of a round trip)
- *   ring    millions of 64-byte messages each second through a ring in shared memory
- *   memcpy  10^9 bytes each second that one processor copies
- *   readv   the same with process_vm_readv from the other process
- *   writev  the same with process_vm_writev into it
+ * Usage: limits line | ring | word | look | words | memcpy BYTES | readv BYTES | writev BYTES | pieces BYTES. Prints
+ * one number: line    microseconds that a cache line takes to the other process (half of a round trip) ring    millions
+ * of 64-byte messages each second through a ring in shared memory memcpy  10^9 bytes each second that one processor
+ * copies readv   the same with process_vm_readv from the other process writev  the same with process_vm_writev into it
+ *   pieces  the same as the pieces that a WRITE of softverbs has (docs/evidence/one-sided.md): a word elsewhere first,
+ * and the last 8 bytes apart words   millions of 8-byte pieces each second into it, 16 to a call, behind such a word
  *   word    microseconds that 8 bytes take to the other process's memory with process_vm_writev (half of a round trip,
  *           the median)
  *   look    microseconds of a process_vm_readv of 8 bytes (the median) */
@@ -198,6 +198,37 @@ static double measure_look(void)
 typedef ssize_t transferrer(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
                             unsigned long);
 
+static ssize_t write_pieces(pid_t other, const struct iovec *local, unsigned long local_count,
+                            const struct iovec *remote, unsigned long remote_count, unsigned long flags)
+{
+    static uint32_t word;
+    size_t body = local->iov_len - 8;
+    struct iovec from[] = {{&word, sizeof word}, *local};
+    struct iovec to[] = {{shared, sizeof word}, {remote->iov_base, body}, {(char *)remote->iov_base + body, 8}};
+    ssize_t done = process_vm_writev(other, from, 2, to, 3, flags);
+    return done < 0 ? done : done - (ssize_t)sizeof word;
+}
+
+static double measure_words(void)
+{
+    enum { TOGETHER = 16, CALLS = 200000 };
+    uint64_t words[TOGETHER] = {0};
+    struct iovec local[1 + TOGETHER], remote[1 + TOGETHER];
+    for (int i = 0; i <= TOGETHER; i++) {
+        local[i] = (struct iovec){&words[i ? i - 1 : 0], sizeof *words};
+        remote[i] = (struct iovec){&shared[i].turn, sizeof *words};
+    }
+    pid_t other = start_other(sleep_on);
+    double start = now_seconds();
+    for (int i = 0; i < CALLS; i++)
+        if (process_vm_writev(other, local, 1 + TOGETHER, remote, 1 + TOGETHER, 0) != (1 + TOGETHER) * sizeof *words)
+            return 0;
+    double seconds = now_seconds() - start;
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    return (double)TOGETHER * CALLS / seconds / 1e6;
+}
+
 /* Between `to` of this process and `from` of the other, whichever way; with no other, a copy here. */
 static double rate(size_t size, pid_t other, char *to, char *from, transferrer *transfer)
 {
@@ -251,6 +282,10 @@ int main(int argc, char **argv)
         result = measure_word();
     else if (!strcmp(what, "look"))
         result = measure_look();
+    else if (!strcmp(what, "words"))
+        result = measure_words();
+    else if (size > 8 && !strcmp(what, "pieces"))
+        result = measure_copy(size, write_pieces);
     else if (size && !strcmp(what, "memcpy"))
         result = measure_copy(size, NULL);
     else if (size && (!strcmp(what, "readv") || !strcmp(what, "writev")))

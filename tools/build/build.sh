@@ -16,7 +16,7 @@ esac
 # better off without; clang wants a linker for it that may not be there.
 case " $* " in
 *b_lto=* | *b_sanitize=* | *b_coverage=* | *fuzz=true*) ;;
-*) if ${CC:-cc} --version 2>/dev/null | grep -q 'Free Software Foundation'; then set -- "$@" -Db_lto=true; fi ;;
+*) if ${CC:-cc} --version 2>/dev/null | grep -q 'Free Software Foundation'; then set -- "$@" -Db_lto=true -Doptimization=3; fi ;;
 esac
 
 log=$(mktemp)
