@@ -47,6 +47,15 @@ static int write_file(int at, const char *path, const char *text)
     return error;
 }
 
+/* For the next file, which may have the same text; one that is too long is remembered as none. */
+static void remember(struct writer *writer, const char *path, const char *text)
+{
+    size_t length = strlen(text), kept = length < sizeof writer->last_text ? length : 0;
+    snprintf(writer->last_path, sizeof writer->last_path, "%s", path);
+    memcpy(writer->last_text, text, kept);
+    writer->last_text[kept] = 0;
+}
+
 static int write_entry(struct writer *writer, enum sysfs_kind kind, const char *path, const char *text)
 {
     if (kind == SYSFS_DIRECTORY)
@@ -55,8 +64,7 @@ static int write_entry(struct writer *writer, enum sysfs_kind kind, const char *
         return symlinkat(text, writer->root, path) && errno != EEXIST ? errno : 0;
     if (!strcmp(text, writer->last_text) && !linkat(writer->root, writer->last_path, writer->root, path, 0))
         return 0;
-    snprintf(writer->last_path, sizeof writer->last_path, "%s", path);
-    snprintf(writer->last_text, sizeof writer->last_text, "%s", strlen(text) < sizeof writer->last_text ? text : "");
+    remember(writer, path, text);
     return write_file(writer->root, path, text);
 }
 
