@@ -19,18 +19,17 @@ struct packet {
     uint32_t destination; /* 24 bits: QP number */
     uint32_t psn;         /* 24 bits */
 
-    uint64_t address; /* RETH, AtomicETH */
-    uint32_t rkey;    /* RETH, AtomicETH */
-    uint32_t length;  /* RETH: bytes of the whole message */
-
+    uint64_t address;     /* RETH, AtomicETH; from here on to the end is what wire_decode clears at once */
     uint64_t swap_or_add; /* AtomicETH */
     uint64_t compare;     /* AtomicETH */
     uint64_t original;    /* AtomicAckETH */
+    uint32_t rkey;        /* RETH, AtomicETH */
+    uint32_t length;      /* RETH: bytes of the whole message */
 
+    uint32_t msn;        /* AETH, 24 bits */
     uint8_t syndrome;    /* AETH */
     uint8_t placement;   /* FETH, 4 bits: where to, 1 global visibility, 2 persistence */
     uint8_t selectivity; /* FETH, 2 bits: of what, 0 the range, 1 the whole memory region */
-    uint32_t msn;        /* AETH, 24 bits */
 
     uint32_t immediate;      /* ImmDt: as verbs hand it over, in network order */
     uint32_t invalidate_key; /* IETH */

@@ -119,15 +119,16 @@ unsigned wire_encode(const struct packet *packet, uint8_t *to)
 
 static inline void decode_bth(const uint8_t *from, struct packet *packet)
 {
-    packet->opcode = from[0];
-    packet->solicited = from[1] >> 7;
-    packet->migrated = from[1] >> 6 & 1;
-    packet->pkey = bytes_get16(from + 2);
-    packet->forward_congestion = from[4] >> 7;
-    packet->backward_congestion = from[4] >> 6 & 1;
-    packet->destination = bytes_get32(from + 4) & BITS_24;
-    packet->ack_requested = from[8] >> 7;
-    packet->psn = bytes_get32(from + 8) & BITS_24;
+    uint32_t first = bytes_get32(from), second = bytes_get32(from + 4), third = bytes_get32(from + 8);
+    packet->opcode = (uint8_t)(first >> 24);
+    packet->solicited = first >> 23 & 1;
+    packet->migrated = first >> 22 & 1;
+    packet->pkey = (uint16_t)first;
+    packet->forward_congestion = second >> 31;
+    packet->backward_congestion = second >> 30 & 1;
+    packet->destination = second & BITS_24;
+    packet->ack_requested = third >> 31;
+    packet->psn = third & BITS_24;
 }
 
 static inline const uint8_t *decode_target(const uint8_t *from, uint32_t flags, struct packet *packet)
@@ -192,37 +193,30 @@ static inline void decode_extensions(struct packet *packet, uint32_t flags, cons
     decode_end(from, flags, packet);
 }
 
-/* Field by field: for a whole struct compilers put `rep stos`, which takes longer than all the rest of decoding. */
-static inline void clear(struct packet *packet)
+/* In parts that are a few registers long: for a whole struct compilers put `rep stos`, which takes longer than all the
+ * rest of decoding. */
+static inline void clear_extensions(struct packet *packet)
 {
-    packet->opcode = 0;
-    packet->solicited = packet->migrated = packet->ack_requested = false;
-    packet->forward_congestion = packet->backward_congestion = false;
-    packet->pkey = 0;
-    packet->destination = packet->psn = 0;
-    packet->address = 0;
-    packet->rkey = packet->length = 0;
-    packet->swap_or_add = packet->compare = packet->original = 0;
-    packet->syndrome = packet->placement = packet->selectivity = 0;
-    packet->msn = packet->immediate = packet->invalidate_key = 0;
-    packet->qkey = packet->source = packet->srq = 0;
-    packet->lrh = packet->grh = NULL;
-    packet->payload.length = packet->payload.count = 0;
-    packet->payload.pieces = NULL;
-    packet->payload.by_reference = false;
-    packet->payload.pull = NULL;
-    packet->payload.source = NULL;
+    enum { START = offsetof(struct packet, address), PART = 64 };
+    _Static_assert(sizeof *packet - START > PART && sizeof *packet - START <= 2 * PART, "two parts, which may overlap");
+    memset((uint8_t *)packet + START, 0, PART);
+    memset((uint8_t *)packet + sizeof *packet - PART, 0, PART);
 }
 
-/* What can be said before anything is read; the version comes first, since another one may have other opcodes. */
+static inline void clear_bth(struct packet *packet)
+{
+    static const uint8_t zeros[BTH_LENGTH];
+    decode_bth(zeros, packet);
+}
+
+/* What can be said before anything is read; the version comes first, since another one may have other opcodes. An
+ * opcode that does not exist has no headers in the table. */
 static inline enum wire_fault find_fault(const uint8_t *bytes, size_t length)
 {
-    if (length < BTH_LENGTH)
-        return WIRE_TRUNCATED;
+    const struct op *op = &op_table[bytes[0]];
     if (bytes[1] & 15)
         return WIRE_VERSION;
-    const struct op *op = op_find(bytes[0]);
-    if (!op)
+    if (!op->headers)
         return WIRE_OPCODE;
     if (length < op->headers)
         return WIRE_TRUNCATED;
@@ -234,11 +228,13 @@ static inline enum wire_fault find_fault(const uint8_t *bytes, size_t length)
 enum wire_fault wire_decode(const uint8_t *bytes, size_t length, struct packet *packet, unsigned *headers,
                             unsigned *pad)
 {
-    clear(packet);
     *headers = *pad = 0;
-    enum wire_fault fault = find_fault(bytes, length);
-    if (fault != WIRE_FINE)
+    clear_extensions(packet);
+    enum wire_fault fault = length < BTH_LENGTH ? WIRE_TRUNCATED : find_fault(bytes, length);
+    if (__builtin_expect(fault != WIRE_FINE, 0)) {
+        clear_bth(packet);
         return fault;
+    }
     const struct op *op = &op_table[bytes[0]];
     decode_bth(bytes, packet);
     FOR_USUAL_EXTENSIONS(op->flags, decode_extensions, packet, bytes + BTH_LENGTH)
