@@ -12,18 +12,36 @@ void ring_read_start(struct ring_reader *reader, const struct ring *ring)
 /* Keeps the compiler from reading shared memory again where the copy is meant: what was checked is what is used. */
 #define FORGET_SOURCE(copy) __asm__ volatile("" : "+m"(copy)::"memory")
 
-/* Do the lengths in the head agree with each other and with the limits? */
-static bool is_sound(const struct ring_frame *head, uint32_t length)
+/* Each field is read once: what is checked is what is used. */
+static inline struct ring_frame read_head(const uint8_t *at)
 {
-    if (head->flags & RING_END)
-        return head->flags == RING_END && length == RING_LINE;
-    if (head->kind < FRAME_ROCE || head->kind >= FRAME_KINDS || head->headers_length > FRAME_HEADERS_MAX)
-        return false;
-    if (head->flags & RING_REFERENCE)
-        return head->count && head->count <= PAYLOAD_PIECES_MAX && head->payload_length <= LINK_REFERENCE_SEGMENT &&
-               length == ring_reference_frame(head->headers_length, head->count);
-    return !head->count && head->payload_length <= LINK_SEGMENT &&
+    const volatile struct ring_frame *head = (const volatile struct ring_frame *)at;
+    return (struct ring_frame){
+        .headers_length = head->headers_length,
+        .kind = head->kind,
+        .flags = head->flags,
+        .payload_length = head->payload_length,
+        .count = head->count,
+    };
+}
+
+/* Do the lengths in the head agree with each other and with the limits? */
+static inline bool is_sound_outside(const struct ring_frame *head)
+{
+    return head->kind >= FRAME_ROCE && head->kind < FRAME_KINDS && head->headers_length <= FRAME_HEADERS_MAX;
+}
+
+static inline bool is_sound(const struct ring_frame *head, uint32_t length)
+{
+    return is_sound_outside(head) && !head->count && head->payload_length <= LINK_SEGMENT &&
            length == ring_bytes_frame(head->headers_length, head->payload_length);
+}
+
+static bool is_sound_reference(const struct ring_frame *head, uint32_t length)
+{
+    return head->flags == RING_REFERENCE && is_sound_outside(head) && head->count &&
+           head->count <= PAYLOAD_PIECES_MAX && head->payload_length <= LINK_REFERENCE_SEGMENT &&
+           length == ring_reference_frame(head->headers_length, head->count);
 }
 
 /* Copies the pairs; false when they don't add up to the payload's length. */
@@ -55,39 +73,62 @@ static void take_headers(struct ring_reader *reader, const uint8_t *from, uint32
         memcpy(reader->headers, from, length);
 }
 
-static bool take_payload(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *at,
-                         struct payload *payload)
+static inline void take_bytes(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *at,
+                              struct payload *payload)
 {
-    reader->reference = head->flags & RING_REFERENCE;
-    *payload = (struct payload){.length = head->payload_length, .by_reference = reader->reference};
-    if (reader->reference) {
-        payload->count = head->count;
-        payload->pieces = reader->pieces;
-        return take_reference(reader, head, at + ring_reference_offset(head->headers_length));
-    }
-    if (!payload->length)
-        return true;
-    at += ring_bytes_offset(head->headers_length, payload->length);
-    reader->pieces[0] = (struct iovec){(void *)(uintptr_t)at, payload->length};
+    *payload = (struct payload){.length = head->payload_length};
+    reader->reference = false;
+    if (!head->payload_length)
+        return;
+    at += ring_bytes_offset(head->headers_length, head->payload_length);
+    reader->pieces[0] = (struct iovec){(void *)(uintptr_t)at, head->payload_length};
     payload->count = 1;
     payload->pieces = reader->pieces;
+}
+
+__attribute__((noinline)) static bool break_off(struct ring_reader *reader)
+{
+    atomic_store(&reader->broken, true);
+    return false;
+}
+
+static inline void take_head(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *at,
+                             struct frame *frame)
+{
+    take_headers(reader, at + sizeof *head, head->headers_length);
+    frame->kind = head->kind;
+    frame->headers_length = head->headers_length;
+    frame->headers = reader->headers;
+}
+
+/* A frame that carries a reference, or the last one; reads the head once more, and judges what it reads. */
+__attribute__((noinline)) static bool take_unusual(struct ring_reader *reader, const uint8_t *at, uint32_t length,
+                                                   struct frame *frame)
+{
+    struct ring_frame head = read_head(at);
+    if (head.flags == RING_END && length == RING_LINE) {
+        atomic_store(&reader->ended, true);
+        return false;
+    }
+    if (!is_sound_reference(&head, length) ||
+        !take_reference(reader, &head, at + ring_reference_offset(head.headers_length)))
+        return break_off(reader);
+    frame->payload = (struct payload){
+        .length = head.payload_length, .count = head.count, .pieces = reader->pieces, .by_reference = true};
+    reader->reference = true;
+    take_head(reader, &head, at, frame);
     return true;
 }
 
-static bool ring_read_take(struct ring_reader *reader, const uint8_t *at, uint32_t length, struct frame *frame)
+static inline bool ring_read_take(struct ring_reader *reader, const uint8_t *at, uint32_t length, struct frame *frame)
 {
-    struct ring_frame head;
-    memcpy((uint8_t *)&head + sizeof head.commit, at + sizeof head.commit, sizeof head - sizeof head.commit);
-    FORGET_SOURCE(head);
-    bool sound = is_sound(&head, length), end = sound && head.flags & RING_END;
-    if (end || !sound || !take_payload(reader, &head, at, &frame->payload)) {
-        atomic_store(end ? &reader->ended : &reader->broken, true);
-        return false;
-    }
-    take_headers(reader, at + sizeof head, head.headers_length);
-    frame->kind = head.kind;
-    frame->headers_length = head.headers_length;
-    frame->headers = reader->headers;
+    struct ring_frame head = read_head(at);
+    if (__builtin_expect(head.flags, 0))
+        return take_unusual(reader, at, length, frame);
+    if (__builtin_expect(!is_sound(&head, length), 0))
+        return break_off(reader);
+    take_bytes(reader, &head, at, &frame->payload);
+    take_head(reader, &head, at, frame);
     return true;
 }
 
