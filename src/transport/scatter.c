@@ -10,7 +10,7 @@ uint64_t scatter_room(const struct recv_wqe *receive)
     return room;
 }
 
-enum reason scatter_reason(enum reason reason)
+__attribute__((noinline)) enum reason scatter_reason(enum reason reason)
 {
     switch (reason) {
     case REASON_LOCAL_LENGTH:
@@ -28,8 +28,13 @@ enum reason scatter_reason(enum reason reason)
     }
 }
 
-enum reason scatter(struct engine_owner *owner, const struct recv_wqe *receive, uint32_t offset,
-                    const struct payload *payload)
+__attribute__((noinline)) static enum reason scatter_failed(const struct iovec *to, uint32_t count)
+{
+    return payload_can_land(to, count) ? REASON_PACKET_PULL : REASON_RECEIVE_GONE;
+}
+
+__attribute__((noinline)) static enum reason scatter_pieces(struct engine_owner *owner, const struct recv_wqe *receive,
+                                                            uint32_t offset, const struct payload *payload)
 {
     uint32_t skipped = offset < receive->skip ? receive->skip - offset : 0;
     if (skipped >= payload->length)
@@ -44,7 +49,26 @@ enum reason scatter(struct engine_owner *owner, const struct recv_wqe *receive, 
         gather_list(owner, true, receive->sge, receive->sge_count, IBV_ACCESS_LOCAL_WRITE, start, length, to, &count);
     if (reason)
         return scatter_reason(reason);
-    if (payload_copy(payload, skipped, to, count))
-        return REASON_NONE;
-    return payload_can_land(to, count) ? REASON_PACKET_PULL : REASON_RECEIVE_GONE;
+    return payload_copy(payload, skipped, to, count) ? REASON_NONE : scatter_failed(to, count);
+}
+
+/* Do the bytes go into the first element, all of them? */
+static inline bool scatter_fits_first(const struct recv_wqe *receive, uint32_t offset, uint32_t length)
+{
+    return !receive->skip && !receive->limit && receive->sge_count && length && offset <= receive->sge->length &&
+           length <= receive->sge->length - offset;
+}
+
+/* Flattened: copying a few bytes makes no call. */
+__attribute__((flatten)) enum reason scatter(struct engine_owner *owner, const struct recv_wqe *receive,
+                                             uint32_t offset, const struct payload *payload)
+{
+    struct iovec to;
+    if (__builtin_expect(!scatter_fits_first(receive, offset, payload->length), 0))
+        return scatter_pieces(owner, receive, offset, payload);
+    const struct ibv_sge used = {receive->sge->addr + offset, payload->length, receive->sge->lkey};
+    enum reason reason = owner->operations->receive_memory(owner, &used, IBV_ACCESS_LOCAL_WRITE, &to);
+    if (__builtin_expect(reason != REASON_NONE, 0))
+        return scatter_reason(reason);
+    return __builtin_expect(payload_copy(payload, 0, &to, 1), 1) ? REASON_NONE : scatter_failed(&to, 1);
 }

@@ -277,8 +277,15 @@ int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addres
     return IBV_REREG_MR_ERR_INPUT;
 }
 
-enum reason mr_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge, unsigned access,
-                     struct iovec *out)
+__attribute__((noinline)) static enum reason memory_of_nothing(bool written, uint32_t length, struct iovec *out)
+{
+    *out = (struct iovec){vma_of_nothing(written), length};
+    return REASON_NONE;
+}
+
+/* Both are flattened: to find a key makes no call. */
+__attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge,
+                                              unsigned access, struct iovec *out)
 {
     const struct region *region = rkeys_find(qp->process->keys, sge->lkey);
     if (!region || region->kind == REGION_WINDOW)
@@ -289,23 +296,28 @@ enum reason mr_local(const struct qp *qp, const struct pd *pd, const struct ibv_
         return REASON_LOCAL_RANGE;
     if (access & ~region->access)
         return REASON_LOCAL_PERMISSION;
-    if (__builtin_expect(region->kind == REGION_NULL, 0)) {
-        *out = (struct iovec){vma_of_nothing(access & IBV_ACCESS_LOCAL_WRITE), sge->length};
-        return REASON_NONE;
-    }
+    if (__builtin_expect(region->kind == REGION_NULL, 0))
+        return memory_of_nothing(access & IBV_ACCESS_LOCAL_WRITE, sge->length, out);
     *out = (struct iovec){region->memory + (sge->addr - region->base), sge->length};
     return REASON_NONE;
 }
 
-enum reason mr_remote(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
-                      struct iovec *out)
+__attribute__((noinline)) static enum reason find_special(const struct qp *qp, const struct region *region,
+                                                          uint32_t rkey, uint64_t address, uint32_t length,
+                                                          unsigned access, struct iovec *out)
+{
+    return region->kind == REGION_NULL ? REASON_REMOTE_KEY_UNKNOWN
+                                       : mw_remote(qp, region, rkey, address, length, access, out);
+}
+
+__attribute__((flatten)) enum reason mr_remote(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
+                                               unsigned access, struct iovec *out)
 {
     const struct region *region = rkeys_find(qp->process->keys, rkey);
     if (!region)
         return REASON_REMOTE_KEY_UNKNOWN;
     if (__builtin_expect(region->kind != REGION_MEMORY, 0))
-        return region->kind == REGION_NULL ? REASON_REMOTE_KEY_UNKNOWN
-                                           : mw_remote(qp, region, rkey, address, length, access, out);
+        return find_special(qp, region, rkey, address, length, access, out);
     if (region->pd != qp->memory.pd)
         return REASON_REMOTE_PD;
     if (!region_covers(region, address, length)) {

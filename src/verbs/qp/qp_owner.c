@@ -84,31 +84,42 @@ static void show_sender(struct completion *entry, const struct packet *packet)
     }
 }
 
+static inline void fill_received(const struct qp *qp, struct completion *entry, uint64_t id,
+                                 const struct recv_cqe *arrival)
+{
+    *entry = (struct completion){0};
+    entry->id = id;
+    entry->qp_number = qp->flow.number;
+    entry->status = (uint8_t)arrival->status;
+    entry->opcode = (uint8_t)arrival->opcode;
+    entry->reason = (uint16_t)arrival->reason;
+    entry->length = arrival->length;
+    entry->immediate_or_key = arrival->immediate_or_key;
+    entry->source = arrival->source;
+    entry->flags = (uint16_t)arrival->flags;
+    entry->flow_tag = arrival->flow_tag;
+    entry->cvlan = arrival->cvlan;
+    entry->slid = qp->path.lid;
+    entry->sl = qp->path.sl;
+    if (__builtin_expect(arrival->source && arrival->packet, 0))
+        show_sender(entry, arrival->packet);
+}
+
 void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);
-    struct completion entry = {
-        .id = receive->id,
-        .qp_number = qp->flow.number,
-        .status = (uint8_t)arrival->status,
-        .opcode = (uint8_t)arrival->opcode,
-        .reason = (uint16_t)arrival->reason,
-        .length = arrival->length,
-        .immediate_or_key = arrival->immediate_or_key,
-        .source = arrival->source,
-        .flags = (uint16_t)arrival->flags,
-        .flow_tag = arrival->flow_tag,
-        .cvlan = arrival->cvlan,
-        .slid = qp->path.lid,
-        .sl = qp->path.sl,
-    };
-    if (arrival->source && arrival->packet)
-        show_sender(&entry, arrival->packet);
+    struct cq *cq = qp->uses.receive_cq;
+    uint64_t id = receive->id;
     comp_cntr_ended(qp, arrival->opcode, arrival->status, arrival->length);
-    qp_tell_end(qp, "receive", receive->id, arrival->status, arrival->reason);
+    if (__builtin_expect(arrival->status != IBV_WC_SUCCESS, 0))
+        qp_tell_end(qp, "receive", id, arrival->status, arrival->reason);
     receive_queue_free(qp->receives.queue, receive);
-    cq_note_round(qp->uses.receive_cq);
-    cq_push(qp->uses.receive_cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
+    cq_note_round(cq);
+    struct completion *entry = cq_begin_push(cq);
+    if (__builtin_expect(!entry, 0))
+        return;
+    fill_received(qp, entry, id, arrival);
+    cq_end_push(cq, entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
 }
 
 enum reason qp_owner_local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,

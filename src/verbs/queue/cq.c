@@ -228,7 +228,7 @@ void cq_wait_for_round(const struct cq *cq, uint32_t round)
 }
 
 /* Kept apart, so that who finds nothing saves few registers. */
-static __attribute__((noinline)) int take_entries(struct cq *cq, int count, struct ibv_wc *wc)
+__attribute__((noinline)) static int take_entries(struct cq *cq, int count, struct ibv_wc *wc)
 {
     bool nested = in_own_batch(cq);
     if (!nested)
@@ -300,22 +300,34 @@ static void notify(struct cq *cq, bool notable)
 
 /* With IGNORE_OVERRUN "CQE always will be written to next entry" (ibv_create_cq_ex(3)), which is where the oldest
  * stands. */
-bool cq_push(struct cq *cq, const struct completion *entry, bool notable)
+struct completion *cq_make_room(struct cq *cq)
 {
-    lock_take(&cq->lock);
-    struct completion *to = cq_ring_room(&cq->ring);
-    if (!to) {
-        if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN))
-            return overrun(cq), lock_release(&cq->lock), false;
-        cq_ring_drop_oldest(&cq->ring);
-        to = cq_ring_room(&cq->ring);
+    lock_assert_held(&cq->lock);
+    if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)) {
+        overrun(cq);
+        lock_release(&cq->lock);
+        return NULL;
     }
-    *to = *entry;
-    if (__builtin_expect(cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, 0))
-        stamp(cq, to);
+    cq_ring_drop_oldest(&cq->ring);
+    return cq_ring_room(&cq->ring);
+}
+
+void cq_finish_unusual(struct cq *cq, struct completion *entry, bool notable)
+{
+    lock_assert_held(&cq->lock);
+    if (cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+        stamp(cq, entry);
     cq_ring_put(&cq->ring);
     notify(cq, notable);
-    lock_release(&cq->lock);
+}
+
+bool cq_push(struct cq *cq, const struct completion *entry, bool notable)
+{
+    struct completion *to = cq_begin_push(cq);
+    if (!to)
+        return false;
+    *to = *entry;
+    cq_end_push(cq, to, notable);
     return true;
 }
 

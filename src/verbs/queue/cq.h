@@ -71,6 +71,11 @@ int cq_arm(struct ibv_cq *, int solicited_only);
  * pairs. */
 bool cq_push(struct cq *, const struct completion *, bool notable);
 
+/* The same for who fills the entry in its place, all of it: NULL when it is lost, else cq_end_push must follow at once.
+ * Holds cq->lock from the one to the other. */
+static inline struct completion *cq_begin_push(struct cq *);
+static inline void cq_end_push(struct cq *, struct completion *, bool notable);
+
 /* Before a receive is put in: the round that brings it may not have answered yet. */
 static inline void cq_note_round(struct cq *cq)
 {
@@ -104,6 +109,29 @@ void cq_withdraw(struct cq *, const struct qp *);
 
 /* Entries stay, but polling them no longer counts here. */
 void cq_forget(struct cq *, const _Atomic uint32_t *retired);
+
+/* --- how */
+
+struct completion *cq_make_room(struct cq *);
+void cq_finish_unusual(struct cq *, struct completion *, bool notable);
+
+static inline struct completion *cq_begin_push(struct cq *cq)
+{
+    lock_take(&cq->lock);
+    struct completion *to = cq_ring_room(&cq->ring);
+    return __builtin_expect(to != NULL, 1) ? to : cq_make_room(cq);
+}
+
+static inline void cq_end_push(struct cq *cq, struct completion *entry, bool notable)
+{
+    lock_assert_held(&cq->lock);
+    bool usual = cq->wc_flags < IBV_WC_EX_WITH_COMPLETION_TIMESTAMP && cq->armed == CQ_UNARMED;
+    if (__builtin_expect(usual, 1))
+        cq_ring_put(&cq->ring);
+    else
+        cq_finish_unusual(cq, entry, notable);
+    lock_release(&cq->lock);
+}
 
 /* Fills the iterator's functions of a new CQ. */
 void cq_extend(struct cq *);
