@@ -44,7 +44,7 @@ static const enum reason wire_reasons[] = {
 };
 
 /* A frame whose headers begin with others than the BTH. */
-static enum wire_fault decode_behind(const struct frame *frame, struct packet *packet)
+__attribute__((noinline)) static enum wire_fault decode_behind(const struct frame *frame, struct packet *packet)
 {
     const uint8_t *headers = frame->headers + (frame->kind == FRAME_FORWARDED ? FORWARD_ARRIVAL : 0);
     bool local = frame->kind >= FRAME_LRH && frame->headers_length >= LRH_LENGTH;
@@ -63,29 +63,23 @@ static enum wire_fault decode_behind(const struct frame *frame, struct packet *p
 static inline enum wire_fault decode(const struct frame *frame, struct packet *packet)
 {
     unsigned used, pad;
-    enum wire_fault fault = __builtin_expect(frame->kind == FRAME_ROCE, 1)
-                                ? wire_decode(frame->headers, frame->headers_length, packet, &used, &pad)
-                                : decode_behind(frame, packet);
-    if (!fault)
-        fault = wire_check_payload(packet, frame->payload.length);
-    if (__builtin_expect(fault, WIRE_FINE)) {
-        log_reason(LOG_WARN, wire_reasons[fault], "frame of %u header bytes", frame->headers_length);
-        return fault;
-    }
-    packet->payload = frame->payload;
-    return WIRE_FINE;
+    return wire_decode(frame->headers, frame->headers_length, packet, &used, &pad);
 }
 
 /* The first thing that there is to do in this round. */
-static inline void begin_progress(struct round *round)
+__attribute__((noinline)) static void begin_round(struct round *round)
 {
-    if (round->now)
-        return;
     struct process *process = round->process;
     round->now = clock_about_now();
     round->opened = guard_begin(round->now);
     uint32_t before = atomic_load_explicit(&process->loop.delivering, memory_order_relaxed);
     atomic_store_explicit(&process->loop.delivering, before + 1, memory_order_relaxed);
+}
+
+static inline void begin_progress(struct round *round)
+{
+    if (!round->now)
+        begin_round(round);
 }
 
 /* What it brought may be told now. */
@@ -97,20 +91,18 @@ static void end(const struct round *round)
     guard_end(round->opened);
 }
 
-static struct endpoint *find_endpoint(struct process *process, uint32_t number)
+static struct endpoint *find_common_endpoint(struct process *process, uint32_t number)
 {
-    struct endpoint *endpoint = qpns_find(process->numbers, number);
-    if (__builtin_expect(endpoint != NULL, 1))
-        return endpoint;
     return number == MULTICAST_QP ? &process->multicast : number == MAD_QP ? &process->mad : NULL;
 }
 
 /* False: nobody here has that number. */
-static bool take_packet(struct round *round, struct endpoint_arrival *arrival)
+static inline bool take_packet(struct round *round, struct endpoint_arrival *arrival)
 {
     begin_progress(round);
-    struct endpoint *endpoint = find_endpoint(round->process, arrival->from.packet->destination);
-    if (!endpoint)
+    uint32_t number = arrival->from.packet->destination;
+    struct endpoint *endpoint = qpns_find(round->process->numbers, number);
+    if (__builtin_expect(!endpoint, 0) && !(endpoint = find_common_endpoint(round->process, number)))
         return false;
     arrival->now = round->now;
     progress_deliver(round->process, endpoint, arrival);
@@ -159,26 +151,59 @@ static bool take_guest(struct round *round, struct endpoint_arrival *arrival)
     return false;
 }
 
-static void take_frame(void *context, struct peer *peer, const struct frame *frame)
+__attribute__((noinline)) static void drop_frame(struct process *process, const struct frame *frame,
+                                                 enum wire_fault fault)
 {
-    struct round *round = context;
+    log_reason(LOG_WARN, wire_reasons[fault], "frame of %u header bytes", frame->headers_length);
+    traffic_unread(&process->traffic, wire_reasons[fault]);
+}
+
+/* A packet for a number that no endpoint of this process has. */
+__attribute__((noinline)) static void take_strange(struct round *round, struct endpoint_arrival *arrival)
+{
+    const struct packet *packet = arrival->from.packet;
+    if (take_guest(round, arrival))
+        return;
+    traffic_stray(&round->process->traffic, packet, NULL, REASON_PACKET_NO_QP);
+    log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet->destination, (int)arrival->peer->pid);
+}
+
+/* What was decoded, so or so. From the network it came by way of another process, and `forwarded` is not NULL. */
+__attribute__((always_inline)) static inline void take_decoded(struct round *round, struct peer *peer,
+                                                               const struct frame *frame, struct packet *packet,
+                                                               enum wire_fault fault, const uint8_t *forwarded)
+{
+    if (__builtin_expect(!fault, 1))
+        fault = wire_check_payload(packet, frame->payload.length);
+    if (__builtin_expect(fault != WIRE_FINE, 0))
+        return drop_frame(round->process, frame, fault);
+    packet->payload = frame->payload;
+    bool plain = frame->kind == FRAME_ROCE;
+    struct endpoint_arrival arrival = {.from.packet = packet, .peer = peer, .plain = plain, .forwarded = forwarded};
+    if (forwarded)
+        arrival.from.interface = forward_interface(forwarded);
+    if (__builtin_expect(!take_packet(round, &arrival), 0))
+        take_strange(round, &arrival);
+}
+
+__attribute__((noinline)) static void take_unusual(struct round *round, struct peer *peer, const struct frame *frame)
+{
     struct packet packet;
-    struct endpoint_arrival arrival = {.from.packet = &packet, .peer = peer};
+    bool forwarded = frame->kind == FRAME_FORWARDED;
     if (frame->kind == FRAME_ETHERNET || frame->kind == FRAME_XRC)
         return take_other(round, peer, frame);
-    if (frame->kind == FRAME_FORWARDED && frame->headers_length < FORWARD_ARRIVAL + GRH_LENGTH)
-        return;
-    enum wire_fault fault = decode(frame, &packet);
-    if (fault)
-        return traffic_unread(&round->process->traffic, wire_reasons[fault]);
-    if (frame->kind == FRAME_FORWARDED) {
-        arrival.forwarded = frame->headers;
-        arrival.from.interface = forward_interface(frame->headers);
-    }
-    if (take_packet(round, &arrival) || take_guest(round, &arrival))
-        return;
-    traffic_stray(&round->process->traffic, &packet, NULL, REASON_PACKET_NO_QP);
-    log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet.destination, (int)peer->pid);
+    if (!forwarded || frame->headers_length >= FORWARD_ARRIVAL + GRH_LENGTH)
+        take_decoded(round, peer, frame, &packet, decode_behind(frame, &packet), forwarded ? frame->headers : NULL);
+}
+
+/* Flattened: decoding makes no call. */
+__attribute__((flatten)) static void take_frame(void *context, struct peer *peer, const struct frame *frame)
+{
+    struct packet packet;
+    if (__builtin_expect(frame->kind == FRAME_ROCE, 1))
+        take_decoded(context, peer, frame, &packet, decode(frame, &packet), NULL);
+    else
+        take_unusual(context, peer, frame);
 }
 
 static void progress_flush(struct process *process, nanos now, bool ack_later)
@@ -248,7 +273,7 @@ static inline bool is_idle(const struct process *process)
            !atomic_load_explicit(&process->loop.overrun, memory_order_relaxed);
 }
 
-static __attribute__((noinline)) unsigned make_round(struct process *process, bool ack_later)
+__attribute__((noinline)) static unsigned make_round(struct process *process, bool ack_later)
 {
     struct round round = {.process = process};
     unsigned done = node_receive(process->node, take_frame, &round, FRAMES_A_ROUND);

@@ -46,6 +46,7 @@ void traffic_close(struct traffic *traffic)
 void traffic_begin(struct traffic_flow *flow)
 {
     struct taps *taps = flow->traffic->taps;
+    flow->service = flow->type == IBV_QPT_RAW_PACKET ? TRAFFIC_NO_SERVICE : services[flow->type];
     if (taps)
         flow->stream = atomic_fetch_add(&taps->streams, 1);
 }
@@ -96,21 +97,18 @@ void traffic_count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs)
     *naks += class == SYNDROME_CLASS_NAK;
 }
 
-static void count_received(struct traffic_flow *flow, const struct packet *packet)
+void traffic_count_unusual(struct traffic_flow *flow, const struct packet *packet)
 {
     struct counts *counts = &flow->counts;
-    counts->bytes_received += packet->payload.length;
-    if (__builtin_expect(op_service(packet->opcode) == SERVICE_CNP, 0)) {
+    if (op_service(packet->opcode) == SERVICE_CNP)
         counts->cnps_received++;
-        return;
-    }
-    if (__builtin_expect(flow->type == IBV_QPT_RAW_PACKET || services[flow->type] != op_service(packet->opcode), 0)) {
+    else if (op_service(packet->opcode) != flow->service)
         flow->traffic->strays.received[packet->opcode]++;
-        return;
+    else {
+        counts->received[op_operation(packet->opcode)]++;
+        if (op_operation(packet->opcode) == OPERATION_ACKNOWLEDGE)
+            traffic_count_refusal(packet->syndrome, &counts->naks_received, &counts->rnrs_received);
     }
-    counts->received[op_operation(packet->opcode)]++;
-    if (op_operation(packet->opcode) == OPERATION_ACKNOWLEDGE && __builtin_expect(packet->syndrome >> 5, 0))
-        traffic_count_refusal(packet->syndrome, &counts->naks_received, &counts->rnrs_received);
 }
 
 /* --- sending */
@@ -197,14 +195,6 @@ void traffic_missed(struct traffic_flow *flow, const struct peer *peer)
 }
 
 /* --- arriving */
-
-void traffic_received(struct traffic_flow *flow, const struct packet *packet, const struct datagram_route *route)
-{
-    lock_assert_held(flow->lock);
-    count_received(flow, packet);
-    if (__builtin_expect(flow->traffic->taps != NULL, 0))
-        taps_received(flow->traffic->taps, flow, packet, route);
-}
 
 void traffic_managed(struct traffic *traffic, const struct packet *packet, const struct datagram_route *route)
 {

@@ -14,6 +14,8 @@
 #include "wire/op.h"
 #include "wire/psn.h"
 
+enum { TRAFFIC_NO_SERVICE = 0xff }; /* raw packets */
+
 /* Of a process. */
 struct traffic {
     struct taps *taps;           /* NULL: none */
@@ -29,6 +31,7 @@ struct traffic_flow {
     const struct ibv_qp_attr *attr;
     uint32_t number;                   /* 0: has none yet */
     uint8_t type;                      /* enum ibv_qp_type */
+    uint8_t service;                   /* enum service of that, or TRAFFIC_NO_SERVICE */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and responses */
     struct counts counts;
 };
@@ -76,7 +79,7 @@ static inline bool traffic_is_faulty(const struct traffic *traffic)
 
 /* A packet arrived for this queue pair, under its lock. `route` NULL: from this host. Under process->progress, as all
  * below. */
-void traffic_received(struct traffic_flow *, const struct packet *, const struct datagram_route *route);
+static inline void traffic_received(struct traffic_flow *, const struct packet *, const struct datagram_route *route);
 
 /* A packet for queue pair 1 arrived that was made use of; the answer to one, as traffic_send, to where it came from. */
 void traffic_managed(struct traffic *, const struct packet *, const struct datagram_route *route);
@@ -94,6 +97,7 @@ void traffic_received_frame(struct traffic *, const struct frame *);
 /* --- how */
 
 void traffic_count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs);
+void traffic_count_unusual(struct traffic_flow *, const struct packet *);
 void traffic_count_unsent(struct traffic_flow *, struct link *);
 bool traffic_send_tapped(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
@@ -123,6 +127,21 @@ static inline bool traffic_send(struct traffic_flow *flow, struct peer *peer, st
     if (__builtin_expect(flow->traffic->taps != NULL, 0))
         return traffic_send_tapped(flow, peer, link, frame);
     return link->operations->send(link, frame) != FRAME_UNREADABLE;
+}
+
+/* For each packet, so it is inlined. What has no AETH has the class of ACKs. */
+static inline void traffic_received(struct traffic_flow *flow, const struct packet *packet,
+                                    const struct datagram_route *route)
+{
+    lock_assert_held(flow->lock);
+    bool usual = op_service(packet->opcode) == flow->service && packet->syndrome >> 5 == 0;
+    flow->counts.bytes_received += packet->payload.length;
+    if (__builtin_expect(usual, 1))
+        flow->counts.received[op_operation(packet->opcode)]++;
+    else
+        traffic_count_unusual(flow, packet);
+    if (__builtin_expect(flow->traffic->taps != NULL, 0))
+        taps_received(flow->traffic->taps, flow, packet, route);
 }
 
 static inline void traffic_end_batch(struct traffic_flow *flow, struct link *link)

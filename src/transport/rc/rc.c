@@ -2,11 +2,9 @@
 
 #include <string.h>
 
-#include "transport/pkey.h"
-#include "transport/rc/completer.h"
 #include "transport/rc/fail.h"
+#include "transport/rc/receive.h"
 #include "transport/rc/requester.h"
-#include "transport/rc/responder.h"
 #include "transport/rc/responses.h"
 #include "transport/retire.h"
 #include "wire/psn.h"
@@ -62,26 +60,9 @@ void rc_posted(struct rc *rc)
         retire_all(&rc->requester.queue, rc->owner);
 }
 
-static enum reason check_head(const struct rc *rc, const struct packet *packet)
-{
-    if (!op_find(packet->opcode))
-        return REASON_PACKET_OPCODE;
-    if (op_service(packet->opcode) != rc->settings.service)
-        return REASON_PACKET_SERVICE;
-    if (!rc->receiving || rc->failed)
-        return REASON_PACKET_QP_STATE;
-    return pkey_matches(packet->pkey, rc->settings.pkey) ? REASON_NONE : REASON_PACKET_PKEY;
-}
-
 void rc_receive(struct rc *rc, const struct packet *packet, nanos now)
 {
-    enum reason reason = check_head(rc, packet);
-    if (reason)
-        rc->owner->operations->dropped(rc->owner, packet, reason);
-    else if (op_find(packet->opcode)->flags & OP_RESPONSE)
-        completer_receive(rc, packet, now);
-    else
-        responder_receive(rc, packet);
+    receive_packet(rc, packet, now);
 }
 
 /* An ACK that goes behind a request costs no packet of its own where packets are sent in batches, and one request does

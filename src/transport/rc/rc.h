@@ -170,6 +170,16 @@ bool rc_owes_responses(const struct rc *);
 /* Is all of it an ACK, which may wait a moment for a request to go with? */
 bool rc_owes_but_an_ack(const struct rc *);
 
+/* Is all that rc_transmit might give an ACK, which need not wait for a request? Then rc_acknowledge gives it at once.
+ */
+static inline bool rc_owes_one_ack(const struct rc *rc)
+{
+    const struct responder *responder = &rc->responder;
+    return responder->ack_due && !responder->nak_due && responder->saved_next == responder->saved_tail &&
+           rc->requester.queue.next == rc->requester.queue.tail && !rc->requester.probing && !rc->settings.first_window;
+}
+void rc_acknowledge(struct rc *, struct packet *out);
+
 /* When the next deadline of this engine is; NANOS_NEVER when nothing waits. */
 static inline nanos rc_deadline(const struct rc *rc)
 {

@@ -12,7 +12,7 @@
 enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
 
 /* IBA 9.7.4.1.2: what may follow what within a message. */
-static enum reason check_sequence(const struct rc *rc, uint32_t flags, const struct packet *packet)
+static inline enum reason check_sequence(const struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     uint8_t open = rc->responder.open;
     if (flags & OP_START)
@@ -37,7 +37,7 @@ static bool flush_is_known(const struct packet *packet)
     return packet->placement && !(packet->placement & ~known) && packet->selectivity <= NEWER_FLUSH_REGION;
 }
 
-static unsigned needed_access(uint32_t flags, const struct packet *packet)
+static inline unsigned needed_access(uint32_t flags, const struct packet *packet)
 {
     if (flags & (OP_WRITE | OP_ATOMIC_WRITE))
         return IBV_ACCESS_REMOTE_WRITE;
@@ -49,7 +49,7 @@ static unsigned needed_access(uint32_t flags, const struct packet *packet)
 }
 
 /* IBA 9.7.4.1.3: a function that this QP is not set up for, too many READs, a misaligned atomic. */
-static enum reason check_validity(struct rc *rc, uint32_t flags, const struct packet *packet, unsigned access)
+static inline enum reason check_validity(struct rc *rc, uint32_t flags, const struct packet *packet, unsigned access)
 {
     if (flags & OP_FLUSH && !flush_is_known(packet))
         return REASON_FLUSH_KIND;
@@ -63,8 +63,8 @@ static enum reason check_validity(struct rc *rc, uint32_t flags, const struct pa
 }
 
 /* IBA 9.7.4.1.4: the memory that the peer names, all of it, when it is named; into *memory when it has any length. */
-static enum reason check_access(const struct rc *rc, uint32_t flags, const struct packet *packet, unsigned access,
-                                struct iovec *memory)
+static inline enum reason check_access(const struct rc *rc, uint32_t flags, const struct packet *packet,
+                                       unsigned access, struct iovec *memory)
 {
     if (!(flags & (OP_RETH | OP_ATOMICETH)))
         return REASON_NONE;
@@ -77,7 +77,7 @@ static enum reason check_access(const struct rc *rc, uint32_t flags, const struc
 
 /* A WRITE's packets must add up to what its RETH says. Inside the host the packets of a message need not be of one
  * size: a link may carry larger ones than the path MTU. */
-static bool length_fits(const struct rc *rc, uint32_t flags, const struct packet *packet)
+static inline bool length_fits(const struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     const struct responder *responder = &rc->responder;
     uint32_t carried = packet->payload.length, single = OP_START | OP_END;
@@ -101,7 +101,7 @@ static bool length_fits(const struct rc *rc, uint32_t flags, const struct packet
 const struct recv_wqe receive_unfetched, receive_too_short;
 
 /* A receive that was taken for a packet whose payload got lost waits for the repeat. */
-static enum reason responder_take_receive(struct rc *rc, const struct packet *packet)
+static inline enum reason responder_take_receive(struct rc *rc, const struct packet *packet)
 {
     struct responder *responder = &rc->responder;
     if (responder->receive)
@@ -113,7 +113,8 @@ static enum reason responder_take_receive(struct rc *rc, const struct packet *pa
     return receive ? REASON_NONE : REASON_PACKET_NO_RECEIVE;
 }
 
-static enum reason responder_check(struct rc *rc, uint32_t flags, const struct packet *packet, struct iovec *memory)
+__attribute__((always_inline)) static inline enum reason
+responder_check(struct rc *rc, uint32_t flags, const struct packet *packet, struct iovec *memory)
 {
     unsigned access = needed_access(flags, packet);
     enum reason reason = check_sequence(rc, flags, packet);
@@ -130,7 +131,8 @@ static enum reason responder_check(struct rc *rc, uint32_t flags, const struct p
     return reason;
 }
 
-static enum reason execute(struct rc *rc, uint32_t flags, const struct packet *packet, const struct iovec *memory)
+__attribute__((always_inline)) static inline enum reason
+execute(struct rc *rc, uint32_t flags, const struct packet *packet, const struct iovec *memory)
 {
     if (flags & OP_SEND)
         return execute_send(rc, flags, packet);
@@ -145,7 +147,7 @@ static enum reason execute(struct rc *rc, uint32_t flags, const struct packet *p
     return flags & OP_ATOMIC ? execute_atomic(rc, packet) : execute_atomic_write(rc, packet);
 }
 
-static void complete_receive(struct rc *rc, uint32_t flags, const struct packet *packet)
+static inline void complete_receive(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     struct responder *responder = &rc->responder;
     const struct recv_wqe *receive = responder->receive;
@@ -166,7 +168,8 @@ static void complete_receive(struct rc *rc, uint32_t flags, const struct packet 
 }
 
 /* The packet counts: the next one is expected, and the message may be complete. */
-static void responder_accept(struct rc *rc, uint32_t flags, const struct packet *packet)
+__attribute__((always_inline)) static inline void responder_accept(struct rc *rc, uint32_t flags,
+                                                                   const struct packet *packet)
 {
     struct responder *responder = &rc->responder;
     responder->nak_due = responder->nak_sent = false;
@@ -247,8 +250,10 @@ static void fail_invalidation(struct rc *rc, const struct packet *packet)
     fail_responder(rc, IBV_WC_REM_INV_REQ_ERR, REASON_INVALIDATE_KEY, packet);
 }
 
-static void responder_refuse(struct rc *rc, enum reason reason, const struct packet *packet)
+__attribute__((noinline)) static void responder_refuse(struct rc *rc, enum reason reason, const struct packet *packet)
 {
+    if (reason == REASON_INVALIDATE_KEY)
+        return fail_invalidation(rc, packet);
     rc->owner->operations->dropped(rc->owner, packet, reason);
     if (reason == REASON_PACKET_NO_RECEIVE)
         responses_nak(rc, SYNDROME_RNR | (rc->settings.min_rnr_timer & 31), packet->psn);
@@ -275,28 +280,48 @@ static void establish(struct rc *rc, const struct packet *packet, int32_t ahead)
         rc->owner->operations->event(rc->owner, IBV_EVENT_COMM_EST);
 }
 
-void responder_receive(struct rc *rc, const struct packet *packet)
+/* A request whose turn it is. Called with the flags as a constant where they are those of nearly all requests, so that
+ * the compiler leaves of the steps what such a request needs. */
+__attribute__((always_inline)) static inline void take_request(struct rc *rc, uint32_t flags,
+                                                               const struct packet *packet)
 {
-    uint32_t flags = op_find(packet->opcode)->flags;
-    int32_t ahead = psn_distance(packet->psn, rc->responder.expected_psn);
-    if (!rc->responder.established)
-        establish(rc, packet, ahead);
-    if (ahead > 0) {
-        report_gap(rc, packet);
-        return;
-    }
-    if (ahead < 0) {
-        duplicates_receive(rc, packet);
-        return;
-    }
     struct iovec memory;
     enum reason reason = responder_check(rc, flags, packet, &memory);
     if (!reason)
         reason = execute(rc, flags, packet, &memory);
-    if (reason == REASON_INVALIDATE_KEY)
-        fail_invalidation(rc, packet);
-    else if (reason)
+    if (__builtin_expect(reason != REASON_NONE, 0))
         responder_refuse(rc, reason, packet);
     else
         responder_accept(rc, flags, packet);
+}
+
+__attribute__((noinline)) static void take_any_request(struct rc *rc, uint32_t flags, const struct packet *packet)
+{
+    take_request(rc, flags, packet);
+}
+
+/* Not the one that was expected. */
+__attribute__((noinline)) static void receive_out_of_turn(struct rc *rc, const struct packet *packet, int32_t ahead)
+{
+    if (ahead > 0)
+        report_gap(rc, packet);
+    else
+        duplicates_receive(rc, packet);
+}
+
+void responder_receive(struct rc *rc, const struct packet *packet)
+{
+    enum { ONLY = OP_START | OP_END | OP_PAYLOAD };
+    uint32_t flags = op_find(packet->opcode)->flags;
+    int32_t ahead = psn_distance(packet->psn, rc->responder.expected_psn);
+    if (__builtin_expect(!rc->responder.established, 0))
+        establish(rc, packet, ahead);
+    if (__builtin_expect(ahead, 0))
+        receive_out_of_turn(rc, packet, ahead);
+    else if (flags == (OP_SEND | ONLY))
+        take_request(rc, OP_SEND | ONLY, packet);
+    else if (flags == (OP_WRITE | ONLY | OP_RETH))
+        take_request(rc, OP_WRITE | ONLY | OP_RETH, packet);
+    else
+        take_any_request(rc, flags, packet);
 }

@@ -222,7 +222,7 @@ static void transmit_nak(struct rc *rc, struct packet *out)
     absorb_ack(responder, responder->nak_psn);
 }
 
-static void transmit_ack(struct rc *rc, struct packet *out)
+void rc_acknowledge(struct rc *rc, struct packet *out)
 {
     bth_write(rc, out, OPERATION_ACKNOWLEDGE, rc->responder.ack_psn);
     write_aeth(out, SYNDROME_ACK, rc->responder.msn);
@@ -237,7 +237,7 @@ bool responses_transmit(struct rc *rc, struct packet *out, struct iovec *pieces)
     if (responder->nak_due)
         transmit_nak(rc, out);
     else if (responder->ack_due)
-        transmit_ack(rc, out);
+        rc_acknowledge(rc, out);
     else
         return false;
     return true;

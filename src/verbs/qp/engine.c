@@ -6,16 +6,9 @@
 
 static bool fits_service(const struct qp *qp, uint8_t opcode)
 {
-    static const uint8_t services[] = {[IBV_QPT_RC] = SERVICE_RC,
-                                       [IBV_QPT_UC] = SERVICE_UC,
-                                       [IBV_QPT_UD] = SERVICE_UD,
-                                       [IBV_QPT_XRC_SEND] = SERVICE_XRC,
-                                       [IBV_QPT_XRC_RECV] = SERVICE_XRC};
-    if (qp->flow.type == IBV_QPT_RAW_PACKET)
-        return false;
     if (qp->flow.type == IBV_QPT_XRC_SEND && !(op_find(opcode)->flags & OP_RESPONSE))
         return false; /* nothing may be asked of it */
-    return op_service(opcode) == services[qp->flow.type];
+    return op_service(opcode) == qp->flow.service;
 }
 
 void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
@@ -30,7 +23,9 @@ void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
 
 bool qp_has_output(const struct qp *qp)
 {
-    return engine_has_output(&qp->engine) || (qp_is_reliable(qp) && tags_have_work(&qp->tags.port));
+    if (__builtin_expect(!qp_is_reliable(qp), 0))
+        return engine_has_output(&qp->engine);
+    return rc_has_output(&qp->engine.rc) || tags_have_work(&qp->tags.port);
 }
 
 nanos qp_engine_deadline(const struct qp *qp)

@@ -216,7 +216,8 @@ static inline struct qp *qp_of(struct ibv_qp *ibv)
 /* RC, XRC_SEND and XRC_RECV: their engine is `rc`. */
 static inline bool qp_is_reliable(const struct qp *qp)
 {
-    return qp->flow.type == IBV_QPT_RC || qp->flow.type == IBV_QPT_XRC_SEND || qp->flow.type == IBV_QPT_XRC_RECV;
+    enum { TYPES = 1 << IBV_QPT_RC | 1 << IBV_QPT_XRC_SEND | 1 << IBV_QPT_XRC_RECV };
+    return TYPES >> qp->flow.type & 1;
 }
 
 static inline struct qp *qp_of_endpoint(struct endpoint *endpoint)
@@ -254,6 +255,10 @@ void qp_transmit(struct qp *, nanos now);
 /* The same for who stands between guard_begin and guard_end already (link/guard.h). */
 void qp_transmit_guarded(struct qp *, nanos now);
 
+/* A reliable one: when all that it may have to send is an ACK to a peer on this host, which has room, sends that and
+ * returns true. Otherwise nothing has happened, and qp_transmit_guarded is to be called. Likewise guarded. */
+bool qp_acknowledge(struct qp *);
+
 /* Sends this packet, which is not of its engine, by the way to its peer; false: there is no room now, and the queue
  * pair waits for some. */
 bool qp_send_packet(struct qp *, const struct packet *);
@@ -281,6 +286,14 @@ void qp_flush_receives(struct qp *);
 
 void qp_receive(struct qp *, const struct packet *, nanos now);
 bool qp_has_output(const struct qp *);
+/* The same at once, and saying yes more often: it may be that what there is may not leave yet. */
+static inline bool qp_may_have_output(const struct qp *qp)
+{
+    if (__builtin_expect(!qp_is_reliable(qp), 0))
+        return engine_has_output(&qp->engine);
+    return rc_may_have_output(&qp->engine.rc) || tags_have_work(&qp->tags.port);
+}
+
 nanos qp_engine_deadline(const struct qp *);
 
 /* That of the engine, or when the rate of the queue pair or the members of a multicast group let it go on, whichever is

@@ -4,6 +4,7 @@
 #include "process/forward.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
+#include "transport/rc/receive.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/qp/xrc_front.h"
@@ -66,44 +67,70 @@ static bool is_refusal(const struct packet *packet)
 typedef void take_packet(struct qp *, const struct packet *, nanos now);
 
 /* Under qp->lock. True: it was one that had to come. Inlined, so that `next` is called directly. */
-static inline __attribute__((always_inline)) bool take(struct qp *qp, const struct packet *packet,
+__attribute__((always_inline)) static inline bool take(struct qp *qp, const struct packet *packet,
                                                        const struct endpoint_arrival *arrival, take_packet *next)
 {
+    nanos now = arrival->now;
     traffic_received(&qp->flow, packet, arrival->from.route);
-    if (is_refusal(packet))
+    if (__builtin_expect(is_refusal(packet), 0)) {
         qp_tell_refused(qp, packet->syndrome);
+        now = clock_now();
+    }
     enum reason refusal = qp_path_refusal(qp, packet, arrival->from.interface);
     qp->progress.refused = false;
-    if (refusal) {
+    if (__builtin_expect(refusal != REASON_NONE, 0)) {
         qp->owner.operations->dropped(&qp->owner, packet, refusal);
         return !qp->progress.refused;
     }
-    if (arrival->from.congested)
+    if (__builtin_expect(arrival->from.congested, 0))
         qp_path_notify(qp, arrival->now);
-    next(qp, packet, is_refusal(packet) ? clock_now() : arrival->now);
+    next(qp, packet, now);
     return !qp->progress.refused;
 }
 
 static bool is_cut_off(const struct qp *qp)
 {
     bool down = qp_port_is_down(qp);
-    if (down)
+    if (__builtin_expect(down, 0))
         log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->flow.number);
     return down;
+}
+
+/* Nothing that `take` looks for is there, but for the counting. */
+static inline bool is_usual(const struct qp *qp, const struct endpoint_arrival *arrival)
+{
+    const struct packet *packet = arrival->from.packet;
+    return arrival->plain && qp->flow.type == IBV_QPT_RC && !qp->path.remote &&
+           op_service(packet->opcode) == SERVICE_RC && !is_refusal(packet) && !qp->process->traffic.taps;
+}
+
+/* With nothing that takes part but the two queue pairs. */
+static inline bool receive_usual(struct qp *qp, const struct endpoint_arrival *arrival)
+{
+    traffic_received(&qp->flow, arrival->from.packet, NULL);
+    receive_packet(&qp->engine.rc, arrival->from.packet, arrival->now);
+    bool output = qp_may_have_output(qp);
+    lock_release(&qp->lock);
+    return output;
+}
+
+__attribute__((noinline)) static bool receive_unusual(struct qp *qp, const struct endpoint_arrival *arrival)
+{
+    const struct packet *packet = arrival->from.packet;
+    bool fine = take(qp, packet, arrival, qp_receive), output = qp_may_have_output(qp);
+    lock_release(&qp->lock);
+    if (arrival->forwarded && fine) /* not for anybody who makes up a source */
+        forward_prefer(qp->process, arrival->forwarded, packet);
+    return output;
 }
 
 static bool receive_at_qp(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
-    const struct packet *packet = arrival->from.packet;
     if (is_cut_off(qp))
         return false;
     lock_take(&qp->lock);
-    bool fine = take(qp, packet, arrival, qp_receive), output = qp_has_output(qp);
-    lock_release(&qp->lock);
-    if (arrival->forwarded && fine) /* not for anybody who makes up a source */
-        forward_prefer(qp->process, arrival->forwarded, packet);
-    return output;
+    return __builtin_expect(is_usual(qp, arrival), 1) ? receive_usual(qp, arrival) : receive_unusual(qp, arrival);
 }
 
 /* XRC_RECV: the SRQs may be other processes'. */
@@ -127,7 +154,7 @@ static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
     lock_take(&qp->lock);
     bool waits = ack_later && qp->path.remote && !qp->progress.waited && qp_is_reliable(qp) &&
                  rc_owes_but_an_ack(&qp->engine.rc);
-    if (!waits && qp_has_output(qp))
+    if (!waits && qp_may_have_output(qp) && !(qp_is_reliable(qp) && qp_acknowledge(qp)))
         qp_transmit_guarded(qp, now);
     lock_release(&qp->lock);
     qp->progress.waited = waits;
@@ -180,7 +207,6 @@ void qp_begin_endpoint(struct qp *qp, const struct device *device)
     qp->flow.lock = &qp->lock;
     qp->flow.device = device;
     qp->flow.attr = &qp->attr;
-    qp->flow.type = qp->flow.type;
     traffic_begin(&qp->flow);
     schedule_initialize_timer(&qp->endpoint.timer, qp_expired);
 }

@@ -20,7 +20,7 @@
 #include "wire/wire.h"
 
 /* The peer of a connected queue pair, looked up again when there was none or it has gone. */
-static __attribute__((noinline)) struct peer *find_peer_anew(struct qp *qp)
+__attribute__((noinline)) static struct peer *find_peer_anew(struct qp *qp)
 {
     qp->path.peer_ended |= qp->path.peer || qp->path.peer_claimed;
     if (qp->path.peer)
@@ -97,7 +97,7 @@ static inline bool may_transmit_rc(struct qp *qp, struct link *link)
 }
 
 /* Without a link, packets go nowhere and timers do the rest. */
-static __attribute__((noinline)) void transmit_rc_nowhere(struct qp *qp, nanos now)
+__attribute__((noinline)) static void transmit_rc_nowhere(struct qp *qp, nanos now)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -237,7 +237,7 @@ static void transmit_ud(struct qp *qp)
         multicast_forget(qp);
 }
 
-static __attribute__((noinline)) void transmit_unreliable(struct qp *qp)
+__attribute__((noinline)) static void transmit_unreliable(struct qp *qp)
 {
     switch (qp->flow.type) {
     case IBV_QPT_UC:
@@ -247,6 +247,31 @@ static __attribute__((noinline)) void transmit_unreliable(struct qp *qp)
     default:
         return qp_raw_transmit(qp);
     }
+}
+
+/* Inside the host, at its own rate; all others, and who has lost its peer, go the long way. */
+static inline bool responds_plainly(const struct qp *qp)
+{
+    const struct peer *peer = qp->path.peer;
+    return peer && !peer->gone && !qp->path.remote && !qp->rate_limit.rate && !qp_port_is_down(qp) &&
+           !qp->process->forked && !tags_have_work(&qp->tags.port);
+}
+
+bool qp_acknowledge(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    struct packet packet;
+    if (!responds_plainly(qp) || !rc_owes_one_ack(&qp->engine.rc))
+        return false;
+    struct link *link = qp->path.peer->link;
+    link->operations->begin(link);
+    bool room = link->operations->ready(link);
+    if (__builtin_expect(room, 1)) {
+        rc_acknowledge(&qp->engine.rc, &packet);
+        send_packet(qp, link, &packet);
+    }
+    traffic_end_batch(&qp->flow, link);
+    return room;
 }
 
 void qp_transmit_guarded(struct qp *qp, nanos now)
