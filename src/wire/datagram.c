@@ -1,9 +1,9 @@
 #include "wire/datagram.h"
 
-#include <libdeflate.h>
 #include <string.h>
 
 #include "wire/bytes.h"
+#include "wire/crc/crc32.h"
 #include "wire/grh.h"
 #include "wire/op.h"
 
@@ -56,14 +56,13 @@ static uint32_t icrc_of_headers(const struct datagram_route *route, const uint8_
     at[6] = at[7] = 0xff;
     memcpy(at + 8, bth, BTH_LENGTH);
     at[8 + 4] = 0xff;
-    return libdeflate_crc32(0, masked, (size_t)(at + 8 + BTH_LENGTH - masked));
+    return crc32_go_on(0, masked, (size_t)(at + 8 + BTH_LENGTH - masked));
 }
 
 static uint32_t icrc_of_pieces(uint32_t crc, const struct iovec *pieces, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (pieces[i].iov_len) /* libdeflate takes a NULL pointer as a question for the initial value */
-            crc = libdeflate_crc32(crc, pieces[i].iov_base, pieces[i].iov_len);
+        crc = crc32_go_on(crc, pieces[i].iov_base, pieces[i].iov_len);
     return crc;
 }
 

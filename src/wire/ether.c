@@ -1,9 +1,9 @@
 #include "wire/ether.h"
 
-#include <libdeflate.h>
 #include <stddef.h>
 
 #include "wire/bytes.h"
+#include "wire/crc/crc32.h"
 
 enum {
     TYPE_SERVICE_TAG = 0x88a8,
@@ -270,6 +270,6 @@ const struct ether_layer *ether_find(const struct ether *frame, enum ether_kind 
 
 void ether_frame_check(const uint8_t *bytes, uint32_t length, uint8_t *to)
 {
-    uint32_t crc = libdeflate_crc32(0, bytes, length);
+    uint32_t crc = crc32_go_on(0, bytes, length);
     bytes_put32(to, __builtin_bswap32(crc));
 }

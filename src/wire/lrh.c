@@ -1,9 +1,9 @@
 #include "wire/lrh.h"
 
-#include <libdeflate.h>
 #include <string.h>
 
 #include "wire/bytes.h"
+#include "wire/crc/crc32.h"
 #include "wire/grh.h"
 
 enum {
@@ -59,8 +59,8 @@ uint32_t lrh_icrc(const uint8_t *packet, uint32_t length)
         grh[1] = grh[2] = grh[3] = grh[7] = 0xff;
     }
     masked[headers - BTH_LENGTH + 4] = 0xff;
-    uint32_t crc = libdeflate_crc32(0, masked, headers);
-    return length > headers ? libdeflate_crc32(crc, packet + headers, length - headers) : crc;
+    uint32_t crc = crc32_go_on(0, masked, headers);
+    return length > headers ? crc32_go_on(crc, packet + headers, length - headers) : crc;
 }
 
 /* x^16 + x^12 + x^3 + x + 1, the lowest bit of each byte first (IBA 7.8.2). */

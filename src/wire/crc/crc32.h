@@ -1,0 +1,12 @@
+/* The CRC-32 of Ethernet and InfiniBand, of the fastest kind that this processor has. Pure, as wire.h says. */
+#ifndef WIRE_CRC32_H
+#define WIRE_CRC32_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Goes on with the CRC of what came before, 0 at the beginning, as libdeflate_crc32 does; `bytes` may be NULL where
+ * the length is 0. */
+uint32_t crc32_go_on(uint32_t crc, const void *bytes, size_t length);
+
+#endif
