@@ -197,10 +197,18 @@ static bool copy_at_once(uint8_t *to, const uint8_t *from, size_t length)
     return !fault;
 }
 
+/* Is `to` a little further in its page than `from` in its own? Then what is loaded seems to hang on what was just
+ * stored, and AMD's processors copy strings at a fifteenth of their speed (Zen 4: 3 GB/s and not 45). */
+static bool is_aliased(const uint8_t *to, const uint8_t *from)
+{
+    uintptr_t ahead = ((uintptr_t)to - (uintptr_t)from) % PAGE;
+    return ahead && ahead < BLOCK;
+}
+
 bool guarded_copy_long(uint8_t *to, const uint8_t *from, size_t length)
 {
     bool apart = (uintptr_t)to - (uintptr_t)from >= length && (uintptr_t)from - (uintptr_t)to >= length;
-    if (length >= AT_ONCE && apart && copies_strings_fast())
+    if (length >= AT_ONCE && apart && !is_aliased(to, from) && copies_strings_fast())
         return copy_at_once(to, from, length);
     return (uintptr_t)to - (uintptr_t)from >= length ? copy_upwards(to, from, length)
                                                      : copy_downwards(to, from, length);
