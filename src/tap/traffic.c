@@ -90,14 +90,14 @@ void traffic_end(struct traffic_flow *flow)
     traffic_add(&flow->traffic->totals[flow->device->index], flow);
 }
 
-void traffic_count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs)
+__attribute__((noinline)) void traffic_count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs)
 {
     unsigned class = syndrome_class(syndrome);
     *rnrs += class == SYNDROME_CLASS_RNR;
     *naks += class == SYNDROME_CLASS_NAK;
 }
 
-void traffic_count_unusual(struct traffic_flow *flow, const struct packet *packet)
+__attribute__((noinline)) void traffic_count_unusual(struct traffic_flow *flow, const struct packet *packet)
 {
     struct counts *counts = &flow->counts;
     if (op_service(packet->opcode) == SERVICE_CNP)
@@ -168,7 +168,8 @@ static bool is_response(const struct frame *frame)
     return frame->kind == FRAME_ROCE && op_table[frame->headers[0]].flags & OP_RESPONSE;
 }
 
-bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link, const struct frame *frame)
+__attribute__((noinline)) bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link,
+                                                   const struct frame *frame)
 {
     struct taps *taps = flow->traffic->taps;
     char words[96];
@@ -228,7 +229,7 @@ void traffic_unread(struct traffic *traffic, enum reason reason)
 }
 
 /* What is repeated may be refused again and again. */
-void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
+__attribute__((noinline)) void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
 {
     uint32_t *dropped = &flow->counts.dropped[counts_reason(REASON_PACKET_UNSENT)];
     log_reason(*dropped ? LOG_DEBUG : LOG_WARN, REASON_PACKET_UNSENT, "qp 0x%x: %s", flow->number,

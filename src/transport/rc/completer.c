@@ -39,7 +39,7 @@ static bool retire_before(struct rc *rc, uint32_t psn)
     return true;
 }
 
-static void response_is_missing(struct rc *rc, nanos now)
+__attribute__((noinline)) static void response_is_missing(struct rc *rc, nanos now)
 {
     if (rc->requester.repeating || rc->requester.rnr_waiting)
         return;
@@ -63,13 +63,13 @@ static bool acknowledge_before(struct rc *rc, uint32_t psn, nanos now)
     return whole;
 }
 
-static void refuse_response(struct rc *rc, const struct packet *packet)
+__attribute__((noinline)) static void refuse_response(struct rc *rc, const struct packet *packet)
 {
     rc->owner->operations->dropped(rc->owner, packet, REASON_BAD_RESPONSE);
     fail_requester(rc, IBV_WC_BAD_RESP_ERR, REASON_BAD_RESPONSE);
 }
 
-static void receive_rnr(struct rc *rc, const struct packet *packet, nanos now)
+__attribute__((noinline)) static void receive_rnr(struct rc *rc, const struct packet *packet, nanos now)
 {
     struct requester *requester = &rc->requester;
     enum { FOR_EVER = 7 };
@@ -87,7 +87,7 @@ static void receive_rnr(struct rc *rc, const struct packet *packet, nanos now)
     requester_wait(rc, now + rnr_wait(packet->syndrome));
 }
 
-static void receive_nak(struct rc *rc, const struct packet *packet, nanos now)
+__attribute__((noinline)) static void receive_nak(struct rc *rc, const struct packet *packet, nanos now)
 {
     switch (packet->syndrome & 0x7f) {
     case SYNDROME_NAK_SEQUENCE:
@@ -108,23 +108,25 @@ static void receive_nak(struct rc *rc, const struct packet *packet, nanos now)
     }
 }
 
-static void receive_acknowledge(struct rc *rc, const struct packet *packet, nanos now)
+__attribute__((noinline)) static void receive_refusal(struct rc *rc, const struct packet *packet, nanos now)
 {
-    switch (syndrome_class(packet->syndrome)) {
-    case SYNDROME_CLASS_ACK:
-        acknowledge_before(rc, psn_add(packet->psn, 1), now);
-        return;
-    case SYNDROME_CLASS_RNR:
-        if (acknowledge_before(rc, packet->psn, now))
-            receive_rnr(rc, packet, now);
-        return;
-    case SYNDROME_CLASS_NAK:
-        if (acknowledge_before(rc, packet->psn, now))
-            receive_nak(rc, packet, now);
-        return;
-    default:
+    enum syndrome_class class = syndrome_class(packet->syndrome);
+    if (class == SYNDROME_CLASS_RESERVED)
         refuse_response(rc, packet);
-    }
+    else if (!acknowledge_before(rc, packet->psn, now))
+        return;
+    else if (class == SYNDROME_CLASS_RNR)
+        receive_rnr(rc, packet, now);
+    else
+        receive_nak(rc, packet, now);
+}
+
+static inline void receive_acknowledge(struct rc *rc, const struct packet *packet, nanos now)
+{
+    if (__builtin_expect(syndrome_class(packet->syndrome) == SYNDROME_CLASS_ACK, 1))
+        acknowledge_before(rc, psn_add(packet->psn, 1), now);
+    else
+        receive_refusal(rc, packet, now);
 }
 
 /* Where these bytes of the answer go. */
@@ -182,7 +184,7 @@ static bool read_response_fits(const struct send_wqe *work, uint32_t index, cons
     return ends == is_end && packet->payload.length == (last ? left : work->segment);
 }
 
-static void receive_read_response(struct rc *rc, const struct packet *packet, nanos now)
+__attribute__((noinline)) static void receive_read_response(struct rc *rc, const struct packet *packet, nanos now)
 {
     const struct send_wqe *work = oldest(rc);
     bool empty = work->opcode == IBV_WR_ATOMIC_WRITE || work->opcode == NEWER_WR_FLUSH;
@@ -197,7 +199,7 @@ static void receive_read_response(struct rc *rc, const struct packet *packet, na
         proceed(rc, now);
 }
 
-static void receive_atomic_response(struct rc *rc, const struct packet *packet, nanos now)
+__attribute__((noinline)) static void receive_atomic_response(struct rc *rc, const struct packet *packet, nanos now)
 {
     uint8_t opcode = oldest(rc)->opcode;
     bool asked = opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -212,6 +214,17 @@ static void receive_atomic_response(struct rc *rc, const struct packet *packet, 
         proceed(rc, now);
 }
 
+/* Kept apart, as the ACK is the usual one. */
+__attribute__((noinline)) static void receive_response(struct rc *rc, const struct packet *packet, nanos now)
+{
+    if (!acknowledge_before(rc, packet->psn, now))
+        return;
+    if (op_operation(packet->opcode) == OPERATION_ATOMIC_ACKNOWLEDGE)
+        receive_atomic_response(rc, packet, now);
+    else
+        receive_read_response(rc, packet, now);
+}
+
 void completer_receive(struct rc *rc, const struct packet *packet, nanos now)
 {
     enum operation operation = op_operation(packet->opcode);
@@ -223,10 +236,5 @@ void completer_receive(struct rc *rc, const struct packet *packet, nanos now)
         receive_acknowledge(rc, packet, now);
         return;
     }
-    if (!acknowledge_before(rc, packet->psn, now))
-        return;
-    if (operation == OPERATION_ATOMIC_ACKNOWLEDGE)
-        receive_atomic_response(rc, packet, now);
-    else
-        receive_read_response(rc, packet, now);
+    receive_response(rc, packet, now);
 }

@@ -178,7 +178,6 @@ static inline bool rc_owes_one_ack(const struct rc *rc)
     return responder->ack_due && !responder->nak_due && responder->saved_next == responder->saved_tail &&
            rc->requester.queue.next == rc->requester.queue.tail && !rc->requester.probing && !rc->settings.first_window;
 }
-void rc_acknowledge(struct rc *, struct packet *out);
 
 /* When the next deadline of this engine is; NANOS_NEVER when nothing waits. */
 static inline nanos rc_deadline(const struct rc *rc)

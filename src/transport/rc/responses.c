@@ -1,8 +1,6 @@
 #include "transport/rc/responses.h"
 
-#include "transport/bth.h"
 #include "transport/rc/fail.h"
-#include "transport/rc/syndrome.h"
 #include "wire/psn.h"
 
 static struct responder_resource *saved_at(const struct rc *rc, uint32_t position)
@@ -133,12 +131,6 @@ void responses_retransmit(struct rc *rc, struct responder_resource *saved, uint3
     responder->saved_next = position;
 }
 
-static void write_aeth(struct packet *out, uint8_t syndrome, uint32_t msn)
-{
-    out->syndrome = syndrome;
-    out->msn = msn & PSN_MASK;
-}
-
 /* A READ response and an atomic's answer acknowledge all requests before them. */
 static void absorb_ack(struct responder *responder, uint32_t psn)
 {
@@ -175,7 +167,7 @@ static enum reason write_response(struct rc *rc, const struct responder_resource
 {
     bool is_atomic = saved->operation == OPERATION_COMPARE_SWAP || saved->operation == OPERATION_FETCH_ADD;
     bth_write(rc, out, is_atomic ? OPERATION_ATOMIC_ACKNOWLEDGE : response_operation(saved), psn);
-    write_aeth(out, SYNDROME_ACK, saved->msn);
+    responses_write_aeth(out, SYNDROME_ACK, saved->msn);
     out->original = saved->original;
     return saved->operation == OPERATION_READ_REQUEST ? add_read_payload(rc, saved, out, pieces) : REASON_NONE;
 }
@@ -217,15 +209,14 @@ static void transmit_nak(struct rc *rc, struct packet *out)
 {
     struct responder *responder = &rc->responder;
     bth_write(rc, out, OPERATION_ACKNOWLEDGE, responder->nak_psn);
-    write_aeth(out, responder->nak_syndrome, responder->msn);
+    responses_write_aeth(out, responder->nak_syndrome, responder->msn);
     responder->nak_due = false;
     absorb_ack(responder, responder->nak_psn);
 }
 
-void rc_acknowledge(struct rc *rc, struct packet *out)
+static void transmit_ack(struct rc *rc, struct packet *out)
 {
-    bth_write(rc, out, OPERATION_ACKNOWLEDGE, rc->responder.ack_psn);
-    write_aeth(out, SYNDROME_ACK, rc->responder.msn);
+    responses_fill_ack(rc, rc->settings.service, out);
     rc->responder.ack_due = false;
 }
 
@@ -237,7 +228,7 @@ bool responses_transmit(struct rc *rc, struct packet *out, struct iovec *pieces)
     if (responder->nak_due)
         transmit_nak(rc, out);
     else if (responder->ack_due)
-        rc_acknowledge(rc, out);
+        transmit_ack(rc, out);
     else
         return false;
     return true;

@@ -3,12 +3,30 @@
 #ifndef TRANSPORT_RC_ANSWERS_H
 #define TRANSPORT_RC_ANSWERS_H
 
+#include "transport/bth.h"
 #include "transport/rc/rc.h"
+#include "transport/rc/syndrome.h"
+#include "wire/psn.h"
 
 static inline bool responses_due(const struct rc *rc)
 {
     const struct responder *responder = &rc->responder;
     return responder->ack_due || responder->nak_due || responder->saved_next != responder->saved_tail;
+}
+
+static inline void responses_write_aeth(struct packet *out, uint8_t syndrome, uint32_t msn)
+{
+    out->syndrome = syndrome;
+    out->msn = msn & PSN_MASK;
+}
+
+/* The ACK that is due. `service` is that of the settings, for who knows it as a constant. */
+static inline void responses_fill_ack(const struct rc *rc, enum service service, struct packet *out)
+{
+    const struct rc_settings *settings = &rc->settings;
+    bth_fill(out, op_code(service, OPERATION_ACKNOWLEDGE), settings->pkey, settings->destination,
+             rc->responder.ack_psn);
+    responses_write_aeth(out, SYNDROME_ACK, rc->responder.msn);
 }
 
 bool responses_transmit(struct rc *, struct packet *out, struct iovec *pieces);

@@ -255,7 +255,7 @@ void qp_transmit(struct qp *, nanos now);
 /* The same for who stands between guard_begin and guard_end already (link/guard.h). */
 void qp_transmit_guarded(struct qp *, nanos now);
 
-/* A reliable one: when all that it may have to send is an ACK to a peer on this host, which has room, sends that and
+/* When all that it may have to send is an ACK to a peer on this host, which has room, sends that and
  * returns true. Otherwise nothing has happened, and qp_transmit_guarded is to be called. Likewise guarded. */
 bool qp_acknowledge(struct qp *);
 

@@ -88,12 +88,15 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     return !qp->progress.refused;
 }
 
-static bool is_cut_off(const struct qp *qp)
+__attribute__((noinline)) static bool tell_cut_off(const struct qp *qp)
 {
-    bool down = qp_port_is_down(qp);
-    if (__builtin_expect(down, 0))
-        log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->flow.number);
-    return down;
+    log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->flow.number);
+    return true;
+}
+
+static inline bool is_cut_off(const struct qp *qp)
+{
+    return __builtin_expect(qp_port_is_down(qp), 0) && tell_cut_off(qp);
 }
 
 /* Nothing that `take` looks for is there, but for the counting. */
@@ -101,7 +104,7 @@ static inline bool is_usual(const struct qp *qp, const struct endpoint_arrival *
 {
     const struct packet *packet = arrival->from.packet;
     return arrival->plain && qp->flow.type == IBV_QPT_RC && !qp->path.remote &&
-           op_service(packet->opcode) == SERVICE_RC && !is_refusal(packet) && !qp->process->traffic.taps;
+           op_service(packet->opcode) == SERVICE_RC && !is_refusal(packet) && !qp->flow.traffic->taps;
 }
 
 /* With nothing that takes part but the two queue pairs. */
@@ -124,7 +127,8 @@ __attribute__((noinline)) static bool receive_unusual(struct qp *qp, const struc
     return output;
 }
 
-static bool receive_at_qp(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+/* Flattened: a request or an ACK as usual goes through the engine without a call but for those of its owner. */
+__attribute__((flatten)) static bool receive_at_qp(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     if (is_cut_off(qp))
@@ -154,7 +158,7 @@ static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
     lock_take(&qp->lock);
     bool waits = ack_later && qp->path.remote && !qp->progress.waited && qp_is_reliable(qp) &&
                  rc_owes_but_an_ack(&qp->engine.rc);
-    if (!waits && qp_may_have_output(qp) && !(qp_is_reliable(qp) && qp_acknowledge(qp)))
+    if (!waits && !qp_acknowledge(qp) && qp_may_have_output(qp))
         qp_transmit_guarded(qp, now);
     lock_release(&qp->lock);
     qp->progress.waited = waits;

@@ -7,6 +7,7 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/rc/direct.h"
+#include "transport/rc/responses.h"
 #include "verbs/ethernet/qp_raw.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/queue/srq_tags.h"
@@ -253,22 +254,27 @@ __attribute__((noinline)) static void transmit_unreliable(struct qp *qp)
 static inline bool responds_plainly(const struct qp *qp)
 {
     const struct peer *peer = qp->path.peer;
-    return peer && !peer->gone && !qp->path.remote && !qp->rate_limit.rate && !qp_port_is_down(qp) &&
-           !qp->process->forked && !tags_have_work(&qp->tags.port);
+    return qp->flow.type == IBV_QPT_RC && peer && !peer->gone && !qp->path.remote && !qp->rate_limit.rate &&
+           !qp_port_is_down(qp) && !qp->process->forked && !tags_have_work(&qp->tags.port);
 }
 
-bool qp_acknowledge(struct qp *qp)
+/* Flattened: what is written into the packet goes straight into its headers, most of it as constants. */
+__attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     struct packet packet;
+    uint8_t headers[WIRE_HEADERS_MAX];
     if (!responds_plainly(qp) || !rc_owes_one_ack(&qp->engine.rc))
         return false;
+    responses_fill_ack(&qp->engine.rc, SERVICE_RC, &packet);
+    const struct frame frame = {
+        .kind = FRAME_ROCE, .headers_length = (uint16_t)wire_encode(&packet, headers), .headers = headers};
     struct link *link = qp->path.peer->link;
     link->operations->begin(link);
     bool room = link->operations->ready(link);
     if (__builtin_expect(room, 1)) {
-        rc_acknowledge(&qp->engine.rc, &packet);
-        send_packet(qp, link, &packet);
+        qp->engine.rc.responder.ack_due = false;
+        traffic_send(&qp->flow, qp->path.peer, link, &frame);
     }
     traffic_end_batch(&qp->flow, link);
     return room;
