@@ -26,21 +26,16 @@ static inline struct ring_frame read_head(const uint8_t *at)
 }
 
 /* Do the lengths in the head agree with each other and with the limits? */
-static inline bool is_sound_outside(const struct ring_frame *head)
+static inline bool is_sound_length(const struct ring_frame *head, uint32_t length)
 {
-    return head->kind >= FRAME_ROCE && head->kind < FRAME_KINDS && head->headers_length <= FRAME_HEADERS_MAX;
-}
-
-static inline bool is_sound(const struct ring_frame *head, uint32_t length)
-{
-    return is_sound_outside(head) && !head->count && head->payload_length <= LINK_SEGMENT &&
+    return head->headers_length <= FRAME_HEADERS_MAX && head->payload_length <= LINK_SEGMENT &&
            length == ring_bytes_frame(head->headers_length, head->payload_length);
 }
 
 static bool is_sound_reference(const struct ring_frame *head, uint32_t length)
 {
-    return head->flags == RING_REFERENCE && is_sound_outside(head) && head->count &&
-           head->count <= PAYLOAD_PIECES_MAX && head->payload_length <= LINK_REFERENCE_SEGMENT &&
+    return head->headers_length <= FRAME_HEADERS_MAX && head->count && head->count <= PAYLOAD_PIECES_MAX &&
+           head->payload_length <= LINK_REFERENCE_SEGMENT &&
            length == ring_reference_frame(head->headers_length, head->count);
 }
 
@@ -101,31 +96,44 @@ static inline void take_head(struct ring_reader *reader, const struct ring_frame
     frame->headers = reader->headers;
 }
 
-/* A frame that carries a reference, or the last one; reads the head once more, and judges what it reads. */
-__attribute__((noinline)) static bool take_unusual(struct ring_reader *reader, const uint8_t *at, uint32_t length,
-                                                   struct frame *frame)
+static bool take_pairs(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *at, uint32_t length,
+                       struct payload *payload)
+{
+    *payload = (struct payload){
+        .length = head->payload_length, .count = head->count, .pieces = reader->pieces, .by_reference = true};
+    reader->reference = true;
+    return is_sound_reference(head, length) &&
+           take_reference(reader, head, at + ring_reference_offset(head->headers_length));
+}
+
+/* Any frame, or the end, which is none; reads the head once more, and judges what it reads. */
+__attribute__((noinline)) static bool take_any(struct ring_reader *reader, const uint8_t *at, uint32_t length,
+                                               struct frame *frame)
 {
     struct ring_frame head = read_head(at);
     if (head.flags == RING_END && length == RING_LINE) {
         atomic_store(&reader->ended, true);
         return false;
     }
-    if (!is_sound_reference(&head, length) ||
-        !take_reference(reader, &head, at + ring_reference_offset(head.headers_length)))
+    if (head.kind < FRAME_ROCE || head.kind >= FRAME_KINDS || head.flags & ~(unsigned)RING_REFERENCE)
         return break_off(reader);
-    frame->payload = (struct payload){
-        .length = head.payload_length, .count = head.count, .pieces = reader->pieces, .by_reference = true};
-    reader->reference = true;
+    if (head.flags ? !take_pairs(reader, &head, at, length, &frame->payload)
+                   : head.count || !is_sound_length(&head, length))
+        return break_off(reader);
+    if (!head.flags)
+        take_bytes(reader, &head, at, &frame->payload);
     take_head(reader, &head, at, frame);
     return true;
 }
 
+/* The usual one carries its bytes behind a BTH. */
 static inline bool ring_read_take(struct ring_reader *reader, const uint8_t *at, uint32_t length, struct frame *frame)
 {
     struct ring_frame head = read_head(at);
-    if (__builtin_expect(head.flags, 0))
-        return take_unusual(reader, at, length, frame);
-    if (__builtin_expect(!is_sound(&head, length), 0))
+    bool usual = !(head.flags | head.count | (head.kind ^ FRAME_ROCE));
+    if (__builtin_expect(!usual, 0))
+        return take_any(reader, at, length, frame);
+    if (__builtin_expect(!is_sound_length(&head, length), 0))
         return break_off(reader);
     take_bytes(reader, &head, at, &frame->payload);
     take_head(reader, &head, at, frame);

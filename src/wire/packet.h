@@ -10,11 +10,8 @@
 
 struct packet {
     uint8_t opcode; /* BTH: 3 bits of service, 5 of operation; see wire/op.h */
-    bool solicited;
-    bool migrated; /* BTH MigReq: sent as 1, both accepted */
+    bool migrated;  /* BTH MigReq: sent as 1, both accepted */
     bool ack_requested;
-    bool forward_congestion;  /* BTH FECN */
-    bool backward_congestion; /* BTH BECN */
     uint16_t pkey;
     uint32_t destination; /* 24 bits: QP number */
     uint32_t psn;         /* 24 bits */
@@ -37,6 +34,10 @@ struct packet {
     uint32_t qkey;   /* DETH */
     uint32_t source; /* DETH, 24 bits: the sender's QP number */
     uint32_t srq;    /* XRCETH, 24 bits */
+
+    bool solicited;           /* BTH; here are its bits that few packets have */
+    bool forward_congestion;  /* BTH FECN */
+    bool backward_congestion; /* BTH BECN */
 
     const uint8_t *lrh; /* the 8 bytes before it on InfiniBand; NULL: it is of RoCE, or of a connection */
     const uint8_t *grh; /* the 40 bytes that a UD receive shows (IPv4: the last 20 are its header); NULL: none known */

@@ -117,18 +117,21 @@ unsigned wire_encode(const struct packet *packet, uint8_t *to)
     return op->headers;
 }
 
+/* Into a packet whose rare bits are cleared. */
 static inline void decode_bth(const uint8_t *from, struct packet *packet)
 {
     uint32_t first = bytes_get32(from), second = bytes_get32(from + 4), third = bytes_get32(from + 8);
     packet->opcode = (uint8_t)(first >> 24);
-    packet->solicited = first >> 23 & 1;
     packet->migrated = first >> 22 & 1;
     packet->pkey = (uint16_t)first;
-    packet->forward_congestion = second >> 31;
-    packet->backward_congestion = second >> 30 & 1;
     packet->destination = second & BITS_24;
     packet->ack_requested = third >> 31;
     packet->psn = third & BITS_24;
+    if (__builtin_expect(!(first >> 23 & 1) && !(second >> 30), 1))
+        return;
+    packet->solicited = first >> 23 & 1;
+    packet->forward_congestion = second >> 31;
+    packet->backward_congestion = second >> 30 & 1;
 }
 
 static inline const uint8_t *decode_target(const uint8_t *from, uint32_t flags, struct packet *packet)
