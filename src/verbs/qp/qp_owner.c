@@ -1,5 +1,7 @@
 #include "verbs/qp/qp_owner.h"
 
+#include <string.h>
+
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/async.h"
@@ -28,15 +30,9 @@ static const uint8_t completion_opcodes[] = {
     [IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 
-/* Unsignalled work that succeeds leaves no entry; the next entry retires it. Work that fails always has one. */
-void qp_owner_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
-                   enum reason reason)
+__attribute__((noinline)) static void complete_sent(struct qp *qp, const struct send_wqe *work,
+                                                    enum ibv_wc_status status, enum reason reason)
 {
-    struct qp *qp = qp_of_owner(owner);
-    qp->sends.unsignalled++;
-    comp_cntr_ended(qp, completion_opcodes[work->opcode], status, work->length);
-    if (status == IBV_WC_SUCCESS && !(work->flags & IBV_SEND_SIGNALED) && !qp->sends.signal_all)
-        return;
     qp_tell_end(qp, "send", work->id, status, reason);
     if (status != IBV_WC_SUCCESS)
         qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
@@ -54,14 +50,32 @@ void qp_owner_sent(struct engine_owner *owner, const struct send_wqe *work, enum
     cq_push(qp->uses.send_cq, &entry, status != IBV_WC_SUCCESS);
 }
 
-const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
+/* Unsignalled work that succeeds leaves no entry; the next entry retires it. Work that fails always has one. */
+void qp_owner_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                   enum reason reason)
+{
+    struct qp *qp = qp_of_owner(owner);
+    qp->sends.unsignalled++;
+    comp_cntr_ended(qp, completion_opcodes[work->opcode], status, work->length);
+    if (status != IBV_WC_SUCCESS || (work->flags & IBV_SEND_SIGNALED) || qp->sends.signal_all)
+        complete_sent(qp, work, status, reason);
+}
+
+__attribute__((noinline)) static void raise_limit(const struct qp *qp)
+{
+    async_raise_srq(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
+/* These are flattened: each is called for each packet, and makes no call then. */
+__attribute__((flatten)) const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner,
+                                                                      const struct packet *packet, uint64_t least)
 {
     struct qp *qp = qp_of_owner(owner);
     bool limit_reached;
     const struct recv_wqe *receive =
         qp->receives.queue ? receive_queue_take(qp->receives.queue, least, &limit_reached) : NULL;
     if (receive && limit_reached)
-        async_raise_srq(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+        raise_limit(qp);
     return receive;
 }
 
@@ -84,10 +98,19 @@ static void show_sender(struct completion *entry, const struct packet *packet)
     }
 }
 
+/* In two parts: for a whole struct compilers put `rep stos`, which takes longer than all the rest. */
+static inline void clear_entry(struct completion *entry)
+{
+    enum { PART = 64 };
+    _Static_assert(sizeof *entry > PART && sizeof *entry < 2 * PART, "two parts");
+    memset(entry, 0, PART);
+    memset((char *)entry + PART, 0, sizeof *entry - PART);
+}
+
 static inline void fill_received(const struct qp *qp, struct completion *entry, uint64_t id,
                                  const struct recv_cqe *arrival)
 {
-    *entry = (struct completion){0};
+    clear_entry(entry);
     entry->id = id;
     entry->qp_number = qp->flow.number;
     entry->status = (uint8_t)arrival->status;
@@ -122,24 +145,30 @@ void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receiv
     cq_end_push(cq, entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
 }
 
-enum reason qp_owner_local_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
-                                  struct iovec *out)
+__attribute__((flatten)) enum reason qp_owner_local_memory(struct engine_owner *owner, const struct ibv_sge *sge,
+                                                           unsigned access, struct iovec *out)
 {
     return mr_local(qp_of_owner(owner), qp_of_owner(owner)->memory.pd, sge, access, out);
 }
 
-enum reason qp_owner_receive_memory(struct engine_owner *owner, const struct ibv_sge *sge, unsigned access,
-                                    struct iovec *out)
+__attribute__((flatten)) enum reason qp_owner_receive_memory(struct engine_owner *owner, const struct ibv_sge *sge,
+                                                             unsigned access, struct iovec *out)
 {
     return mr_local(qp_of_owner(owner), qp_of_owner(owner)->memory.receive_pd, sge, access, out);
 }
 
-enum reason qp_owner_remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address, uint32_t length,
-                                   unsigned access, struct iovec *out)
+__attribute__((noinline)) static void tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
+                                                  unsigned access, enum reason reason)
+{
+    qp_tell_memory(qp, rkey, address, length, access, reason);
+}
+
+__attribute__((flatten)) enum reason qp_owner_remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address,
+                                                            uint32_t length, unsigned access, struct iovec *out)
 {
     enum reason reason = mr_remote(qp_of_owner(owner), rkey, address, length, access, out);
     if (__builtin_expect(reason, REASON_NONE))
-        qp_tell_memory(qp_of_owner(owner), rkey, address, length, access, reason);
+        tell_memory(qp_of_owner(owner), rkey, address, length, access, reason);
     return reason;
 }
 
