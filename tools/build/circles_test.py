@@ -37,6 +37,9 @@ CASES = {
     "a static function of the same name is no call": (
         {**ring("a/one", "a/two", "a/three", "a/four"), "src/a/two.c": "static void a_three(void)\n{\n}\nvoid a_two(void)\n{\n    a_three();\n}\n"},
         0, "largest circle: 0"),
+    "an attribute is no function": (
+        {f"src/{module}.c": "__attribute__((noinline)) static void part(void)\n{\n}\n" for module in ("a/one", "b/two")},
+        0, "longest chain: 1:"),
     "a header may have 25 users": (users(25), 0, "ok 3"),
     "a header may not have 26": (users(26), 1, "a/hub.h: included by 26"),
 }

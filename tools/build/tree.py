@@ -21,8 +21,9 @@ def read_layers(top):
 
 
 def strip(text):
-    """Without comments and strings."""
-    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", " ", text, flags=re.S)
+    """Without comments, strings, and attributes, which look like calls."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", " ", text, flags=re.S)
+    return re.sub(r"\b__attribute__\(\([^()]*(?:\([^()]*\)[^()]*)*\)\) ?", "", text)
 
 
 def report(number, name, faults):
