@@ -7,14 +7,9 @@
 /* Writes the BTH's values and an empty payload; the rest of *out is left as it was, for speed. */
 static inline void bth_fill(struct packet *out, uint8_t opcode, uint16_t pkey, uint32_t destination, uint32_t psn)
 {
-    out->opcode = opcode;
-    out->solicited = false;
-    out->migrated = true;
-    out->ack_requested = false;
-    out->forward_congestion = out->backward_congestion = false;
-    out->pkey = pkey;
-    out->destination = destination;
-    out->psn = psn;
+    out->bth[0] = (uint32_t)opcode << 24 | PACKET_MIGRATED | pkey;
+    out->bth[1] = destination & 0xffffff;
+    out->bth[2] = psn & 0xffffff;
     out->grh = 0;
     out->payload = (struct payload){0};
 }

@@ -8,13 +8,43 @@
 
 #include "wire/payload.h"
 
+/* From the highest bit to the lowest. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define PACKET_WORD(a, b, c, d, e)                                                                                     \
+    e;                                                                                                                 \
+    d;                                                                                                                 \
+    c;                                                                                                                 \
+    b;                                                                                                                 \
+    a
+#else
+#define PACKET_WORD(a, b, c, d, e)                                                                                     \
+    a;                                                                                                                 \
+    b;                                                                                                                 \
+    c;                                                                                                                 \
+    d;                                                                                                                 \
+    e
+#endif
+
+/* The BTH (IBA 9.2) is three words of host order, whose bits are where they are on the wire: so a packet is read and
+ * written word by word. Its opcode has 3 bits of service and 5 of operation (wire/op.h); `migrated` is MigReq, sent as
+ * 1, and both are accepted; FECN, BECN; the destination is a queue pair's number. What has no name is 0 here. */
+enum {
+    PACKET_BTH_0 = 0xffc0ffff, /* the bits that have one */
+    PACKET_BTH_1 = 0xc0ffffff,
+    PACKET_BTH_2 = 0x80ffffff,
+    PACKET_MIGRATED = 1 << 22,
+};
+
 struct packet {
-    uint8_t opcode; /* BTH: 3 bits of service, 5 of operation; see wire/op.h */
-    bool migrated;  /* BTH MigReq: sent as 1, both accepted */
-    bool ack_requested;
-    uint16_t pkey;
-    uint32_t destination; /* 24 bits: QP number */
-    uint32_t psn;         /* 24 bits */
+    union {
+        uint32_t bth[3];
+        struct {
+            PACKET_WORD(uint8_t opcode, bool solicited : 1, bool migrated : 1, uint8_t : 6, uint16_t pkey);
+            PACKET_WORD(bool forward_congestion : 1, bool backward_congestion : 1, uint8_t : 6, ,
+                        uint32_t destination : 24);
+            PACKET_WORD(bool ack_requested : 1, uint8_t : 7, , , uint32_t psn : 24);
+        };
+    };
 
     uint64_t address;     /* RETH, AtomicETH; from here on to the end is what wire_decode clears at once */
     uint64_t swap_or_add; /* AtomicETH */
@@ -35,13 +65,10 @@ struct packet {
     uint32_t source; /* DETH, 24 bits: the sender's QP number */
     uint32_t srq;    /* XRCETH, 24 bits */
 
-    bool solicited;           /* BTH; here are its bits that few packets have */
-    bool forward_congestion;  /* BTH FECN */
-    bool backward_congestion; /* BTH BECN */
-
     const uint8_t *lrh; /* the 8 bytes before it on InfiniBand; NULL: it is of RoCE, or of a connection */
     const uint8_t *grh; /* the 40 bytes that a UD receive shows (IPv4: the last 20 are its header); NULL: none known */
     struct payload payload;
 };
+_Static_assert(offsetof(struct packet, address) == 16, "the BTH takes three words");
 
 #endif

@@ -35,13 +35,9 @@ enum {
 static inline void encode_bth(const struct packet *packet, uint8_t *to)
 {
     uint32_t pad = -packet->payload.length & 3;
-    uint32_t first = (uint32_t)packet->opcode << 24 | (uint32_t)packet->solicited << 23 |
-                     (uint32_t)packet->migrated << 22 | pad << 20 | packet->pkey;
-    uint32_t second = (uint32_t)packet->forward_congestion << 31 | (uint32_t)packet->backward_congestion << 30 |
-                      (packet->destination & BITS_24);
-    bytes_put32(to, first);
-    bytes_put32(to + 4, second);
-    bytes_put32(to + 8, (uint32_t)packet->ack_requested << 31 | (packet->psn & BITS_24));
+    bytes_put32(to, packet->bth[0] | pad << 20);
+    bytes_put32(to + 4, packet->bth[1]);
+    bytes_put32(to + 8, packet->bth[2]);
 }
 
 /* The extension headers of responses, requests to a responder and datagrams are disjoint but for XRCETH, ImmDt and
@@ -117,21 +113,11 @@ unsigned wire_encode(const struct packet *packet, uint8_t *to)
     return op->headers;
 }
 
-/* Into a packet whose rare bits are cleared. */
 static inline void decode_bth(const uint8_t *from, struct packet *packet)
 {
-    uint32_t first = bytes_get32(from), second = bytes_get32(from + 4), third = bytes_get32(from + 8);
-    packet->opcode = (uint8_t)(first >> 24);
-    packet->migrated = first >> 22 & 1;
-    packet->pkey = (uint16_t)first;
-    packet->destination = second & BITS_24;
-    packet->ack_requested = third >> 31;
-    packet->psn = third & BITS_24;
-    if (__builtin_expect(!(first >> 23 & 1) && !(second >> 30), 1))
-        return;
-    packet->solicited = first >> 23 & 1;
-    packet->forward_congestion = second >> 31;
-    packet->backward_congestion = second >> 30 & 1;
+    packet->bth[0] = bytes_get32(from) & PACKET_BTH_0;
+    packet->bth[1] = bytes_get32(from + 4) & PACKET_BTH_1;
+    packet->bth[2] = bytes_get32(from + 8) & PACKET_BTH_2;
 }
 
 static inline const uint8_t *decode_target(const uint8_t *from, uint32_t flags, struct packet *packet)
@@ -208,8 +194,7 @@ static inline void clear_extensions(struct packet *packet)
 
 static inline void clear_bth(struct packet *packet)
 {
-    static const uint8_t zeros[BTH_LENGTH];
-    decode_bth(zeros, packet);
+    memset(packet->bth, 0, sizeof packet->bth);
 }
 
 /* What can be said before anything is read; the version comes first, since another one may have other opcodes. An
