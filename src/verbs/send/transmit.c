@@ -258,24 +258,28 @@ static inline bool responds_plainly(const struct qp *qp)
            !qp_port_is_down(qp) && !qp->process->forked && !tags_have_work(&qp->tags.port);
 }
 
+static inline void send_ack(struct qp *qp, struct link *link)
+{
+    struct packet packet;
+    uint8_t headers[WIRE_HEADERS_MAX];
+    responses_fill_ack(&qp->engine.rc, SERVICE_RC, &packet);
+    qp->engine.rc.responder.ack_due = false;
+    const struct frame frame = {
+        .kind = FRAME_ROCE, .headers_length = (uint16_t)wire_encode(&packet, headers), .headers = headers};
+    traffic_send(&qp->flow, qp->path.peer, link, &frame);
+}
+
 /* Flattened: what is written into the packet goes straight into its headers, most of it as constants. */
 __attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    struct packet packet;
-    uint8_t headers[WIRE_HEADERS_MAX];
     if (!responds_plainly(qp) || !rc_owes_one_ack(&qp->engine.rc))
         return false;
-    responses_fill_ack(&qp->engine.rc, SERVICE_RC, &packet);
-    const struct frame frame = {
-        .kind = FRAME_ROCE, .headers_length = (uint16_t)wire_encode(&packet, headers), .headers = headers};
     struct link *link = qp->path.peer->link;
     link->operations->begin(link);
     bool room = link->operations->ready(link);
-    if (__builtin_expect(room, 1)) {
-        qp->engine.rc.responder.ack_due = false;
-        traffic_send(&qp->flow, qp->path.peer, link, &frame);
-    }
+    if (__builtin_expect(room, 1))
+        send_ack(qp, link);
     traffic_end_batch(&qp->flow, link);
     return room;
 }
