@@ -197,7 +197,7 @@ __attribute__((noinline)) static void take_unusual(struct round *round, struct p
 }
 
 /* Flattened: decoding makes no call. */
-__attribute__((flatten)) static void take_frame(void *context, struct peer *peer, const struct frame *frame)
+__attribute__((always_inline, flatten)) static inline void take_frame(void *context, struct peer *peer, const struct frame *frame)
 {
     struct packet packet;
     if (__builtin_expect(frame->kind == FRAME_ROCE, 1))
