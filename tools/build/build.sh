@@ -12,7 +12,7 @@ case " $* " in
 *) tools/build/setup.sh build tests ;;
 esac
 
-# GCC's link-time optimization takes a tenth of the instructions away (docs/evidence/budget.md). Sanitizers, coverage and the fuzzers are
+# GCC's link-time optimization takes a tenth of the instructions away, and -O3 a twelfth (docs/evidence/budget.md). Sanitizers, coverage and the fuzzers are
 # better off without; clang wants a linker for it that may not be there.
 case " $* " in
 *b_lto=* | *b_sanitize=* | *b_coverage=* | *fuzz=true*) ;;
