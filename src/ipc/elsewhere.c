@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 /* A file of a thread; empty when it can't be read. */
 static void read_file(int tasks, const char *thread, const char *file, char *text, size_t size)
 {
-    char path[64];
+    char path[NAME_MAX + sizeof "/syscall"];
     snprintf(path, sizeof path, "%s/%s", thread, file);
     int descriptor = openat(tasks, path, O_RDONLY | O_CLOEXEC);
     ssize_t length = descriptor < 0 ? 0 : read(descriptor, text, size - 1);
