@@ -102,11 +102,13 @@ static void a_table_may_be_cut_anywhere(void **state)
     char directory[NODE_DIRECTORY_MAX + 1];
     rig_directory(directory);
     struct node *node = rig_open(directory);
+    struct meeting meeting = {0};
     cut(directory, 4096);
     assert_null(node_find(node, 0x100 + NODE_BLOCK));
     assert_false(node_is_lost(node));
-    rig_turn(node, count_frame, NULL);
+    rig_turn(node, count_frame, &meeting);
     assert_true(node_is_lost(node));
+    assert_int_equal(atomic_load(&meeting.heard), 0);
     rig_close(node);
     rig_remove(directory);
 }

@@ -126,9 +126,11 @@ static void enqueue(struct host_socket *from, struct host_socket *to, const stru
         .from = (uint8_t)(from - host.sockets), .sender = (uint8_t)host_process(), .length = (uint8_t)piece->iov_len};
     if (piece->iov_len > HOST_LETTER)
         host_unknown("sendmsg: a long letter");
+    if (count > sizeof letter->memfds)
+        host_unknown("sendmsg: many descriptors");
     memcpy(letter->bytes, piece->iov_base, piece->iov_len);
     from->unread++;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count && i < sizeof letter->memfds; i++) {
         letter->memfds[i] = (uint8_t)(host_fd(descriptors[i], FD_MEMFD)->number + 1);
         host_memfd_hold(letter->memfds[i] - 1u);
     }
