@@ -6,8 +6,8 @@ import sys
 
 from applications import bounces
 from clients import Program, need
-from rdmacm import (TIMES, choose_port, copies_a_file, exchange, first_program, groups, is_asked_again, many_clients, matches, measures, nobody_listens, pings,
-                    pings_until_listening, serves_on)
+from rdmacm import (TIMES, choose_port, copies_a_file, exchange, first_program, groups, is_asked_again, is_early, many_clients, matches, measures,
+                    nobody_listens, pings, pings_until_listening, serves_on)
 from wire import ADDRESSES, CLIENT, INSIDE, SERVER, Wire, enter_namespaces, make_hosts
 
 
@@ -59,12 +59,12 @@ def main():
     suite.add("rcopy copies 20 MB", lambda: copies_a_file(suite, 20_000_000))
     suite.add("cmtime makes 500 connections",
               lambda: serves_on(suite, ["cmtime", "-c", "500", "-p", (port := choose_port())],
-                                ["cmtime", "-c", "500", "-p", port, "-s", suite.address], TIMES))
+                                ["cmtime", "-c", "500", "-p", port, "-s", suite.address], TIMES, early=is_early))
     faults = "drop=10%,reorder=5%,dup=5%,seed=1"
     suite.add(f"cmtime makes 20 connections in spite of {faults}",
               lambda: serves_on(suite, ["cmtime", "-c", "20", "-p", (port := choose_port())],
                                 ["cmtime", "-c", "20", "-p", port, "-s", suite.address], TIMES,
-                                120, {"SOFTVERBS_FAULT": faults}))
+                                120, {"SOFTVERBS_FAULT": faults}, is_early))
     suite.add("fi_pingpong's server, which binds to localhost, is reached by another host", lambda: bounces(suite, "verbs", "msg"))
     suite.add("rstream streams over rsockets", lambda: matches(suite, "rstream", "-S", "65536", "-C", "100"))
     for program, *options in (("ib_send_bw",), ("ib_send_bw", "-c", "UD"), ("ib_write_bw",), ("ib_read_lat",), ("ib_atomic_bw",)):
