@@ -69,14 +69,14 @@ static void make_message(unsigned number, struct message *message)
         message->bytes[i] = (uint8_t)(start + i * 3 + (i >> 8));
 }
 
+/* In one piece or in two. */
 static bool write_message(struct ring_writer *writer, const struct message *message)
 {
-    uint32_t cut = message->length / 3;
-    struct iovec pieces[2] = {{(void *)message->bytes, cut}, {(void *)(message->bytes + cut), message->length - cut}};
-    struct frame frame = {FRAME_ROCE,
-                          message->headers_length,
-                          message->headers,
-                          {message->length, message->length ? 2 : 0, pieces, false, NULL, NULL}};
+    uint32_t first = message->length % 2 ? message->length : message->length / 3, second = message->length - first;
+    struct iovec pieces[2] = {{(void *)message->bytes, first}, {(void *)(message->bytes + first), second}};
+    struct payload payload = {
+        .length = message->length, .count = (first > 0) + (second > 0), .pieces = first ? pieces : pieces + 1};
+    struct frame frame = {FRAME_ROCE, message->headers_length, message->headers, payload, 0};
     return ring_write(writer, &frame, false);
 }
 
@@ -376,6 +376,21 @@ static void a_revoked_reference_does_not_hold(void **state)
     close_both(&both);
 }
 
+/* However short it is. */
+static void a_reference_stays_one(void **state)
+{
+    struct both both;
+    struct frame got;
+    struct iovec piece = {&both, 8};
+    struct frame frame = {.kind = FRAME_ROCE, .headers = (const uint8_t *)"", .payload = {8, 1, &piece, true, 0, 0}};
+    open_both(&both);
+    assert_true(ring_write(&both.writer, &frame, true));
+    assert_true(ring_read(&both.reader, &got));
+    assert_true(both.reader.reference);
+    assert_ptr_equal(got.payload.pieces->iov_base, &both);
+    close_both(&both);
+}
+
 static bool is_mapped(uint8_t *page)
 {
     unsigned char resident;
@@ -487,6 +502,7 @@ int main(void)
         cmocka_unit_test(references_that_do_not_add_up_break_the_ring),
         cmocka_unit_test(an_end_that_has_pieces_breaks_the_ring),
         cmocka_unit_test(a_revoked_reference_does_not_hold),
+        cmocka_unit_test(a_reference_stays_one),
         cmocka_unit_test(the_place_of_a_forbidden_ticket_stays_taken),
         cmocka_unit_test(memory_that_could_shrink_is_refused),
         cmocka_unit_test(memory_without_the_first_words_of_a_ring_is_refused),

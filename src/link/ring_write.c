@@ -22,7 +22,7 @@ static void look_at_head(struct ring_writer *writer)
 }
 
 /* Kept apart, so that who knows of room does not save registers for it. */
-static __attribute__((noinline)) bool has_got_room(struct ring_writer *writer, uint32_t length)
+__attribute__((noinline)) static bool has_got_room(struct ring_writer *writer, uint32_t length)
 {
     look_at_head(writer);
     return !writer->broken && writer->limit - writer->tail >= length + RING_RESERVE;
@@ -121,7 +121,7 @@ static inline void write_headers(uint8_t *to, const uint8_t *from, uint32_t leng
     }
 }
 
-static inline __attribute__((always_inline)) void write_head(struct ring_frame *to, const struct frame *frame,
+__attribute__((always_inline)) static inline void write_head(struct ring_frame *to, const struct frame *frame,
                                                              uint8_t flags)
 {
     to->headers_length = frame->headers_length;
@@ -144,7 +144,7 @@ static bool write_bytes(struct ring_writer *writer, const struct payload *payloa
     return false;
 }
 
-static __attribute__((noinline)) enum frame_sent ring_write_any(struct ring_writer *writer, const struct frame *frame,
+__attribute__((noinline)) static enum frame_sent ring_write_any(struct ring_writer *writer, const struct frame *frame,
                                                                 bool as_reference)
 {
     const struct payload *payload = &frame->payload;
@@ -186,7 +186,8 @@ static inline bool write_short(struct ring_writer *writer, const struct frame *f
 
 enum frame_sent ring_write(struct ring_writer *writer, const struct frame *frame, bool as_reference)
 {
-    return __builtin_expect(write_short(writer, frame), 1) ? FRAME_SENT : ring_write_any(writer, frame, as_reference);
+    bool sent = !as_reference && write_short(writer, frame);
+    return __builtin_expect(sent, 1) ? FRAME_SENT : ring_write_any(writer, frame, as_reference);
 }
 
 void ring_write_end(struct ring_writer *writer)
