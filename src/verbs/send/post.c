@@ -69,19 +69,18 @@ bool post_set_tso(const struct qp *qp, struct send_wqe *work, const void *header
     return guarded_copy(raw_tso_header(work), header, length);
 }
 
-static inline enum reason refuse_usual(const struct qp *qp, const struct ibv_send_wr *wr)
+static inline bool has_too_many_sges(const struct qp *qp, const struct ibv_send_wr *wr)
 {
-    bool too_many = (uint32_t)wr->num_sge > qp->cap.max_send_sge; /* a negative number, too */
-    return too_many ? REASON_TOO_MANY_SGES : REASON_NONE;
+    return (uint32_t)wr->num_sge > qp->cap.max_send_sge; /* a negative number, too */
 }
 
 /* What can be refused before a slot is taken, in the order of what is easiest for the program to understand. */
-static __attribute__((noinline)) enum reason refuse_unusual(const struct qp *qp, const struct ibv_send_wr *wr)
+__attribute__((noinline)) static enum reason refuse_unusual(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     if (!post_is_legal(qp, wr->opcode))
         return REASON_SEND_OPCODE;
-    if (refuse_usual(qp, wr))
-        return refuse_usual(qp, wr);
+    if (has_too_many_sges(qp, wr))
+        return REASON_TOO_MANY_SGES;
     if (wr->send_flags & ~post_flags(qp))
         return REASON_SEND_FLAGS;
     if ((wr->send_flags & IBV_SEND_INLINE) && !post_takes_inline(wr->opcode))
@@ -93,6 +92,13 @@ static __attribute__((noinline)) enum reason refuse_unusual(const struct qp *qp,
     if (wr->opcode == IBV_WR_TSO)
         return post_check_tso(qp, wr->tso.hdr_sz, wr->tso.mss);
     return REASON_NONE;
+}
+
+static inline enum reason post_refuse(const struct qp *qp, const struct ibv_send_wr *wr, bool usual)
+{
+    if (!usual)
+        return refuse_unusual(qp, wr);
+    return has_too_many_sges(qp, wr) ? REASON_TOO_MANY_SGES : REASON_NONE;
 }
 
 static inline enum reason copy_inline(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
@@ -161,7 +167,7 @@ static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const st
     return true;
 }
 
-static __attribute__((noinline)) enum reason copy_unusual(const struct qp *qp, struct send_wqe *work,
+__attribute__((noinline)) static enum reason copy_unusual(const struct qp *qp, struct send_wqe *work,
                                                           const struct ibv_send_wr *wr)
 {
     if (OPCODES_LOCAL & BIT(wr->opcode))
@@ -217,7 +223,7 @@ void post_commit(struct qp *qp)
 static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 {
     bool usual = is_usual(qp, wr);
-    enum reason reason = usual ? refuse_usual(qp, wr) : refuse_unusual(qp, wr);
+    enum reason reason = post_refuse(qp, wr, usual);
     if (reason)
         return reason;
     struct send_queue *queue = engine_queue(&qp->engine);
