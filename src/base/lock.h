@@ -108,7 +108,7 @@ static inline void lock_wait(unsigned round)
 }
 
 /* Kept apart, so that who finds the lock free saves no registers for it. */
-static __attribute__((noinline, unused)) void lock_wait_for(struct lock *lock)
+__attribute__((noinline, unused)) static void lock_wait_for(struct lock *lock)
 {
     for (unsigned round = 0; atomic_exchange_explicit(&lock->taken, 1, memory_order_acquire); round++)
         lock_wait(round);

@@ -33,7 +33,7 @@ int doorbell_insist(const struct doorbell *doorbell)
 }
 
 /* Kept apart, so that who finds nobody asleep does not save registers for it. */
-static __attribute__((noinline)) int doorbell_wake(const struct doorbell *doorbell, unsigned seen)
+__attribute__((noinline)) static int doorbell_wake(const struct doorbell *doorbell, unsigned seen)
 {
     int error = doorbell_insist(doorbell);
     if (!error)

@@ -193,7 +193,7 @@ bool shm_receive(struct link *link, struct frame *frame)
 }
 
 /* Out of line, so that the many releases without it save no registers. */
-static __attribute__((noinline)) void publish(struct shm *shm)
+__attribute__((noinline)) static void publish(struct shm *shm)
 {
     if (ring_publish(&shm->reader))
         ring_doorbell(shm);

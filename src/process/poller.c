@@ -12,7 +12,7 @@ enum {
 
 /* Who polls in vain for long waits for somebody who may need this very processor: a peer, or a thread of this process
  * that was preempted while it held the progress. */
-static __attribute__((noinline)) void yield_now(struct process *process)
+__attribute__((noinline)) static void yield_now(struct process *process)
 {
     atomic_store_explicit(&process->poller.fruitless, YIELD_AFTER - YIELD_STEP, memory_order_relaxed);
     sched_yield();
@@ -34,14 +34,14 @@ static inline bool may_claim(struct process *process)
     return __builtin_expect(++process->poller.polled_rounds >= most, 0);
 }
 
-static __attribute__((noinline)) bool claims(struct process *process)
+__attribute__((noinline)) static bool claims(struct process *process)
 {
     lock_assert_held(&process->progress);
     process->poller.polled_rounds = 0;
     return !process->forked && node_sleeping(process->node);
 }
 
-static __attribute__((noinline)) void claim_now(struct process *process)
+__attribute__((noinline)) static void claim_now(struct process *process)
 {
     node_awake(process->node);
     atomic_store(&process->poller.claimed, true);
@@ -50,7 +50,7 @@ static __attribute__((noinline)) void claim_now(struct process *process)
 
 /* Somebody has the progress, and nobody got it since: its holder may have been preempted by this very thread, and does
  * not run again when a thread of a real-time priority yields, but when it sleeps. */
-static __attribute__((noinline)) void be_denied(struct process *process)
+__attribute__((noinline)) static void be_denied(struct process *process)
 {
     uint32_t rounds = atomic_load_explicit(&process->poller.rounds, memory_order_relaxed);
     uint32_t denied = atomic_load_explicit(&process->poller.denied, memory_order_relaxed) + 1;

@@ -168,7 +168,7 @@ __attribute__((noinline)) static void take_strange(struct round *round, struct e
     log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet->destination, (int)arrival->peer->pid);
 }
 
-/* What was decoded, so or so. From the network it came by way of another process, and `forwarded` is not NULL. */
+/* What was decoded in either way. From the network it came by way of another process, and `forwarded` is not NULL. */
 __attribute__((always_inline)) static inline void take_decoded(struct round *round, struct peer *peer,
                                                                const struct frame *frame, struct packet *packet,
                                                                enum wire_fault fault, const uint8_t *forwarded)
@@ -197,7 +197,8 @@ __attribute__((noinline)) static void take_unusual(struct round *round, struct p
 }
 
 /* Flattened: decoding makes no call. */
-__attribute__((always_inline, flatten)) static inline void take_frame(void *context, struct peer *peer, const struct frame *frame)
+__attribute__((always_inline, flatten)) static inline void take_frame(void *context, struct peer *peer,
+                                                                      const struct frame *frame)
 {
     struct packet packet;
     if (__builtin_expect(frame->kind == FRAME_ROCE, 1))

@@ -334,7 +334,7 @@ static bool probe(struct rc *rc, struct packet *out, struct iovec *pieces)
     return true;
 }
 
-static __attribute__((noinline)) bool transmit_any(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+__attribute__((noinline)) static bool transmit_any(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
     struct requester *requester = &rc->requester;
     if (requester->probing && requester_ready(rc) && probe(rc, out, pieces))

@@ -22,7 +22,7 @@ static inline void show(struct cq *cq, const struct completion *entry)
 }
 
 /* For CQs and entries that show_next leaves to us. */
-static __attribute__((noinline)) int show_next_slowly(struct cq *cq)
+__attribute__((noinline)) static int show_next_slowly(struct cq *cq)
 {
     bool locked = cq_begin_taking(cq);
     uint32_t head = cq_ring_head(&cq->ring);
@@ -100,7 +100,7 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
     return error;
 }
 
-static __attribute__((noinline)) int look_again(struct cq *cq)
+__attribute__((noinline)) static int look_again(struct cq *cq)
 {
     if (!show_next_slowly(cq))
         return 0;
