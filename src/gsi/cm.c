@@ -227,6 +227,11 @@ bool cm_is_inherited(const struct cm *cm)
     return cm->process->forked;
 }
 
+bool cm_is_over(const struct cm *cm)
+{
+    return cm->process->forked && !cm->process->inherited;
+}
+
 /* --- in and out */
 
 /* Programs agree over a first connection to make a second one, and then the one that connects may be faster than the

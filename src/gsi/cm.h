@@ -54,8 +54,10 @@ void cm_remove_device(struct process *, unsigned device);
 /* The process ends: everything of it goes, without a word. */
 void cm_destroy(struct process *);
 
-/* Is this a child's copy after a fork? Then nothing of it may be used. */
+/* Is this a child's copy after a fork, or has the process left the host at its end? Then nothing of it may be used. */
 bool cm_is_inherited(const struct cm *);
+/* Is it the latter? Who waits for events then waits until the process is no more, as with the kernel. */
+bool cm_is_over(const struct cm *);
 
 /* Takes the lock; gives it back when what the engine has to send is sent, and its timers are seen to. */
 void cm_begin(struct cm *);

@@ -363,6 +363,10 @@ def is_asked_again(suite):
         side.find("^connected$")
 
 
+def waits_to_the_end(suite):
+    suite.start([f"{BUILD}/tests/clients/last_events"]).finish(time.monotonic() + 20).check()
+
+
 def nobody_listens(suite):
     command = ["rping", "-c", "-a", suite.address, "-p", choose_port(), "-C", "1"]
     client = suite.start_client(command, {"SOFTVERBS_LOG": "info"}).finish(time.monotonic() + 20)
@@ -465,6 +469,7 @@ def main():
     suite.add("rstream -T a finds all its data, where the end of the stream does not overtake it",
               lambda: streams_asynchronously(suite))
     suite.add("who is killed is heard of at once", lambda: hears_of_death(suite, int(os.environ.get("SOFTVERBS_DEATHS", 12))))
+    suite.add("a thread that waits for events while its program ends hears of no error", lambda: waits_to_the_end(suite))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
     suite.add("a request that comes again behind its listener's end is no new one", lambda: is_asked_again(suite))
     for faults in ("drop=10%,dup=10%,seed=1", "drop=10%,reorder=10%,seed=2"):

@@ -86,7 +86,7 @@ int ucma_write(struct event_channel *channel, int fd, const void *bytes, size_t 
     const struct command *command = &commands[header.command];
     if (!command->serve)
         return ENOSYS;
-    if (cm_is_inherited(channel->cm))
+    if (cm_is_inherited(channel->cm) && !(command->waits && cm_is_over(channel->cm)))
         return EIO;
     if (header.in < command->least_in)
         return EINVAL;

@@ -1,0 +1,57 @@
+/* A thread asks for events while its program ends: there are none, and that is no error. The streams of stdio are
+ * written when all libraries have ended, so a stream's writer is where the program looks at what the thread was told.
+ * Exit status 0 when a descriptor that does not wait said EAGAIN, and one that waits said nothing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TRIES_MOST = 5000, STEP = 1000 /* microseconds */, STEPS_AT_REST = 100 };
+
+static struct rdma_event_channel *channel;
+static atomic_bool ended;
+static atomic_int told = -1; /* errno of who did not want to wait */
+static atomic_bool returned; /* who waited did not */
+
+static void *ask(void *unused)
+{
+    struct rdma_cm_event *event;
+    while (!atomic_load(&ended))
+        usleep(STEP);
+    atomic_store(&told, rdma_get_cm_event(channel, &event) ? errno : 0);
+    fcntl(channel->fd, F_SETFL, 0);
+    rdma_get_cm_event(channel, &event);
+    atomic_store(&returned, true);
+    return unused;
+}
+
+static ssize_t look(void *unused, const char *bytes, size_t length)
+{
+    (void)unused, (void)bytes, (void)length;
+    atomic_store(&ended, true);
+    for (int tries = 0; tries < TRIES_MOST && atomic_load(&told) < 0; tries++)
+        usleep(STEP);
+    for (int steps = 0; steps < STEPS_AT_REST && !atomic_load(&returned); steps++)
+        usleep(STEP);
+    fprintf(stderr, "told: %s; %s\n", strerror(atomic_load(&told)), atomic_load(&returned) ? "returned" : "waits");
+    _exit(atomic_load(&told) == EAGAIN && !atomic_load(&returned) ? 0 : 1);
+}
+
+int main(void)
+{
+    static char buffer[BUFSIZ]; /* glibc writes through short ones */
+    pthread_t thread;
+    FILE *last = fopencookie(NULL, "w", (cookie_io_functions_t){.write = look});
+    channel = rdma_create_event_channel();
+    if (!last || !channel || fcntl(channel->fd, F_SETFL, O_NONBLOCK) || pthread_create(&thread, NULL, ask, NULL))
+        return 2;
+    setvbuf(last, buffer, _IOFBF, sizeof buffer);
+    fputs("written when the program has ended", last);
+    return 0;
+}
