@@ -1,13 +1,18 @@
 /* What this machine itself can do, measured between two processes on two processors: the bounds of any implementation.
  * Usage: limits line | ring | word | look | words | memcpy BYTES | readv BYTES | writev BYTES | pieces BYTES. Prints
- * one number: line    microseconds that a cache line takes to the other process (half of a round trip) ring    millions
- * of 64-byte messages each second through a ring in shared memory memcpy  10^9 bytes each second that one processor
- * copies readv   the same with process_vm_readv from the other process writev  the same with process_vm_writev into it
- *   pieces  the same as the pieces that a WRITE of softverbs has (docs/evidence/one-sided.md): a word elsewhere first,
- * and the last 8 bytes apart words   millions of 8-byte pieces each second into it, 16 to a call, behind such a word
- *   word    microseconds that 8 bytes take to the other process's memory with process_vm_writev (half of a round trip,
- *           the median)
- *   look    microseconds of a process_vm_readv of 8 bytes (the median) */
+ * one number:
+ *
+ * - line: microseconds that a cache line takes to the other process (half of a round trip)
+ * - ring: millions of 64-byte messages each second through a ring in shared memory
+ * - memcpy: 10^9 bytes each second that one processor copies
+ * - readv: the same with process_vm_readv from the other process
+ * - writev: the same with process_vm_writev into it
+ * - pieces: the same as the pieces that a WRITE of softverbs has (docs/evidence/one-sided.md): a word elsewhere first,
+ *   and the last 8 bytes apart
+ * - words: millions of 8-byte pieces each second into it, 16 to a call, behind such a word
+ * - word: microseconds that 8 bytes take to the other process's memory with process_vm_writev (half of a round trip,
+ *   the median)
+ * - look: microseconds of a process_vm_readv of 8 bytes (the median) */
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -203,9 +208,9 @@ static ssize_t write_pieces(pid_t other, const struct iovec *local, unsigned lon
 {
     static uint32_t word;
     size_t body = local->iov_len - 8;
-    struct iovec from[] = {{&word, sizeof word}, *local};
-    struct iovec to[] = {{shared, sizeof word}, {remote->iov_base, body}, {(char *)remote->iov_base + body, 8}};
-    ssize_t done = process_vm_writev(other, from, 2, to, 3, flags);
+    struct iovec from[] = {{&word, sizeof word}, {local->iov_base, body}, {(char *)local->iov_base + body, 8}};
+    struct iovec to[] = {{shared, sizeof word}, *remote};
+    ssize_t done = process_vm_writev(other, from, 3, to, 2, flags);
     return done < 0 ? done : done - (ssize_t)sizeof word;
 }
 

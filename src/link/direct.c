@@ -8,6 +8,8 @@
 #include "link/fence.h"
 #include "wire/payload.h"
 
+enum { DIRECT_TICKET = 4 }; /* bytes */
+
 /* Any that is free; DIRECT_SEATS: none is. */
 static unsigned direct_engage(struct direct_desk *desk)
 {
@@ -19,8 +21,8 @@ static unsigned direct_engage(struct direct_desk *desk)
 
 /* The kernel may store the bytes of a piece in any order, but those of one piece before those of the next. Programs
  * wait for the last byte, and it lands with the bytes of its aligned word after all others (docs/user/choices.md): so
- * that word is a piece of its own. Cuts the last piece of the destination, behind which there is room for one more;
- * returns how many pieces there are. */
+ * that word is a piece of its own. Cuts the last piece of a READ's destination, behind which there is room for one
+ * more; returns how many pieces there are. */
 static unsigned direct_split(struct iovec *pieces, unsigned count)
 {
     struct iovec *end = &pieces[count - 1];
@@ -30,17 +32,6 @@ static unsigned direct_split(struct iovec *pieces, unsigned count)
     end->iov_len -= last;
     pieces[count] = (struct iovec){(uint8_t *)end->iov_base + end->iov_len, last};
     return count + 1;
-}
-
-/* The value of the ticket means nothing. The first piece of `remote` has its address; the others follow it. */
-static ssize_t direct_write(pid_t pid, const struct direct_access *access, struct iovec *remote, unsigned count)
-{
-    static const uint32_t value;
-    struct iovec local[PAYLOAD_PIECES_MAX + 1] = {{(void *)&value, sizeof value}};
-    remote[0].iov_len = sizeof value;
-    memcpy(local + 1, access->pieces, access->count * sizeof *local);
-    ssize_t done = process_vm_writev(pid, local, access->count + 1, remote, count, 0);
-    return done > 0 ? done - (ssize_t)sizeof value : done;
 }
 
 static ssize_t direct_read(pid_t pid, const struct direct_access *access, uint64_t memory)
@@ -65,24 +56,72 @@ static enum direct_outcome direct_outcome_of(const struct direct_access *access,
     return done < 0 && (errno == EPERM || errno == ENOSYS || errno == EACCES) ? DIRECT_REFUSED : DIRECT_DECLINED;
 }
 
+/* One call of process_vm_writev. The kernel looks at a place there once for each piece of the destination, and stores
+ * each piece of the source apart: so it is the source that is cut before the last word. */
+struct direct_call {
+    struct iovec local[1 + PAYLOAD_PIECES_MAX + 2 * (1 + DIRECT_MORE)], remote[1 + 1 + DIRECT_MORE];
+    unsigned local_count, remote_count;
+    const struct iovec *piece; /* of the access, the next; */
+    size_t taken;              /* bytes of it that are among `local` */
+};
+
+/* The first piece. Its value means nothing. */
+static void direct_add_ticket(struct direct_call *call, uint64_t ticket)
+{
+    static const uint8_t value[DIRECT_TICKET];
+    call->local[call->local_count++] = (struct iovec){(void *)value, DIRECT_TICKET};
+    call->remote[call->remote_count++] = (struct iovec){(void *)(uintptr_t)ticket, DIRECT_TICKET};
+}
+
+/* The next bytes of the access's memory. */
+static void direct_add_local(struct direct_call *call, size_t length)
+{
+    while (length) {
+        size_t here = call->piece->iov_len - call->taken, part = here < length ? here : length;
+        if (part)
+            call->local[call->local_count++] = (struct iovec){(uint8_t *)call->piece->iov_base + call->taken, part};
+        length -= part;
+        call->taken += part;
+        if (part == here) {
+            call->piece++;
+            call->taken = 0;
+        }
+    }
+}
+
+static void direct_add_write(struct direct_call *call, uint64_t memory, uint32_t length)
+{
+    unsigned last = payload_last_word((uintptr_t)memory + length, length);
+    call->remote[call->remote_count++] = (struct iovec){(void *)(uintptr_t)memory, length};
+    direct_add_local(call, length - last);
+    direct_add_local(call, last);
+}
+
+static ssize_t direct_write(pid_t pid, const struct direct_call *call)
+{
+    ssize_t done = process_vm_writev(pid, call->local, call->local_count, call->remote, call->remote_count, 0);
+    return done > 0 ? done - DIRECT_TICKET : done;
+}
+
 static enum direct_outcome direct_do_announced(const struct direct_desk *desk, const struct direct_seats *seats,
                                                const struct published *published, pid_t pid,
                                                const struct direct_access *access)
 {
-    struct iovec remote[1 + 2 * (1 + DIRECT_MORE)];
+    struct direct_call call;
     uint64_t memory, ticket = atomic_load(&seats->ticket);
-    unsigned count = 1;
     if (!ticket || atomic_load(&desk->closed) || access->more_count > DIRECT_MORE)
         return DIRECT_DECLINED;
-    remote[0].iov_base = (void *)(uintptr_t)ticket;
+    call.local_count = call.remote_count = 0;
+    call.piece = access->pieces;
+    call.taken = 0;
+    direct_add_ticket(&call, ticket);
     for (uint32_t i = 0; i <= access->more_count; i++) {
         const struct published_question *question = i ? &access->more[i - 1] : &access->question;
         if (!published_permits(published, question, &memory))
             return DIRECT_DECLINED;
-        remote[count] = (struct iovec){(void *)(uintptr_t)memory, question->length};
-        count += direct_split(remote + count, 1);
+        direct_add_write(&call, memory, question->length);
     }
-    return direct_outcome_of(access, direct_write(pid, access, remote, count));
+    return direct_outcome_of(access, direct_write(pid, &call));
 }
 
 static enum direct_outcome direct_do_write(const struct direct_desk *desk, struct direct_seats *seats, unsigned seat,

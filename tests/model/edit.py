@@ -134,31 +134,27 @@ MUTANTS = [
     ("read-of-any-number", "link/published.c", "one-sided-read-number", (
         ("atomic_load(&queue_pair->number) == question->number && ", "atomic_load(&queue_pair->number) != 1 && "),)),
     ("last-word-with-the-rest", "link/direct.c", "one-sided-key", (
-        ("    if (end->iov_len <= last)\n", "    if (last)\n"),)),
+        ("    direct_add_local(call, length - last);\n    direct_add_local(call, last);\n",
+         "    (void)last;\n    direct_add_local(call, length);\n"),)),
     ("dead-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
         (""" &&
            table_alive(node->table, under_way->record->peer.slot);""", ";"),)),
     ("stopped-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
         ("patience >= FORBIDS", "patience > 1000 * FORBIDS"),)),
     ("ticket-not-first", "link/direct.c", "one-sided-key", (
-        ("    memcpy(local + 1, access->pieces, access->count * sizeof *local);\n    ssize_t done",
-         """    memcpy(local, access->pieces, access->count * sizeof *local);
-    local[access->count] = (struct iovec){(void *)&value, sizeof value};
-    struct iovec ticket = remote[0];
-    memmove(remote, remote + 1, (count - 1) * sizeof *remote);
-    remote[count - 1] = ticket;
-    ssize_t done"""),)),
+        ("    direct_add_ticket(&call, ticket);\n", ""),
+        ("    return direct_outcome_of(access, direct_write(",
+         """    direct_add_ticket(&call, ticket);
+    return direct_outcome_of(access, direct_write("""))),
     ("first-of-several-judged", "link/direct.c", "one-sided-list", (
         ("if (!published_permits(published, question, &memory))", "if (!published_permits(published, question, &memory) && !i)"),)),
     ("ticket-behind-the-first", "link/direct.c", "one-sided-list", (
-        ("    remote[0].iov_len = sizeof value;\n    memcpy(local + 1, access->pieces, access->count * sizeof *local);\n",
-         """    remote[0].iov_len = sizeof value;
-    memcpy(local, access->pieces, access->count * sizeof *local);
-    local[access->count] = local[access->count - 1];
-    local[access->count - 1] = (struct iovec){(void *)&value, sizeof value};
-    struct iovec ticket = remote[0];
-    remote[0] = remote[1], remote[1] = remote[2], remote[2] = ticket;
-"""),)),
+        ("    direct_add_ticket(&call, ticket);\n", ""),
+        ("        direct_add_write(&call, memory, question->length);\n",
+         """        direct_add_write(&call, memory, question->length);
+        if (!i)
+            direct_add_ticket(&call, ticket);
+"""))),
     ("one-thread-is-all", "ipc/elsewhere.c", "one-sided-pair", (
         ("            return false;\n        threads++;", "            continue;\n        threads++;"),)),
     ("leaves-within-access", "link/direct.c", "one-sided-parting", (
