@@ -17,6 +17,7 @@ clients="ibverbs-utils ibverbs-providers perftest rdmacm-utils python3-pyverbs u
 arm64="gcc-aarch64-linux-gnu qemu-user-static $(printf '%s:arm64 ' libc6-dev libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev libcmocka-dev ibverbs-utils)"
 [ "$(id -u)" = 0 ] || { echo "releases.sh: a chroot needs root." >&2; exit 1; }
 command -v debootstrap >/dev/null || { echo "releases.sh: please install debootstrap." >&2; exit 1; }
+mkdir -p "$cache"
 
 # enter SUITE COMMAND...: in the chroot, with devices, /proc and a network namespace of its own; NETWORK=1: with the host's.
 enter() {
@@ -45,7 +46,6 @@ enter() {
 
 fresh() { # fresh SUITE NAME: the system that debootstrap makes, as NAME
     if [ ! -d "$cache/$1.fresh" ]; then
-        mkdir -p "$cache"
         debootstrap --variant=minbase "$1" "$cache/$1.new" "$mirror" >"$cache/$1.log" 2>&1
         mv "$cache/$1.new" "$cache/$1.fresh"
     fi
