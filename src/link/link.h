@@ -22,9 +22,9 @@ struct direct_access;
 struct link;
 
 struct link_operations {
-    /* Takes and gives back the sending side (a short lock; other senders wait). `end` also wakes the receiver if
-     * something was sent and it sleeps. */
-    void (*begin)(struct link *);
+    /* Takes and gives back the sending side (a short lock; other senders wait). `begin` answers true when it is known
+     * that `ready` would; false says nothing. `end` also wakes the receiver if something was sent and it sleeps. */
+    bool (*begin)(struct link *);
     void (*end)(struct link *);
 
     /* Between begin and end. Is there room for one frame of LINK_SEGMENT payload bytes? Then the next send succeeds.

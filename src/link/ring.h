@@ -73,6 +73,8 @@ void ring_write_start(struct ring_writer *, const struct ring *);
 
 /* Is there room for the longest frame? */
 bool ring_ready(struct ring_writer *);
+/* Is that known without asking where the reader is? */
+bool ring_is_known_ready(const struct ring_writer *);
 /* Asks the reader to say when there is (ring_publish); true: there is by now. */
 bool ring_ask(struct ring_writer *);
 /* From any thread, before it sleeps: the same for who has asked once, and knows nothing but what was published. */

@@ -21,16 +21,26 @@ static void look_at_head(struct ring_writer *writer)
         writer->limit = head + writer->ring.size;
 }
 
+static inline bool is_known_free(const struct ring_writer *writer, uint32_t length)
+{
+    return writer->limit - writer->tail >= length + RING_RESERVE;
+}
+
 /* Kept apart, so that who knows of room does not save registers for it. */
 __attribute__((noinline)) static bool has_got_room(struct ring_writer *writer, uint32_t length)
 {
     look_at_head(writer);
-    return !writer->broken && writer->limit - writer->tail >= length + RING_RESERVE;
+    return !writer->broken && is_known_free(writer, length);
 }
 
 static inline bool has_room(struct ring_writer *writer, uint32_t length)
 {
-    return __builtin_expect(writer->limit - writer->tail >= length + RING_RESERVE, 1) || has_got_room(writer, length);
+    return __builtin_expect(is_known_free(writer, length), 1) || has_got_room(writer, length);
+}
+
+bool ring_is_known_ready(const struct ring_writer *writer)
+{
+    return is_known_free(writer, RING_FRAME_MAX);
 }
 
 bool ring_ready(struct ring_writer *writer)
@@ -174,7 +184,7 @@ static inline bool write_short(struct ring_writer *writer, const struct frame *f
     if (payload->length > RING_SHORT || payload->count > 1 || payload->pull)
         return false;
     length = ring_round((uint32_t)sizeof(struct ring_frame) + headers + payload->length, RING_LINE);
-    if (__builtin_expect(writer->limit - writer->tail < length + RING_RESERVE, 0))
+    if (__builtin_expect(!is_known_free(writer, length), 0))
         return false;
     struct ring_frame *to = (struct ring_frame *)ring_at(&writer->ring, writer->tail);
     if (payload->length && !guarded_copy((uint8_t *)(to + 1) + headers, payload->pieces->iov_base, payload->length))

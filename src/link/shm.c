@@ -96,7 +96,7 @@ static void ring_doorbell(struct shm *shm)
 }
 
 /* False when there is no memory or descriptor for a ring just now; the next frame tries again. */
-static bool make_ring(struct shm *shm)
+__attribute__((noinline)) static bool make_ring(struct shm *shm)
 {
     if (!atomic_exchange(&shm->host->asked, true)) /* the receiver tries to read as soon as it is handed the ring */
         atomic_store(&shm->host->permitted, cma_permit());
@@ -119,11 +119,12 @@ static bool is_writing(struct shm *shm)
     return atomic_load_explicit(&shm->writing, memory_order_acquire);
 }
 
-static void shm_begin(struct link *link)
+static bool shm_begin(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
     lock_take(&shm->sending);
     shm->sent = false;
+    return is_writing(shm) && ring_is_known_ready(&shm->writer);
 }
 
 static void shm_end(struct link *link)
@@ -135,7 +136,7 @@ static void shm_end(struct link *link)
         ring_doorbell(shm);
 }
 
-static bool is_hopeless(struct shm *shm)
+__attribute__((noinline)) static bool is_hopeless(struct shm *shm)
 {
     if (__builtin_expect(shm->stall.hopeless, 0))
         shm->stall.hopeless = ring_taken(&shm->writer) == shm->stall.head;
@@ -153,7 +154,7 @@ static bool shm_ready(struct link *link)
     return ring_ask(&shm->writer) || is_hopeless(shm);
 }
 
-static enum frame_sent shm_send(struct link *link, const struct frame *frame)
+__attribute__((flatten)) static enum frame_sent shm_send(struct link *link, const struct frame *frame)
 {
     struct shm *shm = (struct shm *)link;
     const struct payload *payload = &frame->payload;

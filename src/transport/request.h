@@ -92,8 +92,8 @@ static inline enum reason request_build_single(const struct rc *rc, const struct
 {
     bth_write(rc, out, request_kind(work)->only, psn);
     request_operands(out, work);
-    out->ack_requested = true;
-    out->solicited = work->flags & IBV_SEND_SOLICITED;
+    out->bth[0] |= work->flags & IBV_SEND_SOLICITED ? PACKET_SOLICITED : 0; /* one word each: a store of one of its */
+    out->bth[2] |= PACKET_ACK_REQUESTED;                                    /* bytes would hold up who reads it whole */
     return request_payload(rc->owner, work, 0, work->length, out, pieces);
 }
 

@@ -34,6 +34,8 @@ enum {
     PACKET_BTH_2 = 0x80ffffff,
     PACKET_MIGRATED = 1 << 22,
 };
+#define PACKET_SOLICITED (1u << 23)
+#define PACKET_ACK_REQUESTED (1u << 31) /* of the third word */
 
 struct packet {
     union {

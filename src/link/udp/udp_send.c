@@ -189,10 +189,11 @@ static struct udp_link *udp_of(struct link *link)
     return (struct udp_link *)link;
 }
 
-static void udp_begin(struct link *link)
+static bool udp_begin(struct link *link)
 {
     struct udp_link *udp = udp_of(link);
     lock_take(&atomic_load(&udp->flow)->lock);
+    return false;
 }
 
 /* The link may have been rerouted between begin and end by nobody else: both are under its queue pair's lock. */

@@ -101,20 +101,32 @@ static inline enum reason post_refuse(const struct qp *qp, const struct ibv_send
     return has_too_many_sges(qp, wr) ? REASON_TOO_MANY_SGES : REASON_NONE;
 }
 
+/* Behind the `work->length` bytes that are there. */
+static inline enum reason copy_inline_sge(const struct qp *qp, struct send_wqe *work, const struct ibv_sge *sge)
+{
+    if (sge->length > qp->cap.max_inline_data - work->length)
+        return REASON_INLINE_TOO_LONG;
+    if (!guarded_copy(work->inline_data + work->length, (const void *)(uintptr_t)sge->addr, sge->length))
+        return REASON_SEND_UNREADABLE;
+    work->length += sge->length;
+    return REASON_NONE;
+}
+
+__attribute__((noinline)) static enum reason copy_inline_list(const struct qp *qp, struct send_wqe *work,
+                                                              const struct ibv_send_wr *wr)
+{
+    enum reason reason = REASON_NONE;
+    for (int i = 0; i < wr->num_sge && !reason; i++)
+        reason = copy_inline_sge(qp, work, &wr->sg_list[i]);
+    return reason;
+}
+
 static inline enum reason copy_inline(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
-    uint32_t length = 0;
-    for (int i = 0; i < wr->num_sge; i++) {
-        if (wr->sg_list[i].length > qp->cap.max_inline_data - length)
-            return REASON_INLINE_TOO_LONG;
-        if (!guarded_copy(work->inline_data + length, (const void *)(uintptr_t)wr->sg_list[i].addr,
-                          wr->sg_list[i].length))
-            return REASON_SEND_UNREADABLE;
-        length += wr->sg_list[i].length;
-    }
-    work->length = length;
+    work->length = 0;
     work->sge_count = 0;
-    return REASON_NONE;
+    return __builtin_expect(wr->num_sge == 1, 1) ? copy_inline_sge(qp, work, wr->sg_list)
+                                                 : copy_inline_list(qp, work, wr);
 }
 
 static inline enum reason copy_list(struct send_wqe *work, const struct ibv_send_wr *wr)

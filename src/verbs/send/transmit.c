@@ -87,12 +87,12 @@ static inline bool is_held_rc(struct qp *qp)
 }
 
 /* Whether there is something to send is told by rc_transmit; who does not ask it, as there is no room or the rate does
- * not permit it, must know before whether to wait. */
-static inline bool may_transmit_rc(struct qp *qp, struct link *link)
+ * not permit it, must know before whether to wait. `ready` is known of the link. */
+static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
 {
     if (!rc_may_have_output(&qp->engine.rc))
         return false;
-    if (__builtin_expect(!qp->rate_limit.rate && link->operations->ready(link), 1))
+    if (__builtin_expect(!qp->rate_limit.rate && (ready || link->operations->ready(link)), 1))
         return true;
     return rc_has_output(&qp->engine.rc) && !is_held_rc(qp) && qp_has_room(qp, link);
 }
@@ -107,7 +107,7 @@ __attribute__((noinline)) static void transmit_rc_nowhere(struct qp *qp, nanos n
 }
 
 /* Everything that the engine has and the link has room for. */
-static inline void transmit_rc(struct qp *qp, nanos now)
+__attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
 {
     if (__builtin_expect(tags_have_work(&qp->tags.port), 0))
         srq_tags_post(qp);
@@ -120,15 +120,16 @@ static inline void transmit_rc(struct qp *qp, nanos now)
         qp_transmit_directly(qp, link);
     else
         qp->engine.rc.settings.direct = false;
-    link->operations->begin(link);
+    bool ready = link->operations->begin(link);
     if (!qp->engine.rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
         qp->engine.rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
     uint32_t fresh = qp->engine.rc.requester.sent_psn;
-    while (may_transmit_rc(qp, link) && rc_transmit(&qp->engine.rc, &packet, pieces, now)) {
+    while (may_transmit_rc(qp, link, ready) && rc_transmit(&qp->engine.rc, &packet, pieces, now)) {
         traffic_retransmitted(&qp->flow, &packet, fresh);
         fresh = qp->engine.rc.requester.sent_psn;
         if (!send_packet(qp, link, &packet))
             rc_unreadable(&qp->engine.rc, &packet);
+        ready = false;
     }
     traffic_end_batch(&qp->flow, link);
 }
@@ -276,8 +277,7 @@ __attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
     if (!responds_plainly(qp) || !rc_owes_one_ack(&qp->engine.rc))
         return false;
     struct link *link = qp->path.peer->link;
-    link->operations->begin(link);
-    bool room = link->operations->ready(link);
+    bool room = link->operations->begin(link) || link->operations->ready(link);
     if (__builtin_expect(room, 1))
         send_ack(qp, link);
     traffic_end_batch(&qp->flow, link);
