@@ -136,6 +136,7 @@ static void shm_end(struct link *link)
         ring_doorbell(shm);
 }
 
+/* Kept apart, as make_ring is, so that who knows of room does not save registers for it. */
 __attribute__((noinline)) static bool is_hopeless(struct shm *shm)
 {
     if (__builtin_expect(shm->stall.hopeless, 0))
@@ -154,6 +155,7 @@ static bool shm_ready(struct link *link)
     return ring_ask(&shm->writer) || is_hopeless(shm);
 }
 
+/* Flattened: a short frame is written without a call. */
 __attribute__((flatten)) static enum frame_sent shm_send(struct link *link, const struct frame *frame)
 {
     struct shm *shm = (struct shm *)link;

@@ -106,7 +106,8 @@ __attribute__((noinline)) static void transmit_rc_nowhere(struct qp *qp, nanos n
         ;
 }
 
-/* Everything that the engine has and the link has room for. */
+/* Everything that the engine has and the link has room for. Flattened: what is written into a request of one packet
+ * goes straight into its headers, most of it without a call. */
 __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
 {
     if (__builtin_expect(tags_have_work(&qp->tags.port), 0))
