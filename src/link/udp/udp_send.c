@@ -42,16 +42,17 @@ static uint16_t bind_somewhere(int fd, bool ipv6)
 }
 
 /* The DF bit, with which an unconnected socket sends identification 0, is what the ICRC is made for. Members on this
- * host get multicasts through shared memory, so none come back. */
+ * host get multicasts through shared memory, so none come back. That there is room is asked for when there is none: the
+ * kernel says so of every datagram that has left, and would wake who sleeps. */
 static bool udp_send_prepare(struct udp_port *port, int fd, bool ipv6)
 {
-    struct epoll_event room = {.events = EPOLLOUT | EPOLLET, .data.fd = -1};
+    struct epoll_event nothing = {.events = EPOLLET, .data.fd = -1};
     if (ipv6)
         set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     return (ipv6 ? set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
                        set(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0)
                  : set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) && set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 0)) &&
-           !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &room);
+           !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &nothing);
 }
 
 static bool udp_send_make(struct udp_port *port, struct udp_flow *flow, bool ipv6)
@@ -140,6 +141,15 @@ static void note_unsent(const struct udp_flow *flow, int error)
     atomic_fetch_add(&link->unsent, flow->count);
 }
 
+/* Is there room by now, that is told at once. */
+static void await_room(struct udp_flow *flow)
+{
+    struct epoll_event room = {.events = EPOLLOUT | EPOLLET | EPOLLONESHOT, .data.fd = -1};
+    lock_assert_held(&flow->lock);
+    if (!flow->awaits)
+        flow->awaits = !epoll_ctl(flow->link->port->epoll, EPOLL_CTL_MOD, flow->fd, &room);
+}
+
 /* Sends the batch; false: the socket has no room, and the batch waits. */
 static bool udp_send_flush(struct udp_flow *flow)
 {
@@ -158,8 +168,10 @@ static bool udp_send_flush(struct udp_flow *flow)
     int kept = errno, before = uncancelled_begin();
     int error = sendmsg(flow->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
     uncancelled_end(before);
-    errno = kept; /* the program's: its call has not failed */
     flow->stuck = error == EAGAIN || error == EWOULDBLOCK;
+    if (flow->stuck)
+        await_room(flow);
+    errno = kept; /* the program's: its call has not failed */
     if (flow->stuck)
         return false;
     if (flow->count > 1 && (error == EIO || error == EINVAL))
@@ -176,6 +188,7 @@ void udp_flush_stuck(struct udp_port *port)
         for (int i = 0; i < UDP_SENDING; i++) {
             struct udp_flow *flow = &port->flows[family][i];
             lock_take(&flow->lock);
+            flow->awaits = false; /* of those whose time has not come as well: they ask once more */
             if (flow->stuck)
                 udp_send_flush(flow);
             lock_release(&flow->lock);

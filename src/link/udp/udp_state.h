@@ -46,7 +46,8 @@ struct udp_flow {
     uint8_t *bytes;              /* UDP_BATCH */
     uint32_t used, count, segment;
     bool closed; /* a shorter datagram is the last */
-    bool stuck;  /* the socket has no room, the batch waits */
+    bool stuck;  /* the socket has no room, the batch waits, */
+    bool awaits; /* and the port's descriptor says when it has some: once, and then udp_flush_stuck comes */
 };
 
 /* A socket that is connected to a sender, which the kernel prefers to those that are not. */

@@ -436,6 +436,54 @@ static void a_batch_that_waits_does_not_outlive_its_link(void **state)
     other->operations->close(other);
 }
 
+static bool is_readable(const struct room *room)
+{
+    return poll(&(struct pollfd){.fd = udp_fd(room->port), .events = POLLIN}, 1, 0) == 1;
+}
+
+static void send_one(struct link *link, uint32_t psn)
+{
+    link->operations->begin(link);
+    send_packet(link, psn, 100);
+    link->operations->end(link);
+}
+
+/* Who sleeps is not woken by every datagram that has left. */
+static void a_socket_that_has_room_says_nothing(void **state)
+{
+    struct room *room = *state;
+    struct link *link = connect_to(room, ipv4, 1);
+    for (uint32_t i = 0; i < 20; i++) {
+        send_one(link, i);
+        receive(room, i + 1);
+        assert_false(is_readable(room));
+    }
+    link->operations->close(link);
+}
+
+/* By udp_receive, or before by who sends next: the next time it waits it is told again. */
+static void who_found_no_room_is_told_of_it(void **state)
+{
+    struct room *room = *state;
+    struct link *link = connect_to(room, ipv4, 1);
+    for (uint32_t i = 0; i < 40; i++) {
+        no_room = true;
+        send_one(link, 2 * i);
+        no_room = false;
+        assert_true(is_readable(room));
+        if (i % 4 == 3) {
+            link->operations->begin(link);
+            assert_true(link->operations->ready(link));
+            link->operations->end(link);
+        }
+        receive(room, 2 * i + 1);
+        send_one(link, 2 * i + 1);
+        receive(room, 2 * i + 2);
+    }
+    assert_int_equal(room->count, 80);
+    link->operations->close(link);
+}
+
 /* The host has no such source address. The next batch is refused or not for itself. */
 static void what_the_kernel_refuses_is_counted(void **state)
 {
@@ -469,6 +517,8 @@ int main(void)
         ROOM_TEST(links_of_one_flow_keep_their_addresses),
         ROOM_TEST(a17_9_2_another_way_has_another_source_port),
         ROOM_TEST(a_batch_that_waits_does_not_outlive_its_link),
+        ROOM_TEST(a_socket_that_has_room_says_nothing),
+        ROOM_TEST(who_found_no_room_is_told_of_it),
         ROOM_TEST(what_the_kernel_refuses_is_counted),
         ROOM_TEST(what_is_apart_shares_its_source_port_with_no_flow),
         ROOM_TEST(a17_3_3_what_is_no_packet_is_dropped_with_its_fault),
