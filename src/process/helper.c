@@ -30,7 +30,8 @@ static void sleep_until(struct process *process, nanos until, nanos now, bool po
     unsigned count = 1 + (polled ? 0 : port_poll(process, sockets + 1));
     nanos span = until > now ? until - now : 0;
     struct timespec timeout = {.tv_sec = (time_t)(span / NANOS_SECOND), .tv_nsec = (long)(span % NANOS_SECOND)};
-    ppoll(sockets, count, until == NANOS_NEVER ? NULL : &timeout, NULL);
+    if (ppoll(sockets, count, until == NANOS_NEVER ? NULL : &timeout, NULL) > 0)
+        port_polled(process, sockets + 1, count - 1);
 }
 
 /* The helper thread's own. */

@@ -180,3 +180,17 @@ unsigned port_poll(const struct process *process, struct pollfd *to)
             to[count++] = (struct pollfd){.fd = udp_fd(port_at(process, i)), .events = POLLIN};
     return count;
 }
+
+/* A port may have been opened in the meantime. */
+void port_polled(const struct process *process, const struct pollfd *from, unsigned count)
+{
+    for (unsigned i = 0; i < process->port_count && count; i++) {
+        struct udp_port *port = port_at(process, i);
+        if (!port || udp_fd(port) != from->fd)
+            continue;
+        if (from->revents)
+            udp_woken(port);
+        from++;
+        count--;
+    }
+}

@@ -42,5 +42,7 @@ struct link *port_reply_link(const struct process *, const struct device *, cons
 struct pollfd;
 /* What the helper sleeps on besides the node; writes at most DEVICES_MAX and returns how many. */
 unsigned port_poll(const struct process *, struct pollfd *);
+/* What came of it, when something has woken the helper: the ports that it was look at all their sockets. */
+void port_polled(const struct process *, const struct pollfd *, unsigned count);
 
 #endif

@@ -65,6 +65,10 @@ void udp_abandon(struct udp_port *);
 /* Readable when something has arrived, or when links have room again that had none. */
 int udp_fd(const struct udp_port *);
 
+/* Who slept on it has found it readable: the next udp_receive asks all sockets when it finds nothing where the last has
+ * come. Thread-safe. */
+void udp_woken(struct udp_port *);
+
 /* Hands at most about `budget` datagrams that have arrived to `take`, or to `drop`; returns how many. Everything that
  * they get is valid during the call only; both may send. One caller at a time (the owner's progress lock). Never
  * blocks.

@@ -221,6 +221,20 @@ static void receive_anywhere(struct udp_port *port, struct receiver *receiver, u
     port->hot_rounds = 0;
 }
 
+void udp_woken(struct udp_port *port)
+{
+    atomic_store_explicit(&port->woken, true, memory_order_relaxed);
+}
+
+/* Was somebody woken since the last call? */
+static bool udp_receive_was_woken(struct udp_port *port)
+{
+    if (__builtin_expect(!atomic_load_explicit(&port->woken, memory_order_relaxed), 1))
+        return false;
+    atomic_store_explicit(&port->woken, false, memory_order_relaxed);
+    return true;
+}
+
 /* Most of what comes, comes where the last has come, and a poller saves a system call by looking only there for some
  * rounds. Who sleeps on udp_fd is woken for all. */
 unsigned udp_receive(struct udp_port *port, udp_take *take, udp_drop *drop, void *context, unsigned budget)
@@ -228,9 +242,10 @@ unsigned udp_receive(struct udp_port *port, udp_take *take, udp_drop *drop, void
     struct receiver receiver = {.take = take, .drop = drop, .context = context, .interface = port->index};
     if (port->abandoned)
         return 0;
-    if (port->hot >= 0 && port->hot_rounds++ < HOT_ROUNDS)
+    bool woken = udp_receive_was_woken(port), hot = port->hot >= 0 && port->hot_rounds++ < HOT_ROUNDS;
+    if (hot)
         receive_from(port, port->hot, &receiver, budget);
-    else
+    if (!hot || (woken && !receiver.done))
         receive_anywhere(port, &receiver, budget);
     return receiver.done;
 }

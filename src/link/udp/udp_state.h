@@ -67,6 +67,7 @@ struct udp_port {
     int receiving[UDP_FAMILIES];
     int hot;             /* the socket where something came last; -1: none */
     unsigned hot_rounds; /* for which only it was looked at */
+    atomic_bool woken;   /* somebody was, for something anywhere (udp_woken) */
     int wanted;          /* messages to ask a socket for next; 0: one, as the last look found nothing */
     struct udp_preferred preferred[UDP_PREFERRED];
     unsigned next_preferred; /* the next to be replaced */

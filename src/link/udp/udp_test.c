@@ -461,6 +461,22 @@ static void a_socket_that_has_room_says_nothing(void **state)
     link->operations->close(link);
 }
 
+/* Though the last has come by another socket. */
+static void who_was_woken_finds_what_came(void **state)
+{
+    struct room *room = *state;
+    struct link *one = connect_to(room, ipv4, 1), *other = connect_to(room, ipv6, 1);
+    for (uint32_t i = 0; i < 40; i++) {
+        send_one(i % 2 ? one : other, i);
+        assert_true(is_readable(room));
+        udp_woken(room->port);
+        udp_receive(room->port, take, drop, room, 64);
+        assert_int_equal(room->count, i + 1);
+    }
+    one->operations->close(one);
+    other->operations->close(other);
+}
+
 /* By udp_receive, or before by who sends next: the next time it waits it is told again. */
 static void who_found_no_room_is_told_of_it(void **state)
 {
@@ -518,6 +534,7 @@ int main(void)
         ROOM_TEST(a17_9_2_another_way_has_another_source_port),
         ROOM_TEST(a_batch_that_waits_does_not_outlive_its_link),
         ROOM_TEST(a_socket_that_has_room_says_nothing),
+        ROOM_TEST(who_was_woken_finds_what_came),
         ROOM_TEST(who_found_no_room_is_told_of_it),
         ROOM_TEST(what_the_kernel_refuses_is_counted),
         ROOM_TEST(what_is_apart_shares_its_source_port_with_no_flow),
