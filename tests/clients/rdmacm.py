@@ -18,7 +18,8 @@ from clients import BUILD, Failure, Suite, need
 UNHURRIED = f"{BUILD}/tests/clients/unhurried.so"
 RACE = "rdma_get_cm_event: Bad file descriptor" # rping's thread for events comes back when the channel is closed already
 TIMES = (r"^ *(cm )?connect\b", r"^ *destroy\b") # what cmtime says, also that of later releases
-REFUSED = ("REJECTED", "rdma_connect: Connection refused", "UNREACHABLE", "refused", "rpoll: ")
+# perftest knows events by number; 8 is RDMA_CM_EVENT_REJECTED
+REFUSED = ("REJECTED", "Unexpected CM event bl blka 8", "rdma_connect: Connection refused", "UNREACHABLE", "refused", "rpoll: ")
 
 
 class Host(Suite):
