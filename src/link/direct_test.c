@@ -366,6 +366,50 @@ static void withdraw_all(void)
     published_withdraw_key(&own, KEY);
 }
 
+/* Cuts `length` bytes behind each other into pieces, some of them empty, the last not; returns how many. */
+static unsigned cut_anyhow(uint8_t *bytes, uint32_t length, struct iovec *pieces)
+{
+    unsigned count = 0, most = 1 + (unsigned)rand() % 4;
+    while (count + 1 < most && length > 1) {
+        uint32_t part = (uint32_t)rand() % length;
+        pieces[count++] = (struct iovec){bytes, part};
+        bytes += part;
+        length -= part;
+    }
+    pieces[count] = (struct iovec){bytes, length};
+    return count + 1;
+}
+
+/* One WRITE, or several in one call, whose memory is in pieces that end anywhere: also within the last word. */
+static void pieces_arrive_where_they_belong(void **state)
+{
+    need_process_vm();
+    static uint8_t source[LENGTH], expected[LENGTH];
+    static struct direct_desk desk;
+    struct direct_seats seats = {.ticket = (uintptr_t)ticket};
+    srand(1);
+    memcpy(expected, memory, LENGTH);
+    for (int round = 0; round < 2000; round++) {
+        struct published_question questions[1 + 7];
+        struct iovec pieces[4 * 8];
+        unsigned works = 1 + (unsigned)rand() % 8;
+        struct direct_access access = {.pieces = pieces, .more = questions + 1, .more_count = works - 1};
+        for (unsigned i = 0; i < LENGTH; i++)
+            source[i] = (uint8_t)rand();
+        for (unsigned i = 0; i < works; i++) {
+            uint32_t at = i * 512 + (uint32_t)rand() % 64, length = 1 + (uint32_t)rand() % (rand() % 2 ? 16 : 440);
+            questions[i] = question_of(true);
+            questions[i].address += at;
+            questions[i].length = length;
+            access.count += cut_anyhow(source + at, length, pieces + access.count);
+            memcpy(expected + at, source + at, length);
+        }
+        access.question = questions[0];
+        assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DONE);
+        assert_memory_equal(memory, expected, LENGTH);
+    }
+}
+
 /* Nobody waits for it, so it may have read what came there later: it does not count. */
 static void a_READ_whose_key_is_withdrawn_meanwhile_is_declined(void **state)
 {
@@ -536,6 +580,7 @@ int main(void)
         TEST(nothing_is_written_after_a_queue_pair_was_withdrawn),
         TEST(a_killed_writer_leaves_whole_words),
         TEST(a_stopped_writer_is_forbidden),
+        TEST(pieces_arrive_where_they_belong),
         TEST(a_READ_whose_key_is_withdrawn_meanwhile_is_declined),
         TEST(several_WRITEs_are_all_judged_before_one_is_done),
         TEST(nobody_vouches_for_the_dead),
