@@ -54,6 +54,10 @@ void traffic_add(struct counts_total *, const struct traffic_flow *);
  * False: the memory of the payload is gone, and nothing was sent. */
 static inline bool traffic_send(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
+/* The same for a request of a connection, which says which it is. */
+static inline bool traffic_send_request(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *,
+                                        enum operation);
+
 /* Gives the link back, as link->operations->end does, and counts as dropped what the kernel has not let leave, of this
  * batch or of one that had waited for room. Under qp->lock. */
 static inline void traffic_end_batch(struct traffic_flow *, struct link *);
@@ -118,15 +122,30 @@ static inline void traffic_count_sent(struct counts *counts, const struct frame 
     }
 }
 
-/* For each frame, so it is inlined. */
+/* Those below are called for each frame, so they are inlined. */
+static inline bool traffic_send_counted(struct traffic_flow *flow, struct peer *peer, struct link *link,
+                                        const struct frame *frame)
+{
+    if (__builtin_expect(flow->traffic->taps != NULL, 0))
+        return traffic_send_tapped(flow, peer, link, frame);
+    return link->operations->send(link, frame) != FRAME_UNREADABLE;
+}
+
 static inline bool traffic_send(struct traffic_flow *flow, struct peer *peer, struct link *link,
                                 const struct frame *frame)
 {
     lock_assert_held(flow->lock);
     traffic_count_sent(&flow->counts, frame);
-    if (__builtin_expect(flow->traffic->taps != NULL, 0))
-        return traffic_send_tapped(flow, peer, link, frame);
-    return link->operations->send(link, frame) != FRAME_UNREADABLE;
+    return traffic_send_counted(flow, peer, link, frame);
+}
+
+static inline bool traffic_send_request(struct traffic_flow *flow, struct peer *peer, struct link *link,
+                                        const struct frame *frame, enum operation operation)
+{
+    lock_assert_held(flow->lock);
+    flow->counts.bytes_sent += frame->payload.length;
+    flow->counts.sent[operation]++;
+    return traffic_send_counted(flow, peer, link, frame);
 }
 
 /* For each packet, so it is inlined. What has no AETH has the class of ACKs. */

@@ -4,12 +4,20 @@
 
 #include "transport/rc/rc.h"
 
+/* The words of a BTH but for `flags`, whose bits stand in the first (PACKET_SOLICITED) and the third
+ * (PACKET_ACK_REQUESTED): a store of one of their bytes later on would hold up who reads them whole. */
+static inline void bth_words(struct packet *out, uint8_t opcode, uint16_t pkey, uint32_t destination, uint32_t psn,
+                             uint32_t flags)
+{
+    out->bth[0] = (uint32_t)opcode << 24 | PACKET_MIGRATED | pkey | (flags & PACKET_SOLICITED);
+    out->bth[1] = destination & 0xffffff;
+    out->bth[2] = (psn & 0xffffff) | (flags & PACKET_ACK_REQUESTED);
+}
+
 /* Writes the BTH's values and an empty payload; the rest of *out is left as it was, for speed. */
 static inline void bth_fill(struct packet *out, uint8_t opcode, uint16_t pkey, uint32_t destination, uint32_t psn)
 {
-    out->bth[0] = (uint32_t)opcode << 24 | PACKET_MIGRATED | pkey;
-    out->bth[1] = destination & 0xffffff;
-    out->bth[2] = psn & 0xffffff;
+    bth_words(out, opcode, pkey, destination, psn, 0);
     out->grh = 0;
     out->payload = (struct payload){0};
 }

@@ -63,11 +63,14 @@ static inline void request_operands(struct packet *out, const struct send_wqe *w
 static inline enum reason request_payload(struct engine_owner *owner, const struct send_wqe *work, uint32_t offset,
                                           uint32_t length, struct packet *out, struct iovec *pieces)
 {
+    uint32_t count = 0; /* its own, so that *out may stay in registers */
     if (!length)
         return REASON_NONE;
+    enum reason reason = gather(owner, work, 0, offset, length, pieces, &count);
     out->payload.length = length;
     out->payload.pieces = pieces;
-    return gather(owner, work, 0, offset, length, pieces, &out->payload.count);
+    out->payload.count = count;
+    return reason;
 }
 
 /* How an error of work that was not sent is completed. */
@@ -85,16 +88,23 @@ void request_measure(const struct rc *, struct send_wqe *);
 enum reason request_build(const struct rc *, const struct send_wqe *, uint32_t index, struct packet *out,
                           struct iovec *pieces);
 
-/* The same for a message of one packet whose bytes travel with it, in one step and only where request_check has nothing
- * to say against it. The work need not be begun yet; `psn` is what it will begin with. */
-static inline enum reason request_build_single(const struct rc *rc, const struct send_wqe *work, uint32_t psn,
-                                               struct packet *out, struct iovec *pieces)
+/* The same in two steps for a message of one packet whose bytes travel with it, only where request_check has nothing to
+ * say against it: first the payload, which may fail; then the rest, once the work has begun. */
+static inline enum reason request_load_single(const struct rc *rc, const struct send_wqe *work, struct packet *out,
+                                              struct iovec *pieces)
 {
-    bth_write(rc, out, request_kind(work)->only, psn);
-    request_operands(out, work);
-    out->bth[0] |= work->flags & IBV_SEND_SOLICITED ? PACKET_SOLICITED : 0; /* one word each: a store of one of its */
-    out->bth[2] |= PACKET_ACK_REQUESTED;                                    /* bytes would hold up who reads it whole */
+    out->payload = (struct payload){0};
     return request_payload(rc->owner, work, 0, work->length, out, pieces);
+}
+
+static inline void request_build_single(const struct rc *rc, const struct send_wqe *work, struct packet *out)
+{
+    const struct rc_settings *settings = &rc->settings;
+    uint32_t flags = (work->flags & IBV_SEND_SOLICITED ? PACKET_SOLICITED : 0) | PACKET_ACK_REQUESTED;
+    bth_words(out, op_code(settings->service, request_kind(work)->only), settings->pkey, settings->destination,
+              work->first_psn, flags);
+    out->grh = NULL;
+    request_operands(out, work);
 }
 
 static inline void request_measure_single(const struct rc *rc, struct send_wqe *work)

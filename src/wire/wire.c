@@ -106,7 +106,7 @@ static inline void encode_extensions(const struct packet *packet, uint32_t flags
 
 unsigned wire_encode(const struct packet *packet, uint8_t *to)
 {
-    const struct op *op = &op_table[packet->opcode];
+    const struct op *op = &op_table[packet->bth[0] >> 24];
     encode_bth(packet, to);
     to += BTH_LENGTH;
     FOR_USUAL_EXTENSIONS(op->flags, encode_extensions, packet, to)

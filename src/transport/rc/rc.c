@@ -83,6 +83,19 @@ bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos 
     return requester_transmit(rc, out, pieces, now) || (waits && responses_transmit(rc, out, pieces));
 }
 
+bool rc_transmit_single(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+{
+    if (__builtin_expect(responses_due(rc), 0))
+        return false;
+    rc->ack_waited = false;
+    return requester_transmit_single(rc, out, pieces, now);
+}
+
+void rc_unreadable_request(struct rc *rc, uint32_t psn)
+{
+    requester_unreadable(rc, psn);
+}
+
 void rc_unreadable(struct rc *rc, const struct packet *packet)
 {
     if (op_find(packet->opcode)->flags & OP_RESPONSE)

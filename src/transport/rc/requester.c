@@ -370,16 +370,15 @@ static inline bool is_single_ready(const struct rc *rc, const struct send_wqe *w
            psn_add(requester->next_psn, -requester->acked_psn) < requester->congestion.window;
 }
 
-/* The straight way of such work, to the same packet as that which request_build makes when it is repeated. False:
- * nothing was done, the long way knows what to do. */
-static inline bool transmit_single(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+/* The straight way of such work, to the same packet as that which request_build makes when it is repeated. */
+bool requester_transmit_single(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
     struct requester *requester = &rc->requester;
     struct send_queue *queue = &requester->queue;
     if (!rc->transmitting || rc->failed || requester->unusual || queue->next == queue->tail)
         return false;
     struct send_wqe *work = send_queue_at(queue, queue->next);
-    if (!is_single_ready(rc, work) || request_build_single(rc, work, requester->next_psn, out, pieces))
+    if (!is_single_ready(rc, work) || request_load_single(rc, work, out, pieces))
         return false;
     request_measure_single(rc, work);
     work->first_psn = requester->next_psn;
@@ -390,10 +389,11 @@ static inline bool transmit_single(struct rc *rc, struct packet *out, struct iov
         rc_direct_begun(rc, work);
     queue->next++;
     requester_sent(rc, requester->sent_psn, true, now);
+    request_build_single(rc, work, out);
     return true;
 }
 
 bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
-    return __builtin_expect(transmit_single(rc, out, pieces, now), 1) || transmit_any(rc, out, pieces, now);
+    return __builtin_expect(requester_transmit_single(rc, out, pieces, now), 1) || transmit_any(rc, out, pieces, now);
 }

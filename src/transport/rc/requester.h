@@ -11,6 +11,10 @@
 bool requester_ready(const struct rc *);
 bool requester_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
+/* The same for a message of one packet that never left before. False: nothing was done, requester_transmit knows what
+ * to do. */
+bool requester_transmit_single(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
+
 /* Ends the oldest work with success. */
 void requester_retire(struct rc *);
 

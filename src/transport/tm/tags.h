@@ -113,7 +113,7 @@ void tags_received(struct tags *, struct tags_port *, uint64_t id, const struct 
 /* Does some rendezvous want a place in the send queue? */
 static inline bool tags_have_work(const struct tags_port *port)
 {
-    return port->to_read.first || port->to_finish.first;
+    return port->to_read.first | port->to_finish.first;
 }
 
 /* Is this work the rendezvous'? Then an engine's `sent` that gets it calls tags_sent. */

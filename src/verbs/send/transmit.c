@@ -18,6 +18,7 @@
 #include "wire/datagram.h"
 #include "wire/grh.h"
 #include "wire/lrh.h"
+#include "wire/psn.h"
 #include "wire/wire.h"
 
 /* The peer of a connected queue pair, looked up again when there was none or it has gone. */
@@ -106,24 +107,11 @@ __attribute__((noinline)) static void transmit_rc_nowhere(struct qp *qp, nanos n
         ;
 }
 
-/* Everything that the engine has and the link has room for. Flattened: what is written into a request of one packet
- * goes straight into its headers, most of it without a call. */
-__attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
+/* Everything that the engine has and the link has room for. */
+__attribute__((noinline)) static void transmit_all(struct qp *qp, struct link *link, bool ready, nanos now)
 {
-    if (__builtin_expect(tags_have_work(&qp->tags.port), 0))
-        srq_tags_post(qp);
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    struct link *link = find_link(qp);
-    if (__builtin_expect(!link, 0))
-        return transmit_rc_nowhere(qp, now);
-    if (__builtin_expect(atomic_load_explicit(&link->directs, memory_order_relaxed), 0))
-        qp_transmit_directly(qp, link);
-    else
-        qp->engine.rc.settings.direct = false;
-    bool ready = link->operations->begin(link);
-    if (!qp->engine.rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
-        qp->engine.rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
     uint32_t fresh = qp->engine.rc.requester.sent_psn;
     while (may_transmit_rc(qp, link, ready) && rc_transmit(&qp->engine.rc, &packet, pieces, now)) {
         traffic_retransmitted(&qp->flow, &packet, fresh);
@@ -132,6 +120,57 @@ __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
             rc_unreadable(&qp->engine.rc, &packet);
         ready = false;
     }
+}
+
+/* A request that is sent for the first time and is a message of its own; never a reference. False: there is none that
+ * goes this way. Whatever is in the packet stays in registers, if its address is given to nobody. */
+static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
+{
+    struct packet packet;
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    uint8_t headers[WIRE_HEADERS_MAX];
+    if (!rc_transmit_single(&qp->engine.rc, &packet, pieces, now))
+        return false;
+    uint32_t psn = packet.bth[2] & PSN_MASK;
+    const struct frame frame = {.kind = FRAME_ROCE,
+                                .headers_length = (uint16_t)wire_encode(&packet, headers),
+                                .headers = headers,
+                                .payload = {packet.payload.length, packet.payload.count, pieces}};
+    enum operation operation = op_operation((uint8_t)(packet.bth[0] >> 24));
+    bool read = traffic_send_request(&qp->flow, qp->path.peer, link, &frame, operation); /* no peer where it's remote */
+    if (__builtin_expect(!read, 0))
+        rc_unreadable_request(&qp->engine.rc, psn);
+    return true;
+}
+
+/* Messages of one packet first, for as long as nothing else is there. `ready` is known of the link. */
+static inline void transmit_output(struct qp *qp, struct link *link, bool ready, nanos now)
+{
+    const struct send_queue *queue = &qp->engine.rc.requester.queue;
+    while (ready && transmit_single(qp, link, now)) {
+        if (queue->next == queue->tail)
+            return;
+        ready = link->operations->ready(link);
+    }
+    transmit_all(qp, link, ready, now);
+}
+
+/* Flattened: what is written into a request of one packet goes straight into its headers, most of it without a call. */
+__attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
+{
+    if (__builtin_expect(tags_have_work(&qp->tags.port), 0))
+        srq_tags_post(qp);
+    struct link *link = find_link(qp);
+    if (__builtin_expect(!link, 0))
+        return transmit_rc_nowhere(qp, now);
+    if (__builtin_expect(atomic_load_explicit(&link->directs, memory_order_relaxed), 0))
+        qp_transmit_directly(qp, link);
+    else
+        qp->engine.rc.settings.direct = false;
+    bool ready = link->operations->begin(link) && !qp->rate_limit.rate;
+    if (!qp->engine.rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
+        qp->engine.rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
+    transmit_output(qp, link, ready, now);
     traffic_end_batch(&qp->flow, link);
 }
 
