@@ -232,9 +232,10 @@ void post_commit(struct qp *qp)
     qp->sends.posted++;
 }
 
-static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
+/* `usual` is a constant, so that nearly all work is never asked again what it is. */
+__attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, const struct ibv_send_wr *wr,
+                                                                 bool usual)
 {
-    bool usual = is_usual(qp, wr);
     enum reason reason = post_refuse(qp, wr, usual);
     if (reason)
         return reason;
@@ -252,6 +253,16 @@ static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
     send_queue_commit_at(queue, work);
     qp->sends.posted++;
     return REASON_NONE;
+}
+
+__attribute__((noinline)) static enum reason post_unusual(struct qp *qp, const struct ibv_send_wr *wr)
+{
+    return post_as(qp, wr, false);
+}
+
+static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
+{
+    return is_usual(qp, wr) ? post_as(qp, wr, true) : post_unusual(qp, wr);
 }
 
 int post_refused(struct qp *qp, enum reason reason, uint64_t id)
