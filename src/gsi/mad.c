@@ -7,14 +7,14 @@
 #include "gsi/cm.h"
 #include "gsi/gsi.h"
 
-static bool receive_mad(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+static enum endpoint_output receive_mad(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct process *process = container_of(endpoint, struct process, mad);
     if (arrival->forwarded || !arrival->peer)
         gsi_receive(process, &arrival->from, arrival->forwarded);
     else
         cm_receive(process, arrival->peer, arrival->from.packet);
-    return false;
+    return ENDPOINT_NOTHING;
 }
 
 int mad_begin(struct process *process)

@@ -56,6 +56,8 @@ LIST_HEAD(guest_list, guest);
 /* Of the loop (progress.c). */
 struct loop {
     struct endpoint_list to_flush; /* received something and may have an answer; under progress */
+    struct endpoint_list late;     /* owe but an ACK that nobody asked for; likewise */
+    unsigned late_rounds;          /* since there are some; likewise */
     struct endpoint_list no_room;  /* have output that their link had no room for; under schedule.lock */
     _Atomic uint32_t no_room_count;
     struct schedule_timer liveness;          /* asks after the receivers of those */

@@ -15,7 +15,11 @@
 #include "wire/mad.h"
 #include "wire/wire.h"
 
-enum { FRAMES_A_ROUND = 64, MULTICAST_QP = 0xffffff };
+enum {
+    FRAMES_A_ROUND = 64,
+    LATE_ROUNDS = 64, /* that an ACK which nobody asked for waits for the next */
+    MULTICAST_QP = 0xffffff
+};
 
 struct round {
     struct process *process;
@@ -31,10 +35,21 @@ static void want_flush(struct process *process, struct endpoint *endpoint)
     TAILQ_INSERT_TAIL(&process->loop.to_flush, endpoint, flush);
 }
 
+static void acknowledge_later(struct process *process, struct endpoint *endpoint)
+{
+    if (endpoint->late)
+        return;
+    endpoint->late = true;
+    TAILQ_INSERT_TAIL(&process->loop.late, endpoint, wait);
+}
+
 void progress_deliver(struct process *process, struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
-    if (endpoint->operations->receive(endpoint, arrival))
+    enum endpoint_output output = endpoint->operations->receive(endpoint, arrival);
+    if (output == ENDPOINT_OUTPUT)
         want_flush(process, endpoint);
+    else if (output == ENDPOINT_LATE)
+        acknowledge_later(process, endpoint);
 }
 
 static const enum reason wire_reasons[] = {
@@ -219,20 +234,39 @@ static void progress_flush(struct process *process, nanos now, bool ack_later)
     }
 }
 
+/* Who owes an ACK that nobody asked for has waited for long enough. */
+static void acknowledge_late(struct process *process)
+{
+    struct endpoint *endpoint;
+    process->loop.late_rounds = 0;
+    while ((endpoint = TAILQ_FIRST(&process->loop.late))) {
+        TAILQ_REMOVE(&process->loop.late, endpoint, wait);
+        endpoint->late = false;
+        want_flush(process, endpoint);
+    }
+}
+
+static void flush_some(struct process *process, nanos now, bool ack_later)
+{
+    if (!ack_later || (!TAILQ_EMPTY(&process->loop.late) && ++process->loop.late_rounds >= LATE_ROUNDS))
+        acknowledge_late(process);
+    progress_flush(process, now, ack_later);
+}
+
 /* ACKs may only wait while the helper, or a poller that promised to go on, is awake. Saying that some wait before
  * looking whether everybody sleeps pairs with those who go to sleep (helper.c), who say so before they look for
- * waiting ACKs. */
+ * waiting ACKs. What has been said since an earlier round they have seen, or will see before they sleep. */
 static void flush_in_time(struct process *process, nanos now, bool ack_later)
 {
-    progress_flush(process, now, ack_later && !node_sleeping(process->node));
-    bool owing = !TAILQ_EMPTY(&process->loop.to_flush);
-    if (!owing && !atomic_load_explicit(&process->loop.owing, memory_order_relaxed))
+    flush_some(process, now, ack_later && !node_sleeping(process->node));
+    bool owing = !TAILQ_EMPTY(&process->loop.to_flush) || !TAILQ_EMPTY(&process->loop.late);
+    if (owing == atomic_load_explicit(&process->loop.owing, memory_order_relaxed))
         return;
     atomic_store(&process->loop.owing, owing);
     fence_full();
     if (!owing || !node_sleeping(process->node))
         return;
-    progress_flush(process, now, false);
+    flush_some(process, now, false);
     atomic_store(&process->loop.owing, false);
 }
 
@@ -282,7 +316,8 @@ __attribute__((noinline)) static unsigned make_round(struct process *process, bo
         done += port_receive(process, take_datagram, drop_datagram, &round);
     if (atomic_load_explicit(&process->loop.no_room_count, memory_order_relaxed))
         retry_for_room(process);
-    if (!TAILQ_EMPTY(&process->loop.to_flush) || atomic_load_explicit(&process->loop.owing, memory_order_relaxed)) {
+    if (!TAILQ_EMPTY(&process->loop.to_flush) || !TAILQ_EMPTY(&process->loop.late) ||
+        atomic_load_explicit(&process->loop.owing, memory_order_relaxed)) {
         begin_progress(&round);
         flush_in_time(process, round.now, ack_later);
     }
@@ -331,6 +366,7 @@ static void tell_of_departures(struct process *process, nanos now)
 void progress_begin(struct process *process, void (*wake_up)(struct schedule *))
 {
     TAILQ_INIT(&process->loop.to_flush);
+    TAILQ_INIT(&process->loop.late);
     TAILQ_INIT(&process->loop.no_room);
     LIST_INIT(&process->loop.guests);
     schedule_initialize(&process->schedule, wake_up);
@@ -352,7 +388,7 @@ void progress_settle(struct process *process)
     lock_assert_held(&process->progress);
     nanos now = clock_now();
     bool opened = guard_begin(now);
-    progress_flush(process, now, false);
+    flush_some(process, now, false);
     guard_end(opened);
     atomic_store(&process->loop.owing, false);
 }
@@ -362,11 +398,13 @@ void progress_forget(struct process *process, struct endpoint *endpoint)
     lock_assert_held(&process->progress);
     if (endpoint->to_flush)
         TAILQ_REMOVE(&process->loop.to_flush, endpoint, flush);
+    if (endpoint->late)
+        TAILQ_REMOVE(&process->loop.late, endpoint, wait);
     lock_take(&process->schedule.lock);
     if (endpoint->no_room)
         TAILQ_REMOVE(&process->loop.no_room, endpoint, room);
     lock_release(&process->schedule.lock);
-    endpoint->to_flush = endpoint->no_room = false;
+    endpoint->to_flush = endpoint->late = endpoint->no_room = false;
     schedule_cancel(&process->schedule, &endpoint->timer);
 }
 

@@ -22,18 +22,24 @@ struct endpoint_arrival {
 
 struct endpoint {
     const struct endpoint_operations *operations;
-    struct schedule_timer timer;       /* the earliest of its deadlines */
-    bool to_flush;                     /* in that list of the loop; under process->progress */
-    bool no_room;                      /* in that list of the schedule; under its lock */
-    TAILQ_ENTRY(endpoint) flush, room; /* in these lists */
+    struct schedule_timer timer;             /* the earliest of its deadlines */
+    bool to_flush, late;                     /* in these lists of the loop; under process->progress */
+    bool no_room;                            /* in that list of the schedule; under its lock */
+    TAILQ_ENTRY(endpoint) flush, wait, room; /* in these lists */
 };
 
 TAILQ_HEAD(endpoint_list, endpoint);
 
+/* What an endpoint has to send. */
+enum endpoint_output {
+    ENDPOINT_NOTHING,
+    ENDPOINT_OUTPUT,
+    ENDPOINT_LATE, /* an ACK that nobody asked for, and that waits for some rounds */
+};
+
 /* All under process->progress; they take the endpoint's own lock. What receives only has no more than `receive`. */
 struct endpoint_operations {
-    /* True: it has output now. */
-    bool (*receive)(struct endpoint *, const struct endpoint_arrival *);
+    enum endpoint_output (*receive)(struct endpoint *, const struct endpoint_arrival *);
     /* Transmits what it has. False: it only owes an ACK, which waits for one round (`ack_later` says that it may). */
     bool (*flush)(struct endpoint *, nanos now, bool ack_later);
     /* Some completion queue overran: if it is its own, the endpoint fails. */

@@ -129,6 +129,11 @@ static enum reason build_flush(const struct send_wqe *work, struct packet *out)
     return REASON_NONE;
 }
 
+static bool was_sent(const struct rc *rc, uint32_t psn)
+{
+    return psn_distance(psn, rc->requester.sent_psn) < 0;
+}
+
 static enum reason build_message(const struct rc *rc, const struct send_wqe *work, uint32_t index, struct packet *out,
                                  struct iovec *pieces)
 {
@@ -137,6 +142,8 @@ static enum reason build_message(const struct rc *rc, const struct send_wqe *wor
     out->ack_requested = wants_ack(rc, index, last);
     out->solicited = last && work->flags & IBV_SEND_SOLICITED;
     out->payload.by_reference = work->segment == rc->settings.reference_segment && goes_by_reference(rc, work);
+    if (work->packets == 1 && !out->payload.by_reference)
+        out->ack_requested = was_sent(rc, work->first_psn) || request_asks(rc, work, work->first_psn);
     return request_payload(rc->owner, work, offset, last ? work->length - offset : work->segment, out, pieces);
 }
 

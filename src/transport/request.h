@@ -5,6 +5,7 @@
 #include "transport/bth.h"
 #include "transport/gather.h"
 #include "transport/rc/rc.h"
+#include "wire/psn.h"
 
 enum { ATOMIC_LENGTH = 8 }; /* bytes that an atomic, or an atomic WRITE, changes */
 
@@ -88,6 +89,12 @@ void request_measure(const struct rc *, struct send_wqe *);
 enum reason request_build(const struct rc *, const struct send_wqe *, uint32_t index, struct packet *out,
                           struct iovec *pieces);
 
+/* Does this message of one packet ask for an ACK when it leaves for the first time? */
+static inline bool request_asks(const struct rc *rc, const struct send_wqe *work, uint32_t psn)
+{
+    return !(psn & rc->settings.ack_mask) || work->flags & IBV_SEND_SIGNALED || rc->requester.direct_lately;
+}
+
 /* The same in two steps for a message of one packet whose bytes travel with it, only where request_check has nothing to
  * say against it: first the payload, which may fail; then the rest, once the work has begun. */
 static inline enum reason request_load_single(const struct rc *rc, const struct send_wqe *work, struct packet *out,
@@ -100,7 +107,8 @@ static inline enum reason request_load_single(const struct rc *rc, const struct 
 static inline void request_build_single(const struct rc *rc, const struct send_wqe *work, struct packet *out)
 {
     const struct rc_settings *settings = &rc->settings;
-    uint32_t flags = (work->flags & IBV_SEND_SOLICITED ? PACKET_SOLICITED : 0) | PACKET_ACK_REQUESTED;
+    uint32_t flags = (work->flags & IBV_SEND_SOLICITED ? PACKET_SOLICITED : 0) |
+                     (request_asks(rc, work, work->first_psn) ? PACKET_ACK_REQUESTED : 0);
     bth_words(out, op_code(settings->service, request_kind(work)->only), settings->pkey, settings->destination,
               work->first_psn, flags);
     out->grh = NULL;

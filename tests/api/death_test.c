@@ -66,6 +66,28 @@ static void a_peer_that_stood_still_is_still_there(const void *row)
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
 }
 
+/* Twice what its ring takes, in one list. Nothing but room lets the rest go on, as no timer runs. */
+static void a_list_that_a_peer_has_no_room_for_arrives(const void *row)
+{
+    enum { MESSAGES = 64, LENGTH = 8192 };
+    struct wishes wishes = quick();
+    wishes.timeout = 0;
+    struct pair pair = pair_open_as(wishes);
+    struct send list[MESSAGES];
+    for (uint64_t i = 0; i < MESSAGES; i++) {
+        list[i] = end_send(&pair.near, &pair.far, IBV_WR_SEND, i, 0, LENGTH);
+        end_post_receive(&pair.far, end_receive(&pair.far, i, 0, LENGTH));
+    }
+    puppet_stop(harness_far(), true);
+    int error = puppet_post_send(pair.near.puppet, pair.near.qp, list, MESSAGES, NULL);
+    puppet_stop(harness_far(), false);
+    EXPECT(error, ==, 0);
+    for (uint64_t i = 0; i < MESSAGES; i++)
+        end_expect_sent(&pair.near, i, IBV_WC_SUCCESS);
+    for (uint64_t i = 0; i < MESSAGES; i++)
+        end_expect_received(&pair.far, i, IBV_WC_SUCCESS, LENGTH);
+}
+
 static void all(void)
 {
     static const enum ibv_wr_opcode opcodes[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
@@ -77,6 +99,7 @@ static void all(void)
     CASE(what_is_in_flight_when_the_peer_dies_ends);
     CASE(who_lost_a_peer_talks_to_the_next);
     CASE(a_peer_that_stood_still_is_still_there);
+    CASE(a_list_that_a_peer_has_no_room_for_arrives);
 }
 
 int main(int argc, char **argv)

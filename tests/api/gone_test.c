@@ -153,6 +153,23 @@ static void without_retries_it_is_the_same(const void *row)
     expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
 }
 
+/* No timer tells of it. */
+static void without_a_time_out_it_is_the_same(const void *row)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct wishes wishes = pair_wishes(IBV_QPT_RC);
+        wishes.timeout = 0;
+        struct pair pair = pair_open_as(wishes);
+        pair_ping(&pair, &pair.near, &pair.far);
+        end_post_receive(&pair.far, end_receive(&pair.far, RECEIVE_ID, 0, PAGE));
+        lose_end(&pair.near, lengths[i], LOSS_PROTECTED);
+        end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, lengths[i]));
+        expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+        puppet_clear(pair.near.puppet);
+        puppet_clear(pair.far.puppet);
+    }
+}
+
 /* --- the program's own handlers and masks; the near end lives in this process */
 
 static volatile sig_atomic_t calls;
@@ -244,6 +261,7 @@ static void all(void)
     CASE_OF_EACH_LOSS(memory_of_a_receive_is_gone);
     CASE(work_before_it_ends_in_its_turn);
     CASE(without_retries_it_is_the_same);
+    CASE(without_a_time_out_it_is_the_same);
     CASE(a_handler_that_is_set_later_sees_nothing_of_it);
     CASE(a_thread_that_blocks_the_signals_lives_on);
     CASE(inline_data_that_cannot_be_read_is_EFAULT);

@@ -1,8 +1,9 @@
 /* A process ends as soon as it was told of a message, without destroying anything; whoever sent the message must still
  * see it acknowledged, as from an adapter, which acknowledges before it tells. Usage: leaving HOST HOST ROUNDS
- * (hosts: names for ip-netns(8)), or leaving here here ROUNDS: both on this host, and they end with _exit. Each round
- * is a process on each host. Prints how long the last message took to be acknowledged; exit status 0 when it was, each
- * time. */
+ * (hosts: names for ip-netns(8)), or leaving here here ROUNDS: both on this host, and they end with _exit; or leaving
+ * quietly quietly ROUNDS: both on this host, and nobody waits for the end of the message, so that the receiver need not
+ * acknowledge it before it ends. Each round is a process on each host. Prints how long the last message took to be
+ * acknowledged; exit status 0 when it was, each time. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum { LENGTH = 64, PATIENCE = 30, TIMEOUT = 20, SENDER = 0, RECEIVER = 1 };
 struct meeting {
     struct address addresses[2];
     atomic_uint stages[2];
-    bool abruptly;
+    bool here, abruptly, quietly;
     atomic_uint slowest; /* microseconds that the sender waited */
 };
 
@@ -43,6 +44,17 @@ static void meet(struct side *side, unsigned stage)
     }
 }
 
+/* All work that was begun has ended, and well. */
+static void wait_until_drained(struct side *side)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    struct ibv_async_event event;
+    if (ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY))
+        die("no SQD");
+    if (ibv_get_async_event(side->endpoint.context, &event) || event.event_type != IBV_EVENT_SQ_DRAINED)
+        die("%s", ibv_event_type_str(event.event_type));
+}
+
 /* The fast path of a program: nobody sleeps. */
 static void poll_for_completion(struct side *side)
 {
@@ -59,12 +71,19 @@ static void poll_for_completion(struct side *side)
 static void send_last_message(struct side *side)
 {
     struct ibv_sge sge = {(uintptr_t)side->memory, LENGTH, side->mr->lkey};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED},
+    bool quietly = side->meeting->quietly;
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = quietly ? 0 : IBV_SEND_SIGNALED},
                        *bad;
     double began = now_seconds();
     if (ibv_post_send(side->qp, &wr, &bad))
         die("ibv_post_send fails");
-    poll_for_completion(side);
+    if (quietly)
+        wait_until_drained(side);
+    else
+        poll_for_completion(side);
     unsigned took = (unsigned)((now_seconds() - began) * 1e6);
     if (took > side->meeting->slowest)
         side->meeting->slowest = took;
@@ -83,7 +102,7 @@ static void live(struct meeting *meeting, int self, const char *host)
     static struct side side;
     side.meeting = meeting;
     side.self = self;
-    if (!meeting->abruptly)
+    if (!meeting->here)
         endpoint_go_to(host);
     endpoint_open(&side.endpoint, 4);
     side.mr = endpoint_register(&side.endpoint, side.memory, LENGTH);
@@ -124,6 +143,8 @@ int main(int argc, char **argv)
     if (argc != 4 || meeting == MAP_FAILED)
         die("Usage: leaving HOST HOST ROUNDS");
     meeting->abruptly = !strcmp(argv[1], "here");
+    meeting->quietly = !strcmp(argv[1], "quietly");
+    meeting->here = meeting->abruptly || meeting->quietly;
     for (int round = 0; round < atoi(argv[3]); round++)
         if (run_round(meeting, argv + 1))
             die("round %d ends badly", round);

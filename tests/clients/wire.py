@@ -149,7 +149,8 @@ def exchanges_among_processes(suite, size):
 
 def is_right_on_the_wire(suite):
     """What another implementation would see: our packets as they leave, cut up by the kernel, with the identifications that
-    it gives them; each has the ICRC that it should."""
+    it gives them; each has the ICRC that it should. There a message asks for its ACK even if nobody waits for its end, as
+    nearly nobody does for those of ib_send_bw."""
     path = f"{suite.directory}/wire.pcap"
     for host in ADDRESSES:  # the kernel cuts them up before they reach the interface, as for an adapter that can't
         ip("-n", host, "link", "set", "eth0", "gso_max_segs", "1")
@@ -158,6 +159,7 @@ def is_right_on_the_wire(suite):
         sniffer.stdout.readline()
         exchanges(suite, "rc", 20000, 20, "-c")
         exchanges(suite, "ud", 1000, 20, "-c")
+        suite.pair(["ib_send_bw", "-F", "-n", "200", "-s", "64"])
     finally:
         sniffer.terminate()
         sniffer.wait()
@@ -167,6 +169,10 @@ def is_right_on_the_wire(suite):
     packets = sum("SEND" in line for line in shown.stdout.splitlines())
     if shown.returncode or packets < 20 * 2 * (20000 // 4096 + 1):
         raise Failure(f"{packets} packets, exit status {shown.returncode}:\n{shown.stdout[-1000:]}{shown.stderr[-1000:]}")
+    whole = [line for line in shown.stdout.splitlines() if "RC SEND_ONLY" in line]
+    silent = [line for line in whole if " ack" not in line]
+    if len(whole) < 200 or silent:
+        raise Failure(f"{len(silent)} of {len(whole)} messages ask for no ACK: {silent[:1]}")
     return f"{packets} packets of messages"
 
 

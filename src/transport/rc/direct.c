@@ -1,6 +1,7 @@
 #include "transport/rc/direct.h"
 
 #include "transport/gather.h"
+#include "transport/rc/responses.h"
 #include "transport/retire.h"
 
 /* Whatever is wrong with it, or unusual, is not for here. */
@@ -69,6 +70,9 @@ static uint32_t direct_do_some(struct rc *rc)
 void rc_direct(struct rc *rc)
 {
     struct send_queue *queue = &rc->requester.queue;
+    responses_acknowledge_late(rc); /* as before any other request */
+    if (rc->requester.packets_first < DIRECT_NEAR)
+        rc->requester.direct_lately = DIRECT_NEAR;
     while (queue->head == queue->next && rc_direct_next(rc) && direct_is_open(rc)) {
         uint32_t done = direct_do_some(rc);
         if (!done)
@@ -84,6 +88,7 @@ void rc_direct_begun(struct rc *rc, const struct send_wqe *work)
 {
     struct requester *requester = &rc->requester;
     requester->packets_first -= requester->packets_first > 0;
+    requester->direct_lately -= requester->direct_lately > 0;
     if (!rc_direct_is(work))
         requester->mixed_until = requester->queue.next + 1;
 }

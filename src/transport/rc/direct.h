@@ -7,6 +7,7 @@
 enum {
     DIRECT_LENGTH_MAX = 1 << 20, /* it is done while the program posts, which must not take long */
     DIRECT_PACKETS_FIRST = 1024,
+    DIRECT_NEAR = 64, /* works behind which one may be done directly soon */
 };
 
 /* Is this a READ or WRITE? One with an immediate is not. */

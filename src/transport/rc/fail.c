@@ -1,6 +1,7 @@
 #include "transport/rc/fail.h"
 
 #include "base/nanos.h"
+#include "transport/rc/responses.h"
 #include "transport/retire.h"
 
 void fail_receive(struct rc *rc, enum ibv_wc_status status, enum reason reason, const struct packet *packet)
@@ -24,6 +25,7 @@ static void stop(struct rc *rc)
     rc->requester.deadline = NANOS_NEVER;
     rto_stop(&rc->requester.rto);
     rc->requester.rnr_waiting = false;
+    responses_acknowledge_late(rc);
 }
 
 void fail_requester(struct rc *rc, enum ibv_wc_status status, enum reason reason)

@@ -76,6 +76,8 @@ static bool ack_may_wait(const struct rc *rc)
 
 bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
+    if (rc_owes_late(rc) && requester_ready(rc))
+        responses_acknowledge_late(rc); /* so that who is answered by a request has heard that its own has arrived */
     bool due = responses_due(rc), waits = due && !rc->ack_waited && ack_may_wait(rc);
     rc->ack_waited = waits;
     if (due && !waits && responses_transmit(rc, out, pieces))
@@ -85,7 +87,7 @@ bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos 
 
 bool rc_transmit_single(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
-    if (__builtin_expect(responses_due(rc), 0))
+    if (__builtin_expect(responses_due(rc) || rc_owes_late(rc), 0))
         return false;
     rc->ack_waited = false;
     return requester_transmit_single(rc, out, pieces, now);
@@ -112,6 +114,11 @@ bool rc_has_output(const struct rc *rc)
 bool rc_owes_responses(const struct rc *rc)
 {
     return responses_due(rc);
+}
+
+void rc_acknowledge_late(struct rc *rc)
+{
+    responses_acknowledge_late(rc);
 }
 
 bool rc_owes_but_an_ack(const struct rc *rc)

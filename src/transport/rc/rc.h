@@ -34,6 +34,7 @@ struct rc_settings {
     uint8_t min_rnr_timer;      /* 0..31, the code that our RNR NAKs carry (IBA table 45) */
     uint8_t max_rd_atomic;      /* READs and atomics we may have outstanding */
     uint8_t max_dest_rd_atomic; /* those that we keep results for; growing after rc_start_receiving has no effect */
+    uint32_t ack_mask;          /* unsignalled messages ask for an ACK only where the PSN has none of these bits */
     unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
     bool direct;                /* the owner may do READs and WRITEs by itself (rc_direct) */
     enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: nothing but that */
@@ -81,6 +82,7 @@ struct requester {
     uint32_t probed_psn;
     uint32_t mixed_until;   /* position behind the last work that was begun and is no plain READ or WRITE */
     uint16_t packets_first; /* so many works don't wait for being done directly */
+    uint16_t direct_lately; /* so many works ask for an ACK, so that those behind them may be done directly */
     struct congestion congestion;
     struct rto rto;
     nanos deadline; /* when the ACK timer or the RNR wait ends; NANOS_NEVER */
@@ -103,7 +105,9 @@ struct responder {
     uint32_t ack_psn, nak_psn;
     bool nak_due;  /* a NAK not yet pulled; never absorbed */
     bool nak_sent; /* a sequence or RNR NAK is out: silence until expected_psn comes */
+    bool ack_late; /* an ACK up to late_psn for which nobody asked: it waits for the next, or for rc_acknowledge_late */
     uint8_t nak_syndrome;
+    uint32_t late_psn;
     bool established;                 /* COMM_EST was raised */
     struct responder_resource *saved; /* the owner's, max_dest_rd_atomic entries */
     uint8_t saved_most;               /* entries of `saved`: max_dest_rd_atomic as it was at rc_start_receiving */
@@ -171,6 +175,15 @@ static inline bool rc_may_have_output(const struct rc *rc)
 
 /* Is some of it for the peer's requests, which goes first (an ACK alone lets one request go before it)? */
 bool rc_owes_responses(const struct rc *);
+
+/* Inside a host messages need not ask for an ACK (ack_mask): what was taken without is acknowledged with the next that
+ * does, or when the owner says so by rc_acknowledge_late, which it does before the peer's patience ends. */
+static inline bool rc_owes_late(const struct rc *rc)
+{
+    return rc->responder.ack_late;
+}
+
+void rc_acknowledge_late(struct rc *);
 
 /* Is all of it an ACK, which may wait a moment for a request to go with? */
 bool rc_owes_but_an_ack(const struct rc *);

@@ -177,6 +177,8 @@ __attribute__((always_inline)) static inline void responder_accept(struct rc *rc
         responder->expected_psn = psn_add(packet->psn, 1);
     if (packet->ack_requested && !(flags & ANSWERED))
         responses_acknowledge(rc, packet->psn);
+    else if (flags & OP_END && !(flags & ANSWERED))
+        responses_owe(rc, packet->psn);
     if (!(flags & OP_END)) {
         if (flags & OP_START)
             responder->open = op_operation(packet->opcode), responder->srq = packet->srq;

@@ -136,6 +136,8 @@ static void absorb_ack(struct responder *responder, uint32_t psn)
 {
     if (responder->ack_due && psn_distance(responder->ack_psn, psn) < 0)
         responder->ack_due = false;
+    if (responder->ack_late && psn_distance(responder->late_psn, psn) < 0)
+        responder->ack_late = false;
 }
 
 static enum operation response_operation(const struct responder_resource *saved)
@@ -175,7 +177,7 @@ static enum reason write_response(struct rc *rc, const struct responder_resource
 static void withdraw_read(struct rc *rc, uint32_t psn, enum reason reason)
 {
     rc->responder.saved_next = rc->responder.saved_tail;
-    rc->responder.ack_due = false;
+    rc->responder.ack_due = rc->responder.ack_late = false;
     responses_nak(rc, SYNDROME_NAK_REMOTE_ACCESS, psn);
     if (rc->failed)
         return;
@@ -217,7 +219,7 @@ static void transmit_nak(struct rc *rc, struct packet *out)
 static void transmit_ack(struct rc *rc, struct packet *out)
 {
     responses_fill_ack(rc, rc->settings.service, out);
-    rc->responder.ack_due = false;
+    responses_acknowledged(&rc->responder);
 }
 
 bool responses_transmit(struct rc *rc, struct packet *out, struct iovec *pieces)

@@ -26,7 +26,8 @@ static uint32_t chance(uint32_t below)
 static void make_twins(void)
 {
     bool lossy = chance(2), direct = chance(2), references = chance(2);
-    uint32_t window = 1 + chance(8), max_message = chance(4) ? 1 << 20 : 40;
+    uint32_t window = 1 + chance(8), max_message = chance(4) ? 1 << 20 : 40, ack_mask = chance(2) ? 3 : 0;
+    uint16_t lately = chance(2) ? (uint16_t)chance(10) : 0;
     for (int i = 0; i < WAYS; i++) {
         struct rig *rig = &twins->rigs[i];
         rig_make(rig);
@@ -34,6 +35,8 @@ static void make_twins(void)
         settings->window = window;
         settings->first_window = lossy ? 1 + window / 2 : 0;
         settings->direct = direct;
+        settings->ack_mask = ack_mask;
+        rig->engine.rc.requester.direct_lately = lately;
         settings->max_message = max_message;
         settings->reference_segment = references ? 1024 : 0;
         settings->reference_from = 200;
@@ -113,6 +116,7 @@ static void compare_requesters(void)
     assert_int_equal(a->unusual, b->unusual);
     assert_int_equal(a->mixed_until, b->mixed_until);
     assert_int_equal(a->packets_first, b->packets_first);
+    assert_int_equal(a->direct_lately, b->direct_lately);
     assert_int_equal(a->deadline, b->deadline);
     assert_int_equal(a->watched, b->watched);
     assert_memory_equal(&a->rto, &b->rto, sizeof a->rto);

@@ -394,11 +394,11 @@ static void fill_read(const struct buffer *buffer, struct send_wqe *work)
     }
 }
 
-/* A copy of the request's headers, but for the operation. */
+/* A copy of the request's headers, but for the operation. The receive waits for its end, so it asks for an ACK. */
 static void fill_finish(const struct buffer *buffer, struct send_wqe *work)
 {
     work->opcode = IBV_WR_SEND;
-    work->flags = IBV_SEND_INLINE | (buffer->solicited ? IBV_SEND_SOLICITED : 0);
+    work->flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED | (buffer->solicited ? IBV_SEND_SOLICITED : 0);
     work->length = TAGS_HEAD;
     work->sge_count = 0;
     memcpy(work->inline_data, buffer->head, TAGS_HEAD);

@@ -27,7 +27,7 @@ static void a_rendezvous_matches_reads_finishes_and_completes(void **state)
     assert_false(desk->has_event);
     work = works(desk, &desk->a);
     assert_int_equal(work->opcode, IBV_WR_SEND);
-    assert_int_equal(work->flags, IBV_SEND_INLINE);
+    assert_int_equal(work->flags, IBV_SEND_INLINE | IBV_SEND_SIGNALED); /* its ACK completes the receive */
     assert_int_equal(work->length, TAGS_HEAD);
     message.bytes[0] = IBV_TMH_FIN;
     assert_memory_equal(work->inline_data, message.bytes, TAGS_HEAD);
@@ -173,7 +173,7 @@ static void a_finish_is_solicited_when_its_request_was(void **state)
     tags_received(&desk->tags, &desk->a, ORDINARY, &arrival, &desk->event);
     assert_true(desk->event.notable);
     struct send_wqe *work = works(desk, &desk->a);
-    assert_int_equal(work->flags, IBV_SEND_INLINE | IBV_SEND_SOLICITED);
+    assert_int_equal(work->flags, IBV_SEND_INLINE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
     has_sent(desk, &desk->a, work, IBV_WC_SUCCESS);
     tells(desk, 50, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
     assert_true(desk->event.notable);

@@ -228,12 +228,12 @@ static void receive_frame(struct process *process, const struct frame *frame)
                    length);
 }
 
-static bool receive_ethernet(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+static enum endpoint_output receive_ethernet(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct process *process = container_of(endpoint, struct process, ethernet);
     traffic_received_frame(&process->traffic, arrival->frame);
     receive_frame(process, arrival->frame);
-    return false;
+    return ENDPOINT_NOTHING;
 }
 
 int steering_create(struct process *process)

@@ -107,20 +107,29 @@ static inline bool is_usual(const struct qp *qp, const struct endpoint_arrival *
            op_service(packet->opcode) == SERVICE_RC && !is_refusal(packet) && !qp->flow.traffic->taps;
 }
 
+static inline enum endpoint_output output_of(const struct qp *qp)
+{
+    if (qp_may_have_output(qp))
+        return ENDPOINT_OUTPUT;
+    return qp_is_reliable(qp) && rc_owes_late(&qp->engine.rc) ? ENDPOINT_LATE : ENDPOINT_NOTHING;
+}
+
 /* With nothing that takes part but the two queue pairs. */
-static inline bool receive_usual(struct qp *qp, const struct endpoint_arrival *arrival)
+static inline enum endpoint_output receive_usual(struct qp *qp, const struct endpoint_arrival *arrival)
 {
     traffic_received(&qp->flow, arrival->from.packet, NULL);
     receive_packet(&qp->engine.rc, arrival->from.packet, arrival->now);
-    bool output = qp_may_have_output(qp);
+    enum endpoint_output output = output_of(qp);
     lock_release(&qp->lock);
     return output;
 }
 
-__attribute__((noinline)) static bool receive_unusual(struct qp *qp, const struct endpoint_arrival *arrival)
+__attribute__((noinline)) static enum endpoint_output receive_unusual(struct qp *qp,
+                                                                      const struct endpoint_arrival *arrival)
 {
     const struct packet *packet = arrival->from.packet;
-    bool fine = take(qp, packet, arrival, qp_receive), output = qp_may_have_output(qp);
+    bool fine = take(qp, packet, arrival, qp_receive);
+    enum endpoint_output output = output_of(qp);
     lock_release(&qp->lock);
     if (arrival->forwarded && fine) /* not for anybody who makes up a source */
         forward_prefer(qp->process, arrival->forwarded, packet);
@@ -128,17 +137,18 @@ __attribute__((noinline)) static bool receive_unusual(struct qp *qp, const struc
 }
 
 /* Flattened: a request or an ACK as usual goes through the engine without a call but for those of its owner. */
-__attribute__((flatten)) static bool receive_at_qp(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+__attribute__((flatten)) static enum endpoint_output receive_at_qp(struct endpoint *endpoint,
+                                                                   const struct endpoint_arrival *arrival)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     if (is_cut_off(qp))
-        return false;
+        return ENDPOINT_NOTHING;
     lock_take(&qp->lock);
     return __builtin_expect(is_usual(qp, arrival), 1) ? receive_usual(qp, arrival) : receive_unusual(qp, arrival);
 }
 
 /* XRC_RECV: the SRQs may be other processes'. */
-static bool receive_at_front(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+static enum endpoint_output receive_at_front(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     const struct packet *packet = arrival->from.packet;
@@ -148,7 +158,7 @@ static bool receive_at_front(struct endpoint *endpoint, const struct endpoint_ar
     lock_release(&qp->lock);
     if (arrival->forwarded && fine)
         forward_prefer(qp->process, arrival->forwarded, packet);
-    return output;
+    return output ? ENDPOINT_OUTPUT : ENDPOINT_NOTHING;
 }
 
 /* An ACK to another host may wait for one round: it costs a system call, unless it goes along. */
@@ -156,6 +166,8 @@ static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
+    if (qp_is_reliable(qp))
+        rc_acknowledge_late(&qp->engine.rc);
     bool waits = ack_later && qp->path.remote && !qp->progress.waited && qp_is_reliable(qp) &&
                  rc_owes_but_an_ack(&qp->engine.rc);
     if (!waits && !qp_acknowledge(qp) && qp_may_have_output(qp))

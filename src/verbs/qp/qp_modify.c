@@ -105,6 +105,16 @@ static uint32_t window_of(const struct qp *qp)
     return qp->flow.type == IBV_QPT_XRC_SEND ? XRC_WINDOW : WINDOW;
 }
 
+/* Where an ACK can't be lost and only tells that work has ended, it is asked for when somebody waits for that; and now
+ * and then, as the others come late, but long before the ACK timer ends. */
+static uint32_t ack_mask_of(const struct qp *qp)
+{
+    enum { SHORT_TIMEOUT = 14, MASK = 15 };
+    bool patient = !qp->attr.timeout || (qp->attr.timeout >= SHORT_TIMEOUT && qp->attr.retry_cnt);
+    bool waits = qp->sends.signal_all || qp->counting.operations;
+    return qp->flow.type == IBV_QPT_RC && !qp->path.remote && patient && !waits ? MASK : 0;
+}
+
 /* The engine's settings from the attributes. */
 static void configure(struct qp *qp)
 {
@@ -130,6 +140,7 @@ static void configure(struct qp *qp)
             .min_rnr_timer = attr->min_rnr_timer,
             .max_rd_atomic = attr->max_rd_atomic,
             .max_dest_rd_atomic = attr->max_dest_rd_atomic,
+            .ack_mask = ack_mask_of(qp),
             .access = attr->qp_access_flags,
             .max_message = limits->max_message,
         };

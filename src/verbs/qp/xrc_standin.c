@@ -183,7 +183,7 @@ static void standin_take(struct standin *standin, const struct endpoint_arrival 
     qp_receive(qp, arrival->from.packet, arrival->now);
 }
 
-static bool standin_receive(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+static enum endpoint_output standin_receive(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct standin *standin = standin_of_endpoint(endpoint);
     lock_take(&standin->qp.lock);
@@ -193,7 +193,7 @@ static bool standin_receive(struct endpoint *endpoint, const struct endpoint_arr
         standin->recalled = true;
     bool output = qp_has_output(&standin->qp) || due(standin);
     lock_release(&standin->qp.lock);
-    return output;
+    return output ? ENDPOINT_OUTPUT : ENDPOINT_NOTHING;
 }
 
 static void standin_overrun(struct endpoint *endpoint)
@@ -316,20 +316,20 @@ static void read_for_standin(struct process *process, const struct xrc_control *
         take_over(standin, message);
 }
 
-static bool receive_control(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+static enum endpoint_output receive_control(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct process *process = container_of(endpoint, struct process, loop.xrc_control);
     struct xrc_control message;
     if (!xrc_control_read(arrival->frame, &message) || message.number > PSN_MASK)
-        return false;
+        return ENDPOINT_NOTHING;
     if (message.kind < XRC_RETURN) {
         read_for_standin(process, &message, arrival);
-        return false;
+        return ENDPOINT_NOTHING;
     }
     struct endpoint *front = qpns_find(process->numbers, message.number);
     if (front && qp_of_endpoint(front)->xrc.front)
         progress_deliver(process, front, arrival);
-    return false;
+    return ENDPOINT_NOTHING;
 }
 
 void xrc_standins_begin(struct process *process)

@@ -105,7 +105,7 @@ bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *
 }
 
 /* To each queue pair here that is attached to the group. */
-static bool receive_multicast(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+static enum endpoint_output receive_multicast(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct process *process = container_of(endpoint, struct process, multicast);
     const struct packet *packet = arrival->from.packet;
@@ -114,7 +114,7 @@ static bool receive_multicast(struct endpoint *endpoint, const struct endpoint_a
     bool joined = false;
     if (!packet->grh) {
         traffic_stray(&process->traffic, packet, arrival->from.route, REASON_PACKET_NOT_JOINED);
-        return false;
+        return ENDPOINT_NOTHING;
     }
     gid_from_grh(packet->grh, &source, &destination);
     LIST_FOREACH (group, &process->groups, siblings)
@@ -126,7 +126,7 @@ static bool receive_multicast(struct endpoint *endpoint, const struct endpoint_a
         traffic_stray(&process->traffic, packet, arrival->from.route, REASON_PACKET_NOT_JOINED);
         log_reason(LOG_INFO, REASON_PACKET_NOT_JOINED, "psn %u from qp 0x%x", packet->psn, packet->source);
     }
-    return false;
+    return ENDPOINT_NOTHING;
 }
 
 void multicast_begin(struct process *process)

@@ -304,7 +304,7 @@ static inline void send_ack(struct qp *qp, struct link *link)
     struct packet packet;
     uint8_t headers[WIRE_HEADERS_MAX];
     responses_fill_ack(&qp->engine.rc, SERVICE_RC, &packet);
-    qp->engine.rc.responder.ack_due = false;
+    responses_acknowledged(&qp->engine.rc.responder);
     const struct frame frame = {
         .kind = FRAME_ROCE, .headers_length = (uint16_t)wire_encode(&packet, headers), .headers = headers};
     traffic_send(&qp->flow, qp->path.peer, link, &frame);
@@ -348,6 +348,8 @@ void qp_transmit(struct qp *qp, nanos now)
 void qp_settle(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
+    if (qp_is_reliable(qp))
+        rc_acknowledge_late(&qp->engine.rc);
     if (qp_is_reliable(qp) && rc_owes_responses(&qp->engine.rc))
         qp_transmit(qp, clock_now());
 }

@@ -49,6 +49,7 @@ static void set_reliable(struct side *side, const uint8_t *draw)
         .max_dest_rd_atomic = 4 + (draw[4] >> 4) % 8,
         .access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
         .max_message = BENCH_LONGEST,
+        .ack_mask = draw[3] >> 7 ? 3 : 0,
     };
 }
 

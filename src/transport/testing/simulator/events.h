@@ -13,6 +13,7 @@ enum event_kind {
     EVENT_POST_RECEIVE, /* the program posts a receive */
     EVENT_PUMP,         /* the owner pulls packets out of the engine */
     EVENT_TIMER,        /* the engine's deadline */
+    EVENT_ACK,          /* the owner acknowledges what nobody asked about */
     EVENT_DRAIN,        /* the program goes to SQD */
     EVENT_RESUME,       /* ... and back */
     EVENT_FLUSH,        /* the program moves the queue pair to ERR */

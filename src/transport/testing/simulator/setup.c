@@ -53,8 +53,11 @@ static void choose_rc_settings(struct world *world, struct rc_settings *settings
             IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | NEWER_ACCESS_FLUSH_GLOBAL,
         .max_message = MESSAGE_MOST,
     };
+    static const uint32_t ack_masks[] = {0, 1, 3, 15};
     if (chance_hits(chance, 500))
         settings->first_window = chance_between(chance, 1, 32);
+    else if (service == SERVICE_RC)
+        settings->ack_mask = ack_masks[chance_below(chance, 4)];
     if (!settings->timeout) /* for ever, too, or the peer waits for one that gave up */
         settings->rnr_retry = 7;
     settings->max_dest_rd_atomic = chance_between(chance, settings->max_rd_atomic, SAVED_MAX);

@@ -129,6 +129,22 @@ static void check_silence(struct endpoint *endpoint)
         world_complain(endpoint->world, endpoint, "had output and said no");
 }
 
+/* Like a round of the loop: all of it, some time after the first. */
+static void acknowledge(struct endpoint *endpoint)
+{
+    endpoint->ack_announced = false;
+    rc_acknowledge_late(&endpoint->engine.rc);
+}
+
+static void see_to_ack(struct endpoint *endpoint)
+{
+    enum { LATE = 200 * NANOS_MICROSECOND };
+    if (endpoint->service != SERVICE_RC || !rc_owes_late(&endpoint->engine.rc) || endpoint->ack_announced)
+        return;
+    announce(endpoint, EVENT_ACK, endpoint->world->now + chance_below(&endpoint->world->chance, LATE));
+    endpoint->ack_announced = true;
+}
+
 /* After anything that happened to an endpoint: its owner pulls packets soon, and has heard of all that waits for time.
  */
 static void attend(struct endpoint *endpoint)
@@ -140,6 +156,7 @@ static void attend(struct endpoint *endpoint)
         announce(endpoint, EVENT_PUMP, world->now + chance_below(&world->chance, world->plan.pump_delay));
         endpoint->pump_announced = true;
     }
+    see_to_ack(endpoint);
     if (engine_deadline(&endpoint->engine) < endpoint->watched)
         world_complain(world, endpoint, "has a deadline that its owner was not told of");
 }
@@ -157,6 +174,8 @@ static void happen(struct endpoint *endpoint, const struct event *event)
         return pump(endpoint);
     case EVENT_TIMER:
         return expire(endpoint);
+    case EVENT_ACK:
+        return acknowledge(endpoint);
     case EVENT_DRAIN:
         return drain(endpoint);
     case EVENT_RESUME:

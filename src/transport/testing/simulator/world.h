@@ -101,7 +101,7 @@ struct endpoint {
     bool failed;            /* its owner knows of the error state */
     nanos gone_since;       /* it failed or its node died */
     bool draining, drained; /* drained: SQ_DRAINED was raised */
-    bool pump_announced;
+    bool pump_announced, ack_announced;
     nanos watched;         /* when its owner will look at its timers, at the latest */
     nanos timer_announced; /* the same, with the owner's lateness */
     nanos last_landing;    /* of a packet to it, to keep the order */

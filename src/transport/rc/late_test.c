@@ -1,0 +1,237 @@
+/* Acknowledgements for which nobody asked: where nothing gets lost, only work that somebody waits for asks for its own
+ * (IBA 9.7.3 leaves that to the requester), and the responder tells of the rest later. */
+#include "transport/testing/script.h"
+
+#include "transport/rc/direct.h"
+
+static const uint32_t first = RIG_THEIRS;
+
+enum { MASK = 3 }; /* RIG_OURS has none of its bits */
+
+/* -- the requester */
+
+static void patient(struct rig *rig)
+{
+    rig->engine.rc.settings.ack_mask = MASK;
+}
+
+static void asks(struct rig *rig, enum operation operation, uint32_t psn, bool wanted)
+{
+    const struct packet *packet = script_sends(rig, operation, psn, __FILE__, __LINE__);
+    if (packet->ack_requested != wanted)
+        fail_msg("psn %u asks: %d", psn, packet->ack_requested);
+}
+
+static void c9_7_3_work_that_is_not_signalled_asks_now_and_then(void **state)
+{
+    struct rig *rig = *state;
+    patient(rig);
+    for (uint32_t i = 0; i < 9; i++)
+        post(rig, .opcode = i & 1 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, .length = 8, .rkey = 9);
+    for (uint32_t i = 0; i < 9; i++)
+        asks(rig, i & 1 ? OPERATION_WRITE_ONLY : OPERATION_SEND_ONLY, RIG_OURS + i, !(i & MASK));
+}
+
+static void c9_7_3_work_that_is_signalled_always_asks(void **state)
+{
+    struct rig *rig = *state;
+    patient(rig);
+    for (uint32_t i = 0; i < 5; i++)
+        post(rig, .opcode = IBV_WR_SEND, .length = 8, .flags = i == 2 ? IBV_SEND_SIGNALED : 0);
+    for (uint32_t i = 0; i < 5; i++)
+        asks(rig, OPERATION_SEND_ONLY, RIG_OURS + i, i == 2 || !(i & MASK));
+}
+
+/* Many packets, and those whose bytes wait in the sender's memory. */
+static void c9_7_3_long_messages_always_ask(void **state)
+{
+    struct rig *rig = *state;
+    patient(rig);
+    rig->engine.rc.settings.reference_segment = 1024;
+    rig->engine.rc.settings.reference_from = 700;
+    post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    post(rig, .opcode = IBV_WR_SEND, .length = 300);
+    post(rig, .opcode = IBV_WR_SEND, .length = 800);
+    asks(rig, OPERATION_SEND_ONLY, RIG_OURS, true);
+    sends(rig, SEND_FIRST, RIG_OURS + 1);
+    asks(rig, OPERATION_SEND_LAST, RIG_OURS + 2, true);
+    asks(rig, OPERATION_SEND_ONLY, RIG_OURS + 3, true);
+    assert_true(rig->out.payload.by_reference);
+}
+
+static void c9_7_3_what_is_repeated_always_asks(void **state)
+{
+    struct rig *rig = *state;
+    patient(rig);
+    for (uint32_t i = 0; i < 4; i++)
+        post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    for (uint32_t i = 0; i < 4; i++)
+        asks(rig, OPERATION_SEND_ONLY, RIG_OURS + i, !i);
+    is_acknowledged(rig, RIG_OURS);
+    waits(rig, RIG_ACK_TIMER);
+    post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    for (uint32_t i = 1; i < 4; i++)
+        asks(rig, OPERATION_SEND_ONLY, RIG_OURS + i, true);
+    asks(rig, OPERATION_SEND_ONLY, RIG_OURS + 4, true);
+    asks(rig, OPERATION_SEND_ONLY, RIG_OURS + 5, false);
+}
+
+/* A READ or WRITE without a packet waits until nothing is on its way, so where there may be one soon all work asks. */
+static void work_near_what_is_done_directly_always_asks(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t psn = RIG_OURS;
+    patient(rig);
+    rig->engine.rc.settings.direct = true;
+    post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 8, .rkey = 9);
+    rc_direct(&rig->engine.rc);
+    for (; psn < RIG_OURS + DIRECT_NEAR; psn++) {
+        asks(rig, psn == RIG_OURS ? OPERATION_WRITE_ONLY : OPERATION_SEND_ONLY, psn, psn + 1 < RIG_OURS + DIRECT_NEAR);
+        is_acknowledged(rig, psn);
+        post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    }
+    asks(rig, OPERATION_SEND_ONLY, psn, true);
+    post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    asks(rig, OPERATION_SEND_ONLY, psn + 1, false);
+}
+
+/* -- the responder */
+
+static void take_unasked(struct rig *rig, uint32_t psn)
+{
+    post_receive(rig, 8);
+    arrives(rig, SEND_ONLY, psn, .bytes = 8);
+    is_silent(rig);
+}
+
+static void c9_7_5_1_what_nobody_asked_about_is_acknowledged_when_its_owner_says_so(void **state)
+{
+    struct rig *rig = *state;
+    take_unasked(rig, first);
+    take_unasked(rig, first + 1);
+    assert_true(rc_owes_late(&rig->engine.rc));
+    rc_acknowledge_late(&rig->engine.rc);
+    acknowledges(rig, first + 1);
+    assert_int_equal(rig->out.msn, 2);
+    assert_false(rc_owes_late(&rig->engine.rc));
+    rc_acknowledge_late(&rig->engine.rc);
+    is_silent(rig);
+}
+
+static void c9_7_5_1_2_the_next_that_asks_acknowledges_all_before(void **state)
+{
+    struct rig *rig = *state;
+    take_unasked(rig, first);
+    post_receive(rig, 8);
+    arrives(rig, SEND_ONLY, first + 1, .bytes = 8, .packet = {.ack_requested = true});
+    acknowledges(rig, first + 1);
+    take_unasked(rig, first + 2);
+    arrives(rig, READ_REQUEST, first + 3, .packet = {RETH(0x40, 4)});
+    sends(rig, READ_RESPONSE_ONLY, first + 3);
+    take_unasked(rig, first + 4);
+    arrives(rig, SEND_ONLY, first + 6, .bytes = 8);
+    refuses(rig, SYNDROME_NAK_SEQUENCE, first + 5);
+    rc_acknowledge_late(&rig->engine.rc);
+    is_silent(rig);
+}
+
+/* In one round, so that the one ACK tells of both. */
+static void c9_7_5_1_2_an_ack_that_is_due_tells_of_what_came_behind_it(void **state)
+{
+    struct rig *rig = *state;
+    post_receive(rig, 8);
+    post_receive(rig, 8);
+    arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {.ack_requested = true});
+    arrives(rig, SEND_ONLY, first + 1, .bytes = 8);
+    acknowledges(rig, first + 1);
+    rc_acknowledge_late(&rig->engine.rc);
+    is_silent(rig);
+}
+
+/* Who gets a reply has been told that the request arrived, as by an adapter. */
+static void it_goes_before_the_next_request(void **state)
+{
+    struct rig *rig = *state;
+    take_unasked(rig, first);
+    post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    acknowledges(rig, first);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    is_silent(rig);
+}
+
+static bool do_directly(struct engine_owner *owner, const struct direct_works *works)
+{
+    return true;
+}
+
+static void it_leaves_with_what_is_done_without_a_packet(void **state)
+{
+    struct rig *rig = *state;
+    struct owner_operations operations = *rig->owner.operations;
+    operations.direct = do_directly;
+    rig->owner.operations = &operations;
+    rig->engine.rc.settings.direct = true;
+    take_unasked(rig, first);
+    uint64_t id = post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 8, .rkey = 9);
+    rc_direct(&rig->engine.rc);
+    ends(rig, id, IBV_WC_SUCCESS);
+    acknowledges(rig, first);
+    is_silent(rig);
+}
+
+/* Its own ACK must not seem to stand for a READ's lost response before that. */
+static void c9_7_5_1_2_a_repeat_is_acknowledged_alone(void **state)
+{
+    struct rig *rig = *state;
+    take_unasked(rig, first);
+    arrives(rig, READ_REQUEST, first + 1, .packet = {RETH(0x40, 4)});
+    sends(rig, READ_RESPONSE_ONLY, first + 1);
+    take_unasked(rig, first + 2);
+    arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {.ack_requested = true});
+    acknowledges(rig, first);
+    is_silent(rig);
+    rc_acknowledge_late(&rig->engine.rc);
+    acknowledges(rig, first + 2);
+    is_silent(rig);
+}
+
+static void where_packets_get_lost_nobody_is_told_unasked(void **state)
+{
+    struct rig *rig = *state;
+    rig->engine.rc.settings.first_window = 4;
+    take_unasked(rig, first);
+    assert_false(rc_owes_late(&rig->engine.rc));
+}
+
+static void who_fails_tells_of_what_it_had_taken(void **state)
+{
+    struct rig *rig = *state;
+    post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    take_unasked(rig, first);
+    is_refused(rig, SYNDROME_NAK_REMOTE_OPERATION, RIG_OURS);
+    assert_true(rig->engine.rc.failed);
+    acknowledges(rig, first);
+    is_silent(rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        script(c9_7_3_work_that_is_not_signalled_asks_now_and_then),
+        script(c9_7_3_work_that_is_signalled_always_asks),
+        script(c9_7_3_long_messages_always_ask),
+        script(c9_7_3_what_is_repeated_always_asks),
+        script(work_near_what_is_done_directly_always_asks),
+        script(c9_7_5_1_what_nobody_asked_about_is_acknowledged_when_its_owner_says_so),
+        script(c9_7_5_1_2_the_next_that_asks_acknowledges_all_before),
+        script(c9_7_5_1_2_an_ack_that_is_due_tells_of_what_came_behind_it),
+        script(it_goes_before_the_next_request),
+        script(it_leaves_with_what_is_done_without_a_packet),
+        script(c9_7_5_1_2_a_repeat_is_acknowledged_alone),
+        script(where_packets_get_lost_nobody_is_told_unasked),
+        script(who_fails_tells_of_what_it_had_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

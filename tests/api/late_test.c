@@ -1,0 +1,153 @@
+/* Work that nobody waits for is acknowledged late by a peer that polls (src/transport/rc/late_test.c): soon enough for
+ * all who can tell, whatever that peer does next. The time-out is 0, so nothing but its ACK ends such work. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "pair.h"
+
+enum { MESSAGES = 3, POLLS = 5000, REPLY = 4096, TRIES = 200 };
+
+static struct pair open_patient(void)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.timeout = 0;
+    return pair_open_as(wishes);
+}
+
+static void post_unsignalled(struct end *near, struct end *far)
+{
+    struct send send = end_send(near, far, IBV_WR_SEND, 77, 0, 8);
+    send.wr.send_flags = 0;
+    end_post(near, send);
+}
+
+static void *poll_far(void *argument)
+{
+    struct end *far = argument;
+    struct ibv_wc wc[MESSAGES];
+    int came = puppet_poll(far->puppet, far->receive_cq, MESSAGES, wc, PATIENCE);
+    return (void *)(intptr_t)came;
+}
+
+static void poll_in_vain(struct end *end)
+{
+    struct ibv_wc wc;
+    for (int i = 0; i < POLLS; i++)
+        EXPECT(puppet_poll(end->puppet, end->receive_cq, 1, &wc, 0), ==, 0);
+}
+
+/* To a far end that has polled for a while, so that it does the work and not its helper, and that polls no more once it
+ * has got them. */
+static void send_to_a_poller(struct pair *pair)
+{
+    pthread_t thread;
+    void *came;
+    for (int i = 0; i < MESSAGES; i++)
+        end_post_receive(&pair->far, end_receive(&pair->far, 0, 0, 64));
+    if (harness_link() == LINK_SELF) {
+        poll_in_vain(&pair->far);
+        for (int i = 0; i < MESSAGES; i++)
+            post_unsignalled(&pair->near, &pair->far);
+        EXPECT((intptr_t)poll_far(&pair->far), ==, MESSAGES);
+        return;
+    }
+    EXPECT(pthread_create(&thread, NULL, poll_far, &pair->far), ==, 0);
+    usleep(5000);
+    for (int i = 0; i < MESSAGES; i++)
+        post_unsignalled(&pair->near, &pair->far);
+    EXPECT(pthread_join(thread, &came), ==, 0);
+    EXPECT((intptr_t)came, ==, MESSAGES);
+}
+
+/* All that it had begun has ended, and well. */
+static void expect_drained(struct end *near)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    EXPECT(puppet_modify_qp(near->puppet, near->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), ==, 0);
+    EXPECT(puppet_get_async_event(near->puppet, PATIENCE), ==, IBV_EVENT_SQ_DRAINED);
+    end_expect_nothing(near);
+}
+
+static void it_ends_when_the_peer_polls_no_more(const void *row)
+{
+    struct pair pair = open_patient();
+    send_to_a_poller(&pair);
+    expect_drained(&pair.near);
+}
+
+/* One message more lets it end. */
+static void it_ends_when_the_peer_goes_on_polling(const void *row)
+{
+    struct pair pair = open_patient();
+    pthread_t thread;
+    void *came;
+    for (int i = 0; i < MESSAGES; i++)
+        end_post_receive(&pair.far, end_receive(&pair.far, 0, 0, 64));
+    EXPECT(pthread_create(&thread, NULL, poll_far, &pair.far), ==, 0);
+    usleep(5000);
+    for (int i = 1; i < MESSAGES; i++)
+        post_unsignalled(&pair.near, &pair.far);
+    expect_drained(&pair.near);
+    EXPECT(end_move(&pair.near, IBV_QPS_RTS), ==, 0);
+    post_unsignalled(&pair.near, &pair.far);
+    EXPECT(pthread_join(thread, &came), ==, 0);
+    EXPECT((intptr_t)came, ==, MESSAGES);
+}
+
+static void it_ends_when_the_peers_queue_pair_ends(const void *argument)
+{
+    const enum ibv_qp_state *state = argument;
+    struct pair pair = open_patient();
+    send_to_a_poller(&pair);
+    if (state)
+        EXPECT(end_move(&pair.far, *state), ==, 0);
+    else
+        EXPECT(puppet_destroy(pair.far.puppet, KIND_QP, pair.far.qp), ==, 0);
+    expect_drained(&pair.near);
+}
+
+static void it_ends_when_the_peer_ends(const void *row)
+{
+    struct pair pair = open_patient();
+    if (harness_link() == LINK_SELF)
+        harness_skip("both ends are of this process");
+    send_to_a_poller(&pair);
+    puppet_end(harness_far());
+    harness_far_is_dead();
+    expect_drained(&pair.near);
+}
+
+/* A reply is not there before the request has ended: a program that tears down then finds none of its work flushed. */
+static void a_request_has_ended_when_its_reply_comes(const void *row)
+{
+    for (int i = 0; i < TRIES; i++) {
+        struct pair pair = open_patient();
+        struct end *near = &pair.near, *far = &pair.far;
+        struct send reply = end_send(far, near, IBV_WR_SEND, 1, REPLY, 8);
+        end_post_receive(near, end_receive(near, 5, REPLY, 64));
+        send_to_a_poller(&pair);
+        end_post(far, reply);
+        end_expect_received(near, 5, IBV_WC_SUCCESS, 8);
+        EXPECT(end_move(near, IBV_QPS_ERR), ==, 0);
+        end_expect_nothing(near);
+        puppet_clear(near->puppet);
+        puppet_clear(far->puppet);
+    }
+}
+
+static void all(void)
+{
+    static const enum ibv_qp_state ended[] = {IBV_QPS_RESET, IBV_QPS_ERR};
+    CASE(it_ends_when_the_peer_polls_no_more);
+    CASE(it_ends_when_the_peer_goes_on_polling);
+    harness_run("it ends when the peer's queue pair is reset", it_ends_when_the_peers_queue_pair_ends, &ended[0]);
+    harness_run("it ends when that is in ERR", it_ends_when_the_peers_queue_pair_ends, &ended[1]);
+    harness_run("it ends when that is destroyed", it_ends_when_the_peers_queue_pair_ends, NULL);
+    CASE(it_ends_when_the_peer_ends);
+    CASE(a_request_has_ended_when_its_reply_comes);
+}
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, all);
+}
