@@ -126,6 +126,7 @@ static void c9_7_5_1_2_the_next_that_asks_acknowledges_all_before(void **state)
     post_receive(rig, 8);
     arrives(rig, SEND_ONLY, first + 1, .bytes = 8, .packet = {.ack_requested = true});
     acknowledges(rig, first + 1);
+    assert_false(rc_owes_late(&rig->engine.rc));
     take_unasked(rig, first + 2);
     arrives(rig, READ_REQUEST, first + 3, .packet = {RETH(0x40, 4)});
     sends(rig, READ_RESPONSE_ONLY, first + 3);
