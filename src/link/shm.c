@@ -23,11 +23,11 @@ struct shm {
     atomic_bool bell_refused; /* the doorbell has to be rung again */
 
     struct lock sending;
-    bool sent; /* since begin */
-    bool severed;
-    int memory;      /* of our ring, until the receiver has mapped it; -1 */
-    int refused;     /* why no message with it went out when last it was tried; 0: one did */
-    uint32_t handed; /* control_inbox_before of it */
+    bool sent;                  /* since begin */
+    bool severed, consumed_all; /* the latter: when it was severed */
+    int memory;                 /* of our ring, until the receiver has mapped it; -1 */
+    int refused;                /* why no message with it went out when last it was tried; 0: one did */
+    uint32_t handed;            /* control_inbox_before of it */
     struct {
         uint64_t head; /* where the receiver was when we last looked */
         nanos since;   /* and when we first saw it there */
@@ -259,10 +259,14 @@ static bool shm_direct(struct link *link, const struct direct_access *access)
     return outcome == DIRECT_DONE;
 }
 
+/* What is severed has its last answer, as its ring is discarded. */
 static bool shm_consumed(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
-    return !is_writing(shm) || ring_consumed(&shm->writer);
+    lock_take(&shm->sending);
+    bool consumed = shm->severed ? shm->consumed_all : !is_writing(shm) || ring_consumed(&shm->writer);
+    lock_release(&shm->sending);
+    return consumed;
 }
 
 static void shm_close(struct link *link)
@@ -472,6 +476,8 @@ void shm_sever(struct link *link)
     struct shm *shm = (struct shm *)link;
     atomic_store(&shm->learnt, NULL);
     lock_take(&shm->sending);
+    if (!shm->severed)
+        shm->consumed_all = is_writing(shm) && ring_consumed(&shm->writer);
     shm->severed = true;
     if (is_writing(shm))
         ring_discard(&shm->writer.ring);

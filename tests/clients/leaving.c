@@ -1,9 +1,10 @@
 /* A process ends as soon as it was told of a message, without destroying anything; whoever sent the message must still
  * see it acknowledged, as from an adapter, which acknowledges before it tells. Usage: leaving HOST HOST ROUNDS
  * (hosts: names for ip-netns(8)), or leaving here here ROUNDS: both on this host, and they end with _exit; or leaving
- * quietly quietly ROUNDS: both on this host, and nobody waits for the end of the message, so that the receiver need not
- * acknowledge it before it ends. Each round is a process on each host. Prints how long the last message took to be
- * acknowledged; exit status 0 when it was, each time. */
+ * quietly quietly ROUNDS, or leaving suddenly suddenly ROUNDS: both on this host, and nobody waits for the end of the
+ * message, so that the receiver need not acknowledge it before it ends, with exit or _exit. Each round is a process on
+ * each host. Prints how long the last message took to be acknowledged; exit status 0 when it was, each time. */
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 #include "endpoint.h"
 
-enum { LENGTH = 64, PATIENCE = 30, TIMEOUT = 20, SENDER = 0, RECEIVER = 1 };
+enum { LENGTH = 64, PATIENCE = 20, TIMEOUT = 20, SHORT_TIMEOUT = 14, SENDER = 0, RECEIVER = 1 };
 
 struct meeting {
     struct address addresses[2];
@@ -44,13 +45,19 @@ static void meet(struct side *side, unsigned stage)
     }
 }
 
-/* All work that was begun has ended, and well. */
+/* All work that was begun has ended, and well: otherwise there is a completion, and no event. */
 static void wait_until_drained(struct side *side)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    struct pollfd fd = {.fd = side->endpoint.context->async_fd, .events = POLLIN};
     struct ibv_async_event event;
+    struct ibv_wc wc = {0};
     if (ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY))
         die("no SQD");
+    if (poll(&fd, 1, PATIENCE * 1000) != 1) {
+        ibv_poll_cq(side->endpoint.cq, 1, &wc);
+        die("the message does not end: %s", ibv_wc_status_str(wc.status));
+    }
     if (ibv_get_async_event(side->endpoint.context, &event) || event.event_type != IBV_EVENT_SQ_DRAINED)
         die("%s", ibv_event_type_str(event.event_type));
 }
@@ -68,6 +75,7 @@ static void poll_for_completion(struct side *side)
         die("%s", found < 0 ? "ibv_poll_cq fails" : ibv_wc_status_str(wc.status));
 }
 
+/* Quietly there are two of them, as a queue pair's first asks for an ACK in any case. */
 static void send_last_message(struct side *side)
 {
     struct ibv_sge sge = {(uintptr_t)side->memory, LENGTH, side->mr->lkey};
@@ -80,8 +88,9 @@ static void send_last_message(struct side *side)
     if (quietly)
         usleep(5000); /* the other one polls by then, and its helper thread leaves the work to it */
     double began = now_seconds();
-    if (ibv_post_send(side->qp, &wr, &bad))
-        die("ibv_post_send fails");
+    for (int i = 0; i <= quietly; i++)
+        if (ibv_post_send(side->qp, &wr, &bad))
+            die("ibv_post_send fails");
     if (quietly)
         wait_until_drained(side);
     else
@@ -108,16 +117,16 @@ static void live(struct meeting *meeting, int self, const char *host)
         endpoint_go_to(host);
     endpoint_open(&side.endpoint, 4);
     side.mr = endpoint_register(&side.endpoint, side.memory, LENGTH);
-    side.qp = endpoint_create_qp(&side.endpoint, IBV_QPT_RC, 1, 1);
+    side.qp = endpoint_create_qp(&side.endpoint, IBV_QPT_RC, 2, 2);
     meeting->addresses[self] = endpoint_address(&side.endpoint, side.qp, side.mr);
     meet(&side, 1);
-    if (self == RECEIVER)
+    for (int i = 0; self == RECEIVER && i <= meeting->quietly; i++)
         post_receive(&side);
-    endpoint_connect(side.qp, &meeting->addresses[!self], TIMEOUT);
+    endpoint_connect(side.qp, &meeting->addresses[!self], meeting->quietly ? SHORT_TIMEOUT : TIMEOUT);
     meet(&side, 2);
-    if (self == RECEIVER)
+    for (int i = 0; self == RECEIVER && i <= meeting->quietly; i++)
         poll_for_completion(&side);
-    else
+    if (self == SENDER)
         send_last_message(&side);
     if (meeting->abruptly)
         _exit(0);
@@ -144,8 +153,9 @@ int main(int argc, char **argv)
     struct meeting *meeting = mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (argc != 4 || meeting == MAP_FAILED)
         die("Usage: leaving HOST HOST ROUNDS");
-    meeting->abruptly = !strcmp(argv[1], "here");
-    meeting->quietly = !strcmp(argv[1], "quietly");
+    bool suddenly = !strcmp(argv[1], "suddenly");
+    meeting->abruptly = !strcmp(argv[1], "here") || suddenly;
+    meeting->quietly = !strcmp(argv[1], "quietly") || suddenly;
     meeting->here = meeting->abruptly || meeting->quietly;
     for (int round = 0; round < atoi(argv[3]); round++)
         if (run_round(meeting, argv + 1))

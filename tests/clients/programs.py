@@ -27,6 +27,7 @@ def main():
               lambda: run(suite, "death", os.environ.get("SOFTVERBS_TEST_DEATHS", 200), timeout=300))
     suite.add("patience with a peer that takes nothing ends with its reason", lambda: run(suite, "deaf"))
     suite.add("who ends has acknowledged what nobody asked about", lambda: run(suite, "leaving", "quietly", "quietly", 100))
+    suite.add("who ends with _exit need not", lambda: run(suite, "leaving", "suddenly", "suddenly", 50))
     suite.add("who ends with _exit has acknowledged", lambda: run(suite, "leaving", "here", "here", 200))
     suite.add("who ends with _exit has acknowledged, on one processor",
               lambda: run(suite, "leaving", "here", "here", 200, before=("taskset", "-c", "0")))

@@ -238,3 +238,23 @@ void completer_receive(struct rc *rc, const struct packet *packet, nanos now)
     }
     receive_response(rc, packet, now);
 }
+
+/* Was it sent once, whole, and without asking for an ACK? */
+static bool is_unasked(const struct rc *rc, const struct send_wqe *work)
+{
+    return work->started && work->packets == 1 && work->segment != rc->settings.reference_segment &&
+           !request_awaits_response(work) && !(work->flags & IBV_SEND_SIGNALED) &&
+           work->first_psn & rc->settings.ack_mask;
+}
+
+bool completer_presume(struct rc *rc, nanos now)
+{
+    const struct requester *requester = &rc->requester;
+    const struct send_queue *queue = &requester->queue;
+    if (requester->rnr_waiting || requester->stalled || requester->probing || queue->head == queue->next)
+        return false;
+    for (uint32_t at = queue->head; at != queue->next; at++)
+        if (!is_unasked(rc, send_queue_at(queue, at)))
+            return false;
+    return acknowledge_before(rc, requester->sent_psn, now);
+}

@@ -6,4 +6,7 @@
 
 void completer_receive(struct rc *, const struct packet *, nanos now);
 
+/* As rc_presume. */
+bool completer_presume(struct rc *, nanos now);
+
 #endif

@@ -96,6 +96,52 @@ static void work_near_what_is_done_directly_always_asks(void **state)
     asks(rig, OPERATION_SEND_ONLY, psn + 1, false);
 }
 
+/* Its owner knows that a peer which has ended had taken it. */
+static void what_did_not_ask_may_be_presumed_to_have_arrived(void **state)
+{
+    struct rig *rig = *state;
+    patient(rig);
+    uint64_t first_id = post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    uint64_t second = post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    uint64_t third = post(rig, .opcode = IBV_WR_RDMA_WRITE, .length = 8, .rkey = 9);
+    asks(rig, OPERATION_SEND_ONLY, RIG_OURS, true);
+    asks(rig, OPERATION_SEND_ONLY, RIG_OURS + 1, false);
+    asks(rig, OPERATION_WRITE_ONLY, RIG_OURS + 2, false);
+    assert_false(rc_presume(&rig->engine.rc, rig->now)); /* the first was not answered */
+    ends_nothing(rig);
+    is_acknowledged(rig, RIG_OURS);
+    ends(rig, first_id, IBV_WC_SUCCESS);
+    rc_drain(&rig->engine.rc, true);
+    assert_true(rc_presume(&rig->engine.rc, rig->now));
+    raises(rig, IBV_EVENT_SQ_DRAINED);
+    ends(rig, second, IBV_WC_SUCCESS);
+    ends(rig, third, IBV_WC_SUCCESS);
+    assert_int_equal(rc_deadline(&rig->engine.rc), NANOS_NEVER);
+    assert_false(rc_presume(&rig->engine.rc, rig->now));
+}
+
+static void what_somebody_waits_for_may_not(void **state)
+{
+    struct rig *rig = *state;
+    patient(rig);
+    post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    is_acknowledged(rig, RIG_OURS);
+    ends(rig, 1, IBV_WC_SUCCESS);
+    post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    post(rig, .opcode = IBV_WR_SEND, .length = 8, .flags = IBV_SEND_SIGNALED);
+    sends(rig, SEND_ONLY, RIG_OURS + 1);
+    sends(rig, SEND_ONLY, RIG_OURS + 2);
+    assert_false(rc_presume(&rig->engine.rc, rig->now));
+    is_acknowledged(rig, RIG_OURS + 2);
+    ends(rig, 2, IBV_WC_SUCCESS);
+    ends(rig, 3, IBV_WC_SUCCESS);
+    post(rig, .opcode = IBV_WR_SEND, .length = 600);
+    sends(rig, SEND_FIRST, RIG_OURS + 3);
+    assert_false(rc_presume(&rig->engine.rc, rig->now));
+    ends_nothing(rig);
+}
+
 /* -- the responder */
 
 static void take_unasked(struct rig *rig, uint32_t psn)
@@ -225,6 +271,8 @@ int main(void)
         script(c9_7_3_long_messages_always_ask),
         script(c9_7_3_what_is_repeated_always_asks),
         script(work_near_what_is_done_directly_always_asks),
+        script(what_did_not_ask_may_be_presumed_to_have_arrived),
+        script(what_somebody_waits_for_may_not),
         script(c9_7_5_1_what_nobody_asked_about_is_acknowledged_when_its_owner_says_so),
         script(c9_7_5_1_2_the_next_that_asks_acknowledges_all_before),
         script(c9_7_5_1_2_an_ack_that_is_due_tells_of_what_came_behind_it),

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "transport/rc/completer.h"
 #include "transport/rc/fail.h"
 #include "transport/rc/receive.h"
 #include "transport/rc/requester.h"
@@ -119,6 +120,11 @@ bool rc_owes_responses(const struct rc *rc)
 void rc_acknowledge_late(struct rc *rc)
 {
     responses_acknowledge_late(rc);
+}
+
+bool rc_presume(struct rc *rc, nanos now)
+{
+    return completer_presume(rc, now);
 }
 
 bool rc_owes_but_an_ack(const struct rc *rc)

@@ -218,6 +218,10 @@ void rc_notified(struct rc *);
  * counting a retry. Does nothing during an RNR wait. */
 void rc_postpone(struct rc *, nanos now);
 
+/* The link knows that a peer which is gone had taken all that was sent. If that is only messages which asked for no ACK
+ * (ack_mask), they end with success, as it would have refused them at once. False: nothing was done. */
+bool rc_presume(struct rc *, nanos now);
+
 /* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */
 void rc_flush(struct rc *);
 

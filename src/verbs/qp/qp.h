@@ -267,6 +267,10 @@ bool qp_send_packet(struct qp *, const struct packet *);
  * along with a request (progress.h). */
 void qp_settle(struct qp *);
 
+/* Did a peer that is gone take all that was sent, and was that only what nobody asked an ACK for? Then it has ended, as
+ * rc_presume says. Under qp->lock. */
+bool qp_presume(struct qp *, nanos now);
+
 /* To the error state, as the program asked for: the engine's work and the receives are flushed. */
 void qp_flush(struct qp *);
 

@@ -39,6 +39,8 @@ static void expire(struct qp *qp, nanos now)
         ; /* it is the rate that lets it go on */
     else if (is_only_slow(qp, now))
         rc_postpone(&qp->engine.rc, now);
+    else if (qp_presume(qp, now))
+        ; /* nothing is on its way any more */
     else {
         qp->flow.counts.timeouts += silent && !qp->engine.rc.requester.rnr_waiting;
         rc_expire(&qp->engine.rc, now);

@@ -21,9 +21,18 @@
 #include "wire/psn.h"
 #include "wire/wire.h"
 
+bool qp_presume(struct qp *qp, nanos now)
+{
+    lock_assert_held(&qp->lock);
+    struct peer *peer = qp->path.peer;
+    return qp_is_reliable(qp) && peer && !node_alive(qp->process->node, peer) &&
+           peer->link->operations->consumed(peer->link) && rc_presume(&qp->engine.rc, now);
+}
+
 /* The peer of a connected queue pair, looked up again when there was none or it has gone. */
 __attribute__((noinline)) static struct peer *find_peer_anew(struct qp *qp)
 {
+    qp_presume(qp, clock_about_now());
     qp->path.peer_ended |= qp->path.peer || qp->path.peer_claimed;
     if (qp->path.peer)
         node_put(qp->process->node, qp->path.peer);
