@@ -10,7 +10,7 @@
 
 #include "stage.h"
 
-static char payload[PAYLOAD_MAX];
+static _Thread_local char payload[PAYLOAD_MAX]; /* a test may tell two puppets something at once */
 
 static bool read_all(int fd, void *to, size_t size)
 {
