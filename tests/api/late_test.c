@@ -5,7 +5,7 @@
 
 #include "pair.h"
 
-enum { MESSAGES = 3, POLLS = 5000, REPLY = 4096, TRIES = 200 };
+enum { MESSAGES = 3, POLLS = 5000, REPLY = 4096, TRIES = 40 };
 
 static struct pair open_patient(void)
 {
