@@ -142,6 +142,23 @@ static void what_somebody_waits_for_may_not(void **state)
     ends_nothing(rig);
 }
 
+static void what_is_being_repeated_may_not(void **state)
+{
+    struct rig *rig = *state;
+    patient(rig);
+    for (uint32_t i = 0; i < 3; i++)
+        post(rig, .opcode = IBV_WR_SEND, .length = 8);
+    for (uint32_t i = 0; i < 3; i++)
+        sends(rig, SEND_ONLY, RIG_OURS + i);
+    is_acknowledged(rig, RIG_OURS);
+    ends(rig, 1, IBV_WC_SUCCESS);
+    waits(rig, RIG_ACK_TIMER);
+    assert_false(rc_presume(&rig->engine.rc, rig->now));
+    sends(rig, SEND_ONLY, RIG_OURS + 1);
+    assert_false(rc_presume(&rig->engine.rc, rig->now));
+    ends_nothing(rig);
+}
+
 /* -- the responder */
 
 static void take_unasked(struct rig *rig, uint32_t psn)
@@ -273,6 +290,7 @@ int main(void)
         script(work_near_what_is_done_directly_always_asks),
         script(what_did_not_ask_may_be_presumed_to_have_arrived),
         script(what_somebody_waits_for_may_not),
+        script(what_is_being_repeated_may_not),
         script(c9_7_5_1_what_nobody_asked_about_is_acknowledged_when_its_owner_says_so),
         script(c9_7_5_1_2_the_next_that_asks_acknowledges_all_before),
         script(c9_7_5_1_2_an_ack_that_is_due_tells_of_what_came_behind_it),

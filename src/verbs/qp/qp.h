@@ -34,7 +34,9 @@ struct qp_direct {
 
 /* Where a connected queue pair sends to (qp_path.c, transmit.c). Under qp->lock. */
 struct qp_path {
-    struct peer *peer;   /* whom packets go to; NULL: nobody known */
+    struct peer *peer; /* whom packets go to; NULL: nobody known */
+    bool taken;        /* the peer that we had took all that was sent, up to taken_psn, before it ended */
+    uint32_t taken_psn;
     struct link *remote; /* the way to another host; NULL: the peer is on this one */
     nanos notified_at;   /* when it was last told of congestion */
     bool local;          /* the address vector leads to this host */

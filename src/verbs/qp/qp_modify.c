@@ -170,6 +170,7 @@ void qp_forget_peer(struct qp *qp)
         qp->path.remote->operations->close(qp->path.remote);
     }
     qp->path.peer = NULL;
+    qp->path.taken = false;
     qp->path.remote = NULL;
 }
 

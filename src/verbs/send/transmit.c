@@ -21,21 +21,38 @@
 #include "wire/psn.h"
 #include "wire/wire.h"
 
+/* Of a peer that is gone. Faults lose frames before they come into its ring. */
+static bool has_taken_all(struct qp *qp)
+{
+    struct link *link = qp->path.peer->link;
+    return qp_is_reliable(qp) && !traffic_is_faulty(&qp->process->traffic) && link->operations->consumed(link);
+}
+
+/* Only at the time-out: by then its refusal has been read, if there was one. */
 bool qp_presume(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
     struct peer *peer = qp->path.peer;
-    return qp_is_reliable(qp) && peer && !node_alive(qp->process->node, peer) &&
-           peer->link->operations->consumed(peer->link) && rc_presume(&qp->engine.rc, now);
+    bool taken = peer ? !node_alive(qp->process->node, peer) && has_taken_all(qp)
+                      : qp->path.taken && qp->path.taken_psn == qp->engine.rc.requester.sent_psn;
+    return taken && rc_presume(&qp->engine.rc, now);
+}
+
+/* What the peer had taken is asked about later (qp_presume). */
+static void part_from_peer(struct qp *qp)
+{
+    qp->path.taken = has_taken_all(qp);
+    if (qp->path.taken)
+        qp->path.taken_psn = qp->engine.rc.requester.sent_psn;
+    node_put(qp->process->node, qp->path.peer);
 }
 
 /* The peer of a connected queue pair, looked up again when there was none or it has gone. */
 __attribute__((noinline)) static struct peer *find_peer_anew(struct qp *qp)
 {
-    qp_presume(qp, clock_about_now());
     qp->path.peer_ended |= qp->path.peer || qp->path.peer_claimed;
     if (qp->path.peer)
-        node_put(qp->process->node, qp->path.peer);
+        part_from_peer(qp);
     qp->path.peer = qp->path.local ? node_find(qp->process->node, qp->attr.dest_qp_num) : NULL;
     qp->path.peer_ended &= !qp->path.peer;
     return qp->path.peer;
