@@ -16,6 +16,7 @@
 #include "base/nanos.h"
 #include "ipc/node.h"
 #include "link/udp/udp.h"
+#include "process/wakeups.h"
 #include "runtime/endpoint.h"
 #include "runtime/schedule.h"
 #include "tap/traffic.h"
@@ -69,7 +70,9 @@ struct loop {
     atomic_bool overrun;                     /* some CQ overran and its queue pairs must still be failed */
     struct endpoint xrc_control;             /* for control messages of XRC (verbs/qp/xrc_control.h) */
     struct guest_list guests;
-    atomic_bool has_guests; /* there is one, or was */
+    atomic_bool has_guests;      /* there is one, or was */
+    _Atomic uintptr_t deliverer; /* the thread whose round it is, by pthread_self; 0: none */
+    struct wakeup_list wakeups;  /* what that round wakes when it ends; under progress */
 };
 
 /* Of those who poll (poller.c). */

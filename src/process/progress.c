@@ -89,6 +89,7 @@ __attribute__((noinline)) static void begin_round(struct round *round)
     round->opened = guard_begin(round->now);
     uint32_t before = atomic_load_explicit(&process->loop.delivering, memory_order_relaxed);
     atomic_store_explicit(&process->loop.delivering, before + 1, memory_order_relaxed);
+    wakeups_begin(process);
 }
 
 static inline void begin_progress(struct round *round)
@@ -103,6 +104,7 @@ static void end(const struct round *round)
     struct process *process = round->process;
     uint32_t this = atomic_load_explicit(&process->loop.delivering, memory_order_relaxed);
     atomic_store_explicit(&process->loop.answered, this, memory_order_release);
+    wakeups_end(process);
     guard_end(round->opened);
 }
 
@@ -369,6 +371,7 @@ void progress_begin(struct process *process, void (*wake_up)(struct schedule *))
     TAILQ_INIT(&process->loop.late);
     TAILQ_INIT(&process->loop.no_room);
     LIST_INIT(&process->loop.guests);
+    LIST_INIT(&process->loop.wakeups);
     schedule_initialize(&process->schedule, wake_up);
     schedule_initialize_timer(&process->loop.liveness, look_after_receivers);
 }

@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/uncancelled.h"
 #include "verbs/object/event_count.h"
 #include "verbs/queue/cq.h"
 
@@ -23,6 +22,7 @@ struct ibv_comp_channel *comp_channel_create(struct ibv_context *ibv)
         free(channel);
         return NULL;
     }
+    channel->wakeup.descriptor = channel->ibv.fd;
     control_lock(context);
     object_enter(context, &channel->object, OBJECT_CHANNEL, UINT32_MAX, NULL);
     control_unlock(context);
@@ -49,9 +49,7 @@ void comp_channel_notify(struct comp_channel *channel, struct cq *cq)
     if (!cq->events_waiting++)
         TAILQ_INSERT_TAIL(&channel->ready, cq, ready);
     lock_release(&channel->lock);
-    int before = uncancelled_begin(); /* others' locks are held */
-    eventfd_write(channel->ibv.fd, 1);
-    uncancelled_end(before);
+    wakeups_add(cq->process, &channel->wakeup);
 }
 
 static struct cq *take_first(struct comp_channel *channel)

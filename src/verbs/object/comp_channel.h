@@ -3,6 +3,7 @@
 #define VERBS_OBJECT_COMP_CHANNEL_H
 
 #include "base/lock.h"
+#include "process/wakeups.h"
 #include "verbs/object/object.h"
 
 struct comp_channel {
@@ -10,6 +11,7 @@ struct comp_channel {
     struct object object;
     struct lock lock;
     TAILQ_HEAD(, cq) ready; /* CQs with events that nobody has fetched */
+    struct wakeup wakeup;   /* the program's thread that waits for them */
 };
 
 struct ibv_comp_channel *comp_channel_create(struct ibv_context *); /* NULL and errno */

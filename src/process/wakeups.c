@@ -1,0 +1,50 @@
+#include "process/wakeups.h"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+
+#include "base/uncancelled.h"
+#include "process/process.h"
+
+static void wakeups_write(const struct wakeup *wakeup, uint32_t count)
+{
+    int before = uncancelled_begin(); /* others' locks are held */
+    eventfd_write(wakeup->descriptor, count);
+    uncancelled_end(before);
+}
+
+/* Only the thread itself can find that the round is its own, so what it reads here is what it wrote. */
+static bool wakeups_in_round(const struct process *process)
+{
+    return atomic_load_explicit(&process->loop.deliverer, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
+
+void wakeups_add(struct process *process, struct wakeup *wakeup)
+{
+    if (!wakeups_in_round(process)) {
+        wakeups_write(wakeup, 1);
+        return;
+    }
+    if (!wakeup->count++)
+        LIST_INSERT_HEAD(&process->loop.wakeups, wakeup, others);
+}
+
+void wakeups_begin(struct process *process)
+{
+    lock_assert_held(&process->progress);
+    atomic_store_explicit(&process->loop.deliverer, (uintptr_t)pthread_self(), memory_order_relaxed);
+}
+
+/* Whoever is woken may have its owner free it at once, but for the progress. */
+void wakeups_end(struct process *process)
+{
+    struct wakeup *wakeup;
+    lock_assert_held(&process->progress);
+    while ((wakeup = LIST_FIRST(&process->loop.wakeups))) {
+        uint32_t count = wakeup->count;
+        LIST_REMOVE(wakeup, others);
+        wakeup->count = 0;
+        wakeups_write(wakeup, count);
+    }
+    atomic_store_explicit(&process->loop.deliverer, 0, memory_order_relaxed);
+}

@@ -1,0 +1,30 @@
+/* What a round wakes: threads of the program that sleep on the descriptors of completion channels. These are written
+ * when the round has answered and holds no lock but the progress. A thread that were woken in the midst of it would
+ * first meet the locks that the round holds, which costs two switches where both share a processor, and would then wait
+ * for the answers (cq_wait_for_responses). */
+#ifndef PROCESS_WAKEUPS_H
+#define PROCESS_WAKEUPS_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct process;
+
+/* An eventfd, which is its owner's. */
+struct wakeup {
+    LIST_ENTRY(wakeup) others; /* in loop.wakeups */
+    int descriptor;
+    uint32_t count; /* to be added to it; 0: it is not in the list. Of the thread whose round it is */
+};
+
+LIST_HEAD(wakeup_list, wakeup);
+
+/* Adds one to the descriptor: when this thread's round ends, or else at once. Its owner takes the progress once, after
+ * the last call and before it gives up the descriptor. Thread-safe; never blocks. */
+void wakeups_add(struct process *, struct wakeup *);
+
+/* The calling thread begins a round, and has answered. Under process->progress. */
+void wakeups_begin(struct process *);
+void wakeups_end(struct process *);
+
+#endif

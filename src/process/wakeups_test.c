@@ -1,0 +1,104 @@
+/* What a round wakes is woken when it has ended, and what anybody else wakes meanwhile is woken at once. */
+#include "process/wakeups.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "process/process.h"
+
+static struct process process;
+
+static struct wakeup open_wakeup(void)
+{
+    return (struct wakeup){.descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+}
+
+/* How often it was woken since the last time. */
+static unsigned count(const struct wakeup *wakeup)
+{
+    eventfd_t value = 0;
+    return eventfd_read(wakeup->descriptor, &value) ? 0 : (unsigned)value;
+}
+
+static int begin(void **state)
+{
+    memset(&process, 0, sizeof process);
+    lock_set_rank(&process.progress, LOCK_PROGRESS);
+    LIST_INIT(&process.loop.wakeups);
+    lock_take(&process.progress);
+    return 0;
+}
+
+static int end(void **state)
+{
+    lock_release(&process.progress);
+    return 0;
+}
+
+static void without_a_round_it_is_woken_at_once(void **state)
+{
+    struct wakeup one = open_wakeup();
+    wakeups_add(&process, &one);
+    assert_int_equal(count(&one), 1);
+    close(one.descriptor);
+}
+
+static void a_round_wakes_when_it_ends_as_often_as_it_was_asked(void **state)
+{
+    struct wakeup one = open_wakeup(), other = open_wakeup();
+    for (int rounds = 0; rounds < 2; rounds++) {
+        wakeups_begin(&process);
+        wakeups_add(&process, &one);
+        wakeups_add(&process, &other);
+        wakeups_add(&process, &one);
+        assert_int_equal(count(&one) + count(&other), 0);
+        wakeups_end(&process);
+        assert_int_equal(count(&one), 2);
+        assert_int_equal(count(&other), 1);
+    }
+    wakeups_begin(&process);
+    wakeups_end(&process);
+    assert_int_equal(count(&one) + count(&other), 0);
+    wakeups_add(&process, &one);
+    assert_int_equal(count(&one), 1);
+    close(one.descriptor);
+    close(other.descriptor);
+}
+
+static void *add(void *wakeup)
+{
+    wakeups_add(&process, wakeup);
+    return NULL;
+}
+
+/* Its wake-up does not wait for a round of which it knows nothing. */
+static void another_thread_wakes_at_once(void **state)
+{
+    struct wakeup one = open_wakeup();
+    pthread_t thread;
+    wakeups_begin(&process);
+    assert_int_equal(pthread_create(&thread, NULL, add, &one), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(count(&one), 1);
+    wakeups_end(&process);
+    assert_int_equal(count(&one), 0);
+    close(one.descriptor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(without_a_round_it_is_woken_at_once, begin, end),
+        cmocka_unit_test_setup_teardown(a_round_wakes_when_it_ends_as_often_as_it_was_asked, begin, end),
+        cmocka_unit_test_setup_teardown(another_thread_wakes_at_once, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
