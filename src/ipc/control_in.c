@@ -47,9 +47,9 @@ static void on_leave(struct node *node, const struct control_message *message)
 
 static void on_report(struct node *node, int *descriptor)
 {
-    if (*descriptor < 0 || node->report_count == REPORTS_MAX)
+    if (*descriptor < 0 || node->requests.count == REPORTS_MAX)
         return;
-    node->reports[node->report_count++] = *descriptor;
+    node->requests.descriptors[node->requests.count++] = *descriptor;
     *descriptor = -1;
 }
 

@@ -464,6 +464,30 @@ static void a_doorbell_that_a_poller_reads_still_wakes_the_sleeper(void **state)
     close_stage(stage, directory);
 }
 
+/* A program that joins the sleep of its helper makes no other of it, so a sender that rings marks the one there is; and
+ * one that finds nobody asleep begins a sleep. */
+static void a_rest_joins_a_sleep_or_begins_one(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    struct stage *stage = open_stage(directory);
+    struct node *node = rig_open(directory);
+    unsigned received = 0;
+    assert_int_equal(node_claim_numbers(node, (uint32_t *)&stage->numbers[0]), 0);
+    assert_true(node_sleep(node));
+    assert_true(node_rest(node));
+    assert_true(node_sleeping(node));
+    node_awake(node);
+    assert_false(node_sleeping(node));
+    assert_true(node_rest(node));
+    assert_true(node_sleeping(node));
+    assert_int_equal(rig_wait(rig_start(say_and_leave, directory, stage), 10), 0);
+    assert_true(is_readable(node));
+    assert_false(node_rest(node));
+    assert_int_equal(node_receive(node, ignore_frame, &received, 1), 1);
+    rig_close(node);
+    close_stage(stage, directory);
+}
+
 /* Somebody removes the directory below running processes: they can still wake themselves, and so end. */
 static void a_process_wakes_itself_without_the_directory(void **state)
 {
@@ -655,6 +679,7 @@ int main(void)
         cmocka_unit_test(a_stopped_holder_of_the_lock_holds_up_nobody_for_long),
         cmocka_unit_test(what_was_sent_before_leaving_arrives),
         cmocka_unit_test(a_doorbell_that_a_poller_reads_still_wakes_the_sleeper),
+        cmocka_unit_test(a_rest_joins_a_sleep_or_begins_one),
         cmocka_unit_test(a_process_wakes_itself_without_the_directory),
         cmocka_unit_test(a_crowd_can_attach_to_one_who_does_not_look),
         cmocka_unit_test(the_child_of_a_fork_disturbs_nobody),

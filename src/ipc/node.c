@@ -100,8 +100,8 @@ static int set_up(struct node *node, char *why, size_t why_size)
 static void close_descriptors(struct node *node)
 {
     atomic_store(&node->table->waker, -1);
-    for (unsigned i = 0; i < node->report_count; i++)
-        close(node->reports[i]);
+    for (unsigned i = 0; i < node->requests.count; i++)
+        close(node->requests.descriptors[i]);
     if (node->socket >= 0)
         close(node->socket);
     if (node->epoll >= 0)

@@ -153,6 +153,9 @@ int node_fd(const struct node *);
  * sleep (new frames ring the doorbell nevertheless). Senders ring it once; node_awake, or the first doorbell, takes it
  * back. Thread-safe. */
 bool node_sleep(struct node *);
+/* The same for a thread that leaves node_fd to another, which sleeps on it or is about to: joins a sleep that goes on,
+ * and so spares the fence. Thread-safe. */
+bool node_rest(struct node *);
 /* Somebody looks at the rings again before the next node_sleep: doorbells would be wasted. Thread-safe. */
 void node_awake(struct node *);
 bool node_sleeping(const struct node *);

@@ -114,8 +114,8 @@ void node_service(struct node *node, node_report *report, void *context)
     control_receive(node);
     control_retry(node);
     watch_service(node);
-    while (node->report_count)
-        give_report(node, node->reports[--node->report_count], report, context);
+    while (node->requests.count)
+        give_report(node, node->requests.descriptors[--node->requests.count], report, context);
     if (atomic_load(&node->litter))
         records_collect(node);
     leave_lost_host(node);
@@ -153,8 +153,17 @@ void node_meet(struct node *node)
 
 bool node_sleep(struct node *node)
 {
-    attention_sleep(&node->entry->attention);
+    unsigned sleep = attention_sleep(&node->entry->attention);
+    atomic_store_explicit(&node->fenced, sleep, memory_order_release);
     return !anything_waits(node);
+}
+
+/* Whoever takes a doorbell for the sleep that is joined looks before a sleep of its own, and that has another number.
+ * So a mark that comes late (doorbell.h) finds somebody awake, or does not count. */
+bool node_rest(struct node *node)
+{
+    unsigned sleep = atomic_load_explicit(&node->fenced, memory_order_acquire);
+    return attention_lasts(&node->entry->attention, sleep) ? !anything_waits(node) : node_sleep(node);
 }
 
 void node_awake(struct node *node)

@@ -45,6 +45,7 @@ struct node {
     int waker;                /* an eventfd, for wake-ups from within: they need no name in the directory */
     struct table_slot *entry; /* ours */
     struct doorbell bell;     /* our own */
+    atomic_uint fenced;       /* the newest sleep whose fence is over; 0: none */
     struct shm_common host;
     bool is_open; /* to processes of other users: directory_is_open */
     struct published published;
@@ -64,8 +65,10 @@ struct node {
     atomic_bool postponed;     /* something waits to be tried again */
 
     atomic_uint letters_seen;
-    int reports[REPORTS_MAX]; /* asked for and not yet given */
-    unsigned report_count;
+    struct {
+        int descriptors[REPORTS_MAX];
+        unsigned count;
+    } requests; /* of tools, for reports that are not yet given */
 };
 
 /* The peer that is this owner of something in the table (peer.c); NULL: it lives no more. Takes a reference. */

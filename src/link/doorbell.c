@@ -64,7 +64,7 @@ void attention_fence(struct attention *attention)
         atomic_compare_exchange_strong(&attention->fences, &fences, FENCES_OFFERED);
 }
 
-void attention_sleep(struct attention *attention)
+unsigned attention_sleep(struct attention *attention)
 {
     unsigned seen = atomic_load_explicit(&attention->state, memory_order_relaxed);
     while (!atomic_compare_exchange_weak(&attention->state, &seen, (seen | ATTENTION_SLEEPING) + ATTENTION_NEXT))
@@ -72,6 +72,7 @@ void attention_sleep(struct attention *attention)
     fence_full();
     if (atomic_load_explicit(&attention->fences, memory_order_relaxed) == FENCES_OFFERED && !fence_everywhere())
         stop_fencing(attention);
+    return (seen | ATTENTION_SLEEPING) + ATTENTION_NEXT;
 }
 
 void attention_wake(struct attention *attention)

@@ -57,14 +57,22 @@ int doorbell_ring(const struct doorbell *);
 int doorbell_insist(const struct doorbell *);
 
 /* Says that senders have to ring from now on; look at the rings afterwards, then sleep. Any thread of the process; each
- * call begins another sleep. */
-void attention_sleep(struct attention *);
+ * call begins another sleep. Returns which, for attention_lasts. */
+unsigned attention_sleep(struct attention *);
 
 /* From now on attention_sleep fences in senders, too, unless the kernel has refused that before. Thread-safe. */
 void attention_fence(struct attention *);
 
 /* Says that they need not, until the next sleep begins. Any thread of the process. */
 void attention_wake(struct attention *);
+
+/* Does the sleep with which some thread of the process returned from attention_sleep go on? (0: no.) Then another
+ * thread need not begin one: senders that have loaded AWAKE had written their rings before that fence, and all others
+ * ring. */
+static inline bool attention_lasts(const struct attention *attention, unsigned sleep)
+{
+    return sleep & ATTENTION_SLEEPING && atomic_load_explicit(&attention->state, memory_order_relaxed) == sleep;
+}
 
 static inline bool attention_sleeps(const struct attention *attention)
 {

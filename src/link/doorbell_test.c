@@ -160,6 +160,23 @@ static void a_late_mark_does_not_end_a_later_sleep(void **state)
     close_bell(&quiet, &bell, directory);
 }
 
+/* Who would join a sleep that has ended, or that was followed by another, begins one instead. */
+static void a_sleep_lasts_until_somebody_wakes_or_another_begins(void **state)
+{
+    struct attention attention = {0};
+    assert_false(attention_lasts(&attention, 0));
+    unsigned first = attention_sleep(&attention);
+    assert_true(attention_lasts(&attention, first));
+    unsigned second = attention_sleep(&attention);
+    assert_false(attention_lasts(&attention, first));
+    assert_true(attention_lasts(&attention, second));
+    attention_wake(&attention);
+    assert_false(attention_lasts(&attention, second));
+    unsigned third = attention_sleep(&attention);
+    assert_false(attention_lasts(&attention, second));
+    assert_true(attention_lasts(&attention, third));
+}
+
 static void check_that_it_sleeps(void)
 {
     assert_true(attention_sleeps(&quiet.attention));
@@ -275,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_late_mark_does_not_end_a_later_sleep),
+        cmocka_unit_test(a_sleep_lasts_until_somebody_wakes_or_another_begins),
         cmocka_unit_test(nobody_is_marked_before_there_is_a_message),
         cmocka_unit_test(who_is_awake_gets_a_message_only_from_who_insists),
         cmocka_unit_test(a_refused_message_leaves_the_sleeper_to_others),

@@ -89,12 +89,12 @@ void poller_poll(struct process *process)
  * at those that wait for room just before one of them came, and would sleep until the next look after receivers (50 ms)
  * with nobody left to ring: so it is sent round once more. Frames and letters need no such care, they are still there
  * when the helper looks before it sleeps. Who goes on polling looks at the list in each round, and the helper's own
- * node_sleep is followed by a round. */
+ * node_sleep is followed by a round, which node_rest counts on. */
 void poller_handover(struct process *process)
 {
     if (process->forked)
         return;
-    if (!node_sleep(process->node) && !poll_once(process))
+    if (!node_rest(process->node) && !poll_once(process))
         node_wake(process->node);
     if (atomic_load(
             &process->loop.owing)) /* another thread may have left an ACK for a round that now nobody promises */

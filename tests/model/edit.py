@@ -75,6 +75,11 @@ MUTANTS = [
          "    unsigned seen = atomic_load_explicit(&attention->state, memory_order_relaxed);\n    while ("),
         ("atomic_load_explicit(&attention->fences, memory_order_relaxed) == FENCES_OFFERED && !fence_everywhere())",
          "fences == FENCES_OFFERED && !fence_everywhere())"))),
+    ("joins-a-sleep-that-has-ended", "ipc/receive.c", "doorbell-rest", (
+        ("attention_lasts(&node->entry->attention, sleep) ?", "sleep ?"),)),
+    ("joins-without-a-look", "ipc/receive.c", "doorbell-rest", (
+        ("attention_lasts(&node->entry->attention, sleep) ? !anything_waits(node) : node_sleep(node)",
+         "attention_lasts(&node->entry->attention, sleep) || (node_sleep(node), true)"),)),
     ("senders-between-not-awaited", "link/doorbell.c", "membarrier-refused", (
         ("    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);\n", ""),)),
     # the ring

@@ -88,6 +88,54 @@ const struct scenario scenario_meeting = {
     .more = {.preemptions = ANY_NUMBER, .deaths = 1},
 };
 
+/* B's program polls, so that nobody rings, and goes to sleep for good, twice, as it does when it arms a CQ. */
+static void rest(void *argument)
+{
+    struct node *node = rig_notes()->nodes[B];
+    for (int i = 0; i < 2; i++) {
+        node_awake(node);
+        if (!node_rest(node))
+            node_wake(node);
+    }
+    if (!node_rest(node))
+        node_wake(node);
+}
+
+static void set_up_rest_held(void)
+{
+    rig_join(2);
+    rig_attach(A, B);
+    rig_keep_members();
+    schedule_thread(schedule_process_at(B), "B", rig_serve, rig_number(B));
+    schedule_thread(schedule_process_at(B), "B's program", rest, rig_number(B));
+    schedule_thread(schedule_process_at(A), "A", send_once, rig_number(A));
+}
+
+static void set_up_rest(void)
+{
+    set_up();
+    schedule_thread(schedule_process_at(B), "B's program", rest, rig_number(B));
+}
+
+const struct scenario scenario_rest = {
+    .name = "doorbell-rest",
+    .about = "a program that joins its helper's sleep, or begins one for it, misses nothing",
+    .set_up = set_up_rest,
+    .checks = {rig_all_received, NULL},
+    .budget = {.preemptions = 1, .stops = 1},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1},
+};
+
+const struct scenario scenario_rest_held = {
+    .name = "doorbell-rest-held-stores",
+    .about = "the same with one sender, where processors hold stores back",
+    .set_up = set_up_rest_held,
+    .checks = {rig_all_received, NULL},
+    .hold_stores = true,
+    .budget = {.preemptions = 1},
+    .more = {.preemptions = ANY_NUMBER, .deaths = 1},
+};
+
 static void set_up_membarrier(void)
 {
     set_up();

@@ -7,6 +7,8 @@
     ONE(doorbell_held)                                                                                                 \
     ONE(fences)                                                                                                        \
     ONE(meeting)                                                                                                       \
+    ONE(rest)                                                                                                          \
+    ONE(rest_held)                                                                                                     \
     ONE(membarrier)                                                                                                    \
     ONE(refused)                                                                                                       \
     ONE(handover)                                                                                                      \
