@@ -23,30 +23,52 @@ static const nanos linger_least = NANOS_MICROSECOND / 2;
 static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* what the end of the process waits for the helper */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 
-/* Sleeps until `until`, a doorbell, or a signal that isn't ours; while nobody polls also until a port has something. */
-static void sleep_until(struct process *process, nanos until, nanos now, bool polled)
+/* Sleeps until `until`, a doorbell, or a signal that isn't ours; while nobody polls also until a port has something.
+ * True: the doorbell waits to be served. */
+static bool sleep_until(struct process *process, nanos until, nanos now, bool polled)
 {
     struct pollfd sockets[1 + DEVICES_MAX] = {{.fd = node_fd(process->node), .events = POLLIN}};
     unsigned count = 1 + (polled ? 0 : port_poll(process, sockets + 1));
     nanos span = until > now ? until - now : 0;
     struct timespec timeout = {.tv_sec = (time_t)(span / NANOS_SECOND), .tv_nsec = (long)(span % NANOS_SECOND)};
-    if (ppoll(sockets, count, until == NANOS_NEVER ? NULL : &timeout, NULL) > 0)
-        port_polled(process, sockets + 1, count - 1);
+    if (ppoll(sockets, count, until == NANOS_NEVER ? NULL : &timeout, NULL) <= 0)
+        return false;
+    port_polled(process, sockets + 1, count - 1);
+    return sockets->revents;
 }
 
 /* The helper thread's own. */
 struct duty {
     struct process *process;
-    nanos linger, busy_until; /* looks on; 0: does not */
-    nanos tick;               /* pollers do the work, and are looked after so often; 0: they don't */
-    bool failed;              /* the host is lost, and the devices have failed */
+    nanos linger, busy_until;            /* looks on; 0: does not */
+    nanos tick;                          /* pollers do the work, and are looked after so often; 0: they don't */
+    bool failed;                         /* the host is lost, and the devices have failed */
+    enum { UNASKED, SILENT, RANG } bell; /* what the last sleep said of the doorbell, if nobody has asked since */
+    unsigned looks;                      /* while it looks on */
 };
 
-/* Did somebody ring, or send a new ring? */
-static bool serve_doorbell(struct process *process)
+static void duty_sleep(struct duty *duty, nanos until, nanos now, bool polled)
 {
-    struct pollfd socket = {.fd = node_fd(process->node), .events = POLLIN};
-    if (poll(&socket, 1, 0) != 1)
+    duty->bell = sleep_until(duty->process, until, now, polled) ? RANG : SILENT;
+}
+
+/* Who looks on sees the rings anyway, and asks now and then for what comes by the socket alone. */
+static bool duty_rings(struct duty *duty, bool claimed)
+{
+    enum { LOOKS = 16 };
+    struct pollfd socket = {.fd = node_fd(duty->process->node), .events = POLLIN};
+    int bell = duty->bell;
+    duty->bell = UNASKED;
+    if (bell != UNASKED && !claimed)
+        return bell == RANG;
+    return (!duty->busy_until || claimed || ++duty->looks % LOOKS == 0) && poll(&socket, 1, 0) == 1;
+}
+
+/* Did somebody ring, or send a new ring? */
+static bool serve_doorbell(struct duty *duty, bool claimed)
+{
+    struct process *process = duty->process;
+    if (!duty_rings(duty, claimed))
         return false;
     lock_take(&process->progress);
     node_service(process->node, process->parts->answer, process);
@@ -64,14 +86,15 @@ static nanos look_at_timers(struct process *process, nanos now)
 
 /* Does the program call verbs right now? Who can't be seen at it may be waiting for this very processor, so it gets it
  * for a moment. */
-static bool sees_activity(struct process *process)
+static bool sees_activity(struct duty *duty)
 {
+    struct process *process = duty->process;
     uint32_t rounds = atomic_load_explicit(&process->poller.rounds, memory_order_relaxed);
     for (nanos until = clock_now() + glance; clock_now() < until;)
         if (atomic_load_explicit(&process->poller.rounds, memory_order_relaxed) != rounds)
             return true;
     nanos now = clock_now();
-    sleep_until(process, now + glance, now, true);
+    duty_sleep(duty, now + glance, now, true);
     return atomic_load_explicit(&process->poller.rounds, memory_order_relaxed) != rounds;
 }
 
@@ -82,7 +105,7 @@ static void judge_pollers(struct duty *duty)
 {
     struct process *process = duty->process;
     uint32_t needed = atomic_load_explicit(&process->poller.claim_rounds, memory_order_relaxed);
-    if (sees_activity(process)) {
+    if (sees_activity(duty)) {
         duty->tick = duty->tick * 2 < tick_most ? duty->tick * 2 : tick_most;
         if (duty->tick == tick_most)
             needed = needed / 2 > CLAIM_ROUNDS ? needed / 2 : CLAIM_ROUNDS;
@@ -104,7 +127,7 @@ static void watch_pollers(struct duty *duty, nanos now)
     if (deadline < until)
         until = deadline;
     schedule_look_at(&process->schedule, until);
-    sleep_until(process, until, now, true);
+    duty_sleep(duty, until, now, true);
     judge_pollers(duty);
 }
 
@@ -121,12 +144,13 @@ static nanos serve_timers(struct process *process, nanos now)
 }
 
 /* node_sleep says that we sleep before it looks at the rings once more, as serve_timers does with the timers. */
-static void go_to_sleep(struct process *process, nanos now)
+static void go_to_sleep(struct duty *duty, nanos now)
 {
+    struct process *process = duty->process;
     nanos latest = serve_timers(process, now);
     if (node_sleep(process->node) && !atomic_load(&process->loop.owing) &&
         !atomic_load(&process->helper.stopping)) /* whose doorbell may have been read already */
-        sleep_until(process, latest, clock_now(), false);
+        duty_sleep(duty, latest, clock_now(), false);
     node_awake(process->node);
 }
 
@@ -157,10 +181,10 @@ static void step(struct duty *duty)
 {
     struct process *process = duty->process;
     nanos now = clock_now();
-    bool rang = serve_doorbell(process);
+    bool claimed = atomic_exchange(&process->poller.claimed, false), rang = serve_doorbell(duty, claimed);
     if (rang && !duty->failed && node_is_lost(process->node))
         fail_devices(duty);
-    if (atomic_exchange(&process->poller.claimed, false))
+    if (claimed)
         duty->tick = tick_first;
     else if (rang)
         duty->tick = 0;
@@ -172,7 +196,7 @@ static void step(struct duty *duty)
     }
     look_on(duty, now, progress_work(process));
     if (!duty->busy_until)
-        go_to_sleep(process, now);
+        go_to_sleep(duty, now);
     else if (schedule_is_due(&process->schedule, now)) /* others' timers do not wait for the end of this stream */
         serve_timers(process, now);
 }
