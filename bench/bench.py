@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tests/clients"))
@@ -100,6 +101,18 @@ def limit(*arguments):
     return float(subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, text=True).stdout)
 
 
+def datagrams(count):
+    """Half of the round trip of a datagram between two programs that sleep until it comes (bench/round_trip.c)."""
+    program, port = os.path.join(os.path.dirname(SOFTVERBS), "bench/round_trip"), str(free_port())
+    with subprocess.Popen(pinned(0, [program, "serve", port])) as server:
+        try:
+            time.sleep(0.2)
+            done = subprocess.run(pinned(1, [program, "127.0.0.1", port, str(count)]), check=True, capture_output=True, text=True, timeout=60)
+        finally:
+            server.kill()
+    return float(done.stdout.split()[1])
+
+
 def connections(directory, what, count=5000):
     """Connections made and ended each second, between two processes on all of our processors."""
     program = os.path.join(os.path.dirname(SOFTVERBS), "bench/connections")
@@ -125,6 +138,8 @@ def rows(directory):
     yield "send latency, 8 B", "us", "at most 1.5", {
         "softverbs": latency("ib_send_lat", 8, 200000), "UCX": lambda: ucx_latency("tag_lat", 8, 200000),
         "libfabric": lambda: libfabric(8, 100000), "cache line": lambda: limit("line")}
+    yield "send latency, 8 B, programs that sleep", "us", None, {
+        "softverbs": latency("ib_send_lat", 8, 20000, "-e"), "a datagram over loopback": lambda: datagrams(20000)}
     yield "write latency, 8 B", "us", None, {
         # perftest looks at its memory here and calls nothing
         "softverbs": latency("ib_write_lat", 8, 100000), "as packets": latency("ib_write_lat", 8, 10000, direct="0"), "UCX": lambda: ucx_latency("ucp_put_lat", 8, 200000),
