@@ -103,7 +103,10 @@ bool userdir_find(const char *base, const char *name, char *to, size_t size)
         return false;
     if (is_own(to) || find_with_suffix(base, name, to, size))
         return true;
-    if (!lstat(to, &status))
-        add_suffix(to, size);
+    if (lstat(to, &status))
+        return false;
+    if (is_own(to)) /* another process of ours has just made it */
+        return true;
+    add_suffix(to, size);
     return false;
 }
