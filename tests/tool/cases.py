@@ -2,10 +2,12 @@
 
 A case returns when all is well, fails by AssertionError and is left out by Skip. $SOFTVERBS_BUILD is the build directory.
 """
+import contextlib
 import ctypes
 import fcntl
 import json
 import os
+import pty
 import pwd
 import shutil
 import signal
@@ -14,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import traceback
 
@@ -52,6 +55,22 @@ def softverbs(*arguments, tool=SOFTVERBS, user=None, env=None, **options):
     command = [*identity(user), tool, *arguments]
     return subprocess.run(command, capture_output=True, timeout=60, check=False,
                           env=environment(**({"SOFTVERBS_DIR": _directory(user)} | (env or {}))), **options)
+
+
+def at_terminal(command, env, columns=None):
+    """Status and text of a program at a terminal, which is not its controlling one: when the leader of a terminal's
+    session ends, the kernel hangs up and drops what nobody has read yet."""
+    ours, theirs = pty.openpty()
+    if columns:
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    with subprocess.Popen(command, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as program:
+        os.close(theirs)
+        text = b""
+        with contextlib.suppress(OSError):  # the last one has closed it
+            while part := os.read(ours, 65536):
+                text += part
+        os.close(ours)
+    return program.returncode, text.decode().replace("\r\n", "\n")
 
 
 def run(*arguments, **options):

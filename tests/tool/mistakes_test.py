@@ -2,7 +2,6 @@
 """What stands on the screen when a program makes one of the usual mistakes: the line must name what to change."""
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -19,17 +18,9 @@ def _screen(*arguments, options=(), env=None):
 
 
 def _screen_of(command, env):
-    process, terminal = pty.fork()
-    if process == 0:
-        os.execvpe(command[0], command, cases.environment(**(env or {})))
-    text = b""
-    try:
-        while part := os.read(terminal, 4096):
-            text += part
-    except OSError:  # the last one has closed it
-        pass
-    assert os.waitpid(process, 0)[1] == 0, text
-    return text.decode().replace("\r\n", "\n")
+    status, text = cases.at_terminal(command, cases.environment(**(env or {})))
+    assert status == 0, text
+    return text
 
 
 def _lines(name, **options):

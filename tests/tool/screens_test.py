@@ -80,17 +80,7 @@ def _pair():
 
 def _screen(columns, command):
     """What a terminal of so many columns shows, by lines."""
-    process, terminal = pty.fork()
-    if process == 0:
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-        os.execve(SOFTVERBS, ["softverbs", *command], cases.environment(COLUMNS=None))
-    text = b""
-    with contextlib.suppress(OSError):  # the last one has closed it
-        while part := os.read(terminal, 65536):
-            text += part
-    os.close(terminal)
-    os.waitpid(process, 0)
-    return text.decode().replace("\r\n", "\n").splitlines()
+    return cases.at_terminal([SOFTVERBS, *command], cases.environment(COLUMNS=None), columns)[1].splitlines()
 
 
 def _fits(columns):
