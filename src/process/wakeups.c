@@ -35,16 +35,18 @@ void wakeups_begin(struct process *process)
     atomic_store_explicit(&process->loop.deliverer, (uintptr_t)pthread_self(), memory_order_relaxed);
 }
 
-/* Whoever is woken may have its owner free it at once, but for the progress. */
+/* Whoever is woken may free what it waited on as soon as it gets the progress, and not before. A signal handler that
+ * adds one from here on finds no round. */
 void wakeups_end(struct process *process)
 {
     struct wakeup *wakeup;
     lock_assert_held(&process->progress);
+    atomic_store_explicit(&process->loop.deliverer, 0, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
     while ((wakeup = LIST_FIRST(&process->loop.wakeups))) {
         uint32_t count = wakeup->count;
         LIST_REMOVE(wakeup, others);
         wakeup->count = 0;
         wakeups_write(wakeup, count);
     }
-    atomic_store_explicit(&process->loop.deliverer, 0, memory_order_relaxed);
 }
