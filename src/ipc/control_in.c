@@ -31,8 +31,8 @@ static void on_attach(struct node *node, const struct control_message *message, 
         node_meet(node);
     if (attached && !record_hear(record))
         shm_detach(record->peer.link);
-    else if (attached && node->published.file)
-        shm_learn(record->peer.link, published);
+    else if (attached)
+        shm_learn(record->peer.link, node->published.file ? published : -1);
     lock_release(&node->lock);
 }
 

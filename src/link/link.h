@@ -44,7 +44,8 @@ struct link_operations {
     /* May payloads go by reference: has the receiver shown that it can read this process's memory? */
     bool (*can_reference)(struct link *);
 
-    /* May this process read and write what the receiver's publishes by itself, as far as is known? NULL: never. */
+    /* May this process read and write what the receiver's publishes by itself, as far as is known? Yes, too, as long as
+     * nothing has come from there that could tell. NULL: never. */
     bool (*can_direct)(struct link *);
 
     /* Does one READ or WRITE so (link/direct.h): true, and it is done and seen before whatever is sent after it. False:

@@ -332,6 +332,9 @@ static void connect_processes(struct process *process, const char *directory, un
     struct cma_proof proof = {message.pid, message.proof_address, message.proof_value};
     assert_int_equal(shm_attached(process->link, memory, &proof), 0);
     close(memory);
+    assert_true(process->link->directs && process->link->operations->can_direct(process->link));
+    shm_learn(process->link, -1); /* which leaves nothing to hope for */
+    assert_false(process->link->directs || process->link->operations->can_direct(process->link));
     while (!take_bytes(process->link, &byte, 1))
         usleep(100);
     meet(process->shared, 4);

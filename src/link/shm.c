@@ -40,6 +40,7 @@ struct shm {
     struct ring_writer writer;
 
     struct direct_desk desk;
+    atomic_bool untold;                       /* shm_learn has not been called */
     struct published published;               /* by the other process; unmapped with the link */
     _Atomic(const struct published *) learnt; /* that, once it is there and may be used; NULL */
 
@@ -237,10 +238,12 @@ static bool shm_can_reference(struct link *link)
     return is_writing(shm) && ring_has_cma(&shm->writer);
 }
 
+/* Before the peer has told: perhaps. What is behind the first packet waits for its answer then, and by that it has. */
 static bool shm_can_direct(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
-    return atomic_load_explicit(&shm->learnt, memory_order_relaxed) && shm_can_reference(link);
+    return atomic_load_explicit(&shm->untold, memory_order_relaxed) ||
+           (atomic_load_explicit(&shm->learnt, memory_order_relaxed) && shm_can_reference(link));
 }
 
 /* Only who has mapped the ring sees our seats, and it says so in the ring (ring_attached). */
@@ -303,6 +306,8 @@ struct link *shm_open_link(struct shm_common *host, const struct doorbell *doorb
     shm->doorbell = *doorbell;
     shm->letters = letters;
     shm->memory = shm->published.descriptor = -1;
+    atomic_store(&shm->untold, DIRECT_IN_ORDER);
+    atomic_store(&shm->link.directs, DIRECT_IN_ORDER);
     return &shm->link;
 }
 
@@ -326,6 +331,8 @@ int shm_open_loopback(struct link **link, struct shm_common *host, const struct 
     ring_read_start(&shm->reader, &ring);
     ring_set_cma(&shm->reader, true);
     shm->loopback = shm->reading = true;
+    atomic_store(&shm->untold, false);
+    atomic_store(&shm->link.directs, false);
     atomic_store(&shm->writing, true);
     return 0;
 }
@@ -422,11 +429,13 @@ int shm_attached(struct link *link, int memory, const struct cma_proof *proof)
 void shm_learn(struct link *link, int published)
 {
     struct shm *shm = (struct shm *)link;
-    if (!DIRECT_IN_ORDER || published < 0 || shm->published.file || !cma_works(&shm->proof) ||
-        published_map(&shm->published, published))
-        return;
-    atomic_store_explicit(&shm->learnt, &shm->published, memory_order_release);
-    atomic_store(&link->directs, true);
+    bool may = DIRECT_IN_ORDER && published >= 0 && !shm->published.file && cma_works(&shm->proof) &&
+               !published_map(&shm->published, published);
+    if (may)
+        atomic_store_explicit(&shm->learnt, &shm->published, memory_order_release);
+    else
+        atomic_store(&link->directs, false);
+    atomic_store(&shm->untold, false);
 }
 
 const struct direct_seats *shm_seats(struct link *link)

@@ -67,7 +67,9 @@ void shm_give_up(struct link *);
 /* The other side has handed over its ring: the descriptor stays the caller's. 0; EALREADY; or ring_map's errors. */
 int shm_attached(struct link *, int memory, const struct cma_proof *);
 
-/* What the other side publishes; the descriptor stays the caller's. After shm_attached, by the same caller. */
+/* What the other side publishes, -1 for nothing; the descriptor stays the caller's. After shm_attached, by the same
+ * caller, and before anything is read from the ring: until then can_direct says yes, so that who has READs and WRITEs
+ * waits for the first answer. */
 void shm_learn(struct link *, int published);
 
 /* Where the other side announces what it does in our memory; NULL: it does nothing there. As shm_reader. */

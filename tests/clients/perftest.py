@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The programs of package perftest, as they are: every test over every service that perftest itself allows for it."""
+import json
+import os
 import sys
 
 from clients import Failure, Suite
@@ -59,6 +61,18 @@ def sends_all_datagrams(suite, program):
     """With -a a datagram test goes up to the path MTU."""
     mtu = int(suite.run_one(["ibv_devinfo", "-v"]).find(r"active_mtu:\s*(\d+)").group(1))
     measures(suite, program, ["-c", "UD", "-a"], [1 << n for n in range(1, mtu.bit_length())], 100)
+
+
+def begins_directly(suite, program):
+    """perftest posts 128 at once to a peer that has told nothing yet. Only the first needs packets, which make it tell."""
+    path, count = f"{suite.directory}-{program}", 1000
+    suite.pair([program, "-F", "-s", "4096", "-n", str(count)], extra={"SOFTVERBS_COUNTERS": path})
+    with open(path, encoding="utf-8") as lines:
+        reports = [json.loads(line)["traffic"][0] for line in lines]
+    os.unlink(path)
+    direct = max(sum(report["direct"].values()) for report in reports)
+    if direct < count - 1:
+        raise Failure(f"{direct} of {count} were done without a packet: {[report['sent'] for report in reports]}")
 
 
 class Matrix:
@@ -136,6 +150,8 @@ def main():
     matrix.add_multicast()
     for program in ("ib_send_lat", "ib_send_bw"):
         suite.add(f"{program} -c UD -a", lambda program=program: sends_all_datagrams(suite, program))
+    for program in ("ib_read_bw", "ib_write_bw"):
+        suite.add(f"{program} begins without packets but for one", lambda program=program: begins_directly(suite, program))
     suite.add_tidiness()
     return suite.run()
 

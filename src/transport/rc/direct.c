@@ -66,6 +66,13 @@ static uint32_t direct_do_some(struct rc *rc)
     return 0;
 }
 
+/* A peer in RTR tells nothing of its queue pair until the first packet has come, which is this one then: what is behind
+ * it waits until it is answered, and is tried again. */
+static void direct_put_off(struct rc *rc)
+{
+    rc->requester.packets_first = rc->requester.packets_begun ? DIRECT_PACKETS_FIRST : 1;
+}
+
 /* A completion may make the owner fail the engine: then it has ended the others, too. */
 void rc_direct(struct rc *rc)
 {
@@ -76,9 +83,7 @@ void rc_direct(struct rc *rc)
     while (queue->head == queue->next && rc_direct_next(rc) && direct_is_open(rc)) {
         uint32_t done = direct_do_some(rc);
         if (!done)
-            rc->requester.packets_first = DIRECT_PACKETS_FIRST;
-        if (!done)
-            return;
+            return direct_put_off(rc);
         for (; done && !rc->failed; done--)
             retire_head(queue, rc->owner, IBV_WC_SUCCESS, REASON_NONE);
     }
@@ -89,6 +94,7 @@ void rc_direct_begun(struct rc *rc, const struct send_wqe *work)
     struct requester *requester = &rc->requester;
     requester->packets_first -= requester->packets_first > 0;
     requester->direct_lately -= requester->direct_lately > 0;
+    requester->packets_begun = true;
     if (!rc_direct_is(work))
         requester->mixed_until = requester->queue.next + 1;
 }
