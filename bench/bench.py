@@ -113,6 +113,18 @@ def datagrams(count):
     return float(done.stdout.split()[1])
 
 
+def copies(directory, verb, size):
+    """READs or WRITEs, and the system call that does them, on the same memory in turn: one run gives both."""
+    program, call = os.path.join(os.path.dirname(SOFTVERBS), "bench/copies"), {}
+
+    def ours():
+        done = subprocess.run([SOFTVERBS, "run", "--", program, verb, str(size)], check=True, capture_output=True, text=True,
+                              env={**os.environ, "SOFTVERBS_DIR": directory})
+        verbs, call["rate"] = map(float, done.stdout.split())
+        return verbs
+    return {"softverbs": ours, f"process_vm_{verb}v": lambda: call.pop("rate", None)}
+
+
 def connections(directory, what, count=5000):
     """Connections made and ended each second, between two processes on all of our processors."""
     program = os.path.join(os.path.dirname(SOFTVERBS), "bench/connections")
@@ -169,6 +181,9 @@ def rows(directory):
         yield f"send bandwidth, {shown}", "GB/s", None, {
             "softverbs": bandwidth("ib_send_bw", size, count),
             "UCX": lambda size=size, count=count: ucx_bandwidth("tag_bw", size, count), **limits}
+    for verb in ("read", "write"):
+        for size, shown in ((64 * KIB, "64 KiB"), (MIB, "1 MiB")):
+            yield f"{verb} of {shown}, on the same memory as the call", "GB/s", None, copies(directory, verb, size)
     yield "write message rate, 8 B", "M/s", "at least 1", {
         "softverbs": rate("ib_write_bw", 8, 2000000), "UCX": lambda: ucx_rate("ucp_put_bw", 8, 5000000),
         "ring": lambda: limit("ring")}

@@ -1,0 +1,156 @@
+/* READs or WRITEs within a host beside the system call that does them, on the same memory of the same two processes, in
+ * turn: what else there is (where the pages lie, which processor has touched them, what the machine does) is the same
+ * for both. Usage: copies read|write BYTES. Prints 10^9 bytes each second of softverbs, and of process_vm_readv or
+ * process_vm_writev: the medians of the turns. */
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "endpoint.h"
+
+enum { TURNS = 101, TURN_BYTES = 1 << 26, DEPTH = 16 };
+
+struct side {
+    struct endpoint endpoint;
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    struct address peer;
+};
+
+static void pin(int nth)
+{
+    cpu_set_t allowed, one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2)
+        return;
+    for (int processor = 0; processor < CPU_SETSIZE; processor++)
+        if (CPU_ISSET(processor, &allowed) && nth-- == 0) {
+            CPU_SET(processor, &one);
+            sched_setaffinity(0, sizeof one, &one);
+        }
+}
+
+static void *memory_of(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        die("no memory");
+    memset(memory, 1, size);
+    return memory;
+}
+
+/* Both sides do the same. The addresses cross; then each tells that it is connected. */
+static void side_open(struct side *side, size_t size, int to_other)
+{
+    char connected = 0;
+    endpoint_open(&side->endpoint, DEPTH);
+    side->mr = endpoint_register(&side->endpoint, memory_of(size), size);
+    side->qp = endpoint_create_qp(&side->endpoint, IBV_QPT_RC, DEPTH, 1);
+    struct address own = endpoint_address(&side->endpoint, side->qp, side->mr);
+    if (write(to_other, &own, sizeof own) != sizeof own || read(to_other, &side->peer, sizeof own) != sizeof own)
+        die("the other side is gone");
+    endpoint_connect(side->qp, &side->peer, 14);
+    if (write(to_other, &connected, 1) != 1 || read(to_other, &connected, 1) != 1)
+        die("the other side is gone");
+}
+
+static pid_t start_target(size_t size, int sockets[2])
+{
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    static struct side side;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pin(0);
+    side_open(&side, size, sockets[1]);
+    for (;;)
+        pause();
+}
+
+static double turn_of_verbs(struct side *side, enum ibv_wr_opcode opcode, size_t size)
+{
+    struct ibv_sge sge = {(uintptr_t)side->mr->addr, (uint32_t)size, side->mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    wr.wr.rdma.remote_addr = side->peer.memory;
+    wr.wr.rdma.rkey = side->peer.rkey;
+    double start = now_seconds();
+    for (size_t done = 0; done < TURN_BYTES; done += size) {
+        struct ibv_wc wc;
+        int count;
+        if (ibv_post_send(side->qp, &wr, &bad))
+            die("a request is refused");
+        do
+            count = ibv_poll_cq(side->endpoint.cq, 1, &wc);
+        while (!count);
+        if (count < 0 || wc.status)
+            die("a request fails");
+    }
+    return now_seconds() - start;
+}
+
+static double turn_of_calls(struct side *side, pid_t target, bool reads, size_t size)
+{
+    double start = now_seconds();
+    for (size_t done = 0; done < TURN_BYTES; done += size) {
+        struct iovec local = {side->mr->addr, size}, remote = {(void *)(uintptr_t)side->peer.memory, size};
+        ssize_t copied = reads ? process_vm_readv(target, &local, 1, &remote, 1, 0)
+                               : process_vm_writev(target, &local, 1, &remote, 1, 0);
+        if (copied != (ssize_t)size)
+            die("the system does not copy between processes");
+    }
+    return now_seconds() - start;
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values)
+{
+    qsort(values, TURNS, sizeof *values, compare);
+    return values[TURNS / 2];
+}
+
+/* The first turn of each warms up. */
+static void measure(struct side *side, pid_t target, bool reads, size_t size)
+{
+    static double verbs[TURNS], calls[TURNS];
+    for (int turn = -1; turn < TURNS; turn++) {
+        double ours = turn_of_verbs(side, reads ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, size);
+        double theirs = turn_of_calls(side, target, reads, size);
+        if (turn < 0)
+            continue;
+        verbs[turn] = TURN_BYTES / ours / 1e9;
+        calls[turn] = TURN_BYTES / theirs / 1e9;
+    }
+    printf("%.4f %.4f\n", median(verbs), median(calls));
+}
+
+int main(int argc, char **argv)
+{
+    size_t size = argc == 3 ? (size_t)atol(argv[2]) : 0;
+    bool reads = argc == 3 && !strcmp(argv[1], "read");
+    int sockets[2];
+    if (!size || size > TURN_BYTES || (!reads && strcmp(argv[1], "write")))
+        die("usage: copies read|write BYTES");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+        die("no socket");
+    pid_t target = start_target(size, sockets);
+    static struct side side;
+    pin(1);
+    side_open(&side, size, sockets[0]);
+    measure(&side, target, reads, size);
+    kill(target, SIGKILL);
+    waitpid(target, NULL, 0);
+    return 0;
+}
