@@ -1,7 +1,8 @@
 /* READs or WRITEs within a host beside the system call that does them, on the same memory of the same two processes, in
  * turn: what else there is (where the pages lie, which processor has touched them, what the machine does) is the same
- * for both. Usage: copies read|write BYTES. Prints 10^9 bytes each second of softverbs, and of process_vm_readv or
- * process_vm_writev: the medians of the turns. */
+ * for both. Usage: copies read|write BYTES. Prints 10^9 bytes each second of softverbs, of process_vm_readv or
+ * process_vm_writev, and of that call with the pieces that softverbs gives it (docs/evidence/one-sided.md: the last 8
+ * bytes apart, for a WRITE also a word elsewhere first): the medians of the turns. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 #include "endpoint.h"
 
-enum { TURNS = 101, TURN_BYTES = 1 << 26, DEPTH = 16 };
+enum { TURNS = 101, TURN_BYTES = 1 << 26, DEPTH = 16, PAGE = 4096 };
 
 struct side {
     struct endpoint endpoint;
@@ -52,7 +53,7 @@ static void side_open(struct side *side, size_t size, int to_other)
 {
     char connected = 0;
     endpoint_open(&side->endpoint, DEPTH);
-    side->mr = endpoint_register(&side->endpoint, memory_of(size), size);
+    side->mr = endpoint_register(&side->endpoint, memory_of(size + PAGE), size);
     side->qp = endpoint_create_qp(&side->endpoint, IBV_QPT_RC, DEPTH, 1);
     struct address own = endpoint_address(&side->endpoint, side->qp, side->mr);
     if (write(to_other, &own, sizeof own) != sizeof own || read(to_other, &side->peer, sizeof own) != sizeof own)
@@ -96,16 +97,32 @@ static double turn_of_verbs(struct side *side, enum ibv_wr_opcode opcode, size_t
     return now_seconds() - start;
 }
 
-static double turn_of_calls(struct side *side, pid_t target, bool reads, size_t size)
+/* The last word apart, and before a WRITE one of the other's next page. */
+static ssize_t copy_in_pieces(struct side *side, pid_t target, bool reads, size_t size)
+{
+    static uint32_t word;
+    char *own = side->mr->addr, *others = (char *)(uintptr_t)side->peer.memory;
+    struct iovec local[] = {{&word, sizeof word}, {own, size - 8}, {own + size - 8, 8}};
+    struct iovec remote[] = {{others + size, sizeof word}, {others, size}};
+    if (reads)
+        return process_vm_readv(target, local + 1, 2, remote + 1, 1, 0);
+    return process_vm_writev(target, local, 3, remote, 2, 0) - (ssize_t)sizeof word;
+}
+
+static ssize_t copy_plainly(struct side *side, pid_t target, bool reads, size_t size)
+{
+    struct iovec local = {side->mr->addr, size}, remote = {(void *)(uintptr_t)side->peer.memory, size};
+    return (reads ? process_vm_readv : process_vm_writev)(target, &local, 1, &remote, 1, 0);
+}
+
+typedef ssize_t copier(struct side *, pid_t, bool, size_t);
+
+static double turn_of_calls(struct side *side, pid_t target, bool reads, size_t size, copier *copy)
 {
     double start = now_seconds();
-    for (size_t done = 0; done < TURN_BYTES; done += size) {
-        struct iovec local = {side->mr->addr, size}, remote = {(void *)(uintptr_t)side->peer.memory, size};
-        ssize_t copied = reads ? process_vm_readv(target, &local, 1, &remote, 1, 0)
-                               : process_vm_writev(target, &local, 1, &remote, 1, 0);
-        if (copied != (ssize_t)size)
+    for (size_t done = 0; done < TURN_BYTES; done += size)
+        if (copy(side, target, reads, size) != (ssize_t)size)
             die("the system does not copy between processes");
-    }
     return now_seconds() - start;
 }
 
@@ -124,16 +141,14 @@ static double median(double *values)
 /* The first turn of each warms up. */
 static void measure(struct side *side, pid_t target, bool reads, size_t size)
 {
-    static double verbs[TURNS], calls[TURNS];
+    static double verbs[TURNS], plain[TURNS], pieces[TURNS];
     for (int turn = -1; turn < TURNS; turn++) {
-        double ours = turn_of_verbs(side, reads ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, size);
-        double theirs = turn_of_calls(side, target, reads, size);
-        if (turn < 0)
-            continue;
-        verbs[turn] = TURN_BYTES / ours / 1e9;
-        calls[turn] = TURN_BYTES / theirs / 1e9;
+        int at = turn < 0 ? 0 : turn;
+        verbs[at] = TURN_BYTES / turn_of_verbs(side, reads ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, size) / 1e9;
+        plain[at] = TURN_BYTES / turn_of_calls(side, target, reads, size, copy_plainly) / 1e9;
+        pieces[at] = TURN_BYTES / turn_of_calls(side, target, reads, size, copy_in_pieces) / 1e9;
     }
-    printf("%.4f %.4f\n", median(verbs), median(calls));
+    printf("%.4f %.4f %.4f\n", median(verbs), median(plain), median(pieces));
 }
 
 int main(int argc, char **argv)
@@ -141,7 +156,7 @@ int main(int argc, char **argv)
     size_t size = argc == 3 ? (size_t)atol(argv[2]) : 0;
     bool reads = argc == 3 && !strcmp(argv[1], "read");
     int sockets[2];
-    if (!size || size > TURN_BYTES || (!reads && strcmp(argv[1], "write")))
+    if (size <= 8 || size > TURN_BYTES || (!reads && strcmp(argv[1], "write")))
         die("usage: copies read|write BYTES");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
         die("no socket");

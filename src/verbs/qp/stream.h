@@ -42,11 +42,12 @@ struct stream {
     bool trial;    /* the ring is tried */
 };
 
-/* There is a WRITE of this length, and nothing on its way: shall it go through the ring, as the packet of this PSN?
- * `busy`: clock_busy, asked now and then. */
+/* There is a WRITE of this length, and nothing on its way: shall it go through the ring, as the packet of this PSN? One
+ * longer than STREAM_LENGTH_MAX never does, whatever the time. `busy`: clock_busy, asked now and then. */
 bool stream_takes_ring(struct stream *, uint32_t length, uint32_t psn, nanos now, nanos (*busy)(void));
 
-/* It did not, nor did those behind it that were done with it, `count` altogether; this is how long they took. */
+/* It did not, nor did those behind it that were done with it, `count` altogether; this is how long they took. Not for
+ * longer ones, nor for READs: time that passes with those is a pause. */
 void stream_went(struct stream *, uint32_t count, nanos begun, nanos ended);
 
 #endif
