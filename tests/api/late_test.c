@@ -115,6 +115,40 @@ static void it_ends_when_the_peer_ends(const void *row)
     expect_drained(&pair.near);
 }
 
+static struct pair open_with_time_out(void)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.timeout = 14; /* 67 ms: the least with which work does not ask */
+    struct pair pair = pair_open_as(wishes);
+    send_to_a_poller(&pair);
+    puppet_kill(harness_far());
+    harness_far_is_dead();
+    return pair;
+}
+
+/* Who is killed tells nothing any more, unless its ACK was quicker; either way what it had got ends well. */
+static void what_a_killed_peer_had_got_ends_well(const void *row)
+{
+    struct pair pair = open_with_time_out();
+    expect_drained(&pair.near);
+}
+
+/* It stays behind in the ring with what it had got and not told of: then that may fail, and all behind it is flushed.
+ */
+static void what_is_posted_to_a_killed_peer_fails(const void *row)
+{
+    struct pair pair = open_with_time_out();
+    end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 5, 0, 8));
+    struct ibv_wc wc = end_sent(&pair.near);
+    EXPECT(wc.status, ==, IBV_WC_RETRY_EXC_ERR);
+    for (int flushed = 0; wc.wr_id != 5; flushed++) {
+        EXPECT_TRUE(wc.wr_id == 77 && flushed < MESSAGES);
+        wc = end_sent(&pair.near);
+        EXPECT(wc.status, ==, IBV_WC_WR_FLUSH_ERR);
+    }
+    end_expect_nothing(&pair.near);
+}
+
 /* A reply is not there before the request has ended: a program that tears down then finds none of its work flushed. */
 static void a_request_has_ended_when_its_reply_comes(const void *row)
 {
@@ -141,8 +175,11 @@ static void all(void)
     harness_run("it ends when the peer's queue pair is reset", it_ends_when_the_peers_queue_pair_ends, &ended[0]);
     harness_run("it ends when that is in ERR", it_ends_when_the_peers_queue_pair_ends, &ended[1]);
     harness_run("it ends when that is destroyed", it_ends_when_the_peers_queue_pair_ends, NULL);
-    if (harness_link() != LINK_SELF)
+    if (harness_link() != LINK_SELF) {
         CASE(it_ends_when_the_peer_ends);
+        CASE(what_a_killed_peer_had_got_ends_well);
+        CASE(what_is_posted_to_a_killed_peer_fails);
+    }
     CASE(a_request_has_ended_when_its_reply_comes);
 }
 
