@@ -88,6 +88,7 @@ static inline bool lock_try(struct lock *lock)
 }
 
 enum { LOCK_SPINS = 64, LOCK_SLEEPS = 256 }; /* the steps from which a wait no longer spins, no longer yields */
+enum { LOCK_TAKEN = 1, LOCK_WANTED = 2 };    /* taken, and somebody sleeps now and then because of that */
 
 /* Waits one step; `round` counts the steps of this wait. */
 static inline void lock_wait(unsigned round)
@@ -110,8 +111,17 @@ static inline void lock_wait(unsigned round)
 /* Kept apart, so that who finds the lock free saves no registers for it. */
 __attribute__((noinline, unused)) static void lock_wait_for(struct lock *lock)
 {
-    for (unsigned round = 0; atomic_exchange_explicit(&lock->taken, 1, memory_order_acquire); round++)
-        lock_wait(round);
+    unsigned round = 0;
+    while (atomic_exchange_explicit(&lock->taken, round < LOCK_SLEEPS ? LOCK_TAKEN : LOCK_WANTED, memory_order_acquire))
+        lock_wait(round++);
+}
+
+/* Until somebody has it, or for some 200 us: who wanted it may have got it and be done. */
+__attribute__((noinline, unused)) static void lock_give_way(struct lock *lock)
+{
+    enum { NAPS = 4 };
+    for (int nap = 0; nap < NAPS && !atomic_load_explicit(&lock->taken, memory_order_relaxed); nap++)
+        lock_wait(LOCK_SLEEPS);
 }
 
 static inline void lock_take(struct lock *lock)
@@ -126,6 +136,16 @@ static inline void lock_release(struct lock *lock)
 {
     lock_check_released(lock);
     atomic_store_explicit(&lock->taken, 0, memory_order_release);
+}
+
+/* For who holds it for long and takes it again at once: without this, who looks every 50 us whether it is free may have
+ * to do so for seconds. */
+static inline void lock_release_fairly(struct lock *lock)
+{
+    bool wanted = atomic_load_explicit(&lock->taken, memory_order_relaxed) == LOCK_WANTED;
+    lock_release(lock);
+    if (__builtin_expect(wanted, 0))
+        lock_give_way(lock);
 }
 
 /* In the child of a fork: the thread that held it, if any, does not exist here. Written only if it must be: what a

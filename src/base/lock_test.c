@@ -140,10 +140,51 @@ static void nothing_is_checked_and_nothing_is_paid(void **state)
 
 #endif
 
+/* -- somebody who holds a lock for a millisecond, and takes it again some nanoseconds later */
+
+enum { TURNS = 5, ROUNDS_MOST = 1000 };
+
+static struct lock coveted = LOCK_INITIAL(LOCK_QP);
+static atomic_int turns;
+
+static void *take_turns(void *unused)
+{
+    while (atomic_load(&turns) < TURNS) {
+        lock_take(&coveted);
+        atomic_fetch_add(&turns, 1);
+        lock_release(&coveted);
+    }
+    return unused;
+}
+
+static void hold_for_a_millisecond(void)
+{
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < 1000000);
+}
+
+static void who_takes_it_again_at_once_lets_others_in(void **state)
+{
+    pthread_t other;
+    int rounds = 0;
+    assert_int_equal(pthread_create(&other, NULL, take_turns, NULL), 0);
+    for (; rounds < ROUNDS_MOST && atomic_load(&turns) < TURNS; rounds++) {
+        lock_take(&coveted);
+        hold_for_a_millisecond();
+        lock_release_fairly(&coveted);
+    }
+    assert_true(rounds < ROUNDS_MOST);
+    pthread_join(other, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_keeps_the_order_goes_on),
+        cmocka_unit_test(who_takes_it_again_at_once_lets_others_in),
 #ifdef LOCK_CHECKS
         cmocka_unit_test(a_wrong_order_ends_the_process),
         cmocka_unit_test(a_lock_that_is_needed_and_not_held_ends_the_process),

@@ -55,15 +55,14 @@ static void direct_collect(struct rc *rc, struct direct_works *these, uint32_t m
 }
 
 /* Where several are not done together, one of them may be wrong: then the oldest is tried alone. */
-static uint32_t direct_do_some(struct rc *rc)
+static bool direct_do_some(struct rc *rc, struct direct_works *these)
 {
-    struct direct_works these;
-    for (uint32_t most = DIRECT_TOGETHER; most; most = these.count > 1) {
-        direct_collect(rc, &these, most);
-        if (these.count && rc->owner->operations->direct(rc->owner, &these))
-            return these.count;
+    for (uint32_t most = DIRECT_TOGETHER; most; most = these->count > 1) {
+        direct_collect(rc, these, most);
+        if (these->count && rc->owner->operations->direct(rc->owner, these))
+            return true;
     }
-    return 0;
+    return false;
 }
 
 /* A peer in RTR tells nothing of its queue pair until the first packet has come, which is this one then: what is behind
@@ -80,11 +79,13 @@ void rc_direct(struct rc *rc)
     responses_acknowledge_late(rc); /* as before any other request */
     if (rc->requester.packets_first < DIRECT_NEAR)
         rc->requester.direct_lately = DIRECT_NEAR;
-    while (queue->head == queue->next && rc_direct_next(rc) && direct_is_open(rc)) {
-        uint32_t done = direct_do_some(rc);
-        if (!done)
+    struct direct_works these;
+    for (uint64_t bytes = 0; bytes < DIRECT_AT_ONCE; bytes += these.length) {
+        if (queue->head != queue->next || !rc_direct_next(rc) || !direct_is_open(rc))
+            return;
+        if (!direct_do_some(rc, &these))
             return direct_put_off(rc);
-        for (; done && !rc->failed; done--)
+        for (uint32_t done = 0; done < these.count && !rc->failed; done++)
             retire_head(queue, rc->owner, IBV_WC_SUCCESS, REASON_NONE);
     }
 }

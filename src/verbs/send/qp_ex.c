@@ -114,7 +114,7 @@ static int wr_complete(struct ibv_qp_ex *ibv)
     finish_work(qp);
     lock_take(&qp->lock);
     enum reason reason = enter_batch(qp);
-    lock_release(&qp->lock);
+    lock_release_fairly(&qp->lock);
     if (reason)
         roll_back(qp);
     leave_batch(qp);
