@@ -108,20 +108,15 @@ static inline void lock_wait(unsigned round)
     uncancelled_end(before);
 }
 
-/* Kept apart, so that who finds the lock free saves no registers for it. */
+/* Kept apart, so that who finds the lock free saves no registers for it. It takes it as WANTED once it has slept, and
+ * then nobody wants it; another who sleeps marks it anew. */
 __attribute__((noinline, unused)) static void lock_wait_for(struct lock *lock)
 {
     unsigned round = 0;
     while (atomic_exchange_explicit(&lock->taken, round < LOCK_SLEEPS ? LOCK_TAKEN : LOCK_WANTED, memory_order_acquire))
         lock_wait(round++);
-}
-
-/* Until somebody has it, or for some 200 us: who wanted it may have got it and be done. */
-__attribute__((noinline, unused)) static void lock_give_way(struct lock *lock)
-{
-    enum { NAPS = 4 };
-    for (int nap = 0; nap < NAPS && !atomic_load_explicit(&lock->taken, memory_order_relaxed); nap++)
-        lock_wait(LOCK_SLEEPS);
+    if (round >= LOCK_SLEEPS)
+        atomic_store_explicit(&lock->taken, LOCK_TAKEN, memory_order_relaxed);
 }
 
 static inline void lock_take(struct lock *lock)
@@ -138,14 +133,21 @@ static inline void lock_release(struct lock *lock)
     atomic_store_explicit(&lock->taken, 0, memory_order_release);
 }
 
-/* For who holds it for long and takes it again at once: without this, who looks every 50 us whether it is free may have
- * to do so for seconds. */
-static inline void lock_release_fairly(struct lock *lock)
+/* For who holds it for long and takes it again at once: without a pause then, who looks every 50 us or 100 whether it
+ * is free may have to do so for seconds. True: somebody does, so call lock_let_others_in when nothing else is held. */
+static inline bool lock_release_wanted(struct lock *lock)
 {
     bool wanted = atomic_load_explicit(&lock->taken, memory_order_relaxed) == LOCK_WANTED;
     lock_release(lock);
-    if (__builtin_expect(wanted, 0))
-        lock_give_way(lock);
+    return wanted;
+}
+
+/* Longer than a sleeper's nap. It has no lock to look at, which may be gone with what it belongs to. */
+__attribute__((noinline, cold, unused)) static void lock_let_others_in(void)
+{
+    enum { NAPS = 2 };
+    for (int nap = 0; nap < NAPS; nap++)
+        lock_wait(LOCK_SLEEPS);
 }
 
 /* In the child of a fork: the thread that held it, if any, does not exist here. Written only if it must be: what a

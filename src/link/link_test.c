@@ -1,4 +1,5 @@
 /* The links: loopback between two threads, and between two processes. */
+#include "link/direct.h"
 #include "link/link.h"
 
 #include <setjmp.h>
@@ -332,7 +333,8 @@ static void connect_processes(struct process *process, const char *directory, un
     struct cma_proof proof = {message.pid, message.proof_address, message.proof_value};
     assert_int_equal(shm_attached(process->link, memory, &proof), 0);
     close(memory);
-    assert_true(process->link->directs && process->link->operations->can_direct(process->link));
+    assert_int_equal(process->link->directs, DIRECT_IN_ORDER);
+    assert_int_equal(process->link->operations->can_direct(process->link), DIRECT_IN_ORDER);
     shm_learn(process->link, -1); /* which leaves nothing to hope for */
     assert_false(process->link->directs || process->link->operations->can_direct(process->link));
     while (!take_bytes(process->link, &byte, 1))

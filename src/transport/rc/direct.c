@@ -65,11 +65,27 @@ static bool direct_do_some(struct rc *rc, struct direct_works *these)
     return false;
 }
 
-/* A peer in RTR tells nothing of its queue pair until the first packet has come, which is this one then: what is behind
- * it waits until it is answered, and is tried again. */
+/* A peer in RTR, for one, tells nothing of its queue pair until the first packet has come, which is this one then: what
+ * is behind it waits until it is answered, and is tried again. */
 static void direct_put_off(struct rc *rc)
 {
     rc->requester.packets_first = rc->requester.packets_begun ? DIRECT_PACKETS_FIRST : 1;
+}
+
+/* What was sent before the owner could do anything by itself was not looked at. It does not wait for that. */
+static void direct_begin_behind(struct requester *requester)
+{
+    if (requester->packets_begun || requester->queue.head == requester->queue.next)
+        return;
+    requester->packets_begun = true;
+    requester->mixed_until = requester->queue.next;
+}
+
+/* Is the oldest work to be sent next, and nothing of it has been? */
+static bool direct_is_due(const struct rc *rc)
+{
+    const struct send_queue *queue = &rc->requester.queue;
+    return queue->head == queue->next && rc_direct_next(rc) && !send_queue_at(queue, queue->next)->started;
 }
 
 /* A completion may make the owner fail the engine: then it has ended the others, too. */
@@ -79,10 +95,9 @@ void rc_direct(struct rc *rc)
     responses_acknowledge_late(rc); /* as before any other request */
     if (rc->requester.packets_first < DIRECT_NEAR)
         rc->requester.direct_lately = DIRECT_NEAR;
+    direct_begin_behind(&rc->requester);
     struct direct_works these;
-    for (uint64_t bytes = 0; bytes < DIRECT_AT_ONCE; bytes += these.length) {
-        if (queue->head != queue->next || !rc_direct_next(rc) || !direct_is_open(rc))
-            return;
+    while (direct_is_due(rc) && direct_is_open(rc)) {
         if (!direct_do_some(rc, &these))
             return direct_put_off(rc);
         for (uint32_t done = 0; done < these.count && !rc->failed; done++)

@@ -6,7 +6,6 @@
 
 enum {
     DIRECT_LENGTH_MAX = 1 << 20, /* it is done while the program posts, which must not take long */
-    DIRECT_AT_ONCE = 16 << 20,   /* bytes after which others get the owner's lock: the next goes as packets */
     DIRECT_PACKETS_FIRST = 1024,
     DIRECT_NEAR = 64, /* works behind which one may be done directly soon */
 };

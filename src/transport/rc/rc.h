@@ -82,7 +82,7 @@ struct requester {
     uint32_t probed_psn;
     uint32_t mixed_until;   /* position behind the last work that was begun and is no plain READ or WRITE */
     uint16_t packets_first; /* so many works don't wait for being done directly */
-    bool packets_begun;     /* some work of this connection has been sent as packets */
+    bool packets_begun;     /* some work has been sent as packets, as far as rc_direct knows */
     uint16_t direct_lately; /* so many works ask for an ACK, so that those behind them may be done directly */
     struct congestion congestion;
     struct rto rto;

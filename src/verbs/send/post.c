@@ -309,8 +309,10 @@ int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
     if (post_enter(qp)) {
         lock_take(&qp->lock);
         reason = post_list(qp, &wr);
-        lock_release_fairly(&qp->lock); /* READs and WRITEs done directly take long */
+        bool wanted = lock_release_wanted(&qp->lock); /* READs and WRITEs done directly take long */
         post_leave(qp);
+        if (__builtin_expect(wanted, 0))
+            lock_let_others_in();
     }
     if (!reason)
         return 0;

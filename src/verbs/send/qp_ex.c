@@ -114,10 +114,12 @@ static int wr_complete(struct ibv_qp_ex *ibv)
     finish_work(qp);
     lock_take(&qp->lock);
     enum reason reason = enter_batch(qp);
-    lock_release_fairly(&qp->lock);
+    bool wanted = lock_release_wanted(&qp->lock);
     if (reason)
         roll_back(qp);
     leave_batch(qp);
+    if (__builtin_expect(wanted, 0))
+        lock_let_others_in();
     return reason ? post_refused(qp, reason, ibv->wr_id) : 0;
 }
 
