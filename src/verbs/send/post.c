@@ -306,14 +306,15 @@ int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 {
     struct qp *qp = qp_of(ibv);
     enum reason reason = REASON_SEND_BATCH;
+    bool wanted = false;
     if (post_enter(qp)) {
         lock_take(&qp->lock);
         reason = post_list(qp, &wr);
-        bool wanted = lock_release_wanted(&qp->lock); /* READs and WRITEs done directly take long */
+        wanted = lock_release_wanted(&qp->lock); /* READs and WRITEs done directly take long */
         post_leave(qp);
-        if (__builtin_expect(wanted, 0))
-            lock_let_others_in();
     }
+    if (__builtin_expect(wanted && !reason, 0)) /* the queue pair may be gone after this */
+        lock_let_others_in();
     if (!reason)
         return 0;
     *bad = wr; /* NULL: there was no work request at all, and the state refuses even that */

@@ -118,7 +118,7 @@ static int wr_complete(struct ibv_qp_ex *ibv)
     if (reason)
         roll_back(qp);
     leave_batch(qp);
-    if (__builtin_expect(wanted, 0))
+    if (__builtin_expect(wanted && !reason, 0)) /* the queue pair may be gone after this */
         lock_let_others_in();
     return reason ? post_refused(qp, reason, ibv->wr_id) : 0;
 }
