@@ -66,13 +66,16 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
            link->operations->can_direct && link->operations->can_direct(link);
 }
 
-void qp_transmit_directly(struct qp *qp, struct link *link)
+bool qp_transmit_directly(struct qp *qp, struct link *link)
 {
-    if (!rc_direct_next(&qp->engine.rc))
-        return;
-    qp->engine.rc.settings.direct = qp_may_direct(qp, link);
-    if (qp->engine.rc.settings.direct)
-        rc_direct(&qp->engine.rc);
+    struct rc *rc = &qp->engine.rc;
+    if (!rc_direct_next(rc))
+        return false;
+    rc->settings.direct = qp_may_direct(qp, link);
+    if (!rc->settings.direct)
+        return false;
+    rc_direct(rc);
+    return !rc_may_have_output(rc);
 }
 
 static struct published_question question_of(const struct qp *qp, const struct send_wqe *work)

@@ -255,9 +255,16 @@ __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, 
     return REASON_NONE;
 }
 
+/* A READ has no parameters but those of a WRITE, and is nothing else but never inline. */
+static inline bool is_usual_read(const struct qp *qp, const struct ibv_send_wr *wr)
+{
+    return qp->flow.type == IBV_QPT_RC && wr->opcode == IBV_WR_RDMA_READ &&
+           !(wr->send_flags & ~(unsigned)(SEND_FLAGS & ~IBV_SEND_INLINE));
+}
+
 __attribute__((noinline)) static enum reason post_unusual(struct qp *qp, const struct ibv_send_wr *wr)
 {
-    return post_as(qp, wr, false);
+    return is_usual_read(qp, wr) ? post_as(qp, wr, true) : post_as(qp, wr, false);
 }
 
 static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
@@ -313,10 +320,11 @@ int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
         wanted = lock_release_wanted(&qp->lock); /* READs and WRITEs done directly take long */
         post_leave(qp);
     }
-    if (__builtin_expect(wanted && !reason, 0)) /* the queue pair may be gone after this */
+    if (__builtin_expect(reason != REASON_NONE, 0)) {
+        *bad = wr; /* NULL: there was no work request at all, and the state refuses even that */
+        return post_refused(qp, reason, wr ? wr->wr_id : 0);
+    }
+    if (__builtin_expect(wanted, 0)) /* the queue pair may be gone after this */
         lock_let_others_in();
-    if (!reason)
-        return 0;
-    *bad = wr; /* NULL: there was no work request at all, and the state refuses even that */
-    return post_refused(qp, reason, wr ? wr->wr_id : 0);
+    return 0;
 }

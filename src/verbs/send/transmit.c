@@ -189,9 +189,10 @@ __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
     struct link *link = find_link(qp);
     if (__builtin_expect(!link, 0))
         return transmit_rc_nowhere(qp, now);
-    if (__builtin_expect(atomic_load_explicit(&link->directs, memory_order_relaxed), 0))
-        qp_transmit_directly(qp, link);
-    else
+    if (__builtin_expect(atomic_load_explicit(&link->directs, memory_order_relaxed), 0)) {
+        if (qp_transmit_directly(qp, link))
+            return;
+    } else
         qp->engine.rc.settings.direct = false;
     bool ready = link->operations->begin(link) && !qp->rate_limit.rate;
     if (!qp->engine.rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
