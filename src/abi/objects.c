@@ -126,7 +126,7 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
-    return RESULT_minus(comp_channel_get(channel, cq, cq_context));
+    return RESULT_event(comp_channel_get(channel, cq, cq_context));
 }
 
 EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
@@ -136,7 +136,7 @@ EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
 
 EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-    return RESULT_minus(async_get(context, event));
+    return RESULT_event(async_get(context, event));
 }
 
 EXPORT void ibv_ack_async_event(struct ibv_async_event *event)

@@ -2,22 +2,28 @@
  * page says of the return value, and is after a call that succeeds what it was before. Programs print strerror(errno)
  * for every call, and some hand on -errno. The word behind RESULT_ says how the function tells of failure; they are
  * those of abi/versions/symbols.list. What programs call through abi/ is wrapped in one of these there. The
- * functions of the data path, which programs reach without a wrapper, leave with result_failure when they fail. */
+ * functions of the data path, which programs reach without a wrapper, leave with result_failure when they fail.
+ *
+ * And what is wrapped is no cancellation point (base/uncancelled.h), whatever system calls it makes, but for those that
+ * wait for events: RESULT_event. */
 #ifndef BASE_RESULT_H
 #define BASE_RESULT_H
 
 #include <errno.h>
 
+#include "base/uncancelled.h"
+
 /* 0 or an error number. */
 #define RESULT_code(call)                                                                                              \
     __extension__({                                                                                                    \
-        const int errno_before = errno, answer = (call);                                                               \
+        const int errno_before = errno, cancellable = uncancelled_begin(), answer = (call);                            \
+        uncancelled_end(cancellable);                                                                                  \
         errno = answer ? answer : errno_before;                                                                        \
         answer;                                                                                                        \
     })
 
 /* Failure answers below 0 and has set errno. */
-#define RESULT_minus(call)                                                                                             \
+#define RESULT_event(call)                                                                                             \
     __extension__({                                                                                                    \
         const int errno_before = errno, answer = (call);                                                               \
         if (answer >= 0)                                                                                               \
@@ -25,11 +31,19 @@
         answer;                                                                                                        \
     })
 
+#define RESULT_minus(call)                                                                                             \
+    __extension__({                                                                                                    \
+        const int cancellable = uncancelled_begin(), minus = RESULT_event(call);                                       \
+        uncancelled_end(cancellable);                                                                                  \
+        minus;                                                                                                         \
+    })
+
 /* A count, or an error number below 0. */
 #define RESULT_negative(call)                                                                                          \
     __extension__({                                                                                                    \
-        const int errno_before = errno;                                                                                \
+        const int errno_before = errno, cancellable = uncancelled_begin();                                             \
         const long answer = (call);                                                                                    \
+        uncancelled_end(cancellable);                                                                                  \
         errno = answer < 0 ? -(int)answer : errno_before;                                                              \
         answer;                                                                                                        \
     })
@@ -37,8 +51,9 @@
 /* Failure answers NULL and has set errno. */
 #define RESULT_pointer(call)                                                                                           \
     __extension__({                                                                                                    \
-        const int errno_before = errno;                                                                                \
+        const int errno_before = errno, cancellable = uncancelled_begin();                                             \
         __typeof__(call) answer = (call);                                                                              \
+        uncancelled_end(cancellable);                                                                                  \
         if (answer)                                                                                                    \
             errno = errno_before;                                                                                      \
         answer;                                                                                                        \
@@ -47,8 +62,9 @@
 /* Can't fail. */
 #define RESULT_nothing(call)                                                                                           \
     do {                                                                                                               \
-        const int errno_before = errno;                                                                                \
+        const int errno_before = errno, cancellable = uncancelled_begin();                                             \
         (call);                                                                                                        \
+        uncancelled_end(cancellable);                                                                                  \
         errno = errno_before;                                                                                          \
     } while (0)
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/container.h"
+#include "base/file_limit.h"
 #include "base/start.h"
 #include "ipc/directory.h"
 #include "ipc/node.h"
@@ -41,9 +41,8 @@ static int fail(int error, const char *directory, const char *what, char *why, s
 
 static int table_open_fill(int descriptor)
 {
-    struct rlimit limit;
-    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < sizeof(struct table_file))
-        return EFBIG; /* trying would raise SIGXFSZ */
+    if (file_limit_forbids(sizeof(struct table_file)))
+        return EFBIG;
     int error = posix_fallocate(descriptor, 0, sizeof(struct table_file));
     if (error)
         return error;

@@ -6,10 +6,11 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "base/file_limit.h"
 
 enum { PUBLISHED_MAGIC = 0x50767473 /* "stvP" */, PUBLISHED_LAYOUT = 1 };
 
@@ -23,16 +24,9 @@ struct published_file {
 
 static const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-/* Growing a file over the limit would not only fail but send SIGXFSZ, which kills. */
-static bool over_file_limit(void)
-{
-    struct rlimit limit;
-    return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < sizeof(struct published_file);
-}
-
 static int published_make_file(int *descriptor)
 {
-    if (over_file_limit())
+    if (file_limit_forbids(sizeof(struct published_file)))
         return EFBIG;
     *descriptor = memfd_create("softverbs-keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*descriptor < 0)

@@ -3,12 +3,13 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "link/ring_layout.h"
+
+#include "base/file_limit.h"
 
 static const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
@@ -40,18 +41,11 @@ static int map(struct ring *ring, int fd, uint32_t size, int data_protection)
     return 0;
 }
 
-/* Growing a file over the limit would not only fail but send SIGXFSZ, which kills. */
-static bool over_file_limit(uint64_t size)
-{
-    struct rlimit limit;
-    return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size;
-}
-
 static int ring_memory_make(uint32_t size, int *fd)
 {
     if (!is_size(size))
         return EINVAL;
-    if (over_file_limit(RING_DATA + size))
+    if (file_limit_forbids(RING_DATA + size))
         return EFBIG;
     *fd = memfd_create("softverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*fd < 0)

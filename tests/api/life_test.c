@@ -1,8 +1,12 @@
 /* Devices are opened and closed, processes fork, in one process and without a second end. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -119,6 +123,72 @@ static void a_thread_that_is_cancelled_leaves_no_lock_behind(const void *row)
     free(memory);
 }
 
+static void *open_for_ever(void *argument)
+{
+    const struct loop *loop = argument;
+    struct ibv_context *context = loop->qp->context;
+    for (;; pthread_testcancel()) {
+        struct ibv_context *other = ibv_open_device(context->device);
+        struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+        struct ibv_mr *mr = ibv_reg_mr(loop->qp->pd, alone_memory(loop->mr), 8, IBV_ACCESS_LOCAL_WRITE);
+        ibv_dereg_mr(mr);
+        ibv_destroy_comp_channel(channel);
+        ibv_close_device(other);
+    }
+    return NULL;
+}
+
+static int count_descriptors(void)
+{
+    int count = 0;
+    for (int descriptor = 0; descriptor < 512; descriptor++)
+        count += fcntl(descriptor, F_GETFD) >= 0;
+    return count;
+}
+
+/* Nor are those that make objects, whatever system calls they make: a thread that ended there would leave descriptors
+ * behind, and once left a stream on its stack in the C library's list, which then crashed at exit. */
+static void a_thread_that_is_cancelled_leaves_no_half_object(const void *row)
+{
+    struct ibv_context *context = alone_open();
+    struct ibv_pd *pd = ibv_alloc_pd(context);
+    struct ibv_cq *cq = ibv_create_cq(context, 64, NULL, NULL, 0);
+    struct loop loop = {alone_loop(pd, cq), cq, alone_register(pd)};
+    int before = count_descriptors();
+    for (int i = 0; i < 300; i++) {
+        pthread_t thread;
+        EXPECT(pthread_create(&thread, NULL, open_for_ever, &loop), ==, 0);
+        nanosleep(&(struct timespec){.tv_nsec = 20000 + 1000 * i}, NULL);
+        EXPECT(pthread_cancel(thread), ==, 0);
+        EXPECT(pthread_join(thread, NULL), ==, 0);
+    }
+    EXPECT(count_descriptors(), ==, before);
+    fflush(NULL);
+    void *memory = alone_memory(loop.mr);
+    EXPECT(ibv_close_device(context), ==, 0);
+    free(memory);
+}
+
+/* -- limits */
+
+/* Memory that is made as a file would be one of 16 MiB, and its growing would send SIGXFSZ. */
+static void a_file_size_limit_refuses_the_null_region(const void *row)
+{
+    pid_t child = fork();
+    if (!child) {
+        struct rlimit limit = {1 << 20, RLIM_INFINITY};
+        struct ibv_context *context = alone_open();
+        struct ibv_pd *pd = ibv_alloc_pd(context);
+        EXPECT(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+        EXPECT_TRUE(!ibv_alloc_null_mr(pd));
+        EXPECT(ibv_close_device(context), ==, 0);
+        _exit(0);
+    }
+    int status;
+    EXPECT(waitpid(child, &status, 0), ==, child);
+    EXPECT(status, ==, 0);
+}
+
 /* -- priorities */
 
 struct hasty {
@@ -229,6 +299,8 @@ static void a_poller_of_real_time_priority_lets_the_helper_go_on(const void *row
 static void all(void)
 {
     CASE(a_thread_that_is_cancelled_leaves_no_lock_behind);
+    CASE(a_thread_that_is_cancelled_leaves_no_half_object);
+    CASE(a_file_size_limit_refuses_the_null_region);
     CASE(a_poller_of_real_time_priority_lets_the_helper_go_on);
     CASE(a_device_is_closed_while_its_helper_wakes);
     CASE(contexts_of_one_device_are_independent);

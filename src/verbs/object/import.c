@@ -21,7 +21,14 @@ int import_make_descriptor(void)
     int fd = memfd_create("softverbs context", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -1;
-    dprintf(fd, "%s%d\n", signature, (int)getpid());
+    char text[sizeof signature + 16];
+    int length = snprintf(text, sizeof text, "%s%d\n", signature, (int)getpid());
+    if (write(fd, text, (size_t)length) != length) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
     fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
     return fd;
 }
