@@ -13,10 +13,10 @@
 
 #include "base/uncancelled.h"
 #include "diag/clean.h"
-#include "diag/named_file.h"
+#include "diag/output.h"
 
 int log_threshold;
-static int log_fd = STDERR_FILENO;
+static struct output output = OUTPUT_STDERR;
 static bool silenced;      /* the user said none */
 static bool terminal_only; /* stderr is looked at before each line: a program may turn it elsewhere */
 
@@ -39,12 +39,13 @@ static void read_environment(void)
         read_level(level);
     if (log_threshold == LOG_NONE || !file || !*file)
         return;
-    int fd = named_file_open(file, O_WRONLY | O_CREAT | O_APPEND);
-    if (fd >= 0) {
-        log_fd = fd;
+    struct output named;
+    int error = output_open(&named, file, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
+    if (!error) {
+        output = named;
         terminal_only = false;
     } else
-        log_write(LOG_ERROR, "SOFTVERBS_LOG_FILE=%s can't be opened (%s); logging to stderr", file, strerror(errno));
+        log_write(LOG_ERROR, "SOFTVERBS_LOG_FILE=%s can't be opened (%s); logging to stderr", file, strerror(error));
 }
 
 void log_start(void)
@@ -74,9 +75,8 @@ static void write_line(const char *suffix, const char *format, va_list arguments
     clean_text(line);
     line[length++] = '\n';
     int before = uncancelled_begin();
-    ssize_t written = write(log_fd, line, (size_t)length);
+    output_write(&output, line, (size_t)length); /* a full disk or closed stderr must not disturb the program */
     uncancelled_end(before);
-    (void)written; /* a full disk or closed stderr must not disturb the program */
     errno = saved;
 }
 

@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "diag/clean.h"
 #include "diag/log.h"
-#include "diag/named_file.h"
+#include "diag/output.h"
 #include "report/report.h"
 #include "tap/traffic.h"
 
@@ -173,13 +173,15 @@ void traffic_report(FILE *out, const struct process *process)
 
 static void append(const char *path, const char *text, size_t size)
 {
-    int fd = named_file_open(path, O_WRONLY | O_APPEND | O_CREAT);
-    ssize_t written = fd < 0 ? -1 : write(fd, text, size);
-    if (written != (ssize_t)size)
-        log_write(LOG_ERROR, "the counters can't be written to \"%s\": %s", path,
-                  strerror(written < 0 ? errno : ENOSPC));
-    if (fd >= 0)
-        close(fd);
+    struct output file;
+    int error = output_open(&file, path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK);
+    bool opened = !error;
+    if (opened && output_write(&file, text, size) < size)
+        error = errno;
+    if (error)
+        log_write(LOG_ERROR, "the counters can't be written to \"%s\": %s", path, strerror(error));
+    if (opened)
+        output_close(&file);
 }
 
 void traffic_report_end(struct process *process)

@@ -14,7 +14,7 @@
 #include "base/lock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
-#include "diag/named_file.h"
+#include "diag/output.h"
 #include "wire/bytes.h"
 #include "wire/ether.h"
 #include "wire/grh.h"
@@ -49,7 +49,7 @@ enum {
 };
 
 struct capture {
-    int fd;
+    struct output file;
     uint16_t link;    /* LINK_ETHERNET or LINK_ERF */
     bool stopped;     /* the file can't be written, or is long enough; under lock, as the block */
     uint64_t most;    /* bytes of the file; 0: any number */
@@ -125,65 +125,66 @@ bool capture_name(const char *name, char *to, size_t room)
 }
 
 /* 0, or errno; EEXIST: it is no capture of ours. Under the file's lock. */
-static int begin_or_go_on(int fd, uint16_t link)
+static int begin_or_go_on(const struct output *file, uint16_t link)
 {
     uint8_t start[START_MAX], found[START_MAX];
     size_t length = make_start(start, link);
-    ssize_t there = pread(fd, found, length, 0);
+    ssize_t there = pread(file->descriptor, found, length, 0);
     if (there < 0)
         return errno;
     if (there)
         return (size_t)there == length && !memcmp(found, start, length) ? 0 : EEXIST;
-    ssize_t written = write(fd, start, length);
-    if (written == (ssize_t)length)
+    size_t written = output_write(file, start, length);
+    if (written == length)
         return 0;
-    int error = written < 0 ? errno : ENOSPC;
-    if (written > 0 && ftruncate(fd, 0))
+    int error = errno;
+    if (written && ftruncate(file->descriptor, 0))
         error = errno;
     return error;
 }
 
-static int open_file(const char *path)
+static int open_file(struct output *file, const char *path)
 {
-    return named_file_open(path, O_RDWR | O_APPEND | O_CREAT);
+    return output_open(file, path, O_RDWR | O_APPEND | O_CREAT);
 }
 
 /* One process at a time looks whether the file has begun. */
-static int begin_locked(int fd, uint16_t link)
+static int begin_locked(const struct output *file, uint16_t link)
 {
-    int error = file_lock_byte(fd, F_WRLCK, 0);
+    int error = file_lock_byte(file->descriptor, F_WRLCK, 0);
     if (error == EAGAIN || error == EACCES)
         return EBUSY; /* who has it may be stopped */
-    error = begin_or_go_on(fd, link);
-    file_lock_byte(fd, F_UNLCK, 0);
+    error = begin_or_go_on(file, link);
+    file_lock_byte(file->descriptor, F_UNLCK, 0);
     return error;
 }
 
-static int open_shared(const char *path, uint16_t link, int *fd)
+static int open_shared(const char *path, uint16_t link, struct output *file)
 {
-    *fd = open_file(path);
-    if (*fd < 0)
-        return errno;
-    flock(*fd, LOCK_SH); /* capture_begin looks for it; a file system without locks has just no such protection */
-    int error = begin_locked(*fd, link);
+    int error = open_file(file, path);
     if (error)
-        close(*fd);
+        return error;
+    flock(file->descriptor, LOCK_SH); /* capture_begin looks for it; where there are no locks, nothing protects it */
+    error = begin_locked(file, link);
+    if (error)
+        output_close(file);
     return error;
 }
 
 struct capture *capture_open(const char *path, bool infiniband, char *why, size_t why_size)
 {
     uint16_t link = infiniband ? LINK_ERF : LINK_ETHERNET;
-    int fd, error = open_shared(path, link, &fd);
+    struct output file;
+    int error = open_shared(path, link, &file);
     struct capture *capture = error ? NULL : calloc(1, sizeof *capture);
     if (error)
         snprintf(why, why_size, "Packets can't be captured to \"%s\": %s.", path,
                  error == EEXIST ? "it holds something that softverbs did not write" : strerror(error));
     if (!error && !capture)
-        close(fd), snprintf(why, why_size, "Packets can't be captured: there is no memory.");
+        output_close(&file), snprintf(why, why_size, "Packets can't be captured: there is no memory.");
     if (!capture)
         return NULL;
-    capture->fd = fd;
+    capture->file = file;
     capture->link = link;
     lock_set_rank(&capture->lock, LOCK_INNERMOST);
     capture->written = LOOK_EACH;
@@ -199,7 +200,7 @@ void capture_limit(struct capture *capture, uint64_t most)
 
 void capture_close(struct capture *capture)
 {
-    close(capture->fd);
+    output_close(&capture->file);
     free(capture);
 }
 
@@ -213,36 +214,39 @@ static bool may_be_emptied(int fd)
 
 int capture_begin(const char *path)
 {
-    int fd = open_file(path);
-    if (fd < 0)
-        return errno;
-    int error = may_be_emptied(fd) ? 0 : EEXIST;
-    if (!error && !flock(fd, LOCK_EX | LOCK_NB))
-        error = ftruncate(fd, 0) ? errno : 0;
-    close(fd);
+    struct output file;
+    int error = open_file(&file, path);
+    if (error)
+        return error;
+    error = may_be_emptied(file.descriptor) ? 0 : EEXIST;
+    if (!error && !flock(file.descriptor, LOCK_EX | LOCK_NB))
+        error = ftruncate(file.descriptor, 0) ? errno : 0;
+    output_close(&file);
     return error;
 }
 
 /* The part of a block that was written is taken back, if nobody has written behind it. */
-static void stop(struct capture *capture, ssize_t written, int error)
+static void stop(struct capture *capture, size_t written, int error)
 {
-    struct stat file;
-    off_t end = lseek(capture->fd, 0, SEEK_CUR);
+    struct stat status;
+    int file = capture->file.descriptor;
+    off_t end = written ? lseek(file, 0, SEEK_CUR) : 0;
     capture->stopped = true;
-    if (written > 0 && !fstat(capture->fd, &file) && file.st_size == end && ftruncate(capture->fd, end - written))
+    if (written && !fstat(file, &status) && status.st_size == end && ftruncate(file, end - (off_t)written))
         error = errno;
-    log_write(LOG_ERROR, "the capture \"%s\" ends here: %s", capture->path, strerror(error));
+    log_write(LOG_ERROR, "the capture \"%s\" ends here: %s", capture->path,
+              error == EBADF ? "the program has closed its descriptor" : strerror(error));
 }
 
 /* Other processes may write to it, too; so a file gets longer than it may by some MiB at most. */
 static bool is_long_enough(struct capture *capture, size_t more)
 {
-    struct stat file;
+    struct stat status;
     capture->written += more;
     if (!capture->most || capture->written < LOOK_EACH)
         return false;
     capture->written = 0;
-    return !fstat(capture->fd, &file) && (uint64_t)file.st_size + more > capture->most;
+    return !fstat(capture->file.descriptor, &status) && (uint64_t)status.st_size + more > capture->most;
 }
 
 static void write_block(struct capture *capture, size_t length)
@@ -253,9 +257,9 @@ static void write_block(struct capture *capture, size_t length)
         log_write(LOG_ERROR, "the capture \"%s\" ends here: it has its largest size (SOFTVERBS_CAPTURE_MAX)",
                   capture->path);
     } else {
-        ssize_t written = write(capture->fd, capture->block, length);
-        if (written != (ssize_t)length)
-            stop(capture, written, written < 0 ? errno : ENOSPC);
+        size_t written = output_write(&capture->file, capture->block, length);
+        if (written < length)
+            stop(capture, written, errno);
     }
     uncancelled_end(before);
     errno = error;

@@ -1,0 +1,37 @@
+/* Where the library writes to within a program that knows nothing of it: log, counters, capture. */
+#ifndef DIAG_OUTPUT_H
+#define DIAG_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct output {
+    int descriptor;
+    bool known; /* what was opened is known: */
+    dev_t device;
+    ino_t inode;
+};
+
+/* Standard error, whatever the program has made of it. */
+#define OUTPUT_STDERR                                                                                                  \
+    {                                                                                                                  \
+        .descriptor = 2                                                                                                \
+    }
+
+/* As named_file_open. 0 or errno. */
+int output_open(struct output *, const char *path, int flags);
+
+/* No other call is to be made then. */
+void output_close(struct output *);
+
+/* Is its descriptor still what was opened? A program that closes all descriptors opens files of its own under their
+ * numbers. Changes errno. */
+bool output_is_open(const struct output *);
+
+/* Writes all of it, as write(2) does: how many bytes were written, and errno if that is less. Nothing is written to
+ * what the program has opened in its place (EBADF). A pipe without a reader (EPIPE) and a file that would get longer
+ * than RLIMIT_FSIZE (EFBIG) raise no signal. Thread-safe; the caller sees to cancellation (base/uncancelled.h). */
+size_t output_write(const struct output *, const void *data, size_t length);
+
+#endif
