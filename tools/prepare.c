@@ -164,11 +164,11 @@ static int make_whole(const char *name, char path[PLACE_PATH_MAX])
     return EXIT_SELF;
 }
 
-static int set_counters(const char *name)
+static int set_file(const char *variable, const char *name)
 {
     char path[PLACE_PATH_MAX];
     int status = make_whole(name, path);
-    return status ? status : setenv("SOFTVERBS_COUNTERS", path, 1) ? out_of_memory() : 0;
+    return status ? status : setenv(variable, path, 1) ? out_of_memory() : 0;
 }
 
 /* Programs share the file, and must not wait for a reader; so none that is gone when it has been read. */
@@ -220,11 +220,9 @@ static int check_networks(const struct command *command, const char *list)
 
 int prepare_option(const struct command *command, int option, const char *value)
 {
-    static const char *const names[] = {"SOFTVERBS_DEVICES",   "SOFTVERBS_LOG",
-                                        "SOFTVERBS_LOG_FILE",  "SOFTVERBS_DIR",
-                                        "SOFTVERBS_NET",       NULL,
-                                        "SOFTVERBS_FAULT",     NULL,
-                                        "SOFTVERBS_LINK_LAYER"};
+    static const char *const names[] = {
+        "SOFTVERBS_DEVICES",   "SOFTVERBS_LOG", NULL, "SOFTVERBS_DIR", "SOFTVERBS_NET", NULL, "SOFTVERBS_FAULT", NULL,
+        "SOFTVERBS_LINK_LAYER"};
     if (option == 'q')
         return setenv("SOFTVERBS_LOG", "none", 1) ? out_of_memory() : 0;
     if (option == PREPARE_DEVICES && !is_device_count(value))
@@ -238,7 +236,9 @@ int prepare_option(const struct command *command, int option, const char *value)
     if (option == PREPARE_CAPTURE)
         return begin_capture(value);
     if (option == PREPARE_COUNTERS)
-        return set_counters(value);
+        return set_file("SOFTVERBS_COUNTERS", value);
+    if (option == PREPARE_LOG_FILE)
+        return set_file("SOFTVERBS_LOG_FILE", value);
     if (option == PREPARE_FAULT && check_faults(command, value))
         return EXIT_USAGE;
     return setenv(names[option - PREPARE_DEVICES], value, 1) ? out_of_memory() : 0;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config/config.h"
@@ -24,6 +25,11 @@ bool settings_is_level(const char *level)
 static bool is_writable(const char *setting, const char *path, char *why, size_t size)
 {
     char directory[PLACE_PATH_MAX];
+    struct stat status;
+    if (!stat(path, &status) && S_ISDIR(status.st_mode)) {
+        snprintf(why, size, "%s=%s can't be written: %s.", setting, path, strerror(EISDIR));
+        return false;
+    }
     snprintf(directory, sizeof directory, "%s", path);
     char *slash = strrchr(directory, '/');
     if (slash)
@@ -42,6 +48,24 @@ static bool can_capture(const char *path, char *why, size_t size)
     if (capture)
         capture_close(capture);
     return capture;
+}
+
+const char *settings_unknown(void)
+{
+    static const char *const names[] = {"CAPTURE", "CAPTURE_MAX", "CONFIG", "COUNTERS",   "DEVICES", "DIR",
+                                        "DIRECT",  "FAULT",       "LIMITS", "LINK_LAYER", "LOG",     "LOG_FILE",
+                                        "NET",     "NO_PULL",     "PATHS",  "SEED"};
+    static const char prefix[] = "SOFTVERBS_";
+    enum { PREFIX = sizeof prefix - 1 };
+    for (char **variable = environ; *variable; variable++) {
+        bool known = strncmp(*variable, prefix, PREFIX) != 0;
+        const char *name = known ? "" : *variable + PREFIX;
+        for (unsigned i = 0; i < sizeof names / sizeof *names && !known; i++)
+            known = !strncmp(name, names[i], strlen(names[i])) && name[strlen(names[i])] == '=';
+        if (!known)
+            return *variable;
+    }
+    return NULL;
 }
 
 bool settings_are_right(char *why, size_t size)

@@ -11,4 +11,8 @@ bool settings_is_level(const char *);
 /* Can every setting be used as it stands? If not, a sentence says which can't. A capture is begun. */
 bool settings_are_right(char *why, size_t size);
 
+/* A variable of the environment, NAME=VALUE, whose name begins like ours and is none of ours; NULL. Not refused: it may
+ * be the user's own. */
+const char *settings_unknown(void);
+
 #endif

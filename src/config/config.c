@@ -1,6 +1,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -8,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "config/config_net.h"
 #include "config/link_layer.h"
@@ -164,8 +167,21 @@ static bool is_device_name(const char *name, size_t length)
     return length && length < sizeof devices->name && *name != '.' && strspn(name, letters) >= length;
 }
 
+/* Tools and /sys know devices by their names. */
+static bool is_named_twice(const char *name, size_t length)
+{
+    for (unsigned i = 0; i < device_count; i++)
+        if (!strncmp(devices[i].name, name, length) && !devices[i].name[length])
+            return true;
+    return false;
+}
+
 static void add_device(const char *name, size_t length)
 {
+    if (is_named_twice(name, length)) {
+        config_complain("device \"%.*s\" ignored: there is one of this name already", (int)length, name);
+        return;
+    }
     if (device_count == DEVICES_MAX || !is_device_name(name, length)) {
         config_complain(
             "device \"%.*s\" ignored: at most %d devices, names of 1 to %d letters, digits and any of _ . - but no "
@@ -179,10 +195,13 @@ static void add_device(const char *name, size_t length)
     identify(device, device_count++);
 }
 
-/* "3" means soft0 to soft2; anything else is a list of names, separated by commas or spaces. */
+/* "3" means soft0 to soft2; nothing, what there is already; anything else is a list of names, separated by commas or
+ * spaces. */
 static void set_devices(const char *value)
 {
     char *end;
+    if (!*value)
+        return;
     unsigned long number = strtoul(value, &end, 10);
     device_count = 0;
     if (end != value && !*end) {
@@ -299,10 +318,26 @@ static void set_line(struct limits *limits, char *line, char *networks)
         set_limit(limits, name, value);
 }
 
+/* Each process reads it, and waits for nobody: so it is no pipe. NULL: errno says why. */
+static FILE *open_configuration(const char *path)
+{
+    struct stat status = {0};
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0)
+        return NULL;
+    bool file = !fstat(descriptor, &status) && (S_ISREG(status.st_mode) || S_ISCHR(status.st_mode));
+    FILE *stream = file ? fdopen(descriptor, "r") : NULL;
+    if (stream)
+        return stream;
+    close(descriptor);
+    errno = S_ISDIR(status.st_mode) ? EISDIR : file ? ENOMEM : EINVAL;
+    return NULL;
+}
+
 static void read_file(struct limits *limits, const char *path, char networks[LINE_SIZE])
 {
     char line[LINE_SIZE];
-    FILE *file = fopen(path, "re");
+    FILE *file = open_configuration(path);
     if (!file) {
         config_complain("SOFTVERBS_CONFIG=%s can't be read: %s", path, strerror(errno));
         return;

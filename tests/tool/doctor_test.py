@@ -61,6 +61,11 @@ def a_good_machine_is_said_to_be_good():
     assert f"{cases.BUILD}/lib/libibverbs.so.1" in lines["library"][1] and cases.DIRECTORY in lines["directory"][1]
 
 
+def a_slip_in_the_name_of_a_variable_is_found():
+    verdict, sentence = _lines(_doctor(env={"SOFTVERBS_FAULTS": "drop=1%"}))["settings"]
+    assert verdict == "warning" and "SOFTVERBS_FAULTS" in sentence, sentence
+
+
 def refused_reading_is_a_warning_with_its_cost():
     done = _doctor(preexec_fn=_refusing("process_vm_readv"))
     verdict, sentence = _lines(done)["single copy"]

@@ -228,7 +228,9 @@ BAD_SETTINGS = (("SOFTVERBS_FAULT", "drop=xx", b"drop=xx"), ("SOFTVERBS_LIMITS",
                 ("SOFTVERBS_NET", "nonesuch", b"nonesuch"), ("SOFTVERBS_COUNTERS", "/nonexistent/x", b"/nonexistent/x"),
                 ("SOFTVERBS_LOG", "loud", b"loud"), ("SOFTVERBS_LOG_FILE", "/nonexistent/x", b"/nonexistent/x"),
                 ("SOFTVERBS_DEVICES", "9999", b"9999"), ("SOFTVERBS_DEVICES", "a/b", b'"a/b"'),
-                ("SOFTVERBS_CAPTURE", "/nonexistent/x", b"/nonexistent/x"), ("SOFTVERBS_CAPTURE_MAX", "much", b"much"))
+                ("SOFTVERBS_CAPTURE", "/nonexistent/x", b"/nonexistent/x"), ("SOFTVERBS_CAPTURE_MAX", "much", b"much"),
+                ("SOFTVERBS_CONFIG", "/etc", b"directory"), ("SOFTVERBS_COUNTERS", "/etc", b"directory"),
+                ("SOFTVERBS_LOG_FILE", "/etc", b"directory"), ("SOFTVERBS_DEVICES", "a,b,a", b'"a"'))
 
 
 def a_setting_that_cannot_be_used_is_refused():
@@ -239,6 +241,23 @@ def a_setting_that_cannot_be_used_is_refused():
     expect(run("true", env={"SOFTVERBS_CONFIG": f"{TEMPORARY}/bad"}), 2, b"", [b"drop=xx"])
     expect(softverbs("run", "--counters", "/nonexistent/x", "true"), 2, b"", [b"/nonexistent/x"])
     expect(softverbs("run", "--capture", "/nonexistent/x", "true"), 125, b"", [b"/nonexistent/x"])
+
+
+def named_pipes_stop_nobody():
+    pipe = f"{TEMPORARY}/pipe"
+    os.mkfifo(pipe)
+    expect(run("true", env={"SOFTVERBS_CONFIG": pipe}), 2, b"", [b"SOFTVERBS_CONFIG"])
+    devices = [PYTHON, "-c", "import ctypes; ctypes.CDLL('libibverbs.so.1').ibv_get_device_list(None)"]
+    expect(run(*devices, env={"SOFTVERBS_COUNTERS": pipe}))
+    done = expect(run(*devices, env={"SOFTVERBS_LOG": "error", "SOFTVERBS_LOG_FILE": pipe}), err=None)
+    assert b"logging to stderr" in done.stderr, told(done)
+
+
+def files_count_from_where_run_was_started():
+    os.makedirs(f"{TEMPORARY}/began/below")
+    source = "import ctypes, os; os.chdir('below'); ctypes.CDLL('libibverbs.so.1').ibv_get_device_list(None)"
+    expect(softverbs("run", "--log", "debug", "--log-file", "log", PYTHON, "-c", source, cwd=f"{TEMPORARY}/began"))
+    assert os.listdir(f"{TEMPORARY}/began/below") == [] and os.path.exists(f"{TEMPORARY}/began/log")
 
 
 def a_setting_that_cannot_be_used_is_a_problem_to_the_doctor():

@@ -49,6 +49,12 @@ enum verdict check_settings(char *say, size_t size)
 {
     if (!settings_are_right(say, size))
         return VERDICT_PROBLEM;
+    const char *unknown = settings_unknown();
+    if (unknown) {
+        snprintf(say, size, "%.*s means nothing to softverbs (softverbs.conf(5) has its variables).",
+                 (int)strcspn(unknown, "="), unknown);
+        return VERDICT_WARNING;
+    }
     snprintf(say, size, "All that the environment says can be used.");
     return VERDICT_OK;
 }
