@@ -169,10 +169,18 @@ __attribute__((flatten)) static enum frame_sent shm_send(struct link *link, cons
     return sent == FRAME_NO_ROOM && is_hopeless(shm) ? FRAME_SENT : sent;
 }
 
+/* This process may have lost the right to read the other: it has another user, or a filter of system calls. Said
+ * before the refusal leaves, so the sender finds it with that. */
 static bool shm_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct shm *shm = payload->source;
-    return cma_remote(&shm->proof, payload, offset, to, count) && ring_reference_holds(&shm->reader);
+    int kept = errno;
+    errno = 0;
+    bool read = cma_remote(&shm->proof, payload, offset, to, count);
+    if (!read && (errno == EPERM || errno == ENOSYS || errno == EACCES))
+        ring_set_cma(&shm->reader, false);
+    errno = kept;
+    return read && ring_reference_holds(&shm->reader);
 }
 
 static bool loopback_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)

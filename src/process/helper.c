@@ -22,6 +22,7 @@ static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls v
 static const nanos linger_least = NANOS_MICROSECOND / 2;
 static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* what the end of the process waits for the helper */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
+static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell can be heard any more */
 
 /* Sleeps until `until`, a doorbell, or a signal that isn't ours; while nobody polls also until a port has something.
  * True: the doorbell waits to be served. */
@@ -34,7 +35,9 @@ static bool sleep_until(struct process *process, nanos until, nanos now, bool po
     if (ppoll(sockets, count, until == NANOS_NEVER ? NULL : &timeout, NULL) <= 0)
         return false;
     port_polled(process, sockets + 1, count - 1);
-    return sockets->revents;
+    if (sockets->revents & POLLNVAL) /* closed by the program, as one that closes all that is open does */
+        nanosleep(&(struct timespec){.tv_nsec = (long)deaf_nap}, NULL);
+    return sockets->revents & POLLIN;
 }
 
 /* The helper thread's own. */

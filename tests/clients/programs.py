@@ -4,7 +4,7 @@ many queue pairs, idling, and sudden death; SOFTVERBS_TEST_DEATHS and _KILLS say
 import os
 import sys
 
-from clients import BUILD, Suite
+from clients import BUILD, Skip, Suite
 
 
 def run(suite, name, *arguments, timeout=120, before=()):
@@ -17,8 +17,17 @@ def kill_clients(suite, *arguments, before=()):
     return run(suite, "kills", kills, os.getpid(), *arguments, timeout=7200, before=before)
 
 
+def become_another(suite):
+    if os.geteuid():
+        raise Skip("only root can become another user")
+    return run(suite, "sandboxed", "user")
+
+
 def main():
     suite = Suite()
+    suite.add("who may no longer read its peer's memory gets it through the ring", lambda: run(suite, "sandboxed", "filter"))
+    # it can't remove its socket any more; the next process does
+    suite.add("who becomes another user, too", lambda: become_another(suite))
     suite.add("64 processes talk all to all, RC and UD", lambda: run(suite, "all_to_all", 64))
     suite.add("one process talks to itself", lambda: run(suite, "all_to_all", 1))
     suite.add("10,000 queue pairs take less than 4 KiB each", lambda: run(suite, "many_qps", 10000, 4096))

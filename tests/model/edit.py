@@ -98,8 +98,8 @@ MUTANTS = [
          "    return atomic_load_explicit(&shared->waiting"),)),
     # payloads in the sender's memory
     ("epoch-before-copy", "link/shm.c", "revoke", (
-        ("return cma_remote(&shm->proof, payload, offset, to, count) && ring_reference_holds(&shm->reader);",
-         "return ring_reference_holds(&shm->reader) && cma_remote(&shm->proof, payload, offset, to, count);"),)),
+        ("    bool read = cma_remote(", "    bool held = ring_reference_holds(&shm->reader), read = cma_remote("),
+        ("return read && ring_reference_holds(&shm->reader);", "return read && held;"))),
     # the host's table
     ("sweep-frees-the-living", "ipc/table_join.c", "members", (
         ("!= TABLE_FREE && !table_alive(table, i))", "!= TABLE_FREE)"),)),

@@ -25,6 +25,7 @@ struct rc_settings {
     uint32_t reference_segment; /* the same for SEND and WRITE whose payload goes by reference; 0: the link can't */
     uint32_t reference_from;    /* messages of at least this many bytes go by reference */
     bool in_pieces;             /* messages that begin now don't, however long they are */
+    bool references_lost;       /* the peer can't fetch any more what goes so: what it refuses is sent in packets */
     bool exact;                 /* both ends cut messages by `segment`, so that requests of other sizes are refused */
     uint32_t window;            /* most unacknowledged packets in flight; at least 1 */
     uint32_t first_window;      /* those at first, where the network may lose some; 0: it loses nothing */

@@ -121,6 +121,44 @@ void requester_rewind(struct rc *rc)
     rc->requester.stalled = rc->requester.probing = rc->requester.probed = false;
 }
 
+/* As if it had been cut into packets from the beginning: those that were acknowledged have the PSNs before. */
+static void cut_anew(struct rc *rc, struct send_wqe *work)
+{
+    uint32_t done = acknowledged_packets(rc) * (work->segment / rc->settings.segment);
+    work->segment = rc->settings.segment;
+    work->packets = work->stride = request_packets(work->length, work->segment);
+    work->first_psn = psn_add(rc->requester.acked_psn, -done);
+}
+
+/* Those behind it get other PSNs, as it needs more of them. They may: a link with references keeps the order, so the
+ * peer has dropped them, or will, before it sees any that is sent from now on. */
+static void begin_behind_anew(struct rc *rc)
+{
+    struct requester *requester = &rc->requester;
+    const struct send_queue *queue = &requester->queue;
+    const struct send_wqe *first = oldest(rc);
+    for (uint32_t at = queue->head + 1; at != queue->tail; at++) {
+        struct send_wqe *work = send_queue_at(queue, at);
+        requester->reads -= work->started && request_awaits_response(work);
+        work->started = false;
+    }
+    requester->sent_psn = requester->acked_psn;
+    requester->next_psn = psn_add(first->first_psn, first->packets);
+}
+
+bool requester_lose_references(struct rc *rc)
+{
+    uint32_t segment = rc->settings.reference_segment;
+    if (!segment || !rc->settings.references_lost || !is_begun(&rc->requester.queue))
+        return false;
+    rc->settings.reference_segment = 0;
+    if (oldest(rc)->segment == segment)
+        cut_anew(rc, oldest(rc));
+    begin_behind_anew(rc);
+    requester_rewind(rc);
+    return true;
+}
+
 /* Would the repeat, if there were one, find that its memory is gone? */
 static bool is_oldest_gone(const struct rc *rc)
 {

@@ -281,6 +281,57 @@ static void a_link_that_ships_references_gets_large_segments(void **state)
     assert_true(rig->out.payload.by_reference);
 }
 
+/* The peer may no longer read our memory. 5000 bytes are 2 packets by reference and 20 of 256 without. */
+static void what_can_no_longer_be_fetched_goes_in_packets(void **state)
+{
+    struct rig *rig = *state;
+    rig->engine.rc.settings.reference_segment = 4096;
+    rig->engine.rc.settings.reference_from = 1000;
+    rig->engine.rc.settings.retry_count = 0;
+    uint64_t first = post(rig, .opcode = IBV_WR_SEND, .length = 5000);
+    uint64_t second = post(rig, .opcode = IBV_WR_SEND, .length = 1);
+    assert_true(sends(rig, SEND_FIRST, RIG_OURS)->payload.by_reference);
+    assert_true(sends(rig, SEND_LAST, RIG_OURS + 1)->payload.by_reference);
+    sends(rig, SEND_ONLY, RIG_OURS + 2);
+    rig->engine.rc.settings.references_lost = true;
+    is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS);
+    for (unsigned i = 0; i < 20; i++) {
+        const struct packet *packet = sends(rig, SEND_FIRST + (i > 0) + (i == 19), RIG_OURS + i);
+        assert_int_equal(packet->payload.length, i < 19 ? 256 : 5000 - 19 * 256);
+        assert_false(packet->payload.by_reference);
+        is_acknowledged(rig, RIG_OURS + (i < 10 ? i : 10)); /* no more than the window are under way */
+    }
+    sends(rig, SEND_ONLY, RIG_OURS + 20);
+    is_silent(rig);
+    is_acknowledged(rig, RIG_OURS + 20);
+    ends(rig, first, IBV_WC_SUCCESS);
+    ends(rig, second, IBV_WC_SUCCESS);
+}
+
+/* The peer has the first 4096 bytes, which are 16 packets of 256. */
+static void what_was_fetched_is_not_sent_again(void **state)
+{
+    struct rig *rig = *state;
+    rig->engine.rc.settings.reference_segment = 4096;
+    rig->engine.rc.settings.reference_from = 1000;
+    uint64_t send = post(rig, .opcode = IBV_WR_SEND, .length = 5000);
+    uint64_t read = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 8);
+    sends(rig, SEND_FIRST, RIG_OURS);
+    sends(rig, SEND_LAST, RIG_OURS + 1);
+    sends(rig, READ_REQUEST, RIG_OURS + 2);
+    rig->engine.rc.settings.references_lost = true;
+    is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS + 1);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(sends(rig, SEND_MIDDLE + (i == 3), RIG_OURS + 1 + i)->payload.length,
+                         i < 3 ? 256 : 5000 - 19 * 256);
+    sends(rig, READ_REQUEST, RIG_OURS + 5);
+    is_silent(rig);
+    is_acknowledged(rig, RIG_OURS + 4);
+    ends(rig, send, IBV_WC_SUCCESS);
+    arrives(rig, READ_RESPONSE_ONLY, RIG_OURS + 5, .bytes = 8, .packet = {.syndrome = SYNDROME_ACK});
+    ends(rig, read, IBV_WC_SUCCESS);
+}
+
 /* SQD: begun work ends, new work waits, the event comes once. */
 static void draining_ends_begun_work_and_starts_none(void **state)
 {
@@ -411,6 +462,8 @@ int main(void)
         script(local_work_is_done_in_its_turn_without_a_psn),
         script(failed_local_work_flushes_the_rest),
         script(a_link_that_ships_references_gets_large_segments),
+        script(what_can_no_longer_be_fetched_goes_in_packets),
+        script(what_was_fetched_is_not_sent_again),
         script(draining_ends_begun_work_and_starts_none),
         script(an_idle_queue_is_drained_at_once),
         script(draining_repeats_what_was_lost),

@@ -66,6 +66,16 @@ static bool is_refusal(const struct packet *packet)
     return packet->syndrome >> 5; /* 0 is the class of ACKs, and of packets that have no AETH */
 }
 
+/* Before the engine takes a refusal. Only where the other end of the link executes what it takes: over XRC that may be
+ * a third process. */
+static void look_at_references(struct qp *qp)
+{
+    struct rc_settings *settings = &qp->engine.rc.settings;
+    struct peer *peer = qp->path.peer;
+    if (qp->flow.type == IBV_QPT_RC && peer && !peer->gone && settings->reference_segment)
+        settings->references_lost = !traffic_may_reference(&qp->process->traffic, peer->link);
+}
+
 typedef void take_packet(struct qp *, const struct packet *, nanos now);
 
 /* Under qp->lock. True: it was one that had to come. Inlined, so that `next` is called directly. */
@@ -76,6 +86,7 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     traffic_received(&qp->flow, packet, arrival->from.route);
     if (__builtin_expect(is_refusal(packet), 0)) {
         qp_tell_refused(qp, packet->syndrome);
+        look_at_references(qp);
         now = clock_now();
     }
     enum reason refusal = qp_path_refusal(qp, packet, arrival->from.interface);
