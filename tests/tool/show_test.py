@@ -22,6 +22,7 @@ def _started(*command):
     """A program under softverbs run that is seen by show."""
     if not os.path.exists(command[0]):
         raise Skip(f"{command[0]} is not installed")
+    os.makedirs(cases.DIRECTORY, 0o700, exist_ok=True)  # show is asked before the program has made it
     with subprocess.Popen([SOFTVERBS, "run", "--", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env=cases.environment()) as process:
         try:
@@ -41,9 +42,27 @@ def _shown():
 
 
 def nobody_is_shown_when_nobody_is_there():
-    for directory in (f"{TEMPORARY}/never", cases.DIRECTORY):
-        expect(softverbs("show", "--dir", directory), out=b"No process has a softverbs device open.\n")
-        expect(softverbs("show", "--dir", directory, "--json"), out=b"[]\n")
+    os.mkdir(f"{TEMPORARY}/empty", 0o700)
+    expect(softverbs("show", "--dir", f"{TEMPORARY}/empty"), out=b"No process has a softverbs device open.\n")
+    expect(softverbs("show", "--dir", f"{TEMPORARY}/empty", "--json"), out=b"[]\n")
+    expect(softverbs("show", env={"SOFTVERBS_DIR": None}))  # the directory that nobody named may not be there yet
+
+
+def a_directory_that_was_named_and_is_not_there_is_told():
+    path = f"{TEMPORARY}/never"
+    for command in (["show"], ["show", "qps"], ["stat", "--once"], ["stat", "--once", "--json"], ["stat"]):
+        expect(softverbs(*command, "--dir", path), 1, b"", [b"There is no directory", path.encode()])
+        expect(softverbs(*command, env={"SOFTVERBS_DIR": path}), 1, b"", [b"There is no directory", path.encode()])
+    assert not os.path.exists(path)
+
+
+def what_can_be_no_such_directory_is_told():
+    os.mkdir(f"{TEMPORARY}/readable", 0o755)
+    with open(f"{TEMPORARY}/file", "w", encoding="ascii"):
+        pass
+    for command in (["show"], ["stat", "--once"]):
+        expect(softverbs(*command, "--dir", f"{TEMPORARY}/readable"), 1, b"", [b"/readable has mode 755"])
+        expect(softverbs(*command, "--dir", f"{TEMPORARY}/file"), 1, b"", [b"/file is not a directory"])
 
 
 def a_process_and_its_objects_are_shown():
@@ -121,6 +140,7 @@ def a_killed_process_is_not_shown():
 
 
 def other_directories_are_other_worlds():
+    os.mkdir(f"{TEMPORARY}/other", 0o700)
     with _started(WATCH):
         expect(softverbs("show", "--dir", f"{TEMPORARY}/other"), out=b"No process has a softverbs device open.\n")
 

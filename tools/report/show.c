@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "ipc/node.h"
+#include "meeting.h"
 #include "objects.h"
 #include "reports.h"
 
@@ -41,10 +42,8 @@ static int show(const struct command *command, int argc, char **argv)
     if (what && (optind < argc || !objects_exist(what)))
         return command_misused(command, "There is no list \"%s\". It shows %s.", optind < argc ? argv[optind] : what,
                                objects_known());
-    if (!node_directory(directory))
-        return command_misused(command, "The directory's name is too long: $SOFTVERBS_DIR may have %d bytes.",
-                               NODE_DIRECTORY_MAX);
-    return show_directory(directory, what, as_json);
+    int status = meeting_find(command, directory);
+    return status ? status : show_directory(directory, what, as_json);
 }
 
 const struct command show_command = {

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "ipc/node.h"
+#include "meeting.h"
 #include "print/table.h"
 #include "reports.h"
 
@@ -328,10 +329,10 @@ static int run_stat(const struct command *command, int argc, char **argv)
     }
     if (optind < argc)
         return command_misused(command, "It takes no argument \"%s\".", argv[optind]);
-    if (!node_directory(directory))
-        return command_misused(command, "The directory's name is too long: $SOFTVERBS_DIR may have %d bytes.",
-                               NODE_DIRECTORY_MAX);
-    return only_once ? once(directory, as_json, queue_pairs, lines) : watch(directory, as_json, why, sizeof why);
+    int status = meeting_find(command, directory);
+    return status      ? status
+           : only_once ? once(directory, as_json, queue_pairs, lines)
+                       : watch(directory, as_json, why, sizeof why);
 }
 
 const struct command stat_command = {

@@ -1,0 +1,31 @@
+#include "meeting.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "ipc/directory.h"
+#include "ipc/node.h"
+
+/* A name with a slip in it would look like a place where nobody is. */
+static int check_named(const char *directory)
+{
+    char why[512];
+    struct stat status;
+    if (lstat(directory, &status) && errno == ENOENT)
+        complain("There is no directory %s: no process has met another there, or the name is another.", directory);
+    else if (directory_check(directory, false, why, sizeof why))
+        complain("%s", why);
+    else
+        return EXIT_OK;
+    return EXIT_NEGATIVE;
+}
+
+int meeting_find(const struct command *command, char *directory)
+{
+    const char *named = getenv("SOFTVERBS_DIR");
+    if (!node_directory(directory))
+        return command_misused(command, "The directory's name is too long: $SOFTVERBS_DIR may have %d bytes.",
+                               NODE_DIRECTORY_MAX);
+    return named && *named ? check_named(directory) : EXIT_OK;
+}
