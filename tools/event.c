@@ -15,15 +15,16 @@
 #include "ipc/node.h"
 #include "print/emit.h"
 #include "report/event.h"
+#include "report/meeting.h"
 #include "report/report.h"
 
 enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
 
 struct wish {
     const char *event, *device, *directory;
-    long pid; /* 0: all */
-    unsigned processes, silent;
-    json_t *list; /* of those that were told; NULL: they are printed */
+    long pid;                          /* 0: all */
+    unsigned meant, processes, silent; /* asked, told, and those that did not answer */
+    json_t *list;                      /* of those that were told; NULL: they are printed */
 };
 
 /* What the process in this slot answers, or NULL. */
@@ -61,6 +62,7 @@ static void tell_process(const struct node_entry *entry, void *context)
     if (!entry->alive || (wish->pid && entry->pid != wish->pid))
         return;
     int told = ask(wish, entry->slot);
+    wish->meant++;
     if (told < 0) {
         complain("Process %d (%s) does not answer.", (int)entry->pid, entry->program);
         wish->silent++;
@@ -90,6 +92,19 @@ static int keep_port(const struct wish *wish)
     return EXIT_NEGATIVE;
 }
 
+static void conclude(const struct wish *wish)
+{
+    bool nobody = !wish->processes && !wish->silent;
+    if (wish->list)
+        emit(json_pack("{s:s, s:s, s:O, s:i}", "event", wish->event, "device", wish->device, "processes", wish->list,
+                       "silent", (int)wish->silent));
+    else if (nobody && is_port_event(wish) && !wish->pid)
+        printf("The port of %s is %s now, also for processes that start later; none had anything to be told.\n",
+               wish->device, wish->event + strlen("port-"));
+    else if (nobody)
+        puts("No process had anything to be told.");
+}
+
 static int provoke(struct wish *wish)
 {
     char why[512];
@@ -99,15 +114,12 @@ static int provoke(struct wish *wish)
         complain("%s", why);
         return EXIT_NEGATIVE;
     }
-    if (wish->list)
-        emit(json_pack("{s:s, s:s, s:O, s:i}", "event", wish->event, "device", wish->device, "processes", wish->list,
-                       "silent", (int)wish->silent));
-    else if (!wish->processes && !wish->silent && is_port_event(wish) && !wish->pid)
-        printf("The port of %s is %s now, also for processes that start later; none had anything to be told.\n",
-               wish->device, wish->event + strlen("port-"));
-    else if (!wish->processes && !wish->silent)
-        puts("No process had anything to be told.");
-    return wish->silent ? EXIT_NEGATIVE : EXIT_OK;
+    bool missing = wish->pid && !wish->meant;
+    if (missing)
+        complain("No process %ld has a softverbs device open.", wish->pid);
+    if (!missing || wish->list)
+        conclude(wish);
+    return wish->silent || missing ? EXIT_NEGATIVE : EXIT_OK;
 }
 
 static bool is_event(const char *name)
@@ -162,10 +174,8 @@ static int event(const struct command *command, int argc, char **argv)
         return command_misused(command, "There is no event \"%s\".", wish.event);
     if (!is_device(wish.device))
         return command_misused(command, "There is no device \"%s\".", wish.device);
-    if (!node_directory(directory))
-        return command_misused(command, "The directory's name is too long: $SOFTVERBS_DIR may have %d bytes.",
-                               NODE_DIRECTORY_MAX);
-    return provoke(&wish);
+    int status = meeting_find(command, directory);
+    return status ? status : provoke(&wish);
 }
 
 const struct command event_command = {

@@ -134,6 +134,25 @@ def what_does_not_exist_is_refused():
     expect(softverbs("event", "port-down", "soft0", "now"), 2, b"", [b"needs an event and a device"])
 
 
+def a_directory_that_was_named_and_is_not_there_is_not_made():
+    path = f"{cases.TEMPORARY}/never"
+    for event in ("port-down", "port-up", "gid-change"):
+        expect(softverbs("event", "--dir", path, event, "soft0"), 1, b"", [b"There is no directory", path.encode()])
+        expect(softverbs("event", event, "soft0", env={"SOFTVERBS_DIR": path}), 1, b"", [b"There is no directory"])
+    assert not os.path.exists(path)
+
+
+def a_process_that_is_not_there_is_told():
+    with _watching() as watcher:
+        watcher.process.kill()
+        watcher.process.wait()
+        for event in ("pkey-change", "port-down"):
+            done = softverbs("event", "--pid", str(watcher.pid), event, "soft0")
+            expect(done, 1, b"", f"softverbs: No process {watcher.pid} has a softverbs device open.\n".encode())
+        done = softverbs("event", "--json", "--pid", str(watcher.pid), "pkey-change", "soft0")
+        expect(done, 1, None, [b"No process", b"has a softverbs device open"])
+
+
 def a_process_that_does_not_answer_is_named():
     with _watching() as watcher:
         cases.stop(watcher.pid)
