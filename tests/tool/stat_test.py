@@ -102,6 +102,19 @@ def a_line_a_second_says_what_came_to_it():
             assert line[0] == "2" and int(line[1]) > 0 and int(line[2]) > 0, lines
 
 
+def a_process_that_does_not_answer_is_told_as_such():
+    with _writing() as (_, client):
+        assert _told()[client]["answers"] is True
+        cases.stop(client)
+        try:
+            assert _told()[client] == {"pid": client, "program": "ib_write_bw", "answers": False}
+            for options in (["--once"], ["--qps"], ["--lines"]):
+                table = expect(softverbs("stat", *options)).stdout.decode()
+                assert re.search(rf"^{client} +ib_write_bw \(does not answer\) +- +-", table, re.M), table
+        finally:
+            os.kill(client, signal.SIGCONT)
+
+
 def arguments_are_refused():
     expect(softverbs("stat", "everything"), 2, b"", [b"no argument \"everything\""])
     expect(softverbs("stat", "--twice"), 2, b"", [b"no option --twice"])

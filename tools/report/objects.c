@@ -168,7 +168,7 @@ static void add_value(struct table *table, const struct column *column, const js
         add_plain(table, value);
 }
 
-static void add_process(struct table *table, const json_t *report)
+void objects_add_process(struct table *table, const json_t *report)
 {
     const char *program = json_string_value(json_object_get(report, "program"));
     table_add(table, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(report, "pid")));
@@ -179,7 +179,7 @@ static void add_process(struct table *table, const json_t *report)
 
 static void add_row(struct table *table, const struct view *view, const json_t *report, const json_t *object)
 {
-    add_process(table, report);
+    objects_add_process(table, report);
     for (int i = 0; i < COLUMNS && view->columns[i].title; i++)
         add_value(table, &view->columns[i], object);
 }

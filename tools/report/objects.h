@@ -11,6 +11,11 @@ bool objects_exist(const char *name);
 /* All names, as part of a sentence. */
 const char *objects_known(void);
 
+struct table;
+
+/* The first two cells of a row: number and program, and whether the process could not tell. */
+void objects_add_process(struct table *, const json_t *report);
+
 /* Prints the table of this name (NULL: processes, then queue pairs) over an array of reports. Nothing in a report is
  * trusted: what is missing or of another type is shown as "-". */
 void objects_print(const json_t *reports, const char *name);

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "ipc/node.h"
 #include "meeting.h"
+#include "objects.h"
 #include "print/table.h"
 #include "reports.h"
 
@@ -107,9 +108,7 @@ static void describe(const json_t *packets, char text[TEXT])
 static void add_row(struct table *table, const json_t *report, const char *what, const json_t *traffic)
 {
     char text[TEXT];
-    const char *program = json_string_value(json_object_get(report, "program"));
-    table_add(table, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(report, "pid")));
-    table_add(table, "%s", program ? program : "-");
+    objects_add_process(table, report);
     table_add(table, "%s", what);
     for (int i = 2; i < COUNTS; i++)
         table_add(table, "%" JSON_INTEGER_FORMAT, sum(json_object_get(traffic, counts[i].key)));
@@ -128,9 +127,7 @@ static void add_row(struct table *table, const json_t *report, const char *what,
 static void add_line(struct table *table, const json_t *report, const char *what, const char *counter, const char *part,
                      json_int_t value)
 {
-    const char *program = json_string_value(json_object_get(report, "program"));
-    table_add(table, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(report, "pid")));
-    table_add(table, "%s", program ? program : "-");
+    objects_add_process(table, report);
     table_add(table, "%s", what);
     table_add(table, "%" JSON_INTEGER_FORMAT, value);
     table_add(table, "%s%s%s", counter, part ? " " : "", part ? part : "");
@@ -182,12 +179,27 @@ static void add_queue_pairs(struct table *table, const json_t *report, counts_ad
     }
 }
 
+/* A process that is stopped, of another user or making objects right now: without a row it would look idle. */
+static void add_untold(struct table *table, const json_t *report)
+{
+    objects_add_process(table, report);
+    for (size_t column = 2; column < table->columns; column++)
+        table_add(table, "-");
+}
+
 static void add_processes(struct table *table, const json_t *reports, bool queue_pairs, counts_adder *add_counts)
 {
     const json_t *report;
     size_t i;
-    json_array_foreach(reports, i, report) queue_pairs ? add_queue_pairs(table, report, add_counts)
-                                                       : add_devices(table, report, add_counts);
+    json_array_foreach(reports, i, report)
+    {
+        if (!json_object_get(report, "traffic"))
+            add_untold(table, report);
+        else if (queue_pairs)
+            add_queue_pairs(table, report, add_counts);
+        else
+            add_devices(table, report, add_counts);
+    }
 }
 
 static void print_totals(const json_t *reports, bool queue_pairs)
@@ -233,18 +245,20 @@ static void print_lines(const json_t *reports, bool queue_pairs)
 /* All that is counted of a process, without its objects. */
 static void print_json(const json_t *reports)
 {
-    static const char *const keys[] = {"pid", "program", "traffic", "strays", "messages"};
+    static const char *const keys[] = {"pid", "program", "answers", "busy", "traffic", "strays", "messages"};
     json_t *all = json_array(), *report, *qp;
     size_t i, j;
     json_array_foreach((json_t *)reports, i, report)
     {
-        json_t *process = json_object(), *qps = json_array();
+        json_t *process = json_object(), *list = json_object_get(report, "qps"), *qps = json_array();
         for (size_t key = 0; key < sizeof keys / sizeof *keys; key++)
             json_object_set(process, keys[key], json_object_get(report, keys[key]));
-        json_array_foreach(json_object_get(report, "qps"), j, qp)
+        json_array_foreach(list, j, qp)
             json_array_append_new(qps, json_pack("{s:O?, s:O?}", "number", json_object_get(qp, "number"), "traffic",
                                                  json_object_get(qp, "traffic")));
-        json_object_set_new(process, "qps", qps);
+        if (list)
+            json_object_set(process, "qps", qps);
+        json_decref(qps);
         json_array_append_new(all, process);
     }
     json_dumpf(all, stdout, JSON_COMPACT);
@@ -351,6 +365,7 @@ const struct command stat_command = {
             "added since the line before. Packets are frames of the links: within the host\n"
             "one may carry more than the path MTU. \"nobody's\" are packets that were for no\n"
             "queue pair. Reasons are explained by softverbs explain NAME; the counters of a\n"
-            "process that has ended: softverbs run --counters FILE.\n",
+            "process that has ended: softverbs run --counters FILE. A process that is stopped\n"
+            "or another user's does not answer: nothing is known of what it counts.\n",
     .run = run_stat,
 };
