@@ -45,16 +45,28 @@ static bool write_all(const uint8_t *bytes, size_t size)
     return true;
 }
 
-/* It may be made later, and begin anew, as each `run --capture` does, and be as long as before already. */
-static void look_again(struct source *source)
+/* What is no file never holds a capture, and what may not be read does not say so later. 0, or errno. */
+static int open_source(struct source *source)
+{
+    struct stat status;
+    source->fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (source->fd < 0)
+        return errno == ENOENT ? 0 : errno;
+    if (fstat(source->fd, &status))
+        return errno;
+    return S_ISDIR(status.st_mode) ? EISDIR : S_ISREG(status.st_mode) ? 0 : EILSEQ;
+}
+
+/* It may be made later, and begin anew, as each `run --capture` does, and be as long as before already. 0, or errno. */
+static int look_again(struct source *source)
 {
     uint8_t now[FIRST];
     size_t known = source->done < FIRST ? (size_t)source->done : FIRST;
-    if (source->fd < 0)
-        source->fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (source->fd >= 0 && known &&
+    int error = source->fd < 0 ? open_source(source) : 0;
+    if (!error && source->fd >= 0 && known &&
         (pread(source->fd, now, known, 0) != (ssize_t)known || memcmp(now, source->first, known) != 0))
         source->done = 0;
+    return error;
 }
 
 static void remember(struct source *source, const uint8_t *block, size_t length)
@@ -75,20 +87,29 @@ static ssize_t find_block(const struct source *source)
     return fits && (source->done || head[0] == SECTION) ? (ssize_t)head[1] : -1;
 }
 
-/* The next block, whole: 1; there is none yet: 0; -1: the reader has gone, or errno, or EILSEQ, that is no capture. */
-static int copy_block(struct source *source)
+enum copied { COPIED, NONE_YET, READER_GONE, FAILED };
+
+static enum copied fail(const char *what, int error)
+{
+    complain("live: %s: %s", what, error == EILSEQ ? "not a capture of softverbs" : strerror(error));
+    return FAILED;
+}
+
+/* The next block, whole. */
+static enum copied copy_block(struct source *source)
 {
     ssize_t length = find_block(source);
-    uint8_t *block = length > 0 ? malloc((size_t)length) : NULL;
-    errno = length < 0 ? EILSEQ : errno;
+    if (length <= 0)
+        return length ? fail(source->path, EILSEQ) : NONE_YET;
+    uint8_t *block = malloc((size_t)length);
     if (!block)
-        return length ? -1 : 0;
-    bool whole = pread(source->fd, block, (size_t)length, source->done) == length;
-    int result = !whole ? 0 : write_all(block, (size_t)length) ? 1 : -1, error = errno;
-    if (result > 0)
+        return fail(source->path, ENOMEM);
+    enum copied result = NONE_YET;
+    if (pread(source->fd, block, (size_t)length, source->done) == length)
+        result = write_all(block, (size_t)length) ? COPIED : errno == EPIPE ? READER_GONE : fail("the output", errno);
+    if (result == COPIED)
         remember(source, block, (size_t)length);
     free(block);
-    errno = error;
     return result;
 }
 
@@ -96,15 +117,11 @@ static int copy_block(struct source *source)
 static int follow(struct source *source)
 {
     for (;;) {
-        look_again(source);
-        int copied = copy_block(source);
-        if (copied < 0 && errno == EPIPE)
-            return EXIT_OK;
-        if (copied < 0) {
-            complain("live: %s: %s", source->path, errno == EILSEQ ? "not a capture of softverbs" : strerror(errno));
+        int error = look_again(source);
+        enum copied copied = error ? fail(source->path, error) : copy_block(source);
+        if (copied == FAILED)
             return EXIT_NEGATIVE;
-        }
-        if (!copied && !pause_for_more())
+        if (copied == READER_GONE || (copied == NONE_YET && !pause_for_more()))
             return EXIT_OK;
     }
 }

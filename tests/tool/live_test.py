@@ -95,6 +95,22 @@ def what_is_no_capture_is_refused():
     expect(softverbs("live", "/no/such", "/other"), 2, b"", [b"Which file"])
 
 
+def what_will_never_be_a_capture_is_refused():
+    fifo = f"{TEMPORARY}/no-file"
+    os.mkfifo(fifo)
+    expect(softverbs("live", TEMPORARY), 1, b"", [TEMPORARY.encode(), b"Is a directory"])
+    expect(softverbs("live", fifo), 1, b"", [fifo.encode(), b"not a capture"])
+    expect(softverbs("live", f"{TEMPORARY}/no-file/below"), 1, b"", [b"Not a directory"])
+
+
+def an_output_that_takes_nothing_is_named():
+    path = f"{TEMPORARY}/full.pcapng"
+    _run(path)
+    with open("/dev/full", "wb") as out:
+        done = subprocess.run([SOFTVERBS, "live", path], stdout=out, stderr=subprocess.PIPE, env=cases.environment(), timeout=60, check=False)
+    assert done.returncode == 1 and done.stderr == b"softverbs: live: the output: No space left on device\n", done
+
+
 def run_names_it_where_a_capture_cannot_go():
     fifo = f"{TEMPORARY}/other"
     os.mkfifo(fifo)
