@@ -262,7 +262,8 @@ static void explain_silence(const struct ping *ping)
         printf("%s says: %s.\n", *ping->error_from ? ping->error_from : "This host", strerror(ping->error));
     else if (!memcmp(ping->wire.route.source, ping->wire.route.destination, 16))
         printf("No answer. The address is this host's own, and no program that\n"
-               "\"softverbs run --net\" started is on %s.\n",
+               "\"softverbs run --net\" started is on %s, or its port is down\n"
+               "(\"softverbs devices\" shows it, \"softverbs event port-up\" ends it).\n",
                ping->wire.interface);
     else
         printf(
@@ -464,6 +465,8 @@ static int ping_command_run(const struct command *command, int argc, char **argv
     }
     if (argc - optind != 1)
         return command_misused(command, "It needs the address or name of a host.");
+    if (ping.datagrams && !ping.port)
+        return command_misused(command, "-u says of which kind the port is, and needs -p PORT.");
     ping.name = argv[optind];
     return run(&ping);
 }
@@ -480,7 +483,7 @@ const struct command ping_command = {
             "  -W, --timeout S       seconds to wait for the last answer, 2 if not given\n"
             "  -w, --deadline S      end after so many seconds in any case\n"
             "  -p, --port N          does a program of librdmacm listen at this port, too?\n"
-            "  -u, --udp             the port is one for datagrams (RDMA_PS_UDP)\n"
+            "  -u, --udp             that port is one for datagrams (RDMA_PS_UDP)\n"
             "  -q, --quiet           only what came of it\n"
             "  --json                only what came of it, an object: docs/user/json.md\n"
             "\n"
