@@ -179,6 +179,19 @@ def a_script_is_looked_at_by_its_interpreter():
     assert found["libibverbs"][0] == "warning" and "not linked with libibverbs.so.1" in found["libibverbs"][1], found
 
 
+def a_text_that_names_no_interpreter_is_the_shells():
+    """As it is to who runs it."""
+    path = f"{TEMPORARY}/text"
+    with open(path, "w", encoding="ascii") as script:
+        script.write("echo from the shell\n")
+    os.chmod(path, 0o755)
+    if platform.libc_ver()[0] != "glibc":
+        raise Skip("the C library starts no shell for such a file")
+    expect(softverbs("run", "--dir", f"{TEMPORARY}/own", path), out=b"from the shell\n")
+    found, status = _of(path)
+    assert "script of /bin/sh, as it is text" in found["program"][1] and found["linking"][0] == "ok" and status == 0, found
+
+
 def _compiled(name, source, *options):
     path = f"{TEMPORARY}/{name}"
     if not shutil.which("cc"):

@@ -75,8 +75,8 @@ static bool read_program(struct patient *patient, const char *name)
     }
     int error = program_read(patient->path, &patient->program);
     if (!error && *patient->program.script) {
-        say(patient, VERDICT_OK, "program", "%s is a script of %s; what follows is of that.", patient->path,
-            patient->program.script);
+        say(patient, VERDICT_OK, "program", "%s is a script of %s%s; what follows is of that.", patient->path,
+            patient->program.script, patient->program.shell ? ", as it is text and names no interpreter (#!)" : "");
         snprintf(patient->path, sizeof patient->path, "%s", patient->program.script);
         error = program_read(patient->path, &patient->program);
     } else if (!error) {

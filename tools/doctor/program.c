@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <paths.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -54,6 +55,19 @@ static void read_script(const struct image *image, struct program *program)
     size_t from = 2 + strspn(image->bytes + 2, " \t"), length = strcspn(image->bytes + from, " \t\n");
     snprintf(program->script, sizeof program->script, "%.*s", (int)(length < PROGRAM_TEXT ? length : 0),
              image->bytes + from);
+}
+
+/* What the kernel takes for no program at all, execvp(3) hands to a shell; that of musl does not. A file that is no
+ * text is a damaged one. */
+static bool is_for_shell(const struct image *image)
+{
+#ifdef __GLIBC__
+    enum { LOOKED_AT = 512 };
+    return image->bytes[0] != ELFMAG0 && memcmp(image->bytes, "#!", 2) != 0 &&
+           !memchr(image->bytes, 0, image->size < LOOKED_AT ? image->size : LOOKED_AT);
+#else
+    return false;
+#endif
 }
 
 /* Where in the file stands what will be at this address; the file's size: nowhere. */
@@ -124,7 +138,10 @@ int program_read(const char *path, struct program *program)
     int error = 0;
     if (!memcmp(image.bytes, "#!", 2) && memchr(image.bytes, '\n', image.size))
         read_script(&image, program);
-    else
+    else if (is_for_shell(&image)) {
+        program->shell = true;
+        snprintf(program->script, sizeof program->script, "%s", _PATH_BSHELL);
+    } else
         error = read_image(&image, program);
     munmap(bytes, image.size);
     return error;

@@ -8,6 +8,7 @@ enum { PROGRAM_TEXT = 512 };
 
 struct program {
     char script[PROGRAM_TEXT];      /* of a script: its interpreter; "": it is none */
+    bool shell;                     /* a script that names none, for the shell that execvp(3) starts */
     char interpreter[PROGRAM_TEXT]; /* the dynamic linker; "": static */
     char rpath[PROGRAM_TEXT];       /* DT_RPATH, which counts before LD_LIBRARY_PATH; "": none, or DT_RUNPATH too */
     bool foreign;                   /* of another architecture than this command's */
