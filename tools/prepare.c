@@ -14,6 +14,7 @@
 #include "ipc/node.h"
 #include "place.h"
 #include "settings.h"
+#include "share.h"
 #include "tap/capture.h"
 #include "tap/fault.h"
 #include "tree.h"
@@ -244,17 +245,31 @@ int prepare_option(const struct command *command, int option, const char *value)
     return setenv(names[option - PREPARE_DEVICES], value, 1) ? out_of_memory() : 0;
 }
 
-/* Told here, as the program would only fail to open its device. 0, or the exit status. */
-static int check_claims(const char *list)
+/* Told here, as the program would only fail to open its device. */
+static bool is_others(const char *name)
 {
-    char name[IF_NAMESIZE], directory[NODE_DIRECTORY_MAX + 1], why[512];
+    char directory[NODE_DIRECTORY_MAX + 1], why[512];
+    if (node_directory(directory) && claim_is_others(directory, if_nametoindex(name), why, sizeof why)) {
+        complain("%s: %s", name, why);
+        return true;
+    }
+    if (share_try(name) != EADDRINUSE)
+        return false;
+    complain("%s: Another user or program has UDP port 4791 and does not share it. \"softverbs doctor --net %s\" says "
+             "more.",
+             name, name);
+    return true;
+}
+
+/* 0, or the exit status. */
+static int check_interfaces(const char *list)
+{
+    char name[IF_NAMESIZE];
     for (const char *at = list; *at; at += *at == ',') {
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
-        if (length && node_directory(directory) && claim_is_others(directory, if_nametoindex(name), why, sizeof why)) {
-            complain("%s: %s", name, why);
+        if (length && is_others(name))
             return EXIT_SELF;
-        }
         at += length;
     }
     return 0;
@@ -263,7 +278,7 @@ static int check_claims(const char *list)
 static int check_port(const char *list)
 {
     if (!start_is_fixed() || !*list)
-        return check_claims(list);
+        return check_interfaces(list);
     complain("With SOFTVERBS_SEED anybody could guess keys and queue pair numbers, so it can't be set on a network.");
     return EXIT_USAGE;
 }

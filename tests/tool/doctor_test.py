@@ -336,9 +336,19 @@ def rules_that_drop_are_a_warning():
         assert verdict == "ok" and said in sentence, (rules, sentence)
 
 
+def _holder(address, family="AF_INET", before="0"):
+    return f"{cases.PYTHON} -c 'import socket, time; s = socket.socket(socket.{family}, socket.SOCK_DGRAM); {before}; " \
+           f"s.bind((\"{address}\", 4791)); time.sleep(20)' >/dev/null 2>&1 & sleep 0.5"
+
+
 def whoever_has_the_port_is_named():
-    holder = f"{cases.PYTHON} -c 'import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((\"0.0.0.0\", 4791)); time.sleep(20)' >/dev/null 2>&1 & sleep 0.5"
-    found = _in_a_network("ip link set two up", "ip link set one up", holder)
+    holder = _holder("0.0.0.0")
+    for command in (holder, _holder("127.0.0.1"), _holder("::1", "AF_INET6")):
+        found = _in_a_network("ip link set two up", "ip link set one up", command)
+        assert found["port 4791"][0] == "problem" and "A program of this user" in found["port 4791"][1] and \
+            "without SO_REUSEPORT" in found["port 4791"][1], (command, found)
+    found = _in_a_network("ip link set two up", "ip link set one up",
+                          _holder("0.0.0.0", before="s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)"))
     assert found["port 4791"][0] == "ok" and "A program of this user" in found["port 4791"][1], found
     if os.geteuid() == 0 and not subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode:
         # in a user namespace there would be nobody else

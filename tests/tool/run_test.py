@@ -7,6 +7,7 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -201,6 +202,44 @@ class _Claimant:
 def another_user_who_names_itself_as_the_interfaces_keeps_nobody_off_it():
     with _Claimant("/somewhere", "nobody"):
         expect(softverbs("run", "--net", "lo", "true"))
+
+
+FAMILIES = [socket.AF_INET, *([socket.AF_INET6] if os.path.exists("/proc/net/if_inet6") else [])]
+
+
+def _holder(family, address, *options):
+    """A socket that has the port."""
+    holder = socket.socket(family, socket.SOCK_DGRAM)
+    for option in options:
+        holder.setsockopt(*option)
+    holder.bind((address, 4791))
+    return holder
+
+
+def a_port_that_somebody_has_for_itself_is_told():
+    """The program would only fail to open its device."""
+    for family in FAMILIES:
+        for address in ("::", "::1") if family == socket.AF_INET6 else ("0.0.0.0", "127.0.0.1"):
+            with _holder(family, address):
+                done = softverbs("run", "--net", "lo", "true")
+            expect(done, 125, b"", [b"lo: Another user or program has UDP port 4791", b"doctor --net lo"])
+    with _holder(socket.AF_INET, "0.0.0.0", (socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)):
+        expect(softverbs("run", "--net", "lo", "true"))
+
+
+def who_looks_at_the_port_takes_no_datagram_of_those_who_share_it():
+    shared = [(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1), (socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")]
+    for family in FAMILIES:
+        ipv6 = family == socket.AF_INET6
+        look = f"for i in $(seq 50); do {SOFTVERBS} run --net lo true; done"
+        with _holder(family, "::" if ipv6 else "0.0.0.0", *shared, *([(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)] if ipv6 else [])) as device, \
+                subprocess.Popen(["timeout", "30", "sh", "-c", look], env=cases.environment()) as looking:
+            device.settimeout(5)
+            while looking.poll() is None:
+                with socket.socket(family, socket.SOCK_DGRAM) as sender:
+                    sender.sendto(b"datagram", ("::1" if ipv6 else "127.0.0.1", 4791))
+                assert device.recv(100) == b"datagram"
+            assert looking.returncode == 0
 
 
 def what_others_have_chosen_does_nothing_to_a_terminal():

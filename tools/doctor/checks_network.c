@@ -16,6 +16,7 @@
 #include "config/config_net.h"
 #include "ipc/claim.h"
 #include "ipc/node.h"
+#include "share.h"
 
 enum { PORT = 4791, WANTED = 8 << 20 /* bytes of receive buffer, as src/link/udp.c asks for */ };
 
@@ -148,6 +149,12 @@ static void check_port(const struct network *network)
     else if (user != geteuid())
         say(network, VERDICT_PROBLEM, "port 4791",
             "The user with number %u has UDP port 4791. Only processes of one user share it.", user);
+    else if (share_try(network->name) == EADDRINUSE)
+        say(network, VERDICT_PROBLEM, "port 4791",
+            "A program of this user has UDP port 4791 for itself, without SO_REUSEPORT: \"ss -uanp 'sport = :%d'\" "
+            "shows "
+            "which.",
+            PORT);
     else
         say(network, VERDICT_OK, "port 4791", "A program of this user has UDP port 4791; those of softverbs share it.");
 }
