@@ -44,10 +44,10 @@ struct shm {
     struct published published;               /* by the other process; unmapped with the link */
     _Atomic(const struct published *) learnt; /* that, once it is there and may be used; NULL */
 
-    struct cma_proof proof; /* of the other process */
-    bool loopback;          /* the ring leads to this process itself, and is both rings */
-    struct lock pulling;    /* loopback: a pull copies under it, so after revoke nobody touches the memory any more */
-    bool reading;
+    struct cma_proof proof;   /* of the other process */
+    bool loopback;            /* the ring leads to this process itself, and is both rings */
+    struct lock pulling;      /* loopback: a pull copies under it, so after revoke nobody touches the memory any more */
+    bool reading, unreadable; /* the latter: this process may not read the other's memory any more */
     struct ring_reader reader;
 };
 
@@ -170,16 +170,21 @@ __attribute__((flatten)) static enum frame_sent shm_send(struct link *link, cons
 }
 
 /* This process may have lost the right to read the other: it has another user, or a filter of system calls. Said
- * before the refusal leaves, so the sender finds it with that. */
+ * before the refusal leaves, so the sender finds it with that. It is for good, although another thread may have the
+ * right, and it may come back: what was refused is sent anew in packets, whose numbers would be those of older
+ * references. */
 static bool shm_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct shm *shm = payload->source;
+    if (shm->unreadable)
+        return false;
     int kept = errno;
     errno = 0;
     bool read = cma_remote(&shm->proof, payload, offset, to, count);
-    if (!read && (errno == EPERM || errno == ENOSYS || errno == EACCES))
-        ring_set_cma(&shm->reader, false);
+    shm->unreadable = !read && (errno == EPERM || errno == ENOSYS || errno == EACCES);
     errno = kept;
+    if (shm->unreadable)
+        ring_set_cma(&shm->reader, false);
     return read && ring_reference_holds(&shm->reader);
 }
 
@@ -246,7 +251,8 @@ static bool shm_can_reference(struct link *link)
     return is_writing(shm) && ring_has_cma(&shm->writer);
 }
 
-/* Before the peer has told: perhaps. What is behind the first packet waits for its answer then, and by that it has. */
+/* Before the peer has told: perhaps. What is behind the first packet waits for its answer then, and by that it has. Who
+ * can't read us is taken for one whom we can't read: so it is nearly always. */
 static bool shm_can_direct(struct link *link)
 {
     struct shm *shm = (struct shm *)link;

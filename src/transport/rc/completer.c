@@ -91,7 +91,7 @@ __attribute__((noinline)) static void receive_nak(struct rc *rc, const struct pa
 {
     switch (packet->syndrome & 0x7f) {
     case SYNDROME_NAK_SEQUENCE:
-        if (!rc->requester.rnr_waiting && !requester_lose_references(rc))
+        if (!rc->requester.rnr_waiting && !requester_lose_references(rc, now))
             requester_retransmit(rc, CONGESTION_GAP, now);
         return;
     case SYNDROME_NAK_INVALID_REQUEST:

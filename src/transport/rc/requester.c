@@ -146,7 +146,7 @@ static void begin_behind_anew(struct rc *rc)
     requester->next_psn = psn_add(first->first_psn, first->packets);
 }
 
-bool requester_lose_references(struct rc *rc)
+bool requester_lose_references(struct rc *rc, nanos now)
 {
     uint32_t segment = rc->settings.reference_segment;
     if (!segment || !rc->settings.references_lost || !is_begun(&rc->requester.queue))
@@ -156,6 +156,7 @@ bool requester_lose_references(struct rc *rc)
         cut_anew(rc, oldest(rc));
     begin_behind_anew(rc);
     requester_rewind(rc);
+    requester_wait(rc, requester_period(rc, now));
     return true;
 }
 

@@ -27,7 +27,7 @@ void requester_rewind(struct rc *);
 void requester_retransmit(struct rc *, enum congestion_sign, nanos now);
 /* The peer has just said which PSN it expects, and references are lost: nothing from there on goes by reference any
  * more. True: some of it was to, and all of it will be sent again, which counts no retry. */
-bool requester_lose_references(struct rc *);
+bool requester_lose_references(struct rc *, nanos now);
 
 /* When nothing was answered for some round trips, and it is time to: repeats the oldest packet alone, whose answer
  * tells whether others were lost. Counts no retry. */

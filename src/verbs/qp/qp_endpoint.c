@@ -72,8 +72,8 @@ static void look_at_references(struct qp *qp)
 {
     struct rc_settings *settings = &qp->engine.rc.settings;
     struct peer *peer = qp->path.peer;
-    if (qp->flow.type == IBV_QPT_RC && peer && !peer->gone && settings->reference_segment)
-        settings->references_lost = !traffic_may_reference(&qp->process->traffic, peer->link);
+    settings->references_lost = qp->flow.type == IBV_QPT_RC && peer && !peer->gone && settings->reference_segment &&
+                                !traffic_may_reference(&qp->process->traffic, peer->link);
 }
 
 typedef void take_packet(struct qp *, const struct packet *, nanos now);
