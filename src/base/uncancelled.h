@@ -1,6 +1,6 @@
 /* A thread that is cancelled (pthread_cancel(3)) inside a system call ends there, with every lock that it holds. Verbs
- * are no cancellation points but for the two that wait for events, so system calls that may be made under a lock stand
- * between these two. */
+ * are no cancellation points but for the two that wait for events (nor those that wait until events are acknowledged,
+ * which hold locks then), so system calls that may be made under a lock stand between these two. */
 #ifndef BASE_UNCANCELLED_H
 #define BASE_UNCANCELLED_H
 

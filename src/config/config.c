@@ -220,6 +220,17 @@ static void set_devices(const char *value)
     }
 }
 
+/* By its number, or the first behind it that no device has; returns the name's length. */
+static size_t make_name(char name[16], unsigned number)
+{
+    unsigned last = number + DEVICES_MAX;
+    size_t length;
+    do
+        length = (size_t)snprintf(name, 16, "soft%u", number % (2 * DEVICES_MAX));
+    while (is_named_twice(name, length) && number++ < last);
+    return length;
+}
+
 /* The interfaces of the devices in order, separated by commas: "eth0,eth1" puts the first two on the network. There are
  * as many devices as interfaces at least. */
 static void set_networks(const char *list)
@@ -228,7 +239,7 @@ static void set_networks(const char *list)
     unsigned index = 0;
     for (char *interface; copy && (interface = strsep(&rest, ",")); index++) {
         if (index == device_count)
-            add_device(name, (size_t)snprintf(name, sizeof name, "soft%u", index % DEVICES_MAX));
+            add_device(name, make_name(name, index));
         if (*interface && infiniband)
             config_complain("device soft%u stays off the network \"%s\": RoCE is Ethernet, and the link layer is to be "
                             "InfiniBand (SOFTVERBS_LINK_LAYER=ib)",

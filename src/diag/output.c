@@ -1,6 +1,7 @@
 #include "diag/output.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -43,31 +44,39 @@ void output_close(struct output *output)
     output->descriptor = -1;
 }
 
+/* A pipe or a terminal that is full, opened so that it stops nobody: its reader gets some time. */
+static bool waits_for_room(int descriptor, int *patience)
+{
+    enum { STEP = 10 };
+    struct pollfd full = {.fd = descriptor, .events = POLLOUT};
+    *patience -= STEP;
+    return *patience >= 0 && poll(&full, 1, STEP) >= 0;
+}
+
 static size_t write_all(int descriptor, const char *data, size_t length)
 {
+    int patience = 200; /* milliseconds */
     size_t done = 0;
     while (done < length) {
         ssize_t some = write(descriptor, data + done, length - done);
-        if (some < 0 && errno == EINTR)
-            continue;
-        if (some <= 0)
+        if (some > 0)
+            done += (size_t)some;
+        else if (!some)
+            errno = ENOSPC;
+        if (!some || (some < 0 && errno != EINTR && !(errno == EAGAIN && waits_for_room(descriptor, &patience))))
             break;
-        done += (size_t)some;
     }
     return done;
 }
 
-/* Both are raised for the thread that writes. One that had waited before, blocked by the program, is not ours to take;
- * a second of its kind is not kept beside it. */
-static void take_back(const sigset_t *ours, const sigset_t *waited)
+/* It is raised for the thread that writes. One that had waited before, blocked by the program, is not ours to take. */
+static void take_back(int number, const sigset_t *waited)
 {
-    static const int numbers[] = {SIGPIPE, SIGXFSZ};
-    sigset_t fresh = *ours;
-    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigismember(waited, numbers[i]))
-            sigdelset(&fresh, numbers[i]);
-    while (sigtimedwait(&fresh, NULL, &(struct timespec){0}) > 0)
-        ;
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, number);
+    if (!sigismember(waited, number))
+        sigtimedwait(&ours, NULL, &(struct timespec){0});
 }
 
 size_t output_write(const struct output *output, const void *data, size_t length)
@@ -86,7 +95,7 @@ size_t output_write(const struct output *output, const void *data, size_t length
     if (done < length) {
         int error = errno;
         if (error == EPIPE || error == EFBIG)
-            take_back(&ours, &waited);
+            take_back(error == EPIPE ? SIGPIPE : SIGXFSZ, &waited);
         errno = error;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -31,7 +31,8 @@ bool output_is_open(const struct output *);
 
 /* Writes all of it, as write(2) does: how many bytes were written, and errno if that is less. Nothing is written to
  * what the program has opened in its place (EBADF). A pipe without a reader (EPIPE) and a file that would get longer
- * than RLIMIT_FSIZE (EFBIG) raise no signal. Thread-safe; the caller sees to cancellation (base/uncancelled.h). */
+ * than RLIMIT_FSIZE (EFBIG) raise no signal. Of what is opened with O_NONBLOCK, who reads has a fifth of a second to
+ * make room (EAGAIN). Thread-safe; the caller sees to cancellation (base/uncancelled.h). */
 size_t output_write(const struct output *, const void *data, size_t length);
 
 #endif

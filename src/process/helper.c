@@ -24,6 +24,15 @@ static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* what the end of th
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell can be heard any more */
 
+/* Has the program closed one of them, as one that closes all that is open does? */
+static bool has_closed(const struct pollfd *sockets, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (sockets[i].revents & POLLNVAL)
+            return true;
+    return false;
+}
+
 /* Sleeps until `until`, a doorbell, or a signal that isn't ours; while nobody polls also until a port has something.
  * True: the doorbell waits to be served. */
 static bool sleep_until(struct process *process, nanos until, nanos now, bool polled)
@@ -35,7 +44,7 @@ static bool sleep_until(struct process *process, nanos until, nanos now, bool po
     if (ppoll(sockets, count, until == NANOS_NEVER ? NULL : &timeout, NULL) <= 0)
         return false;
     port_polled(process, sockets + 1, count - 1);
-    if (sockets->revents & POLLNVAL) /* closed by the program, as one that closes all that is open does */
+    if (has_closed(sockets, count))
         nanosleep(&(struct timespec){.tv_nsec = (long)deaf_nap}, NULL);
     return sockets->revents & POLLIN;
 }

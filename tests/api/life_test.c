@@ -171,8 +171,8 @@ static void a_thread_that_is_cancelled_leaves_no_half_object(const void *row)
 
 /* -- limits */
 
-/* Memory that is made as a file would be one of 16 MiB, and its growing would send SIGXFSZ. */
-static void a_file_size_limit_refuses_the_null_region(const void *row)
+/* The null region would be one of 16 MiB, and a context one of a line. Their growing would send SIGXFSZ. */
+static void a_file_size_limit_refuses_what_needs_a_file(const void *row)
 {
     pid_t child = fork();
     if (!child) {
@@ -181,6 +181,10 @@ static void a_file_size_limit_refuses_the_null_region(const void *row)
         struct ibv_pd *pd = ibv_alloc_pd(context);
         EXPECT(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
         EXPECT_TRUE(!ibv_alloc_null_mr(pd));
+        limit.rlim_cur = 0;
+        EXPECT(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+        EXPECT_TRUE(!ibv_open_device(context->device));
+        EXPECT(errno, ==, EFBIG);
         EXPECT(ibv_close_device(context), ==, 0);
         _exit(0);
     }
@@ -300,7 +304,7 @@ static void all(void)
 {
     CASE(a_thread_that_is_cancelled_leaves_no_lock_behind);
     CASE(a_thread_that_is_cancelled_leaves_no_half_object);
-    CASE(a_file_size_limit_refuses_the_null_region);
+    CASE(a_file_size_limit_refuses_what_needs_a_file);
     CASE(a_poller_of_real_time_priority_lets_the_helper_go_on);
     CASE(a_device_is_closed_while_its_helper_wakes);
     CASE(contexts_of_one_device_are_independent);

@@ -309,6 +309,7 @@ def a_setting_that_cannot_be_used_is_a_problem_to_the_doctor():
 def settings_that_are_empty_or_right_are_taken():
     for name, value, _ in BAD_SETTINGS:
         expect(run("true", env={name: ""}))
+    expect(run("true", env={"SOFTVERBS_DEVICES": "soft1", "SOFTVERBS_NET": ","}))  # the second is soft2
     expect(run("true", env={"SOFTVERBS_COUNTERS": f"{TEMPORARY}/fresh", "SOFTVERBS_FAULT": "drop=1%", "SOFTVERBS_LOG": "warn"}))
 
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_limit.h"
 #include "diag/log.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
@@ -16,19 +17,25 @@
 
 static const char signature[] = "softverbs context of process ";
 
+static int import_fail(int fd, int error)
+{
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return -1;
+}
+
 int import_make_descriptor(void)
 {
+    char text[sizeof signature + 16];
+    int length = snprintf(text, sizeof text, "%s%d\n", signature, (int)getpid());
+    if (file_limit_forbids((uint64_t)length))
+        return import_fail(-1, EFBIG);
     int fd = memfd_create("softverbs context", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -1;
-    char text[sizeof signature + 16];
-    int length = snprintf(text, sizeof text, "%s%d\n", signature, (int)getpid());
-    if (write(fd, text, (size_t)length) != length) {
-        int error = errno;
-        close(fd);
-        errno = error;
-        return -1;
-    }
+    if (write(fd, text, (size_t)length) != length)
+        return import_fail(fd, ENOSPC);
     fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
     return fd;
 }
