@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -59,6 +60,33 @@ static void a_pipe_without_a_reader_is_an_error_only(void **state)
     }
     assert_false(is_pending(SIGPIPE));
     close(ends[1]);
+}
+
+static void *read_later(void *argument)
+{
+    static char sink[1 << 17];
+    nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+    for (ssize_t length = 1; length > 0;)
+        length = read(*(int *)argument, sink, sizeof sink);
+    return NULL;
+}
+
+/* Its reader is slow for a moment; then there is none that reads. */
+static void a_full_pipe_gets_some_time(void **state)
+{
+    static char block[1 << 17]; /* twice what a pipe holds */
+    int ends[2];
+    pthread_t reader;
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    struct output output = {.descriptor = ends[1]};
+    assert_in_range(output_write(&output, block, sizeof block), 1, sizeof block - 1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(fcntl(ends[0], F_SETFL, 0), 0);
+    assert_int_equal(pthread_create(&reader, NULL, read_later, &ends[0]), 0);
+    assert_int_equal(output_write(&output, block, sizeof block), sizeof block);
+    close(ends[1]);
+    assert_int_equal(pthread_join(reader, NULL), 0);
+    close(ends[0]);
 }
 
 static void the_programs_own_signal_stays(void **state)
@@ -137,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pipe_without_a_reader_is_an_error_only),
+        cmocka_unit_test(a_full_pipe_gets_some_time),
         cmocka_unit_test(the_programs_own_signal_stays),
         cmocka_unit_test_setup_teardown(a_file_ends_at_its_limit, begin, end),
         cmocka_unit_test_setup_teardown(a_programs_file_in_its_place_is_left_alone, begin, end),

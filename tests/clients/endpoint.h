@@ -40,6 +40,9 @@ double now_seconds(void);
  * before anything of verbs. */
 void endpoint_go_to(const char *host);
 
+/* From now on the kernel refuses this system call with EPERM, to all threads. */
+void endpoint_refuse(long call);
+
 /* Opens the first device; its address is the GID with the index $ENDPOINT_GID, 0 without. */
 void endpoint_open(struct endpoint *, int completions);
 void endpoint_close(struct endpoint *);
@@ -54,8 +57,8 @@ struct address endpoint_address(const struct endpoint *, const struct ibv_qp *, 
 /* Bytes of a packet that the port allows. */
 uint32_t endpoint_mtu(const struct endpoint *);
 
-/* INIT to RTS, with the port's MTU: connected to the peer; for UD the peer is ignored. `timeout` as in ibv_qp_attr, with
- * three retries. */
+/* INIT to RTS, with the port's MTU: connected to the peer; for UD the peer is ignored. `timeout` as in ibv_qp_attr,
+ * with three retries. */
 void endpoint_connect(struct ibv_qp *, const struct address *peer, uint8_t timeout);
 
 struct ibv_ah *endpoint_reach(struct endpoint *, const struct address *peer);

@@ -10,8 +10,6 @@
  *
  * Exit status 0, or 1 with a sentence. */
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -331,19 +329,6 @@ static int run_stopped(bool writer, pid_t child, unsigned rounds)
     return 0;
 }
 
-static void refuse(long call)
-{
-    struct sock_filter program[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {sizeof program / sizeof *program, program};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
-        die("seccomp");
-}
-
 static int run_refused(bool writer, unsigned rounds)
 {
     volatile uint64_t *words = (uint64_t *)(void *)side.memory;
@@ -352,7 +337,7 @@ static int run_refused(bool writer, unsigned rounds)
     meet(writer ? WRITER : OWNER, 1);
     for (unsigned i = 1; i <= rounds; i++) {
         if (writer && i == rounds / 2)
-            refuse(SYS_process_vm_writev);
+            endpoint_refuse(SYS_process_vm_writev);
         if (writer)
             words[0] = i;
         if (writer && !ask(IBV_WR_RDMA_WRITE, 0, true))

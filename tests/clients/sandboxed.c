@@ -1,12 +1,8 @@
 /* A process loses the right to read its peer's memory while they are connected: by a filter of system calls, or because
  * it becomes another user. What was to be fetched by it goes through the ring then, and nothing fails or is lost.
  * Usage: sandboxed filter|user. Two processes that poll; the one that receives is the one that loses. */
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -54,24 +50,10 @@ static void meet(unsigned stage)
     }
 }
 
-static void refuse(long call)
-{
-    struct sock_filter program[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {sizeof program / sizeof *program, program};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter))
-        die("seccomp");
-}
-
 static void lose(const char *how)
 {
     if (!strcmp(how, "filter"))
-        refuse(SYS_process_vm_readv);
+        endpoint_refuse(SYS_process_vm_readv);
     else if (setresuid(STRANGER, STRANGER, STRANGER))
         die("setresuid");
 }

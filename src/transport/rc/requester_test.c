@@ -287,14 +287,18 @@ static void what_can_no_longer_be_fetched_goes_in_packets(void **state)
     struct rig *rig = *state;
     rig->engine.rc.settings.reference_segment = 4096;
     rig->engine.rc.settings.reference_from = 1000;
-    rig->engine.rc.settings.retry_count = 0;
+    rig->engine.rc.settings.retry_count = rig->engine.rc.requester.retries_left = 0;
     uint64_t first = post(rig, .opcode = IBV_WR_SEND, .length = 5000);
     uint64_t second = post(rig, .opcode = IBV_WR_SEND, .length = 1);
     assert_true(sends(rig, SEND_FIRST, RIG_OURS)->payload.by_reference);
     assert_true(sends(rig, SEND_LAST, RIG_OURS + 1)->payload.by_reference);
     sends(rig, SEND_ONLY, RIG_OURS + 2);
     rig->engine.rc.settings.references_lost = true;
+    waits(rig, RIG_ACK_TIMER * 3 / 4);
     is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS);
+    is_acknowledged(rig, RIG_OURS + 1);
+    drops(rig, REASON_PACKET_STALE_RESPONSE); /* it has not been sent by its new number */
+    waits(rig, RIG_ACK_TIMER / 2);            /* the timer began anew, and there is no retry */
     for (unsigned i = 0; i < 20; i++) {
         const struct packet *packet = sends(rig, SEND_FIRST + (i > 0) + (i == 19), RIG_OURS + i);
         assert_int_equal(packet->payload.length, i < 19 ? 256 : 5000 - 19 * 256);
@@ -314,6 +318,7 @@ static void what_was_fetched_is_not_sent_again(void **state)
     struct rig *rig = *state;
     rig->engine.rc.settings.reference_segment = 4096;
     rig->engine.rc.settings.reference_from = 1000;
+    rig->engine.rc.settings.max_rd_atomic = 1;
     uint64_t send = post(rig, .opcode = IBV_WR_SEND, .length = 5000);
     uint64_t read = post(rig, .opcode = IBV_WR_RDMA_READ, .length = 8);
     sends(rig, SEND_FIRST, RIG_OURS);
