@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lonely.h"
 #include "near.h"
 
 enum { PAGE = 4096, SEED = 11, ALL = ACCESS_ALL, DM_ACCESS = ACCESS_ALL | IBV_ACCESS_ZERO_BASED };
@@ -286,7 +287,7 @@ static void the_null_region_is_no_remote_memory(const void *row)
 static void what_cannot_be_written_is_not_registered_for_writing(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
-    char *pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *pages = mmap(lonely_place(), 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT(mprotect(pages + PAGE, PAGE, PROT_READ), ==, 0);
     EXPECT_TRUE(!ibv_reg_mr(near_pd(&pair), pages, 3 * PAGE, IBV_ACCESS_LOCAL_WRITE));
     EXPECT(errno, ==, EFAULT);

@@ -1,4 +1,5 @@
 #include "stage.h"
+#include "lonely.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,17 +56,6 @@ static void open_device(struct stage *stage, struct call *call, void *payload)
         ibv_free_device_list(list);
     if (stage->context)
         ibv_query_gid(stage->context, 1, (int)call->number[0], &call->about.gid);
-}
-
-/* Away from where the kernel and sanitizers put what they map: what a test unmaps stays so. */
-static void *lonely_place(void)
-{
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-    static uintptr_t places;
-    return (void *)(0x500000000000 + (places++ & 0xfff) * (1ul << 30));
-#else
-    return NULL;
-#endif
 }
 
 static void memory(struct stage *stage, struct call *call, void *payload)
