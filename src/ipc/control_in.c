@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/spare.h"
 #include "diag/log.h"
 #include "ipc/state.h"
 
@@ -81,20 +82,12 @@ static void on_message(struct node *node, const struct control_message *message,
     }
 }
 
-void control_keep_spare(struct node *node)
-{
-    if (node->spare < 0)
-        node->spare = fcntl(node->waker, F_DUPFD_CLOEXEC, 0);
-}
-
 /* A message whose descriptor found no place in this process has been taken in vain. Its sender sends it again: then
  * there is a place, if no other thread is faster. */
 static bool take_message(struct node *node, struct control_message *message, int *descriptor, int *published)
 {
-    if (node->cramped && node->spare >= 0) {
-        close(node->spare);
-        node->spare = -1;
-    }
+    if (node->cramped)
+        spare_give_up(&node->spare);
     return control_take_both(node->socket, message, descriptor, published);
 }
 
@@ -118,7 +111,7 @@ bool control_receive(struct node *node)
             close(descriptor);
         if (published >= 0)
             close(published);
-        control_keep_spare(node);
+        spare_keep(&node->spare, node->waker);
     }
     if (attached)
         records_check(node); /* a server of many short-lived clients would otherwise keep their rings */

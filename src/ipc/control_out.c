@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/spare.h"
 #include "base/uncancelled.h"
 #include "ipc/state.h"
 
@@ -100,6 +101,7 @@ void control_retry(struct node *node)
     for (struct record *record = node->records; record; record = record->next)
         waits |= retry(node, record);
     lock_release(&node->lock);
+    spare_keep(&node->spare, node->waker);
     if (waits && !atomic_load(&node->postponed))
         retry_in(node, after < retry_most ? after : retry_most);
 }

@@ -12,6 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/container.h"
+#include "base/spare.h"
+#include "base/uncancelled.h"
+#include "diag/log.h"
 #include "ipc/directory.h"
 #include "ipc/state.h"
 #include "link/fence.h"
@@ -40,7 +44,7 @@ static int open_socket(struct node *node, char *why, size_t why_size)
     node->bell.socket = node->socket;
     node->bell.waker = node->waker;
     atomic_store(&node->table->waker, node->waker);
-    control_keep_spare(node);
+    spare_keep(&node->spare, node->waker);
     return 0;
 }
 
@@ -76,6 +80,18 @@ static int join_node(struct node *node, char *why, size_t why_size)
     return error;
 }
 
+/* struct shm_common's. A ring keeps its descriptor only until the receiver has mapped it; then there is a spare one
+ * again (control_retry). */
+static bool lacking(struct shm_common *host, int error)
+{
+    int before = uncancelled_begin();
+    bool made_place = error == EMFILE && spare_give_up(&container_of(host, struct node, host)->spare);
+    if (!made_place)
+        log_reason(LOG_ERROR, REASON_RING_REFUSED, "%s", strerror(error));
+    uncancelled_end(before);
+    return made_place;
+}
+
 static int set_up(struct node *node, char *why, size_t why_size)
 {
     uint64_t proof = 0;
@@ -87,6 +103,7 @@ static int set_up(struct node *node, char *why, size_t why_size)
         proof = (uint64_t)getpid() << 32 ^ (uintptr_t)node;
     atomic_store(&node->host.proof, proof);
     node->host.postponed = control_postponed;
+    node->host.lacking = lacking;
     node->is_open = directory_is_open(node->directory);
     node->host.published = node->is_open || !cma_is_direct() || published_create(&node->published)
                                ? -1 /* nobody of another user may say what ours do here */

@@ -39,7 +39,7 @@ struct node {
     unsigned slot;
     uint32_t generation;
     int socket, epoll;
-    int spare;                /* a descriptor whose place another may have (control_in.c); -1 */
+    atomic_int spare;         /* a descriptor whose place a ring may have (base/spare.h); -1 */
     bool cramped;             /* the last ring that came found no place; under progress */
     int ends;                 /* an epoll of pidfds; -1: nobody is watched yet */
     int waker;                /* an eventfd, for wake-ups from within: they need no name in the directory */
@@ -126,8 +126,6 @@ bool control_receive(struct node *);
 /* Under progress: tries again what could not be handed over. */
 void control_retry(struct node *);
 void control_stop_watching(struct record *);
-/* Sees to it that there is a spare descriptor, if that is possible. */
-void control_keep_spare(struct node *);
 /* struct shm_common's postponed. */
 void control_postponed(struct shm_common *);
 

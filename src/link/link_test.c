@@ -304,6 +304,11 @@ static void never(struct shm_common *host)
 {
 }
 
+static bool nothing_to_spare(struct shm_common *host, int error)
+{
+    return false;
+}
+
 static void meet(struct shared *shared, unsigned count)
 {
     atomic_fetch_add(&shared->ready, 1);
@@ -322,7 +327,8 @@ static void connect_processes(struct process *process, const char *directory, un
     bell = process->station.bell;
     bell.attention = &process->shared->attention[!number];
     snprintf(bell.name, sizeof bell.name, "%.64s/%u", directory, !number);
-    process->host = (struct shm_common){.postponed = never, .proof = 0x1234567890abcdefu + number};
+    process->host =
+        (struct shm_common){.postponed = never, .lacking = nothing_to_spare, .proof = 0x1234567890abcdefu + number};
     meet(process->shared, 2);
     process->link = shm_open_link(&process->host, &bell, &process->shared->letters[!number]);
     assert_true(send_bytes(process->link, &byte, 1, false));
@@ -495,7 +501,7 @@ static void any_thread_may_look_for_room(void **state)
     char directory[64];
     uint8_t bytes[4096] = {0};
     struct attention attention = {0};
-    struct station station = {.host = {.postponed = never}};
+    struct station station = {.host = {.postponed = never, .lacking = nothing_to_spare}};
     struct looker looker = {0};
     pthread_t thread;
     make_directory(directory);

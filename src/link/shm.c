@@ -96,18 +96,28 @@ static void ring_doorbell(struct shm *shm)
         shm->host->postponed(shm->host);
 }
 
+static int create_ring(struct shm *shm, struct ring *ring)
+{
+    bool large = atomic_fetch_add(&shm->host->rings, 1) < LARGE_RINGS;
+    int error;
+    do
+        error = ring_create(ring, large ? LARGE_RING_SIZE : SMALL_RING_SIZE, &shm->memory);
+    while (error && shm->host->lacking(shm->host, error));
+    if (!error)
+        return 0;
+    shm->memory = -1;
+    atomic_fetch_sub(&shm->host->rings, 1);
+    return error;
+}
+
 /* False when there is no memory or descriptor for a ring just now; the next frame tries again. */
 __attribute__((noinline)) static bool make_ring(struct shm *shm)
 {
     if (!atomic_exchange(&shm->host->asked, true)) /* the receiver tries to read as soon as it is handed the ring */
         atomic_store(&shm->host->permitted, cma_permit());
     struct ring ring;
-    bool large = atomic_fetch_add(&shm->host->rings, 1) < LARGE_RINGS;
-    if (ring_create(&ring, large ? LARGE_RING_SIZE : SMALL_RING_SIZE, &shm->memory)) {
-        shm->memory = -1;
-        atomic_fetch_sub(&shm->host->rings, 1);
+    if (create_ring(shm, &ring))
         return false;
-    }
     ring_write_start(&shm->writer, &ring);
     atomic_store_explicit(&shm->writing, true, memory_order_release);
     hand_ring(shm);

@@ -31,6 +31,9 @@ struct shm_common {
     /* Something waits: call shm_retry of all links soon, and again for as long as one says so. Called from any thread,
      * also under the sending lock. */
     void (*postponed)(struct shm_common *);
+    /* No ring can be made, for this errno. True: something was given up for it, so try again. Likewise from any thread
+     * and under the sending lock. */
+    bool (*lacking)(struct shm_common *, int error);
 };
 
 /* A link with no rings yet. The doorbell is copied; the control_inbox is the other process's. */

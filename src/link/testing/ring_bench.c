@@ -52,7 +52,12 @@ static void never(struct shm_common *host)
 {
 }
 
-static struct shm_common host = {.postponed = never};
+static bool nothing_to_spare(struct shm_common *host, int error)
+{
+    return false;
+}
+
+static struct shm_common host = {.postponed = never, .lacking = nothing_to_spare};
 
 static void send_frame(struct side *side)
 {
