@@ -22,6 +22,7 @@ static const nanos glance = 2 * NANOS_MICROSECOND;      /* a hot program calls v
 static const nanos linger_least = NANOS_MICROSECOND / 2;
 static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* what the end of the process waits for the helper */
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
+static const time_t deaf_patience = 3; /* seconds that its end may take, unless nothing can wake it any more */
 static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell can be heard any more */
 
 /* Has the program closed one of them, as one that closes all that is open does? */
@@ -271,11 +272,14 @@ int helper_start(struct process *process)
     return error;
 }
 
-void helper_stop(struct process *process)
+bool helper_stop(struct process *process)
 {
+    struct timespec until;
     atomic_store(&process->helper.stopping, true);
     node_wake(process->node);
-    pthread_join(process->helper.thread, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += deaf_patience;
+    return !pthread_clockjoin_np(process->helper.thread, NULL, CLOCK_MONOTONIC, &until);
 }
 
 /* The same, but the helper leaves the host first. It may never end: exit was called in a signal handler, and what the

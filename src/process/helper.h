@@ -15,8 +15,9 @@
 /* 0 or errno. */
 int helper_start(struct process *);
 
-/* Returns when it has ended. Without any lock that it takes. */
-void helper_stop(struct process *);
+/* Returns when it has ended, true. Without any lock that it takes. False after some seconds: it still sleeps and
+ * nothing can wake it, since the program has closed our descriptors (closefrom(3)); so what it uses must stay. */
+bool helper_stop(struct process *);
 
 /* The same, but the helper leaves the host first, and is not waited for without end: exit may have been called in a
  * signal handler, and what the interrupted thread holds is never given back. */

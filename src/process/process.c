@@ -178,8 +178,8 @@ void process_leave(struct process *process)
     mutex_take(&joining);
     if (--users == 0) {
         the_process = NULL;
-        helper_stop(process);
-        destroy(process); /* nobody joins, and no child is forked, while half of it is there */
+        if (helper_stop(process))
+            destroy(process); /* nobody joins, and no child is forked, while half of it is there */
     }
     mutex_release(&joining);
     uncancelled_end(before);

@@ -197,6 +197,25 @@ static void a_file_size_limit_refuses_what_needs_a_file(const void *row)
     EXPECT(status, ==, 0);
 }
 
+/* A program that closes all that is open, as some do that become daemons, closes what its device needs too. Nothing can
+ * wake the helper any more then, and closing the device waited for it without end. */
+static void a_device_whose_descriptors_are_gone_is_closed(const void *row)
+{
+    pid_t child = fork();
+    if (!child) {
+        struct ibv_context *context = alone_open();
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the helper sleeps */
+        for (int descriptor = 3; descriptor < 1024; descriptor++)
+            close(descriptor);
+        alarm(30);
+        ibv_close_device(context);
+        _exit(0);
+    }
+    int status;
+    EXPECT(waitpid(child, &status, 0), ==, child);
+    EXPECT(status, ==, 0);
+}
+
 /* -- priorities */
 
 struct hasty {
@@ -309,6 +328,7 @@ static void all(void)
     CASE(a_thread_that_is_cancelled_leaves_no_lock_behind);
     CASE(a_thread_that_is_cancelled_leaves_no_half_object);
     CASE(a_file_size_limit_refuses_what_needs_a_file);
+    CASE(a_device_whose_descriptors_are_gone_is_closed);
     CASE(a_poller_of_real_time_priority_lets_the_helper_go_on);
     CASE(a_device_is_closed_while_its_helper_wakes);
     CASE(contexts_of_one_device_are_independent);
