@@ -257,7 +257,9 @@ void udp_prefer(struct udp_port *port, const struct datagram_route *route, nanos
     struct udp_preferred *place = &port->preferred[port->next_preferred];
     if (port->abandoned || is_preferred(port, route) || !bucket_take(&port->preferring, now, each, 1))
         return;
-    int fd = make_receiving(port, !udp_is_ipv4(route->source));
+    union udp_address here;
+    udp_put_address(port, &here, route->destination, DATAGRAM_PORT);
+    int fd = udp_make_receiving(port, &here); /* the kernel would bind it to the address that it likes best */
     if (fd < 0)
         return;
     if (!connect_to(fd, port, route) || !udp_watch(port, fd)) {

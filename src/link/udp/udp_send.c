@@ -61,7 +61,7 @@ static bool udp_send_make(struct udp_port *port, struct udp_flow *flow, bool ipv
     if (fd < 0)
         return false;
     flow->source_port = bind_somewhere(fd, ipv6);
-    flow->bytes = malloc(UDP_BATCH);
+    flow->bytes = malloc(UDP_BATCH + UDP_DATAGRAM);
     if (flow->source_port && flow->bytes && udp_send_prepare(port, fd, ipv6)) {
         flow->fd = fd;
         return true;
@@ -150,8 +150,24 @@ static void await_room(struct udp_flow *flow)
         flow->awaits = !epoll_ctl(flow->link->port->epoll, EPOLL_CTL_MOD, flow->fd, &room);
 }
 
+/* Does a datagram leave when it is alone, where a batch does not? Then it is cutting up that the interface or the
+ * kernel can't do, and no address that is not ours any more. */
+static bool udp_send_leaves_alone(struct udp_flow *flow, struct msghdr *message)
+{
+    uint32_t count = flow->count;
+    struct control control = {.used = 0};
+    flow->count = 1;
+    describe(&control, flow);
+    message->msg_control = control.bytes;
+    message->msg_controllen = control.used;
+    message->msg_iov->iov_len = flow->segment;
+    bool left = sendmsg(flow->fd, message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+    flow->count = count - left;
+    return left;
+}
+
 /* Sends the batch; false: the socket has no room, and the batch waits. */
-static bool udp_send_flush(struct udp_flow *flow)
+static bool udp_send_batch(struct udp_flow *flow)
 {
     if (!flow->count)
         return true;
@@ -167,6 +183,8 @@ static bool udp_send_flush(struct udp_flow *flow)
                              .msg_controllen = control.used};
     int kept = errno, before = uncancelled_begin();
     int error = sendmsg(flow->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+    if (flow->count > 1 && (error == EIO || error == EINVAL) && udp_send_leaves_alone(flow, &message))
+        link->port->no_segments = true;
     uncancelled_end(before);
     flow->stuck = error == EAGAIN || error == EWOULDBLOCK;
     if (flow->stuck)
@@ -174,11 +192,34 @@ static bool udp_send_flush(struct udp_flow *flow)
     errno = kept; /* the program's: its call has not failed */
     if (flow->stuck)
         return false;
-    if (flow->count > 1 && (error == EIO || error == EINVAL))
-        link->port->no_segments = true;
     if (error)
         note_unsent(flow, error);
     empty(flow);
+    return true;
+}
+
+/* The datagram that waits behind the batch, which has left, becomes the next one. */
+static bool take_waiting(struct udp_flow *flow)
+{
+    uint32_t length = flow->waiting.length;
+    if (!length)
+        return false;
+    memcpy(flow->bytes, flow->bytes + UDP_BATCH, length);
+    flow->link = flow->waiting.link;
+    flow->used = flow->segment = length;
+    flow->count = 1;
+    flow->waiting.length = 0;
+    return true;
+}
+
+/* Sends all there is; false: the socket has no room, and it waits. */
+static bool udp_send_flush(struct udp_flow *flow)
+{
+    lock_assert_held(&flow->lock);
+    do
+        if (!udp_send_batch(flow))
+            return false;
+    while (__builtin_expect(take_waiting(flow), 0));
     return true;
 }
 
@@ -233,22 +274,17 @@ static bool udp_ready(struct link *link)
     return (!flow->stuck && !is_full(flow, udp->port)) || udp_send_flush(flow);
 }
 
-/* Headers, payload, pad and ICRC behind what is in the batch already; returns their length, 0: the payload can't be
- * had. Segments of one send have identifications that count up from 0. */
-static uint32_t write_datagram(struct udp_link *udp, struct udp_flow *flow, const uint8_t *headers, size_t length,
-                               const struct payload *payload)
+/* Headers, payload, pad and ICRC; returns their length, 0: the payload can't be had. */
+static uint32_t write_datagram(uint8_t *start, const struct datagram_route *route, const uint8_t *headers,
+                               size_t length, const struct payload *payload)
 {
-    uint8_t *start = flow->bytes + flow->used;
     uint32_t covered = (uint32_t)length + payload->length, pad = -payload->length & 3;
-    struct datagram_route route = udp->wire;
-    route.source_port = flow->source_port;
-    route.identification = (uint16_t)flow->count;
     memcpy(start, headers, length);
     if (!payload_copy(payload, 0, &(struct iovec){start + length, payload->length}, 1))
         return 0;
     memset(start + covered, 0, pad);
     covered += pad;
-    uint32_t crc = wire_icrc(&route, &(struct iovec){start, covered}, 1);
+    uint32_t crc = wire_icrc(route, &(struct iovec){start, covered}, 1);
     for (int i = 0; i < DATAGRAM_ICRC; i++)
         start[covered + (uint32_t)i] = (uint8_t)(crc >> 8 * i);
     return covered + DATAGRAM_ICRC;
@@ -269,6 +305,18 @@ static void corrupt(uint8_t *datagram, uint32_t length, uint32_t bit)
     datagram[at == MARKS_AT ? at + 1 : at] ^= (uint8_t)(1 << bit % 8);
 }
 
+static void join_batch(struct udp_flow *flow, const struct udp_link *udp, uint32_t length)
+{
+    flow->link = udp;
+    flow->closed = flow->count && length < flow->segment;
+    flow->segment = flow->count ? flow->segment : length;
+    flow->used += length;
+    flow->count++;
+}
+
+/* Who asked whether there is room was told of the socket, and not of whether this datagram joins the batch: if it does
+ * not, and the batch can't leave, it waits behind it. Segments of one send have identifications that count up from 0.
+ */
 static enum frame_sent udp_send(struct link *link, const struct frame *frame)
 {
     struct udp_link *udp = udp_of(link);
@@ -277,17 +325,23 @@ static enum frame_sent udp_send(struct link *link, const struct frame *frame)
     uint32_t length = (uint32_t)headers + ((frame->payload.length + 3) & ~3u) + DATAGRAM_ICRC;
     if (udp->port->abandoned || frame->kind == FRAME_ETHERNET || length > UDP_DATAGRAM)
         return FRAME_SENT;
-    if (!make_place(udp, flow, length))
+    bool waits = !make_place(udp, flow, length);
+    if (waits && flow->waiting.length)
         return FRAME_NO_ROOM;
-    if (!write_datagram(udp, flow, frame->headers + skip, headers, &frame->payload))
+    uint8_t *start = waits ? flow->bytes + UDP_BATCH : flow->bytes + flow->used;
+    struct datagram_route route = udp->wire;
+    route.source_port = flow->source_port;
+    route.identification = waits ? 0 : (uint16_t)flow->count;
+    if (!write_datagram(start, &route, frame->headers + skip, headers, &frame->payload))
         return frame->payload.pull ? FRAME_SENT : FRAME_UNREADABLE;
     if (__builtin_expect(frame->corrupt, 0))
-        corrupt(flow->bytes + flow->used, length, frame->corrupt);
-    flow->link = udp;
-    flow->closed = flow->count && length < flow->segment;
-    flow->segment = flow->count ? flow->segment : length;
-    flow->used += length;
-    flow->count++;
+        corrupt(start, length, frame->corrupt);
+    if (__builtin_expect(waits, 0)) {
+        flow->waiting.link = udp;
+        flow->waiting.length = length;
+    } else {
+        join_batch(flow, udp, length);
+    }
     return FRAME_SENT;
 }
 
@@ -309,9 +363,15 @@ static bool udp_consumed(struct link *link)
 static void forget_batch(struct udp_flow *flow, const struct udp_link *udp)
 {
     lock_take(&flow->lock);
+    if (flow->waiting.link == udp) {
+        flow->waiting.link = NULL;
+        flow->waiting.length = 0;
+    }
     if (flow->link == udp) {
         empty(flow);
         flow->link = NULL;
+        if (take_waiting(flow)) /* another's */
+            udp_send_flush(flow);
     }
     lock_release(&flow->lock);
 }

@@ -43,11 +43,15 @@ struct udp_flow {
     uint16_t source_port;
     struct lock lock;
     const struct udp_link *link; /* whose datagrams are in the batch */
-    uint8_t *bytes;              /* UDP_BATCH */
+    uint8_t *bytes;              /* UDP_BATCH, and behind them UDP_DATAGRAM for the one that waits */
     uint32_t used, count, segment;
     bool closed; /* a shorter datagram is the last */
     bool stuck;  /* the socket has no room, the batch waits, */
     bool awaits; /* and the port's descriptor says when it has some: once, and then udp_flush_stuck comes */
+    struct {     /* a datagram that was promised room and does not join the batch, which is stuck: the next batch */
+        const struct udp_link *link;
+        uint32_t length; /* 0: there is none */
+    } waiting;
 };
 
 /* A socket that is connected to a sender, which the kernel prefers to those that are not. */

@@ -29,12 +29,19 @@ enum { LARGEST = 4096, KEPT = 256, ECN_CAPABLE = 2, ECN_MARKED = 3 };
 static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}, ipv6[16] = {[15] = 1};
 static const uint8_t ipv4_other[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 2};
 
-static bool no_room; /* sockets have none: in place of the C library's, which the link calls */
+static bool no_room;    /* sockets have none: in place of the C library's, which the link calls */
+static bool no_cutting; /* the interface can't cut up what is sent together */
+static unsigned sends;
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
+    sends++;
     if (no_room)
         return errno = EAGAIN, -1;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); no_cutting && header;
+         header = CMSG_NXTHDR((struct msghdr *)message, header))
+        if (header->cmsg_level == IPPROTO_UDP)
+            return errno = EIO, -1;
     return syscall(SYS_sendmsg, fd, message, flags);
 }
 
@@ -88,7 +95,8 @@ static void receive(struct room *room, unsigned count)
         udp_receive(room->port, take, drop, room, 64);
 }
 
-static void send_packet(struct link *link, uint32_t psn, uint32_t length)
+/* Without asking for room, as for a datagram that is alone between begin and end. */
+static void push_packet(struct link *link, uint32_t psn, uint32_t length)
 {
     uint8_t bytes[LARGEST], headers[WIRE_HEADERS_MAX];
     struct iovec halves[2] = {{bytes, length / 2}, {bytes + length / 2, length - length / 2}};
@@ -98,8 +106,13 @@ static void send_packet(struct link *link, uint32_t psn, uint32_t length)
         bytes[i] = pattern(psn, i);
     struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet.payload};
     frame.headers_length = (uint16_t)wire_encode(&packet, headers);
-    assert_true(link->operations->ready(link));
     assert_true(link->operations->send(link, &frame));
+}
+
+static void send_packet(struct link *link, uint32_t psn, uint32_t length)
+{
+    assert_true(link->operations->ready(link));
+    push_packet(link, psn, length);
 }
 
 static struct link *connect_to(struct room *room, const uint8_t gid[16], uint32_t flow)
@@ -436,16 +449,75 @@ static void a_batch_that_waits_does_not_outlive_its_link(void **state)
     other->operations->close(other);
 }
 
-static bool is_readable(const struct room *room)
-{
-    return poll(&(struct pollfd){.fd = udp_fd(room->port), .events = POLLIN}, 1, 0) == 1;
-}
-
 static void send_one(struct link *link, uint32_t psn)
 {
     link->operations->begin(link);
     send_packet(link, psn, 100);
     link->operations->end(link);
+}
+
+/* A datagram that does not join the batch, after who sends was told that there is room: it is longer than the others,
+ * or comes after a shorter one. The batch can't leave; both do, in order, once there is room. */
+static void what_was_promised_room_is_not_lost(void **state)
+{
+    static const uint32_t lengths[][3] = {{100, 100, 200}, {200, 100, 100}};
+    struct room *room = *state;
+    struct link *link = connect_to(room, ipv4, 1);
+    for (unsigned row = 0; row < 2; row++) {
+        link->operations->begin(link);
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_true(link->operations->ready(link));
+            no_room = i == 2;
+            send_packet(link, 3 * row + i, lengths[row][i]);
+        }
+        assert_false(link->operations->ready(link));
+        link->operations->end(link);
+        no_room = false;
+        receive(room, 3 * row + 3);
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_int_equal(room->psns[3 * row + i], 3 * row + i);
+            assert_int_equal(room->lengths[3 * row + i], lengths[row][i]);
+        }
+    }
+    assert_int_equal(room->drops, 0);
+    link->operations->close(link);
+}
+
+static void push_one(struct link *link, uint32_t psn)
+{
+    link->operations->begin(link);
+    push_packet(link, psn, 100);
+    link->operations->end(link);
+}
+
+/* What waits behind a batch of a link that is closed leaves all the same, and goes with its own link. */
+static void what_waits_behind_a_batch_is_its_own_links(void **state)
+{
+    struct room *room = *state;
+    struct link *first = connect_to(room, ipv4, 1), *second = connect_to(room, ipv4, 1);
+    no_room = true;
+    push_one(first, 1);
+    push_one(second, 2);
+    no_room = false;
+    first->operations->close(first);
+    receive(room, 1);
+    assert_int_equal(room->psns[0], 2);
+    first = connect_to(room, ipv4, 1);
+    no_room = true;
+    push_one(first, 3);
+    push_one(second, 4);
+    second->operations->close(second);
+    no_room = false;
+    send_one(first, 5);
+    receive(room, 3);
+    assert_int_equal(room->psns[1], 3);
+    assert_int_equal(room->psns[2], 5);
+    first->operations->close(first);
+}
+
+static bool is_readable(const struct room *room)
+{
+    return poll(&(struct pollfd){.fd = udp_fd(room->port), .events = POLLIN}, 1, 0) == 1;
 }
 
 /* Who sleeps is not woken by every datagram that has left. */
@@ -500,7 +572,8 @@ static void who_found_no_room_is_told_of_it(void **state)
     link->operations->close(link);
 }
 
-/* The host has no such source address. The next batch is refused or not for itself. */
+/* The host has no such source address. The next batch is refused or not for itself, and is still one send: it was not
+ * the cutting up that was refused. */
 static void what_the_kernel_refuses_is_counted(void **state)
 {
     static const uint8_t nobodys[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 1};
@@ -512,14 +585,40 @@ static void what_the_kernel_refuses_is_counted(void **state)
     link->operations->end(link);
     assert_int_equal(link->unsent, 3);
     assert_int_not_equal(link->error, 0);
+    unsigned before = sends;
     other->operations->begin(other);
     send_packet(other, 7, 64);
+    send_packet(other, 8, 64);
     other->operations->end(other);
+    assert_int_equal(sends - before, 1);
     assert_int_equal(other->unsent, 0);
-    receive(room, 1);
+    receive(room, 2);
     assert_int_equal(room->psns[0], 7);
     link->operations->close(link);
     other->operations->close(other);
+}
+
+/* From then on they leave one by one; of the batch that was refused the first has left. */
+static void an_interface_that_cuts_nothing_up_is_noticed(void **state)
+{
+    struct room *room = *state;
+    struct link *link = connect_to(room, ipv4, 1);
+    no_cutting = true;
+    for (uint32_t row = 0; row < 2; row++) {
+        link->operations->begin(link);
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_true(link->operations->ready(link));
+            send_packet(link, 3 * row + i, 64);
+        }
+        link->operations->end(link);
+    }
+    no_cutting = false;
+    assert_int_equal(link->unsent, 2);
+    receive(room, 4);
+    assert_int_equal(room->psns[0], 0);
+    for (uint32_t i = 3; i < 6; i++)
+        assert_int_equal(room->psns[i - 2], i);
+    link->operations->close(link);
 }
 
 #define ROOM_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -533,10 +632,13 @@ int main(void)
         ROOM_TEST(links_of_one_flow_keep_their_addresses),
         ROOM_TEST(a17_9_2_another_way_has_another_source_port),
         ROOM_TEST(a_batch_that_waits_does_not_outlive_its_link),
+        ROOM_TEST(what_was_promised_room_is_not_lost),
+        ROOM_TEST(what_waits_behind_a_batch_is_its_own_links),
         ROOM_TEST(a_socket_that_has_room_says_nothing),
         ROOM_TEST(who_was_woken_finds_what_came),
         ROOM_TEST(who_found_no_room_is_told_of_it),
         ROOM_TEST(what_the_kernel_refuses_is_counted),
+        ROOM_TEST(an_interface_that_cuts_nothing_up_is_noticed),
         ROOM_TEST(what_is_apart_shares_its_source_port_with_no_flow),
         ROOM_TEST(a17_3_3_what_is_no_packet_is_dropped_with_its_fault),
         ROOM_TEST(a17_9_3_a_mark_of_congestion_is_seen),
