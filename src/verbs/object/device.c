@@ -198,7 +198,8 @@ static int device_query_gid_ex(struct ibv_context *ibv, uint32_t port, uint32_t 
         .gid_index = index,
         .port_num = 1,
         .gid_type = link_layer_gid_type(device),
-        .ndev_ifindex = link_layer_is_infiniband(device) ? 0 : if_nametoindex("lo"),
+        .ndev_ifindex =
+            link_layer_is_infiniband(device) ? 0 : if_nametoindex(device->interface[0] ? device->interface : "lo"),
     };
     return 0;
 }
