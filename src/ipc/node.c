@@ -131,7 +131,7 @@ static void close_descriptors(struct node *node)
         close(node->retry);
     if (node->spare >= 0)
         close(node->spare);
-    node->socket = node->epoll = node->ends = node->waker = node->retry = node->spare = -1;
+    node->spare = node->socket = node->epoll = node->ends = node->waker = node->retry = -1;
 }
 
 int node_open(struct node **result, const char *directory, char *why, size_t why_size)
@@ -140,7 +140,7 @@ int node_open(struct node **result, const char *directory, char *why, size_t why
     if (!node)
         return fail(ENOMEM, "This process can't join the host's directory", why, why_size);
     lock_set_rank(&node->lock, LOCK_NODE);
-    node->socket = node->epoll = node->ends = node->waker = node->retry = node->spare = -1;
+    node->spare = node->socket = node->epoll = node->ends = node->waker = node->retry = -1;
     node->published.descriptor = -1;
     if (directory ? snprintf(node->directory, sizeof node->directory, "%s", directory) > NODE_DIRECTORY_MAX
                   : !node_directory(node->directory)) {
