@@ -63,6 +63,7 @@ struct link {
     atomic_bool directs; /* false: can_direct says no; kept here for who asks with each work request */
     atomic_uint unsent;  /* frames that were taken and could not leave this host, since somebody put 0 here */
     atomic_int error;    /* why: errno of the last */
+    atomic_int refused;  /* the same, while it is the last frame of all that could not leave; 0: it left */
 };
 
 #endif

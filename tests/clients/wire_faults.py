@@ -81,18 +81,23 @@ def add_faithful(suite):
                          lambda service=service, faults=faults: is_faithful(suite, service, faults))
 
 
-def counts_what_the_kernel_refuses(suite):
-    """The first GID follows from the interface's MAC, whether or not it has that address (yet): a client whose interface has not sends
-    into nothing, and sees why in its counters and in the log."""
+def without_its_address(suite, program):
+    """A server and a client of ibverbs-utils. The client's first GID follows from its interface's MAC, whether or not that has the
+    address (yet), and it has not."""
     ip("-n", CLIENT, "address", "flush", "dev", "eth0", "scope", "link")
     suite.more = {"SOFTVERBS_LOG": "info"}
     port = str(free_port())
-    command = ["ibv_uc_pingpong", "-g", "0", "-s", "1000", "-p", port]
-    programs = [Program(suite.on(SERVER, command), suite.host_environment(SERVER))]
+    command = [program, "-g", "0", "-s", "1000", "-p", port]
+    server = Program(suite.on(SERVER, command), suite.host_environment(SERVER))
+    while not listening(int(port), server.process.pid):
+        time.sleep(0.01)
+    return [server, Program(suite.on(CLIENT, [*command, ADDRESSES[SERVER][0]]), suite.host_environment(CLIENT))]
+
+
+def counts_what_the_kernel_refuses(suite):
+    """Who sends into nothing sees why in its counters and in the log."""
+    programs = without_its_address(suite, "ibv_uc_pingpong")
     try:
-        while not listening(int(port), programs[0].process.pid):
-            time.sleep(0.01)
-        programs.append(Program(suite.on(CLIENT, [*command, ADDRESSES[SERVER][0]]), suite.host_environment(CLIENT)))
         wait_for_counter(suite, programs[1], lambda report: report["traffic"][0]["dropped"] == {"32": 1} and
                          report["traffic"][0]["reasons"] == {"PACKET_UNSENT": 1})
         told = os.pread(programs[1].err.fileno(), 1 << 16, 0).decode()
@@ -101,6 +106,17 @@ def counts_what_the_kernel_refuses(suite):
     finally:
         for program in programs:
             program.kill()
+
+
+def does_not_blame_the_peer(suite):
+    """A connection of which nothing leaves this host."""
+    server, client = without_its_address(suite, "ibv_rc_pingpong")
+    try:
+        done = client.finish(time.monotonic() + 60)
+        if done.status == 0 or not re.search(r"RETRY_EXC.*\(reason 119\)", done.err):
+            raise Failure(str(done))
+    finally:
+        server.kill()
 
 
 def counts_refused_messages(suite):
@@ -151,6 +167,7 @@ def main():
     add_faithful(suite)
     suite.at(1500, 4, "a message of the connection manager that the kernel refuses is counted (reason 613)", lambda: counts_refused_messages(suite))
     suite.at(1500, 6, "a datagram that the kernel refuses is counted (reason 32)", lambda: counts_what_the_kernel_refuses(suite))
+    suite.at(1500, 6, "work of which nothing leaves the host fails for that (reason 119)", lambda: does_not_blame_the_peer(suite))
     return suite.run()
 
 

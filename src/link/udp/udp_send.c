@@ -138,7 +138,15 @@ static void note_unsent(const struct udp_flow *flow, int error)
 {
     struct link *link = (struct link *)&flow->link->link;
     atomic_store(&link->error, error);
+    atomic_store(&link->refused, error);
     atomic_fetch_add(&link->unsent, flow->count);
+}
+
+static void note_sent(const struct udp_flow *flow)
+{
+    struct link *link = (struct link *)&flow->link->link;
+    if (__builtin_expect(atomic_load_explicit(&link->refused, memory_order_relaxed), 0))
+        atomic_store(&link->refused, 0);
 }
 
 /* Is there room by now, that is told at once. */
@@ -194,6 +202,8 @@ static bool udp_send_batch(struct udp_flow *flow)
         return false;
     if (error)
         note_unsent(flow, error);
+    else
+        note_sent(flow);
     empty(flow);
     return true;
 }

@@ -585,6 +585,7 @@ static void what_the_kernel_refuses_is_counted(void **state)
     link->operations->end(link);
     assert_int_equal(link->unsent, 3);
     assert_int_not_equal(link->error, 0);
+    assert_int_equal(link->refused, link->error);
     unsigned before = sends;
     other->operations->begin(other);
     send_packet(other, 7, 64);
@@ -592,6 +593,7 @@ static void what_the_kernel_refuses_is_counted(void **state)
     other->operations->end(other);
     assert_int_equal(sends - before, 1);
     assert_int_equal(other->unsent, 0);
+    assert_int_equal(other->refused, 0);
     receive(room, 2);
     assert_int_equal(room->psns[0], 7);
     link->operations->close(link);
@@ -611,6 +613,7 @@ static void an_interface_that_cuts_nothing_up_is_noticed(void **state)
             send_packet(link, 3 * row + i, 64);
         }
         link->operations->end(link);
+        assert_int_equal(link->refused != 0, row == 0);
     }
     no_cutting = false;
     assert_int_equal(link->unsent, 2);

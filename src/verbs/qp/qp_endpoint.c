@@ -13,6 +13,14 @@
 
 enum { POSTPONED_WITH_FAULTS = 8 };
 
+/* What is known of why no answer comes. */
+static enum reason why_silent(const struct qp *qp)
+{
+    if (qp->path.peer_ended)
+        return REASON_PEER_GONE;
+    return qp->path.remote && atomic_load(&qp->path.remote->refused) ? REASON_NOT_SENT : REASON_NONE;
+}
+
 /* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it, until it has been
  * so for too long. Where the user asked for faults, what it has not taken may be but the others' frames, so the timer
  * must fire now and then. */
@@ -21,7 +29,7 @@ static bool is_only_slow(struct qp *qp, nanos now)
     struct peer *peer = qp->path.peer;
     if (peer && !node_alive(qp->process->node, peer))
         qp->path.peer_ended = true;
-    qp->engine.rc.settings.silence = qp->path.peer_ended ? REASON_PEER_GONE : REASON_NONE;
+    qp->engine.rc.settings.silence = why_silent(qp);
     if (traffic_is_faulty(&qp->process->traffic) && ++qp->progress.postponed % POSTPONED_WITH_FAULTS == 0)
         return false;
     if (!peer || peer->gone || qp->engine.rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))
