@@ -118,6 +118,11 @@ def shows_the_interface(suite):
     for text in (f"active_mtu:\t\t{DATAGRAM[suite.mtu]} ", f"::ffff:{ADDRESSES[SERVER][0]}, RoCE v2", f"{ADDRESSES[SERVER][1]}, RoCE v2"):
         if text not in shown:
             raise Failure(f"no \"{text}\" in\n{shown}")
+    index = subprocess.run(["ip", "-n", SERVER, "-j", "link", "show", "eth0"], capture_output=True, text=True, check=True)
+    told = suite.run_here("/usr/bin/python3", "-c", "from pyverbs.device import Context, get_device_list as devices\n"
+                          f"print(Context(name=devices()[0].name.decode()).query_gid_ex(1, {suite.gid}).ndev_ifindex)")
+    if int(told) != json.loads(index.stdout)[0]["ifindex"]:
+        raise Failure(f"GID {suite.gid} is of interface {told}")
 
 
 def add_pingpongs(suite, mtu, version):
