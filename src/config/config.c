@@ -64,14 +64,28 @@ static const struct {
 #undef LIMIT
 };
 
-enum { LINE_SIZE = 256 };
+enum { LINE_SIZE = 8192, PARTS_MOST = 4096 }; /* of a file with settings */
 
-static char *capture_path, *fault_list, *counters_path;
+static char *capture_path, *fault_list, *counters_path, *networks;
 static bool infiniband;                        /* the devices' link layer */
 static unsigned long capture_mebibytes = 4096; /* what a stranger may fill of a disk */
 static struct device devices[DEVICES_MAX];
 static unsigned device_count;
-static char problems[4][320]; /* the first mistakes in the settings */
+static char problems[4][480]; /* the first mistakes in the settings */
+static struct {
+    const char *path;
+    unsigned line;
+} place; /* of the line that is read now; no path: it is no file's */
+
+/* "FILE:LINE: ", of a long path its end. Returns how long it is. */
+static size_t write_place(char *to, size_t size)
+{
+    enum { SHOWN = 128 };
+    if (!place.path)
+        return 0;
+    size_t length = strlen(place.path), skipped = length > SHOWN ? length - SHOWN : 0;
+    return (size_t)snprintf(to, size, "%s%s:%u: ", skipped ? "..." : "", place.path + skipped, place.line);
+}
 
 void config_complain(const char *format, ...)
 {
@@ -79,7 +93,8 @@ void config_complain(const char *format, ...)
     va_start(arguments, format);
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
         if (!*problems[i]) {
-            vsnprintf(problems[i], sizeof *problems, format, arguments);
+            size_t used = write_place(problems[i], sizeof *problems);
+            vsnprintf(problems[i] + used, sizeof *problems - used, format, arguments);
             break;
         }
     va_end(arguments);
@@ -294,7 +309,7 @@ static void set_text(char **to, const char *text)
 }
 
 /* One "name = value"; blanks around both are ignored, and what follows a '#'. */
-static void set_line(struct limits *limits, char *line, char *networks)
+static void set_line(struct limits *limits, char *line)
 {
     line[strcspn(line, "#\n")] = 0;
     char *value = strchr(line, '=');
@@ -322,7 +337,7 @@ static void set_line(struct limits *limits, char *line, char *networks)
     else if (!strcmp(name, "counters"))
         set_text(&counters_path, value);
     else if (!strcmp(name, "net"))
-        snprintf(networks, LINE_SIZE, "%s", value);
+        set_text(&networks, value);
     else if (!strcmp(name, "link_layer"))
         set_link_layer(value);
     else
@@ -345,16 +360,40 @@ static FILE *open_configuration(const char *path)
     return NULL;
 }
 
-static void read_file(struct limits *limits, const char *path, char networks[LINE_SIZE])
+/* What begins a line, and perhaps ends it. */
+static void read_part(struct limits *limits, char *part, bool whole)
 {
-    char line[LINE_SIZE];
+    if (whole || strchr(part, '#'))
+        set_line(limits, part);
+    else if (*part)
+        config_complain("a line of more than %d bytes ignored", LINE_SIZE - 2);
+}
+
+/* It ends although the file may not, as devices do. */
+static void read_lines(struct limits *limits, FILE *file)
+{
+    static char part[LINE_SIZE]; /* the configuration is read once, by one thread */
+    bool ended = true;
+    place.line = 1;
+    for (unsigned parts = 0; parts < PARTS_MOST && fgets(part, sizeof part, file); parts++) {
+        bool begins = ended;
+        ended = strchr(part, '\n');
+        if (begins)
+            read_part(limits, part, ended || feof(file));
+        place.line += ended;
+    }
+}
+
+static void read_file(struct limits *limits, const char *path)
+{
     FILE *file = open_configuration(path);
     if (!file) {
         config_complain("SOFTVERBS_CONFIG=%s can't be read: %s", path, strerror(errno));
         return;
     }
-    while (fgets(line, sizeof line, file))
-        set_line(limits, line, networks);
+    place.path = path;
+    read_lines(limits, file);
+    place.path = NULL;
     fclose(file);
 }
 
@@ -377,24 +416,24 @@ static void read_taps(void)
 static void read_configuration(void)
 {
     struct limits limits = default_limits;
-    char networks[LINE_SIZE] = "";
     const char *file = secure_getenv("SOFTVERBS_CONFIG"), *names = secure_getenv("SOFTVERBS_DEVICES"),
                *list = secure_getenv("SOFTVERBS_LIMITS"), *interfaces = secure_getenv("SOFTVERBS_NET"),
                *layer = secure_getenv("SOFTVERBS_LINK_LAYER");
     infiniband = false;
     set_devices("1");
     if (file && *file)
-        read_file(&limits, file, networks);
+        read_file(&limits, file);
     read_taps();
     char *copy = list ? strdup(list) : NULL, *rest = copy;
     for (char *line; copy && (line = strsep(&rest, ","));)
-        set_line(&limits, line, networks);
+        set_line(&limits, line);
     free(copy);
     if (layer && *layer)
         set_link_layer(layer);
     if (names)
         set_devices(names);
-    set_networks(interfaces ? interfaces : networks);
+    if (interfaces || networks)
+        set_networks(interfaces ? interfaces : networks);
     for (unsigned i = 0; i < device_count; i++) {
         devices[i].limits = limits;
         if (infiniband)
