@@ -2,7 +2,7 @@
  * turn: what else there is (where the pages lie, which processor has touched them, what the machine does) is the same
  * for both. Usage: copies read|write BYTES. Prints 10^9 bytes each second of softverbs, of process_vm_readv or
  * process_vm_writev, and of that call with the pieces that softverbs gives it (docs/evidence/one-sided.md: the last 8
- * bytes apart, for a WRITE also a word elsewhere first): the medians of the turns. */
+ * bytes apart): the medians of the turns. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -97,16 +97,13 @@ static double turn_of_verbs(struct side *side, enum ibv_wr_opcode opcode, size_t
     return now_seconds() - start;
 }
 
-/* The last word apart, and before a WRITE one of the other's next page. */
+/* The last word apart. */
 static ssize_t copy_in_pieces(struct side *side, pid_t target, bool reads, size_t size)
 {
-    static uint32_t word;
-    char *own = side->mr->addr, *others = (char *)(uintptr_t)side->peer.memory;
-    struct iovec local[] = {{&word, sizeof word}, {own, size - 8}, {own + size - 8, 8}};
-    struct iovec remote[] = {{others + size, sizeof word}, {others, size}};
-    if (reads)
-        return process_vm_readv(target, local + 1, 2, remote + 1, 1, 0);
-    return process_vm_writev(target, local, 3, remote, 2, 0) - (ssize_t)sizeof word;
+    char *own = side->mr->addr;
+    struct iovec local[] = {{own, size - 8}, {own + size - 8, 8}};
+    struct iovec remote = {(void *)(uintptr_t)side->peer.memory, size};
+    return (reads ? process_vm_readv : process_vm_writev)(target, local, 2, &remote, 1, 0);
 }
 
 static ssize_t copy_plainly(struct side *side, pid_t target, bool reads, size_t size)

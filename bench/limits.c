@@ -7,9 +7,8 @@
  * - memcpy: 10^9 bytes each second that one processor copies
  * - readv: the same with process_vm_readv from the other process
  * - writev: the same with process_vm_writev into it
- * - pieces: the same as the pieces that a WRITE of softverbs has (docs/evidence/one-sided.md): a word elsewhere first,
- *   and the last 8 bytes apart
- * - words: millions of 8-byte pieces each second into it, 16 to a call, behind such a word
+ * - pieces: the same as the pieces that a WRITE of softverbs has (docs/evidence/one-sided.md): the last 8 bytes apart
+ * - words: millions of 8-byte pieces each second into it, 16 to a call
  * - word: microseconds that 8 bytes take to the other process's memory with process_vm_writev (half of a round trip,
  *   the median)
  * - look: microseconds of a process_vm_readv of 8 bytes (the median) */
@@ -206,27 +205,24 @@ typedef ssize_t transferrer(pid_t, const struct iovec *, unsigned long, const st
 static ssize_t write_pieces(pid_t other, const struct iovec *local, unsigned long local_count,
                             const struct iovec *remote, unsigned long remote_count, unsigned long flags)
 {
-    static uint32_t word;
     size_t body = local->iov_len - 8;
-    struct iovec from[] = {{&word, sizeof word}, {local->iov_base, body}, {(char *)local->iov_base + body, 8}};
-    struct iovec to[] = {{shared, sizeof word}, *remote};
-    ssize_t done = process_vm_writev(other, from, 3, to, 2, flags);
-    return done < 0 ? done : done - (ssize_t)sizeof word;
+    struct iovec from[] = {{local->iov_base, body}, {(char *)local->iov_base + body, 8}};
+    return process_vm_writev(other, from, 2, remote, 1, flags);
 }
 
 static double measure_words(void)
 {
     enum { TOGETHER = 16, CALLS = 200000 };
     uint64_t words[TOGETHER] = {0};
-    struct iovec local[1 + TOGETHER], remote[1 + TOGETHER];
-    for (int i = 0; i <= TOGETHER; i++) {
-        local[i] = (struct iovec){&words[i ? i - 1 : 0], sizeof *words};
+    struct iovec local[TOGETHER], remote[TOGETHER];
+    for (int i = 0; i < TOGETHER; i++) {
+        local[i] = (struct iovec){&words[i], sizeof *words};
         remote[i] = (struct iovec){&shared[i].turn, sizeof *words};
     }
     pid_t other = start_other(sleep_on);
     double start = now_seconds();
     for (int i = 0; i < CALLS; i++)
-        if (process_vm_writev(other, local, 1 + TOGETHER, remote, 1 + TOGETHER, 0) != (1 + TOGETHER) * sizeof *words)
+        if (process_vm_writev(other, local, TOGETHER, remote, TOGETHER, 0) != TOGETHER * sizeof *words)
             return 0;
     double seconds = now_seconds() - start;
     kill(other, SIGKILL);

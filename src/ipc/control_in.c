@@ -27,13 +27,11 @@ static void on_attach(struct node *node, const struct control_message *message, 
         return;
     lock_take(&node->lock);
     struct record *record = record_of(node, message);
-    bool attached = record && !shm_attached(record->peer.link, memory, &proof);
-    if (attached)
+    if (record && record_may_hear(record) && !shm_attached(record->peer.link, memory, &proof)) {
         node_meet(node);
-    if (attached && !record_hear(record))
-        shm_detach(record->peer.link);
-    else if (attached)
+        record_hear(record);
         shm_learn(record->peer.link, node->published.file ? published : -1);
+    }
     lock_release(&node->lock);
 }
 

@@ -14,7 +14,7 @@ enum {
     UNDER_WAY_MAX = 64,
     NAP = 200000,  /* ns */
     YIELDS = 100,  /* before the first nap; */
-    FORBIDS = 110, /* then no new call gets further, and it is looked where the threads are, */
+    FORBIDS = 110, /* then no call that begins later writes, and it is looked where the threads are, */
     TELLS = 5000,  /* and the log says so */
 };
 
@@ -22,7 +22,6 @@ enum {
 struct under_way {
     struct record *record; /* held */
     uint32_t seen[DIRECT_SEATS];
-    bool forbids; /* among the record's waiters */
 };
 
 struct published *node_published(struct node *node)
@@ -48,15 +47,6 @@ static bool is_any_taken(const uint32_t seen[DIRECT_SEATS])
     return false;
 }
 
-/* Under node->lock. What could not be waited for is over once no seat is taken: any access that begins later judges
- * anew. */
-static void permit_again(struct record *record, const uint32_t seen[DIRECT_SEATS])
-{
-    lock_assert_held(&record->node->lock);
-    if (record->forbidden && !record->waiters && !is_any_taken(seen))
-        record->forbidden = !shm_permit_writes(record->peer.link, true);
-}
-
 /* Who is announced now, each with a reference. False: there are more. */
 static bool one_sided_look(struct node *node, struct under_way *found, unsigned *count)
 {
@@ -73,11 +63,9 @@ static bool one_sided_look(struct node *node, struct under_way *found, unsigned 
             break;
         }
         direct_look(seats, next->seen);
-        permit_again(record, next->seen);
         if (!is_any_taken(next->seen))
             continue;
         next->record = record;
-        next->forbids = false;
         atomic_fetch_add_explicit(&record->references, 1, memory_order_relaxed);
         ++*count;
     }
@@ -101,30 +89,19 @@ static void one_sided_tell(const struct under_way *under_way)
               (int)under_way->record->peer.pid);
 }
 
-/* Under node->lock. Its calls write nothing any more; those that were under way may. */
-static void forbid(struct under_way *under_way)
-{
-    struct record *record = under_way->record;
-    lock_assert_held(&record->node->lock);
-    record->forbidden = record->forbidden || shm_permit_writes(record->peer.link, false);
-    under_way->forbids = record->forbidden;
-    record->waiters += under_way->forbids;
-}
-
 /* True: it is over. */
-static bool one_sided_is_over(struct node *node, struct under_way *under_way, unsigned patience)
+static bool one_sided_is_over(struct node *node, const struct under_way *under_way, unsigned patience)
 {
     lock_take(&node->lock);
     bool over = !is_under_way(node, under_way);
-    if (!over && patience >= FORBIDS && !under_way->forbids)
-        forbid(under_way);
+    if (!over && patience == FORBIDS)
+        shm_forbid_writes(under_way->record->peer.link, under_way->seen);
     lock_release(&node->lock);
-    return over || (under_way->forbids && elsewhere_all(under_way->record->peer.pid, SYS_process_vm_writev));
+    return over || (patience >= FORBIDS && elsewhere_all(under_way->record->peer.pid, SYS_process_vm_writev));
 }
 
 /* Mostly it is over within a microsecond, so first we yield. One whose requester is stopped before its call begins can
- * be forbidden, so it is waited for no longer than until that is seen. It stays forbidden until a later look finds no
- * access under way; meanwhile that peer's WRITEs come as packets. */
+ * be forbidden, so it is waited for no longer than until that is seen. */
 static void one_sided_wait(struct node *node, struct under_way *under_way)
 {
     for (unsigned i = 0; !one_sided_is_over(node, under_way, i); i++) {
@@ -135,9 +112,6 @@ static void one_sided_wait(struct node *node, struct under_way *under_way)
         else
             nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
     }
-    lock_take(&node->lock);
-    under_way->record->waiters -= under_way->forbids;
-    lock_release(&node->lock);
     record_release(under_way->record);
 }
 

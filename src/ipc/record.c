@@ -102,15 +102,19 @@ void record_depart(struct record *record)
     atomic_store(&node->litter, true);
 }
 
-bool record_hear(struct record *record)
+bool record_may_hear(const struct record *record)
+{
+    lock_assert_held(&record->node->lock);
+    const struct node *node = record->node;
+    return node->heard_count < sizeof node->heard / sizeof *node->heard;
+}
+
+void record_hear(struct record *record)
 {
     lock_assert_held(&record->node->lock);
     struct node *node = record->node;
-    if (node->heard_count == sizeof node->heard / sizeof *node->heard)
-        return false;
     record->reader = shm_reader(record->peer.link);
     node->heard[node->heard_count++] = record;
-    return true;
 }
 
 static void stop_hearing(struct record *record)

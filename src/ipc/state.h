@@ -28,8 +28,6 @@ struct record {
     bool stopped;               /* it was; likewise */
     atomic_bool watched;        /* node_watch was asked for it */
     int end;                    /* a pidfd of its process; -1: none */
-    unsigned waiters;           /* that rely on its WRITEs not being permitted (one_sided.c); under lock */
-    bool forbidden;             /* they are not; likewise */
     struct record *next;        /* in node->records */
 };
 
@@ -87,8 +85,10 @@ struct record *record_get(struct node *, unsigned slot, uint32_t generation, pid
 struct record *record_orphan(struct node *, unsigned slot, uint32_t generation, pid_t pid);
 /* Under node->lock. The peer is gone: nothing is sent to it any more; what it sent is still delivered. */
 void record_depart(struct record *);
-/* Under progress: begins to listen to what was attached; under node->lock too. False: too many. */
-bool record_hear(struct record *);
+/* Under progress and node->lock: is there a place for one more to listen to? Asked before its ring is attached, as who
+ * is told that it is relies on being listened to. Then begins to listen, in the same critical section. */
+bool record_may_hear(const struct record *);
+void record_hear(struct record *);
 /* Under progress: removes the records of those who are gone and whose ring is empty. */
 void records_collect(struct node *);
 /* Under progress: looks which peers have died without a word. */

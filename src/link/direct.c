@@ -1,14 +1,13 @@
 #include "link/direct.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/uncancelled.h"
 #include "link/fence.h"
 #include "wire/payload.h"
-
-enum { DIRECT_TICKET = 4 }; /* bytes */
 
 /* Any that is free; DIRECT_SEATS: none is. */
 static unsigned direct_engage(struct direct_desk *desk)
@@ -56,21 +55,24 @@ static enum direct_outcome direct_outcome_of(const struct direct_access *access,
     return done < 0 && (errno == EPERM || errno == ENOSYS || errno == EACCES) ? DIRECT_REFUSED : DIRECT_DECLINED;
 }
 
-/* One call of process_vm_writev. The kernel looks at a place there once for each piece of the destination, and stores
- * each piece of the source apart: so it is the source that is cut before the last word. */
+/* One call of process_vm_writev. The kernel looks at a place there once for each target, and stores each piece of the
+ * source apart: so it is the source that is cut before the last word. */
 struct direct_call {
-    struct iovec local[1 + PAYLOAD_PIECES_MAX + 2 * (1 + DIRECT_MORE)], remote[1 + 1 + DIRECT_MORE];
-    unsigned local_count, remote_count;
-    const struct iovec *piece; /* of the access, the next; */
-    size_t taken;              /* bytes of it that are among `local` */
+    struct iovec local[PAYLOAD_PIECES_MAX + 2 * (1 + DIRECT_MORE)];
+    unsigned local_count;
+    uint64_t memory[1 + DIRECT_MORE]; /* as first judged, */
+    struct direct_target *targets;    /* and the same where the owner can change it */
+    const struct iovec *piece;        /* of the access, the next; */
+    size_t taken;                     /* bytes of it that are among `local` */
 };
 
-/* The first piece. Its value means nothing. */
-static void direct_add_ticket(struct direct_call *call, uint64_t ticket)
+_Static_assert(!DIRECT_IN_ORDER || (sizeof(struct direct_target) == sizeof(struct iovec) &&
+                                    offsetof(struct direct_target, length) == offsetof(struct iovec, iov_len)),
+               "the kernel reads targets as struct iovec");
+
+static const struct published_question *direct_question(const struct direct_access *access, uint32_t number)
 {
-    static const uint8_t value[DIRECT_TICKET];
-    call->local[call->local_count++] = (struct iovec){(void *)value, DIRECT_TICKET};
-    call->remote[call->remote_count++] = (struct iovec){(void *)(uintptr_t)ticket, DIRECT_TICKET};
+    return number ? &access->more[number - 1] : &access->question;
 }
 
 /* The next bytes of the access's memory. */
@@ -89,48 +91,64 @@ static void direct_add_local(struct direct_call *call, size_t length)
     }
 }
 
-static void direct_add_write(struct direct_call *call, uint64_t memory, uint32_t length)
+static void direct_add_write(struct direct_call *call, uint32_t number, uint32_t length)
 {
+    uint64_t memory = call->memory[number];
     unsigned last = payload_last_word((uintptr_t)memory + length, length);
-    call->remote[call->remote_count++] = (struct iovec){(void *)(uintptr_t)memory, length};
+    atomic_store_explicit(&call->targets[number].address, memory, memory_order_relaxed);
+    call->targets[number].length = length;
     direct_add_local(call, length - last);
     direct_add_local(call, last);
 }
 
-static ssize_t direct_write(pid_t pid, const struct direct_call *call)
+/* Before it is announced, as the targets may not be written later. */
+static bool direct_aim(struct direct_call *call, struct direct_target *targets, const struct published *published,
+                       const struct direct_access *access)
 {
-    ssize_t done = process_vm_writev(pid, call->local, call->local_count, call->remote, call->remote_count, 0);
-    return done > 0 ? done - DIRECT_TICKET : done;
+    call->local_count = 0;
+    call->targets = targets;
+    call->piece = access->pieces;
+    call->taken = 0;
+    for (uint32_t i = 0; i <= access->more_count; i++) {
+        if (!published_permits(published, direct_question(access, i), &call->memory[i]))
+            return false;
+        direct_add_write(call, i, direct_question(access, i)->length);
+    }
+    return true;
 }
 
-static enum direct_outcome direct_do_announced(const struct direct_desk *desk, const struct direct_seats *seats,
+/* After it is announced: what was judged still holds. */
+static bool direct_holds(const struct direct_call *call, const struct published *published,
+                         const struct direct_access *access)
+{
+    uint64_t memory;
+    for (uint32_t i = 0; i <= access->more_count; i++)
+        if (!published_permits(published, direct_question(access, i), &memory) || memory != call->memory[i])
+            return false;
+    return true;
+}
+
+static enum direct_outcome direct_do_announced(const struct direct_desk *desk, const struct direct_call *call,
                                                const struct published *published, pid_t pid,
                                                const struct direct_access *access)
 {
-    struct direct_call call;
-    uint64_t memory, ticket = atomic_load(&seats->ticket);
-    if (!ticket || atomic_load(&desk->closed) || access->more_count > DIRECT_MORE)
+    if (atomic_load(&desk->closed) || !direct_holds(call, published, access))
         return DIRECT_DECLINED;
-    call.local_count = call.remote_count = 0;
-    call.piece = access->pieces;
-    call.taken = 0;
-    direct_add_ticket(&call, ticket);
-    for (uint32_t i = 0; i <= access->more_count; i++) {
-        const struct published_question *question = i ? &access->more[i - 1] : &access->question;
-        if (!published_permits(published, question, &memory))
-            return DIRECT_DECLINED;
-        direct_add_write(&call, memory, question->length);
-    }
-    return direct_outcome_of(access, direct_write(pid, &call));
+    const struct iovec *remote = (const struct iovec *)(const void *)call->targets;
+    return direct_outcome_of(access,
+                             process_vm_writev(pid, call->local, call->local_count, remote, 1 + access->more_count, 0));
 }
 
 static enum direct_outcome direct_do_write(const struct direct_desk *desk, struct direct_seats *seats, unsigned seat,
                                            const struct published *published, pid_t pid,
                                            const struct direct_access *access)
 {
+    struct direct_call call;
+    if (access->more_count > DIRECT_MORE || !direct_aim(&call, seats->targets[seat], published, access))
+        return DIRECT_DECLINED;
     uint32_t number = atomic_load_explicit(&seats->taken[seat], memory_order_relaxed) | 1;
     atomic_exchange(&seats->taken[seat], number); /* sequentially consistent: before all of what judges */
-    enum direct_outcome outcome = direct_do_announced(desk, seats, published, pid, access);
+    enum direct_outcome outcome = direct_do_announced(desk, &call, published, pid, access);
     atomic_store_explicit(&seats->taken[seat], number + 1, memory_order_release);
     return outcome;
 }
@@ -203,4 +221,17 @@ bool direct_is_under_way(const struct direct_seats *seats, const uint32_t seen[D
         if (seen[i] % 2 && atomic_load_explicit(&seats->taken[i], memory_order_acquire) == seen[i])
             return true;
     return false;
+}
+
+/* No address of a program has this bit. It is in the highest byte, so whatever the kernel reads meanwhile is the old
+ * address or one that faults. */
+#define DIRECT_NOWHERE (UINT64_C(1) << 63)
+
+/* A call whose first target faults ends there, and writes nothing. The targets were written before the number became
+ * odd, and are not until it has changed. */
+void direct_forbid(struct direct_seats *seats, const uint32_t seen[DIRECT_SEATS])
+{
+    for (unsigned i = 0; i < DIRECT_SEATS; i++)
+        if (seen[i] % 2)
+            atomic_fetch_or(&seats->targets[i][0].address, DIRECT_NOWHERE);
 }

@@ -7,10 +7,11 @@
  * and then reads the other's, all in one order, so the requester finds no key or the owner finds the seat taken. Then
  * it waits until the number there is another: an access that begins later finds no key.
  *
- * A requester that is stopped there would be waited for without end. So the first piece that the kernel copies is the
- * ticket, a word in a page of its own, in the owner's mapping of the ring. Who has waited for long makes that page
- * read-only: from then on each call fails at its first piece and writes nothing. A call that is under way then is over
- * when its thread has been seen elsewhere (ipc/elsewhere.h), as a stopped one is: it stops where a call has ended.
+ * A requester that is stopped there would be waited for without end. So the places where a WRITE goes, which the kernel
+ * reads when the call begins, stand in the memory of the ring, too, written before the announcement. An owner that has
+ * waited for long makes them places where no memory can be: a call that begins later fails at once and writes nothing.
+ * A call that is under way then is over when its thread has been seen elsewhere (ipc/elsewhere.h), as a stopped one is:
+ * it stops where a call has ended.
  *
  * A READ announces nothing, and nobody waits for it: it writes nothing but its own memory. It judges once more after
  * the copy, and what was taken away meanwhile makes it a READ by packets, which the owner's responder refuses. */
@@ -23,18 +24,25 @@
 
 #include "link/published.h"
 
-#ifdef __x86_64__
+#if defined(__x86_64__) && defined(__LP64__)
 enum { DIRECT_IN_ORDER = 1 }; /* whoever sees what was stored later sees what was stored before, also by the kernel */
 #else
 enum { DIRECT_IN_ORDER = 0 };
 #endif
 enum { DIRECT_SEATS = 8, DIRECT_MORE = 15 };
 
-/* In the memory of a ring; written by the process that writes the ring. */
+/* Where in the owner's memory a WRITE goes: a struct iovec of the kernel, whose address the owner may change. */
+struct direct_target {
+    _Atomic uint64_t address;
+    uint64_t length;
+};
+
+/* In the memory of a ring; written by the process that writes the ring, the first target's address by the owner, too.
+ */
 struct direct_seats {
     _Alignas(64) atomic_uint taken[DIRECT_SEATS]; /* odd: an access is under way; counts up at its begin and its end */
-    _Alignas(64) _Atomic uint64_t writes, reads, bytes; /* done so; for the owner's counters */
-    _Alignas(64) _Atomic uint64_t ticket; /* by the owner: where in its memory that is; 0: nothing may be written */
+    _Alignas(64) _Atomic uint64_t writes, reads, bytes;                       /* done so; for the owner's counters */
+    _Alignas(64) struct direct_target targets[DIRECT_SEATS][1 + DIRECT_MORE]; /* of the WRITEs under way */
 };
 
 /* An access: what is asked for, and the local memory, as many bytes. With a WRITE there may be more of the same queue
@@ -71,5 +79,8 @@ void direct_close(struct direct_desk *);
  * what stands in the seats; is one of these still under way? */
 void direct_look(const struct direct_seats *, uint32_t seen[DIRECT_SEATS]);
 bool direct_is_under_way(const struct direct_seats *, const uint32_t seen[DIRECT_SEATS]);
+/* Those of them whose system call begins later write nothing. One that is announced meanwhile may be hit, too: its
+ * WRITEs go as packets then. */
+void direct_forbid(struct direct_seats *, const uint32_t seen[DIRECT_SEATS]);
 
 #endif

@@ -48,7 +48,6 @@ static struct published_question question_of(bool write)
 
 static struct published own;
 static char memory[LENGTH];
-static _Alignas(4096) char ticket[4096];
 
 static int publish_all(void **state)
 {
@@ -192,7 +191,8 @@ bool __real_published_permits(const struct published *, const struct published_q
 bool __wrap_published_permits(const struct published *, const struct published_question *, uint64_t *memory);
 
 static bool dawdles;
-static void (*meanwhile)(void); /* once, between judging and the copy */
+static void (*meanwhile)(void); /* once, between judging and what follows it, */
+static unsigned meanwhile_at;   /* for the judgement of this number from now on */
 
 /* Between judging and the copy lie some nanoseconds, in which nothing would ever happen. */
 bool __wrap_published_permits(const struct published *published, const struct published_question *question,
@@ -204,9 +204,10 @@ bool __wrap_published_permits(const struct published *published, const struct pu
         sched_yield();
     asked++;
     void (*now)(void) = meanwhile;
-    meanwhile = NULL;
-    if (now)
+    if (now && --meanwhile_at == 0) {
+        meanwhile = NULL;
         now();
+    }
     return permitted;
 }
 
@@ -237,7 +238,6 @@ static pid_t start_writer(struct stage **stage)
 {
     pid_t owner = getpid();
     *stage = mmap(NULL, sizeof **stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    (*stage)->seats.ticket = (uintptr_t)ticket;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     pid_t writer = fork();
     if (!writer) {
@@ -337,27 +337,34 @@ static void stop_here(void)
     raise(SIGSTOP);
 }
 
-/* Stopped between judging and its call, it writes nothing when it goes on, although the owner did not wait. */
+/* Stopped between judging and its call, it writes nothing when it goes on, although the owner did not wait. What it
+ * does later is not hit. */
 static void a_stopped_writer_is_forbidden(void **state)
 {
     need_process_vm();
     struct stage *stage;
     volatile uint64_t *word = (uint64_t *)(void *)memory;
+    struct published_key key = key_of(memory);
+    uint32_t seen[DIRECT_SEATS];
     int status;
     *word = 0;
+    meanwhile_at = 2; /* it judges once before it is announced */
     meanwhile = stop_here;
     pid_t writer = start_writer(&stage);
     meanwhile = NULL;
     assert_int_equal(waitpid(writer, &status, WUNTRACED), writer);
     assert_true(WIFSTOPPED(status));
     published_withdraw_key(&own, KEY);
-    assert_int_equal(stage->seats.taken[0] % 2, 1);
-    assert_int_equal(mprotect(ticket, sizeof ticket, PROT_READ), 0);
+    direct_look(&stage->seats, seen);
+    assert_int_equal(seen[0] % 2, 1);
+    direct_forbid(&stage->seats, seen);
     kill(writer, SIGCONT);
     wait_for_more(&stage->declined);
     assert_int_equal(*word, 0);
     assert_int_equal(atomic_load(&stage->done), 0);
-    assert_int_equal(mprotect(ticket, sizeof ticket, PROT_READ | PROT_WRITE), 0);
+    assert_true(published_key(&own, KEY, &key));
+    wait_for_more(&stage->done);
+    assert_true(*word == ~0ull);
     end_writer(stage, writer);
 }
 
@@ -386,7 +393,7 @@ static void pieces_arrive_where_they_belong(void **state)
     need_process_vm();
     static uint8_t source[LENGTH], expected[LENGTH];
     static struct direct_desk desk;
-    struct direct_seats seats = {.ticket = (uintptr_t)ticket};
+    static struct direct_seats seats;
     srand(1);
     memcpy(expected, memory, LENGTH);
     for (int round = 0; round < 2000; round++) {
@@ -420,6 +427,7 @@ static void a_READ_whose_key_is_withdrawn_meanwhile_is_declined(void **state)
     struct iovec piece = {&value, sizeof value};
     struct direct_access access = {question_of(false), &piece, 1};
     assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DONE);
+    meanwhile_at = 1;
     meanwhile = withdraw_all;
     assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DECLINED);
     assert_int_equal(seats.reads, 1);
@@ -480,7 +488,6 @@ static void what_was_closed_begins_nothing(void **state)
     need_process_vm();
     static struct direct_desk desk;
     static struct direct_seats seats;
-    seats.ticket = (uintptr_t)ticket;
     uint64_t value = 1;
     struct iovec piece = {&value, sizeof value};
     struct direct_access access = {question_of(true), &piece, 1};
@@ -496,7 +503,6 @@ static void the_last_word_is_a_piece_of_its_own_and_all_arrive(void **state)
     need_process_vm();
     static struct direct_desk desk;
     static struct direct_seats seats;
-    seats.ticket = (uintptr_t)ticket;
     char from[100], back[100] = {0};
     for (int i = 0; i < 100; i++)
         from[i] = (char)(i + 1);
@@ -521,7 +527,6 @@ static void several_WRITEs_are_all_judged_before_one_is_done(void **state)
     need_process_vm();
     static struct direct_desk desk;
     static struct direct_seats seats;
-    seats.ticket = (uintptr_t)ticket;
     struct published_question more[DIRECT_MORE];
     uint64_t value[1 + DIRECT_MORE];
     struct iovec piece = {value, sizeof value};
@@ -545,12 +550,45 @@ static void several_WRITEs_are_all_judged_before_one_is_done(void **state)
     assert_int_equal(seats.bytes, sizeof value);
 }
 
+static struct direct_seats forbidden_seats;
+
+static void forbid_what_is_seen(void)
+{
+    uint32_t seen[DIRECT_SEATS];
+    direct_look(&forbidden_seats, seen);
+    assert_int_equal(seen[0] % 2, 1);
+    direct_forbid(&forbidden_seats, seen);
+}
+
+static void none_of_several_WRITEs_is_done_when_they_are_forbidden(void **state)
+{
+    need_process_vm();
+    static struct direct_desk desk;
+    struct published_question questions[1 + DIRECT_MORE];
+    uint64_t value[1 + DIRECT_MORE], *words = (uint64_t *)(void *)memory;
+    struct iovec piece = {value, sizeof value};
+    for (unsigned i = 0; i <= DIRECT_MORE; i++) {
+        questions[i] = question_of(true);
+        questions[i].address += 8 * i;
+        value[i] = i + 1;
+    }
+    struct direct_access access = {questions[0], &piece, 1, questions + 1, DIRECT_MORE};
+    memset(memory, 0, sizeof memory);
+    meanwhile_at = 1 + DIRECT_MORE + 1; /* announced by then */
+    meanwhile = forbid_what_is_seen;
+    assert_int_equal(direct_do(&desk, &forbidden_seats, &own, getpid(), &access), DIRECT_DECLINED);
+    for (unsigned i = 0; i <= DIRECT_MORE; i++)
+        assert_int_equal(words[i], 0);
+    assert_int_equal(direct_do(&desk, &forbidden_seats, &own, getpid(), &access), DIRECT_DONE);
+    for (unsigned i = 0; i <= DIRECT_MORE; i++)
+        assert_int_equal(words[i], i + 1);
+}
+
 static void memory_that_is_gone_is_declined(void **state)
 {
     need_process_vm();
     static struct direct_desk desk;
     static struct direct_seats seats;
-    seats.ticket = (uintptr_t)ticket;
     uint64_t value = 1;
     struct iovec piece = {&value, sizeof value};
     struct direct_access access = {question_of(true), &piece, 1};
@@ -587,6 +625,7 @@ int main(void)
         TEST(nobody_vouches_after_exec),
         TEST(what_was_closed_begins_nothing),
         TEST(the_last_word_is_a_piece_of_its_own_and_all_arrive),
+        TEST(none_of_several_WRITEs_is_done_when_they_are_forbidden),
         TEST(memory_that_is_gone_is_declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,8 @@
 /* A ring of frames from one process to another in shared memory: one writer, one reader, no lock, no system call.
  *
  * Memory: a memfd sealed against resizing; its first page holds the few words that both sides share, each on a cache
- * line of its own; then comes a page for the ticket (direct.h); behind it lies the data area, which is mapped twice
- * back to back so that a frame never wraps. Nothing of it outlives the two processes, and it is not limited by the size
- * of /dev/shm.
+ * line of its own, and the seats of direct.h; behind it lies the data area, which is mapped twice back to back so that
+ * a frame never wraps. Nothing of it outlives the two processes, and it is not limited by the size of /dev/shm.
  *
  * A frame starts at a multiple of 64 bytes with its commit word: the frame's length, never 0, stored last and with
  * release. The word where the next frame will start is 0 before that, so the reader polls this one word and nothing
@@ -34,8 +33,7 @@ struct direct_seats;
 struct ring {
     struct ring_shared *shared; /* NULL: not mapped */
     uint8_t *data;
-    uint32_t size;  /* of the data area, a power of two */
-    bool forbidden; /* the ticket's page, see ring_permit */
+    uint32_t size; /* of the data area, a power of two */
 };
 
 /* Makes an empty ring. *fd is the sealed memfd to hand over, the caller's to close. 0 or errno. */
@@ -44,7 +42,6 @@ int ring_create(struct ring *, uint32_t size, int *fd);
 /* Maps a ring that another process made, its data read-only. EINVAL when the descriptor isn't a sealed memfd of a
  * ring's layout and size. The descriptor stays the caller's. */
 int ring_map(struct ring *, int fd);
-/* Of a ring whose writer is forbidden at that time (ring_permit) the ticket's page stays taken, without memory. */
 void ring_unmap(struct ring *);
 
 /* Gives the data's memory back to the system while the mapping stays, for a writer whose reader is gone. */
@@ -52,11 +49,6 @@ void ring_discard(struct ring *);
 
 /* Where the writer announces what it does in the reader's memory by itself. NULL: the ring is not mapped. */
 struct direct_seats *ring_seats(const struct ring *);
-
-/* For the reader: may the writer write in the reader's memory by itself? Not at first. Once this has returned after a
- * no, no call of process_vm_writev that begins with the ticket gets further, and those that had got further are under
- * way. False: the system refuses, and it is as before. */
-bool ring_permit(struct ring *, bool);
 
 /* --- writing: all calls under one lock but for those that say otherwise */
 
@@ -93,7 +85,8 @@ bool ring_consumed(struct ring_writer *);
 /* From any thread: makes all references written until now invalid. */
 void ring_revoke(struct ring_writer *);
 
-/* From any thread: has the reader mapped the ring? Where is it, as far as it published? */
+/* From any thread: has the reader mapped the ring? Then what it did before is seen. Where is it, as far as it
+ * published? */
 bool ring_attached(const struct ring_writer *);
 uint64_t ring_taken(const struct ring_writer *);
 

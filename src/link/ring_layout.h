@@ -8,10 +8,9 @@
 
 enum {
     RING_MAGIC = 0x52767473, /* "stvR" */
-    RING_LAYOUT = 3,
-    RING_TICKET = 4096, /* offset of the ticket's page (direct.h), */
-    RING_DATA = 8192,   /* and of the data area */
-    RING_CAN_PULL = 1,  /* values of `pull` */
+    RING_LAYOUT = 4,
+    RING_DATA = 4096,  /* offset of the data area */
+    RING_CAN_PULL = 1, /* values of `pull` */
     RING_CANNOT_PULL = 2,
     RING_FRAME_MAX = 192 + LINK_SEGMENT, /* head, longest headers, alignment, payload */
     RING_RESERVE = 2 * RING_LINE,        /* the next frame's commit word, and room for the end */
@@ -26,6 +25,8 @@ struct ring_shared {
     _Alignas(RING_LINE) atomic_uint pull;      /* by the reader; 0: it has not mapped the ring */
     struct direct_seats seats;                 /* by the writer */
 };
+
+_Static_assert(sizeof(struct ring_shared) <= RING_DATA, "it is one page");
 
 enum ring_frame_flags { RING_REFERENCE = 1, RING_END = 2 };
 

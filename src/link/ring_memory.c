@@ -100,21 +100,9 @@ int ring_map(struct ring *ring, int fd)
     return EINVAL;
 }
 
-/* A writer that was forbidden may be stopped before its call still, and goes on when all of this is long gone: its
- * ticket must lead nowhere then, too. So nothing else comes to lie there, for the rest of this process's life. */
-static void ring_unmap_around_ticket(const struct ring *ring)
-{
-    uint8_t *base = (uint8_t *)ring->shared, *ticket = base + RING_TICKET;
-    mmap(ticket, RING_DATA - RING_TICKET, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    munmap(base, RING_TICKET);
-    munmap(base + RING_DATA, span(ring->size) - RING_DATA);
-}
-
 void ring_unmap(struct ring *ring)
 {
-    if (ring->shared && ring->forbidden)
-        ring_unmap_around_ticket(ring);
-    else if (ring->shared)
+    if (ring->shared)
         munmap(ring->shared, span(ring->size));
     *ring = (struct ring){0};
 }
@@ -122,17 +110,6 @@ void ring_unmap(struct ring *ring)
 struct direct_seats *ring_seats(const struct ring *ring)
 {
     return ring->shared ? &ring->shared->seats : NULL;
-}
-
-bool ring_permit(struct ring *ring, bool permit)
-{
-    uint8_t *ticket = (uint8_t *)ring->shared + RING_TICKET;
-    bool done = !mprotect(ticket, RING_DATA - RING_TICKET, permit ? PROT_READ | PROT_WRITE : PROT_READ);
-    if (done) {
-        ring->forbidden = !permit;
-        atomic_store(&ring->shared->seats.ticket, permit ? (uintptr_t)ticket : 0);
-    }
-    return done;
 }
 
 void ring_discard(struct ring *ring)

@@ -193,5 +193,5 @@ bool ring_publish(struct ring_reader *reader)
 
 void ring_set_cma(struct ring_reader *reader, bool can)
 {
-    atomic_store_explicit(&reader->ring.shared->pull, can ? RING_CAN_PULL : RING_CANNOT_PULL, memory_order_relaxed);
+    atomic_store_explicit(&reader->ring.shared->pull, can ? RING_CAN_PULL : RING_CANNOT_PULL, memory_order_release);
 }

@@ -230,7 +230,7 @@ bool ring_has_cma(const struct ring_writer *writer)
 
 bool ring_attached(const struct ring_writer *writer)
 {
-    return atomic_load_explicit(&writer->ring.shared->pull, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&writer->ring.shared->pull, memory_order_acquire) != 0;
 }
 
 uint64_t ring_taken(const struct ring_writer *writer)

@@ -442,7 +442,6 @@ int shm_attached(struct link *link, int memory, const struct cma_proof *proof)
     if (error)
         return error;
     ring_read_start(&shm->reader, &ring);
-    ring_permit(&ring, true);
     shm->proof = *proof;
     ring_set_cma(&shm->reader, cma_works(proof));
     shm->reading = true;
@@ -468,10 +467,10 @@ const struct direct_seats *shm_seats(struct link *link)
     return shm->reading && !shm->loopback ? ring_seats(&shm->reader.ring) : NULL;
 }
 
-bool shm_permit_writes(struct link *link, bool permit)
+void shm_forbid_writes(struct link *link, const uint32_t seen[])
 {
     struct shm *shm = (struct shm *)link;
-    return ring_permit(&shm->reader.ring, permit);
+    direct_forbid(ring_seats(&shm->reader.ring), seen);
 }
 
 struct ring_reader *shm_reader(struct link *link)

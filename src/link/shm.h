@@ -78,8 +78,9 @@ void shm_learn(struct link *, int published);
 /* Where the other side announces what it does in our memory; NULL: it does nothing there. As shm_reader. */
 const struct direct_seats *shm_seats(struct link *);
 
-/* May the other side write here by itself? As shm_seats, which is not NULL (ring_permit). */
-bool shm_permit_writes(struct link *, bool);
+/* What the other side announces there with these numbers is to write nothing (direct_forbid). As shm_seats, which is
+ * not NULL. */
+void shm_forbid_writes(struct link *, const uint32_t seen[]);
 
 /* Where the link receives from; NULL until attached. Under the receiver's progress lock, or the caller's own. */
 struct ring_reader *shm_reader(struct link *);

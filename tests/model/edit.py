@@ -117,9 +117,12 @@ MUTANTS = [
     # WRITEs and READs by the requester
     ("seat-after-judging", "link/direct.c", "one-sided-key", (
         ("    atomic_exchange(&seats->taken[seat], number); /* sequentially consistent: before all of what judges */\n", ""),
-        ("    return direct_outcome_of(access, direct_write(",
-         """    atomic_fetch_or((atomic_uint *)(uintptr_t)&seats->taken[0], 1);
-    return direct_outcome_of(access, direct_write("""))),
+        ("    enum direct_outcome outcome = direct_do_announced(desk, &call, published, pid, access);",
+         """    enum direct_outcome outcome = direct_holds(&call, published, access) ? DIRECT_DONE : DIRECT_DECLINED;
+    atomic_exchange(&seats->taken[seat], number);
+    if (outcome == DIRECT_DONE)
+        outcome = direct_outcome_of(access, process_vm_writev(pid, call.local, call.local_count,
+            (const struct iovec *)(const void *)call.targets, 1 + access->more_count, 0));"""))),
     ("seat-is-no-fence", "link/direct.c", "one-sided-held-stores", (
         ("atomic_exchange(&seats->taken[seat], number);", "atomic_store_explicit(&seats->taken[seat], number, memory_order_release);"),)),
     ("seats-before-key", "verbs/memory/publish.c", "one-sided-key", (
@@ -132,8 +135,8 @@ MUTANTS = [
         ("    published_open(&node->published, false);\n    node_quiesce(node);\n",
          "    node_quiesce(node);\n    published_open(&node->published, false);\n"),)),
     ("heard-after-permission", "ipc/control_in.c", "one-sided-mail", (
-        ("    if (attached && !record_hear(record))",
-         "    lock_release(&node->lock);\n    lock_take(&node->lock);\n    if (attached && !record_hear(record))"),)),
+        ("        record_hear(record);",
+         "        lock_release(&node->lock);\n        lock_take(&node->lock);\n        record_hear(record);"),)),
     ("read-judged-once", "link/direct.c", "one-sided-read", (
         ("bool holds = outcome != DIRECT_DONE || (", "again = memory;\n    bool holds = true || outcome != DIRECT_DONE || ("),)),
     ("read-of-any-number", "link/published.c", "one-sided-read-number", (
@@ -146,31 +149,29 @@ MUTANTS = [
            table_alive(node->table, under_way->record->peer.slot);""", ";"),)),
     ("stopped-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
         ("patience >= FORBIDS", "patience > 1000 * FORBIDS"),)),
-    ("ticket-not-first", "link/direct.c", "one-sided-key", (
-        ("    direct_add_ticket(&call, ticket);\n", ""),
-        ("    return direct_outcome_of(access, direct_write(",
-         """    direct_add_ticket(&call, ticket);
-    return direct_outcome_of(access, direct_write("""))),
+    ("judged-before-only", "link/direct.c", "one-sided-key", (
+        ("if (atomic_load(&desk->closed) || !direct_holds(call, published, access))",
+         "(void)direct_holds;\n    if (atomic_load(&desk->closed))"),)),
+    ("targets-written-announced", "link/direct.c", "one-sided-key", (
+        ("    const struct iovec *remote = (const struct iovec *)(const void *)call->targets;",
+         """    const struct iovec *remote = (const struct iovec *)(const void *)call->targets;
+    for (uint32_t i = 0; i <= access->more_count; i++)
+        atomic_store_explicit(&call->targets[i].address, call->memory[i], memory_order_relaxed);"""),)),
     ("first-of-several-judged", "link/direct.c", "one-sided-list", (
-        ("if (!published_permits(published, question, &memory))", "if (!published_permits(published, question, &memory) && !i)"),)),
-    ("ticket-behind-the-first", "link/direct.c", "one-sided-list", (
-        ("    direct_add_ticket(&call, ticket);\n", ""),
-        ("        direct_add_write(&call, memory, question->length);\n",
-         """        direct_add_write(&call, memory, question->length);
-        if (!i)
-            direct_add_ticket(&call, ticket);
-"""))),
+        ("if (!published_permits(published, direct_question(access, i), &memory) || memory != call->memory[i])",
+         "if ((!published_permits(published, direct_question(access, i), &memory) || memory != call->memory[i]) && !i)"),)),
+    ("second-target-forbidden", "link/direct.c", "one-sided-key", (
+        ("&seats->targets[i][0].address, DIRECT_NOWHERE", "&seats->targets[i][1].address, DIRECT_NOWHERE"),)),
     ("one-thread-is-all", "ipc/elsewhere.c", "one-sided-pair", (
         ("            return false;\n        threads++;", "            continue;\n        threads++;"),)),
     ("leaves-within-access", "link/direct.c", "one-sided-parting", (
         ("i < NAPS && direct_is_engaged(desk)", "i < NAPS && direct_is_engaged(desk) && 0"),)),
-    ("ticket-left-writable", "ipc/one_sided.c", "one-sided-key", (
-        ("return over || (under_way->forbids && elsewhere_all(", "return over || (patience >= FORBIDS && elsewhere_all("),
-        ("record->forbidden || shm_permit_writes(record->peer.link, false)", "record->forbidden"))),
-    ("ticket-writable-too-early", "ipc/one_sided.c", "one-sided-keys", (
-        ("!record->waiters && !is_any_taken(seen))", "!record->waiters)"),)),
-    ("ticket-place-given-back", "link/ring_memory.c", "one-sided-leaving", (
-        ("if (ring->shared && ring->forbidden)", "if (0 && ring->forbidden)"),)),
+    ("forbids-nothing", "ipc/one_sided.c", "one-sided-key", (
+        ("        shm_forbid_writes(under_way->record->peer.link, under_way->seen);\n", "        (void)shm_forbid_writes;\n"),)),
+    ("forbids-after-looking", "ipc/one_sided.c", "one-sided-key", (
+        ("patience == FORBIDS)", "patience == FORBIDS + 1)"),)),
+    ("first-seat-forbidden", "link/direct.c", "one-sided-pair", (
+        ("        if (seen[i] % 2)\n", "        if (!i && seen[i] % 2)\n"),)),
     ("within-the-call-is-elsewhere", "ipc/elsewhere.c", "one-sided-key", (
         ("return end != text && number != call;", "return end != text && number != call + 1;"),)),
 ]

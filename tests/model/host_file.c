@@ -403,30 +403,8 @@ static void *map_ring(void *address, const struct host_memfd *memfd, off_t offse
     return address;
 }
 
-static void change_ticket(void *address, size_t size, enum memory_ticket ticket)
-{
-    const struct model_region *region = memory_region(address);
-    bool whole = region && region->kind == MEMORY_RING && (uint8_t *)address == region->base + MEMORY_TICKET &&
-                 size == MEMORY_RING_HEADER - MEMORY_TICKET;
-    if (!whole || memory_fault(address, host_process()))
-        host_unknown("mprotect or mmap");
-    memory_protect_ticket(region, host_process(), ticket);
-}
-
-static void *take_place(void *address, size_t size, int protection, int flags)
-{
-    if (protection != PROT_NONE || !(flags & MAP_FIXED))
-        host_unknown("mmap");
-    schedule_step();
-    trace_line(HERE, "mmap: nothing else comes to lie at the ticket's page");
-    change_ticket(address, size, TICKET_PLACE_TAKEN);
-    return address;
-}
-
 void *model_mmap(void *address, size_t size, int protection, int flags, int descriptor, off_t offset)
 {
-    if (descriptor < 0 && address)
-        return take_place(address, size, protection, flags);
     if (descriptor < 0)
         return reserve_ring();
     struct host_fd *fd = host_fd(descriptor, FD_NONE);
@@ -454,15 +432,6 @@ int model_munmap(void *address, size_t size)
         schedule_step();
     trace_line(HERE, "munmap of %s", trace_place(address));
     memory_unmap(region, host_process());
-    return 0;
-}
-
-int model_mprotect(void *address, size_t size, int protection)
-{
-    schedule_step();
-    schedule_flush();
-    trace_line(HERE, "mprotect: the ticket's page is %s", protection & PROT_WRITE ? "writable" : "read-only");
-    change_ticket(address, size, protection & PROT_WRITE ? TICKET_WRITABLE : TICKET_READ_ONLY);
     return 0;
 }
 

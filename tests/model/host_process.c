@@ -108,16 +108,32 @@ static ssize_t write_pieces(unsigned owner, const struct iovec *local, unsigned 
     return (ssize_t)done;
 }
 
+/* Where it goes is read when the call has begun, from what the other process may be changing. */
+static void read_remote(const struct iovec *remote, unsigned long count, struct iovec *copy)
+{
+    for (unsigned long i = 0; i < count; i++) {
+        schedule_step();
+        copy[i].iov_base = (void *)(uintptr_t)memory_load(&remote[i].iov_base, 8);
+        copy[i].iov_len = memory_load(&remote[i].iov_len, 8);
+        schedule_saw((uintptr_t)copy[i].iov_base);
+    }
+}
+
 ssize_t model_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long local_count,
                                 const struct iovec *remote, unsigned long remote_count, unsigned long flags)
 {
+    enum { REMOTE_MAX = 16 };
+    struct iovec copy[REMOTE_MAX];
     unsigned owner = (unsigned)(pid - HOST_FIRST_PID);
     schedule_step();
     schedule_flush();
     if (owner >= schedule_processes() || schedule_process_at(owner)->dead)
         return host_error(ESRCH);
+    if (remote_count > REMOTE_MAX)
+        host_unknown("process_vm_writev");
     schedule_call_begin(SYS_process_vm_writev);
-    ssize_t done = write_pieces(owner, local, local_count, remote, remote_count, HERE);
+    read_remote(remote, remote_count, copy);
+    ssize_t done = write_pieces(owner, local, local_count, copy, remote_count, HERE);
     schedule_call_end();
     return done;
 }

@@ -26,7 +26,6 @@ struct state {
     uint64_t hash;
     uint32_t heap_used[HEAPS];
     bool ring_taken[MEMORY_RINGS + MEMORY_PAGES];
-    uint8_t tickets[MEMORY_RINGS][MEMORY_PROCESSES]; /* enum memory_ticket */
     uint8_t mapped[REGIONS][MEMORY_PROCESSES];
 };
 
@@ -156,9 +155,6 @@ uint64_t memory_hash(void)
     for (unsigned i = FIRST_RING; i < REGIONS; i++)
         for (unsigned process = 0; process < MEMORY_PROCESSES; process++)
             hash = hash * 31 + now.mapped[i][process];
-    for (unsigned i = 0; i < MEMORY_RINGS; i++)
-        for (unsigned process = 0; process < MEMORY_PROCESSES; process++)
-            hash = hash * 31 + now.tickets[i][process];
     return hash;
 }
 
@@ -307,29 +303,12 @@ void memory_map(const struct model_region *region, unsigned process)
 void memory_unmap(const struct model_region *region, unsigned process)
 {
     now.mapped[region - regions][process]--;
-    if (region->kind == MEMORY_RING && now.tickets[region->number][process] == TICKET_READ_ONLY)
-        now.tickets[region->number][process] = TICKET_WRITABLE; /* whatever comes to lie there next */
-}
-
-void memory_protect_ticket(const struct model_region *region, unsigned process, enum memory_ticket ticket)
-{
-    now.tickets[region->number][process] = (uint8_t)ticket;
-}
-
-static bool is_ticket(const struct model_region *region, const volatile void *address)
-{
-    size_t offset = (size_t)((const volatile uint8_t *)address - region->base);
-    return region->kind == MEMORY_RING && offset >= MEMORY_TICKET && offset < MEMORY_RING_HEADER;
 }
 
 enum memory_stores memory_stores(const volatile void *address, unsigned process)
 {
     const struct model_region *region = memory_region(address);
-    if (!region)
-        return MEMORY_FAULTS;
-    if (is_ticket(region, address) && now.tickets[region->number][process] != TICKET_WRITABLE)
-        return MEMORY_FAULTS;
-    if (region->kind == MEMORY_HEAP ? region->number != process : !is_ticket(region, address))
+    if (!region || region->kind != MEMORY_HEAP || region->number != process)
         return MEMORY_FAULTS;
     return memory_fault(address, process) ? MEMORY_LOST : MEMORY_STORES;
 }

@@ -16,8 +16,7 @@ enum {
     MEMORY_REGION = 1 << 20,
     MEMORY_FILES = 4,
     MEMORY_RINGS = 24,
-    MEMORY_RING_HEADER = 8192, /* RING_DATA */
-    MEMORY_TICKET = 4096,      /* RING_TICKET */
+    MEMORY_RING_HEADER = 4096, /* RING_DATA */
     MEMORY_PAGES = MEMORY_PROCESSES,
 };
 
@@ -63,12 +62,8 @@ struct model_region *memory_file(unsigned number);
 /* Mappings are counted for each process. */
 void memory_map(const struct model_region *, unsigned process);
 void memory_unmap(const struct model_region *, unsigned process);
-/* What a process has made of its mapping of a ring's second page, the ticket's. A place that is taken stays so when the
- * ring is unmapped. */
-enum memory_ticket { TICKET_WRITABLE, TICKET_READ_ONLY, TICKET_PLACE_TAKEN };
-void memory_protect_ticket(const struct model_region *, unsigned process, enum memory_ticket);
-/* May the kernel store there for another process, which names the address? MEMORY_LOST: something else may lie there.
- */
+/* May the kernel store there for another process, which names the address? MEMORY_LOST: the heap's memory was given
+ * back, and something else may lie there. */
 enum memory_stores { MEMORY_STORES, MEMORY_FAULTS, MEMORY_LOST };
 enum memory_stores memory_stores(const volatile void *address, unsigned process);
 /* How many processes map it, or may come to. */

@@ -62,7 +62,6 @@ int model_memfd_create(const char *, unsigned);
 int model_ftruncate(int, off_t);
 void *model_mmap(void *, size_t, int, int, int, off_t);
 int model_munmap(void *, size_t);
-int model_mprotect(void *, size_t, int);
 int model_madvise(void *, size_t, int);
 int model_fcntl(int, int, ...);
 int model_fstat(int, struct stat *);
@@ -145,7 +144,6 @@ int model_mutex_unlock(pthread_mutex_t *);
 #define ftruncate model_ftruncate
 #define mmap model_mmap
 #define munmap model_munmap
-#define mprotect model_mprotect
 #define madvise model_madvise
 #define fcntl model_fcntl
 #define fstat model_fstat

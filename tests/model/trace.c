@@ -97,21 +97,22 @@ static void table_place(char *to, size_t size, size_t offset)
 
 static void ring_place(char *to, size_t size, const struct model_region *region, const char *name, size_t offset)
 {
-    static const char *const fields[] = {"head",       "waiting",     "epoch",           "pull",
-                                         "first seat", "second seat", "ticket's address"};
-    static const size_t offsets[] = {
-        offsetof(struct ring_shared, head),           offsetof(struct ring_shared, waiting),
-        offsetof(struct ring_shared, epoch),          offsetof(struct ring_shared, pull),
-        offsetof(struct ring_shared, seats.taken[0]), offsetof(struct ring_shared, seats.taken[1]),
-        offsetof(struct ring_shared, seats.ticket)};
+    static const char *const fields[] = {"head",       "waiting",     "epoch",        "pull",
+                                         "first seat", "second seat", "first target", "second target"};
+    static const size_t offsets[] = {offsetof(struct ring_shared, head),
+                                     offsetof(struct ring_shared, waiting),
+                                     offsetof(struct ring_shared, epoch),
+                                     offsetof(struct ring_shared, pull),
+                                     offsetof(struct ring_shared, seats.taken[0]),
+                                     offsetof(struct ring_shared, seats.taken[1]),
+                                     offsetof(struct ring_shared, seats.targets[0][0].address),
+                                     offsetof(struct ring_shared, seats.targets[0][1].address)};
     char own[32];
     snprintf(own, sizeof own, "ring %u", region->number);
     if (offset >= RING_DATA)
         snprintf(to, size, "%s: commit word at %zu", name ? name : own, (offset - RING_DATA) % region->ring_size);
-    else if (offset >= RING_TICKET)
-        snprintf(to, size, "%s: the ticket", name ? name : own);
     else {
-        const char *field = field_at(fields, offsets, 7, offset);
+        const char *field = field_at(fields, offsets, 8, offset);
         snprintf(to, size, "%s: %s", name ? name : own, field ? field : "head page");
     }
 }
