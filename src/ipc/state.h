@@ -105,11 +105,12 @@ static inline const struct direct_seats *record_seats(const struct record *recor
 static inline void one_sided_add(struct node_one_sided *to, const struct record *record)
 {
     const struct direct_seats *seats = record_seats(record);
-    if (!seats)
-        return;
-    to->writes += atomic_load_explicit(&seats->writes, memory_order_relaxed);
-    to->reads += atomic_load_explicit(&seats->reads, memory_order_relaxed);
-    to->bytes += atomic_load_explicit(&seats->bytes, memory_order_relaxed);
+    for (unsigned i = 0; seats && i < DIRECT_SEATS; i++) {
+        const struct direct_seat *seat = &seats->at[i];
+        to->writes += atomic_load_explicit(&seat->writes, memory_order_relaxed);
+        to->reads += atomic_load_explicit(&seat->reads, memory_order_relaxed);
+        to->bytes += atomic_load_explicit(&seat->bytes, memory_order_relaxed);
+    }
 }
 
 /* --- ends of processes (watch.c) */

@@ -139,17 +139,17 @@ static enum direct_outcome direct_do_announced(const struct direct_desk *desk, c
                              process_vm_writev(pid, call->local, call->local_count, remote, 1 + access->more_count, 0));
 }
 
-static enum direct_outcome direct_do_write(const struct direct_desk *desk, struct direct_seats *seats, unsigned seat,
+static enum direct_outcome direct_do_write(const struct direct_desk *desk, struct direct_seat *seat,
                                            const struct published *published, pid_t pid,
                                            const struct direct_access *access)
 {
     struct direct_call call;
-    if (access->more_count > DIRECT_MORE || !direct_aim(&call, seats->targets[seat], published, access))
+    if (access->more_count > DIRECT_MORE || !direct_aim(&call, seat->targets, published, access))
         return DIRECT_DECLINED;
-    uint32_t number = atomic_load_explicit(&seats->taken[seat], memory_order_relaxed) | 1;
-    atomic_exchange(&seats->taken[seat], number); /* sequentially consistent: before all of what judges */
+    uint32_t number = atomic_load_explicit(&seat->taken, memory_order_relaxed) | 1;
+    atomic_exchange(&seat->taken, number); /* sequentially consistent: before all of what judges */
     enum direct_outcome outcome = direct_do_announced(desk, &call, published, pid, access);
-    atomic_store_explicit(&seats->taken[seat], number + 1, memory_order_release);
+    atomic_store_explicit(&seat->taken, number + 1, memory_order_release);
     return outcome;
 }
 
@@ -167,26 +167,30 @@ static enum direct_outcome direct_do_read(const struct direct_desk *desk, const 
     return holds ? outcome : DIRECT_DECLINED;
 }
 
-static void direct_count(struct direct_seats *seats, const struct direct_access *access)
+/* The seat is this thread's. */
+static void direct_count(struct direct_seat *seat, const struct direct_access *access)
 {
-    atomic_fetch_add_explicit(access->question.write ? &seats->writes : &seats->reads, 1 + access->more_count,
-                              memory_order_relaxed);
-    atomic_fetch_add_explicit(&seats->bytes, direct_length(access), memory_order_relaxed);
+    _Atomic uint64_t *works = access->question.write ? &seat->writes : &seat->reads;
+    uint64_t count = atomic_load_explicit(works, memory_order_relaxed) + 1 + access->more_count;
+    uint64_t bytes = atomic_load_explicit(&seat->bytes, memory_order_relaxed) + direct_length(access);
+    atomic_store_explicit(works, count, memory_order_relaxed);
+    atomic_store_explicit(&seat->bytes, bytes, memory_order_relaxed);
 }
 
 enum direct_outcome direct_do(struct direct_desk *desk, struct direct_seats *seats, const struct published *published,
                               pid_t pid, const struct direct_access *access)
 {
-    unsigned seat = direct_engage(desk);
-    if (seat == DIRECT_SEATS)
+    unsigned number = direct_engage(desk);
+    if (number == DIRECT_SEATS)
         return DIRECT_DECLINED;
+    struct direct_seat *seat = &seats->at[number];
     int kept = errno;
-    enum direct_outcome outcome = access->question.write ? direct_do_write(desk, seats, seat, published, pid, access)
+    enum direct_outcome outcome = access->question.write ? direct_do_write(desk, seat, published, pid, access)
                                                          : direct_do_read(desk, published, pid, access);
     errno = kept;
-    atomic_store_explicit(&desk->engaged[seat], false, memory_order_release);
     if (outcome == DIRECT_DONE)
-        direct_count(seats, access);
+        direct_count(seat, access);
+    atomic_store_explicit(&desk->engaged[number], false, memory_order_release);
     return outcome;
 }
 
@@ -212,13 +216,13 @@ void direct_close(struct direct_desk *desk)
 void direct_look(const struct direct_seats *seats, uint32_t seen[DIRECT_SEATS])
 {
     for (unsigned i = 0; i < DIRECT_SEATS; i++)
-        seen[i] = atomic_load(&seats->taken[i]);
+        seen[i] = atomic_load(&seats->at[i].taken);
 }
 
 bool direct_is_under_way(const struct direct_seats *seats, const uint32_t seen[DIRECT_SEATS])
 {
     for (unsigned i = 0; i < DIRECT_SEATS; i++)
-        if (seen[i] % 2 && atomic_load_explicit(&seats->taken[i], memory_order_acquire) == seen[i])
+        if (seen[i] % 2 && atomic_load_explicit(&seats->at[i].taken, memory_order_acquire) == seen[i])
             return true;
     return false;
 }
@@ -233,5 +237,5 @@ void direct_forbid(struct direct_seats *seats, const uint32_t seen[DIRECT_SEATS]
 {
     for (unsigned i = 0; i < DIRECT_SEATS; i++)
         if (seen[i] % 2)
-            atomic_fetch_or(&seats->targets[i][0].address, DIRECT_NOWHERE);
+            atomic_fetch_or(&seats->at[i].targets[0].address, DIRECT_NOWHERE);
 }

@@ -37,12 +37,16 @@ struct direct_target {
     uint64_t length;
 };
 
-/* In the memory of a ring; written by the process that writes the ring, the first target's address by the owner, too.
- */
+/* One of the places at which a process announces its accesses, for one thread at a time. */
+struct direct_seat {
+    _Alignas(64) atomic_uint taken;                /* odd: an access is under way; counts up at its begin and its end */
+    _Atomic uint64_t writes, reads, bytes;         /* done so; for the owner's counters */
+    struct direct_target targets[1 + DIRECT_MORE]; /* of the WRITEs under way; the first address by the owner, too */
+};
+
+/* In the memory of a ring; written by the process that writes the ring. */
 struct direct_seats {
-    _Alignas(64) atomic_uint taken[DIRECT_SEATS]; /* odd: an access is under way; counts up at its begin and its end */
-    _Alignas(64) _Atomic uint64_t writes, reads, bytes;                       /* done so; for the owner's counters */
-    _Alignas(64) struct direct_target targets[DIRECT_SEATS][1 + DIRECT_MORE]; /* of the WRITEs under way */
+    struct direct_seat at[DIRECT_SEATS];
 };
 
 /* An access: what is asked for, and the local memory, as many bytes. With a WRITE there may be more of the same queue

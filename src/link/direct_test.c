@@ -430,8 +430,8 @@ static void a_READ_whose_key_is_withdrawn_meanwhile_is_declined(void **state)
     meanwhile_at = 1;
     meanwhile = withdraw_all;
     assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DECLINED);
-    assert_int_equal(seats.reads, 1);
-    assert_int_equal(seats.taken[0], 0);
+    assert_int_equal(seats.at[0].reads, 1);
+    assert_int_equal(seats.at[0].taken, 0);
 }
 
 static void *vouch_and_end(void *argument)
@@ -492,8 +492,8 @@ static void what_was_closed_begins_nothing(void **state)
     struct iovec piece = {&value, sizeof value};
     struct direct_access access = {question_of(true), &piece, 1};
     assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DONE);
-    assert_int_equal(seats.writes, 1);
-    assert_int_equal(seats.bytes, 8);
+    assert_int_equal(seats.at[0].writes, 1);
+    assert_int_equal(seats.at[0].bytes, 8);
     direct_close(&desk);
     assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DECLINED);
 }
@@ -546,8 +546,8 @@ static void several_WRITEs_are_all_judged_before_one_is_done(void **state)
     assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DONE);
     for (unsigned i = 0; i <= DIRECT_MORE; i++)
         assert_int_equal(*(uint64_t *)(memory + access.question.address - 0x10000 + (size_t)16 * i), i + 1);
-    assert_int_equal(seats.writes, 1 + DIRECT_MORE);
-    assert_int_equal(seats.bytes, sizeof value);
+    assert_int_equal(seats.at[0].writes, 1 + DIRECT_MORE);
+    assert_int_equal(seats.at[0].bytes, sizeof value);
 }
 
 static struct direct_seats forbidden_seats;
@@ -598,7 +598,7 @@ static void memory_that_is_gone_is_declined(void **state)
     published_withdraw_key(&own, KEY);
     published_key(&own, KEY, &key);
     assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DECLINED);
-    assert_int_equal(seats.writes, 0);
+    assert_int_equal(seats.at[0].writes, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, publish_all, close_all)

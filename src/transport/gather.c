@@ -25,6 +25,10 @@ enum reason gather_list(struct engine_owner *owner, bool receive, const struct i
                         unsigned access, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
 {
     *count = 0;
+    if (__builtin_expect(!receive && sge_count == 1 && !offset && length == sge->length && length, 1)) {
+        *count = 1;
+        return owner->operations->local_memory(owner, sge, access, pieces);
+    }
     for (uint32_t i = 0; length; i++) {
         if (i == sge_count || *count == PAYLOAD_PIECES_MAX)
             return REASON_LOCAL_LENGTH;

@@ -116,15 +116,15 @@ MUTANTS = [
          "    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n    table_join_release(table, ours);\n"),)),
     # WRITEs and READs by the requester
     ("seat-after-judging", "link/direct.c", "one-sided-key", (
-        ("    atomic_exchange(&seats->taken[seat], number); /* sequentially consistent: before all of what judges */\n", ""),
+        ("    atomic_exchange(&seat->taken, number); /* sequentially consistent: before all of what judges */\n", ""),
         ("    enum direct_outcome outcome = direct_do_announced(desk, &call, published, pid, access);",
          """    enum direct_outcome outcome = direct_holds(&call, published, access) ? DIRECT_DONE : DIRECT_DECLINED;
-    atomic_exchange(&seats->taken[seat], number);
+    atomic_exchange(&seat->taken, number);
     if (outcome == DIRECT_DONE)
         outcome = direct_outcome_of(access, process_vm_writev(pid, call.local, call.local_count,
             (const struct iovec *)(const void *)call.targets, 1 + access->more_count, 0));"""))),
     ("seat-is-no-fence", "link/direct.c", "one-sided-held-stores", (
-        ("atomic_exchange(&seats->taken[seat], number);", "atomic_store_explicit(&seats->taken[seat], number, memory_order_release);"),)),
+        ("atomic_exchange(&seat->taken, number);", "atomic_store_explicit(&seat->taken, number, memory_order_release);"),)),
     ("seats-before-key", "verbs/memory/publish.c", "one-sided-key", (
         ("""    if (published_withdraw_key(node_published(process->node), mr->region.key))
         node_quiesce(process->node);
@@ -142,8 +142,7 @@ MUTANTS = [
     ("read-of-any-number", "link/published.c", "one-sided-read-number", (
         ("atomic_load(&queue_pair->number) == question->number && ", "atomic_load(&queue_pair->number) != 1 && "),)),
     ("last-word-with-the-rest", "link/direct.c", "one-sided-key", (
-        ("    direct_add_local(call, length - last);\n    direct_add_local(call, last);\n",
-         "    (void)last;\n    direct_add_local(call, length);\n"),)),
+        ("    unsigned last = payload_last_word((uintptr_t)memory + length, length);", "    unsigned last = 0;"),)),
     ("dead-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
         (""" &&
            table_alive(node->table, under_way->record->peer.slot);""", ";"),)),
@@ -161,7 +160,7 @@ MUTANTS = [
         ("if (!published_permits(published, direct_question(access, i), &memory) || memory != call->memory[i])",
          "if ((!published_permits(published, direct_question(access, i), &memory) || memory != call->memory[i]) && !i)"),)),
     ("second-target-forbidden", "link/direct.c", "one-sided-key", (
-        ("&seats->targets[i][0].address, DIRECT_NOWHERE", "&seats->targets[i][1].address, DIRECT_NOWHERE"),)),
+        ("&seats->at[i].targets[0].address, DIRECT_NOWHERE", "&seats->at[i].targets[1].address, DIRECT_NOWHERE"),)),
     ("one-thread-is-all", "ipc/elsewhere.c", "one-sided-pair", (
         ("            return false;\n        threads++;", "            continue;\n        threads++;"),)),
     ("leaves-within-access", "link/direct.c", "one-sided-parting", (

@@ -103,10 +103,10 @@ static void ring_place(char *to, size_t size, const struct model_region *region,
                                      offsetof(struct ring_shared, waiting),
                                      offsetof(struct ring_shared, epoch),
                                      offsetof(struct ring_shared, pull),
-                                     offsetof(struct ring_shared, seats.taken[0]),
-                                     offsetof(struct ring_shared, seats.taken[1]),
-                                     offsetof(struct ring_shared, seats.targets[0][0].address),
-                                     offsetof(struct ring_shared, seats.targets[0][1].address)};
+                                     offsetof(struct ring_shared, seats.at[0].taken),
+                                     offsetof(struct ring_shared, seats.at[1].taken),
+                                     offsetof(struct ring_shared, seats.at[0].targets[0].address),
+                                     offsetof(struct ring_shared, seats.at[0].targets[1].address)};
     char own[32];
     snprintf(own, sizeof own, "ring %u", region->number);
     if (offset >= RING_DATA)

@@ -30,24 +30,43 @@ static const uint8_t completion_opcodes[] = {
     [IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 
-__attribute__((noinline)) static void complete_sent(struct qp *qp, const struct send_wqe *work,
-                                                    enum ibv_wc_status status, enum reason reason)
+/* In two parts: for a whole struct compilers put `rep stos`, which takes longer than all the rest. */
+static inline void clear_entry(struct completion *entry)
+{
+    enum { PART = 64 };
+    _Static_assert(sizeof *entry > PART && sizeof *entry < 2 * PART, "two parts");
+    memset(entry, 0, PART);
+    memset((char *)entry + PART, 0, sizeof *entry - PART);
+}
+
+__attribute__((noinline)) static void tell_failed_send(struct qp *qp, const struct send_wqe *work,
+                                                       enum ibv_wc_status status, enum reason reason)
 {
     qp_tell_end(qp, "send", work->id, status, reason);
-    if (status != IBV_WC_SUCCESS)
-        qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
-    struct completion entry = {
-        .id = work->id,
-        .retired = &qp->sends.retired,
-        .retires = qp->sends.unsignalled,
-        .qp_number = qp->flow.number,
-        .status = (uint8_t)status,
-        .opcode = completion_opcodes[work->opcode],
-        .reason = (uint16_t)reason,
-        .length = work->length,
-    };
+    qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
+}
+
+static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
+                                 enum reason reason)
+{
+    struct cq *cq = qp->uses.send_cq;
+    uint32_t retires = qp->sends.unsignalled;
+    if (__builtin_expect(status != IBV_WC_SUCCESS, 0))
+        tell_failed_send(qp, work, status, reason);
     qp->sends.unsignalled = 0;
-    cq_push(qp->uses.send_cq, &entry, status != IBV_WC_SUCCESS);
+    struct completion *entry = cq_begin_push(cq);
+    if (__builtin_expect(!entry, 0))
+        return;
+    clear_entry(entry);
+    entry->id = work->id;
+    entry->retired = &qp->sends.retired;
+    entry->retires = retires;
+    entry->qp_number = qp->flow.number;
+    entry->status = (uint8_t)status;
+    entry->opcode = completion_opcodes[work->opcode];
+    entry->reason = (uint16_t)reason;
+    entry->length = work->length;
+    cq_end_push(cq, entry, status != IBV_WC_SUCCESS);
 }
 
 /* Unsignalled work that succeeds leaves no entry; the next entry retires it. Work that fails always has one. */
@@ -96,15 +115,6 @@ static void show_sender(struct completion *entry, const struct packet *packet)
     } else if (packet->grh) {
         entry->sl = ROCE_V2 | (packet->grh[0] ? OVER_IPV6 : OVER_IPV4);
     }
-}
-
-/* In two parts: for a whole struct compilers put `rep stos`, which takes longer than all the rest. */
-static inline void clear_entry(struct completion *entry)
-{
-    enum { PART = 64 };
-    _Static_assert(sizeof *entry > PART && sizeof *entry < 2 * PART, "two parts");
-    memset(entry, 0, PART);
-    memset((char *)entry + PART, 0, sizeof *entry - PART);
 }
 
 static inline void fill_received(const struct qp *qp, struct completion *entry, uint64_t id,
