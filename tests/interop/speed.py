@@ -110,11 +110,12 @@ def rows(guest):
 
     for mtu in (*MTUS, None):
         contenders, where = (CABLE, f"over the cable, MTU {mtu}") if mtu else (WITHIN, "within the host")
-        lat, bandwidth = ["ib_send_lat", "-s", "8", "-n", "500"], ["ib_send_bw", "-n", "50", "-s"]
+        lat = ["ib_send_lat", "-s", "8", "-n", "500"]
         others = {"a plain socket": lambda: datagrams(guest)[1]} if mtu else {}
         yield f"send latency, 8 B, {where}", mtu, "us", {**pair(contenders, 4, *lat), **others}
         for size, shown in ((65536, "64 KiB"), (MIB, "1 MiB")):
-            yield f"send bandwidth, {shown}, {where}", mtu, "MB/s", pair(contenders, 3, *bandwidth, str(size), scale=MIB / 1e6)
+            bandwidth = ["ib_send_bw", "-s", str(size), "-n", str(50 * MIB // size)]
+            yield f"send bandwidth, {shown}, {where}", mtu, "MB/s", pair(contenders, 3, *bandwidth, scale=MIB / 1e6)
     yield "5,000 connections made and ended", None, "/s", {
         who: lambda who=who: connections(guest, who)[0] for who in ("softverbs", "rxe", "TCP")}
 
