@@ -1,6 +1,7 @@
 #include "ipc/elsewhere.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -58,12 +59,29 @@ static bool look_at_all(DIR *directory, long call)
     return threads > 0;
 }
 
-bool elsewhere_all(pid_t pid, long call)
+static DIR *open_threads(pid_t pid)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    errno = ENOENT;
+    return pid > 0 ? opendir(path) : NULL;
+}
+
+bool elsewhere_nobody(pid_t pid)
+{
     int before = uncancelled_begin();
-    DIR *directory = pid > 0 ? opendir(path) : NULL;
+    DIR *directory = open_threads(pid);
+    bool nobody = !directory && errno == ENOENT;
+    if (directory)
+        closedir(directory);
+    uncancelled_end(before);
+    return nobody;
+}
+
+bool elsewhere_all(pid_t pid, long call)
+{
+    int before = uncancelled_begin();
+    DIR *directory = open_threads(pid);
     bool all = directory && look_at_all(directory, call);
     if (directory)
         closedir(directory);

@@ -10,4 +10,7 @@
  * can't be told: no /proc, or another's. Thread-safe. */
 bool elsewhere_all(pid_t, long call);
 
+/* Is there no process of this number here? Thread-safe. */
+bool elsewhere_nobody(pid_t);
+
 #endif

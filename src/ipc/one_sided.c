@@ -1,5 +1,6 @@
 /* What peers do in this process's memory by themselves: waiting until it is over, and counting it. */
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -11,7 +12,7 @@
 #include "link/direct.h"
 
 enum {
-    UNDER_WAY_MAX = 64,
+    UNDER_WAY_FEW = 64,
     NAP = 200000,  /* ns */
     YIELDS = 100,  /* before the first nap; */
     FORBIDS = 110, /* then no call that begins later writes, and it is looked where the threads are, */
@@ -47,40 +48,44 @@ static bool is_any_taken(const uint32_t seen[DIRECT_SEATS])
     return false;
 }
 
-/* Who is announced now, each with a reference. False: there are more. */
-static bool one_sided_look(struct node *node, struct under_way *found, unsigned *count)
+/* Who is announced now, as many as there is room for, each with a reference. Returns how many there are. */
+static unsigned one_sided_look(struct node *node, struct under_way *found, unsigned room)
 {
-    bool all = true;
-    *count = 0;
+    unsigned count = 0;
     lock_take(&node->lock);
     for (struct record *record = node->records; record; record = record->next) {
         const struct direct_seats *seats = record_seats(record);
-        struct under_way *next = &found[*count];
+        struct under_way next = {.record = record};
         if (!seats)
             continue;
-        if (*count == UNDER_WAY_MAX) {
-            all = false;
-            break;
-        }
-        direct_look(seats, next->seen);
-        if (!is_any_taken(next->seen))
+        direct_look(seats, next.seen);
+        if (!is_any_taken(next.seen))
             continue;
-        next->record = record;
-        atomic_fetch_add_explicit(&record->references, 1, memory_order_relaxed);
-        ++*count;
+        if (count < room) {
+            found[count] = next;
+            atomic_fetch_add_explicit(&record->references, 1, memory_order_relaxed);
+        }
+        count++;
     }
     lock_release(&node->lock);
-    return all;
+    return count;
 }
 
-/* Under node->lock, without which the seats may go. A process that has died, or left, does nothing any more: it dies
- * after its last system call, and its record lock goes after that; and it leaves after its last access. */
-static bool is_under_way(struct node *node, const struct under_way *under_way)
+/* Under node->lock, without which the seats may go. */
+static bool is_under_way(const struct under_way *under_way)
 {
-    lock_assert_held(&node->lock);
+    lock_assert_held(&under_way->record->node->lock);
     const struct direct_seats *seats = record_seats(under_way->record);
-    return seats && direct_is_under_way(seats, under_way->seen) &&
-           table_alive(node->table, under_way->record->peer.slot);
+    return seats && direct_is_under_way(seats, under_way->seen);
+}
+
+/* A process that is in the table no more has died, after its last system call, or has left, after its last access; or
+ * it has closed the descriptor to which its lock belongs, and goes on. So it is looked for nevertheless, but its number
+ * may be another's by now, who is waited for no longer than a call takes. */
+static bool is_elsewhere(const struct under_way *under_way, bool gone, unsigned patience)
+{
+    pid_t pid = under_way->record->peer.pid;
+    return elsewhere_all(pid, SYS_process_vm_writev) || (gone && (patience >= TELLS || elsewhere_nobody(pid)));
 }
 
 static void one_sided_tell(const struct under_way *under_way)
@@ -92,12 +97,15 @@ static void one_sided_tell(const struct under_way *under_way)
 /* True: it is over. */
 static bool one_sided_is_over(struct node *node, const struct under_way *under_way, unsigned patience)
 {
+    const struct record *record = under_way->record;
     lock_take(&node->lock);
-    bool over = !is_under_way(node, under_way);
-    if (!over && patience == FORBIDS)
-        shm_forbid_writes(under_way->record->peer.link, under_way->seen);
+    bool waited_for = is_under_way(under_way);
+    bool gone = waited_for && !table_is(node->table, record->peer.slot, record->generation);
+    bool forbidden = gone || patience >= FORBIDS;
+    if (waited_for && forbidden)
+        shm_forbid_writes(record->peer.link, under_way->seen);
     lock_release(&node->lock);
-    return over || (patience >= FORBIDS && elsewhere_all(under_way->record->peer.pid, SYS_process_vm_writev));
+    return !waited_for || (forbidden && is_elsewhere(under_way, gone, patience));
 }
 
 /* Mostly it is over within a microsecond, so first we yield. One whose requester is stopped before its call begins can
@@ -115,17 +123,30 @@ static void one_sided_wait(struct node *node, struct under_way *under_way)
     record_release(under_way->record);
 }
 
+/* Waits for those that are found; returns how many there were. */
+static unsigned one_sided_wait_for(struct node *node, struct under_way *found, unsigned room)
+{
+    unsigned count = one_sided_look(node, found, room);
+    for (unsigned i = 0; i < count && i < room; i++)
+        one_sided_wait(node, &found[i]);
+    return count;
+}
+
+/* All that is under way must be found at once: those in front, who write again and again, would hide the others.
+ * Without memory for that they are waited for in parts. */
 void node_quiesce(struct node *node)
 {
-    struct under_way found[UNDER_WAY_MAX];
-    unsigned count;
-    bool all = !node->published.file;
+    struct under_way few[UNDER_WAY_FEW], *many = NULL;
+    unsigned room = UNDER_WAY_FEW, count;
+    if (!node->published.file)
+        return;
     int before = uncancelled_begin();
-    while (!all) {
-        all = one_sided_look(node, found, &count);
-        for (unsigned i = 0; i < count; i++)
-            one_sided_wait(node, &found[i]);
+    while ((count = one_sided_wait_for(node, many ? many : few, room)) > room) {
+        free(many);
+        many = calloc(count + UNDER_WAY_FEW, sizeof *many);
+        room = many ? count + UNDER_WAY_FEW : UNDER_WAY_FEW;
     }
+    free(many);
     uncancelled_end(before);
 }
 

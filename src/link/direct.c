@@ -128,11 +128,11 @@ static bool direct_holds(const struct direct_call *call, const struct published 
     return true;
 }
 
-static enum direct_outcome direct_do_announced(const struct direct_desk *desk, const struct direct_call *call,
-                                               const struct published *published, pid_t pid,
-                                               const struct direct_access *access)
+static enum direct_outcome direct_do_announced(const struct direct_desk *desk, const struct direct_seat *seat,
+                                               const struct direct_call *call, const struct published *published,
+                                               pid_t pid, const struct direct_access *access)
 {
-    if (atomic_load(&desk->closed) || !direct_holds(call, published, access))
+    if (atomic_load(&desk->closed) || atomic_load(&seat->shut) || !direct_holds(call, published, access))
         return DIRECT_DECLINED;
     const struct iovec *remote = (const struct iovec *)(const void *)call->targets;
     return direct_outcome_of(access,
@@ -148,7 +148,7 @@ static enum direct_outcome direct_do_write(const struct direct_desk *desk, struc
         return DIRECT_DECLINED;
     uint32_t number = atomic_load_explicit(&seat->taken, memory_order_relaxed) | 1;
     atomic_exchange(&seat->taken, number); /* sequentially consistent: before all of what judges */
-    enum direct_outcome outcome = direct_do_announced(desk, &call, published, pid, access);
+    enum direct_outcome outcome = direct_do_announced(desk, seat, &call, published, pid, access);
     atomic_store_explicit(&seat->taken, number + 1, memory_order_release);
     return outcome;
 }
@@ -238,4 +238,20 @@ void direct_forbid(struct direct_seats *seats, const uint32_t seen[DIRECT_SEATS]
     for (unsigned i = 0; i < DIRECT_SEATS; i++)
         if (seen[i] % 2)
             atomic_fetch_or(&seats->at[i].targets[0].address, DIRECT_NOWHERE);
+}
+
+/* As with a key: either the requester, which announces first, finds the seat shut, or we find its announcement. */
+void direct_shut(struct direct_seats *seats)
+{
+    uint32_t seen[DIRECT_SEATS];
+    for (unsigned i = 0; i < DIRECT_SEATS; i++)
+        atomic_exchange(&seats->at[i].shut, 1);
+    direct_look(seats, seen);
+    direct_forbid(seats, seen);
+}
+
+void direct_unshut(struct direct_seats *seats)
+{
+    for (unsigned i = 0; i < DIRECT_SEATS; i++)
+        atomic_store(&seats->at[i].shut, 0);
 }

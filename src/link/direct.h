@@ -40,6 +40,7 @@ struct direct_target {
 /* One of the places at which a process announces its accesses, for one thread at a time. */
 struct direct_seat {
     _Alignas(64) atomic_uint taken;                /* odd: an access is under way; counts up at its begin and its end */
+    atomic_uint shut;                              /* by the owner: it looks here no more, so nothing is written */
     _Atomic uint64_t writes, reads, bytes;         /* done so; for the owner's counters */
     struct direct_target targets[1 + DIRECT_MORE]; /* of the WRITEs under way; the first address by the owner, too */
 };
@@ -86,5 +87,10 @@ bool direct_is_under_way(const struct direct_seats *, const uint32_t seen[DIRECT
 /* Those of them whose system call begins later write nothing. One that is announced meanwhile may be hit, too: its
  * WRITEs go as packets then. */
 void direct_forbid(struct direct_seats *, const uint32_t seen[DIRECT_SEATS]);
+
+/* For the owner, before it ceases to look at the seats, and when it begins to: no access is announced any more that
+ * goes on to write; those that are under way are forbidden. */
+void direct_shut(struct direct_seats *);
+void direct_unshut(struct direct_seats *);
 
 #endif

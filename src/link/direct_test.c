@@ -434,6 +434,62 @@ static void a_READ_whose_key_is_withdrawn_meanwhile_is_declined(void **state)
     assert_int_equal(seats.at[0].taken, 0);
 }
 
+static char others_memory[LENGTH];
+
+static void publish_another(void)
+{
+    struct published_key key = key_of(others_memory);
+    published_withdraw_key(&own, KEY);
+    assert_true(published_key(&own, KEY, &key));
+}
+
+/* ibv_rereg_mr: the key is as it was, and speaks of other memory. Nothing is written to either. */
+static void a_WRITE_whose_key_comes_to_speak_of_other_memory_is_declined(void **state)
+{
+    need_process_vm();
+    static struct direct_desk desk;
+    static struct direct_seats seats;
+    uint64_t value = ~0ull;
+    struct iovec piece = {&value, sizeof value};
+    struct direct_access access = {question_of(true), &piece, 1};
+    memset(memory, 0, sizeof memory);
+    meanwhile_at = 1;
+    meanwhile = publish_another;
+    assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DECLINED);
+    assert_int_equal(*(uint64_t *)(void *)memory, 0);
+    assert_int_equal(*(uint64_t *)(void *)others_memory, 0);
+    assert_int_equal(direct_do(&desk, &seats, &own, getpid(), &access), DIRECT_DONE);
+    assert_true(*(uint64_t *)(void *)others_memory == ~0ull);
+}
+
+static struct direct_seats shut_seats;
+
+static void shut_them(void)
+{
+    direct_shut(&shut_seats);
+}
+
+/* Before it is announced, after it, and until the owner looks at the seats again. */
+static void no_WRITE_is_done_from_a_seat_that_is_shut(void **state)
+{
+    need_process_vm();
+    static struct direct_desk desk;
+    uint64_t value = 1;
+    struct iovec piece = {&value, sizeof value};
+    struct direct_access access = {question_of(true), &piece, 1};
+    memset(memory, 0, sizeof memory);
+    for (unsigned i = 1; i <= 2; i++) {
+        direct_unshut(&shut_seats);
+        meanwhile_at = i;
+        meanwhile = shut_them;
+        assert_int_equal(direct_do(&desk, &shut_seats, &own, getpid(), &access), DIRECT_DECLINED);
+        assert_int_equal(direct_do(&desk, &shut_seats, &own, getpid(), &access), DIRECT_DECLINED);
+        assert_int_equal(*(uint64_t *)(void *)memory, 0);
+    }
+    direct_unshut(&shut_seats);
+    assert_int_equal(direct_do(&desk, &shut_seats, &own, getpid(), &access), DIRECT_DONE);
+}
+
 static void *vouch_and_end(void *argument)
 {
     published_vouch(argument);
@@ -620,6 +676,8 @@ int main(void)
         TEST(a_stopped_writer_is_forbidden),
         TEST(pieces_arrive_where_they_belong),
         TEST(a_READ_whose_key_is_withdrawn_meanwhile_is_declined),
+        TEST(a_WRITE_whose_key_comes_to_speak_of_other_memory_is_declined),
+        TEST(no_WRITE_is_done_from_a_seat_that_is_shut),
         TEST(several_WRITEs_are_all_judged_before_one_is_done),
         TEST(nobody_vouches_for_the_dead),
         TEST(nobody_vouches_after_exec),

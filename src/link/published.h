@@ -81,7 +81,8 @@ bool published_withdraw_queue_pair(struct published *, uint32_t number);
 /* EINVAL when the descriptor is no sealed memfd of this layout. The descriptor stays the caller's. */
 int published_map(struct published *, int descriptor);
 
-/* One access as the owner's responder would judge it; a peer that has announced itself asks. */
+/* One access as the owner's responder would judge it. Of a WRITE the answer counts that a peer gets which has announced
+ * itself. */
 struct published_question {
     bool write;
     uint32_t number, own_number; /* of the queue pair asked, and of who asks */

@@ -8,7 +8,7 @@
 
 enum {
     RING_MAGIC = 0x52767473, /* "stvR" */
-    RING_LAYOUT = 4,
+    RING_LAYOUT = 5,
     RING_DATA = 4096,  /* offset of the data area */
     RING_CAN_PULL = 1, /* values of `pull` */
     RING_CANNOT_PULL = 2,

@@ -443,6 +443,7 @@ int shm_attached(struct link *link, int memory, const struct cma_proof *proof)
         return error;
     ring_read_start(&shm->reader, &ring);
     shm->proof = *proof;
+    direct_unshut(ring_seats(&ring));
     ring_set_cma(&shm->reader, cma_works(proof));
     shm->reading = true;
     return 0;
@@ -516,14 +517,22 @@ void shm_sever(struct link *link)
     lock_release(&shm->sending);
 }
 
-void shm_detach(struct link *link)
+static void forget_reader(struct shm *shm)
 {
-    struct shm *shm = (struct shm *)link;
     shm->reading = false;
     if (shm->loopback)
         shm->reader.ring = (struct ring){0}; /* it is the writer's, which unmaps it */
     else
         ring_unmap(&shm->reader.ring);
+}
+
+/* The writer may live, and not know that it is taken for gone: it writes here no more by itself, as we look no more. */
+void shm_detach(struct link *link)
+{
+    struct shm *shm = (struct shm *)link;
+    if (shm->reading && !shm->loopback)
+        direct_shut(ring_seats(&shm->reader.ring));
+    forget_reader(shm);
 }
 
 void shm_abandon(struct link *link)
@@ -537,6 +546,6 @@ void shm_abandon(struct link *link)
     atomic_store(&shm->learnt, NULL);
     published_close(&shm->published);
     ring_unmap(&shm->writer.ring);
-    shm_detach(link);
+    forget_reader(shm);
     forget_memory(shm);
 }

@@ -117,7 +117,7 @@ MUTANTS = [
     # WRITEs and READs by the requester
     ("seat-after-judging", "link/direct.c", "one-sided-key", (
         ("    atomic_exchange(&seat->taken, number); /* sequentially consistent: before all of what judges */\n", ""),
-        ("    enum direct_outcome outcome = direct_do_announced(desk, &call, published, pid, access);",
+        ("    enum direct_outcome outcome = direct_do_announced(desk, seat, &call, published, pid, access);",
          """    enum direct_outcome outcome = direct_holds(&call, published, access) ? DIRECT_DONE : DIRECT_DECLINED;
     atomic_exchange(&seat->taken, number);
     if (outcome == DIRECT_DONE)
@@ -144,13 +144,13 @@ MUTANTS = [
     ("last-word-with-the-rest", "link/direct.c", "one-sided-key", (
         ("    unsigned last = payload_last_word((uintptr_t)memory + length, length);", "    unsigned last = 0;"),)),
     ("dead-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
-        (""" &&
-           table_alive(node->table, under_way->record->peer.slot);""", ";"),)),
+        ("bool gone = waited_for && !table_is(", "bool gone = waited_for && 0 && !table_is("),)),
+    ("successor-taken-for-the-dead", "ipc/one_sided.c", "one-sided-successor", (
+        ("!table_is(node->table, record->peer.slot, record->generation)", "!table_alive(node->table, record->peer.slot)"),)),
     ("stopped-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
         ("patience >= FORBIDS", "patience > 1000 * FORBIDS"),)),
     ("judged-before-only", "link/direct.c", "one-sided-key", (
-        ("if (atomic_load(&desk->closed) || !direct_holds(call, published, access))",
-         "(void)direct_holds;\n    if (atomic_load(&desk->closed))"),)),
+        (" || !direct_holds(call, published, access))", ")"), ("static bool direct_holds(", "__attribute__((unused)) static bool direct_holds("))),
     ("targets-written-announced", "link/direct.c", "one-sided-key", (
         ("    const struct iovec *remote = (const struct iovec *)(const void *)call->targets;",
          """    const struct iovec *remote = (const struct iovec *)(const void *)call->targets;
@@ -163,12 +163,10 @@ MUTANTS = [
         ("&seats->at[i].targets[0].address, DIRECT_NOWHERE", "&seats->at[i].targets[1].address, DIRECT_NOWHERE"),)),
     ("one-thread-is-all", "ipc/elsewhere.c", "one-sided-pair", (
         ("            return false;\n        threads++;", "            continue;\n        threads++;"),)),
-    ("leaves-within-access", "link/direct.c", "one-sided-parting", (
-        ("i < NAPS && direct_is_engaged(desk)", "i < NAPS && direct_is_engaged(desk) && 0"),)),
     ("forbids-nothing", "ipc/one_sided.c", "one-sided-key", (
-        ("        shm_forbid_writes(under_way->record->peer.link, under_way->seen);\n", "        (void)shm_forbid_writes;\n"),)),
+        ("        shm_forbid_writes(record->peer.link, under_way->seen);\n", "        (void)shm_forbid_writes;\n"),)),
     ("forbids-after-looking", "ipc/one_sided.c", "one-sided-key", (
-        ("patience == FORBIDS)", "patience == FORBIDS + 1)"),)),
+        ("if (waited_for && forbidden)", "if (waited_for && forbidden && patience > FORBIDS)"),)),
     ("first-seat-forbidden", "link/direct.c", "one-sided-pair", (
         ("        if (seen[i] % 2)\n", "        if (!i && seen[i] % 2)\n"),)),
     ("within-the-call-is-elsewhere", "ipc/elsewhere.c", "one-sided-key", (

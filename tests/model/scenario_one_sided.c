@@ -444,6 +444,32 @@ const struct scenario scenario_one_sided_leaving = {
     .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
 };
 
+/* Comes when A may have died, and takes its slot then. */
+static void succeed(void *argument)
+{
+    struct table *table;
+    char why[256];
+    if (!table_open(&table, RIG_DIRECTORY, true, why, sizeof why) && !table_join(table, why, sizeof why))
+        table_announce(table);
+}
+
+static void set_up_successor(void)
+{
+    join(2, true);
+    add_requester(A, "A", write_first);
+    add_owner("B", take_key);
+    schedule_thread(schedule_process("C"), "C", succeed, NULL);
+}
+
+const struct scenario scenario_one_sided_successor = {
+    .name = "one-sided-successor",
+    .about = "the owner does not wait for one who died, also when another has its slot by then",
+    .set_up = set_up_successor,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = 1, .deaths = 1, .rests = 12},
+    .more = {.preemptions = 2, .deaths = 1, .stops = 1, .rests = 12},
+};
+
 static void set_up_two_requesters(void)
 {
     join(3, true);

@@ -28,6 +28,7 @@
     ONE(one_sided_list)                                                                                                \
     ONE(one_sided_queue_pair)                                                                                          \
     ONE(one_sided_leaving)                                                                                             \
+    ONE(one_sided_successor)                                                                                           \
     ONE(one_sided_requesters)                                                                                          \
     ONE(one_sided_pair)                                                                                                \
     ONE(one_sided_parting)                                                                                             \

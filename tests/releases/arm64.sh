@@ -31,8 +31,7 @@ what_is_ignored_is_ignored_but_for_faults:signal
 one_that_asked_to_be_called_once_is_called_once:signal
 nobody_vouches_for_the_dead:robust
 nobody_vouches_after_exec:robust
-who_waits_in_the_call_is_not_elsewhere:call
-the_place_of_a_forbidden_ticket_stays_taken:page"
+who_waits_in_the_call_is_not_elsewhere:call"
 
 # explain STATUS: of the suite that has run; 0 when all that failed is explained, which `explained` then tells.
 explain() {

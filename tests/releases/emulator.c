@@ -82,14 +82,6 @@ static void be_traced(void)
     _exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) ? errno : 0);
 }
 
-/* Is there a page that nobody may touch? */
-static void ask_for_page(void)
-{
-    unsigned char resident;
-    void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    printf("page %d\n", mincore(page, 4096, &resident) ? errno : 0);
-}
-
 /* Which call a thread waits in, as /proc tells it: the processor's own number, or that of the machine below. */
 static void wait_in_call(void)
 {
@@ -116,7 +108,6 @@ int main(void)
     multicast_all();
     read_memory();
     inherit_mutex();
-    ask_for_page();
     fflush(stdout);
     wait_in_call();
     fflush(stdout);
