@@ -147,6 +147,8 @@ MUTANTS = [
         ("bool gone = waited_for && !table_is(", "bool gone = waited_for && 0 && !table_is("),)),
     ("successor-taken-for-the-dead", "ipc/one_sided.c", "one-sided-successor", (
         ("!table_is(node->table, record->peer.slot, record->generation)", "!table_alive(node->table, record->peer.slot)"),)),
+    ("waited-for-in-parts", "ipc/one_sided.c", "one-sided-requesters", (
+        ("        many = calloc(count + UNDER_WAY_FEW, sizeof *many);\n", "        many = NULL;\n"),)),
     ("stopped-requester-awaited", "ipc/one_sided.c", "one-sided-key", (
         ("patience >= FORBIDS", "patience > 1000 * FORBIDS"),)),
     ("judged-before-only", "link/direct.c", "one-sided-key", (
@@ -176,7 +178,7 @@ MUTANTS = [
 SMALL = {"TABLE_SLOTS = 1024": "TABLE_SLOTS = 4", "TABLE_BLOCKS = 65536": "TABLE_BLOCKS = 8", "TABLE_JOINS = 1024": "TABLE_JOINS = 2",
          "NODE_SLOTS = 1024": "NODE_SLOTS = 4", "TABLE_PORTS = 16384": "TABLE_PORTS = 4", "DIRECT_SEATS = 8": "DIRECT_SEATS = 2",
          "PUBLISHED_KEYS = 65536": "PUBLISHED_KEYS = 4", "PUBLISHED_QUEUE_PAIRS = 65536": "PUBLISHED_QUEUE_PAIRS = 4",
-         "YIELDS = 100,": "YIELDS = 2,", "FORBIDS = 110,": "FORBIDS = 1,", "TELLS = 5000,": "TELLS = 3,"}
+         "UNDER_WAY_FEW = 64,": "UNDER_WAY_FEW = 1,", "YIELDS = 100,": "YIELDS = 2,", "FORBIDS = 110,": "FORBIDS = 1,", "TELLS = 5000,": "TELLS = 3,"}
 
 STALE = """
 #include <stdio.h>
