@@ -1,0 +1,181 @@
+/* Long WRITEs that requesters do by themselves, one of which is under way nearly always, against an owner that takes
+ * its memory back. Usage: long_writes MODE [ROUNDS]
+ *
+ *   unlocked  the writer closes all descriptors, among them that of its lock in the host's table, and so looks as if it
+ *             were dead: no byte changes once ibv_dereg_mr has returned
+ *   many      80 writers at once: ibv_dereg_mr returns, also of memory where nobody writes
+ *
+ * Exit status 0, or 1 with a sentence. */
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "endpoint.h"
+
+enum { WRITERS = 80, LENGTH = 1 << 20, TIMEOUT = 8, PATIENCE = 30 };
+
+/* What all processes see of each other, besides verbs. */
+static struct stage {
+    struct address owner[WRITERS], writer[WRITERS];
+    atomic_uint told[WRITERS], connected, writing;
+} * stage;
+
+static char memory[LENGTH];
+
+static void wait_until(atomic_uint *word, unsigned least)
+{
+    double until = now_seconds() + 2 * PATIENCE;
+    while (atomic_load(word) < least) {
+        if (now_seconds() > until)
+            die("the other side does not go on");
+        sched_yield();
+    }
+}
+
+static bool write_once(struct endpoint *endpoint, struct ibv_qp *qp, const struct ibv_mr *mr, const struct address *to)
+{
+    struct ibv_sge sge = {(uintptr_t)memory, LENGTH, mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    struct ibv_wc wc;
+    int count;
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.wr.rdma.remote_addr = to->memory;
+    wr.wr.rdma.rkey = to->rkey;
+    if (ibv_post_send(qp, &wr, &bad))
+        die("ibv_post_send");
+    do /* without descriptors there are no events */
+        count = ibv_poll_cq(endpoint->cq, 1, &wc);
+    while (!count);
+    return count > 0 && wc.status == IBV_WC_SUCCESS;
+}
+
+static void close_all(void)
+{
+    for (int descriptor = 3; descriptor < 256; descriptor++)
+        close(descriptor);
+}
+
+/* Until the key is gone. */
+static void write_on(unsigned me, bool closes)
+{
+    enum { USUAL = 3 };
+    struct endpoint endpoint;
+    wait_until(&stage->told[me], 1);
+    endpoint_open(&endpoint, 4);
+    struct ibv_qp *qp = endpoint_create_qp(&endpoint, IBV_QPT_RC, 4, 1);
+    struct ibv_mr *mr = endpoint_register(&endpoint, memory, LENGTH);
+    memset(memory, 0xff, LENGTH);
+    stage->writer[me] = endpoint_address(&endpoint, qp, mr);
+    endpoint_connect(qp, &stage->owner[me], TIMEOUT);
+    atomic_store(&stage->told[me], 2);
+    wait_until(&stage->connected, 1);
+    for (unsigned i = 0; write_once(&endpoint, qp, mr, &stage->owner[me]); i++) {
+        if (i == USUAL && closes)
+            close_all();
+        if (i == USUAL + 1)
+            atomic_fetch_add(&stage->writing, 1);
+    }
+}
+
+static void start_writers(unsigned count, bool closes)
+{
+    stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (unsigned i = 0; i < count; i++)
+        if (!fork()) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            write_on(i, closes);
+            _exit(0);
+        }
+}
+
+/* Returns when all of them have begun to write. */
+static struct ibv_mr *let_write(struct endpoint *endpoint, unsigned count)
+{
+    struct ibv_qp *queue_pairs[WRITERS];
+    struct ibv_mr *mr = endpoint_register(endpoint, memory, LENGTH);
+    for (unsigned i = 0; i < count; i++) {
+        queue_pairs[i] = endpoint_create_qp(endpoint, IBV_QPT_RC, 1, 1);
+        stage->owner[i] = endpoint_address(endpoint, queue_pairs[i], mr);
+        atomic_store(&stage->told[i], 1);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        wait_until(&stage->told[i], 2);
+        endpoint_connect(queue_pairs[i], &stage->writer[i], TIMEOUT);
+    }
+    atomic_store(&stage->connected, 1);
+    wait_until(&stage->writing, count);
+    return mr;
+}
+
+static void take_back(struct ibv_mr *mr)
+{
+    double before = now_seconds();
+    if (ibv_dereg_mr(mr))
+        die("ibv_dereg_mr");
+    if (now_seconds() - before > PATIENCE)
+        die("ibv_dereg_mr took %.0f s", now_seconds() - before);
+}
+
+static void expect_untouched(void)
+{
+    for (double until = now_seconds() + 0.005; now_seconds() < until;)
+        for (size_t i = 0; i < LENGTH; i += 4096)
+            if (((volatile char *)memory)[i])
+                die("memory was written after it had been taken back");
+}
+
+static int own_unlocked(void)
+{
+    struct endpoint endpoint;
+    start_writers(1, true);
+    endpoint_open(&endpoint, 4);
+    take_back(let_write(&endpoint, 1));
+    memset(memory, 0, LENGTH);
+    expect_untouched();
+    return 0;
+}
+
+/* Processes of their own for each round, as a writer has no descriptors afterwards. */
+static int run_unlocked(unsigned rounds)
+{
+    int status = 0;
+    for (unsigned round = 0; round < rounds && !status; round++) {
+        pid_t owner = fork();
+        if (!owner)
+            _exit(own_unlocked());
+        if (waitpid(owner, &status, 0) != owner)
+            return 1;
+    }
+    return status != 0;
+}
+
+static int run_many(void)
+{
+    static char elsewhere[4096];
+    struct endpoint endpoint;
+    start_writers(WRITERS, false);
+    endpoint_open(&endpoint, 4);
+    struct ibv_mr *other = endpoint_register(&endpoint, elsewhere, sizeof elsewhere);
+    struct ibv_mr *mr = let_write(&endpoint, WRITERS);
+    take_back(other);
+    take_back(mr);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (!strcmp(mode, "unlocked"))
+        return run_unlocked(argc > 2 ? (unsigned)atoi(argv[2]) : 20);
+    if (!strcmp(mode, "many"))
+        return run_many();
+    die("usage: long_writes unlocked|many [ROUNDS]");
+}
