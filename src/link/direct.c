@@ -249,9 +249,3 @@ void direct_shut(struct direct_seats *seats)
     direct_look(seats, seen);
     direct_forbid(seats, seen);
 }
-
-void direct_unshut(struct direct_seats *seats)
-{
-    for (unsigned i = 0; i < DIRECT_SEATS; i++)
-        atomic_store(&seats->at[i].shut, 0);
-}

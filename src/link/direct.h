@@ -7,10 +7,10 @@
  * and then reads the other's, all in one order, so the requester finds no key or the owner finds the seat taken. Then
  * it waits until the number there is another: an access that begins later finds no key.
  *
- * A requester that is stopped there would be waited for without end. So the places where a WRITE goes, which the kernel
- * reads when the call begins, stand in the memory of the ring, too, written before the announcement. An owner that has
- * waited for long makes them places where no memory can be: a call that begins later fails at once and writes nothing.
- * A call that is under way then is over when its thread has been seen elsewhere (ipc/elsewhere.h), as a stopped one is:
+ * A requester that is stopped there would be waited for without end. So the targets, which the kernel reads when the
+ * call begins, stand in the memory of the ring, too, written before the announcement. An owner that has waited for long
+ * makes the first of them a place where no memory can be: a call that begins later fails there and writes nothing. A
+ * call that is under way then is over when its thread has been seen elsewhere (ipc/elsewhere.h), as a stopped one is:
  * it stops where a call has ended.
  *
  * A READ announces nothing, and nobody waits for it: it writes nothing but its own memory. It judges once more after
@@ -88,9 +88,8 @@ bool direct_is_under_way(const struct direct_seats *, const uint32_t seen[DIRECT
  * WRITEs go as packets then. */
 void direct_forbid(struct direct_seats *, const uint32_t seen[DIRECT_SEATS]);
 
-/* For the owner, before it ceases to look at the seats, and when it begins to: no access is announced any more that
- * goes on to write; those that are under way are forbidden. */
+/* For the owner, before it ceases to look at the seats: no access is announced any more that goes on to write, and
+ * those that are under way are forbidden. */
 void direct_shut(struct direct_seats *);
-void direct_unshut(struct direct_seats *);
 
 #endif

@@ -443,7 +443,6 @@ int shm_attached(struct link *link, int memory, const struct cma_proof *proof)
         return error;
     ring_read_start(&shm->reader, &ring);
     shm->proof = *proof;
-    direct_unshut(ring_seats(&ring));
     ring_set_cma(&shm->reader, cma_works(proof));
     shm->reading = true;
     return 0;
