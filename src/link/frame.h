@@ -40,6 +40,8 @@ struct frame {
     uint16_t headers_length;
     const uint8_t *headers;
     struct payload payload;
+    uint32_t along;   /* in a ring, with bytes: a number that goes along as it is, whose meaning the sender and the
+                       * receiver know; others carry none, and 0 arrives */
     uint32_t corrupt; /* datagrams: this bit, counted from 1 and modulo the length, is flipped on the way; 0: none */
 };
 

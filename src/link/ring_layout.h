@@ -8,7 +8,7 @@
 
 enum {
     RING_MAGIC = 0x52767473, /* "stvR" */
-    RING_LAYOUT = 5,
+    RING_LAYOUT = 6,
     RING_DATA = 4096,  /* offset of the data area */
     RING_CAN_PULL = 1, /* values of `pull` */
     RING_CANNOT_PULL = 2,
@@ -37,7 +37,7 @@ struct ring_frame {
     uint8_t kind;
     uint8_t flags;
     uint32_t payload_length;
-    uint32_t count; /* pairs */
+    uint32_t count; /* pairs; with bytes frame->along */
 };
 
 struct ring_piece {

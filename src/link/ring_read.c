@@ -94,6 +94,7 @@ static inline void take_head(struct ring_reader *reader, const struct ring_frame
     frame->kind = head->kind;
     frame->headers_length = head->headers_length;
     frame->headers = reader->headers;
+    frame->along = head->flags ? 0 : head->count;
 }
 
 static bool take_pairs(struct ring_reader *reader, const struct ring_frame *head, const uint8_t *at, uint32_t length,
@@ -118,7 +119,7 @@ __attribute__((noinline)) static bool take_any(struct ring_reader *reader, const
     if (head.kind < FRAME_ROCE || head.kind >= FRAME_KINDS || head.flags & ~(unsigned)RING_REFERENCE)
         return break_off(reader);
     if (head.flags ? !take_pairs(reader, &head, at, length, &frame->payload)
-                   : head.count || !is_sound_length(&head, length))
+                   : !is_sound_length(&head, length))
         return break_off(reader);
     if (!head.flags)
         take_bytes(reader, &head, at, &frame->payload);
@@ -130,7 +131,7 @@ __attribute__((noinline)) static bool take_any(struct ring_reader *reader, const
 static inline bool ring_read_take(struct ring_reader *reader, const uint8_t *at, uint32_t length, struct frame *frame)
 {
     struct ring_frame head = read_head(at);
-    bool usual = !(head.flags | head.count | (head.kind ^ FRAME_ROCE));
+    bool usual = !(head.flags | (head.kind ^ FRAME_ROCE));
     if (__builtin_expect(!usual, 0))
         return take_any(reader, at, length, frame);
     if (__builtin_expect(!is_sound_length(&head, length), 0))

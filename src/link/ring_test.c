@@ -54,7 +54,7 @@ static uint32_t next_random(uint64_t *seed)
 struct message {
     uint8_t headers[FRAME_HEADERS_MAX], bytes[LINK_SEGMENT];
     uint16_t headers_length;
-    uint32_t length;
+    uint32_t length, along;
 };
 
 static void make_message(unsigned number, struct message *message)
@@ -62,6 +62,7 @@ static void make_message(unsigned number, struct message *message)
     uint64_t seed = number * 7919u + 1;
     message->headers_length = (uint16_t)(next_random(&seed) % (FRAME_HEADERS_MAX + 1));
     message->length = next_random(&seed) % 4 ? next_random(&seed) % 300 : next_random(&seed) % (LINK_SEGMENT + 1);
+    message->along = next_random(&seed) % 2 ? 0 : number + 1;
     uint8_t start = (uint8_t)next_random(&seed);
     for (unsigned i = 0; i < message->headers_length; i++)
         message->headers[i] = (uint8_t)(start + i);
@@ -76,7 +77,7 @@ static bool write_message(struct ring_writer *writer, const struct message *mess
     struct iovec pieces[2] = {{(void *)message->bytes, first}, {(void *)(message->bytes + first), second}};
     struct payload payload = {
         .length = message->length, .count = (first > 0) + (second > 0), .pieces = first ? pieces : pieces + 1};
-    struct frame frame = {FRAME_ROCE, message->headers_length, message->headers, payload, 0};
+    struct frame frame = {FRAME_ROCE, message->headers_length, message->headers, payload, message->along, 0};
     return ring_write(writer, &frame, false);
 }
 
@@ -84,7 +85,7 @@ static bool is_message(const struct frame *frame, const struct message *message)
 {
     return frame->kind == FRAME_ROCE && frame->headers_length == message->headers_length &&
            !memcmp(frame->headers, message->headers, message->headers_length) &&
-           frame->payload.length == message->length &&
+           frame->payload.length == message->length && frame->along == message->along &&
            (!message->length || !memcmp(frame->payload.pieces->iov_base, message->bytes, message->length));
 }
 
@@ -318,7 +319,7 @@ static void mutated_heads_do_no_harm(void **state)
         broken += atomic_load(&both.reader.broken);
         close_both(&both);
     }
-    assert_true(broken > 1500);
+    assert_true(broken > 1200); /* all but what hits the headers or the number that goes along */
 }
 
 static void references_that_do_not_add_up_break_the_ring(void **state)

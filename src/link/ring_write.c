@@ -138,7 +138,7 @@ __attribute__((always_inline)) static inline void write_head(struct ring_frame *
     to->kind = frame->kind;
     to->flags = flags;
     to->payload_length = frame->payload.length;
-    to->count = flags & RING_REFERENCE ? frame->payload.count : 0;
+    to->count = flags & RING_REFERENCE ? frame->payload.count : frame->along;
     write_headers((uint8_t *)(to + 1), frame->headers, frame->headers_length);
 }
 

@@ -197,6 +197,7 @@ static void check_frame(const struct frame *frame)
         return;
     }
     require(payload->count && payload->count <= PAYLOAD_PIECES_MAX && payload->length <= LINK_REFERENCE_SEGMENT);
+    require(!frame->along);
     require(payload->pieces == bench.reader.pieces);
     for (uint32_t i = 0; i < payload->count; i++)
         sum += payload->pieces[i].iov_len;
