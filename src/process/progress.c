@@ -196,7 +196,8 @@ __attribute__((always_inline)) static inline void take_decoded(struct round *rou
         return drop_frame(round->process, frame, fault);
     packet->payload = frame->payload;
     bool plain = frame->kind == FRAME_ROCE;
-    struct endpoint_arrival arrival = {.from.packet = packet, .peer = peer, .plain = plain, .forwarded = forwarded};
+    struct endpoint_arrival arrival = {
+        .from.packet = packet, .peer = peer, .along = frame->along, .plain = plain, .forwarded = forwarded};
     if (forwarded)
         arrival.from.interface = forward_interface(forwarded);
     if (__builtin_expect(!take_packet(round, &arrival), 0))
@@ -301,13 +302,12 @@ void progress_guests(struct process *process, void (*visit)(void *endpoint, void
     }
 }
 
-/* Is there nothing for a round to do? Datagrams are only found by a system call. */
+/* Is there nothing for a round to do, but for ACKs that wait? Datagrams are only found by a system call. */
 static inline bool is_idle(const struct process *process)
 {
     return node_is_quiet(process->node) && !atomic_load_explicit(&process->port_count, memory_order_relaxed) &&
            !atomic_load_explicit(&process->loop.no_room_count, memory_order_relaxed) &&
-           TAILQ_EMPTY(&process->loop.to_flush) && !atomic_load_explicit(&process->loop.owing, memory_order_relaxed) &&
-           !atomic_load_explicit(&process->loop.overrun, memory_order_relaxed);
+           TAILQ_EMPTY(&process->loop.to_flush) && !atomic_load_explicit(&process->loop.overrun, memory_order_relaxed);
 }
 
 __attribute__((noinline)) static unsigned make_round(struct process *process, bool ack_later)
@@ -333,11 +333,22 @@ __attribute__((noinline)) static unsigned make_round(struct process *process, bo
     return done;
 }
 
+/* With nothing to do but for ACKs that wait, and may wait for this round, too: whoever goes to sleep in the meantime
+ * sees that there are some (loop.owing). */
+__attribute__((noinline)) static unsigned let_acks_wait(struct process *process, bool ack_later)
+{
+    bool wait = ack_later && !TAILQ_EMPTY(&process->loop.late) && ++process->loop.late_rounds < LATE_ROUNDS;
+    return wait ? 0 : make_round(process, ack_later);
+}
+
 /* The look before saves an empty round the registers of a full one. */
 unsigned progress_round(struct process *process, bool ack_later)
 {
     lock_assert_held(&process->progress);
-    return is_idle(process) ? 0 : make_round(process, ack_later);
+    if (!is_idle(process))
+        return make_round(process, ack_later);
+    bool owing = atomic_load_explicit(&process->loop.owing, memory_order_relaxed);
+    return __builtin_expect(owing, 0) ? let_acks_wait(process, ack_later) : 0;
 }
 
 /* Who waits for room waits without a deadline, and a receiver that died makes none: so it is asked after now and then.

@@ -16,6 +16,7 @@ struct endpoint_arrival {
     nanos now;                 /* when the round began */
     struct peer *peer;         /* the process whose link it came by; NULL: it came from a network */
     const struct frame *frame; /* Ethernet: instead of the packet */
+    uint32_t along;            /* what the frame brought along */
     bool plain;               /* it is of this host and has no GRH: nothing but the packet, `now` and `peer` is there */
     const uint8_t *forwarded; /* the first bytes of its frame: another process was handed it by the kernel; or NULL */
 };

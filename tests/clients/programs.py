@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Our own programs against the public interface, linked with the distribution's library like any user's: many processes,
 many queue pairs, idling, and sudden death; SOFTVERBS_TEST_DEATHS and _KILLS say how much of it. Each prints what it found, which is shown with the test's name."""
+import glob
+import json
 import os
 import sys
+import tempfile
 
-from clients import BUILD, Skip, Suite
+from clients import BUILD, Failure, Skip, Suite
 
 
 def run(suite, name, *arguments, timeout=120, before=()):
@@ -15,6 +18,25 @@ def run(suite, name, *arguments, timeout=120, before=()):
 def kill_clients(suite, *arguments, before=()):
     kills = os.environ.get("SOFTVERBS_TEST_KILLS", 300)
     return run(suite, "kills", kills, os.getpid(), *arguments, timeout=7200, before=before)
+
+
+def take_turns(suite, extra, enough):
+    """How many ACKs there are, where nearly none of the messages is signalled and each is answered by one."""
+    messages = 20000
+    if len(os.sched_getaffinity(0)) < 2:
+        raise Skip("on one processor the helper threads do the work, and acknowledge at once")
+    with tempfile.TemporaryDirectory() as directory:
+        suite.run_one([os.path.join(BUILD, "tests/clients/turns"), str(messages)],
+                      extra={"SOFTVERBS_COUNTERS": f"{directory}/counters", **{k: f"{directory}/{v}" for k, v in extra.items()}})
+        with open(f"{directory}/counters", encoding="utf-8") as file:
+            sent = [json.loads(line)["traffic"][0]["sent"] for line in file]
+        captures = len(glob.glob(f"{directory}/*.pcapng"))
+    if [side["RC SEND_ONLY"] for side in sent] != [messages, messages] or captures != 2 * len(extra):
+        raise Failure(f"{sent}, {captures} captures")
+    acks = sum(side["RC ACKNOWLEDGE"] for side in sent)
+    if not enough(acks / (2 * messages)):
+        raise Failure(f"{acks} ACKs for {2 * messages} messages")
+    return f"{acks} ACKs for {2 * messages} messages"
 
 
 def become_another(suite):
@@ -40,6 +62,8 @@ def main():
     suite.add("who ends with _exit has acknowledged", lambda: run(suite, "leaving", "here", "here", 200))
     suite.add("who ends with _exit has acknowledged, on one processor",
               lambda: run(suite, "leaving", "here", "here", 200, before=("taskset", "-c", "0")))
+    suite.add("replies take along the ACKs that nobody asked for", lambda: take_turns(suite, {}, lambda share: share < 0.5))
+    suite.add("a capture has these ACKs as packets", lambda: take_turns(suite, {"SOFTVERBS_CAPTURE": "%p.pcapng"}, lambda share: share > 0.9))
     suite.add("kills of a client, at the doorbell too, hold up no other", lambda: kill_clients(suite))
     suite.add("kills with stops, on one processor", lambda: kill_clients(suite, "stops", before=("taskset", "-c", "0")))
     suite.add("400 receivers get theirs while others are stopped", lambda: run(suite, "sleepers", 400))

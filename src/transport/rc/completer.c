@@ -225,6 +225,12 @@ __attribute__((noinline)) static void receive_response(struct rc *rc, const stru
         receive_read_response(rc, packet, now);
 }
 
+void completer_receive_along(struct rc *rc, uint32_t psn, nanos now)
+{
+    if (rc->transmitting && is_outstanding(rc, psn))
+        acknowledge_before(rc, psn_add(psn, 1), now);
+}
+
 void completer_receive(struct rc *rc, const struct packet *packet, nanos now)
 {
     enum operation operation = op_operation(packet->opcode);

@@ -6,6 +6,9 @@
 
 void completer_receive(struct rc *, const struct packet *, nanos now);
 
+/* An ACK up to this PSN that came along with a request. */
+void completer_receive_along(struct rc *, uint32_t psn, nanos now);
+
 /* As rc_presume. */
 bool completer_presume(struct rc *, nanos now);
 

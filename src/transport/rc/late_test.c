@@ -280,6 +280,139 @@ static void who_fails_tells_of_what_it_had_taken(void **state)
     is_silent(rig);
 }
 
+/* -- along with a request */
+
+static struct rc *takes_along(struct rig *rig)
+{
+    rig->engine.rc.settings.acks_along = true;
+    return &rig->engine.rc;
+}
+
+static uint64_t call(struct rig *rig)
+{
+    return post(rig, .opcode = IBV_WR_SEND, .length = 8, .flags = IBV_SEND_SIGNALED);
+}
+
+static void is_acknowledged_along(struct rig *rig, uint32_t psn)
+{
+    rc_receive_along(&rig->engine.rc, RC_ALONG | psn, rig->now);
+}
+
+static bool transmits_single(struct rig *rig)
+{
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+    return rc_transmit_single(&rig->engine.rc, &rig->out, pieces, rig->now);
+}
+
+static void what_nobody_asked_about_goes_along_with_a_request(void **state)
+{
+    struct rig *rig = *state;
+    struct rc *rc = takes_along(rig);
+    take_unasked(rig, first);
+    take_unasked(rig, first + 1);
+    call(rig);
+    assert_true(transmits_single(rig));
+    assert_int_equal(rig->out.psn, RIG_OURS);
+    assert_int_equal(rc_take_along(rc), RC_ALONG | (first + 1));
+    assert_int_equal(rc_take_along(rc), 0);
+    assert_false(rc_owes_late(rc));
+    is_silent(rig);
+}
+
+static void without_a_link_that_takes_it_along_it_goes_before(void **state)
+{
+    struct rig *rig = *state;
+    takes_along(rig)->settings.acks_along = false;
+    take_unasked(rig, first);
+    call(rig);
+    assert_false(transmits_single(rig));
+    acknowledges(rig, first);
+    sends(rig, SEND_ONLY, RIG_OURS);
+}
+
+static void what_was_asked_about_does_not_wait_for_a_request(void **state)
+{
+    struct rig *rig = *state;
+    takes_along(rig);
+    post_receive(rig, 8);
+    arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {.ack_requested = true});
+    call(rig);
+    assert_false(transmits_single(rig));
+    acknowledges(rig, first);
+}
+
+static void a_message_of_many_packets_takes_none_along(void **state)
+{
+    struct rig *rig = *state;
+    takes_along(rig);
+    take_unasked(rig, first);
+    post(rig, .opcode = IBV_WR_SEND, .length = 600);
+    assert_false(transmits_single(rig));
+    acknowledges(rig, first);
+    sends(rig, SEND_FIRST, RIG_OURS);
+}
+
+static void what_did_not_leave_is_acknowledged_by_itself(void **state)
+{
+    struct rig *rig = *state;
+    struct rc *rc = takes_along(rig);
+    take_unasked(rig, first);
+    call(rig);
+    assert_true(transmits_single(rig));
+    rc_take_back_along(rc, rc_take_along(rc));
+    acknowledges(rig, first);
+    rc_take_back_along(rc, 0);
+    is_silent(rig);
+}
+
+static void nonsense_along_is_ignored(void **state)
+{
+    struct rig *rig = *state;
+    struct rc *rc = takes_along(rig);
+    uint64_t id = call(rig);
+    is_acknowledged_along(rig, RIG_OURS); /* not sent yet */
+    sends(rig, SEND_ONLY, RIG_OURS);
+    rc_receive_along(rc, RIG_OURS, rig->now);
+    is_acknowledged_along(rig, RIG_OURS + 1);
+    is_acknowledged_along(rig, RIG_OURS - 1);
+    ends_nothing(rig);
+    rc_receive_along(rc, 0xfe000000 | RC_ALONG | RIG_OURS, rig->now);
+    ends(rig, id, IBV_WC_SUCCESS);
+}
+
+static void who_has_failed_hears_nothing_along(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t id = call(rig);
+    sends(rig, SEND_ONLY, RIG_OURS);
+    rc_flush(&rig->engine.rc);
+    ends(rig, id, IBV_WC_WR_FLUSH_ERR);
+    is_acknowledged_along(rig, RIG_OURS);
+    ends_nothing(rig);
+}
+
+static void one_ack_along_ends_all_before_it(void **state)
+{
+    struct rig *rig = *state;
+    uint64_t one = call(rig), other = call(rig);
+    call(rig);
+    for (uint32_t i = 0; i < 3; i++)
+        sends(rig, SEND_ONLY, RIG_OURS + i);
+    is_acknowledged_along(rig, RIG_OURS + 1);
+    ends(rig, one, IBV_WC_SUCCESS);
+    ends(rig, other, IBV_WC_SUCCESS);
+    ends_nothing(rig);
+}
+
+/* An ACK does not stand for a READ's response (9.7.6.1), wherever it comes. */
+static void an_ack_along_ends_no_read(void **state)
+{
+    struct rig *rig = *state;
+    read_under_way(rig, 8);
+    is_acknowledged_along(rig, RIG_OURS);
+    ends_nothing(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +432,15 @@ int main(void)
         script(c9_7_5_1_2_a_repeat_is_acknowledged_alone),
         script(where_packets_get_lost_nobody_is_told_unasked),
         script(who_fails_tells_of_what_it_had_taken),
+        script(what_nobody_asked_about_goes_along_with_a_request),
+        script(without_a_link_that_takes_it_along_it_goes_before),
+        script(what_was_asked_about_does_not_wait_for_a_request),
+        script(a_message_of_many_packets_takes_none_along),
+        script(what_did_not_leave_is_acknowledged_by_itself),
+        script(nonsense_along_is_ignored),
+        script(who_has_failed_hears_nothing_along),
+        script(one_ack_along_ends_all_before_it),
+        script(an_ack_along_ends_no_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,10 +88,22 @@ bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos 
 
 bool rc_transmit_single(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
-    if (__builtin_expect(responses_due(rc) || rc_owes_late(rc), 0))
+    if (__builtin_expect(responses_due(rc) || (rc_owes_late(rc) && !rc->settings.acks_along), 0))
         return false;
     rc->ack_waited = false;
     return requester_transmit_single(rc, out, pieces, now);
+}
+
+void rc_take_back_along(struct rc *rc, uint32_t along)
+{
+    if (along)
+        responses_acknowledge(rc, along & PSN_MASK);
+}
+
+void rc_receive_along(struct rc *rc, uint32_t along, nanos now)
+{
+    if (along & RC_ALONG && !rc->failed)
+        completer_receive_along(rc, along & PSN_MASK, now);
 }
 
 void rc_unreadable_request(struct rc *rc, uint32_t psn)

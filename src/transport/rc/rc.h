@@ -36,6 +36,7 @@ struct rc_settings {
     uint8_t max_rd_atomic;      /* READs and atomics we may have outstanding */
     uint8_t max_dest_rd_atomic; /* those that we keep results for; growing after rc_start_receiving has no effect */
     uint32_t ack_mask;          /* unsignalled messages ask for an ACK only where the PSN has none of these bits */
+    bool acks_along;            /* the owner sends an ACK along with a request (rc_take_along) */
     unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
     bool direct;                /* the owner may do READs and WRITEs by itself (rc_direct) */
     enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: nothing but that */
@@ -158,6 +159,15 @@ bool rc_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos no
  * way. False: nothing was done, and rc_transmit knows whether there is something. */
 bool rc_transmit_single(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
+/* Inside a host an ACK that nobody asked for goes along with the request that rc_transmit_single gave just
+ * now, where the settings say so, and is no packet of its own: a number that the owner carries to the peer's
+ * rc_receive_along, which takes it before the packet. 0: there is none. Whatever arrives as such a number may be
+ * nonsense. */
+static inline uint32_t rc_take_along(struct rc *);
+/* That request did not leave. */
+void rc_take_back_along(struct rc *, uint32_t along);
+void rc_receive_along(struct rc *, uint32_t along, nanos now);
+
 /* The packet that rc_transmit gave just now was not sent: the memory of its payload is gone. The work request fails in
  * its turn; for the answer to a READ the peer gets a NAK. */
 void rc_unreadable(struct rc *, const struct packet *);
@@ -186,6 +196,17 @@ static inline bool rc_owes_late(const struct rc *rc)
 }
 
 void rc_acknowledge_late(struct rc *);
+
+enum { RC_ALONG = 1 << 24 }; /* and the PSN */
+
+static inline uint32_t rc_take_along(struct rc *rc)
+{
+    struct responder *responder = &rc->responder;
+    if (__builtin_expect(!responder->ack_late, 1))
+        return 0;
+    responder->ack_late = false;
+    return RC_ALONG | responder->late_psn;
+}
 
 /* Is all of it an ACK, which may wait a moment for a request to go with? */
 bool rc_owes_but_an_ack(const struct rc *);

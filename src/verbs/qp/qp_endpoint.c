@@ -105,6 +105,8 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     }
     if (__builtin_expect(arrival->from.congested, 0))
         qp_path_notify(qp, arrival->now);
+    if (arrival->along && qp->flow.type == IBV_QPT_RC && !qp->path.remote)
+        rc_receive_along(&qp->engine.rc, arrival->along, now);
     next(qp, packet, now);
     return !qp->progress.refused;
 }
@@ -139,6 +141,8 @@ static inline enum endpoint_output output_of(const struct qp *qp)
 static inline enum endpoint_output receive_usual(struct qp *qp, const struct endpoint_arrival *arrival)
 {
     traffic_received(&qp->flow, arrival->from.packet, NULL);
+    if (__builtin_expect(arrival->along, 0))
+        rc_receive_along(&qp->engine.rc, arrival->along, arrival->now);
     receive_packet(&qp->engine.rc, arrival->from.packet, arrival->now);
     enum endpoint_output output = output_of(qp);
     lock_release(&qp->lock);

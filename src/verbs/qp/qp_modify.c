@@ -115,6 +115,12 @@ static uint32_t ack_mask_of(const struct qp *qp)
     return qp->flow.type == IBV_QPT_RC && !qp->path.remote && patient && !waits ? MASK : 0;
 }
 
+/* Inside a host a frame takes them. A capture is to have them as packets. */
+static bool acks_go_along(const struct qp *qp)
+{
+    return qp->flow.type == IBV_QPT_RC && !qp->path.remote && !qp->process->traffic.taps;
+}
+
 /* The engine's settings from the attributes. */
 static void configure(struct qp *qp)
 {
@@ -141,6 +147,7 @@ static void configure(struct qp *qp)
             .max_rd_atomic = attr->max_rd_atomic,
             .max_dest_rd_atomic = attr->max_dest_rd_atomic,
             .ack_mask = ack_mask_of(qp),
+            .acks_along = acks_go_along(qp),
             .access = attr->qp_access_flags,
             .max_message = limits->max_message,
         };

@@ -148,9 +148,9 @@ __attribute__((noinline)) static void transmit_all(struct qp *qp, struct link *l
     }
 }
 
-/* A request that is sent for the first time and is a message of its own; never a reference. False: there is none that
- * goes this way. Whatever is in the packet stays in registers, if its address is given to nobody. */
-static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
+/* Whatever is in the packet stays in registers, if its address is given to nobody. `along` is a constant. */
+__attribute__((always_inline)) static inline bool transmit_single_as(struct qp *qp, struct link *link, bool along,
+                                                                     nanos now)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -161,12 +161,28 @@ static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
     const struct frame frame = {.kind = FRAME_ROCE,
                                 .headers_length = (uint16_t)wire_encode(&packet, headers),
                                 .headers = headers,
-                                .payload = {packet.payload.length, packet.payload.count, pieces}};
+                                .payload = {packet.payload.length, packet.payload.count, pieces},
+                                .along = along ? rc_take_along(&qp->engine.rc) : 0};
     enum operation operation = op_operation((uint8_t)(packet.bth[0] >> 24));
     bool read = traffic_send_request(&qp->flow, qp->path.peer, link, &frame, operation); /* no peer where it's remote */
-    if (__builtin_expect(!read, 0))
+    if (__builtin_expect(!read, 0)) {
         rc_unreadable_request(&qp->engine.rc, psn);
+        rc_take_back_along(&qp->engine.rc, frame.along);
+    }
     return true;
+}
+
+__attribute__((noinline, flatten)) static bool transmit_with_ack(struct qp *qp, struct link *link, nanos now)
+{
+    return transmit_single_as(qp, link, true, now);
+}
+
+/* A request that is sent for the first time and is a message of its own; never a reference. False: there is none that
+ * goes this way. */
+static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
+{
+    return __builtin_expect(rc_owes_late(&qp->engine.rc), 0) ? transmit_with_ack(qp, link, now)
+                                                             : transmit_single_as(qp, link, false, now);
 }
 
 /* Messages of one packet first, for as long as nothing else is there. `ready` is known of the link. */

@@ -164,7 +164,7 @@ void bench_start(struct bench *); /* both go from RESET to RTR or RTS; settings 
 void bench_ready(struct bench *); /* both are in RTS from now on */
 void bench_reset(struct bench *); /* both go back to RESET, and forget */
 /* The engine's next packet, its payload copied to `bytes`, as it would be after the wire. */
-bool bench_transmit(struct side *, struct packet *, uint8_t *bytes);
+bool bench_transmit(struct side *, struct packet *, uint8_t *bytes, uint32_t *along);
 /* The packet arrives. Aborts when it changes what it must not change. */
 void bench_receive(struct side *, const struct packet *);
 /* What must hold between any two calls. */

@@ -128,7 +128,17 @@ static void check_origin(const struct side *side, const struct packet *out, cons
         require(lies_in(piece, side->source, BENCH_SOURCE) || lies_in(piece, side->queue, sizeof side->queue));
 }
 
-bool bench_transmit(struct side *side, struct packet *packet, uint8_t *bytes)
+/* A link that takes an ACK along asks for messages of one packet first. */
+static bool transmit(struct side *side, struct packet *out, struct iovec *pieces, uint32_t *along)
+{
+    struct rc *rc = &side->engine.rc;
+    bool single = side->bench->service == SERVICE_RC && rc->settings.acks_along &&
+                  rc_transmit_single(rc, out, pieces, side->bench->now);
+    *along = single ? rc_take_along(rc) : 0;
+    return single || engine_transmit(&side->engine, out, pieces, side->bench->now);
+}
+
+bool bench_transmit(struct side *side, struct packet *packet, uint8_t *bytes, uint32_t *along)
 {
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     struct packet out;
@@ -136,7 +146,7 @@ bool bench_transmit(struct side *side, struct packet *packet, uint8_t *bytes)
     unsigned length, pad;
     memset(&out, 0xa5, sizeof out); /* the engine writes what the operation has, and the payload */
     bool ready = engine_has_output(&side->engine);
-    if (!engine_transmit(&side->engine, &out, pieces, side->bench->now))
+    if (!transmit(side, &out, pieces, along))
         return false;
     require(ready && op_find(out.opcode) && out.payload.length <= BENCH_LONGEST);
     require(out.payload.count <= PAYLOAD_PIECES_MAX && !out.payload.pull);

@@ -50,6 +50,7 @@ static void set_reliable(struct side *side, const uint8_t *draw)
         .access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
         .max_message = BENCH_LONGEST,
         .ack_mask = draw[3] >> 7 ? 3 : 0,
+        .acks_along = draw[0] / 6 % 2,
     };
 }
 
@@ -121,11 +122,19 @@ static void arrive(struct side *to, struct packet packet, const uint8_t *bytes, 
 
 enum { FATE_LOST = 1, FATE_KEPT = 2, FATE_BROKEN = 4 };
 
+/* An ACK beside the packet, of which no copy is kept. */
+static void arrive_along(struct side *to, uint32_t along)
+{
+    if (along)
+        rc_receive_along(&to->engine.rc, along, bench.now);
+}
+
 static bool carry(struct side *from, unsigned fate)
 {
     struct packet packet;
     uint8_t bytes[BENCH_LONGEST];
-    if (!bench_transmit(from, &packet, bytes))
+    uint32_t along = 0;
+    if (!bench_transmit(from, &packet, bytes, &along))
         return false;
     if (fate & FATE_KEPT) {
         struct kept *place = &kept[keeping++ % KEPT];
@@ -133,8 +142,10 @@ static bool carry(struct side *from, unsigned fate)
         place->to = from->peer;
         memcpy(place->bytes, bytes, packet.payload.length);
     }
-    if (!(fate & FATE_LOST))
-        arrive(from->peer, packet, bytes, fate & FATE_BROKEN);
+    if (fate & FATE_LOST)
+        return true;
+    arrive_along(from->peer, along);
+    arrive(from->peer, packet, bytes, fate & FATE_BROKEN);
     return true;
 }
 
@@ -226,6 +237,15 @@ static void invent(struct side *to, struct input *input)
     packet.invalidate_key = packet.rkey;
     bench.honest = false;
     arrive(to, packet, nothing, false);
+}
+
+/* A number where an ACK may go along. */
+static void invent_along(struct side *to, struct input *input)
+{
+    uint32_t kind = input_take(input, 1), near = input_take(input, 1);
+    bench.honest = false;
+    if (bench_is_reliable(&bench))
+        arrive_along(to, kind << 24 | psn_add(to->engine.rc.requester.acked_psn, near - 64));
 }
 
 /* ---- time, and owners ---- */
@@ -355,6 +375,8 @@ static void step(struct input *input)
             forge(input);
         else if (what >> 6 & 1)
             invent(side, input);
+        else if (what >> 7 & 1)
+            invent_along(side, input);
     }
 }
 

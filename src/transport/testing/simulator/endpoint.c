@@ -95,9 +95,24 @@ bool endpoint_has_output(const struct endpoint *endpoint)
     return engine_has_output(&endpoint->engine) || (endpoint->service == SERVICE_XRC && owes_aside(endpoint));
 }
 
+/* As a host's owner does it, whose link takes an ACK along. */
+static bool transmit_along(struct endpoint *endpoint, struct packet *packet, struct iovec *pieces)
+{
+    struct rc *rc = &endpoint->engine.rc;
+    if (endpoint->service != SERVICE_RC || !rc->settings.acks_along ||
+        !rc_transmit_single(rc, packet, pieces, endpoint->world->now))
+        return false;
+    endpoint->along = rc_take_along(rc);
+    endpoint->world->statistics.along += endpoint->along != 0;
+    return true;
+}
+
 bool endpoint_transmit(struct endpoint *endpoint, struct packet *packet, struct iovec *pieces)
 {
     memset(packet, 0xee, sizeof(*packet)); /* an engine writes all that its operation has */
+    endpoint->along = 0;
+    if (transmit_along(endpoint, packet, pieces))
+        return true;
     return transmit_aside(endpoint, packet, pieces) ||
            engine_transmit(&endpoint->engine, packet, pieces, endpoint->world->now);
 }

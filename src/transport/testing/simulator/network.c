@@ -10,6 +10,7 @@
 
 struct flight {
     const struct endpoint *from;
+    uint32_t along; /* as a frame carries it beside the packet */
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint8_t bytes[];
@@ -83,6 +84,7 @@ static struct flight *take_off(const struct endpoint *from, const struct packet 
     struct flight *flight = malloc(sizeof(*flight) + room);
     bool corrupted = chance_hits(&from->world->chance, from->world->plan.corruption);
     flight->from = from;
+    flight->along = from->along;
     if (by_reference)
         refer(flight, packet);
     if (by_reference ? !corrupted : ship(flight, packet, room, corrupted))
@@ -181,6 +183,8 @@ void network_land(struct endpoint *to, struct flight *flight)
 {
     const struct packet *packet = &flight->packet;
     world_note(to->world, to, "gets", (uint64_t)packet->opcode << 24 | packet->psn, packet->payload.length);
+    if (flight->along)
+        rc_receive_along(&to->engine.rc, flight->along, to->world->now);
     endpoint_receive(to, packet);
     network_free(flight);
 }

@@ -35,6 +35,14 @@ static uint8_t choose_timeout(struct world *world)
     return patient ? 0 : chance_between(&world->chance, 14, 18);
 }
 
+/* Where packets arrive in order, mostly. */
+static void choose_asking(struct chance *chance, struct rc_settings *settings)
+{
+    static const uint32_t masks[] = {0, 1, 3, 15};
+    settings->ack_mask = masks[chance_below(chance, 4)];
+    settings->acks_along = chance_hits(chance, 700);
+}
+
 static void choose_rc_settings(struct world *world, struct rc_settings *settings, enum service service)
 {
     struct chance *chance = &world->chance;
@@ -53,11 +61,10 @@ static void choose_rc_settings(struct world *world, struct rc_settings *settings
             IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | NEWER_ACCESS_FLUSH_GLOBAL,
         .max_message = MESSAGE_MOST,
     };
-    static const uint32_t ack_masks[] = {0, 1, 3, 15};
     if (chance_hits(chance, 500))
         settings->first_window = chance_between(chance, 1, 32);
     else if (service == SERVICE_RC)
-        settings->ack_mask = ack_masks[chance_below(chance, 4)];
+        choose_asking(chance, settings);
     if (!settings->timeout) /* for ever, too, or the peer waits for one that gave up */
         settings->rnr_retry = 7;
     settings->max_dest_rd_atomic = chance_between(chance, settings->max_rd_atomic, SAVED_MAX);

@@ -27,6 +27,7 @@ static void add(struct statistics *sum, const struct statistics *more)
     sum->duplicated += more->duplicated;
     sum->received += more->received;
     sum->lent += more->lent;
+    sum->along += more->along;
     for (unsigned i = 0; i < IBV_WC_GENERAL_ERR; i++)
         sum->ended[i] += more->ended[i];
 }
@@ -46,7 +47,8 @@ static void check_variety(const struct statistics *sum)
     print_message("%llu messages, %llu packets, %llu lost, %llu doubled, position lent %llu times\n",
                   (unsigned long long)sum->received, (unsigned long long)sum->packets, (unsigned long long)sum->lost,
                   (unsigned long long)sum->duplicated, (unsigned long long)sum->lent);
-    assert_true(sum->lost && sum->duplicated && sum->received && sum->lent);
+    print_message("%llu ACKs went along with a request\n", (unsigned long long)sum->along);
+    assert_true(sum->lost && sum->duplicated && sum->received && sum->lent && sum->along);
 }
 
 static void every_seed_satisfies_the_oracle(void **state)

@@ -102,6 +102,7 @@ struct endpoint {
     nanos gone_since;       /* it failed or its node died */
     bool draining, drained; /* drained: SQ_DRAINED was raised */
     bool pump_announced, ack_announced;
+    uint32_t along;        /* what goes along with the packet that is being sent */
     nanos watched;         /* when its owner will look at its timers, at the latest */
     nanos timer_announced; /* the same, with the owner's lateness */
     nanos last_landing;    /* of a packet to it, to keep the order */
@@ -109,6 +110,7 @@ struct endpoint {
 
 struct statistics {
     uint64_t events, packets, lost, duplicated, received, lent;
+    uint64_t along;                     /* ACKs that went along with a request */
     uint64_t ended[IBV_WC_GENERAL_ERR]; /* works, by their status */
 };
 
