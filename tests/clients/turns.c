@@ -1,5 +1,6 @@
 /* Two processes send each other messages in turn, a call and its reply, and poll. Of each side's messages one in 16 is
- * signalled, and waited for. Usage: turns EXCHANGES. */
+ * signalled, and waited for. When the last reply is there all calls have ended, so that none is flushed then. Usage:
+ * turns EXCHANGES. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 #include "endpoint.h"
 
-enum { LENGTH = 8, PATIENCE = 20, TIMEOUT = 14, SIGNALLED = 16, DEPTH = 2 * SIGNALLED };
+enum { LENGTH = 8, PATIENCE = 20, TIMEOUT = 14, SIGNALLED = 16, DEPTH = 2 * SIGNALLED, CALL = 1 };
 
 struct meeting {
     struct address addresses[2];
@@ -61,9 +62,9 @@ static void post_receive(struct side *side)
 static void post(struct side *side, bool signalled)
 {
     struct ibv_sge sge = {(uintptr_t)side->memory, LENGTH, side->mr->lkey};
-    struct ibv_send_wr wr = {
-        .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = signalled ? IBV_SEND_SIGNALED : 0};
+    struct ibv_send_wr wr = {.wr_id = CALL, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
     struct ibv_send_wr *bad;
+    wr.send_flags = signalled ? IBV_SEND_SIGNALED : 0;
     if (ibv_post_send(side->qp, &wr, &bad))
         die("ibv_post_send fails");
 }
@@ -82,6 +83,18 @@ static void receive(struct side *side, int number)
     while (side->received == number)
         take_completion(side, "a message");
     post_receive(side);
+}
+
+/* A receive is, which was posted after the last message. */
+static void flush(struct side *side)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+    struct ibv_wc wc;
+    if (ibv_modify_qp(side->qp, &attr, IBV_QP_STATE))
+        die("no ERR");
+    while (ibv_poll_cq(side->endpoint.cq, 1, &wc) == 1)
+        if (wc.wr_id == CALL)
+            die("a call had not ended when its reply came: %s", ibv_wc_status_str(wc.status));
 }
 
 static void live(struct meeting *meeting, int self, int exchanges)
@@ -104,6 +117,8 @@ static void live(struct meeting *meeting, int self, int exchanges)
         if (self)
             call(&side, i);
     }
+    if (!self)
+        flush(&side);
     meet(&side, 3);
     exit(0);
 }
