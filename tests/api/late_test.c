@@ -167,6 +167,23 @@ static void a_request_has_ended_when_its_reply_comes(const void *row)
     }
 }
 
+/* With which the ACK would have gone along. */
+static void a_reply_that_cannot_be_read_acknowledges_nevertheless(const void *row)
+{
+    for (int i = 0; i < TRIES; i++) {
+        struct pair pair = open_patient();
+        struct end *near = &pair.near, *far = &pair.far;
+        struct send reply = end_send(far, near, IBV_WR_SEND, 1, REPLY, 8);
+        puppet_lose(far->puppet, far->memory + REPLY, REPLY, LOSS_PROTECTED);
+        send_to_a_poller(&pair);
+        end_post(far, reply);
+        EXPECT(end_sent(far).status, ==, IBV_WC_LOC_PROT_ERR);
+        expect_drained(near);
+        puppet_clear(near->puppet);
+        puppet_clear(far->puppet);
+    }
+}
+
 static void all(void)
 {
     static const enum ibv_qp_state ended[] = {IBV_QPS_RESET, IBV_QPS_ERR};
@@ -181,6 +198,7 @@ static void all(void)
         CASE(what_is_posted_to_a_killed_peer_fails);
     }
     CASE(a_request_has_ended_when_its_reply_comes);
+    CASE(a_reply_that_cannot_be_read_acknowledges_nevertheless);
 }
 
 int main(int argc, char **argv)

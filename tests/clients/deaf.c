@@ -36,12 +36,7 @@ static struct meeting *meeting;
 
 static void meet(const struct side *side, unsigned stage)
 {
-    double deadline = now_seconds() + SOON;
-    meeting->stages[side->self] = stage;
-    while (meeting->stages[!side->self] < stage && now_seconds() < deadline)
-        usleep(100);
-    if (meeting->stages[!side->self] < stage)
-        die("the other side does not come to stage %u", stage);
+    endpoint_meet(meeting->stages, side->self, stage, SOON);
 }
 
 static void hear_nothing(int number)

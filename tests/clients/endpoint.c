@@ -37,6 +37,17 @@ double now_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+void endpoint_meet(atomic_uint stages[2], int self, unsigned stage, double seconds)
+{
+    double deadline = now_seconds() + seconds;
+    stages[self] = stage;
+    while (stages[!self] < stage) {
+        if (now_seconds() > deadline)
+            die("the other side does not come to stage %u", stage);
+        usleep(100);
+    }
+}
+
 void endpoint_go_to(const char *host)
 {
     char path[256];

@@ -5,6 +5,7 @@
 #define CLIENTS_ENDPOINT_H
 
 #include <infiniband/verbs.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,6 +36,10 @@ enum {
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 double now_seconds(void);
+
+/* Of two processes that share `stages`, the one with the index `self` says that it has come to this stage, and waits for
+ * the other, for so many seconds; then it dies. */
+void endpoint_meet(atomic_uint stages[2], int self, unsigned stage, double seconds);
 
 /* Onto the host of that name, a network namespace of ip-netns(8), with a directory of its own as on another machine:
  * before anything of verbs. */

@@ -35,14 +35,7 @@ struct side {
 
 static void meet(struct side *side, unsigned stage)
 {
-    struct meeting *meeting = side->meeting;
-    double deadline = now_seconds() + PATIENCE;
-    meeting->stages[side->self] = stage;
-    while (meeting->stages[!side->self] < stage) {
-        if (now_seconds() > deadline)
-            die("the other side does not come");
-        usleep(100);
-    }
+    endpoint_meet(side->meeting->stages, side->self, stage, PATIENCE);
 }
 
 /* All work that was begun has ended, and well: otherwise there is a completion, and no event. */

@@ -28,12 +28,7 @@ struct side {
 
 static void meet(struct side *side, unsigned stage)
 {
-    double deadline = now_seconds() + 3 * PATIENCE;
-    side->meeting->stages[side->self] = stage;
-    while (side->meeting->stages[!side->self] < stage && now_seconds() < deadline)
-        usleep(100);
-    if (side->meeting->stages[!side->self] < stage)
-        die("the other side does not come to stage %u", stage);
+    endpoint_meet(side->meeting->stages, side->self, stage, 3 * PATIENCE);
 }
 
 static void post(struct side *side)

@@ -28,13 +28,7 @@ struct side {
 
 static void meet(struct side *side, unsigned stage)
 {
-    double deadline = now_seconds() + PATIENCE;
-    side->meeting->stages[side->self] = stage;
-    while (side->meeting->stages[!side->self] < stage) {
-        if (now_seconds() > deadline)
-            die("the other side does not come");
-        usleep(100);
-    }
+    endpoint_meet(side->meeting->stages, side->self, stage, PATIENCE);
 }
 
 static void take_completion(struct side *side, const char *what)

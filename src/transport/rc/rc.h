@@ -36,7 +36,7 @@ struct rc_settings {
     uint8_t max_rd_atomic;      /* READs and atomics we may have outstanding */
     uint8_t max_dest_rd_atomic; /* those that we keep results for; growing after rc_start_receiving has no effect */
     uint32_t ack_mask;          /* unsignalled messages ask for an ACK only where the PSN has none of these bits */
-    bool acks_along;            /* the owner sends an ACK along with a request (rc_take_along) */
+    bool acks_along;            /* the owner sends ACKs along with requests (rc_take_along) */
     unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
     bool direct;                /* the owner may do READs and WRITEs by itself (rc_direct) */
     enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: nothing but that */
@@ -155,14 +155,13 @@ void rc_receive(struct rc *, const struct packet *, nanos now);
  * must be able to send whatever it gets; back-pressure is not calling. */
 bool rc_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* The same where nothing is owed and a message of one packet is next that never left before: most packets, the fastest
- * way. False: nothing was done, and rc_transmit knows whether there is something. */
+/* The same where nothing is owed, but perhaps an ACK that may go along, and a message of one packet is next that never
+ * left before: most packets, the fastest way. False: nothing was done, and rc_transmit knows whether there is something. */
 bool rc_transmit_single(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* Inside a host an ACK that nobody asked for goes along with the request that rc_transmit_single gave just
- * now, where the settings say so, and is no packet of its own: a number that the owner carries to the peer's
- * rc_receive_along, which takes it before the packet. 0: there is none. Whatever arrives as such a number may be
- * nonsense. */
+/* Where settings.acks_along, each call that gave a request is followed by this: the ACK that nobody asked for goes along
+ * with it, and is no packet of its own. It is a number that the owner carries to the peer's rc_receive_along, which
+ * takes it before the packet; 0: there is none. Whatever arrives as such a number may be nonsense. */
 static inline uint32_t rc_take_along(struct rc *);
 /* That request did not leave. */
 void rc_take_back_along(struct rc *, uint32_t along);
@@ -189,7 +188,8 @@ static inline bool rc_may_have_output(const struct rc *rc)
 bool rc_owes_responses(const struct rc *);
 
 /* Inside a host messages need not ask for an ACK (ack_mask): what was taken without is acknowledged with the next that
- * does, or when the owner says so by rc_acknowledge_late, which it does before the peer's patience ends. */
+ * does, along with a request, or when the owner says so by rc_acknowledge_late, which it does before the peer's patience
+ * ends. */
 static inline bool rc_owes_late(const struct rc *rc)
 {
     return rc->responder.ack_late;
