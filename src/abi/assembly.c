@@ -12,8 +12,8 @@
 #include "verbs/ethernet/steering.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/object/inherit.h"
-#include "verbs/qp/xrc_standin.h"
 #include "verbs/send/multicast.h"
+#include "verbs/xrc/xrc_standin.h"
 
 static int begin(struct process *process)
 {

@@ -12,14 +12,14 @@
 #include "verbs/object/device.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp.h"
-#include "verbs/qp/qp_xrc_recv.h"
 #include "verbs/queue/cq.h"
-#include "verbs/queue/cq_moderation.h"
+#include "verbs/queue/cq_event.h"
 #include "verbs/queue/srq.h"
 #include "verbs/queue/srq_tags.h"
-#include "verbs/queue/xrcd.h"
 #include "verbs/send/qp_ex.h"
 #include "verbs/send/rate_limit_modify.h"
+#include "verbs/xrc/xrc_recv.h"
+#include "verbs/xrc/xrcd.h"
 
 static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {

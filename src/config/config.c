@@ -1,10 +1,10 @@
+#include "config/config.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/complaint.h"
 #include "config/config_net.h"
-#include "config/link_layer.h"
+#include "config/identify.h"
 #include "diag/log.h"
 
 /* Generous, because nothing in software is scarce but memory, which is taken only when objects are made:
@@ -71,40 +72,12 @@ static bool infiniband;                        /* the devices' link layer */
 static unsigned long capture_mebibytes = 4096; /* what a stranger may fill of a disk */
 static struct device devices[DEVICES_MAX];
 static unsigned device_count;
-static char problems[4][480]; /* the first mistakes in the settings */
-static struct {
-    const char *path;
-    unsigned line;
-} place; /* of the line that is read now; no path: it is no file's */
-
-/* "FILE:LINE: ", of a long path its end. Returns how long it is. */
-static size_t write_place(char *to, size_t size)
-{
-    enum { SHOWN = 128 };
-    if (!place.path)
-        return 0;
-    size_t length = strlen(place.path), skipped = length > SHOWN ? length - SHOWN : 0;
-    return (size_t)snprintf(to, size, "%s%s:%u: ", skipped ? "..." : "", place.path + skipped, place.line);
-}
-
-void config_complain(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
-        if (!*problems[i]) {
-            size_t used = write_place(problems[i], sizeof *problems);
-            vsnprintf(problems[i] + used, sizeof *problems - used, format, arguments);
-            break;
-        }
-    va_end(arguments);
-}
 
 const char *config_problem(void)
 {
     unsigned count;
     config_devices(&count);
-    return *problems[0] ? problems[0] : NULL;
+    return complaint_get(0);
 }
 
 void config_warn(void)
@@ -112,50 +85,9 @@ void config_warn(void)
     static atomic_flag warned = ATOMIC_FLAG_INIT;
     if (!config_problem() || atomic_flag_test_and_set(&warned))
         return;
-    for (size_t i = 0; i < sizeof problems / sizeof *problems && *problems[i]; i++)
-        log_always("%s", problems[i]);
-}
-
-static bool read_line(const char *name, char *to, int size)
-{
-    FILE *file = fopen(name, "re");
-    bool read = file && fgets(to, size, file);
-    if (file)
-        fclose(file);
-    return read;
-}
-
-/* Octets that all processes of this host agree on, and only those: FNV-1a of the boot's identity. /etc/machine-id is
- * another in each container, and the same in hosts that were copied. */
-static uint64_t host_identity(void)
-{
-    char id[64] = "softverbs";
-    if (!read_line("/proc/sys/kernel/random/boot_id", id, sizeof id) && !read_line("/etc/machine-id", id, sizeof id))
-        strcpy(id, "softverbs");
-    uint64_t hash = 14695981039346656037ull;
-    for (const char *c = id; *c && *c != '\n'; c++)
-        hash = (hash ^ (uint8_t)*c) * 1099511628211ull;
-    return hash;
-}
-
-/* A locally administered MAC, the EUI-64 that follows from it, the link-local GID from that (as the kernel makes the
- * default GID), and an IPv4-mapped one on loopback, since the device serves this host only. */
-static void identify(struct device *device, unsigned index)
-{
-    uint64_t host = host_identity();
-    device->mtu = default_limits.max_mtu;
-    uint8_t mac[6] = {0x02, host >> 24 & 0xff, host >> 16 & 0xff, host >> 8 & 0xff, host & 0xff, (uint8_t)index};
-    device->index = index;
-    memcpy(device->mac, mac, sizeof mac);
-    memcpy(device->guid, (uint8_t[8]){mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}, 8);
-    union ibv_gid *gid = device->gids;
-    memcpy(gid[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
-    memcpy(gid[0].raw + 8, device->guid, 8);
-    memcpy(gid[1].raw + 10, (uint8_t[6]){0xff, 0xff, 127, 0, 0, (uint8_t)(index + 1)}, 6);
-    device->gid_count = 2;
-    device->link_layer = IBV_LINK_LAYER_ETHERNET;
-    if (infiniband)
-        link_layer_make_infiniband(device);
+    const char *each;
+    for (unsigned i = 0; (each = complaint_get(i)); i++)
+        log_always("%s", each);
 }
 
 bool config_local_gid(const union ibv_gid *gid)
@@ -171,7 +103,7 @@ bool config_local_gid(const union ibv_gid *gid)
             if (!memcmp(gid, &device[i].gids[j], sizeof *gid))
                 return true;
     /* another process may have configured more devices: their link-local GIDs differ in the last octet only */
-    identify(&other, 0);
+    identify_device(&other, 0, infiniband);
     return !memcmp(gid->raw, other.gids[0].raw, 15) && gid->raw[15] < DEVICES_MAX;
 }
 
@@ -194,11 +126,11 @@ static bool is_named_twice(const char *name, size_t length)
 static void add_device(const char *name, size_t length)
 {
     if (is_named_twice(name, length)) {
-        config_complain("device \"%.*s\" ignored: there is one of this name already", (int)length, name);
+        complaint_add("device \"%.*s\" ignored: there is one of this name already", (int)length, name);
         return;
     }
     if (device_count == DEVICES_MAX || !is_device_name(name, length)) {
-        config_complain(
+        complaint_add(
             "device \"%.*s\" ignored: at most %d devices, names of 1 to %d letters, digits and any of _ . - but no "
             "dot at the beginning",
             (int)length, name, DEVICES_MAX, IBV_SYSFS_NAME_MAX - 1);
@@ -207,7 +139,8 @@ static void add_device(const char *name, size_t length)
     struct device *device = &devices[device_count];
     memset(device, 0, sizeof *device);
     memcpy(device->name, name, length);
-    identify(device, device_count++);
+    device->mtu = default_limits.max_mtu;
+    identify_device(device, device_count++, infiniband);
 }
 
 /* "3" means soft0 to soft2; nothing, what there is already; anything else is a list of names, separated by commas or
@@ -221,7 +154,7 @@ static void set_devices(const char *value)
     device_count = 0;
     if (end != value && !*end) {
         if (number > DEVICES_MAX)
-            config_complain("there are at most %d devices, not %s", DEVICES_MAX, value);
+            complaint_add("there are at most %d devices, not %s", DEVICES_MAX, value);
         char name[16];
         for (unsigned long i = 0; i < number && i < DEVICES_MAX; i++)
             add_device(name, (size_t)snprintf(name, sizeof name, "soft%lu", i));
@@ -256,9 +189,9 @@ static void set_networks(const char *list)
         if (index == device_count)
             add_device(name, make_name(name, index));
         if (*interface && infiniband)
-            config_complain("device soft%u stays off the network \"%s\": RoCE is Ethernet, and the link layer is to be "
-                            "InfiniBand (SOFTVERBS_LINK_LAYER=ib)",
-                            index, interface);
+            complaint_add("device soft%u stays off the network \"%s\": RoCE is Ethernet, and the link layer is to be "
+                          "InfiniBand (SOFTVERBS_LINK_LAYER=ib)",
+                          index, interface);
         else if (*interface && index < device_count)
             config_network(&devices[index], interface);
     }
@@ -276,12 +209,12 @@ static void set_limit(struct limits *limits, const char *name, const char *value
         if (strcmp(name, limit_names[i].name))
             continue;
         if (end == value || *end || errno || number < limit_names[i].least || number > most)
-            config_complain("limit %s=%s ignored: must be from %u to %u", name, value, limit_names[i].least, most);
+            complaint_add("limit %s=%s ignored: must be from %u to %u", name, value, limit_names[i].least, most);
         else
             *field = (uint32_t)number;
         return;
     }
-    config_complain("limit \"%s\" ignored: there is no such limit", name);
+    complaint_add("limit \"%s\" ignored: there is no such limit", name);
 }
 
 static void set_capture_max(const char *value)
@@ -289,7 +222,7 @@ static void set_capture_max(const char *value)
     char *end;
     unsigned long number = strtoul(value, &end, 10);
     if (*value < '0' || *value > '9' || *end || number > ULONG_MAX >> 20)
-        config_complain("SOFTVERBS_CAPTURE_MAX=%s ignored: not a number of MiB", value);
+        complaint_add("SOFTVERBS_CAPTURE_MAX=%s ignored: not a number of MiB", value);
     else
         capture_mebibytes = number;
 }
@@ -297,7 +230,7 @@ static void set_capture_max(const char *value)
 static void set_link_layer(const char *value)
 {
     if (strcmp(value, "ib") && strcmp(value, "ethernet"))
-        config_complain("SOFTVERBS_LINK_LAYER=%s ignored: neither \"ib\" nor \"ethernet\"", value);
+        complaint_add("SOFTVERBS_LINK_LAYER=%s ignored: neither \"ib\" nor \"ethernet\"", value);
     else
         infiniband = !strcmp(value, "ib");
 }
@@ -317,7 +250,7 @@ static void set_line(struct limits *limits, char *line)
     if (!*name)
         return;
     if (!value) {
-        config_complain("configuration \"%s\" ignored: not of the form name = value", name);
+        complaint_add("configuration \"%s\" ignored: not of the form name = value", name);
         return;
     }
     *value++ = 0;
@@ -366,34 +299,34 @@ static void read_part(struct limits *limits, char *part, bool whole)
     if (whole || strchr(part, '#'))
         set_line(limits, part);
     else if (*part)
-        config_complain("a line of more than %d bytes ignored", LINE_SIZE - 2);
+        complaint_add("a line of more than %d bytes ignored", LINE_SIZE - 2);
 }
 
 /* It ends although the file may not, as devices do. */
-static void read_lines(struct limits *limits, FILE *file)
+static void read_lines(struct limits *limits, FILE *file, const char *path)
 {
     static char part[LINE_SIZE]; /* the configuration is read once, by one thread */
     bool ended = true;
-    place.line = 1;
+    unsigned line = 1;
     for (unsigned parts = 0; parts < PARTS_MOST && fgets(part, sizeof part, file); parts++) {
         bool begins = ended;
         ended = strchr(part, '\n');
+        complaint_place(path, line);
         if (begins)
             read_part(limits, part, ended || feof(file));
-        place.line += ended;
+        line += ended;
     }
+    complaint_place(NULL, 0);
 }
 
 static void read_file(struct limits *limits, const char *path)
 {
     FILE *file = open_configuration(path);
     if (!file) {
-        config_complain("SOFTVERBS_CONFIG=%s can't be read: %s", path, strerror(errno));
+        complaint_add("SOFTVERBS_CONFIG=%s can't be read: %s", path, strerror(errno));
         return;
     }
-    place.path = path;
-    read_lines(limits, file);
-    place.path = NULL;
+    read_lines(limits, file, path);
     fclose(file);
 }
 
@@ -437,7 +370,7 @@ static void read_configuration(void)
     for (unsigned i = 0; i < device_count; i++) {
         devices[i].limits = limits;
         if (infiniband)
-            identify(&devices[i], i);
+            identify_device(&devices[i], i, infiniband);
     }
 }
 

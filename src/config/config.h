@@ -21,9 +21,6 @@ const char *config_problem(void);
 /* Tells the user of the mistakes, once, unless he wants to be told nothing. */
 void config_warn(void);
 
-/* For who reads settings: this one can't be used. */
-void config_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 /* Where packets are captured to, what faults their links have, as the user wrote it; NULL: nothing. */
 const char *config_capture(void);
 uint64_t config_capture_max(void); /* bytes; 0: any number */

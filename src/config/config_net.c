@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "config/complaint.h"
 #include "config/gid.h"
 
 uint32_t config_fitting_mtu(int interface_mtu)
@@ -79,7 +80,7 @@ static void list_gids(struct device *device)
 bool config_network(struct device *device, const char *interface)
 {
     if (strlen(interface) >= sizeof device->interface || !read_hardware(device, interface)) {
-        config_complain("device %s stays off the network: there is no interface \"%s\"", device->name, interface);
+        complaint_add("device %s stays off the network: there is no interface \"%s\"", device->name, interface);
         return false;
     }
     const uint8_t *mac = device->mac;

@@ -2,10 +2,13 @@
 #ifndef CONFIG_CONFIG_NET_H
 #define CONFIG_CONFIG_NET_H
 
-#include "config/config.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* Gives the device the interface's address, GIDs in the kernel's order and MTU. False, logged: there is no such
- * interface; the device stays as it was. */
+#include "config/device.h"
+
+/* Gives the device the interface's address, GIDs in the kernel's order and MTU. False, with a complaint: there is no
+ * such interface; the device stays as it was. */
 bool config_network(struct device *, const char *interface);
 
 /* The largest InfiniBand MTU that fits below IPv6, UDP and the longest transport headers into packets of this size, as

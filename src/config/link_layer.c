@@ -1,24 +1,10 @@
 #include "config/link_layer.h"
 
-#include <string.h>
-
 #include "config/config.h"
 #include "config/device_identity.h"
 #include "config/gid.h"
 
 enum { SUBNET_TIMEOUT = 18 }; /* 4.096 us * 2^18, what opensm sets */
-
-void link_layer_make_infiniband(struct device *device)
-{
-    const uint8_t *mac = device->mac;
-    device->link_layer = IBV_LINK_LAYER_INFINIBAND;
-    device->lid = (uint16_t)(LINK_LAYER_FIRST_LID + device->index);
-    memcpy(device->guid, (uint8_t[8]){mac[0], mac[1], mac[2], 0x03, 0x00, mac[3], mac[4], mac[5]}, 8);
-    memset(device->gids, 0, sizeof device->gids);
-    memcpy(device->gids[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
-    memcpy(device->gids[0].raw + 8, device->guid, 8);
-    device->gid_count = 1;
-}
 
 static enum reason check_roce(const struct device *device, const struct ibv_ah_attr *attr)
 {

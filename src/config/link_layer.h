@@ -24,10 +24,6 @@ static inline bool link_layer_is_infiniband(const struct device *device)
     return device->link_layer == IBV_LINK_LAYER_INFINIBAND;
 }
 
-/* Turns a device that serves the host over RoCE into one with an InfiniBand port. Its GUID and so its GID become
- * others: what has one link layer must not reach what has the other. */
-void link_layer_make_infiniband(struct device *);
-
 /* Can the port send to this address? REASON_NONE, or why ibv_create_ah and ibv_modify_qp answer EINVAL. */
 enum reason link_layer_check(const struct device *, const struct ibv_ah_attr *);
 

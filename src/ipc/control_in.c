@@ -28,7 +28,7 @@ static void on_attach(struct node *node, const struct control_message *message, 
     lock_take(&node->lock);
     struct record *record = record_of(node, message);
     if (record && record_may_hear(record) && !shm_attached(record->peer.link, memory, &proof)) {
-        node_meet(node);
+        records_fence(node);
         record_hear(record);
         shm_learn(record->peer.link, node->published.file ? published : -1);
     }

@@ -47,14 +47,7 @@ static void watch(struct node *node, struct record *record)
     record->writable = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (record->writable >= 0 && (connect(record->writable, (struct sockaddr *)&to, sizeof to) ||
                                   epoll_ctl(node->epoll, EPOLL_CTL_ADD, record->writable, &event)))
-        control_stop_watching(record);
-}
-
-void control_stop_watching(struct record *record)
-{
-    if (record->writable >= 0)
-        close(record->writable);
-    record->writable = -1;
+        record_close_writable(record);
 }
 
 /* Under node->lock. True: something still waits. Somebody who has died meanwhile is not waited for. */
@@ -70,7 +63,7 @@ static bool retry(struct node *node, struct record *record)
     if (error == EAGAIN)
         watch(node, record);
     else
-        control_stop_watching(record);
+        record_close_writable(record);
     return error;
 }
 

@@ -209,7 +209,7 @@ void node_abandon(struct node *node)
     lock_inherit(&node->lock);
     node->heard_count = 0;
     for (struct record *record = node->records; record; record = record->next) {
-        control_stop_watching(record);
+        record_close_writable(record);
         record->reader = NULL;
         shm_abandon(record->peer.link);
         atomic_store(&record->peer.gone, true);

@@ -40,7 +40,7 @@ struct peer *node_find_owner(struct node *node, uint32_t owner)
     lock_take(&node->lock);
     struct peer *peer = hold(connect_to(node, owner));
     if (peer)
-        node_meet(node);
+        records_fence(node);
     lock_release(&node->lock);
     return peer;
 }

@@ -144,13 +144,6 @@ static bool anything_waits(struct node *node)
     return waits;
 }
 
-void node_meet(struct node *node)
-{
-    lock_assert_held(&node->lock);
-    if (node->bell.prepared)
-        attention_fence(&node->entry->attention);
-}
-
 bool node_sleep(struct node *node)
 {
     unsigned sleep = attention_sleep(&node->entry->attention);

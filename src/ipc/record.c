@@ -167,14 +167,33 @@ void records_check(struct node *node)
     lock_release(&node->lock);
 }
 
+void records_fence(struct node *node)
+{
+    lock_assert_held(&node->lock);
+    if (node->bell.prepared)
+        attention_fence(&node->entry->attention);
+}
+
+static void close_descriptor(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+void record_close_writable(struct record *record)
+{
+    close_descriptor(&record->writable);
+}
+
 void record_release(struct record *record)
 {
     if (atomic_fetch_sub_explicit(&record->references, 1, memory_order_acq_rel) != 1)
         return;
     int before = uncancelled_begin(); /* descriptors are closed, and the caller may hold any lock */
     record->peer.link->operations->close(record->peer.link);
-    control_stop_watching(record);
-    watch_stop(record);
+    close_descriptor(&record->writable);
+    close_descriptor(&record->end);
     free(record);
     uncancelled_end(before);
 }

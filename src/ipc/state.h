@@ -72,11 +72,6 @@ struct node {
 /* The peer that is this owner of something in the table (peer.c); NULL: it lives no more. Takes a reference. */
 struct peer *node_find_owner(struct node *, uint32_t owner);
 
-/* Under node->lock (receive.c): from now on frames may come through rings, as somebody of this host was found or has
- * sent us a ring: we fence for the senders when we sleep. A process that only talks to other hosts interrupts nobody.
- */
-void node_meet(struct node *);
-
 /* --- records (record.c) */
 
 /* Under node->lock. The record of a peer that is in the table, made when there was none; NULL: no memory. */
@@ -93,7 +88,12 @@ void record_hear(struct record *);
 void records_collect(struct node *);
 /* Under progress: looks which peers have died without a word. */
 void records_check(struct node *);
+/* Under node->lock: from now on frames may come through rings, as somebody of this host was found or has sent us a
+ * ring: we fence for the senders when we sleep. A process that only talks to other hosts interrupts nobody. */
+void records_fence(struct node *);
 int record_open_loopback(struct node *);
+/* Nobody waits for the peer's queue to have room any more. */
+void record_close_writable(struct record *);
 void record_release(struct record *);
 
 /* Under node->lock: where the record's process announces what it does in our memory; NULL: nowhere. And what it did. */
@@ -117,7 +117,6 @@ static inline void one_sided_add(struct node_one_sided *to, const struct record 
 
 /* Under progress: those that have ended are marked as gone. */
 void watch_service(struct node *);
-void watch_stop(struct record *);
 
 /* --- mail (control_in.c) */
 
@@ -126,7 +125,6 @@ void watch_stop(struct record *);
 bool control_receive(struct node *);
 /* Under progress: tries again what could not be handed over. */
 void control_retry(struct node *);
-void control_stop_watching(struct record *);
 /* struct shm_common's postponed. */
 void control_postponed(struct shm_common *);
 

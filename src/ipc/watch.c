@@ -7,7 +7,7 @@
 #include "base/uncancelled.h"
 #include "ipc/state.h"
 
-enum { NONE = -1, ENDED_AT_ONCE = 16 };
+enum { ENDED_AT_ONCE = 16 };
 
 static int open_ends(struct node *node)
 {
@@ -45,13 +45,6 @@ int node_watch(struct node *node, struct peer *peer)
     lock_release(&node->lock);
     uncancelled_end(before);
     return error;
-}
-
-void watch_stop(struct record *record)
-{
-    if (record->end >= 0)
-        close(record->end);
-    record->end = NONE;
 }
 
 void watch_service(struct node *node)

@@ -9,6 +9,7 @@
 #include "diag/clean.h"
 #include "gsi/cm_report.h"
 #include "report/event.h"
+#include "report/report_lock.h"
 #include "report/traffic_report.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/words.h"
@@ -28,15 +29,6 @@ static void report_user(FILE *out, const char *name, const struct object *object
 {
     if (object)
         fprintf(out, ",\"%s\":%u", name, object->handle);
-}
-
-bool report_lock(struct lock *lock)
-{
-    enum { ROUNDS = 400 };
-    for (unsigned round = 0; round < ROUNDS; round++, lock_wait(round))
-        if (lock_try(lock))
-            return true;
-    return false;
 }
 
 /* A connected queue pair looks for its peer when it sends; until then the directory is asked. */

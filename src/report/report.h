@@ -2,17 +2,11 @@
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
-#include "base/lock.h"
-
 /* The beginning of a request for an event, "event NAME DEVICE": event.h. Every other one is for the report. */
 #define REPORT_EVENT "event "
 
 /* Answers the request to the struct process `context` into the descriptor. Called by the helper under
  * process->progress; takes nothing that may block: an object that is being changed right now is left out. */
 void report_write(void *context, const char *request, int fd);
-
-/* Takes the lock of a queue pair, which others hold for a moment each; false: it is held for long, as by a program that
- * stopped between wr_start and wr_complete, and is not waited for. */
-bool report_lock(struct lock *);
 
 #endif

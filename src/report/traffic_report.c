@@ -10,7 +10,7 @@
 #include "diag/clean.h"
 #include "diag/log.h"
 #include "diag/output.h"
-#include "report/report.h"
+#include "report/report_lock.h"
 #include "tap/traffic.h"
 
 enum { CNP = SERVICE_CNP << 5 | 1 };

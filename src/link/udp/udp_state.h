@@ -94,11 +94,16 @@ struct udp_link {
     bool ipv6;
 };
 
-/* udp.c: a socket address for the GID; a receiving socket that is bound to an address, not yet watched (-1 and errno);
- * from now on udp_receive reads it. */
+/* udp_socket.c: a socket address for the GID; a receiving socket that is bound to an address, not yet watched (-1 and
+ * errno); from now on udp_receive reads it. */
 void udp_put_address(const struct udp_port *, union udp_address *, const uint8_t gid[16], uint16_t port);
 int udp_make_receiving(const struct udp_port *, const union udp_address *);
 bool udp_watch(const struct udp_port *, int fd);
+
+static inline socklen_t udp_address_length(const union udp_address *address)
+{
+    return address->any.sa_family == AF_INET6 ? sizeof address->ipv6 : sizeof address->ipv4;
+}
 
 /* udp_groups.c: closes the sockets of all groups. */
 void udp_leave_all(struct udp_port *);

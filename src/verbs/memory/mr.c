@@ -1,5 +1,4 @@
 #include "verbs/memory/mr.h"
-#include "process/progress.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mw.h"
 #include "verbs/memory/publish.h"
+#include "verbs/memory/quiesce.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/memory/vma.h"
 #include "verbs/object/domain.h"
@@ -143,28 +143,6 @@ struct ibv_mr *mr_register_hinted(struct ibv_pd *pd, void *address, size_t lengt
     return mr_register_from(pd, &source);
 }
 
-static void wait_for_locks(const struct object_list *list)
-{
-    struct object *object;
-    LIST_FOREACH (object, list, siblings) {
-        struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
-        lock_take(&qp->lock);
-        lock_release(&qp->lock);
-    }
-}
-
-void mr_quiesce(struct process *process)
-{
-    lock_assert_held(&process->control);
-    struct context *each;
-    LIST_FOREACH (each, &process->contexts, siblings) {
-        wait_for_locks(&each->objects[OBJECT_QP]);
-        wait_for_locks(&each->objects[OBJECT_WQ]); /* which have a queue pair inside */
-    }
-    if (atomic_load(&process->loop.has_guests)) /* stand-ins (xrc_standin.h) are in no list, and run under progress */
-        progress_quiesce(process);
-}
-
 /* Takes the region out of sight, unless a window is bound to it. A bind that had found it before is over when the queue
  * pairs are quiet, so the second look is final. */
 static int hide(struct process *process, struct mr *mr)
@@ -174,7 +152,7 @@ static int hide(struct process *process, struct mr *mr)
     if (!atomic_load(&mr->windows)) {
         rkeys_hide(process->keys, &mr->region);
         publish_no_region(process, mr);
-        mr_quiesce(process);
+        quiesce_memory(process);
         if (!atomic_load(&mr->windows))
             return 0;
         rkeys_show(process->keys, &mr->region);

@@ -57,10 +57,6 @@ int mr_deregister(struct ibv_mr *);
 /* ibv_rereg_mr: 0, or enum ibv_rereg_mr_err_code; after an error the region is as it was. */
 int mr_reregister(struct ibv_mr *, int flags, struct ibv_pd *, void *address, size_t length, int access);
 
-/* Memory is touched only under the lock of a queue pair: after this, nobody uses what was taken out of the keys before.
- * Under process->control. */
-void mr_quiesce(struct process *);
-
 /* Do the bytes [address, address + length) lie in the region? */
 static inline bool region_covers(const struct region *region, uint64_t address, uint64_t length)
 {

@@ -7,6 +7,7 @@
 #include "link/guard.h"
 #include "runtime/clock.h"
 #include "verbs/memory/mr.h"
+#include "verbs/memory/quiesce.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/send/post.h"
 
@@ -70,7 +71,7 @@ static void unbind(struct mw *mw)
 /* Nobody finds the window any more, and no queue pair is destroyed meanwhile: we hold the control. */
 static void unbind_for_good(struct mw *mw)
 {
-    mr_quiesce(mw->object.context->process);
+    quiesce_memory(mw->object.context->process);
     lock_take(&mw->lock);
     struct qp *qp = mw->qp;
     lock_release(&mw->lock);

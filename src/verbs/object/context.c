@@ -27,8 +27,8 @@
 #include "verbs/queue/comp_cntr.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
-#include "verbs/queue/xrcd.h"
 #include "verbs/send/ah.h"
+#include "verbs/xrc/xrcd.h"
 
 /* Vendor libraries (libmlx5, libefa) look for their own operations in the words behind a struct ibv_device: those
  * must be there, and zero. */

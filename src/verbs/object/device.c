@@ -16,7 +16,7 @@
 #include "transport/tm/tags.h"
 #include "transport/unreliable/raw.h"
 #include "verbs/ethernet/wq.h"
-#include "verbs/queue/cq_moderation.h"
+#include "verbs/queue/cq_event.h"
 #include "verbs/queue/srq_tags.h"
 #include "verbs/send/rate_limit.h"
 

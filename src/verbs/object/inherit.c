@@ -3,11 +3,11 @@
 #include "base/lock.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/comp_channel.h"
-#include "verbs/qp/xrc_standin.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
 #include "verbs/queue/srq_tags.h"
-#include "verbs/queue/xrcd.h"
+#include "verbs/xrc/xrc_standin.h"
+#include "verbs/xrc/xrcd.h"
 
 static void inherit_qp(struct qp *qp)
 {

@@ -17,16 +17,16 @@
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_owner.h"
-#include "verbs/qp/qp_xrc_recv.h"
 #include "verbs/queue/comp_cntr.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 #include "verbs/queue/srq_tags.h"
-#include "verbs/queue/xrc.h"
-#include "verbs/queue/xrcd.h"
 #include "verbs/send/multicast.h"
 #include "verbs/send/qp_ex.h"
+#include "verbs/xrc/xrc.h"
+#include "verbs/xrc/xrc_recv.h"
+#include "verbs/xrc/xrcd.h"
 
 enum {
     INIT_MASK = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
@@ -141,16 +141,11 @@ static void initialize_engine(struct qp *qp, const struct send_queue *queue)
     qp->engine.raw.options = qp_raw_options(qp);
 }
 
-static bool has_receives(const struct qp *qp)
-{
-    return !qp->uses.srq && qp->flow.type != IBV_QPT_XRC_SEND && qp->flow.type != IBV_QPT_XRC_RECV;
-}
-
 static int make_queues(struct qp *qp)
 {
     struct send_queue queue = {0};
     int error = make_send_queue(qp, &queue);
-    if (!error && has_receives(qp)) {
+    if (!error && qp_has_receives(qp)) {
         error = receive_queue_initialize(&qp->receives.own, qp->ibv.pd, DOMAIN_RECEIVE_QUEUE, qp->cap.max_recv_wr,
                                          qp->cap.max_recv_sge);
         qp->receives.queue = qp->ethernet.spread ? NULL : &qp->receives.own;
@@ -187,7 +182,7 @@ static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
         qp->cap.max_send_wr = 2; /* for programs that miss one completion, as docs/user/choices.md says */
     if (qp->flow.type != IBV_QPT_XRC_SEND)
         qp->uses.receive_cq = receive_cq_of_srq(attr) ? receive_cq_of_srq(attr) : (struct cq *)attr->recv_cq;
-    if (!has_receives(qp))
+    if (!qp_has_receives(qp))
         qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
 }
 
@@ -230,7 +225,7 @@ static void use_others(const struct qp *qp, int step)
             others[i]->uses += (uint32_t)step;
 }
 
-/* With its handle in its context; one that is shared has handles of its own, which qp_xrc_recv_create makes. */
+/* With its handle in its context; one that is shared has handles of its own, which xrc_recv_create makes. */
 static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;
@@ -249,19 +244,6 @@ static int qp_enter(struct qp *qp, struct context *context)
     qp->ibv.qp_num = qp->flow.number;
     control_unlock(context);
     return error;
-}
-
-void qp_release(struct qp *qp)
-{
-    domain_give_back(&qp->sends.memory);
-    free(qp->sends.saved);
-    free(qp->xrc.front);
-    qp_raw_release(qp);
-    if (has_receives(qp))
-        receive_queue_destroy(&qp->receives.own);
-    pthread_mutex_destroy(&qp->ibv.mutex);
-    pthread_cond_destroy(&qp->ibv.cond);
-    free(qp);
 }
 
 struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *attr)
@@ -289,7 +271,7 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
         error = qp_enter(qp, context);
     if (!error) {
         attr->cap = qp->cap;
-        return qp->xrc.domain ? qp_xrc_recv_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->ibv;
+        return qp->xrc.domain ? xrc_recv_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->ibv;
     }
     qp_release(qp);
     errno = error;
@@ -330,54 +312,12 @@ void qp_leave_groups(struct qp *qp)
     control_unlock(qp->object.context);
 }
 
-/* After this nobody but the caller knows the queue pair: packets and timers don't find it, the peer can't read its
- * memory by reference any more, and its completions are withdrawn. */
-void qp_retire(struct qp *qp)
-{
-    lock_assert_held(&qp->process->control);
-    struct process *process = qp->process;
-    qpns_remove(process->numbers, qp->flow.number);
-    if (process->inherited)
-        return;
-    lock_take(&process->progress);
-    lock_take(&qp->lock);
-    qp_settle(qp);
-    lock_release(&qp->lock);
-    progress_forget(process, &qp->endpoint);
-    lock_release(&process->progress);
-    lock_take(&qp->lock);
-    qp_withdraw_references(qp);
-    qp_unpublish(qp);
-    mw_leave(qp);
-    if (qp->uses.srq && qp->uses.srq->tags)
-        srq_tags_abandon(qp);
-    qp_give_back_receive(qp);
-    traffic_end(&qp->flow);
-    lock_release(&qp->lock);
-    if (qp->uses.send_cq)
-        cq_withdraw(qp->uses.send_cq, qp);
-    if (qp->uses.receive_cq && qp->uses.receive_cq != qp->uses.send_cq)
-        cq_withdraw(qp->uses.receive_cq, qp);
-}
-
-void qp_wait_for_acknowledgements(struct qp *qp)
-{
-    struct ibv_qp *ibv = &qp->ibv;
-    if (qp->process->inherited)
-        return;
-    async_withdraw(qp->object.context, qp);
-    pthread_mutex_lock(&ibv->mutex);
-    while (ibv->events_completed != qp->told.async_fetched)
-        pthread_cond_wait(&ibv->cond, &ibv->mutex);
-    pthread_mutex_unlock(&ibv->mutex);
-}
-
 int qp_destroy(struct ibv_qp *ibv)
 {
     struct qp *qp = qp_of(ibv);
     struct context *context = qp->object.context;
     if (qp->xrc.shared)
-        return qp_xrc_recv_close(qp);
+        return xrc_recv_close(qp);
     control_lock(context);
     int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);
     if (!error) {

@@ -242,10 +242,17 @@ static inline void qp_expire_by(struct qp *qp, nanos at)
     schedule_by(&qp->process->schedule, &qp->endpoint.timer, at);
 }
 
-/* For qp_shared.c. A queue pair of type XRC_RECV ends with its last handle: qp_retire under process->control, so that
- * nobody but the caller knows it, then qp_release. */
+/* The end of a queue pair (qp_retire.c); one of type XRC_RECV ends with its last handle. First qp_retire under
+ * process->control: after that nobody but the caller knows it, packets and timers don't find it, the peer can't read
+ * its memory by reference any more, and its completions are withdrawn. Then qp_release, which frees it. */
 void qp_retire(struct qp *);
 void qp_release(struct qp *);
+
+/* Does it have receives of its own, or work queues that have? */
+static inline bool qp_has_receives(const struct qp *qp)
+{
+    return !qp->uses.srq && qp->flow.type != IBV_QPT_XRC_SEND && qp->flow.type != IBV_QPT_XRC_RECV;
+}
 
 /* ibv_destroy_qp(3): its events that nobody fetched go, those that were fetched must be acknowledged. */
 void qp_wait_for_acknowledgements(struct qp *);

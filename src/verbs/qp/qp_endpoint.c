@@ -7,9 +7,9 @@
 #include "transport/rc/receive.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_tell.h"
-#include "verbs/qp/xrc_front.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
+#include "verbs/xrc/xrc_front.h"
 
 enum { POSTPONED_WITH_FAULTS = 8 };
 

@@ -3,9 +3,9 @@
 #include "verbs/ethernet/wq.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
-#include "verbs/qp/xrc_front.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
+#include "verbs/xrc/xrc_front_state.h"
 
 void qp_withdraw_references(struct qp *qp)
 {

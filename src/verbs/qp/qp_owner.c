@@ -11,7 +11,7 @@
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
-#include "verbs/queue/xrc.h"
+#include "verbs/xrc/xrc.h"
 #include "wire/lrh.h"
 
 static const uint8_t completion_opcodes[] = {

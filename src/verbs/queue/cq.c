@@ -14,7 +14,7 @@
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp.h"
 #include "verbs/queue/cq_entries.h"
-#include "verbs/queue/cq_moderation.h"
+#include "verbs/queue/cq_event.h"
 
 enum {
     CQ_CREATE_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
@@ -53,7 +53,7 @@ static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_
     cq->process = context->process;
     lock_set_rank(&cq->consumer, LOCK_PROGRAM);
     lock_set_rank(&cq->lock, LOCK_CQ);
-    cq_moderation_begin(cq);
+    cq_event_begin(cq);
     cq->channel = (struct comp_channel *)attr->channel;
     cq->wc_flags = attr->wc_flags;
     cq->create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
@@ -146,7 +146,7 @@ static void wait_for_acknowledgements(struct cq *cq, uint32_t completions, uint3
 static void forget_events(struct cq *cq)
 {
     lock_take(&cq->process->progress);
-    cq_moderation_forget(cq);
+    cq_event_forget(cq);
     lock_release(&cq->process->progress);
     uint32_t fetched = cq->channel ? comp_channel_withdraw(cq->channel, cq) : 0;
     async_withdraw(cq->object.context, cq);
@@ -279,25 +279,6 @@ static void overrun(struct cq *cq)
     node_wake(cq->process->node);
 }
 
-void cq_raise(struct cq *cq)
-{
-    lock_assert_held(&cq->lock);
-    cq->armed = CQ_UNARMED;
-    cq_moderation_clear(cq);
-    if (cq->channel)
-        comp_channel_notify(cq->channel, cq);
-}
-
-/* Arming is one-shot and for entries that come later: the event is sent with the entry in place. */
-static void notify(struct cq *cq, bool notable)
-{
-    if (cq->armed == CQ_UNARMED || (cq->armed == CQ_ARMED_SOLICITED && !notable))
-        return;
-    if (__builtin_expect(cq->moderation.period, 0) && cq_moderation_holds(cq))
-        return;
-    cq_raise(cq);
-}
-
 /* With IGNORE_OVERRUN "CQE always will be written to next entry" (ibv_create_cq_ex(3)), which is where the oldest
  * stands. */
 struct completion *cq_make_room(struct cq *cq)
@@ -318,7 +299,7 @@ void cq_finish_unusual(struct cq *cq, struct completion *entry, bool notable)
     if (cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
         stamp(cq, entry);
     cq_ring_put(&cq->ring);
-    notify(cq, notable);
+    cq_event_notify(cq, notable);
 }
 
 bool cq_push(struct cq *cq, const struct completion *entry, bool notable)

@@ -96,9 +96,6 @@ static inline void cq_wait_for_responses(const struct cq *cq)
         cq_wait_for_round(cq, round);
 }
 
-/* The event that the CQ is armed for, now. Under cq->lock. */
-void cq_raise(struct cq *);
-
 /* From cq_stop to cq_resume nobody adds entries or looks at them, though a program may be in the middle of a batch of
  * them: waits for no program. cq->lock is held meanwhile. Not within process->forked copies, whose takers are gone. */
 void cq_stop(struct cq *);

@@ -9,8 +9,8 @@
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
-#include "verbs/queue/xrc.h"
-#include "verbs/queue/xrcd.h"
+#include "verbs/xrc/xrc.h"
+#include "verbs/xrc/xrcd.h"
 
 static bool sizes_fit(const struct limits *limits, const struct ibv_srq_attr *attr)
 {

@@ -6,7 +6,13 @@
 #ifndef VERBS_SEND_MULTICAST_H
 #define VERBS_SEND_MULTICAST_H
 
-#include "verbs/qp/qp.h"
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+struct frame;
+struct process;
+struct qp;
 
 struct group {
     LIST_ENTRY(group) mine;     /* in qp->groups */

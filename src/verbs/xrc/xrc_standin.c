@@ -1,4 +1,4 @@
-#include "verbs/qp/xrc_standin.h"
+#include "verbs/xrc/xrc_standin.h"
 
 #include <stdlib.h>
 
@@ -7,11 +7,11 @@
 #include "runtime/qpns.h"
 #include "transport/rc/lend.h"
 #include "verbs/qp/qp_owner.h"
-#include "verbs/qp/xrc_control.h"
-#include "verbs/qp/xrc_front.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
-#include "verbs/queue/xrc.h"
+#include "verbs/xrc/xrc.h"
+#include "verbs/xrc/xrc_control.h"
+#include "verbs/xrc/xrc_front.h"
 #include "wire/psn.h"
 
 struct standin {

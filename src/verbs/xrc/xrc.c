@@ -1,15 +1,14 @@
-#include "verbs/queue/xrc.h"
+#include "verbs/xrc/xrc.h"
 
 #include "diag/log.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "verbs/object/async.h"
-#include "verbs/qp/qp.h"
 #include "verbs/qp/qp_owner.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
-#include "verbs/queue/xrcd.h"
+#include "verbs/xrc/xrcd.h"
 
 /* Under qp->lock. An SRQ that is found here is not freed as long as that is held: xrc_remove_srq takes it out of the
  * table first and then looks, under the lock of each queue pair, who has it. */

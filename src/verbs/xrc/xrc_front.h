@@ -13,8 +13,8 @@
  * peer then repeats names an SRQ that does not exist, and is refused as such.
  *
  * What finds no room on the way waits here, at most as much as the peer's window (XRC_WINDOW). All under qp->lock. */
-#ifndef VERBS_QP_XRC_FRONT_H
-#define VERBS_QP_XRC_FRONT_H
+#ifndef VERBS_XRC_XRC_FRONT_H
+#define VERBS_XRC_XRC_FRONT_H
 
 #include "runtime/endpoint.h"
 #include "wire/packet.h"
@@ -36,9 +36,5 @@ void xrc_front_flush(struct qp *, nanos now);
 
 /* Some process has gone: if it was the stand-in's, the position is taken back. Likewise. */
 void xrc_front_departed(struct qp *, nanos now);
-
-/* The queue pair fails: no more requests, the stand-in ends. xrc_front_clear: nor responses. */
-void xrc_front_end(struct qp *);
-void xrc_front_clear(struct qp *);
 
 #endif

@@ -1,4 +1,4 @@
-#include "verbs/qp/xrc_control.h"
+#include "verbs/xrc/xrc_control.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Control messages between the process of an XRC_RECV queue pair and one that stands in for it (xrc_front.h,
  * xrc_standin.h). They are frames of the link, in order with the packets. Nothing that they say is trusted. */
-#ifndef VERBS_QP_XRC_CONTROL_H
-#define VERBS_QP_XRC_CONTROL_H
+#ifndef VERBS_XRC_XRC_CONTROL_H
+#define VERBS_XRC_XRC_CONTROL_H
 
-#include "verbs/queue/xrcd.h"
+#include "verbs/xrc/xrcd.h"
 
 struct qp;
 

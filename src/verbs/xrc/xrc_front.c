@@ -1,4 +1,4 @@
-#include "verbs/qp/xrc_front.h"
+#include "verbs/xrc/xrc_front.h"
 
 #include <stdlib.h>
 
@@ -6,131 +6,18 @@
 #include "runtime/qpns.h"
 #include "transport/pkey.h"
 #include "transport/rc/lend.h"
-#include "verbs/qp/xrc_control.h"
 #include "verbs/send/room.h"
+#include "verbs/xrc/xrc_front_state.h"
 #include "wire/psn.h"
 #include "wire/wire.h"
 
-enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE, WAITING_MOST = 4096 };
-
-/* A packet that could not go on at once. */
-struct xrc_packet {
-    STAILQ_ENTRY(xrc_packet) next;
-    struct packet packet;
-    struct iovec piece;
-    uint8_t bytes[];
-};
-
-STAILQ_HEAD(xrc_packets, xrc_packet);
-
-/* A process that was lent the position since the queue pair was last reset, so it has a stand-in. */
-struct xrc_place {
-    LIST_ENTRY(xrc_place) siblings;
-    struct peer *peer; /* held */
-};
-
-struct xrc_front {
-    LIST_HEAD(, xrc_place) places;
-    struct peer *holder; /* of one of them: its stand-in has the position; NULL: the queue pair itself */
-    uint32_t since;      /* `turn` when the queue pair was last reset or failed */
-    uint32_t srq;        /* which brought the requests there; 0: none */
-    uint32_t turn;
-    bool recalled;    /* the position was asked for, and no response has come */
-    bool kept;        /* the next request is the holder's, whatever it names */
-    unsigned waiting; /* packets in both lists */
-    struct xrc_packets requests, responses;
-};
-
-static struct xrc_front *xrc_front_make(struct qp *qp)
-{
-    struct xrc_front *front = calloc(1, sizeof *front);
-    if (!front)
-        return NULL;
-    LIST_INIT(&front->places);
-    STAILQ_INIT(&front->requests);
-    STAILQ_INIT(&front->responses);
-    qp->xrc.front = front;
-    return front;
-}
-
-/* Without memory for it the packet is lost, as on a network; the same where a peer has no window. */
-static void keep(struct xrc_front *front, struct xrc_packets *list, const struct packet *packet)
-{
-    struct xrc_packet *kept = front->waiting < WAITING_MOST ? malloc(sizeof *kept + packet->payload.length) : NULL;
-    if (!kept)
-        return;
-    kept->packet = *packet;
-    kept->packet.grh = kept->packet.lrh = NULL;
-    kept->piece = (struct iovec){kept->bytes, packet->payload.length};
-    if (packet->payload.length && !payload_copy(&packet->payload, 0, &kept->piece, 1)) {
-        free(kept);
-        return;
-    }
-    kept->packet.payload = (struct payload){.length = packet->payload.length,
-                                            .count = packet->payload.length != 0,
-                                            .pieces = packet->payload.length ? &kept->piece : NULL};
-    STAILQ_INSERT_TAIL(list, kept, next);
-    front->waiting++;
-}
-
-static void discard(struct xrc_front *front, struct xrc_packets *list)
-{
-    struct xrc_packet *packet;
-    while ((packet = STAILQ_FIRST(list))) {
-        STAILQ_REMOVE_HEAD(list, next);
-        front->waiting--;
-        free(packet);
-    }
-}
-
-static void forget_holder(struct qp *qp)
-{
-    struct xrc_front *front = qp->xrc.front;
-    front->holder = NULL;
-    front->srq = 0;
-    front->recalled = front->kept = false;
-}
-
-static struct xrc_place *find_place(struct xrc_front *front, const struct peer *peer)
-{
-    struct xrc_place *place;
-    LIST_FOREACH (place, &front->places, siblings)
-        if (place->peer == peer)
-            break;
-    return place;
-}
-
-/* The reference to the peer becomes the place's. False: no memory. */
-static bool enter_place(struct qp *qp, struct peer *peer)
-{
-    struct xrc_front *front = qp->xrc.front;
-    struct xrc_place *place = find_place(front, peer);
-    if (place) {
-        node_put(qp->process->node, peer);
-        return true;
-    }
-    place = malloc(sizeof *place);
-    if (!place)
-        return false;
-    place->peer = peer;
-    LIST_INSERT_HEAD(&front->places, place, siblings);
-    node_watch(qp->process->node, peer);
-    return true;
-}
-
-static void leave_place(struct qp *qp, struct xrc_place *place)
-{
-    LIST_REMOVE(place, siblings);
-    if (!qp->process->forked)
-        node_put(qp->process->node, place->peer);
-    free(place);
-}
+enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
 
 static void take_back(struct qp *qp)
 {
     log_reason(LOG_INFO, REASON_XRC_STANDIN_GONE, "qp 0x%x process %d", qp->flow.number,
                (int)qp->xrc.front->holder->pid);
-    forget_holder(qp);
+    xrc_front_forget_holder(qp);
     if (qp->engine.rc.receiving && !qp->engine.rc.failed)
         rc_reclaim(&qp->engine.rc);
 }
@@ -144,11 +31,6 @@ static struct peer *find_owner(struct qp *qp, uint32_t srq)
         return peer;
     node_put(node, peer);
     return NULL;
-}
-
-static struct xrc_control address(const struct qp *qp, enum xrc_control_kind kind)
-{
-    return (struct xrc_control){.kind = kind, .number = qp->flow.number, .turn = qp->xrc.front->turn};
 }
 
 /* False: no room. */
@@ -198,7 +80,7 @@ static bool send_position(struct qp *qp, struct peer *to)
 {
     const struct rc_settings *settings = &qp->engine.rc.settings;
     struct rc_position position = rc_lend(&qp->engine.rc);
-    struct xrc_control lend = address(qp, XRC_LEND);
+    struct xrc_control lend = xrc_front_message(qp, XRC_LEND);
     lend.turn++;
     lend.expected_psn = position.expected_psn;
     lend.msn = position.msn;
@@ -220,7 +102,7 @@ static bool lend(struct qp *qp, struct peer *owner, const struct packet *packet,
     bool stays = may_stay(rc, packet);
     if (!stays && !rc_may_lend(rc))
         qp_transmit_guarded(qp, now);
-    if (stays || !rc_may_lend(rc) || !enter_place(qp, owner)) {
+    if (stays || !rc_may_lend(rc) || !xrc_front_enter_place(qp, owner)) {
         node_put(qp->process->node, owner);
         return stays && deliver(qp, packet, now);
     }
@@ -234,7 +116,7 @@ static bool lend(struct qp *qp, struct peer *owner, const struct packet *packet,
 
 static bool recall(struct qp *qp)
 {
-    struct xrc_control recall = address(qp, XRC_RECALL);
+    struct xrc_control recall = xrc_front_message(qp, XRC_RECALL);
     qp->xrc.front->recalled = xrc_control_send(qp, qp->xrc.front->holder, &recall);
     return false;
 }
@@ -294,7 +176,7 @@ void xrc_front_receive(struct qp *qp, const struct packet *packet, nanos now)
     if (!front)
         front = xrc_front_make(qp);
     if (front && (!STAILQ_EMPTY(&front->requests) || !route(qp, packet, now)))
-        keep(front, &front->requests, packet);
+        xrc_front_keep(front, &front->requests, packet);
 }
 
 static void forward_response(struct qp *qp, const struct packet *response)
@@ -304,7 +186,7 @@ static void forward_response(struct qp *qp, const struct packet *response)
     packet.destination = qp->attr.dest_qp_num;
     rc_responded(&qp->engine.rc, response);
     if (!STAILQ_EMPTY(&front->responses) || !qp_send_packet(qp, &packet))
-        keep(front, &front->responses, &packet);
+        xrc_front_keep(front, &front->responses, &packet);
 }
 
 static void fail_front(struct qp *qp, uint32_t event)
@@ -320,7 +202,7 @@ static void take_control(struct qp *qp, const struct xrc_control *message)
     struct rc_position position = {message->expected_psn, message->msn, message->nak_sent};
     switch (message->kind) {
     case XRC_RETURN:
-        forget_holder(qp);
+        xrc_front_forget_holder(qp);
         return rc_take_over(&qp->engine.rc, &position);
     case XRC_KEEP:
         qp->xrc.front->recalled = false;
@@ -346,7 +228,7 @@ bool xrc_front_takes(struct qp *qp, const struct endpoint_arrival *arrival)
     const struct xrc_front *front = qp->xrc.front;
     const struct packet *packet = arrival->from.packet;
     struct xrc_control message;
-    bool known = front && arrival->peer && !arrival->forwarded && find_place(qp->xrc.front, arrival->peer);
+    bool known = front && arrival->peer && !arrival->forwarded && xrc_front_find_place(qp->xrc.front, arrival->peer);
     if (!packet) {
         if (known && xrc_control_read(arrival->frame, &message) && is_current(front, arrival->peer, &message))
             take_control(qp, &message);
@@ -412,33 +294,8 @@ void xrc_front_departed(struct qp *qp, nanos now)
     for (struct xrc_place *place = front ? LIST_FIRST(&front->places) : NULL, *next; place; place = next) {
         next = LIST_NEXT(place, siblings);
         if (place->peer->gone)
-            leave_place(qp, place);
+            xrc_front_leave_place(qp, place);
     }
     if (lost)
         xrc_front_flush(qp, now);
-}
-
-/* Where the control message finds no room, the stand-in stays until the queue pair's process has ended. */
-void xrc_front_end(struct qp *qp)
-{
-    lock_assert_held(&qp->lock);
-    struct xrc_front *front = qp->xrc.front;
-    if (!front)
-        return;
-    discard(front, &front->requests);
-    forget_holder(qp);
-    front->since = front->turn;
-    struct xrc_control over = address(qp, XRC_OVER);
-    struct xrc_place *place;
-    while ((place = LIST_FIRST(&front->places))) {
-        if (!qp->process->forked)
-            xrc_control_try(qp, place->peer, &over);
-        leave_place(qp, place);
-    }
-}
-
-void xrc_front_clear(struct qp *qp)
-{
-    xrc_front_end(qp);
-    discard(qp->xrc.front, &qp->xrc.front->responses);
 }

@@ -1,29 +1,29 @@
-/* Events of a completion queue held back: ibv_modify_cq(3).
+/* Events of a completion queue, raised at once or held back: ibv_req_notify_cq(3), ibv_modify_cq(3).
+ *
+ * Arming is one-shot and for entries that come later.
  *
  * With a count and a period, both not 0, an armed CQ raises its event when `count` entries have come that would have
  * raised it, or `period` microseconds after the first of them, whichever is sooner. Entries themselves are never held
  * back, and an event that is held is raised by the helper's timer, so none is lost. With either of them 0 the event
  * comes with the first entry. Only a CQ that holds one back has a timer. */
-#ifndef VERBS_QUEUE_CQ_MODERATION_H
-#define VERBS_QUEUE_CQ_MODERATION_H
+#ifndef VERBS_QUEUE_CQ_EVENT_H
+#define VERBS_QUEUE_CQ_EVENT_H
 
 #include "verbs/queue/cq.h"
 
 enum { CQ_MODERATION_MOST = UINT16_MAX }; /* of both, as ibv_query_device_ex tells in cq_mod_caps */
 
 /* ENOENT, EINVAL for unknown bits of attr_mask. Thread-safe. */
-int cq_moderation_modify(struct ibv_cq *, struct ibv_modify_cq_attr *);
+int cq_event_moderate(struct ibv_cq *, struct ibv_modify_cq_attr *);
 
-/* An entry has come that raises the event. True: it is held back for now. Under cq->lock. */
-bool cq_moderation_holds(struct cq *);
-
-/* Nothing is held back any more. Under cq->lock. */
-void cq_moderation_clear(struct cq *);
+/* An entry has come, and is in its place: raises the event if the CQ is armed for it, unless it is held back.
+ * `notable`: a solicited receive or an error. Under cq->lock. */
+void cq_event_notify(struct cq *, bool notable);
 
 /* Before anybody else knows the queue. */
-void cq_moderation_begin(struct cq *);
+void cq_event_begin(struct cq *);
 
 /* The timer of a queue that nothing uses any more is stopped. Under process->progress. */
-void cq_moderation_forget(struct cq *);
+void cq_event_forget(struct cq *);
 
 #endif

@@ -2,19 +2,19 @@
  * (ibv_open_qp(3)), and end with the last. A handle is a struct qp of which only the public part, `object`, `parent`,
  * `type`, `shared` and the count of events are used; it stays in RESET, so nothing can be posted to it.
  * Each handle hears of the queue pair's asynchronous events, in its own context. Thread-safe. */
-#ifndef VERBS_QP_QP_XRC_RECV_H
-#define VERBS_QP_QP_XRC_RECV_H
+#ifndef VERBS_XRC_XRC_RECV_H
+#define VERBS_XRC_XRC_RECV_H
 
 #include "verbs/qp/qp.h"
-#include "verbs/queue/xrcd.h"
+#include "verbs/xrc/xrcd.h"
 
 /* The first handle of a new queue pair. NULL and errno; then the queue pair is gone, too. */
-struct ibv_qp *qp_xrc_recv_create(struct qp *, struct xrcd *, const struct ibv_qp_init_attr_ex *);
+struct ibv_qp *xrc_recv_create(struct qp *, struct xrcd *, const struct ibv_qp_init_attr_ex *);
 
 /* One more. EINVAL when the domain has no such queue pair in this process. */
-struct ibv_qp *qp_xrc_recv_open(struct ibv_context *, struct ibv_qp_open_attr *);
+struct ibv_qp *xrc_recv_open(struct ibv_context *, struct ibv_qp_open_attr *);
 
 /* Destroys a handle: 0, ENOENT, and waits for acknowledgements as ibv_destroy_qp(3) says. */
-int qp_xrc_recv_close(struct qp *handle);
+int xrc_recv_close(struct qp *handle);
 
 #endif

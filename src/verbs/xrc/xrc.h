@@ -1,9 +1,9 @@
 /* Receiving over XRC (IBA annex A14): packets name the SRQ, whose PD, receives and CQ then hold.
  *
  * SRQ and queue pair must be of one XRC domain; where the SRQ is another process's, that process executes the packet
- * (verbs/qp/xrc_front.h). */
-#ifndef VERBS_QUEUE_XRC_H
-#define VERBS_QUEUE_XRC_H
+ * (verbs/xrc/xrc_front.h). */
+#ifndef VERBS_XRC_XRC_H
+#define VERBS_XRC_XRC_H
 
 #include "verbs/queue/srq.h"
 

@@ -2,9 +2,9 @@
  *
  * A domain that belongs to an inode is one and the same for all contexts of a device that open it, in all processes of
  * the host (of one directory): whether it exists is a question to all of them, and its queue pairs reach the SRQs of
- * any of them (verbs/qp/xrc_front.h). */
-#ifndef VERBS_QUEUE_XRCD_H
-#define VERBS_QUEUE_XRCD_H
+ * any of them (verbs/xrc/xrc_front.h). */
+#ifndef VERBS_XRC_XRCD_H
+#define VERBS_XRC_XRCD_H
 
 #include "verbs/object/object.h"
 

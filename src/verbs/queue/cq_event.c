@@ -1,10 +1,10 @@
-#include "verbs/queue/cq_moderation.h"
+#include "verbs/queue/cq_event.h"
 
 #include <errno.h>
 
 #include "base/container.h"
 #include "runtime/clock.h"
-#include "verbs/queue/cq.h"
+#include "verbs/object/comp_channel.h"
 
 static nanos period_of(const struct cq *cq)
 {
@@ -22,9 +22,9 @@ static void start_timer(struct cq *cq, nanos deadline)
     schedule_by(&cq->process->schedule, &cq->moderation.timer, deadline);
 }
 
-bool cq_moderation_holds(struct cq *cq)
+/* True: the event is held back for now. */
+static bool holds(struct cq *cq)
 {
-    lock_assert_held(&cq->lock);
     cq->moderation.held++;
     if (has_enough(cq))
         return false;
@@ -33,12 +33,25 @@ bool cq_moderation_holds(struct cq *cq)
     return true;
 }
 
-/* The timer is left to run out. */
-void cq_moderation_clear(struct cq *cq)
+/* Nothing is held back any more; the timer is left to run out. */
+static void raise_event(struct cq *cq)
 {
     lock_assert_held(&cq->lock);
+    cq->armed = CQ_UNARMED;
     cq->moderation.held = 0;
     cq->moderation.deadline = NANOS_NEVER;
+    if (cq->channel)
+        comp_channel_notify(cq->channel, cq);
+}
+
+void cq_event_notify(struct cq *cq, bool notable)
+{
+    lock_assert_held(&cq->lock);
+    if (cq->armed == CQ_UNARMED || (cq->armed == CQ_ARMED_SOLICITED && !notable))
+        return;
+    if (__builtin_expect(cq->moderation.period, 0) && holds(cq))
+        return;
+    raise_event(cq);
 }
 
 /* What is held back already is judged anew. */
@@ -50,12 +63,12 @@ static void change(struct cq *cq, const struct ibv_moderate_cq *to)
         return;
     nanos deadline = clock_now() + period_of(cq);
     if (has_enough(cq))
-        cq_raise(cq);
+        raise_event(cq);
     else if (deadline < cq->moderation.deadline)
         start_timer(cq, deadline);
 }
 
-int cq_moderation_modify(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
+int cq_event_moderate(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 {
     struct cq *cq = (struct cq *)ibv;
     if (!cq_is_known(ibv))
@@ -69,23 +82,23 @@ int cq_moderation_modify(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
     return 0;
 }
 
-static void cq_moderation_expired(struct timer *timer, nanos now)
+static void cq_event_expired(struct timer *timer, nanos now)
 {
     struct cq *cq = container_of(timer, struct cq, moderation.timer.timer);
     lock_take(&cq->lock);
     if (cq->moderation.held && cq->moderation.deadline <= now)
-        cq_raise(cq);
+        raise_event(cq);
     if (cq->moderation.held)
         schedule_by(&cq->process->schedule, &cq->moderation.timer, cq->moderation.deadline);
     lock_release(&cq->lock);
 }
 
-void cq_moderation_begin(struct cq *cq)
+void cq_event_begin(struct cq *cq)
 {
-    schedule_initialize_timer(&cq->moderation.timer, cq_moderation_expired);
+    schedule_initialize_timer(&cq->moderation.timer, cq_event_expired);
 }
 
-void cq_moderation_forget(struct cq *cq)
+void cq_event_forget(struct cq *cq)
 {
     lock_assert_held(&cq->process->progress);
     schedule_cancel(&cq->process->schedule, &cq->moderation.timer);

@@ -1,8 +1,8 @@
 /* What executes, in this process, the requests to another process's XRC_RECV queue pair that name an SRQ of ours
  * (xrc_front.h): a queue pair that the program does not know, with the number of that other one. It receives what the
  * other passes on and sends its responses there. All under process->progress. */
-#ifndef VERBS_QP_XRC_STANDIN_H
-#define VERBS_QP_XRC_STANDIN_H
+#ifndef VERBS_XRC_XRC_STANDIN_H
+#define VERBS_XRC_XRC_STANDIN_H
 
 #include "process/process.h"
 

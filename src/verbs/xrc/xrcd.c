@@ -1,4 +1,4 @@
-#include "verbs/queue/xrcd.h"
+#include "verbs/xrc/xrcd.h"
 
 #include <errno.h>
 #include <fcntl.h>

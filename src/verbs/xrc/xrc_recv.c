@@ -1,11 +1,11 @@
-#include "verbs/qp/qp_xrc_recv.h"
+#include "verbs/xrc/xrc_recv.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "diag/log.h"
 #include "runtime/qpns.h"
-#include "verbs/queue/xrcd.h"
+#include "verbs/xrc/xrcd.h"
 
 static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *qp_context)
 {
@@ -49,7 +49,7 @@ static bool attach(struct qp *handle, struct qp *real)
     return true;
 }
 
-struct ibv_qp *qp_xrc_recv_create(struct qp *real, struct xrcd *xrcd, const struct ibv_qp_init_attr_ex *attr)
+struct ibv_qp *xrc_recv_create(struct qp *real, struct xrcd *xrcd, const struct ibv_qp_init_attr_ex *attr)
 {
     struct context *context = real->object.context;
     struct qp *handle = make_handle(context, xrcd, attr->qp_context);
@@ -76,7 +76,7 @@ static struct ibv_qp *qp_shared_refuse(int error)
     return NULL;
 }
 
-struct ibv_qp *qp_xrc_recv_open(struct ibv_context *ibv, struct ibv_qp_open_attr *attr)
+struct ibv_qp *xrc_recv_open(struct ibv_context *ibv, struct ibv_qp_open_attr *attr)
 {
     const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
     struct context *context = context_of(ibv);
@@ -117,7 +117,7 @@ static bool detach(struct qp *handle)
     return !other;
 }
 
-int qp_xrc_recv_close(struct qp *handle)
+int xrc_recv_close(struct qp *handle)
 {
     struct qp *real = handle->xrc.shared;
     struct context *context = handle->object.context;

@@ -1,0 +1,68 @@
+#include "config/identify.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "config/link_layer.h"
+
+static bool read_line(const char *name, char *to, int size)
+{
+    FILE *file = fopen(name, "re");
+    bool read = file && fgets(to, size, file);
+    if (file)
+        fclose(file);
+    return read;
+}
+
+/* Octets that all processes of this host agree on, and only those: FNV-1a of the boot's identity. /etc/machine-id is
+ * another in each container, and the same in hosts that were copied. */
+static uint64_t host_identity(void)
+{
+    char id[64] = "softverbs";
+    if (!read_line("/proc/sys/kernel/random/boot_id", id, sizeof id) && !read_line("/etc/machine-id", id, sizeof id))
+        strcpy(id, "softverbs");
+    uint64_t hash = 14695981039346656037ull;
+    for (const char *c = id; *c && *c != '\n'; c++)
+        hash = (hash ^ (uint8_t)*c) * 1099511628211ull;
+    return hash;
+}
+
+/* The EUI-64 that follows from the MAC, the link-local GID from that (as the kernel makes the default GID), and an
+ * IPv4-mapped one on loopback. */
+static void identify_roce(struct device *device)
+{
+    const uint8_t *mac = device->mac;
+    union ibv_gid *gid = device->gids;
+    device->link_layer = IBV_LINK_LAYER_ETHERNET;
+    device->lid = 0;
+    memcpy(device->guid, (uint8_t[8]){mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}, 8);
+    memcpy(gid[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
+    memcpy(gid[0].raw + 8, device->guid, 8);
+    memcpy(gid[1].raw + 10, (uint8_t[6]){0xff, 0xff, 127, 0, 0, (uint8_t)(device->index + 1)}, 6);
+    device->gid_count = 2;
+}
+
+static void identify_infiniband(struct device *device)
+{
+    const uint8_t *mac = device->mac;
+    device->link_layer = IBV_LINK_LAYER_INFINIBAND;
+    device->lid = (uint16_t)(LINK_LAYER_FIRST_LID + device->index);
+    memcpy(device->guid, (uint8_t[8]){mac[0], mac[1], mac[2], 0x03, 0x00, mac[3], mac[4], mac[5]}, 8);
+    memcpy(device->gids[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
+    memcpy(device->gids[0].raw + 8, device->guid, 8);
+    device->gid_count = 1;
+}
+
+void identify_device(struct device *device, unsigned index, bool infiniband)
+{
+    uint64_t host = host_identity();
+    /* a locally administered MAC */
+    uint8_t mac[6] = {0x02, host >> 24 & 0xff, host >> 16 & 0xff, host >> 8 & 0xff, host & 0xff, (uint8_t)index};
+    device->index = index;
+    memcpy(device->mac, mac, sizeof mac);
+    memset(device->gids, 0, sizeof device->gids);
+    if (infiniband)
+        identify_infiniband(device);
+    else
+        identify_roce(device);
+}

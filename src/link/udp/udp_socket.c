@@ -1,0 +1,90 @@
+/* The sockets that datagrams are received with, and their addresses. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "link/udp/udp_state.h"
+
+#include <netinet/udp.h>
+
+#ifndef UDP_NO_CHECK6_RX
+#define UDP_NO_CHECK6_RX 102
+#endif
+#ifndef IPV6_MULTICAST_ALL
+#define IPV6_MULTICAST_ALL 29
+#endif
+
+static const int on = 1;
+
+static bool set(int fd, int level, int name, int value)
+{
+    return !setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* What a datagram's header said, which the ICRC and the GRH need. */
+static bool ask_for_headers(int fd, bool ipv6)
+{
+    if (!ipv6)
+        return set(fd, IPPROTO_IP, IP_PKTINFO, on) && set(fd, IPPROTO_IP, IP_RECVTOS, on) &&
+               set(fd, IPPROTO_IP, IP_RECVTTL, on);
+    return set(fd, IPPROTO_IPV6, IPV6_V6ONLY, on) && set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, on) &&
+           set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, on) && set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, on) &&
+           set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, on); /* the kernel's rxe sends no checksum, A17.9.1 allows that */
+}
+
+/* A window of packets from each of many peers must fit; the kernel gives what its limits allow. */
+static void ask_for_room(int fd)
+{
+    enum { WANTED = 8 << 20 };
+    if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, WANTED))
+        set(fd, SOL_SOCKET, SO_RCVBUF, WANTED);
+}
+
+void udp_put_address(const struct udp_port *port, union udp_address *to, const uint8_t gid[16], uint16_t number)
+{
+    bool ipv6 = !udp_is_ipv4(gid);
+    *to = (union udp_address){.any = {.sa_family = ipv6 ? AF_INET6 : AF_INET}};
+    if (ipv6) {
+        to->ipv6.sin6_port = htons(number);
+        to->ipv6.sin6_scope_id = port->index;
+        memcpy(&to->ipv6.sin6_addr, gid, 16);
+    } else {
+        to->ipv4.sin_port = htons(number);
+        memcpy(&to->ipv4.sin_addr, gid + 12, 4);
+    }
+}
+
+bool udp_watch(const struct udp_port *port, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return !epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* What is for a group comes to its own socket only (udp_groups.c). */
+static void ignore_groups_of_others(int fd, bool ipv6)
+{
+    if (ipv6)
+        set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+    else
+        set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+}
+
+int udp_make_receiving(const struct udp_port *port, const union udp_address *here)
+{
+    bool ipv6 = here->any.sa_family == AF_INET6;
+    int fd = socket(here->any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    ask_for_room(fd);
+    ignore_groups_of_others(fd, ipv6);
+    set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out one by one */
+    if (set(fd, SOL_SOCKET, SO_REUSEPORT, on) && ask_for_headers(fd, ipv6) &&
+        !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1) &&
+        !bind(fd, &here->any, udp_address_length(here)))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}

@@ -1,0 +1,10 @@
+#ifndef REPORT_REPORT_LOCK_H
+#define REPORT_REPORT_LOCK_H
+
+#include "base/lock.h"
+
+/* Takes the lock of a queue pair, which others hold for a moment each; false: it is held for long, as by a program that
+ * stopped between wr_start and wr_complete, and is not waited for. */
+bool report_lock(struct lock *);
+
+#endif
