@@ -10,6 +10,7 @@
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
 
 void qp_retire(struct qp *qp)
