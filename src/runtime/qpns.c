@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 
 #include "base/start.h"
+#include "diag/log.h"
 
 enum { BLOCKS = (1 << 24) / NODE_BLOCK };
 
@@ -21,6 +22,7 @@ struct number_block {
 struct qpn_table {
     TAILQ_HEAD(, number_block) free, full; /* blocks with a free number, those that were used longest ago first */
     _Atomic(struct number_block *) blocks[BLOCKS];
+    bool closed; /* qpns_close */
 };
 
 struct qpn_table *qpns_create(void)
@@ -56,8 +58,17 @@ static int claim(struct node *node, struct qpn_table *table)
     return 0;
 }
 
+void qpns_close(struct qpn_table *table)
+{
+    table->closed = true;
+}
+
 int qpns_enter(struct node *node, struct qpn_table *table, void *object, uint32_t *number)
 {
+    if (table->closed) {
+        log_reason(LOG_WARN, REASON_FORKED, "a queue pair, work queue or XRC shared receive queue");
+        return ENODEV;
+    }
     int error = TAILQ_EMPTY(&table->free) ? claim(node, table) : 0;
     if (error)
         return error;

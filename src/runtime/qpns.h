@@ -8,8 +8,11 @@ struct qpn_table *qpns_create(void);
 void qpns_destroy(struct qpn_table *);
 
 /* Gives the object a number that was not used lately and enters it. 0 or ENOMEM, ENOSPC; ENODEV when there is no node
- * any more (NULL) and the table has no free number. Under process->control. */
+ * any more (NULL) and the table has no free number, and, logged, when it is closed. Under process->control. */
 int qpns_enter(struct node *, struct qpn_table *, void *object, uint32_t *number);
+
+/* Nothing gets a number any more: in the child of a fork, whose copy of the table nobody sends packets to. */
+void qpns_close(struct qpn_table *);
 
 /* Takes it out; a lookup that runs may still return it until progress_quiesce. Under process->control. */
 void qpns_remove(struct qpn_table *, uint32_t number);

@@ -94,6 +94,18 @@ static void without_a_node_no_block_is_claimed(void **state)
     qpns_destroy(table);
 }
 
+/* There are free ones in its block. */
+static void nothing_gets_a_number_of_a_closed_table(void **state)
+{
+    struct qpn_table *table = begin();
+    uint32_t number = enter(table, &objects[0]);
+    qpns_close(table);
+    assert_int_equal(qpns_enter(node, table, &objects[1], &(uint32_t){0}), ENODEV);
+    qpns_remove(table, number);
+    assert_null(qpns_find(table, number));
+    qpns_destroy(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +113,7 @@ int main(void)
         cmocka_unit_test(a_number_is_not_given_again_at_once),
         cmocka_unit_test(a_full_block_is_followed_by_another_until_there_is_none),
         cmocka_unit_test(without_a_node_no_block_is_claimed),
+        cmocka_unit_test(nothing_gets_a_number_of_a_closed_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

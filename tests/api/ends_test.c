@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "alone.h"
 #include "desk.h"
 
 enum { HUNG = 20, CHILD_GOOD = 7 };
@@ -121,6 +122,42 @@ static void a_child_that_was_forked_while_a_device_closed_opens_it(const void *r
     doors.stop = true;
     EXPECT(pthread_join(thread, NULL), ==, 0);
     EXPECT(doors.refused, ==, 0);
+}
+
+/* What the child makes of its copy of the parent's context could reach nobody: (reason 355), whether or not the copy
+ * has queue pairs. A queue pair was made all the same where there had been one, and what was posted to it never ended.
+ */
+static void a_child_makes_queue_pairs_of_a_context_of_its_own(const void *row)
+{
+    struct ibv_context *context = alone_open();
+    struct ibv_pd *pd = ibv_alloc_pd(context);
+    struct ibv_cq *cq = ibv_create_cq(context, 8, NULL, NULL, 0);
+    struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1}};
+    if (!THREADS_IN_CHILDREN)
+        harness_skip("ThreadSanitizer lets no child start threads");
+    for (int round = 0; round < 2; round++) {
+        pid_t child = make_child();
+        if (!child) {
+            EXPECT_ERRNO(ibv_create_qp(pd, &attr), ENODEV);
+            struct ibv_context *own = try_open();
+            struct ibv_pd *own_pd = ibv_alloc_pd(own);
+            struct ibv_cq *own_cq = ibv_create_cq(own, 8, NULL, NULL, 0);
+            struct ibv_mr *mr = alone_register(own_pd);
+            struct ibv_qp *qp = alone_loop(own_pd, own_cq);
+            struct ibv_sge sge = {(uintptr_t)mr->addr, 8, mr->lkey};
+            struct ibv_send_wr *bad, write = {.sg_list = &sge,
+                                              .num_sge = 1,
+                                              .opcode = IBV_WR_RDMA_WRITE,
+                                              .send_flags = IBV_SEND_SIGNALED,
+                                              .wr.rdma = {(uintptr_t)mr->addr + 64, mr->rkey}};
+            EXPECT(ibv_post_send(qp, &write, &bad), ==, 0);
+            EXPECT(alone_poll(own_cq).status, ==, IBV_WC_SUCCESS);
+            _exit(CHILD_GOOD);
+        }
+        EXPECT(wait_for(child), ==, CHILD_GOOD);
+        EXPECT_TRUE(ibv_create_qp(pd, &attr)); /* the second child's copy has one */
+    }
+    EXPECT(ibv_close_device(context), ==, 0);
 }
 
 /* -- the end of a process */
@@ -421,6 +458,7 @@ static void all(void)
     CASE(destructors_that_run_behind_ours_may_destroy);
     CASE(two_threads_open_and_close_as_they_like);
     CASE(a_child_that_was_forked_while_a_device_closed_opens_it);
+    CASE(a_child_makes_queue_pairs_of_a_context_of_its_own);
     CASE(a_child_that_destroys_leaves_the_parents_events);
     CASE(children_of_a_busy_process_destroy_what_they_inherit);
     CASE(an_XRC_domain_does_not_outlive_its_process_in_a_child);

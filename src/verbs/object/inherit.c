@@ -1,6 +1,7 @@
 #include "verbs/object/inherit.h"
 
 #include "base/lock.h"
+#include "runtime/qpns.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/comp_channel.h"
 #include "verbs/queue/cq.h"
@@ -70,6 +71,8 @@ void inherit_process(struct process *process)
     struct context *context;
     LIST_FOREACH (context, &process->contexts, siblings)
         inherit_context(context);
+    qpns_close(process->numbers);
+    qpns_close(process->srqs);
     xrc_standins_inherit(process);
     xrcd_inherit(process);
 }
