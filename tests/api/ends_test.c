@@ -129,12 +129,12 @@ static void a_child_that_was_forked_while_a_device_closed_opens_it(const void *r
  */
 static void a_child_makes_queue_pairs_of_a_context_of_its_own(const void *row)
 {
+    if (!THREADS_IN_CHILDREN)
+        harness_skip("ThreadSanitizer lets no child start threads");
     struct ibv_context *context = alone_open();
     struct ibv_pd *pd = ibv_alloc_pd(context);
     struct ibv_cq *cq = ibv_create_cq(context, 8, NULL, NULL, 0);
     struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1}};
-    if (!THREADS_IN_CHILDREN)
-        harness_skip("ThreadSanitizer lets no child start threads");
     for (int round = 0; round < 2; round++) {
         pid_t child = make_child();
         if (!child) {
