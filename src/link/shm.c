@@ -270,8 +270,9 @@ static bool shm_can_direct(struct link *link)
            (atomic_load_explicit(&shm->learnt, memory_order_relaxed) && shm_can_reference(link));
 }
 
-/* Only who has mapped the ring sees our seats, and it says so in the ring (ring_attached). */
-static bool shm_direct(struct link *link, const struct direct_access *access)
+/* Only who has mapped the ring sees our seats, and it says so in the ring (ring_attached). Flattened, as the system
+ * call leaves nothing of what the processor knows of its callers: each return behind it is mispredicted. */
+__attribute__((flatten)) static bool shm_direct(struct link *link, const struct direct_access *access)
 {
     struct shm *shm = (struct shm *)link;
     const struct published *published = atomic_load_explicit(&shm->learnt, memory_order_acquire);

@@ -53,17 +53,6 @@ struct engine_owner;
  * Answers in terms of REASON_LOCAL_KEY_UNKNOWN, _PD, _RANGE, _PERMISSION. Length 0 touches no key and isn't asked. */
 typedef enum reason owner_memory(struct engine_owner *, const struct ibv_sge *, unsigned access, struct iovec *);
 
-enum { DIRECT_TOGETHER = 16 };
-
-/* READs or WRITEs that are done at one time: what each asks for, and the local memory of all, one behind the other, as
- * pieces of which the last is not empty. Only WRITEs are more than one. */
-struct direct_works {
-    uint32_t count, piece_count;
-    uint32_t length; /* of all; at most DIRECT_LENGTH_MAX (transport/rc/direct.h) */
-    const struct send_wqe *works[DIRECT_TOGETHER];
-    struct iovec pieces[PAYLOAD_PIECES_MAX];
-};
-
 struct owner_operations {
     /* A work request ended; called once for each in the order of posting, signalled or not. */
     void (*sent)(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
@@ -96,10 +85,6 @@ struct owner_operations {
 
     /* Executes work that touches no wire (LOCAL_INV, BIND_MW) in its turn. */
     enum ibv_wc_status (*local_operation)(struct engine_owner *, const struct send_wqe *, enum reason *);
-
-    /* Does READs and WRITEs in the peer's memory by itself: true, and all of them are done, in their order. False: they
-     * must go as packets, as if nothing had been tried. Asked only by rc_direct. NULL: never. */
-    bool (*direct)(struct engine_owner *, const struct direct_works *);
 
     /* The engine went to the error state by itself. Everything of the send queue has been handed to `sent`, an open
      * receive to `received`; the owner flushes the receive queue and sets its state. `sqe` : the send side only (UC,

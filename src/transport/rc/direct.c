@@ -16,8 +16,7 @@ static bool direct_may(const struct rc *rc, const struct send_wqe *work)
 static bool direct_is_open(const struct rc *rc)
 {
     const struct requester *requester = &rc->requester;
-    return rc->transmitting && !rc->failed && !requester->draining && !requester->rnr_waiting && !requester->stalled &&
-           rc->owner->operations->direct;
+    return rc->transmitting && !rc->failed && !requester->draining && !requester->rnr_waiting && !requester->stalled;
 }
 
 static bool direct_has_place(const struct direct_works *these, const struct send_wqe *work)
@@ -55,11 +54,11 @@ static void direct_collect(struct rc *rc, struct direct_works *these, uint32_t m
 }
 
 /* Where several are not done together, one of them may be wrong: then the oldest is tried alone. */
-static bool direct_do_some(struct rc *rc, struct direct_works *these)
+static inline bool direct_do_some(struct rc *rc, struct direct_works *these, rc_direct_doer *doer)
 {
     for (uint32_t most = DIRECT_TOGETHER; most; most = these->count > 1) {
         direct_collect(rc, these, most);
-        if (these->count && rc->owner->operations->direct(rc->owner, these))
+        if (these->count && doer(rc->owner, these))
             return true;
     }
     return false;
@@ -89,7 +88,7 @@ static bool direct_is_due(const struct rc *rc)
 }
 
 /* A completion may make the owner fail the engine: then it has ended the others, too. */
-void rc_direct(struct rc *rc)
+void rc_direct(struct rc *rc, rc_direct_doer *doer)
 {
     struct send_queue *queue = &rc->requester.queue;
     responses_acknowledge_late(rc); /* as before any other request */
@@ -98,7 +97,7 @@ void rc_direct(struct rc *rc)
     direct_begin_behind(&rc->requester);
     struct direct_works these;
     while (direct_is_due(rc) && direct_is_open(rc)) {
-        if (!direct_do_some(rc, &these))
+        if (!direct_do_some(rc, &these, doer))
             return direct_put_off(rc);
         for (uint32_t done = 0; done < these.count && !rc->failed; done++)
             retire_head(queue, rc->owner, IBV_WC_SUCCESS, REASON_NONE);

@@ -5,6 +5,7 @@
 #include "process/process.h"
 #include "runtime/clock.h"
 #include "transport/rc/direct.h"
+#include "verbs/queue/srq.h"
 #include "wire/psn.h"
 
 _Static_assert(DIRECT_TOGETHER <= 1 + DIRECT_MORE, "what the transport hands over fits one access");
@@ -60,24 +61,6 @@ void qp_unpublish(struct qp *qp)
     qp->path.direct.published = false;
 }
 
-static bool qp_may_direct(const struct qp *qp, struct link *link)
-{
-    return !qp->process->traffic.taps && !qp->rate_limit.rate && qp->flow.type == IBV_QPT_RC &&
-           link->operations->can_direct && link->operations->can_direct(link);
-}
-
-bool qp_transmit_directly(struct qp *qp, struct link *link)
-{
-    struct rc *rc = &qp->engine.rc;
-    if (!rc_direct_next(rc))
-        return false;
-    rc->settings.direct = qp_may_direct(qp, link);
-    if (!rc->settings.direct)
-        return false;
-    rc_direct(rc);
-    return !rc_may_have_output(rc);
-}
-
 static struct published_question question_of(const struct qp *qp, const struct send_wqe *work)
 {
     return (struct published_question){.write = work->opcode == IBV_WR_RDMA_WRITE,
@@ -97,7 +80,7 @@ static void count_direct(struct counts *counts, bool writes, const struct direct
     counts->direct_bytes += these->length;
 }
 
-bool qp_direct(struct engine_owner *owner, const struct direct_works *these)
+static bool qp_direct(struct engine_owner *owner, const struct direct_works *these)
 {
     struct qp *qp = container_of(owner, struct qp, owner);
     struct link *link = qp->path.peer->link;
@@ -119,4 +102,24 @@ bool qp_direct(struct engine_owner *owner, const struct direct_works *these)
         stream_went(&qp->path.direct.writes, these->count, begun, clock_now());
     count_direct(&qp->flow.counts, writes, these);
     return true;
+}
+
+/* Where receives are matched by tag the end of each work is looked at, as that of a packet's. */
+static bool qp_may_direct(const struct qp *qp, struct link *link)
+{
+    bool tags = qp->uses.srq && qp->uses.srq->tags;
+    return !qp->process->traffic.taps && !qp->rate_limit.rate && qp->flow.type == IBV_QPT_RC && !tags &&
+           link->operations->can_direct && link->operations->can_direct(link);
+}
+
+bool qp_transmit_directly(struct qp *qp, struct link *link)
+{
+    struct rc *rc = &qp->engine.rc;
+    if (!rc_direct_next(rc))
+        return false;
+    rc->settings.direct = qp_may_direct(qp, link);
+    if (!rc->settings.direct)
+        return false;
+    rc_direct(rc, qp_direct);
+    return !rc_may_have_output(rc);
 }

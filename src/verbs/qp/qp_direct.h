@@ -18,7 +18,4 @@ void qp_unpublish_failed(struct qp *);
  * nothing else to send. */
 bool qp_transmit_directly(struct qp *, struct link *);
 
-/* owner->direct. */
-bool qp_direct(struct engine_owner *, const struct direct_works *);
-
 #endif

@@ -239,8 +239,8 @@ static void sent_with_tags(struct engine_owner *owner, const struct send_wqe *wo
 }
 
 static const struct owner_operations plain_operations = {
-    QP_OWNER_COMMON,     .sent = qp_owner_sent, .take_receive = qp_owner_take_receive, .received = qp_owner_received,
-    .direct = qp_direct, .failed = failed,
+    QP_OWNER_COMMON,  .sent = qp_owner_sent, .take_receive = qp_owner_take_receive, .received = qp_owner_received,
+    .failed = failed,
 };
 
 static const struct owner_operations tags_operations = {
