@@ -18,7 +18,6 @@ enum {
     LINK_REFERENCE_SEGMENT = 1 << 20, /* most payload bytes of a frame that carries a reference */
 };
 
-struct direct_access;
 struct link;
 
 struct link_operations {
@@ -44,14 +43,6 @@ struct link_operations {
     /* May payloads go by reference: has the receiver shown that it can read this process's memory? */
     bool (*can_reference)(struct link *);
 
-    /* May this process read and write what the receiver's publishes by itself, as far as is known? Yes, too, as long as
-     * nothing has come from there that could tell. NULL: never. */
-    bool (*can_direct)(struct link *);
-
-    /* Does one READ or WRITE so (link/direct.h): true, and it is done and seen before whatever is sent after it. False:
-     * send it as packets, as if nothing had been done. Not between begin and end. */
-    bool (*direct)(struct link *, const struct direct_access *);
-
     /* Has the receiver taken all frames that were sent? */
     bool (*consumed)(struct link *);
 
@@ -60,7 +51,7 @@ struct link_operations {
 
 struct link {
     const struct link_operations *operations;
-    atomic_bool directs; /* false: can_direct says no; kept here for who asks with each work request */
+    atomic_bool directs; /* shm_can_direct and shm_direct may be asked (link/shm.h), which know no other links */
     atomic_uint unsent;  /* frames that were taken and could not leave this host, since somebody put 0 here */
     atomic_int error;    /* why: errno of the last */
     atomic_int refused;  /* the same, while it is the last frame of all that could not leave; 0: it left */

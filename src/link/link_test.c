@@ -340,9 +340,9 @@ static void connect_processes(struct process *process, const char *directory, un
     assert_int_equal(shm_attached(process->link, memory, &proof), 0);
     close(memory);
     assert_int_equal(process->link->directs, DIRECT_IN_ORDER);
-    assert_int_equal(process->link->operations->can_direct(process->link), DIRECT_IN_ORDER);
+    assert_int_equal(shm_can_direct(process->link), DIRECT_IN_ORDER);
     shm_learn(process->link, -1); /* which leaves nothing to hope for */
-    assert_false(process->link->directs || process->link->operations->can_direct(process->link));
+    assert_false(process->link->directs || shm_can_direct(process->link));
     while (!take_bytes(process->link, &byte, 1))
         usleep(100);
     meet(process->shared, 4);

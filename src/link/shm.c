@@ -263,7 +263,7 @@ static bool shm_can_reference(struct link *link)
 
 /* Before the peer has told: perhaps. What is behind the first packet waits for its answer then, and by that it has. Who
  * can't read us is taken for one whom we can't read: so it is nearly always. */
-static bool shm_can_direct(struct link *link)
+bool shm_can_direct(struct link *link)
 {
     struct shm *shm = (struct shm *)link;
     return atomic_load_explicit(&shm->untold, memory_order_relaxed) ||
@@ -272,7 +272,7 @@ static bool shm_can_direct(struct link *link)
 
 /* Only who has mapped the ring sees our seats, and it says so in the ring (ring_attached). Flattened, as the system
  * call leaves nothing of what the processor knows of its callers: each return behind it is mispredicted. */
-__attribute__((flatten)) static bool shm_direct(struct link *link, const struct direct_access *access)
+__attribute__((flatten)) bool shm_direct(struct link *link, const struct direct_access *access)
 {
     struct shm *shm = (struct shm *)link;
     const struct published *published = atomic_load_explicit(&shm->learnt, memory_order_acquire);
@@ -314,8 +314,6 @@ static const struct link_operations operations = {
     .send = shm_send,
     .revoke = shm_revoke,
     .can_reference = shm_can_reference,
-    .can_direct = shm_can_direct,
-    .direct = shm_direct,
     .consumed = shm_consumed,
     .close = shm_close,
 };

@@ -21,6 +21,8 @@
 #include "link/link.h"
 #include "link/ring.h"
 
+struct direct_access;
+
 /* What all links of a process have in common. */
 struct shm_common {
     _Atomic uint64_t proof; /* a value that other processes find in our memory to be sure that it is ours */
@@ -71,9 +73,17 @@ void shm_give_up(struct link *);
 int shm_attached(struct link *, int memory, const struct cma_proof *);
 
 /* What the other side publishes, -1 for nothing; the descriptor stays the caller's. After shm_attached, by the same
- * caller, and before anything is read from the ring: until then can_direct says yes, so that who has READs and WRITEs
- * waits for the first answer. */
+ * caller, and before anything is read from the ring: until then shm_can_direct says yes, so that who has READs and
+ * WRITEs waits for the first answer. */
 void shm_learn(struct link *, int published);
+
+/* Of a link with `directs`: may this process read and write what the other publishes by itself, as far as is known?
+ * Yes, too, as long as nothing has come from there that could tell. Thread-safe. */
+bool shm_can_direct(struct link *);
+
+/* Does one READ or WRITE so (link/direct.h): true, and it is done and seen before whatever is sent after it. False:
+ * send it as packets, as if nothing had been done. Thread-safe; not between begin and end. */
+bool shm_direct(struct link *, const struct direct_access *);
 
 /* Where the other side announces what it does in our memory; NULL: it does nothing there. As shm_reader. */
 const struct direct_seats *shm_seats(struct link *);

@@ -101,7 +101,7 @@ static bool access_some(unsigned self, bool write, unsigned region, unsigned mor
     struct direct_access access = {
         .question = questions[0], .pieces = pieces, .count = 1 + more, .more = questions + 1, .more_count = more};
     struct link *link = plan()->owner[self]->link;
-    bool done = link->operations->direct(link, &access);
+    bool done = shm_direct(link, &access);
     trace_line(NULL, "%s of region %u%s: %s", write ? "WRITE" : "READ", region, more ? " and the next" : "",
                done ? "done" : "goes as packets");
     return done;

@@ -2,6 +2,7 @@
 
 #include "base/container.h"
 #include "link/direct.h"
+#include "link/shm.h"
 #include "process/process.h"
 #include "runtime/clock.h"
 #include "transport/rc/direct.h"
@@ -96,7 +97,7 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
         return false;
     for (uint32_t i = 1; i < these->count; i++)
         more[i - 1] = question_of(qp, these->works[i]);
-    if (!link->operations->direct(link, &access))
+    if (!shm_direct(link, &access))
         return false;
     if (timed)
         stream_went(&qp->path.direct.writes, these->count, begun, clock_now());
@@ -109,7 +110,7 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
 {
     bool tags = qp->uses.srq && qp->uses.srq->tags;
     return !qp->process->traffic.taps && !qp->rate_limit.rate && qp->flow.type == IBV_QPT_RC && !tags &&
-           link->operations->can_direct && link->operations->can_direct(link);
+           shm_can_direct(link);
 }
 
 bool qp_transmit_directly(struct qp *qp, struct link *link)
