@@ -254,8 +254,8 @@ static void note_neighbor(struct cm *cm, const struct cm_message *message, struc
 
 static enum cm_sent send_one(struct cm *cm, const struct dispatch_datagram *datagram, bool insist)
 {
-    struct peer *to;
-    enum cm_sent sent = cm_send(cm->process, datagram, insist, &to);
+    struct peer *to, *partner = cm_neighbors_find(&cm->neighbors, datagram->route.neighbor);
+    enum cm_sent sent = cm_send(cm->process, datagram, partner, insist, &to);
     cm->sent[datagram->message.attribute - CM_REQ] += sent == CM_SENT;
     cm->dropped[REASON_CM_UNSENT - REASON_CM_BACKLOG] += sent == CM_UNSENT;
     if (to)

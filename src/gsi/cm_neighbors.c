@@ -42,6 +42,14 @@ uint32_t cm_neighbors_number(struct cm_neighbors *neighbors, struct node *node, 
     return add_neighbor(neighbors, node, peer);
 }
 
+struct peer *cm_neighbors_find(const struct cm_neighbors *neighbors, uint32_t number)
+{
+    for (unsigned i = 0; i < neighbors->count; i++)
+        if (neighbors->list[i].number == number)
+            return neighbors->list[i].peer;
+    return NULL;
+}
+
 void cm_neighbors_check(struct cm_neighbors *neighbors, struct node *node, struct manager *manager, nanos now)
 {
     unsigned departures = node_departures(node);

@@ -58,9 +58,9 @@ static void report_age(FILE *out, nanos since)
 
 static void report_peer(FILE *out, const struct cm *cm, uint32_t neighbor)
 {
-    for (unsigned i = 0; i < cm->neighbors.count; i++)
-        if (cm->neighbors.list[i].number == neighbor)
-            fprintf(out, ",\"peer_pid\":%d", (int)cm->neighbors.list[i].peer->pid);
+    const struct peer *peer = cm_neighbors_find(&cm->neighbors, neighbor);
+    if (peer)
+        fprintf(out, ",\"peer_pid\":%d", (int)peer->pid);
 }
 
 static const char *state_of(const struct identifier *identifier)

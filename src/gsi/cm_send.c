@@ -94,11 +94,19 @@ static bool send_on(struct process *process, struct peer *peer, struct link *lin
     return sent;
 }
 
-static enum cm_sent send_to_neighbor(struct process *process, const struct dispatch_datagram *datagram,
-                                     struct frame *frame, bool insist, struct peer **to)
+/* Who gives up a request has no communication ID of the other side. */
+static bool is_farewell(const struct cm_message *message)
 {
-    bool request = !cm_is_reply(datagram->message.attribute);
-    struct peer *peer = cm_find_taker(process, &datagram->message, datagram->route.gid);
+    return message->attribute == CM_REJ && !message->remote_id;
+}
+
+static enum cm_sent send_to_neighbor(struct process *process, const struct dispatch_datagram *datagram,
+                                     struct frame *frame, struct peer *partner, bool insist, struct peer **to)
+{
+    bool request = !cm_is_reply(datagram->message.attribute), farewell = is_farewell(&datagram->message);
+    struct peer *peer = farewell ? partner : cm_find_taker(process, &datagram->message, datagram->route.gid);
+    if (farewell && peer)
+        node_hold(peer);
     if (!peer && request && !insist)
         return CM_NOBODY;
     if (!peer && request)
@@ -139,11 +147,11 @@ void cm_log(const char *what, const struct cm_message *message)
 }
 
 static enum cm_sent dispatch_frame(struct process *process, const struct dispatch_datagram *datagram,
-                                   struct frame *frame, bool insist, struct peer **to)
+                                   struct frame *frame, struct peer *partner, bool insist, struct peer **to)
 {
     union ibv_gid destination;
     memcpy(destination.raw, datagram->route.gid, 16);
-    enum cm_sent sent = config_local_gid(&destination) ? send_to_neighbor(process, datagram, frame, insist, to)
+    enum cm_sent sent = config_local_gid(&destination) ? send_to_neighbor(process, datagram, frame, partner, insist, to)
                                                        : send_beyond(process, datagram, frame);
     if (sent == CM_SENT)
         cm_log("sends", &datagram->message);
@@ -165,7 +173,8 @@ void cm_make_packet(const struct dispatch_datagram *datagram, struct cm_packet *
     cm_encode(&datagram->message, made->bytes);
 }
 
-enum cm_sent cm_send(struct process *process, const struct dispatch_datagram *datagram, bool insist, struct peer **to)
+enum cm_sent cm_send(struct process *process, const struct dispatch_datagram *datagram, struct peer *partner,
+                     bool insist, struct peer **to)
 {
     struct cm_packet made;
     uint8_t headers[FRAME_HEADERS_MAX];
@@ -174,5 +183,5 @@ enum cm_sent cm_send(struct process *process, const struct dispatch_datagram *da
     *to = NULL;
     memcpy(headers, made.grh, GRH_LENGTH);
     frame.headers_length = (uint16_t)(GRH_LENGTH + wire_encode(&made.packet, headers + GRH_LENGTH));
-    return dispatch_frame(process, datagram, &frame, insist, to);
+    return dispatch_frame(process, datagram, &frame, partner, insist, to);
 }

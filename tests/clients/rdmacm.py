@@ -364,6 +364,12 @@ def is_asked_again(suite):
         side.find("^connected$")
 
 
+def is_withdrawn(suite):
+    program, port = f"{BUILD}/tests/clients/withdrawn", choose_port()
+    server, _ = exchange(suite, [program, port], [program, port, suite.address])
+    server.find("^it is withdrawn$")
+
+
 def waits_to_the_end(suite):
     suite.start([f"{BUILD}/tests/clients/last_events"]).finish(time.monotonic() + 20).check()
 
@@ -473,6 +479,7 @@ def main():
     suite.add("a thread that waits for events while its program ends hears of no error", lambda: waits_to_the_end(suite))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
     suite.add("a request that comes again behind its listener's end is no new one", lambda: is_asked_again(suite))
+    suite.add("a request that its client withdraws can't be accepted", lambda: is_withdrawn(suite))
     for faults in ("drop=10%,dup=10%,seed=1", "drop=10%,reorder=10%,seed=2"):
         suite.add(f"ucmatose makes five connections in spite of {faults}",
                   lambda faults=faults: survives_losses(suite, faults, "ucmatose", "-c", "5", "-C", "10", "-S", "100"))
