@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "near.h"
 #include "pair.h"
 
 enum { QUIET = 20 };
@@ -281,6 +282,23 @@ static void what_stands_behind_an_error_is_flushed(const void *row)
     end_expect_nothing(near);
 }
 
+/* `state` in struct ibv_qp is what ibv_modify_qp or ibv_query_qp last said; UCX counts on that. */
+static void the_state_in_the_struct_is_as_last_asked(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_RC);
+    struct send write = end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 8);
+    write.wr.wr.rdma.rkey ^= 0x100;
+    EXPECT(near_qp(&pair)->state, ==, IBV_QPS_RTS);
+    end_post(&pair.near, write);
+    end_expect_sent(&pair.near, 1, IBV_WC_REM_ACCESS_ERR);
+    EXPECT(near_qp(&pair)->state, ==, IBV_QPS_RTS);
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    EXPECT(ibv_query_qp(near_qp(&pair), &attr, IBV_QP_STATE, &init), ==, 0);
+    EXPECT(attr.qp_state, ==, IBV_QPS_ERR);
+    EXPECT(near_qp(&pair)->state, ==, IBV_QPS_ERR);
+}
+
 static void for_each_type(const char *name, void (*body)(const void *))
 {
     static const char *const names[] = {[IBV_QPT_RC] = "RC", [IBV_QPT_UC] = "UC", [IBV_QPT_UD] = "UD"};
@@ -312,6 +330,7 @@ static void all(void)
     }
     CASE(access_of_a_running_queue_pair_can_be_changed);
     CASE(what_stands_behind_an_error_is_flushed);
+    CASE(the_state_in_the_struct_is_as_last_asked);
 }
 
 int main(int argc, char **argv)

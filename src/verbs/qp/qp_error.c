@@ -41,7 +41,6 @@ void qp_flush(struct qp *qp)
     qp_withdraw_references(qp);
     qp_unpublish_failed(qp);
     qp->state = IBV_QPS_ERR;
-    qp->ibv.state = IBV_QPS_ERR;
     engine_flush(&qp->engine);
     qp_flush_receives(qp);
 }

@@ -359,6 +359,8 @@ int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
         attr->sq_psn = qp->state >= IBV_QPS_RTS ? qp->engine.rc.requester.next_psn : qp->attr.sq_psn;
     }
     lock_release(&qp->lock);
+    if (mask & IBV_QP_STATE)
+        ibv->state = attr->qp_state;
     *init = (struct ibv_qp_init_attr){
         .qp_context = ibv->qp_context,
         .send_cq = ibv->send_cq,

@@ -202,12 +202,10 @@ static void failed(struct engine_owner *owner, bool sqe)
     struct qp *qp = qp_of_owner(owner);
     if (sqe) {
         qp->state = IBV_QPS_SQE;
-        qp->ibv.state = IBV_QPS_SQE;
         return;
     }
     qp_unpublish_failed(qp);
     qp->state = IBV_QPS_ERR;
-    qp->ibv.state = IBV_QPS_ERR;
     qp_flush_receives(qp);
 }
 
