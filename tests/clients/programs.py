@@ -20,11 +20,21 @@ def kill_clients(suite, *arguments, before=()):
     return run(suite, "kills", kills, os.getpid(), *arguments, timeout=7200, before=before)
 
 
-def take_turns(suite, extra, enough):
-    """How many ACKs there are, where nearly none of the messages is signalled and each is answered by one."""
-    messages = 20007 # the last is not signalled
+def take_turns(suite, extra, enough, tries=3):
+    """How many ACKs there are, where nearly none of the messages is signalled and each is answered by one. On a machine that is busy
+    with other things the helper threads send some, so there are three tries."""
     if len(os.sched_getaffinity(0)) < 2:
         raise Skip("on one processor the helper threads do the work, and acknowledge at once")
+    try:
+        return count_acks(suite, extra, enough)
+    except Failure:
+        if tries == 1:
+            raise
+        return take_turns(suite, extra, enough, tries - 1)
+
+
+def count_acks(suite, extra, enough):
+    messages = 20007 # the last is not signalled
     with tempfile.TemporaryDirectory() as directory:
         suite.run_one([os.path.join(BUILD, "tests/clients/turns"), str(messages)],
                       extra={"SOFTVERBS_COUNTERS": f"{directory}/counters", **{k: f"{directory}/{v}" for k, v in extra.items()}})
