@@ -94,8 +94,7 @@ static bool send_on(struct process *process, struct peer *peer, struct link *lin
     return sent;
 }
 
-/* Who gives up a request has no communication ID of the other side. */
-static bool is_farewell(const struct cm_message *message)
+bool cm_is_farewell(const struct cm_message *message)
 {
     return message->attribute == CM_REJ && !message->remote_id;
 }
@@ -103,7 +102,7 @@ static bool is_farewell(const struct cm_message *message)
 static enum cm_sent send_to_neighbor(struct process *process, const struct dispatch_datagram *datagram,
                                      struct frame *frame, struct peer *partner, bool insist, struct peer **to)
 {
-    bool request = !cm_is_reply(datagram->message.attribute), farewell = is_farewell(&datagram->message);
+    bool request = !cm_is_reply(datagram->message.attribute), farewell = cm_is_farewell(&datagram->message);
     struct peer *peer = farewell ? partner : cm_find_taker(process, &datagram->message, datagram->route.gid);
     if (farewell && peer)
         node_hold(peer);

@@ -33,8 +33,11 @@ struct peer *cm_find_taker(struct process *, const struct cm_message *, const ui
  * be put back; NULL: none. */
 struct peer *cm_find_former_taker(struct process *, const struct cm_message *, const uint8_t gid[16]);
 
+/* Is it the REJ of who gives up a request that is not answered, and so has no communication ID of the other side? */
+bool cm_is_farewell(const struct cm_message *);
+
 /* *to: the process of this host that it went to, to be put back; NULL: none. `partner`: the one that has taken a
- * message of this session before, NULL if none has, for a REJ that knows no communication ID of it. `insist`: what
+ * message of this session before, NULL if none has, for cm_is_farewell. `insist`: what
  * nobody listens for goes to the process that listened last, or to this one, which says so. */
 enum cm_sent cm_send(struct process *, const struct dispatch_datagram *, struct peer *partner, bool insist,
                      struct peer **to);

@@ -260,7 +260,7 @@ static void take_reply(struct process *process, const struct device *device, con
     struct cm_message reply;
     if (give_to_asker(process, arrival, message, forwarded))
         return;
-    if (message->attribute == CM_REJ && !message->remote_id)
+    if (cm_is_farewell(message))
         take_farewell(process, device, arrival, message, forwarded);
     else if (give_to_taker(process, device, arrival, message, forwarded))
         ;

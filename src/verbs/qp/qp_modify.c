@@ -358,9 +358,9 @@ int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
         attr->rq_psn = qp->engine.rc.responder.expected_psn;
         attr->sq_psn = qp->state >= IBV_QPS_RTS ? qp->engine.rc.requester.next_psn : qp->attr.sq_psn;
     }
-    lock_release(&qp->lock);
-    if (mask & IBV_QP_STATE)
+    if (mask & IBV_QP_STATE) /* under the lock, as two threads may ask */
         ibv->state = attr->qp_state;
+    lock_release(&qp->lock);
     *init = (struct ibv_qp_init_attr){
         .qp_context = ibv->qp_context,
         .send_cq = ibv->send_cq,
