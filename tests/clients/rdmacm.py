@@ -366,8 +366,10 @@ def is_asked_again(suite):
 
 def is_withdrawn(suite):
     program, port = f"{BUILD}/tests/clients/withdrawn", choose_port()
-    server, _ = exchange(suite, [program, port], [program, port, suite.address])
+    server, _ = exchange(suite, [program, port], [program, port, suite.address], extra={"SOFTVERBS_LOG": "warn"})
     server.find("^it is withdrawn$")
+    if not re.search(r'rdma_accept of identifier \d+, whose state is "\w+": Invalid argument.*\(reason 614\)', server.err):
+        raise Failure(str(server))
 
 
 def waits_to_the_end(suite):

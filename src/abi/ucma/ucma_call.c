@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-int ucma_find(const struct ucma_call *call, uint32_t number, struct identifier **identifier)
+int ucma_find(struct ucma_call *call, uint32_t number, struct identifier **identifier)
 {
-    *identifier = identifier_find(&call->channel->cm->manager, number);
+    call->identifier = *identifier = identifier_find(&call->channel->cm->manager, number);
     if (!*identifier)
         return ENOENT;
     return (*identifier)->account.queue == &call->channel->queue ? 0 : EINVAL;

@@ -15,6 +15,7 @@ struct ucma_call {
     const void *in; /* as long as the layout of the command */
     size_t out;     /* bytes of room for the answer */
     nanos now;
+    const struct identifier *identifier; /* the last that ucma_find found; NULL: none */
 };
 
 /* Serve one command each: 0 or a positive errno. Under the lock of the connection manager, but for GET_EVENT. */
@@ -44,7 +45,7 @@ int ucma_write_event(struct ucma_call *);
 int ucma_resolve_service(struct ucma_call *);
 
 /* The channel's identifier of this number: ENOENT, or EINVAL when it is another channel's. */
-int ucma_find(const struct ucma_call *, uint32_t number, struct identifier **);
+int ucma_find(struct ucma_call *, uint32_t number, struct identifier **);
 
 /* Writes the answer to the program's memory, as much of it as there is room for. */
 void ucma_respond(const struct ucma_call *, uint64_t response, const void *answer, size_t length);
