@@ -48,6 +48,14 @@ def each_line_names_program_process_object_and_call():
                         r"IBV_QP_MIN_RNR_TIMER \(reason 302\)", ours[0]), ours
 
 
+def who_ignores_a_refused_ibv_modify_qp_is_told_of_it_again():
+    ours, own = _lines("careless")
+    assert own == ["EINVAL from ibv_post_send"] and len(ours) == 3, (ours, own)
+    _one(ours, "INIT to RTR: attr_mask lacks", "(reason 302)")
+    _one(ours, "ibv_modify_qp INIT to RTS, after an ibv_modify_qp that was refused (reason 302)", "(reason 301)")
+    _one(ours, "ibv_post_send of wr_id 42, after an ibv_modify_qp that was refused (reason 301)", "(reason 329)")
+
+
 def an_address_without_a_grh_says_which_field_to_set():
     for name in ("no-grh", "lid"):
         ours, _ = _lines(name)

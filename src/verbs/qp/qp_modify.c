@@ -299,12 +299,15 @@ static void withdraw_completions(struct qp *qp)
     atomic_store(&qp->sends.retired, qp->sends.posted);
 }
 
-static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason)
+/* A program that does not look at what ibv_modify_qp returns goes on with the next: `before` is what it missed. */
+static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason,
+                           enum reason before)
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     struct qp_transition transition = qp_state_transition(qp->flow.type, from, to);
-    char call[96], words[WORDS_SIZE];
-    snprintf(call, sizeof call, "qp 0x%x: ibv_modify_qp %s to %s", qp->flow.number, words_state(from), words_state(to));
+    char call[160], words[WORDS_SIZE], missed[QP_TELL_UNCHANGED];
+    snprintf(call, sizeof call, "qp 0x%x: ibv_modify_qp %s to %s%s", qp->flow.number, words_state(from),
+             words_state(to), qp_tell_unchanged(before, missed));
     if (reason == REASON_ATTRIBUTE_MISSING)
         log_cause(LOG_WARN, reason, "%s: attr_mask lacks %s", call,
                   words_attributes((unsigned)(transition.required & ~mask), words));
@@ -329,6 +332,8 @@ int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
         reason = qp_modify_check(qp, attr, mask); /* the lock was given back, and the state may be another */
     }
     int error = reason ? EINVAL : apply(qp, attr, mask);
+    enum reason before = qp->told.unchanged;
+    qp->told.unchanged = (uint16_t)reason;
     qp_publish(qp);
     if (!error)
         qp_transmit(qp, clock_now());
@@ -338,7 +343,7 @@ int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
     if (!error && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
         withdraw_completions(qp);
     if (reason)
-        report_refusal(qp, attr, mask, reason);
+        report_refusal(qp, attr, mask, reason, before);
     return error;
 }
 

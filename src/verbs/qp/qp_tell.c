@@ -96,6 +96,12 @@ void qp_tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32
         log_reason(LOG_WARN, reason, "%s", call);
 }
 
+const char *qp_tell_unchanged(enum reason reason, char *text)
+{
+    snprintf(text, QP_TELL_UNCHANGED, reason ? ", after an ibv_modify_qp that was refused (reason %u)" : "", reason);
+    return text;
+}
+
 void qp_tell_refused(const struct qp *qp, uint8_t syndrome)
 {
     if (syndrome_class(syndrome) != SYNDROME_CLASS_RNR || qp->flow.counts.rnrs_received != 1)

@@ -1,5 +1,5 @@
 /* What the user is told of a queue pair whose packets are refused, in words: each a line of the log (diag/log.h). All
- * under qp->lock. */
+ * under qp->lock, but where it says otherwise. */
 #ifndef VERBS_QP_QP_TELL_H
 #define VERBS_QP_QP_TELL_H
 
@@ -19,6 +19,13 @@ void qp_tell_refused(const struct qp *, uint8_t syndrome);
 
 /* A work request or receive ended so. The first error is the one that `softverbs show` names. */
 void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status, enum reason);
+
+enum { QP_TELL_UNCHANGED = 64 };
+
+/* For the line of a call that the state does not allow: that the ibv_modify_qp before it was refused, for this reason
+ * (qp_told.unchanged); nothing for REASON_NONE. Returns `text`, which has room for QP_TELL_UNCHANGED bytes. Any thread.
+ */
+const char *qp_tell_unchanged(enum reason, char *text);
 
 /* The address does not lead to this host, and the device is on no network. */
 void qp_tell_unreachable(uint32_t number, const struct device *, const struct ibv_ah_attr *);

@@ -9,6 +9,7 @@
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"
 #include "verbs/qp/qp.h"
+#include "verbs/qp/qp_tell.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/send/post.h"
 #include "wire/guarded.h"
@@ -274,7 +275,10 @@ static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 
 int post_refused(struct qp *qp, enum reason reason, uint64_t id)
 {
-    log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_send of wr_id %llu", qp->flow.number, (unsigned long long)id);
+    char missed[QP_TELL_UNCHANGED];
+    enum reason before = reason == REASON_SEND_STATE ? qp->told.unchanged : REASON_NONE;
+    log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_send of wr_id %llu%s", qp->flow.number, (unsigned long long)id,
+               qp_tell_unchanged(before, missed));
     return result_failure(reason == REASON_SEND_QUEUE_FULL   ? ENOMEM
                           : reason == REASON_SEND_UNREADABLE ? EFAULT
                                                              : EINVAL);
