@@ -382,7 +382,7 @@ void progress_begin(struct process *process, void (*wake_up)(struct schedule *))
     TAILQ_INIT(&process->loop.late);
     TAILQ_INIT(&process->loop.no_room);
     LIST_INIT(&process->loop.guests);
-    LIST_INIT(&process->loop.wakeups);
+    STAILQ_INIT(&process->loop.wakeups);
     schedule_initialize(&process->schedule, wake_up);
     schedule_initialize_timer(&process->loop.liveness, look_after_receivers);
 }

@@ -26,7 +26,7 @@ void wakeups_add(struct process *process, struct wakeup *wakeup)
         return;
     }
     if (!wakeup->count++)
-        LIST_INSERT_HEAD(&process->loop.wakeups, wakeup, others);
+        STAILQ_INSERT_TAIL(&process->loop.wakeups, wakeup, next);
 }
 
 void wakeups_begin(struct process *process)
@@ -43,10 +43,18 @@ void wakeups_end(struct process *process)
     lock_assert_held(&process->progress);
     atomic_store_explicit(&process->loop.deliverer, 0, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    while ((wakeup = LIST_FIRST(&process->loop.wakeups))) {
+    while ((wakeup = STAILQ_FIRST(&process->loop.wakeups))) {
         uint32_t count = wakeup->count;
-        LIST_REMOVE(wakeup, others);
+        STAILQ_REMOVE_HEAD(&process->loop.wakeups, next);
         wakeup->count = 0;
         wakeups_write(wakeup, count);
     }
+}
+
+void wakeups_flush(struct process *process)
+{
+    if (!wakeups_in_round(process) || STAILQ_EMPTY(&process->loop.wakeups))
+        return;
+    wakeups_end(process);
+    wakeups_begin(process);
 }

@@ -12,16 +12,21 @@ struct process;
 
 /* An eventfd, which is its owner's. */
 struct wakeup {
-    LIST_ENTRY(wakeup) others; /* in loop.wakeups */
+    STAILQ_ENTRY(wakeup) next; /* in loop.wakeups */
     int descriptor;
     uint32_t count; /* to be added to it; 0: it is not in the list. Of the thread whose round it is */
 };
 
-LIST_HEAD(wakeup_list, wakeup);
+STAILQ_HEAD(wakeup_list, wakeup);
 
 /* Adds one to the descriptor: when this thread's round ends, or else at once. Its owner takes the progress once, after
  * the last call and before it gives up the descriptor. Thread-safe; never blocks. */
 void wakeups_add(struct process *, struct wakeup *);
+
+/* Before a descriptor is written that is none of these, an event channel's or that of asynchronous events: writes what
+ * this thread's round has added, if it is in one, so that a program hears of things in the order in which they came: of
+ * a message before the end of its connection. Thread-safe; never blocks. */
+void wakeups_flush(struct process *);
 
 /* The calling thread begins a round, and has answered. Under process->progress. */
 void wakeups_begin(struct process *);

@@ -32,7 +32,7 @@ static int begin(void **state)
 {
     memset(&process, 0, sizeof process);
     lock_set_rank(&process.progress, LOCK_PROGRESS);
-    LIST_INIT(&process.loop.wakeups);
+    STAILQ_INIT(&process.loop.wakeups);
     lock_take(&process.progress);
     return 0;
 }
@@ -73,6 +73,25 @@ static void a_round_wakes_when_it_ends_as_often_as_it_was_asked(void **state)
     close(other.descriptor);
 }
 
+static void what_comes_by_another_way_comes_behind_what_was_added(void **state)
+{
+    struct wakeup one = open_wakeup(), other = open_wakeup();
+    wakeups_flush(&process);
+    wakeups_begin(&process);
+    wakeups_add(&process, &one);
+    wakeups_flush(&process);
+    assert_int_equal(count(&one), 1);
+    wakeups_add(&process, &one);
+    wakeups_add(&process, &other);
+    assert_int_equal(count(&one) + count(&other), 0);
+    wakeups_end(&process);
+    assert_int_equal(count(&one), 1);
+    assert_int_equal(count(&other), 1);
+    wakeups_flush(&process);
+    close(one.descriptor);
+    close(other.descriptor);
+}
+
 static void *add(void *wakeup)
 {
     wakeups_add(&process, wakeup);
@@ -98,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(without_a_round_it_is_woken_at_once, begin, end),
         cmocka_unit_test_setup_teardown(a_round_wakes_when_it_ends_as_often_as_it_was_asked, begin, end),
+        cmocka_unit_test_setup_teardown(what_comes_by_another_way_comes_behind_what_was_added, begin, end),
         cmocka_unit_test_setup_teardown(another_thread_wakes_at_once, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

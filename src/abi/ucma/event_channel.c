@@ -12,6 +12,7 @@
 #include "base/uncancelled.h"
 #include "gsi/cm.h"
 #include "gsi/cm_reason.h"
+#include "process/wakeups.h"
 #include "runtime/clock.h"
 
 enum { BUCKETS = 256 };
@@ -33,6 +34,7 @@ static void added(struct event_queue *queue)
 {
     struct event_channel *channel = channel_of(queue);
     int error = errno;
+    wakeups_flush(channel->cm->process);
     if (write(channel->write_end, "", 1) == 1)
         channel->bytes++;
     errno = error;

@@ -7,6 +7,7 @@
 
 #include "base/uncancelled.h"
 #include "diag/log.h"
+#include "process/wakeups.h"
 #include "verbs/ethernet/wq.h"
 #include "verbs/object/event_count.h"
 #include "verbs/queue/cq.h"
@@ -41,6 +42,7 @@ void async_raise(struct context *context, struct ibv_async_event ibv)
     lock_take(&context->async.lock);
     STAILQ_INSERT_TAIL(&context->async.events, event, next);
     lock_release(&context->async.lock);
+    wakeups_flush(context->process);
     int before = uncancelled_begin();
     eventfd_write(context->async.fd, 1);
     uncancelled_end(before);
