@@ -213,7 +213,7 @@ CALL(resize_cq, ibv_resize_cq(desk.cq, 0))
 CALL(start_poll, ibv_start_poll(iterated, &(struct ibv_poll_cq_attr){.comp_mask = 1}))
 /* -- memory */
 
-CALL(rereg_mr, ibv_rereg_mr(desk.mr, 0, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_INPUT ? -1 : 0)
+CALL(rereg_mr, ibv_rereg_mr(desk.mr, 0, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_CMD ? -1 : 0)
 CALL(advise_mr, ibv_advise_mr(desk.pd, (enum ibv_advise_mr_advice)99, 0, NULL, 0))
 CALL(memcpy_to_dm, ibv_memcpy_to_dm(dm, 64, "12345678", 8))
 static int64_t memcpy_from_dm(void)

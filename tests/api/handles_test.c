@@ -2,6 +2,7 @@
  * knows: made with it, changed, asked or destroyed, the answer is ENOENT, and nothing has happened. */
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "desk.h"
 
@@ -113,7 +114,7 @@ static int64_t create_wq(void)
 static int64_t rereg_mr(void)
 {
     int answer = ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_PD, desk.pd, NULL, 0, 0);
-    return answer == IBV_REREG_MR_ERR_INPUT ? errno : answer;
+    return answer == IBV_REREG_MR_ERR_CMD ? errno : answer;
 }
 
 static int64_t query_qp(void)
@@ -189,6 +190,74 @@ static void a_spoilt_handle_is_unknown(const void *row)
     desk_close(&desk);
 }
 
+static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *of)
+{
+    struct ibv_qp_init_attr_ex init = {.send_cq = desk.cq,
+                                       .recv_cq = cq,
+                                       .srq = of,
+                                       .qp_type = IBV_QPT_RC,
+                                       .cap = {1, 1, 1, 1, 0},
+                                       .comp_mask = IBV_QP_INIT_ATTR_PD,
+                                       .pd = pd};
+    return ibv_create_qp_ex(desk.context, &init);
+}
+
+static struct ibv_wq *make_wq(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+    struct ibv_wq_init_attr init = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = pd, .cq = cq};
+    return ibv_create_wq(desk.context, &init);
+}
+
+static struct ibv_srq *make_tags(struct ibv_cq *cq)
+{
+    struct ibv_srq_init_attr_ex init = {.attr = {1, 1, 0},
+                                        .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+                                                     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
+                                        .srq_type = IBV_SRQT_TM,
+                                        .pd = desk.pd,
+                                        .cq = cq,
+                                        .tm_cap = {.max_num_tags = 1, .max_ops = 2}};
+    return ibv_create_srq_ex(desk.context, &init);
+}
+
+/* A handle is one of its context: each call with what another has made finds nothing (reason 356, OTHER_CONTEXT). */
+static void what_another_context_made_is_unknown(const void *row)
+{
+    open_all();
+    struct desk other = desk_open();
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(other.context);
+    struct ibv_dm *memory = ibv_alloc_dm(other.context, &(struct ibv_alloc_dm_attr){.length = 64});
+    EXPECT_ERRNO(ibv_create_cq(desk.context, 1, NULL, channel, 0), EBADF);
+    EXPECT_ERRNO(make_qp(other.pd, desk.cq, NULL), ENOENT);
+    EXPECT_ERRNO(make_qp(desk.pd, other.cq, NULL), ENOENT);
+    EXPECT_ERRNO(make_qp(desk.pd, desk.cq, desk_srq(&other, 1)), ENOENT);
+    EXPECT_ERRNO(make_wq(other.pd, desk.cq), ENOENT);
+    EXPECT_ERRNO(make_wq(desk.pd, other.cq), ENOENT);
+    EXPECT_ERRNO(make_tags(other.cq), ENOENT);
+    EXPECT_ERRNO(ibv_reg_dm_mr(desk.pd, memory, 0, 64, IBV_ACCESS_ZERO_BASED), ENOENT);
+    EXPECT(ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_PD, other.pd, NULL, 0, 0), ==, IBV_REREG_MR_ERR_CMD);
+    EXPECT(errno, ==, ENOENT);
+    struct ibv_pd *moved = ibv_alloc_pd(other.context);
+    moved->context = desk.context;
+    EXPECT(ibv_dealloc_pd(moved), ==, ENOENT);
+    moved->context = other.context;
+    EXPECT(ibv_dealloc_pd(moved), ==, 0);
+    EXPECT_TRUE(make_qp(desk.pd, desk.cq, srq) && make_wq(desk.pd, desk.cq) && make_tags(desk.cq));
+    desk_close(&other);
+    desk_close(&desk);
+}
+
+static void contexts_that_were_imported_from_each_other_have_the_same_handles(const void *row)
+{
+    open_all();
+    struct ibv_context *imported = ibv_import_device(dup(desk.context->cmd_fd));
+    struct ibv_pd *pd = ibv_import_pd(imported, desk.pd->handle);
+    EXPECT_TRUE(make_qp(pd, desk.cq, srq));
+    EXPECT(ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), ==, 0);
+    EXPECT(ibv_close_device(imported), ==, 0);
+    desk_close(&desk);
+}
+
 static void run_rows(const struct handle_row *rows, size_t count, const char *what, void (*body)(const void *))
 {
     for (size_t i = 0; i < count; i++) {
@@ -201,6 +270,8 @@ static void run_rows(const struct handle_row *rows, size_t count, const char *wh
 static void all(void)
 {
     run_rows(making, COUNT(making), "nothing is made with a spoilt handle", nothing_is_made_with_a_spoilt_handle);
+    CASE(what_another_context_made_is_unknown);
+    CASE(contexts_that_were_imported_from_each_other_have_the_same_handles);
     run_rows(others, COUNT(others), "a spoilt handle is unknown", a_spoilt_handle_is_unknown);
 }
 

@@ -88,12 +88,14 @@ static void ibv_reg_mr_iova2_takes_optional_access_and_refuses_the_rest(const vo
 static void ibv_rereg_mr_says_which_kind_of_error_it_was(const void *row)
 {
     struct desk desk = desk_open();
-    EXPECT(ibv_rereg_mr(desk.mr, 0, NULL, NULL, 0, 0), ==, IBV_REREG_MR_ERR_INPUT);
+    EXPECT(ibv_rereg_mr(desk.mr, 0, NULL, NULL, 0, 0), ==, IBV_REREG_MR_ERR_CMD);
+    EXPECT(ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_PD, desk.pd, NULL, 0, IBV_ACCESS_LOCAL_WRITE), ==,
+           IBV_REREG_MR_ERR_INPUT);
     EXPECT(ibv_rereg_mr(desk.mr, 1 << 7, NULL, NULL, 0, 0), ==, IBV_REREG_MR_ERR_INPUT);
     EXPECT(ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0), ==, IBV_REREG_MR_ERR_INPUT);
     EXPECT(ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, NULL, 64, 0), ==, IBV_REREG_MR_ERR_INPUT);
     EXPECT(ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_WRITE), ==,
-           IBV_REREG_MR_ERR_INPUT);
+           IBV_REREG_MR_ERR_CMD);
     EXPECT(ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), ==, 0);
     desk_close(&desk);
 }

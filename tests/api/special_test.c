@@ -294,7 +294,7 @@ static void what_cannot_be_written_is_not_registered_for_writing(const void *row
     struct ibv_mr *mr = ibv_reg_mr(near_pd(&pair), pages, 3 * PAGE, IBV_ACCESS_REMOTE_READ);
     EXPECT_TRUE(mr);
     EXPECT(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE), ==,
-           IBV_REREG_MR_ERR_INPUT);
+           IBV_REREG_MR_ERR_CMD);
     EXPECT(ibv_dereg_mr(mr), ==, 0);
     EXPECT(mprotect(pages + PAGE, PAGE, PROT_NONE), ==, 0);
     EXPECT_TRUE(!ibv_reg_mr(near_pd(&pair), pages, 3 * PAGE, IBV_ACCESS_REMOTE_READ));

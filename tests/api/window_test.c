@@ -242,7 +242,7 @@ static void a_region_with_a_window_is_busy(const void *row)
     bind(&pair, second, IBV_ACCESS_REMOTE_WRITE);
     EXPECT(ibv_dereg_mr(near_mr(&pair)), ==, EBUSY);
     EXPECT(ibv_rereg_mr(near_mr(&pair), IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE), ==,
-           IBV_REREG_MR_ERR_INPUT);
+           IBV_REREG_MR_ERR_CMD);
     EXPECT(ibv_dealloc_mw(second), ==, 0);
     EXPECT(ibv_dereg_mr(near_mr(&pair)), ==, EBUSY);
     write_through(&pair, mw->rkey, pair.near.memory + OFFSET);

@@ -29,8 +29,9 @@ struct side {
     enum ibv_wr_opcode opcode;
     enum ibv_mtu mtu;
     uint32_t length;
-    bool own_rkey, kills, kills_early, careless; /* the last: it looks at no result until it has posted */
-    const char *host;                            /* a network namespace, whose interface is eth0; NULL: this one */
+    bool own_rkey, kills, kills_early, two_contexts, acknowledges_nothing,
+        careless;     /* the last: it looks at no result until it has posted */
+    const char *host; /* a network namespace, whose interface is eth0; NULL: this one */
     uint64_t offset;
 };
 
@@ -59,6 +60,16 @@ static void careless(struct side *side)
 {
     short_mask(side);
     side->careless = true;
+}
+
+static void two_contexts(struct side *side)
+{
+    side->two_contexts = true;
+}
+
+static void no_acknowledgement(struct side *side)
+{
+    side->acknowledges_nothing = true;
 }
 
 static void no_grh(struct side *side)
@@ -170,6 +181,8 @@ static const struct mistake {
     {"no-receive", right, no_receive},
     {"short-mask", short_mask, right},
     {"careless", careless, right},
+    {"two-contexts", two_contexts, right},
+    {"no-acknowledgement", no_acknowledgement, right},
     {"no-grh", no_grh, right},
     {"gid-index", gid_index_of_nothing, right},
     {"zero-gid", zero_gid, right},
@@ -197,6 +210,34 @@ static void end_with(const char *call, int error)
     _exit(0);
 }
 
+static void say_that_it_waits(int signal)
+{
+    static const char text[] = "ibv_destroy_cq waits\n";
+    _exit(write(STDOUT_FILENO, text, sizeof text - 1) < 0);
+}
+
+/* The event of a receive that is flushed. */
+static void destroy_unacknowledged(struct endpoint *endpoint)
+{
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(endpoint->context);
+    struct ibv_cq *cq = ibv_create_cq(endpoint->context, 1, NULL, channel, 0), *of;
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+    struct ibv_qp *qp = ibv_create_qp(endpoint->pd, &init);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    struct ibv_recv_wr wr = {.wr_id = 1}, *bad;
+    void *context;
+    if (ibv_req_notify_cq(cq, 0) ||
+        ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
+        ibv_post_recv(qp, &wr, &bad))
+        end_with("ibv_post_recv", errno);
+    attr.qp_state = IBV_QPS_ERR;
+    if (ibv_modify_qp(qp, &attr, IBV_QP_STATE) || ibv_get_cq_event(channel, &of, &context) || ibv_destroy_qp(qp))
+        end_with("ibv_get_cq_event", errno);
+    signal(SIGALRM, say_that_it_waits);
+    alarm(2);
+    ibv_destroy_cq(cq);
+}
+
 static void make(struct side *side, char *memory)
 {
     if (side->host) {
@@ -209,6 +250,10 @@ static void make(struct side *side, char *memory)
         end_with("ibv_reg_mr", errno);
     struct ibv_qp_init_attr init = {.send_cq = side->endpoint.cq, .recv_cq = side->endpoint.cq, .qp_type = IBV_QPT_RC};
     init.cap = (struct ibv_qp_cap){.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1};
+    if (side->acknowledges_nothing)
+        destroy_unacknowledged(&side->endpoint);
+    if (side->two_contexts)
+        init.send_cq = ibv_create_cq(ibv_open_device(side->endpoint.context->device), 1, NULL, NULL, 0);
     side->qp = ibv_create_qp(side->endpoint.pd, &init);
     if (!side->qp)
         end_with("ibv_create_qp", errno);

@@ -56,6 +56,18 @@ def who_ignores_a_refused_ibv_modify_qp_is_told_of_it_again():
     _one(ours, "ibv_post_send of wr_id 42, after an ibv_modify_qp that was refused (reason 301)", "(reason 329)")
 
 
+def a_queue_of_another_context_is_said_to_be_one():
+    ours, own = _lines("two-contexts")
+    assert own == ["No such file or directory from ibv_create_qp"], own
+    _one(ours, "completion queue with handle", "another context", "(reason 356)")
+
+
+def an_event_that_is_not_acknowledged_is_named_where_it_is_waited_for():
+    ours, own = _lines("no-acknowledgement")
+    assert own == ["ibv_destroy_cq waits"], own
+    _one(ours, "destroying the completion queue with handle", "waits for 1 events", "(reason 357)")
+
+
 def an_address_without_a_grh_says_which_field_to_set():
     for name in ("no-grh", "lid"):
         ours, _ = _lines(name)

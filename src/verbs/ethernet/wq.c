@@ -6,6 +6,7 @@
 #include "diag/log.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
+#include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp_owner.h"
@@ -117,7 +118,9 @@ struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)
     enum reason reason = wq_check(&context->device->limits, attr);
     if (reason)
         return wq_refuse(reason, reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL);
-    if (!pd_is_known(attr->pd) || !cq_is_known(attr->cq))
+    if (!pd_is_known(attr->pd) || !cq_is_known(attr->cq) ||
+        !object_is_here(&((struct pd *)attr->pd)->object, context) ||
+        !object_is_here(&((struct cq *)attr->cq)->object, context))
         return wq_refuse(REASON_HANDLE, ENOENT);
     struct wq *wq = calloc(1, sizeof *wq);
     if (!wq)
@@ -234,10 +237,8 @@ static void wait_for_acknowledgements(struct wq *wq)
 {
     struct ibv_wq *ibv = &wq->ibv;
     async_withdraw(wq->queue.object.context, ibv);
-    pthread_mutex_lock(&ibv->mutex);
-    while (ibv->events_completed != wq->queue.told.async_fetched)
-        pthread_cond_wait(&ibv->cond, &ibv->mutex);
-    pthread_mutex_unlock(&ibv->mutex);
+    acknowledgements_wait(&wq->queue.object, &ibv->mutex, &ibv->cond, &ibv->events_completed,
+                          wq->queue.told.async_fetched);
 }
 
 int wq_destroy(struct ibv_wq *ibv)

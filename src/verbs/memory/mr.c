@@ -194,14 +194,20 @@ static bool can_change(const struct mr *mr, int flags)
     return !(flags & IBV_REREG_MR_CHANGE_TRANSLATION) || (!mr->dm && !mr->mapped);
 }
 
-static int check_reregister(struct mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
+/* What libibverbs itself refuses: IBV_REREG_MR_ERR_INPUT. All else is the driver's, IBV_REREG_MR_ERR_CMD; here the old
+ * region is valid after that, too. */
+static bool is_wrong_input(struct mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
+{
+    return (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) ||
+           ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!address || !length)) ||
+           (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)) || !can_change(mr, flags);
+}
+
+static int check_reregister(struct mr *mr, int flags, void *address, size_t length, int access)
 {
     bool translates = flags & IBV_REREG_MR_CHANGE_TRANSLATION, special = mr->dm || mr->mapped;
     unsigned wanted = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->region.access;
-    if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || !flags || ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) ||
-        (translates && (!address || !length)) || !can_change(mr, flags))
-        return EINVAL;
-    if (mr->dm && !(wanted & IBV_ACCESS_ZERO_BASED))
+    if (!flags || (mr->dm && !(wanted & IBV_ACCESS_ZERO_BASED)))
         return EINVAL;
     if (special)
         return check_access(mr->region.memory, mr->region.length, wanted);
@@ -229,14 +235,23 @@ static void change(struct mr *mr, int flags, struct ibv_pd *pd, void *address, s
         region->base = 0;
 }
 
+static bool is_domain_of(const struct context *context, struct ibv_pd *pd)
+{
+    return pd_is_known(pd) && object_is_here(&((struct pd *)pd)->object, context);
+}
+
 /* Nobody finds the region between the first field that changes and the last. The keys stay: programs that only change
  * the access do not tell their peers anew. */
 int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
     struct mr *mr = mr_of(ibv);
     struct context *context = mr->object.context;
-    bool known = mr_is_known(ibv) && (!(flags & IBV_REREG_MR_CHANGE_PD) || !pd || pd_is_known(pd));
-    int error = known ? check_reregister(mr, flags, pd, address, length, access) : ENOENT;
+    if (is_wrong_input(mr, flags, pd, address, length, access)) {
+        errno = EINVAL;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
+    bool known = mr_is_known(ibv) && (!(flags & IBV_REREG_MR_CHANGE_PD) || is_domain_of(context, pd));
+    int error = known ? check_reregister(mr, flags, address, length, access) : ENOENT;
     if (!error) {
         control_lock(context);
         error = hide(context->process, mr);
@@ -252,7 +267,7 @@ int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addres
     if (!error)
         return 0;
     errno = error;
-    return IBV_REREG_MR_ERR_INPUT;
+    return IBV_REREG_MR_ERR_CMD;
 }
 
 __attribute__((noinline)) static enum reason memory_of_nothing(bool written, uint32_t length, struct iovec *out)

@@ -28,6 +28,8 @@ struct ibv_mr *mr_special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uin
                                       unsigned access)
 {
     struct dm *dm = dm_of(ibv);
+    if (!object_is_here(&dm->object, context_of(pd->context)))
+        return special_refuse(REASON_OTHER_CONTEXT, ENOENT, "ibv_reg_dm_mr");
     if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned)ACCESS_DM))
         return special_refuse(REASON_DM_ACCESS, EINVAL, "ibv_reg_dm_mr");
     if (offset > dm->length || length > dm->length - offset)

@@ -341,6 +341,8 @@ int context_deallocate_pd(struct ibv_pd *ibv)
         return domain_deallocate(ibv);
     struct pd *pd = pd_of(ibv);
     struct context *context = pd->object.context;
+    if (!object_is_here(&((struct pd *)ibv)->object, context_of(ibv->context)))
+        return ENOENT;
     control_lock(context);
     int error = object_leave(&pd->object, ibv->handle, NULL);
     if (!error)

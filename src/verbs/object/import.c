@@ -60,18 +60,13 @@ int import_refuse(int fd)
     return other ? EOPNOTSUPP : EINVAL;
 }
 
-static bool is_family(const struct context *one, const struct context *other)
-{
-    return one->identity.device == other->identity.device && one->identity.inode == other->identity.inode;
-}
-
 /* Under process->control. */
 static struct object *import_find(const struct context *context, enum object_kind kind, uint32_t handle)
 {
     struct context *each;
     struct object *object;
     LIST_FOREACH (each, &context->process->contexts, siblings)
-        if (is_family(each, context))
+        if (context_is_family(each, context))
             LIST_FOREACH (object, &each->objects[kind], siblings)
                 if (object->handle == handle)
                     return object;
@@ -193,7 +188,7 @@ static struct context *find_heir(struct context *context)
 {
     struct context *each;
     LIST_FOREACH (each, &context->process->contexts, siblings)
-        if (each != context && is_family(each, context))
+        if (each != context && context_is_family(each, context))
             return each;
     return NULL;
 }

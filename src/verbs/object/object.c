@@ -28,6 +28,14 @@ bool object_is_known(const struct object *name, uint32_t handle)
     return false;
 }
 
+bool object_is_here(const struct object *name, const struct context *context)
+{
+    if (name->context == context || context_is_family(name->context, context))
+        return true;
+    log_reason(LOG_WARN, REASON_OTHER_CONTEXT, "%s with handle %u", words_object(name->kind), name->handle);
+    return false;
+}
+
 int object_leave(struct object *name, uint32_t handle, struct object *parent)
 {
     struct object *object = object_origin(name);

@@ -98,6 +98,11 @@ static inline void control_unlock(struct context *context)
     uncancelled_end(before);
 }
 
+static inline bool context_is_family(const struct context *one, const struct context *other)
+{
+    return one->identity.device == other->identity.device && one->identity.inode == other->identity.inode;
+}
+
 /* What an imported name stands for; an object itself. */
 static inline struct object *object_origin(struct object *name)
 {
@@ -112,6 +117,10 @@ uint32_t object_enter(struct context *, struct object *, enum object_kind, uint3
  * an object that no call of control knows: what makes something with it, changes, asks or destroys it answers ENOENT.
  */
 bool object_is_known(const struct object *name, uint32_t handle);
+
+/* Does a handle of this context name the object? Not where the object is another context's, unless one of the two was
+ * imported from the other: the kernel looks for it where the call is made. ENOENT likewise. */
+bool object_is_here(const struct object *name, const struct context *);
 
 /* Takes an object out, by any of its names (of which none ends yet: import_release). `handle` is what the public struct
  * says: ENOENT when the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise 0,

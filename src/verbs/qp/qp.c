@@ -45,17 +45,38 @@ static bool is_offered(enum ibv_qp_type type)
            type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
 }
 
-/* None of what it is made with has a handle that was overwritten. The table of work queues is looked at by qp_raw.c. */
-static bool knows_all(const struct ibv_qp_init_attr_ex *attr)
+static bool knows_cq(const struct context *context, struct ibv_cq *cq)
 {
-    return (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || pd_is_known(attr->pd)) &&
-           (!attr->send_cq || cq_is_known(attr->send_cq)) && (!attr->recv_cq || cq_is_known(attr->recv_cq)) &&
-           (!attr->srq || srq_is_known(attr->srq));
+    return !cq || (cq_is_known(cq) && object_is_here(&((struct cq *)cq)->object, context));
+}
+
+static bool knows_pd(const struct context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+    bool given = attr->comp_mask & IBV_QP_INIT_ATTR_PD && attr->pd;
+    return !given || (pd_is_known(attr->pd) && object_is_here(&((struct pd *)attr->pd)->object, context));
+}
+
+/* None of what it is made with is another context's, or has a handle that was overwritten. The table of work queues is
+ * looked at by qp_raw.c. */
+static bool knows_all(const struct context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+    return knows_pd(context, attr) && knows_cq(context, attr->send_cq) && knows_cq(context, attr->recv_cq) &&
+           (!attr->srq || (srq_is_known(attr->srq) && object_is_here(&((struct srq *)attr->srq)->object, context)));
+}
+
+static enum reason refuse_receiving_xrc(const struct context *context, const struct ibv_qp_init_attr_ex *attr,
+                                        int *error)
+{
+    if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd)
+        return REASON_XRC_NO_DOMAIN;
+    *error = ENOENT;
+    return object_is_here(&((struct xrcd *)attr->xrcd)->object, context) ? REASON_NONE : REASON_HANDLE;
 }
 
 /* REASON_NONE, or why such a queue pair can't be made; *error is the errno. */
-static enum reason qp_refuse(const struct device *device, const struct ibv_qp_init_attr_ex *attr, int *error)
+static enum reason qp_refuse(const struct context *context, const struct ibv_qp_init_attr_ex *attr, int *error)
 {
+    const struct device *device = context->device;
     const struct limits *limits = &device->limits;
     const struct ibv_qp_cap *cap = &attr->cap;
     *error = EOPNOTSUPP;
@@ -72,7 +93,7 @@ static enum reason qp_refuse(const struct device *device, const struct ibv_qp_in
         return reason;
     *error = EINVAL;
     if (attr->qp_type == IBV_QPT_XRC_RECV)
-        return attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && attr->xrcd ? REASON_NONE : REASON_XRC_NO_DOMAIN;
+        return refuse_receiving_xrc(context, attr, error);
     if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
         return REASON_QP_NO_PD;
     if (!qp_raw_spreads(attr) &&
@@ -89,7 +110,7 @@ static enum reason qp_refuse(const struct device *device, const struct ibv_qp_in
         (cap->max_recv_wr > limits->max_qp_wr || cap->max_recv_sge > limits->max_sge))
         return REASON_QP_SIZE;
     *error = ENOENT;
-    return knows_all(attr) ? REASON_NONE : REASON_HANDLE;
+    return knows_all(context, attr) ? REASON_NONE : REASON_HANDLE;
 }
 
 static uint32_t power_of_two(uint32_t least)
@@ -245,7 +266,7 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
 {
     struct context *context = context_of(ibv);
     int error;
-    enum reason reason = qp_refuse(context->device, attr, &error);
+    enum reason reason = qp_refuse(context, attr, &error);
     if (reason) {
         log_reason(LOG_WARN, reason, "ibv_create_qp");
         errno = error;

@@ -6,6 +6,7 @@
 #include "tap/traffic.h"
 #include "verbs/ethernet/qp_raw.h"
 #include "verbs/memory/mw.h"
+#include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp_direct.h"
@@ -47,10 +48,7 @@ void qp_wait_for_acknowledgements(struct qp *qp)
     if (qp->process->inherited)
         return;
     async_withdraw(qp->object.context, qp);
-    pthread_mutex_lock(&ibv->mutex);
-    while (ibv->events_completed != qp->told.async_fetched)
-        pthread_cond_wait(&ibv->cond, &ibv->mutex);
-    pthread_mutex_unlock(&ibv->mutex);
+    acknowledgements_wait(&qp->object, &ibv->mutex, &ibv->cond, &ibv->events_completed, qp->told.async_fetched);
 }
 
 void qp_release(struct qp *qp)

@@ -9,6 +9,7 @@
 #include "diag/log.h"
 #include "link/fence.h"
 #include "process/poller.h"
+#include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
 #include "verbs/object/comp_channel.h"
 #include "verbs/object/domain.h"
@@ -41,6 +42,8 @@ static enum reason cq_refuse(const struct context *context, const struct ibv_cq_
     if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
         (!domain_of(attr->parent_domain) || attr->parent_domain->context != &context->ibv.context))
         return REASON_CQ_PARENT_DOMAIN;
+    if (attr->channel && !object_is_here(&((struct comp_channel *)attr->channel)->object, context))
+        return *error = EBADF, REASON_OTHER_CONTEXT; /* a descriptor, not a handle */
     if (attr->wc_flags & ~(uint64_t)CQ_WC_FLAGS)
         return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
     if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attr->flags & ~(uint32_t)CQ_CREATE_FLAGS))
@@ -137,10 +140,9 @@ struct ibv_cq_ex *cq_create(struct ibv_context *ibv, const struct ibv_cq_init_at
 /* ibv_destroy_cq(3): every event that was fetched must have been acknowledged. */
 static void wait_for_acknowledgements(struct cq *cq, uint32_t completions, uint32_t asyncs)
 {
-    pthread_mutex_lock(&cq->ibv.mutex);
-    while (cq->ibv.comp_events_completed != completions || cq->ibv.async_events_completed != asyncs)
-        pthread_cond_wait(&cq->ibv.cond, &cq->ibv.mutex);
-    pthread_mutex_unlock(&cq->ibv.mutex);
+    struct ibv_cq *ibv = &cq->ibv;
+    acknowledgements_wait(&cq->object, &ibv->mutex, &ibv->cond, &ibv->comp_events_completed, completions);
+    acknowledgements_wait(&cq->object, &ibv->mutex, &ibv->cond, &ibv->async_events_completed, asyncs);
 }
 
 static void forget_events(struct cq *cq)

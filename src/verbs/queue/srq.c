@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
+#include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
 #include "verbs/queue/cq.h"
@@ -96,12 +97,17 @@ static struct ibv_srq *srq_refuse(enum reason reason, int error)
     return NULL;
 }
 
+static bool srq_knows_cq(const struct ibv_srq_init_attr_ex *init)
+{
+    return cq_is_known(init->cq) && object_is_here(&((struct cq *)init->cq)->object, context_of(init->pd->context));
+}
+
 static struct ibv_srq *create_with_tags(struct ibv_srq_init_attr_ex *init)
 {
     const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
     if ((init->comp_mask & needed) != needed || !init->cq)
         return srq_refuse(REASON_TM_ATTRIBUTES, EINVAL);
-    if (!cq_is_known(init->cq))
+    if (!srq_knows_cq(init))
         return srq_refuse(REASON_HANDLE, ENOENT);
     struct srq *srq = srq_make(init->pd, &init->attr, init->srq_context);
     if (!srq)
@@ -119,7 +125,7 @@ static struct ibv_srq *create_for_xrc(struct ibv_srq_init_attr_ex *init)
     const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_XRCD;
     if ((init->comp_mask & needed) != needed || !init->cq || !init->xrcd)
         return srq_refuse(REASON_XRC_SRQ_ATTRIBUTES, EINVAL);
-    if (!cq_is_known(init->cq))
+    if (!srq_knows_cq(init) || !object_is_here(&((struct xrcd *)init->xrcd)->object, context_of(init->pd->context)))
         return srq_refuse(REASON_HANDLE, ENOENT);
     struct srq *srq = srq_make(init->pd, &init->attr, init->srq_context);
     if (!srq)
@@ -160,10 +166,7 @@ static void wait_for_acknowledgements(struct srq *srq)
 {
     struct ibv_srq *ibv = &srq->ibv;
     async_withdraw(srq->object.context, srq);
-    pthread_mutex_lock(&ibv->mutex);
-    while (ibv->events_completed != srq->async_fetched)
-        pthread_cond_wait(&ibv->cond, &ibv->mutex);
-    pthread_mutex_unlock(&ibv->mutex);
+    acknowledgements_wait(&srq->object, &ibv->mutex, &ibv->cond, &ibv->events_completed, srq->async_fetched);
 }
 
 int srq_destroy(struct ibv_srq *ibv)

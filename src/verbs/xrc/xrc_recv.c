@@ -85,6 +85,8 @@ struct ibv_qp *xrc_recv_open(struct ibv_context *ibv, struct ibv_qp_open_attr *a
         return qp_shared_refuse(EOPNOTSUPP);
     if ((attr->comp_mask & needed) != needed || !xrcd || attr->qp_type != IBV_QPT_XRC_RECV)
         return qp_shared_refuse(EINVAL);
+    if (!object_is_here(&xrcd->object, context))
+        return qp_shared_refuse(ENOENT);
     struct qp *handle =
         make_handle(context, xrcd, attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL);
     if (!handle)

@@ -1,0 +1,15 @@
+/* Objects go once the program has acknowledged all events of theirs that it has fetched: ibv_destroy_cq(3),
+ * ibv_ack_async_event(3). */
+#ifndef VERBS_OBJECT_ACKNOWLEDGEMENTS_H
+#define VERBS_OBJECT_ACKNOWLEDGEMENTS_H
+
+#include <pthread.h>
+
+#include "verbs/object/object.h"
+
+/* Waits until *acknowledged, which `mutex` guards and `cond` tells of, has come to `fetched`. What takes longer than a
+ * second is logged, as a program that forgets to acknowledge waits for ever. */
+void acknowledgements_wait(const struct object *, pthread_mutex_t *mutex, pthread_cond_t *cond,
+                           const uint32_t *acknowledged, uint32_t fetched);
+
+#endif
