@@ -98,7 +98,9 @@ void qp_tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32
 
 const char *qp_tell_unchanged(enum reason reason, char *text)
 {
-    snprintf(text, QP_TELL_UNCHANGED, reason ? ", after an ibv_modify_qp that was refused (reason %u)" : "", reason);
+    text[0] = 0;
+    if (reason)
+        snprintf(text, QP_TELL_UNCHANGED, ", after an ibv_modify_qp that was refused (reason %u)", reason);
     return text;
 }
 
