@@ -234,7 +234,7 @@ static void destroy_unacknowledged(struct endpoint *endpoint)
     if (ibv_modify_qp(qp, &attr, IBV_QP_STATE) || ibv_get_cq_event(channel, &of, &context) || ibv_destroy_qp(qp))
         end_with("ibv_get_cq_event", errno);
     signal(SIGALRM, say_that_it_waits);
-    alarm(2);
+    alarm(5); /* the library says after one second that it waits */
     ibv_destroy_cq(cq);
 }
 
