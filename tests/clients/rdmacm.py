@@ -390,9 +390,10 @@ def nobody_listens(suite):
 
 
 def shown(suite):
-    """What each process says of its connections: lists of them, by process id."""
-    done = subprocess.run(suite.softverbs("show", "--json"), env=suite.environment(), capture_output=True, text=True, check=True)
-    return {report["pid"]: report.get("connections", []) for report in json.loads(done.stdout)}
+    """What each process says of its connections, where the servers are: lists of them, by process id."""
+    done = suite.start_server(suite.softverbs("show", "--json")).finish(time.monotonic() + 20)
+    done.check()
+    return {report["pid"]: report.get("connections", []) for report in json.loads(done.out)}
 
 
 def is_shown(suite):
