@@ -59,6 +59,7 @@ def who_ignores_a_refused_ibv_modify_qp_is_told_of_it_again():
 def a_queue_of_another_context_is_said_to_be_one():
     ours, own = _lines("two-contexts")
     assert own == ["No such file or directory from ibv_create_qp"], own
+    assert len(ours) == 1, ours
     _one(ours, "completion queue with handle", "another context", "(reason 356)")
 
 

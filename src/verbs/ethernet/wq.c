@@ -106,7 +106,7 @@ static void wq_release(struct wq *wq)
 
 static struct ibv_wq *wq_refuse(enum reason reason, int error)
 {
-    if (reason)
+    if (reason && !object_has_told(reason))
         log_reason(LOG_INFO, reason, "ibv_create_wq");
     errno = error;
     return NULL;

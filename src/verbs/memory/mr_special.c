@@ -19,7 +19,8 @@ enum {
 
 static struct ibv_mr *special_refuse(enum reason reason, int error, const char *what)
 {
-    log_reason(LOG_INFO, reason, "%s", what);
+    if (!object_has_told(reason))
+        log_reason(LOG_INFO, reason, "%s", what);
     errno = error;
     return NULL;
 }

@@ -18,6 +18,7 @@
 
 #include "base/container.h"
 #include "base/uncancelled.h"
+#include "diag/diag.h"
 #include "process/process.h"
 #include "verbs/object/async.h"
 
@@ -121,6 +122,12 @@ bool object_is_known(const struct object *name, uint32_t handle);
 /* Does a handle of this context name the object? Not where the object is another context's, unless one of the two was
  * imported from the other: the kernel looks for it where the call is made. ENOENT likewise. */
 bool object_is_here(const struct object *name, const struct context *);
+
+/* These reasons were logged with the object's name by the two above: who passes them on need not log them again. */
+static inline bool object_has_told(enum reason reason)
+{
+    return reason == REASON_HANDLE || reason == REASON_OTHER_CONTEXT;
+}
 
 /* Takes an object out, by any of its names (of which none ends yet: import_release). `handle` is what the public struct
  * says: ENOENT when the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise 0,

@@ -268,7 +268,8 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
     int error;
     enum reason reason = qp_refuse(context, attr, &error);
     if (reason) {
-        log_reason(LOG_WARN, reason, "ibv_create_qp");
+        if (!object_has_told(reason))
+            log_reason(LOG_WARN, reason, "ibv_create_qp");
         errno = error;
         return NULL;
     }

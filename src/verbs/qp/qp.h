@@ -145,10 +145,9 @@ struct qp_receives {
 
 /* What the program was told. */
 struct qp_told {
-    uint16_t first_error; /* enum reason: why it left RTS; 0: it hasn't, or the program asked for it */
-    _Atomic uint16_t
-        unchanged;          /* enum reason: why the last ibv_modify_qp was refused; 0: it was not. Written under lock */
-    uint32_t async_fetched; /* under async.lock */
+    uint16_t first_error;       /* enum reason: why it left RTS; 0: it hasn't, or the program asked for it */
+    _Atomic uint16_t unchanged; /* enum reason: why the last ibv_modify_qp was refused; 0: it was not */
+    uint32_t async_fetched;     /* under async.lock */
 };
 
 struct qp {

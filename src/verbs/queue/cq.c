@@ -121,7 +121,8 @@ struct ibv_cq_ex *cq_create(struct ibv_context *ibv, const struct ibv_cq_init_at
     int error;
     enum reason reason = cq_refuse(context, attr, &error);
     if (reason) {
-        log_reason(LOG_WARN, reason, "ibv_create_cq");
+        if (!object_has_told(reason))
+            log_reason(LOG_WARN, reason, "ibv_create_cq");
         errno = error;
         return NULL;
     }

@@ -92,7 +92,8 @@ struct ibv_srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 
 static struct ibv_srq *srq_refuse(enum reason reason, int error)
 {
-    log_reason(LOG_WARN, reason, "ibv_create_srq_ex");
+    if (!object_has_told(reason))
+        log_reason(LOG_WARN, reason, "ibv_create_srq_ex");
     errno = error;
     return NULL;
 }
