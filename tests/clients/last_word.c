@@ -1,7 +1,8 @@
-/* A message, and then the end of the connection: the receiver, which sleeps until one of its two channels has
- * something, must not hear of the end before it hears of the message.
+/* A message, and then the end of the connection, or a WRITE with a wrong key, which is an asynchronous event: the
+ * receiver, which sleeps until one of its two channels has something, must not hear of that before it hears of the
+ * message.
  *
- *     last_word ADDRESS PORT ROUNDS
+ *     last_word end|key ADDRESS PORT ROUNDS
  *
  * The parent serves. It stops its child, says both, and lets it go on, so that the child's library finds both at once.
  */
@@ -12,10 +13,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { PATIENCE_MS = 10000, LENGTH = 64 };
+
+static bool wrong_key; /* is what comes behind the message */
 
 struct end {
     struct rdma_event_channel *events;
@@ -54,7 +58,7 @@ static void make(struct end *end)
     end->mr = ibv_reg_mr(end->pd, end->memory, LENGTH, IBV_ACCESS_LOCAL_WRITE);
     check(end->cq && end->mr && !ibv_req_notify_cq(end->cq, 0), "ibv_req_notify_cq");
     struct ibv_qp_init_attr init = {
-        .send_cq = end->cq, .recv_cq = end->cq, .qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+        .send_cq = end->cq, .recv_cq = end->cq, .qp_type = IBV_QPT_RC, .cap = {2, 1, 1, 1, 0}};
     check(!rdma_create_qp(end->id, end->pd, &init), "rdma_create_qp");
 }
 
@@ -91,15 +95,24 @@ static void ask(struct end *end, struct sockaddr *server)
     take(end, RDMA_CM_EVENT_ESTABLISHED);
 }
 
-/* Did it hear of the end alone? */
+static void take_refusal(struct end *end)
+{
+    struct ibv_async_event event;
+    check(!ibv_get_async_event(end->id->verbs, &event), "ibv_get_async_event");
+    check(event.event_type == IBV_EVENT_QP_ACCESS_ERR, ibv_event_type_str(event.event_type));
+    ibv_ack_async_event(&event);
+}
+
+/* Did it hear of what came behind the message alone? */
 static bool hear(struct end *end, int ready)
 {
-    struct pollfd both[] = {{.fd = end->events->fd, .events = POLLIN}, {.fd = end->channel->fd, .events = POLLIN}};
+    int other = wrong_key ? end->id->verbs->async_fd : end->events->fd;
+    struct pollfd both[] = {{.fd = other, .events = POLLIN}, {.fd = end->channel->fd, .events = POLLIN}};
     struct ibv_wc wc;
     check(write(ready, "", 1) == 1, "write");
     check(poll(both, 2, PATIENCE_MS) > 0, "poll");
     bool overtaken = !(both[1].revents & POLLIN);
-    take(end, RDMA_CM_EVENT_DISCONNECTED);
+    wrong_key ? take_refusal(end) : (void)take(end, RDMA_CM_EVENT_DISCONNECTED);
     check(ibv_poll_cq(end->cq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS, "the message");
     rdma_disconnect(end->id);
     return overtaken;
@@ -115,7 +128,7 @@ static int listen_to(struct sockaddr *server, int ready, int rounds)
         overtaken += hear(&end, ready);
         unmake(&end);
     }
-    printf("%d of %d ends were heard of before the message\n", overtaken, rounds);
+    printf("%d of %d events were heard of before the message\n", overtaken, rounds);
     return overtaken != 0;
 }
 
@@ -128,8 +141,11 @@ static void say(struct end *end, pid_t child, int ready)
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
     check(read(ready, &byte, 1) == 1, "read");
     check(!kill(child, SIGSTOP) && waitpid(child, NULL, WUNTRACED) == child, "SIGSTOP");
+    struct ibv_send_wr write = wr;
+    write.opcode = IBV_WR_RDMA_WRITE;
+    wr.next = wrong_key ? &write : NULL;
     check(!ibv_post_send(end->id->qp, &wr, &bad), "ibv_post_send");
-    check(!rdma_disconnect(end->id), "rdma_disconnect");
+    check(wrong_key || !rdma_disconnect(end->id), "rdma_disconnect");
     kill(child, SIGCONT);
 }
 
@@ -151,20 +167,21 @@ int main(int argc, char **argv)
     struct sockaddr_in server = {.sin_family = AF_INET};
     int listening[2], ready[2], status;
     char byte;
-    if (argc != 4 || !inet_aton(argv[1], &server.sin_addr))
+    if (argc != 5 || !inet_aton(argv[2], &server.sin_addr))
         return 2;
-    server.sin_port = htons((uint16_t)atoi(argv[2]));
+    wrong_key = !strcmp(argv[1], "key");
+    server.sin_port = htons((uint16_t)atoi(argv[3]));
     check(!pipe(listening) && !pipe(ready), "pipe");
     pid_t child = fork();
     if (!child) {
         check(read(listening[0], &byte, 1) == 1, "read");
-        return listen_to((struct sockaddr *)&server, ready[1], atoi(argv[3]));
+        return listen_to((struct sockaddr *)&server, ready[1], atoi(argv[4]));
     }
     struct end end = {.events = rdma_create_event_channel()};
     check(end.events && !rdma_create_id(end.events, &listener, NULL, RDMA_PS_TCP), "rdma_create_id");
     check(!rdma_bind_addr(listener, (struct sockaddr *)&server) && !rdma_listen(listener, 1), "rdma_listen");
     check(write(listening[1], "", 1) == 1, "write");
-    for (int i = atoi(argv[3]); i > 0; i--)
+    for (int i = atoi(argv[4]); i > 0; i--)
         serve(&end, child, ready[0]);
     check(waitpid(child, &status, 0) == child, "waitpid");
     return !WIFEXITED(status) || WEXITSTATUS(status);

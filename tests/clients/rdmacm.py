@@ -372,9 +372,9 @@ def is_withdrawn(suite):
         raise Failure(str(server))
 
 
-def hears_in_order(suite):
-    """Of a message before the end of its connection, where both are found at once."""
-    command = [f"{BUILD}/tests/clients/last_word", suite.address, choose_port(), "50"]
+def hears_in_order(suite, what):
+    """Of a message before what came behind it, where both are found at once."""
+    command = [f"{BUILD}/tests/clients/last_word", what, suite.address, choose_port(), "50"]
     suite.start(command).finish(time.monotonic() + 60).check()
 
 
@@ -488,7 +488,8 @@ def main():
     suite.add("a thread that waits for events while its program ends hears of no error", lambda: waits_to_the_end(suite))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
     suite.add("a request that comes again behind its listener's end is no new one", lambda: is_asked_again(suite))
-    suite.add("a message is heard of before the end of its connection", lambda: hears_in_order(suite))
+    suite.add("a message is heard of before the end of its connection", lambda: hears_in_order(suite, "end"))
+    suite.add("a message is heard of before an error of its queue pair", lambda: hears_in_order(suite, "key"))
     suite.add("a request that its client withdraws can't be accepted", lambda: is_withdrawn(suite))
     for faults in ("drop=10%,dup=10%,seed=1", "drop=10%,reorder=10%,seed=2"):
         suite.add(f"ucmatose makes five connections in spite of {faults}",
