@@ -16,6 +16,7 @@
 
 #include "alone.h"
 #include "desk.h"
+#include "xrc_make.h"
 
 enum { HUNG = 20, CHILD_GOOD = 7 };
 
@@ -415,13 +416,6 @@ static void children_of_a_busy_process_destroy_what_they_inherit(const void *row
     free(memory);
 }
 
-static struct ibv_xrcd *open_domain(struct ibv_context *context, int fd, int flags)
-{
-    struct ibv_xrcd_init_attr init = {
-        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = fd, .oflags = flags};
-    return ibv_open_xrcd(context, &init);
-}
-
 /* The domain ends with the last process that has opened it, whatever children of it live on. */
 static void an_XRC_domain_does_not_outlive_its_process_in_a_child(const void *row)
 {
@@ -432,7 +426,7 @@ static void an_XRC_domain_does_not_outlive_its_process_in_a_child(const void *ro
     EXPECT_TRUE(!pipe(ready) && !pipe(done));
     pid_t parent = make_child();
     if (!parent) {
-        if (!open_domain(alone_open(), fd, O_CREAT))
+        if (!xrc_make_domain(alone_open(), fd, O_CREAT))
             _exit(1);
         if (!fork()) { /* lives until the pipe is closed */
             close(done[1]);
@@ -442,7 +436,7 @@ static void an_XRC_domain_does_not_outlive_its_process_in_a_child(const void *ro
     }
     EXPECT(wait_for(parent), ==, CHILD_GOOD);
     struct ibv_context *context = alone_open();
-    EXPECT_ERRNO(open_domain(context, fd, 0), EAGAIN);
+    EXPECT_ERRNO(xrc_make_domain(context, fd, 0), EAGAIN);
     close(done[1]);
     close(done[0]);
     close(ready[0]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "desk.h"
+#include "xrc_make.h"
 
 struct errno_row {
     const char *function;
@@ -103,17 +104,8 @@ static int64_t dealloc_td(void)
 
 static int64_t close_xrcd(void)
 {
-    struct ibv_xrcd_init_attr attr = {
-        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
-    struct ibv_xrcd *xrcd = ibv_open_xrcd(desk.context, &attr);
-    struct ibv_srq_init_attr_ex init = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-                                                     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_XRCD,
-                                        .srq_type = IBV_SRQT_XRC,
-                                        .pd = desk.pd,
-                                        .cq = desk.cq,
-                                        .xrcd = xrcd,
-                                        .attr = {.max_wr = 1, .max_sge = 1}};
-    EXPECT_TRUE(ibv_create_srq_ex(desk.context, &init));
+    struct ibv_xrcd *xrcd = xrc_make_domain(desk.context, -1, O_CREAT);
+    EXPECT_TRUE(xrc_make_srq(desk.pd, xrcd, desk.cq, 1));
     return ibv_close_xrcd(xrcd);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "desk.h"
+#include "xrc_make.h"
 
 struct handle_row {
     const char *call;
@@ -249,53 +250,20 @@ static void what_another_context_made_is_unknown(const void *row)
     desk_close(&desk);
 }
 
-static struct ibv_xrcd *open_domain(struct ibv_context *context, int fd)
-{
-    struct ibv_xrcd_init_attr init = {
-        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = fd, .oflags = O_CREAT};
-    return ibv_open_xrcd(context, &init);
-}
-
-static struct ibv_srq *make_shared_srq(struct ibv_xrcd *xrcd)
-{
-    struct ibv_srq_init_attr_ex init = {.attr = {1, 1, 0},
-                                        .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-                                                     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_XRCD,
-                                        .srq_type = IBV_SRQT_XRC,
-                                        .pd = desk.pd,
-                                        .cq = desk.cq,
-                                        .xrcd = xrcd};
-    return ibv_create_srq_ex(desk.context, &init);
-}
-
-static struct ibv_qp *make_receiving(struct ibv_xrcd *xrcd)
-{
-    struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = xrcd};
-    return ibv_create_qp_ex(desk.context, &init);
-}
-
-static struct ibv_qp *open_receiving(struct ibv_xrcd *xrcd, uint32_t number)
-{
-    struct ibv_qp_open_attr attr = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
-                                    .qp_num = number,
-                                    .xrcd = xrcd,
-                                    .qp_type = IBV_QPT_XRC_RECV};
-    return ibv_open_qp(desk.context, &attr);
-}
-
 /* Both contexts have opened the same domain, so nothing but whose the handle is tells them apart. */
 static void another_contexts_xrc_domain_is_unknown(const void *row)
 {
     open_all();
     struct desk other = desk_open();
     int fd = memfd_create("domain", 0);
-    struct ibv_xrcd *own = open_domain(desk.context, fd), *strange = open_domain(other.context, fd);
+    struct ibv_xrcd *own = xrc_make_domain(desk.context, fd, O_CREAT), *strange = xrc_make_domain(other.context, fd, 0);
     EXPECT_TRUE(own && strange);
-    struct ibv_qp *receiving = make_receiving(own);
-    EXPECT_TRUE(receiving && make_shared_srq(own) && open_receiving(own, receiving->qp_num));
-    EXPECT_ERRNO(make_shared_srq(strange), ENOENT);
-    EXPECT_ERRNO(make_receiving(strange), ENOENT);
-    EXPECT_ERRNO(open_receiving(strange, receiving->qp_num), ENOENT);
+    struct ibv_qp *receiving = xrc_make_receiver(desk.context, own);
+    EXPECT_TRUE(receiving && xrc_make_srq(desk.pd, own, desk.cq, 1) &&
+                xrc_make_handle(desk.context, own, receiving->qp_num));
+    EXPECT_ERRNO(xrc_make_srq(desk.pd, strange, desk.cq, 1), ENOENT);
+    EXPECT_ERRNO(xrc_make_receiver(desk.context, strange), ENOENT);
+    EXPECT_ERRNO(xrc_make_handle(desk.context, strange, receiving->qp_num), ENOENT);
     EXPECT(ibv_close_xrcd(strange), ==, 0);
     close(fd);
     desk_close(&other);

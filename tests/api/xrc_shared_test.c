@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "alone.h"
+#include "xrc_make.h"
 
 enum { LONG = 20000, LARGE = 100000, ROOM = 1 << 18, DEPTH = 128 };
 
@@ -46,13 +47,6 @@ static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc, int64_t patience)
     return count;
 }
 
-static struct ibv_xrcd *open_xrcd(struct ibv_context *context, int fd)
-{
-    struct ibv_xrcd_init_attr attr = {
-        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = fd, .oflags = O_CREAT};
-    return ibv_open_xrcd(context, &attr);
-}
-
 /* -- an end */
 
 struct end {
@@ -71,35 +65,20 @@ struct about {
     uint64_t address;
 };
 
-static struct ibv_srq *make_srq(struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv_cq *cq)
-{
-    return ibv_create_srq_ex(pd->context, &(struct ibv_srq_init_attr_ex){
-                                              .attr = {.max_wr = DEPTH, .max_sge = 1},
-                                              .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-                                                           IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-                                              .srq_type = IBV_SRQT_XRC,
-                                              .pd = pd,
-                                              .xrcd = xrcd,
-                                              .cq = cq,
-                                          });
-}
-
 static struct about begin(struct end *end, int file)
 {
     struct about about = {0};
     end->context = alone_open();
-    end->xrcd = open_xrcd(end->context, file);
+    end->xrcd = xrc_make_domain(end->context, file, O_CREAT);
     struct ibv_pd *pd = ibv_alloc_pd(end->context);
     end->cq = ibv_create_cq(end->context, 2 * DEPTH, NULL, NULL, 0);
     end->memory = calloc(1, ROOM);
     end->mr = ibv_reg_mr(pd, end->memory, ROOM,
                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                              IBV_ACCESS_REMOTE_ATOMIC);
-    end->srq = make_srq(pd, end->xrcd, end->cq);
-    struct ibv_srq *stranger = make_srq(pd, open_xrcd(end->context, -1), end->cq);
-    struct ibv_qp_init_attr_ex init = {
-        .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = end->xrcd};
-    end->qp = ibv_create_qp_ex(end->context, &init);
+    end->srq = xrc_make_srq(pd, end->xrcd, end->cq, DEPTH);
+    struct ibv_srq *stranger = xrc_make_srq(pd, xrc_make_domain(end->context, -1, O_CREAT), end->cq, DEPTH);
+    end->qp = xrc_make_receiver(end->context, end->xrcd);
     ibv_get_srq_num(end->srq, &about.srq);
     ibv_get_srq_num(stranger, &about.stranger);
     about.qp = end->qp->qp_num;
@@ -127,14 +106,8 @@ static int next_event(struct end *end, int patience)
 
 static int open_qp(struct end *end, uint32_t number)
 {
-    struct ibv_qp_open_attr attr = {
-        .comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
-        .qp_num = number,
-        .xrcd = end->xrcd,
-        .qp_type = IBV_QPT_XRC_RECV,
-    };
     errno = 0;
-    return ibv_open_qp(end->context, &attr) ? 0 : errno;
+    return xrc_make_handle(end->context, end->xrcd, number) ? 0 : errno;
 }
 
 static int connect_from(struct ibv_qp *qp, uint32_t number)

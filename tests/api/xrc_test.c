@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "alone.h"
+#include "xrc_make.h"
 
 static int open_file(void)
 {
@@ -20,31 +21,24 @@ static int open_file(void)
     return fd;
 }
 
-static struct ibv_xrcd *open_xrcd(struct ibv_context *context, int fd, int flags)
-{
-    struct ibv_xrcd_init_attr attr = {
-        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = fd, .oflags = flags};
-    return ibv_open_xrcd(context, &attr);
-}
-
 /* -- domains */
 
 static void a_domain_is_made_when_asked_for(const void *row)
 {
     struct ibv_context *context = alone_open();
     int fd = open_file();
-    EXPECT_ERRNO(open_xrcd(context, fd, 0), EAGAIN);
-    EXPECT_ERRNO(open_xrcd(context, fd, O_EXCL), EAGAIN);
-    struct ibv_xrcd *first = open_xrcd(context, fd, O_CREAT | O_EXCL);
+    EXPECT_ERRNO(xrc_make_domain(context, fd, 0), EAGAIN);
+    EXPECT_ERRNO(xrc_make_domain(context, fd, O_EXCL), EAGAIN);
+    struct ibv_xrcd *first = xrc_make_domain(context, fd, O_CREAT | O_EXCL);
     EXPECT_TRUE(first);
-    EXPECT_ERRNO(open_xrcd(context, fd, O_CREAT | O_EXCL), EINVAL);
-    struct ibv_xrcd *second = open_xrcd(context, fd, 0), *third = open_xrcd(context, fd, O_CREAT);
+    EXPECT_ERRNO(xrc_make_domain(context, fd, O_CREAT | O_EXCL), EINVAL);
+    struct ibv_xrcd *second = xrc_make_domain(context, fd, 0), *third = xrc_make_domain(context, fd, O_CREAT);
     EXPECT_TRUE(second && third && second != first);
     EXPECT(ibv_close_xrcd(first), ==, 0);
     EXPECT(ibv_close_xrcd(third), ==, 0);
-    EXPECT_ERRNO(open_xrcd(context, fd, O_CREAT | O_EXCL), EINVAL);
+    EXPECT_ERRNO(xrc_make_domain(context, fd, O_CREAT | O_EXCL), EINVAL);
     EXPECT(ibv_close_xrcd(second), ==, 0);
-    EXPECT_ERRNO(open_xrcd(context, fd, 0), EAGAIN);
+    EXPECT_ERRNO(xrc_make_domain(context, fd, 0), EAGAIN);
     close(fd);
     EXPECT(ibv_close_device(context), ==, 0);
 }
@@ -52,7 +46,8 @@ static void a_domain_is_made_when_asked_for(const void *row)
 static void an_anonymous_domain_is_nobody_elses(const void *row)
 {
     struct ibv_context *context = alone_open();
-    struct ibv_xrcd *first = open_xrcd(context, -1, O_CREAT), *second = open_xrcd(context, -1, O_CREAT | O_EXCL);
+    struct ibv_xrcd *first = xrc_make_domain(context, -1, O_CREAT),
+                    *second = xrc_make_domain(context, -1, O_CREAT | O_EXCL);
     EXPECT_TRUE(first && second);
     EXPECT(ibv_close_xrcd(first), ==, 0);
     EXPECT(ibv_close_xrcd(second), ==, 0);
@@ -66,8 +61,8 @@ static void bad_domain_attributes_are_refused(const void *row)
     EXPECT_ERRNO(ibv_open_xrcd(context, &attr), EINVAL);
     attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS | IBV_XRCD_INIT_ATTR_RESERVED;
     EXPECT_ERRNO(ibv_open_xrcd(context, &attr), EOPNOTSUPP);
-    EXPECT_ERRNO(open_xrcd(context, -1, O_CREAT | O_TRUNC), EINVAL);
-    EXPECT_ERRNO(open_xrcd(context, 9999, O_CREAT), EBADF);
+    EXPECT_ERRNO(xrc_make_domain(context, -1, O_CREAT | O_TRUNC), EINVAL);
+    EXPECT_ERRNO(xrc_make_domain(context, 9999, O_CREAT), EBADF);
     EXPECT(ibv_close_device(context), ==, 0);
 }
 
@@ -77,7 +72,7 @@ static int open_elsewhere(int fd, int flags, int told)
 {
     struct ibv_context *context = alone_open();
     errno = 0;
-    struct ibv_xrcd *xrcd = open_xrcd(context, fd, flags);
+    struct ibv_xrcd *xrcd = xrc_make_domain(context, fd, flags);
     int error = xrcd ? 0 : errno;
     ssize_t written = write(told, "x", 1);
     sleep(xrcd ? 60 : 0);
@@ -113,16 +108,16 @@ static void processes_agree_whether_a_domain_exists(const void *row)
     EXPECT(pipe(told), ==, 0);
     struct ibv_context *context = alone_open();
     EXPECT(exit_of(child_opens(fd, 0, told)), ==, EAGAIN);
-    struct ibv_xrcd *ours = open_xrcd(context, fd, O_CREAT | O_EXCL);
+    struct ibv_xrcd *ours = xrc_make_domain(context, fd, O_CREAT | O_EXCL);
     EXPECT_TRUE(ours);
     EXPECT(exit_of(child_opens(fd, O_CREAT | O_EXCL, told)), ==, EINVAL);
     pid_t child = child_opens(fd, 0, told);
     EXPECT(ibv_close_xrcd(ours), ==, 0);
-    EXPECT_ERRNO(open_xrcd(context, fd, O_CREAT | O_EXCL), EINVAL); /* the child's */
+    EXPECT_ERRNO(xrc_make_domain(context, fd, O_CREAT | O_EXCL), EINVAL); /* the child's */
     kill(child, SIGKILL);
     EXPECT(exit_of(child), ==, -1);
-    EXPECT_ERRNO(open_xrcd(context, fd, 0), EAGAIN);
-    EXPECT_TRUE(open_xrcd(context, fd, O_CREAT | O_EXCL));
+    EXPECT_ERRNO(xrc_make_domain(context, fd, 0), EAGAIN);
+    EXPECT_TRUE(xrc_make_domain(context, fd, O_CREAT | O_EXCL));
     close(fd);
     EXPECT(ibv_close_device(context), ==, 0);
 }
@@ -141,23 +136,14 @@ struct room {
 
 static struct ibv_srq *make_srq(struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
-    struct ibv_srq_init_attr_ex init = {
-        .attr = {.max_wr = 8, .max_sge = 1},
-        .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-        .srq_type = IBV_SRQT_XRC,
-        .pd = pd,
-        .xrcd = xrcd,
-        .cq = cq,
-    };
-    struct ibv_srq *srq = ibv_create_srq_ex(pd->context, &init);
+    struct ibv_srq *srq = xrc_make_srq(pd, xrcd, cq, 8);
     EXPECT_TRUE(srq);
     return srq;
 }
 
 static struct ibv_qp *make_receiver(struct ibv_context *context, struct ibv_xrcd *xrcd)
 {
-    struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = xrcd};
-    struct ibv_qp *qp = ibv_create_qp_ex(context, &init);
+    struct ibv_qp *qp = xrc_make_receiver(context, xrcd);
     EXPECT_TRUE(qp);
     return qp;
 }
@@ -175,7 +161,7 @@ static struct ibv_qp *make_sender(struct ibv_pd *pd, struct ibv_cq *cq)
 static struct room open_room(void)
 {
     struct room room = {.context = alone_open(), .other = alone_open()};
-    room.xrcd = open_xrcd(room.other, -1, O_CREAT);
+    room.xrcd = xrc_make_domain(room.other, -1, O_CREAT);
     room.sender_pd = ibv_alloc_pd(room.context);
     room.from = alone_register(room.sender_pd);
     room.sent = ibv_create_cq(room.context, 16, NULL, NULL, 0);
@@ -299,7 +285,7 @@ static void an_unknown_srq_is_an_invalid_request(const void *row)
 static void an_srq_of_another_domain_is_refused(const void *row)
 {
     struct room room = open_room();
-    struct ibv_xrcd *stranger = open_xrcd(room.other, -1, O_CREAT);
+    struct ibv_xrcd *stranger = xrc_make_domain(room.other, -1, O_CREAT);
     struct ibv_srq *srq = make_srq(room.pds[0], stranger, room.received[0]);
     post_receive(srq, room.to[0], 1);
     send_to(&room, number_of(srq));
@@ -350,26 +336,16 @@ static void builders_name_the_srq(const void *row)
 
 /* -- handles */
 
-static struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_xrcd *xrcd, uint32_t number)
-{
-    struct ibv_qp_open_attr attr = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
-                                                 IBV_QP_OPEN_ATTR_CONTEXT | IBV_QP_OPEN_ATTR_TYPE,
-                                    .qp_num = number,
-                                    .xrcd = xrcd,
-                                    .qp_context = &number,
-                                    .qp_type = IBV_QPT_XRC_RECV};
-    return ibv_open_qp(context, &attr);
-}
-
 static void an_opened_queue_pair_outlives_its_maker(const void *row)
 {
     struct room room = open_room();
     int fd = open_file();
-    struct ibv_xrcd *theirs = open_xrcd(room.other, fd, O_CREAT), *ours = open_xrcd(room.context, fd, 0);
+    struct ibv_xrcd *theirs = xrc_make_domain(room.other, fd, O_CREAT), *ours = xrc_make_domain(room.context, fd, 0);
     struct ibv_qp *made = make_receiver(room.other, theirs);
-    struct ibv_qp *opened = open_qp(room.context, ours, made->qp_num);
+    struct ibv_qp *opened = xrc_make_handle(room.context, ours, made->qp_num);
     EXPECT_TRUE(opened && opened != made);
     EXPECT(opened->qp_num, ==, made->qp_num);
+    EXPECT_TRUE(opened->qp_context == room.context);
     alone_initialize(made);
     EXPECT(alone_state(opened), ==, IBV_QPS_INIT);
     EXPECT(ibv_close_xrcd(theirs), ==, EBUSY);
@@ -380,7 +356,7 @@ static void an_opened_queue_pair_outlives_its_maker(const void *row)
     EXPECT(ibv_close_xrcd(ours), ==, EBUSY);
     uint32_t number = opened->qp_num;
     EXPECT(ibv_destroy_qp(opened), ==, 0);
-    EXPECT_ERRNO(open_qp(room.context, ours, number), EINVAL);
+    EXPECT_ERRNO(xrc_make_handle(room.context, ours, number), EINVAL);
     EXPECT(ibv_close_xrcd(ours), ==, 0);
     close(fd);
     close_room(&room);
@@ -389,7 +365,7 @@ static void an_opened_queue_pair_outlives_its_maker(const void *row)
 static void every_handle_hears_of_events(const void *row)
 {
     struct room room = open_room();
-    struct ibv_qp *second = open_qp(room.other, room.xrcd, room.receiver->qp_num);
+    struct ibv_qp *second = xrc_make_handle(room.other, room.xrcd, room.receiver->qp_num);
     struct ibv_async_event events[2];
     EXPECT_TRUE(second);
     send_to(&room, 0xfffffe);
@@ -407,10 +383,10 @@ static void every_handle_hears_of_events(const void *row)
 static void only_what_is_there_is_opened(const void *row)
 {
     struct room room = open_room();
-    struct ibv_xrcd *stranger = open_xrcd(room.other, -1, O_CREAT);
-    EXPECT_ERRNO(open_qp(room.other, stranger, room.receiver->qp_num), EINVAL);
-    EXPECT_ERRNO(open_qp(room.other, room.xrcd, room.sender->qp_num), EINVAL);
-    EXPECT_ERRNO(open_qp(room.other, room.xrcd, 0xfffffe), EINVAL);
+    struct ibv_xrcd *stranger = xrc_make_domain(room.other, -1, O_CREAT);
+    EXPECT_ERRNO(xrc_make_handle(room.other, stranger, room.receiver->qp_num), EINVAL);
+    EXPECT_ERRNO(xrc_make_handle(room.other, room.xrcd, room.sender->qp_num), EINVAL);
+    EXPECT_ERRNO(xrc_make_handle(room.other, room.xrcd, 0xfffffe), EINVAL);
     struct ibv_qp_open_attr attr = {.comp_mask = IBV_QP_OPEN_ATTR_NUM, .qp_num = room.receiver->qp_num};
     EXPECT_ERRNO(ibv_open_qp(room.other, &attr), EINVAL);
     attr.comp_mask = IBV_QP_OPEN_ATTR_RESERVED;

@@ -14,10 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, LENGTH = 64 };
+enum { PATIENCE_MS = 10000, ASLEEP_US = 2000 /* after which the child has gone to sleep */, LENGTH = 64 };
 
 static bool wrong_key; /* is what comes behind the message */
 
@@ -140,6 +141,7 @@ static void say(struct end *end, pid_t child, int ready)
     struct ibv_sge sge = {(uintptr_t)end->memory, 5, end->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
     check(read(ready, &byte, 1) == 1, "read");
+    usleep(ASLEEP_US);
     check(!kill(child, SIGSTOP) && waitpid(child, NULL, WUNTRACED) == child, "SIGSTOP");
     struct ibv_send_wr write = wr;
     write.opcode = IBV_WR_RDMA_WRITE;
@@ -167,16 +169,18 @@ int main(int argc, char **argv)
     struct sockaddr_in server = {.sin_family = AF_INET};
     int listening[2], ready[2], status;
     char byte;
-    if (argc != 5 || !inet_aton(argv[2], &server.sin_addr))
+    if (argc != 5 || (strcmp(argv[1], "end") && strcmp(argv[1], "key")) || !inet_aton(argv[2], &server.sin_addr))
         return 2;
     wrong_key = !strcmp(argv[1], "key");
     server.sin_port = htons((uint16_t)atoi(argv[3]));
     check(!pipe(listening) && !pipe(ready), "pipe");
     pid_t child = fork();
     if (!child) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* it may be stopped then */
         check(read(listening[0], &byte, 1) == 1, "read");
         return listen_to((struct sockaddr *)&server, ready[1], atoi(argv[4]));
     }
+    close(ready[1]); /* so that the child's death is heard of */
     struct end end = {.events = rdma_create_event_channel()};
     check(end.events && !rdma_create_id(end.events, &listener, NULL, RDMA_PS_TCP), "rdma_create_id");
     check(!rdma_bind_addr(listener, (struct sockaddr *)&server) && !rdma_listen(listener, 1), "rdma_listen");
