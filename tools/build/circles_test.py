@@ -37,6 +37,14 @@ CASES = {
     "a static function of the same name is no call": (
         {**ring("a/one", "a/two", "a/three", "a/four"), "src/a/two.c": "static void a_three(void)\n{\n}\nvoid a_two(void)\n{\n    a_three();\n}\n"},
         0, "largest circle: 0"),
+    "an inline function of a header can be called": (
+        {"src/a/low.h": "static inline void a_low(void)\n{\n}\n", "src/a/low.c": "void a_start(void)\n{\n    a_high();\n}\n",
+         "src/a/high.c": "void a_high(void)\n{\n    a_low();\n}\n"}, 1, "a/high a/low"),
+    "an inline function of a header calls": (
+        {"src/a/low.h": "static inline void a_low(void)\n{\n    a_high();\n}\n", "src/a/low.c": "void a_start(void)\n{\n}\n",
+         "src/a/high.c": "void a_high(void)\n{\n    a_start();\n}\n"}, 1, "a/high a/low"),
+    "a declaration in a header is no call": (
+        {**ring("a/one", "a/two"), "src/a/two.c": "void a_two(void)\n{\n}\n", "src/a/two.h": "void a_one(void);\n"}, 0, "largest circle: 0"),
     "an attribute is no function": (
         {f"src/{module}.c": "__attribute__((noinline)) static void part(void)\n{\n}\n" for module in ("a/one", "b/two")},
         0, "longest chain: 1:"),

@@ -1,7 +1,7 @@
 #include "transport/rc/fail.h"
 
 #include "base/nanos.h"
-#include "transport/rc/responses.h"
+#include "transport/rc/acks.h"
 #include "transport/retire.h"
 
 void fail_receive(struct rc *rc, enum ibv_wc_status status, enum reason reason, const struct packet *packet)

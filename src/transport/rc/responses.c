@@ -16,14 +16,6 @@ enum reason responses_select_srq(struct rc *rc, uint32_t number)
                : REASON_NONE;
 }
 
-void responses_acknowledge(struct rc *rc, uint32_t psn)
-{
-    struct responder *responder = &rc->responder;
-    if (!responder->ack_due || psn_distance(psn, responder->ack_psn) > 0)
-        responder->ack_psn = psn;
-    responder->ack_due = true;
-}
-
 void responses_nak(struct rc *rc, uint8_t syndrome, uint32_t psn)
 {
     rc->responder.nak_due = rc->responder.nak_sent = true;

@@ -321,4 +321,9 @@ nanos qp_watch(struct qp *);
  * shared queue would lose its place for ever. */
 void qp_give_back_receive(struct qp *);
 
+static inline struct qp *qp_of_owner(struct engine_owner *owner)
+{
+    return container_of(owner, struct qp, owner);
+}
+
 #endif

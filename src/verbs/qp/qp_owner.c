@@ -9,6 +9,7 @@
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/comp_cntr.h"
 #include "verbs/queue/cq.h"
+#include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq_tags.h"
 #include "verbs/xrc/xrc.h"

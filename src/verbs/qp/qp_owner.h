@@ -6,11 +6,6 @@
 #include "base/container.h"
 #include "verbs/qp/qp.h"
 
-static inline struct qp *qp_of_owner(struct engine_owner *owner)
-{
-    return container_of(owner, struct qp, owner);
-}
-
 /* The functions of struct owner_operations (transport/owner.h). */
 void qp_owner_sent(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 const struct recv_wqe *qp_owner_take_receive(struct engine_owner *, const struct packet *, uint64_t least);

@@ -5,6 +5,7 @@
 
 #include "base/lock.h"
 #include "base/nanos.h"
+#include "process/process.h"
 #include "runtime/schedule.h"
 #include "verbs/object/domain.h"
 #include "verbs/queue/cq_ring.h"
@@ -73,8 +74,6 @@ bool cq_push(struct cq *, const struct completion *, bool notable);
 
 /* The same for who fills the entry in its place, all of it: NULL when it is lost, else cq_end_push must follow at once.
  * Holds cq->lock from the one to the other. */
-static inline struct completion *cq_begin_push(struct cq *);
-static inline void cq_end_push(struct cq *, struct completion *, bool notable);
 
 /* Before a receive is put in: the round that brings it may not have answered yet. */
 static inline void cq_note_round(struct cq *cq)
@@ -87,14 +86,6 @@ static inline void cq_note_round(struct cq *cq)
  * goes to this host, so that the program may end at once. On adapters, too, the acknowledgement leaves first. Waits for
  * the end of another thread's round, some microseconds at most. */
 void cq_wait_for_round(const struct cq *, uint32_t round);
-
-static inline void cq_wait_for_responses(const struct cq *cq)
-{
-    uint32_t round = atomic_load_explicit(&cq->delivered, memory_order_relaxed);
-    uint32_t answered = atomic_load_explicit(&cq->process->loop.answered, memory_order_acquire);
-    if (__builtin_expect((int32_t)(round - answered) > 0, 0))
-        cq_wait_for_round(cq, round);
-}
 
 /* From cq_stop to cq_resume nobody adds entries or looks at them, though a program may be in the middle of a batch of
  * them: waits for no program. cq->lock is held meanwhile. Not within process->forked copies, whose takers are gone. */
@@ -111,24 +102,6 @@ void cq_forget(struct cq *, const _Atomic uint32_t *retired);
 
 struct completion *cq_make_room(struct cq *);
 void cq_finish_unusual(struct cq *, struct completion *, bool notable);
-
-static inline struct completion *cq_begin_push(struct cq *cq)
-{
-    lock_take(&cq->lock);
-    struct completion *to = cq_ring_room(&cq->ring);
-    return __builtin_expect(to != NULL, 1) ? to : cq_make_room(cq);
-}
-
-static inline void cq_end_push(struct cq *cq, struct completion *entry, bool notable)
-{
-    lock_assert_held(&cq->lock);
-    bool usual = cq->wc_flags < IBV_WC_EX_WITH_COMPLETION_TIMESTAMP && cq->armed == CQ_UNARMED;
-    if (__builtin_expect(usual, 1))
-        cq_ring_put(&cq->ring);
-    else
-        cq_finish_unusual(cq, entry, notable);
-    lock_release(&cq->lock);
-}
 
 /* Fills the iterator's functions of a new CQ. */
 void cq_extend(struct cq *);

@@ -1,4 +1,4 @@
-/* The entries of a completion queue, for the two ways in which they are taken out: cq.c and cq_ex.c. */
+/* The entries of a completion queue, for the two ways in which they are taken out: cq_poll.c and cq_ex.c. */
 #ifndef VERBS_QUEUE_CQ_ENTRIES_H
 #define VERBS_QUEUE_CQ_ENTRIES_H
 

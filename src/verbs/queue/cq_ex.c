@@ -7,6 +7,7 @@
 #include "process/poller.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_entries.h"
+#include "verbs/queue/cq_poll.h"
 
 static inline struct cq *cq_of(struct ibv_cq_ex *ibv)
 {

@@ -1,0 +1,38 @@
+/* The ACKs that the responder owes. */
+#ifndef TRANSPORT_RC_ACKS_H
+#define TRANSPORT_RC_ACKS_H
+
+#include "transport/rc/rc.h"
+#include "wire/psn.h"
+
+/* An ACK up to this PSN, absorbed by one that is due for a later PSN. */
+void responses_acknowledge(struct rc *, uint32_t psn);
+
+/* One up to this PSN, the last that was taken, for which nobody asked. */
+static inline void responses_owe(struct rc *rc, uint32_t psn)
+{
+    struct responder *responder = &rc->responder;
+    if (responder->ack_due) {
+        responder->ack_psn = psn;
+    } else {
+        responder->late_psn = psn;
+        responder->ack_late = !rc->settings.first_window;
+    }
+}
+
+static inline void responses_acknowledge_late(struct rc *rc)
+{
+    if (!rc->responder.ack_late)
+        return;
+    rc->responder.ack_late = false;
+    responses_acknowledge(rc, rc->responder.late_psn);
+}
+
+/* The ACK that was due has left. */
+static inline void responses_acknowledged(struct responder *responder)
+{
+    responder->ack_due = false;
+    responder->ack_late = responder->ack_late && psn_distance(responder->late_psn, responder->ack_psn) > 0;
+}
+
+#endif

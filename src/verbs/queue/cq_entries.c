@@ -1,0 +1,57 @@
+#include "verbs/queue/cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/uncancelled.h"
+#include "diag/log.h"
+#include "link/fence.h"
+#include "process/poller.h"
+#include "verbs/object/acknowledgements.h"
+#include "verbs/object/async.h"
+#include "verbs/object/comp_channel.h"
+#include "verbs/object/domain.h"
+#include "verbs/queue/cq_entries.h"
+#include "verbs/queue/cq_event.h"
+
+void cq_consumer_wait(struct cq *cq)
+{
+    lock_take(&cq->consumer);
+}
+
+/* Until nobody looks at entries. The kernel may begin to refuse fences (a sandbox that came later): a thread that is
+ * just between its two steps has become visible long before a millisecond is over, and one that comes later sees
+ * `stopped`. */
+static void stop_takers(struct cq *cq)
+{
+    atomic_store(&cq->stopped, true);
+    int before = uncancelled_begin();
+    if (!fence_everywhere())
+        nanosleep(&(struct timespec){.tv_nsec = NANOS_MILLISECOND}, NULL);
+    uncancelled_end(before);
+    for (unsigned round = 0; atomic_load_explicit(&cq->taking, memory_order_acquire); round++)
+        lock_wait(round);
+}
+
+void cq_stop(struct cq *cq)
+{
+    lock_take(&cq->lock);
+    if (!cq->guarded)
+        stop_takers(cq);
+}
+
+void cq_resume(struct cq *cq)
+{
+    atomic_store_explicit(&cq->stopped, false, memory_order_release);
+    lock_release(&cq->lock);
+}
+
+/* Who stops the takers holds cq->lock until they may go on. */
+bool cq_wait_to_take(struct cq *cq)
+{
+    cq_end_taking_freely(cq);
+    lock_take(&cq->lock);
+    return true;
+}

@@ -1,0 +1,81 @@
+#include "verbs/queue/cq_push.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/uncancelled.h"
+#include "diag/log.h"
+#include "link/fence.h"
+#include "process/poller.h"
+#include "verbs/object/acknowledgements.h"
+#include "verbs/object/async.h"
+#include "verbs/object/comp_channel.h"
+#include "verbs/object/domain.h"
+#include "verbs/queue/cq_entries.h"
+#include "verbs/queue/cq_event.h"
+
+static uint64_t read_clock(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (uint64_t)now.tv_sec * NANOS_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* Entries are stamped in their order, and a wall clock that is set back does not take the entries along. */
+static void stamp(struct cq *cq, struct completion *entry)
+{
+    if (cq->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+        entry->timestamp = read_clock(CLOCK_MONOTONIC);
+    if (cq->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) {
+        uint64_t now = read_clock(CLOCK_REALTIME);
+        cq->wallclock = entry->wallclock = now > cq->wallclock ? now : cq->wallclock;
+    }
+}
+
+/* IBA 11.6.3.1: an overrun is a CQ error; the queue pairs that lose completions are failed by the progress, which can
+ * take their locks. */
+static void overrun(struct cq *cq)
+{
+    if (cq->overrun)
+        return;
+    cq->overrun = true;
+    log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "cq of %u entries (handle %u)", cq->ring.capacity, cq->object.handle);
+    async_raise_cq(cq, IBV_EVENT_CQ_ERR);
+    atomic_store(&cq->process->loop.overrun, true);
+    node_wake(cq->process->node);
+}
+
+/* With IGNORE_OVERRUN "CQE always will be written to next entry" (ibv_create_cq_ex(3)), which is where the oldest
+ * stands. */
+struct completion *cq_make_room(struct cq *cq)
+{
+    lock_assert_held(&cq->lock);
+    if (!(cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)) {
+        overrun(cq);
+        lock_release(&cq->lock);
+        return NULL;
+    }
+    cq_ring_drop_oldest(&cq->ring);
+    return cq_ring_room(&cq->ring);
+}
+
+void cq_finish_unusual(struct cq *cq, struct completion *entry, bool notable)
+{
+    lock_assert_held(&cq->lock);
+    if (cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+        stamp(cq, entry);
+    cq_ring_put(&cq->ring);
+    cq_event_notify(cq, notable);
+}
+
+bool cq_push(struct cq *cq, const struct completion *entry, bool notable)
+{
+    struct completion *to = cq_begin_push(cq);
+    if (!to)
+        return false;
+    *to = *entry;
+    cq_end_push(cq, to, notable);
+    return true;
+}
