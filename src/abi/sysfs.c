@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "abi/export.h"
+#include "base/uncancelled.h"
 
 static const char *sysfs_path = "/sys";
 
@@ -40,13 +41,21 @@ static ssize_t read_path(const char *path, char *buffer, size_t size)
     return length;
 }
 
-EXPORT int ibv_read_sysfs_file(const char *directory, const char *file, char *buffer, size_t size)
+static ssize_t read_named(const char *directory, const char *file, char *buffer, size_t size)
 {
     char *path;
     if (asprintf(&path, "%s/%s", directory, file) < 0)
         return -1;
-    ssize_t length = read_path(path, buffer, size);
+    const ssize_t length = read_path(path, buffer, size);
     free(path);
+    return length;
+}
+
+EXPORT int ibv_read_sysfs_file(const char *directory, const char *file, char *buffer, size_t size)
+{
+    int before = uncancelled_begin(); /* a thread that were cancelled here would leave a descriptor behind */
+    ssize_t length = read_named(directory, file, buffer, size);
+    uncancelled_end(before);
     if (length <= 0)
         return (int)length;
     if (buffer[length - 1] == '\n')

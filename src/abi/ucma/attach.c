@@ -19,6 +19,7 @@
 #include "abi/ucma/event_channel.h"
 #include "abi/ucma/ucma.h"
 #include "base/lock.h"
+#include "base/uncancelled.h"
 
 #define DEVICE "/dev/infiniband/rdma_cm"
 
@@ -40,11 +41,14 @@ static _Atomic(function *) originals[IMPORTS];
 
 #define ORIGINAL(which, type) ((type)atomic_load(&originals[which]))
 
+/* A thread that were cancelled within opening or closing would keep locks and references (base/uncancelled.h). */
 static int open_either(enum imported which, const char *path, int flags, mode_t mode)
 {
     if (strcmp(path, DEVICE))
         return ORIGINAL(which, int (*)(const char *, int, ...))(path, flags, mode);
-    return event_channel_open(flags);
+    int before = uncancelled_begin(), fd = event_channel_open(flags);
+    uncancelled_end(before);
+    return fd;
 }
 
 static mode_t mode_of(int flags, va_list arguments)
@@ -104,13 +108,21 @@ static int attached_fxstat64(int version, int fd, struct stat *status)
     return as_device(ORIGINAL(FXSTAT64, int (*)(int, int, struct stat *))(version, fd, status), fd, status);
 }
 
+static void put_back(void *channel)
+{
+    event_channel_put(channel);
+}
+
+/* The thread may be cancelled while it waits for an event. */
 static ssize_t attached_write(int fd, const void *bytes, size_t length)
 {
     struct event_channel *channel = event_channel_find(fd);
+    int error;
     if (!channel)
         return ORIGINAL(WRITE, ssize_t(*)(int, const void *, size_t))(fd, bytes, length);
-    int error = ucma_write(channel, fd, bytes, length);
-    event_channel_put(channel);
+    pthread_cleanup_push(put_back, channel);
+    error = ucma_write(channel, fd, bytes, length);
+    pthread_cleanup_pop(true);
     if (!error)
         return (ssize_t)length;
     errno = error;
@@ -121,8 +133,10 @@ static int attached_close(int fd)
 {
     struct event_channel *channel = event_channel_find(fd);
     if (channel) {
+        int before = uncancelled_begin();
         event_channel_close(channel, fd);
         event_channel_put(channel);
+        uncancelled_end(before);
     }
     return ORIGINAL(CLOSE, int (*)(int))(fd);
 }

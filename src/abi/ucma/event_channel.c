@@ -76,13 +76,27 @@ static bool event_channel_take(struct event_channel *channel, struct cm_event *t
     return event;
 }
 
-int event_channel_wait(struct event_channel *channel, int fd, struct cm_event *event)
+static void no_longer_waits(void *channel)
+{
+    atomic_fetch_sub(&((struct event_channel *)channel)->waiting, 1);
+}
+
+/* A cancellation point. */
+static ssize_t read_byte(struct event_channel *channel, int fd)
 {
     char byte;
+    ssize_t done;
+    atomic_fetch_add(&channel->waiting, 1);
+    pthread_cleanup_push(no_longer_waits, channel);
+    done = read(fd, &byte, 1);
+    pthread_cleanup_pop(true);
+    return done;
+}
+
+int event_channel_wait(struct event_channel *channel, int fd, struct cm_event *event)
+{
     do {
-        atomic_fetch_add(&channel->waiting, 1);
-        ssize_t done = read(fd, &byte, 1);
-        atomic_fetch_sub(&channel->waiting, 1);
+        ssize_t done = read_byte(channel, fd);
         if (done <= 0)
             return done ? errno : EINVAL;
     } while (!event_channel_take(channel, event));
@@ -203,9 +217,11 @@ void event_channel_put(struct event_channel *channel)
 {
     if (atomic_fetch_sub(&channel->uses, 1) != 1)
         return;
+    int before = uncancelled_begin();
     cm_leave(channel->cm);
     close(channel->write_end);
     free(channel);
+    uncancelled_end(before);
 }
 
 /* Programs close the channel as soon as their thread for events has acknowledged the last one, and mean that thread to

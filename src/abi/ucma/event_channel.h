@@ -44,7 +44,8 @@ void event_channel_put(struct event_channel *);
  * when the descriptor is but a copy of the one that was given out. */
 void event_channel_close(struct event_channel *, int fd);
 
-/* Waits for an event, unless the descriptor is set not to: EAGAIN; EINTR. A cancellation point. */
+/* Waits for an event, unless the descriptor is set not to: EAGAIN; EINTR. A cancellation point, whose caller sees to it
+ * that its reference is put back (pthread_cleanup_push). All else here is none. */
 int event_channel_wait(struct event_channel *, int fd, struct cm_event *);
 
 #endif
