@@ -29,15 +29,21 @@ static struct event_channel *channel_of(struct event_queue *queue)
     return container_of(queue, struct event_channel, queue);
 }
 
-/* A pipe that is full has less bytes than there are events: who takes one sees to it (refill). */
-static void added(struct event_queue *queue)
+/* A pipe that is full has less bytes than there are events: who takes one sees to it (event_channel_take). */
+static void put_byte(struct event_channel *channel)
 {
-    struct event_channel *channel = channel_of(queue);
     int error = errno;
     wakeups_flush(channel->cm->process);
     if (write(channel->write_end, "", 1) == 1)
         channel->bytes++;
     errno = error;
+}
+
+static void added(struct event_queue *queue)
+{
+    struct event_channel *channel = channel_of(queue);
+    channel->added_at = clock_now();
+    put_byte(channel);
 }
 
 /* Without ever waiting, which a read would if another thread was faster: splice may be told not to. */
@@ -62,7 +68,7 @@ static bool event_channel_take(struct event_channel *channel, struct cm_event *t
     struct cm_event *event = event_fetch(&channel->queue);
     channel->bytes--;
     if (channel->bytes < channel->queue.count)
-        added(&channel->queue);
+        put_byte(channel);
     if (event) {
         *to = *event;
         channel->cm->manager.operations->release(&channel->cm->manager, event);
@@ -224,6 +230,17 @@ void event_channel_put(struct event_channel *channel)
     uncancelled_end(before);
 }
 
+/* Has a thread that is not this one fetched an event of this channel? Then it most likely fetches the next one, too. */
+static bool has_fetcher(const struct event_channel *channel)
+{
+    return channel->fetched_at != NANOS_NEVER && !pthread_equal(channel->fetcher, pthread_self());
+}
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+
 /* Programs close the channel as soon as their thread for events has acknowledged the last one, and mean that thread to
  * wait for the next one by then, for ever: EBADF would be an error to it (rping ends with it). The network, and the
  * kernel's way, take longer than it needs to get there. Here everything goes faster, so it is given a moment. */
@@ -231,11 +248,35 @@ static void let_return(struct event_channel *channel)
 {
     static const nanos moment = 2 * NANOS_MILLISECOND;
     cm_begin(channel->cm);
-    bool other = channel->fetched_at != NANOS_NEVER && !pthread_equal(channel->fetcher, pthread_self());
-    nanos until = other ? channel->fetched_at + moment : 0;
+    nanos until = has_fetcher(channel) ? channel->fetched_at + moment : 0;
     cm_end(channel->cm);
     while (!atomic_load(&channel->waiting) && clock_now() < until)
-        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+        nap();
+}
+
+/* Has the identifier an event here that a thread may be about to fetch? */
+static bool is_about_to_fetch(struct event_channel *channel, uint32_t number, nanos *added_at)
+{
+    cm_begin(channel->cm);
+    const struct identifier *identifier = identifier_find(&channel->cm->manager, number);
+    bool waits = identifier && identifier->account.queue == &channel->queue && identifier->account.queued;
+    bool found = waits && has_fetcher(channel);
+    *added_at = channel->added_at;
+    cm_end(channel->cm);
+    return found;
+}
+
+void event_channel_let_fetch(struct event_channel *channel, uint32_t number)
+{
+    static const nanos moment = 10 * NANOS_MILLISECOND;
+    nanos added_at, until = NANOS_NEVER;
+    while (is_about_to_fetch(channel, number, &added_at)) {
+        if (until == NANOS_NEVER)
+            until = added_at + moment;
+        if (clock_now() >= until)
+            return;
+        nap();
+    }
 }
 
 void event_channel_close(struct event_channel *channel, int fd)

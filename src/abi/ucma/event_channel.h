@@ -26,6 +26,7 @@ struct event_channel {
     int write_end;
     dev_t device; /* of the pipe */
     ino_t inode;
+    nanos added_at;      /* when the last event came */
     pthread_t fetcher;   /* who fetched the last event, */
     nanos fetched_at;    /* and when; NANOS_NEVER: nobody has yet */
     atomic_uint waiting; /* threads that wait for an event */
@@ -43,6 +44,11 @@ void event_channel_put(struct event_channel *);
 /* The program closes the descriptor, which the caller then does: all identifiers of the channel are destroyed. Nothing
  * when the descriptor is but a copy of the one that was given out. */
 void event_channel_close(struct event_channel *, int fd);
+
+/* Before the identifier is destroyed: where it has an event that came a moment ago, the thread that fetches the events
+ * of this channel, if there is one, is given up to 10 ms to fetch it. A thread that has learnt of the event by poll(2)
+ * would wait in rdma_get_cm_event for one that is gone. Not for who holds a lock. */
+void event_channel_let_fetch(struct event_channel *, uint32_t number);
 
 /* Waits for an event, unless the descriptor is set not to: EAGAIN; EINTR. A cancellation point, whose caller sees to it
  * that its reference is put back (pthread_cleanup_push). All else here is none. */

@@ -79,6 +79,12 @@ static void log_refusal(const struct command *command, const struct identifier *
         log_reason(level, REASON_CM_CALL_REFUSED, "%s: %s", command->name, strerror(error));
 }
 
+static void let_fetch(const struct ucma_call *call)
+{
+    const struct ucma_named *in = call->in;
+    event_channel_let_fetch(call->channel, in->id);
+}
+
 /* The program may write the command again while it is served, so a copy is taken. */
 static int serve(struct ucma_call *call, const struct command *command, const uint8_t *bytes, size_t length)
 {
@@ -89,6 +95,8 @@ static int serve(struct ucma_call *call, const struct command *command, const ui
     if (command->waits)
         return command->serve(call);
     int before = uncancelled_begin();
+    if (command->serve == ucma_destroy_id)
+        let_fetch(call);
     cm_begin(call->channel->cm);
     int error = command->serve(call);
     if (error)
