@@ -62,7 +62,7 @@ static int publish_all(void **state)
 
 static int close_all(void **state)
 {
-    published_retract(&own); /* a robust mutex must not go while it is held: the thread's list leads through it */
+    published_retract(&own); /* the kernel's list of the thread leads to the file */
     published_close(&own);
     return 0;
 }
@@ -504,7 +504,6 @@ static void nobody_vouches_for_the_dead(void **state)
     pthread_create(&thread, NULL, vouch_and_end, &own);
     pthread_join(thread, NULL);
     assert_false(permits(&question));
-    published_vouch(&own); /* taken over from the dead, for close_all to give back */
 }
 
 static void nobody_vouches_after_exec(void **state)
@@ -661,6 +660,9 @@ static void memory_that_is_gone_is_declined(void **state)
 
 int main(void)
 {
+    enum { SKIPPED = 77 };
+    if (!has_robust_lists())
+        return SKIPPED;
     const struct CMUnitTest tests[] = {
         TEST(what_is_published_is_permitted),
         TEST(nothing_else_is_permitted),

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,31 +11,23 @@
 
 #include "base/file_limit.h"
 
-enum { PUBLISHED_MAGIC = 0x50767473 /* "stvP" */, PUBLISHED_LAYOUT = 1 };
+enum { PUBLISHED_MAGIC = 0x50767473 /* "stvP" */, PUBLISHED_LAYOUT = 2 };
 
 struct published_file {
     uint32_t magic, layout;
     atomic_bool open;
-    _Alignas(64) pthread_mutex_t voucher; /* its first word is the futex, by glibc's interface to the kernel */
+    _Alignas(64) atomic_uint voucher; /* link/voucher.h */
     struct published_key keys[PUBLISHED_KEYS];
     struct published_queue_pair queue_pairs[PUBLISHED_QUEUE_PAIRS];
 };
 
-static const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1 */
+#endif
 
-static int published_make_file(int *descriptor)
-{
-    if (file_limit_forbids(sizeof(struct published_file)))
-        return EFBIG;
-    *descriptor = memfd_create("softverbs-keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (*descriptor < 0)
-        return errno;
-    if (!ftruncate(*descriptor, sizeof(struct published_file)) && !fcntl(*descriptor, F_ADD_SEALS, seals))
-        return 0;
-    int error = errno;
-    close(*descriptor);
-    return error;
-}
+/* The last two come when the owner has its own mapping: from then on nobody maps the file writable, no page of it can
+ * be taken out, and what is sealed stays so. */
+static const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 static int published_map_as(struct published *published, int descriptor, int protection)
 {
@@ -47,34 +38,34 @@ static int published_map_as(struct published *published, int descriptor, int pro
     return 0;
 }
 
-static int published_make_voucher(pthread_mutex_t *voucher)
+/* 0 or errno: EINVAL of a kernel without F_SEAL_FUTURE_WRITE, where nothing is published. */
+static int published_fill(struct published *published, int descriptor)
 {
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-    int error = pthread_mutex_init(voucher, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-    return error;
+    if (ftruncate(descriptor, sizeof(struct published_file)))
+        return errno;
+    int error = published_map_as(published, descriptor, PROT_READ | PROT_WRITE);
+    if (error)
+        return error;
+    published->file->magic = PUBLISHED_MAGIC;
+    published->file->layout = PUBLISHED_LAYOUT;
+    return fcntl(descriptor, F_ADD_SEALS, seals) ? errno : 0;
 }
 
 int published_create(struct published *published)
 {
     *published = (struct published){.descriptor = -1};
-    int descriptor, error = published_make_file(&descriptor);
-    if (error)
-        return error;
-    error = published_map_as(published, descriptor, PROT_READ | PROT_WRITE);
-    if (!error)
-        error = published_make_voucher(&published->file->voucher);
+    if (file_limit_forbids(sizeof(struct published_file)))
+        return EFBIG;
+    int descriptor = memfd_create("softverbs-keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor < 0)
+        return errno;
+    int error = published_fill(published, descriptor);
     if (error) {
         published_close(published);
         close(descriptor);
         return error;
     }
     published->descriptor = descriptor;
-    published->file->magic = PUBLISHED_MAGIC;
-    published->file->layout = PUBLISHED_LAYOUT;
     return 0;
 }
 
@@ -90,13 +81,12 @@ void published_close(struct published *published)
 void published_vouch(struct published *published)
 {
     if (published->file)
-        pthread_mutex_lock(&published->file->voucher);
+        voucher_take(&published->voucher, &published->file->voucher);
 }
 
 void published_retract(struct published *published)
 {
-    if (published->file)
-        pthread_mutex_unlock(&published->file->voucher);
+    voucher_give_back(&published->voucher);
 }
 
 void published_open(struct published *published, bool open)
@@ -165,7 +155,8 @@ bool published_withdraw_queue_pair(struct published *published, uint32_t number)
     return true;
 }
 
-/* A file that could shrink, or that lies in a file system that may run out of space, would be a SIGBUS to come. */
+/* A file that could shrink, or that lies in a file system that may run out of space, would be a SIGBUS to come. In one
+ * that others may write the owner would not be the one who says where its memory is. */
 static bool published_is_safe(int descriptor)
 {
     struct stat status;
@@ -185,14 +176,6 @@ int published_map(struct published *published, int descriptor)
         return 0;
     published_close(published);
     return EINVAL;
-}
-
-/* The word is 0 while nobody holds the mutex, and the holder's thread number otherwise; when the holder died, and
- * nobody takes it then, FUTEX_OWNER_DIED. */
-static bool published_is_vouched(const struct published_file *file)
-{
-    unsigned word = atomic_load((const atomic_uint *)&file->voucher);
-    return word && !(word & FUTEX_OWNER_DIED);
 }
 
 /* As memory_remote and the responder have it. */
@@ -225,5 +208,5 @@ bool published_permits(const struct published *published, const struct published
         !published_key_permits(key, question, queue_pair->domain))
         return false;
     *memory = key->memory + (question->address - key->base);
-    return published_is_vouched(file);
+    return voucher_holds(&file->voucher);
 }

@@ -1,6 +1,7 @@
 /* What a process publishes, so that its peers can judge a one-sided access by themselves (docs/evidence/one-sided.md):
  * its plain memory regions by key, its connected queue pairs by number, and whether it lives. A memfd that is sealed
- * against resizing; the owner writes it, peers map it read-only.
+ * against resizing and, once the owner has mapped it, against all writing but by that mapping: peers can map it
+ * read-only, and no other way. Nothing in it is a pointer that its owner follows.
  *
  * A place is chosen by the low bits of the key or number, so nothing in it leads anywhere: peers compute with what they
  * read, but follow no offset, and what they compute is an address in the owner's memory, for the kernel to check. What
@@ -12,10 +13,11 @@
 #ifndef LINK_PUBLISHED_H
 #define LINK_PUBLISHED_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "link/voucher.h"
 
 /* As many queue pairs as a device has unless told otherwise. Pages that are not used take no memory; all together are
  * 6 MiB, less than a program that locks its memory may have as an ordinary user (8 MiB). */
@@ -50,19 +52,19 @@ struct published_file;
 struct published {
     struct published_file *file; /* NULL: there is none */
     int descriptor;              /* of the owner's, to hand over; -1 */
+    struct voucher voucher;      /* of the owner's thread that vouches */
 };
 
 /* --- the owner: one caller at a time for each key and each number */
 
-/* Nothing is published yet, and nobody vouches. 0 or errno; then file is NULL and descriptor -1, and all below do
- * nothing. */
+/* Nothing is published yet, and nobody vouches. 0 or errno (EINVAL: the kernel cannot seal it against writing); then
+ * file is NULL and descriptor -1, and all below do nothing. */
 int published_create(struct published *);
 /* Unmaps and closes; also in the child of a fork, whose parent goes on. */
 void published_close(struct published *);
 
-/* The calling thread vouches for the process until it ends or published_retract: it holds a robust mutex in the file,
- * of which the kernel tells when the thread dies, however that happens, before the process's number can be another's.
- */
+/* The calling thread vouches for the process until it ends or published_retract (link/voucher.h). Where the kernel
+ * cannot tell of its end, it does not, and no access is permitted. */
 void published_vouch(struct published *);
 void published_retract(struct published *);
 
@@ -78,7 +80,7 @@ bool published_withdraw_queue_pair(struct published *, uint32_t number);
 
 /* --- a peer */
 
-/* EINVAL when the descriptor is no sealed memfd of this layout. The descriptor stays the caller's. */
+/* EINVAL when the descriptor is no memfd of this layout that is sealed as above. The descriptor stays the caller's. */
 int published_map(struct published *, int descriptor);
 
 /* One access as the owner's responder would judge it. Of a WRITE the answer counts that a peer gets which has announced

@@ -11,7 +11,7 @@
 
 #include "base/file_limit.h"
 
-static const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+static const int seals = F_SEAL_SHRINK | F_SEAL_GROW; /* that a reader needs */
 
 static size_t span(uint32_t size)
 {
@@ -50,7 +50,7 @@ static int ring_memory_make(uint32_t size, int *fd)
     *fd = memfd_create("softverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*fd < 0)
         return errno;
-    if (!ftruncate(*fd, RING_DATA + size) && !fcntl(*fd, F_ADD_SEALS, seals))
+    if (!ftruncate(*fd, RING_DATA + size) && !fcntl(*fd, F_ADD_SEALS, seals | F_SEAL_SEAL))
         return 0;
     int error = errno;
     close(*fd);

@@ -10,8 +10,7 @@ import re
 import subprocess
 import sys
 
-HARMLESS = """__errno_location __isoc23_sscanf __isoc23_strtol __isoc23_strtoul __isoc99_sscanf _GLOBAL_OFFSET_TABLE_ memcmp pthread_mutexattr_destroy pthread_mutexattr_init
-pthread_mutexattr_setpshared pthread_mutexattr_setrobust pthread_setcancelstate snprintf strchr strcmp strcspn strerror
+HARMLESS = """__errno_location __isoc23_sscanf __isoc23_strtol __isoc23_strtoul __isoc99_sscanf _GLOBAL_OFFSET_TABLE_ memcmp pthread_setcancelstate snprintf strchr strcmp strcspn strerror
 strlen strncmp strrchr strtol strtoul""".split()
 NEVER_REACHED = ["fclose", "fread"]  # model_fopen opens nothing
 OURS = re.compile(r"(__tsan|model|schedule|host|memory|trace)_")

@@ -222,10 +222,10 @@ int model_close(int descriptor)
     return 0;
 }
 
-/* The kernel tells of mutexes before record locks go. */
+/* The kernel tells of robust futexes before record locks go. */
 void host_process_ends(unsigned process)
 {
-    host_mutex_dies(process);
+    host_robust_list_dies(process);
     for (unsigned i = 0; i < HOST_FDS; i++)
         if (host.fds[process][i].kind != FD_NONE)
             release_fd(process, i);
@@ -340,24 +340,32 @@ unsigned long model_getauxval(unsigned long type)
 }
 
 /* Only membarrier. */
-long model_syscall(long number, ...)
+static long membarrier(int command, const void *at)
 {
-    va_list arguments;
-    va_start(arguments, number);
-    int command = va_arg(arguments, int);
-    va_end(arguments);
-    if (number != SYS_membarrier)
-        host_unknown("syscall");
     if (!has_membarrier)
         return host_error(ENOSYS);
     if (command == MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)
         return 0;
     schedule_step();
     if (host_refuses(HOST_NO_MEMBARRIER)) {
-        trace_line(__builtin_return_address(0), "membarrier: EPERM");
+        trace_line(at, "membarrier: EPERM");
         return host_error(EPERM);
     }
-    trace_line(__builtin_return_address(0), "membarrier: all processors have seen all stores");
+    trace_line(at, "membarrier: all processors have seen all stores");
     schedule_flush_all();
     return 0;
+}
+
+long model_syscall(long number, ...)
+{
+    va_list arguments;
+    va_start(arguments, number);
+    void *first = number == SYS_set_robust_list ? va_arg(arguments, void *) : NULL;
+    int command = number == SYS_membarrier ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    if (number == SYS_membarrier)
+        return membarrier(command, __builtin_return_address(0));
+    if (number != SYS_gettid && number != SYS_get_robust_list && number != SYS_set_robust_list)
+        host_unknown("syscall");
+    return host_robust_list(number, first);
 }

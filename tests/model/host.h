@@ -121,7 +121,7 @@ struct host {
     struct host_file files[MEMORY_FILES];
     struct host_lock locks[HOST_LOCKS];
     uint8_t last_memfd[MEMORY_PROCESSES]; /* + 1 */
-    uint64_t vouchers[MEMORY_PROCESSES];  /* the robust mutex that the process holds; 0: none */
+    uint64_t vouchers[MEMORY_PROCESSES];  /* the word of the process's list of robust futexes; 0: none */
     struct host_directory {
         uint8_t reader; /* the process, + 1; 0: unused */
         uint8_t of;     /* the process whose threads are listed, + 1; 0: the one directory of files */
@@ -176,7 +176,8 @@ __attribute__((noreturn)) void host_unknown(const char *call);
 int host_duplicate(const struct host_fd *);
 /* A file below /proc/PID/task: `number` as host_open_fd has it. */
 ssize_t host_read_thread(unsigned number, char *to, size_t size);
-void host_mutex_dies(unsigned process);
+long host_robust_list(long call, void *head);
+void host_robust_list_dies(unsigned process);
 void host_directories_end(unsigned process);
 void host_memfd_hold(unsigned number);
 void host_memfd_drop(unsigned number);

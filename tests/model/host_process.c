@@ -1,4 +1,4 @@
-/* What a process does in another one, and sees of it: process_vm_readv, process_vm_writev, robust mutexes, and
+/* What a process does in another one, and sees of it: process_vm_readv, process_vm_writev, robust futexes, and
  * /proc/PID/task. */
 #include <dirent.h>
 #include <errno.h>
@@ -138,38 +138,31 @@ ssize_t model_process_vm_writev(pid_t pid, const struct iovec *local, unsigned l
     return done;
 }
 
-/* --- a mutex that tells when its holder has died */
+/* --- a list of one robust futex, of which the kernel tells when its thread dies. All of a process have the same
+ * number.
+ */
 
-int model_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes)
+long host_robust_list(long call, void *head)
 {
-    memory_touch(mutex, sizeof *mutex);
-    memset(mutex, 0, sizeof *mutex);
-    return 0;
-}
-
-int model_mutex_lock(pthread_mutex_t *mutex)
-{
+    struct robust_list_head *list = head;
+    if (call == SYS_gettid)
+        return model_getpid();
     schedule_step();
-    if (memory_load(mutex, 4))
-        host_unknown("pthread_mutex_lock: somebody has it");
-    memory_store(mutex, 4, (unsigned)model_getpid());
-    host_change()->vouchers[host_process()] = (uintptr_t)mutex;
+    if (call == SYS_get_robust_list)
+        return 0; /* what the thread had before is NULL */
+    struct robust_list *entry = list ? list->list.next : NULL;
+    if (entry && entry->next != &list->list)
+        host_unknown("set_robust_list of several");
+    host_change()->vouchers[host_process()] = entry ? (uintptr_t)entry + (uintptr_t)list->futex_offset : 0;
     return 0;
 }
 
-int model_mutex_unlock(pthread_mutex_t *mutex)
-{
-    schedule_step();
-    memory_store(mutex, 4, 0);
-    host_change()->vouchers[host_process()] = 0;
-    return 0;
-}
-
-void host_mutex_dies(unsigned process)
+void host_robust_list_dies(unsigned process)
 {
     uint64_t *voucher = &host_change()->vouchers[process];
-    if (*voucher)
-        memory_store((void *)(uintptr_t)*voucher, 4, FUTEX_OWNER_DIED);
+    void *word = (void *)(uintptr_t)*voucher;
+    if (word && memory_load(word, 4) == HOST_FIRST_PID + process)
+        memory_store(word, 4, FUTEX_OWNER_DIED);
     *voucher = 0;
 }
 

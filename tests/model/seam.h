@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,9 +100,6 @@ ssize_t model_process_vm_readv(pid_t, const struct iovec *, unsigned long, const
                                unsigned long);
 ssize_t model_process_vm_writev(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
                                 unsigned long);
-int model_mutex_init(pthread_mutex_t *, const pthread_mutexattr_t *);
-int model_mutex_lock(pthread_mutex_t *);
-int model_mutex_unlock(pthread_mutex_t *);
 
 #ifdef MODEL_UNDER_TEST
 #define guarded_copy model_guarded_copy
@@ -178,9 +174,6 @@ int model_mutex_unlock(pthread_mutex_t *);
 #define getauxval model_getauxval
 #define process_vm_readv model_process_vm_readv
 #define process_vm_writev model_process_vm_writev
-#define pthread_mutex_init model_mutex_init
-#define pthread_mutex_lock model_mutex_lock
-#define pthread_mutex_unlock model_mutex_unlock
 #endif
 
 #endif

@@ -1,7 +1,10 @@
-/* For tests of what reads or writes the memory of another process. */
+/* For tests of what reads or writes the memory of another process, and of what vouches for one. */
 #ifndef LINK_TESTING_PROCESS_VM_H
 #define LINK_TESTING_PROCESS_VM_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -13,6 +16,14 @@ static inline void need_process_vm(void)
     struct iovec source = {&from, 1}, target = {&to, 1};
     if (process_vm_readv(getpid(), &target, 1, &source, 1, 0) != 1)
         skip();
+}
+
+/* Does the kernel tell of a thread's end (link/voucher.h)? Not under qemu-user, or where seccomp refuses the call. */
+static inline bool has_robust_lists(void)
+{
+    void *head;
+    size_t size;
+    return !syscall(SYS_get_robust_list, 0, &head, &size) && !syscall(SYS_set_robust_list, head, size);
 }
 
 #endif

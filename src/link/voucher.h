@@ -1,0 +1,38 @@
+/* A word in shared memory by which other processes see that a thread of this one lives. The word holds the thread's
+ * number, and the kernel puts FUTEX_OWNER_DIED in its place when the thread ends, in whatever way (return, exit,
+ * signal, exec), before the process's memory or number can be another's.
+ *
+ * That is the kernel's list of robust futexes, used without a mutex: pthread's robust mutexes keep pointers of their
+ * process beside the word, and whoever can write those chooses where the process writes. Here only the word is shared;
+ * the list is in memory of the process's own. While the thread vouches, the kernel does not see robust mutexes of
+ * pthread that it holds: it must take none. */
+#ifndef LINK_VOUCHER_H
+#define LINK_VOUCHER_H
+
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct voucher {
+    atomic_uint *word; /* NULL: the thread does not vouch */
+    struct robust_list entry;
+    struct robust_list_head list, *before; /* the thread's own, and that of pthread */
+    size_t before_size;
+};
+
+/* The calling thread vouches, until it ends or voucher_give_back. 0, or errno where the kernel has no such lists: then
+ * the word stays 0, which is nobody's. The word stays mapped meanwhile, and the voucher is not moved. */
+int voucher_take(struct voucher *, atomic_uint *word);
+
+/* By the same thread. Does nothing for one that does not vouch. */
+void voucher_give_back(struct voucher *);
+
+/* Of a word that may be another process's: does somebody vouch? */
+static inline bool voucher_holds(const atomic_uint *word)
+{
+    unsigned value = atomic_load(word);
+    return value && !(value & FUTEX_OWNER_DIED);
+}
+
+#endif
