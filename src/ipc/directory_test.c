@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ipc/state.h"
@@ -228,6 +229,41 @@ static void a_table_that_was_replaced_meanwhile_is_stale(void **state)
     rig_remove(directory);
 }
 
+/* --- record locks that the system refuses, as a filter of system calls does */
+
+static int refused_as; /* errno; 0: none is */
+
+int __real_fcntl64(int, int, ...);
+int __wrap_fcntl64(int, int, ...);
+
+int __wrap_fcntl64(int descriptor, int command, ...)
+{
+    va_list arguments;
+    va_start(arguments, command);
+    void *argument = va_arg(arguments, void *);
+    va_end(arguments);
+    if (command != F_SETLK || !refused_as)
+        return __real_fcntl64(descriptor, command, argument);
+    errno = refused_as;
+    return -1;
+}
+
+static void a_lock_that_is_refused_is_nobodys(void **state)
+{
+    char directory[NODE_DIRECTORY_MAX + 1];
+    rig_directory(directory);
+    for (unsigned foreign = 0; foreign < 2; foreign++) {
+        if (foreign)
+            write_foreign_table(directory);
+        refused_as = foreign ? ENOLCK : EPERM;
+        time_t before = time(NULL);
+        check_refused(directory, refused_as, "can't be locked");
+        assert_true(time(NULL) - before < 4); /* with a holder it would be waited for */
+        refused_as = 0;
+    }
+    rig_remove(directory);
+}
+
 enum { CROWD = 8 };
 
 struct start {
@@ -379,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_foreign_table_that_nobody_uses_is_replaced),
         cmocka_unit_test(a_foreign_table_in_use_is_left_alone),
         cmocka_unit_test(a_table_that_was_replaced_meanwhile_is_stale),
+        cmocka_unit_test(a_lock_that_is_refused_is_nobodys),
         cmocka_unit_test(many_may_replace_it_at_once),
         cmocka_unit_test(the_named_directory_is_the_default),
     };

@@ -102,7 +102,7 @@ void table_close(struct table *);
 void table_abandon(struct table *);
 
 /* Keeps other processes from joining and sweeping. EBUSY when one holds it for too long, ESTALE when the table has been
- * replaced since it was opened. */
+ * replaced since it was opened, another errno when the system refuses the lock. */
 int table_lock(struct table *);
 void table_unlock(struct table *);
 /* The same for who can do without: EBUSY after a tenth of a second with one holder, who may be stopped. */

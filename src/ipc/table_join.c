@@ -62,28 +62,48 @@ static void take_slot(struct table *table, unsigned slot)
     atomic_store(&entry->letters.looks, 0);
 }
 
-int table_join(struct table *table, char *why, size_t why_size)
+static int table_join_refused(const struct table *table, int error, char *why, size_t why_size)
 {
-    int error = table_lock(table);
-    if (error) {
+    if (error == EBUSY)
         snprintf(
             why, why_size,
             "Process %d keeps the table of processes in %s locked; it may be stopped (0: in another container): %s.",
             (int)table_lock_holder(table), table->directory, strerror(error));
-        return error;
+    else if (error == EUSERS)
+        snprintf(why, why_size, "All %d places for processes in %s are taken.", TABLE_SLOTS, table->directory);
+    else
+        snprintf(why, why_size,
+                 "The table of processes in %s can't be locked: fcntl(F_SETLK) is refused (%s). A filter of system "
+                 "calls (seccomp) or a file system without locks does that.",
+                 table->directory, strerror(error));
+    return error;
+}
+
+/* 0, EUSERS, or errno of a lock that the system refuses. */
+static int take_any_slot(struct table *table)
+{
+    for (unsigned slot = 0; slot < TABLE_SLOTS; slot++) {
+        if (atomic_load(&table->file->slots[slot].state) != TABLE_FREE)
+            continue;
+        if (table_lock_bytes(table->descriptor, F_SETLK, F_WRLCK, slot, 1)) {
+            take_slot(table, slot);
+            return 0;
+        }
+        if (!table_lock_is_held(errno))
+            return errno;
     }
-    table_sweep(table);
-    unsigned slot = 0;
-    while (slot < TABLE_SLOTS && !(atomic_load(&table->file->slots[slot].state) == TABLE_FREE &&
-                                   table_lock_bytes(table->descriptor, F_SETLK, F_WRLCK, slot, 1)))
-        slot++;
-    if (slot < TABLE_SLOTS)
-        take_slot(table, slot);
-    table_unlock(table);
-    if (slot < TABLE_SLOTS)
-        return 0;
-    snprintf(why, why_size, "All %d places for processes in %s are taken.", TABLE_SLOTS, table->directory);
     return EUSERS;
+}
+
+int table_join(struct table *table, char *why, size_t why_size)
+{
+    int error = table_lock(table);
+    if (error)
+        return table_join_refused(table, error, why, why_size);
+    table_sweep(table);
+    error = take_any_slot(table);
+    table_unlock(table);
+    return error ? table_join_refused(table, error, why, why_size) : 0;
 }
 
 void table_announce(struct table *table)

@@ -36,23 +36,26 @@ pid_t table_lock_holder(const struct table *table)
     return fcntl(table->descriptor, F_GETLK, &lock) || lock.l_type == F_UNLCK ? 0 : lock.l_pid;
 }
 
-static bool try_lock(struct table *table)
+/* 0, or errno of F_SETLK. */
+static int try_lock(struct table *table)
 {
     lock_take(&table->exclusive);
     if (table_lock_bytes(table->descriptor, F_SETLK, F_WRLCK, LOCK_BYTE, 1))
-        return true;
+        return 0;
+    int error = errno;
     lock_release(&table->exclusive);
-    return false;
+    return error;
 }
 
 /* Hundreds of processes that start at the same time take turns, and all of them get theirs: patience begins anew with
  * each holder, and who has waited for longer looks less often, as the holder needs the processor. */
-static bool lock_in_turn(struct table *table, long patience)
+static int lock_in_turn(struct table *table, long patience)
 {
     pid_t holder = 0;
     for (long waited = 0, step = 1; waited < patience; waited += step) {
-        if (try_lock(table))
-            return true;
+        int error = try_lock(table);
+        if (!table_lock_is_held(error))
+            return error;
         pid_t now = table_lock_holder(table);
         waited = now == holder ? waited : 0;
         holder = now;
@@ -61,13 +64,14 @@ static bool lock_in_turn(struct table *table, long patience)
         uncancelled_end(before);
         step = step < LOCK_STEP ? step + 1 : LOCK_STEP;
     }
-    return false;
+    return EBUSY;
 }
 
 static int lock_within(struct table *table, long patience)
 {
-    if (!lock_in_turn(table, patience))
-        return EBUSY;
+    int error = lock_in_turn(table, patience);
+    if (error)
+        return error;
     if (table_has_name(table->directory, table->descriptor))
         return 0;
     table_unlock(table);

@@ -89,17 +89,19 @@ static bool is_ours(int descriptor)
            head.layout == TABLE_LAYOUT && head.size == sizeof(struct table_file);
 }
 
-/* Locks all of a table. Somebody who is just replacing it holds it for a moment only. */
-static bool lock_all(const char *directory, int descriptor)
+/* Locks all of a table: 0 or errno. Somebody who is just replacing it holds it for a moment only. */
+static int lock_all(const char *directory, int descriptor)
 {
-    for (int i = 0; i < REPLACING_TRIES; i++) {
+    int error = EAGAIN;
+    for (int i = 0; i < REPLACING_TRIES && table_lock_is_held(error); i++) {
         if (table_lock_bytes(descriptor, F_SETLK, F_WRLCK, 0, 0))
-            return true;
+            return 0;
+        error = errno;
         if (!table_has_name(directory, descriptor))
-            return false;
+            return EAGAIN;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    return false;
+    return error;
 }
 
 /* The descriptor is of a table that isn't of our layout. Whoever holds a lock on any byte of it uses it; if nobody
@@ -107,17 +109,19 @@ static bool lock_all(const char *directory, int descriptor)
  * moved on. */
 static int replace(const char *directory, int descriptor, char *why, size_t why_size)
 {
-    bool locked = lock_all(directory, descriptor);
+    int error = lock_all(directory, descriptor);
     if (!table_has_name(directory, descriptor))
         return EAGAIN;
-    if (!locked) {
+    if (error && !table_lock_is_held(error))
+        return fail(error, directory, "locked", why, why_size);
+    if (error) {
         snprintf(why, why_size,
                  "The directory %s is in use by processes of another version of softverbs, or its table was truncated "
                  "under them; end them, or name another directory with SOFTVERBS_DIR.",
                  directory);
         return EBUSY;
     }
-    int error = table_open_make(directory, true);
+    error = table_open_make(directory, true);
     return error && error != ENOENT ? fail(error, directory, "replaced", why, why_size) : EAGAIN;
 }
 

@@ -104,13 +104,13 @@ MUTANTS = [
     ("sweep-frees-the-living", "ipc/table_join.c", "members", (
         ("!= TABLE_FREE && !table_alive(table, i))", "!= TABLE_FREE)"),)),
     ("join-without-lock", "ipc/table_join.c", "members", (
-        ("    table_sweep(table);\n    unsigned slot = 0;",
-         "    table_unlock(table);\n    table_sweep(table);\n    table_lock(table);\n    unsigned slot = 0;"),)),
+        ("    table_sweep(table);\n    error = take_any_slot(table);",
+         "    table_unlock(table);\n    table_sweep(table);\n    table_lock(table);\n    error = take_any_slot(table);"),)),
     ("lock-kept", "ipc/table_join.c", "members", (
-        ("        take_slot(table, slot);\n    table_unlock(table);\n",
-         "        take_slot(table, slot);\n    lock_release(&table->exclusive);\n"),)),
+        ("    error = take_any_slot(table);\n    table_unlock(table);\n",
+         "    error = take_any_slot(table);\n    lock_release(&table->exclusive);\n"),)),
     ("replaced-without-lock", "ipc/table_open.c", "another-version", (
-        ("bool locked = lock_all(directory, descriptor);", "(void)lock_all;\n    bool locked = true;"),)),
+        ("int error = lock_all(directory, descriptor);", "(void)lock_all;\n    int error = 0;"),)),
     ("byte-before-entries", "ipc/table_join.c", "leaving", (
         ("    table_join_release(table, ours);\n    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n",
          "    table_lock_bytes(table->descriptor, F_SETLK, F_UNLCK, slot, 1);\n    table_join_release(table, ours);\n"),)),
