@@ -1,5 +1,6 @@
 #include "process/helper.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -258,6 +259,21 @@ static void *help(void *argument)
     return NULL;
 }
 
+/* Its calls need some 10 KiB, and a few times that with sanitizers. The default, 8 MiB mostly, is all that an ordinary
+ * user's program may lock (mlockall with MCL_FUTURE). The program's thread-local data lie in the stack, too: where they
+ * leave no room in so small a one, the default is taken. */
+static int helper_create(struct process *process)
+{
+    enum { STACK = 256 << 10 };
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    int error = pthread_attr_setstacksize(&small, STACK);
+    if (!error)
+        error = pthread_create(&process->helper.thread, &small, help, process);
+    pthread_attr_destroy(&small);
+    return error == EINVAL ? pthread_create(&process->helper.thread, NULL, help, process) : error;
+}
+
 /* The helper takes none of the program's signals, but for those that its own accesses may cause. */
 int helper_start(struct process *process)
 {
@@ -267,7 +283,7 @@ int helper_start(struct process *process)
     sigdelset(&all, SIGBUS);
     guard_start();
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&process->helper.thread, NULL, help, process);
+    int error = helper_create(process);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
