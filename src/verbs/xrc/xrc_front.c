@@ -284,6 +284,8 @@ void xrc_front_flush(struct qp *qp, nanos now)
         qp_transmit_guarded(qp, now);
 }
 
+/* Another thread may find at any moment that a process has gone, and what tells of that comes here again. So the place
+ * of the process that has the position stays until the position has been taken back: its reference is the holder's. */
 void xrc_front_departed(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
@@ -293,7 +295,7 @@ void xrc_front_departed(struct qp *qp, nanos now)
         take_back(qp);
     for (struct xrc_place *place = front ? LIST_FIRST(&front->places) : NULL, *next; place; place = next) {
         next = LIST_NEXT(place, siblings);
-        if (place->peer->gone)
+        if (place->peer->gone && place->peer != front->holder)
             xrc_front_leave_place(qp, place);
     }
     if (lost)
