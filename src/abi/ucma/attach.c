@@ -160,6 +160,7 @@ struct object {
     const ElfW(Sym) * symbols;
     const char *strings;
     uintptr_t protected_from, protected_to; /* read-only after relocation */
+    bool is_new;                            /* some entry is not replaced yet */
 };
 
 /* The dynamic loader has made addresses of what the file has as offsets, but not on every architecture. */
@@ -223,12 +224,20 @@ static bool is_inside(const struct dl_phdr_info *info, uintptr_t address)
     return false;
 }
 
+/* What each name means to a program: the original of an entry that is not bound yet. */
+static _Atomic(function *) meant[IMPORTS];
+
+static void look_up(void)
+{
+    for (unsigned which = 0; which < IMPORTS; which++)
+        atomic_store(&meant[which], (function *)dlsym(RTLD_DEFAULT, imports[which].name));
+    dlerror(); /* of names that this C library does not have */
+}
+
 /* Not yet bound: the entry leads back into the object, to what would look the symbol up and overwrite it. */
 static function *behind(const struct object *object, enum imported which, function *entry)
 {
-    if (!is_inside(object->info, (uintptr_t)entry))
-        return entry;
-    return (function *)dlsym(RTLD_DEFAULT, imports[which].name);
+    return is_inside(object->info, (uintptr_t)entry) ? atomic_load(&meant[which]) : entry;
 }
 
 static void attach_store(const struct object *object, function **entry, function *value)
@@ -243,7 +252,7 @@ static void attach_store(const struct object *object, function **entry, function
         mprotect(start, page, PROT_READ);
 }
 
-static void replace(const struct object *object, enum imported which, function **entry)
+static void replace(struct object *object, enum imported which, function **entry)
 {
     function *original = behind(object, which, *entry);
     if (*entry == imports[which].replacement || !original)
@@ -253,7 +262,9 @@ static void replace(const struct object *object, enum imported which, function *
     attach_store(object, entry, imports[which].replacement);
 }
 
-static void look_at_symbol(const struct object *object, const ElfW(Rela) * relocation)
+typedef void entry_visit(struct object *object, enum imported which, function **entry);
+
+static void look_at_symbol(struct object *object, const ElfW(Rela) * relocation, entry_visit *visit)
 {
     int type = (int)ELF64_R_TYPE(relocation->r_info);
     const char *name = object->strings + object->symbols[ELF64_R_SYM(relocation->r_info)].st_name;
@@ -261,19 +272,58 @@ static void look_at_symbol(const struct object *object, const ElfW(Rela) * reloc
         return;
     for (unsigned which = 0; which < IMPORTS; which++)
         if (!strcmp(name, imports[which].name))
-            replace(object, which, (function **)(object->info->dlpi_addr + relocation->r_offset));
+            visit(object, which, (function **)(object->info->dlpi_addr + relocation->r_offset));
 }
 
-static int look_at_object(struct dl_phdr_info *info, size_t size, void *context)
+static void look_at_symbols(struct object *object, entry_visit *visit)
 {
-    struct object object;
+    for (unsigned list = 0; object->symbols && object->strings && list < 2; list++)
+        for (size_t i = 0; object->relocations[list] && i < object->counts[list]; i++)
+            look_at_symbol(object, &object->relocations[list][i], visit);
+}
+
+/* --- all objects. The dynamic loader calls these functions under a lock that a thread needs which loads a library, so
+ * nothing in them may wait for that thread: no dlsym. */
+
+/* Objects with entries that are not replaced yet. */
+struct found {
+    uintptr_t at[8];
+    unsigned count;
+};
+
+static bool is_librdmacm(const struct dl_phdr_info *info)
+{
     const char *base = strrchr(info->dlpi_name, '/');
-    if (strncmp(base ? base + 1 : info->dlpi_name, "librdmacm.so", 12))
+    return !strncmp(base ? base + 1 : info->dlpi_name, "librdmacm.so", 12);
+}
+
+static void note_whether_new(struct object *object, enum imported which, function **entry)
+{
+    object->is_new = object->is_new || *entry != imports[which].replacement;
+}
+
+static int find_new(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct found *found = context;
+    struct object object;
+    if (!is_librdmacm(info) || found->count == sizeof found->at / sizeof *found->at)
         return 0;
     read_object(&object, info);
-    for (unsigned list = 0; object.symbols && object.strings && list < 2; list++)
-        for (size_t i = 0; object.relocations[list] && i < object.counts[list]; i++)
-            look_at_symbol(&object, &object.relocations[list][i]);
+    look_at_symbols(&object, note_whether_new);
+    if (object.is_new)
+        found->at[found->count++] = info->dlpi_addr;
+    return 0;
+}
+
+static int attach_to_found(struct dl_phdr_info *info, size_t size, void *context)
+{
+    const struct found *found = context;
+    struct object object;
+    for (unsigned i = 0; i < found->count; i++)
+        if (found->at[i] == info->dlpi_addr && is_librdmacm(info)) {
+            read_object(&object, info);
+            look_at_symbols(&object, replace);
+        }
     return 0;
 }
 
@@ -295,13 +345,26 @@ static void watch_forks(void)
     pthread_atfork(lock_attaching, unlock_attaching, unlock_attaching);
 }
 
+/* While dl_iterate_phdr holds a lock of the dynamic loader, no child is forked, which would find it taken for ever. */
+static void each_object(int (*look)(struct dl_phdr_info *, size_t, void *), struct found *found)
+{
+    mutex_take(&attaching);
+    dl_iterate_phdr(look, found);
+    mutex_release(&attaching);
+}
+
+/* An object is found before the loader has relocated it, and then its entries are not to be read or written. Looking
+ * names up waits for the lock that the thread which loads it holds until it is done; here this thread holds none. */
 void attach(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct found found = {.count = 0};
     int error = errno;
     pthread_once(&once, watch_forks);
-    mutex_take(&attaching);
-    dl_iterate_phdr(look_at_object, NULL);
-    mutex_release(&attaching);
+    each_object(find_new, &found);
+    if (found.count) {
+        look_up();
+        each_object(attach_to_found, &found);
+    }
     errno = error;
 }

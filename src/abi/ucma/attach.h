@@ -6,7 +6,9 @@
 #ifndef ABI_UCMA_ATTACH_H
 #define ABI_UCMA_ATTACH_H
 
-/* Looks for librdmacm among what is loaded, and attaches to it; cheap when that was done before. Thread-safe. */
+/* Looks for librdmacm among what is loaded, and attaches to it; cheap when that was done before. Thread-safe; also
+ * beside threads that load and unload libraries, and from constructors. Waits for a thread that is loading librdmacm.
+ */
 void attach(void);
 
 #endif

@@ -1,0 +1,163 @@
+/* Attaching to librdmacm beside threads that load libraries. What is taken for librdmacm here is lazy.c, which is bound
+ * lazily, as rdma-core's own build does it; the distribution's is not. */
+#include <infiniband/verbs.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { SECONDS_MOST = 10, RUNS = 25, CALLS = 3000 };
+
+__attribute__((visibility("default"))) extern atomic_bool constructing; /* of constructor.c */
+atomic_bool constructing;
+static atomic_bool stop, loading;
+
+typedef bool question(const char *name);
+
+static void *load(const char *name)
+{
+    void *library = dlopen(name, RTLD_LAZY);
+    if (!library)
+        _exit(100);
+    return library;
+}
+
+static bool ask(void *library, const char *name, const char *argument)
+{
+    question *asked = (question *)dlsym(library, name);
+    return asked && asked(argument);
+}
+
+static void *load_and_unload(void *name)
+{
+    while (!atomic_load(&stop)) {
+        dlclose(load(name));
+        atomic_store(&loading, true);
+    }
+    return NULL;
+}
+
+static void *load_once(void *name)
+{
+    return load(name);
+}
+
+static void list_devices(void)
+{
+    ibv_free_device_list(ibv_get_device_list(NULL));
+}
+
+static pthread_t start(void *(*work)(void *), char *name)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, name))
+        _exit(101);
+    return thread;
+}
+
+/* The process's first call, when another thread is within dlopen. */
+static int call_beside_a_loader(void)
+{
+    void *library = load(LAZY);
+    pthread_t thread = start(load_and_unload, LAST);
+    while (!atomic_load(&loading))
+        ;
+    list_devices();
+    bool opens = ask(library, "lazy_opens_a_device", "/dev/infiniband/rdma_cm");
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    return opens ? 0 : 1;
+}
+
+/* The constructor's thread is in dlopen, and this one in its first call, each of which the other must not wait for. */
+static int call_beside_a_constructor(void)
+{
+    load(LAZY);
+    pthread_t thread = start(load_once, CONSTRUCTOR);
+    while (!atomic_load(&constructing))
+        ;
+    list_devices();
+    pthread_join(thread, NULL);
+    return 0;
+}
+
+/* Some calls find the library as it is mapped, and not yet relocated. */
+static int call_while_it_is_loaded(void)
+{
+    pthread_t thread = start(load_and_unload, OTHER);
+    for (int i = 0; i < CALLS; i++)
+        list_devices();
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    void *library = load(LAZY);
+    list_devices();
+    return ask(library, "lazy_opens_a_device", "/dev/infiniband/rdma_cm") ? 0 : 1;
+}
+
+static int call_what_is_not_for_the_device(void)
+{
+    char name[] = "/tmp/softverbs-attach.XXXXXX";
+    void *library = load(LAZY);
+    int fd = mkstemp(name);
+    list_devices();
+    bool written = ask(library, "lazy_writes_a_file", name);
+    close(fd);
+    unlink(name);
+    return written ? 0 : 1;
+}
+
+/* In a process of its own, in which nothing was attached to before. What hangs is ended by SIGALRM. */
+static void in_children(int runs, int (*work)(void))
+{
+    for (int i = 0; i < runs; i++) {
+        int status = -1;
+        pid_t child = fork();
+        if (!child) {
+            alarm(SECONDS_MOST);
+            _exit(work());
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
+static void a_first_call_beside_a_dlopen_returns(void **unused)
+{
+    in_children(RUNS, call_beside_a_loader);
+}
+
+static void a_first_call_beside_a_constructor_that_makes_one_returns(void **unused)
+{
+    in_children(1, call_beside_a_constructor);
+}
+
+static void calls_while_the_library_comes_and_goes_return(void **unused)
+{
+    in_children(2, call_while_it_is_loaded);
+}
+
+static void what_is_not_for_the_device_goes_where_it_went(void **unused)
+{
+    in_children(1, call_what_is_not_for_the_device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_first_call_beside_a_dlopen_returns),
+        cmocka_unit_test(a_first_call_beside_a_constructor_that_makes_one_returns),
+        cmocka_unit_test(calls_while_the_library_comes_and_goes_return),
+        cmocka_unit_test(what_is_not_for_the_device_goes_where_it_went),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
