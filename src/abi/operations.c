@@ -21,7 +21,7 @@
 #include "verbs/xrc/xrc_recv.h"
 #include "verbs/xrc/xrcd.h"
 
-static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
     struct ibv_qp *qp = qp_create(context, attr);
     if (qp && qp_ex_of(qp))
@@ -29,23 +29,24 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
     return qp;
 }
 
-#define DIRECT(table, member, function)
-#define CALL(table, member, answer, type, function, parameters, arguments)                                             \
-    static type table##_##member parameters                                                                            \
+#define MEMBER(table, answer, type, name, work, parameters, arguments)                                                 \
+    static type table##_##name parameters                                                                              \
     {                                                                                                                  \
-        return RESULT_##answer(function arguments);                                                                    \
+        return RESULT_##answer(work arguments);                                                                        \
     }
-#include "abi/operations.def"
-#undef DIRECT
-#undef CALL
+#include "calls/verbs.def"
 
 void operations_fill(struct context *context)
 {
     struct verbs_context *verbs_context = &context->ibv;
     struct ibv_context_ops *ibv_context_ops = &verbs_context->context.ops;
-#define DIRECT(table, member, function) table->member = function;
-#define CALL(table, member, answer, type, function, parameters, arguments) table->member = table##_##member;
-#include "abi/operations.def"
+#define MEMBER(table, answer, type, name, work, parameters, arguments) table->name = table##_##name;
+#define FAST(table, type, name, work, parameters, arguments) table->name = work;
+#include "calls/verbs.def"
+
+    /* Exported, too; old programs reach them through the table. */
+    ibv_context_ops->_compat_query_device = ibv_query_device;
+    ibv_context_ops->_compat_query_port = ibv_query_port;
 
     unsupported_fill_context(verbs_context);
 }

@@ -59,14 +59,18 @@
         answer;                                                                                                        \
     })
 
-/* Can't fail. */
+/* Does not fail, and returns nothing. */
 #define RESULT_nothing(call)                                                                                           \
-    do {                                                                                                               \
+    __extension__({                                                                                                    \
         const int errno_before = errno, cancellable = uncancelled_begin();                                             \
         (call);                                                                                                        \
         uncancelled_end(cancellable);                                                                                  \
         errno = errno_before;                                                                                          \
-    } while (0)
+        (void)0;                                                                                                       \
+    })
+
+/* Reads what is there: it neither fails nor makes a system call. */
+#define RESULT_plain(call) (call)
 
 /* Only when `error` is one; answers it. */
 static inline int result_failure(int error)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What <infiniband/verbs.h> declares and the library exports, read from the header and from the list of symbols.
+"""What <infiniband/verbs.h> declares and the library exports, read from the header, the list of symbols and src/calls/verbs.def.
 
-    declared.py HEADER SYMBOLS OUTPUT     writes the C header that records which of the functions a test calls
+    declared.py HEADER SYMBOLS VERBS OUTPUT     writes the C header that records which of the functions a test calls
 """
 import re
 import sys
@@ -65,10 +65,29 @@ def operations(header):
     return found
 
 
-def answers(header, symbols):
-    """How each function tells its caller of failure, in the words of the list of symbols; None: not at all."""
+def listed_verbs(path):
+    """The exported verbs of src/calls/verbs.def, and how each reports failure; None: it does not fail."""
+    words = {"event": "minus", "plain": None}
+    with open(path, encoding="ascii") as file:
+        rows = re.findall(r"^(?:NEWER_)?VERB\((\w+), [^,]+, (\w+),", file.read(), re.M)
+    return {name: words.get(answer, answer) for answer, name in rows}
+
+
+def listed_members(path):
+    """The members of the header's structures in src/calls/verbs.def, as (struct, member)."""
+    with open(path, encoding="ascii") as file:
+        text = file.read()
+    found = set(re.findall(r"^MEMBER\((\w+), \w+, [^,]+, (\w+),", text, re.M))
+    found |= set(re.findall(r"^(?:FAST|ON_OBJECT)\((\w+), [^,]+, (\w+),", text, re.M))
+    found |= {("ibv_qp_ex", name) for name in re.findall(r"^(?:NEWER_)?BUILDER\([^,]+, (\w+),", text, re.M)}
+    return found | {("ibv_cq_ex", name) for name in re.findall(r"^(?:ITERATOR|READER)\([^,]+, (\w+),", text, re.M)}
+
+
+def answers(header, symbols, verbs):
+    """How each function reports failure to its caller, in the words of the lists; None: not at all."""
     with open(symbols, encoding="ascii") as lines:
         found = {line.split()[0]: line.split()[3] for line in lines if line.strip() and not line.startswith("#")}
+    found.update(listed_verbs(verbs))
     by_type = {"int": "code", "ssize_t": "negative", "void": "nothing"}
     for match in re.finditer(r"static\s+inline\s+([^;{}()]*?)\b(\w+)\([^{};]*\)\s*\{", header):
         returned = match.group(1).strip()
@@ -105,11 +124,11 @@ def recorded(names, answer_of, header):
 
 
 def main():
-    header, symbols, output = sys.argv[1:]
+    header, symbols, verbs, output = sys.argv[1:]
     text = without_comments(header)
     names = set(exported(symbols)[0]) | set(inline_functions(text))
     with open(output, "w", encoding="ascii") as file:
-        file.write(recorded((name for name in names if "ibv_" in name and not name.startswith("_")), answers(text, symbols), text))
+        file.write(recorded((name for name in names if "ibv_" in name and not name.startswith("_")), answers(text, symbols, verbs), text))
 
 
 if __name__ == "__main__":

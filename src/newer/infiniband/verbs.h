@@ -4,7 +4,7 @@
  * This folder stands first in the include path, so all of src/ sees one and the same interface; nothing else asks which
  * release is installed. Values and layouts are facts of the interface, declared here in words of our own. HAS_
  * constants come from meson.build, which asks the compiler what the installed header has. Structures of releases after
- * 44 have names of their own (newer_), so that they stand beside those of a header that has them; abi/later.h declares
+ * 44 have names of their own (newer_), so that they stand beside those of a header that has them; calls/verbs.def has
  * the functions. */
 #ifndef NEWER_INFINIBAND_VERBS_H
 #define NEWER_INFINIBAND_VERBS_H

@@ -149,29 +149,23 @@ static void warn_of(const char *flag)
     log_reason(LOG_WARN, REASON_CQ_FIELD, "wc_flags lacks %s", flag);
 }
 
-/* One for CQs that have the flag, one for those that lack it. */
-#define READER(type, name, flag, value)                                                                                \
+#define FIELD(type, name, value)                                                                                       \
     static type name(struct ibv_cq_ex *cq)                                                                             \
     {                                                                                                                  \
         return (type)cq_of(cq)->current.value;                                                                         \
-    }                                                                                                                  \
-    static type name##_unasked(struct ibv_cq_ex *cq)                                                                   \
-    {                                                                                                                  \
-        warn_of(#flag);                                                                                                \
-        return name(cq);                                                                                               \
     }
 
-READER(uint32_t, read_byte_len, IBV_WC_EX_WITH_BYTE_LEN, length)
-READER(__be32, read_imm_data, IBV_WC_EX_WITH_IMM, immediate_or_key)
-READER(uint32_t, read_qp_num, IBV_WC_EX_WITH_QP_NUM, qp_number)
-READER(uint32_t, read_src_qp, IBV_WC_EX_WITH_SRC_QP, source)
-READER(uint32_t, read_slid, IBV_WC_EX_WITH_SLID, slid)
-READER(uint8_t, read_sl, IBV_WC_EX_WITH_SL, sl)
-READER(uint8_t, read_dlid_path_bits, IBV_WC_EX_WITH_DLID_PATH_BITS, path_bits)
-READER(uint64_t, read_completion_ts, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, timestamp)
-READER(uint16_t, read_cvlan, IBV_WC_EX_WITH_CVLAN, cvlan)
-READER(uint32_t, read_flow_tag, IBV_WC_EX_WITH_FLOW_TAG, flow_tag)
-READER(uint64_t, read_completion_wallclock_ns, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, wallclock)
+FIELD(uint32_t, read_byte_len, length)
+FIELD(__be32, read_imm_data, immediate_or_key)
+FIELD(uint32_t, read_qp_num, qp_number)
+FIELD(uint32_t, read_src_qp, source)
+FIELD(uint32_t, read_slid, slid)
+FIELD(uint8_t, read_sl, sl)
+FIELD(uint8_t, read_dlid_path_bits, path_bits)
+FIELD(uint64_t, read_completion_ts, timestamp)
+FIELD(uint16_t, read_cvlan, cvlan)
+FIELD(uint32_t, read_flow_tag, flow_tag)
+FIELD(uint64_t, read_completion_wallclock_ns, wallclock)
 
 static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
 {
@@ -179,29 +173,14 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
     info->priv = cq_of(cq)->current.tag_private;
 }
 
-static void read_tm_info_unasked(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
-{
-    warn_of("IBV_WC_EX_WITH_TM_INFO");
-    read_tm_info(cq, info);
-}
-
-#define CHOOSE(name, flag) (cq->extended.name = cq->wc_flags & (flag) ? name : name##_unasked)
-
-static void choose_readers(struct cq *cq)
-{
-    CHOOSE(read_byte_len, IBV_WC_EX_WITH_BYTE_LEN);
-    CHOOSE(read_imm_data, IBV_WC_EX_WITH_IMM);
-    CHOOSE(read_qp_num, IBV_WC_EX_WITH_QP_NUM);
-    CHOOSE(read_src_qp, IBV_WC_EX_WITH_SRC_QP);
-    CHOOSE(read_slid, IBV_WC_EX_WITH_SLID);
-    CHOOSE(read_sl, IBV_WC_EX_WITH_SL);
-    CHOOSE(read_dlid_path_bits, IBV_WC_EX_WITH_DLID_PATH_BITS);
-    CHOOSE(read_completion_ts, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
-    CHOOSE(read_cvlan, IBV_WC_EX_WITH_CVLAN);
-    CHOOSE(read_flow_tag, IBV_WC_EX_WITH_FLOW_TAG);
-    CHOOSE(read_tm_info, IBV_WC_EX_WITH_TM_INFO);
-    CHOOSE(read_completion_wallclock_ns, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
-}
+/* For CQs that lack the flag. */
+#define READER(type, name, flag, parameters, arguments)                                                                \
+    static type name##_unasked parameters                                                                              \
+    {                                                                                                                  \
+        warn_of("IBV_WC_EX_WITH_" #flag);                                                                              \
+        return name arguments;                                                                                         \
+    }
+#include "calls/verbs.def"
 
 void cq_extend(struct cq *cq)
 {
@@ -209,11 +188,8 @@ void cq_extend(struct cq *cq)
         IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_TM_INFO;
     struct ibv_cq_ex *ibv = &cq->extended;
     cq->shows_slowly = (cq->wc_flags & rare) || cq->guarded;
-    ibv->start_poll = start_poll;
-    ibv->next_poll = next_poll;
-    ibv->end_poll = end_poll;
-    ibv->read_opcode = read_opcode;
-    ibv->read_vendor_err = read_vendor_err;
-    ibv->read_wc_flags = read_wc_flags;
-    choose_readers(cq);
+#define ITERATOR(type, name, parameters, arguments) ibv->name = name;
+#define READER(type, name, flag, parameters, arguments)                                                                \
+    ibv->name = cq->wc_flags & IBV_WC_EX_WITH_##flag ? name : name##_unasked;
+#include "calls/verbs.def"
 }

@@ -366,28 +366,9 @@ void qp_ex_fill(struct qp *qp, uint64_t flags)
     if (!flags)
         return;
     qp->batch.exists = true;
-    ibv->wr_start = wr_start;
-    ibv->wr_complete = wr_complete;
-    ibv->wr_abort = wr_abort;
-    ibv->wr_send = wr_send;
-    ibv->wr_send_imm = wr_send_imm;
-    ibv->wr_send_inv = wr_send_inv;
-    ibv->wr_local_inv = wr_local_inv;
-    ibv->wr_bind_mw = wr_bind_mw;
-    ibv->wr_send_tso = wr_send_tso;
-    ibv->wr_rdma_write = wr_rdma_write;
-    ibv->wr_rdma_write_imm = wr_rdma_write_imm;
-    ibv->wr_rdma_read = wr_rdma_read;
-    ibv->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
-    ibv->wr_atomic_fetch_add = wr_atomic_fetch_add;
-    newer_qp_ex_tail(ibv)->wr_atomic_write = wr_atomic_write;
-    newer_qp_ex_tail(ibv)->wr_flush = wr_flush;
-    ibv->wr_set_inline_data = wr_set_inline_data;
-    ibv->wr_set_inline_data_list = wr_set_inline_data_list;
-    ibv->wr_set_sge = wr_set_sge;
-    ibv->wr_set_sge_list = wr_set_sge_list;
-    ibv->wr_set_ud_addr = wr_set_ud_addr;
-    ibv->wr_set_xrc_srqn = wr_set_xrc_srqn;
+#define BUILDER(type, name, parameters, arguments) ibv->name = name;
+#define NEWER_BUILDER(type, name, parameters, arguments) newer_qp_ex_tail(ibv)->name = name;
+#include "calls/verbs.def"
 }
 
 struct ibv_qp_ex *qp_ex_of(struct ibv_qp *ibv)

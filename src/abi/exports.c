@@ -1,0 +1,242 @@
+/* What libibverbs exports of devices and objects: the verbs of calls/verbs.def, each in a wrapper that keeps errno in
+ * step (base/result.h). verbs/ does the work; the functions here fit a verb to it where the two differ. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "abi/assembly.h"
+#include "abi/export.h"
+#include "abi/operations.h"
+#include "abi/ucma/attach.h"
+#include "base/result.h"
+#include "verbs/memory/dm.h"
+#include "verbs/memory/dmah.h"
+#include "verbs/memory/mr.h"
+#include "verbs/memory/mr_special.h"
+#include "verbs/object/async.h"
+#include "verbs/object/buffer.h"
+#include "verbs/object/comp_channel.h"
+#include "verbs/object/context.h"
+#include "verbs/object/device.h"
+#include "verbs/object/import.h"
+#include "verbs/qp/qp_options.h"
+#include "verbs/queue/comp_cntr.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/srq.h"
+#include "verbs/send/ah.h"
+#include "verbs/send/qp_ex.h"
+
+/* The header makes macros of these. */
+#undef ibv_get_device_list
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+/* -- devices and contexts */
+
+static struct ibv_device **get_device_list(int *count)
+{
+    attach();
+    return context_device_list(count);
+}
+
+static const char *get_device_name(struct ibv_device *device)
+{
+    return device->name;
+}
+
+static int get_device_index(struct ibv_device *device)
+{
+    return -1; /* the kernel's number of the device: there is none */
+}
+
+static struct ibv_context *fill(struct context *context)
+{
+    if (!context)
+        return NULL;
+    operations_fill(context);
+    return &context->ibv.context;
+}
+
+static struct ibv_context *open_device(struct ibv_device *device)
+{
+    return fill(context_open(device, &assembly_parts));
+}
+
+static struct ibv_context *import_device(int cmd_fd)
+{
+    return fill(context_import(cmd_fd, &assembly_parts));
+}
+
+static int close_device(struct ibv_context *context)
+{
+    context_close(context_of(context));
+    return 0;
+}
+
+static int query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+    device_query(context_of(context), attr);
+    return 0;
+}
+
+/* Programs built before port_cap_flags2 existed pass a struct that ends before it. */
+static int query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+    return device_query_port(context, port, (struct ibv_port_attr *)attr,
+                             offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+static int query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
+                        uint32_t flags, size_t size)
+{
+    return flags ? EOPNOTSUPP : device_query_gid_entry(context, port, index, entry, size);
+}
+
+static ssize_t query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most, uint32_t flags,
+                               size_t size)
+{
+    return flags ? -EOPNOTSUPP : device_query_gid_table(context, entries, most, size);
+}
+
+static int get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+    __be16 found;
+    for (int index = 0; !device_query_pkey(context, port, index, &found); index++)
+        if (found == pkey)
+            return index;
+    return -1;
+}
+
+/* -- domains and memory */
+
+static void unimport_pd(struct ibv_pd *pd)
+{
+    import_undo(&((struct pd *)pd)->object);
+}
+
+static void unimport_mr(struct ibv_mr *mr)
+{
+    import_undo(&((struct mr *)mr)->object);
+}
+
+static void unimport_dm(struct ibv_dm *dm)
+{
+    import_undo(&((struct dm *)dm)->object);
+}
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
+{
+    return mr_register(pd, address, length, (uintptr_t)address, (unsigned)access);
+}
+
+static struct ibv_mr *reg_mr_iova(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access)
+{
+    return mr_register(pd, address, length, iova, (unsigned)access);
+}
+
+static struct ibv_mr *reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                    int access)
+{
+    return mr_special_register_fd(pd, offset, length, iova, fd, (unsigned)access, NULL);
+}
+
+static struct ibv_mr *reg_buf_mr(struct ibv_pd *pd, struct newer_buf *buffer, void *address, size_t length, int access)
+{
+    const struct newer_mr_init_attr attr = {
+        .length = length, .access = access, .comp_mask = NEWER_MR_BUF | NEWER_MR_ADDR, .addr = address, .buf = buffer};
+    return buffer_register(pd, &attr);
+}
+
+/* The memory of these buffers is the program's own, no dma-buf. */
+static int export_buf_dmabuf_fd(struct newer_buf *buffer)
+{
+    return errno = ENODATA, -1;
+}
+
+/* -- queues */
+
+static struct ibv_cq *create_cq(struct ibv_context *context, int entries, void *cq_context,
+                                struct ibv_comp_channel *channel, int comp_vector)
+{
+    struct ibv_cq_init_attr_ex attr = {
+        .cqe = entries < 0 ? 0 : (uint32_t)entries,
+        .cq_context = cq_context,
+        .channel = channel,
+        .comp_vector = (uint32_t)comp_vector,
+        .wc_flags = IBV_WC_STANDARD_FLAGS,
+    };
+    return (struct ibv_cq *)cq_create(context, &attr);
+}
+
+static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    struct ibv_qp_init_attr_ex extended = {
+        .qp_context = attr->qp_context,
+        .send_cq = attr->send_cq,
+        .recv_cq = attr->recv_cq,
+        .srq = attr->srq,
+        .cap = attr->cap,
+        .qp_type = attr->qp_type,
+        .sq_sig_all = attr->sq_sig_all,
+        .comp_mask = IBV_QP_INIT_ATTR_PD,
+        .pd = pd,
+    };
+    struct ibv_qp *qp = qp_create(pd->context, &extended);
+    if (qp)
+        attr->cap = extended.cap;
+    return qp;
+}
+
+static struct ibv_ah *create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
+{
+    struct ibv_ah_attr attr;
+    return ah_from_wc(pd->context, port, wc, grh, &attr) ? NULL : ah_create(pd, &attr);
+}
+
+/* -- completion counters: each call for the work that succeeded, and for that which failed */
+
+static int set_comp_cntr(struct newer_comp_cntr *counter, uint64_t value)
+{
+    return comp_cntr_set(counter, COMP_CNTR_DONE, value);
+}
+
+static int set_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t value)
+{
+    return comp_cntr_set(counter, COMP_CNTR_FAILED, value);
+}
+
+static int inc_comp_cntr(struct newer_comp_cntr *counter, uint64_t amount)
+{
+    return comp_cntr_add(counter, COMP_CNTR_DONE, amount);
+}
+
+static int inc_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t amount)
+{
+    return comp_cntr_add(counter, COMP_CNTR_FAILED, amount);
+}
+
+static int read_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
+{
+    return comp_cntr_read(counter, COMP_CNTR_DONE, value);
+}
+
+static int read_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
+{
+    return comp_cntr_read(counter, COMP_CNTR_FAILED, value);
+}
+
+/* -- the exports. The C name of a newer verb is ours and its exported name is in __asm__, so that the definition does
+ * not clash with the declaration in an installed header that has the verb. */
+
+#define VERB(answer, type, name, work, parameters, arguments)                                                          \
+    EXPORT type name parameters                                                                                        \
+    {                                                                                                                  \
+        return RESULT_##answer(work arguments);                                                                        \
+    }
+#define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
+    type newer_##name parameters __asm__(#name);                                                                       \
+    EXPORT type newer_##name parameters                                                                                \
+    {                                                                                                                  \
+        return RESULT_##answer(work arguments);                                                                        \
+    }
+#include "calls/verbs.def"

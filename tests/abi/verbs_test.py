@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Compares src/calls/verbs.def with the public header and with the list of symbols; prints TAP.
+
+Usage: verbs_test.py VERBS SYMBOLS UNSUPPORTED
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
+import declared
+
+# Members of the header's structures that no program calls: layouts from before 2007, and places that are kept free.
+NEVER_CALLED = re.compile(r"_compat_|ABI_placeholder")
+NEWER = {("ibv_qp_ex", "wr_flush"), ("ibv_qp_ex", "wr_atomic_write")}  # that an installed header may lack
+
+
+def header():
+    where = subprocess.run(["pkg-config", "--variable=includedir", "libibverbs"], capture_output=True, text=True, check=True)
+    return declared.without_comments(where.stdout.strip() + "/infiniband/verbs.h")
+
+
+def exported_as_verbs(symbols):
+    with open(symbols, encoding="ascii") as lines:
+        return {line.split()[0] for line in lines if line.split()[2:3] == ["verbs"]}
+
+
+def members_of(text):
+    return {(table, member) for table, members in declared.operations(text).items() for member in members
+            if not NEVER_CALLED.match(member)}
+
+
+def refused(unsupported):
+    with open(unsupported, encoding="ascii") as file:
+        return set(re.findall(r"^OPERATION\((\w+), (\w+),", file.read(), re.M))
+
+
+def compare(verbs, symbols, unsupported):
+    """Each comparison's name, and what stands on one side only."""
+    names, members, there = set(declared.listed_verbs(verbs)), declared.listed_members(verbs), members_of(header())
+    yield "the exported verbs are those of the list of symbols", names ^ exported_as_verbs(symbols)
+    yield "each member of the header is in the list, or refused", there - members - refused(unsupported)
+    yield "each member in the list is in the header", members - there - NEWER
+    yield "nothing is both in the list and refused", members & refused(unsupported)
+
+
+def main():
+    results = list(compare(*sys.argv[1:4]))
+    print(f"1..{len(results)}")
+    for number, (name, left) in enumerate(results, 1):
+        print(f"{'not ok' if left else 'ok'} {number} - {name}")
+        for word in sorted(map(str, left)):
+            print(f"# {word}")
+    return any(left for _, left in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
