@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -17,7 +18,7 @@
 #include "program.h"
 #include "symbols.h"
 
-enum { SAY = 1024 };
+enum { SAY = 1024, LINKER_SECONDS = 10 };
 
 struct patient {
     char path[PATH_MAX];
@@ -168,12 +169,13 @@ static void note_library(struct patient *patient, const char *line)
         snprintf(patient->rdmacm, sizeof patient->rdmacm, "%s", path);
 }
 
-/* The child: the linker itself, which only lists, as ldd(1) has it do. */
+/* The child: the linker itself, which only lists, as ldd(1) has it do. A damaged file may keep it busy for ever. */
 static void become_linker(const struct patient *patient, int out)
 {
     const char *old = getenv("LD_LIBRARY_PATH");
     char path[PLACE_PATH_MAX + PATH_MAX];
     snprintf(path, sizeof path, old && *old ? "%s:%s" : "%s", patient->ours, old);
+    setrlimit(RLIMIT_CPU, &(struct rlimit){LINKER_SECONDS, LINKER_SECONDS});
     if (setenv("LD_LIBRARY_PATH", path, 1) || setenv("LD_TRACE_LOADED_OBJECTS", "1", 1) || unsetenv("LD_PRELOAD") ||
         dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0)
         _exit(127);

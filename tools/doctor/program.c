@@ -27,6 +27,8 @@
 #define MACHINE EM_NONE /* unknown: none is foreign */
 #endif
 
+enum { LINE_MOST = 4096 }; /* of a script's first line; the kernel reads 256 bytes of it */
+
 struct image {
     const char *bytes;
     size_t size;
@@ -41,12 +43,13 @@ static const void *at(const struct image *image, size_t offset, size_t size)
                : NULL;
 }
 
-/* The text at this offset of the file, if it ends within it. */
+/* The text at this offset of the file, if it ends within it; of a long one the beginning. */
 static void copy_text(const struct image *image, size_t offset, char to[PROGRAM_TEXT])
 {
     size_t room = offset < image->size ? image->size - offset : 0;
-    if (room && memchr(image->bytes + offset, 0, room))
-        snprintf(to, PROGRAM_TEXT, "%s", image->bytes + offset);
+    size_t looked_at = room < PROGRAM_TEXT ? room : PROGRAM_TEXT;
+    if (looked_at == PROGRAM_TEXT || (room && memchr(image->bytes + offset, 0, looked_at)))
+        snprintf(to, PROGRAM_TEXT, "%.*s", PROGRAM_TEXT - 1, image->bytes + offset);
 }
 
 /* "#!/usr/bin/env python3" is a script of /usr/bin/env. */
@@ -99,6 +102,22 @@ static void read_dynamic(const struct image *image, const ElfW(Phdr) * part, str
         copy_text(image, offset_of(image, strings + rpath), program->rpath);
 }
 
+/* The first of each kind is the one that counts, however many a damaged file has. */
+static void read_parts(const struct image *image, struct program *program)
+{
+    bool interpreter = false, dynamic = false;
+    for (unsigned i = 0; i < image->count; i++) {
+        const ElfW(Phdr) *part = &image->parts[i];
+        if (part->p_type == PT_INTERP && !interpreter) {
+            interpreter = true;
+            copy_text(image, part->p_offset, program->interpreter);
+        } else if (part->p_type == PT_DYNAMIC && !dynamic && part->p_offset % sizeof(void *) == 0) {
+            dynamic = true;
+            read_dynamic(image, part, program);
+        }
+    }
+}
+
 static int read_image(struct image *image, struct program *program)
 {
     const ElfW(Ehdr) *header = at(image, 0, sizeof *header);
@@ -114,11 +133,7 @@ static int read_image(struct image *image, struct program *program)
                        : NULL;
     if (!image->parts)
         return ENOEXEC;
-    for (unsigned i = 0; i < image->count; i++)
-        if (image->parts[i].p_type == PT_INTERP)
-            copy_text(image, image->parts[i].p_offset, program->interpreter);
-        else if (image->parts[i].p_type == PT_DYNAMIC && image->parts[i].p_offset % sizeof(void *) == 0)
-            read_dynamic(image, &image->parts[i], program);
+    read_parts(image, program);
     return 0;
 }
 
@@ -136,7 +151,7 @@ int program_read(const char *path, struct program *program)
         return ENOEXEC;
     image.bytes = bytes;
     int error = 0;
-    if (!memcmp(image.bytes, "#!", 2) && memchr(image.bytes, '\n', image.size))
+    if (!memcmp(image.bytes, "#!", 2) && memchr(image.bytes, '\n', image.size < LINE_MOST ? image.size : LINE_MOST))
         read_script(&image, program);
     else if (is_for_shell(&image)) {
         program->shell = true;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { VERSIONS = 256, CLASS = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32 };
+enum { VERSIONS = 256, STRING_MAX = 4096, CLASS = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32 };
 
 /* A file in memory, of which nothing is believed. */
 struct image {
@@ -22,6 +22,7 @@ struct image {
     const ElfW(Sym) * symbols;
     const ElfW(Versym) * versym;
     size_t count;                  /* of both */
+    size_t records;                /* of versions that may still be read: no more fit into the file */
     const char *version[VERSIONS]; /* by index; NULL: not of this library */
 };
 
@@ -32,9 +33,28 @@ static const void *at(const struct image *image, size_t offset, size_t size, siz
     return inside && offset % alignment == 0 ? image->bytes + offset : NULL;
 }
 
+/* Symbols may share a string, so one of any length would be read once for each of them. */
 static const char *string(const struct image *image, size_t offset)
 {
-    return offset < image->strings_size ? image->strings + offset : "";
+    size_t room = offset < image->strings_size ? image->strings_size - offset : 0;
+    return room && memchr(image->strings + offset, 0, room < STRING_MAX ? room : STRING_MAX) ? image->strings + offset
+                                                                                             : "";
+}
+
+/* A record of versions, of which those of all lists together are counted. NULL: it is none, or one too many. */
+static const void *record_at(struct image *image, size_t offset, size_t size, size_t alignment)
+{
+    if (!image->records)
+        return NULL;
+    image->records--;
+    return at(image, offset, size, alignment);
+}
+
+/* The next record of a list, which stands behind this one. False: this is the last. */
+static bool step(size_t *offset, size_t next)
+{
+    *offset += next;
+    return next != 0 && *offset >= next;
 }
 
 static void note_version(struct image *image, unsigned index, const char *name)
@@ -47,25 +67,27 @@ static void read_definitions(struct image *image, const ElfW(Shdr) * section)
 {
     size_t offset = section->sh_offset;
     for (unsigned i = 0; i < section->sh_info; i++) {
-        const ElfW(Verdef) *definition = at(image, offset, sizeof *definition, _Alignof(ElfW(Verdef)));
+        const ElfW(Verdef) *definition = record_at(image, offset, sizeof *definition, _Alignof(ElfW(Verdef)));
         const ElfW(Verdaux) *name =
             definition ? at(image, offset + definition->vd_aux, sizeof *name, _Alignof(ElfW(Verdaux))) : NULL;
         if (!name)
             return;
         if (!(definition->vd_flags & VER_FLG_BASE))
             note_version(image, definition->vd_ndx, string(image, name->vda_name));
-        offset += definition->vd_next;
+        if (!step(&offset, definition->vd_next))
+            return;
     }
 }
 
 static void read_needs_of(struct image *image, size_t offset, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        const ElfW(Vernaux) *name = at(image, offset, sizeof *name, _Alignof(ElfW(Vernaux)));
+        const ElfW(Vernaux) *name = record_at(image, offset, sizeof *name, _Alignof(ElfW(Vernaux)));
         if (!name)
             return;
         note_version(image, name->vna_other, string(image, name->vna_name));
-        offset += name->vna_next;
+        if (!step(&offset, name->vna_next))
+            return;
     }
 }
 
@@ -73,12 +95,13 @@ static void read_needs(struct image *image, const ElfW(Shdr) * section, const ch
 {
     size_t offset = section->sh_offset;
     for (unsigned i = 0; i < section->sh_info; i++) {
-        const ElfW(Verneed) *need = at(image, offset, sizeof *need, _Alignof(ElfW(Verneed)));
+        const ElfW(Verneed) *need = record_at(image, offset, sizeof *need, _Alignof(ElfW(Verneed)));
         if (!need)
             return;
         if (!strcmp(string(image, need->vn_file), library))
             read_needs_of(image, offset + need->vn_aux, need->vn_cnt);
-        offset += need->vn_next;
+        if (!step(&offset, need->vn_next))
+            return;
     }
 }
 
@@ -138,7 +161,7 @@ static void visit_all(const struct image *image, bool defined, symbols_visit *vi
 static int read_file(const char *path, const char *library, symbols_visit *visit, void *context)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return errno;
     struct image image = {.size = fstat(fd, &status) ? 0 : (size_t)status.st_size};
@@ -147,6 +170,7 @@ static int read_file(const char *path, const char *library, symbols_visit *visit
     if (bytes == MAP_FAILED)
         return ENOEXEC;
     image.bytes = bytes;
+    image.records = image.size / sizeof(ElfW(Vernaux));
     bool whole = read_image(&image, library);
     if (whole)
         visit_all(&image, !library, visit, context);
