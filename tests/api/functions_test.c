@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alone.h"
+#include "desk.h"
 
 /* Exported, but in no public header. In parentheses, since each name also is a macro here (declared.py). */
 const char *(ibv_get_sysfs_path)(void);
@@ -82,6 +82,20 @@ static void ibv_query_device_ex_says_the_same_and_more(const void *row)
     input.comp_mask = 0;
     EXPECT(ibv_query_device_ex(context, &input, &attr), ==, 0);
     ibv_close_device(context);
+}
+
+/* Sizes of a queue pair stay, and no call asks for an event after a number of entries. */
+static void ibv_query_device_says_nothing_that_no_call_does(const void *row)
+{
+    struct desk desk = desk_open();
+    struct ibv_device_attr device;
+    struct ibv_qp_attr attr = {.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+    EXPECT(ibv_query_device(desk.context, &device), ==, 0);
+    EXPECT(ibv_modify_qp(alone_loop(desk.pd, desk.cq), &attr, IBV_QP_CAP), ==, EINVAL);
+    EXPECT(device.device_cap_flags & IBV_DEVICE_RESIZE_MAX_WR, ==, 0);
+    EXPECT(device.device_cap_flags & IBV_DEVICE_N_NOTIFY_CQ, ==, 0);
+    EXPECT_TRUE(device.device_cap_flags & IBV_DEVICE_MANAGED_FLOW_STEERING);
+    desk_close(&desk);
 }
 
 static void ibv_query_port_knows_one_port(const void *row)
@@ -379,6 +393,7 @@ static void of_devices(void)
     CASE(ibv_get_device_guid_is_what_ibv_query_device_says);
     CASE(ibv_get_device_index_is_none_without_a_kernel);
     CASE(ibv_query_device_ex_says_the_same_and_more);
+    CASE(ibv_query_device_says_nothing_that_no_call_does);
     CASE(ibv_query_port_knows_one_port);
     CASE(ibv_query_gid_answers_for_the_whole_table);
     CASE(ibv_query_gid_ex_says_of_what_type_a_GID_is);

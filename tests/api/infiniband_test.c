@@ -264,6 +264,13 @@ static void raw_packets_are_for_ethernet(const void *row)
     EXPECT(attr.raw_packet_caps, ==, 0);
     EXPECT(attr.tso_caps.max_tso, ==, 0);
     EXPECT(attr.rss_caps.supported_qpts, ==, 0);
+    EXPECT(attr.max_wq_type_rq, ==, 0);
+    EXPECT(attr.packet_pacing_caps.supported_qpts & 1u << IBV_QPT_RAW_PACKET, ==, 0);
+    EXPECT(attr.device_cap_flags_ex & (IBV_DEVICE_RAW_SCATTER_FCS | IBV_DEVICE_RAW_IP_CSUM), ==, 0);
+    EXPECT(attr.orig_attr.device_cap_flags & (IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING), ==, 0);
+    struct ibv_wq_init_attr wq = {
+        .wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = desk.pd, .cq = desk.qp->recv_cq};
+    EXPECT_ERRNO(ibv_create_wq(desk.context, &wq), EOPNOTSUPP);
     end(&desk);
 }
 

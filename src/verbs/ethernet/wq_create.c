@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "config/link_layer.h"
 #include "diag/log.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
@@ -20,8 +21,11 @@ static struct wq *wq_of(struct ibv_wq *ibv)
     return (struct wq *)ibv;
 }
 
-static enum reason wq_check(const struct limits *limits, const struct ibv_wq_init_attr *attr)
+static enum reason wq_check(const struct device *device, const struct ibv_wq_init_attr *attr)
 {
+    const struct limits *limits = &device->limits;
+    if (link_layer_is_infiniband(device)) /* it would serve raw packets only */
+        return REASON_RAW_ON_INFINIBAND;
     if (attr->wq_type != IBV_WQT_RQ || !attr->pd || !attr->cq || attr->max_wr > limits->max_qp_wr ||
         attr->max_sge > limits->max_sge || attr->comp_mask & ~(uint32_t)IBV_WQ_INIT_ATTR_FLAGS)
         return REASON_WQ_ATTRIBUTES;
@@ -115,9 +119,9 @@ static struct ibv_wq *wq_refuse(enum reason reason, int error)
 struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)
 {
     struct context *context = context_of(ibv);
-    enum reason reason = wq_check(&context->device->limits, attr);
+    enum reason reason = wq_check(context->device, attr);
     if (reason)
-        return wq_refuse(reason, reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL);
+        return wq_refuse(reason, reason == REASON_WQ_ATTRIBUTES ? EINVAL : EOPNOTSUPP);
     if (!pd_is_known(attr->pd) || !cq_is_known(attr->cq) ||
         !object_is_here(&((struct pd *)attr->pd)->object, context) ||
         !object_is_here(&((struct cq *)attr->cq)->object, context))

@@ -34,6 +34,17 @@ static int product(uint32_t a, uint32_t b)
     return (uint64_t)a * b > INT_MAX ? INT_MAX : (int)(a * b);
 }
 
+/* Raw packets are for Ethernet, so a port of InfiniBand says nothing of them. Sizes of queues stay as they were made
+ * (IBV_DEVICE_RESIZE_MAX_WR is for IBV_QP_CAP of ibv_modify_qp), and no call asks for an event after a number of
+ * entries (IBV_DEVICE_N_NOTIFY_CQ). */
+static unsigned capabilities(const struct device *device)
+{
+    unsigned raw = link_layer_is_infiniband(device) ? 0 : IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING;
+    return IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_PORT_ACTIVE_EVENT |
+           IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_MEM_WINDOW |
+           IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_XRC | raw;
+}
+
 void device_query(const struct context *context, struct ibv_device_attr *attr)
 {
     const struct limits *limits = &context->device->limits;
@@ -45,11 +56,7 @@ void device_query(const struct context *context, struct ibv_device_attr *attr)
         .page_size_cap = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1),
         .max_qp = (int)limits->max_qp,
         .max_qp_wr = (int)limits->max_qp_wr,
-        .device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_PORT_ACTIVE_EVENT |
-                            IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_N_NOTIFY_CQ | IBV_DEVICE_CURR_QP_STATE_MOD |
-                            IBV_DEVICE_RESIZE_MAX_WR | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-                            IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING |
-                            IBV_DEVICE_XRC,
+        .device_cap_flags = capabilities(context->device),
         .max_sge = (int)limits->max_sge,
         .max_sge_rd = (int)limits->max_sge,
         .max_cq = (int)limits->max_cq,
@@ -74,6 +81,16 @@ void device_query(const struct context *context, struct ibv_device_attr *attr)
     snprintf(attr->fw_ver, sizeof attr->fw_ver, IDENTITY_FIRMWARE);
     memcpy(&attr->node_guid, context->device->guid, 8);
     memcpy(&attr->sys_image_guid, context->device->guid, 8);
+}
+
+static void leave_out_raw_packets(struct ibv_device_attr_ex *attr)
+{
+    attr->tso_caps = (struct ibv_tso_caps){0};
+    attr->rss_caps = (struct ibv_rss_caps){0};
+    attr->raw_packet_caps = 0;
+    attr->max_wq_type_rq = 0;
+    attr->packet_pacing_caps.supported_qpts &= ~(1u << IBV_QPT_RAW_PACKET);
+    attr->device_cap_flags_ex &= ~(uint64_t)IBV_DEVICE_RAW_SCATTER_FCS;
 }
 
 int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_input *input,
@@ -115,10 +132,10 @@ int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_in
     if (size < sizeof all.orig_attr)
         return EINVAL;
     device_query(context_of(ibv), &all.orig_attr);
-    if (link_layer_is_infiniband(context_of(ibv)->device)) /* no raw packets */
-        all.tso_caps = (struct ibv_tso_caps){0}, all.rss_caps = (struct ibv_rss_caps){0}, all.raw_packet_caps = 0;
     *newer_phys_port_cnt_ex(&all) = 1;
     all.device_cap_flags_ex = (unsigned)all.orig_attr.device_cap_flags | IBV_DEVICE_RAW_SCATTER_FCS;
+    if (link_layer_is_infiniband(context_of(ibv)->device))
+        leave_out_raw_packets(&all);
     memset(attr, 0, size);
     memcpy(attr, &all, size < sizeof all ? size : sizeof all);
     return 0;
