@@ -311,6 +311,63 @@ static void closing_the_device_detaches(const void *row)
     desk_close(&desk);
 }
 
+static struct ibv_qp *blocking_qp(const struct desk *desk, enum ibv_qp_type type)
+{
+    struct ibv_qp_init_attr plain = desk_describe(desk, type);
+    struct ibv_qp_init_attr_ex init = {.send_cq = plain.send_cq,
+                                       .recv_cq = plain.recv_cq,
+                                       .qp_type = type,
+                                       .cap = plain.cap,
+                                       .pd = desk->pd,
+                                       .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+                                       .create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB};
+    return ibv_create_qp_ex(desk->context, &init);
+}
+
+/* A member of the group with receives for 100 bytes and a GRH. */
+static void join(const struct desk *desk, struct ibv_qp *qp, union ibv_gid *group)
+{
+    struct ibv_sge sge = {(uintptr_t)desk->memory, 512, desk->mr->lkey};
+    struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+    alone_initialize(qp);
+    alone_receive_from(qp, 0);
+    alone_send(qp);
+    EXPECT(ibv_attach_mcast(qp, group, 0), ==, 0);
+    EXPECT(ibv_post_recv(qp, &wr, &bad), ==, 0);
+    EXPECT(ibv_post_recv(qp, &wr, &bad), ==, 0);
+}
+
+static void send_to_members(const struct desk *desk, struct ibv_qp *qp, struct ibv_ah *ah)
+{
+    struct ibv_sge sge = {(uintptr_t)desk->memory + 1024, 100, desk->mr->lkey};
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .wr.ud = {.ah = ah, .remote_qpn = 0xffffff, .remote_qkey = 0x11}},
+                       *bad;
+    EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
+}
+
+/* The flag keeps the sender's own copy from it, and no other member's. REASON_RAW_CREATE_FLAGS */
+static void own_multicast_messages_can_be_blocked(const void *row)
+{
+    struct desk desk = desk_open();
+    union ibv_gid group = group_gid(15);
+    struct ibv_ah_attr way = {.is_global = 1, .port_num = 1, .grh = {.dgid = group, .sgid_index = 1, .hop_limit = 1}};
+    struct ibv_qp *blocking = blocking_qp(&desk, IBV_QPT_UD), *plain = desk_qp(&desk, IBV_QPT_UD);
+    struct ibv_ah *ah = ibv_create_ah(desk.pd, &way);
+    EXPECT_TRUE(blocking && ah);
+    join(&desk, blocking, &group);
+    join(&desk, plain, &group);
+    send_to_members(&desk, blocking, ah);
+    EXPECT(alone_poll(desk.cq).qp_num, ==, plain->qp_num);
+    alone_poll_nothing(desk.cq);
+    send_to_members(&desk, plain, ah);
+    EXPECT(alone_poll(desk.cq).qp_num + alone_poll(desk.cq).qp_num, ==, plain->qp_num + blocking->qp_num);
+    EXPECT_ERRNO(blocking_qp(&desk, IBV_QPT_RC), EOPNOTSUPP);
+    desk_close(&desk);
+}
+
 static void only_datagrams_can_join(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
@@ -356,6 +413,7 @@ static void all(void)
     CASE(a_queue_pair_that_is_attached_to_a_group_is_busy);
     CASE(closing_the_device_detaches);
     CASE(joining_twice_counts_once_and_leaving_what_was_not_joined_is_EINVAL);
+    CASE(own_multicast_messages_can_be_blocked);
     CASE(only_datagrams_can_join);
     CASE(a_local_error_stops_only_the_send_queue);
 }

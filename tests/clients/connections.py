@@ -52,6 +52,8 @@ def main():
     for group, version in (("239.1.2.3", 0), ("ff0e::1234", 1)):
         suite.add(f"mckey receives what is sent to {group}", lambda group=group, version=version: groups(
             suite, group, ADDRESSES[SERVER][version], ADDRESSES[CLIENT][version]))
+    suite.add("mckey -l sends to another host, and blocks its own messages", lambda: groups(
+        suite, "239.1.2.4", ADDRESSES[SERVER][0], ADDRESSES[CLIENT][0], "-l"))
     suite.add("rdma_xserver and rdma_xclient use XRC",
               lambda: exchange(suite, ["rdma_xserver", "-c", "x", "-p", (port := choose_port())],
                                ["rdma_xclient", "-c", "x", "-s", suite.address, "-p", port]))

@@ -328,12 +328,12 @@ def measures(suite, program, *options):
     client.find(r"^ *\d+ +1000 ")
 
 
-def groups(suite, group, receives_at, sends_from):
+def groups(suite, group, receives_at, sends_from, *options):
     common = ["stdbuf", "-oL", "mckey", "-m", group, "-C", "10"]
     receiver = suite.start_server([*common, "-b", receives_at])
     try:
         receiver.wait_for("joined dgid")
-        sender = suite.start_client([*common, "-s", "-b", sends_from]).finish(time.monotonic() + 30)
+        sender = suite.start_client([*common, "-s", "-b", sends_from, *options]).finish(time.monotonic() + 30)
         received = receiver.finish(time.monotonic() + 10)
     finally:
         receiver.kill()
@@ -476,6 +476,7 @@ def main():
                                ["rdma_client", "-s", "127.0.0.1", "-p", port]))
     for group, address in (("239.1.2.3", "127.0.0.1"), ("ff0e::1234", "::1")):
         suite.add(f"mckey receives what is sent to {group}", lambda group=group, address=address: groups(suite, group, address, address))
+    suite.add("mckey -l sends, and blocks its own messages", lambda: groups(suite, "239.1.2.4", "127.0.0.1", "127.0.0.1", "-l"))
     suite.add("rdma_xserver and rdma_xclient use RC",
               lambda: exchange(suite, ["rdma_xserver", "-c", "r", "-p", (port := choose_port())],
                                ["rdma_xclient", "-c", "r", "-s", "127.0.0.1", "-p", port]))

@@ -8,13 +8,19 @@
 #include "verbs/queue/receive_queue.h"
 
 enum {
-    CREATE_FLAGS = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING,
+    RAW_FLAGS = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING,
     SPREADS = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
 };
 
 static uint32_t create_flags(const struct ibv_qp_init_attr_ex *attr)
 {
     return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
+}
+
+/* What a queue pair of this type may ask for; one that can't join groups needs to block nothing. */
+static uint32_t flags_offered(enum ibv_qp_type type)
+{
+    return type == IBV_QPT_RAW_PACKET ? RAW_FLAGS : type == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
 }
 
 static uint32_t max_tso_header(const struct ibv_qp_init_attr_ex *attr)
@@ -43,7 +49,7 @@ enum reason qp_raw_refuse(const struct ibv_qp_init_attr_ex *attr, int *error)
 {
     bool raw = attr->qp_type == IBV_QPT_RAW_PACKET;
     *error = EOPNOTSUPP;
-    if (create_flags(attr) & ~(raw ? (uint32_t)CREATE_FLAGS : 0))
+    if (create_flags(attr) & ~flags_offered(attr->qp_type))
         return REASON_RAW_CREATE_FLAGS;
     *error = EINVAL;
     if (attr->comp_mask & QP_RAW_INIT_MASK && !raw)

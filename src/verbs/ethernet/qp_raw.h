@@ -9,13 +9,13 @@
 enum { QP_RAW_INIT_MASK = IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH };
 
 /* REASON_NONE, or why such a queue pair can't be made; *error is the errno. Also asked for other types, which can have
- * none of this. */
+ * none of this but the flag that blocks own multicast messages. */
 enum reason qp_raw_refuse(const struct ibv_qp_init_attr_ex *, int *error);
 
 /* Does it have work queues instead of queues? */
 bool qp_raw_spreads(const struct ibv_qp_init_attr_ex *);
 
-/* Takes over what only raw packet queue pairs have. 0 or ENOMEM. */
+/* Takes over the flags of any queue pair, and what only those of raw packets have. 0 or ENOMEM. */
 int qp_raw_fill(struct qp *, const struct ibv_qp_init_attr_ex *);
 void qp_raw_release(struct qp *);
 

@@ -104,6 +104,19 @@ bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *
     return multicast.read;
 }
 
+/* Was the message sent by this queue pair, which wants none of its own? Queue pair numbers of another host may be the
+ * same, its GIDs are not. */
+static bool is_blocked(const struct qp *qp, const struct packet *packet, const union ibv_gid *source)
+{
+    const struct device *device = qp->flow.device;
+    if (!(qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) || packet->source != qp->flow.number)
+        return false;
+    for (unsigned i = 0; i < device->gid_count; i++)
+        if (!memcmp(&device->gids[i], source, sizeof *source))
+            return true;
+    return false;
+}
+
 /* To each queue pair here that is attached to the group. */
 static enum endpoint_output receive_multicast(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
@@ -119,7 +132,8 @@ static enum endpoint_output receive_multicast(struct endpoint *endpoint, const s
     gid_from_grh(packet->grh, &source, &destination);
     LIST_FOREACH (group, &process->groups, siblings)
         if (!memcmp(&group->gid, &destination, sizeof destination)) {
-            progress_deliver(process, &group->qp->endpoint, arrival);
+            if (!is_blocked(group->qp, packet, &source))
+                progress_deliver(process, &group->qp->endpoint, arrival);
             joined = true;
         }
     if (!joined) {

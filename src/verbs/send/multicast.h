@@ -2,7 +2,10 @@
  *
  * Like any datagram it waits in its send queue until those links have room, for as long as their receivers take what
  * lies in them. A process that takes nothing (stopped, or far behind) is waited for once, for a moment; from then on
- * it misses what it has no room for, which is counted, until it has room again. No thread waits. */
+ * it misses what it has no room for, which is counted, until it has room again. No thread waits.
+ *
+ * A queue pair that was made with IBV_QP_CREATE_BLOCK_SELF_MCAST_LB gets no copy of what it sends itself; all other
+ * members do, also those of its process. */
 #ifndef VERBS_SEND_MULTICAST_H
 #define VERBS_SEND_MULTICAST_H
 
