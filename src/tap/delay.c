@@ -179,11 +179,27 @@ static struct delayed *take_overtaken(struct taps *taps, const struct delay_way 
     return delayed;
 }
 
-void delay_overtaken(const struct delay_way *way, uint64_t number)
+/* It leaves right behind what overtook it, which waits, too. */
+static void follow(struct delayed *delayed, nanos due)
+{
+    struct taps *taps = delayed->way.taps;
+    delayed->due = due;
+    delayed->behind = 0;
+    lock_take(&taps->lock);
+    queue_up(taps, delayed);
+    insert(taps, delayed);
+    lock_release(&taps->lock);
+    schedule_by(taps->schedule, &taps->timer, due);
+}
+
+void delay_overtaken(const struct delay_way *way, uint64_t number, nanos due)
 {
     struct delayed *delayed;
     while ((delayed = take_overtaken(way->taps, way, number)))
-        finish(delayed, send_between(delayed), delayed->due);
+        if (due)
+            follow(delayed, due);
+        else
+            finish(delayed, send_between(delayed), delayed->due);
 }
 
 /* The first, or the first of this link. Under taps->lock. */

@@ -1,5 +1,6 @@
 /* Frames that a fault holds back (SOFTVERBS_FAULT): copies, which leave when their time has come or when enough others
- * have overtaken them. The helper's timers see to it, so none stays behind when the process goes idle. */
+ * have overtaken them. Those that are due at the same time leave in the order in which they came. The helper's timers
+ * see to it, so none stays behind when the process goes idle. */
 #ifndef TAP_DELAY_H
 #define TAP_DELAY_H
 
@@ -17,9 +18,9 @@ struct delay_way {
  * there are too many, or no memory, and it is lost as in a network. Between the link's begin and end. */
 bool delay_keep(const struct delay_way *, const struct frame *, nanos due, uint64_t behind);
 
-/* Frame `number` of the stream has left: so do those that waited for it, if the link has room. Between the link's begin
- * and end. */
-void delay_overtaken(const struct delay_way *, uint64_t number);
+/* Frame `number` of the stream has left, or leaves when it is `due` (0: it has left). So do those that waited for it,
+ * right behind it, if the link has room. Between the link's begin and end. */
+void delay_overtaken(const struct delay_way *, uint64_t number, nanos due);
 
 /* Sends what is due: the callback of taps->timer. */
 void delay_expired(struct timer *, nanos now);

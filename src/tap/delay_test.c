@@ -95,13 +95,30 @@ static void a_frame_leaves_when_enough_of_its_stream_have_overtaken_it(void **st
     struct delay_way own = {.taps = taps, .link = &recorder.link, .stream = 1}, other = own;
     other.stream = SECOND_STREAM;
     keep(taps, &recorder, 1, 'a', 1000, 5);
-    delay_overtaken(&own, 4);
-    delay_overtaken(&other, 9);
+    delay_overtaken(&own, 4, 0);
+    delay_overtaken(&other, 9, 0);
     assert_string_equal(recorder.sent, "");
-    delay_overtaken(&own, 5);
+    delay_overtaken(&own, 5, 0);
     assert_string_equal(recorder.sent, "a");
     delay_expired(&taps->timer.timer, 1000);
     assert_string_equal(recorder.sent, "a");
+}
+
+/* With a delay, too, it leaves behind those that overtake it, and before the next. */
+static void what_is_overtaken_by_a_frame_that_waits_leaves_behind_it(void **state)
+{
+    struct recorder recorder;
+    struct taps *taps = begin(&recorder);
+    struct delay_way own = {.taps = taps, .link = &recorder.link, .stream = 1};
+    keep(taps, &recorder, 1, 'a', 1100, 2);
+    keep(taps, &recorder, 1, 'b', 120, 0);
+    delay_overtaken(&own, 2, 120);
+    keep(taps, &recorder, 1, 'c', 120, 0);
+    delay_overtaken(&own, 3, 120);
+    delay_expired(&taps->timer.timer, 119);
+    assert_string_equal(recorder.sent, "");
+    delay_expired(&taps->timer.timer, 120);
+    assert_string_equal(recorder.sent, "bac");
 }
 
 /* What finds no room waits, and nothing of its link overtakes it by that. */
@@ -138,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_leave_in_the_order_of_their_times),
         cmocka_unit_test(a_frame_leaves_when_enough_of_its_stream_have_overtaken_it),
+        cmocka_unit_test(what_is_overtaken_by_a_frame_that_waits_leaves_behind_it),
         cmocka_unit_test(without_room_the_order_stays),
         cmocka_unit_test(what_waits_for_a_link_leaves_before_it_is_closed),
     };

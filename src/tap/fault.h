@@ -23,7 +23,7 @@ struct fault {
     bool drop, duplicate, reorder;
     uint32_t corrupt; /* a bit that is flipped, counted from 1 and modulo the length; 0: none */
     uint32_t behind;  /* reorder: it leaves after so many more of its stream */
-    nanos delay;
+    nanos delay;      /* at least; frames of a stream that are not reordered keep their order */
 };
 
 /* "drop=1%,dup=0.1%,reorder=2%,delay=1ms±0.5ms,corrupt=0.01%,seed=7": any of them, each at most once. "+-" may stand

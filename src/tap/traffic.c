@@ -140,14 +140,27 @@ static void count_kinds(uint64_t counts[TRAFFIC_FAULT_KINDS], const struct fault
     counts[TRAFFIC_FAULT_CORRUPT] += fault->corrupt != 0;
 }
 
-/* Without a delay, what is reordered waits for some that follow; with one, it leaves before those that have it. Links
- * inside the host have no ICRC that could catch flipped bits, so there the frame is lost at once. */
-static void pass_through(const struct delay_way *way, const struct frame *frame, const struct fault *fault,
+/* When the frame leaves, if nothing reorders it. A network whose delay varies keeps the order of a flow, so a frame
+ * that drew a shorter delay than the one before it leaves right behind that. */
+static nanos keep_order(struct traffic_flow *flow, struct fault *fault)
+{
+    lock_assert_held(flow->lock);
+    nanos now = clock_now(), due = now + fault->delay;
+    if (due < flow->stream_due)
+        due = flow->stream_due;
+    fault->delay = due - now;
+    if (!fault->reorder && !fault->drop)
+        flow->stream_due = due;
+    return due;
+}
+
+/* What is reordered waits for some that follow. Links inside the host have no ICRC that could catch flipped bits, so
+ * there the frame is lost at once. */
+static void pass_through(const struct delay_way *way, const struct frame *frame, const struct fault *fault, nanos due,
                          uint64_t number, struct counts *counts)
 {
     struct frame changed = *frame;
-    bool waits = fault->reorder ? !fault->delay : fault->delay != 0;
-    count_kinds(counts->fault_kinds, fault);
+    nanos latest = fault->reorder ? due + overtaken_by_nobody : due;
     if (fault->drop || (fault->corrupt && way->peer)) {
         counts->faults++;
         return;
@@ -155,10 +168,9 @@ static void pass_through(const struct delay_way *way, const struct frame *frame,
     changed.corrupt = fault->corrupt;
     counts->faults += fault->corrupt != 0;
     for (int copy = 0; copy <= fault->duplicate; copy++)
-        if (!waits)
+        if (!fault->reorder && !fault->delay)
             send_copy(way, &changed);
-        else if (!delay_keep(way, &changed, clock_now() + (fault->delay ? fault->delay : overtaken_by_nobody),
-                             fault->reorder ? number + fault->behind : 0))
+        else if (!delay_keep(way, &changed, latest, fault->reorder ? number + fault->behind : 0))
             counts->faults++;
 }
 
@@ -183,9 +195,11 @@ __attribute__((noinline)) bool traffic_send_tapped(struct traffic_flow *flow, st
     struct delay_way way = {flow->traffic->taps, peer, link, flow->stream * 2 + answer};
     uint64_t number = ++flow->stream_frames[answer];
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
+    count_kinds(flow->counts.fault_kinds, &fault);
+    nanos due = keep_order(flow, &fault);
     taps_sent(flow, peer, link, frame, taps->capture ? fault_describe(&fault, words, sizeof words) : NULL);
-    pass_through(&way, frame, &fault, number, &flow->counts);
-    delay_overtaken(&way, number);
+    pass_through(&way, frame, &fault, due, number, &flow->counts);
+    delay_overtaken(&way, number, fault.delay ? due : 0);
     return true;
 }
 

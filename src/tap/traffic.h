@@ -33,6 +33,7 @@ struct traffic_flow {
     uint8_t type;                      /* enum ibv_qp_type */
     uint8_t service;                   /* enum service of that, or TRAFFIC_NO_SERVICE */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and responses */
+    nanos stream_due;                  /* when the last of them leaves that waits for its delay */
     struct counts counts;
 };
 

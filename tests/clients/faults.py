@@ -8,6 +8,8 @@ from clients import Failure, Suite, tail
 from perftest import measures
 
 BAD = "drop=5%,reorder=5%,dup=1%,seed=7"
+EXAMPLE = "drop=1%,dup=0.1%,reorder=2%,delay=1ms±0.5ms,corrupt=0.01%,seed=7"  # the first one of docs/user/faults.md
+JITTER = "delay=1ms±0.9ms,seed=7"
 SLOW = "dup=1%,reorder=5%,delay=100us±50us,seed=7"
 
 
@@ -46,6 +48,22 @@ def finds_its_data(suite, size):
         raise Failure("frames were lost")
     if not sum(report["repeated"] + sum(report["dropped"].values()) for report in reports):
         raise Failure("no packet was repeated or dropped: there were no faults")
+
+
+def keeps_the_order(suite):
+    """UC drops what is left of a message when one of its packets comes out of its turn, and repeats nothing."""
+    command = ["ib_write_bw", "-F", "-c", "UC", "-s", "64000", "-n", "200"]
+    reports = with_faults(suite, JITTER, lambda extra: suite.pair(command, extra=extra))
+    sent = sum(count for report in reports for name, count in report["sent"].items() if name.startswith("UC WRITE"))
+    received = sum(count for report in reports for name, count in report["received"].items() if name.startswith("UC WRITE"))
+    dropped = [report["dropped"] for report in reports if report["dropped"]]
+    if not sent or dropped or sum(report["faults"] for report in reports):
+        raise Failure(f"{sent} packets sent, {received} received, dropped by reason: {dropped}")
+
+
+def the_example_ends_well(suite, program):
+    suite.faults = EXAMPLE
+    measures(suite, program, ["-s", "65536"], [65536], 300)
 
 
 def losses(suite, faults, count):
@@ -92,6 +110,9 @@ def main():
     for size in (100, 100000):
         suite.add(f"ibv_rc_pingpong -c of {size} bytes finds its data with {SLOW}",
                   lambda size=size: finds_its_data(suite, size))
+    for program in ("ib_read_bw", "ib_write_bw"):
+        suite.add(f"{program} with the example of docs/user/faults.md", lambda program=program: the_example_ends_well(suite, program))
+    suite.add(f"packets stay in their order with {JITTER}", lambda: keeps_the_order(suite))
     suite.add("the same seed loses the same number of frames", lambda: repeats_from_the_seed(suite))
     suite.add("a list of faults that can't be read is ignored, and said", lambda: ignores_a_bad_list(suite))
     suite.add_tidiness()

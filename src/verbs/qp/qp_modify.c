@@ -26,6 +26,7 @@
 enum {
     WINDOW = 1 << 16,       /* packets in flight: links of the host never lose and push back, so this is no brake */
     XRC_WINDOW = 256,       /* the same over XRC: the process of the queue pair may have to keep them for another */
+    FAULTY_WINDOW = 128,    /* the same with faults: what is lost or reordered is repeated with all that follows */
     REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: what receive buffers of sockets hold */
     REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
 };
@@ -102,6 +103,8 @@ static uint32_t window_of(const struct qp *qp)
 {
     if (qp->path.remote)
         return REMOTE_BYTES / segment_of(qp);
+    if (traffic_is_faulty(&qp->process->traffic))
+        return FAULTY_WINDOW;
     return qp->flow.type == IBV_QPT_XRC_SEND ? XRC_WINDOW : WINDOW;
 }
 
