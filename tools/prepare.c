@@ -64,6 +64,14 @@ static int calm_thread_sanitizer(void)
     return prepend("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
 }
 
+/* NCCL 2.28, which PyTorch 2.9 to 2.11 bring along, ends with SIGSEGV at its first collective on each device that is
+ * not mlx5, unless this chooses another way for what GPUs initiate. 2.29 doesn't need it, and earlier ones don't know
+ * it. */
+static int spare_nccl(void)
+{
+    return setenv("NCCL_GIN_TYPE", "2", 0);
+}
+
 /* The linker takes colons and semicolons in LD_LIBRARY_PATH, and blanks in LD_PRELOAD, for separators, and knows no
  * escape; a preloaded library may also be named without its directory, and is then found in LD_LIBRARY_PATH. */
 static int set_library_path(const char *directory)
@@ -288,7 +296,7 @@ int prepare_environment(const struct command *command, bool paths)
     char why[1024];
     if (!settings_are_right(why, sizeof why))
         return command_misused(command, "%s", why);
-    if (setenv("SOFTVERBS_LOG", "terminal", 0))
+    if (setenv("SOFTVERBS_LOG", "terminal", 0) || spare_nccl())
         return out_of_memory();
     const char *networks = getenv("SOFTVERBS_NET");
     int status = networks ? check_port(networks) : 0;

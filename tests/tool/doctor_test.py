@@ -66,6 +66,13 @@ def a_slip_in_the_name_of_a_variable_is_found():
     assert verdict == "warning" and "SOFTVERBS_FAULTS" in sentence, sentence
 
 
+def it_says_why_NCCL_is_told_its_type():
+    verdict, sentence = _lines(_doctor(env={"NCCL_GIN_TYPE": None}))["nccl"]
+    assert verdict == "ok" and "NCCL_GIN_TYPE=2" in sentence and "PyTorch" in sentence, sentence
+    verdict, sentence = _lines(_doctor(env={"NCCL_GIN_TYPE": "3"}))["nccl"]
+    assert verdict == "warning" and "NCCL_GIN_TYPE=3" in sentence, sentence
+
+
 def refused_reading_is_a_warning_with_its_cost():
     done = _doctor(preexec_fn=_refusing("process_vm_readv"))
     verdict, sentence = _lines(done)["single copy"]

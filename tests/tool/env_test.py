@@ -8,7 +8,7 @@ import sys
 import cases
 from cases import SOFTVERBS, TEMPORARY, expect, run, softverbs, told
 
-OURS = ("LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "PATH")
+OURS = ("LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "PATH", "NCCL_GIN_TYPE")
 
 
 def _ours(text):
@@ -26,6 +26,17 @@ def a_shell_gets_the_environment_of_run():
         given = _ours(expect(softverbs("run", *options, "env")).stdout.decode())
         done = expect(_in_shell("env", *options))
         assert _ours(done.stdout.decode()) == given and len(given) >= 3, (given, told(done))
+
+
+def NCCL_is_told_how_not_to_crash():
+    """Each form has it, and what the user says of it stays."""
+    forms = {(): "export NCCL_GIN_TYPE='2'", ("--docker", "--no-paths"): 'ENV NCCL_GIN_TYPE="2"', ("--systemd",): 'NCCL_GIN_TYPE="2"',
+             ("--json",): '"NCCL_GIN_TYPE": "2"'}
+    for options, line in forms.items():
+        assert line in expect(softverbs("env", *options, env={"NCCL_GIN_TYPE": None})).stdout.decode(), (options, line)
+        assert b"NCCL_GIN_TYPE" not in expect(softverbs("env", *options, env={"NCCL_GIN_TYPE": "3"})).stdout, options
+    for value, seen in ((None, b"2\n"), ("3", b"3\n")):
+        expect(softverbs("run", "sh", "-c", "echo $NCCL_GIN_TYPE", env={"NCCL_GIN_TYPE": value}), out=seen)
 
 
 def programs_behind_it_see_the_devices():
@@ -50,7 +61,7 @@ def a_workflow_gets_it_in_its_files():
         path = file.read()
     # as the runner reads them: NAME=VALUE, and directories that go in front
     variables = dict(line.split("=", 1) for line in text.splitlines())
-    assert variables.pop("EARLIER") == "kept" and "PATH" not in variables and path.count("\n") == 1, (text, path)
+    assert variables.pop("EARLIER") == "kept" and variables["NCCL_GIN_TYPE"] == "2" and "PATH" not in variables and path.count("\n") == 1, (text, path)
     later = subprocess.run(["sh", "-c", "rdma dev; ls /sys/class/infiniband"], capture_output=True, check=False,
                            env=cases.environment(**variables, PATH=f"{path.strip()}:{os.environ['PATH']}"))
     assert later.stdout.startswith(b"0: soft0: ") and later.stdout.endswith(b"soft0\nsoft1\n"), told(later)

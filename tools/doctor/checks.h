@@ -14,7 +14,7 @@ check check_processors, check_descriptors, check_sealed_memory, check_shared_mem
     check_devices;
 
 /* what belongs to softverbs: checks_own.c */
-check check_library, check_other_library, check_directory, check_left_behind, check_paths, check_settings;
+check check_library, check_other_library, check_directory, check_left_behind, check_paths, check_settings, check_nccl;
 
 /* Tells of one finding. */
 typedef void check_tell(void *context, enum verdict, const char *name, const char *sentence);

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "checks.h"
@@ -57,6 +58,23 @@ enum verdict check_settings(char *say, size_t size)
     }
     snprintf(say, size, "All that the environment says can be used.");
     return VERDICT_OK;
+}
+
+/* What `softverbs run` sets for NCCL, and why; a value of the user's own stands. */
+enum verdict check_nccl(char *say, size_t size)
+{
+    const char *type = getenv("NCCL_GIN_TYPE");
+    if (!type || !strcmp(type, "2")) {
+        snprintf(say, size,
+                 "\"softverbs run\" sets NCCL_GIN_TYPE=2: NCCL 2.28 (PyTorch 2.9 to 2.11) crashes without it on "
+                 "devices other than mlx5.");
+        return VERDICT_OK;
+    }
+    snprintf(say, size,
+             "NCCL_GIN_TYPE=%s is left as it is: NCCL 2.28 (PyTorch 2.9 to 2.11) crashes on devices other than mlx5 "
+             "unless it is 2.",
+             type);
+    return VERDICT_WARNING;
 }
 
 enum verdict check_directory(char *say, size_t size)

@@ -13,7 +13,7 @@ static const struct {
     {"left behind", check_left_behind}, {"settings", check_settings},           {"directory", check_directory},
     {"kernel paths", check_paths},      {"shared memory", check_shared_memory}, {"sealed memory", check_sealed_memory},
     {"single copy", check_reading},     {"processors", check_processors},       {"descriptors", check_descriptors},
-    {"real devices", check_devices},    {"namespaces", check_namespaces},
+    {"real devices", check_devices},    {"namespaces", check_namespaces},       {"nccl", check_nccl},
 };
 
 /* What is printed: as a table, or as a list of JSON. */

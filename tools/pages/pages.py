@@ -31,7 +31,7 @@ def variables(settings):
     """Rows of the table of docs/user/settings.md."""
     with open(settings, encoding="utf-8") as file:
         chapter = file.read().split("\n## Environment\n")[1].split("\n## ")[0]
-    return re.findall(r"^\| `(SOFTVERBS_\w+)` \| (.*) \|$", chapter, re.MULTILINE)
+    return re.findall(r"^\| `([A-Z]\w+)` \| (.*) \|$", chapter, re.MULTILINE)
 
 
 def roff(text):
