@@ -17,9 +17,10 @@ enum { GUID_ROOM = 20, ROCE_COLUMNS = 6 };
 static json_t *describe_gids(const struct device *device)
 {
     char text[INET6_ADDRSTRLEN];
+    const struct device_state *now = device_now(device);
     json_t *gids = json_array();
-    for (unsigned i = 0; i < device->gid_count; i++)
-        json_array_append_new(gids, emit_text(inet_ntop(AF_INET6, device->gids[i].raw, text, sizeof text)));
+    for (unsigned i = 0; i < now->gid_count; i++)
+        json_array_append_new(gids, emit_text(inet_ntop(AF_INET6, now->gids[i].raw, text, sizeof text)));
     return gids;
 }
 
@@ -38,15 +39,16 @@ static void add_gid(struct table *table, const union ibv_gid *gid)
 static bool is_down(const struct device *device)
 {
     char directory[NODE_DIRECTORY_MAX + 1];
-    return node_directory(directory) && admin_port_is_down(directory, device->name);
+    return !device_now(device)->up || (node_directory(directory) && admin_port_is_down(directory, device->name));
 }
 
 /* One row a GID; what belongs to the device stands in the first. */
 static void add_device(struct table *table, const struct device *device)
 {
     char guid[GUID_ROOM];
+    const struct device_state *now = device_now(device);
     write_guid(device->guid, guid);
-    for (unsigned i = 0; i < device->gid_count; i++) {
+    for (unsigned i = 0; i < now->gid_count; i++) {
         table_add(table, "%s", i ? "" : device->name);
         table_add(table, "%s", i ? "" : guid);
         table_add(table, "%s", i ? "" : is_down(device) ? "DOWN" : "ACTIVE");
@@ -55,7 +57,7 @@ static void add_device(struct table *table, const struct device *device)
         else
             table_add(table, "%s%u", IDENTITY_DEVICE_NODE, device->index);
         table_add(table, "%u", i);
-        add_gid(table, &device->gids[i]);
+        add_gid(table, &now->gids[i]);
         if (table->columns > ROCE_COLUMNS)
             table_add(table, "%u", device->lid);
     }
@@ -68,8 +70,8 @@ static json_t *describe_device(const struct device *device)
     snprintf(node, sizeof node, "%s%u", IDENTITY_DEVICE_NODE, device->index);
     return json_pack("{s:o, s:s, s:s, s:s, s:o, s:i, s:o, s:s, s:i}", "name", emit_text(device->name), "guid", guid,
                      "port", is_down(device) ? "DOWN" : "ACTIVE", "node", node, "interface",
-                     emit_text(*device->interface ? device->interface : NULL), "mtu", (int)device->mtu, "gids",
-                     describe_gids(device), "link_layer", link_layer_name(device), "lid", (int)device->lid);
+                     emit_text(*device->interface ? device->interface : NULL), "mtu", (int)device_now(device)->mtu,
+                     "gids", describe_gids(device), "link_layer", link_layer_name(device), "lid", (int)device->lid);
 }
 
 static int devices_as_json(const struct device *list, unsigned count)

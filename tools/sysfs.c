@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config/device_identity.h"
+#include "config/device_state.h"
 #include "config/link_layer.h"
 
 /* Where we are in the tree, and who listens. */
@@ -130,19 +131,20 @@ static void file_of_gid(const struct place *place, unsigned index, const char *w
 /* Types and interfaces only of the GIDs in use: for the others the kernel answers EINVAL, we ENOENT. */
 static void describe_gids(struct place *place, const struct device *device, const char *port)
 {
+    const struct device_state *now = device_now(device);
     char text[64];
     directory(place, "%s/gids", port);
     for (unsigned i = 0; i < GIDS; i++)
-        number_file(place, i, groups(text, device->gids[i].raw, 16));
+        number_file(place, i, groups(text, now->gids[i].raw, 16));
     directory(place, "%s/gid_attrs", port);
     directory(place, "%s/gid_attrs/types", port);
-    for (unsigned i = 0; i < device->gid_count; i++)
+    for (unsigned i = 0; i < now->gid_count; i++)
         file_of_gid(place, i, link_layer_gid_type_name(device));
     directory(place, "%s/gid_attrs/ndevs", port);
     if (link_layer_is_infiniband(device))
         return;
     snprintf(text, sizeof text, "%s\n", interface_of(device));
-    for (unsigned i = 0; i < device->gid_count; i++)
+    for (unsigned i = 0; i < now->gid_count; i++)
         number_file(place, i, text);
 }
 

@@ -53,5 +53,6 @@ const struct process_parts assembly_parts = {.begin = begin,
                                              .unlock = cm_unlock,
                                              .inherit = inherit_process,
                                              .fail_devices = event_fail_devices,
+                                             .follow = event_follow,
                                              .answer = report_write,
                                              .departed = xrc_standins_departed};

@@ -14,6 +14,7 @@
 
 #include "config/complaint.h"
 #include "config/config_net.h"
+#include "config/device_state.h"
 #include "config/identify.h"
 #include "diag/log.h"
 
@@ -99,12 +100,11 @@ bool config_local_gid(const union ibv_gid *gid)
     if (!infiniband && !memcmp(gid->raw, mapped_loopback, sizeof mapped_loopback))
         return true;
     for (unsigned i = 0; i < count; i++)
-        for (unsigned j = 0; j < device[i].gid_count; j++)
-            if (!memcmp(gid, &device[i].gids[j], sizeof *gid))
-                return true;
+        if (device_state_find(device_now(&device[i]), gid) >= 0)
+            return true;
     /* another process may have configured more devices: their link-local GIDs differ in the last octet only */
     identify_device(&other, 0, infiniband);
-    return !memcmp(gid->raw, other.gids[0].raw, 15) && gid->raw[15] < DEVICES_MAX;
+    return !memcmp(gid->raw, other.start.gids[0].raw, 15) && gid->raw[15] < DEVICES_MAX;
 }
 
 /* Names of files are made of it, and it stands in JSON and on screens. */
@@ -139,7 +139,7 @@ static void add_device(const char *name, size_t length)
     struct device *device = &devices[device_count];
     memset(device, 0, sizeof *device);
     memcpy(device->name, name, length);
-    device->mtu = default_limits.max_mtu;
+    device->start.mtu = default_limits.max_mtu;
     identify_device(device, device_count++, infiniband);
 }
 
@@ -381,6 +381,11 @@ const struct device *config_devices(unsigned *count)
     pthread_once(&once, read_configuration);
     *count = device_count;
     return devices;
+}
+
+bool config_publish(unsigned device, const struct device_state *state)
+{
+    return device < device_count && device_state_publish(&devices[device], state);
 }
 
 bool config_is_infiniband(void)

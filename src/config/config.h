@@ -27,6 +27,10 @@ uint64_t config_capture_max(void); /* bytes; 0: any number */
 const char *config_fault(void);
 const char *config_counters(void); /* where counters go in the end */
 
+/* From now on device_now answers a copy of this for the device of this index. False: no memory. One caller at a time:
+ * the helper thread, or before there is one. */
+bool config_publish(unsigned device, const struct device_state *);
+
 /* Does this GID belong to some softverbs device of this host, whatever the configuration of its process? Of devices on
  * network interfaces only those of this process are known. */
 bool config_local_gid(const union ibv_gid *);

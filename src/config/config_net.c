@@ -1,6 +1,7 @@
 #include "config/config_net.h"
 
 #include <ifaddrs.h>
+#include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -12,80 +13,80 @@
 #include "config/complaint.h"
 #include "config/gid.h"
 
-uint32_t config_fitting_mtu(int interface_mtu)
-{
-    enum { HEADERS = 80 };
-    uint32_t mtu = 4096;
-    while (mtu > 256 && (int)mtu + HEADERS > interface_mtu)
-        mtu /= 2;
-    return mtu;
-}
+enum { LOWER_UP = 1 << 16 }; /* IFF_LOWER_UP of <linux/if.h>, which is not to be had beside <net/if.h> */
 
-static bool read_hardware(struct device *device, const char *interface)
+/* False: the kernel could not be asked. */
+static bool read_hardware(struct interface *interface, const char *name)
 {
     struct ifreq request = {0};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", interface);
-    bool found = fd >= 0 && !ioctl(fd, SIOCGIFMTU, &request);
-    if (found) {
-        device->mtu = config_fitting_mtu(request.ifr_mtu);
+    if (fd < 0)
+        return false;
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
+    interface->found = !ioctl(fd, SIOCGIFMTU, &request);
+    if (interface->found) {
+        interface->mtu = (uint32_t)request.ifr_mtu;
         if (!ioctl(fd, SIOCGIFHWADDR, &request))
-            memcpy(device->mac, request.ifr_hwaddr.sa_data, 6);
+            memcpy(interface->mac, request.ifr_hwaddr.sa_data, 6);
+        interface->index = ioctl(fd, SIOCGIFINDEX, &request) ? 0 : (unsigned)request.ifr_ifindex;
     }
-    if (fd >= 0)
-        close(fd);
-    return found;
+    close(fd);
+    return true;
 }
 
-static void add_gid(struct device *device, const union ibv_gid *gid)
+static void add_addresses(struct interface *interface, const char *name, const struct ifaddrs *all, int family)
 {
-    for (unsigned i = 0; i < device->gid_count; i++)
-        if (!memcmp(&device->gids[i], gid, sizeof *gid))
-            return;
-    if (device->gid_count < GIDS)
-        device->gids[device->gid_count++] = *gid;
-}
-
-static void add_addresses(struct device *device, const struct ifaddrs *all, int family)
-{
-    for (const struct ifaddrs *each = all; each; each = each->ifa_next) {
-        union ibv_gid gid;
-        if (!each->ifa_addr || each->ifa_addr->sa_family != family || strcmp(each->ifa_name, device->interface))
+    for (const struct ifaddrs *each = all; each && interface->address_count < INTERFACE_ADDRESSES;
+         each = each->ifa_next) {
+        union ibv_gid *gid = &interface->addresses[interface->address_count];
+        if (!each->ifa_addr || each->ifa_addr->sa_family != family || strcmp(each->ifa_name, name))
             continue;
         if (family == AF_INET)
-            gid = gid_from_ipv4((const uint8_t *)&((struct sockaddr_in *)each->ifa_addr)->sin_addr);
+            *gid = gid_from_ipv4((const uint8_t *)&((struct sockaddr_in *)each->ifa_addr)->sin_addr);
         else
-            memcpy(&gid, &((struct sockaddr_in6 *)each->ifa_addr)->sin6_addr, sizeof gid);
-        add_gid(device, &gid);
+            memcpy(gid, &((struct sockaddr_in6 *)each->ifa_addr)->sin6_addr, sizeof *gid);
+        interface->address_count++;
     }
 }
 
-/* First the link-local GID that follows from the MAC, whether or not the interface has that address; then the IPv4 and
- * the IPv6 addresses. */
-static void list_gids(struct device *device)
+/* The kernel calls a RoCE port active under the same conditions. */
+static bool is_up(const char *name, const struct ifaddrs *all)
 {
-    union ibv_gid first = {.raw = {0xfe, 0x80}};
-    struct ifaddrs *all;
-    memcpy(first.raw + 8, device->guid, 8);
-    memset(device->gids, 0, sizeof device->gids);
-    device->gid_count = 0;
-    add_gid(device, &first);
-    if (getifaddrs(&all))
-        return;
-    add_addresses(device, all, AF_INET);
-    add_addresses(device, all, AF_INET6);
-    freeifaddrs(all);
+    for (const struct ifaddrs *each = all; each; each = each->ifa_next)
+        if (!strcmp(each->ifa_name, name))
+            return (each->ifa_flags & IFF_UP) && (each->ifa_flags & LOWER_UP);
+    return false;
 }
 
-bool config_network(struct device *device, const char *interface)
+bool config_read_interface(struct interface *interface, const char *name)
 {
-    if (strlen(interface) >= sizeof device->interface || !read_hardware(device, interface)) {
-        complaint_add("device %s stays off the network: there is no interface \"%s\"", device->name, interface);
+    struct ifaddrs *all;
+    interface->found = interface->up = false;
+    interface->address_count = 0;
+    if (strlen(name) >= IF_NAMESIZE)
+        return true;
+    if (!read_hardware(interface, name) || (interface->found && getifaddrs(&all)))
+        return false;
+    if (!interface->found)
+        return true;
+    interface->up = is_up(name, all);
+    add_addresses(interface, name, all, AF_INET);
+    add_addresses(interface, name, all, AF_INET6);
+    freeifaddrs(all);
+    return true;
+}
+
+bool config_network(struct device *device, const char *name)
+{
+    static struct interface interface; /* the configuration is read once, by one thread */
+    if (!config_read_interface(&interface, name) || !interface.found) {
+        complaint_add("device %s stays off the network: there is no interface \"%s\"", device->name, name);
         return false;
     }
-    const uint8_t *mac = device->mac;
-    snprintf(device->interface, sizeof device->interface, "%s", interface);
-    memcpy(device->guid, (uint8_t[8]){mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}, 8);
-    list_gids(device);
+    snprintf(device->interface, sizeof device->interface, "%s", name);
+    memset(device->start.gids, 0, sizeof device->start.gids);
+    device->start.gid_count = 0;
+    device->start = device_state_follow(&device->start, &interface);
+    memcpy(device->guid, device->start.gids[0].raw + 8, sizeof device->guid);
     return true;
 }

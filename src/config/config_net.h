@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config/device.h"
+#include "config/device_state.h"
 
 /* Gives the device the interface's address, GIDs in the kernel's order and MTU. False, with a complaint: there is no
  * such interface; the device stays as it was. */
 bool config_network(struct device *, const char *interface);
 
-/* The largest InfiniBand MTU that fits below IPv6, UDP and the longest transport headers into packets of this size, as
- * the kernel reckons. */
-uint32_t config_fitting_mtu(int interface_mtu);
+/* Asks the kernel for the interface of this name, of the network namespace of the calling thread; it may not be found.
+ * False: the kernel could not be asked. May wait for whoever is changing interfaces; so not under a lock. */
+bool config_read_interface(struct interface *, const char *name);
 
 #endif

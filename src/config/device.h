@@ -3,6 +3,8 @@
 #define CONFIG_DEVICE_H
 
 #include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { DEVICES_MAX = 16, GIDS = 16, DEVICE_PKEY = 0xffff };
@@ -12,18 +14,34 @@ struct limits {
     uint32_t max_rd_atomic, max_inline, max_message, max_groups, max_mtu, max_mw, max_dm;
 };
 
+/* What changes while programs run, when the device is on a network interface and the interface changes. */
+struct device_state {
+    union ibv_gid gids[GIDS]; /* RoCE v2, or InfiniBand's one; unused places are zero, also those between used ones */
+    unsigned gid_count;       /* behind the last place that is used */
+    uint32_t mtu;             /* bytes: the active MTU of the port */
+    uint8_t mac[6];
+    unsigned interface; /* index of the interface; 0: it is not there, or the device is on none */
+    bool up; /* the interface is there, up, and has a carrier; always of a device that serves this host only */
+};
+
 struct device {
     unsigned index;
     uint8_t link_layer; /* IBV_LINK_LAYER_ETHERNET or _INFINIBAND; see config/link_layer.h */
     uint16_t lid;       /* InfiniBand; 0: RoCE has none */
     char interface[16]; /* RoCE on this network interface; empty: this host only */
-    uint32_t mtu;       /* bytes: the active MTU of the port */
     char name[IBV_SYSFS_NAME_MAX];
-    uint8_t mac[6];
-    uint8_t guid[8];
-    union ibv_gid gids[GIDS]; /* RoCE v2, or InfiniBand's one; unused ones are zero */
-    unsigned gid_count;
+    uint8_t guid[8]; /* of the MAC that there was at the start */
+    struct device_state start;
+    const struct device_state *_Atomic latest; /* NULL: still that of the start. Read by device_now */
     struct limits limits;
 };
+
+/* The device's state now, which stays valid and unchanged for ever: a reader that needs two parts of it asks once, so
+ * that both belong together. Thread-safe. */
+static inline const struct device_state *device_now(const struct device *device)
+{
+    const struct device_state *latest = atomic_load_explicit(&device->latest, memory_order_acquire);
+    return __builtin_expect(!latest, 1) ? &device->start : latest;
+}
 
 #endif

@@ -31,26 +31,26 @@ static uint64_t host_identity(void)
  * IPv4-mapped one on loopback. */
 static void identify_roce(struct device *device)
 {
-    const uint8_t *mac = device->mac;
-    union ibv_gid *gid = device->gids;
+    const uint8_t *mac = device->start.mac;
+    union ibv_gid *gid = device->start.gids;
     device->link_layer = IBV_LINK_LAYER_ETHERNET;
     device->lid = 0;
     memcpy(device->guid, (uint8_t[8]){mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}, 8);
     memcpy(gid[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
     memcpy(gid[0].raw + 8, device->guid, 8);
     memcpy(gid[1].raw + 10, (uint8_t[6]){0xff, 0xff, 127, 0, 0, (uint8_t)(device->index + 1)}, 6);
-    device->gid_count = 2;
+    device->start.gid_count = 2;
 }
 
 static void identify_infiniband(struct device *device)
 {
-    const uint8_t *mac = device->mac;
+    const uint8_t *mac = device->start.mac;
     device->link_layer = IBV_LINK_LAYER_INFINIBAND;
     device->lid = (uint16_t)(LINK_LAYER_FIRST_LID + device->index);
     memcpy(device->guid, (uint8_t[8]){mac[0], mac[1], mac[2], 0x03, 0x00, mac[3], mac[4], mac[5]}, 8);
-    memcpy(device->gids[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
-    memcpy(device->gids[0].raw + 8, device->guid, 8);
-    device->gid_count = 1;
+    memcpy(device->start.gids[0].raw, (uint8_t[8]){0xfe, 0x80}, 8);
+    memcpy(device->start.gids[0].raw + 8, device->guid, 8);
+    device->start.gid_count = 1;
 }
 
 void identify_device(struct device *device, unsigned index, bool infiniband)
@@ -59,8 +59,9 @@ void identify_device(struct device *device, unsigned index, bool infiniband)
     /* a locally administered MAC */
     uint8_t mac[6] = {0x02, host >> 24 & 0xff, host >> 16 & 0xff, host >> 8 & 0xff, host & 0xff, (uint8_t)index};
     device->index = index;
-    memcpy(device->mac, mac, sizeof mac);
-    memset(device->gids, 0, sizeof device->gids);
+    memcpy(device->start.mac, mac, sizeof mac);
+    memset(device->start.gids, 0, sizeof device->start.gids);
+    device->start.up = true;
     if (infiniband)
         identify_infiniband(device);
     else

@@ -2,17 +2,19 @@
 
 #include "config/config.h"
 #include "config/device_identity.h"
+#include "config/device_state.h"
 #include "config/gid.h"
 
 enum { SUBNET_TIMEOUT = 18 }; /* 4.096 us * 2^18, what opensm sets */
 
 static enum reason check_roce(const struct device *device, const struct ibv_ah_attr *attr)
 {
+    const struct device_state *now = device_now(device);
     if (!attr->is_global)
         return REASON_NO_GRH;
-    if (attr->grh.sgid_index >= device->gid_count)
+    if (!device_state_has(now, attr->grh.sgid_index))
         return REASON_GID_INDEX;
-    if (device->interface[0] && gid_is_ipv4(&device->gids[attr->grh.sgid_index]) != gid_is_ipv4(&attr->grh.dgid))
+    if (device->interface[0] && gid_is_ipv4(&now->gids[attr->grh.sgid_index]) != gid_is_ipv4(&attr->grh.dgid))
         return REASON_GID_FAMILY;
     return gid_is_zero(&attr->grh.dgid) ? REASON_NO_DGID : REASON_NONE;
 }
@@ -25,7 +27,7 @@ static bool is_multicast_gid(const union ibv_gid *gid)
 /* A multicast packet has both, a LID and a GID of that kind; one of a single port has neither. */
 static enum reason check_infiniband(const struct device *device, const struct ibv_ah_attr *attr)
 {
-    if (attr->is_global && attr->grh.sgid_index >= device->gid_count)
+    if (attr->is_global && !device_state_has(device_now(device), attr->grh.sgid_index))
         return REASON_GID_INDEX;
     if (attr->is_global && gid_is_zero(&attr->grh.dgid))
         return REASON_NO_DGID;

@@ -60,7 +60,7 @@ static void check_devices(void)
     require(device_count <= DEVICES_MAX);
     for (unsigned i = 0; i < device_count; i++) {
         require(devices[i].index == i && memchr(devices[i].name, 0, sizeof devices[i].name) && *devices[i].name);
-        require(devices[i].gid_count <= GIDS && memchr(devices[i].interface, 0, sizeof devices[i].interface));
+        require(devices[i].start.gid_count <= GIDS && memchr(devices[i].interface, 0, sizeof devices[i].interface));
         check_limits(&devices[i].limits);
     }
 }

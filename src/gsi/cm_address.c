@@ -6,6 +6,7 @@
 
 #include "base/uncancelled.h"
 #include "config/config.h"
+#include "config/device_state.h"
 
 enum { HOP_LIMIT = 64, ACK_DELAY = 15, DISCARD_PORT = 9 };
 
@@ -78,15 +79,16 @@ static int find_source(const struct cm_address *destination, uint8_t gid[16])
 
 /* --- devices */
 
-static enum ibv_mtu mtu_of(const struct device *device)
+static enum ibv_mtu mtu_of(const struct device_state *now)
 {
     enum ibv_mtu mtu = IBV_MTU_256;
-    while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= device->mtu)
+    while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= now->mtu)
         mtu++;
     return mtu;
 }
 
-static void describe(const struct device *device, unsigned gid_index, struct cm_port *port)
+static void describe(const struct device *device, const struct device_state *now, unsigned gid_index,
+                     struct cm_port *port)
 {
     uint64_t guid = 0;
     for (unsigned i = 0; i < 8; i++)
@@ -95,21 +97,25 @@ static void describe(const struct device *device, unsigned gid_index, struct cm_
                              .guid = guid,
                              .number = 1,
                              .gid_index = (uint8_t)gid_index,
-                             .mtu = (uint8_t)mtu_of(device),
+                             .mtu = (uint8_t)mtu_of(now),
                              .ack_delay = ACK_DELAY};
-    memcpy(port->gid, device->gids[gid_index].raw, 16);
+    memcpy(port->gid, now->gids[gid_index].raw, 16);
 }
 
 bool cm_address_of_gid(const uint8_t gid[16], struct cm_port *port)
 {
     unsigned count;
     const struct device *devices = config_devices(&count);
-    for (unsigned i = 0; i < count; i++)
-        for (unsigned j = 0; j < devices[i].gid_count; j++)
-            if (!memcmp(devices[i].gids[j].raw, gid, 16)) {
-                describe(&devices[i], j, port);
-                return true;
-            }
+    union ibv_gid wanted;
+    memcpy(&wanted, gid, sizeof wanted);
+    for (unsigned i = 0; i < count; i++) {
+        const struct device_state *now = device_now(&devices[i]);
+        int index = device_state_find(now, &wanted);
+        if (index < 0)
+            continue;
+        describe(&devices[i], now, (unsigned)index, port);
+        return true;
+    }
     return false;
 }
 
@@ -126,7 +132,8 @@ static int serve_host(struct cm_port *port)
         device = devices;
     if (!count)
         return ENODEV;
-    describe(device, device->gid_count > 1 ? 1 : 0, port);
+    const struct device_state *now = device_now(device);
+    describe(device, now, device_state_has(now, 1) ? 1 : 0, port);
     return 0;
 }
 

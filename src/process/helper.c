@@ -9,6 +9,7 @@
 
 #include "base/uncancelled.h"
 #include "link/guard.h"
+#include "process/follow.h"
 #include "process/poller.h"
 #include "process/port.h"
 #include "process/progress.h"
@@ -39,13 +40,14 @@ static bool has_closed(const struct pollfd *sockets, unsigned count)
  * True: the doorbell waits to be served. */
 static bool sleep_until(struct process *process, nanos until, nanos now, bool polled)
 {
-    struct pollfd sockets[1 + DEVICES_MAX] = {{.fd = node_fd(process->node), .events = POLLIN}};
-    unsigned count = 1 + (polled ? 0 : port_poll(process, sockets + 1));
+    struct pollfd sockets[2 + DEVICES_MAX] = {{.fd = node_fd(process->node), .events = POLLIN}};
+    unsigned count = 1 + (polled ? 0 : port_poll(process, sockets + 1)), news = follow_poll(process, sockets + count);
     nanos span = until > now ? until - now : 0;
     struct timespec timeout = {.tv_sec = (time_t)(span / NANOS_SECOND), .tv_nsec = (long)(span % NANOS_SECOND)};
-    if (ppoll(sockets, count, until == NANOS_NEVER ? NULL : &timeout, NULL) <= 0)
+    if (ppoll(sockets, count + news, until == NANOS_NEVER ? NULL : &timeout, NULL) <= 0)
         return false;
     port_polled(process, sockets + 1, count - 1);
+    follow_polled(process, sockets + count, news);
     if (has_closed(sockets, count))
         nanosleep(&(struct timespec){.tv_nsec = (long)deaf_nap}, NULL);
     return sockets->revents & POLLIN;
@@ -70,12 +72,17 @@ static void duty_sleep(struct duty *duty, nanos until, nanos now, bool polled)
 static bool duty_rings(struct duty *duty, bool claimed)
 {
     enum { LOOKS = 16 };
-    struct pollfd socket = {.fd = node_fd(duty->process->node), .events = POLLIN};
+    struct pollfd sockets[2] = {{.fd = node_fd(duty->process->node), .events = POLLIN}};
     int bell = duty->bell;
     duty->bell = UNASKED;
     if (bell != UNASKED && !claimed)
         return bell == RANG;
-    return (!duty->busy_until || claimed || ++duty->looks % LOOKS == 0) && poll(&socket, 1, 0) == 1;
+    if (duty->busy_until && !claimed && ++duty->looks % LOOKS)
+        return false;
+    unsigned news = follow_poll(duty->process, sockets + 1);
+    bool found = poll(sockets, 1 + news, 0) > 0;
+    follow_polled(duty->process, sockets + 1, news);
+    return found && sockets->revents;
 }
 
 /* Did somebody ring, or send a new ring? */
@@ -181,14 +188,19 @@ static void look_on(struct duty *duty, nanos now, unsigned done)
     }
 }
 
+/* The next sleep ends at once. */
+static void come_again(struct process *process)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    node_wake(process->node);
+}
+
 /* Who holds `control` may wait for the progress that the helper makes, so the helper does not wait for it. */
 static void fail_devices(struct duty *duty)
 {
     duty->failed = duty->process->parts->fail_devices(duty->process);
-    if (duty->failed)
-        return;
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    node_wake(duty->process->node);
+    if (!duty->failed)
+        come_again(duty->process);
 }
 
 static void step(struct duty *duty)
@@ -198,6 +210,8 @@ static void step(struct duty *duty)
     bool claimed = atomic_exchange(&process->poller.claimed, false), rang = serve_doorbell(duty, claimed);
     if (rang && !duty->failed && node_is_lost(process->node))
         fail_devices(duty);
+    if (!follow_changes(process))
+        come_again(process);
     if (claimed)
         duty->tick = tick_first;
     else if (rang)

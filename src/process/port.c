@@ -9,6 +9,7 @@
 #include "base/start.h"
 #include "base/uncancelled.h"
 #include "config/config.h"
+#include "config/device_state.h"
 #include "config/gid.h"
 #include "diag/log.h"
 #include "ipc/claim.h"
@@ -85,7 +86,7 @@ struct link *port_connect(const struct process *process, const struct device *de
         errno = ENODEV;
         return NULL;
     }
-    memcpy(route.source, device->gids[attr->grh.sgid_index].raw, 16);
+    memcpy(route.source, device_now(device)->gids[attr->grh.sgid_index].raw, 16);
     memcpy(route.destination, attr->grh.dgid.raw, 16);
     struct link *link = udp_connect(port, &route);
     if (!link)
@@ -108,16 +109,19 @@ unsigned port_receive(struct process *process, udp_take *take, udp_drop *drop, v
 
 bool port_has_address(const struct device *device, const union ibv_gid *gid)
 {
-    for (unsigned i = 0; i < device->gid_count; i++)
-        if (!memcmp(&device->gids[i], gid, sizeof *gid))
-            return true;
-    return false;
+    return device_state_find(device_now(device), gid) >= 0;
 }
 
 bool port_is_on(const struct process *process, const struct device *device, unsigned interface)
 {
     const struct udp_port *port = port_at(process, device->index);
     return port && udp_interface(port) == interface;
+}
+
+bool port_is_stranded(const struct process *process, const struct device *device, unsigned interface)
+{
+    const struct udp_port *port = port_at(process, device->index);
+    return port && udp_interface(port) != interface;
 }
 
 const struct device *port_with_address(const struct process *process, const union ibv_gid *gid, unsigned interface)

@@ -7,6 +7,7 @@
 #include "diag/log.h"
 #include "link/fence.h"
 #include "link/guard.h"
+#include "process/follow.h"
 #include "process/helper.h"
 #include "process/poller.h"
 #include "process/port.h"
@@ -27,6 +28,7 @@ static void destroy(struct process *process)
     if (!process->forked)
         node_close(process->node);
     port_close_all(process);
+    follow_end(process);
     process->parts->end(process);
     traffic_close(&process->traffic);
     qpns_destroy(process->numbers);
@@ -54,6 +56,7 @@ static struct process *create_empty(const struct process_parts *parts)
         return NULL;
     }
     process->parts = parts;
+    follow_initialize(process);
     mutex_initialize(&process->control, LOCK_CONTROL);
     lock_set_rank(&process->progress, LOCK_PROGRESS);
     progress_begin(process, wake_helper);
@@ -69,6 +72,8 @@ static int fill(struct process *process)
     if (error || !process->numbers)
         return ENOMEM;
     error = process->parts->begin(process);
+    if (!error)
+        follow_begin(process);
     return error ? error : helper_start(process);
 }
 
@@ -123,6 +128,7 @@ static void in_child(void)
         the_process->parts->inherit(the_process);
         node_abandon(the_process->node);
         port_abandon_all(the_process);
+        follow_abandon(the_process);
     }
     the_process = NULL;
     users = 0;

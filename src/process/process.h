@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "base/lock.h"
 #include "base/nanos.h"
@@ -22,6 +23,7 @@
 #include "tap/traffic.h"
 
 struct device;
+struct device_state;
 struct process;
 
 /* What the layers above bring. All but `answer` get along with a process that `begin` could not finish. */
@@ -41,7 +43,10 @@ struct process_parts {
     /* The host is lost: all devices fail. False: somebody holds process->control; ask again. Without any lock. */
     bool (*fail_devices)(struct process *);
     void (*answer)(void *process, const char *request, int fd); /* to the tools; as of node_service */
-    void (*departed)(struct process *, nanos now);              /* some peer has gone. Under process->progress */
+    /* The device has this state from now on: publishes and tells it. False: somebody holds process->control; ask again.
+     * By the helper, without any lock. */
+    bool (*follow)(struct process *, const struct device *, const struct device_state *);
+    void (*departed)(struct process *, nanos now); /* some peer has gone. Under process->progress */
 };
 
 /* An endpoint of another process that has a stand-in here: frames for it that this peer sends are the stand-in's. Under
@@ -86,9 +91,18 @@ struct poller {
     atomic_bool claimed;           /* pollers have just become hot; the helper has not heard of it yet */
 };
 
+/* Of what hears of changes of network interfaces (follow.c); the helper's alone. */
+struct follow {
+    int fd;           /* netlink; -1: none of the devices is on an interface, or the program has closed it */
+    ino_t inode;      /* of that socket */
+    bool woken;       /* something has come there */
+    uint32_t pending; /* devices to be looked at, a bit for each */
+};
+
 /* Of the helper thread (helper.c). */
 struct helper {
     pthread_t thread;
+    struct follow follow;
     atomic_bool stopping;
     atomic_bool ending; /* its last deed is to leave the host */
 };

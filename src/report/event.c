@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "config/device_state.h"
+#include "diag/log.h"
 #include "gsi/cm.h"
 #include "process/port_state.h"
 #include "process/progress.h"
@@ -56,7 +58,7 @@ static bool happens(struct process *process, const struct device *device, enum i
     switch (type) {
     case IBV_EVENT_PORT_ERR:
     case IBV_EVENT_PORT_ACTIVE:
-        return port_state_set(process, device, type == IBV_EVENT_PORT_ERR);
+        return port_state_set(process, device, type == IBV_EVENT_PORT_ERR) && device_now(device)->up;
     case IBV_EVENT_DEVICE_FATAL:
         qpns_each(process->numbers, fail_on_port, &(uint32_t){port_state_bit(device)});
         progress_guests(process, fail_on_port, &(uint32_t){port_state_bit(device)});
@@ -115,6 +117,40 @@ bool event_fail_devices(struct process *process)
     for (unsigned i = 0; i < count; i++)
         if (happens(process, &devices[i], IBV_EVENT_DEVICE_FATAL))
             tell(process, &devices[i], IBV_EVENT_DEVICE_FATAL);
+    lock_release(&process->progress);
+    mutex_release(&process->control);
+    return true;
+}
+
+/* --- the interface below the device */
+
+/* Its port may be down anyway, as a person has said so. */
+static void tell_changes(struct process *process, const struct device *device, const struct device_state *before,
+                         const struct device_state *now)
+{
+    bool held = port_state_down(process, port_state_bit(device));
+    if (before->up != now->up)
+        log_write(LOG_INFO, "The network interface \"%s\" of device %s is %s.", device->interface, device->name,
+                  now->up ? "up" : "down");
+    if (before->up && !now->up && !held)
+        tell(process, device, IBV_EVENT_PORT_ERR);
+    if (memcmp(before->gids, now->gids, sizeof now->gids)) {
+        log_write(LOG_INFO, "The addresses of the network interface \"%s\" of device %s have changed.",
+                  device->interface, device->name);
+        tell(process, device, IBV_EVENT_GID_CHANGE);
+    }
+    if (!before->up && now->up && !held)
+        tell(process, device, IBV_EVENT_PORT_ACTIVE);
+}
+
+bool event_follow(struct process *process, const struct device *device, const struct device_state *next)
+{
+    const struct device_state *before = device_now(device);
+    if (!mutex_try(&process->control))
+        return false;
+    lock_take(&process->progress);
+    if (config_publish(device->index, next))
+        tell_changes(process, device, before, next);
     lock_release(&process->progress);
     mutex_release(&process->control);
     return true;

@@ -1,4 +1,5 @@
-/* Events that a person provokes: what `softverbs event` asks of this process. docs/user/events.md says what each does. */
+/* Events that a person provokes: what `softverbs event` asks of this process. docs/user/events.md says what each does.
+ */
 #ifndef REPORT_EVENT_H
 #define REPORT_EVENT_H
 
@@ -17,5 +18,11 @@ void event_answer(struct process *, const char *request, FILE *out);
 /* The host is lost (node_is_lost): all devices of the process fail, and their contexts are told. False: somebody holds
  * process->control; ask again. Not under process->progress. */
 bool event_fail_devices(struct process *);
+
+struct device_state;
+/* The interface below the device has changed: publishes the device's new state, and tells the contexts of a table of
+ * GIDs that has changed and of a port that went down or up. False: somebody holds process->control; ask again. Not
+ * under process->progress. */
+bool event_follow(struct process *, const struct device *, const struct device_state *);
 
 #endif

@@ -77,7 +77,7 @@ static json_t *link_row(const struct device *device)
     struct ibv_port_attr attr = {0};
     const char *interface = *device->interface ? device->interface : "lo";
     char directory[NODE_DIRECTORY_MAX + 1];
-    bool down = node_directory(directory) && admin_port_is_down(directory, device->name);
+    bool down = !device_now(device)->up || (node_directory(directory) && admin_port_is_down(directory, device->name));
     json_t *row = row_begin(device, true);
     link_layer_describe(device, &attr);
     if (link_layer_is_infiniband(device))

@@ -11,6 +11,7 @@
 
 #include "config/config.h"
 #include "config/device_identity.h"
+#include "config/device_state.h"
 #include "config/link_layer.h"
 #include "process/port_state.h"
 #include "transport/tm/tags.h"
@@ -141,10 +142,10 @@ int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_in
     return 0;
 }
 
-static enum ibv_mtu active_mtu(const struct device *device)
+static enum ibv_mtu active_mtu(const struct device_state *now)
 {
     enum ibv_mtu mtu = IBV_MTU_256;
-    while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= device->mtu)
+    while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= now->mtu)
         mtu++;
     return mtu;
 }
@@ -160,13 +161,14 @@ int device_query_port_speed(struct ibv_context *ibv, uint32_t port, uint64_t *sp
 int device_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_attr *attr, size_t size)
 {
     const struct device *device = context_of(ibv)->device;
+    const struct device_state *now = device_now(device);
     if (port != 1)
         return EINVAL;
-    bool down = port_state_down(context_of(ibv)->process, port_state_bit(device));
+    bool down = !now->up || port_state_down(context_of(ibv)->process, port_state_bit(device));
     struct ibv_port_attr all = {
         .state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
         .max_mtu = IBV_MTU_4096,
-        .active_mtu = active_mtu(device),
+        .active_mtu = active_mtu(now),
         .gid_tbl_len = GIDS,
         .max_msg_sz = device->limits.max_message,
         .pkey_tbl_len = 1,
@@ -191,7 +193,7 @@ int device_query_gid(struct ibv_context *ibv, uint8_t port, int index, union ibv
 {
     if (port != 1 || index < 0 || index >= GIDS)
         return device_refuse();
-    *gid = context_of(ibv)->device->gids[index];
+    *gid = device_now(context_of(ibv)->device)->gids[index];
     return 0;
 }
 
@@ -206,12 +208,13 @@ int device_query_pkey(struct ibv_context *ibv, uint8_t port, int index, __be16 *
 static int device_query_gid_ex(struct ibv_context *ibv, uint32_t port, uint32_t index, struct ibv_gid_entry *entry)
 {
     const struct device *device = context_of(ibv)->device;
+    const struct device_state *now = device_now(device);
     if (port != 1 || index >= GIDS)
         return EINVAL;
-    if (index >= device->gid_count)
+    if (!device_state_has(now, index))
         return ENODATA;
     *entry = (struct ibv_gid_entry){
-        .gid = device->gids[index],
+        .gid = now->gids[index],
         .gid_index = index,
         .port_num = 1,
         .gid_type = link_layer_gid_type(device),
@@ -221,26 +224,36 @@ static int device_query_gid_ex(struct ibv_context *ibv, uint32_t port, uint32_t 
     return 0;
 }
 
+static void put_gid_entry(const struct ibv_gid_entry *entry, void *to, size_t size)
+{
+    memcpy(to, entry, sizeof *entry);
+    memset((char *)to + sizeof *entry, 0, size - sizeof *entry);
+}
+
 int device_query_gid_entry(struct ibv_context *ibv, uint32_t port, uint32_t index, void *to, size_t size)
 {
     struct ibv_gid_entry entry;
     if (size < sizeof entry)
         return EINVAL;
     int error = device_query_gid_ex(ibv, port, index, &entry);
-    if (error)
-        return error;
-    memcpy(to, &entry, sizeof entry);
-    memset((char *)to + sizeof entry, 0, size - sizeof entry);
-    return 0;
+    if (!error)
+        put_gid_entry(&entry, to, size);
+    return error;
 }
 
 ssize_t device_query_gid_table(struct ibv_context *ibv, void *entries, size_t most, size_t size)
 {
-    unsigned count = context_of(ibv)->device->gid_count;
-    if (count > most || size < sizeof(struct ibv_gid_entry))
+    struct ibv_gid_entry entry;
+    size_t count = 0;
+    if (size < sizeof entry)
         return -EINVAL;
-    for (unsigned i = 0; i < count; i++)
-        device_query_gid_entry(ibv, 1, i, (char *)entries + i * size, size);
+    for (unsigned i = 0; i < GIDS; i++) {
+        if (device_query_gid_ex(ibv, 1, i, &entry))
+            continue;
+        if (count == most)
+            return -EINVAL;
+        put_gid_entry(&entry, (char *)entries + count++ * size, size);
+    }
     return (ssize_t)count;
 }
 
@@ -257,7 +270,7 @@ int device_resolve_mac(struct ibv_context *ibv, const struct ibv_ah_attr *attr, 
         errno = EHOSTUNREACH;
         return -1;
     }
-    memcpy(mac, context_of(ibv)->device->mac, 6);
+    memcpy(mac, device_now(context_of(ibv)->device)->mac, 6);
     mac[5] = gid->raw[0] ? gid->raw[15] : (uint8_t)(gid->raw[15] - 1);
     *vid = NO_VLAN;
     return 0;

@@ -46,7 +46,7 @@ static enum reason check_values(const struct context *context, const struct ibv_
     if (address)
         return address;
     if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
-                                     128u << attr->path_mtu > context->device->mtu))
+                                     128u << attr->path_mtu > device_now(context->device)->mtu))
         return REASON_PATH_MTU;
     if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > limits->max_rd_atomic) ||
         ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > limits->max_rd_atomic))
@@ -165,7 +165,7 @@ static void configure(struct qp *qp)
         qp->engine.ud.pkey = DEVICE_PKEY;
         qp->engine.ud.number = qp->flow.number;
         qp->engine.ud.qkey = attr->qkey;
-        qp->engine.ud.max_message = qp->object.context->device->mtu;
+        qp->engine.ud.max_message = device_now(qp->object.context->device)->mtu;
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "config/device_state.h"
 #include "config/gid.h"
 #include "config/link_layer.h"
 #include "diag/log.h"
@@ -22,9 +23,12 @@ enum reason ah_check(const struct context *context, const struct ibv_ah_attr *at
 
 void ah_report(const struct context *context, const struct ibv_ah_attr *attr, enum reason reason, const char *call)
 {
-    if (reason == REASON_GID_INDEX)
+    if (reason == REASON_GID_INDEX && attr->grh.sgid_index < device_now(context->device)->gid_count)
+        log_reason(LOG_WARN, reason, "%s: sgid_index is %u, whose address the network interface has no longer", call,
+                   attr->grh.sgid_index);
+    else if (reason == REASON_GID_INDEX)
         log_reason(LOG_WARN, reason, "%s: sgid_index is %u, the indices that are used are 0 to %d", call,
-                   attr->grh.sgid_index, (int)context->device->gid_count - 1);
+                   attr->grh.sgid_index, (int)device_now(context->device)->gid_count - 1);
     else if (reason == REASON_DLID)
         log_reason(LOG_WARN, reason, "%s: dlid is 0x%x", call, attr->dlid);
     else
@@ -74,7 +78,7 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
     ah->local = ah->multicast || link_layer_is_local(context->device, attr);
     ah->infiniband = link_layer_is_infiniband(context->device);
     if (attr->is_global)
-        write_grh(ah, &context->device->gids[attr->grh.sgid_index]);
+        write_grh(ah, &device_now(context->device)->gids[attr->grh.sgid_index]);
     if (context->device->interface[0] && (!ah->local || ah->multicast))
         ah->remote = port_connect(context->process, context->device, attr, (uint32_t)(uintptr_t)ah >> 4);
     control_lock(context);
@@ -123,11 +127,11 @@ int ah_from_wc(struct ibv_context *ibv, uint8_t port, const struct ibv_wc *wc, c
     } else {
         attr->grh.traffic_class = ((const uint8_t *)grh)[21];
     }
-    for (unsigned i = 0; i < context->device->gid_count; i++)
-        if (!memcmp(&context->device->gids[i], &destination, sizeof destination)) {
-            attr->grh.sgid_index = (uint8_t)i;
-            return 0;
-        }
+    int index = device_state_find(device_now(context->device), &destination);
+    if (index >= 0) {
+        attr->grh.sgid_index = (uint8_t)index;
+        return 0;
+    }
     if (gid_is_multicast(&destination))
         return 0; /* a multicast: any of our GIDs may answer */
     errno = EINVAL;

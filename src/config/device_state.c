@@ -1,0 +1,132 @@
+#include "config/device_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/gid.h"
+
+/* All states that a device has had. A reader needs no lock and may hold one for ever, so none is freed; and none is
+ * kept twice, so that an interface that goes down and up for a year costs the memory of two. */
+struct kept_state {
+    struct device_state state;
+    struct kept_state *next;
+    const struct device *device;
+};
+
+static struct kept_state *kept;
+
+int device_state_find(const struct device_state *state, const union ibv_gid *gid)
+{
+    if (gid_is_zero(gid))
+        return -1;
+    for (unsigned i = 0; i < state->gid_count; i++)
+        if (!memcmp(&state->gids[i], gid, sizeof *gid))
+            return (int)i;
+    return -1;
+}
+
+bool device_state_has(const struct device_state *state, unsigned index)
+{
+    return index < state->gid_count && !gid_is_zero(&state->gids[index]);
+}
+
+bool device_state_equals(const struct device_state *one, const struct device_state *other)
+{
+    return one->gid_count == other->gid_count && one->mtu == other->mtu && one->up == other->up &&
+           one->interface == other->interface && !memcmp(one->mac, other->mac, sizeof one->mac) &&
+           !memcmp(one->gids, other->gids, sizeof one->gids);
+}
+
+uint32_t config_fitting_mtu(int interface_mtu)
+{
+    enum { HEADERS = 80 };
+    uint32_t mtu = 4096;
+    while (mtu > 256 && (int)mtu + HEADERS > interface_mtu)
+        mtu /= 2;
+    return mtu;
+}
+
+/* --- the table of GIDs */
+
+static union ibv_gid link_local(const uint8_t mac[6])
+{
+    return (union ibv_gid){.raw = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}};
+}
+
+static bool has_address(const struct interface *interface, const union ibv_gid *gid)
+{
+    for (unsigned i = 0; i < interface->address_count; i++)
+        if (!memcmp(&interface->addresses[i], gid, sizeof *gid))
+            return true;
+    return false;
+}
+
+static void add_gid(struct device_state *state, const union ibv_gid *gid)
+{
+    if (device_state_find(state, gid) >= 0)
+        return;
+    for (unsigned i = 0; i < GIDS; i++)
+        if (gid_is_zero(&state->gids[i])) {
+            state->gids[i] = *gid;
+            return;
+        }
+}
+
+static void count_gids(struct device_state *state)
+{
+    state->gid_count = GIDS;
+    while (state->gid_count && gid_is_zero(&state->gids[state->gid_count - 1]))
+        state->gid_count--;
+}
+
+static void follow_addresses(struct device_state *state, const struct interface *interface)
+{
+    static const union ibv_gid none;
+    state->gids[0] = link_local(state->mac);
+    for (unsigned i = 1; i < GIDS; i++)
+        if (!has_address(interface, &state->gids[i]) || !memcmp(&state->gids[i], &state->gids[0], sizeof none))
+            state->gids[i] = none;
+    state->gid_count = GIDS;
+    for (unsigned i = 0; i < interface->address_count; i++)
+        add_gid(state, &interface->addresses[i]);
+    count_gids(state);
+}
+
+struct device_state device_state_follow(const struct device_state *before, const struct interface *interface)
+{
+    struct device_state state = *before;
+    state.up = interface->found && interface->up;
+    state.interface = interface->found ? interface->index : 0;
+    if (interface->found) {
+        state.mtu = config_fitting_mtu((int)interface->mtu);
+        memcpy(state.mac, interface->mac, sizeof state.mac);
+    }
+    follow_addresses(&state, interface);
+    return state;
+}
+
+/* --- publishing */
+
+static const struct kept_state *keep(const struct device *device, const struct device_state *state)
+{
+    struct kept_state *each = kept;
+    while (each && (each->device != device || !device_state_equals(&each->state, state)))
+        each = each->next;
+    if (each)
+        return each;
+    each = malloc(sizeof *each);
+    if (!each)
+        return NULL;
+    *each = (struct kept_state){.state = *state, .next = kept, .device = device};
+    kept = each;
+    return each;
+}
+
+bool device_state_publish(struct device *device, const struct device_state *state)
+{
+    const struct kept_state *place = keep(device, state);
+    if (!place)
+        return false;
+    atomic_store_explicit(&device->latest, &place->state, memory_order_release);
+    return true;
+}

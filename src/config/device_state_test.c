@@ -1,0 +1,157 @@
+/* What becomes of a device when the interface below it changes. */
+#include "config/device_state.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "config/gid.h"
+
+static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+
+static union ibv_gid ipv4(uint8_t last)
+{
+    return gid_from_ipv4((uint8_t[4]){10, 0, 0, last});
+}
+
+/* An interface that is up and has the addresses 10.0.0.x. */
+static struct interface interface_with(const uint8_t *last, unsigned count)
+{
+    struct interface interface = {.found = true, .up = true, .index = 7, .mtu = 1500, .address_count = count};
+    memcpy(interface.mac, mac, sizeof mac);
+    for (unsigned i = 0; i < count; i++)
+        interface.addresses[i] = ipv4(last[i]);
+    return interface;
+}
+
+static struct device_state follow(const struct device_state *before, const uint8_t *last, unsigned count)
+{
+    struct interface interface = interface_with(last, count);
+    return device_state_follow(before, &interface);
+}
+
+static void assert_at(const struct device_state *state, unsigned place, uint8_t last)
+{
+    union ibv_gid gid = ipv4(last);
+    assert_int_equal(device_state_find(state, &gid), place);
+    assert_true(device_state_has(state, place));
+}
+
+static void the_first_state_has_the_link_local_gid_and_the_addresses_in_order(void **unused)
+{
+    static const struct device_state nothing;
+    struct device_state state = follow(&nothing, (uint8_t[]){5, 6}, 2);
+    static const uint8_t first[16] = {0xfe, 0x80, [11] = 0xff, 0xfe, 0, 0, 1};
+    assert_memory_equal(state.gids[0].raw, first, sizeof first);
+    assert_at(&state, 1, 5);
+    assert_at(&state, 2, 6);
+    assert_int_equal(state.gid_count, 3);
+    assert_int_equal(state.mtu, 1024);
+    assert_int_equal(state.interface, 7);
+    assert_true(state.up);
+}
+
+static void a_gid_keeps_its_place_and_a_new_one_takes_the_first_that_is_free(void **unused)
+{
+    static const struct device_state nothing;
+    struct device_state state = follow(&nothing, (uint8_t[]){5, 6, 7}, 3);
+    state = follow(&state, (uint8_t[]){5, 7}, 2);
+    assert_false(device_state_has(&state, 2));
+    assert_int_equal(state.gid_count, 4);
+    assert_at(&state, 3, 7);
+    state = follow(&state, (uint8_t[]){9, 5, 7}, 3);
+    assert_at(&state, 1, 5);
+    assert_at(&state, 2, 9);
+    assert_at(&state, 3, 7);
+    state = follow(&state, (uint8_t[]){5}, 1);
+    assert_int_equal(state.gid_count, 2);
+}
+
+static void what_finds_no_place_gets_one_as_soon_as_there_is_one(void **unused)
+{
+    static const struct device_state nothing;
+    uint8_t last[GIDS + 1];
+    for (uint8_t i = 0; i < sizeof last; i++)
+        last[i] = (uint8_t)(i + 1);
+    struct device_state state = follow(&nothing, last, GIDS + 1);
+    union ibv_gid late = ipv4(GIDS);
+    assert_int_equal(state.gid_count, GIDS);
+    assert_int_equal(device_state_find(&state, &late), -1);
+    state = follow(&state, last + 1, GIDS);
+    assert_at(&state, 1, GIDS);
+}
+
+static void another_mac_is_another_link_local_gid(void **unused)
+{
+    static const struct device_state nothing;
+    struct device_state state = follow(&nothing, (uint8_t[]){5}, 1);
+    struct interface interface = interface_with((uint8_t[]){5}, 1);
+    interface.mac[5] = 9;
+    state = device_state_follow(&state, &interface);
+    assert_int_equal(state.gids[0].raw[15], 9);
+    assert_at(&state, 1, 5);
+}
+
+static void an_address_that_is_the_link_local_gid_is_there_once(void **unused)
+{
+    static const struct device_state nothing;
+    struct interface interface = interface_with((uint8_t[]){5, 6}, 2);
+    struct device_state state = device_state_follow(&nothing, &interface);
+    interface.addresses[0] = state.gids[0];
+    state = device_state_follow(&nothing, &interface);
+    assert_int_equal(state.gid_count, 2);
+    assert_at(&state, 1, 6);
+}
+
+static void without_an_interface_there_are_no_addresses_and_the_port_is_down(void **unused)
+{
+    static const struct device_state nothing;
+    static const struct interface gone;
+    struct device_state before = follow(&nothing, (uint8_t[]){5}, 1), state = device_state_follow(&before, &gone);
+    assert_false(state.up);
+    assert_int_equal(state.gid_count, 1);
+    assert_int_equal(state.mtu, before.mtu);
+    assert_int_equal(state.interface, 0);
+    assert_memory_equal(&state.gids[0], &before.gids[0], sizeof state.gids[0]);
+}
+
+static void the_gid_of_zeros_is_nowhere(void **unused)
+{
+    static const struct device_state nothing;
+    static const union ibv_gid zero;
+    struct device_state state = follow(&nothing, (uint8_t[]){5, 6}, 2);
+    state = follow(&state, (uint8_t[]){6}, 1);
+    assert_int_equal(device_state_find(&state, &zero), -1);
+}
+
+static void a_state_stays_valid_and_the_same_one_is_kept_once(void **unused)
+{
+    static const struct device_state nothing;
+    static struct device device;
+    struct device_state one = follow(&nothing, (uint8_t[]){5}, 1), other = follow(&nothing, (uint8_t[]){6}, 1);
+    assert_true(device_state_publish(&device, &one));
+    const struct device_state *first = device_now(&device);
+    assert_true(device_state_publish(&device, &other));
+    assert_true(device_state_equals(first, &one));
+    assert_true(device_state_equals(device_now(&device), &other));
+    assert_true(device_state_publish(&device, &one));
+    assert_ptr_equal(device_now(&device), first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_state_has_the_link_local_gid_and_the_addresses_in_order),
+        cmocka_unit_test(a_gid_keeps_its_place_and_a_new_one_takes_the_first_that_is_free),
+        cmocka_unit_test(what_finds_no_place_gets_one_as_soon_as_there_is_one),
+        cmocka_unit_test(another_mac_is_another_link_local_gid),
+        cmocka_unit_test(an_address_that_is_the_link_local_gid_is_there_once),
+        cmocka_unit_test(without_an_interface_there_are_no_addresses_and_the_port_is_down),
+        cmocka_unit_test(the_gid_of_zeros_is_nowhere),
+        cmocka_unit_test(a_state_stays_valid_and_the_same_one_is_kept_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

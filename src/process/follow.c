@@ -1,0 +1,169 @@
+#include "process/follow.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "config/config_net.h"
+#include "config/interface_news.h"
+#include "diag/log.h"
+#include "process/port.h"
+
+enum { MESSAGES_MOST = 64 };
+
+static ino_t inode_of(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) ? 0 : status.st_ino;
+}
+
+void follow_initialize(struct process *process)
+{
+    process->helper.follow.fd = -1;
+}
+
+/* The devices that are on an interface. */
+static uint32_t devices_on_networks(void)
+{
+    unsigned count;
+    uint32_t bits = 0;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count; i++)
+        bits |= devices[i].interface[0] ? 1u << i : 0;
+    return bits;
+}
+
+/* False: the kernel can't be asked just now, or there is no memory. */
+static bool read_state(const struct device *device, struct device_state *next)
+{
+    static struct interface interface; /* too large for a stack; one caller at a time */
+    if (!config_read_interface(&interface, device->interface))
+        return false;
+    *next = device_state_follow(device_now(device), &interface);
+    return true;
+}
+
+void follow_begin(struct process *process)
+{
+    struct follow *follow = &process->helper.follow;
+    uint32_t bits = devices_on_networks();
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    struct device_state next;
+    if (!bits)
+        return;
+    follow->fd = interface_news_open();
+    follow->inode = inode_of(follow->fd);
+    if (follow->fd < 0)
+        log_write(LOG_WARN, "Changes of network interfaces can't be heard of, so devices stay as they are now: %s.",
+                  strerror(errno));
+    for (unsigned i = 0; i < count; i++)
+        if (bits & 1u << i && read_state(&devices[i], &next) && !device_state_equals(device_now(&devices[i]), &next))
+            config_publish(i, &next);
+}
+
+static void forget(struct follow *follow)
+{
+    follow->fd = -1;
+    follow->woken = false;
+}
+
+void follow_end(struct process *process)
+{
+    struct follow *follow = &process->helper.follow;
+    if (follow->fd >= 0 && inode_of(follow->fd) == follow->inode)
+        close(follow->fd);
+    forget(follow);
+}
+
+void follow_abandon(struct process *process)
+{
+    follow_end(process);
+}
+
+unsigned follow_poll(const struct process *process, struct pollfd *to)
+{
+    if (process->helper.follow.fd < 0)
+        return 0;
+    *to = (struct pollfd){.fd = process->helper.follow.fd, .events = POLLIN};
+    return 1;
+}
+
+void follow_polled(struct process *process, const struct pollfd *from, unsigned count)
+{
+    if (count && from->revents)
+        process->helper.follow.woken = true;
+}
+
+/* --- what the messages are about */
+
+static uint32_t find_concerned(const void *messages, size_t length)
+{
+    unsigned count;
+    uint32_t bits = 0;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count; i++)
+        if (devices[i].interface[0] &&
+            interface_news_concern(messages, length, devices[i].interface, device_now(&devices[i])->interface))
+            bits |= 1u << i;
+    return bits;
+}
+
+/* Messages that were lost, or are longer than any should be, may have been about all. */
+static void take_news(struct follow *follow)
+{
+    _Alignas(8) static char bytes[1 << 15];
+    follow->woken = false;
+    for (unsigned i = 0; i < MESSAGES_MOST; i++) {
+        ssize_t length = recv(follow->fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC);
+        if (length < 0 && errno != ENOBUFS)
+            return;
+        if (length < 0 || (size_t)length > sizeof bytes)
+            follow->pending |= devices_on_networks();
+        else
+            follow->pending |= find_concerned(bytes, (size_t)length);
+    }
+    follow->woken = true;
+}
+
+/* A program that closes all that is open closes this, too, and the number may be of a file of its own by now. */
+static bool is_ours(struct follow *follow)
+{
+    if (inode_of(follow->fd) == follow->inode)
+        return true;
+    forget(follow);
+    return false;
+}
+
+/* --- what has become of the interfaces */
+
+/* True: it is up to date, or can't be brought there before something else changes. */
+static bool follow_device(struct process *process, const struct device *device)
+{
+    struct device_state next;
+    if (!read_state(device, &next))
+        return true;
+    next.up = next.up && !port_is_stranded(process, device, next.interface);
+    if (device_state_equals(device_now(device), &next))
+        return true;
+    return process->parts->follow(process, device, &next);
+}
+
+bool follow_changes(struct process *process)
+{
+    struct follow *follow = &process->helper.follow;
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    if (__builtin_expect(follow->woken, 0) && is_ours(follow))
+        take_news(follow);
+    if (__builtin_expect(!follow->pending, 1))
+        return true;
+    for (unsigned i = 0; i < count; i++)
+        if (follow->pending & 1u << i && follow_device(process, &devices[i]))
+            follow->pending &= ~(1u << i);
+    return !follow->pending;
+}

@@ -1,0 +1,28 @@
+/* The devices follow their network interfaces: the helper hears of changes by netlink, asks what has become of the
+ * interface, and has the new state published and told. A process none of whose devices is on an interface has no such
+ * socket. */
+#ifndef PROCESS_FOLLOW_H
+#define PROCESS_FOLLOW_H
+
+#include "process/process.h"
+
+struct pollfd;
+
+/* Before anything else of this header. */
+void follow_initialize(struct process *);
+/* Begins to listen, and brings the devices up to date; without the socket, which is logged, they stay as they are.
+ * Before the helper starts. */
+void follow_begin(struct process *);
+void follow_end(struct process *);
+/* In the child of a fork. */
+void follow_abandon(struct process *);
+
+/* For the helper: what it sleeps on besides; writes one at most and returns how many. What came of it. */
+unsigned follow_poll(const struct process *, struct pollfd *);
+void follow_polled(struct process *, const struct pollfd *, unsigned count);
+
+/* For the helper, without any lock: does what is to be done, if anything. False: somebody holds process->control; to be
+ * called again soon. */
+bool follow_changes(struct process *);
+
+#endif
