@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "config/device_state.h"
 #include "config/gid.h"
 #include "diag/log.h"
 #include "process/progress.h"
@@ -108,13 +109,8 @@ bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *
  * same, its GIDs are not. */
 static bool is_blocked(const struct qp *qp, const struct packet *packet, const union ibv_gid *source)
 {
-    const struct device *device = qp->flow.device;
-    if (!(qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) || packet->source != qp->flow.number)
-        return false;
-    for (unsigned i = 0; i < device->gid_count; i++)
-        if (!memcmp(&device->gids[i], source, sizeof *source))
-            return true;
-    return false;
+    return (qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) && packet->source == qp->flow.number &&
+           device_state_find(device_now(qp->flow.device), source) >= 0;
 }
 
 /* To each queue pair here that is attached to the group. */
