@@ -52,6 +52,14 @@ void comp_channel_notify(struct comp_channel *channel, struct cq *cq)
     wakeups_add(cq->process, &channel->wakeup);
 }
 
+bool comp_channel_has(struct comp_channel *channel, const struct cq *cq)
+{
+    lock_take(&channel->lock);
+    bool waits = cq->events_waiting;
+    lock_release(&channel->lock);
+    return waits;
+}
+
 static struct cq *take_first(struct comp_channel *channel)
 {
     lock_take(&channel->lock);

@@ -20,6 +20,9 @@ int comp_channel_destroy(struct ibv_comp_channel *);                /* EBUSY whi
 /* Puts one event of the CQ into its channel. May be called under cq->lock. */
 void comp_channel_notify(struct comp_channel *, struct cq *);
 
+/* Does an event of the CQ wait there to be fetched? May be called under cq->lock. */
+bool comp_channel_has(struct comp_channel *, const struct cq *);
+
 /* 0, or -1 and errno (EAGAIN when the descriptor is non-blocking and nothing waits). */
 int comp_channel_get(struct ibv_comp_channel *, struct ibv_cq **, void **cq_context);
 void comp_channel_acknowledge(struct ibv_cq *, unsigned count);

@@ -39,6 +39,7 @@ struct cq {
     _Atomic uint32_t delivered; /* the newest round that put a receive in; before it is put */
     uint64_t wallclock;         /* of the newest entry, if the CQ asks for it */
     uint8_t armed;              /* enum cq_armed */
+    uint32_t notable_end;       /* the position behind the newest notable entry */
     bool overrun;
     struct {
         uint16_t count, period; /* microseconds; either of them 0: nothing is held back */
@@ -65,6 +66,8 @@ struct ibv_cq_ex *cq_create(struct ibv_context *, const struct ibv_cq_init_attr_
 int cq_destroy(struct ibv_cq *);             /* EBUSY; waits until all events are acknowledged */
 int cq_resize(struct ibv_cq *, int entries); /* keeps what is queued; EINVAL below that */
 int cq_poll(struct ibv_cq *, int count, struct ibv_wc *);
+
+/* Arms, once: the next entry raises the event, or one that lies there already (cq_event.h). */
 int cq_arm(struct ibv_cq *, int solicited_only);
 
 /* Puts an entry in; raises the event if the CQ is armed for it. `notable`: a solicited receive or an error.
@@ -102,6 +105,12 @@ void cq_forget(struct cq *, const _Atomic uint32_t *retired);
 
 struct completion *cq_make_room(struct cq *);
 void cq_finish_unusual(struct cq *, struct completion *, bool notable);
+
+/* Is one of the entries notable? Under `lock`. When entries were withdrawn, the newest of the others passes for it. */
+static inline bool cq_holds_notable(const struct cq *cq)
+{
+    return cq->notable_end - cq_ring_head(&cq->ring) - 1 < cq_ring_count(&cq->ring);
+}
 
 /* Fills the iterator's functions of a new CQ. */
 void cq_extend(struct cq *);

@@ -174,9 +174,12 @@ int cq_destroy(struct ibv_cq *ibv)
     return 0;
 }
 
+/* The positions begin anew. */
 static void use_ring(struct cq *cq, const struct domain_block *memory, uint32_t capacity)
 {
+    bool notable = cq_holds_notable(cq);
     cq_ring_move(&cq->ring, memory->memory, capacity);
+    cq->notable_end = notable ? cq_ring_tail(&cq->ring) : 0;
     cq->memory = *memory;
     cq->ibv.cqe = shown_size(cq->object.context, capacity);
 }

@@ -22,13 +22,14 @@ static void start_timer(struct cq *cq, nanos deadline)
     schedule_by(&cq->process->schedule, &cq->moderation.timer, deadline);
 }
 
-/* True: the event is held back for now. */
-static bool holds(struct cq *cq)
+/* So many entries more would raise the event. True: it is held back for now. */
+static bool holds(struct cq *cq, uint32_t entries)
 {
-    cq->moderation.held++;
+    bool first = !cq->moderation.held;
+    cq->moderation.held += entries;
     if (has_enough(cq))
         return false;
-    if (cq->moderation.held == 1)
+    if (first)
         start_timer(cq, clock_now() + period_of(cq));
     return true;
 }
@@ -49,9 +50,27 @@ void cq_event_notify(struct cq *cq, bool notable)
     lock_assert_held(&cq->lock);
     if (cq->armed == CQ_UNARMED || (cq->armed == CQ_ARMED_SOLICITED && !notable))
         return;
-    if (__builtin_expect(cq->moderation.period, 0) && holds(cq))
+    if (__builtin_expect(cq->moderation.period, 0) && holds(cq, 1))
         return;
     raise_event(cq);
+}
+
+/* Entries that would have raised the event, had the CQ been armed when they came. */
+static uint32_t waiting(const struct cq *cq)
+{
+    return cq->armed == CQ_ARMED ? cq_ring_count(&cq->ring) : cq_holds_notable(cq);
+}
+
+/* The program has an event to fetch, and is to arm again once it has fetched it: one more would tell it nothing. Those
+ * that are held back are counted already. */
+void cq_event_arm(struct cq *cq, enum cq_armed wanted)
+{
+    lock_assert_held(&cq->lock);
+    if (cq->armed < wanted)
+        cq->armed = wanted;
+    uint32_t entries = cq->moderation.held ? 0 : waiting(cq);
+    if (entries && !(cq->channel && comp_channel_has(cq->channel, cq)) && !holds(cq, entries))
+        raise_event(cq);
 }
 
 /* What is held back already is judged anew. */

@@ -1,6 +1,10 @@
 /* Events of a completion queue, raised at once or held back: ibv_req_notify_cq(3), ibv_modify_cq(3).
  *
- * Arming is one-shot and for entries that come later.
+ * Arming is one-shot. It is for the next entry that the program has not polled, as with adapters (mlx4, mlx5), which
+ * are told of the program's place in the queue when they are armed: an entry that lies there already raises the event
+ * at once, a notable one where the arming is for these alone. Programs that poll one entry for each event rely on it.
+ * One that polls until nothing is left gets an event now and then whose entry it has seen; it can't be told otherwise,
+ * as who arms and who polls may be different threads. No more than one such event waits to be fetched.
  *
  * With a count and a period, both not 0, an armed CQ raises its event when `count` entries have come that would have
  * raised it, or `period` microseconds after the first of them, whichever is sooner. Entries themselves are never held
@@ -19,6 +23,9 @@ int cq_event_moderate(struct ibv_cq *, struct ibv_modify_cq_attr *);
 /* An entry has come, and is in its place: raises the event if the CQ is armed for it, unless it is held back.
  * `notable`: a solicited receive or an error. Under cq->lock. */
 void cq_event_notify(struct cq *, bool notable);
+
+/* ibv_req_notify_cq(3). Under cq->lock, under which entries come: one that is not seen here finds the CQ armed. */
+void cq_event_arm(struct cq *, enum cq_armed);
 
 /* Before anybody else knows the queue. */
 void cq_event_begin(struct cq *);

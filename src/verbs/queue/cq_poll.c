@@ -92,7 +92,10 @@ int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 void cq_withdraw(struct cq *cq, const struct qp *qp)
 {
     cq_stop(cq);
+    bool notable = cq_holds_notable(cq);
     cq_ring_withdraw(&cq->ring, qp->flow.number);
+    if (notable)
+        cq->notable_end = cq_ring_tail(&cq->ring);
     cq_resume(cq);
 }
 
@@ -108,8 +111,7 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only)
     struct cq *cq = (struct cq *)ibv;
     enum cq_armed wanted = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED;
     lock_take(&cq->lock);
-    if (cq->armed < wanted)
-        cq->armed = wanted;
+    cq_event_arm(cq, wanted);
     lock_release(&cq->lock);
     poller_handover(cq->process);
     return 0;

@@ -67,6 +67,8 @@ void cq_finish_unusual(struct cq *cq, struct completion *entry, bool notable)
     if (cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
         stamp(cq, entry);
     cq_ring_put(&cq->ring);
+    if (notable)
+        cq->notable_end = cq_ring_tail(&cq->ring);
     cq_event_notify(cq, notable);
 }
 

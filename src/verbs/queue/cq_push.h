@@ -14,7 +14,7 @@ static inline struct completion *cq_begin_push(struct cq *cq)
 static inline void cq_end_push(struct cq *cq, struct completion *entry, bool notable)
 {
     lock_assert_held(&cq->lock);
-    bool usual = cq->wc_flags < IBV_WC_EX_WITH_COMPLETION_TIMESTAMP && cq->armed == CQ_UNARMED;
+    bool usual = cq->wc_flags < IBV_WC_EX_WITH_COMPLETION_TIMESTAMP && cq->armed == CQ_UNARMED && !notable;
     if (__builtin_expect(usual, 1))
         cq_ring_put(&cq->ring);
     else
