@@ -20,7 +20,8 @@ struct tally {
     bool infiniband;       /* there were some of it */
     unsigned long wrong;   /* ICRC, fault, or encoded to other bytes */
     unsigned long cut, other;
-    json_t *list; /* of packets; NULL: they are printed */
+    size_t skipped; /* bytes of blocks that are not whole */
+    json_t *list;   /* of packets; NULL: they are printed */
 };
 
 static bool is_mapped(const uint8_t gid[16])
@@ -189,6 +190,18 @@ static void decode_records(struct pcap *pcap, struct tally *tally)
     }
 }
 
+/* What was killed while it wrote leaves parts of blocks. */
+static void tell_losses(const struct pcap *pcap, const char *path)
+{
+    if (pcap->skipped)
+        complain("%s: %zu bytes that are no whole blocks were skipped; a writer may have been killed there", path,
+                 pcap->skipped);
+    if (pcap->lost)
+        complain("%s: %zu bytes are of packets whose writer was killed within them", path, pcap->lost);
+    if (pcap->broken)
+        complain("%s: broken at byte %zu; what follows was not read", path, pcap->at);
+}
+
 static bool decode_file(const char *path, struct tally *tally)
 {
     struct pcap pcap;
@@ -198,9 +211,9 @@ static bool decode_file(const char *path, struct tally *tally)
         return false;
     }
     decode_records(&pcap, tally);
-    if (pcap.broken)
-        complain("%s: broken at byte %zu; what follows was not read", path, pcap.at);
-    bool whole = !pcap.broken;
+    tell_losses(&pcap, path);
+    tally->skipped += pcap.skipped + pcap.lost;
+    bool whole = !pcap.broken && !pcap.skipped;
     pcap_close(&pcap);
     return whole;
 }
@@ -218,8 +231,9 @@ static int run_decode(const struct command *command, int argc, char **argv)
     for (int i = optind; i < argc; i++)
         fine &= decode_file(argv[i], &tally);
     if (tally.list)
-        emit(json_pack("{s:o, s:I, s:I, s:I, s:I}", "packets", tally.list, "roce", (json_int_t)tally.packets, "wrong",
-                       (json_int_t)tally.wrong, "cut", (json_int_t)tally.cut, "other", (json_int_t)tally.other));
+        emit(json_pack("{s:o, s:I, s:I, s:I, s:I, s:I}", "packets", tally.list, "roce", (json_int_t)tally.packets,
+                       "wrong", (json_int_t)tally.wrong, "cut", (json_int_t)tally.cut, "other", (json_int_t)tally.other,
+                       "skipped", (json_int_t)tally.skipped));
     else
         print_tally(&tally);
     return fine && !tally.wrong ? EXIT_OK : EXIT_NEGATIVE;
@@ -239,6 +253,10 @@ const struct command decode_command = {
             "that are not 0, and encoded again, too. Packets that the capture cut short are\n"
             "counted, not checked.\n"
             "\n"
-            "Exit status: 0, or 1 when a packet is wrong or a file cannot be read to its end.\n",
+            "A writer that was killed leaves a part of a block in a pcapng file. It is passed\n"
+            "over, and on stderr stands how many bytes that were.\n"
+            "\n"
+            "Exit status: 0, or 1 when a packet is wrong or a file cannot be read to its end,\n"
+            "or not all of it. What softverbs itself marked as not whole does not count.\n",
     .run = run_decode,
 };

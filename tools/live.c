@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "tap/capture_mend.h"
 
 enum { PAUSE_MILLISECONDS = 50, HEAD = 8, BLOCK_MOST = 16 << 20, FIRST = 256, SECTION = 0x0a0d0d0a };
 
@@ -22,6 +23,7 @@ struct source {
     const char *path;
     int fd; /* -1: it is not there yet */
     off_t done;
+    off_t doubted;        /* where a block began that was not whole, at the last look; 0: nowhere */
     uint8_t first[FIRST]; /* as much of what was copied as there is: with the first packet's time */
 };
 
@@ -87,6 +89,25 @@ static ssize_t find_block(const struct source *source)
     return fits && (source->done || head[0] == SECTION) ? (ssize_t)head[1] : -1;
 }
 
+/* Do both lengths of the block agree? */
+static bool is_whole(const uint8_t *block, ssize_t length)
+{
+    uint32_t last;
+    memcpy(&last, block + length - sizeof last, sizeof last);
+    return last == (uint32_t)length;
+}
+
+/* The first whole block behind what is none, of those that are in the file already; 0: there is none yet. */
+static off_t find_next(int fd, off_t from)
+{
+    uint32_t head[2], last;
+    for (off_t at = from + 4; pread(fd, head, HEAD, at) == HEAD; at += 4)
+        if ((head[0] == CAPTURE_PACKET || head[0] == CAPTURE_LOST) && head[1] >= 12 && head[1] <= BLOCK_MOST &&
+            head[1] % 4 == 0 && pread(fd, &last, sizeof last, at + head[1] - 4) == sizeof last && last == head[1])
+            return at;
+    return 0;
+}
+
 enum copied { COPIED, NONE_YET, READER_GONE, FAILED };
 
 static enum copied fail(const char *what, int error)
@@ -95,20 +116,43 @@ static enum copied fail(const char *what, int error)
     return FAILED;
 }
 
+/* A process that was killed left a part of a block. The next that writes makes a whole one of it, so there is a second
+ * look before it is left out. */
+static enum copied pass_over(struct source *source)
+{
+    if (!source->done)
+        return fail(source->path, EILSEQ);
+    off_t next = source->doubted == source->done ? find_next(source->fd, source->done) : 0;
+    source->doubted = source->done;
+    if (!next)
+        return NONE_YET;
+    complain("live: %s: %lld bytes that are no whole blocks were left out", source->path,
+             (long long)(next - source->done));
+    source->done = next;
+    return pread(source->fd, source->first, FIRST, 0) < 0 ? fail(source->path, errno) : COPIED;
+}
+
+static enum copied copy_whole(struct source *source, const uint8_t *block, ssize_t length)
+{
+    if (!is_whole(block, length))
+        return pass_over(source);
+    if (!write_all(block, (size_t)length))
+        return errno == EPIPE ? READER_GONE : fail("the output", errno);
+    remember(source, block, (size_t)length);
+    return COPIED;
+}
+
 /* The next block, whole. */
 static enum copied copy_block(struct source *source)
 {
     ssize_t length = find_block(source);
     if (length <= 0)
-        return length ? fail(source->path, EILSEQ) : NONE_YET;
+        return length ? pass_over(source) : NONE_YET;
     uint8_t *block = malloc((size_t)length);
     if (!block)
         return fail(source->path, ENOMEM);
-    enum copied result = NONE_YET;
-    if (pread(source->fd, block, (size_t)length, source->done) == length)
-        result = write_all(block, (size_t)length) ? COPIED : errno == EPIPE ? READER_GONE : fail("the output", errno);
-    if (result == COPIED)
-        remember(source, block, (size_t)length);
+    bool there = pread(source->fd, block, (size_t)length, source->done) == length;
+    enum copied result = there ? copy_whole(source, block, length) : NONE_YET;
     free(block);
     return result;
 }
@@ -153,7 +197,8 @@ const struct command live_command = {
             "\n"
             "It writes to standard output what the file holds and then what is added, whole\n"
             "blocks at a time, until the reader has gone. The file may be made later, and\n"
-            "begin anew. A FIFO is served likewise: softverbs live FILE >FIFO. Programs never\n"
+            "begin anew. What a writer that was killed left of a block is left out, and told.\n"
+            "A FIFO is served likewise: softverbs live FILE >FIFO. Programs never\n"
             "wait for who looks on.\n",
     .run = live,
 };

@@ -19,9 +19,12 @@ enum {
     BLOCK_SIMPLE = 3,
     BLOCK_ENHANCED = 6,
     SECTION_ORDER = 0x1a2b3c4d,
+    BLOCK_LEAST = 12,
     OPTION_END = 0,
     OPTION_RESOLUTION = 9,
 };
+
+#define BLOCK_LOST 0x80737674u /* of a packet that softverbs did not write whole */
 
 static uint16_t get16(const struct pcap *pcap, const uint8_t *from)
 {
@@ -231,15 +234,58 @@ static bool find_order(struct pcap *pcap, const uint8_t *head)
     return get32(pcap, head + 8) == SECTION_ORDER;
 }
 
+static bool is_whole(const struct pcap *pcap, const uint8_t *head, size_t room)
+{
+    uint32_t total = get32(pcap, head + 4);
+    return total >= BLOCK_LEAST && !(total & 3) && total <= room && get32(pcap, head + total - 4) == total;
+}
+
+/* Does a block begin there, within the file and with the same length at both ends? A section's has its byte order read.
+ */
+static bool is_block(struct pcap *pcap, size_t at)
+{
+    const uint8_t *head = pcap->bytes + at;
+    bool before = pcap->swapped;
+    if (pcap->length - at >= BLOCK_LEAST && find_order(pcap, head) && is_whole(pcap, head, pcap->length - at))
+        return true;
+    pcap->swapped = before;
+    return false;
+}
+
 static bool next_block(struct pcap *pcap, struct pcap_record *record, bool *found)
 {
     const uint8_t *head = pcap->bytes + pcap->at;
-    if (pcap->length - pcap->at < 12 || !find_order(pcap, head))
-        return false;
     uint32_t type = get32(pcap, head), total = get32(pcap, head + 4);
-    if (total < 12 || total & 3 || !pass(pcap, total))
+    pcap->lost += type == BLOCK_LOST ? total : 0;
+    pcap->at += total;
+    return read_block(pcap, type, head + 8, total - BLOCK_LEAST, record, found);
+}
+
+/* Bytes of a packet may look like a block, so what holds a packet must agree with itself. */
+static bool is_likely(struct pcap *pcap, size_t at)
+{
+    enum { HEAD = 28, TAIL = 4 };
+    const uint8_t *head = pcap->bytes + at;
+    uint32_t type = get32(pcap, head);
+    if (type != BLOCK_SECTION && type != BLOCK_INTERFACE && type != BLOCK_ENHANCED && type != BLOCK_LOST)
         return false;
-    return read_block(pcap, type, head + 8, total - 12, record, found);
+    if (!is_block(pcap, at))
+        return false;
+    uint32_t total = get32(pcap, head + 4);
+    return type != BLOCK_ENHANCED || (total >= HEAD + TAIL && get32(pcap, head + 8) < pcap->interfaces &&
+                                      get32(pcap, head + 20) <= total - HEAD - TAIL);
+}
+
+/* Goes on with the next block. Blocks lie at multiples of 4 from the one that is none. */
+static bool find_next_block(struct pcap *pcap)
+{
+    for (size_t at = pcap->at + 4; at < pcap->length && pcap->length - at >= BLOCK_LEAST; at += 4)
+        if (is_likely(pcap, at)) {
+            pcap->skipped += at - pcap->at;
+            pcap->at = at;
+            return true;
+        }
+    return false;
 }
 
 bool pcap_next(struct pcap *pcap, struct pcap_record *record)
@@ -248,7 +294,10 @@ bool pcap_next(struct pcap *pcap, struct pcap_record *record)
         return next_classic(pcap, record);
     while (!pcap->broken && pcap->at < pcap->length) {
         bool found = false;
-        pcap->broken = !next_block(pcap, record, &found);
+        if (!is_block(pcap, pcap->at) && !find_next_block(pcap))
+            pcap->broken = true;
+        else
+            pcap->broken = !next_block(pcap, record, &found);
         if (found && !pcap->broken)
             return true;
     }

@@ -1,4 +1,7 @@
-/* Reads capture files: classic pcap and pcapng, either byte order. The file is taken into memory whole. */
+/* Reads capture files: classic pcap and pcapng, either byte order. The file is taken into memory whole.
+ *
+ * A process that was killed while it wrote to a pcapng file leaves a part of a block, behind which others may have gone
+ * on. The reader passes over that and goes on with the next block whose two lengths agree. */
 #ifndef TOOLS_PCAP_H
 #define TOOLS_PCAP_H
 
@@ -24,7 +27,9 @@ struct pcap {
     uint8_t *bytes;
     size_t length, at;
     bool swapped, next_generation;
-    bool broken; /* the file ends in the middle of something, or contradicts itself */
+    bool broken;    /* the file ends in the middle of something, or contradicts itself */
+    size_t skipped; /* bytes of blocks that were no whole ones, before others that were */
+    size_t lost;    /* bytes of blocks that softverbs marked as such (CAPTURE_LOST of tap/capture_mend.h) */
     uint32_t interfaces;
     struct pcap_interface {
         uint32_t link;

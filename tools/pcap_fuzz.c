@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         if (dissect(&record, &datagram) == DISSECTED_ROCE)
             check_datagram(&record, &datagram);
     }
-    require(pcap.at <= length);
+    require(pcap.at <= length && pcap.skipped + pcap.lost <= length);
     pcap_close(&pcap);
     return 0;
 }

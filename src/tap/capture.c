@@ -15,15 +15,13 @@
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "diag/output.h"
+#include "tap/capture_mend.h"
 #include "wire/bytes.h"
 #include "wire/ether.h"
 #include "wire/grh.h"
 
 /* pcapng: numbers are in the byte order of the host that writes, which the section's header shows. */
 enum {
-    BLOCK_SECTION = 0x0a0d0d0a,
-    BLOCK_INTERFACE = 1,
-    BLOCK_PACKET = 6,
     SECTION_ORDER = 0x1a2b3c4d,
     LINK_ETHERNET = 1,
     LINK_ERF = 197, /* for InfiniBand, whose own number, 247, Wireshark does not know */
@@ -40,7 +38,9 @@ enum {
 
 enum {
     UDP = 8,
-    HEAD = 28,      /* of a packet's block, before the packet */
+    HEAD = 28, /* of a packet's block, before the packet */
+    OPTION_HEAD = 4,
+    LAST = 8,       /* the end of the options, and the second length */
     TAIL_MAX = 512, /* its options and the second length */
     COMMENT_MAX = 256,
     FRAME_MAX = ETHER_HEADER + GRH_LENGTH + UINT16_MAX, /* of a packet that is not cut, or of any datagram */
@@ -54,10 +54,11 @@ struct capture {
     bool stopped;     /* the file can't be written, or is long enough; under lock, as the block */
     uint64_t most;    /* bytes of the file; 0: any number */
     uint64_t written; /* by us, since the file's size was looked at */
+    off_t end;        /* of our last block in the file */
     struct lock lock;
     char path[512];
     char process[64]; /* for comments */
-    uint8_t block[HEAD + FRAME_MAX + TAIL_MAX];
+    _Alignas(CAPTURE_ALIGNMENT) uint8_t block[HEAD + FRAME_MAX + TAIL_MAX];
 };
 
 /* --- blocks */
@@ -95,11 +96,11 @@ static uint8_t *finish_block(uint8_t *block, uint8_t *to)
 static size_t make_start(uint8_t *start, uint16_t link)
 {
     static const uint8_t resolution = NANOSECONDS;
-    uint8_t *to = put32(put32(start, BLOCK_SECTION), 0);
+    uint8_t *to = put32(put32(start, CAPTURE_SECTION), 0);
     to = put16(put16(put32(to, SECTION_ORDER), 1), 0);
     to = put32(put32(to, UINT32_MAX), UINT32_MAX); /* the section's length is not known */
     uint8_t *interface = finish_block(start, put_option(to, OPTION_APPLICATION, "softverbs", 9));
-    to = put32(put32(interface, BLOCK_INTERFACE), 0);
+    to = put32(put32(interface, CAPTURE_INTERFACE), 0);
     to = put32(put16(put16(to, link), 0), 0);
     to = put_option(to, OPTION_NAME, "softverbs", 9);
     to = put_option(to, OPTION_RESOLUTION, &resolution, 1);
@@ -209,7 +210,7 @@ static bool may_be_emptied(int fd)
 {
     uint32_t magic;
     ssize_t length = pread(fd, &magic, sizeof magic, 0);
-    return !length || (length == sizeof magic && magic == BLOCK_SECTION);
+    return !length || (length == sizeof magic && magic == CAPTURE_SECTION);
 }
 
 int capture_begin(const char *path)
@@ -249,6 +250,16 @@ static bool is_long_enough(struct capture *capture, size_t more)
     return !fstat(capture->file.descriptor, &status) && (uint64_t)status.st_size + more > capture->most;
 }
 
+/* Another process that wrote before this block may have been killed while it did. */
+static void look_back(struct capture *capture, size_t length)
+{
+    off_t end = lseek(capture->file.descriptor, 0, SEEK_CUR), begin = end - (off_t)length;
+    if (begin > 0 && begin != capture->end && !capture_mend(capture->file.descriptor, capture->end, begin))
+        log_write(LOG_INFO, "the capture \"%s\" holds something before byte %lld that is no whole block", capture->path,
+                  (long long)begin);
+    capture->end = end;
+}
+
 static void write_block(struct capture *capture, size_t length)
 {
     int error = errno, before = uncancelled_begin();
@@ -260,17 +271,23 @@ static void write_block(struct capture *capture, size_t length)
         size_t written = output_write(&capture->file, capture->block, length);
         if (written < length)
             stop(capture, written, errno);
+        else
+            look_back(capture, length);
     }
     uncancelled_end(before);
     errno = error;
 }
 
+/* Blanks at its end let the block, which has so many bytes before it, end at a multiple of CAPTURE_ALIGNMENT. */
 static uint8_t *put_comment(struct capture *capture, uint8_t *to, const char *note, const char *more)
 {
-    char comment[COMMENT_MAX];
-    int length = snprintf(comment, sizeof comment, "%s%s%s%s%s", capture->process, note ? "; " : "", note ? note : "",
+    char comment[COMMENT_MAX + CAPTURE_ALIGNMENT];
+    int length = snprintf(comment, COMMENT_MAX, "%s%s%s%s%s", capture->process, note ? "; " : "", note ? note : "",
                           more ? "; " : "", more ? more : "");
-    return put_option(to, OPTION_COMMENT, comment, length < COMMENT_MAX ? (size_t)length : COMMENT_MAX - 1);
+    size_t used = length < COMMENT_MAX ? (size_t)length : COMMENT_MAX - 1;
+    size_t block = (size_t)(to - capture->block) + OPTION_HEAD + used + LAST, blanks = -block % CAPTURE_ALIGNMENT;
+    memset(comment + used, ' ', blanks);
+    return put_option(to, OPTION_COMMENT, comment, used + blanks);
 }
 
 /* The block around the frame of this length that stands in it already. */
@@ -281,7 +298,7 @@ static void write_frame(struct capture *capture, size_t length, bool sent, const
     uint32_t flags = sent ? 2 : 1;
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    to = put32(put32(put32(to, BLOCK_PACKET), 0), 0);
+    to = put32(put32(put32(to, CAPTURE_PACKET), 0), 0);
     to = put32(put32(to, (uint32_t)(time >> 32)), (uint32_t)time);
     to = put32(put32(to, (uint32_t)length), (uint32_t)length);
     memset(to + length, 0, -length & 3);

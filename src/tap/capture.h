@@ -5,7 +5,7 @@
  *
  * Processes may share a file: every block is one write at its end (O_APPEND), and the section's header is written by
  * whoever finds the file empty, under a lock of its first byte; each holds the file's shared lock (flock) for as long
- * as it writes.
+ * as it writes. What a process leaves that is killed while it writes, the next one makes readable (capture_mend.h).
  *
  * A packet that an IP header can't announce (payloads by reference are up to LINK_REFERENCE_SEGMENT long) is written
  * with as much of its payload as fits, CAPTURE_PAYLOAD_MAX, with the ICRC of what is written, and a comment that says

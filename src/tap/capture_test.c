@@ -2,10 +2,13 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -150,6 +153,120 @@ static void writers_take_turns_and_go_on_later(void **state)
     unlink(path);
 }
 
+static off_t size_of_file(void)
+{
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    return status.st_size;
+}
+
+/* A packet, of which only so many bytes are left, as when its writer was killed. */
+static void write_part(uint32_t length, off_t left)
+{
+    struct capture *capture = capture_open(path, false, why, sizeof why);
+    off_t begin = size_of_file();
+    assert_non_null(capture);
+    write_packet(capture, &ipv4, length);
+    capture_close(capture);
+    assert_true(size_of_file() > begin + left);
+    assert_int_equal(truncate(path, begin + left), 0);
+}
+
+static void write_whole(uint32_t length)
+{
+    struct capture *capture = capture_open(path, false, why, sizeof why);
+    assert_non_null(capture);
+    write_packet(capture, &ipv4, length);
+    capture_close(capture);
+}
+
+/* The kernel ends a write between two pages, and a block begins at a multiple of 16. */
+static void what_killed_writers_left_is_made_a_block_that_is_skipped(void **state)
+{
+    static const off_t left[] = {16, 32, 64, 4096, 40000};
+    struct pcap pcap;
+    capture_close(begin());
+    write_whole(1);
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        write_part(50000, left[i]);
+        write_whole(2);
+    }
+    write_part(50000, 8192);
+    write_part(50000, 16);
+    write_whole(3);
+    assert_int_equal(pcap_open(&pcap, path), 0);
+    expect_packet(&pcap, &ipv4, 1);
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        expect_packet(&pcap, &ipv4, 2);
+    expect_packet(&pcap, &ipv4, 3);
+    assert_int_equal(pcap.skipped, 0);
+    assert_int_equal(pcap.lost, 16 + 32 + 64 + 4096 + 40000 + 8192 + 16);
+    expect_end(&pcap);
+}
+
+/* As in a capture of an older softverbs: nobody has made a block of the part. */
+static void a_reader_finds_the_next_block_by_itself(void **state)
+{
+    static char rest[1000];
+    struct pcap pcap;
+    capture_close(begin());
+    write_whole(1);
+    off_t from = size_of_file();
+    write_whole(2);
+    size_t size = (size_t)(size_of_file() - from);
+    FILE *file = fopen(path, "r+");
+    assert_int_equal(fseek(file, from, SEEK_SET), 0);
+    assert_int_equal(fread(rest, 1, sizeof rest, file), size);
+    assert_int_equal(truncate(path, from), 0);
+    write_part(50000, 4100);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    assert_int_equal(fwrite(rest, 1, size, file), size);
+    fclose(file);
+    assert_int_equal(pcap_open(&pcap, path), 0);
+    expect_packet(&pcap, &ipv4, 1);
+    expect_packet(&pcap, &ipv4, 2);
+    assert_int_equal(pcap.skipped, 4100);
+    expect_end(&pcap);
+}
+
+static pid_t start_writer(void)
+{
+    enum { MOST = 96 << 20 };
+    pid_t child = fork();
+    struct capture *capture = child ? NULL : capture_open(path, false, why, sizeof why);
+    if (capture)
+        capture_limit(capture, MOST);
+    while (!child)
+        write_packet(capture, &ipv4, CAPTURE_PAYLOAD_MAX);
+    return child;
+}
+
+static void writers_that_are_killed_at_any_moment_leave_a_file_that_is_read_to_its_end(void **state)
+{
+    enum { WRITERS = 3, KILLS = 60 };
+    pid_t writers[WRITERS];
+    struct pcap pcap;
+    struct pcap_record record;
+    capture_close(begin());
+    for (int i = 0; i < WRITERS; i++)
+        writers[i] = start_writer();
+    for (int i = 0; i < KILLS; i++) {
+        usleep(500 + (unsigned)i * 311 % 1500);
+        kill(writers[i % WRITERS], SIGKILL);
+        waitpid(writers[i % WRITERS], NULL, 0);
+        writers[i % WRITERS] = i + WRITERS < KILLS ? start_writer() : -1;
+    }
+    write_whole(7);
+    assert_int_equal(pcap_open(&pcap, path), 0);
+    size_t last = 0;
+    while (pcap_next(&pcap, &record))
+        last = record.length;
+    assert_true(last && last < 200);
+    assert_int_equal(pcap.skipped, 0);
+    print_message("%zu bytes in all, %zu of packets that were not written whole\n", pcap.length, pcap.lost);
+    expect_end(&pcap);
+}
+
 static void another_file_is_left_alone(void **state)
 {
     char text[32] = "";
@@ -181,9 +298,15 @@ static void a_name_takes_the_process_id(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packets_of_all_lengths_are_read_back), cmocka_unit_test(what_no_ip_packet_holds_is_cut),
-        cmocka_unit_test(datagrams_of_any_bytes_are_read_back), cmocka_unit_test(writers_take_turns_and_go_on_later),
-        cmocka_unit_test(another_file_is_left_alone),           cmocka_unit_test(a_name_takes_the_process_id),
+        cmocka_unit_test(packets_of_all_lengths_are_read_back),
+        cmocka_unit_test(what_no_ip_packet_holds_is_cut),
+        cmocka_unit_test(datagrams_of_any_bytes_are_read_back),
+        cmocka_unit_test(writers_take_turns_and_go_on_later),
+        cmocka_unit_test(what_killed_writers_left_is_made_a_block_that_is_skipped),
+        cmocka_unit_test(a_reader_finds_the_next_block_by_itself),
+        cmocka_unit_test(writers_that_are_killed_at_any_moment_leave_a_file_that_is_read_to_its_end),
+        cmocka_unit_test(another_file_is_left_alone),
+        cmocka_unit_test(a_name_takes_the_process_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """softverbs decode: recordings of another implementation are right to the last bit; what is changed in them is seen."""
 import os
+import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 import zlib
@@ -69,6 +71,68 @@ def a_changed_byte_is_a_wrong_icrc():
     text = expect(decode(capture), 1, None).stdout.decode().splitlines()
     assert [line.endswith(" # wrong invariant CRC") for line in text[:-1]] == [False] * (len(text) - 2) + [True], text
     assert ", 1 of them wrong;" in text[-1], text[-1]
+
+
+def _captured(path, environment=None, **options):
+    """Packets of a program at the end of this file."""
+    program = f"{cases.BUILD}/tests/clients/mistakes"
+    expect(softverbs("run", "--", program, "none", env={"SOFTVERBS_CAPTURE": path, **(environment or {})}, **options), out=None)
+
+
+def _blocks(capture):
+    """Where each block begins, and the end."""
+    at = [0]
+    while at[-1] < len(capture):
+        at.append(at[-1] + struct.unpack_from("<I", capture, at[-1] + 4)[0])
+    return at
+
+
+def _read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _write(path, content):
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def _shown_by_tshark(path):
+    """Packets that Wireshark's own reader finds."""
+    if not shutil.which("tshark"):
+        raise cases.Skip("tshark is not installed")
+    done = subprocess.run(["tshark", "-r", path], capture_output=True, check=False)
+    assert done.returncode == 0, done
+    return done.stdout.count(b"\n")
+
+
+def a_capture_whose_writer_was_killed_is_read_to_its_end():
+    """The kernel ends a write between two pages; the next process makes of what is left a block that readers skip."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/c.pcapng"
+        _captured(path)
+        capture = _read(path)
+        last = _blocks(capture)[-2]
+        packets = len(_blocks(capture)) - 3
+        _write(path, capture[:last + 16])
+        _captured(path)
+        done = expect(softverbs("decode", path), err=[b"16 bytes are of packets whose writer was killed"], out=None)
+        assert f"{2 * packets - 1} RoCEv2 packets, 0 of them wrong" in done.stdout.decode(), done.stdout
+        assert _shown_by_tshark(path) == 2 * packets - 1
+
+
+def a_part_of_a_block_is_skipped_and_told():
+    """Of a capture that nobody has mended, as of an older softverbs."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/c.pcapng"
+        _captured(path)
+        capture = _read(path)
+        blocks = _blocks(capture)
+        packets = len(blocks) - 3
+        _write(path, capture[:blocks[4] + 32] + capture[blocks[5]:])
+        done = expect(softverbs("decode", path), 1, None, [b"32 bytes that are no whole blocks were skipped"])
+        assert f"{packets - 1} RoCEv2 packets, 0 of them wrong" in done.stdout.decode(), done.stdout
+        assert b'"skipped": 32' in softverbs("decode", "--json", path).stdout
 
 
 def reserved_bits_encode_differently():

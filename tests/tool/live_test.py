@@ -2,6 +2,7 @@
 """softverbs live: a capture on standard output while it is written."""
 import contextlib
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -51,6 +52,23 @@ def what_is_written_later_comes_at_once():
         assert _content(copy)[len(first):] == _content(path)
     done = expect(softverbs("decode", copy), out=None)
     assert b" 0 of them wrong" in done.stdout and b"RC SEND_ONLY" in done.stdout, done.stdout
+
+
+def a_part_of_a_block_is_left_out():
+    """The process that wrote it was killed, and so was the next, before it made a block of it."""
+    path, copy = f"{TEMPORARY}/torn.pcapng", f"{TEMPORARY}/torn-copy.pcapng"
+    _run(path)
+    whole = _content(path)
+    blocks = [0]
+    while blocks[-1] < len(whole):
+        blocks.append(blocks[-1] + struct.unpack_from("<I", whole, blocks[-1] + 4)[0])
+    with open(path, "wb") as file:
+        file.write(whole[:blocks[3] + 32] + whole[blocks[4]:])
+    with open(copy, "wb") as out, _follow(path, out) as follower:
+        _wait_for(lambda: len(_content(copy)) == len(whole) - (blocks[4] - blocks[3]))
+        assert b"32 bytes that are no whole blocks were left out" in follower.stderr.readline()
+    assert _content(copy) == whole[:blocks[3]] + whole[blocks[4]:]
+    expect(softverbs("decode", copy), out=None)
 
 
 def it_ends_with_its_reader():
