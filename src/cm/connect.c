@@ -119,6 +119,11 @@ static void abandon(struct session *session, nanos now)
     connection_abandon(&session_of(session)->connection, now);
 }
 
+static bool goodbye(const struct session *session, struct cm_message *message)
+{
+    return connection_goodbye(&session_of(session)->connection, message);
+}
+
 static bool is_finished(const struct session *session)
 {
     return connection_is_finished(&session_of(session)->connection);
@@ -130,6 +135,7 @@ static const struct session_operations session_operations = {.receive = receive,
                                                              .transmit = transmit,
                                                              .bereave = bereave,
                                                              .abandon = abandon,
+                                                             .goodbye = goodbye,
                                                              .is_finished = is_finished};
 
 struct connection *connect_of(const struct session *session)
@@ -287,6 +293,7 @@ bool connect_requested(struct identifier *listener, const struct cm_message *mes
     connection_requested(connection, message, now);
     session_know_remote(identifier->session, message->req.guid, message->local_id, message->req.qpn);
     event_push(event);
+    session_settle(identifier->session);
     return true;
 }
 
@@ -320,7 +327,9 @@ static void disconnect_peer(struct identifier *identifier, nanos now)
 
 static int establish_early(struct identifier *identifier, nanos now)
 {
-    return connection_establish(connect_of(identifier->session), now);
+    int error = connection_establish(connect_of(identifier->session), now);
+    session_settle(identifier->session);
+    return error;
 }
 
 const struct service_operations connect_service = {.request_private = REQ_PRIVATE,

@@ -235,6 +235,18 @@ void connection_abandon(struct connection *connection, nanos now)
     connection->pending |= pending & PENDING_DREQ;
 }
 
+/* Found out with a copy. A DREQ that has left already may be lost, and nobody would repeat it. */
+bool connection_goodbye(const struct connection *connection, struct cm_message *message)
+{
+    struct connection copy = *connection;
+    copy.pending = 0;
+    if (copy.state == CONNECTION_DREQ_SENT && !copy.abandoned)
+        copy.pending = PENDING_DREQ;
+    else if (!copy.abandoned)
+        connection_abandon(&copy, 0);
+    return connection_transmit(&copy, message);
+}
+
 bool connection_is_finished(const struct connection *connection)
 {
     return connection->abandoned && connection->state == CONNECTION_IDLE && !connection->pending;

@@ -121,6 +121,10 @@ void connection_expire(struct connection *, nanos now);
 /* The peer's process has ended, so that nobody will answer any more. */
 void connection_bereave(struct connection *, nanos now);
 
+/* What the peer is owed if the owner's process ends at this moment: the DREQ, the DREP or the REJ that says goodbye.
+ * False: nothing. Changes nothing. */
+bool connection_goodbye(const struct connection *, struct cm_message *);
+
 /* A message for this connection. False: it changed nothing. */
 bool connection_receive(struct connection *, const struct cm_message *, nanos now);
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "cm/connect.h"
 #include "cm/testing/rig.h"
 
 static const struct cm_ece no_ece;
@@ -134,6 +135,81 @@ static void a_listener_takes_its_requests_along(void **state)
     assert_int_equal(rig->b.signalled, 0);
     rig_pass(rig, CM_REJ);
     assert_int_equal(rig_event(&rig->a, CM_REJECTED)->status, CM_REJECT_CONSUMER);
+    rig_end(rig, &all);
+}
+
+/* --- what is owed to a peer, for when the process ends without a word */
+
+/* Destroying the identifier says just that. */
+static void is_owed_what_destroying_says(struct rig *rig, struct identifier **identifier, enum cm_attribute attribute)
+{
+    struct cm_message owed;
+    struct session *session = (*identifier)->session;
+    assert_true(session->operations->goodbye(session, &owed));
+    assert_int_equal(owed.attribute, attribute);
+    rig_quiet(rig);
+    identifier_destroy(*identifier, rig->now);
+    *identifier = NULL;
+    assert_memory_equal(&rig_next(rig, attribute)->message, &owed, sizeof owed);
+    rig_settle(rig);
+}
+
+static void the_peer_of_a_request_is_owed_a_reject(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    is_owed_what_destroying_says(rig, &all.active, CM_REJ);
+    rig_end(rig, &all);
+}
+
+static void who_waits_to_be_accepted_is_owed_a_reject(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_start(rig);
+    rig_arrive(rig, &all);
+    is_owed_what_destroying_says(rig, &all.passive, CM_REJ);
+    rig_event(&rig->a, CM_REJECTED);
+    rig_end(rig, &all);
+}
+
+static void the_peer_of_a_connection_is_owed_a_dreq(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    is_owed_what_destroying_says(rig, &all.passive, CM_DREQ);
+    rig_event(&rig->a, CM_DISCONNECTED);
+    rig_end(rig, &all);
+}
+
+static void who_waits_for_a_drep_is_owed_it(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    service_disconnect(all.active, rig->now);
+    rig_pass(rig, CM_DREQ);
+    rig_event(&rig->b, CM_DISCONNECTED);
+    is_owed_what_destroying_says(rig, &all.passive, CM_DREP);
+    rig_event(&rig->a, CM_DISCONNECTED);
+    rig_end(rig, &all);
+}
+
+static void a_dreq_that_is_not_answered_is_owed_again_and_behind_it_nothing(void **state)
+{
+    struct rig *rig = *state;
+    struct connected all = rig_connect(rig);
+    struct cm_message owed;
+    service_disconnect(all.active, rig->now);
+    rig_pull(rig);
+    assert_true(connection_goodbye(connect_of(all.active->session), &owed));
+    assert_memory_equal(&rig_next(rig, CM_DREQ)->message, &owed, sizeof owed);
+    rig_pass(rig, CM_DREQ);
+    rig_event(&rig->b, CM_DISCONNECTED);
+    service_disconnect(all.passive, rig->now);
+    rig_pass(rig, CM_DREP);
+    rig_event(&rig->a, CM_DISCONNECTED);
+    assert_false(connection_goodbye(connect_of(all.active->session), &owed));
+    assert_false(connection_goodbye(connect_of(all.passive->session), &owed));
     rig_end(rig, &all);
 }
 
@@ -282,6 +358,11 @@ int main(void)
         TEST(too_long_private_data_is_refused_and_the_state_stays),
         TEST(another_service_is_no_service),
         TEST(another_address_is_a_reject_by_the_consumer),
+        TEST(the_peer_of_a_request_is_owed_a_reject),
+        TEST(who_waits_to_be_accepted_is_owed_a_reject),
+        TEST(the_peer_of_a_connection_is_owed_a_dreq),
+        TEST(who_waits_for_a_drep_is_owed_it),
+        TEST(a_dreq_that_is_not_answered_is_owed_again_and_behind_it_nothing),
         TEST(a_peer_that_dies_disconnects),
         TEST(a_peer_that_dies_before_it_is_established_rejects),
         TEST(a_request_of_a_peer_that_died_is_never_seen),

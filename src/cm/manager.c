@@ -90,6 +90,7 @@ static void end_session(struct session *session)
     if (session->has_output)
         TAILQ_REMOVE(&manager->output, session, output);
     manager->sessions--;
+    manager->operations->forget(manager, session);
     manager->operations->release(manager, session);
 }
 
@@ -110,6 +111,7 @@ void session_settle(struct session *session)
         return;
     }
     set_timer(session);
+    manager->operations->note(manager, session);
     if (session->has_output)
         return;
     session->has_output = true;

@@ -38,6 +38,10 @@ struct manager_operations {
     int (*listen_port)(struct manager *, struct identifier *);
     void (*release_port)(struct manager *, struct identifier *);
 
+    /* A session has changed, or goes. */
+    void (*note)(struct manager *, struct session *);
+    void (*forget)(struct manager *, struct session *);
+
     /* A message that has come was of no use: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. */
     void (*drop)(struct manager *, enum reason);
 };
@@ -51,7 +55,9 @@ struct session_operations {
     bool (*transmit)(struct session *, struct cm_message *); /* the next message to send; false: none */
     void (*bereave)(struct session *, nanos now);            /* the peer's process has ended */
     void (*abandon)(struct session *, nanos now);            /* its identifier goes: says goodbye */
-    bool (*is_finished)(const struct session *);             /* no identifier, nothing left: may be released */
+    /* What the peer is owed if this process ends now; false: nothing. */
+    bool (*goodbye)(const struct session *, struct cm_message *);
+    bool (*is_finished)(const struct session *); /* no identifier, nothing left: may be released */
 };
 
 struct session {
@@ -63,6 +69,7 @@ struct session {
     struct timer timer;
     TAILQ_ENTRY(session) output;
     bool has_output; /* in manager->output */
+    uint32_t record; /* the owner's, of `note`; 0: none */
 };
 
 TAILQ_HEAD(session_list, session);

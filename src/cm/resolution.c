@@ -66,6 +66,14 @@ void resolution_abandon(struct resolution *resolution)
         resolution->pending = false;
 }
 
+bool resolution_goodbye(const struct resolution *resolution, struct cm_message *message)
+{
+    struct resolution copy = *resolution;
+    copy.pending = false;
+    resolution_abandon(&copy);
+    return resolution_transmit(&copy, message);
+}
+
 bool resolution_is_finished(const struct resolution *resolution)
 {
     return resolution->abandoned && !resolution->pending;

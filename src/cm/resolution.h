@@ -55,6 +55,9 @@ int resolution_answer(struct resolution *, enum cm_sidr_status, const struct cm_
 
 /* The owner goes: a request without an answer is rejected. */
 void resolution_abandon(struct resolution *);
+/* The rejection that a request without an answer is owed if the owner's process ends at this moment; false: nothing.
+ * Changes nothing. */
+bool resolution_goodbye(const struct resolution *, struct cm_message *);
 bool resolution_is_finished(const struct resolution *);
 
 /* The peer's process has ended. */

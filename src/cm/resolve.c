@@ -80,6 +80,11 @@ static void abandon(struct session *session, nanos now)
     resolution_abandon(&session_of(session)->resolution);
 }
 
+static bool goodbye(const struct session *session, struct cm_message *message)
+{
+    return resolution_goodbye(&session_of(session)->resolution, message);
+}
+
 static bool is_finished(const struct session *session)
 {
     return resolution_is_finished(&session_of(session)->resolution);
@@ -91,6 +96,7 @@ static const struct session_operations session_operations = {.receive = receive_
                                                              .transmit = transmit,
                                                              .bereave = bereave,
                                                              .abandon = abandon,
+                                                             .goodbye = goodbye,
                                                              .is_finished = is_finished};
 
 struct resolution *resolve_of(const struct session *session)
@@ -162,6 +168,7 @@ bool resolve_requested(struct identifier *listener, const struct cm_message *mes
     resolution_asked(resolution, message);
     session_know_request(identifier->session, message->local_id);
     event_push(event);
+    session_settle(identifier->session);
     return true;
 }
 

@@ -101,6 +101,10 @@ static void drop(struct manager *manager, enum reason reason)
     log_reason(LOG_INFO, reason, "for a program of librdmacm");
 }
 
+static void note(struct manager *manager, struct session *session)
+{
+}
+
 static const struct manager_operations operations = {.allocate = allocate,
                                                      .release = cm_release,
                                                      .find_port = find_port,
@@ -108,6 +112,8 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .bind_port = bind_port,
                                                      .listen_port = listen_port,
                                                      .release_port = release_port,
+                                                     .note = note,
+                                                     .forget = note,
                                                      .drop = drop};
 
 /* --- joining and leaving */

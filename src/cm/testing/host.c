@@ -114,6 +114,10 @@ static void release_port(struct manager *manager, struct identifier *identifier)
     *claim = host->ports[--host->port_count];
 }
 
+static void note(struct manager *manager, struct session *session)
+{
+}
+
 static const struct manager_operations operations = {.allocate = allocate,
                                                      .release = release,
                                                      .find_port = find_port,
@@ -121,6 +125,8 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .bind_port = bind_port,
                                                      .listen_port = listen_port,
                                                      .release_port = release_port,
+                                                     .note = note,
+                                                     .forget = note,
                                                      .drop = drop};
 
 static void added(struct event_queue *queue)
