@@ -43,6 +43,12 @@ static void end_parts(struct process *process)
     mad_end(process);
 }
 
+static void inherit(struct process *process)
+{
+    inherit_process(process);
+    cm_inherit(process);
+}
+
 const struct process_parts assembly_parts = {.begin = begin,
                                              .open_device = served_open,
                                              .leave = cm_say_goodbye,
@@ -51,7 +57,7 @@ const struct process_parts assembly_parts = {.begin = begin,
                                              .end = end_parts,
                                              .lock = cm_lock,
                                              .unlock = cm_unlock,
-                                             .inherit = inherit_process,
+                                             .inherit = inherit,
                                              .fail_devices = event_fail_devices,
                                              .follow = event_follow,
                                              .answer = report_write,

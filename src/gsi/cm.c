@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "config/gid.h"
 #include "diag/log.h"
+#include "gsi/cleanup/cleanup.h"
 #include "gsi/cm_address.h"
 #include "gsi/cm_send.h"
 #include "gsi/served.h"
@@ -17,10 +18,7 @@
 #include "tap/traffic.h"
 #include "wire/op.h"
 
-enum {
-    SEND_ONLY = SERVICE_UD << 5 | OPERATION_SEND_ONLY,
-    IP_SERVICES = 1 /* the upper 40 bits of their service IDs (annex A11) */
-};
+enum { IP_SERVICES = 1 /* the upper 40 bits of their service IDs (annex A11) */ };
 
 static const nanos retry_after = NANOS_MILLISECOND;            /* what found no room, or no listener */
 static const nanos listener_patience = 50 * NANOS_MILLISECOND; /* for how long a request waits for one */
@@ -101,8 +99,14 @@ static void drop(struct manager *manager, enum reason reason)
     log_reason(LOG_INFO, reason, "for a program of librdmacm");
 }
 
-static void note(struct manager *manager, struct session *session)
+static void note_session(struct manager *manager, struct session *session)
 {
+    cleanup_note(&cm_of(manager)->cleanup, cm_of(manager)->process, session, clock_about_now());
+}
+
+static void forget_session(struct manager *manager, struct session *session)
+{
+    cleanup_forget(cm_of(manager)->cleanup, session);
 }
 
 static const struct manager_operations operations = {.allocate = allocate,
@@ -112,8 +116,8 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .bind_port = bind_port,
                                                      .listen_port = listen_port,
                                                      .release_port = release_port,
-                                                     .note = note,
-                                                     .forget = note,
+                                                     .note = note_session,
+                                                     .forget = forget_session,
                                                      .drop = drop};
 
 /* --- joining and leaving */
@@ -190,6 +194,7 @@ void cm_destroy(struct process *process)
     if (!cm)
         return;
     manager_end(&cm->manager);
+    cleanup_end(&cm->cleanup);
     cm_neighbors_forget(&cm->neighbors, process->node);
     free(cm);
 }
@@ -206,6 +211,13 @@ void cm_unlock(struct process *process)
     struct cm *cm = atomic_load(&process->cm);
     if (cm)
         lock_release(&cm->lock);
+}
+
+void cm_inherit(struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (cm)
+        cleanup_end(&cm->cleanup);
 }
 
 void cm_say_goodbye(struct process *process)
@@ -331,20 +343,12 @@ static bool find_way(const struct packet *packet, struct cm_route *route)
     return cm_address_of_gid(destination.raw, &route->from);
 }
 
-static bool decode(const struct packet *packet, struct cm_message *message)
-{
-    uint8_t bytes[MAD_BYTES];
-    return packet->opcode == SEND_ONLY && packet->qkey == MAD_QKEY && packet->payload.length >= MAD_BYTES &&
-           payload_copy(&packet->payload, 0, &(struct iovec){bytes, sizeof bytes}, 1) &&
-           cm_decode(bytes, sizeof bytes, message) == CM_FINE;
-}
-
 void cm_receive(struct process *process, struct peer *peer, const struct packet *packet)
 {
     lock_assert_held(&process->progress);
     struct cm *cm = atomic_load(&process->cm);
     struct dispatch_datagram datagram, reply;
-    if (!cm || !packet->grh || !decode(packet, &datagram.message) || !find_way(packet, &datagram.route))
+    if (!cm || !packet->grh || !cm_read_packet(packet, &datagram.message) || !find_way(packet, &datagram.route))
         return;
     traffic_managed(&process->traffic, packet, NULL);
     cm_log("receives", &datagram.message);

@@ -32,6 +32,7 @@ struct cm {
     } early[CM_EARLY_MAX];
     unsigned early_count;
     struct cm_waiting waiting;
+    struct cleanup *cleanup;                           /* for sessions with other hosts; gsi/cleanup/cleanup.h */
     uint64_t sent[CM_MESSAGES], received[CM_MESSAGES]; /* by attribute, from CM_REQ on */
     uint64_t dropped[CM_DROPS];                        /* what was of no use, by reason, from REASON_CM_BACKLOG on */
     struct hash_entry *buckets[4 * MANAGER_BUCKETS];
@@ -44,6 +45,9 @@ void cm_leave(struct cm *);
 /* For the moment of a fork. */
 void cm_lock(struct process *);
 void cm_unlock(struct process *);
+
+/* In the child: the cleanup process is its parent's. */
+void cm_inherit(struct process *);
 
 /* The program ends without closing its channels: destroys all identifiers, so that peers hear of it. */
 void cm_say_goodbye(struct process *);

@@ -172,6 +172,14 @@ void cm_make_packet(const struct dispatch_datagram *datagram, struct cm_packet *
     cm_encode(&datagram->message, made->bytes);
 }
 
+bool cm_read_packet(const struct packet *packet, struct cm_message *message)
+{
+    uint8_t bytes[MAD_BYTES];
+    return packet->opcode == SEND_ONLY && packet->qkey == MAD_QKEY && packet->payload.length >= MAD_BYTES &&
+           payload_copy(&packet->payload, 0, &(struct iovec){bytes, sizeof bytes}, 1) &&
+           cm_decode(bytes, sizeof bytes, message) == CM_FINE;
+}
+
 enum cm_sent cm_send(struct process *process, const struct dispatch_datagram *datagram, struct peer *partner,
                      bool insist, struct peer **to)
 {

@@ -25,6 +25,9 @@ struct cm_packet {
 
 void cm_make_packet(const struct dispatch_datagram *, struct cm_packet *);
 
+/* Back again; false: it is none of the connection manager, or is damaged. */
+bool cm_read_packet(const struct packet *, struct cm_message *);
+
 /* The process of this host that the message is for, whose connections or port this is: the one that listens; of a reply
  * the owner of its communication ID. `gid`: where it is sent to. NULL: none. To be put back. */
 struct peer *cm_find_taker(struct process *, const struct cm_message *, const uint8_t gid[16]);

@@ -124,6 +124,12 @@ bool port_is_stranded(const struct process *process, const struct device *device
     return port && udp_interface(port) != interface;
 }
 
+unsigned port_interface(const struct process *process, const struct device *device)
+{
+    const struct udp_port *port = port_at(process, device->index);
+    return port ? udp_interface(port) : 0;
+}
+
 const struct device *port_with_address(const struct process *process, const union ibv_gid *gid, unsigned interface)
 {
     unsigned count;

@@ -34,6 +34,8 @@ const struct device *port_with_address(const struct process *, const union ibv_g
 bool port_is_on(const struct process *, const struct device *, unsigned interface);
 /* Does the device have a port, and on another interface than this one, which has its interface's name by now? */
 bool port_is_stranded(const struct process *, const struct device *, unsigned interface);
+/* The index of the interface that the device's port is on; 0: it has none. */
+unsigned port_interface(const struct process *, const struct device *);
 /* Is the GID one of the device's? */
 bool port_has_address(const struct device *, const union ibv_gid *);
 

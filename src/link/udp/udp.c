@@ -48,13 +48,12 @@ static void explain(int error, const char *interface, char *why, size_t why_size
     snprintf(why, why_size, "The network interface \"%s\" can't be used for RoCE: %s.", interface, reason);
 }
 
-static struct udp_port *udp_make(const char *interface)
+static struct udp_port *udp_make(unsigned index)
 {
     struct udp_port *port = calloc(1, sizeof *port);
     if (!port)
         return NULL;
-    snprintf(port->interface, sizeof port->interface, "%s", interface);
-    port->index = if_nametoindex(interface);
+    port->index = index;
     lock_set_rank(&port->lock, LOCK_PORT);
     port->epoll = epoll_create1(EPOLL_CLOEXEC);
     port->hot = port->kept = -1;
@@ -71,14 +70,21 @@ static struct udp_port *udp_make(const char *interface)
     return port;
 }
 
+static int open_on(struct udp_port *port, const char *interface)
+{
+    if (!port->index)
+        return ENODEV;
+    if (port->epoll < 0 || !port->buffers)
+        return ENOMEM;
+    snprintf(port->interface, sizeof port->interface, "%s", interface);
+    return open_sockets(port);
+}
+
 int udp_open(struct udp_port **to, const char *interface, char *why, size_t why_size)
 {
-    struct udp_port *port = strlen(interface) < IF_NAMESIZE ? udp_make(interface) : NULL;
-    int error = strlen(interface) >= IF_NAMESIZE ? ENODEV : !port ? ENOMEM : 0;
-    if (port && !port->index)
-        error = ENODEV;
-    else if (port)
-        error = port->epoll < 0 || !port->buffers ? ENOMEM : open_sockets(port);
+    bool fits = strlen(interface) < IF_NAMESIZE;
+    struct udp_port *port = fits ? udp_make(if_nametoindex(interface)) : NULL;
+    int error = !fits ? ENODEV : !port ? ENOMEM : open_on(port, interface);
     if (!error) {
         *to = port;
         return 0;
@@ -87,6 +93,21 @@ int udp_open(struct udp_port **to, const char *interface, char *why, size_t why_
     if (port)
         udp_close(port);
     return error;
+}
+
+int udp_open_last(struct udp_port **to, unsigned interface, bool receives)
+{
+    struct udp_port *port = udp_make(interface);
+    if (!port)
+        return ENOMEM;
+    if (port->epoll < 0 || !port->buffers) {
+        udp_close(port);
+        return ENOMEM;
+    }
+    if (receives)
+        open_sockets(port);
+    *to = port;
+    return 0;
 }
 
 void udp_keep(struct udp_port *port, int fd)

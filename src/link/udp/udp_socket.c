@@ -70,6 +70,12 @@ static void ignore_groups_of_others(int fd, bool ipv6)
         set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 }
 
+static bool bind_to_interface(int fd, const struct udp_port *port)
+{
+    return !port->interface[0] ||
+           !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1);
+}
+
 int udp_make_receiving(const struct udp_port *port, const union udp_address *here)
 {
     bool ipv6 = here->any.sa_family == AF_INET6;
@@ -79,8 +85,7 @@ int udp_make_receiving(const struct udp_port *port, const union udp_address *her
     ask_for_room(fd);
     ignore_groups_of_others(fd, ipv6);
     set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out one by one */
-    if (set(fd, SOL_SOCKET, SO_REUSEPORT, on) && ask_for_headers(fd, ipv6) &&
-        !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1) &&
+    if (set(fd, SOL_SOCKET, SO_REUSEPORT, on) && ask_for_headers(fd, ipv6) && bind_to_interface(fd, port) &&
         !bind(fd, &here->any, udp_address_length(here)))
         return fd;
     int error = errno;

@@ -64,8 +64,8 @@ struct udp_preferred {
 struct udp_group;
 
 struct udp_port {
-    char interface[IF_NAMESIZE];
-    unsigned index; /* of the interface */
+    char interface[IF_NAMESIZE]; /* that receiving sockets are bound to; empty: none (udp_open_last) */
+    unsigned index;              /* of the interface */
     int epoll;
     int kept; /* the owner's listening socket, closed with ours; -1: none */
     int receiving[UDP_FAMILIES];

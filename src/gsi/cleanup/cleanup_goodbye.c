@@ -1,0 +1,198 @@
+#include "gsi/cleanup/cleanup_goodbye.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "config/gid.h"
+#include "gsi/cm_send.h"
+#include "link/udp/udp.h"
+#include "wire/wire.h"
+
+enum { PORTS = 16, BUDGET = 256, NAP_MILLISECONDS = 50 };
+
+static const nanos hurried = NANOS_SECOND; /* behind a SIGTERM */
+static const nanos sends_at[] = {0,
+                                 100 * NANOS_MILLISECOND,
+                                 400 * NANOS_MILLISECOND,
+                                 NANOS_SECOND,
+                                 2 * NANOS_SECOND,
+                                 4 * NANOS_SECOND}; /* behind the end of the program; of a DREQ */
+enum { SENDS = sizeof sends_at / sizeof *sends_at };
+
+/* A session that the program had at its end. */
+struct left {
+    const struct cleanup_record *record;
+    struct cm_message goodbye;
+    unsigned sends;
+    bool owes, over; /* over: there is nothing to say and nothing to wait for */
+};
+
+struct farewell {
+    struct left *left;
+    unsigned count;
+    struct udp_port *receiving;
+    struct { /* by the interface that they send through */
+        unsigned interface;
+        struct udp_port *port;
+    } ports[PORTS];
+    unsigned port_count;
+};
+
+/* --- sending */
+
+static struct udp_port *find_sender(struct farewell *farewell, unsigned interface)
+{
+    for (unsigned i = 0; i < farewell->port_count; i++)
+        if (farewell->ports[i].interface == interface)
+            return farewell->ports[i].port;
+    struct udp_port *port;
+    if (farewell->port_count == PORTS || udp_open_last(&port, interface, false))
+        return NULL;
+    farewell->ports[farewell->port_count].interface = interface;
+    farewell->ports[farewell->port_count++].port = port;
+    return port;
+}
+
+/* What has no room now is lost, as on a network. */
+static void send_on(struct link *link, const struct cm_packet *made)
+{
+    uint8_t headers[WIRE_HEADERS_MAX];
+    struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = made->packet.payload};
+    frame.headers_length = (uint16_t)wire_encode(&made->packet, headers);
+    link->operations->begin(link);
+    if (link->operations->ready(link))
+        link->operations->send(link, &frame);
+    link->operations->end(link);
+    link->operations->close(link);
+}
+
+static void send_to(struct farewell *farewell, const struct cleanup_record *record, const struct cm_message *message)
+{
+    struct cm_packet made;
+    struct udp_port *port = find_sender(farewell, record->interface);
+    struct udp_route route = {.apart = true};
+    struct dispatch_datagram datagram = {.message = *message};
+    memcpy(route.source, record->source, 16);
+    memcpy(route.destination, record->destination, 16);
+    struct link *link = port ? udp_connect(port, &route) : NULL;
+    if (!link)
+        return;
+    cm_make_packet(&datagram, &made);
+    send_on(link, &made);
+}
+
+/* Only a DREQ is answered; others are sent once, as kernels do. */
+static void send_what_is_due(struct farewell *farewell, nanos since_end)
+{
+    for (unsigned i = 0; i < farewell->count; i++) {
+        struct left *left = &farewell->left[i];
+        if (left->over || !left->owes || left->sends == SENDS || since_end < sends_at[left->sends])
+            continue;
+        send_to(farewell, left->record, &left->goodbye);
+        left->sends++;
+        left->over = left->goodbye.attribute != CM_DREQ;
+    }
+}
+
+/* --- receiving */
+
+static bool is_of(const struct cleanup_record *record, const struct udp_arrival *arrival,
+                  const struct cm_message *message)
+{
+    union ibv_gid source, destination;
+    gid_from_grh(arrival->packet->grh, &source, &destination);
+    return record->remote_id && record->local_id == message->remote_id && record->remote_id == message->local_id &&
+           !memcmp(record->destination, &source, 16) && !memcmp(record->source, &destination, 16);
+}
+
+static struct left *find_left(const struct farewell *farewell, const struct udp_arrival *arrival,
+                              const struct cm_message *message)
+{
+    for (unsigned i = 0; i < farewell->count; i++)
+        if (is_of(farewell->left[i].record, arrival, message))
+            return &farewell->left[i];
+    return NULL;
+}
+
+static void cleanup_take(void *context, const struct udp_arrival *arrival)
+{
+    struct cm_message message;
+    struct farewell *farewell = context;
+    if (!cm_read_packet(arrival->packet, &message) || (message.attribute != CM_DREQ && message.attribute != CM_DREP))
+        return;
+    struct left *left = find_left(farewell, arrival, &message);
+    if (!left)
+        return;
+    if (message.attribute == CM_DREQ)
+        send_to(farewell, left->record,
+                &(struct cm_message){.attribute = CM_DREP,
+                                     .transaction = message.transaction,
+                                     .local_id = message.remote_id,
+                                     .remote_id = message.local_id});
+    left->over = true;
+}
+
+static void cleanup_drop(void *context, const struct udp_refusal *refusal)
+{
+}
+
+/* --- from the end to the end */
+
+static bool read_record(struct left *left, const struct cleanup_record *record)
+{
+    uint8_t mad[MAD_BYTES] = {0};
+    uint32_t state = atomic_load(&record->state);
+    memcpy(mad, record->goodbye, sizeof record->goodbye);
+    left->record = record;
+    left->owes = state == CLEANUP_GOODBYES && cm_decode(mad, sizeof mad, &left->goodbye) == CM_FINE;
+    return left->owes || (state == CLEANUP_SILENT && record->remote_id);
+}
+
+static void read_all(struct farewell *farewell, const struct cleanup_shared *shared)
+{
+    for (unsigned i = 0; i < CLEANUP_SESSIONS; i++)
+        farewell->count += read_record(&farewell->left[farewell->count], &shared->records[i]);
+}
+
+static bool is_told_to_end(void)
+{
+    sigset_t pending;
+    return !sigpending(&pending) && sigismember(&pending, SIGTERM);
+}
+
+/* `owing`: sessions that the peer has been told nothing of, or not answered. */
+static bool has_left(const struct farewell *farewell, bool owing)
+{
+    for (unsigned i = 0; i < farewell->count; i++)
+        if (!farewell->left[i].over && (farewell->left[i].owes || !owing))
+            return true;
+    return false;
+}
+
+static bool may_end(const struct farewell *farewell, nanos since_end)
+{
+    bool told = is_told_to_end();
+    return since_end >= CLEANUP_PATIENCE * NANOS_SECOND || !has_left(farewell, told) || (told && since_end >= hurried);
+}
+
+static void look_for_answers(struct farewell *farewell)
+{
+    struct pollfd socket = {.fd = udp_fd(farewell->receiving), .events = POLLIN};
+    if (poll(&socket, 1, NAP_MILLISECONDS) > 0)
+        udp_woken(farewell->receiving);
+    udp_receive(farewell->receiving, cleanup_take, cleanup_drop, farewell, BUDGET);
+}
+
+void cleanup_say_goodbye(const struct cleanup_shared *shared, nanos (*clock)(void))
+{
+    struct farewell farewell = {.left = calloc(CLEANUP_SESSIONS + 1, sizeof *farewell.left)};
+    nanos end = clock();
+    if (!farewell.left || udp_open_last(&farewell.receiving, 0, true))
+        return;
+    read_all(&farewell, shared);
+    for (nanos now = end; !may_end(&farewell, now - end); now = clock()) {
+        send_what_is_due(&farewell, now - end);
+        look_for_answers(&farewell);
+    }
+}

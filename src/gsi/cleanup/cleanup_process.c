@@ -1,0 +1,129 @@
+#include "gsi/cleanup/cleanup_process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gsi/cleanup/cleanup_goodbye.h"
+#include "gsi/cleanup/cleanup_layout.h"
+
+enum { LOOK_MILLISECONDS = 1000 }; /* whether there are sessions */
+
+static void close_from_directory(int first)
+{
+    DIR *list = opendir("/proc/self/fd");
+    struct dirent *entry;
+    while (list && (entry = readdir(list))) {
+        int fd = atoi(entry->d_name);
+        if (fd >= first && fd != dirfd(list))
+            close(fd);
+    }
+    if (list)
+        closedir(list);
+}
+
+/* Nothing of the program's is kept, so that nobody waits for its end. */
+static void close_all_from(int first)
+{
+#ifdef SYS_close_range
+    if (!syscall(SYS_close_range, first, UINT_MAX, 0))
+        return;
+#endif
+    close_from_directory(first);
+}
+
+/* All signals are blocked. Who ends all processes of a service sends SIGTERM, which waits until the program has ended;
+ * SIGKILL does no harm. */
+static void become_a_daemon(void)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    close_all_from(CLEANUP_DESCRIPTORS);
+    setsid();
+    if (chdir("/")) /* it stays where it is, and keeps a file system busy */
+        umask(077);
+    prctl(PR_SET_NAME, "softverbs-clean");
+    sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){.sched_priority = 0});
+}
+
+/* NULL: it is of another release. */
+static struct cleanup_shared *open_memory(void)
+{
+    struct stat status;
+    if (fstat(CLEANUP_MEMORY_AT, &status) || status.st_size != sizeof(struct cleanup_shared))
+        return NULL;
+    void *memory = mmap(NULL, sizeof(struct cleanup_shared), PROT_READ | PROT_WRITE, MAP_SHARED, CLEANUP_MEMORY_AT, 0);
+    struct cleanup_shared *shared = memory == MAP_FAILED ? NULL : memory;
+    bool known =
+        shared && shared->magic == CLEANUP_MAGIC && shared->layout == CLEANUP_LAYOUT && shared->size == sizeof *shared;
+    return known ? shared : NULL;
+}
+
+static nanos now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
+}
+
+/* For as long as there were no sessions. True: the program is told that no process reads what it writes any more. */
+static bool has_been_idle(struct cleanup_shared *shared, nanos *idle_since)
+{
+    uint32_t none = 0;
+    nanos time = now();
+    if (atomic_load(&shared->count) || !*idle_since) {
+        *idle_since = time;
+        return false;
+    }
+    return time - *idle_since >= CLEANUP_PATIENCE * NANOS_SECOND &&
+           atomic_compare_exchange_strong(&shared->count, &none, CLEANUP_OVER);
+}
+
+/* Waits for the end of the program: the pipe has no other end any more (the program has ended or become another), or
+ * the process is no more (a child of it may have inherited the pipe). False: there has been no session for a while. */
+static bool outlives(struct cleanup_shared *shared)
+{
+    struct pollfd ends[] = {{.fd = CLEANUP_END_AT}, {.fd = CLEANUP_PROGRAM_AT, .events = POLLIN}};
+    nanos idle_since = 0;
+    for (;;) {
+        int count = poll(ends, 2, LOOK_MILLISECONDS);
+        if (ends[1].revents & POLLNVAL) /* an old kernel has no pidfd */
+            ends[1].fd = -1;
+        else if (count > 0 && (ends[0].revents || ends[1].revents))
+            return true;
+        if (has_been_idle(shared, &idle_since))
+            return false;
+    }
+}
+
+static void live(void)
+{
+    become_a_daemon();
+    struct cleanup_shared *shared = open_memory();
+    if (shared)
+        atomic_store(&shared->lives, 1);
+    if (shared && outlives(shared))
+        cleanup_say_goodbye(shared, now);
+    _exit(0);
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+__attribute__((force_align_arg_pointer)) /* the loader jumps here and does not call */
+#endif
+void cleanup_entry(void)
+{
+    live();
+    __builtin_unreachable();
+}

@@ -1,0 +1,241 @@
+#include "gsi/cleanup/cleanup_start.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <link.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gsi/cleanup/cleanup_layout.h"
+#include "gsi/cleanup/cleanup_process.h"
+
+enum { STACK = 64 << 10, LIFTED = 16 /* descriptors from here on are none of the cleanup process's */ };
+
+/* Shares the program's memory until it becomes another program, so all that it needs is made before. */
+struct start {
+    char loader[PATH_MAX], library[PATH_MAX];
+    char *arguments[3], *environment[2];
+    int descriptors[CLEANUP_DESCRIPTORS]; /* by the numbers that they get */
+    uint8_t *stacks;                      /* two */
+    int error;
+};
+
+/* --- what is in the way */
+
+/* Is this the library, and not a program that has it inside? */
+static bool can_be_run(void)
+{
+    extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+    return (uintptr_t)&__ehdr_start + __ehdr_start.e_entry == (uintptr_t)cleanup_entry;
+}
+
+/* The path of the file that is mapped at this address. */
+static bool find_file(uintptr_t address, char path[PATH_MAX])
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[PATH_MAX + 128];
+    bool found = false;
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        uintptr_t first, end;
+        found = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %4095[^\n]", &first, &end, path) == 3 &&
+                address >= first && address < end;
+    }
+    if (maps)
+        fclose(maps);
+    return found && !access(path, R_OK);
+}
+
+/* Where the kernel started the loader itself (`ld.so PROGRAM`), it says of no other address. */
+static bool find_loader(char path[PATH_MAX])
+{
+    uintptr_t base = getauxval(AT_BASE);
+    if (base)
+        return find_file(base, path);
+    snprintf(path, PATH_MAX, "/proc/self/exe");
+    return true;
+}
+
+/* The number in this line of /proc/PID/status; -1: there is none. */
+static long read_status(const char *path, const char *name)
+{
+    FILE *status = fopen(path, "re");
+    char line[256];
+    long value = -1;
+    while (status && value < 0 && fgets(line, sizeof line, status))
+        if (!strncmp(line, name, strlen(name)))
+            value = strtol(line + strlen(name), NULL, 10);
+    if (status)
+        fclose(status);
+    return value;
+}
+
+/* A filter that a program has set for itself, unlike that of its container, may kill who starts programs. */
+static bool is_sandboxed(void)
+{
+    static const char self[] = "/proc/thread-self/status", first[] = "/proc/1/status";
+    static const char count[] = "Seccomp_filters:", mode[] = "Seccomp:";
+    if (read_status(self, mode) <= 0)
+        return false;
+    long own = read_status(self, count), others = read_status(first, count);
+    return own < 0 ? read_status(first, mode) <= 0 : own > others;
+}
+
+/* Its next child would be the first process of a new namespace, and the namespace would end with that. */
+static bool has_namespace_waiting(void)
+{
+    char own[64] = "", next[64] = "";
+    return readlink("/proc/self/ns/pid", own, sizeof own - 1) > 0 &&
+           readlink("/proc/self/ns/pid_for_children", next, sizeof next - 1) > 0 && strcmp(own, next) != 0;
+}
+
+static int find_obstacle(struct start *start, const char **why)
+{
+    *why = "the library is inside the program";
+    if (!can_be_run())
+        return ENOEXEC;
+    *why = "process 1 of a container takes all others along when it ends (docker run --init)";
+    if (getpid() == 1)
+        return EPERM;
+    *why = "the program's next child begins a namespace of process numbers";
+    if (has_namespace_waiting())
+        return EBUSY;
+    *why = "the program restricts its system calls (seccomp)";
+    if (is_sandboxed())
+        return EACCES;
+    *why = "the files of the library and of ld.so, as /proc/self/maps has them";
+    return find_loader(start->loader) && find_file((uintptr_t)cleanup_entry, start->library) ? 0 : ENOENT;
+}
+
+/* --- the start: two steps, so that it is nobody's child */
+
+/* Out of the way of the numbers that are to be theirs. There may be no pidfd. */
+static bool place(const struct start *start)
+{
+    int lifted[CLEANUP_DESCRIPTORS];
+    for (int i = 0; i < CLEANUP_DESCRIPTORS; i++)
+        lifted[i] = fcntl(start->descriptors[i], F_DUPFD_CLOEXEC, LIFTED);
+    for (int i = 0; i < CLEANUP_DESCRIPTORS; i++)
+        if (dup2(lifted[i], i) < 0 && i != CLEANUP_PROGRAM_AT)
+            return false;
+    if (lifted[CLEANUP_PROGRAM_AT] < 0)
+        close(CLEANUP_PROGRAM_AT);
+    return true;
+}
+
+static int become_process(void *argument)
+{
+    struct start *start = argument;
+    if (place(start))
+        execve(start->loader, start->arguments, start->environment);
+    start->error = errno;
+    _exit(1);
+}
+
+/* CLONE_VFORK: returns when the other has become another program, or ended. No signal tells of its end. */
+static int clone_sharing(int (*function)(void *), struct start *start, uint8_t *stack)
+{
+    return clone(function, stack + STACK, CLONE_VM | CLONE_VFORK, start);
+}
+
+static int start_process(void *argument)
+{
+    struct start *start = argument;
+    if (clone_sharing(become_process, start, start->stacks + STACK) < 0)
+        start->error = errno;
+    _exit(0);
+}
+
+/* No handler of the program runs in what shares its memory. */
+static int run_steps(struct start *start)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t child = clone_sharing(start_process, start, start->stacks);
+    if (child < 0)
+        start->error = errno;
+    else
+        waitpid(child, NULL, __WALL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return start->error;
+}
+
+static int with_stacks(struct start *start)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK;
+    void *stacks = mmap(NULL, (size_t)2 * STACK, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (stacks == MAP_FAILED)
+        return errno;
+    start->stacks = stacks;
+    int error = run_steps(start);
+    munmap(stacks, (size_t)2 * STACK);
+    return error;
+}
+
+/* The C library that the program found by this variable is the one that the library needs. */
+static char *copy_library_path(void)
+{
+    const char *path = secure_getenv("LD_LIBRARY_PATH");
+    char *copy = NULL;
+    return path && asprintf(&copy, "LD_LIBRARY_PATH=%s", path) >= 0 ? copy : NULL;
+}
+
+static int start_with(struct start *start, int memory, int end)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC), program = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    char name[] = "softverbs-cleanup";
+    start->arguments[0] = name;
+    start->arguments[1] = start->library;
+    start->environment[0] = copy_library_path();
+    for (int i = 0; i < CLEANUP_MEMORY_AT; i++)
+        start->descriptors[i] = nothing;
+    start->descriptors[CLEANUP_MEMORY_AT] = memory;
+    start->descriptors[CLEANUP_END_AT] = end;
+    start->descriptors[CLEANUP_PROGRAM_AT] = program;
+    int error = nothing < 0 ? errno : with_stacks(start);
+    free(start->environment[0]);
+    if (nothing >= 0)
+        close(nothing);
+    if (program >= 0)
+        close(program);
+    return error;
+}
+
+static int start_with_pipe(struct start *start, int memory, int *held)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+        return errno;
+    int error = start_with(start, memory, ends[0]);
+    close(ends[0]);
+    if (error)
+        close(ends[1]);
+    *held = ends[1];
+    return error;
+}
+
+int cleanup_start(int memory, int *held, const char **why)
+{
+    struct start *start = calloc(1, sizeof *start);
+    int kept = errno, error = start ? find_obstacle(start, why) : ENOMEM;
+    if (!error) {
+        *why = "another process";
+        error = start_with_pipe(start, memory, held);
+    }
+    free(start);
+    errno = kept;
+    return error;
+}
