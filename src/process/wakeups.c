@@ -1,17 +1,8 @@
 #include "process/wakeups.h"
 
 #include <pthread.h>
-#include <sys/eventfd.h>
 
-#include "base/uncancelled.h"
 #include "process/process.h"
-
-static void wakeups_write(const struct wakeup *wakeup, uint32_t count)
-{
-    int before = uncancelled_begin(); /* others' locks are held */
-    eventfd_write(wakeup->descriptor, count);
-    uncancelled_end(before);
-}
 
 /* Only the thread itself can find that the round is its own, so what it reads here is what it wrote. */
 static bool wakeups_in_round(const struct process *process)
@@ -22,7 +13,7 @@ static bool wakeups_in_round(const struct process *process)
 void wakeups_add(struct process *process, struct wakeup *wakeup)
 {
     if (!wakeups_in_round(process)) {
-        wakeups_write(wakeup, 1);
+        event_pipe_add(&wakeup->pipe, 1);
         return;
     }
     if (!wakeup->count++)
@@ -47,7 +38,7 @@ void wakeups_end(struct process *process)
         uint32_t count = wakeup->count;
         STAILQ_REMOVE_HEAD(&process->loop.wakeups, next);
         wakeup->count = 0;
-        wakeups_write(wakeup, count);
+        event_pipe_add(&wakeup->pipe, count);
     }
 }
 

@@ -8,19 +8,20 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "process/event_pipe.h"
+
 struct process;
 
-/* An eventfd, which is its owner's. */
 struct wakeup {
     STAILQ_ENTRY(wakeup) next; /* in loop.wakeups */
-    int descriptor;
-    uint32_t count; /* to be added to it; 0: it is not in the list. Of the thread whose round it is */
+    struct event_pipe pipe;    /* its owner opens and closes it */
+    uint32_t count;            /* to be added to it; 0: it is not in the list. Of the thread whose round it is */
 };
 
 STAILQ_HEAD(wakeup_list, wakeup);
 
-/* Adds one to the descriptor: when this thread's round ends, or else at once. Its owner takes the progress once, after
- * the last call and before it gives up the descriptor. Thread-safe; never blocks. */
+/* Adds one to the pipe: when this thread's round ends, or else at once. Its owner takes the progress once, after
+ * the last call and before it closes the pipe. Thread-safe; never blocks. */
 void wakeups_add(struct process *, struct wakeup *);
 
 /* Before a descriptor is written that is none of these, an event channel's or that of asynchronous events: writes what

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "process/process.h"
@@ -18,14 +18,24 @@ static struct process process;
 
 static struct wakeup open_wakeup(void)
 {
-    return (struct wakeup){.descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+    struct wakeup wakeup = {.count = 0};
+    assert_int_equal(event_pipe_open(&wakeup.pipe, O_NONBLOCK | O_CLOEXEC), 0);
+    return wakeup;
 }
 
 /* How often it was woken since the last time. */
-static unsigned count(const struct wakeup *wakeup)
+static unsigned count(struct wakeup *wakeup)
 {
-    eventfd_t value = 0;
-    return eventfd_read(wakeup->descriptor, &value) ? 0 : (unsigned)value;
+    unsigned times = 0;
+    while (!event_pipe_take(&wakeup->pipe, wakeup->pipe.fd))
+        times++;
+    return times;
+}
+
+static void close_wakeup(struct wakeup *wakeup)
+{
+    close(wakeup->pipe.fd);
+    event_pipe_close(&wakeup->pipe);
 }
 
 static int begin(void **state)
@@ -48,7 +58,7 @@ static void without_a_round_it_is_woken_at_once(void **state)
     struct wakeup one = open_wakeup();
     wakeups_add(&process, &one);
     assert_int_equal(count(&one), 1);
-    close(one.descriptor);
+    close_wakeup(&one);
 }
 
 static void a_round_wakes_when_it_ends_as_often_as_it_was_asked(void **state)
@@ -69,8 +79,8 @@ static void a_round_wakes_when_it_ends_as_often_as_it_was_asked(void **state)
     assert_int_equal(count(&one) + count(&other), 0);
     wakeups_add(&process, &one);
     assert_int_equal(count(&one), 1);
-    close(one.descriptor);
-    close(other.descriptor);
+    close_wakeup(&one);
+    close_wakeup(&other);
 }
 
 static void what_comes_by_another_way_comes_behind_what_was_added(void **state)
@@ -88,8 +98,8 @@ static void what_comes_by_another_way_comes_behind_what_was_added(void **state)
     assert_int_equal(count(&one), 1);
     assert_int_equal(count(&other), 1);
     wakeups_flush(&process);
-    close(one.descriptor);
-    close(other.descriptor);
+    close_wakeup(&one);
+    close_wakeup(&other);
 }
 
 static void *add(void *wakeup)
@@ -109,7 +119,7 @@ static void another_thread_wakes_at_once(void **state)
     assert_int_equal(count(&one), 1);
     wakeups_end(&process);
     assert_int_equal(count(&one), 0);
-    close(one.descriptor);
+    close_wakeup(&one);
 }
 
 int main(void)

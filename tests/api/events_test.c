@@ -1,6 +1,7 @@
 /* Addresses of who has sent; what is acknowledged when; forks. All in this process. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -237,6 +238,49 @@ static void ibv_fork_init_or_not_children_open_anew_and_parents_go_on(const void
     desk_close(&desk);
 }
 
+/* -- descriptors */
+
+static short polled(int descriptor, int milliseconds)
+{
+    struct pollfd each = {.fd = descriptor, .events = POLLIN | POLLOUT | POLLPRI};
+    EXPECT_TRUE(poll(&each, 1, milliseconds) >= 0);
+    return each.revents;
+}
+
+/* Event loops that watch both directions would go round without end. */
+static void completion_channels_are_readable_while_events_wait_and_never_writable(const void *row)
+{
+    struct desk desk = desk_open();
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(desk.context);
+    struct ibv_cq *cq = ibv_create_cq(desk.context, 8, NULL, channel, 0), *told;
+    struct ibv_qp *qp = alone_loop(desk.pd, cq);
+    void *context;
+    EXPECT(polled(channel->fd, 0), ==, 0);
+    for (int i = 0; i < 3; i++) {
+        EXPECT(ibv_req_notify_cq(cq, 0), ==, 0);
+        desk_write(&desk, qp, 1);
+        EXPECT(polled(channel->fd, 2000), ==, POLLIN);
+        EXPECT(alone_poll(cq).status, ==, IBV_WC_SUCCESS);
+        EXPECT(ibv_get_cq_event(channel, &told, &context), ==, 0);
+        ibv_ack_cq_events(told, 1);
+        EXPECT(polled(channel->fd, 0), ==, 0);
+    }
+    desk_close(&desk);
+}
+
+static void asynchronous_events_make_readable_and_never_writable(const void *row)
+{
+    struct desk desk = desk_open();
+    struct ibv_srq *srq = desk_srq(&desk, 8);
+    struct ibv_srq_attr attr = {.srq_limit = 4};
+    EXPECT(polled(desk.context->async_fd, 0), ==, 0);
+    EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), ==, 0);
+    EXPECT(polled(desk.context->async_fd, 2000), ==, POLLIN);
+    EXPECT(alone_event(desk.context).event_type, ==, IBV_EVENT_SRQ_LIMIT_REACHED);
+    EXPECT(polled(desk.context->async_fd, 0), ==, 0);
+    desk_close(&desk);
+}
+
 /* -- what is not built */
 
 static void ibv_create_flow_action_esp_and_its_like_are_refused(const void *row)
@@ -261,6 +305,8 @@ static void all(void)
     CASE(ibv_ack_async_event_lets_the_destruction_go_on);
     CASE(ibv_get_async_event_forgets_those_of_what_is_destroyed);
     CASE(ibv_fork_init_or_not_children_open_anew_and_parents_go_on);
+    CASE(completion_channels_are_readable_while_events_wait_and_never_writable);
+    CASE(asynchronous_events_make_readable_and_never_writable);
     CASE(ibv_create_flow_action_esp_and_its_like_are_refused);
 }
 

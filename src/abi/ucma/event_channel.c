@@ -20,7 +20,6 @@ enum { BUCKETS = 256 };
 static struct lock lock = LOCK_INITIAL(LOCK_INNERMOST); /* the channels */
 static struct event_channel *channels[BUCKETS];
 static atomic_uint count;
-static int drain[2] = {-1, -1}; /* where bytes go that no event stands for any more */
 
 /* --- bytes and events */
 
@@ -29,33 +28,17 @@ static struct event_channel *channel_of(struct event_queue *queue)
     return container_of(queue, struct event_channel, queue);
 }
 
-/* A pipe that is full has less bytes than there are events: who takes one sees to it (event_channel_take). */
-static void put_byte(struct event_channel *channel)
-{
-    int error = errno;
-    wakeups_flush(channel->cm->process);
-    if (write(channel->write_end, "", 1) == 1)
-        channel->bytes++;
-    errno = error;
-}
-
 static void added(struct event_queue *queue)
 {
     struct event_channel *channel = channel_of(queue);
+    wakeups_flush(channel->cm->process);
     channel->added_at = clock_now();
-    put_byte(channel);
+    event_pipe_add(&channel->pipe, 1);
 }
 
-/* Without ever waiting, which a read would if another thread was faster: splice may be told not to. */
 static void removed(struct event_queue *queue)
 {
-    struct event_channel *channel = channel_of(queue);
-    int error = errno;
-    char byte;
-    while (channel->bytes > queue->count && splice(channel->fd, NULL, drain[1], NULL, 1, SPLICE_F_NONBLOCK) == 1 &&
-           read(drain[0], &byte, 1) == 1)
-        channel->bytes--;
-    errno = error;
+    event_pipe_take_back(&channel_of(queue)->pipe);
 }
 
 static const struct event_queue_operations operations = {.added = added, .removed = removed};
@@ -66,9 +49,6 @@ static bool event_channel_take(struct event_channel *channel, struct cm_event *t
     int before = uncancelled_begin();
     cm_begin(channel->cm);
     struct cm_event *event = event_fetch(&channel->queue);
-    channel->bytes--;
-    if (channel->bytes < channel->queue.count)
-        put_byte(channel);
     if (event) {
         *to = *event;
         channel->cm->manager.operations->release(&channel->cm->manager, event);
@@ -88,25 +68,23 @@ static void no_longer_waits(void *channel)
 }
 
 /* A cancellation point. */
-static ssize_t read_byte(struct event_channel *channel, int fd)
+static int take_byte(struct event_channel *channel, int fd)
 {
-    char byte;
-    ssize_t done;
+    int error;
     atomic_fetch_add(&channel->waiting, 1);
     pthread_cleanup_push(no_longer_waits, channel);
-    done = read(fd, &byte, 1);
+    error = event_pipe_take(&channel->pipe, fd) ? errno : 0;
     pthread_cleanup_pop(true);
-    return done;
+    return error;
 }
 
 int event_channel_wait(struct event_channel *channel, int fd, struct cm_event *event)
 {
+    int error;
     do {
-        ssize_t done = read_byte(channel, fd);
-        if (done <= 0)
-            return done ? errno : EINVAL;
-    } while (!event_channel_take(channel, event));
-    return 0;
+        error = take_byte(channel, fd);
+    } while (!error && !event_channel_take(channel, event));
+    return error;
 }
 
 /* --- opening and closing */
@@ -118,7 +96,7 @@ static struct event_channel **bucket_of(ino_t inode)
 
 static void event_channel_enter(struct event_channel *channel)
 {
-    struct event_channel **bucket = bucket_of(channel->inode);
+    struct event_channel **bucket = bucket_of(channel->pipe.inode);
     lock_take(&lock);
     channel->next = *bucket;
     *bucket = channel;
@@ -129,7 +107,7 @@ static void event_channel_enter(struct event_channel *channel)
 static bool leave(struct event_channel *channel)
 {
     lock_take(&lock);
-    struct event_channel **at = bucket_of(channel->inode);
+    struct event_channel **at = bucket_of(channel->pipe.inode);
     while (*at && *at != channel)
         at = &(*at)->next;
     bool found = *at;
@@ -141,54 +119,12 @@ static bool leave(struct event_channel *channel)
     return found;
 }
 
-static int open_drain(void)
-{
-    int made[2], error = 0;
-    if (drain[0] >= 0)
-        return 0;
-    if (pipe2(made, O_CLOEXEC | O_NONBLOCK))
-        return errno;
-    lock_take(&lock);
-    if (drain[0] < 0) {
-        drain[0] = made[0];
-        drain[1] = made[1];
-        made[0] = made[1] = -1;
-    }
-    lock_release(&lock);
-    if (made[0] >= 0) {
-        close(made[0]);
-        close(made[1]);
-    }
-    return error;
-}
-
-static int open_pipe(struct event_channel *channel, int flags)
-{
-    struct stat status;
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC))
-        return errno;
-    fcntl(ends[1], F_SETFL, O_NONBLOCK);
-    if (flags & O_NONBLOCK)
-        fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    if (!(flags & O_CLOEXEC))
-        fcntl(ends[0], F_SETFD, 0);
-    fstat(ends[0], &status);
-    channel->fd = ends[0];
-    channel->write_end = ends[1];
-    channel->device = status.st_dev;
-    channel->inode = status.st_ino;
-    return 0;
-}
-
 int event_channel_open(int flags)
 {
     struct event_channel *channel = calloc(1, sizeof *channel);
-    int error = channel ? open_drain() : ENOMEM;
-    if (!error)
-        error = cm_join(&channel->cm, &assembly_parts);
+    int error = channel ? cm_join(&channel->cm, &assembly_parts) : ENOMEM;
     if (!error) {
-        error = open_pipe(channel, flags);
+        error = event_pipe_open(&channel->pipe, flags);
         if (error)
             cm_leave(channel->cm);
     }
@@ -201,7 +137,7 @@ int event_channel_open(int flags)
     channel->fetched_at = NANOS_NEVER;
     atomic_store(&channel->uses, 1);
     event_channel_enter(channel);
-    return channel->fd;
+    return channel->pipe.fd;
 }
 
 struct event_channel *event_channel_find(int fd)
@@ -211,7 +147,7 @@ struct event_channel *event_channel_find(int fd)
         return NULL;
     lock_take(&lock);
     struct event_channel *channel = *bucket_of(status.st_ino);
-    while (channel && !(channel->inode == status.st_ino && channel->device == status.st_dev))
+    while (channel && !(channel->pipe.inode == status.st_ino && channel->pipe.device == status.st_dev))
         channel = channel->next;
     if (channel)
         atomic_fetch_add(&channel->uses, 1);
@@ -225,7 +161,7 @@ void event_channel_put(struct event_channel *channel)
         return;
     int before = uncancelled_begin();
     cm_leave(channel->cm);
-    close(channel->write_end);
+    event_pipe_close(&channel->pipe);
     free(channel);
     uncancelled_end(before);
 }
@@ -281,7 +217,7 @@ void event_channel_let_fetch(struct event_channel *channel, uint32_t number)
 
 void event_channel_close(struct event_channel *channel, int fd)
 {
-    if (fd != channel->fd)
+    if (fd != channel->pipe.fd)
         return;
     if (!cm_is_inherited(channel->cm))
         let_return(channel);

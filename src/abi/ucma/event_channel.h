@@ -1,10 +1,8 @@
 /* Event channels: what a program of librdmacm has as channel->fd, and the library behind it takes for the device
  * rdma_cm.
  *
- * The descriptor is the read end of a pipe in which there is a byte for each event that waits. So poll, select and
- * epoll with or without edges, O_NONBLOCK, signals, cancellation and several threads that wait are the kernel's. Which
- * channel a descriptor is, is told by its inode, because programs close descriptors behind our back and numbers are
- * used again. */
+ * The descriptor is that of an event pipe. Which channel a descriptor is, is told by its inode, because programs close
+ * descriptors behind our back and numbers are used again. */
 #ifndef ABI_UCMA_EVENT_CHANNEL_H
 #define ABI_UCMA_EVENT_CHANNEL_H
 
@@ -15,17 +13,14 @@
 
 #include "base/nanos.h"
 #include "cm/events.h"
+#include "process/event_pipe.h"
 
 struct cm;
 
 struct event_channel {
     struct cm *cm;
-    struct event_queue queue; /* under the lock of the connection manager, as `bytes` */
-    uint32_t bytes;           /* in the pipe */
-    int fd;                   /* the read end, as it was given out */
-    int write_end;
-    dev_t device; /* of the pipe */
-    ino_t inode;
+    struct event_queue queue; /* under the lock of the connection manager */
+    struct event_pipe pipe;
     nanos added_at;      /* when the last event came */
     pthread_t fetcher;   /* who fetched the last event, */
     nanos fetched_at;    /* and when; NANOS_NEVER: nobody has yet */

@@ -1,15 +1,13 @@
 #include "verbs/object/async.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/uncancelled.h"
 #include "diag/log.h"
 #include "process/wakeups.h"
 #include "verbs/ethernet/wq.h"
-#include "verbs/object/event_count.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
 
@@ -17,8 +15,7 @@ int async_initialize(struct async *async)
 {
     STAILQ_INIT(&async->events);
     lock_set_rank(&async->lock, LOCK_INNERMOST);
-    async->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-    return async->fd < 0 ? errno : 0;
+    return event_pipe_open(&async->pipe, O_CLOEXEC);
 }
 
 void async_destroy(struct async *async)
@@ -28,7 +25,8 @@ void async_destroy(struct async *async)
         STAILQ_REMOVE_HEAD(&async->events, next);
         free(event);
     }
-    close(async->fd);
+    close(async->pipe.fd);
+    event_pipe_close(&async->pipe);
 }
 
 void async_raise(struct context *context, struct ibv_async_event ibv)
@@ -43,9 +41,7 @@ void async_raise(struct context *context, struct ibv_async_event ibv)
     STAILQ_INSERT_TAIL(&context->async.events, event, next);
     lock_release(&context->async.lock);
     wakeups_flush(context->process);
-    int before = uncancelled_begin();
-    eventfd_write(context->async.fd, 1);
-    uncancelled_end(before);
+    event_pipe_add(&context->async.pipe, 1);
 }
 
 void async_raise_cq(struct cq *cq, enum ibv_event_type type)
@@ -125,11 +121,8 @@ static struct async_event *take_first(struct async *async)
 int async_get(struct ibv_context *ibv, struct ibv_async_event *out)
 {
     struct async *async = &context_of(ibv)->async;
-    for (;;) {
-        eventfd_t one;
-        if (eventfd_read(async->fd, &one))
-            return -1;
-        /* the event whose count this was may have been withdrawn meanwhile: then wait for the next */
+    while (!event_pipe_take(&async->pipe, async->pipe.fd)) {
+        /* the event whose byte this was may have been withdrawn meanwhile: then wait for the next */
         struct async_event *event = take_first(async);
         if (event) {
             *out = event->ibv;
@@ -137,6 +130,7 @@ int async_get(struct ibv_context *ibv, struct ibv_async_event *out)
             return 0;
         }
     }
+    return -1;
 }
 
 void async_acknowledge(struct ibv_async_event *event)
@@ -162,7 +156,7 @@ void async_withdraw(struct context *context, const void *element)
             continue;
         STAILQ_REMOVE(&async->events, event, async_event, next);
         free(event);
-        event_count_take_back(async->fd);
+        event_pipe_take_back(&async->pipe);
     }
     lock_release(&async->lock);
 }

@@ -6,19 +6,21 @@
 #include <infiniband/verbs.h>
 #include <sys/queue.h>
 
+#include "process/event_pipe.h"
+
 struct context;
 struct cq;
 struct qp;
 struct srq;
 
-/* Asynchronous events of a context, in order; the eventfd counts them. */
+/* Asynchronous events of a context, in order; the pipe counts them. */
 struct async_event {
     struct ibv_async_event ibv;
     STAILQ_ENTRY(async_event) next;
 };
 
 struct async {
-    int fd; /* EFD_SEMAPHORE; the program polls it */
+    struct event_pipe pipe; /* the program polls it */
     struct lock lock;
     STAILQ_HEAD(, async_event) events;
 };

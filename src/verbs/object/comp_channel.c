@@ -1,11 +1,10 @@
 #include "verbs/object/comp_channel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "verbs/object/event_count.h"
 #include "verbs/queue/cq.h"
 
 struct ibv_comp_channel *comp_channel_create(struct ibv_context *ibv)
@@ -17,12 +16,13 @@ struct ibv_comp_channel *comp_channel_create(struct ibv_context *ibv)
     TAILQ_INIT(&channel->ready);
     lock_set_rank(&channel->lock, LOCK_INNERMOST);
     channel->ibv.context = ibv;
-    channel->ibv.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-    if (channel->ibv.fd < 0) {
+    int error = event_pipe_open(&channel->wakeup.pipe, O_CLOEXEC);
+    if (error) {
         free(channel);
+        errno = error;
         return NULL;
     }
-    channel->wakeup.descriptor = channel->ibv.fd;
+    channel->ibv.fd = channel->wakeup.pipe.fd;
     control_lock(context);
     object_enter(context, &channel->object, OBJECT_CHANNEL, UINT32_MAX, NULL);
     control_unlock(context);
@@ -39,6 +39,7 @@ int comp_channel_destroy(struct ibv_comp_channel *ibv)
     if (error)
         return error;
     close(ibv->fd);
+    event_pipe_close(&channel->wakeup.pipe);
     free(channel);
     return 0;
 }
@@ -76,18 +77,17 @@ static struct cq *take_first(struct comp_channel *channel)
 
 int comp_channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
 {
-    for (;;) {
-        eventfd_t one;
-        if (eventfd_read(ibv->fd, &one))
-            return -1;
-        /* the event whose count this was may have gone with its CQ: then wait for the next */
-        struct cq *cq = take_first((struct comp_channel *)ibv);
+    struct comp_channel *channel = (struct comp_channel *)ibv;
+    while (!event_pipe_take(&channel->wakeup.pipe, ibv->fd)) {
+        /* the event whose byte this was may have gone with its CQ: then wait for the next */
+        struct cq *cq = take_first(channel);
         if (cq) {
             *out = &cq->ibv;
             *cq_context = cq->ibv.cq_context;
             return 0;
         }
     }
+    return -1;
 }
 
 void comp_channel_acknowledge(struct ibv_cq *cq, unsigned count)
@@ -104,7 +104,7 @@ uint32_t comp_channel_withdraw(struct comp_channel *channel, struct cq *cq)
     if (cq->events_waiting)
         TAILQ_REMOVE(&channel->ready, cq, ready);
     for (; cq->events_waiting; cq->events_waiting--)
-        event_count_take_back(channel->ibv.fd);
+        event_pipe_take_back(&channel->wakeup.pipe);
     uint32_t fetched = cq->events_fetched;
     lock_release(&channel->lock);
     return fetched;

@@ -101,7 +101,7 @@ static void initialize(struct context *context, struct ibv_device *ibv)
     context->ibv.sz = sizeof context->ibv;
     shown->abi_compat = (void *)UINTPTR_MAX; /* says that a verbs_context is around this one */
     shown->device = ibv;
-    shown->async_fd = context->async.fd;
+    shown->async_fd = context->async.pipe.fd;
     shown->num_comp_vectors = DEVICE_COMP_VECTORS;
     pthread_mutex_init(&shown->mutex, NULL);
     port_state_learn(context->process, context->device);

@@ -1,0 +1,42 @@
+/* The descriptor by which a program waits for events, and polls for them: the read end of a pipe in which there is a
+ * byte for each event. So it is readable while events wait, and never writable, as the kernel's; poll(2), epoll(7) with
+ * and without edges, O_NONBLOCK, signals and several threads that wait are the kernel's own.
+ *
+ * The events themselves stand in a list of the owner's. Who has taken a byte looks there, and may find that the event
+ * was withdrawn meanwhile. */
+#ifndef PROCESS_EVENT_PIPE_H
+#define PROCESS_EVENT_PIPE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct event_pipe {
+    int fd;     /* the program's */
+    int own;    /* the same pipe for writing and, without waiting, reading: a program that has closed its own descriptor
+                   neither kills the writer with SIGPIPE nor has bytes taken out of what has its number now */
+    int reader; /* where `own` can't read: keeps SIGPIPE away; -1 */
+    bool high;  /* `own` is a number that files of a program hardly ever get */
+    dev_t device;
+    ino_t inode;
+    atomic_uint owed; /* bytes for which the pipe had no place */
+};
+
+/* 0 or errno. `flags` for the program's descriptor: O_CLOEXEC, O_NONBLOCK. */
+int event_pipe_open(struct event_pipe *, int flags);
+
+/* Gives up the library's descriptors; the program's is the caller's. */
+void event_pipe_close(struct event_pipe *);
+
+/* Adds bytes. Never blocks; no cancellation point; thread-safe, as all that follow. */
+void event_pipe_add(struct event_pipe *, uint32_t count);
+
+/* Takes a byte through the descriptor `fd`, by which the program knows the pipe: waits for one unless that is set not
+ * to. 0, or -1 and errno: EAGAIN, EINTR. A cancellation point. */
+int event_pipe_take(struct event_pipe *, int fd);
+
+/* An event was withdrawn: takes its byte back, unless a thread has taken it already. Never blocks. */
+void event_pipe_take_back(struct event_pipe *);
+
+#endif
