@@ -55,8 +55,8 @@ unsigned udp_interface(const struct udp_port *);
 /* Opens the port: 0, or errno and a sentence: no such interface, port 4791 taken by another user or program. */
 int udp_open(struct udp_port **, const char *interface, char *why, size_t why_size);
 /* For who speaks for a process that has ended: a port that sends through the interface of this index and, with
- * `receives`, gets what comes to UDP port 4791 over any interface and no port opened by udp_open takes, as the kernel
- * prefers sockets that are bound to an interface. 0 or ENOMEM; without a socket to receive with, it only sends. */
+ * `receives`, gets what comes to UDP port 4791 over any interface, as long as no port that was opened by udp_open is
+ * there: not before, and not later. 0 or ENOMEM; where it can't receive, it only sends. */
 int udp_open_last(struct udp_port **, unsigned interface, bool receives);
 /* A listening socket that is to be closed with the port, -1: none. Who connects to it is let in and put out: connecting
  * is all that is wanted (ipc/claim.h). */

@@ -70,10 +70,19 @@ static void ignore_groups_of_others(int fd, bool ipv6)
         set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 }
 
-static bool bind_to_interface(int fd, const struct udp_port *port)
+/* Shared with the other processes of the user on this interface, who all get a part of what comes. */
+static bool bind_shared(int fd, const struct udp_port *port, const union udp_address *here)
 {
-    return !port->interface[0] ||
-           !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1);
+    return set(fd, SOL_SOCKET, SO_REUSEPORT, on) &&
+           !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->interface, strlen(port->interface) + 1) &&
+           !bind(fd, &here->any, udp_address_length(here));
+}
+
+/* Where nobody is. Who comes later may bind there, but is not in one group with this socket, which joined none when it
+ * was bound; and then all is for the other, as an interface counts. */
+static bool bind_last(int fd, const union udp_address *here)
+{
+    return !bind(fd, &here->any, udp_address_length(here)) && set(fd, SOL_SOCKET, SO_REUSEPORT, on);
 }
 
 int udp_make_receiving(const struct udp_port *port, const union udp_address *here)
@@ -85,8 +94,7 @@ int udp_make_receiving(const struct udp_port *port, const union udp_address *her
     ask_for_room(fd);
     ignore_groups_of_others(fd, ipv6);
     set(fd, IPPROTO_UDP, UDP_GRO, on); /* an older kernel hands out one by one */
-    if (set(fd, SOL_SOCKET, SO_REUSEPORT, on) && ask_for_headers(fd, ipv6) && bind_to_interface(fd, port) &&
-        !bind(fd, &here->any, udp_address_length(here)))
+    if (ask_for_headers(fd, ipv6) && (port->interface[0] ? bind_shared(fd, port, here) : bind_last(fd, here)))
         return fd;
     int error = errno;
     close(fd);

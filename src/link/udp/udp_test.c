@@ -624,6 +624,42 @@ static void an_interface_that_cuts_nothing_up_is_noticed(void **state)
     link->operations->close(link);
 }
 
+static void send_over(struct room *room, const uint8_t gid[16], uint32_t flow)
+{
+    struct link *link = connect_to(room, gid, flow);
+    send_one(link, flow);
+    link->operations->close(link);
+}
+
+/* From source ports enough that some would come to the last port if it shared with another. */
+static void send_from_many(struct room *sender, struct room *to)
+{
+    enum { FLOWS = 32 };
+    for (uint32_t flow = 0; flow < FLOWS; flow++)
+        send_over(sender, flow % 2 ? ipv6 : ipv4, flow);
+    receive(to, to->count + FLOWS);
+    assert_int_equal(to->count % FLOWS, 0);
+}
+
+static void the_last_port_gets_only_what_no_other_takes(void **state)
+{
+    char why[256];
+    struct room *room = *state, last = {.count = 0}, sender = {.count = 0};
+    assert_int_equal(udp_open_last(&sender.port, if_nametoindex("lo"), false), 0);
+    assert_int_equal(udp_open_last(&last.port, 0, true), 0);
+    send_from_many(&sender, room);
+    udp_close(last.port);
+    udp_close(room->port);
+    assert_int_equal(udp_open_last(&last.port, 0, true), 0);
+    send_from_many(&sender, &last);
+    assert_int_equal(udp_open(&room->port, "lo", why, sizeof why), 0);
+    send_from_many(&sender, room);
+    assert_int_equal(room->count, 2 * last.count);
+    assert_int_equal(udp_receive(last.port, take, drop, &last, 64), 0);
+    udp_close(last.port);
+    udp_close(sender.port);
+}
+
 #define ROOM_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -648,6 +684,7 @@ int main(void)
         ROOM_TEST(after_a_fork_nothing_is_sent),
         ROOM_TEST(visitors_of_the_kept_socket_are_put_out),
         ROOM_TEST(a_group_is_heard_while_it_is_joined),
+        ROOM_TEST(the_last_port_gets_only_what_no_other_takes),
         cmocka_unit_test(an_unusable_interface_is_explained),
         cmocka_unit_test(a_taken_port_is_explained),
     };
