@@ -1,6 +1,7 @@
 /* A connection that stays idle until one of its ends ends.
  *
- *     ending client ADDRESS PORT          connects, says "connected", and "disconnected" when it hears that
+ *     ending client ADDRESS PORT          connects, says "connected", and "disconnected" when it hears that; on SIGUSR1
+ *                                         it disconnects
  *     ending server ADDRESS PORT HOW      says "listens", and "connected" for each client; on SIGUSR1 it ends
  *     ending stream|streams ADDRESS PORT  the same over rsockets: "closed" when the stream is at its end; streams
  * serves
@@ -33,6 +34,7 @@
 enum { PATIENCE_MS = 5000, NOBODY = 65534, LIVES_ON = 4 /* seconds */ };
 
 static volatile sig_atomic_t child_signals;
+static struct rdma_cm_id *client_id;
 
 static void check(bool right, const char *what)
 {
@@ -75,6 +77,8 @@ static void end(const char *how)
 {
     if (!strcmp(how, "_exit"))
         _exit(0);
+    if (!strcmp(how, "disconnect"))
+        rdma_disconnect(client_id);
     if (!strcmp(how, "return"))
         exit(0);
     if (!strcmp(how, "exec"))
@@ -98,7 +102,7 @@ static void *end_when_told(void *how)
     return NULL;
 }
 
-static void be_told(char *how)
+static void be_told(const char *how)
 {
     sigset_t told;
     pthread_t thread;
@@ -106,7 +110,7 @@ static void be_told(char *how)
     sigaddset(&told, SIGUSR1);
     sigprocmask(SIG_BLOCK, &told, NULL);
     signal(SIGCHLD, note_child);
-    check(!pthread_create(&thread, NULL, end_when_told, how), "pthread_create");
+    check(!pthread_create(&thread, NULL, end_when_told, (void *)how), "pthread_create");
 }
 
 /* --- restrictions */
@@ -164,6 +168,7 @@ static struct rdma_cm_id *take(struct rdma_event_channel *events, enum rdma_cm_e
 static void be_client(struct sockaddr_in *address)
 {
     struct rdma_conn_param parameters = usual();
+    be_told("disconnect");
     struct rdma_event_channel *events = rdma_create_event_channel();
     struct rdma_cm_id *id;
     check(events && !rdma_create_id(events, &id, NULL, RDMA_PS_TCP), "rdma_create_id");
@@ -174,6 +179,7 @@ static void be_client(struct sockaddr_in *address)
     make_qp(id);
     check(!rdma_connect(id, &parameters), "rdma_connect");
     take(events, RDMA_CM_EVENT_ESTABLISHED);
+    client_id = id;
     say("connected");
     take(events, RDMA_CM_EVENT_DISCONNECTED);
     say("disconnected");

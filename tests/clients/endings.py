@@ -10,7 +10,7 @@ import time
 from clients import BUILD, Failure, Program, need
 from connections import Hosts
 from rdmacm import choose_port
-from wire import CLIENT, INSIDE, SERVER, enter_namespaces, make_hosts
+from wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, ip, make_hosts
 
 ENDING = f"{BUILD}/tests/clients/ending"
 CLEANUP = "softverbs-clean"
@@ -101,6 +101,19 @@ def client_is_killed(suite):
         os.kill(named(CLIENT, "ending")[0], signal.SIGKILL)
         wait_until(lambda: "receives DREQ" in pair.log(), "the server gets a DREQ", SOON)
         wait_until(lambda: not pair.client_cleanup.there(), "with the answer all is done", SOON)
+
+
+def answers_for_the_dead(suite):
+    """While nothing leaves the server's host, its program ends; then the client disconnects."""
+    with Pair(suite, "") as pair:
+        ip("-n", SERVER, "route", "add", "blackhole", ADDRESSES[CLIENT][0])
+        pair.tell(signal.SIGKILL)
+        time.sleep(1.2) # a DREQ is sent at 0, 0.1, 0.4, 1 and 2 s
+        ip("-n", SERVER, "route", "del", "blackhole", ADDRESSES[CLIENT][0])
+        os.kill(named(CLIENT, "ending")[0], signal.SIGUSR1)
+        pair.client.wait_for("disconnected", SOON)
+        if "receives DREP" not in pair.client_log() or "receives DREQ" in pair.client_log():
+            raise Failure(f"it got no answer:\n{pair.client_log()}")
 
 
 def normal_end_is_told_once(suite):
@@ -226,6 +239,7 @@ def main():
     make_hosts()
     suite = Hosts()
     suite.add("a client that is killed is heard of, and answered", lambda: client_is_killed(suite))
+    suite.add("a DREQ for a dead program is answered", lambda: answers_for_the_dead(suite))
     suite.add("a server ended by SIGTERM is heard of", lambda: hears_of(suite, signal.SIGTERM))
     suite.add("a server ended by SIGKILL is heard of", lambda: hears_of(suite, signal.SIGKILL))
     for how in ("_exit", "exec", "fork", "close"):

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "gsi/cleanup/cleanup_layout.h"
 #include "gsi/cleanup/cleanup_process.h"
 
@@ -221,10 +222,12 @@ static int start_with_pipe(struct start *start, int memory, int *held)
         return errno;
     int error = start_with(start, memory, ends[0]);
     close(ends[0]);
-    if (error)
+    if (error) {
         close(ends[1]);
-    *held = ends[1];
-    return error;
+        return error;
+    }
+    *held = descriptor_raise(ends[1]);
+    return 0;
 }
 
 int cleanup_start(int memory, int *held, const char **why)
