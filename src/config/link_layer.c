@@ -36,8 +36,17 @@ static enum reason check_infiniband(const struct device *device, const struct ib
     return attr->dlid && attr->dlid != LINK_LAYER_PERMISSIVE_LID && fits ? REASON_NONE : REASON_DLID;
 }
 
+/* enum ibv_rate; the last is of rdma-core 60 and later. 1 means nothing. */
+static bool is_rate(uint8_t rate)
+{
+    enum { RATE_1600_GBPS = 25 };
+    return rate == IBV_RATE_MAX || (rate >= IBV_RATE_2_5_GBPS && rate <= RATE_1600_GBPS);
+}
+
 enum reason link_layer_check(const struct device *device, const struct ibv_ah_attr *attr)
 {
+    if (!is_rate(attr->static_rate))
+        return REASON_STATIC_RATE;
     return link_layer_is_infiniband(device) ? check_infiniband(device, attr) : check_roce(device, attr);
 }
 

@@ -76,12 +76,31 @@ static void ibv_reg_mr_takes_0_bytes_but_not_at_a_page_boundary(const void *row)
 static void ibv_reg_mr_iova2_takes_optional_access_and_refuses_the_rest(const void *row)
 {
     struct desk desk = desk_open();
-    struct ibv_mr *mr = ibv_reg_mr_iova2(desk.pd, desk.memory, 64, 0x1000,
+    uint64_t within = (uintptr_t)desk.memory % 4096;
+    struct ibv_mr *mr = ibv_reg_mr_iova2(desk.pd, desk.memory, 64, 0x1000 + within,
                                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING | 1u << 29);
     EXPECT_TRUE(mr);
     EXPECT(ibv_dereg_mr(mr), ==, 0);
-    EXPECT_ERRNO(ibv_reg_mr_iova2(desk.pd, desk.memory, 64, 0x1000, 1u << 15), EINVAL);
+    EXPECT_ERRNO(ibv_reg_mr_iova2(desk.pd, desk.memory, 64, 0x1000 + within, 1u << 15), EINVAL);
     EXPECT_ERRNO(ibv_reg_mr_iova2(desk.pd, NULL, 64, 0x1000, 0), EFAULT);
+    desk_close(&desk);
+}
+
+/* So does every kernel, before its driver sees the call. */
+static void ibv_reg_mr_iova_refuses_an_iova_elsewhere_in_its_page(const void *row)
+{
+    struct desk desk = desk_open();
+    long size = sysconf(_SC_PAGESIZE);
+    char *page = aligned_alloc((size_t)size, 2 * (size_t)size), *memory = page + 0x123;
+    static const uint64_t elsewhere[] = {0, 1, 8, 0x122, 0x124, 0x800, 0xfff};
+    for (unsigned i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        EXPECT_ERRNO(ibv_reg_mr_iova(desk.pd, memory, 64, 0x40000 + elsewhere[i], IBV_ACCESS_LOCAL_WRITE), EINVAL);
+        EXPECT_ERRNO(ibv_reg_mr_iova2(desk.pd, memory, 64, 0x40000 + elsewhere[i], IBV_ACCESS_ON_DEMAND), EINVAL);
+    }
+    struct ibv_mr *mr = ibv_reg_mr_iova2(desk.pd, memory, 64, 0x40123, IBV_ACCESS_LOCAL_WRITE);
+    EXPECT_TRUE(mr);
+    EXPECT(ibv_dereg_mr(mr), ==, 0);
+    free(page);
     desk_close(&desk);
 }
 
@@ -493,6 +512,7 @@ static void of_memory_and_queues(void)
     CASE(ibv_reg_mr_refuses_what_cannot_be);
     CASE(ibv_reg_mr_takes_0_bytes_but_not_at_a_page_boundary);
     CASE(ibv_reg_mr_iova2_takes_optional_access_and_refuses_the_rest);
+    CASE(ibv_reg_mr_iova_refuses_an_iova_elsewhere_in_its_page);
     CASE(ibv_rereg_mr_says_which_kind_of_error_it_was);
     CASE(ibv_dereg_mr_and_others_know_a_handle_that_was_spoilt);
     CASE(ibv_alloc_mw_knows_two_types);

@@ -30,9 +30,9 @@ struct side {
     enum ibv_mtu mtu;
     uint32_t length;
     bool own_rkey, kills, kills_early, two_contexts, acknowledges_nothing,
-        careless;     /* the last: it looks at no result until it has posted */
-    const char *host; /* a network namespace, whose interface is eth0; NULL: this one */
-    uint64_t offset;
+        careless;          /* the last: it looks at no result until it has posted */
+    const char *host;      /* a network namespace, whose interface is eth0; NULL: this one */
+    uint64_t offset, iova; /* of the region, 0: its own address */
 };
 
 enum {
@@ -96,6 +96,22 @@ static void lid(struct side *side)
 static void foreign_gid(struct side *side)
 {
     memcpy(side->theirs.gid.raw, (uint8_t[16]){[10] = 0xff, 0xff, 10, 9, 8, 7}, 16);
+}
+
+/* What an address vector holds that was never set to zero. */
+static void left_over_rate(struct side *side)
+{
+    side->path.static_rate = 0xcd;
+}
+
+static void wide_qpn(struct side *side)
+{
+    side->theirs.qp_num |= 0x01000000;
+}
+
+static void skewed_iova(struct side *side)
+{
+    side->iova = 0x40001;
 }
 
 static void no_local_write(struct side *side)
@@ -188,6 +204,9 @@ static const struct mistake {
     {"zero-gid", zero_gid, right},
     {"lid", lid, right},
     {"foreign-gid", foreign_gid, right},
+    {"left-over-rate", left_over_rate, right},
+    {"wide-qpn", wide_qpn, right},
+    {"skewed-iova", skewed_iova, right},
     {"no-local-write", no_local_write, right},
     {"wrong-rkey", wrong_rkey, right},
     {"own-rkey", own_rkey, right},
@@ -245,7 +264,8 @@ static void make(struct side *side, char *memory)
         endpoint_go_to(side->host);
     }
     endpoint_open(&side->endpoint, side->completions);
-    side->mr = ibv_reg_mr(side->endpoint.pd, memory, SIZE, side->access);
+    side->mr = side->iova ? ibv_reg_mr_iova(side->endpoint.pd, memory, SIZE, side->iova, side->access)
+                          : ibv_reg_mr(side->endpoint.pd, memory, SIZE, side->access);
     if (!side->mr)
         end_with("ibv_reg_mr", errno);
     struct ibv_qp_init_attr init = {.send_cq = side->endpoint.cq, .recv_cq = side->endpoint.cq, .qp_type = IBV_QPT_RC};

@@ -87,6 +87,24 @@ def a_gid_that_was_never_copied_is_refused():
     _one(ours, "grh.dgid is all zero", "(reason 395)")
 
 
+def what_an_address_vector_held_before_is_no_rate():
+    ours, own = _lines("left-over-rate")
+    assert own == ["EINVAL from ibv_modify_qp"], own
+    _one(ours, "INIT to RTR: static_rate is 205: ", "not set to zero", "(reason 379)")
+
+
+def a_number_of_more_than_24_bits_is_no_queue_pairs():
+    ours, own = _lines("wide-qpn")
+    assert own == ["EINVAL from ibv_modify_qp"], own
+    _one(ours, "INIT to RTR: dest_qp_num is 0x1", "24 bits", "(reason 394)")
+
+
+def an_iova_elsewhere_in_its_page_says_where_both_lie():
+    ours, own = _lines("skewed-iova")
+    assert own == ["EINVAL from ibv_reg_mr"], own
+    _one(ours, "ibv_reg_mr_iova of 8192 bytes", "iova 0x40001: 0x", "the same place within its page", "(reason 378)")
+
+
 def a_region_without_local_write_names_the_flag():
     ours, _ = _lines("no-local-write")
     _one(ours, "ibv_reg_mr of 8192 bytes", "IBV_ACCESS_REMOTE_WRITE: ", "need IBV_ACCESS_LOCAL_WRITE", "(reason 315)")

@@ -125,6 +125,21 @@ struct ibv_mr *mr_register_from(struct ibv_pd *pd, const struct mr_source *sourc
     return NULL;
 }
 
+/* Whatever the access: a kernel compares the two before any driver sees the call. */
+static bool lies_elsewhere_in_its_page(const void *address, uint64_t base)
+{
+    return ((uintptr_t)address ^ base) & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+static int refuse_iova(const void *address, size_t length, uint64_t base)
+{
+    uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+    log_reason(LOG_WARN, REASON_MR_IOVA, "ibv_reg_mr_iova of %zu bytes at %p, iova 0x%llx: 0x%llx and 0x%llx", length,
+               address, (unsigned long long)base, (unsigned long long)((uintptr_t)address & mask),
+               (unsigned long long)(base & mask));
+    return EINVAL;
+}
+
 struct ibv_mr *mr_register(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access)
 {
     return mr_register_hinted(pd, address, length, base, access, NULL);
@@ -133,7 +148,8 @@ struct ibv_mr *mr_register(struct ibv_pd *pd, void *address, size_t length, uint
 struct ibv_mr *mr_register_hinted(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access,
                                   struct object *dmah)
 {
-    int error = check_memory(address, length, access);
+    int error = lies_elsewhere_in_its_page(address, base) ? refuse_iova(address, length, base)
+                                                          : check_memory(address, length, access);
     if (error) {
         errno = error;
         return NULL;

@@ -29,6 +29,7 @@ enum {
     FAULTY_WINDOW = 128,    /* the same with faults: what is lost or reordered is repeated with all that follows */
     REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: what receive buffers of sockets hold */
     REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
+    MOST_QPN = 0xffffff,    /* 24 bits */
 };
 
 /* Values, which the table of states can't know. */
@@ -39,6 +40,8 @@ static enum reason check_values(const struct context *context, const struct ibv_
         return REASON_PORT;
     if ((mask & IBV_QP_PKEY_INDEX) && attr->pkey_index)
         return REASON_PKEY_INDEX;
+    if ((mask & IBV_QP_DEST_QPN) && attr->dest_qp_num > MOST_QPN)
+        return REASON_QPN;
     enum reason address = mask & IBV_QP_AV ? ah_check(context, &attr->ah_attr) : REASON_NONE;
     if (!address && mask & IBV_QP_AV && link_layer_is_infiniband(context->device) &&
         link_layer_is_multicast(context->device, &attr->ah_attr))
@@ -317,6 +320,9 @@ static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, 
     else if (reason == REASON_ATTRIBUTE_NOT_ALLOWED)
         log_cause(LOG_WARN, reason, "%s: attr_mask has %s, which may not change here", call,
                   words_attributes((unsigned)(mask & ~(transition.required | transition.optional)), words));
+    else if (reason == REASON_QPN)
+        log_cause(LOG_WARN, reason, "%s: dest_qp_num is 0x%x, and a queue pair number has 24 bits", call,
+                  attr->dest_qp_num);
     else
         ah_report(qp->object.context, &attr->ah_attr, reason, call);
 }

@@ -29,6 +29,8 @@ void ah_report(const struct context *context, const struct ibv_ah_attr *attr, en
     else if (reason == REASON_GID_INDEX)
         log_reason(LOG_WARN, reason, "%s: sgid_index is %u, the indices that are used are 0 to %d", call,
                    attr->grh.sgid_index, (int)device_now(context->device)->gid_count - 1);
+    else if (reason == REASON_STATIC_RATE)
+        log_reason(LOG_WARN, reason, "%s: static_rate is %u", call, attr->static_rate);
     else if (reason == REASON_DLID)
         log_reason(LOG_WARN, reason, "%s: dlid is 0x%x", call, attr->dlid);
     else
