@@ -11,4 +11,12 @@ typedef uint64_t nanos;
 #define NANOS_MILLISECOND 1000000ull
 #define NANOS_SECOND 1000000000ull
 
+/* How long to wait before the next of some questions, when so many were asked: 1 ms at first, then twice as long each
+ * time, up to 64 ms. */
+static inline nanos nanos_backoff(unsigned asked)
+{
+    enum { DOUBLINGS = 6 };
+    return NANOS_MILLISECOND << (asked < DOUBLINGS ? asked : DOUBLINGS);
+}
+
 #endif

@@ -48,6 +48,11 @@ struct cm_route {
     uint8_t lifetime; /* of packets: 4.096 us * 2^n */
 };
 
+static inline bool cm_is_known_family(uint16_t family)
+{
+    return family == AF_INET || family == AF_INET6 || family == AF_IB;
+}
+
 static inline bool cm_is_mapped(const uint8_t gid[16])
 {
     return grh_is_ipv4(gid);

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/container.h"
-#include "cm/addressing.h"
+#include "cm/address/addressing.h"
 
 enum { RESPONSE_TIMEOUT = 20, MAX_REPEATS = 15, PKEY = 0xffff, PERMISSIVE_LID = 0xffff };
 enum { REQ_PRIVATE = 92, REP_PRIVATE = 196, REJ_PRIVATE = 148 };

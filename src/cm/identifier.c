@@ -4,13 +4,14 @@
 
 #include "base/container.h"
 
-enum { PSN_BITS = 24, DEFAULT_LIFETIME = 18, MULTICAST_QPN = 0xffffff, MULTICAST_HOPS = 64 };
+enum { PSN_BITS = 24, MULTICAST_QPN = 0xffffff, MULTICAST_HOPS = 64 };
 
 const char *identifier_state_name(enum identifier_state state)
 {
     static const char *const names[IDENTIFIER_STATES] = {
         [IDENTIFIER_IDLE] = "idle",
         [IDENTIFIER_ADDR_BOUND] = "bound",
+        [IDENTIFIER_ADDR_QUERY] = "address query",
         [IDENTIFIER_ADDR_RESOLVED] = "address resolved",
         [IDENTIFIER_ROUTE_RESOLVED] = "route resolved",
         [IDENTIFIER_CONNECT] = "connect",
@@ -145,6 +146,7 @@ uint32_t identifier_destroy(struct identifier *identifier, nanos now)
         session_settle(session);
     }
     forget_memberships(identifier);
+    timer_stop(&manager->timers, &identifier->query.timer);
     unbind(identifier);
     hash_remove(&identifier->by_number);
     uint32_t fetched = identifier->account.fetched;
@@ -223,11 +225,6 @@ void identifier_tell(struct identifier *identifier, enum cm_event_kind kind, int
 
 /* --- addresses */
 
-static bool is_known_family(uint16_t family)
-{
-    return family == AF_INET || family == AF_INET6 || family == AF_IB;
-}
-
 static int find_port(struct identifier *identifier, const struct cm_address *address)
 {
     struct manager *manager = identifier->manager;
@@ -275,7 +272,7 @@ static int choose_space(struct identifier *identifier)
 
 int identifier_bind(struct identifier *identifier, const struct cm_address *address)
 {
-    if (identifier->state != IDENTIFIER_IDLE || !is_known_family(address->family) ||
+    if (identifier->state != IDENTIFIER_IDLE || !cm_is_known_family(address->family) ||
         identifier->space == CM_SPACE_IPOIB)
         return EINVAL;
     int error = find_port(identifier, address);
@@ -290,52 +287,6 @@ int identifier_bind(struct identifier *identifier, const struct cm_address *addr
     else
         identifier->state = IDENTIFIER_ADDR_BOUND;
     return error;
-}
-
-static int bind_for(struct identifier *identifier, const struct cm_address *source,
-                    const struct cm_address *destination)
-{
-    struct cm_address any = cm_any(destination->family);
-    if (identifier->state == IDENTIFIER_ADDR_BOUND)
-        return 0;
-    return identifier_bind(identifier, source->family ? source : &any);
-}
-
-static int find_route(struct identifier *identifier, const struct cm_address *destination)
-{
-    struct manager *manager = identifier->manager;
-    struct cm_address source = identifier->source;
-    int error = manager->operations->find_route(manager, identifier->has_port ? &identifier->port : NULL, &source,
-                                                destination, &identifier->route);
-    if (error)
-        return error;
-    identifier->source = source;
-    identifier->destination = *destination;
-    identifier->port = identifier->route.from;
-    identifier->has_port = true;
-    identifier->route.traffic_class = identifier->options.tos;
-    identifier->route.lifetime = DEFAULT_LIFETIME;
-    return 0;
-}
-
-/* A destination that no device leads to is an event; one that the host has no route to is an error of the call. */
-int identifier_resolve_address(struct identifier *identifier, const struct cm_address *source,
-                               const struct cm_address *destination)
-{
-    if (identifier->state != IDENTIFIER_IDLE && identifier->state != IDENTIFIER_ADDR_BOUND)
-        return EINVAL;
-    int error = is_known_family(destination->family) ? bind_for(identifier, source, destination) : EINVAL;
-    if (error)
-        return error;
-    if (identifier->source.family != destination->family)
-        return EINVAL;
-    error = find_route(identifier, destination);
-    if (error && error != ENODEV)
-        return error;
-    if (!error)
-        identifier->state = IDENTIFIER_ADDR_RESOLVED;
-    identifier_tell(identifier, error ? CM_ADDR_ERROR : CM_ADDR_RESOLVED, -error);
-    return 0;
 }
 
 /* Flows are to take different ways through a network (Linux's choice, and RoCEv2's for UDP source ports). */

@@ -23,6 +23,7 @@ enum {
 enum identifier_state {
     IDENTIFIER_IDLE,
     IDENTIFIER_ADDR_BOUND,
+    IDENTIFIER_ADDR_QUERY, /* the way to its destination is not known yet (address_query.h) */
     IDENTIFIER_ADDR_RESOLVED,
     IDENTIFIER_ROUTE_RESOLVED,
     IDENTIFIER_CONNECT, /* also when it was rejected or nobody answered: it is of no use any more */
@@ -50,6 +51,12 @@ struct identifier {
     bool has_port, has_route, has_reservation;
     struct cm_port port;
     struct cm_route route;
+    struct {
+        struct timer timer; /* set in IDENTIFIER_ADDR_QUERY */
+        struct cm_address destination;
+        nanos until;
+        unsigned asked; /* how often */
+    } query;
     uint16_t port_space;  /* CM_SPACE_* that its port is of: its own, or what an AF_IB service ID says */
     uint64_t reservation; /* the owner's, of bind_port */
     uint32_t backlog;
@@ -85,9 +92,6 @@ void identifiers_remove_device(struct manager *, unsigned device);
 
 int identifier_bind(struct identifier *, const struct cm_address *);
 
-/* `source` of family 0: none was given. Success is followed by ADDR_RESOLVED or ADDR_ERROR. */
-int identifier_resolve_address(struct identifier *, const struct cm_address *source,
-                               const struct cm_address *destination);
 int identifier_resolve_route(struct identifier *, uint32_t milliseconds);
 
 int identifier_listen(struct identifier *, int backlog, nanos now);

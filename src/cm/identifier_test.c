@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "cm/address/address_query.h"
 #include "cm/attributes.h"
 #include "cm/testing/rig.h"
 
@@ -51,7 +52,18 @@ static struct identifier *address_resolved(struct rig *rig, struct connected *al
     static const struct cm_address none;
     struct identifier *identifier = create(&rig->a);
     struct cm_address address = rig_address(&rig->b, RIG_PORT);
-    assert_int_equal(identifier_resolve_address(identifier, &none, &address), 0);
+    assert_int_equal(address_query_start(identifier, &none, &address, 2000, rig->now), 0);
+    return identifier;
+}
+
+static struct identifier *address_query(struct rig *rig, struct connected *all)
+{
+    static const struct cm_address none;
+    struct identifier *identifier = create(&rig->a);
+    struct cm_address address = rig_address(&rig->b, RIG_PORT);
+    rig->a.questions = 1;
+    assert_int_equal(address_query_start(identifier, &none, &address, 2000, rig->now), 0);
+    assert_int_equal(identifier->state, IDENTIFIER_ADDR_QUERY);
     return identifier;
 }
 
@@ -141,10 +153,10 @@ static struct identifier *disconnected(struct rig *rig, struct connected *all)
 typedef struct identifier *make_state(struct rig *, struct connected *);
 
 static make_state *const states[] = {
-    idle,      bound,     wildcard,    address_resolved, route_resolved,
-    req_sent,  rep_rcvd,  established, dreq_sent,        disconnected,
-    rejected,  listening, req_rcvd,    rep_sent,         established_passive,
-    dreq_rcvd,
+    idle,      bound,         wildcard,    address_resolved, route_resolved,
+    req_sent,  rep_rcvd,      established, dreq_sent,        disconnected,
+    rejected,  listening,     req_rcvd,    rep_sent,         established_passive,
+    dreq_rcvd, address_query,
 };
 
 enum { STATES = sizeof states / sizeof *states };
@@ -161,7 +173,7 @@ static int resolve_address(struct rig *rig, struct identifier *identifier)
 {
     static const struct cm_address none;
     struct cm_address address = rig_address(&rig->b, RIG_PORT);
-    return identifier_resolve_address(identifier, &none, &address);
+    return address_query_start(identifier, &none, &address, 2000, rig->now);
 }
 
 static int resolve_route(struct rig *rig, struct identifier *identifier)
@@ -256,23 +268,23 @@ static const struct {
     int (*run)(struct rig *, struct identifier *);
     const char *answers;
 } commands[] = {
-    {"bind", bind_command, ".EEEEEEEEEEEEEEE"},
-    {"resolve address", resolve_address, "...EEEEEEEEEEEEE"},
-    {"resolve route", resolve_route, "EEE.EEEEEEEEEEEE"},
-    {"connect", connect_command, "EEEE.EEEEEEEEEEE"},
-    {"listen", listen_command, "...EEEEEEEEEEEEE"},
-    {"accept", accept_command, "EEEEEEEEEEEE.EEE"},
-    {"accept, active", confirm, "EEEEEE.EEEEEEEEE"},
-    {"reject", reject, "EEEEE..EEEEE..EE"},
-    {"disconnect", disconnect, "EEEEE......E...."},
-    {"notify", notify, "EEEEEEECEEEEE.CE"},
-    {"attributes for INIT", init, "E.E.....EEE....E"},
-    {"attributes for RTR", rtr, "E.E..E..EEE....E"},
-    {"attributes for RTS", rts, "E.E..E..EEE....E"},
-    {"REUSEADDR", reuse, "...........E...."},
-    {"no REUSEADDR", no_reuse, ".EEEEEEEEEEEEEEE"},
-    {"AFONLY", only_family, "...EEEEEEEEEEEEE"},
-    {"join", join, "EEEEEEEEEEEEEEEE"},
+    {"bind", bind_command, ".EEEEEEEEEEEEEEEE"},
+    {"resolve address", resolve_address, "...EEEEEEEEEEEEEE"},
+    {"resolve route", resolve_route, "EEE.EEEEEEEEEEEEE"},
+    {"connect", connect_command, "EEEE.EEEEEEEEEEEE"},
+    {"listen", listen_command, "...EEEEEEEEEEEEEE"},
+    {"accept", accept_command, "EEEEEEEEEEEE.EEEE"},
+    {"accept, active", confirm, "EEEEEE.EEEEEEEEEE"},
+    {"reject", reject, "EEEEE..EEEEE..EEE"},
+    {"disconnect", disconnect, "EEEEE......E....E"},
+    {"notify", notify, "EEEEEEECEEEEE.CEE"},
+    {"attributes for INIT", init, "E.E.....EEE....EE"},
+    {"attributes for RTR", rtr, "E.E..E..EEE....EE"},
+    {"attributes for RTS", rts, "E.E..E..EEE....EE"},
+    {"REUSEADDR", reuse, "...........E....."},
+    {"no REUSEADDR", no_reuse, ".EEEEEEEEEEEEEEEE"},
+    {"AFONLY", only_family, "...EEEEEEEEEEEEEE"},
+    {"join", join, "EEEEEEEEEEEEEEEEE"},
 };
 
 static int expected(char letter)
@@ -378,6 +390,92 @@ static void nowhere_is_an_event_and_no_route_an_error(void **state)
     identifier_destroy(identifier, rig->now);
 }
 
+/* --- the neighbour */
+
+static struct identifier *query(struct rig *rig, unsigned questions, uint32_t milliseconds)
+{
+    static const struct cm_address none;
+    struct identifier *identifier = create(&rig->a);
+    struct cm_address address = rig_address(&rig->b, RIG_PORT);
+    rig->a.questions = questions;
+    assert_int_equal(address_query_start(identifier, &none, &address, milliseconds, rig->now), 0);
+    return identifier;
+}
+
+static void who_is_asked_for_and_answers_is_resolved_then(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier = query(rig, 4, 2000);
+    rig_wait(rig, 6 * NANOS_MILLISECOND);
+    rig_no_event(&rig->a);
+    assert_int_equal(identifier->has_port, false);
+    rig_wait(rig, 9 * NANOS_MILLISECOND);
+    assert_int_equal(rig_event(&rig->a, CM_ADDR_RESOLVED)->status, 0);
+    assert_memory_equal(identifier->route.gid, rig->b.port.gid, 16);
+    assert_int_equal(resolve_route(rig, identifier), 0);
+    rig_event(&rig->a, CM_ROUTE_RESOLVED);
+    identifier_destroy(identifier, rig->now);
+}
+
+static void who_never_answers_is_an_error_after_the_timeout_and_can_be_asked_anew(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier = query(rig, UINT32_MAX, 500);
+    rig_wait(rig, 499 * NANOS_MILLISECOND);
+    rig_no_event(&rig->a);
+    rig_wait(rig, NANOS_MILLISECOND);
+    assert_int_equal(rig_event(&rig->a, CM_ADDR_ERROR)->status, -ETIMEDOUT);
+    assert_int_equal(identifier->state, IDENTIFIER_ADDR_BOUND);
+    rig->a.questions = 0;
+    assert_int_equal(resolve_address(rig, identifier), 0);
+    rig_event(&rig->a, CM_ADDR_RESOLVED);
+    identifier_destroy(identifier, rig->now);
+}
+
+static void without_patience_one_more_question_is_asked(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *patient = query(rig, 1, 0);
+    rig_wait(rig, 0);
+    rig_event(&rig->a, CM_ADDR_RESOLVED);
+    struct identifier *impatient = query(rig, 2, 0);
+    rig_wait(rig, 0);
+    assert_int_equal(rig_event(&rig->a, CM_ADDR_ERROR)->status, -ETIMEDOUT);
+    identifier_destroy(patient, rig->now);
+    identifier_destroy(impatient, rig->now);
+}
+
+static void a_route_that_goes_meanwhile_ends_the_query(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier = query(rig, 1, UINT32_MAX);
+    rig->a.route_error = ENETUNREACH;
+    rig_wait(rig, NANOS_MILLISECOND);
+    assert_int_equal(rig_event(&rig->a, CM_ADDR_ERROR)->status, -ENETUNREACH);
+    rig->a.route_error = 0;
+    identifier_destroy(identifier, rig->now);
+}
+
+static void who_goes_is_asked_for_no_more(void **state)
+{
+    struct rig *rig = *state;
+    identifier_destroy(query(rig, UINT32_MAX, UINT32_MAX), rig->now);
+    assert_int_equal(dispatch_deadline(&rig->a.manager), NANOS_NEVER);
+}
+
+/* Linux's cma_bind_addr; so the source that is found can be bound again. */
+static void an_unbound_source_takes_the_scope_of_the_destination(void **state)
+{
+    static const struct cm_address none;
+    struct rig *rig = *state;
+    struct identifier *identifier = create(&rig->a);
+    struct cm_address address = {.family = AF_INET6, .port = 1, .scope = 5, .gid = {0xfe, 0x80, [15] = 2}};
+    assert_int_equal(address_query_start(identifier, &none, &address, 2000, rig->now), 0);
+    rig_event(&rig->a, CM_ADDR_RESOLVED);
+    assert_int_equal(identifier->source.scope, 5);
+    identifier_destroy(identifier, rig->now);
+}
+
 static void families_do_not_mix(void **state)
 {
     struct rig *rig = *state;
@@ -456,6 +554,12 @@ int main(void)
         TEST(the_first_listener_with_reuseaddr_wins),
         TEST(nowhere_is_an_event_and_no_route_an_error),
         TEST(families_do_not_mix),
+        TEST(who_is_asked_for_and_answers_is_resolved_then),
+        TEST(who_never_answers_is_an_error_after_the_timeout_and_can_be_asked_anew),
+        TEST(without_patience_one_more_question_is_asked),
+        TEST(a_route_that_goes_meanwhile_ends_the_query),
+        TEST(who_goes_is_asked_for_no_more),
+        TEST(an_unbound_source_takes_the_scope_of_the_destination),
         TEST(the_probe_for_af_ib_succeeds),
         TEST(port_spaces_have_their_queue_pairs),
         TEST(flow_labels_follow_from_the_ports),

@@ -28,7 +28,7 @@ struct manager_operations {
 
     /* The way to the destination: from that port (NULL: from whichever leads there) and that source (the wildcard: what
      * suits; it is written back, without its port). ENETUNREACH, EHOSTUNREACH: the host has no route. ENODEV: it leads
-     * to no device. */
+     * to no device. EAGAIN: the neighbour on it has been asked for and not answered yet. */
     int (*find_route)(struct manager *, const struct cm_port *, struct cm_address *source,
                       const struct cm_address *destination, struct cm_route *);
 

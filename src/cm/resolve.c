@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/container.h"
-#include "cm/addressing.h"
+#include "cm/address/addressing.h"
 
 enum { REQUEST_PRIVATE = 216, REPLY_PRIVATE = 136 };
 

@@ -1,14 +1,16 @@
 #include "gsi/cm_address.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
 #include "base/uncancelled.h"
 #include "config/config.h"
 #include "config/device_state.h"
+#include "link/udp/reach.h"
 
-enum { HOP_LIMIT = 64, ACK_DELAY = 15, DISCARD_PORT = 9 };
+enum { ACK_DELAY = 15, DISCARD_PORT = 9 };
 
 /* --- socket addresses */
 
@@ -189,6 +191,23 @@ static int choose_source(const struct cm_port *bound, struct cm_address *source,
     return error ? error : find_port(source, from);
 }
 
+/* Within the host it is that of an ordinary route. */
+enum { HOP_LIMIT = 64 };
+
+/* Beyond this host: over the device's interface, and to a neighbour there. */
+static int find_way_out(struct cm_route *route)
+{
+    unsigned count;
+    const struct device *device = &config_devices(&count)[route->from.device];
+    struct reach reach;
+    if (!device->interface[0])
+        return ENODEV;
+    int error = reach_ask(if_nametoindex(device->interface), route->from.gid, route->gid, &reach);
+    if (reach.hop_limit)
+        route->hop_limit = reach.hop_limit;
+    return error;
+}
+
 static int find_route(const struct cm_port *bound, struct cm_address *source, const struct cm_address *destination,
                       struct cm_route *route)
 {
@@ -211,8 +230,7 @@ static int find_route(const struct cm_port *bound, struct cm_address *source, co
         memcpy(route->gid, peer.gid, 16);
         return 0;
     }
-    unsigned count;
-    return config_devices(&count)[route->from.device].interface[0] ? 0 : ENODEV;
+    return find_way_out(route);
 }
 
 int cm_address_route(const struct cm_port *bound, struct cm_address *source, const struct cm_address *destination,

@@ -77,11 +77,19 @@ void port_abandon_all(struct process *process)
     each(process, udp_abandon);
 }
 
+int port_reach(const struct process *process, const struct device *device, const struct ibv_ah_attr *attr,
+               struct reach *reach)
+{
+    const struct udp_port *port = port_at(process, device->index);
+    const uint8_t *source = device_now(device)->gids[attr->grh.sgid_index].raw;
+    return port ? reach_wait(udp_interface(port), source, attr->grh.dgid.raw, NANOS_SECOND, reach) : ENODEV;
+}
+
 struct link *port_connect(const struct process *process, const struct device *device, const struct ibv_ah_attr *attr,
-                          uint32_t flow)
+                          uint8_t hop_limit, uint32_t flow)
 {
     struct udp_port *port = port_at(process, device->index);
-    struct udp_route route = {.traffic_class = attr->grh.traffic_class, .hop_limit = attr->grh.hop_limit, .flow = flow};
+    struct udp_route route = {.traffic_class = attr->grh.traffic_class, .hop_limit = hop_limit, .flow = flow};
     if (!port) {
         errno = ENODEV;
         return NULL;

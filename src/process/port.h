@@ -3,6 +3,7 @@
 #ifndef PROCESS_PORT_H
 #define PROCESS_PORT_H
 
+#include "link/udp/reach.h"
 #include "process/process.h"
 
 /* Opens the device's port if it is to have one and has none yet; it stays until the process leaves. 0 or errno, which
@@ -12,9 +13,15 @@ void port_close_all(struct process *);
 /* In the child of a fork. */
 void port_abandon_all(struct process *);
 
+/* Does a way lead from the device's port to the address that the attributes name, and is there a neighbour on it? As
+ * reach_wait has it, with the second that a kernel waits. Blocks: under no lock. ENODEV: the device serves this host
+ * only. */
+int port_reach(const struct process *, const struct device *, const struct ibv_ah_attr *, struct reach *);
+
 /* The link to the address that the attributes name; NULL and errno. `flow`: packets of one flow keep their order.
- * ENODEV: the device serves this host only. */
-struct link *port_connect(const struct process *, const struct device *, const struct ibv_ah_attr *, uint32_t flow);
+ * `hop_limit` 0: the route's. ENODEV: the device serves this host only. */
+struct link *port_connect(const struct process *, const struct device *, const struct ibv_ah_attr *, uint8_t hop_limit,
+                          uint32_t flow);
 
 /* Hands every datagram that has arrived to `take`, or to `drop`; returns how many. Under process->progress. */
 unsigned port_receive(struct process *, udp_take *take, udp_drop *drop, void *context);

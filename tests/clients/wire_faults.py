@@ -81,10 +81,21 @@ def add_faithful(suite):
                          lambda service=service, faults=faults: is_faithful(suite, service, faults))
 
 
+def introduce(host, to):
+    """Makes the link-local address that follows from the host's MAC a neighbour of the other, which it would not find."""
+    shown = subprocess.run(["ip", "-n", host, "-json", "link", "show", "eth0"], capture_output=True, check=True)
+    mac = json.loads(shown.stdout)[0]["address"]
+    a, b, c, d, e, f = (int(byte, 16) for byte in mac.split(":"))
+    address = f"fe80::{a ^ 2:02x}{b:02x}:{c:02x}ff:fe{d:02x}:{e:02x}{f:02x}"
+    ip("-n", to, "neighbour", "replace", address, "lladdr", mac, "dev", "eth0")
+
+
 def without_its_address(suite, program):
     """A server and a client of ibverbs-utils. The client's first GID follows from its interface's MAC, whether or not that has the
-    address (yet), and it has not."""
+    address (yet), and it has not, but a route."""
     ip("-n", CLIENT, "address", "flush", "dev", "eth0", "scope", "link")
+    ip("-n", CLIENT, "-6", "route", "replace", "fe80::/64", "dev", "eth0")
+    introduce(CLIENT, SERVER)
     suite.more = {"SOFTVERBS_LOG": "info"}
     port = str(free_port())
     command = [program, "-g", "0", "-s", "1000", "-p", port]

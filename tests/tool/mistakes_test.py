@@ -120,8 +120,8 @@ def a_forgotten_receive_is_told_once_on_both_sides():
 
 def an_address_of_another_host_without_a_network_names_the_option():
     ours, own = _lines("foreign-gid")
-    _one(ours, "dgid 10.9.8.7: ", "softverbs run --net INTERFACE", "(reason 396)")
-    assert own == ["transport retry counter exceeded, vendor_err 105"], own
+    _one(ours, "ibv_modify_qp INIT to RTR: dgid 10.9.8.7: ", "softverbs run --net INTERFACE", "(reason 396)")
+    assert own == ["Network is unreachable from ibv_modify_qp"], own
 
 
 def a_key_that_is_not_the_peers_is_shown_where_it_was_refused():

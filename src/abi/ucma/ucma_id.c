@@ -4,6 +4,7 @@
 
 #include "abi/ucma/ucma_address.h"
 #include "abi/ucma/ucma_call.h"
+#include "cm/address/address_query.h"
 
 int ucma_create_id(struct ucma_call *call)
 {
@@ -69,11 +70,11 @@ int ucma_bind(struct ucma_call *call)
 }
 
 static int resolve(struct ucma_call *call, uint32_t id, const struct cm_address *source,
-                   const struct cm_address *destination)
+                   const struct cm_address *destination, uint32_t milliseconds)
 {
     struct identifier *identifier;
     int error = destination->family ? ucma_find(call, id, &identifier) : EINVAL;
-    return error ? error : identifier_resolve_address(identifier, source, destination);
+    return error ? error : address_query_start(identifier, source, destination, milliseconds, call->now);
 }
 
 int ucma_resolve_ip(struct ucma_call *call)
@@ -83,7 +84,7 @@ int ucma_resolve_ip(struct ucma_call *call)
     struct cm_address destination = ucma_address_read(in->destination, sizeof in->destination);
     uint16_t family;
     memcpy(&family, in->source, sizeof family);
-    return family && !source.family ? EINVAL : resolve(call, in->id, &source, &destination);
+    return family && !source.family ? EINVAL : resolve(call, in->id, &source, &destination, in->milliseconds);
 }
 
 int ucma_resolve_addr(struct ucma_call *call)
@@ -96,7 +97,7 @@ int ucma_resolve_addr(struct ucma_call *call)
         return EINVAL;
     if (!in->source_size)
         source.family = 0;
-    return resolve(call, in->id, &source, &destination);
+    return resolve(call, in->id, &source, &destination, in->milliseconds);
 }
 
 int ucma_resolve_route(struct ucma_call *call)

@@ -29,8 +29,8 @@ static const uint8_t *source_gid(const struct identifier *identifier)
 
 static const uint8_t *destination_gid(const struct identifier *identifier)
 {
-    return identifier->state == IDENTIFIER_ADDR_BOUND || !identifier->has_port ? identifier->destination.gid
-                                                                               : identifier->route.gid;
+    bool known = identifier->has_port && identifier->state > IDENTIFIER_ADDR_QUERY;
+    return known ? identifier->route.gid : identifier->destination.gid;
 }
 
 static int query_address(struct ucma_call *call, const struct identifier *identifier)

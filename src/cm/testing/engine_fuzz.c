@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cm/address/address_query.h"
 #include "cm/attributes.h"
 #include "cm/service.h"
 #include "cm/testing/host.h"
@@ -150,7 +151,7 @@ static void command(struct bench *bench, uint8_t which)
         identifier_bind(identifier, &address);
         break;
     case 1:
-        identifier_resolve_address(identifier, &none, &address);
+        address_query_start(identifier, &none, &address, 100, bench->now);
         break;
     case 2:
         identifier_resolve_route(identifier, 1);

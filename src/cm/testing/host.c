@@ -54,6 +54,10 @@ static int find_route(struct manager *manager, const struct cm_port *from, struc
                       const struct cm_address *destination, struct cm_route *route)
 {
     struct host *host = host_of(manager);
+    if (host->questions) {
+        host->questions--;
+        return EAGAIN;
+    }
     *route = (struct cm_route){.from = host->port, .neighbor = CM_NOWHERE, .hop_limit = 64};
     memcpy(route->gid, destination->gid, 16);
     memcpy(source->gid, host->port.gid, 16);

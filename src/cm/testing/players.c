@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "cm/address/address_query.h"
 #include "cm/attributes.h"
 #include "cm/connect.h"
 #include "cm/testing/world.h"
@@ -127,17 +128,13 @@ static uint32_t word_of(const struct cm_event *event, unsigned index)
     return words[index];
 }
 
-static void connect_now(struct player *player)
+/* The address is resolved. */
+static void ask(struct player *player)
 {
-    static const struct cm_address none;
     struct world *world = player->world;
-    struct host *to = &world->hosts[world_draw(world, world->plan.hosts)];
-    struct cm_address address = {.family = AF_INET, .port = (uint16_t)(BASE_PORT + world_draw(world, 5))};
     struct cm_parameters parameters = draw_parameters(player);
-    memcpy(address.gid, to->port.gid, 16);
-    int error = identifier_resolve_address(player->identifier, &none, &address);
-    if (!error)
-        error = identifier_resolve_route(player->identifier, 1000);
+    player->asked = true;
+    int error = identifier_resolve_route(player->identifier, 1000);
     if (!error)
         error = service_connect(player->identifier, &parameters, &no_ece, world->now);
     if (error && is_faithful(world))
@@ -147,6 +144,35 @@ static void connect_now(struct player *player)
         plan_turn(player, 200 * NANOS_MILLISECOND, destroy);
     } else
         leave_at_last(player);
+}
+
+/* The neighbour answers at once, after some questions, or too late. */
+static unsigned draw_questions(struct world *world)
+{
+    if (!world_hits(world, 200))
+        return 0;
+    return 1 + (unsigned)world_draw(world, world_hits(world, 200) ? 200 : 8);
+}
+
+static void connect_now(struct player *player)
+{
+    static const struct cm_address none;
+    struct world *world = player->world;
+    struct host *to = &world->hosts[world_draw(world, world->plan.hosts)];
+    struct cm_address address = {.family = AF_INET, .port = (uint16_t)(BASE_PORT + world_draw(world, 5))};
+    memcpy(address.gid, to->port.gid, 16);
+    player->host->questions = draw_questions(world);
+    int error = address_query_start(player->identifier, &none, &address, 2000, world->now);
+    if (error || player->identifier->state == IDENTIFIER_ADDR_RESOLVED) {
+        ask(player);
+        return;
+    }
+    world->statistics.queried++;
+    leave_at_last(player);
+    if (world_hits(world, 100)) {
+        player->early = true;
+        plan_turn(player, 100 * NANOS_MILLISECOND, destroy);
+    }
 }
 
 static void confirm(struct player *player)
@@ -271,6 +297,14 @@ static void hear(struct player *player, const struct cm_event *event)
         check_order(player, event->kind);
     player->heard[event->kind] = 1;
     switch (event->kind) {
+    case CM_ADDR_RESOLVED:
+        if (!player->asked)
+            ask(player);
+        break;
+    case CM_ADDR_ERROR:
+        player->early = true;
+        plan_turn(player, NANOS_SECOND, destroy);
+        break;
     case CM_CONNECT_REQUEST:
         take_request(player, event);
         break;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/container.h"
+#include "cm/address/address_query.h"
 #include "cm/connect.h"
 
 int rig_make(void **state)
@@ -186,7 +187,7 @@ struct identifier *rig_resolve(struct host *host, uint16_t port)
     struct identifier *identifier;
     struct cm_address address = rig_address(host->peer, port);
     assert_int_equal(identifier_create(&host->manager, &host->queue, 0xa0, host->space, 0, &identifier), 0);
-    assert_int_equal(identifier_resolve_address(identifier, &none, &address), 0);
+    assert_int_equal(address_query_start(identifier, &none, &address, 2000, 0), 0);
     rig_event(host, CM_ADDR_RESOLVED);
     assert_int_equal(identifier_resolve_route(identifier, 2000), 0);
     rig_event(host, CM_ROUTE_RESOLVED);

@@ -33,6 +33,7 @@ struct player {
     uint32_t uid, peer; /* numbers of players; peer 0: not known */
     unsigned fetched;   /* events of it */
     uint8_t heard[CM_EVENT_KINDS];
+    bool asked;                      /* for a connection */
     bool early;                      /* destroyed before it could hear how it ended */
     bool accepted, confirmed, ended; /* what it did */
     nanos born;
@@ -51,7 +52,7 @@ struct world {
     struct player players[WORLD_PLAYERS];
     unsigned count, flights;
     struct {
-        unsigned long messages, lost, forged, events, established, rejected, unreachable, disconnected;
+        unsigned long queried, messages, lost, forged, events, established, rejected, unreachable, disconnected;
     } statistics;
     FILE *log; /* NULL: quiet */
     char complaint[256];

@@ -23,10 +23,11 @@ struct udp_port;
 /* Where the packets of a link go, and how. */
 struct udp_route {
     uint8_t source[16], destination[16]; /* GIDs; ::ffff:a.b.c.d is IPv4 */
-    uint8_t traffic_class, hop_limit;
-    uint32_t flow; /* links with the same are sent from the same source port, one of a few */
-    bool apart;    /* from a source port that no flow has: who prefers what comes from there (udp_prefer) gets nothing
-                    * else with it. Not to be rerouted. */
+    uint8_t traffic_class;
+    uint8_t hop_limit; /* 0: that of the kernel's route */
+    uint32_t flow;     /* links with the same are sent from the same source port, one of a few */
+    bool apart; /* from a source port that no flow has: who prefers what comes from there (udp_prefer) gets nothing
+                 * else with it. Not to be rerouted. */
 };
 
 /* A datagram that has arrived. */

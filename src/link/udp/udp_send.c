@@ -111,18 +111,27 @@ static void describe_source(struct control *control, const struct udp_link *link
     }
 }
 
+/* Without a limit of ours the kernel takes that of its route; to a group it would be 1. */
+static void describe_hops(struct control *control, const struct udp_link *link)
+{
+    int hops = link->route.hop_limit;
+    if (!hops && link->multicast)
+        hops = 64;
+    if (hops)
+        add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_HOPLIMIT : IP_TTL, &hops,
+                    sizeof hops);
+}
+
 /* Routers may mark our packets instead of dropping them (ECN). */
 static void describe(struct control *control, const struct udp_flow *flow)
 {
     const struct udp_link *link = flow->link;
-    int class = (link->route.traffic_class & ~3) | ECN_CAPABLE,
-        hops = link->route.hop_limit ? link->route.hop_limit : 64;
+    int class = (link->route.traffic_class & ~3) | ECN_CAPABLE;
     uint16_t segment = (uint16_t)flow->segment;
     describe_source(control, link);
     add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_TCLASS : IP_TOS, &class,
                 sizeof class);
-    add_control(control, link->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, link->ipv6 ? IPV6_HOPLIMIT : IP_TTL, &hops,
-                sizeof hops);
+    describe_hops(control, link);
     if (flow->count > 1)
         add_control(control, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment);
 }
@@ -437,6 +446,7 @@ struct link *udp_connect(struct udp_port *port, const struct udp_route *route)
     udp->flow = &port->flows[ipv6][index];
     udp->route = *route;
     udp->ipv6 = ipv6;
+    udp->multicast = ipv6 ? route->destination[0] == 0xff : route->destination[12] >> 4 == 14;
     address(udp);
     return &udp->link;
 }

@@ -91,7 +91,7 @@ struct udp_link {
     struct udp_route route;
     struct datagram_route wire; /* source port: the flow's */
     union udp_address to;
-    bool ipv6;
+    bool ipv6, multicast;
 };
 
 /* udp_socket.c: a socket address for the GID; a receiving socket that is bound to an address, not yet watched (-1 and

@@ -21,6 +21,7 @@
 #include "verbs/queue/srq_tags.h"
 #include "verbs/send/ah.h"
 #include "verbs/send/rate_limit.h"
+#include "verbs/send/way.h"
 #include "wire/psn.h"
 
 enum {
@@ -267,18 +268,21 @@ static int set_path(struct qp *qp)
     qp->path.lid = infiniband ? qp->attr.ah_attr.dlid : 0;
     qp->path.sl = infiniband ? qp->attr.ah_attr.sl : 0;
     qp->path.peer_claimed = qp->path.local && node_is_claimed(qp->process->node, qp->attr.dest_qp_num);
-    if (!qp->path.local && !context->device->interface[0])
-        qp_tell_unreachable(qp->flow.number, context->device, &qp->attr.ah_attr);
+    if (!qp->path.local && infiniband)
+        qp_tell_no_lid(qp->flow.number, qp->attr.ah_attr.dlid);
     if (qp->path.local || !context->device->interface[0])
         return 0;
-    qp->path.remote = port_connect(context->process, context->device, &qp->attr.ah_attr, qp->flow.number);
+    qp->path.remote = port_connect(context->process, context->device, &qp->attr.ah_attr, 0, qp->flow.number);
     return qp->path.remote ? 0 : errno;
 }
 
-static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask)
+/* The hop limit of an address vector is the route's, whatever the program says, as with kernels since Linux 4.5. */
+static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     remember(&qp->attr, attr, mask);
+    if (mask & IBV_QP_AV && hop_limit)
+        qp->attr.ah_attr.grh.hop_limit = hop_limit;
     if (mask & IBV_QP_RATE_LIMIT)
         rate_limit_set(qp, &(struct ibv_qp_rate_limit_attr){.rate_limit = attr->rate_limit});
     int error = mask & IBV_QP_AV ? set_path(qp) : 0;
@@ -305,15 +309,24 @@ static void withdraw_completions(struct qp *qp)
     atomic_store(&qp->sends.retired, qp->sends.posted);
 }
 
+static const char *name_call(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason before,
+                             char *call, size_t size)
+{
+    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    char missed[QP_TELL_UNCHANGED];
+    snprintf(call, size, "qp 0x%x: ibv_modify_qp %s to %s%s", qp->flow.number, words_state(from), words_state(to),
+             qp_tell_unchanged(before, missed));
+    return call;
+}
+
 /* A program that does not look at what ibv_modify_qp returns goes on with the next: `before` is what it missed. */
 static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason,
                            enum reason before)
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     struct qp_transition transition = qp_state_transition(qp->flow.type, from, to);
-    char call[160], words[WORDS_SIZE], missed[QP_TELL_UNCHANGED];
-    snprintf(call, sizeof call, "qp 0x%x: ibv_modify_qp %s to %s%s", qp->flow.number, words_state(from),
-             words_state(to), qp_tell_unchanged(before, missed));
+    char call[160], words[WORDS_SIZE];
+    name_call(qp, attr, mask, before, call, sizeof call);
     if (reason == REASON_ATTRIBUTE_MISSING)
         log_cause(LOG_WARN, reason, "%s: attr_mask lacks %s", call,
                   words_attributes((unsigned)(transition.required & ~mask), words));
@@ -327,32 +340,63 @@ static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, 
         ah_report(qp->object.context, &attr->ah_attr, reason, call);
 }
 
-int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
+/* Before the queue pair is touched, and without its lock. What the state or a value forbids is told by the caller. */
+static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t *hop_limit)
 {
-    struct qp *qp = qp_of(ibv);
-    if (!qp_is_known(ibv))
-        return ENOENT;
-    qp = qp_real(qp);
-    mask = qp_state_mask(qp->flow.type, mask);
+    char call[160];
+    struct way way;
+    lock_take(&qp->lock);
+    enum reason reason = qp_modify_check(qp, attr, mask);
+    lock_release(&qp->lock);
+    if (reason)
+        return 0;
+    int error = way_find(qp->object.context, &attr->ah_attr, &way);
+    *hop_limit = way.reach.hop_limit;
+    if (!error)
+        return 0;
+    lock_take(&qp->lock);
+    way_report(qp->object.context, &attr->ah_attr, &way,
+               name_call(qp, attr, mask, qp->told.unchanged, call, sizeof call));
+    qp->told.unchanged = (uint16_t)way.reason;
+    lock_release(&qp->lock);
+    return error;
+}
+
+static int change_qp(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)
+{
     lock_take(&qp->lock);
     enum reason reason = qp_modify_check(qp, attr, mask);
     if (!reason) {
         qp_unpublish(qp);
         reason = qp_modify_check(qp, attr, mask); /* the lock was given back, and the state may be another */
     }
-    int error = reason ? EINVAL : apply(qp, attr, mask);
+    int error = reason ? EINVAL : apply(qp, attr, mask, hop_limit);
     enum reason before = qp->told.unchanged;
     qp->told.unchanged = (uint16_t)reason;
     qp_publish(qp);
     if (!error)
         qp_transmit(qp, clock_now());
     lock_release(&qp->lock);
+    if (reason)
+        report_refusal(qp, attr, mask, reason, before);
+    return error;
+}
+
+int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
+{
+    struct qp *qp = qp_of(ibv);
+    uint8_t hop_limit = 0;
+    if (!qp_is_known(ibv))
+        return ENOENT;
+    qp = qp_real(qp);
+    mask = qp_state_mask(qp->flow.type, mask);
+    int error = mask & IBV_QP_AV ? find_way(qp, attr, mask, &hop_limit) : 0;
+    if (!error)
+        error = change_qp(qp, attr, mask, hop_limit);
     if (!error && (mask & IBV_QP_STATE) && ibv != &qp->ibv)
         ibv->state = attr->qp_state;
     if (!error && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
         withdraw_completions(qp);
-    if (reason)
-        report_refusal(qp, attr, mask, reason, before);
     return error;
 }
 

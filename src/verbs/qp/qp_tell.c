@@ -1,10 +1,7 @@
 #include "verbs/qp/qp_tell.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 
-#include "config/gid.h"
-#include "config/link_layer.h"
 #include "diag/log.h"
 #include "tap/traffic.h"
 #include "transport/rc/syndrome.h"
@@ -128,17 +125,7 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
                words_status(status));
 }
 
-void qp_tell_unreachable(uint32_t number, const struct device *device, const struct ibv_ah_attr *attr)
+void qp_tell_no_lid(uint32_t number, uint16_t dlid)
 {
-    char text[INET6_ADDRSTRLEN] = "?";
-    const union ibv_gid *gid = &attr->grh.dgid;
-    if (link_layer_is_infiniband(device)) {
-        log_reason(LOG_WARN, REASON_NO_PORT_WITH_LID, "qp 0x%x: dlid %u", number, attr->dlid);
-        return;
-    }
-    if (gid_is_ipv4(gid))
-        inet_ntop(AF_INET, gid->raw + 12, text, sizeof text);
-    else
-        inet_ntop(AF_INET6, gid->raw, text, sizeof text);
-    log_reason(LOG_WARN, REASON_NO_NETWORK, "qp 0x%x: dgid %s", number, text);
+    log_reason(LOG_WARN, REASON_NO_PORT_WITH_LID, "qp 0x%x: dlid %u", number, dlid);
 }

@@ -27,7 +27,7 @@ enum { QP_TELL_UNCHANGED = 64 };
  */
 const char *qp_tell_unchanged(enum reason, char *text);
 
-/* The address does not lead to this host, and the device is on no network. */
-void qp_tell_unreachable(uint32_t number, const struct device *, const struct ibv_ah_attr *);
+/* No port of this host has the LID. */
+void qp_tell_no_lid(uint32_t number, uint16_t dlid);
 
 #endif

@@ -13,6 +13,7 @@
 #include "process/port.h"
 #include "tap/delay.h"
 #include "verbs/object/domain.h"
+#include "verbs/send/way.h"
 #include "wire/datagram.h"
 #include "wire/grh.h"
 
@@ -65,9 +66,12 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 {
     struct context *context = context_of(pd->context);
     enum reason reason = ah_check(context, attr);
-    int error = !pd_is_known(pd) ? ENOENT : reason ? EINVAL : 0;
-    if (error == EINVAL)
+    struct way way = {.reason = REASON_NONE};
+    int error = !pd_is_known(pd) ? ENOENT : reason ? EINVAL : way_find(context, attr, &way);
+    if (error == EINVAL && reason)
         ah_report(context, attr, reason, "ibv_create_ah");
+    if (way.reason)
+        way_report(context, attr, &way, "ibv_create_ah");
     struct ah *ah = error ? NULL : calloc(1, sizeof *ah);
     if (!ah) {
         errno = error ? error : ENOMEM;
@@ -82,7 +86,8 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
     if (attr->is_global)
         write_grh(ah, &device_now(context->device)->gids[attr->grh.sgid_index]);
     if (context->device->interface[0] && (!ah->local || ah->multicast))
-        ah->remote = port_connect(context->process, context->device, attr, (uint32_t)(uintptr_t)ah >> 4);
+        ah->remote =
+            port_connect(context->process, context->device, attr, attr->grh.hop_limit, (uint32_t)(uintptr_t)ah >> 4);
     control_lock(context);
     ah->ibv.handle = object_enter(context, &ah->object, OBJECT_AH, context->device->limits.max_ah, pd_object(pd));
     control_unlock(context);

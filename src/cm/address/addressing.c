@@ -1,4 +1,4 @@
-#include "cm/addressing.h"
+#include "cm/address/addressing.h"
 
 #include <string.h>
 

@@ -1,0 +1,123 @@
+#include "link/udp/netlink.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* --- asking */
+
+void netlink_begin(struct netlink_request *request, uint16_t type, const void *body, size_t size)
+{
+    struct nlmsghdr header = {
+        .nlmsg_len = (uint32_t)(NLMSG_HDRLEN + size), .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST, .nlmsg_seq = 1};
+    memset(request, 0, sizeof *request);
+    memcpy(request->bytes, &header, sizeof header);
+    memcpy(request->bytes + NLMSG_HDRLEN, body, size);
+}
+
+void netlink_add(struct netlink_request *request, uint16_t attribute, const void *value, size_t size)
+{
+    struct nlmsghdr *header = (struct nlmsghdr *)request->bytes;
+    size_t at = NLMSG_ALIGN(header->nlmsg_len);
+    struct rtattr head = {.rta_len = (uint16_t)RTA_LENGTH(size), .rta_type = attribute};
+    if (at + RTA_SPACE(size) > sizeof request->bytes)
+        return;
+    memcpy(request->bytes + at, &head, sizeof head);
+    memcpy(request->bytes + at + RTA_LENGTH(0), value, size);
+    header->nlmsg_len = (uint32_t)(at + RTA_LENGTH(size));
+}
+
+/* The kernel answers within the send; should it not, nobody waits for ever. */
+int netlink_open(void)
+{
+    static const struct timeval patience = {.tv_sec = 1};
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    return fd;
+}
+
+static int receive_response(int fd, struct netlink_response *answer)
+{
+    struct sockaddr_nl from = {0};
+    struct iovec piece = {answer->bytes, sizeof answer->bytes};
+    struct msghdr message = {.msg_name = &from, .msg_namelen = sizeof from, .msg_iov = &piece, .msg_iovlen = 1};
+    ssize_t length;
+    do
+        length = recvmsg(fd, &message, 0);
+    while ((length < 0 && errno == EINTR) || (length >= 0 && from.nl_pid));
+    if (length < 0)
+        return errno == EAGAIN ? EIO : errno;
+    answer->length = (size_t)length;
+    return message.msg_flags & MSG_TRUNC ? EMSGSIZE : 0;
+}
+
+static int judge(const struct netlink_response *answer, uint16_t type, size_t least)
+{
+    struct nlmsghdr header;
+    struct nlmsgerr error;
+    if (answer->length < sizeof header)
+        return EBADMSG;
+    memcpy(&header, answer->bytes, sizeof header);
+    if (header.nlmsg_len > answer->length)
+        return EBADMSG;
+    if (header.nlmsg_type == NLMSG_ERROR && header.nlmsg_len >= NLMSG_LENGTH(sizeof error)) {
+        memcpy(&error, answer->bytes + NLMSG_HDRLEN, sizeof error);
+        return error.error ? -error.error : EBADMSG;
+    }
+    return header.nlmsg_type == type && header.nlmsg_len >= NLMSG_LENGTH(least) ? 0 : EBADMSG;
+}
+
+int netlink_ask(int fd, struct netlink_request *request, uint16_t type, size_t least, struct netlink_response *answer)
+{
+    struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+    const struct nlmsghdr *header = (const struct nlmsghdr *)request->bytes;
+    if (sendto(fd, request->bytes, header->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof kernel) < 0)
+        return errno;
+    int error = receive_response(fd, answer);
+    return error ? error : judge(answer, type, least);
+}
+
+/* --- reading */
+
+const void *netlink_body(const struct netlink_response *answer)
+{
+    return answer->bytes + NLMSG_HDRLEN;
+}
+
+static const void *find(const uint8_t *at, size_t left, uint16_t attribute, size_t least, size_t *size)
+{
+    struct rtattr head;
+    while (left >= sizeof head) {
+        memcpy(&head, at, sizeof head);
+        if (head.rta_len < sizeof head || head.rta_len > left)
+            return NULL;
+        if ((head.rta_type & NLA_TYPE_MASK) == attribute && head.rta_len >= RTA_LENGTH(least)) {
+            if (size)
+                *size = head.rta_len - RTA_LENGTH(0);
+            return at + RTA_LENGTH(0);
+        }
+        size_t step = RTA_ALIGN(head.rta_len);
+        step = step < left ? step : left;
+        at += step;
+        left -= step;
+    }
+    return NULL;
+}
+
+const void *netlink_find(const struct netlink_response *answer, size_t body, uint16_t attribute, size_t least,
+                         size_t *size)
+{
+    struct nlmsghdr header;
+    size_t skip = NLMSG_HDRLEN + NLMSG_ALIGN(body);
+    memcpy(&header, answer->bytes, sizeof header);
+    return header.nlmsg_len < skip ? NULL : find(answer->bytes + skip, header.nlmsg_len - skip, attribute, least, size);
+}
+
+const void *netlink_find_within(const void *attributes, size_t length, uint16_t attribute, size_t least)
+{
+    return find(attributes, length, attribute, least, NULL);
+}

@@ -1,0 +1,23 @@
+/* The way to the peer of an address vector, as kernels find it for RoCE before they answer ibv_modify_qp(3) and
+ * ibv_create_ah(3). */
+#ifndef VERBS_SEND_WAY_H
+#define VERBS_SEND_WAY_H
+
+#include "diag/diag.h"
+#include "link/udp/reach.h"
+#include "verbs/object/object.h"
+
+struct way {
+    enum reason reason; /* why there is none */
+    struct reach reach;
+};
+
+/* Of an address that was checked (ah_check). 0, or the errno with which the call is refused: ENETUNREACH, EHOSTUNREACH,
+ * EACCES, ETIMEDOUT. A group needs no way; the LIDs of InfiniBand are for its subnet manager to judge. Blocks for up to
+ * a second where a neighbour must be asked for: under no lock. */
+int way_find(const struct context *, const struct ibv_ah_attr *, struct way *);
+
+/* Tells the user why there is none; `call` is what the line begins with. */
+void way_report(const struct context *, const struct ibv_ah_attr *, const struct way *, const char *call);
+
+#endif
