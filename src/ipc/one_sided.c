@@ -13,10 +13,12 @@
 
 enum {
     UNDER_WAY_FEW = 64,
-    NAP = 200000,  /* ns */
-    YIELDS = 100,  /* before the first nap; */
-    FORBIDS = 110, /* then no call that begins later writes, and it is looked where the threads are, */
-    TELLS = 5000,  /* and the log says so */
+    NAP = 200000,   /* ns */
+    YIELDS = 100,   /* before the first nap; */
+    FORBIDS = 110,  /* then no call that begins later writes, and it is looked where the threads are, */
+    COMPUTES = 600, /* then it is looked whether a thread that runs is in user mode, */
+    COMPUTES_EACH = 100,
+    TELLS = 5000, /* and the log says so */
 };
 
 /* A peer that was announced when we looked. */
@@ -79,13 +81,21 @@ static bool is_under_way(const struct under_way *under_way)
     return seats && direct_is_under_way(seats, under_way->seen);
 }
 
+/* A thread that runs is not seen elsewhere. The call that it may be in ends soon; but it may have ended already, with a
+ * signal handler behind it that computes for long, before the seat is given back. */
+static bool is_computing(pid_t pid, unsigned patience)
+{
+    return patience >= COMPUTES && patience % COMPUTES_EACH == 0 && elsewhere_runs(pid, SYS_process_vm_writev);
+}
+
 /* A process that is in the table no more has died, after its last system call, or has left, after its last access; or
  * it has closed the descriptor to which its lock belongs, and goes on. So it is looked for nevertheless, but its number
  * may be another's by now, who is waited for no longer than a call takes. */
 static bool is_elsewhere(const struct under_way *under_way, bool gone, unsigned patience)
 {
     pid_t pid = under_way->record->peer.pid;
-    return elsewhere_all(pid, SYS_process_vm_writev) || (gone && (patience >= TELLS || elsewhere_nobody(pid)));
+    return elsewhere_all(pid, SYS_process_vm_writev) || is_computing(pid, patience) ||
+           (gone && (patience >= TELLS || elsewhere_nobody(pid)));
 }
 
 static void one_sided_tell(const struct under_way *under_way)

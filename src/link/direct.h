@@ -11,7 +11,7 @@
  * call begins, stand in the memory of the ring, too, written before the announcement. An owner that has waited for long
  * makes the first of them a place where no memory can be: a call that begins later fails there and writes nothing. A
  * call that is under way then is over when its thread has been seen elsewhere (ipc/elsewhere.h), as a stopped one is:
- * it stops where a call has ended.
+ * it stops where a call has ended; or in user mode (ipc/elsewhere.h), as one is that a signal handler keeps.
  *
  * A READ announces nothing, and nobody waits for it: it writes nothing but its own memory. It judges once more after
  * the copy, and what was taken away meanwhile makes it a READ by packets, which the owner's responder refuses. */

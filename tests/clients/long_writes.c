@@ -4,6 +4,9 @@
  *   unlocked  the writer closes all descriptors, among them that of its lock in the host's table, and so looks as if it
  *             were dead: no byte changes once ibv_dereg_mr has returned
  *   many      80 writers at once: ibv_dereg_mr returns, also of memory where nobody writes
+ *   computes  a signal handler of the writer interrupts it, mostly within the WRITE, and computes for as long as the
+ *             test lasts: ibv_dereg_mr returns, and no byte changes then
+ *   claims    the writer says for ever that it is within WRITEs, and computes: ibv_dereg_mr returns
  *
  * Exit status 0, or 1 with a sentence. */
 #include <sched.h>
@@ -19,6 +22,7 @@
 #include <unistd.h>
 
 #include "endpoint.h"
+#include "link/ring_layout.h"
 
 enum { WRITERS = 80, LENGTH = 1 << 20, TIMEOUT = 8, PATIENCE = 30 };
 
@@ -29,6 +33,8 @@ static struct stage {
 } * stage;
 
 static char memory[LENGTH];
+
+enum mode { UNLOCKED, MANY, COMPUTES, CLAIMS };
 
 static void wait_until(atomic_uint *word, unsigned least)
 {
@@ -63,8 +69,32 @@ static void close_all(void)
         close(descriptor);
 }
 
+static void compute(int signal)
+{
+    for (volatile uint64_t i = 0;; i++)
+        ;
+}
+
+/* In each ring that this process writes, as what it wrote last. */
+static void claim_seats(void)
+{
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    unsigned claimed = 0;
+    while (maps && fgets(line, sizeof line, maps)) {
+        char *end, *rights = strchr(line, ' ');
+        struct ring_shared *shared = (void *)strtoul(line, &end, 16);
+        if (!rights || !strstr(line, "/memfd:softverbs (") || strncmp(rights, " rw-s 00000000 ", 15) != 0)
+            continue;
+        for (unsigned i = 0; i < DIRECT_SEATS; i++)
+            claimed += atomic_fetch_or(&shared->seats.at[i].taken, 1) % 2 == 0;
+    }
+    if (!claimed)
+        die("there are no seats");
+}
+
 /* Until the key is gone. */
-static void write_on(unsigned me, bool closes)
+static void write_on(unsigned me, enum mode mode)
 {
     enum { USUAL = 3 };
     struct endpoint endpoint;
@@ -78,22 +108,30 @@ static void write_on(unsigned me, bool closes)
     atomic_store(&stage->told[me], 2);
     wait_until(&stage->connected, 1);
     for (unsigned i = 0; write_once(&endpoint, qp, mr, &stage->owner[me]); i++) {
-        if (i == USUAL && closes)
+        if (i == USUAL && mode == UNLOCKED)
             close_all();
-        if (i == USUAL + 1)
+        if (i == USUAL && mode == CLAIMS)
+            claim_seats();
+        if (i == USUAL + (mode != CLAIMS))
             atomic_fetch_add(&stage->writing, 1);
+        if (i == USUAL && mode == CLAIMS)
+            compute(0);
     }
 }
 
-static void start_writers(unsigned count, bool closes)
+/* Returns the number of the last. */
+static pid_t start_writers(unsigned count, enum mode mode)
 {
+    pid_t last = 0;
     stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (unsigned i = 0; i < count; i++)
-        if (!fork()) {
+        if (!(last = fork())) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            write_on(i, closes);
+            signal(SIGUSR1, compute);
+            write_on(i, mode);
             _exit(0);
         }
+    return last;
 }
 
 /* Returns when all of them have begun to write. */
@@ -135,7 +173,7 @@ static void expect_untouched(void)
 static int own_unlocked(void)
 {
     struct endpoint endpoint;
-    start_writers(1, true);
+    start_writers(1, UNLOCKED);
     endpoint_open(&endpoint, 4);
     take_back(let_write(&endpoint, 1));
     memset(memory, 0, LENGTH);
@@ -161,12 +199,45 @@ static int run_many(void)
 {
     static char elsewhere[4096];
     struct endpoint endpoint;
-    start_writers(WRITERS, false);
+    start_writers(WRITERS, MANY);
     endpoint_open(&endpoint, 4);
     struct ibv_mr *other = endpoint_register(&endpoint, elsewhere, sizeof elsewhere);
     struct ibv_mr *mr = let_write(&endpoint, WRITERS);
     take_back(other);
     take_back(mr);
+    return 0;
+}
+
+/* A process of its own for each round, which takes its writer along. */
+static int own_computing(enum mode mode)
+{
+    struct endpoint endpoint;
+    pid_t writer = start_writers(1, mode);
+    endpoint_open(&endpoint, 4);
+    struct ibv_mr *mr = let_write(&endpoint, 1);
+    if (mode == COMPUTES)
+        kill(writer, SIGUSR1);
+    usleep(2000);
+    take_back(mr);
+    memset(memory, 0, LENGTH);
+    expect_untouched();
+    return 0;
+}
+
+static int run_computing(enum mode mode, unsigned rounds)
+{
+    int status = 0;
+    for (unsigned round = 0; round < rounds && !status; round++) {
+        pid_t owner = fork();
+        if (!owner) {
+            alarm(2 * PATIENCE);
+            _exit(own_computing(mode));
+        }
+        if (waitpid(owner, &status, 0) != owner)
+            return 1;
+    }
+    if (status)
+        die("ibv_dereg_mr waits for ever");
     return 0;
 }
 
@@ -177,5 +248,9 @@ int main(int argc, char **argv)
         return run_unlocked(argc > 2 ? (unsigned)atoi(argv[2]) : 20);
     if (!strcmp(mode, "many"))
         return run_many();
-    die("usage: long_writes unlocked|many [ROUNDS]");
+    if (!strcmp(mode, "computes"))
+        return run_computing(COMPUTES, argc > 2 ? (unsigned)atoi(argv[2]) : 2);
+    if (!strcmp(mode, "claims"))
+        return run_computing(CLAIMS, 1);
+    die("usage: long_writes unlocked|many|computes|claims [ROUNDS]");
 }

@@ -169,6 +169,10 @@ MUTANTS = [
         ("        shm_forbid_writes(record->peer.link, under_way->seen);\n", "        (void)shm_forbid_writes;\n"),)),
     ("forbids-after-looking", "ipc/one_sided.c", "one-sided-key", (
         ("if (waited_for && forbidden)", "if (waited_for && forbidden && patience > FORBIDS)"),)),
+    ("computing-requester-awaited", "ipc/one_sided.c", "one-sided-interrupted", (
+        ("patience >= COMPUTES &&", "patience > 1000 * COMPUTES &&"),)),
+    ("forbids-after-user-mode", "ipc/one_sided.c", "one-sided-interrupted", (
+        ("if (waited_for && forbidden)", "if (waited_for && forbidden && patience > COMPUTES)"),)),
     ("first-seat-forbidden", "link/direct.c", "one-sided-pair", (
         ("        if (seen[i] % 2)\n", "        if (!i && seen[i] % 2)\n"),)),
     ("within-the-call-is-elsewhere", "ipc/elsewhere.c", "one-sided-key", (
@@ -178,7 +182,7 @@ MUTANTS = [
 SMALL = {"TABLE_SLOTS = 1024": "TABLE_SLOTS = 4", "TABLE_BLOCKS = 65536": "TABLE_BLOCKS = 8", "TABLE_JOINS = 1024": "TABLE_JOINS = 2",
          "NODE_SLOTS = 1024": "NODE_SLOTS = 4", "TABLE_PORTS = 16384": "TABLE_PORTS = 4", "DIRECT_SEATS = 8": "DIRECT_SEATS = 2",
          "PUBLISHED_KEYS = 65536": "PUBLISHED_KEYS = 4", "PUBLISHED_QUEUE_PAIRS = 65536": "PUBLISHED_QUEUE_PAIRS = 4",
-         "UNDER_WAY_FEW = 64,": "UNDER_WAY_FEW = 1,", "YIELDS = 100,": "YIELDS = 2,", "FORBIDS = 110,": "FORBIDS = 1,", "TELLS = 5000,": "TELLS = 3,"}
+         "UNDER_WAY_FEW = 64,": "UNDER_WAY_FEW = 1,", "YIELDS = 100,": "YIELDS = 2,", "FORBIDS = 110,": "FORBIDS = 1,", "COMPUTES = 600,": "COMPUTES = 2,", "COMPUTES_EACH = 100,": "COMPUTES_EACH = 1,", "TELLS = 5000,": "TELLS = 3,"}
 
 STALE = """
 #include <stdio.h>

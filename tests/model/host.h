@@ -39,6 +39,7 @@ enum host_refusal {
     HOST_NO_MAPPING = 16,    /* mmap: ENOMEM */
     HOST_NO_MEMBARRIER = 32, /* membarrier: EPERM */
     HOST_NO_SOCKET = 64,     /* socket: EMFILE */
+    HOST_INTERRUPTS = 128,   /* no refusal: a signal handler that computes for long, before or behind a call */
     HOST_SEND_REFUSALS = HOST_NO_BUFFER | HOST_NO_MEMORY | HOST_TOO_MANY_REFS,
 };
 

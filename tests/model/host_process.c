@@ -119,6 +119,15 @@ static void read_remote(const struct iovec *remote, unsigned long count, struct 
     }
 }
 
+static void may_be_interrupted(const void *at)
+{
+    enum { LONG = 3600 };
+    if (!host_refuses(HOST_INTERRUPTS))
+        return;
+    trace_line(at, "a signal handler computes for long");
+    schedule_compute(schedule_clock() + LONG * NANOS_SECOND);
+}
+
 ssize_t model_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long local_count,
                                 const struct iovec *remote, unsigned long remote_count, unsigned long flags)
 {
@@ -131,10 +140,12 @@ ssize_t model_process_vm_writev(pid_t pid, const struct iovec *local, unsigned l
         return host_error(ESRCH);
     if (remote_count > REMOTE_MAX)
         host_unknown("process_vm_writev");
+    may_be_interrupted(HERE);
     schedule_call_begin(SYS_process_vm_writev);
     read_remote(remote, remote_count, copy);
     ssize_t done = write_pieces(owner, local, local_count, copy, remote_count, HERE);
     schedule_call_end();
+    may_be_interrupted(HERE);
     return done;
 }
 
@@ -305,4 +316,21 @@ ssize_t host_read_thread(unsigned number, char *to, size_t size)
     schedule_saw(seen.place);
     memcpy(to, text, (size_t)length < size ? (size_t)length : size);
     return length;
+}
+
+/* --- ipc/elsewhere_runs.c as a whole: the kernel's clocks are not modelled, but what they may tell */
+
+bool model_elsewhere_runs(pid_t pid, long call)
+{
+    unsigned process = (unsigned)(pid - HOST_FIRST_PID), running = 0, within = 0;
+    schedule_step();
+    for (unsigned i = 0; i < schedule_threads(); i++) {
+        struct thread_seen seen = schedule_look(i);
+        running += seen.process == process && seen.place == THREAD_RUNS;
+        within += seen.process == process && seen.place == THREAD_CALLS && seen.call == call;
+    }
+    bool seen = is_process(process) && running == 1 && !within;
+    trace_line(HERE, "one thread is %sseen in user mode, and no other runs", seen ? "" : "not ");
+    schedule_saw(seen);
+    return seen;
 }

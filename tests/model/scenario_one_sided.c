@@ -376,6 +376,22 @@ const struct scenario scenario_one_sided_key = {
     .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 12},
 };
 
+static void set_up_interrupted(void)
+{
+    one_of_each(write_twice, take_key);
+    host_refuse(HOST_INTERRUPTS, 1 << A);
+}
+
+const struct scenario scenario_one_sided_interrupted = {
+    .name = "one-sided-interrupted",
+    .about = "the same for a requester whose signal handler computes for long, before or behind its call",
+    .set_up = set_up_interrupted,
+    .checks = {owner_returns, nothing_is_written},
+    .budget = {.preemptions = 3, .stops = 1, .refusals = 1, .rests = 16},
+    .more =
+        {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 1, .continues = 1, .refusals = 1, .ticks = 1, .rests = 16},
+};
+
 const struct scenario scenario_one_sided_held = {
     .name = "one-sided-held-stores",
     .about = "the same where processors hold stores back",

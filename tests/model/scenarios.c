@@ -23,6 +23,7 @@
     ONE(revoke)                                                                                                        \
     ONE(revoke_held)                                                                                                   \
     ONE(one_sided_key)                                                                                                 \
+    ONE(one_sided_interrupted)                                                                                         \
     ONE(one_sided_held)                                                                                                \
     ONE(one_sided_keys)                                                                                                \
     ONE(one_sided_list)                                                                                                \

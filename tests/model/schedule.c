@@ -28,6 +28,7 @@ struct model_thread {
     model_body *body;
     void *argument, *stack;
     bool finished;
+    bool computes;               /* see schedule_compute */
     bool (*ready)(const void *); /* NULL: waits for nothing */
     const void *ready_argument;
     nanos deadline;
@@ -159,7 +160,7 @@ struct thread_seen schedule_look(unsigned i)
     enum thread_place place = thread->call                            ? THREAD_CALLS
                               : thread->finished || process->dying    ? THREAD_ENDED
                               : process->stopped || process->stopping ? THREAD_STOPPED
-                              : thread->ready                         ? THREAD_WAITS
+                              : thread->ready && !thread->computes    ? THREAD_WAITS
                                                                       : THREAD_RUNS;
     return (struct thread_seen){thread->process->number, place, thread->call};
 }
@@ -220,7 +221,8 @@ static const char *check(const char *(*what)(void))
 
 static uint64_t thread_hash(const struct model_thread *thread)
 {
-    uint64_t hash = memory_mix(thread->history + thread->finished * 3u + (thread->ready ? 5 : 0));
+    uint64_t hash =
+        memory_mix(thread->history + thread->finished * 3u + (thread->ready ? 5 : 0) + thread->computes * 7u);
     hash = memory_mix(hash ^ (thread->ready ? thread->deadline : 0));
     for (unsigned i = 0; i < thread->held_count; i++)
         hash = memory_mix(hash ^ (uintptr_t)thread->held[i].address ^ thread->held[i].value << 7);
@@ -512,6 +514,7 @@ static void start_threads(void)
         switch_make(&thread->place, thread->stack, STACK, entry);
         thread->finished = false;
         thread->ready = NULL;
+        thread->computes = false;
         thread->call = 0;
         thread->history = i;
         thread->held_count = 0;
@@ -582,6 +585,21 @@ unsigned schedule_refuse(unsigned options)
     left.refusals -= chosen > 0;
     schedule_saw((unsigned)chosen);
     return (unsigned)chosen;
+}
+
+static bool never(const void *argument)
+{
+    return false;
+}
+
+void schedule_compute(nanos until)
+{
+    struct model_thread *thread = schedule_thread_now();
+    if (!thread)
+        return;
+    thread->computes = true;
+    schedule_wait(never, NULL, until);
+    thread->computes = false;
 }
 
 void schedule_call_begin(long call)

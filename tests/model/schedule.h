@@ -88,6 +88,8 @@ void schedule_step(void);
 /* The thread does not go on before ready(argument); false: until the clock says so. Of whatever ready looks at, nothing
  * may lie behind the thread's own store buffer. */
 bool schedule_wait(bool (*ready)(const void *), const void *argument, nanos deadline);
+/* The thread computes in a signal handler until then: seen from outside it runs, and is in no call. */
+void schedule_compute(nanos until);
 /* One of `options` happens to the thread, 0 unless something is refused (which costs one refusal). */
 unsigned schedule_refuse(unsigned options);
 /* The thread saw this, and may go on differently for it. */

@@ -101,6 +101,8 @@ ssize_t model_process_vm_readv(pid_t, const struct iovec *, unsigned long, const
 ssize_t model_process_vm_writev(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
                                 unsigned long);
 
+bool model_elsewhere_runs(pid_t, long call);
+
 #ifdef MODEL_UNDER_TEST
 #define guarded_copy model_guarded_copy
 #define guarded_load model_guarded_load
@@ -172,6 +174,7 @@ ssize_t model_process_vm_writev(pid_t, const struct iovec *, unsigned long, cons
 #define getenv model_getenv
 #define secure_getenv model_getenv
 #define getauxval model_getauxval
+#define elsewhere_runs model_elsewhere_runs
 #define process_vm_readv model_process_vm_readv
 #define process_vm_writev model_process_vm_writev
 #endif
