@@ -34,6 +34,7 @@ enum lock_rank {
                         read this process's memory, the list of event channels: nobody holds two of them */
     LOCK_ATTACHING,  /* replacing entries of tables of imported symbols (attach.c); a fork takes it last, in the
                         program's  thread, while it keeps others out of everything */
+    LOCK_LAST = LOCK_ATTACHING
 };
 
 #endif

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/container.h"
+#include "base/static_lock.h"
 #include "config/config.h"
 #include "config/gid.h"
 #include "diag/log.h"
@@ -124,7 +125,7 @@ static const struct manager_operations operations = {.allocate = allocate,
 
 static void expired(struct timer *, nanos now);
 
-static struct mutex joining = MUTEX_INITIAL(LOCK_CM_JOINING);
+MUTEX_STATIC(joining, LOCK_CM_JOINING);
 
 static int cm_make(struct process *process, struct cm **to)
 {

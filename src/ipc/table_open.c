@@ -12,6 +12,7 @@
 #include "base/container.h"
 #include "base/file_limit.h"
 #include "base/start.h"
+#include "base/static_lock.h"
 #include "ipc/directory.h"
 #include "ipc/node.h"
 #include "ipc/table.h"
@@ -21,7 +22,7 @@
 enum { TABLE_LAYOUT = 8, TRIES = 32, REPLACING_TRIES = 100, PATH_SIZE = TABLE_NAME_MAX + 32 };
 
 static struct table *opened; /* see table.h: one descriptor of a file in a process */
-static struct lock opening = LOCK_INITIAL(LOCK_OPENING);
+LOCK_STATIC(opening, LOCK_OPENING);
 
 unsigned node_layout(void)
 {
@@ -241,8 +242,7 @@ void table_close(struct table *table)
 /* There is one thread now, so whoever held a lock is gone; what still points to the table finds nobody in it. */
 void table_abandon(struct table *table)
 {
-    atomic_store(&opening.taken, 0);
-    atomic_store(&table->exclusive.taken, 0);
+    lock_inherit(&table->exclusive);
     unlist(table);
     atomic_store(&table->self, 0);
     mmap(table->file, sizeof *table->file, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

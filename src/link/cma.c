@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
-#include "base/lock.h"
+#include "base/static_lock.h"
 #include "wire/guarded.h"
 
 enum { TO_MAX = 4 * PAYLOAD_PIECES_MAX };
@@ -69,7 +69,7 @@ bool cma_is_direct(void)
     return !(value && *value == '0') && !cma_is_off();
 }
 
-static struct lock permitting = LOCK_INITIAL(LOCK_INNERMOST);
+LOCK_STATIC(permitting, LOCK_INNERMOST);
 static unsigned permits; /* nodes that have asked for it and not withdrawn yet */
 
 /* EINVAL where there is no Yama: then nothing is needed. */

@@ -10,7 +10,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "base/lock.h"
+#include "base/static_lock.h"
 #include "wire/guarded.h"
 
 enum { SIGNALS = 2, ENTRIES = 8, REGIONS = 16 };
@@ -23,7 +23,7 @@ static struct guarded_signal {
     struct sigaction program[ENTRIES];
 } guarded_signals[SIGNALS] = {{.number = SIGSEGV}, {.number = SIGBUS}};
 
-static struct lock looking = LOCK_INITIAL(LOCK_INNERMOST);
+LOCK_STATIC(looking, LOCK_INNERMOST);
 static _Atomic uint32_t looked; /* tick of the last look */
 static struct guard_region *_Atomic regions[REGIONS];
 _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial-exec"))) = {.looked = UINT32_MAX};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "link/fence.h"
@@ -17,7 +18,7 @@
 #include "tap/delay.h"
 #include "tap/taps.h"
 
-static struct mutex joining = MUTEX_INITIAL(LOCK_JOINING);
+MUTEX_STATIC(joining, LOCK_JOINING);
 static struct process *the_process;
 static unsigned users;
 
@@ -94,13 +95,16 @@ static struct process *create(const struct process_parts *parts)
  * ibv_open_device begins anew. */
 static void before_fork(void)
 {
-    mutex_take(&joining);
+    static_locks_take(LOCK_UNRANKED, LOCK_CONTROL - 1); /* `joining` first */
     if (the_process) {
         mutex_take(&the_process->control);
         lock_take(&the_process->progress);
         the_process->parts->lock(the_process);
-        lock_take(&the_process->schedule.lock);
     }
+    static_locks_take(LOCK_CONTROL, LOCK_INNERMOST - 1);
+    if (the_process)
+        lock_take(&the_process->schedule.lock);
+    static_locks_take(LOCK_INNERMOST, LOCK_LAST);
 }
 
 static void release_after_fork(void)
@@ -116,12 +120,13 @@ static void release_after_fork(void)
 static void in_parent(void)
 {
     release_after_fork();
-    mutex_release(&joining);
+    static_locks_release();
 }
 
 static void in_child(void)
 {
     release_after_fork();
+    static_locks_release();
     if (the_process) {
         the_process->inherited = true;
         atomic_store(&the_process->forked, true);
@@ -132,7 +137,6 @@ static void in_child(void)
     }
     the_process = NULL;
     users = 0;
-    mutex_release(&joining);
 }
 
 /* A program that ends without closing its device still leaves the host, so that its peers hear of it at once. Other
@@ -147,6 +151,12 @@ static void __attribute__((destructor)) leave_at_exit(void)
 static void register_fork_handlers(void)
 {
     pthread_atfork(before_fork, in_parent, in_child);
+}
+
+void process_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_fork_handlers);
 }
 
 /* Under `joining`. A process that has left the host at its end does not come back. */
@@ -166,8 +176,7 @@ static struct process *use(const struct process_parts *parts)
 
 struct process *process_join(const struct process_parts *parts)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, register_fork_handlers);
+    process_watch_forks();
     int before = uncancelled_begin();
     mutex_take(&joining);
     struct process *process = use(parts);

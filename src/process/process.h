@@ -149,6 +149,11 @@ struct process {
 struct process *process_join(const struct process_parts *);
 void process_leave(struct process *);
 
+/* From here on forks are waited for by, and wait for, the threads that hold locks of the library. Not sooner than
+ * something of it is used: what the program has asked to be called at a fork by then, an allocator's locks for example,
+ * is taken behind the library's. Thread-safe. */
+void process_watch_forks(void);
+
 /* May peers do by themselves what they would send packets for? Not where taps have to see those. */
 static inline bool process_publishes(const struct process *process)
 {

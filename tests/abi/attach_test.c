@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { SECONDS_MOST = 10, RUNS = 25, CALLS = 3000 };
+enum { SECONDS_MOST = 30, RUNS = 25, CALLS = 3000, FORKS = 25 };
 
 __attribute__((visibility("default"))) extern atomic_bool constructing; /* of constructor.c */
 atomic_bool constructing;
@@ -57,10 +57,10 @@ static void list_devices(void)
     ibv_free_device_list(ibv_get_device_list(NULL));
 }
 
-static pthread_t start(void *(*work)(void *), char *name)
+static pthread_t start(void *(*work)(void *), void *argument)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, work, name))
+    if (pthread_create(&thread, NULL, work, argument))
         _exit(101);
     return thread;
 }
@@ -102,6 +102,34 @@ static int call_while_it_is_loaded(void)
     void *library = load(LAZY);
     list_devices();
     return ask(library, "lazy_opens_a_device", "/dev/infiniband/rdma_cm") ? 0 : 1;
+}
+
+static void *open_and_close(void *library)
+{
+    while (!atomic_load(&stop))
+        ask(library, "lazy_opens_a_device", "/dev/infiniband/rdma_cm");
+    return NULL;
+}
+
+/* Children of a process whose threads make and close event channels, make one, too. */
+static int fork_beside_channels(void)
+{
+    void *library = load(LAZY);
+    list_devices();
+    pthread_t threads[] = {start(open_and_close, library), start(open_and_close, library)};
+    for (int i = 0, status = -1; i < FORKS; i++) {
+        pid_t child = fork();
+        if (!child) {
+            alarm(SECONDS_MOST);
+            _exit(ask(library, "lazy_opens_a_device", "/dev/infiniband/rdma_cm") ? 0 : 1);
+        }
+        if (waitpid(child, &status, 0) != child || status)
+            return status ? WTERMSIG(status) + 1 : 1;
+    }
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
 }
 
 static int call_what_is_not_for_the_device(void)
@@ -146,6 +174,11 @@ static void calls_while_the_library_comes_and_goes_return(void **unused)
     in_children(2, call_while_it_is_loaded);
 }
 
+static void children_of_a_fork_beside_event_channels_make_one(void **unused)
+{
+    in_children(1, fork_beside_channels);
+}
+
 static void what_is_not_for_the_device_goes_where_it_went(void **unused)
 {
     in_children(1, call_what_is_not_for_the_device);
@@ -157,6 +190,7 @@ int main(void)
         cmocka_unit_test(a_first_call_beside_a_dlopen_returns),
         cmocka_unit_test(a_first_call_beside_a_constructor_that_makes_one_returns),
         cmocka_unit_test(calls_while_the_library_comes_and_goes_return),
+        cmocka_unit_test(children_of_a_fork_beside_event_channels_make_one),
         cmocka_unit_test(what_is_not_for_the_device_goes_where_it_went),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -18,8 +17,9 @@
 #include "abi/ucma/chardev.h"
 #include "abi/ucma/event_channel.h"
 #include "abi/ucma/ucma.h"
-#include "base/lock.h"
+#include "base/static_lock.h"
 #include "base/uncancelled.h"
+#include "process/process.h"
 
 #define DEVICE "/dev/infiniband/rdma_cm"
 
@@ -327,23 +327,7 @@ static int attach_to_found(struct dl_phdr_info *info, size_t size, void *context
     return 0;
 }
 
-static struct mutex attaching = MUTEX_INITIAL(LOCK_ATTACHING);
-
-static void lock_attaching(void)
-{
-    mutex_take(&attaching);
-}
-
-static void unlock_attaching(void)
-{
-    mutex_release(&attaching);
-}
-
-/* A child that is forked while another thread attaches would wait for a thread that it does not have. */
-static void watch_forks(void)
-{
-    pthread_atfork(lock_attaching, unlock_attaching, unlock_attaching);
-}
+MUTEX_STATIC(attaching, LOCK_ATTACHING);
 
 /* While dl_iterate_phdr holds a lock of the dynamic loader, no child is forked, which would find it taken for ever. */
 static void each_object(int (*look)(struct dl_phdr_info *, size_t, void *), struct found *found)
@@ -357,10 +341,9 @@ static void each_object(int (*look)(struct dl_phdr_info *, size_t, void *), stru
  * names up waits for the lock that the thread which loads it holds until it is done; here this thread holds none. */
 void attach(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct found found = {.count = 0};
     int error = errno;
-    pthread_once(&once, watch_forks);
+    process_watch_forks();
     each_object(find_new, &found);
     if (found.count) {
         look_up();

@@ -8,7 +8,7 @@
 
 #include "abi/assembly.h"
 #include "base/container.h"
-#include "base/lock.h"
+#include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "gsi/cm.h"
 #include "gsi/cm_reason.h"
@@ -17,7 +17,7 @@
 
 enum { BUCKETS = 256 };
 
-static struct lock lock = LOCK_INITIAL(LOCK_INNERMOST); /* the channels */
+LOCK_STATIC(lock, LOCK_INNERMOST); /* the channels */
 static struct event_channel *channels[BUCKETS];
 static atomic_uint count;
 

@@ -152,6 +152,10 @@ void udp_close(struct udp_port *port)
 void udp_abandon(struct udp_port *port)
 {
     port->abandoned = true;
+    lock_inherit(&port->lock);
+    for (int family = 0; family < UDP_FAMILIES; family++)
+        for (int i = 0; i < UDP_SENDING; i++)
+            lock_inherit(&port->flows[family][i].lock);
     close_all(port);
 }
 

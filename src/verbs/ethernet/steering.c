@@ -28,6 +28,11 @@ void steering_destroy(struct steering *steering)
     free(steering);
 }
 
+void steering_inherit(struct process *process)
+{
+    lock_inherit(&process->steering->lock);
+}
+
 void steering_group(const uint8_t *destination, uint8_t group[16])
 {
     static const uint8_t prefix[10] = "ethernet"; /* no multicast GID begins so */

@@ -30,6 +30,7 @@ enum flow_rank { FLOW_SNIFFER, FLOW_NORMAL, FLOW_DEFAULT };
 /* With its endpoint for what comes from links. 0 or ENOMEM. */
 int steering_create(struct process *);
 void steering_destroy(struct steering *);
+void steering_inherit(struct process *); /* in the child of a fork */
 
 /* Enters a rule: from now on frames are steered by it. 0, or ENOMEM, ENOSPC. Takes process->progress. */
 int steering_add(struct process *, struct flow *);

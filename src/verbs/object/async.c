@@ -69,6 +69,7 @@ struct tally {
     uint32_t *fetched, *acknowledged;
     pthread_mutex_t *mutex;
     pthread_cond_t *changed;
+    const struct object *object;
 };
 
 static bool find_tally(const struct ibv_async_event *event, struct tally *tally)
@@ -79,7 +80,8 @@ static bool find_tally(const struct ibv_async_event *event, struct tally *tally)
     struct wq *wq = (struct wq *)event->element.wq;
     switch (event->event_type) {
     case IBV_EVENT_CQ_ERR:
-        *tally = (struct tally){&cq->async_fetched, &cq->ibv.async_events_completed, &cq->ibv.mutex, &cq->ibv.cond};
+        *tally = (struct tally){&cq->async_fetched, &cq->ibv.async_events_completed, &cq->ibv.mutex, &cq->ibv.cond,
+                                &cq->object};
         return true;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
@@ -89,15 +91,17 @@ static bool find_tally(const struct ibv_async_event *event, struct tally *tally)
     case IBV_EVENT_PATH_MIG:
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-        *tally = (struct tally){&qp->told.async_fetched, &qp->ibv.events_completed, &qp->ibv.mutex, &qp->ibv.cond};
+        *tally = (struct tally){&qp->told.async_fetched, &qp->ibv.events_completed, &qp->ibv.mutex, &qp->ibv.cond,
+                                &qp->object};
         return true;
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:
-        *tally = (struct tally){&srq->async_fetched, &srq->ibv.events_completed, &srq->ibv.mutex, &srq->ibv.cond};
+        *tally = (struct tally){&srq->async_fetched, &srq->ibv.events_completed, &srq->ibv.mutex, &srq->ibv.cond,
+                                &srq->object};
         return true;
     case IBV_EVENT_WQ_FATAL:
-        *tally =
-            (struct tally){&wq->queue.told.async_fetched, &wq->ibv.events_completed, &wq->ibv.mutex, &wq->ibv.cond};
+        *tally = (struct tally){&wq->queue.told.async_fetched, &wq->ibv.events_completed, &wq->ibv.mutex, &wq->ibv.cond,
+                                &wq->queue.object};
         return true;
     default:
         return false;
@@ -133,10 +137,17 @@ int async_get(struct ibv_context *ibv, struct ibv_async_event *out)
     return -1;
 }
 
+/* In the child of a fork a thread may hold the lock that does not exist, and destroying waits for no acknowledgement.
+ */
+static bool is_inherited(const struct object *object)
+{
+    return object->context->process->inherited;
+}
+
 void async_acknowledge(struct ibv_async_event *event)
 {
     struct tally tally;
-    if (!find_tally(event, &tally))
+    if (!find_tally(event, &tally) || is_inherited(tally.object))
         return;
     pthread_mutex_lock(tally.mutex);
     ++*tally.acknowledged;

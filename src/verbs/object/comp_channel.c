@@ -90,8 +90,12 @@ int comp_channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **c
     return -1;
 }
 
+/* In the child of a fork a thread may hold the lock that does not exist, and destroying waits for no acknowledgement.
+ */
 void comp_channel_acknowledge(struct ibv_cq *cq, unsigned count)
 {
+    if (((struct cq *)cq)->process->inherited)
+        return;
     pthread_mutex_lock(&cq->mutex);
     cq->comp_events_completed += count;
     pthread_cond_signal(&cq->cond);

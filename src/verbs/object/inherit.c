@@ -2,6 +2,7 @@
 
 #include "base/lock.h"
 #include "runtime/qpns.h"
+#include "verbs/ethernet/steering.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/comp_channel.h"
 #include "verbs/queue/cq.h"
@@ -73,6 +74,7 @@ void inherit_process(struct process *process)
         inherit_context(context);
     qpns_close(process->numbers);
     qpns_close(process->srqs);
+    steering_inherit(process);
     xrc_standins_inherit(process);
     xrcd_inherit(process);
 }

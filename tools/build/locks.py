@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Does a fork know each lock of src/? Prints TAP.
+
+Usage: locks.py DIRECTORY [--bare [MEMBER=PLACE=WORDS]...]
+
+A thread that a fork leaves behind may hold a lock, which then nobody gives back in the child. So a lock that belongs to no object
+is defined by LOCK_STATIC or MUTEX_STATIC (src/base/static_lock.h), which put it into the list that the fork walks. A lock that is a
+member of a type stands in MEMBERS, with the place where the fork takes it or where the child gives it back, which must have those words. --bare: not those of this tree.
+"""
+import collections
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from tree import SUPPORT, report, strip
+
+HOME = ("src/base/lock.h", "src/base/static_lock.h")
+LOCK = r"(?:struct\s+(?:lock|mutex)|pthread_(?:mutex|rwlock|spinlock)_t|sem_t|mtx_t)"
+STATIC = re.compile(rf"^(?:(?:_Alignas\(\w+\)|_Thread_local)\s+)*(?:{LOCK}|static\s[^;{{}}()]*\b{LOCK})\s+(\w+)|^\s+static\s+{LOCK}\s+(\w+)", re.M)
+INITIAL = re.compile(r"\b(?:LOCK_INITIAL|MUTEX_INITIAL|PTHREAD_(?:MUTEX|RWLOCK)_INITIALIZER)\b")
+MEMBER = re.compile(rf"^\s+(?:_Alignas\(\w+\)\s+)?{LOCK}\s+(\w+)(?:\[\w+\])?;", re.M)
+
+INHERIT, PROCESS = "src/verbs/object/inherit.c", "src/process/process.c"
+MEMBERS = {
+    "src/gsi/cm.h: lock": ("src/gsi/cm.c", "lock_take(&cm->lock)"),
+    "src/ipc/state.h: lock": ("src/ipc/node.c", "lock_inherit(&node->lock)"),
+    "src/ipc/table.h: exclusive": ("src/ipc/table_open.c", "lock_inherit(&table->exclusive)"),
+    "src/link/shm.c: pulling": ("src/link/shm.c", "lock_inherit(&shm->pulling)"),
+    "src/link/shm.c: sending": ("src/link/shm.c", "lock_inherit(&shm->sending)"),
+    "src/link/udp/udp_state.h: lock": ("src/link/udp/udp.c", "lock_inherit(&port->lock)", "lock_inherit(&port->flows[family][i].lock)"),
+    "src/process/process.h: control": (PROCESS, "mutex_take(&the_process->control)"),
+    "src/process/process.h: progress": (PROCESS, "lock_take(&the_process->progress)"),
+    "src/runtime/schedule.h: lock": (PROCESS, "lock_take(&the_process->schedule.lock)"),
+    "src/tap/capture.c: lock": ("src/verbs/send/transmit.c", "__builtin_expect(qp->process->forked, 0)"),  # a child sends nothing
+    "src/tap/taps.h: lock": ("src/tap/delay.c", "*taps->closed"),  # likewise
+    "src/verbs/ethernet/steering.c: lock": ("src/verbs/ethernet/steering.c", "lock_inherit(&process->steering->lock)"),
+    "src/verbs/memory/mw.h: lock": (INHERIT, "offsetof(struct mw, object)))->lock)"),
+    "src/verbs/object/async.h: lock": (INHERIT, "lock_inherit(&context->async.lock)"),
+    "src/verbs/object/comp_channel.h: lock": (INHERIT, "offsetof(struct comp_channel, object)))->lock)"),
+    "src/verbs/qp/qp.h: lock": (INHERIT, "lock_inherit(&qp->lock)", "lock_inherit(&qp->batch.lock)"),
+    "src/verbs/queue/cq.h: consumer": (INHERIT, "lock_inherit(&cq->consumer)"),
+    "src/verbs/queue/cq.h: lock": (INHERIT, "lock_inherit(&cq->lock)"),
+    "src/verbs/queue/receive_queue.h: lock": (INHERIT, "lock_inherit(&qp->receives.own.lock)", "lock_inherit(&srq->queue.lock)"),
+    "src/verbs/queue/srq_tags.c: lock": ("src/verbs/queue/srq_tags.c", "lock_inherit(&srq->tags->lock)"),
+}
+
+
+def sources(top):
+    for folder, _, names in os.walk(os.path.join(top, "src")):
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(folder, name), top)
+            if name.endswith((".c", ".h")) and not SUPPORT.search(path) and path not in HOME:
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    yield path, file.read()
+
+
+def unlisted(path, text):
+    """Locks of no object that are not in the list."""
+    code = strip(text)
+    for found in STATIC.finditer(code):
+        yield f"{path}: {found[1] or found[2]}: not by LOCK_STATIC or MUTEX_STATIC"
+    for found in INITIAL.finditer(code):
+        yield f"{path}: {found[0]}, which only {HOME[1]} may use"
+
+
+def judge_members(counts, texts, known):
+    for name, count in sorted(counts.items()):
+        place, *words = known.get(name, ("",))
+        lacking = [word for word in words if word not in texts.get(place, "")]
+        if not words:
+            yield f"{name}: MEMBERS does not say where a fork takes it, or a child gives it back"
+        elif len(words) < count:
+            yield f"{name}: {count} of that name, and MEMBERS knows of {len(words)}"
+        for word in lacking:
+            yield f"{name}: {place} has no {word}"
+    for name in sorted(known.keys() - counts.keys()):
+        yield f"{name}: there is none; take it out of MEMBERS"
+
+
+def main():
+    texts = dict(sources(sys.argv[1]))
+    known = {} if "--bare" in sys.argv else MEMBERS
+    for word in sys.argv[2:]:
+        if word != "--bare":  # for locks_test.py: MEMBER=PLACE=WORDS
+            name, *where = word.split("=")
+            known[name] = tuple(where)
+    statics = [fault for path, text in texts.items() for fault in unlisted(path, text)]
+    members = collections.Counter(f"{path}: {name}" for path, text in texts.items() for name in MEMBER.findall(strip(text)))
+    wrong = list(judge_members(members, texts, known))
+    print("1..2")
+    report(1, "each lock of no object is in the list that a fork walks", statics)
+    report(2, "each lock of an object is taken by the fork, or given back in the child", wrong)
+    return 1 if statics or wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""The check of locks finds what it is there for, in small made-up trees; prints TAP."""
+import os
+import subprocess
+import sys
+import tempfile
+
+CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "locks.py")
+OBJECT, GIVEN_BACK = "struct object {\n    struct lock lock;\n};\n", "lock_inherit(&object->lock);"
+
+
+def check(files, known):
+    """Exit status and output for a tree of these files."""
+    with tempfile.TemporaryDirectory() as top:
+        for name, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(top, name)), exist_ok=True)
+            with open(os.path.join(top, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        done = subprocess.run([sys.executable, CHECK, top, "--bare", *known], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+
+KNOWN = "src/a/x.h: lock=src/a/fork.c=" + GIVEN_BACK
+TREES = {
+    "a lock in the list": ({"src/a/x.c": "LOCK_STATIC(one, LOCK_CQ);\nMUTEX_STATIC(other, LOCK_CQ);\n"}, [], 0, "ok 1"),
+    "a lock that is not in it": ({"src/a/x.c": "static struct lock one = LOCK_INITIAL(LOCK_CQ);\n"}, [], 1, "src/a/x.c: one: not by"),
+    "one that nothing initializes": ({"src/a/x.c": "static struct mutex one;\n"}, [], 1, "src/a/x.c: one: not by"),
+    "one that other files see": ({"src/a/x.c": "struct lock one;\n"}, [], 1, "src/a/x.c: one: not by"),
+    "one in a function": ({"src/a/x.c": "void f(void)\n{\n    static struct lock one;\n}\n"}, [], 1, "src/a/x.c: one: not by"),
+    "a mutex of the C library": ({"src/a/x.c": "static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;\n"}, [], 1, "PTHREAD_MUTEX_INITIALIZER, which only"),
+    "one within a static structure": ({"src/a/x.c": "static struct {\n    int value;\n} one = {.lock = LOCK_INITIAL(1)};\n"}, [], 1, "LOCK_INITIAL, which only"),
+    "parameters and declarations are none": ({"src/a/x.c": "bool f(struct lock *lock);\nstatic void g(struct lock *lock)\n{\n}\n"}, [], 0, "ok 1"),
+    "tests may have what they like": ({"src/a/x_test.c": "static struct lock one;\n"}, [], 0, "ok 1"),
+    "a lock of an object that nobody knows": ({"src/a/x.h": OBJECT}, [], 1, "src/a/x.h: lock: MEMBERS does not say"),
+    "a lock that the child gives back": ({"src/a/x.h": OBJECT, "src/a/fork.c": GIVEN_BACK}, [KNOWN], 0, "ok 2"),
+    "a lock that the child does not give back any more": ({"src/a/x.h": OBJECT, "src/a/fork.c": ""}, [KNOWN], 1, "src/a/fork.c has no lock_inherit"),
+    "a second lock of the same name": ({"src/a/x.h": OBJECT + OBJECT.replace("object", "other"), "src/a/fork.c": GIVEN_BACK}, [KNOWN], 1, "2 of that name"),
+    "a lock that is gone": ({"src/a/fork.c": GIVEN_BACK}, [KNOWN], 1, "src/a/x.h: lock: there is none"),
+}
+
+
+def main():
+    results = [(name, check(files, known), status, words) for name, (files, known, status, words) in TREES.items()]
+    print(f"1..{len(results)}")
+    failed = 0
+    for number, (name, got, status, words) in enumerate(results, 1):
+        right = got[0] == status and words in got[1]
+        failed += not right
+        print(f"{'ok' if right else 'not ok'} {number} - {name}")
+        if not right:
+            print("".join(f"# {line}\n" for line in got[1].splitlines()), end="")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
