@@ -1,5 +1,6 @@
 /* A descriptor that is kept so that something, which needs one for a moment, finds a place when the program has used up
- * all it may have (RLIMIT_NOFILE). -1: there is none. */
+ * all it may have (RLIMIT_NOFILE). It lies low, unlike others (base/descriptor.h), so that its place is of use although
+ * the program has lowered the limit since. -1: there is none. */
 #ifndef BASE_SPARE_H
 #define BASE_SPARE_H
 

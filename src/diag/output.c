@@ -8,12 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "diag/named_file.h"
 
 int output_open(struct output *output, const char *path, int flags)
 {
     struct stat status;
-    *output = (struct output){.descriptor = named_file_open(path, flags)};
+    *output = (struct output){.descriptor = descriptor_raise(named_file_open(path, flags))};
     if (output->descriptor < 0)
         return errno;
     if (fstat(output->descriptor, &status)) {

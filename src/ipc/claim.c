@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "diag/clean.h"
 
 /* @softverbs-4791 INDEX DEVICE:INODE PID DIRECTORY; the numbers tell directories apart, whatever they are called. */
@@ -95,7 +96,7 @@ static int announce(const char *directory, unsigned index)
     snprintf(name, sizeof name, "%s%s%d %s", mark, key, (int)getpid(), directory);
     clean_text(name);
     socklen_t length = put_name(&address, name);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = descriptor_raise(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, length) || listen(fd, SOMAXCONN))) {
         close(fd);
         fd = -1;

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/spare.h"
 #include "base/uncancelled.h"
 #include "ipc/state.h"
@@ -44,7 +45,7 @@ static void watch(struct node *node, struct record *record)
     }
     table_socket_name(node->directory, record->peer.slot, name);
     snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
-    record->writable = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    record->writable = descriptor_raise(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (record->writable >= 0 && (connect(record->writable, (struct sockaddr *)&to, sizeof to) ||
                                   epoll_ctl(node->epoll, EPOLL_CTL_ADD, record->writable, &event)))
         record_close_writable(record);

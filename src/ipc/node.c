@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/container.h"
+#include "base/descriptor.h"
 #include "base/spare.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
@@ -33,9 +34,9 @@ static int open_socket(struct node *node, char *why, size_t why_size)
     int error = control_listen(node->bell.name, &node->socket);
     if (!error)
         error = directory_share_socket(node->directory, node->bell.name);
-    node->epoll = epoll_create1(EPOLL_CLOEXEC);
-    node->waker = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    node->retry = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    node->epoll = descriptor_raise(epoll_create1(EPOLL_CLOEXEC));
+    node->waker = descriptor_raise(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    node->retry = descriptor_raise(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (error || node->epoll < 0 || node->waker < 0 || node->retry < 0 ||
         epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->socket, &event) ||
         epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->waker, &event) ||

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/container.h"
+#include "base/descriptor.h"
 #include "base/file_limit.h"
 #include "base/start.h"
 #include "base/static_lock.h"
@@ -183,7 +184,7 @@ static int try_open(struct table **result, const char *directory, bool create, c
         (*result)->users++;
         return 0;
     }
-    int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int descriptor = descriptor_raise(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (descriptor < 0 && errno == ENOENT && create) {
         int error = table_open_make(directory, false);
         return !error || error == EEXIST || error == ENOENT ? EAGAIN : fail(error, directory, "made", why, why_size);

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/uncancelled.h"
 #include "ipc/state.h"
 
@@ -14,7 +15,7 @@ static int open_ends(struct node *node)
     struct epoll_event event = {.events = EPOLLIN};
     if (node->ends >= 0)
         return 0;
-    node->ends = epoll_create1(EPOLL_CLOEXEC);
+    node->ends = descriptor_raise(epoll_create1(EPOLL_CLOEXEC));
     return node->ends < 0 || epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->ends, &event) ? errno : 0;
 }
 
@@ -25,7 +26,7 @@ static int watch(struct node *node, struct record *record)
     int error = pid > 0 ? open_ends(node) : ESRCH;
     if (error)
         return error;
-    record->end = (int)syscall(SYS_pidfd_open, pid, 0);
+    record->end = descriptor_raise((int)syscall(SYS_pidfd_open, pid, 0));
     if (record->end < 0)
         return errno;
     return epoll_ctl(node->ends, EPOLL_CTL_ADD, record->end, &event) ? errno : 0;

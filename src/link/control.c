@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/uncancelled.h"
 
 enum { DESCRIPTORS_MAX = 4 };
@@ -114,7 +115,7 @@ int control_wake(int eventfd)
 int control_listen(const char *name, int *result)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
+    int made = descriptor_raise(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)), error = 0;
     snprintf(to.sun_path, sizeof to.sun_path, "%s", name);
     if (made < 0 || fchmod(made, 0600) || setsockopt(made, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) ||
         bind(made, (struct sockaddr *)&to, sizeof to))

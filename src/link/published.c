@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/file_limit.h"
 
 enum { PUBLISHED_MAGIC = 0x50767473 /* "stvP" */, PUBLISHED_LAYOUT = 2 };
@@ -56,7 +57,7 @@ int published_create(struct published *published)
     *published = (struct published){.descriptor = -1};
     if (file_limit_forbids(sizeof(struct published_file)))
         return EFBIG;
-    int descriptor = memfd_create("softverbs-keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int descriptor = descriptor_raise(memfd_create("softverbs-keys", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (descriptor < 0)
         return errno;
     int error = published_fill(published, descriptor);

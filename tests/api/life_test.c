@@ -216,6 +216,49 @@ static void a_device_whose_descriptors_are_gone_is_closed(const void *row)
     EXPECT(status, ==, 0);
 }
 
+enum { FILES_OF_ITS_OWN = 64 };
+
+/* Exit status 0: what the program has opened in place of all that it had closed is as it was, and open. */
+static int write_into_nothing(struct loop *loop, struct ibv_comp_channel *channel)
+{
+    char name[] = "/tmp/softverbs-own.XXXXXX";
+    int changed = 0, first = mkstemp(name), own[FILES_OF_ITS_OWN];
+    close(first);
+    close_range(3, ~0u, 0);
+    for (int i = 0; i < FILES_OF_ITS_OWN; i++)
+        own[i] = open(name, O_RDWR | O_APPEND);
+    unlink(name);
+    ibv_req_notify_cq(loop->cq, 0);
+    write_to_itself(loop);
+    struct ibv_wc wc;
+    for (int i = 0; i < 100 && !ibv_poll_cq(loop->cq, 1, &wc); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    changed += lseek(own[0], 0, SEEK_END) != 0;
+    ibv_close_device(
+        loop->cq->context); /* closes what the program had: two of its channel and its device, and cmd_fd */
+    for (int i = 0; i < FILES_OF_ITS_OWN; i++)
+        changed += fcntl(own[i], F_GETFD) < 0 && own[i] != channel->fd;
+    return changed > 3;
+}
+
+/* The library's own descriptors have high numbers, which new files don't get. */
+static void nothing_is_written_to_files_of_a_program_that_has_closed_all(const void *row)
+{
+    pid_t child = fork();
+    if (!child) {
+        struct ibv_context *context = alone_open();
+        struct ibv_pd *pd = ibv_alloc_pd(context);
+        struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+        struct ibv_cq *cq = ibv_create_cq(context, 64, NULL, channel, 0);
+        struct loop loop = {alone_loop(pd, cq), cq, alone_register(pd)};
+        alarm(30);
+        _exit(write_into_nothing(&loop, channel));
+    }
+    int status;
+    EXPECT(waitpid(child, &status, 0), ==, child);
+    EXPECT(status, ==, 0);
+}
+
 /* -- priorities */
 
 struct hasty {
@@ -329,6 +372,7 @@ static void all(void)
     CASE(a_thread_that_is_cancelled_leaves_no_half_object);
     CASE(a_file_size_limit_refuses_what_needs_a_file);
     CASE(a_device_whose_descriptors_are_gone_is_closed);
+    CASE(nothing_is_written_to_files_of_a_program_that_has_closed_all);
     CASE(a_poller_of_real_time_priority_lets_the_helper_go_on);
     CASE(a_device_is_closed_while_its_helper_wakes);
     CASE(contexts_of_one_device_are_independent);

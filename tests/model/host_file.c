@@ -322,7 +322,7 @@ int model_fcntl(int descriptor, int command, ...)
     if (fd->kind == FD_FILE && (command == F_SETLK || command == F_GETLK))
         return fcntl_lock(fd->number, command, (struct flock *)argument, HERE);
     if (command == F_DUPFD_CLOEXEC)
-        return host_duplicate(fd);
+        return argument ? host_error(EMFILE) : host_duplicate(fd); /* no place is high: base/descriptor.h */
     if (fd->kind != FD_MEMFD)
         host_unknown("fcntl");
     host_change()->last_memfd[host_process()] = (uint8_t)(fd->number + 1);

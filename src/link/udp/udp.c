@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "link/udp/udp_state.h"
 
 /* One for what comes to any address. */
@@ -55,7 +56,7 @@ static struct udp_port *udp_make(unsigned index)
         return NULL;
     port->index = index;
     lock_set_rank(&port->lock, LOCK_PORT);
-    port->epoll = epoll_create1(EPOLL_CLOEXEC);
+    port->epoll = descriptor_raise(epoll_create1(EPOLL_CLOEXEC));
     port->hot = port->kept = -1;
     port->buffers = udp_buffers_create();
     for (int family = 0; family < UDP_FAMILIES; family++) {

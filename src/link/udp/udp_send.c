@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/uncancelled.h"
 #include "link/udp/udp_state.h"
 #include "wire/grh.h"
@@ -57,7 +58,7 @@ static bool udp_send_prepare(struct udp_port *port, int fd, bool ipv6)
 
 static bool udp_send_make(struct udp_port *port, struct udp_flow *flow, bool ipv6)
 {
-    int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = descriptor_raise(socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0)
         return false;
     flow->source_port = bind_somewhere(fd, ipv6);

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "link/udp/udp_state.h"
 
 #include <netinet/udp.h>
@@ -88,7 +89,7 @@ static bool bind_last(int fd, const union udp_address *here)
 int udp_make_receiving(const struct udp_port *port, const union udp_address *here)
 {
     bool ipv6 = here->any.sa_family == AF_INET6;
-    int fd = socket(here->any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = descriptor_raise(socket(here->any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0)
         return -1;
     ask_for_room(fd);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/file_lock.h"
 #include "diag/log.h"
 
@@ -64,7 +65,7 @@ static int open_lock(struct process *process)
     if (process->forked)
         return -1;
     snprintf(path, sizeof path, "%s/xrc-domains", node_path(process->node));
-    return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    return descriptor_raise(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
 }
 
 bool xrcd_key(const struct xrc_domain *domain, struct xrcd_key *key)
