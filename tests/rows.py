@@ -4,9 +4,12 @@
 Usage: rows.py DIRECTORY PAGE
 
 Every row of the page's tables of tests names one at least, and each that is named runs in some test program (or is a test of
-meson's, or a script that is one); behind the name of a file, in that file. Every question of the page has a row of tests. Where rows have a clause of
-the specification, every test that is named after one (`c9_7_1_...`, `a17_9_3_...`) stands in a row of that clause.
+meson's, or a script that is one); behind the name of a file, in that file: a test of a program's main function, a function or the name of a
+case in a script, a fault of the error matrix. Every question of the page has a row of tests. Where rows have a clause of
+the specification, every test that is named after one (`c9_7_1_...`, `a17_9_3_...`) stands in a row of that clause. Where rows have a
+promise, they are the sentences of SECURITY.md's table, each of them.
 """
+import ast
 import collections
 import os
 import re
@@ -14,6 +17,9 @@ import sys
 
 LISTED = re.compile(r"\w+\(\s*(\w+)")
 OF_MESON = re.compile(r"^\s*test\('([^']+)'", re.MULTILINE)
+MATRIX = re.compile(r"^ROW\(\w+, \w+, (\w+)", re.MULTILINE)
+LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
+FILES = ("_test.c", ".py", ".def")
 CLAUSE = re.compile(r"(?:c|a)\d+(?:_\d+)*(?=_[a-z])")
 
 
@@ -28,13 +34,21 @@ def listed(text):
     return LISTED.findall(array[1]) if array else []
 
 
+def cases(text):
+    """What a script may run: its functions that are not private, and the names that it gives to its cases."""
+    tree = ast.parse(text)
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return functions + [text for text in texts if " " in text]
+
+
 def is_built(folder, program):
     """Does meson know it? By its file or, in a list, by its name."""
     path = os.path.join(folder, "meson.build")
     while not os.path.exists(path) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
         path = os.path.join(folder, "meson.build")
-    stem = program.removesuffix("_test.c").removesuffix(".py")
+    stem = program.removesuffix("_test.c").removesuffix("_test.py").removesuffix(".py")
     return os.path.exists(path) and re.search(rf"'(\w+/)*({stem}|{program})'", read(path))
 
 
@@ -52,7 +66,11 @@ def running(top):
                     for test in listed(read(path)):
                         found[test].add(name)
                 elif name.endswith(".py") and is_built(folder, name):
-                    found[name.removesuffix(".py")].add(name)
+                    for test in (name.removesuffix(".py"), *cases(read(path))):
+                        found[test].add(name)
+                elif name.endswith("_matrix.def"):
+                    for test in MATRIX.findall(read(path)):
+                        found[test].add(name)
     return found
 
 
@@ -67,7 +85,7 @@ def named(cell):
     """The tests that a cell names, each with the file that it names before, or None."""
     program = None
     for name in re.findall(r"`([^`]+)`", cell):
-        if name.endswith("_test.c"):
+        if name.endswith(FILES):
             program = name
         else:
             yield name, program
@@ -108,9 +126,23 @@ def missing_clauses(table, known):
             yield f"{name} stands in no row of {clause}"
 
 
-def wrong(page, known):
+def sentences(cell):
+    """Of a cell, without the addresses of links."""
+    return re.split(r"(?<=\.) ", LINK.sub(r"\1", cell))
+
+
+def wrong_promises(page, security):
+    shown = [row[0] for table in rows(page, "promise") for row in table]
+    given = [sentence for table in rows(security, "against", "promise") for row in table for sentence in sentences(row[1])]
+    if shown:
+        yield from (f"no row of tests for the promise: {promise}" for promise in given if promise not in shown)
+        yield from (f"no such promise in SECURITY.md: {promise}" for promise in shown if promise not in given)
+
+
+def wrong(page, security, known):
     yield from wrong_questions(page)
-    for table in [*rows(page, "rule"), *list(rows(page, "question"))[1:], *rows(page, "clause", "rule", "tests")]:
+    yield from wrong_promises(page, security)
+    for table in [*rows(page, "rule"), *rows(page, "promise"), *list(rows(page, "question"))[1:], *rows(page, "clause", "rule", "tests")]:
         yield from wrong_names(table, known)
     clauses = [row for table in rows(page, "clause", "rule", "tests") for row in table]
     if clauses:
@@ -119,7 +151,7 @@ def wrong(page, known):
 
 def main():
     top, path = sys.argv[1:]
-    faults = list(wrong(read(os.path.join(top, path)), running(top)))
+    faults = list(wrong(read(os.path.join(top, path)), read(os.path.join(top, "SECURITY.md")), running(top)))
     for fault in faults:
         print(f"# {path}: {fault}")
     print("1..1\nok 1" if not faults else "1..1\nnot ok 1", f"- every row of {path} names tests that run")

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -26,6 +27,17 @@ int __wrap_prctl(int option, unsigned long a, unsigned long b, unsigned long c, 
     calls++;
     last = a;
     return 0;
+}
+
+static unsigned long has_more_rights;
+
+unsigned long __real_getauxval(unsigned long type);
+unsigned long __wrap_getauxval(unsigned long type);
+
+/* AT_SECURE: what the kernel tells a set-uid program. */
+unsigned long __wrap_getauxval(unsigned long type)
+{
+    return type == AT_SECURE ? has_more_rights : __real_getauxval(type);
 }
 
 struct crowd {
@@ -125,12 +137,22 @@ static void nobody_may_where_the_user_forbids_it(void **state)
     assert_int_equal(in_all, 0);
 }
 
+static void nobody_may_where_the_program_has_more_rights_than_its_user(void **state)
+{
+    unsigned while_open, in_all;
+    has_more_rights = 1;
+    meet_two(&while_open, &in_all);
+    has_more_rights = 0;
+    assert_int_equal(in_all, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_may_before_there_is_a_peer),
         cmocka_unit_test(peers_may_until_the_last_device_closes),
         cmocka_unit_test(nobody_may_where_the_user_forbids_it),
+        cmocka_unit_test(nobody_may_where_the_program_has_more_rights_than_its_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ from cases import SOFTVERBS, Skip, TEMPORARY, expect, softverbs, told
 
 UNSHARE = ["unshare", "--mount"]
 INSIDE, SHARED = "SOFTVERBS_TEST_MOUNTS", "/dev/shm"
-USER, SQUATTER = "nobody", 12345
+USER, STRANGER, SQUATTER = "nobody", "daemon", 12345
 HERE = {"SOFTVERBS_DIR": None, "XDG_RUNTIME_DIR": None}  # the place that softverbs chooses
 MESSAGES = "100"
 
@@ -176,6 +176,37 @@ def a_link_in_the_place_of_the_directory_is_not_followed():
             os.lchown(f"{SHARED}/{name}", SQUATTER, SQUATTER)
         expect(_run(USER, "true"))
         assert not os.listdir(trap), os.listdir(trap)
+
+
+@contextlib.contextmanager
+def _place_in_use():
+    """The directory where the processes of a user meet, while one of them has its device open."""
+    with _gone_later(), _fresh(), _server(USER, port := _free_port()) as server:
+        _wait_until_it_listens(server, int(port))
+        place, = [f"{SHARED}/{name}" for name in os.listdir(SHARED) if os.path.exists(f"{SHARED}/{name}/table")]
+        yield place
+
+
+def _as_stranger(*command, **env):
+    return subprocess.run([*cases.identity(STRANGER), *command], capture_output=True, check=False, env=cases.environment(**(HERE | env)))
+
+
+def another_user_neither_enters_the_place_nor_sees_its_processes():
+    with _place_in_use() as place:
+        files = [f"{place}/{name}" for name in os.listdir(place)]
+        assert f"{place}/table" in files and len(files) > 1, files
+        attempts = [["ls", place], ["touch", f"{place}/x"], ["mv", place, f"{SHARED}/x"], ["chmod", "777", place]]
+        attempts += [["head", "-c1", file] for file in files] + [["truncate", "-s", "0", file] for file in files]
+        for attempt in attempts:
+            done = _as_stranger(*attempt)
+            assert done.returncode and (b"denied" in done.stderr or b"not permitted" in done.stderr), (attempt, told(done))
+        assert b"ibv_rc_pingpong" in subprocess.run([*cases.identity(USER), _tool(), "show"], capture_output=True, check=True,
+                                                    env=cases.environment(**HERE)).stdout
+        shown = _as_stranger(_tool(), "show")
+        assert shown.returncode == 0 and b"ibv_rc_pingpong" not in shown.stdout, told(shown)
+        for command in (["show"], ["stat", "--once"], ["run", "--", "true"]):
+            done = _as_stranger(_tool(), *command, SOFTVERBS_DIR=place)
+            assert done.returncode and b"belongs to user" in done.stderr, told(done)
 
 
 def _user_namespace(user):
