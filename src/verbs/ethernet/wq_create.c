@@ -209,6 +209,12 @@ static void change_flags(struct raw *raw, const struct ibv_wq_attr *attr)
         raw->options |= RAW_STRIP_VLAN;
 }
 
+static void withdraw_completions(struct wq *wq)
+{
+    cq_withdraw(wq->queue.uses.receive_cq, &wq->queue);
+    receive_queue_settle(&wq->queue.receives.own);
+}
+
 int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 {
     struct wq *wq = wq_of(ibv);
@@ -226,7 +232,7 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
         return reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL;
     }
     if (attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET)
-        cq_withdraw(wq->queue.uses.receive_cq, &wq->queue);
+        withdraw_completions(wq);
     return 0;
 }
 

@@ -53,7 +53,7 @@ void qp_give_back_receive(struct qp *qp)
     const struct recv_wqe *receive = engine_open_receive(&qp->engine);
     struct receive_queue *queue = qp->xrc.serving ? &qp->xrc.serving->queue : qp->receives.queue;
     if (receive && queue)
-        receive_queue_free(queue, receive);
+        receive_queue_drop(queue, receive);
     qp->xrc.serving = NULL;
     if (qp->xrc.front)
         xrc_front_clear(qp);

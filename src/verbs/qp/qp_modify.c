@@ -307,6 +307,8 @@ static void withdraw_completions(struct qp *qp)
     if (qp->uses.receive_cq && qp->uses.receive_cq != qp->uses.send_cq)
         cq_withdraw(qp->uses.receive_cq, qp);
     atomic_store(&qp->sends.retired, qp->sends.posted);
+    if (qp_has_receives(qp))
+        receive_queue_settle(&qp->receives.own);
 }
 
 static const char *name_call(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason before,

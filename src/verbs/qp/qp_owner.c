@@ -123,6 +123,8 @@ static inline void fill_received(const struct qp *qp, struct completion *entry, 
 {
     clear_entry(entry);
     entry->id = id;
+    entry->retired = &qp->receives.queue->polled;
+    entry->retires = qp->receives.queue->retires;
     entry->qp_number = qp->flow.number;
     entry->status = (uint8_t)arrival->status;
     entry->opcode = (uint8_t)arrival->opcode;
@@ -151,7 +153,7 @@ void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receiv
     cq_note_round(cq);
     struct completion *entry = cq_begin_push(cq);
     if (__builtin_expect(!entry, 0))
-        return;
+        return receive_queue_lost(qp->receives.queue);
     fill_received(qp, entry, id, arrival);
     cq_end_push(cq, entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
 }

@@ -18,8 +18,7 @@ static inline void show(struct cq *cq, const struct completion *entry)
 {
     cq->extended.status = entry->status;
     cq->extended.wr_id = entry->id;
-    if (entry->retired)
-        cq_retire(entry);
+    cq_retire(entry);
 }
 
 /* For CQs and entries that show_next leaves to us. */

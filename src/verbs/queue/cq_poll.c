@@ -42,8 +42,7 @@ static int take_many(struct cq *cq, int count, struct ibv_wc *wc)
     for (; head != tail && taken < count; head++) {
         struct completion *entry = cq_ring_at(&cq->ring, head);
         to_wc(entry, &wc[taken++]);
-        if (entry->retired)
-            cq_retire(entry);
+        cq_retire(entry);
     }
     cq_ring_taken(&cq->ring, head);
     cq_end_taking(cq, locked);

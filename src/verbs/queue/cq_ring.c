@@ -11,9 +11,7 @@ uint32_t cq_ring_capacity(uint32_t entries)
 void cq_ring_drop_oldest(struct cq_ring *ring)
 {
     uint32_t head = cq_ring_head(ring);
-    const struct completion *entry = cq_ring_at(ring, head);
-    if (entry->retired)
-        cq_retire(entry);
+    cq_retire(cq_ring_at(ring, head));
     cq_ring_taken(ring, head + 1);
 }
 
@@ -22,8 +20,10 @@ void cq_ring_withdraw(struct cq_ring *ring, uint32_t qp_number)
     uint32_t tail = cq_ring_tail(ring), kept = cq_ring_head(ring);
     for (uint32_t at = kept; at != tail; at++) {
         const struct completion *entry = cq_ring_at(ring, at);
-        if (entry->qp_number == qp_number && !entry->lasting)
+        if (entry->qp_number == qp_number && !entry->lasting) {
+            cq_retire_shared(entry);
             continue;
+        }
         if (at != kept)
             *cq_ring_at(ring, kept) = *entry;
         kept++;
@@ -36,7 +36,7 @@ void cq_ring_forget(struct cq_ring *ring, const _Atomic uint32_t *retired)
     uint32_t tail = cq_ring_tail(ring);
     for (uint32_t at = cq_ring_head(ring); at != tail; at++)
         if (cq_ring_at(ring, at)->retired == retired)
-            cq_ring_at(ring, at)->retired = NULL;
+            cq_ring_at(ring, at)->retired = NULL, cq_ring_at(ring, at)->retires = 0;
 }
 
 void cq_ring_move(struct cq_ring *ring, struct completion *entries, uint32_t capacity)

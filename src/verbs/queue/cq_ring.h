@@ -12,8 +12,8 @@
 /* One completion as it lies in the ring. */
 struct completion {
     uint64_t id;
-    _Atomic uint32_t *retired; /* what polling the entry counts up by `retires`; NULL: nothing */
-    uint32_t retires;
+    _Atomic uint32_t *retired; /* what polling the entry counts up; NULL: nothing */
+    uint32_t retires;          /* by so many; 0: by one, and it is shared by several CQs, or `retired` is NULL */
     uint32_t qp_number;
     uint8_t status, opcode, sl, path_bits;
     uint16_t reason, slid;
@@ -37,10 +37,20 @@ struct cq_ring {
     _Alignas(64) _Atomic uint32_t tail;
 };
 
-/* The program has seen that this work ended: its places in the send queue are free, and those of the unsignalled work
- * before it. One writer at a time, since all of a queue pair's send completions go to one CQ. */
+/* The receive of a queue that several CQs share (an SRQ), or nothing. */
+static inline void cq_retire_shared(const struct completion *entry)
+{
+    if (!entry->retires && entry->retired)
+        atomic_fetch_add_explicit(entry->retired, 1, memory_order_release);
+}
+
+/* The program has seen that this work ended: its place in the queue is free, and in a send queue those of the
+ * unsignalled work before it. One writer at a time, since all of a queue pair's send completions go to one CQ, and so
+ * do those of its receives. */
 static inline void cq_retire(const struct completion *entry)
 {
+    if (__builtin_expect(!entry->retires, 0))
+        return cq_retire_shared(entry);
     uint32_t retired = atomic_load_explicit(entry->retired, memory_order_relaxed);
     atomic_store_explicit(entry->retired, retired + entry->retires, memory_order_release);
 }
@@ -98,11 +108,11 @@ static inline void cq_ring_put(struct cq_ring *ring)
 uint32_t cq_ring_capacity(uint32_t entries);
 
 /* The oldest goes without having been seen, in favour of one that comes. Its work has ended nevertheless: the places in
- * the send queue are free. */
+ * its queue are free. */
 void cq_ring_drop_oldest(struct cq_ring *);
 
-/* The entries of a queue pair go, but for those that are lasting. Those that stay move up, so that a CQ is as full as
- * there are completions to be polled. */
+/* The entries of a queue pair go, but for those that are lasting; the places of their receives in an SRQ are free.
+ * Those that stay move up, so that a CQ is as full as there are completions to be polled. */
 void cq_ring_withdraw(struct cq_ring *, uint32_t qp_number);
 
 /* Entries stay, but polling them no longer counts up *retired. */

@@ -171,9 +171,27 @@ static void one_thread_puts_while_another_takes(void **state)
     pthread_join(thread, NULL);
 }
 
+/* Of an SRQ, whose receives complete in several CQs. */
+static void an_entry_that_goes_frees_the_place_in_a_shared_queue(void **state)
+{
+    struct fixture fixture;
+    begin(&fixture);
+    put_many(&fixture, 0, CAPACITY);
+    for (unsigned i = 0; i < CAPACITY; i++)
+        cq_ring_at(&fixture.ring, cq_ring_head(&fixture.ring) + i)->retires = 0;
+    cq_ring_at(&fixture.ring, cq_ring_head(&fixture.ring) + 2)->retired = NULL;
+    cq_retire(take(&fixture));
+    assert_int_equal(fixture.retired, 1);
+    cq_ring_withdraw(&fixture.ring, OTHER_QP);
+    assert_int_equal(fixture.retired, 3);
+    cq_retire(take(&fixture));
+    assert_int_equal(fixture.retired, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_entry_that_goes_frees_the_place_in_a_shared_queue),
         cmocka_unit_test(a_capacity_is_the_next_power_of_two),
         cmocka_unit_test(entries_are_taken_in_the_order_of_putting),
         cmocka_unit_test(a_full_ring_has_no_room_until_one_is_taken),

@@ -60,6 +60,7 @@ int receive_queue_initialize(struct receive_queue *queue, struct ibv_pd *pd, uin
     queue->sge_max = sge_max;
     queue->domain = domain_of(pd);
     queue->resource = resource;
+    queue->retires = resource == DOMAIN_SRQ ? 0 : 1; /* the queue pairs of an SRQ may have several CQs */
     int error = capacity ? make_chunk(queue, capacity, &chunk) : 0;
     if (!error && capacity)
         add_chunk(queue, chunk, capacity);
@@ -76,11 +77,16 @@ void receive_queue_destroy(struct receive_queue *queue)
     }
 }
 
-/* Under its lock. */
+/* Places that are not free. */
+static inline uint32_t places_used(const struct receive_queue *queue)
+{
+    return queue->entered - atomic_load_explicit(&queue->polled, memory_order_acquire);
+}
+
 static bool fits(const struct receive_queue *queue, uint32_t capacity)
 {
     lock_assert_held(&queue->lock);
-    return capacity && capacity >= queue->count + queue->taken;
+    return capacity && capacity >= places_used(queue);
 }
 
 int receive_queue_resize(struct receive_queue *queue, uint32_t capacity)
@@ -109,7 +115,7 @@ static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
 {
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > queue->sge_max)
         return EINVAL;
-    if (queue->count + queue->taken >= queue->capacity)
+    if (places_used(queue) >= queue->capacity)
         return ENOMEM;
     struct receive_slot *slot = STAILQ_FIRST(&queue->unused);
     STAILQ_REMOVE_HEAD(&queue->unused, next);
@@ -120,6 +126,7 @@ static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
         slot->sge[i] = wr->sg_list[i];
     STAILQ_INSERT_TAIL(&queue->posted, slot, next);
     queue->count++;
+    queue->entered++;
     return 0;
 }
 
@@ -131,21 +138,33 @@ struct receive_queue_state receive_queue_look(struct receive_queue *queue)
     return state;
 }
 
+__attribute__((noinline)) static void tell_refusal(const struct receive_queue *queue, const struct ibv_recv_wr *wr,
+                                                   int error, uint32_t count)
+{
+    unsigned long long id = wr ? wr->wr_id : 0;
+    if (error == ENOMEM)
+        log_reason(LOG_WARN, REASON_RECEIVE_QUEUE_FULL,
+                   "posting the receive with wr_id %llu to a queue of %u, of which %u wait for a message", id,
+                   queue->capacity, count);
+    else
+        log_reason(LOG_WARN, REASON_TOO_MANY_SGES,
+                   "posting the receive with wr_id %llu and %d elements to a queue that was made for %u", id,
+                   wr ? wr->num_sge : 0, queue->sge_max);
+}
+
 int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     int error = 0;
     lock_take(&queue->lock);
     for (; wr && !error; wr = error ? wr : wr->next)
         error = post_one(queue, wr);
+    uint32_t count = queue->count;
     lock_release(&queue->lock);
-    if (error) {
-        *bad = (struct ibv_recv_wr *)wr;
-        log_reason(LOG_WARN, error == ENOMEM ? REASON_RECEIVE_QUEUE_FULL : REASON_TOO_MANY_SGES,
-                   "posting the receive with wr_id %llu to a queue of %u", (unsigned long long)(wr ? wr->wr_id : 0),
-                   queue->capacity);
-        return result_failure(error);
-    }
-    return 0;
+    if (__builtin_expect(!error, 1))
+        return 0;
+    *bad = (struct ibv_recv_wr *)wr;
+    tell_refusal(queue, wr, error, count);
+    return result_failure(error);
 }
 
 const struct recv_wqe *receive_queue_take(struct receive_queue *queue, uint64_t least, bool *limit_reached)
@@ -157,7 +176,6 @@ const struct recv_wqe *receive_queue_take(struct receive_queue *queue, uint64_t 
     if (slot && !short_of_room) {
         STAILQ_REMOVE_HEAD(&queue->posted, next);
         queue->count--;
-        queue->taken++;
         *limit_reached = queue->count < queue->limit;
         if (*limit_reached)
             queue->limit = 0;
@@ -177,7 +195,6 @@ void receive_queue_return(struct receive_queue *queue, const struct recv_wqe *re
     lock_take(&queue->lock);
     STAILQ_INSERT_HEAD(&queue->posted, slot, next);
     queue->count++;
-    queue->taken--;
     lock_release(&queue->lock);
 }
 
@@ -186,14 +203,34 @@ void receive_queue_free(struct receive_queue *queue, const struct recv_wqe *rece
     struct receive_slot *slot = slot_of(receive);
     lock_take(&queue->lock);
     STAILQ_INSERT_HEAD(&queue->unused, slot, next); /* the one whose cache lines are warm is the next to be used */
-    queue->taken--;
     lock_release(&queue->lock);
+}
+
+void receive_queue_lost(struct receive_queue *queue)
+{
+    lock_take(&queue->lock);
+    queue->entered--;
+    lock_release(&queue->lock);
+}
+
+void receive_queue_drop(struct receive_queue *queue, const struct recv_wqe *receive)
+{
+    receive_queue_free(queue, receive);
+    receive_queue_lost(queue);
 }
 
 void receive_queue_clear(struct receive_queue *queue)
 {
     lock_take(&queue->lock);
     STAILQ_CONCAT(&queue->unused, &queue->posted);
+    queue->entered -= queue->count;
     queue->count = 0;
+    lock_release(&queue->lock);
+}
+
+void receive_queue_settle(struct receive_queue *queue)
+{
+    lock_take(&queue->lock);
+    atomic_store_explicit(&queue->polled, queue->entered - queue->count, memory_order_relaxed);
     lock_release(&queue->lock);
 }

@@ -1,4 +1,8 @@
-/* Posted receives, of one queue pair or shared by many. Thread-safe by its own lock, which is taken inside qp->lock. */
+/* Posted receives, of one queue pair or shared by many. Thread-safe by its own lock, which is taken inside qp->lock.
+ *
+ * A receive's place is free when its completion was polled, as on adapters: so the queue is full with as many receives
+ * as wait for a message, are being filled, and lie completed in a CQ. A program that posts until ENOMEM thus never has
+ * more completions of receives than the queue has places, in the error state, too. */
 #ifndef VERBS_QUEUE_RECEIVE_QUEUE_H
 #define VERBS_QUEUE_RECEIVE_QUEUE_H
 
@@ -22,14 +26,17 @@ struct receive_queue {
     struct lock lock;
     struct receive_list posted, unused;
     uint32_t count;    /* posted and not taken */
-    uint32_t taken;    /* by a message that has begun */
-    uint32_t capacity; /* most of both together */
+    uint32_t entered;  /* posted, all that there were, but for those that end without a completion */
+    uint32_t capacity; /* most of `entered` that are not polled */
     uint32_t slots;    /* allocated; at least capacity */
     uint32_t sge_max;
     uint32_t limit; /* SRQ: raise the event when count falls below; 0: not armed */
     struct receive_chunk *chunks;
     struct parent_domain *domain; /* whose memory they are, or NULL */
     uint64_t resource;            /* enum domain_resource, as what */
+    uint32_t retires;             /* as in struct completion, of the entries of its receives */
+    _Atomic uint32_t polled;      /* of `entered`, those whose completion was polled. Counted where that happens, by no
+                                     lock (cq_ring.h) */
 };
 
 /* Room for `capacity` receives of at most `sge_max` SGEs, in memory of that resource (enum domain_resource) of the
@@ -48,10 +55,15 @@ int receive_queue_post(struct receive_queue *, const struct ibv_recv_wr *, struc
 
 /* The oldest, now taken by a message that has begun; NULL when none is posted, &receive_too_short when it has less room
  * than that. *limit_reached: the count fell below the limit, which is disarmed now. The receive is valid until
- * receive_queue_free, or until receive_queue_return, which makes it the oldest again. */
+ * receive_queue_free: it will have a completion, whose entry counts up `polled` by `retires`; until receive_queue_drop:
+ * it has none; or until receive_queue_return, which makes it the oldest again. */
 const struct recv_wqe *receive_queue_take(struct receive_queue *, uint64_t least, bool *limit_reached);
 void receive_queue_free(struct receive_queue *, const struct recv_wqe *);
+void receive_queue_drop(struct receive_queue *, const struct recv_wqe *);
 void receive_queue_return(struct receive_queue *, const struct recv_wqe *);
+
+/* The completion of one that was freed is lost, as its CQ is full: nobody will poll it. */
+void receive_queue_lost(struct receive_queue *);
 
 /* What a report says of it. */
 struct receive_queue_state {
@@ -61,5 +73,8 @@ struct receive_queue_state receive_queue_look(struct receive_queue *);
 
 /* Everything posted back to unused (RESET). What is taken is given back by whoever took it. */
 void receive_queue_clear(struct receive_queue *);
+
+/* Nothing is taken, and the completions were withdrawn from their CQ: only what is posted has a place. */
+void receive_queue_settle(struct receive_queue *);
 
 #endif

@@ -50,8 +50,8 @@ static void receives_are_taken_in_the_order_of_posting(void **state)
     receive_queue_destroy(&queue);
 }
 
-/* What a message has begun with is in use until it ends. */
-static void a_queue_is_full_with_what_is_posted_and_what_is_taken(void **state)
+/* What a message has begun with is in use until the program has polled its completion. */
+static void a_place_is_free_when_its_completion_was_polled(void **state)
 {
     struct receive_queue queue;
     begin(&queue);
@@ -61,7 +61,40 @@ static void a_queue_is_full_with_what_is_posted_and_what_is_taken(void **state)
     const struct recv_wqe *first = take(&queue, 0);
     assert_int_equal(post(&queue, 9, 1), ENOMEM);
     receive_queue_free(&queue, first);
+    assert_int_equal(post(&queue, 9, 1), ENOMEM);
+    queue.polled++;
     assert_int_equal(post(&queue, 9, 1), 0);
+    assert_int_equal(post(&queue, 9, 1), ENOMEM);
+    receive_queue_destroy(&queue);
+}
+
+static void a_place_is_free_when_there_will_be_no_completion(void **state)
+{
+    struct receive_queue queue;
+    begin(&queue);
+    for (unsigned i = 0; i < CAPACITY; i++)
+        assert_int_equal(post(&queue, i, 1), 0);
+    receive_queue_drop(&queue, take(&queue, 0));
+    assert_int_equal(post(&queue, 9, 1), 0);
+    receive_queue_free(&queue, take(&queue, 1));
+    receive_queue_lost(&queue);
+    assert_int_equal(post(&queue, 9, 1), 0);
+    assert_int_equal(post(&queue, 9, 1), ENOMEM);
+    receive_queue_destroy(&queue);
+}
+
+static void a_queue_that_is_settled_has_places_for_what_is_posted_only(void **state)
+{
+    struct receive_queue queue;
+    begin(&queue);
+    for (unsigned i = 0; i < CAPACITY; i++)
+        assert_int_equal(post(&queue, i, 1), 0);
+    receive_queue_free(&queue, take(&queue, 0));
+    receive_queue_free(&queue, take(&queue, 1));
+    receive_queue_settle(&queue);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(post(&queue, 9, 1), 0);
+    assert_int_equal(post(&queue, 9, 1), ENOMEM);
     receive_queue_destroy(&queue);
 }
 
@@ -154,7 +187,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(receives_are_taken_in_the_order_of_posting),
-        cmocka_unit_test(a_queue_is_full_with_what_is_posted_and_what_is_taken),
+        cmocka_unit_test(a_place_is_free_when_its_completion_was_polled),
+        cmocka_unit_test(a_place_is_free_when_there_will_be_no_completion),
+        cmocka_unit_test(a_queue_that_is_settled_has_places_for_what_is_posted_only),
         cmocka_unit_test(too_many_pieces_are_refused),
         cmocka_unit_test(a_receive_that_is_too_short_stays),
         cmocka_unit_test(what_is_returned_is_the_next),

@@ -20,6 +20,8 @@ static bool sizes_fit(const struct limits *limits, const struct ibv_srq_attr *at
 
 static void srq_release(struct srq *srq)
 {
+    if (srq->cq && !srq->cq->process->inherited)
+        cq_forget(srq->cq, &srq->queue.polled);
     srq_tags_destroy(srq);
     receive_queue_destroy(&srq->queue);
     pthread_mutex_destroy(&srq->ibv.mutex);

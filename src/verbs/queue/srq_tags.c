@@ -59,8 +59,31 @@ void srq_tags_inherit(struct srq *srq)
         lock_inherit(&srq->tags->lock);
 }
 
+/* What a completion tells the end of. */
+enum ended { ENDED_OPERATION, ENDED_TAGGED, ENDED_RECEIVE };
+
+static void retire_by(struct srq *srq, enum ended ended, struct completion *entry)
+{
+    if (ended == ENDED_OPERATION) {
+        entry->retired = &srq->tags->polled;
+        entry->retires = 1;
+        srq->tags->completed++;
+    } else if (ended == ENDED_RECEIVE) {
+        entry->retired = &srq->queue.polled;
+    }
+}
+
+/* Nobody will poll it. */
+static void lost(struct srq *srq, enum ended ended)
+{
+    if (ended == ENDED_OPERATION)
+        srq->tags->completed--;
+    else if (ended == ENDED_RECEIVE)
+        receive_queue_lost(&srq->queue);
+}
+
 /* Under the list's lock, so that completions lie in the queue in the order in which things happened to the list. */
-static void complete(const struct srq *srq, const struct tags_event *event, uint32_t qp_number)
+static void complete(struct srq *srq, const struct tags_event *event, uint32_t qp_number, enum ended ended)
 {
     struct completion entry = {
         .id = event->id,
@@ -75,16 +98,13 @@ static void complete(const struct srq *srq, const struct tags_event *event, uint
         .tag_private = event->application,
         .lasting = true,
     };
-    if (!qp_number) {
-        entry.retired = &srq->tags->polled;
-        entry.retires = 1;
-        srq->tags->completed++;
-    } else if (event->reason)
+    retire_by(srq, ended, &entry);
+    if (qp_number && event->reason)
         log_reason(event->status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, event->reason,
                    "qp 0x%x receive wr_id %llu status %d", qp_number, (unsigned long long)event->id, event->status);
     cq_note_round(srq->cq);
-    if (!cq_push(srq->cq, &entry, event->notable) && !qp_number)
-        srq->tags->completed--; /* nobody will poll it */
+    if (!cq_push(srq->cq, &entry, event->notable))
+        lost(srq, ended);
 }
 
 /* -- operations */
@@ -103,7 +123,7 @@ static enum reason operate(struct srq *srq, struct ibv_ops_wr *wr)
         return REASON_TM_OPERATIONS_FULL;
     reason = tags_operate(&tags->tags, wr, &event, &completes);
     if (!reason && completes)
-        complete(srq, &event, 0);
+        complete(srq, &event, 0, ENDED_OPERATION);
     return reason;
 }
 
@@ -150,7 +170,7 @@ const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, const s
     else
         receive = &receive_unfetched;
     if (tags_match(&tags->tags, &qp->tags.port, packet, &event))
-        complete(qp->uses.srq, &event, qp->flow.number);
+        complete(qp->uses.srq, &event, qp->flow.number, ENDED_TAGGED);
     lock_release(&tags->lock);
     if (limit_reached)
         async_raise_srq(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
@@ -167,7 +187,7 @@ void srq_tags_received(struct engine_owner *owner, const struct recv_wqe *receiv
     tags_received(&tags->tags, &qp->tags.port, receive->id, arrival, &event);
     if (!tagged)
         receive_queue_free(&qp->uses.srq->queue, receive);
-    complete(qp->uses.srq, &event, qp->flow.number);
+    complete(qp->uses.srq, &event, qp->flow.number, tagged ? ENDED_TAGGED : ENDED_RECEIVE);
     lock_release(&tags->lock);
 }
 
@@ -182,7 +202,7 @@ bool srq_tags_sent(struct engine_owner *owner, const struct send_wqe *work, enum
     qp->tags.working--;
     lock_take(&tags->lock);
     if (tags_sent(&tags->tags, &qp->tags.port, work, status, reason, &event))
-        complete(qp->uses.srq, &event, qp->flow.number);
+        complete(qp->uses.srq, &event, qp->flow.number, ENDED_TAGGED);
     lock_release(&tags->lock);
     return true;
 }
@@ -213,7 +233,7 @@ void srq_tags_flush(struct qp *qp)
     struct tags_event event;
     lock_take(&tags->lock);
     while (tags_flush(&tags->tags, &qp->tags.port, &event))
-        complete(qp->uses.srq, &event, qp->flow.number);
+        complete(qp->uses.srq, &event, qp->flow.number, ENDED_TAGGED);
     lock_release(&tags->lock);
 }
 

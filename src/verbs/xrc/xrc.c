@@ -48,6 +48,7 @@ void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, co
     struct srq *srq = qp->xrc.serving;
     struct completion entry = {
         .id = receive->id,
+        .retired = &srq->queue.polled,
         .qp_number = qp->flow.number,
         .status = (uint8_t)arrival->status,
         .opcode = (uint8_t)arrival->opcode,
@@ -64,7 +65,8 @@ void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, co
                    (unsigned long long)receive->id, arrival->status);
     receive_queue_free(&srq->queue, receive);
     cq_note_round(srq->cq);
-    cq_push(srq->cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
+    if (!cq_push(srq->cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS))
+        receive_queue_lost(&srq->queue);
 }
 
 int xrc_enter_srq(struct srq *srq)
