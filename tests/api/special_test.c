@@ -1,8 +1,15 @@
 /* Memory regions of special memory: device memory, a file or dma-buf, nothing at all, pages on demand. They belong to
  * the near end; the far end reads and writes through their keys. */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lonely.h"
@@ -208,7 +215,7 @@ static void a_file_is_a_region(const void *row)
 static void bad_files_are_refused(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
-    int fd = make_file(2 * PAGE), pipes[2];
+    int fd = make_file(2 * PAGE), read_only = open("/proc/self/exe", O_RDONLY), pipes[2];
     EXPECT(pipe(pipes), ==, 0);
     const struct {
         uint64_t offset;
@@ -222,7 +229,9 @@ static void bad_files_are_refused(const void *row)
         {UINT64_MAX - PAGE + 1, 2 * PAGE, 0, fd, ALL, EINVAL},
         {0, PAGE, 0, fd, ALL | IBV_ACCESS_ON_DEMAND, EINVAL},
         {0, PAGE, 0, fd, IBV_ACCESS_REMOTE_WRITE, EINVAL},
-        {0, PAGE, 0, -1, ALL, EBADF},
+        {0, PAGE, 0, -1, ALL, EOPNOTSUPP},
+        {0, 0, 0, -1, 0, EOPNOTSUPP},
+        {0, PAGE, 0, read_only, ALL, EOPNOTSUPP},
         {0, PAGE, 0, pipes[0], IBV_ACCESS_REMOTE_READ, EOPNOTSUPP},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -231,7 +240,49 @@ static void bad_files_are_refused(const void *row)
                                        rows[i].access));
         EXPECT(errno, ==, rows[i].error);
     }
-    close(fd), close(pipes[0]), close(pipes[1]);
+    close(fd), close(read_only), close(pipes[0]), close(pipes[1]);
+}
+
+struct unmappable {
+    struct ibv_pd *pd;
+    int fd, error;
+};
+
+/* NVIDIA's driver answers mmap of a GPU's dma-buf with an errno of the kernel's own. A filter of this thread's system
+ * calls does so here. */
+static void *register_what_can_not_be_mapped(void *argument)
+{
+    enum { KERNELS_OWN = 524 };
+    struct unmappable *of = argument;
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)of->fd, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | KERNELS_OWN),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {COUNT(code), code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return NULL;
+    errno = 0;
+    if (!ibv_reg_dmabuf_mr(of->pd, 0, PAGE, 0, of->fd, IBV_ACCESS_LOCAL_WRITE))
+        of->error = errno;
+    return of;
+}
+
+static void a_dmabuf_that_can_not_be_mapped_is_EOPNOTSUPP(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_RC);
+    struct unmappable of = {.pd = near_pd(&pair), .fd = make_file(2 * PAGE)};
+    pthread_t thread;
+    void *filtered;
+    EXPECT(pthread_create(&thread, NULL, register_what_can_not_be_mapped, &of), ==, 0);
+    EXPECT(pthread_join(thread, &filtered), ==, 0);
+    close(of.fd);
+    if (!filtered)
+        harness_skip("no filters of system calls here");
+    EXPECT(of.error, ==, EOPNOTSUPP);
 }
 
 static void the_null_region_swallows_what_is_received(const void *row)
@@ -401,6 +452,7 @@ static void all(void)
     CASE(the_device_memory_is_as_large_as_the_device_says);
     CASE(a_file_is_a_region);
     CASE(bad_files_are_refused);
+    CASE(a_dmabuf_that_can_not_be_mapped_is_EOPNOTSUPP);
     CASE(the_null_region_swallows_what_is_received);
     harness_run("the_null_region_sends_zeros (inside the ring)", the_null_region_sends_zeros, &lengths[0]);
     harness_run("the_null_region_sends_zeros (by reference)", the_null_region_sends_zeros, &lengths[1]);

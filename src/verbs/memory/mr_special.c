@@ -1,6 +1,7 @@
 #include "verbs/memory/mr_special.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -39,6 +40,14 @@ struct ibv_mr *mr_special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uin
     return mr_register_from(pd, &source);
 }
 
+/* Whether dma-bufs are supported at all is what programs find out with a descriptor that is none, -1 (UCX, NCCL; the
+ * latter with length 0): any errno but EOPNOTSUPP means yes to them, and they then register a GPU's memory, which no
+ * processor can map. */
+static bool is_descriptor(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
 /* The file must be long enough: what lies behind its end can't be reached. Devices don't tell how long they are. */
 static bool is_long_enough(int fd, uint64_t offset, size_t length)
 {
@@ -46,6 +55,8 @@ static bool is_long_enough(int fd, uint64_t offset, size_t length)
     return size < 0 || (offset <= (uint64_t)size && length <= (uint64_t)size - offset);
 }
 
+/* Whatever its exporter's mmap says, which may be an errno of the kernel's own (524), memory that can't be mapped is
+ * not supported here. */
 static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_source *source)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), within = offset & (page - 1);
@@ -53,7 +64,7 @@ static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_sou
     source->mapped = mmap(NULL, source->mapped_length, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd,
                           (off_t)(offset - within));
     if (source->mapped == MAP_FAILED)
-        return errno == ENODEV || errno == ENXIO ? EOPNOTSUPP : errno;
+        return errno == ENOMEM || errno == EAGAIN ? ENOMEM : EOPNOTSUPP;
     source->memory = (char *)source->mapped + within;
     return 0;
 }
@@ -63,6 +74,8 @@ struct ibv_mr *mr_special_register_fd(struct ibv_pd *pd, uint64_t offset, size_t
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct mr_source source = {.length = length, .base = iova, .access = access, .dmah = dmah};
+    if (!is_descriptor(fd))
+        return special_refuse(REASON_FD_MAP, EOPNOTSUPP, "ibv_reg_dmabuf_mr of a descriptor that is not open");
     if (access & ~(unsigned)ACCESS_FD)
         return special_refuse(REASON_MR_ACCESS, EINVAL, "ibv_reg_dmabuf_mr");
     if ((iova ^ offset) & (page - 1) || !length || offset + length < offset)
