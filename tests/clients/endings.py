@@ -41,6 +41,22 @@ def wait_until(is_so, what, patience=LEFT):
         time.sleep(0.02)
 
 
+def lead_astray():
+    """What the server's host sends to the client's goes to a station that is not there."""
+    ip("-n", SERVER, "neighbor", "replace", ADDRESSES[CLIENT][0], "lladdr", "02:00:00:00:00:99", "dev", "eth0", "nud", "permanent")
+
+
+def lead_back():
+    ip("-n", SERVER, "neighbor", "del", ADDRESSES[CLIENT][0], "dev", "eth0")
+
+
+def settle():
+    """Ends those of former tests, which may receive in the place of the next one."""
+    for pid in named(SERVER, CLEANUP) + named(CLIENT, CLEANUP):
+        os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not named(SERVER, CLEANUP) and not named(CLIENT, CLEANUP), f"no {CLEANUP} is left")
+
+
 class Cleanup:
     """Those cleanup processes of a host that are not of former tests."""
 
@@ -97,6 +113,7 @@ def hears_of(suite, number, how="", before=()):
 
 def client_is_killed(suite):
     """The active end is heard of, too; the server's program says so by disconnecting."""
+    settle()
     with Pair(suite, "", client="client", extra={"SOFTVERBS_LOG": "debug"}) as pair:
         os.kill(named(CLIENT, "ending")[0], signal.SIGKILL)
         wait_until(lambda: "receives DREQ" in pair.log(), "the server gets a DREQ", SOON)
@@ -105,15 +122,32 @@ def client_is_killed(suite):
 
 def answers_for_the_dead(suite):
     """While nothing leaves the server's host, its program ends; then the client disconnects."""
+    settle()
     with Pair(suite, "") as pair:
-        ip("-n", SERVER, "route", "add", "blackhole", ADDRESSES[CLIENT][0])
+        lead_astray()
         pair.tell(signal.SIGKILL)
-        time.sleep(1.2) # a DREQ is sent at 0, 0.1, 0.4, 1 and 2 s
-        ip("-n", SERVER, "route", "del", "blackhole", ADDRESSES[CLIENT][0])
+        time.sleep(1.2)  # a DREQ is sent at 0, 0.1, 0.4, 1 and 2 s
+        lead_back()
         os.kill(named(CLIENT, "ending")[0], signal.SIGUSR1)
         pair.client.wait_for("disconnected", SOON)
         if "receives DREP" not in pair.client_log() or "receives DREQ" in pair.client_log():
             raise Failure(f"it got no answer:\n{pair.client_log()}")
+
+
+def hurries_when_told(suite):
+    """SIGTERM does not end it before its program, and then it waits for answers 1 s instead of 5."""
+    with Pair(suite, "") as pair:
+        pid = pair.cleanup.find()
+        os.kill(pid, signal.SIGTERM)
+        lead_astray()
+        time.sleep(0.1)
+        if pid not in pair.cleanup.there():
+            raise Failure("it has ended before its program")
+        pair.tell(signal.SIGKILL)
+        try:
+            wait_until(lambda: pid not in pair.cleanup.there(), "it ends", 3.0)
+        finally:
+            lead_back()
 
 
 def normal_end_is_told_once(suite):
@@ -240,6 +274,7 @@ def main():
     suite = Hosts()
     suite.add("a client that is killed is heard of, and answered", lambda: client_is_killed(suite))
     suite.add("a DREQ for a dead program is answered", lambda: answers_for_the_dead(suite))
+    suite.add("a cleanup process that is told to end does so behind its program", lambda: hurries_when_told(suite))
     suite.add("a server ended by SIGTERM is heard of", lambda: hears_of(suite, signal.SIGTERM))
     suite.add("a server ended by SIGKILL is heard of", lambda: hears_of(suite, signal.SIGKILL))
     for how in ("_exit", "exec", "fork", "close"):

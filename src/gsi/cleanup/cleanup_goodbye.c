@@ -47,7 +47,7 @@ static struct udp_port *find_sender(struct farewell *farewell, unsigned interfac
         if (farewell->ports[i].interface == interface)
             return farewell->ports[i].port;
     struct udp_port *port;
-    if (farewell->port_count == PORTS || udp_open_last(&port, interface, false))
+    if (farewell->port_count == PORTS || udp_open_last(&port, interface))
         return NULL;
     farewell->ports[farewell->port_count].interface = interface;
     farewell->ports[farewell->port_count++].port = port;
@@ -188,10 +188,11 @@ void cleanup_say_goodbye(const struct cleanup_shared *shared, nanos (*clock)(voi
 {
     struct farewell farewell = {.left = calloc(CLEANUP_SESSIONS + 1, sizeof *farewell.left)};
     nanos end = clock();
-    if (!farewell.left || udp_open_last(&farewell.receiving, 0, true))
+    if (!farewell.left || udp_open_last(&farewell.receiving, 0))
         return;
     read_all(&farewell, shared);
     for (nanos now = end; !may_end(&farewell, now - end); now = clock()) {
+        udp_listen_last(farewell.receiving);
         send_what_is_due(&farewell, now - end);
         look_for_answers(&farewell);
     }

@@ -96,7 +96,7 @@ int udp_open(struct udp_port **to, const char *interface, char *why, size_t why_
     return error;
 }
 
-int udp_open_last(struct udp_port **to, unsigned interface, bool receives)
+int udp_open_last(struct udp_port **to, unsigned interface)
 {
     struct udp_port *port = udp_make(interface);
     if (!port)
@@ -105,10 +105,15 @@ int udp_open_last(struct udp_port **to, unsigned interface, bool receives)
         udp_close(port);
         return ENOMEM;
     }
-    if (receives)
-        open_sockets(port);
     *to = port;
     return 0;
+}
+
+void udp_listen_last(struct udp_port *port)
+{
+    for (int family = 0; family < UDP_FAMILIES; family++)
+        if (port->receiving[family] < 0)
+            open_receiving(port, family);
 }
 
 void udp_keep(struct udp_port *port, int fd)

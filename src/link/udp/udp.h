@@ -55,10 +55,13 @@ unsigned udp_interface(const struct udp_port *);
 
 /* Opens the port: 0, or errno and a sentence: no such interface, port 4791 taken by another user or program. */
 int udp_open(struct udp_port **, const char *interface, char *why, size_t why_size);
-/* For who speaks for a process that has ended: a port that sends through the interface of this index and, with
- * `receives`, gets what comes to UDP port 4791 over any interface, as long as no port that was opened by udp_open is
- * there: not before, and not later. 0 or ENOMEM; where it can't receive, it only sends. */
-int udp_open_last(struct udp_port **, unsigned interface, bool receives);
+/* For who speaks for a process that has ended: a port that only sends, through the interface of this index. 0, ENOMEM.
+ */
+int udp_open_last(struct udp_port **, unsigned interface);
+/* From now on it gets what comes to UDP port 4791 over any interface, unless a port is there that was opened by
+ * udp_open. If there is none, and one comes later, that gets all. To be called again and again: the sockets of a
+ * process that ends are closed one by one. */
+void udp_listen_last(struct udp_port *);
 /* A listening socket that is to be closed with the port, -1: none. Who connects to it is let in and put out: connecting
  * is all that is wanted (ipc/claim.h). */
 void udp_keep(struct udp_port *, int fd);
