@@ -8,6 +8,7 @@
 #include "base/uncancelled.h"
 #include "config/config.h"
 #include "config/device_state.h"
+#include "gsi/cm_bindable.h"
 #include "link/udp/reach.h"
 
 enum { ACK_DELAY = 15, DISCARD_PORT = 9 };
@@ -159,7 +160,10 @@ static bool is_loopback_beside_networks(const struct cm_address *address, const 
 int cm_address_port(const struct cm_address *address, struct cm_port *port)
 {
     int before = uncancelled_begin();
+    struct cm_port own;
     int error = find_port(address, port);
+    if (!error && !cm_address_of_gid(address->gid, &own) && !cm_bindable(address))
+        error = ENODEV;
     if (!error && is_loopback_beside_networks(address, port))
         port->device = CM_NOWHERE;
     uncancelled_end(before);

@@ -197,6 +197,27 @@ def lets_an_address_float(suite):
             pair[here].events()
 
 
+def binds_to_what_is_reached(suite):
+    """Not to an address that no device has as its own: nobody on another host could reach what listens there."""
+    many = [f"10.91.1.{number}" for number in range(1, 21)]
+    lone = Follower(suite, SERVER, environment={"SOFTVERBS_LOG": "info"})
+    beside = Follower(suite, SERVER, environment={"SOFTVERBS_DEVICES": "2", "SOFTVERBS_LOG": "info"})  # soft1 is on no network
+    address(SERVER, "add", "10.99.0.1", "lo")
+    try:
+        for text in many:
+            address(SERVER, "add", text)
+        with followers(lone, beside):
+            for one in (lone, beside):
+                one.events()
+                expect([one.ask(f"bind {text} {free_port()}") for text in (ADDRESSES[SERVER][0], "127.0.0.1", many[0], many[-1])],
+                       ["bound", "bound", "bound", "ENODEV"])
+            expect([one.ask(f"bind 10.99.0.1 {free_port()}") for one in (lone, beside)], ["ENODEV", "bound"])
+            told = [one.end().count("(reason 617)") for one in (lone, beside)]
+        expect(told, [2, 1])
+    finally:
+        address(SERVER, "del", "10.99.0.1", "lo")
+
+
 def survives_a_pause(suite):
     """Queue pairs in use go on behind a pause of the link, or of the address that they are connected by."""
     for change, back in ((lambda: ip("-n", SERVER, "link", "set", "eth0", "down"), lambda: ip("-n", SERVER, "link", "set", "eth0", "up")),
@@ -254,6 +275,7 @@ def main():
                        ("the first GID follows the MAC", tells_of_the_mac),
                        ("requests for addresses that came later are served", serves_later_addresses),
                        ("an address floats between hosts", lets_an_address_float),
+                       ("binding to what can't be reached fails", binds_to_what_is_reached),
                        ("queue pairs survive a pause", survives_a_pause),
                        ("nothing is heard of without a network, and nothing costs time", rests)):
         def restored(test=test):

@@ -1,0 +1,50 @@
+#include "gsi/cm_bindable.h"
+
+#include <string.h>
+
+#include "config/config.h"
+#include "config/config_net.h"
+#include "diag/log.h"
+
+/* The device that is on the interface with this address; NULL: none is. */
+static const struct device *find_interface(const union ibv_gid *gid)
+{
+    static struct interface interface; /* too large for a stack; callers have the manager's lock */
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count; i++) {
+        if (!devices[i].interface[0] || !config_read_interface(&interface, devices[i].interface))
+            continue;
+        for (unsigned j = 0; j < interface.address_count; j++)
+            if (!memcmp(&interface.addresses[j], gid, sizeof *gid))
+                return &devices[i];
+    }
+    return NULL;
+}
+
+static bool all_are_on_networks(void)
+{
+    unsigned count;
+    const struct device *devices = config_devices(&count);
+    for (unsigned i = 0; i < count; i++)
+        if (!devices[i].interface[0])
+            return false;
+    return true;
+}
+
+bool cm_bindable(const struct cm_address *address)
+{
+    union ibv_gid gid;
+    memcpy(&gid, address->gid, sizeof gid);
+    if (cm_is_loopback(address))
+        return true;
+    const struct device *device = find_interface(&gid);
+    if (device)
+        log_reason(LOG_INFO, REASON_CM_NO_GID, "it is an address of %s, which is device %s's interface",
+                   device->interface, device->name);
+    else if (all_are_on_networks())
+        log_reason(LOG_INFO, REASON_CM_NO_GID, "it is an address of an interface that no device is on");
+    else
+        return true;
+    return false;
+}
