@@ -128,7 +128,25 @@ static void file_of_gid(const struct place *place, unsigned index, const char *w
     number_file(place, index, text);
 }
 
-/* Types and interfaces only of the GIDs in use: for the others the kernel answers EINVAL, we ENOENT. */
+/* Of a place without a GID, as a kernel has it: opens, and cannot be read (EINVAL), like what the loopback interface
+ * says of its cable. In a sandbox without that file there is none. */
+static void file_without_gid(const struct place *place, unsigned index)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%u", index);
+    entry(place, SYSFS_LINK, name, "/sys/class/net/lo/duplex");
+}
+
+/* One file for each place of the table. */
+static void files_of_gids(const struct place *place, const struct device_state *now, const char *word)
+{
+    for (unsigned i = 0; i < GIDS; i++)
+        if (device_state_has(now, i))
+            file_of_gid(place, i, word);
+        else
+            file_without_gid(place, i);
+}
+
 static void describe_gids(struct place *place, const struct device *device, const char *port)
 {
     const struct device_state *now = device_now(device);
@@ -138,14 +156,11 @@ static void describe_gids(struct place *place, const struct device *device, cons
         number_file(place, i, groups(text, now->gids[i].raw, 16));
     directory(place, "%s/gid_attrs", port);
     directory(place, "%s/gid_attrs/types", port);
-    for (unsigned i = 0; i < now->gid_count; i++)
-        file_of_gid(place, i, link_layer_gid_type_name(device));
+    files_of_gids(place, now, link_layer_gid_type_name(device));
     directory(place, "%s/gid_attrs/ndevs", port);
     if (link_layer_is_infiniband(device))
         return;
-    snprintf(text, sizeof text, "%s\n", interface_of(device));
-    for (unsigned i = 0; i < now->gid_count; i++)
-        number_file(place, i, text);
+    files_of_gids(place, now, interface_of(device));
 }
 
 static void describe_port(struct place *place, const struct device *device, const char *port)
@@ -153,8 +168,10 @@ static void describe_port(struct place *place, const struct device *device, cons
     struct ibv_port_attr attr = {0};
     link_layer_describe(device, &attr);
     directory(place, "%s", port);
-    file(place, "state", "4: ACTIVE\n");
-    file(place, "phys_state", "%u: LinkUp\n", IDENTITY_PHYSICAL_STATE);
+    bool up = device_now(device)->up;
+    file(place, "state", up ? "4: ACTIVE\n" : "1: DOWN\n");
+    file(place, "phys_state", up ? "%u: LinkUp\n" : "%u: Disabled\n",
+         up ? IDENTITY_PHYSICAL_STATE : IDENTITY_PHYSICAL_STATE_DOWN);
     file(place, "rate", "100 Gb/sec (4X EDR)\n");
     file(place, "link_layer", "%s\n", link_layer_name(device));
     file(place, "cap_mask", "0x%08x\n", attr.port_cap_flags);
