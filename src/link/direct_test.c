@@ -20,10 +20,14 @@
 #include "link/direct.h"
 #include "link/testing/process_vm.h"
 
-enum { KEY = 0x1234501, NUMBER = 0x777, PEER = 0x888, DOMAIN = 5, LENGTH = 4096 };
+enum { KEY = 0x1234501, NUMBER = 0x777, PEER = 0x888, DOMAIN = 5, LENGTH = 4096, READS = 4 };
 
-static const struct published_queue_pair queue_pair = {
-    .peer = PEER, .access = PUBLISHED_WRITE | PUBLISHED_READ, .first_psn = 3, .peer_psn = 4, .domain = DOMAIN};
+static const struct published_queue_pair queue_pair = {.peer = PEER,
+                                                       .access = PUBLISHED_WRITE | PUBLISHED_READ,
+                                                       .first_psn = 3,
+                                                       .peer_psn = 4,
+                                                       .max_dest_rd_atomic = READS,
+                                                       .domain = DOMAIN};
 
 static struct published_key key_of(const void *memory)
 {
@@ -43,7 +47,8 @@ static struct published_question question_of(bool write)
                                        .own_psn = 4,
                                        .key = KEY,
                                        .address = 0x10000,
-                                       .length = 8};
+                                       .length = 8,
+                                       .max_rd_atomic = write ? 0 : READS};
 }
 
 static struct published own;
@@ -102,6 +107,7 @@ static void nothing_else_is_permitted(void **state)
         {offsetof(struct published_question, address), 0x10000 + LENGTH - 7},
         {offsetof(struct published_question, length), LENGTH + 1},
         {offsetof(struct published_question, length), UINT32_MAX},
+        {offsetof(struct published_question, max_rd_atomic), READS + 1},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct published_question question = question_of(true);

@@ -12,7 +12,7 @@
 #include "base/descriptor.h"
 #include "base/file_limit.h"
 
-enum { PUBLISHED_MAGIC = 0x50767473 /* "stvP" */, PUBLISHED_LAYOUT = 2 };
+enum { PUBLISHED_MAGIC = 0x50767473 /* "stvP" */, PUBLISHED_LAYOUT = 3 };
 
 struct published_file {
     uint32_t magic, layout;
@@ -132,6 +132,7 @@ bool published_queue_pair(struct published *published, uint32_t number, const st
     to->access = from->access;
     to->first_psn = from->first_psn;
     to->peer_psn = from->peer_psn;
+    to->max_dest_rd_atomic = from->max_dest_rd_atomic;
     to->domain = from->domain;
     atomic_store_explicit(&to->number, number, memory_order_release);
     return true;
@@ -190,12 +191,14 @@ static bool published_key_permits(const struct published_key *key, const struct 
            offset <= key->length - question->length;
 }
 
+/* READs that are done one after the other are never too many at once, but as packets they may be. So the responder
+ * counts them where the asking queue pair may have more outstanding than this one keeps results for. */
 static bool published_queue_pair_permits(const struct published_queue_pair *queue_pair,
                                          const struct published_question *question)
 {
     unsigned access = question->write ? PUBLISHED_WRITE : PUBLISHED_READ;
     return atomic_load(&queue_pair->number) == question->number && queue_pair->peer == question->own_number &&
-           queue_pair->access & access &&
+           queue_pair->access & access && question->max_rd_atomic <= queue_pair->max_dest_rd_atomic &&
            (queue_pair->first_psn == question->first_psn || queue_pair->first_psn == PUBLISHED_NO_PSN) &&
            queue_pair->peer_psn == question->own_psn;
 }

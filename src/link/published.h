@@ -44,6 +44,7 @@ struct published_queue_pair {
     uint32_t peer;                   /* the number that it is connected with */
     uint32_t access;                 /* what it lets the peer do: enum published_access */
     uint32_t first_psn, peer_psn; /* with which it began to send and expected the peer to; of one connection or not? */
+    uint32_t max_dest_rd_atomic;  /* READs and atomics of the peer that it keeps results for */
     uint64_t domain;
 };
 
@@ -91,7 +92,8 @@ struct published_question {
     uint32_t first_psn, own_psn; /* its rq_psn and sq_psn, as the asking queue pair has them */
     uint32_t key;
     uint64_t address;
-    uint32_t length; /* not 0 */
+    uint32_t length;        /* not 0 */
+    uint32_t max_rd_atomic; /* of a READ: those that the asking queue pair may have outstanding; of a WRITE 0 */
 };
 
 /* Is it allowed, and does the owner live? Then *memory is where, in the owner. */

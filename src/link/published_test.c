@@ -109,6 +109,29 @@ static void the_owner_goes_on_writing_it(void **state)
     published_close(&own);
 }
 
+static void a_queue_pair_answers_who_has_no_more_READs_than_it_keeps(void **state)
+{
+    struct published own;
+    struct published_key key = {.access = PUBLISHED_READ | PUBLISHED_WRITE, .length = 8};
+    struct published_queue_pair queue_pair = {.access = PUBLISHED_READ | PUBLISHED_WRITE, .max_dest_rd_atomic = 4};
+    struct published_question read = {.number = 1, .key = 0x100, .length = 8, .max_rd_atomic = 4};
+    const struct published_question write = {.write = true, .number = 1, .key = 0x100, .length = 8};
+    uint64_t memory;
+    if (!has_robust_lists())
+        skip();
+    assert_int_equal(published_create(&own), 0);
+    published_vouch(&own);
+    published_open(&own, true);
+    assert_true(published_key(&own, 0x100, &key));
+    assert_true(published_queue_pair(&own, 1, &queue_pair));
+    assert_true(published_permits(&own, &read, &memory));
+    read.max_rd_atomic = 5;
+    assert_false(published_permits(&own, &read, &memory));
+    assert_true(published_permits(&own, &write, &memory));
+    published_retract(&own);
+    published_close(&own);
+}
+
 /* Sealed as files of this layout were before: a peer could have written where the owner's memory is. */
 static void a_file_that_others_may_write_is_not_read(void **state)
 {
@@ -243,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_peer_can_only_read_it),
         cmocka_unit_test(its_seals_stay_as_they_are),
         cmocka_unit_test(the_owner_goes_on_writing_it),
+        cmocka_unit_test(a_queue_pair_answers_who_has_no_more_READs_than_it_keeps),
         cmocka_unit_test(a_file_that_others_may_write_is_not_read),
         cmocka_unit_test(without_the_seal_nothing_is_published),
         cmocka_unit_test(a_voucher_ends_with_its_thread),

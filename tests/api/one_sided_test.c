@@ -2,12 +2,17 @@
 #include "near.h"
 
 /* After these each process has the other's ring and what it publishes. */
-static struct pair acquainted(void)
+static struct pair acquainted_as(struct wishes wishes)
 {
-    struct pair pair = pair_open(IBV_QPT_RC);
+    struct pair pair = pair_open_as(wishes);
     pair_ping(&pair, &pair.near, &pair.far);
     pair_ping(&pair, &pair.far, &pair.near);
     return pair;
+}
+
+static struct pair acquainted(void)
+{
+    return acquainted_as(pair_wishes(IBV_QPT_RC));
 }
 
 static bool is_direct(void)
@@ -135,6 +140,57 @@ static void a_refusal_is_the_responders(const void *row)
     EXPECT(puppet_peek(pair.far.puppet, pair.far.memory), ==, 5);
 }
 
+/* The number that the far end got in RTR stays the most that it keeps, whatever it is told later. */
+static void tell_far_to_keep(struct pair *pair, uint8_t reads)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD};
+    EXPECT(puppet_modify_qp(pair->far.puppet, pair->far.qp, &attr, IBV_QP_STATE), ==, 0);
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_SQD, .max_dest_rd_atomic = reads};
+    EXPECT(puppet_modify_qp(pair->far.puppet, pair->far.qp, &attr, IBV_QP_STATE | IBV_QP_MAX_DEST_RD_ATOMIC), ==, 0);
+    EXPECT(end_move(&pair->far, IBV_QPS_RTS), ==, 0);
+}
+
+/* Between hosts they are refused, too. The far end is stopped, so that it finds all of them at once. The READ before
+ * them is there because on a new connection the first one is sent alone (transport/rc/direct.c). */
+static void READs_beyond_max_dest_rd_atomic_are_refused(const void *row)
+{
+    enum { ALL = 64 };
+    bool grows = row;
+    struct send list[ALL];
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.reads = 16;
+    wishes.served_reads = 1;
+    struct pair pair = acquainted_as(wishes);
+    if (grows)
+        tell_far_to_keep(&pair, 16);
+    end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_READ, ALL, 0, 8));
+    end_expect_sent(&pair.near, ALL, IBV_WC_SUCCESS);
+    for (uint64_t i = 0; i < ALL; i++)
+        list[i] = end_send(&pair.near, &pair.far, IBV_WR_RDMA_READ, i, 0, 8);
+    puppet_stop(harness_far(), true);
+    EXPECT(puppet_post_send(pair.near.puppet, pair.near.qp, list, ALL, NULL), ==, 0);
+    puppet_stop(harness_far(), false);
+    end_expect_sent(&pair.near, 0, IBV_WC_SUCCESS);
+    end_expect_sent(&pair.near, 1, IBV_WC_REM_INV_REQ_ERR);
+    for (uint64_t i = 2; i < ALL; i++)
+        end_expect_sent(&pair.near, i, IBV_WC_WR_FLUSH_ERR);
+}
+
+/* What counts is how many are outstanding, and not how many might be. */
+static void READs_one_by_one_are_within_any_max_dest_rd_atomic(const void *argument)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.reads = 16;
+    wishes.served_reads = 1;
+    struct pair pair = acquainted_as(wishes);
+    puppet_fill(pair.far.puppet, pair.far.memory, 32768, 7);
+    for (uint64_t i = 0; i < 100; i++) {
+        end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_READ, i, 0, 32768));
+        end_expect_sent(&pair.near, i, IBV_WC_SUCCESS);
+    }
+    EXPECT(puppet_compare(pair.near.puppet, pair.near.memory, 32768, 7, 0), ==, -1);
+}
+
 static void all(void)
 {
     static const char *const names[] = {"a key that is gone is refused by the responder", "a range that is too long is",
@@ -147,6 +203,10 @@ static void all(void)
                 (void *)25);
     for (uintptr_t i = 0; i < COUNT(names); i++)
         harness_run(names[i], a_refusal_is_the_responders, (void *)i);
+    CASE(READs_beyond_max_dest_rd_atomic_are_refused);
+    harness_run("READs beyond the max_dest_rd_atomic of RTR are refused", READs_beyond_max_dest_rd_atomic_are_refused,
+                (void *)1);
+    CASE(READs_one_by_one_are_within_any_max_dest_rd_atomic);
 }
 
 int main(int argc, char **argv)

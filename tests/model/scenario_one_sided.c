@@ -86,7 +86,8 @@ static struct published_question question_of(unsigned self, bool write, unsigned
                                        .own_psn = OWN_PSN,
                                        .key = plan()->keys[region],
                                        .address = self * LENGTH,
-                                       .length = LENGTH};
+                                       .length = LENGTH,
+                                       .max_rd_atomic = write ? 0 : 1};
 }
 
 /* Of this region, and in the same call of the `more` regions behind it. */
@@ -241,6 +242,7 @@ static struct published_queue_pair queue_pair_for(unsigned requester, uint32_t p
                                          .access = PUBLISHED_WRITE | PUBLISHED_READ,
                                          .first_psn = FIRST_PSN,
                                          .peer_psn = peer_psn,
+                                         .max_dest_rd_atomic = 1,
                                          .domain = (uintptr_t)plan()->process};
 }
 

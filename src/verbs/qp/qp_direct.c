@@ -11,6 +11,14 @@
 
 _Static_assert(DIRECT_TOGETHER <= 1 + DIRECT_MORE, "what the transport hands over fits one access");
 
+/* As many as in RTR at the most (transport/rc/rc.h, max_dest_rd_atomic). */
+static uint32_t reads_kept(const struct qp *qp)
+{
+    const struct rc *rc = &qp->engine.rc;
+    uint32_t most = qp_is_reliable(qp) && rc->responder.saved ? rc->responder.saved_most : 0;
+    return qp->attr.max_dest_rd_atomic < most ? qp->attr.max_dest_rd_atomic : most;
+}
+
 /* In RTR the first packet raises an event, and may do so only once it has come. READs need a place where their results
  * are kept. */
 static unsigned published_access(const struct qp *qp)
@@ -20,7 +28,7 @@ static unsigned published_access(const struct qp *qp)
                  qp->path.local && !qp->engine.rc.failed && qp->engine.rc.settings.max_message >= DIRECT_LENGTH_MAX;
     unsigned flags = takes ? qp->attr.qp_access_flags : 0;
     bool writes = flags & IBV_ACCESS_REMOTE_WRITE, reads = flags & IBV_ACCESS_REMOTE_READ;
-    return (writes ? PUBLISHED_WRITE : 0) | (reads && qp->attr.max_dest_rd_atomic ? PUBLISHED_READ : 0);
+    return (writes ? PUBLISHED_WRITE : 0) | (reads && reads_kept(qp) ? PUBLISHED_READ : 0);
 }
 
 void qp_publish(struct qp *qp)
@@ -31,6 +39,7 @@ void qp_publish(struct qp *qp)
         .access = published_access(qp),
         .first_psn = qp->state == IBV_QPS_RTR ? PUBLISHED_NO_PSN : qp->attr.sq_psn & PSN_MASK,
         .peer_psn = qp->attr.rq_psn & PSN_MASK,
+        .max_dest_rd_atomic = reads_kept(qp),
         .domain = (uintptr_t)qp->memory.pd,
     };
     if (!process_publishes(qp->process) || !queue_pair.access || qp->path.direct.published)
@@ -64,14 +73,16 @@ void qp_unpublish(struct qp *qp)
 
 static struct published_question question_of(const struct qp *qp, const struct send_wqe *work)
 {
-    return (struct published_question){.write = work->opcode == IBV_WR_RDMA_WRITE,
+    bool writes = work->opcode == IBV_WR_RDMA_WRITE;
+    return (struct published_question){.write = writes,
                                        .number = qp->attr.dest_qp_num,
                                        .own_number = qp->flow.number,
                                        .first_psn = qp->attr.rq_psn & PSN_MASK,
                                        .own_psn = qp->attr.sq_psn & PSN_MASK,
                                        .key = work->rkey,
                                        .address = work->remote_address,
-                                       .length = work->length};
+                                       .length = work->length,
+                                       .max_rd_atomic = writes ? 0 : qp->engine.rc.settings.max_rd_atomic};
 }
 
 static void count_direct(struct counts *counts, bool writes, const struct direct_works *these)
