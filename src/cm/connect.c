@@ -66,6 +66,8 @@ static void tell(struct identifier *identifier, enum connection_outcome outcome,
         describe_rep(event, message, connection);
     else if (outcome == CONNECTION_REJECTED && message)
         put_private(event, message, 0);
+    else if (outcome == CONNECTION_UNREACHABLE)
+        event->route = identifier->route;
     event_push(event);
 }
 

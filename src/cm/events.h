@@ -52,7 +52,7 @@ struct cm_event {
     uint64_t argument;               /* CM_USER, CM_INTERNAL */
     struct cm_parameters parameters; /* length 0 and zeros when there are none */
     struct cm_ece ece;
-    struct cm_route route;
+    struct cm_route route; /* CM_UNREACHABLE: where the requests went, whatever has_route says */
     bool has_route;
 };
 

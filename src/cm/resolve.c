@@ -43,6 +43,8 @@ static void resolved(struct resolution *resolution, const struct cm_message *rep
         return;
     if (reply)
         describe_reply(event, reply, &session->route);
+    else
+        event->route = session->route;
     event_push(event);
 }
 

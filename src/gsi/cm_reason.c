@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "diag/log.h"
+#include "process/port.h"
 #include "wire/cm.h"
 
 /* The first row of the kind with the status, or without one, counts. */
@@ -25,15 +26,25 @@ static const struct row {
     {CM_DISCONNECTED, -ETIMEDOUT, REASON_CM_DREQ_UNANSWERED},
 };
 
-void cm_reason_log(const struct cm_event *event)
+/* The request that nothing answered may have been answered by ICMP. */
+static const char *answer_to(const struct process *process, const struct cm_event *event, char text[PORT_ICMP])
 {
+    text[0] = 0;
+    if (event->kind == CM_UNREACHABLE && log_wanted(LOG_INFO))
+        port_icmp(process, event->route.from.device, event->route.gid, text);
+    return text;
+}
+
+void cm_reason_log(const struct process *process, const struct cm_event *event)
+{
+    char answer[PORT_ICMP];
     if (!event->status)
         return;
     for (const struct row *row = rows; row < rows + sizeof rows / sizeof *rows; row++)
         if (row->kind == event->kind && (!row->status || row->status == event->status)) {
             bool no_ip = row->reason == REASON_CM_NO_DEVICE && config_is_infiniband();
             log_reason(no_ip ? LOG_WARN : LOG_INFO, no_ip ? REASON_CM_ON_INFINIBAND : row->reason,
-                       "identifier %u, status %d", event->number, event->status);
+                       "identifier %u, status %d%s", event->number, event->status, answer_to(process, event, answer));
             return;
         }
 }

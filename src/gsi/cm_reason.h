@@ -4,7 +4,9 @@
 
 #include "cm/events.h"
 
-/* Logs the reason of an event that is no good news; says nothing of others. Thread-safe. */
-void cm_reason_log(const struct cm_event *);
+struct process;
+
+/* Logs the reason of an event that is no good news; says nothing of others. Thread-safe; under no lock. */
+void cm_reason_log(const struct process *, const struct cm_event *);
 
 #endif

@@ -102,6 +102,17 @@ struct link *port_connect(const struct process *process, const struct device *de
     return link;
 }
 
+const char *port_icmp(const struct process *process, unsigned device, const uint8_t gid[16], char text[PORT_ICMP])
+{
+    struct udp_port *port = device < DEVICES_MAX ? port_at(process, device) : NULL;
+    int error = errno;
+    memcpy(text, "; ", sizeof "; ");
+    if (!port || !udp_icmp_describe(port, gid, text + 2, PORT_ICMP - 2))
+        text[0] = 0;
+    errno = error;
+    return text;
+}
+
 unsigned port_receive(struct process *process, udp_take *take, udp_drop *drop, void *context)
 {
     lock_assert_held(&process->progress);

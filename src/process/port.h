@@ -23,6 +23,11 @@ int port_reach(const struct process *, const struct device *, const struct ibv_a
 struct link *port_connect(const struct process *, const struct device *, const struct ibv_ah_attr *, uint8_t hop_limit,
                           uint32_t flow);
 
+/* Writes what a host or router answered (ICMP) lately to what the device's port sent to this GID, behind "; ", for the
+ * line that explains why no answer of the peer came; empty: nothing. Thread-safe. */
+enum { PORT_ICMP = 200 };
+const char *port_icmp(const struct process *, unsigned device, const uint8_t gid[16], char text[PORT_ICMP]);
+
 /* Hands every datagram that has arrived to `take`, or to `drop`; returns how many. Under process->progress. */
 unsigned port_receive(struct process *, udp_take *take, udp_drop *drop, void *context);
 

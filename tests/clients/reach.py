@@ -8,7 +8,7 @@ import sys
 import time
 
 from clients import BUILD, Failure, Suite, free_port, need, serve
-from ping import ADDRESSES, CLIENT, ROUTER, SERVER, UNREACHABLE, configure, make_hosts
+from ping import ADDRESSES, CLIENT, GATEWAYS, ROUTER, SERVER, UNREACHABLE, configure, make_hosts
 from wire import GID_INDEX, INSIDE, enter_namespaces, ip
 
 REACH = f"{BUILD}/tests/clients/reach"
@@ -103,6 +103,30 @@ def takes_the_limit_of_the_route(suite):
     expect(lines[0], rf"{ADDRESSES[SERVER][0]}: done, (\d+) ms, hop limit 7")
 
 
+FAR = {4: "10.94.0.1", 6: "fd94::1"}  # the router knows no way
+PORT = {4: "type 3, code 3", 6: "type 1, code 4"}
+REFUSED = {4: "type 3, code 1): host unreachable", 6: "type 1, code 0): network unreachable"}  # for the same kind of route
+TIME = {4: "type 11, code 0", 6: "type 3, code 0"}
+
+
+def says_what_was_answered(suite, version):
+    """(reason 105) The host is there and no program has a device open; a router knows no way; the hop limit ends at a router."""
+    there, router, far = ADDRESSES[SERVER][version == 6], GATEWAYS[CLIENT][version == 6], FAR[version]
+    route = ["-n", ROUTER, f"-{version}", "route"]
+    ip(*route, "add", "unreachable", far)
+    lines, log = suite.reach("send", GID_INDEX[version], there, far)
+    ip(*route, "delete", "unreachable", far)
+    ours = ["-n", CLIENT, f"-{version}", "route"]
+    ip(*ours, "add", there, "via", router, "hoplimit", "1")
+    ended, end_log = suite.reach("send", GID_INDEX[version], there)
+    ip(*ours, "delete", there)
+    for line in lines + ended:
+        expect(line, r".*: transport retry counter exceeded, vendor_err 105")
+    for text, who, words in ((log, there, f"{PORT[version]}): port unreachable"), (log, router, REFUSED[version]),
+                             (end_log, router, f"{TIME[version]}): time exceeded")):
+        told(text, f"RETRY_EXC_ERR; {who} answered (ICMP {words}", "(reason 105)")
+
+
 def stays_within_the_host(suite):
     """(reason 396) Without a network only devices of this host can be meant, those of other processes included."""
     known = ["127.0.0.1", "127.0.0.9", "127.44.0.1"]
@@ -157,6 +181,8 @@ def main():
     for version in GID_INDEX:
         suite.add(f"a host that is not there ends INIT to RTR (IPv{version})", lambda version=version: goes_to_rtr(suite, version))
         suite.add(f"rdma_resolve_addr obeys its timeout (IPv{version})", lambda version=version: resolves(suite, version))
+        suite.add(f"what a host or a router answers is told with 105 (IPv{version})",
+                  lambda version=version: says_what_was_answered(suite, version))
         for program in ("rc", "uc"):
             suite.add(f"ibv_{program}_pingpong crosses a router (IPv{version})",
                       lambda program=program, version=version: suite.pingpong(program, version))

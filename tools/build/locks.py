@@ -28,6 +28,7 @@ MEMBERS = {
     "src/ipc/table.h: exclusive": ("src/ipc/table_open.c", "lock_inherit(&table->exclusive)"),
     "src/link/shm.c: pulling": ("src/link/shm.c", "lock_inherit(&shm->pulling)"),
     "src/link/shm.c: sending": ("src/link/shm.c", "lock_inherit(&shm->sending)"),
+    "src/link/udp/udp_icmp.h: lock": ("src/link/udp/udp.c", "lock_inherit(&port->icmp.lock)"),
     "src/link/udp/udp_state.h: lock": ("src/link/udp/udp.c", "lock_inherit(&port->lock)", "lock_inherit(&port->flows[family][i].lock)"),
     "src/process/process.h: control": (PROCESS, "mutex_take(&the_process->control)"),
     "src/process/process.h: progress": (PROCESS, "lock_take(&the_process->progress)"),

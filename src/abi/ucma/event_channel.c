@@ -57,7 +57,7 @@ static bool event_channel_take(struct event_channel *channel, struct cm_event *t
     }
     cm_end(channel->cm);
     if (event)
-        cm_reason_log(to);
+        cm_reason_log(channel->cm->process, to);
     uncancelled_end(before);
     return event;
 }

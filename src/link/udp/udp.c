@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/uncancelled.h"
 #include "link/udp/udp_state.h"
 
 /* One for what comes to any address. */
@@ -56,6 +57,7 @@ static struct udp_port *udp_make(unsigned index)
         return NULL;
     port->index = index;
     lock_set_rank(&port->lock, LOCK_PORT);
+    udp_icmp_initialize(&port->icmp);
     port->epoll = descriptor_raise(epoll_create1(EPOLL_CLOEXEC));
     port->hot = port->kept = -1;
     port->buffers = udp_buffers_create();
@@ -159,6 +161,7 @@ void udp_abandon(struct udp_port *port)
 {
     port->abandoned = true;
     lock_inherit(&port->lock);
+    lock_inherit(&port->icmp.lock);
     for (int family = 0; family < UDP_FAMILIES; family++)
         for (int i = 0; i < UDP_SENDING; i++)
             lock_inherit(&port->flows[family][i].lock);
@@ -168,6 +171,26 @@ void udp_abandon(struct udp_port *port)
 int udp_fd(const struct udp_port *port)
 {
     return port->epoll;
+}
+
+/* An answer may not have been read yet. */
+bool udp_icmp_describe(struct udp_port *port, const uint8_t destination[16], char *text, size_t size)
+{
+    static const nanos fresh = 30 * NANOS_SECOND;
+    struct udp_icmp_error answer;
+    char words[UDP_ICMP_TEXT];
+    text[0] = 0;
+    if (port->abandoned)
+        return false;
+    int before = uncancelled_begin();
+    udp_icmp_take_all(&port->icmp);
+    uncancelled_end(before);
+    nanos now = udp_icmp_now();
+    if (!udp_icmp_find(&port->icmp, destination, now > fresh ? now - fresh : 0, &answer))
+        return false;
+    udp_icmp_write(&answer, words);
+    snprintf(text, size, "%s", words);
+    return true;
 }
 
 unsigned udp_interface(const struct udp_port *port)

@@ -93,6 +93,11 @@ void udp_reroute(struct link *);
  * up ports could ask for as many as he likes. Like udp_receive: under the owner's progress lock. */
 void udp_prefer(struct udp_port *, const struct datagram_route *, nanos now);
 
+/* Writes what a host or router answered (ICMP) in the last half a minute to what was sent from the port to this
+ * destination: "10.77.0.1 answered (ICMP type 3, code 3): port unreachable, ...". False: nothing, and the text is
+ * empty. It may be forged. Thread-safe; changes errno. */
+bool udp_icmp_describe(struct udp_port *, const uint8_t destination[16], char *text, size_t size);
+
 /* The source port that it uses now. */
 uint16_t udp_source_port(const struct link *);
 

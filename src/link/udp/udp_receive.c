@@ -208,6 +208,8 @@ static void receive_anywhere(struct udp_port *port, struct receiver *receiver, u
     int count = epoll_wait(port->epoll, events, SOCKETS_A_ROUND, 0);
     for (int i = 0; i < count; i++) {
         if (events[i].data.fd < 0) {
+            if (events[i].events & EPOLLERR)
+                udp_icmp_take_all(&port->icmp);
             udp_flush_stuck(port);
             continue;
         }

@@ -64,6 +64,7 @@ static bool udp_send_make(struct udp_port *port, struct udp_flow *flow, bool ipv
     flow->source_port = bind_somewhere(fd, ipv6);
     flow->bytes = malloc(UDP_BATCH + UDP_DATAGRAM);
     if (flow->source_port && flow->bytes && udp_send_prepare(port, fd, ipv6)) {
+        udp_icmp_add(&port->icmp, fd, ipv6);
         flow->fd = fd;
         return true;
     }
@@ -184,7 +185,27 @@ static bool udp_send_leaves_alone(struct udp_flow *flow, struct msghdr *message)
     return left;
 }
 
-/* Sends the batch; false: the socket has no room, and the batch waits. */
+/* Is it what sendmsg says of this datagram, whatever came before? */
+static bool is_of_this_send(int error)
+{
+    return error == EAGAIN || error == EWOULDBLOCK || error == EIO || error == EINVAL || error == ENOBUFS;
+}
+
+/* The kernel reports an answer to an earlier datagram, of any link, in place of sending this one. Once reported, it is
+ * gone, so the datagram is sent again; more answers may come meanwhile. Returns the last error. */
+static int udp_send_again(const struct udp_flow *flow, const struct msghdr *message, int error)
+{
+    enum { TRIES = 3 };
+    for (int tries = 0; tries < TRIES && error && !is_of_this_send(error); tries++) {
+        if (!udp_icmp_take(&flow->link->port->icmp, flow->fd) && tries)
+            break;
+        error = sendmsg(flow->fd, message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+    }
+    return error;
+}
+
+/* Sends the batch; false: the socket has no room, and the batch waits. A full queue of the interface (ENOBUFS) is
+ * reported only to sockets that ask for answers; it loses datagrams as the network does. */
 static bool udp_send_batch(struct udp_flow *flow)
 {
     if (!flow->count)
@@ -201,6 +222,10 @@ static bool udp_send_batch(struct udp_flow *flow)
                              .msg_controllen = control.used};
     int kept = errno, before = uncancelled_begin();
     int error = sendmsg(flow->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+    if (__builtin_expect(error, 0))
+        error = udp_send_again(flow, &message, error);
+    if (error == ENOBUFS)
+        error = 0;
     if (flow->count > 1 && (error == EIO || error == EINVAL) && udp_send_leaves_alone(flow, &message))
         link->port->no_segments = true;
     uncancelled_end(before);

@@ -13,6 +13,7 @@
 
 #include "base/lock.h"
 #include "link/udp/udp.h"
+#include "link/udp/udp_icmp.h"
 #include "wire/grh.h"
 
 enum {
@@ -82,7 +83,9 @@ struct udp_port {
     atomic_bool abandoned;
     atomic_bool no_segments; /* the interface refuses UDP_SEGMENT: datagrams go one by one */
     struct udp_buffers *buffers;
+    struct udp_icmp icmp; /* to what the flows sent */
 };
+_Static_assert(UDP_FAMILIES *UDP_SENDING == UDP_ICMP_SOCKETS, "a place for each sending socket");
 
 struct udp_link {
     struct link link;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "diag/log.h"
+#include "process/port.h"
 #include "tap/traffic.h"
 #include "transport/rc/syndrome.h"
 #include "verbs/memory/rkeys.h"
@@ -121,8 +122,11 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
     }
     if (!qp->told.first_error)
         qp->told.first_error = (uint16_t)reason;
-    log_reason(LOG_WARN, reason, "qp 0x%x: %s of wr_id %llu ends in %s", qp->flow.number, what, (unsigned long long)id,
-               words_status(status));
+    char answer[PORT_ICMP] = "";
+    if (status == IBV_WC_RETRY_EXC_ERR && qp->path.remote && log_wanted(LOG_WARN))
+        port_icmp(qp->process, qp->flow.device->index, qp->attr.ah_attr.grh.dgid.raw, answer);
+    log_reason(LOG_WARN, reason, "qp 0x%x: %s of wr_id %llu ends in %s%s", qp->flow.number, what,
+               (unsigned long long)id, words_status(status), answer);
 }
 
 void qp_tell_no_lid(uint32_t number, uint16_t dlid)

@@ -1,0 +1,214 @@
+#include "link/udp/udp_icmp.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "wire/grh.h"
+
+#include <linux/errqueue.h>
+
+enum {
+    AT_ONCE = 256, /* most messages that are read from a queue in one call */
+    ANY_CODE = 256,
+    TOO_LONG_IPV4 = 4, /* code of type 3 */
+    TOO_LONG_IPV6 = 2, /* type */
+    UNREACHABLE_IPV4 = 3,
+};
+
+union icmp_address {
+    struct sockaddr any;
+    struct sockaddr_in ipv4;
+    struct sockaddr_in6 ipv6;
+};
+
+void udp_icmp_initialize(struct udp_icmp *answers)
+{
+    lock_set_rank(&answers->lock, LOCK_INNERMOST);
+}
+
+/* Where the kernel refuses, nothing is known. */
+void udp_icmp_add(struct udp_icmp *answers, int fd, bool ipv6)
+{
+    static const int on = 1;
+    lock_take(&answers->lock);
+    if (answers->count < UDP_ICMP_SOCKETS &&
+        !setsockopt(fd, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? IPV6_RECVERR : IP_RECVERR, &on, sizeof on))
+        answers->sockets[answers->count++] = fd;
+    lock_release(&answers->lock);
+}
+
+/* --- one answer */
+
+/* False: it is no address of this IP version. */
+static bool read_gid(const union icmp_address *address, size_t size, bool ipv6, uint8_t gid[16])
+{
+    if (size < (ipv6 ? sizeof address->ipv6 : sizeof address->ipv4) ||
+        address->any.sa_family != (ipv6 ? AF_INET6 : AF_INET))
+        return false;
+    if (ipv6)
+        memcpy(gid, &address->ipv6.sin6_addr, 16);
+    else
+        grh_gid_of_ipv4((const uint8_t *)&address->ipv4.sin_addr, gid);
+    return true;
+}
+
+/* The error, and behind it the address of the host that answered. */
+static bool read_error(struct cmsghdr *control, struct udp_icmp_error *answer)
+{
+    struct {
+        struct sock_extended_err error;
+        union icmp_address from;
+    } told;
+    size_t size = control->cmsg_len > CMSG_LEN(0) ? control->cmsg_len - CMSG_LEN(0) : 0;
+    memset(&told, 0, sizeof told);
+    memcpy(&told, CMSG_DATA(control), size < sizeof told ? size : sizeof told);
+    bool ipv6 = control->cmsg_level == IPPROTO_IPV6;
+    if (size < sizeof told.error || told.error.ee_origin != (ipv6 ? SO_EE_ORIGIN_ICMP6 : SO_EE_ORIGIN_ICMP))
+        return false;
+    *answer = (struct udp_icmp_error){
+        .ipv6 = ipv6, .type = told.error.ee_type, .code = told.error.ee_code, .mtu = told.error.ee_info};
+    return read_gid(&told.from, size - sizeof told.error, ipv6, answer->from);
+}
+
+static bool is_error(const struct cmsghdr *control)
+{
+    return (control->cmsg_level == IPPROTO_IP && control->cmsg_type == IP_RECVERR) ||
+           (control->cmsg_level == IPPROTO_IPV6 && control->cmsg_type == IPV6_RECVERR);
+}
+
+bool udp_icmp_read(struct msghdr *message, struct udp_icmp_error *answer)
+{
+    for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control))
+        if (is_error(control))
+            return read_error(control, answer) &&
+                   read_gid(message->msg_name, message->msg_namelen, answer->ipv6, answer->destination);
+    return false;
+}
+
+static const char *words_of(const struct udp_icmp_error *answer)
+{
+    static const struct {
+        bool ipv6;
+        uint16_t type, code;
+        const char *words;
+    } rows[] = {
+        {false, UNREACHABLE_IPV4, 0, "network unreachable"},
+        {false, UNREACHABLE_IPV4, 1, "host unreachable"},
+        {false, UNREACHABLE_IPV4, 2, "protocol unreachable"},
+        {false, UNREACHABLE_IPV4, 3, "port unreachable, no program there has a device open on this network"},
+        {false, UNREACHABLE_IPV4, TOO_LONG_IPV4, "fragmentation needed, the path has a smaller MTU"},
+        {false, UNREACHABLE_IPV4, 9, "forbidden by an administrator"},
+        {false, UNREACHABLE_IPV4, 10, "forbidden by an administrator"},
+        {false, UNREACHABLE_IPV4, 13, "forbidden by an administrator"},
+        {false, UNREACHABLE_IPV4, ANY_CODE, "unreachable"},
+        {false, 11, ANY_CODE, "time exceeded, the hop limit is too small or routers send it in a circle"},
+        {true, 1, 0, "network unreachable"},
+        {true, 1, 1, "forbidden by an administrator"},
+        {true, 1, 3, "host unreachable"},
+        {true, 1, 4, "port unreachable, no program there has a device open on this network"},
+        {true, 1, ANY_CODE, "unreachable"},
+        {true, TOO_LONG_IPV6, ANY_CODE, "fragmentation needed, the path has a smaller MTU"},
+        {true, 3, ANY_CODE, "time exceeded, the hop limit is too small or routers send it in a circle"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].ipv6 == answer->ipv6 && rows[i].type == answer->type &&
+            (rows[i].code == ANY_CODE || rows[i].code == answer->code))
+            return rows[i].words;
+    return "an error";
+}
+
+static bool is_too_long(const struct udp_icmp_error *answer)
+{
+    return answer->ipv6 ? answer->type == TOO_LONG_IPV6
+                        : answer->type == UNREACHABLE_IPV4 && answer->code == TOO_LONG_IPV4;
+}
+
+void udp_icmp_write(const struct udp_icmp_error *answer, char text[UDP_ICMP_TEXT])
+{
+    char from[INET6_ADDRSTRLEN] = "?";
+    inet_ntop(answer->ipv6 ? AF_INET6 : AF_INET, answer->from + (answer->ipv6 ? 0 : 12), from, sizeof from);
+    int used = snprintf(text, UDP_ICMP_TEXT, "%s answered (ICMP type %u, code %u): %s", from, answer->type,
+                        answer->code, words_of(answer));
+    if (is_too_long(answer) && used > 0 && used < UDP_ICMP_TEXT)
+        snprintf(text + used, UDP_ICMP_TEXT - (size_t)used, " (%u bytes)", answer->mtu);
+}
+
+/* --- those that are kept */
+
+nanos udp_icmp_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
+}
+
+static struct udp_icmp_error *find_kept(struct udp_icmp *answers, const uint8_t destination[16])
+{
+    lock_assert_held(&answers->lock);
+    for (int i = 0; i < UDP_ICMP_KEPT; i++)
+        if (answers->kept[i].at && !memcmp(answers->kept[i].destination, destination, 16))
+            return &answers->kept[i];
+    return NULL;
+}
+
+static void keep_icmp(struct udp_icmp *answers, const struct udp_icmp_error *answer)
+{
+    struct udp_icmp_error *place = find_kept(answers, answer->destination);
+    if (!place)
+        place = &answers->kept[answers->next++ % UDP_ICMP_KEPT];
+    *place = *answer;
+    place->at = udp_icmp_now();
+}
+
+static bool take_one(struct udp_icmp *answers, int fd)
+{
+    lock_assert_held(&answers->lock);
+    _Alignas(struct cmsghdr) uint8_t control[512];
+    union icmp_address to;
+    struct udp_icmp_error answer;
+    struct msghdr message = {
+        .msg_name = &to, .msg_namelen = sizeof to, .msg_control = control, .msg_controllen = sizeof control};
+    if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+        return false;
+    if (udp_icmp_read(&message, &answer))
+        keep_icmp(answers, &answer);
+    return true;
+}
+
+static bool take_queue(struct udp_icmp *answers, int fd)
+{
+    int taken = 0;
+    while (taken < AT_ONCE && take_one(answers, fd))
+        taken++;
+    return taken;
+}
+
+bool udp_icmp_take(struct udp_icmp *answers, int fd)
+{
+    lock_take(&answers->lock);
+    bool taken = take_queue(answers, fd);
+    lock_release(&answers->lock);
+    return taken;
+}
+
+void udp_icmp_take_all(struct udp_icmp *answers)
+{
+    lock_take(&answers->lock);
+    for (unsigned i = 0; i < answers->count; i++)
+        take_queue(answers, answers->sockets[i]);
+    lock_release(&answers->lock);
+}
+
+bool udp_icmp_find(struct udp_icmp *answers, const uint8_t destination[16], nanos since, struct udp_icmp_error *to)
+{
+    lock_take(&answers->lock);
+    const struct udp_icmp_error *answer = find_kept(answers, destination);
+    bool found = answer && answer->at >= since;
+    if (found)
+        *to = *answer;
+    lock_release(&answers->lock);
+    return found;
+}

@@ -1,0 +1,55 @@
+/* What hosts and routers answered to datagrams of a port (ICMP): the kernel puts it into the error queue of the socket
+ * that sent (IP_RECVERR). For each of the latest few destinations the last answer is kept.
+ *
+ * Anybody may forge such an answer, so it explains a failure and causes none. Thread-safe, under any lock but the
+ * innermost. */
+#ifndef LINK_UDP_UDP_ICMP_H
+#define LINK_UDP_UDP_ICMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/lock.h"
+#include "base/nanos.h"
+
+enum { UDP_ICMP_KEPT = 16, UDP_ICMP_SOCKETS = 18, UDP_ICMP_TEXT = 192 };
+
+struct udp_icmp_error {
+    uint8_t destination[16], from[16]; /* GIDs: where the datagram went, and the host that answered */
+    bool ipv6;
+    uint8_t type, code; /* of ICMP, or of ICMPv6 */
+    uint32_t mtu;       /* where the datagram was too long */
+    nanos at;           /* when it was read; 0: there is none */
+};
+
+struct udp_icmp {
+    struct lock lock;
+    int sockets[UDP_ICMP_SOCKETS]; /* that the answers come to */
+    unsigned count;
+    struct udp_icmp_error kept[UDP_ICMP_KEPT];
+    unsigned next; /* the next to be replaced */
+};
+
+void udp_icmp_initialize(struct udp_icmp *);
+
+/* From now on the kernel keeps the answers to what this socket sends. */
+void udp_icmp_add(struct udp_icmp *, int fd, bool ipv6);
+
+/* Empties the error queue of a socket, or of all. True: something was there. Never blocks; changes errno. */
+bool udp_icmp_take(struct udp_icmp *, int fd);
+void udp_icmp_take_all(struct udp_icmp *);
+
+/* The last answer for this destination, if it was read after `since`. */
+bool udp_icmp_find(struct udp_icmp *, const uint8_t destination[16], nanos since, struct udp_icmp_error *);
+
+/* What a message of an error queue says; false: nothing that came by ICMP. */
+bool udp_icmp_read(struct msghdr *, struct udp_icmp_error *);
+
+/* In words: "10.77.0.1 answered (ICMP): port unreachable, ...". */
+void udp_icmp_write(const struct udp_icmp_error *, char text[UDP_ICMP_TEXT]);
+
+nanos udp_icmp_now(void);
+
+#endif
