@@ -312,6 +312,30 @@ int identifier_resolve_route(struct identifier *identifier, uint32_t millisecond
     return 0;
 }
 
+/* The address of the next hop is that of the resolved GIDs, so a path between others can't be taken. */
+static bool is_between(const struct chosen_path *path, const struct cm_route *route)
+{
+    return !memcmp(path->source, route->from.gid, 16) && !memcmp(path->destination, route->gid, 16);
+}
+
+int identifier_set_path(struct identifier *identifier, const struct chosen_path *path)
+{
+    struct cm_route *route = &identifier->route;
+    if (!identifier->has_port || identifier->state != IDENTIFIER_ADDR_RESOLVED || !is_between(path, route))
+        return EINVAL;
+    identifier->state = IDENTIFIER_ROUTE_RESOLVED;
+    identifier->has_route = true;
+    route->flow_label = path->flow_label;
+    route->traffic_class = path->traffic_class;
+    route->lifetime = path->lifetime;
+    if (path->hop_limit)
+        route->hop_limit = path->hop_limit;
+    if (path->mtu && path->mtu < route->from.mtu)
+        route->from.mtu = path->mtu;
+    identifier_tell(identifier, CM_ROUTE_RESOLVED, 0);
+    return 0;
+}
+
 uint64_t identifier_service(const struct identifier *identifier, const struct cm_address *address)
 {
     if (address->family == AF_IB)

@@ -73,6 +73,13 @@ static inline uint32_t identifier_number(const struct identifier *identifier)
 
 const char *identifier_state_name(enum identifier_state);
 
+/* What a program says itself of the way to its destination. */
+struct chosen_path {
+    uint8_t source[16], destination[16]; /* GIDs */
+    uint32_t flow_label;
+    uint8_t hop_limit, traffic_class, mtu, lifetime; /* as in struct cm_route; `hop_limit`, `mtu` 0: not said */
+};
+
 /* The identifier of this number, or NULL. */
 struct identifier *identifier_find(const struct manager *, uint32_t number);
 
@@ -93,6 +100,10 @@ void identifiers_remove_device(struct manager *, unsigned device);
 int identifier_bind(struct identifier *, const struct cm_address *);
 
 int identifier_resolve_route(struct identifier *, uint32_t milliseconds);
+
+/* Takes the program's path for the route, and queues CM_ROUTE_RESOLVED. EINVAL: no address is resolved, or the path has
+ * other GIDs than rdma_resolve_addr found. An MTU above the port's counts as the port's. */
+int identifier_set_path(struct identifier *, const struct chosen_path *);
 
 int identifier_listen(struct identifier *, int backlog, nanos now);
 

@@ -181,6 +181,14 @@ static int resolve_route(struct rig *rig, struct identifier *identifier)
     return identifier_resolve_route(identifier, 2000);
 }
 
+static int set_path(struct rig *rig, struct identifier *identifier)
+{
+    struct chosen_path path = {.lifetime = 1};
+    memcpy(path.source, identifier->route.from.gid, 16);
+    memcpy(path.destination, identifier->route.gid, 16);
+    return identifier_set_path(identifier, &path);
+}
+
 static int connect_command(struct rig *rig, struct identifier *identifier)
 {
     struct cm_parameters parameters = rig_parameters(0x33);
@@ -271,6 +279,7 @@ static const struct {
     {"bind", bind_command, ".EEEEEEEEEEEEEEEE"},
     {"resolve address", resolve_address, "...EEEEEEEEEEEEEE"},
     {"resolve route", resolve_route, "EEE.EEEEEEEEEEEEE"},
+    {"set path", set_path, "EEE.EEEEEEEEEEEEE"},
     {"connect", connect_command, "EEEE.EEEEEEEEEEEE"},
     {"listen", listen_command, "...EEEEEEEEEEEEEE"},
     {"accept", accept_command, "EEEEEEEEEEEE.EEEE"},
@@ -527,6 +536,54 @@ static void flow_labels_follow_from_the_ports(void **state)
     identifier_destroy(identifier, rig->now);
 }
 
+static struct identifier *resolve_and_set(struct rig *rig, struct chosen_path path, int error)
+{
+    struct identifier *identifier = create(&rig->a);
+    assert_int_equal(resolve_address(rig, identifier), 0);
+    rig_event(&rig->a, CM_ADDR_RESOLVED);
+    memcpy(path.source, identifier->route.from.gid, 16);
+    assert_int_equal(identifier_set_path(identifier, &path), error);
+    return identifier;
+}
+
+static void a_path_of_the_program_is_the_route(void **state)
+{
+    struct rig *rig = *state;
+    struct chosen_path path = {
+        .flow_label = 0x12345, .hop_limit = 3, .traffic_class = 0x60, .mtu = IBV_MTU_256, .lifetime = 9};
+    memcpy(path.destination, rig->b.port.gid, 16);
+    struct identifier *identifier = resolve_and_set(rig, path, 0);
+    rig_event(&rig->a, CM_ROUTE_RESOLVED);
+    assert_int_equal(identifier->state, IDENTIFIER_ROUTE_RESOLVED);
+    assert_true(identifier->has_route);
+    assert_int_equal(identifier->route.flow_label, 0x12345);
+    assert_int_equal(identifier->route.hop_limit, 3);
+    assert_int_equal(identifier->route.traffic_class, 0x60);
+    assert_int_equal(identifier->route.from.mtu, IBV_MTU_256);
+    assert_int_equal(identifier->route.lifetime, 9);
+    identifier_destroy(identifier, rig->now);
+}
+
+static void a_path_above_the_port_has_the_mtu_of_the_port(void **state)
+{
+    struct rig *rig = *state;
+    struct chosen_path path = {.mtu = IBV_MTU_4096 + 1};
+    memcpy(path.destination, rig->b.port.gid, 16);
+    struct identifier *identifier = resolve_and_set(rig, path, 0);
+    rig_event(&rig->a, CM_ROUTE_RESOLVED);
+    assert_int_equal(identifier->route.from.mtu, rig->a.port.mtu);
+    identifier_destroy(identifier, rig->now);
+}
+
+static void a_path_to_another_gid_is_refused(void **state)
+{
+    struct rig *rig = *state;
+    struct identifier *identifier = resolve_and_set(rig, (struct chosen_path){.destination = {0xfe}}, EINVAL);
+    rig_no_event(&rig->a);
+    assert_int_equal(identifier->state, IDENTIFIER_ADDR_RESOLVED);
+    identifier_destroy(identifier, rig->now);
+}
+
 static void without_memory_nothing_remains(void **state)
 {
     struct rig *rig = *state;
@@ -563,6 +620,9 @@ int main(void)
         TEST(the_probe_for_af_ib_succeeds),
         TEST(port_spaces_have_their_queue_pairs),
         TEST(flow_labels_follow_from_the_ports),
+        TEST(a_path_of_the_program_is_the_route),
+        TEST(a_path_above_the_port_has_the_mtu_of_the_port),
+        TEST(a_path_to_another_gid_is_refused),
         TEST(without_memory_nothing_remains),
     };
     return cmocka_run_group_tests_name("identifier", tests, NULL, NULL);

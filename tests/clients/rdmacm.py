@@ -390,6 +390,10 @@ def lets_fetch(suite):
     suite.start([f"{BUILD}/tests/clients/polled"]).finish(time.monotonic() + 30).check()
 
 
+def sets_routes(suite):
+    suite.start([f"{BUILD}/tests/clients/routed", "127.0.0.1", choose_port()]).finish(time.monotonic() + 30).check()
+
+
 def nobody_listens(suite):
     command = ["rping", "-c", "-a", suite.address, "-p", choose_port(), "-C", "1"]
     client = suite.start_client(command, {"SOFTVERBS_LOG": "info"}).finish(time.monotonic() + 20)
@@ -497,6 +501,7 @@ def main():
     suite.add("a thread that waits for events while its program ends hears of no error", lambda: waits_to_the_end(suite))
     suite.add("threads that are cancelled where they wait leave nothing behind", lambda: leaves_nothing(suite))
     suite.add("a thread that poll told of an event gets it, although its identifier is destroyed", lambda: lets_fetch(suite))
+    suite.add("a program sets its routes itself", lambda: sets_routes(suite))
     suite.add("who connects where nobody listens is rejected at once", lambda: nobody_listens(suite))
     suite.add("a request that comes again behind its listener's end is no new one", lambda: is_asked_again(suite))
     suite.add("a message is heard of before the end of its connection", lambda: hears_in_order(suite, "end"))

@@ -1,4 +1,5 @@
 /* Commands that make and unmake identifiers, and that say where they are and lead to. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -175,6 +176,7 @@ int ucma_leave(struct ucma_call *call)
 
 enum { LEVEL_ID = 0, LEVEL_IB = 1 };
 enum { OPTION_TOS = 0, OPTION_REUSEADDR = 1, OPTION_AFONLY = 2, OPTION_ACK_TIMEOUT = 3 };
+enum { OPTION_PATH = 1 }; /* of LEVEL_IB */
 
 static int set_byte(struct identifier *identifier, const struct ucma_set_option *in, const uint8_t *value,
                     int (*set)(struct identifier *, uint8_t))
@@ -192,9 +194,55 @@ static int set_flag(struct identifier *identifier, const struct ucma_set_option 
     return set(identifier, flag != 0);
 }
 
+static struct chosen_path read_path(const uint8_t record[64])
+{
+    enum { LABEL_MASK = 0xfffff, VALUE_MASK = 0x3f }; /* a value shares its byte with a selector of two bits */
+    uint32_t flow;
+    memcpy(&flow, record + 44, sizeof flow);
+    flow = ntohl(flow);
+    struct chosen_path path = {.flow_label = flow >> 8 & LABEL_MASK,
+                               .hop_limit = (uint8_t)flow,
+                               .traffic_class = record[48],
+                               .mtu = record[54] & VALUE_MASK,
+                               .lifetime = record[56] & VALUE_MASK};
+    memcpy(path.destination, record + 8, 16);
+    memcpy(path.source, record + 24, 16);
+    return path;
+}
+
+/* Of several the first counts that is for both directions, for messages of the CM, and not an alternate. */
+static int set_path(struct identifier *identifier, const struct ucma_set_option *in, const uint8_t *value)
+{
+    enum {
+        GMP = 1,
+        PRIMARY = 2,
+        OUTBOUND = 8,
+        INBOUND_REVERSE = 32,
+        FLAGS = GMP | PRIMARY | OUTBOUND | INBOUND_REVERSE
+    };
+    struct ucma_path given;
+    if (in->length % sizeof given)
+        return EINVAL;
+    for (uint32_t at = 0; at < in->length; at += (uint32_t)sizeof given) {
+        memcpy(&given, value + at, sizeof given);
+        if (given.flags != FLAGS)
+            continue;
+        struct chosen_path path = read_path(given.record);
+        return identifier_set_path(identifier, &path);
+    }
+    return EINVAL;
+}
+
+static int set_ib_option(struct identifier *identifier, const struct ucma_set_option *in)
+{
+    return in->name == OPTION_PATH ? set_path(identifier, in, (const uint8_t *)(uintptr_t)in->value) : ENOSYS;
+}
+
 static int set_option(struct identifier *identifier, const struct ucma_set_option *in)
 {
     const void *value = (const void *)(uintptr_t)in->value;
+    if (in->level == LEVEL_IB)
+        return set_ib_option(identifier, in);
     if (in->level != LEVEL_ID)
         return ENOSYS;
     switch (in->name) {

@@ -229,6 +229,12 @@ struct ucma_set_option {
     uint32_t id, level, name, length;
 };
 
+/* One of RDMA_OPTION_IB_PATH; the record is a PathRecord (IBA table 205). */
+struct ucma_path {
+    uint32_t flags, reserved;
+    uint8_t record[64];
+};
+
 struct ucma_join_ip {
     uint64_t response, uid;
     uint8_t address[UCMA_IP_ADDRESS];
