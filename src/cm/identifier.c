@@ -179,7 +179,10 @@ void identifiers_destroy(struct manager *manager, struct event_queue *queue, nan
 static void tell_of_removal(struct hash_entry *entry, unsigned device)
 {
     struct identifier *identifier = container_of(entry, struct identifier, by_number);
-    if (entry->key < membership_key && identifier->named && identifier->has_port && identifier->port.device == device)
+    if (entry->key >= membership_key || !identifier->has_port || identifier->port.device != device)
+        return;
+    identifier->removed = true;
+    if (identifier->named)
         identifier_tell(identifier, CM_DEVICE_REMOVAL, 0);
 }
 

@@ -49,6 +49,7 @@ struct identifier {
         uint8_t tos, ack_timeout;
     } options;
     bool has_port, has_route, has_reservation;
+    bool removed; /* its device went (DEVICE_REMOVAL): the service commands fail from then on */
     struct cm_port port;
     struct cm_route route;
     struct {
@@ -94,7 +95,7 @@ uint32_t identifier_destroy(struct identifier *, nanos now);
 /* Destroys all whose events go to this queue; NULL: all. */
 void identifiers_destroy(struct manager *, struct event_queue *, nanos now);
 
-/* The device goes: CM_DEVICE_REMOVAL for each that is bound to it. What they then do is the programs' affair. */
+/* The device goes: each identifier that is bound to it gets CM_DEVICE_REMOVAL, and can only be destroyed. */
 void identifiers_remove_device(struct manager *, unsigned device);
 
 int identifier_bind(struct identifier *, const struct cm_address *);

@@ -584,6 +584,30 @@ static void a_path_to_another_gid_is_refused(void **state)
     identifier_destroy(identifier, rig->now);
 }
 
+/* Linux destroys what is below such an identifier. */
+static void behind_a_removal_each_command_of_the_service_is_refused(void **state)
+{
+    static int (*const refused[])(struct rig *, struct identifier *) = {connect_command, accept_command, confirm,
+                                                                        reject,          disconnect,     notify};
+    for (unsigned i = 0; i < STATES; i++) {
+        struct connected all = {NULL};
+        rig_make(state);
+        struct rig *rig = *state;
+        struct identifier *identifier = states[i](rig, &all);
+        identifiers_remove_device(&rig->a.manager, rig->a.port.device);
+        identifiers_remove_device(&rig->b.manager, rig->b.port.device);
+        for (unsigned j = 0; j < sizeof refused / sizeof *refused; j++)
+            assert_int_equal(refused[j](rig, identifier), EINVAL);
+        if (identifier != all.active && identifier != all.passive && identifier != all.listener)
+            identifier_destroy(identifier, rig->now);
+        drop_events(&rig->a);
+        drop_events(&rig->b);
+        rig_end(rig, &all);
+        drop_events(&rig->a);
+        rig_free(state);
+    }
+}
+
 static void without_memory_nothing_remains(void **state)
 {
     struct rig *rig = *state;
@@ -605,6 +629,7 @@ int main(void)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, rig_make, rig_free)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_command_in_every_state),
+        cmocka_unit_test(behind_a_removal_each_command_of_the_service_is_refused),
         TEST(an_address_of_another_host_is_refused),
         TEST(a_link_local_address_needs_a_scope),
         TEST(a_failed_bind_gives_everything_back),

@@ -12,7 +12,7 @@ static const struct service_operations *service_of(const struct identifier *iden
 
 static bool has_device(const struct identifier *identifier)
 {
-    return identifier->has_port;
+    return identifier->has_port && !identifier->removed;
 }
 
 int service_connect(struct identifier *identifier, const struct cm_parameters *parameters, const struct cm_ece *ece,
@@ -66,7 +66,7 @@ int service_confirm(struct identifier *identifier, nanos now)
 
 int service_reject(struct identifier *identifier, uint8_t reason, const void *private_data, uint8_t length, nanos now)
 {
-    if (!identifier->has_port || !identifier->session)
+    if (!has_device(identifier) || !identifier->session)
         return EINVAL;
     if (reason && reason != CM_REJECT_CONSUMER && reason != CM_REJECT_VENDOR_OPTION)
         return EINVAL;
@@ -75,7 +75,7 @@ int service_reject(struct identifier *identifier, uint8_t reason, const void *pr
 
 int service_disconnect(struct identifier *identifier, nanos now)
 {
-    if (!identifier->has_port || !identifier->session)
+    if (!has_device(identifier) || !identifier->session)
         return EINVAL;
     service_of(identifier)->disconnect(identifier, now);
     return 0;
@@ -83,7 +83,7 @@ int service_disconnect(struct identifier *identifier, nanos now)
 
 int service_notify(struct identifier *identifier, enum ibv_event_type event, nanos now)
 {
-    if (!identifier->has_port || !identifier->session)
+    if (!has_device(identifier) || !identifier->session)
         return EINVAL;
     if (event == IBV_EVENT_PATH_MIG)
         return 0;
