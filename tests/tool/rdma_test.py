@@ -35,7 +35,7 @@ def as_text_it_looks_like_iproute2s():
     expect(run("rdma", "link"), out=b"link soft0/1 state ACTIVE physical_state LINK_UP netdev lo \n")
     text = expect(run("rdma", "dev")).stdout.decode()
     assert text.startswith("0: soft0: node_type ca fw ") and " sys_image_guid " in text, text
-    expect(run("rdma", "res"), out=b"0: soft0: pd 0 cq 0 qp 0 mr 0 srq 0 \n")
+    expect(run("rdma", "res"), out=b"0: soft0: pd 0 cq 0 qp 0 cm_id 0 mr 0 srq 0 \n")
 
 
 def dev_has_the_guid_that_the_device_has():
@@ -77,6 +77,55 @@ def resources_are_counted_by_device_and_listed():
         assert b"link soft1/1 lqpn " in expect(run("rdma", "res", "show", "qp", env=TWO)).stdout
 
 
+class _Rping:
+    """A server and its client, for as long as they are asked about."""
+
+    def __init__(self, address):
+        if not shutil.which("rping"):
+            raise cases.Skip("rping is not installed")
+        self.address, self.programs = address, []
+
+    def _start(self, *options):
+        command = [cases.SOFTVERBS, "run", "rping", "-a", self.address, "-p", "24778", *options]
+        program = subprocess.Popen(command, stdout=subprocess.DEVNULL,  # pylint: disable=consider-using-with
+                                   stderr=subprocess.DEVNULL, env=cases.environment())
+        self.programs.append(program)
+        return program.pid
+
+    def __enter__(self):
+        server = self._start("-s", "-P")
+        _await_states({"LISTEN"})
+        client = self._start("-c", "-C", "100000000")
+        _await_states({"LISTEN", "CONNECT"})
+        return server, client
+
+    def __exit__(self, *_):
+        for program in self.programs:
+            program.kill()
+            program.wait()
+
+
+def _await_states(states):
+    deadline = time.monotonic() + 30
+    while {row["state"] for row in _rows("res", "show", "cm_id", "-j")} != states:
+        assert time.monotonic() < deadline, _rows("res", "show", "cm_id", "-j")
+        time.sleep(0.1)
+
+
+def identifiers_of_librdmacm_are_counted_and_listed():
+    for address in "127.0.0.1", "::1":
+        with _Rping(address) as (server, client):
+            rows = _rows("resource", "show", "cm_id", "-j")
+            one, = [row for row in rows if row["pid"] == client]
+            assert (one["ifname"], one["port"], one["qp-type"], one["state"], one["ps"], one["comm"], one["dst-addr"]) == (
+                "soft0", 1, "RC", "CONNECT", "TCP", "rping", f"{address}:24778"), one
+            listener, = [row for row in rows if row["state"] == "LISTEN"]
+            assert (listener["pid"], listener["src-addr"]) == (server, f"{address}:24778") and "lqpn" not in listener, listener
+            count, = _rows("res", "-j")
+            assert count["cm_id"] == len(rows) == 3, (count, rows)
+            assert b"link soft0/1 cm-idn " in expect(run("rdma", "res", "show", "cm_id")).stdout
+
+
 def statistics_are_numbers():
     row, = _rows("statistic", "show", "-j")
     assert row["ifname"] == "soft0" and row["sent_pkts"] == 0 and row["rcvd_pkts"] == 0, row
@@ -90,7 +139,7 @@ def what_it_does_not_know_goes_to_the_next_in_the_path():
     os.chmod(f"{TEMPORARY}/bin/rdma", 0o755)
     path = {"PATH": f"{TEMPORARY}/bin:{os.environ['PATH']}"}
     for words in (("system", "show"), ("link", "add", "rxe0", "type", "rxe", "netdev", "eth0"), ("link", "show", "mlx5_0"), (),
-                  ("link", "show", "soft0/2"), ("-b", "file"), ("resource", "show", "cm_id")):
+                  ("link", "show", "soft0/2"), ("-b", "file"), ("resource", "show", "ctx")):
         expect(run("rdma", *words, env=path), 3, f"real: {' '.join(words)}\n".encode())
 
 

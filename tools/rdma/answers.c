@@ -9,6 +9,7 @@
 #include "config/link_layer.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
+#include "rdma/connections.h"
 #include "report/reports.h"
 
 /* A kind of objects: its name for iproute2, the list of a report, and the keys, ours behind theirs. */
@@ -23,6 +24,7 @@ static const struct kind kinds[] = {
     {"pd", "pds", {{"pdn", "handle"}, {"users", "users"}}},
     {"cq", "cqs", {{"cqn", "handle"}, {"cqe", "size"}, {"users", "users"}}},
     {"qp", "qps", {{"lqpn", "number"}, {"rqpn", "peer_qp"}, {"type", "type"}, {"state", "state"}, {"pdn", "pd"}}},
+    {"cm_id", "connections", {{NULL}}}, /* connections.h has its keys */
     {"mr", "mrs", {{"rkey", "key"}, {"lkey", "key"}, {"iova", "address"}, {"mrlen", "length"}, {"pdn", "pd"}}},
     {"srq", "srqs", {{"srqn", "handle"}}},
 };
@@ -106,8 +108,15 @@ static json_t *device_row(const struct device *device)
     return row;
 }
 
-static bool is_of(const json_t *object, const struct device *device)
+static bool is_connections(const char *list)
 {
+    return !strcmp(list, "connections");
+}
+
+static bool is_of(const json_t *object, const char *list, const struct device *device)
+{
+    if (is_connections(list))
+        return connection_is_of(object, device->name);
     const char *name = json_string_value(json_object_get(object, "device"));
     return name && !strcmp(name, device->name);
 }
@@ -118,7 +127,7 @@ static json_int_t count_objects(const json_t *reports, const char *list, const s
     json_t *report, *object;
     json_int_t count = 0;
     json_array_foreach(reports, i, report) json_array_foreach(json_object_get(report, list), j, object) count +=
-        is_of(object, device);
+        is_of(object, list, device);
     return count;
 }
 
@@ -130,10 +139,19 @@ static json_t *summary_row(const struct device *device, const json_t *reports)
     return row;
 }
 
+static bool is_of_port(const struct kind *kind)
+{
+    return !strcmp(kind->name, "qp") || is_connections(kind->list);
+}
+
 static json_t *object_row(const struct device *device, const struct kind *kind, const json_t *object,
                           const json_t *report)
 {
-    json_t *row = row_begin(device, !strcmp(kind->name, "qp"));
+    json_t *row = row_begin(device, is_of_port(kind));
+    if (is_connections(kind->list)) {
+        connection_describe(row, object, report);
+        return row;
+    }
     for (int i = 0; kind->keys[i].theirs; i++)
         json_object_set(row, kind->keys[i].theirs, json_object_get(object, kind->keys[i].ours));
     json_object_set(row, "pid", json_object_get(report, "pid"));
@@ -146,7 +164,7 @@ static void add_objects(json_t *rows, const struct device *device, const struct 
     size_t i, j;
     json_t *report, *object;
     json_array_foreach(reports, i, report)
-        json_array_foreach(json_object_get(report, kind->list), j, object) if (is_of(object, device))
+        json_array_foreach(json_object_get(report, kind->list), j, object) if (is_of(object, kind->list, device))
             json_array_append_new(rows, object_row(device, kind, object, report));
 }
 
@@ -167,7 +185,7 @@ static json_t *statistic_row(const struct device *device, const json_t *reports)
     for (int k = 0; k < COUNTERS; k++) {
         json_int_t sum = 0;
         json_array_foreach(reports, i, report) json_array_foreach(json_object_get(report, "traffic"), j, traffic) sum +=
-            is_of(traffic, device) ? total(json_object_get(traffic, counters[k].ours)) : 0;
+            is_of(traffic, "traffic", device) ? total(json_object_get(traffic, counters[k].ours)) : 0;
         json_object_set_new(row, counters[k].theirs, json_integer(sum));
     }
     return row;
@@ -190,7 +208,7 @@ static void add_rows(json_t *rows, const char *object, const struct kind *kind, 
 
 static enum answer_style style_of(const char *object, const struct kind *kind)
 {
-    if (!strcmp(object, "link") || !strcmp(object, "statistic") || (kind && !strcmp(kind->name, "qp")))
+    if (!strcmp(object, "link") || !strcmp(object, "statistic") || (kind && is_of_port(kind)))
         return ANSWER_LINK;
     return kind ? ANSWER_DEVICE : ANSWER_NUMBERED;
 }

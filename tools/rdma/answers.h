@@ -14,7 +14,7 @@ enum answer_style {
     ANSWER_NUMBERED, /* 0: soft0: */
 };
 
-/* Is `rdma resource show KIND` among what is answered: qp, cq, mr, pd, srq? */
+/* Is `rdma resource show KIND` among what is answered: qp, cq, mr, pd, srq, cm_id? */
 bool answers_have(const char *kind);
 
 bool answers_know(const char *device);
