@@ -54,6 +54,8 @@ bool cma_remote(const struct cma_proof *proof, const struct payload *payload, ui
     remote[pieces] = (struct iovec){(void *)(uintptr_t)proof->address, sizeof value};
     local[count] = (struct iovec){&value, sizeof value};
     ssize_t got = process_vm_readv(proof->pid, local, count + 1, remote, pieces + 1, 0);
+    if (got >= 0 && (size_t)got < length + sizeof value) /* the kernel reports a bad page behind the first so */
+        errno = EFAULT;
     return got >= 0 && (size_t)got == length + sizeof value && value == proof->value;
 }
 

@@ -25,7 +25,8 @@ bool cma_is_direct(void);
  * process that is not seen in this pid namespace, or that must not be read. */
 bool cma_works(const struct cma_proof *);
 
-/* Fetches `to` from `offset` of the remote pieces. False: not all of it could be had. */
+/* Fetches `to` from `offset` of the remote pieces. False: not all of it could be had; errno is EFAULT where the kernel
+ * found a page of either side that it can't copy. */
 bool cma_remote(const struct cma_proof *, const struct payload *, uint32_t offset, const struct iovec *to,
                 uint32_t count);
 

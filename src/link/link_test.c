@@ -411,6 +411,58 @@ static void another_process_never_sees_revoked_memory_changed(void **state)
     free(bytes);
 }
 
+/* The kernel reads nothing of what the program may not read, as nothing of a device's memory. */
+static int send_unreadable(struct process *process)
+{
+    struct link *link = process->link;
+    struct shared *shared = process->shared;
+    uint8_t *bytes = mmap(NULL, BIG, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!link->operations->can_reference(link) || bytes == MAP_FAILED)
+        return 2;
+    mprotect(bytes + BIG / 2, BIG / 2, PROT_NONE); /* the kernel reports it as a short copy */
+    send_bytes(link, bytes, BIG, true);
+    link->operations->revoke(link);
+    meet(shared, 6);
+    meet(shared, 8);
+    if (!link->operations->can_reference(link))
+        return 3;
+    send_bytes(link, bytes, BIG, true);
+    meet(shared, 10);
+    bool may = link->operations->can_reference(link);
+    return may ? 4 : 0;
+}
+
+static int await_bytes(struct link *link, void *bytes, uint32_t length)
+{
+    int got;
+    while (!(got = take_bytes(link, bytes, length)))
+        usleep(100);
+    return got;
+}
+
+/* A revoked reference says nothing about the sender's memory. */
+static void memory_that_can_not_be_copied_ends_references(void **state)
+{
+    need_process_vm();
+    char directory[64];
+    struct process process = {.shared = share()};
+    uint8_t *bytes = malloc(BIG);
+    make_directory(directory);
+    pid_t child = fork_child();
+    connect_processes(&process, directory, !child);
+    if (!child)
+        _exit(send_unreadable(&process));
+    meet(process.shared, 6);
+    assert_int_equal(await_bytes(process.link, bytes, BIG), -1);
+    meet(process.shared, 8);
+    assert_int_equal(await_bytes(process.link, bytes, BIG), -1);
+    meet(process.shared, 10);
+    assert_int_equal(wait_for(child), 0);
+    process.link->operations->close(process.link);
+    remove_directory(directory);
+    free(bytes);
+}
+
 static int expect_no_reference(struct process *process)
 {
     struct link *link = process->link;
@@ -544,6 +596,7 @@ int main(void)
         cmocka_unit_test(nor_when_only_the_sleeper_fences),
         cmocka_unit_test(a_revoked_reference_never_shows_changed_memory),
         cmocka_unit_test(another_process_never_sees_revoked_memory_changed),
+        cmocka_unit_test(memory_that_can_not_be_copied_ends_references),
         cmocka_unit_test(a_refused_pull_leaves_the_ring),
         cmocka_unit_test(a_waiting_writer_is_woken_when_there_is_room),
         cmocka_unit_test(any_thread_may_look_for_room),

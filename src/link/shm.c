@@ -179,10 +179,17 @@ __attribute__((flatten)) static enum frame_sent shm_send(struct link *link, cons
     return sent == FRAME_NO_ROOM && is_hopeless(shm) ? FRAME_SENT : sent;
 }
 
-/* This process may have lost the right to read the other: it has another user, or a filter of system calls. Said
- * before the refusal leaves, so the sender finds it with that. It is for good, although another thread may have the
- * right, and it may come back: what was refused is sent anew in packets, whose numbers would be those of older
- * references. */
+/* Where the destination is there and the reference is valid, it is the source that the kernel can't copy: the program
+ * unmapped it, or only its own processor reaches it (memfd_secret(2), a device's memory). The owner finds out which. */
+static bool is_uncopyable(struct shm *shm, const struct iovec *to, uint32_t count)
+{
+    return payload_can_land(to, count) && ring_reference_holds(&shm->reader);
+}
+
+/* This process may have lost the right to read the other: it has another user, or a filter of system calls. Or the
+ * kernel can't copy the memory. Said before the refusal leaves, so the sender finds it with that. It is for good,
+ * although another thread may have the right, and it may come back: what was refused is sent anew in packets, whose
+ * numbers would be those of older references. */
 static bool shm_pull(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     struct shm *shm = payload->source;
@@ -191,7 +198,8 @@ static bool shm_pull(const struct payload *payload, uint32_t offset, const struc
     int kept = errno;
     errno = 0;
     bool read = cma_remote(&shm->proof, payload, offset, to, count);
-    shm->unreadable = !read && (errno == EPERM || errno == ENOSYS || errno == EACCES);
+    shm->unreadable = !read && (errno == EPERM || errno == ENOSYS || errno == EACCES ||
+                                (errno == EFAULT && is_uncopyable(shm, to, count)));
     errno = kept;
     if (shm->unreadable)
         ring_set_cma(&shm->reader, false);

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "lonely.h"
@@ -285,6 +286,113 @@ static void a_dmabuf_that_can_not_be_mapped_is_EOPNOTSUPP(const void *row)
     EXPECT(of.error, ==, EOPNOTSUPP);
 }
 
+/* Memory that its program can load and store, and the kernel can't copy. memfd_secret(2) stands for a device's memory.
+ */
+static int make_secret(size_t length)
+{
+    enum { SYS_MEMFD_SECRET = 447 };
+    int fd = (int)syscall(SYS_MEMFD_SECRET, 0);
+    if (fd < 0)
+        harness_skip("no memfd_secret here");
+    EXPECT(ftruncate(fd, (off_t)length), ==, 0);
+    return fd;
+}
+
+static bool is_copied_by_the_kernel(const void *memory)
+{
+    char byte;
+    struct iovec to = {&byte, 1}, from = {(void *)memory, 1};
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1 || errno != EFAULT;
+}
+
+static void expect_registered(const struct pair *pair, void *memory, size_t length, int access, int error)
+{
+    errno = 0;
+    struct ibv_mr *mr = ibv_reg_mr(near_pd(pair), memory, length, access);
+    EXPECT(errno, ==, error);
+    EXPECT(!mr, ==, !!error);
+    if (mr)
+        EXPECT(ibv_dereg_mr(mr), ==, 0);
+}
+
+/* Untouched, and touched; the whole, its first page and its last one. The page before it can be copied. */
+static void memory_that_only_the_processor_reaches_is_EFAULT(const void *row)
+{
+    struct pair pair = pair_open(IBV_QPT_RC);
+    int fd = make_secret(2 * PAGE);
+    char *memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_TRUE(memory != MAP_FAILED);
+    EXPECT_TRUE(mmap(memory + PAGE, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED);
+    close(fd);
+    if (is_copied_by_the_kernel(memory + PAGE))
+        harness_skip("the kernel copies secret memory here, or refuses process_vm_readv");
+    for (unsigned touched = 0; touched < 2; touched++) {
+        expect_registered(&pair, memory + PAGE, 2 * PAGE, ALL, EFAULT);
+        expect_registered(&pair, memory, 2 * PAGE, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+        expect_registered(&pair, memory + PAGE, 8, 0, EFAULT);
+        expect_registered(&pair, memory, PAGE, ALL, 0);
+        memset(memory + PAGE, 1, 2 * PAGE);
+    }
+    munmap(memory, 3 * PAGE);
+}
+
+/* What the program can't read either is registered as before: for writing only, or with its file cut off. Of what was
+ * never touched the first and the last page come to be, and no more. */
+static void memory_that_is_not_there_yet_is_registered(const void *row)
+{
+    enum { PAGES = 64 };
+    struct pair pair = pair_open(IBV_QPT_RC);
+    unsigned char there[PAGES];
+    unsigned count = 0;
+    char *fresh = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_TRUE(fresh != MAP_FAILED);
+    EXPECT(madvise(fresh, PAGES * PAGE, MADV_NOHUGEPAGE), ==, 0);
+    expect_registered(&pair, fresh, PAGES * PAGE, ALL, 0);
+    EXPECT(mincore(fresh, PAGES * PAGE, there), ==, 0);
+    for (unsigned i = 0; i < PAGES; i++)
+        count += there[i] & 1;
+    EXPECT_TRUE(count <= 2);
+    EXPECT(mprotect(fresh, PAGES * PAGE, PROT_WRITE), ==, 0);
+    expect_registered(&pair, fresh, PAGES * PAGE, ALL, 0);
+    munmap(fresh, PAGES * PAGE);
+    int fd = make_file(PAGE);
+    char *behind = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    EXPECT_TRUE(behind != MAP_FAILED);
+    close(fd);
+    expect_registered(&pair, behind, 2 * PAGE, ALL, 0);
+    munmap(behind, 2 * PAGE);
+}
+
+/* Long enough for a reference. Both ways of work that would use one, with no retry to spare. */
+static void a_dmabuf_that_only_the_processor_reaches_is_a_source(const void *row)
+{
+    enum { IOVA = 0x7000000, LONG = 512 << 10 };
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.length = LONG;
+    struct pair pair = pair_open_as(wishes);
+    int fd = make_secret(LONG);
+    struct ibv_mr *mr = ibv_reg_dmabuf_mr(near_pd(&pair), 0, LONG, IOVA, fd, ALL);
+    char *mine = mmap(NULL, LONG, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    EXPECT_TRUE(mr && mine != MAP_FAILED);
+    close(fd);
+    pair_ping(&pair, &pair.near, &pair.far); /* each knows by then whether references are possible */
+    for (unsigned i = 0; i < 4; i++) {
+        enum ibv_wr_opcode opcode = i % 2 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
+        puppet_fill(pair.near.puppet, (uintptr_t)mine, LONG, SEED + i);
+        if (opcode == IBV_WR_SEND)
+            end_post_receive(&pair.far, end_receive(&pair.far, i, 0, LONG));
+        struct send send = end_send(&pair.near, &pair.far, opcode, i, 0, LONG);
+        send.sge[0] = (struct ibv_sge){.addr = IOVA, .length = LONG, .lkey = mr->lkey};
+        end_post(&pair.near, send);
+        end_expect_sent(&pair.near, i, IBV_WC_SUCCESS);
+        if (opcode == IBV_WR_SEND)
+            end_expect_received(&pair.far, i, IBV_WC_SUCCESS, LONG);
+        EXPECT(puppet_compare(pair.far.puppet, pair.far.memory, LONG, SEED + i, 0), ==, -1);
+    }
+    EXPECT(ibv_dereg_mr(mr), ==, 0);
+    munmap(mine, LONG);
+}
+
 static void the_null_region_swallows_what_is_received(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
@@ -453,6 +561,9 @@ static void all(void)
     CASE(a_file_is_a_region);
     CASE(bad_files_are_refused);
     CASE(a_dmabuf_that_can_not_be_mapped_is_EOPNOTSUPP);
+    CASE(memory_that_only_the_processor_reaches_is_EFAULT);
+    CASE(memory_that_is_not_there_yet_is_registered);
+    CASE(a_dmabuf_that_only_the_processor_reaches_is_a_source);
     CASE(the_null_region_swallows_what_is_received);
     harness_run("the_null_region_sends_zeros (inside the ring)", the_null_region_sends_zeros, &lengths[0]);
     harness_run("the_null_region_sends_zeros (by reference)", the_null_region_sends_zeros, &lengths[1]);

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +31,7 @@ struct side {
     enum ibv_wr_opcode opcode;
     enum ibv_mtu mtu;
     uint32_t length;
-    bool own_rkey, kills, kills_early, two_contexts, acknowledges_nothing,
+    bool own_rkey, kills, kills_early, two_contexts, acknowledges_nothing, secret,
         careless;          /* the last: it looks at no result until it has posted */
     const char *host;      /* a network namespace, whose interface is eth0; NULL: this one */
     uint64_t offset, iova; /* of the region, 0: its own address */
@@ -112,6 +114,11 @@ static void wide_qpn(struct side *side)
 static void skewed_iova(struct side *side)
 {
     side->iova = 0x40001;
+}
+
+static void secret_memory(struct side *side)
+{
+    side->secret = true;
 }
 
 static void no_local_write(struct side *side)
@@ -207,6 +214,7 @@ static const struct mistake {
     {"left-over-rate", left_over_rate, right},
     {"wide-qpn", wide_qpn, right},
     {"skewed-iova", skewed_iova, right},
+    {"secret-memory", secret_memory, right},
     {"no-local-write", no_local_write, right},
     {"wrong-rkey", wrong_rkey, right},
     {"own-rkey", own_rkey, right},
@@ -257,8 +265,22 @@ static void destroy_unacknowledged(struct endpoint *endpoint)
     ibv_destroy_cq(cq);
 }
 
+/* Which its program reaches and the kernel does not copy. */
+static char *make_secret(void)
+{
+    enum { SYS_MEMFD_SECRET = 447 };
+    int fd = (int)syscall(SYS_MEMFD_SECRET, 0);
+    char *memory =
+        fd < 0 || ftruncate(fd, SIZE) ? MAP_FAILED : mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+        end_with("memfd_secret", errno);
+    return memory;
+}
+
 static void make(struct side *side, char *memory)
 {
+    if (side->secret)
+        memory = make_secret();
     if (side->host) {
         setenv("SOFTVERBS_NET", "eth0", 1);
         endpoint_go_to(side->host);

@@ -46,8 +46,8 @@ struct mr_source {
 struct ibv_mr *mr_register_from(struct ibv_pd *, const struct mr_source *);
 
 /* Registers [address, address + length); peers name it from `base` on. NULL and errno. Nothing is pinned; the range
- * must be mapped, for local write access writable (EFAULT), unless it pages on demand. access: enum ibv_access_flags;
- * unknown bits outside the optional range are EINVAL. */
+ * must be mapped, for local write access writable, and such that the kernel can copy from it (EFAULT), unless it pages
+ * on demand. access: enum ibv_access_flags; unknown bits outside the optional range are EINVAL. */
 struct ibv_mr *mr_register(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access);
 /* The same for a region that is made with a DMA handle. */
 struct ibv_mr *mr_register_hinted(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access,

@@ -62,6 +62,8 @@ static int check_memory(const void *address, size_t length, unsigned access)
         return memory_refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
     if (!on_demand && !vma_permits(address, length ? length : 1, access & IBV_ACCESS_LOCAL_WRITE))
         return memory_refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
+    if (!on_demand && !vma_is_copyable(address, length ? length : 1))
+        return memory_refuse(EFAULT, REASON_MR_UNCOPYABLE, address, length, access);
     return 0;
 }
 

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/file_limit.h"
+#include "wire/guarded.h"
 
 /* Of Linux 5.14 and 6.11; older headers don't have them. */
 #ifndef MADV_POPULATE_READ
@@ -85,6 +87,21 @@ bool vma_permits(const void *address, size_t length, bool write)
     if (maps >= 0)
         close(maps);
     return answer < 0 ? is_mapped(at, end) : answer;
+}
+
+bool vma_is_copyable(const void *address, size_t length)
+{
+    const char *first = address, *last = first + length - 1;
+    char bytes[2];
+    struct iovec to = {bytes, sizeof bytes}, from[] = {{(void *)first, 1}, {(void *)last, 1}};
+    int kept = errno;
+    errno = 0;
+    ssize_t got = process_vm_readv(getpid(), &to, 1, from, 2, 0);
+    bool refused = got == 1 || (got < 0 && errno == EFAULT);
+    const char *at = got == 1 ? last : first;
+    bool reached = refused && vma_permits(at, 1, false) && guarded_is_readable(at, 1);
+    errno = kept;
+    return !reached;
 }
 
 static int advice_of(enum vma_fetch fetch)

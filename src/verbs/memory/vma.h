@@ -9,6 +9,12 @@
  * find out by pinning them. */
 bool vma_permits(const void *address, size_t length, bool write);
 
+/* Can the kernel copy from the first and the last byte of [address, address + length)? It can't where only the
+ * processor reaches the memory (memfd_secret(2), a device's memory that its driver maps); nor could it pin such pages.
+ * True as well where the program can't read them either, and where the system call is refused. Touches two pages at
+ * most. */
+bool vma_is_copyable(const void *address, size_t length);
+
 enum vma_fetch {
     FETCH_READ,    /* bring pages in for reading */
     FETCH_WRITE,   /* and for writing */
