@@ -25,12 +25,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "wire/guarded.h" /* before its names are replaced */
+/* Before their names are replaced. */
+#include "wire/guarded.h"
+#include "wire/payload.h"
 
 /* Copies that may fault are instructions that the compiler does not show to the model: here they are plain ones. */
 bool model_guarded_copy(void *, const void *, size_t);
 bool model_guarded_load(const void *, unsigned size, uint64_t *value);
 bool model_guarded_store(void *, uint64_t value, unsigned size);
+bool model_payload_can_land(const struct iovec *to, uint32_t count);
 
 void *model_memcpy(void *, const void *, size_t);
 void *model_memmove(void *, const void *, size_t);
@@ -107,6 +110,7 @@ bool model_elsewhere_runs(pid_t, long call);
 #define guarded_copy model_guarded_copy
 #define guarded_load model_guarded_load
 #define guarded_store model_guarded_store
+#define payload_can_land model_payload_can_land
 #define clock_gettime model_clock_gettime
 #define getuid model_user
 #define geteuid model_user
