@@ -40,6 +40,7 @@ struct cq {
     uint64_t wallclock;         /* of the newest entry, if the CQ asks for it */
     uint8_t armed;              /* enum cq_armed */
     uint32_t notable_end;       /* the position behind the newest notable entry */
+    uint32_t unreported;        /* the position behind the entry that raised the last event */
     bool overrun;
     struct {
         uint16_t count, period; /* microseconds; either of them 0: nothing is held back */
@@ -105,6 +106,14 @@ void cq_forget(struct cq *, const _Atomic uint32_t *retired);
 
 struct completion *cq_make_room(struct cq *);
 void cq_finish_unusual(struct cq *, struct completion *, bool notable);
+
+/* The position of the oldest entry that was neither polled nor raised an event. Under `lock`. A poller may go on
+ * meanwhile, so the answer may be too low, which raises an event too many, never too high. */
+static inline uint32_t cq_unreported(const struct cq *cq)
+{
+    uint32_t head = cq_ring_head(&cq->ring);
+    return (int32_t)(cq->unreported - head) > 0 ? cq->unreported : head;
+}
 
 /* Is one of the entries notable? Under `lock`. When entries were withdrawn, the newest of the others passes for it. */
 static inline bool cq_holds_notable(const struct cq *cq)

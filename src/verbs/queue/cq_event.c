@@ -39,6 +39,7 @@ static void raise_event(struct cq *cq)
 {
     lock_assert_held(&cq->lock);
     cq->armed = CQ_UNARMED;
+    cq->unreported = cq_unreported(cq) + 1;
     cq->moderation.held = 0;
     cq->moderation.deadline = NANOS_NEVER;
     if (cq->channel)
@@ -55,10 +56,13 @@ void cq_event_notify(struct cq *cq, bool notable)
     raise_event(cq);
 }
 
-/* Entries that would have raised the event, had the CQ been armed when they came. */
+/* Entries that would have raised the event, had the CQ been armed when they came, and have raised none. */
 static uint32_t waiting(const struct cq *cq)
 {
-    return cq->armed == CQ_ARMED ? cq_ring_count(&cq->ring) : cq_holds_notable(cq);
+    uint32_t first = cq_unreported(cq), tail = cq_ring_tail(&cq->ring);
+    if ((int32_t)(tail - first) <= 0)
+        return 0;
+    return cq->armed == CQ_ARMED ? tail - first : cq_holds_notable(cq) && (int32_t)(cq->notable_end - first) > 0;
 }
 
 /* The program has an event to fetch, and is to arm again once it has fetched it: one more would tell it nothing. Those

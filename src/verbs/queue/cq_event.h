@@ -1,10 +1,11 @@
 /* Events of a completion queue, raised at once or held back: ibv_req_notify_cq(3), ibv_modify_cq(3).
  *
- * Arming is one-shot. It is for the next entry that the program has not polled, as with adapters (mlx4, mlx5), which
- * are told of the program's place in the queue when they are armed: an entry that lies there already raises the event
- * at once, a notable one where the arming is for these alone. Programs that poll one entry for each event rely on it.
- * One that polls until nothing is left gets an event now and then whose entry it has seen; it can't be told otherwise,
- * as who arms and who polls may be different threads. No more than one such event waits to be fetched.
+ * Arming is one-shot. It is for the next entry that the program has neither polled nor had an event for: an entry that
+ * lies there already raises the event at once, a notable one where the arming is for these alone. So a program that
+ * polls one entry for each event gets as many events as entries, whether it polls before it arms (Mellanox's
+ * ibverbs-tests) or arms before it polls (perftest, which gets out of step when an entry raises a second event).
+ * A program that polls until nothing is left gets an event now and then whose entry it has polled, as one thread may
+ * arm and another poll. No more than one such event waits to be fetched.
  *
  * With a count and a period, both not 0, an armed CQ raises its event when `count` entries have come that would have
  * raised it, or `period` microseconds after the first of them, whichever is sooner. Entries themselves are never held

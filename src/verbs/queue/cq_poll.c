@@ -95,6 +95,7 @@ void cq_withdraw(struct cq *cq, const struct qp *qp)
     cq_ring_withdraw(&cq->ring, qp->flow.number);
     if (notable)
         cq->notable_end = cq_ring_tail(&cq->ring);
+    cq->unreported = cq_ring_head(&cq->ring); /* an event too many may come, none too few */
     cq_resume(cq);
 }
 
