@@ -243,7 +243,7 @@ static pid_t start_writer(void)
 
 static void writers_that_are_killed_at_any_moment_leave_a_file_that_is_read_to_its_end(void **state)
 {
-    enum { WRITERS = 3, KILLS = 60 };
+    enum { WRITERS = 3, KILLS = 60, PARTS_MOST = 2 };
     pid_t writers[WRITERS];
     struct pcap pcap;
     struct pcap_record record;
@@ -262,8 +262,10 @@ static void writers_that_are_killed_at_any_moment_leave_a_file_that_is_read_to_i
     while (pcap_next(&pcap, &record))
         last = record.length;
     assert_true(last && last < 200);
-    assert_int_equal(pcap.skipped, 0);
-    print_message("%zu bytes in all, %zu of packets that were not written whole\n", pcap.length, pcap.lost);
+    /* A writer that is killed before it has mended what lies before its block leaves that to the readers. */
+    assert_true(pcap.skipped <= PARTS_MOST * CAPTURE_PAYLOAD_MAX);
+    print_message("%zu bytes in all, %zu of packets that were not written whole, %zu left to the reader\n", pcap.length,
+                  pcap.lost, pcap.skipped);
     expect_end(&pcap);
 }
 
