@@ -8,9 +8,10 @@
 
 enum {
     BLOCK_LEAST = 12,
-    BLOCK_MOST = 1 << 17,
+    BLOCK_MOST = 1 << 18, /* also of several parts in a row */
     LENGTH = sizeof(uint32_t),
     WINDOW = 1 << 18, /* so far back the beginning of what was not written whole is looked for */
+    WALK = 1 << 22,   /* so far back a part is looked for: writers before this one may have been killed mending it */
 };
 
 static bool read_at(int file, void *to, size_t length, off_t at)
@@ -48,8 +49,7 @@ static off_t find_beginning(int file, off_t at)
         for (size_t back = BLOCK_LEAST; back <= size && !found; back += LENGTH) {
             uint32_t head[2];
             memcpy(head, window + size - back, sizeof head);
-            if (head[0] == CAPTURE_PACKET && is_length(head[1]) && head[1] > back &&
-                find_block(file, at - (off_t)back) >= 0)
+            if (head[0] == CAPTURE_PACKET && is_length(head[1]) && find_block(file, at - (off_t)back) >= 0)
                 found = at - (off_t)back;
         }
     free(window);
@@ -71,7 +71,7 @@ static bool write_lost(int file, off_t from, off_t to)
 
 bool capture_mend(int file, off_t since, off_t at)
 {
-    off_t first = at > WINDOW && since < at - WINDOW ? at - WINDOW : since;
+    off_t first = at > WALK && since < at - WALK ? at - WALK : since;
     while (at > first) {
         off_t from = find_block(file, at);
         if (from < 0) {

@@ -22,7 +22,7 @@ enum {
 #define CAPTURE_LOST 0x80737674u
 
 /* A block was appended at `at`, and up to `since` all blocks are known to be whole. What stands between is whole
- * blocks, or becomes such; false: it is neither. Only the last 256 KiB are looked at. The file is open for reading and
+ * blocks, or becomes such; false: it is neither. Only the last 4 MiB are looked at. The file is open for reading and
  * appending, and nobody else uses this opening meanwhile. */
 bool capture_mend(int file, off_t since, off_t at);
 
