@@ -9,11 +9,11 @@
 #include "report/report.h"
 #include "report/traffic_report.h"
 #include "runtime/qpns.h"
-#include "verbs/ethernet/steering.h"
+#include "verbs/context/inherit.h"
+#include "verbs/kinds/ethernet/steering.h"
+#include "verbs/kinds/xrc/xrc_standin.h"
 #include "verbs/memory/rkeys.h"
-#include "verbs/object/inherit.h"
 #include "verbs/send/multicast.h"
-#include "verbs/xrc/xrc_standin.h"
 
 static int begin(struct process *process)
 {

@@ -17,7 +17,8 @@ enum frame_kind {
                           * which the kernel gave it */
     FRAME_LRH = 5,       /* headers: those of an InfiniBand packet without a GRH: LRH (8 bytes), BTH and so on */
     FRAME_LRH_GRH = 6,   /* the same with one: LRH, GRH (40 bytes), BTH and so on */
-    FRAME_XRC = 7,       /* headers: a control message between two processes that share an XRC domain (verbs/xrc/xrc_control.h) */
+    FRAME_XRC = 7,       /* headers: a control message between two processes that share an XRC domain
+                            (verbs/kinds/xrc/xrc_control.h) */
     FRAME_KINDS
 };
 

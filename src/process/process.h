@@ -73,7 +73,7 @@ struct loop {
     _Atomic uint32_t answered;               /* that of the newest whose answers have left; likewise */
     atomic_bool owing;                       /* ACKs wait for the next round; set under progress */
     atomic_bool overrun;                     /* some CQ overran and its queue pairs must still be failed */
-    struct endpoint xrc_control;             /* for control messages of XRC (verbs/xrc/xrc_control.h) */
+    struct endpoint xrc_control;             /* for control messages of XRC (verbs/kinds/xrc/xrc_control.h) */
     struct guest_list guests;
     atomic_bool has_guests;      /* there is one, or was */
     _Atomic uintptr_t deliverer; /* the thread whose round it is, by pthread_self; 0: none */

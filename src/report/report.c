@@ -11,12 +11,12 @@
 #include "report/event.h"
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
+#include "verbs/kinds/srq_tags.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/words.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
-#include "verbs/queue/srq_tags.h"
 
 static const char *const type_names[] = {[IBV_QPT_RC] = "RC",
                                          [IBV_QPT_UC] = "UC",

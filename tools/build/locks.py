@@ -21,7 +21,7 @@ STATIC = re.compile(rf"^(?:(?:_Alignas\(\w+\)|_Thread_local)\s+)*(?:{LOCK}|stati
 INITIAL = re.compile(r"\b(?:LOCK_INITIAL|MUTEX_INITIAL|PTHREAD_(?:MUTEX|RWLOCK)_INITIALIZER)\b")
 MEMBER = re.compile(rf"^\s+(?:_Alignas\(\w+\)\s+)?{LOCK}\s+(\w+)(?:\[\w+\])?;", re.M)
 
-INHERIT, PROCESS = "src/verbs/object/inherit.c", "src/process/process.c"
+INHERIT, PROCESS = "src/verbs/context/inherit.c", "src/process/process.c"
 MEMBERS = {
     "src/gsi/cm.h: lock": ("src/gsi/cm.c", "lock_take(&cm->lock)"),
     "src/ipc/state.h: lock": ("src/ipc/node.c", "lock_inherit(&node->lock)"),
@@ -35,15 +35,15 @@ MEMBERS = {
     "src/runtime/schedule.h: lock": (PROCESS, "lock_take(&the_process->schedule.lock)"),
     "src/tap/capture.c: lock": ("src/verbs/send/transmit.c", "__builtin_expect(qp->process->forked, 0)"),  # a child sends nothing
     "src/tap/taps.h: lock": ("src/tap/delay.c", "*taps->closed"),  # likewise
-    "src/verbs/ethernet/steering.c: lock": ("src/verbs/ethernet/steering.c", "lock_inherit(&process->steering->lock)"),
+    "src/verbs/kinds/ethernet/steering.c: lock": ("src/verbs/kinds/ethernet/steering.c", "lock_inherit(&process->steering->lock)"),
     "src/verbs/memory/mw.h: lock": (INHERIT, "offsetof(struct mw, object)))->lock)"),
     "src/verbs/object/async.h: lock": (INHERIT, "lock_inherit(&context->async.lock)"),
-    "src/verbs/object/comp_channel.h: lock": (INHERIT, "offsetof(struct comp_channel, object)))->lock)"),
+    "src/verbs/queue/comp_channel.h: lock": (INHERIT, "offsetof(struct comp_channel, object)))->lock)"),
     "src/verbs/qp/qp.h: lock": (INHERIT, "lock_inherit(&qp->lock)", "lock_inherit(&qp->batch.lock)"),
     "src/verbs/queue/cq.h: consumer": (INHERIT, "lock_inherit(&cq->consumer)"),
     "src/verbs/queue/cq.h: lock": (INHERIT, "lock_inherit(&cq->lock)"),
     "src/verbs/queue/receive_queue.h: lock": (INHERIT, "lock_inherit(&qp->receives.own.lock)", "lock_inherit(&srq->queue.lock)"),
-    "src/verbs/queue/srq_tags.c: lock": ("src/verbs/queue/srq_tags.c", "lock_inherit(&srq->tags->lock)"),
+    "src/verbs/kinds/srq_tags.c: lock": ("src/verbs/kinds/srq_tags.c", "lock_inherit(&srq->tags->lock)"),
 }
 
 

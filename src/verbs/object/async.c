@@ -7,7 +7,7 @@
 
 #include "diag/log.h"
 #include "process/wakeups.h"
-#include "verbs/ethernet/wq.h"
+#include "verbs/qp/wq.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
 

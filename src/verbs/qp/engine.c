@@ -1,8 +1,8 @@
 /* What a queue pair does around its engine (transport/engine.h). */
+#include "verbs/kinds/xrc/xrc_front_state.h"
 #include "verbs/qp/qp.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
-#include "verbs/xrc/xrc_front_state.h"
 
 static bool fits_service(const struct qp *qp, uint8_t opcode)
 {

@@ -97,7 +97,7 @@ struct qp_groups {
     nanos wake;                /* when it goes without them; NANOS_NEVER; likewise */
 };
 
-/* Raw packets (ethernet/). */
+/* Raw packets (kinds/ethernet/). */
 struct qp_ethernet {
     uint32_t max_tso_header; /* room for the headers of IBV_WR_TSO */
     uint64_t last_frame;     /* number of the last one that was steered here; under process->progress */

@@ -1,11 +1,11 @@
 /* Queue pairs into the error state. */
 #include "base/container.h"
-#include "verbs/ethernet/wq.h"
+#include "verbs/kinds/srq_tags.h"
+#include "verbs/kinds/xrc/xrc_front_state.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
+#include "verbs/qp/wq.h"
 #include "verbs/queue/receive_queue.h"
-#include "verbs/queue/srq_tags.h"
-#include "verbs/xrc/xrc_front_state.h"
 
 void qp_withdraw_references(struct qp *qp)
 {

@@ -4,7 +4,7 @@
 
 #include "base/container.h"
 #include "runtime/clock.h"
-#include "verbs/object/comp_channel.h"
+#include "verbs/queue/comp_channel.h"
 
 static nanos period_of(const struct cq *cq)
 {

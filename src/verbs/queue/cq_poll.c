@@ -11,9 +11,9 @@
 #include "process/poller.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
-#include "verbs/object/comp_channel.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/qp.h"
+#include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
 

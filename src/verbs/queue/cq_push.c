@@ -11,8 +11,8 @@
 #include "process/poller.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
-#include "verbs/object/comp_channel.h"
 #include "verbs/object/domain.h"
+#include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
 

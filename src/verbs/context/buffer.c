@@ -1,0 +1,94 @@
+#include "verbs/context/buffer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "diag/log.h"
+#include "verbs/life/mr_special.h"
+#include "verbs/memory/dmah.h"
+#include "verbs/memory/mr.h"
+
+enum {
+    FROM_FILE = NEWER_MR_FD | NEWER_MR_FD_OFFSET,
+    KNOWN = NEWER_MR_IOVA | NEWER_MR_ADDR | FROM_FILE | NEWER_MR_DMAH | NEWER_MR_BUF,
+};
+
+struct newer_buf {
+    struct ibv_pd *pd;
+    char *memory;
+    size_t size;
+};
+
+void *buffer_allocate(struct ibv_pd *pd, size_t size, struct newer_buf **buffer)
+{
+    struct newer_buf *made = malloc(sizeof *made);
+    void *memory = NULL;
+    if (!made || posix_memalign(&memory, (size_t)sysconf(_SC_PAGESIZE), size ? size : 1)) {
+        free(made);
+        errno = ENOMEM;
+        return NULL;
+    }
+    *made = (struct newer_buf){.pd = pd, .memory = memory, .size = size};
+    *buffer = made;
+    return memory;
+}
+
+void buffer_free(struct newer_buf *buffer)
+{
+    if (buffer)
+        free(buffer->memory);
+    free(buffer);
+}
+
+/* The range must be a part of the buffer, and nothing may name other memory. */
+static bool buffer_holds(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
+{
+    const struct newer_buf *buffer = attr->buf;
+    uintptr_t offset = (uintptr_t)attr->addr - (uintptr_t)buffer->memory; /* huge when it lies before the buffer */
+    return pd == buffer->pd && (attr->comp_mask & NEWER_MR_ADDR) && !(attr->comp_mask & FROM_FILE) &&
+           offset <= buffer->size && attr->length <= buffer->size - offset;
+}
+
+/* A file needs its offset and the address that keys speak of; memory needs its address, and nothing of a file. */
+static bool buffer_names_one_memory(uint64_t mask)
+{
+    if (mask & NEWER_MR_FD)
+        return (mask & NEWER_MR_FD_OFFSET) && (mask & NEWER_MR_IOVA) && !(mask & NEWER_MR_ADDR);
+    return (mask & NEWER_MR_ADDR) && !(mask & NEWER_MR_FD_OFFSET);
+}
+
+/* A hint is for pages that an adapter reads where they lie: as with adapters, not for those that come on demand. */
+static int buffer_check_dmah(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
+{
+    if (attr->dmah->context != pd->context)
+        return EINVAL;
+    return attr->access & IBV_ACCESS_ON_DEMAND ? EOPNOTSUPP : 0;
+}
+
+static int buffer_check(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
+{
+    if (attr->comp_mask & ~(uint64_t)KNOWN)
+        return EOPNOTSUPP;
+    if ((attr->comp_mask & NEWER_MR_BUF) && !buffer_holds(pd, attr))
+        return EINVAL;
+    if (!buffer_names_one_memory(attr->comp_mask))
+        return EINVAL;
+    return attr->comp_mask & NEWER_MR_DMAH ? buffer_check_dmah(pd, attr) : 0;
+}
+
+struct ibv_mr *buffer_register(struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
+{
+    int error = buffer_check(pd, attr);
+    if (error) {
+        log_reason(LOG_INFO, REASON_MR_EX_ATTRIBUTES, "comp_mask 0x%llx", (unsigned long long)attr->comp_mask);
+        errno = error;
+        return NULL;
+    }
+    struct object *dmah = attr->comp_mask & NEWER_MR_DMAH ? dmah_object(attr->dmah) : NULL;
+    if (attr->comp_mask & NEWER_MR_FD)
+        return mr_special_register_fd(pd, attr->fd_offset, attr->length, attr->iova, attr->fd, (unsigned)attr->access,
+                                      dmah);
+    uint64_t base = attr->comp_mask & NEWER_MR_IOVA ? attr->iova : (uintptr_t)attr->addr;
+    return mr_register_hinted(pd, attr->addr, attr->length, base, (unsigned)attr->access, dmah);
+}

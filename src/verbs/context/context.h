@@ -1,0 +1,22 @@
+/* Devices and contexts: ibv_get_device_list(3), ibv_open_device(3), ibv_alloc_pd(3). Thread-safe. */
+#ifndef VERBS_CONTEXT_CONTEXT_H
+#define VERBS_CONTEXT_CONTEXT_H
+
+#include "verbs/object/object.h"
+
+/* A list that ends in NULL, and the number of devices; NULL and errno. The devices live as long as the process. */
+struct ibv_device **context_device_list(int *count);
+__be64 context_device_guid(struct ibv_device *);
+
+/* Opens a device: everything but the operations, which abi fills in. NULL and errno: what kept this process from
+ * joining its host stands in the log. */
+struct context *context_open(struct ibv_device *, const struct process_parts *);
+/* ibv_import_device(3): likewise. The descriptor is the context's then. */
+struct context *context_import(int cmd_fd, const struct process_parts *);
+/* Destroys what remains in it, too. */
+void context_close(struct context *);
+
+struct ibv_pd *context_allocate_pd(struct ibv_context *);
+int context_deallocate_pd(struct ibv_pd *);
+
+#endif

@@ -1,0 +1,217 @@
+#include "verbs/context/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file_limit.h"
+#include "diag/log.h"
+#include "verbs/memory/dm.h"
+#include "verbs/memory/mr.h"
+#include "verbs/object/domain.h"
+
+static const char signature[] = "softverbs context of process ";
+
+static int import_fail(int fd, int error)
+{
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return -1;
+}
+
+int import_make_descriptor(void)
+{
+    char text[sizeof signature + 16];
+    int length = snprintf(text, sizeof text, "%s%d\n", signature, (int)getpid());
+    if (file_limit_forbids((uint64_t)length))
+        return import_fail(-1, EFBIG);
+    int fd = memfd_create("softverbs context", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -1;
+    if (write(fd, text, (size_t)length) != length)
+        return import_fail(fd, ENOSPC);
+    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+    return fd;
+}
+
+bool import_identify(int fd, struct context_identity *identity)
+{
+    struct stat status;
+    if (fstat(fd, &status))
+        return false;
+    *identity = (struct context_identity){status.st_dev, status.st_ino};
+    return true;
+}
+
+int import_refuse(int fd)
+{
+    char start[sizeof signature - 1];
+    if (fcntl(fd, F_GETFD) < 0)
+        return EBADF;
+    ssize_t length = pread(fd, start, sizeof start, 0);
+    bool other = length == sizeof start && !memcmp(start, signature, sizeof start);
+    log_reason(LOG_WARN, other ? REASON_IMPORT_PROCESS : REASON_IMPORT_DESCRIPTOR, "ibv_import_device fd %d", fd);
+    return other ? EOPNOTSUPP : EINVAL;
+}
+
+/* Under process->control. */
+static struct object *import_find(const struct context *context, enum object_kind kind, uint32_t handle)
+{
+    struct context *each;
+    struct object *object;
+    LIST_FOREACH (each, &context->process->contexts, siblings)
+        if (context_is_family(each, context))
+            LIST_FOREACH (object, &each->objects[kind], siblings)
+                if (object->handle == handle)
+                    return object;
+    return NULL;
+}
+
+static size_t offset_of(enum object_kind kind)
+{
+    switch (kind) {
+    case OBJECT_PD:
+    case OBJECT_PARENT_DOMAIN:
+        return offsetof(struct pd, object);
+    case OBJECT_MR:
+        return offsetof(struct mr, object);
+    case OBJECT_TD:
+        return offsetof(struct td, object);
+    default:
+        return offsetof(struct dm, object);
+    }
+}
+
+/* Gives the new name its object; false when there is none of that handle. */
+static bool import_enter(struct context *context, enum object_kind kind, uint32_t handle, struct object *name)
+{
+    struct object *object = import_find(context, kind, handle);
+    if (!object)
+        return false;
+    *name = (struct object){.kind = kind, .handle = handle, .context = context, .origin = object};
+    LIST_INSERT_HEAD(&context->imports, name, siblings);
+    object->names++;
+    return true;
+}
+
+/* A name as large as an object of its kind; NULL and errno. */
+static void *import(struct context *context, enum object_kind kind, uint32_t handle, size_t size)
+{
+    char *name = calloc(1, size);
+    if (!name)
+        return NULL;
+    control_lock(context);
+    bool found = import_enter(context, kind, handle, (struct object *)(name + offset_of(kind)));
+    control_unlock(context);
+    if (found)
+        return name;
+    log_reason(LOG_WARN, REASON_IMPORT_HANDLE, "handle %u", handle);
+    free(name);
+    errno = ENOENT;
+    return NULL;
+}
+
+struct ibv_pd *import_pd(struct ibv_context *context, uint32_t handle)
+{
+    struct pd *pd = import(context_of(context), OBJECT_PD, handle, sizeof *pd);
+    if (!pd)
+        return NULL;
+    pd->ibv.context = context;
+    pd->ibv.handle = handle;
+    return &pd->ibv;
+}
+
+struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+    if (!pd_is_known(pd)) {
+        errno = ENOENT;
+        return NULL;
+    }
+    struct mr *mr = import(context_of(pd->context), OBJECT_MR, handle, sizeof *mr);
+    if (!mr)
+        return NULL;
+    const struct ibv_mr *origin = &mr_of(&mr->ibv)->ibv;
+    mr->ibv = (struct ibv_mr){.context = pd->context,
+                              .pd = pd,
+                              .length = origin->length,
+                              .handle = handle,
+                              .lkey = origin->lkey,
+                              .rkey = origin->rkey};
+    return &mr->ibv;
+}
+
+struct ibv_dm *import_dm(struct ibv_context *context, uint32_t handle)
+{
+    struct dm *dm = import(context_of(context), OBJECT_DM, handle, sizeof *dm);
+    if (!dm)
+        return NULL;
+    dm->ibv = dm_of(&dm->ibv)->ibv;
+    dm->ibv.context = context;
+    return &dm->ibv;
+}
+
+static void *base_of(struct object *object)
+{
+    return (char *)object - offset_of(object->kind);
+}
+
+void import_release(struct object *name)
+{
+    lock_assert_held(&name->context->process->control);
+    struct object *object = object_origin(name);
+    if (name == object) {
+        object->nameless = true;
+    } else {
+        LIST_REMOVE(name, siblings);
+        object->names--;
+        free(base_of(name));
+    }
+    if (object->gone && object->nameless && !object->names)
+        free(base_of(object));
+}
+
+void import_undo(struct object *name)
+{
+    struct context *context = name->context;
+    control_lock(context);
+    import_release(name);
+    control_unlock(context);
+}
+
+static struct context *find_heir(struct context *context)
+{
+    struct context *each;
+    LIST_FOREACH (each, &context->process->contexts, siblings)
+        if (each != context && context_is_family(each, context))
+            return each;
+    return NULL;
+}
+
+/* All these public structs begin with their context. */
+static void move(struct object *object, struct context *heir)
+{
+    LIST_REMOVE(object, siblings);
+    object->context->counts[object->kind]--;
+    object->context = heir;
+    object->nameless = true;
+    *(struct ibv_context **)base_of(object) = &heir->ibv.context;
+    LIST_INSERT_HEAD(&heir->objects[object->kind], object, siblings);
+    heir->counts[object->kind]++;
+}
+
+void import_close(struct context *context)
+{
+    static const enum object_kind kinds[] = {OBJECT_PD, OBJECT_MR, OBJECT_DM, OBJECT_PARENT_DOMAIN, OBJECT_TD};
+    struct context *heir = find_heir(context);
+    while (!LIST_EMPTY(&context->imports))
+        import_release(LIST_FIRST(&context->imports));
+    for (size_t i = 0; heir && i < sizeof kinds / sizeof *kinds; i++)
+        while (!LIST_EMPTY(&context->objects[kinds[i]]))
+            move(LIST_FIRST(&context->objects[kinds[i]]), heir);
+}

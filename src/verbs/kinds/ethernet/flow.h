@@ -1,0 +1,14 @@
+/* Flow rules as objects: ibv_create_flow(3). Thread-safe. */
+#ifndef VERBS_KINDS_ETHERNET_FLOW_H
+#define VERBS_KINDS_ETHERNET_FLOW_H
+
+#include "verbs/object/object.h"
+
+/* NULL and errno: EINVAL, ENOMEM; EOPNOTSUPP for what is not offered. */
+struct ibv_flow *flow_create(struct ibv_qp *, struct ibv_flow_attr *);
+int flow_destroy(struct ibv_flow *);
+
+/* What the program left behind when it closed the device. */
+void flow_abandon(struct object *);
+
+#endif

@@ -1,0 +1,88 @@
+/* Raw packets into the links of all processes that want them. */
+#include "tap/traffic.h"
+#include "verbs/kinds/ethernet/qp_raw.h"
+#include "verbs/kinds/ethernet/steering.h"
+#include "verbs/send/rate_limit.h"
+#include "verbs/send/room.h"
+#include "wire/bytes.h"
+
+/* A frame on its way to the processes of the host. */
+struct broadcast {
+    struct qp *qp;
+    struct frame frame;
+    struct iovec piece;
+    uint8_t header[STEERING_HEADER];
+    bool full;                       /* somebody whom it is for has no room */
+    uint64_t given[NODE_SLOTS / 64]; /* who has it already */
+};
+
+static void ask_for_room(struct peer *peer, void *context)
+{
+    struct broadcast *broadcast = context;
+    struct link *link = peer->link;
+    link->operations->begin(link);
+    broadcast->full = broadcast->full || !qp_has_room(broadcast->qp, link);
+    link->operations->end(link);
+}
+
+static void give(struct peer *peer, void *context)
+{
+    struct broadcast *broadcast = context;
+    struct link *link = peer->link;
+    uint64_t *word = &broadcast->given[peer->slot / 64], bit = 1ull << peer->slot % 64;
+    if (*word & bit)
+        return;
+    *word |= bit;
+    link->operations->begin(link);
+    if (link->operations->ready(link))
+        traffic_send(&broadcast->qp->flow, peer, link, &broadcast->frame);
+    else
+        traffic_missed(&broadcast->qp->flow, peer);
+    link->operations->end(link);
+}
+
+static void transmit_raw_prepare(struct broadcast *broadcast, struct qp *qp, uint8_t *bytes, uint32_t length)
+{
+    *broadcast = (struct broadcast){.qp = qp, .piece = {bytes, length}};
+    bytes_put32(broadcast->header, qp->flow.number);
+    broadcast->frame = (struct frame){
+        .kind = FRAME_ETHERNET,
+        .headers_length = STEERING_HEADER,
+        .headers = broadcast->header,
+        .payload = {.length = length, .count = 1, .pieces = &broadcast->piece},
+    };
+}
+
+/* A unicast frame waits until those who asked for its address have room, as on a network with pause frames: programs
+ * that take turns lose nothing. Multicast, and those who listen to everything, hold nobody up. False: it waits. */
+static bool send_frame(struct qp *qp, uint8_t *bytes, uint32_t length)
+{
+    struct node *node = qp->process->node;
+    struct broadcast broadcast;
+    uint8_t group[16];
+    if (qp_port_is_down(qp) || steering_withholds(qp, bytes, length))
+        return true;
+    transmit_raw_prepare(&broadcast, qp, bytes, length);
+    steering_group(bytes, group);
+    if (!ether_is_multicast(bytes))
+        node_members(node, group, ask_for_room, &broadcast);
+    if (broadcast.full)
+        return false;
+    node_members(node, group, give, &broadcast);
+    steering_group(NULL, group);
+    node_members(node, group, give, &broadcast);
+    return true;
+}
+
+void qp_raw_transmit(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    uint8_t frame[RAW_FRAME_MAX];
+    uint32_t length;
+    while (raw_next(&qp->engine.raw, frame, &length) && !(qp->rate_limit.rate && rate_limit_holds(qp)) &&
+           send_frame(qp, frame, length)) {
+        raw_sent(&qp->engine.raw);
+        if (qp->rate_limit.rate)
+            rate_limit_count(qp, length);
+    }
+}

@@ -1,0 +1,305 @@
+#include "verbs/kinds/srq_tags.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/result.h"
+#include "diag/log.h"
+#include "verbs/life/qp_owner.h"
+#include "verbs/object/async.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
+
+struct srq_tags {
+    struct lock lock; /* inside qp->lock, outside receive_queue.lock */
+    struct tags tags;
+    size_t size;         /* of the memory behind the list */
+    uint32_t operations; /* most of them whose completions were not polled */
+    uint32_t completed;  /* completions of operations that were entered */
+    _Atomic uint32_t polled;
+};
+
+/* Untouched pages of the mapping cost nothing, so a list may be made far larger than it is used. */
+int srq_tags_create(struct srq *srq, struct ibv_tm_cap *cap)
+{
+    if (!cap->max_num_tags || cap->max_num_tags > SRQ_TAGS_MAX || cap->max_ops > SRQ_TAGS_OPERATIONS_MAX)
+        return EINVAL;
+    struct srq_tags *tags = calloc(1, sizeof *tags);
+    if (!tags)
+        return ENOMEM;
+    lock_set_rank(&tags->lock, LOCK_TAGS);
+    tags->size = tags_size(cap->max_num_tags, SRQ_TAGS_SGES);
+    void *memory = mmap(NULL, tags->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        free(tags);
+        return ENOMEM;
+    }
+    tags_initialize(&tags->tags, memory, cap->max_num_tags, SRQ_TAGS_SGES);
+    tags->operations = cap->max_ops;
+    srq->tags = tags;
+    return 0;
+}
+
+void srq_tags_destroy(struct srq *srq)
+{
+    struct srq_tags *tags = srq->tags;
+    if (!tags)
+        return;
+    if (!srq->cq->process->inherited)
+        cq_forget(srq->cq, &tags->polled);
+    munmap(tags->tags.list.entries, tags->size);
+    free(tags);
+}
+
+void srq_tags_inherit(struct srq *srq)
+{
+    if (srq->tags)
+        lock_inherit(&srq->tags->lock);
+}
+
+/* What a completion tells the end of. */
+enum ended { ENDED_OPERATION, ENDED_TAGGED, ENDED_RECEIVE };
+
+static void retire_by(struct srq *srq, enum ended ended, struct completion *entry)
+{
+    if (ended == ENDED_OPERATION) {
+        entry->retired = &srq->tags->polled;
+        entry->retires = 1;
+        srq->tags->completed++;
+    } else if (ended == ENDED_RECEIVE) {
+        entry->retired = &srq->queue.polled;
+    }
+}
+
+/* Nobody will poll it. */
+static void lost(struct srq *srq, enum ended ended)
+{
+    if (ended == ENDED_OPERATION)
+        srq->tags->completed--;
+    else if (ended == ENDED_RECEIVE)
+        receive_queue_lost(&srq->queue);
+}
+
+/* Under the list's lock, so that completions lie in the queue in the order in which things happened to the list. */
+static void complete(struct srq *srq, const struct tags_event *event, uint32_t qp_number, enum ended ended)
+{
+    struct completion entry = {
+        .id = event->id,
+        .qp_number = qp_number,
+        .status = (uint8_t)event->status,
+        .opcode = (uint8_t)event->opcode,
+        .reason = (uint16_t)event->reason,
+        .length = event->length,
+        .immediate_or_key = event->immediate_or_key,
+        .flags = (uint16_t)event->flags,
+        .tag = event->tag,
+        .tag_private = event->application,
+        .lasting = true,
+    };
+    retire_by(srq, ended, &entry);
+    if (qp_number && event->reason)
+        log_reason(event->status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, event->reason,
+                   "qp 0x%x receive wr_id %llu status %d", qp_number, (unsigned long long)event->id, event->status);
+    cq_note_round(srq->cq);
+    if (!cq_push(srq->cq, &entry, event->notable))
+        lost(srq, ended);
+}
+
+/* -- operations */
+
+static enum reason operate(struct srq *srq, struct ibv_ops_wr *wr)
+{
+    struct srq_tags *tags = srq->tags;
+    struct tags_event event;
+    bool completes;
+    uint32_t waiting = tags->completed - atomic_load_explicit(&tags->polled, memory_order_acquire);
+    enum reason reason = tags_check(&tags->tags, wr);
+    if (reason)
+        return reason;
+    bool may_complete = wr->flags & IBV_OPS_SIGNALED || wr->opcode == IBV_WR_TAG_DEL; /* which tells of its failure */
+    if (may_complete && waiting >= tags->operations)
+        return REASON_TM_OPERATIONS_FULL;
+    reason = tags_operate(&tags->tags, wr, &event, &completes);
+    if (!reason && completes)
+        complete(srq, &event, 0, ENDED_OPERATION);
+    return reason;
+}
+
+int srq_tags_operate(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad)
+{
+    struct srq *srq = (struct srq *)ibv;
+    enum reason reason = srq->tags ? REASON_NONE : REASON_TM_SRQ;
+    if (!reason) {
+        lock_take(&srq->tags->lock);
+        for (; wr && !reason; wr = reason ? wr : wr->next)
+            reason = operate(srq, wr);
+        lock_release(&srq->tags->lock);
+    }
+    if (!reason)
+        return 0;
+    *bad = wr;
+    log_reason(LOG_WARN, reason, "ibv_post_srq_ops wr_id %llu", (unsigned long long)(wr ? wr->wr_id : 0));
+    return result_failure(reason == REASON_TM_LIST_FULL || reason == REASON_TM_OPERATIONS_FULL ? ENOMEM : EINVAL);
+}
+
+/* -- the host of a queue pair's engine */
+
+static const struct recv_wqe *take_ordinary(struct qp *qp, enum tags_kind kind, bool *limit_reached)
+{
+    const struct recv_wqe *receive = receive_queue_take(&qp->uses.srq->queue, 0, limit_reached);
+    if (receive)
+        tags_accept(&qp->uses.srq->tags->tags, &qp->tags.port, kind);
+    return receive;
+}
+
+const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
+{
+    struct qp *qp = qp_of_owner(owner);
+    struct srq_tags *tags = qp->uses.srq->tags;
+    const struct recv_wqe *receive = NULL;
+    bool limit_reached = false;
+    lock_take(&tags->lock);
+    enum tags_kind kind = tags_arrive(&tags->tags, &qp->tags.port, packet);
+    struct tags_event event;
+    if (kind >= TAGS_EAGER)
+        receive = tags_receive(&tags->tags, &qp->tags.port);
+    else if (kind != TAGS_NOTHING)
+        receive = take_ordinary(qp, kind, &limit_reached);
+    else
+        receive = &receive_unfetched;
+    if (tags_match(&tags->tags, &qp->tags.port, packet, &event))
+        complete(qp->uses.srq, &event, qp->flow.number, ENDED_TAGGED);
+    lock_release(&tags->lock);
+    if (limit_reached)
+        async_raise_srq(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+    return receive;
+}
+
+void srq_tags_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+{
+    struct qp *qp = qp_of_owner(owner);
+    struct srq_tags *tags = qp->uses.srq->tags;
+    struct tags_event event;
+    lock_take(&tags->lock);
+    bool tagged = tags_receive(&tags->tags, &qp->tags.port);
+    tags_received(&tags->tags, &qp->tags.port, receive->id, arrival, &event);
+    if (!tagged)
+        receive_queue_free(&qp->uses.srq->queue, receive);
+    complete(qp->uses.srq, &event, qp->flow.number, tagged ? ENDED_TAGGED : ENDED_RECEIVE);
+    lock_release(&tags->lock);
+}
+
+bool srq_tags_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                   enum reason reason)
+{
+    struct qp *qp = qp_of_owner(owner);
+    struct srq_tags *tags = qp->uses.srq->tags;
+    struct tags_event event;
+    if (!tags_owns(work))
+        return false;
+    qp->tags.working--;
+    lock_take(&tags->lock);
+    if (tags_sent(&tags->tags, &qp->tags.port, work, status, reason, &event))
+        complete(qp->uses.srq, &event, qp->flow.number, ENDED_TAGGED);
+    lock_release(&tags->lock);
+    return true;
+}
+
+/* -- what a queue pair does for its rendezvous */
+
+void srq_tags_post(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    struct srq_tags *tags = qp->uses.srq->tags;
+    struct send_queue *queue = &qp->engine.rc.requester.queue;
+    struct send_wqe *work;
+    if (qp->engine.rc.failed)
+        return;
+    lock_take(&tags->lock);
+    while (qp->tags.working < SRQ_TAGS_WORK && (work = send_queue_reserve(queue)) &&
+           tags_work(&tags->tags, &qp->tags.port, work)) {
+        send_queue_commit(queue);
+        qp->tags.working++;
+    }
+    lock_release(&tags->lock);
+}
+
+void srq_tags_flush(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    struct srq_tags *tags = qp->uses.srq->tags;
+    struct tags_event event;
+    lock_take(&tags->lock);
+    while (tags_flush(&tags->tags, &qp->tags.port, &event))
+        complete(qp->uses.srq, &event, qp->flow.number, ENDED_TAGGED);
+    lock_release(&tags->lock);
+}
+
+void srq_tags_abandon(struct qp *qp)
+{
+    lock_assert_held(&qp->lock);
+    rc_flush(&qp->engine.rc);
+    srq_tags_flush(qp);
+}
+
+/* -- report */
+
+void srq_tags_report(FILE *out, const struct srq *srq)
+{
+    struct srq_tags *of = srq->tags;
+    if (!of || !lock_try(&of->lock))
+        return;
+    const struct tags *tags = &of->tags;
+    const struct tag_list *list = &tags->list;
+    fprintf(out, ",\"tags\":%u,\"tags_disabled\":%u,\"tags_busy\":%u,\"tags_size\":%u", list->count, tags->disabled,
+            list->allocated - list->count, list->capacity);
+    fprintf(out, ",\"unexpected\":%u,\"unexpected_reported\":%u,\"masks\":[", tags->delivered, tags->handled);
+    for (uint32_t mask = list->first_mask; mask; mask = list->masks[mask].next)
+        fprintf(out, "%s{\"mask\":\"0x%llx\",\"tags\":%u}", mask == list->first_mask ? "" : ",",
+                (unsigned long long)list->masks[mask].mask, list->masks[mask].entries);
+    fputs("]", out);
+    lock_release(&of->lock);
+}
+
+enum { REPORTED = 64 };
+
+/* The oldest entries, in order of posting. */
+static uint32_t collect(const struct tag_list *list, uint32_t *oldest)
+{
+    uint32_t count = 0;
+    for (uint32_t entry = 1; entry <= list->fresh; entry++) {
+        if (!tag_list_holds(list, entry))
+            continue;
+        uint32_t at = count < REPORTED ? count++ : REPORTED;
+        for (; at && list->entries[oldest[at - 1]].sequence > list->entries[entry].sequence; at--)
+            if (at < REPORTED)
+                oldest[at] = oldest[at - 1];
+        if (at < REPORTED)
+            oldest[at] = entry;
+    }
+    return count;
+}
+
+const char *srq_tags_report_list(FILE *out, const struct srq *srq, const char *separator)
+{
+    uint32_t oldest[REPORTED];
+    if (!srq->tags || !lock_try(&srq->tags->lock))
+        return separator;
+    const struct tags *tags = &srq->tags->tags;
+    uint32_t count = collect(&tags->list, oldest);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tag_entry *entry = &tags->list.entries[oldest[i]];
+        uint64_t id, bytes;
+        tags_describe(tags, oldest[i], &id, &bytes);
+        fprintf(out,
+                "%s{\"srq\":%u,\"tag\":\"0x%llx\",\"mask\":\"0x%llx\",\"wr_id\":%llu,\"bytes\":%llu,\"enabled\":%s}",
+                separator, srq->object.handle, (unsigned long long)entry->tag,
+                (unsigned long long)tags->list.masks[entry->mask].mask, (unsigned long long)id,
+                (unsigned long long)bytes, entry->sequence < tags->enabled_before ? "true" : "false");
+        separator = ",";
+    }
+    lock_release(&srq->tags->lock);
+    return separator;
+}

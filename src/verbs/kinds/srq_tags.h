@@ -1,0 +1,51 @@
+/* Shared receive queues with tag matching: ibv_create_srq_ex(3) with IBV_SRQT_TM, ibv_post_srq_ops(3). The rules are in
+ * transport/tm/tags.h; here are memory, lock, completions, and what the queue pairs on such an SRQ do differently. */
+#ifndef VERBS_KINDS_SRQ_TAGS_H
+#define VERBS_KINDS_SRQ_TAGS_H
+
+#include <stdio.h>
+
+#include "verbs/qp/qp.h"
+#include "verbs/queue/srq.h"
+
+enum {
+    SRQ_TAGS_MAX = 1 << 18,            /* max_num_tags */
+    SRQ_TAGS_OPERATIONS_MAX = 1 << 16, /* max_ops */
+    SRQ_TAGS_SGES = 8,                 /* max_sge of a tagged buffer */
+    SRQ_TAGS_WORK = 16,                /* places in the send queue of each queue pair, besides the program's own */
+    SRQ_TAGS_ROOM = SRQ_TAGS_SGES * sizeof(struct ibv_sge), /* bytes of such a place: elements or inline data */
+};
+
+/* Gives the SRQ a matching list. 0, EINVAL, ENOMEM; writes the true sizes back. */
+int srq_tags_create(struct srq *, struct ibv_tm_cap *);
+void srq_tags_destroy(struct srq *);
+void srq_tags_inherit(struct srq *); /* see inherit.h */
+
+/* ibv_post_srq_ops(3). Thread-safe. */
+int srq_tags_operate(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **bad);
+
+/* What the engine of a queue pair on such an SRQ calls. */
+const struct recv_wqe *srq_tags_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
+void srq_tags_received(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
+/* False, and nothing was done: the work is the program's. */
+bool srq_tags_sent(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
+
+/* Below: under qp->lock. */
+
+/* Rendezvous take places in the send queue, as many as there are. */
+void srq_tags_post(struct qp *);
+
+/* The queue pair is in error: rendezvous that had no place in the send queue end, too. */
+void srq_tags_flush(struct qp *);
+
+/* The queue pair will be reset or destroyed, which completes nothing; but a tagged buffer that it has in its hands must
+ * go back to the program. */
+void srq_tags_abandon(struct qp *);
+
+/* Members of a JSON object about the list, each after a comma. */
+void srq_tags_report(FILE *, const struct srq *);
+
+/* The oldest buffers on the list as JSON objects, with `separator` before the first; returns the one for the next. */
+const char *srq_tags_report_list(FILE *, const struct srq *, const char *separator);
+
+#endif

@@ -1,0 +1,105 @@
+#include "verbs/kinds/xrc/xrc.h"
+
+#include "diag/log.h"
+#include "process/progress.h"
+#include "runtime/qpns.h"
+#include "verbs/kinds/xrc/xrcd.h"
+#include "verbs/life/qp_owner.h"
+#include "verbs/object/async.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
+
+/* Under qp->lock. An SRQ that is found here is not freed as long as that is held: xrc_remove_srq takes it out of the
+ * table first and then looks, under the lock of each queue pair, who has it. */
+enum reason xrc_select_srq(struct engine_owner *owner, uint32_t number)
+{
+    struct qp *qp = qp_of_owner(owner);
+    if (qp->xrc.selected && qp->xrc.selected->number == number)
+        return REASON_NONE;
+    struct srq *srq = qpns_find(qp->process->srqs, number);
+    qp->xrc.selected = NULL;
+    qp->memory.pd = qp->memory.receive_pd = NULL;
+    if (!srq)
+        return REASON_XRC_SRQ;
+    if (srq->xrcd->domain != qp->xrc.domain)
+        return REASON_XRC_DOMAIN;
+    qp->xrc.selected = srq;
+    qp->memory.pd = qp->memory.receive_pd = pd_of(srq->ibv.pd);
+    return REASON_NONE;
+}
+
+const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
+{
+    struct qp *qp = qp_of_owner(owner);
+    bool limit_reached;
+    const struct recv_wqe *receive = receive_queue_take(&qp->xrc.selected->queue, least, &limit_reached);
+    if (receive)
+        qp->xrc.serving = qp->xrc.selected;
+    if (receive && limit_reached)
+        async_raise_srq(qp->xrc.selected, IBV_EVENT_SRQ_LIMIT_REACHED);
+    return receive;
+}
+
+/* The entry outlives the queue pair, because it tells that a receive of the SRQ was used. */
+void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+{
+    struct qp *qp = qp_of_owner(owner);
+    struct srq *srq = qp->xrc.serving;
+    struct completion entry = {
+        .id = receive->id,
+        .retired = &srq->queue.polled,
+        .qp_number = qp->flow.number,
+        .status = (uint8_t)arrival->status,
+        .opcode = (uint8_t)arrival->opcode,
+        .reason = (uint16_t)arrival->reason,
+        .length = arrival->length,
+        .immediate_or_key = arrival->immediate_or_key,
+        .flags = (uint16_t)arrival->flags,
+        .lasting = true,
+    };
+    qp->xrc.serving = NULL;
+    if (arrival->status != IBV_WC_SUCCESS)
+        log_reason(arrival->status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, arrival->reason,
+                   "qp 0x%x srq 0x%x receive wr_id %llu status %d", qp->flow.number, srq->number,
+                   (unsigned long long)receive->id, arrival->status);
+    receive_queue_free(&srq->queue, receive);
+    cq_note_round(srq->cq);
+    if (!cq_push(srq->cq, &entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS))
+        receive_queue_lost(&srq->queue);
+}
+
+int xrc_enter_srq(struct srq *srq)
+{
+    lock_assert_held(&context_of(srq->ibv.context)->process->control);
+    struct process *process = srq->cq->process;
+    return qpns_enter(process_node(process), process->srqs, srq, &srq->number);
+}
+
+/* A message that loses its SRQ half-way can't be repeated either: its receive is gone. */
+static void forget(void *object, void *context)
+{
+    struct qp *qp = qp_of_endpoint(object);
+    struct srq *srq = context;
+    lock_take(&qp->lock);
+    if (qp->xrc.serving == srq) {
+        log_reason(LOG_WARN, REASON_XRC_SRQ_DESTROYED, "qp 0x%x srq 0x%x", qp->flow.number, srq->number);
+        qp_fail(qp, IBV_EVENT_QP_FATAL);
+    }
+    if (qp->xrc.selected == srq) {
+        qp->xrc.selected = NULL;
+        qp->memory.pd = qp->memory.receive_pd = NULL;
+    }
+    lock_release(&qp->lock);
+}
+
+void xrc_remove_srq(struct srq *srq)
+{
+    lock_assert_held(&context_of(srq->ibv.context)->process->control);
+    struct process *process = srq->cq->process;
+    qpns_remove(process->srqs, srq->number);
+    lock_take(&process->progress);
+    qpns_each(process->numbers, forget, srq);
+    progress_guests(process, forget, srq);
+    lock_release(&process->progress);
+}

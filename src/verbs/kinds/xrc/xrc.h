@@ -1,0 +1,21 @@
+/* Receiving over XRC (IBA annex A14): packets name the SRQ, whose PD, receives and CQ then hold.
+ *
+ * SRQ and queue pair must be of one XRC domain; where the SRQ is another process's, that process executes the packet
+ * (verbs/kinds/xrc/xrc_front.h). */
+#ifndef VERBS_KINDS_XRC_XRC_H
+#define VERBS_KINDS_XRC_XRC_H
+
+#include "verbs/queue/srq.h"
+
+/* What the engine of a queue pair of type XRC_RECV calls. */
+const struct recv_wqe *xrc_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
+enum reason xrc_select_srq(struct engine_owner *, uint32_t number);
+void xrc_received(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
+
+/* An SRQ of type XRC gets its number. 0 or an errno. Under process->control. */
+int xrc_enter_srq(struct srq *);
+
+/* No packet finds it any more. A queue pair with a message into it under way fails. Under process->control. */
+void xrc_remove_srq(struct srq *);
+
+#endif

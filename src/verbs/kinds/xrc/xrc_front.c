@@ -1,0 +1,303 @@
+#include "verbs/kinds/xrc/xrc_front.h"
+
+#include <stdlib.h>
+
+#include "diag/log.h"
+#include "runtime/qpns.h"
+#include "transport/pkey.h"
+#include "transport/rc/lend.h"
+#include "verbs/kinds/xrc/xrc_front_state.h"
+#include "verbs/send/room.h"
+#include "wire/psn.h"
+#include "wire/wire.h"
+
+enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
+
+static void take_back(struct qp *qp)
+{
+    log_reason(LOG_INFO, REASON_XRC_STANDIN_GONE, "qp 0x%x process %d", qp->flow.number,
+               (int)qp->xrc.front->holder->pid);
+    xrc_front_forget_holder(qp);
+    if (qp->engine.rc.receiving && !qp->engine.rc.failed)
+        rc_reclaim(&qp->engine.rc);
+}
+
+/* The process that has the SRQ, held; NULL: this one, or none. */
+static struct peer *find_owner(struct qp *qp, uint32_t srq)
+{
+    struct node *node = qp->process->node;
+    struct peer *peer = qpns_find(qp->process->srqs, srq) ? NULL : node_find(node, srq);
+    if (!peer || (peer->slot != node_slot(node) && node_alive(node, peer)))
+        return peer;
+    node_put(node, peer);
+    return NULL;
+}
+
+/* False: no room. */
+static bool forward_packet(struct qp *qp, struct peer *peer, const struct packet *packet)
+{
+    uint8_t headers[WIRE_HEADERS_MAX];
+    struct link *link = peer->link;
+    struct frame frame = {.kind = FRAME_ROCE, .headers = headers, .payload = packet->payload};
+    frame.headers_length = (uint16_t)wire_encode(packet, headers);
+    if (packet->payload.length > LINK_SEGMENT)
+        return true; /* from a peer that sends references, which can't be passed on */
+    link->operations->begin(link);
+    bool room = qp_has_room(qp, link);
+    if (room)
+        link->operations->send(link, &frame);
+    link->operations->end(link);
+    return room;
+}
+
+/* To who has the position. False: it must wait. */
+static bool deliver(struct qp *qp, const struct packet *packet, nanos now)
+{
+    struct xrc_front *front = qp->xrc.front;
+    if (!front->holder) {
+        qp_receive(qp, packet, now);
+        return true;
+    }
+    bool passed = forward_packet(qp, front->holder, packet);
+    front->kept &= !passed;
+    return passed;
+}
+
+/* A READ or atomic whose response has left already: whoever executed it gives it again, without the position. */
+static bool is_retransmitted(const struct qp *qp, const struct packet *packet)
+{
+    return op_find(packet->opcode)->flags & ANSWERED &&
+           psn_distance(packet->psn, qp->engine.rc.responder.expected_psn) < 0;
+}
+
+/* What is out of sequence, or is but acknowledged again, needs no memory of the SRQ. */
+static bool may_stay(const struct rc *rc, const struct packet *packet)
+{
+    return packet->psn != rc->responder.expected_psn || rc->responder.open != RC_CLOSED || rc->responder.receive;
+}
+
+static bool send_position(struct qp *qp, struct peer *to)
+{
+    const struct rc_settings *settings = &qp->engine.rc.settings;
+    struct rc_position position = rc_lend(&qp->engine.rc);
+    struct xrc_control lend = xrc_front_message(qp, XRC_LEND);
+    lend.turn++;
+    lend.expected_psn = position.expected_psn;
+    lend.msn = position.msn;
+    lend.nak_sent = position.nak_sent;
+    lend.segment = settings->segment;
+    lend.exact = settings->exact;
+    lend.access = settings->access;
+    lend.min_rnr_timer = settings->min_rnr_timer;
+    lend.max_dest_rd_atomic = settings->max_dest_rd_atomic;
+    xrcd_key(qp->xrc.domain, &lend.domain);
+    return xrc_control_send(qp, to, &lend);
+}
+
+/* The packet is for an SRQ of that process, whose reference goes to the front. False: it must wait. */
+static bool lend(struct qp *qp, struct peer *owner, const struct packet *packet, nanos now)
+{
+    struct xrc_front *front = qp->xrc.front;
+    struct rc *rc = &qp->engine.rc;
+    bool stays = may_stay(rc, packet);
+    if (!stays && !rc_may_lend(rc))
+        qp_transmit_guarded(qp, now);
+    if (stays || !rc_may_lend(rc) || !xrc_front_enter_place(qp, owner)) {
+        node_put(qp->process->node, owner);
+        return stays && deliver(qp, packet, now);
+    }
+    if (!send_position(qp, owner))
+        return false;
+    front->holder = owner;
+    front->srq = packet->srq;
+    front->turn++;
+    return deliver(qp, packet, now);
+}
+
+static bool recall(struct qp *qp)
+{
+    struct xrc_control recall = xrc_front_message(qp, XRC_RECALL);
+    qp->xrc.front->recalled = xrc_control_send(qp, qp->xrc.front->holder, &recall);
+    return false;
+}
+
+/* Who has the SRQ gives its response again. False: there is no room. */
+static bool retransmit(struct qp *qp, const struct packet *packet, nanos now)
+{
+    struct peer *owner = find_owner(qp, packet->srq);
+    if (!owner) {
+        qp_receive(qp, packet, now);
+        return true;
+    }
+    bool passed = forward_packet(qp, owner, packet);
+    node_put(qp->process->node, owner);
+    return passed;
+}
+
+/* False: it must wait for room, or for the position. */
+static bool route(struct qp *qp, const struct packet *packet, nanos now)
+{
+    struct xrc_front *front = qp->xrc.front;
+    if (front->holder && front->holder->gone)
+        take_back(qp);
+    if (is_retransmitted(qp, packet))
+        return retransmit(qp, packet, now);
+    if (front->recalled)
+        return false;
+    bool ended = !front->holder && (qp->engine.rc.failed || !qp->engine.rc.receiving);
+    if (ended || !(op_find(packet->opcode)->flags & OP_START) || front->kept || packet->srq == front->srq)
+        return deliver(qp, packet, now);
+    struct peer *owner = find_owner(qp, packet->srq);
+    if (owner && owner != front->holder)
+        return front->holder ? node_put(qp->process->node, owner), recall(qp) : lend(qp, owner, packet, now);
+    if (owner)
+        node_put(qp->process->node, owner);
+    if (front->holder && !owner)
+        return recall(qp);
+    front->srq = packet->srq;
+    return deliver(qp, packet, now);
+}
+
+static bool names_an_srq(const struct qp *qp, const struct packet *packet)
+{
+    const struct rc *rc = &qp->engine.rc;
+    return op_service(packet->opcode) == SERVICE_XRC && op_find(packet->opcode) && rc->receiving && !rc->failed &&
+           !(op_find(packet->opcode)->flags & OP_RESPONSE) && pkey_matches(packet->pkey, rc->settings.pkey);
+}
+
+void xrc_front_receive(struct qp *qp, const struct packet *packet, nanos now)
+{
+    lock_assert_held(&qp->lock);
+    struct xrc_front *front = qp->xrc.front;
+    struct xrcd_key key;
+    if (!names_an_srq(qp, packet) || !xrcd_key(qp->xrc.domain, &key) ||
+        (!front && qpns_find(qp->process->srqs, packet->srq)))
+        return qp_receive(qp, packet, now);
+    if (!front)
+        front = xrc_front_make(qp);
+    if (front && (!STAILQ_EMPTY(&front->requests) || !route(qp, packet, now)))
+        xrc_front_keep(front, &front->requests, packet);
+}
+
+static void forward_response(struct qp *qp, const struct packet *response)
+{
+    struct xrc_front *front = qp->xrc.front;
+    struct packet packet = *response;
+    packet.destination = qp->attr.dest_qp_num;
+    rc_responded(&qp->engine.rc, response);
+    if (!STAILQ_EMPTY(&front->responses) || !qp_send_packet(qp, &packet))
+        xrc_front_keep(front, &front->responses, &packet);
+}
+
+static void fail_front(struct qp *qp, uint32_t event)
+{
+    if (event)
+        qp_fail(qp, (enum ibv_event_type)(event - 1));
+    else if (qp->state != IBV_QPS_ERR)
+        qp_flush(qp);
+}
+
+static void take_control(struct qp *qp, const struct xrc_control *message)
+{
+    struct rc_position position = {message->expected_psn, message->msn, message->nak_sent};
+    switch (message->kind) {
+    case XRC_RETURN:
+        xrc_front_forget_holder(qp);
+        return rc_take_over(&qp->engine.rc, &position);
+    case XRC_KEEP:
+        qp->xrc.front->recalled = false;
+        qp->xrc.front->kept = true;
+        return;
+    case XRC_FAILED:
+        return fail_front(qp, message->event <= IBV_EVENT_GID_CHANGE + 1u ? message->event : 0);
+    default:
+        return;
+    }
+}
+
+/* Any stand-in may fail: it may be giving a response again. */
+static bool is_current(const struct xrc_front *front, const struct peer *from, const struct xrc_control *message)
+{
+    return message->kind == XRC_FAILED ? (int32_t)(message->turn - front->since) > 0
+                                       : front->holder == from && message->turn == front->turn;
+}
+
+bool xrc_front_takes(struct qp *qp, const struct endpoint_arrival *arrival)
+{
+    lock_assert_held(&qp->lock);
+    const struct xrc_front *front = qp->xrc.front;
+    const struct packet *packet = arrival->from.packet;
+    struct xrc_control message;
+    bool known = front && arrival->peer && !arrival->forwarded && xrc_front_find_place(qp->xrc.front, arrival->peer);
+    if (!packet) {
+        if (known && xrc_control_read(arrival->frame, &message) && is_current(front, arrival->peer, &message))
+            take_control(qp, &message);
+        return true;
+    }
+    bool response = op_service(packet->opcode) == SERVICE_XRC && op_find(packet->opcode) &&
+                    op_find(packet->opcode)->flags & OP_RESPONSE;
+    if (known && response)
+        forward_response(qp, packet);
+    return known && response;
+}
+
+bool xrc_front_waits(const struct qp *qp)
+{
+    const struct xrc_front *front = qp->xrc.front;
+    return front && front->waiting;
+}
+
+static void flush_requests(struct qp *qp, nanos now)
+{
+    struct xrc_front *front = qp->xrc.front;
+    struct xrc_packet *packet;
+    while ((packet = STAILQ_FIRST(&front->requests))) {
+        STAILQ_REMOVE_HEAD(&front->requests, next); /* the queue pair may fail meanwhile, which empties the list */
+        if (!route(qp, &packet->packet, now)) {
+            STAILQ_INSERT_HEAD(&front->requests, packet, next);
+            return;
+        }
+        front->waiting--;
+        free(packet);
+    }
+}
+
+static bool flush_responses(struct qp *qp)
+{
+    struct xrc_front *front = qp->xrc.front;
+    struct xrc_packet *packet;
+    while ((packet = STAILQ_FIRST(&front->responses)) && qp_send_packet(qp, &packet->packet)) {
+        STAILQ_REMOVE_HEAD(&front->responses, next);
+        front->waiting--;
+        free(packet);
+    }
+    return !packet;
+}
+
+void xrc_front_flush(struct qp *qp, nanos now)
+{
+    lock_assert_held(&qp->lock);
+    if (!flush_responses(qp))
+        return;
+    flush_requests(qp, now);
+    if (qp_has_output(qp))
+        qp_transmit_guarded(qp, now);
+}
+
+/* Another thread may find at any moment that a process has gone, and what tells of that comes here again. So the place
+ * of the process that has the position stays until the position has been taken back: its reference is the holder's. */
+void xrc_front_departed(struct qp *qp, nanos now)
+{
+    lock_assert_held(&qp->lock);
+    struct xrc_front *front = qp->xrc.front;
+    bool lost = front && front->holder && front->holder->gone;
+    if (lost)
+        take_back(qp);
+    for (struct xrc_place *place = front ? LIST_FIRST(&front->places) : NULL, *next; place; place = next) {
+        next = LIST_NEXT(place, siblings);
+        if (place->peer->gone && place->peer != front->holder)
+            xrc_front_leave_place(qp, place);
+    }
+    if (lost)
+        xrc_front_flush(qp, now);
+}

@@ -1,0 +1,139 @@
+#include "verbs/kinds/xrc/xrc_recv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/log.h"
+#include "runtime/qpns.h"
+#include "verbs/kinds/xrc/xrcd.h"
+
+static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *qp_context)
+{
+    struct qp *handle = calloc(1, sizeof *handle);
+    if (!handle)
+        return NULL;
+    handle->process = context->process;
+    handle->flow.type = IBV_QPT_XRC_RECV;
+    handle->uses.parent = &xrcd->object;
+    struct ibv_qp *ibv = &handle->ibv;
+    ibv->context = &context->ibv.context;
+    ibv->qp_context = qp_context;
+    ibv->qp_type = IBV_QPT_XRC_RECV;
+    pthread_mutex_init(&ibv->mutex, NULL);
+    pthread_cond_init(&ibv->cond, NULL);
+    return handle;
+}
+
+static void release_handle(struct qp *handle)
+{
+    pthread_mutex_destroy(&handle->ibv.mutex);
+    pthread_cond_destroy(&handle->ibv.cond);
+    free(handle);
+}
+
+/* Under process->control. False and errno. */
+static bool attach(struct qp *handle, struct qp *real)
+{
+    lock_assert_held(&context_of(handle->ibv.context)->process->control);
+    struct context *context = context_of(handle->ibv.context);
+    uint32_t most = context->device->limits.max_qp;
+    handle->ibv.handle = object_enter(context, &handle->object, OBJECT_QP, most, handle->uses.parent);
+    if (!handle->ibv.handle)
+        return false;
+    handle->ibv.qp_num = handle->flow.number = real->flow.number;
+    lock_take(&real->lock);
+    handle->xrc.shared = real;
+    handle->ibv.state = real->state;
+    LIST_INSERT_HEAD(&real->xrc.handles, handle, xrc.handle);
+    lock_release(&real->lock);
+    return true;
+}
+
+struct ibv_qp *xrc_recv_create(struct qp *real, struct xrcd *xrcd, const struct ibv_qp_init_attr_ex *attr)
+{
+    struct context *context = real->object.context;
+    struct qp *handle = make_handle(context, xrcd, attr->qp_context);
+    if (handle && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
+        handle->ibv.pd = attr->pd; /* not used, but where librdmacm looks for the domain of an identifier */
+    control_lock(context);
+    bool attached = handle && attach(handle, real);
+    if (!attached)
+        qp_retire(real);
+    control_unlock(context);
+    if (attached)
+        return &handle->ibv;
+    if (handle)
+        release_handle(handle);
+    qp_release(real);
+    errno = ENOMEM;
+    return NULL;
+}
+
+static struct ibv_qp *qp_shared_refuse(int error)
+{
+    log_reason(LOG_INFO, REASON_XRC_QP_OPEN, "ibv_open_qp");
+    errno = error;
+    return NULL;
+}
+
+struct ibv_qp *xrc_recv_open(struct ibv_context *ibv, struct ibv_qp_open_attr *attr)
+{
+    const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    struct context *context = context_of(ibv);
+    struct xrcd *xrcd = (struct xrcd *)attr->xrcd;
+    if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
+        return qp_shared_refuse(EOPNOTSUPP);
+    if ((attr->comp_mask & needed) != needed || !xrcd || attr->qp_type != IBV_QPT_XRC_RECV)
+        return qp_shared_refuse(EINVAL);
+    if (!object_is_here(&xrcd->object, context))
+        return qp_shared_refuse(ENOENT);
+    struct qp *handle =
+        make_handle(context, xrcd, attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL);
+    if (!handle)
+        return qp_shared_refuse(ENOMEM);
+    control_lock(context);
+    struct endpoint *endpoint = qpns_find(context->process->numbers, attr->qp_num);
+    struct qp *real = endpoint ? qp_of_endpoint(endpoint) : NULL;
+    bool found = real && real->xrc.domain == xrcd->domain;
+    bool attached = found && attach(handle, real);
+    control_unlock(context);
+    if (attached)
+        return &handle->ibv;
+    release_handle(handle);
+    return qp_shared_refuse(found ? ENOMEM : EINVAL);
+}
+
+/* Under process->control. True: it was the last, and the queue pair has ended. */
+static bool detach(struct qp *handle)
+{
+    lock_assert_held(&handle->process->control);
+    struct qp *real = handle->xrc.shared;
+    lock_take(&real->lock);
+    LIST_REMOVE(handle, xrc.handle);
+    struct qp *other = LIST_FIRST(&real->xrc.handles);
+    if (other)
+        real->object.context = other->object.context; /* whose limits hold; the old one may be about to be closed */
+    lock_release(&real->lock);
+    if (!other)
+        qp_retire(real);
+    return !other;
+}
+
+int xrc_recv_close(struct qp *handle)
+{
+    struct qp *real = handle->xrc.shared;
+    struct context *context = handle->object.context;
+    control_lock(context);
+    int error = object_leave(&handle->object, handle->ibv.handle, handle->uses.parent);
+    bool last = !error && detach(handle);
+    control_unlock(context);
+    if (error)
+        return error;
+    if (last) {
+        qp_forget_peer(real);
+        qp_release(real);
+    }
+    qp_wait_for_acknowledgements(handle);
+    release_handle(handle);
+    return 0;
+}

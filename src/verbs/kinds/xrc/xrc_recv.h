@@ -1,0 +1,20 @@
+/* Queue pairs of type XRC_RECV are shared: they have no owner but a handle for whoever made or opened them
+ * (ibv_open_qp(3)), and end with the last. A handle is a struct qp of which only the public part, `object`, `parent`,
+ * `type`, `shared` and the count of events are used; it stays in RESET, so nothing can be posted to it.
+ * Each handle hears of the queue pair's asynchronous events, in its own context. Thread-safe. */
+#ifndef VERBS_KINDS_XRC_XRC_RECV_H
+#define VERBS_KINDS_XRC_XRC_RECV_H
+
+#include "verbs/kinds/xrc/xrcd.h"
+#include "verbs/qp/qp.h"
+
+/* The first handle of a new queue pair. NULL and errno; then the queue pair is gone, too. */
+struct ibv_qp *xrc_recv_create(struct qp *, struct xrcd *, const struct ibv_qp_init_attr_ex *);
+
+/* One more. EINVAL when the domain has no such queue pair in this process. */
+struct ibv_qp *xrc_recv_open(struct ibv_context *, struct ibv_qp_open_attr *);
+
+/* Destroys a handle: 0, ENOENT, and waits for acknowledgements as ibv_destroy_qp(3) says. */
+int xrc_recv_close(struct qp *handle);
+
+#endif

@@ -1,0 +1,375 @@
+#include "verbs/kinds/xrc/xrc_standin.h"
+
+#include <stdlib.h>
+
+#include "config/config.h"
+#include "process/progress.h"
+#include "runtime/qpns.h"
+#include "transport/rc/lend.h"
+#include "verbs/kinds/xrc/xrc.h"
+#include "verbs/kinds/xrc/xrc_control.h"
+#include "verbs/kinds/xrc/xrc_front.h"
+#include "verbs/life/qp_owner.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/srq.h"
+#include "wire/psn.h"
+
+struct standin {
+    struct qp qp;
+    struct guest guest;
+    struct xrcd_key domain;
+    uint32_t turn;
+    bool holding;   /* it has the position */
+    bool recalled;  /* it is to give it back */
+    bool told;      /* that it has failed */
+    bool refused;   /* it failed by what came; otherwise something here went wrong */
+    uint32_t event; /* as in control messages: what the queue pair is to be told */
+};
+
+static struct standin *standin_of(struct qp *qp)
+{
+    return container_of(qp, struct standin, qp);
+}
+
+static struct standin *standin_of_endpoint(struct endpoint *endpoint)
+{
+    return standin_of(qp_of_endpoint(endpoint));
+}
+
+/* -- what its engine asks for */
+
+static enum reason standin_select_srq(struct engine_owner *owner, uint32_t number)
+{
+    struct qp *qp = qp_of_owner(owner);
+    const struct srq *srq = qpns_find(qp->process->srqs, number);
+    bool shared = srq && xrcd_is(srq->xrcd->domain, &standin_of(qp)->domain);
+    qp->xrc.domain = shared ? srq->xrcd->domain : NULL;
+    return xrc_select_srq(owner, number);
+}
+
+static void raise_event(struct engine_owner *owner, enum ibv_event_type type)
+{
+    struct standin *standin = standin_of(qp_of_owner(owner));
+    if (type != IBV_EVENT_COMM_EST)
+        standin->event = type + 1u;
+}
+
+static void fail_by_engine(struct engine_owner *owner, bool sqe)
+{
+    struct qp *qp = qp_of_owner(owner);
+    qp->state = IBV_QPS_ERR;
+    standin_of(qp)->refused = true;
+}
+
+static const struct owner_operations owner_operations = {
+    .sent = qp_owner_sent,
+    .take_receive = xrc_take_receive,
+    .return_receive = qp_owner_return_receive,
+    .select_srq = standin_select_srq,
+    .received = xrc_received,
+    .local_memory = qp_owner_local_memory,
+    .receive_memory = qp_owner_receive_memory,
+    .remote_memory = qp_owner_remote_memory,
+    .invalidate = qp_owner_invalidate,
+    .local_operation = qp_owner_local_operation,
+    .failed = fail_by_engine,
+    .event = raise_event,
+    .watch = qp_owner_watch,
+    .dropped = qp_owner_dropped,
+};
+
+/* -- as the loop sees it */
+
+/* What is to be told to the queue pair, once its engine has answered all; 0: nothing. */
+static enum xrc_control_kind due(const struct standin *standin)
+{
+    if (standin->qp.state == IBV_QPS_ERR)
+        return standin->told ? 0 : XRC_FAILED;
+    if (!standin->holding || !standin->recalled)
+        return 0;
+    return rc_may_lend(&standin->qp.engine.rc) ? XRC_RETURN : XRC_KEEP;
+}
+
+static void standin_tell(struct standin *standin, enum xrc_control_kind kind)
+{
+    struct rc_position position = {0};
+    if (kind == XRC_RETURN)
+        position = rc_lend(&standin->qp.engine.rc);
+    bool sent = xrc_control_send(&standin->qp, standin->guest.from,
+                                 &(struct xrc_control){
+                                     .kind = kind,
+                                     .number = standin->guest.number,
+                                     .turn = standin->turn,
+                                     .expected_psn = position.expected_psn,
+                                     .msn = position.msn,
+                                     .nak_sent = position.nak_sent,
+                                     .event = standin->refused ? standin->event : IBV_EVENT_QP_FATAL + 1u,
+                                 });
+    if (!sent)
+        return;
+    standin->told |= kind == XRC_FAILED;
+    standin->holding &= kind == XRC_KEEP;
+    standin->recalled = false;
+}
+
+static bool standin_flush(struct endpoint *endpoint, nanos now, bool ack_later)
+{
+    struct standin *standin = standin_of_endpoint(endpoint);
+    struct qp *qp = &standin->qp;
+    lock_take(&qp->lock);
+    if (qp_has_output(qp))
+        qp_transmit(qp, now);
+    if (!qp_has_output(qp) && due(standin))
+        standin_tell(standin, due(standin));
+    lock_release(&qp->lock);
+    return true;
+}
+
+/* The device that a stand-in for this queue pair is on; NULL: the message is not to be trusted. */
+static const struct device *find_device(const struct xrc_control *message)
+{
+    unsigned count;
+    const struct device *device = config_devices(&count);
+    if (message->domain.device >= count)
+        return NULL;
+    device += message->domain.device;
+    bool sound = message->segment && message->segment <= LINK_SEGMENT && message->min_rnr_timer < 32 &&
+                 message->max_dest_rd_atomic <= device->limits.max_rd_atomic;
+    return sound ? device : NULL;
+}
+
+/* Under its lock. */
+static void standin_configure(struct standin *standin, const struct xrc_control *message)
+{
+    struct qp *qp = &standin->qp;
+    qp->engine.rc.settings = (struct rc_settings){
+        .service = SERVICE_XRC,
+        .pkey = DEVICE_PKEY,
+        .destination = message->number,
+        .segment = message->segment,
+        .exact = message->exact,
+        .window = 1,
+        .min_rnr_timer = message->min_rnr_timer,
+        .max_dest_rd_atomic = message->max_dest_rd_atomic,
+        .access = message->access,
+        .max_message = qp->flow.device->limits.max_message,
+    };
+}
+
+static void take_over(struct standin *standin, const struct xrc_control *message)
+{
+    struct rc *rc = &standin->qp.engine.rc;
+    lock_take(&standin->qp.lock);
+    if (standin->qp.state != IBV_QPS_ERR && !standin->holding) {
+        standin_configure(standin, message);
+        if (!rc->receiving)
+            rc_start_receiving(rc, message->expected_psn);
+        rc_take_over(rc, &(struct rc_position){message->expected_psn, message->msn, message->nak_sent});
+        standin->turn = message->turn;
+        standin->holding = true;
+        standin->recalled = false;
+    }
+    lock_release(&standin->qp.lock);
+}
+
+/* Under its lock. */
+static void standin_take(struct standin *standin, const struct endpoint_arrival *arrival)
+{
+    struct qp *qp = &standin->qp;
+    bool behind = psn_distance(arrival->from.packet->psn, qp->engine.rc.responder.expected_psn) < 0;
+    if ((!standin->holding && !behind) || qp_port_is_down(qp))
+        return; /* without the position it only gives responses again */
+    traffic_received(&qp->flow, arrival->from.packet, NULL);
+    qp_receive(qp, arrival->from.packet, arrival->now);
+}
+
+static enum endpoint_output standin_receive(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    struct standin *standin = standin_of_endpoint(endpoint);
+    lock_take(&standin->qp.lock);
+    if (arrival->from.packet)
+        standin_take(standin, arrival);
+    else
+        standin->recalled = true;
+    bool output = qp_has_output(&standin->qp) || due(standin);
+    lock_release(&standin->qp.lock);
+    return output ? ENDPOINT_OUTPUT : ENDPOINT_NOTHING;
+}
+
+static void standin_overrun(struct endpoint *endpoint)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    lock_take(&qp->lock);
+    if (qp->xrc.selected && qp->xrc.selected->cq->overrun)
+        qp_fail(qp, IBV_EVENT_QP_FATAL);
+    lock_release(&qp->lock);
+}
+
+/* -- beginning and end */
+
+static void standin_initialize(struct standin *standin, struct process *process, struct peer *from,
+                               const struct device *device)
+{
+    static const struct endpoint_operations operations = {
+        .receive = standin_receive, .flush = standin_flush, .fail_overrun = standin_overrun};
+    struct qp *qp = &standin->qp;
+    lock_set_rank(&qp->lock, LOCK_QP);
+    qp->process = process;
+    qp->port = 1u << device->index;
+    qp->state = IBV_QPS_RTR;
+    qp->flow.type = IBV_QPT_XRC_RECV;
+    qp->flow.number = qp->attr.dest_qp_num = standin->guest.number;
+    qp->owner.operations = &owner_operations;
+    qp->path.local = true;
+    qp->path.peer = from;
+    node_hold(from);
+    qp_begin_endpoint(qp, device);
+    qp->endpoint.operations = &operations;
+    engine_initialize(&qp->engine, SERVICE_XRC, &qp->owner, &(struct send_queue){.capacity = 1, .stride = 64},
+                      qp->sends.saved);
+}
+
+/* So many that a peer must be at fault. */
+static bool is_crowded(const struct process *process)
+{
+    enum { MOST = 4096 };
+    unsigned count = 0;
+    struct guest *guest;
+    LIST_FOREACH (guest, &process->loop.guests, siblings)
+        count++;
+    return count >= MOST;
+}
+
+static struct standin *standin_make(struct process *process, struct peer *from, const struct device *device,
+                                    const struct xrc_control *message)
+{
+    if (is_crowded(process))
+        return NULL;
+    struct standin *standin = calloc(1, sizeof *standin);
+    size_t saved = message->max_dest_rd_atomic;
+    if (!standin || !(standin->qp.sends.saved = calloc(saved ? saved : 1, sizeof *standin->qp.sends.saved))) {
+        free(standin);
+        return NULL;
+    }
+    node_hold(from);
+    standin->domain = message->domain;
+    standin->guest = (struct guest){.number = message->number, .from = from, .endpoint = &standin->qp.endpoint};
+    standin_initialize(standin, process, from, device);
+    node_watch(process->node, from);
+    LIST_INSERT_HEAD(&process->loop.guests, &standin->guest, siblings);
+    atomic_store(&process->loop.has_guests, true);
+    return standin;
+}
+
+/* A message that has begun ends with an error, as it would with its queue pair. */
+static void standin_end(struct process *process, struct standin *standin)
+{
+    lock_assert_held(&process->progress);
+    struct qp *qp = &standin->qp;
+    lock_take(&qp->lock);
+    if (qp->state != IBV_QPS_ERR)
+        rc_flush(&qp->engine.rc);
+    lock_release(&qp->lock);
+    LIST_REMOVE(&standin->guest, siblings);
+    progress_forget(process, &qp->endpoint);
+    node_put(process->node, standin->guest.from);
+    qp_forget_peer(qp);
+    free(qp->sends.saved);
+    free(standin);
+}
+
+static struct standin *standin_find(struct process *process, struct peer *from, uint32_t number)
+{
+    struct guest *guest;
+    LIST_FOREACH (guest, &process->loop.guests, siblings)
+        if (guest->number == number && guest->from == from)
+            return container_of(guest, struct standin, guest);
+    return NULL;
+}
+
+/* Who has the position is not lent it again: the queue pair was reset or destroyed in between, and what said so
+ * (XRC_OVER) found no room. */
+static bool is_outlived(const struct standin *standin)
+{
+    return standin->holding || standin->qp.state == IBV_QPS_ERR;
+}
+
+static void read_for_standin(struct process *process, const struct xrc_control *message,
+                             const struct endpoint_arrival *arrival)
+{
+    struct standin *standin = standin_find(process, arrival->peer, message->number);
+    if (message->kind == XRC_RECALL) {
+        if (standin && standin->turn == message->turn)
+            progress_deliver(process, &standin->qp.endpoint, arrival);
+        return;
+    }
+    const struct device *device = message->kind == XRC_LEND ? find_device(message) : NULL;
+    if (standin && (message->kind == XRC_OVER || (device && is_outlived(standin)))) {
+        standin_end(process, standin);
+        standin = NULL;
+    }
+    if (!device)
+        return;
+    if (!standin)
+        standin = standin_make(process, arrival->peer, device, message);
+    if (standin)
+        take_over(standin, message);
+}
+
+static enum endpoint_output receive_control(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    struct process *process = container_of(endpoint, struct process, loop.xrc_control);
+    struct xrc_control message;
+    if (!xrc_control_read(arrival->frame, &message) || message.number > PSN_MASK)
+        return ENDPOINT_NOTHING;
+    if (message.kind < XRC_RETURN) {
+        read_for_standin(process, &message, arrival);
+        return ENDPOINT_NOTHING;
+    }
+    struct endpoint *front = qpns_find(process->numbers, message.number);
+    if (front && qp_of_endpoint(front)->xrc.front)
+        progress_deliver(process, front, arrival);
+    return ENDPOINT_NOTHING;
+}
+
+void xrc_standins_begin(struct process *process)
+{
+    static const struct endpoint_operations operations = {.receive = receive_control};
+    process->loop.xrc_control.operations = &operations;
+}
+
+void xrc_standins_end(struct process *process)
+{
+    struct guest *guest;
+    lock_take(&process->progress);
+    while ((guest = LIST_FIRST(&process->loop.guests)))
+        standin_end(process, container_of(guest, struct standin, guest));
+    lock_release(&process->progress);
+}
+
+static void look_at_front(void *endpoint, void *context)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    lock_take(&qp->lock);
+    xrc_front_departed(qp, *(const nanos *)context);
+    lock_release(&qp->lock);
+}
+
+void xrc_standins_departed(struct process *process, nanos now)
+{
+    lock_assert_held(&process->progress);
+    struct guest *guest, *next;
+    for (guest = LIST_FIRST(&process->loop.guests); guest; guest = next) {
+        next = LIST_NEXT(guest, siblings);
+        if (guest->from->gone)
+            standin_end(process, container_of(guest, struct standin, guest));
+    }
+    qpns_each(process->numbers, look_at_front, &now);
+}
+
+void xrc_standins_inherit(struct process *process)
+{
+    struct guest *guest;
+    LIST_FOREACH (guest, &process->loop.guests, siblings)
+        lock_inherit(&container_of(guest, struct standin, guest)->qp.lock);
+}

@@ -1,0 +1,209 @@
+#include "verbs/queue/cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/uncancelled.h"
+#include "diag/log.h"
+#include "link/fence.h"
+#include "process/poller.h"
+#include "verbs/object/acknowledgements.h"
+#include "verbs/object/async.h"
+#include "verbs/object/domain.h"
+#include "verbs/queue/comp_channel.h"
+#include "verbs/queue/cq_entries.h"
+#include "verbs/queue/cq_event.h"
+
+enum {
+    CQ_CREATE_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
+    CQ_COMP_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
+};
+
+/* What programs are told of the size: never more than the device's limit, to which rounding up knows no bound. */
+static int shown_size(const struct context *context, uint32_t capacity)
+{
+    uint32_t most = context->device->limits.max_cqe;
+    return (int)(capacity < most ? capacity : most);
+}
+
+/* REASON_NONE, or why these attributes are refused; *error is the errno for it. */
+static enum reason cq_refuse(const struct context *context, const struct ibv_cq_init_attr_ex *attr, int *error)
+{
+    *error = EINVAL;
+    if (!attr->cqe || attr->cqe > context->device->limits.max_cqe)
+        return REASON_CQ_SIZE;
+    if (attr->comp_vector >= (uint32_t)context->ibv.context.num_comp_vectors)
+        return REASON_CQ_VECTOR;
+    if (attr->comp_mask & ~(uint32_t)CQ_COMP_MASK)
+        return REASON_CQ_UNKNOWN_BITS;
+    if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
+        (!domain_of(attr->parent_domain) || attr->parent_domain->context != &context->ibv.context))
+        return REASON_CQ_PARENT_DOMAIN;
+    if (attr->channel && !object_is_here(&((struct comp_channel *)attr->channel)->object, context))
+        return *error = EBADF, REASON_OTHER_CONTEXT; /* a descriptor, not a handle */
+    if (attr->wc_flags & ~(uint64_t)CQ_WC_FLAGS)
+        return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
+    if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attr->flags & ~(uint32_t)CQ_CREATE_FLAGS))
+        return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
+    return REASON_NONE;
+}
+
+static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_init_attr_ex *attr)
+{
+    cq->process = context->process;
+    lock_set_rank(&cq->consumer, LOCK_PROGRAM);
+    lock_set_rank(&cq->lock, LOCK_CQ);
+    cq_event_begin(cq);
+    cq->channel = (struct comp_channel *)attr->channel;
+    cq->wc_flags = attr->wc_flags;
+    cq->create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+    if (cq->domain && cq->domain->td) /* ibv_alloc_td(3): no lock against other threads of the program */
+        cq->create_flags |= IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+    cq->guarded = !cq->process->fences || cq->create_flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    cq->ibv.context = &context->ibv.context;
+    cq->ibv.channel = attr->channel;
+    cq->ibv.cq_context = attr->cq_context;
+    cq->ibv.cqe = shown_size(context, cq->ring.capacity);
+    pthread_mutex_init(&cq->ibv.mutex, NULL);
+    pthread_cond_init(&cq->ibv.cond, NULL);
+    cq_extend(cq);
+}
+
+static int make_ring(struct parent_domain *domain, uint32_t capacity, struct domain_block *block)
+{
+    return domain_take(domain, DOMAIN_CQ, capacity * sizeof(struct completion), block);
+}
+
+static struct cq *cq_make(const struct ibv_cq_init_attr_ex *attr)
+{
+    struct cq *cq = aligned_alloc(_Alignof(struct cq), sizeof *cq);
+    if (!cq)
+        return NULL;
+    memset(cq, 0, sizeof *cq);
+    cq->ring.capacity = cq_ring_capacity(attr->cqe);
+    cq->domain = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? domain_of(attr->parent_domain) : NULL;
+    int error = make_ring(cq->domain, cq->ring.capacity, &cq->memory);
+    if (!error) {
+        cq->ring.entries = cq->memory.memory;
+        return cq;
+    }
+    free(cq);
+    errno = error;
+    return NULL;
+}
+
+static void cq_release(struct cq *cq)
+{
+    pthread_mutex_destroy(&cq->ibv.mutex);
+    pthread_cond_destroy(&cq->ibv.cond);
+    domain_give_back(&cq->memory);
+    free(cq);
+}
+
+static void cq_enter(struct cq *cq, struct context *context)
+{
+    struct object *parent = cq->domain ? &cq->domain->pd.object : NULL;
+    control_lock(context);
+    cq->ibv.handle = object_enter(context, &cq->object, OBJECT_CQ, context->device->limits.max_cq, parent);
+    if (cq->ibv.handle && cq->channel) {
+        cq->channel->object.uses++;
+        cq->channel->ibv.refcnt++;
+    }
+    control_unlock(context);
+}
+
+struct ibv_cq_ex *cq_create(struct ibv_context *ibv, const struct ibv_cq_init_attr_ex *attr)
+{
+    struct context *context = context_of(ibv);
+    int error;
+    enum reason reason = cq_refuse(context, attr, &error);
+    if (reason) {
+        if (!object_has_told(reason))
+            log_reason(LOG_WARN, reason, "ibv_create_cq");
+        errno = error;
+        return NULL;
+    }
+    struct cq *cq = cq_make(attr);
+    if (!cq)
+        return NULL;
+    cq_fill(cq, context, attr);
+    cq_enter(cq, context);
+    if (cq->ibv.handle)
+        return &cq->extended;
+    cq_release(cq);
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* ibv_destroy_cq(3): every event that was fetched must have been acknowledged. */
+static void wait_for_acknowledgements(struct cq *cq, uint32_t completions, uint32_t asyncs)
+{
+    struct ibv_cq *ibv = &cq->ibv;
+    acknowledgements_wait(&cq->object, &ibv->mutex, &ibv->cond, &ibv->comp_events_completed, completions);
+    acknowledgements_wait(&cq->object, &ibv->mutex, &ibv->cond, &ibv->async_events_completed, asyncs);
+}
+
+static void forget_events(struct cq *cq)
+{
+    lock_take(&cq->process->progress);
+    cq_event_forget(cq);
+    lock_release(&cq->process->progress);
+    uint32_t fetched = cq->channel ? comp_channel_withdraw(cq->channel, cq) : 0;
+    async_withdraw(cq->object.context, cq);
+    wait_for_acknowledgements(cq, fetched, cq->async_fetched);
+}
+
+int cq_destroy(struct ibv_cq *ibv)
+{
+    struct cq *cq = (struct cq *)ibv;
+    struct context *context = context_of(ibv->context);
+    control_lock(context);
+    int error = object_leave(&cq->object, ibv->handle, cq->domain ? &cq->domain->pd.object : NULL);
+    if (!error && cq->channel) {
+        cq->channel->object.uses--;
+        cq->channel->ibv.refcnt--;
+    }
+    control_unlock(context);
+    if (error)
+        return error;
+    if (!cq->process->inherited)
+        forget_events(cq);
+    cq_release(cq);
+    return 0;
+}
+
+/* The positions begin anew. */
+static void use_ring(struct cq *cq, const struct domain_block *memory, uint32_t capacity)
+{
+    bool notable = cq_holds_notable(cq);
+    cq_ring_move(&cq->ring, memory->memory, capacity);
+    cq->notable_end = notable ? cq_ring_tail(&cq->ring) : 0;
+    cq->unreported = 0; /* an event too many may come, none too few */
+    cq->memory = *memory;
+    cq->ibv.cqe = shown_size(cq->object.context, capacity);
+}
+
+int cq_resize(struct ibv_cq *ibv, int entries)
+{
+    struct cq *cq = (struct cq *)ibv;
+    struct context *context = cq->object.context;
+    if (!cq_is_known(ibv))
+        return ENOENT;
+    if (entries < 1 || (uint32_t)entries > context->device->limits.max_cqe)
+        return EINVAL;
+    uint32_t capacity = cq_ring_capacity((uint32_t)entries);
+    struct domain_block memory, spare;
+    int error = make_ring(cq->domain, capacity, &memory);
+    if (error)
+        return error;
+    cq_stop(cq);
+    bool fits = cq_ring_count(&cq->ring) <= (uint32_t)entries; /* as asked for, not as rounded */
+    spare = fits ? cq->memory : memory;
+    if (fits)
+        use_ring(cq, &memory, capacity);
+    cq_resume(cq);
+    domain_give_back(&spare);
+    return fits ? 0 : EINVAL;
+}

@@ -1,0 +1,121 @@
+#include "verbs/memory/dm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/result.h"
+#include "diag/log.h"
+#include "link/guard.h"
+#include "verbs/context/import.h"
+
+enum { LEAST_ALIGNMENT = 64, MOST_LOG_ALIGNMENT = 30 };
+
+/* 0 when the copy may be done. */
+static int check_copy(const struct dm *dm, uint64_t offset, size_t length)
+{
+    bool fits = offset <= dm->length && length <= dm->length - offset;
+    if (fits && offset % DM_ALIGNMENT == 0 && length % DM_ALIGNMENT == 0)
+        return 0;
+    log_reason(LOG_WARN, fits ? REASON_DM_ALIGNMENT : REASON_DM_RANGE, "offset %llu length %zu",
+               (unsigned long long)offset, length);
+    return result_failure(EINVAL);
+}
+
+static int refuse_address(const void *address)
+{
+    log_reason(LOG_WARN, REASON_DM_ADDRESS, "%p", address);
+    return result_failure(EFAULT);
+}
+
+static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)
+{
+    const struct dm *dm = dm_of(ibv);
+    int error = check_copy(dm, offset, length);
+    if (!error && !guard_copy(dm->memory + offset, from, length))
+        return refuse_address(from);
+    return error;
+}
+
+static int copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
+{
+    const struct dm *dm = dm_of(ibv);
+    int error = check_copy(dm, offset, length);
+    if (!error && !guard_copy(to, dm->memory + offset, length))
+        return refuse_address(to);
+    return error;
+}
+
+static int check_attributes(const struct ibv_alloc_dm_attr *attr)
+{
+    if (!attr->comp_mask && attr->length && attr->log_align_req <= MOST_LOG_ALIGNMENT)
+        return 0;
+    log_reason(LOG_INFO, REASON_DM_ATTRIBUTES, "length %zu log_align_req %u comp_mask 0x%x", attr->length,
+               attr->log_align_req, attr->comp_mask);
+    return EINVAL;
+}
+
+/* Under process->control. */
+static int dm_enter(struct context *context, struct dm *dm)
+{
+    lock_assert_held(&context->process->control);
+    uint64_t limit = context->device->limits.max_dm, used = context->process->dm_used;
+    if (used > limit || dm->length > limit - used) {
+        log_reason(LOG_WARN, REASON_DM_EXHAUSTED, "%llu of %llu bytes are in use", (unsigned long long)used,
+                   (unsigned long long)limit);
+        return ENOMEM;
+    }
+    *newer_dm_handle(&dm->ibv) = object_enter(context, &dm->object, OBJECT_DM, UINT32_MAX, NULL);
+    context->process->dm_used += dm->length;
+    return 0;
+}
+
+static int allocate(struct context *context, const struct ibv_alloc_dm_attr *attr, struct dm *dm)
+{
+    size_t alignment = (size_t)1 << attr->log_align_req;
+    void *memory;
+    if (attr->length > context->device->limits.max_dm)
+        return ENOMEM;
+    if (posix_memalign(&memory, alignment < LEAST_ALIGNMENT ? LEAST_ALIGNMENT : alignment, attr->length))
+        return ENOMEM;
+    memset(memory, 0, attr->length);
+    dm->memory = memory;
+    dm->length = attr->length;
+    dm->ibv.context = &context->ibv.context;
+    dm->ibv.memcpy_to_dm = copy_to;
+    dm->ibv.memcpy_from_dm = copy_from;
+    control_lock(context);
+    int error = dm_enter(context, dm);
+    control_unlock(context);
+    return error;
+}
+
+struct ibv_dm *dm_allocate(struct ibv_context *ibv, struct ibv_alloc_dm_attr *attr)
+{
+    int error = check_attributes(attr);
+    struct dm *dm = error ? NULL : calloc(1, sizeof *dm);
+    if (!error)
+        error = dm ? allocate(context_of(ibv), attr, dm) : ENOMEM;
+    if (!error)
+        return &dm->ibv;
+    if (dm)
+        free(dm->memory);
+    free(dm);
+    errno = error;
+    return NULL;
+}
+
+int dm_free(struct ibv_dm *ibv)
+{
+    struct dm *dm = dm_of(ibv);
+    struct context *context = dm->object.context;
+    control_lock(context);
+    int error = object_leave(&dm->object, *newer_dm_handle(ibv), NULL);
+    if (!error) {
+        context->process->dm_used -= dm->length;
+        free(dm->memory);
+        import_release(&((struct dm *)ibv)->object);
+    }
+    control_unlock(context);
+    return error;
+}

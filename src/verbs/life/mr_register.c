@@ -1,0 +1,343 @@
+#include "verbs/memory/mr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "diag/log.h"
+#include "verbs/context/import.h"
+#include "verbs/life/quiesce.h"
+#include "verbs/memory/dm.h"
+#include "verbs/memory/mw.h"
+#include "verbs/memory/publish.h"
+#include "verbs/memory/rkeys.h"
+#include "verbs/memory/vma.h"
+#include "verbs/object/domain.h"
+#include "verbs/object/words.h"
+
+enum {
+    ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |
+                   IBV_ACCESS_HUGETLB | NEWER_ACCESS_FLUSH_GLOBAL,
+    ACCESS_NEEDS_LOCAL_WRITE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+};
+
+static int memory_refuse(int error, enum reason reason, const void *address, size_t length, unsigned access)
+{
+    char words[WORDS_SIZE];
+    log_reason(LOG_WARN, reason, "ibv_reg_mr of %zu bytes at %p, %s", length, address, words_access(access, words));
+    return error;
+}
+
+/* Of any region: 0, or the errno with which it is refused. */
+static int check_access(const void *address, size_t length, unsigned access)
+{
+    if ((access & ACCESS_NEEDS_LOCAL_WRITE) && !(access & IBV_ACCESS_LOCAL_WRITE))
+        return memory_refuse(EINVAL, REASON_MR_LOCAL_WRITE, address, length, access);
+    return 0;
+}
+
+/* A region of no bytes touches the page around it, as in a kernel; at a page boundary there is none. */
+static bool touches_no_page(const void *address, size_t length)
+{
+    return !length && (uintptr_t)address % (uintptr_t)sysconf(_SC_PAGESIZE) == 0;
+}
+
+/* Likewise, of a region of the program's memory. One that pages on demand need not be there yet; the whole address
+ * space can be registered so, but without the promise that its pages are huge. */
+static int check_memory(const void *address, size_t length, unsigned access)
+{
+    bool all = !address && length == SIZE_MAX, on_demand = access & IBV_ACCESS_ON_DEMAND;
+    if (access & ~(unsigned)(ACCESS_KNOWN | IBV_ACCESS_OPTIONAL_RANGE))
+        return memory_refuse(EINVAL, REASON_MR_ACCESS, address, length, access);
+    if (on_demand && all && access & IBV_ACCESS_HUGETLB)
+        return memory_refuse(EINVAL, REASON_MR_ACCESS, address, length, access);
+    if (touches_no_page(address, length))
+        return memory_refuse(EINVAL, REASON_MR_EMPTY, address, length, access);
+    int error = check_access(address, length, access);
+    if (error || (on_demand && all))
+        return error;
+    if ((uintptr_t)address + length < (uintptr_t)address)
+        return memory_refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
+    if (!on_demand && !vma_permits(address, length ? length : 1, access & IBV_ACCESS_LOCAL_WRITE))
+        return memory_refuse(EFAULT, REASON_MR_UNMAPPED, address, length, access);
+    if (!on_demand && !vma_is_copyable(address, length ? length : 1))
+        return memory_refuse(EFAULT, REASON_MR_UNCOPYABLE, address, length, access);
+    return 0;
+}
+
+static void describe(struct mr *mr, const struct mr_source *source)
+{
+    mr->region.kind = source->kind;
+    mr->region.memory = source->memory;
+    mr->region.length = source->length;
+    mr->region.base = source->access & IBV_ACCESS_ZERO_BASED ? 0 : source->base;
+    mr->region.access = source->access;
+    mr->dm = source->dm;
+    mr->mapped = source->mapped;
+    mr->mapped_length = source->mapped_length;
+    mr->ibv.addr = source->address;
+    mr->ibv.length = source->length;
+}
+
+/* Under process->control. */
+static int memory_enter(struct context *context, struct mr *mr)
+{
+    lock_assert_held(&context->process->control);
+    int error = rkeys_enter(context->process->keys, &mr->region);
+    if (error)
+        return error;
+    mr->ibv.lkey = mr->ibv.rkey = mr->region.key;
+    mr->ibv.handle = object_enter(context, &mr->object, OBJECT_MR, context->device->limits.max_mr, mr->parent);
+    if (!mr->ibv.handle) {
+        rkeys_remove(context->process->keys, &mr->region);
+        return ENOMEM;
+    }
+    if (mr->dm)
+        mr->dm->object.uses++;
+    if (mr->dmah)
+        mr->dmah->uses++;
+    publish_region(context->process, mr);
+    return 0;
+}
+
+struct ibv_mr *mr_register_from(struct ibv_pd *pd, const struct mr_source *source)
+{
+    struct context *context = context_of(pd->context);
+    int error = pd_is_known(pd) ? check_access(source->memory, source->length, source->access) : ENOENT;
+    struct mr *mr = error ? NULL : calloc(1, sizeof *mr);
+    if (!mr) {
+        errno = error ? error : ENOMEM;
+        return NULL;
+    }
+    mr->region.pd = pd_of(pd);
+    mr->parent = pd_object(pd);
+    mr->ibv.context = pd->context;
+    mr->ibv.pd = pd;
+    mr->dmah = source->dmah;
+    describe(mr, source);
+    control_lock(context);
+    error = memory_enter(context, mr);
+    control_unlock(context);
+    if (!error)
+        return &mr->ibv;
+    free(mr);
+    errno = error;
+    return NULL;
+}
+
+/* Whatever the access: a kernel compares the two before any driver sees the call. */
+static bool lies_elsewhere_in_its_page(const void *address, uint64_t base)
+{
+    return ((uintptr_t)address ^ base) & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+static int refuse_iova(const void *address, size_t length, uint64_t base)
+{
+    uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+    log_reason(LOG_WARN, REASON_MR_IOVA, "ibv_reg_mr_iova of %zu bytes at %p, iova 0x%llx: 0x%llx and 0x%llx", length,
+               address, (unsigned long long)base, (unsigned long long)((uintptr_t)address & mask),
+               (unsigned long long)(base & mask));
+    return EINVAL;
+}
+
+struct ibv_mr *mr_register(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access)
+{
+    return mr_register_hinted(pd, address, length, base, access, NULL);
+}
+
+struct ibv_mr *mr_register_hinted(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access,
+                                  struct object *dmah)
+{
+    int error = lies_elsewhere_in_its_page(address, base) ? refuse_iova(address, length, base)
+                                                          : check_memory(address, length, access);
+    if (error) {
+        errno = error;
+        return NULL;
+    }
+    struct mr_source source = {
+        .memory = address, .address = address, .length = length, .base = base, .access = access, .dmah = dmah};
+    return mr_register_from(pd, &source);
+}
+
+/* Takes the region out of sight, unless a window is bound to it. A bind that had found it before is over when the queue
+ * pairs are quiet, so the second look is final. */
+static int hide(struct process *process, struct mr *mr)
+{
+    if (process->inherited)
+        return 0; /* windows of the copy stay bound when they go */
+    if (!atomic_load(&mr->windows)) {
+        rkeys_hide(process->keys, &mr->region);
+        publish_no_region(process, mr);
+        quiesce_memory(process);
+        if (!atomic_load(&mr->windows))
+            return 0;
+        rkeys_show(process->keys, &mr->region);
+        publish_region(process, mr);
+    }
+    log_reason(LOG_WARN, REASON_MR_BOUND, "mr 0x%x: ibv_dereg_mr or ibv_rereg_mr", mr->region.key);
+    return EBUSY;
+}
+
+int mr_deregister(struct ibv_mr *ibv)
+{
+    struct mr *mr = mr_of(ibv);
+    struct context *context = mr->object.context;
+    control_lock(context);
+    bool known = ibv->handle == mr->object.handle && !mr->object.gone;
+    int error = known ? hide(context->process, mr) : 0;
+    if (!error)
+        error = object_leave(&mr->object, ibv->handle, mr->parent);
+    if (!error)
+        rkeys_remove(context->process->keys, &mr->region);
+    if (!error) {
+        if (mr->dm)
+            mr->dm->object.uses--;
+        if (mr->dmah)
+            mr->dmah->uses--;
+        if (mr->mapped)
+            munmap(mr->mapped, mr->mapped_length);
+        import_release(&((struct mr *)ibv)->object);
+    }
+    control_unlock(context);
+    return error;
+}
+
+/* A region of nothing stays what it is; of device memory or a file, only its domain and access can change. */
+static bool can_change(const struct mr *mr, int flags)
+{
+    if (mr->region.kind != REGION_MEMORY)
+        return false;
+    return !(flags & IBV_REREG_MR_CHANGE_TRANSLATION) || (!mr->dm && !mr->mapped);
+}
+
+/* What libibverbs itself refuses: IBV_REREG_MR_ERR_INPUT. All else is the driver's, IBV_REREG_MR_ERR_CMD; here the old
+ * region is valid after that, too. */
+static bool is_wrong_input(struct mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
+{
+    return (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) ||
+           ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!address || !length)) ||
+           (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)) || !can_change(mr, flags);
+}
+
+static int check_reregister(struct mr *mr, int flags, void *address, size_t length, int access)
+{
+    bool translates = flags & IBV_REREG_MR_CHANGE_TRANSLATION, special = mr->dm || mr->mapped;
+    unsigned wanted = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->region.access;
+    if (!flags || (mr->dm && !(wanted & IBV_ACCESS_ZERO_BASED)))
+        return EINVAL;
+    if (special)
+        return check_access(mr->region.memory, mr->region.length, wanted);
+    return check_memory(translates ? address : mr->region.memory, translates ? length : mr->region.length, wanted);
+}
+
+static void change(struct mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, unsigned access)
+{
+    struct region *region = &mr->region;
+    if (flags & IBV_REREG_MR_CHANGE_PD) {
+        mr->parent->uses--;
+        mr->parent = pd_object(pd);
+        mr->parent->uses++;
+        region->pd = pd_of(pd);
+        mr->ibv.pd = pd;
+    }
+    if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+        region->access = access;
+    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+        mr->ibv.addr = region->memory = address;
+        mr->ibv.length = region->length = length;
+        region->base = (uintptr_t)address;
+    }
+    if (region->access & IBV_ACCESS_ZERO_BASED)
+        region->base = 0;
+}
+
+static bool is_domain_of(const struct context *context, struct ibv_pd *pd)
+{
+    return pd_is_known(pd) && object_is_here(&((struct pd *)pd)->object, context);
+}
+
+/* Nobody finds the region between the first field that changes and the last. The keys stay: programs that only change
+ * the access do not tell their peers anew. */
+int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
+{
+    struct mr *mr = mr_of(ibv);
+    struct context *context = mr->object.context;
+    if (is_wrong_input(mr, flags, pd, address, length, access)) {
+        errno = EINVAL;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
+    bool known = mr_is_known(ibv) && (!(flags & IBV_REREG_MR_CHANGE_PD) || is_domain_of(context, pd));
+    int error = known ? check_reregister(mr, flags, address, length, access) : ENOENT;
+    if (!error) {
+        control_lock(context);
+        error = hide(context->process, mr);
+        if (!error) {
+            change(mr, flags, pd, address, length, (unsigned)access);
+            rkeys_show(context->process->keys, &mr->region);
+            publish_region(context->process, mr);
+            ibv->pd = mr->ibv.pd;
+            ibv->length = mr->ibv.length;
+        }
+        control_unlock(context);
+    }
+    if (!error)
+        return 0;
+    errno = error;
+    return IBV_REREG_MR_ERR_CMD;
+}
+
+__attribute__((noinline)) static enum reason memory_of_nothing(bool written, uint32_t length, struct iovec *out)
+{
+    *out = (struct iovec){vma_of_nothing(written), length};
+    return REASON_NONE;
+}
+
+/* Both are flattened: to find a key makes no call. */
+__attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge,
+                                              unsigned access, struct iovec *out)
+{
+    const struct region *region = rkeys_find(qp->process->keys, sge->lkey);
+    if (!region || region->kind == REGION_WINDOW)
+        return REASON_LOCAL_KEY_UNKNOWN;
+    if (region->pd != pd)
+        return REASON_LOCAL_PD;
+    if (!region_covers(region, sge->addr, sge->length))
+        return REASON_LOCAL_RANGE;
+    if (access & ~region->access)
+        return REASON_LOCAL_PERMISSION;
+    if (__builtin_expect(region->kind == REGION_NULL, 0))
+        return memory_of_nothing(access & IBV_ACCESS_LOCAL_WRITE, sge->length, out);
+    *out = (struct iovec){region->memory + (sge->addr - region->base), sge->length};
+    return REASON_NONE;
+}
+
+__attribute__((noinline)) static enum reason find_special(const struct qp *qp, const struct region *region,
+                                                          uint32_t rkey, uint64_t address, uint32_t length,
+                                                          unsigned access, struct iovec *out)
+{
+    return region->kind == REGION_NULL ? REASON_REMOTE_KEY_UNKNOWN
+                                       : mw_remote(qp, region, rkey, address, length, access, out);
+}
+
+__attribute__((flatten)) enum reason mr_remote(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
+                                               unsigned access, struct iovec *out)
+{
+    const struct region *region = rkeys_find(qp->process->keys, rkey);
+    if (!region)
+        return REASON_REMOTE_KEY_UNKNOWN;
+    if (__builtin_expect(region->kind != REGION_MEMORY, 0))
+        return find_special(qp, region, rkey, address, length, access, out);
+    if (region->pd != qp->memory.pd)
+        return REASON_REMOTE_PD;
+    if (!region_covers(region, address, length)) {
+        if (length)
+            return REASON_REMOTE_RANGE;
+        address = region->base; /* a flush of the region, or of nothing */
+    }
+    if (access & ~region->access)
+        return REASON_REMOTE_PERMISSION;
+    *out = (struct iovec){region->memory + (address - region->base), length};
+    return REASON_NONE;
+}

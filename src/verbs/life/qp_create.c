@@ -1,0 +1,420 @@
+/* Making and destroying queue pairs, and multicast joins. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/link_layer.h"
+#include "diag/log.h"
+#include "process/port.h"
+#include "runtime/qpns.h"
+#include "verbs/kinds/ethernet/qp_raw.h"
+#include "verbs/kinds/srq_tags.h"
+#include "verbs/kinds/xrc/xrc.h"
+#include "verbs/kinds/xrc/xrc_recv.h"
+#include "verbs/kinds/xrc/xrcd.h"
+#include "verbs/life/qp_owner.h"
+#include "verbs/object/domain.h"
+#include "verbs/qp/comp_cntr.h"
+#include "verbs/qp/wq.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
+#include "verbs/send/multicast.h"
+#include "verbs/send/qp_ex.h"
+
+enum {
+    INIT_MASK = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+                IBV_QP_INIT_ATTR_CREATE_FLAGS | QP_RAW_INIT_MASK
+};
+
+static uint64_t send_ops(const struct ibv_qp_init_attr_ex *attr)
+{
+    return attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0;
+}
+
+/* Where an SRQ has its receives complete, whatever the queue pair asks for; NULL: it leaves that to the queue pair. */
+static struct cq *receive_cq_of_srq(const struct ibv_qp_init_attr_ex *attr)
+{
+    return attr->srq ? ((struct srq *)attr->srq)->cq : NULL;
+}
+
+static bool is_offered(enum ibv_qp_type type)
+{
+    return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD || type == IBV_QPT_RAW_PACKET ||
+           type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
+}
+
+static bool knows_cq(const struct context *context, struct ibv_cq *cq)
+{
+    return !cq || (cq_is_known(cq) && object_is_here(&((struct cq *)cq)->object, context));
+}
+
+static bool knows_pd(const struct context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+    bool given = attr->comp_mask & IBV_QP_INIT_ATTR_PD && attr->pd;
+    return !given || (pd_is_known(attr->pd) && object_is_here(&((struct pd *)attr->pd)->object, context));
+}
+
+/* None of what it is made with is another context's, or has a handle that was overwritten. The table of work queues is
+ * looked at by qp_raw.c. */
+static bool knows_all(const struct context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+    return knows_pd(context, attr) && knows_cq(context, attr->send_cq) && knows_cq(context, attr->recv_cq) &&
+           (!attr->srq || (srq_is_known(attr->srq) && object_is_here(&((struct srq *)attr->srq)->object, context)));
+}
+
+static enum reason refuse_receiving_xrc(const struct context *context, const struct ibv_qp_init_attr_ex *attr,
+                                        int *error)
+{
+    if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd)
+        return REASON_XRC_NO_DOMAIN;
+    *error = ENOENT;
+    return object_is_here(&((struct xrcd *)attr->xrcd)->object, context) ? REASON_NONE : REASON_HANDLE;
+}
+
+/* REASON_NONE, or why such a queue pair can't be made; *error is the errno. */
+static enum reason qp_refuse(const struct context *context, const struct ibv_qp_init_attr_ex *attr, int *error)
+{
+    const struct device *device = context->device;
+    const struct limits *limits = &device->limits;
+    const struct ibv_qp_cap *cap = &attr->cap;
+    *error = EOPNOTSUPP;
+    if (attr->comp_mask & ~(uint32_t)INIT_MASK)
+        return REASON_QP_INIT_MASK;
+    if (!is_offered(attr->qp_type))
+        return REASON_QP_TYPE;
+    if (attr->qp_type == IBV_QPT_RAW_PACKET && link_layer_is_infiniband(device))
+        return REASON_RAW_ON_INFINIBAND;
+    if (!qp_ex_offers(attr->qp_type, send_ops(attr)))
+        return REASON_QP_SEND_OPS;
+    enum reason reason = qp_raw_refuse(attr, error);
+    if (reason)
+        return reason;
+    *error = EINVAL;
+    if (attr->qp_type == IBV_QPT_XRC_RECV)
+        return refuse_receiving_xrc(context, attr, error);
+    if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
+        return REASON_QP_NO_PD;
+    if (!qp_raw_spreads(attr) &&
+        (!attr->send_cq || (attr->qp_type != IBV_QPT_XRC_SEND && !attr->recv_cq && !receive_cq_of_srq(attr))))
+        return REASON_QP_NO_CQ;
+    if (attr->srq && (attr->qp_type == IBV_QPT_XRC_SEND || ((struct srq *)attr->srq)->xrcd))
+        return REASON_XRC_SRQ_TYPE;
+    if (attr->qp_type != IBV_QPT_RC && attr->srq && ((struct srq *)attr->srq)->tags)
+        return REASON_TM_SERVICE;
+    if (cap->max_send_wr > limits->max_qp_wr || cap->max_send_sge > limits->max_sge ||
+        cap->max_inline_data > limits->max_inline)
+        return REASON_QP_SIZE;
+    if (!attr->srq && attr->qp_type != IBV_QPT_XRC_SEND &&
+        (cap->max_recv_wr > limits->max_qp_wr || cap->max_recv_sge > limits->max_sge))
+        return REASON_QP_SIZE;
+    *error = ENOENT;
+    return knows_all(context, attr) ? REASON_NONE : REASON_HANDLE;
+}
+
+static uint32_t power_of_two(uint32_t least)
+{
+    uint32_t value = 1;
+    while (value < least)
+        value *= 2;
+    return value;
+}
+
+/* A slot takes the SGEs or the inline data, whichever is larger; whole cache lines, so that no two slots share one. */
+static int make_send_queue(struct qp *qp, struct send_queue *queue)
+{
+    size_t room = qp->cap.max_send_sge * sizeof(struct ibv_sge), atomic_write = 8;
+    if (room < atomic_write)
+        room = atomic_write;
+    bool matches_tags = qp->uses.srq && qp->uses.srq->tags;
+    if (room < qp->cap.max_inline_data)
+        room = qp->cap.max_inline_data;
+    if (room < qp->cap.max_send_sge * sizeof(struct ibv_sge) + qp->ethernet.max_tso_header)
+        room = qp->cap.max_send_sge * sizeof(struct ibv_sge) + qp->ethernet.max_tso_header;
+    if (matches_tags && room < SRQ_TAGS_ROOM)
+        room = SRQ_TAGS_ROOM;
+    queue->stride = (uint32_t)((sizeof(struct send_wqe) + room + 63) & ~(size_t)63);
+    queue->capacity = power_of_two(qp->cap.max_send_wr + (matches_tags ? SRQ_TAGS_WORK : 0));
+    uint32_t staged = matches_tags && qp->batch.exists ? power_of_two(qp->cap.max_send_wr) : 0;
+    size_t size = (size_t)queue->stride * (queue->capacity + staged);
+    int error = domain_take(domain_of(qp->ibv.pd), DOMAIN_SEND_QUEUE, size, &qp->sends.memory);
+    queue->memory = qp->sends.memory.memory;
+    if (!error && staged)
+        qp->sends.staged = (struct send_queue){.memory = queue->memory + size - (size_t)queue->stride * staged,
+                                               .stride = queue->stride,
+                                               .capacity = staged};
+    return error;
+}
+
+static void initialize_engine(struct qp *qp, const struct send_queue *queue)
+{
+    static const enum service services[] = {[IBV_QPT_UC] = SERVICE_UC, [IBV_QPT_UD] = SERVICE_UD};
+    if (qp->flow.type != IBV_QPT_RAW_PACKET)
+        return engine_initialize(&qp->engine, qp->flow.type <= IBV_QPT_UD ? services[qp->flow.type] : SERVICE_XRC,
+                                 &qp->owner, queue, NULL);
+    engine_initialize_raw(&qp->engine, &qp->owner, queue);
+    qp->engine.raw.options = qp_raw_options(qp);
+}
+
+static int make_queues(struct qp *qp)
+{
+    struct send_queue queue = {0};
+    int error = make_send_queue(qp, &queue);
+    if (!error && qp_has_receives(qp)) {
+        error = receive_queue_initialize(&qp->receives.own, qp->ibv.pd, DOMAIN_RECEIVE_QUEUE, qp->cap.max_recv_wr,
+                                         qp->cap.max_recv_sge);
+        qp->receives.queue = qp->ethernet.spread ? NULL : &qp->receives.own;
+    } else if (qp->uses.srq)
+        qp->receives.queue = &qp->uses.srq->queue;
+    if (!error)
+        initialize_engine(qp, &queue);
+    return error;
+}
+
+/* The space of the SGEs holds inline data, too, as on adapters; programs that ask for none use it all the same. */
+static uint32_t inline_room(const struct ibv_qp_cap *cap, const struct limits *limits)
+{
+    uint32_t room = cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge);
+    room = room < limits->max_inline ? room : limits->max_inline;
+    return cap->max_inline_data > room ? cap->max_inline_data : room;
+}
+
+/* Who sends over XRC receives nothing, and who receives over XRC has neither queues nor a PD nor CQs. */
+static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+    if (qp->flow.type == IBV_QPT_XRC_RECV) {
+        qp->xrc.domain = ((struct xrcd *)attr->xrcd)->domain;
+        qp->cap = (struct ibv_qp_cap){0};
+        return;
+    }
+    qp->memory.pd = pd_of(attr->pd);
+    qp->uses.parent = pd_object(attr->pd);
+    qp->uses.send_cq = (struct cq *)attr->send_cq;
+    qp->uses.srq = (struct srq *)attr->srq;
+    qp->memory.receive_pd = qp->uses.srq ? pd_of(qp->uses.srq->ibv.pd) : qp->memory.pd;
+    qp->cap = attr->cap;
+    if (qp->cap.max_send_wr == 1)
+        qp->cap.max_send_wr = 2; /* for programs that miss one completion, as docs/user/choices.md says */
+    if (qp->flow.type != IBV_QPT_XRC_SEND)
+        qp->uses.receive_cq = receive_cq_of_srq(attr) ? receive_cq_of_srq(attr) : (struct cq *)attr->recv_cq;
+    if (!qp_has_receives(qp))
+        qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
+}
+
+static void qp_fill(struct qp *qp, struct context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+    qp->process = context->process;
+    qp->port = 1u << context->device->index;
+    qp->flow.type = (uint8_t)attr->qp_type;
+    qp->state = IBV_QPS_RESET;
+    qp->sends.signal_all = attr->sq_sig_all;
+    fill_users(qp, attr);
+    qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
+    qp->owner.operations = qp_owner_operations(qp);
+    qp_begin_endpoint(qp, context->device);
+    qp_ex_fill(qp, send_ops(attr));
+    struct ibv_qp *ibv = &qp->ibv;
+    ibv->context = &context->ibv.context;
+    ibv->qp_context = attr->qp_context;
+    ibv->pd = qp->memory.pd ? attr->pd : NULL;
+    ibv->send_cq = qp->uses.send_cq ? attr->send_cq : NULL;
+    ibv->recv_cq = qp->uses.receive_cq ? (struct ibv_cq *)qp->uses.receive_cq : NULL;
+    ibv->srq = attr->srq;
+    ibv->state = IBV_QPS_RESET;
+    ibv->qp_type = attr->qp_type;
+    pthread_mutex_init(&ibv->mutex, NULL);
+    pthread_cond_init(&ibv->cond, NULL);
+}
+
+/* The objects besides the PD that can't go before the queue pair. */
+static void use_others(const struct qp *qp, int step)
+{
+    struct object *others[] = {
+        qp->uses.send_cq ? &qp->uses.send_cq->object : NULL,
+        qp->uses.receive_cq ? &qp->uses.receive_cq->object : NULL,
+        qp->uses.srq ? &qp->uses.srq->object : NULL,
+        qp->ethernet.spread ? &qp->ethernet.spread->table->object : NULL,
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i])
+            others[i]->uses += (uint32_t)step;
+}
+
+/* With its handle in its context; one that is shared has handles of its own, which xrc_recv_create makes. */
+static int qp_enter(struct qp *qp, struct context *context)
+{
+    struct process *process = context->process;
+    control_lock(context);
+    int error = qpns_enter(process_node(process), process->numbers, &qp->endpoint, &qp->flow.number);
+    qp->flow.number = qp->flow.number;
+    qp->object.context = context;
+    if (!error && qp->uses.parent) {
+        uint32_t most = context->device->limits.max_qp;
+        qp->ibv.handle = object_enter(context, &qp->object, OBJECT_QP, most, qp->uses.parent);
+        if (!qp->ibv.handle)
+            qpns_remove(process->numbers, qp->flow.number), error = ENOMEM;
+    }
+    if (!error)
+        use_others(qp, 1);
+    qp->ibv.qp_num = qp->flow.number;
+    control_unlock(context);
+    return error;
+}
+
+struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *attr)
+{
+    struct context *context = context_of(ibv);
+    int error;
+    enum reason reason = qp_refuse(context, attr, &error);
+    if (reason) {
+        if (!object_has_told(reason))
+            log_reason(LOG_WARN, reason, "ibv_create_qp");
+        errno = error;
+        return NULL;
+    }
+    struct qp *qp = calloc(1, sizeof *qp);
+    if (!qp) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    lock_set_rank(&qp->lock, LOCK_QP);
+    lock_set_rank(&qp->batch.lock, LOCK_PROGRAM);
+    qp_fill(qp, context, attr);
+    error = qp_raw_fill(qp, attr);
+    if (!error)
+        error = make_queues(qp);
+    if (!error)
+        error = qp_enter(qp, context);
+    if (!error) {
+        attr->cap = qp->cap;
+        return qp->xrc.domain ? xrc_recv_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->ibv;
+    }
+    qp_release(qp);
+    errno = error;
+    return NULL;
+}
+
+static bool is_joined(const struct process *process, const union ibv_gid *gid)
+{
+    const struct group *group;
+    LIST_FOREACH (group, &process->groups, siblings)
+        if (!memcmp(&group->gid, gid, sizeof *gid))
+            return true;
+    return false;
+}
+
+/* Out of all lists; the last of the process in this group takes it out of the network's too. */
+static void leave_group(struct group *group)
+{
+    struct process *process = group->qp->process;
+    group->qp->object.uses--;
+    LIST_REMOVE(group, mine);
+    LIST_REMOVE(group, siblings);
+    if (!process->forked)
+        node_leave(process->node, group->gid.raw);
+    if (!process->forked && !is_joined(process, &group->gid))
+        port_leave(process, &group->gid);
+    free(group);
+}
+
+void qp_leave_groups(struct qp *qp)
+{
+    struct group *group;
+    control_lock(qp->object.context);
+    lock_take(&qp->process->progress);
+    while ((group = LIST_FIRST(&qp->groups.joined)))
+        leave_group(group);
+    lock_release(&qp->process->progress);
+    control_unlock(qp->object.context);
+}
+
+int qp_destroy(struct ibv_qp *ibv)
+{
+    struct qp *qp = qp_of(ibv);
+    struct context *context = qp->object.context;
+    if (qp->xrc.shared)
+        return xrc_recv_close(qp);
+    control_lock(context);
+    int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);
+    if (!error) {
+        qp_retire(qp);
+        comp_cntr_detach(qp);
+        use_others(qp, -1);
+    }
+    control_unlock(context);
+    if (error)
+        return error;
+    qp_forget_peer(qp);
+    qp_wait_for_acknowledgements(qp);
+    qp_release(qp);
+    return 0;
+}
+
+static struct group *find_group(struct qp *qp, const union ibv_gid *gid)
+{
+    struct group *group;
+    LIST_FOREACH (group, &qp->groups.joined, mine)
+        if (!memcmp(&group->gid, gid, sizeof *gid))
+            return group;
+    return NULL;
+}
+
+/* With the first of the process the network's. Under progress. */
+static int join_network(struct process *process, const union ibv_gid *gid)
+{
+    lock_assert_held(&process->progress);
+    int error = is_joined(process, gid) ? 0 : port_join(process, gid);
+    if (error)
+        node_leave(process->node, gid->raw);
+    return error;
+}
+
+/* ibv_attach_mcast(3): attaching twice is one attachment. It counts as a use of the queue pair, which can't be
+ * destroyed before (ibv_create_qp(3)). */
+int qp_attach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
+{
+    struct qp *qp = qp_of(ibv);
+    if (!qp_is_known(ibv))
+        return ENOENT;
+    enum reason reason = link_layer_check_group(qp->object.context->device, gid, lid);
+    if (qp->flow.type == IBV_QPT_UD && reason)
+        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_attach_mcast to LID 0x%x", qp->flow.number, lid);
+    if (qp->flow.type != IBV_QPT_UD || reason)
+        return EINVAL;
+    struct group *group = calloc(1, sizeof *group);
+    if (!group)
+        return ENOMEM;
+    control_lock(qp->object.context);
+    int error =
+        find_group(qp, gid) ? EEXIST : node_join(qp->process->node, gid->raw); /* may wait for other processes */
+    lock_take(&qp->process->progress);
+    error = error ? error : join_network(qp->process, gid);
+    if (!error) {
+        group->qp = qp;
+        group->gid = *gid;
+        LIST_INSERT_HEAD(&qp->groups.joined, group, mine);
+        LIST_INSERT_HEAD(&qp->process->groups, group, siblings);
+        qp->object.uses++;
+    }
+    lock_release(&qp->process->progress);
+    control_unlock(qp->object.context);
+    if (error)
+        free(group);
+    return error == EEXIST ? 0 : error;
+}
+
+int qp_detach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
+{
+    struct qp *qp = qp_of(ibv);
+    if (!qp_is_known(ibv))
+        return ENOENT;
+    control_lock(qp->object.context);
+    lock_take(&qp->process->progress);
+    struct group *group = find_group(qp, gid);
+    if (group)
+        leave_group(group);
+    lock_release(&qp->process->progress);
+    control_unlock(qp->object.context);
+    return group ? 0 : EINVAL;
+}

@@ -1,0 +1,253 @@
+/* A queue pair as the loop sees it. */
+#include "base/container.h"
+#include "diag/log.h"
+#include "process/forward.h"
+#include "runtime/clock.h"
+#include "tap/traffic.h"
+#include "transport/rc/receive.h"
+#include "verbs/kinds/xrc/xrc_front.h"
+#include "verbs/qp/qp_path.h"
+#include "verbs/qp/qp_tell.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/srq.h"
+
+enum { POSTPONED_WITH_FAULTS = 8 };
+
+/* What is known of why no answer comes. */
+static enum reason why_silent(const struct qp *qp)
+{
+    if (qp->path.peer_ended)
+        return REASON_PEER_GONE;
+    return qp->path.remote && atomic_load(&qp->path.remote->refused) ? REASON_NOT_SENT : REASON_NONE;
+}
+
+/* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it, until it has been
+ * so for too long. Where the user asked for faults, what it has not taken may be but the others' frames, so the timer
+ * must fire now and then. */
+static bool is_only_slow(struct qp *qp, nanos now)
+{
+    struct peer *peer = qp->path.peer;
+    if (peer && !node_alive(qp->process->node, peer))
+        qp->path.peer_ended = true;
+    qp->engine.rc.settings.silence = why_silent(qp);
+    if (traffic_is_faulty(&qp->process->traffic) && ++qp->progress.postponed % POSTPONED_WITH_FAULTS == 0)
+        return false;
+    if (!peer || peer->gone || qp->engine.rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))
+        return false;
+    enum node_presence presence = node_insist(qp->process->node, peer, now);
+    if (presence == NODE_STALLED)
+        qp->engine.rc.settings.silence = REASON_PEER_STALLED;
+    return presence == NODE_SLOW;
+}
+
+static void expire(struct qp *qp, nanos now)
+{
+    bool silent = qp_is_reliable(qp) && qp->engine.rc.requester.deadline <= now; /* for all of the ACK timer */
+    if (qp_engine_deadline(qp) > now)
+        ; /* it is the rate that lets it go on */
+    else if (is_only_slow(qp, now))
+        rc_postpone(&qp->engine.rc, now);
+    else if (qp_presume(qp, now))
+        ; /* nothing is on its way any more */
+    else {
+        qp->flow.counts.timeouts += silent && !qp->engine.rc.requester.rnr_waiting;
+        rc_expire(&qp->engine.rc, now);
+    }
+    if (qp->path.remote && silent)
+        udp_reroute(qp->path.remote);
+    qp_transmit_guarded(qp, now);
+}
+
+static void qp_expired(struct timer *timer, nanos now)
+{
+    struct qp *qp = container_of(timer, struct qp, endpoint.timer.timer);
+    lock_take(&qp->lock);
+    if (qp_deadline(qp) <= now)
+        expire(qp, now);
+    qp_expire_by(qp, qp_watch(qp));
+    lock_release(&qp->lock);
+}
+
+/* A NAK: the wait that an RNR NAK asks for is short and must not become milliseconds. */
+static bool is_refusal(const struct packet *packet)
+{
+    return packet->syndrome >> 5; /* 0 is the class of ACKs, and of packets that have no AETH */
+}
+
+/* Before the engine takes a refusal. Only where the other end of the link executes what it takes: over XRC that may be
+ * a third process. */
+static void look_at_references(struct qp *qp)
+{
+    struct rc_settings *settings = &qp->engine.rc.settings;
+    struct peer *peer = qp->path.peer;
+    settings->references_lost = qp->flow.type == IBV_QPT_RC && peer && !peer->gone && settings->reference_segment &&
+                                !traffic_may_reference(&qp->process->traffic, peer->link);
+}
+
+typedef void take_packet(struct qp *, const struct packet *, nanos now);
+
+/* Under qp->lock. True: it was one that had to come. Inlined, so that `next` is called directly. */
+__attribute__((always_inline)) static inline bool take(struct qp *qp, const struct packet *packet,
+                                                       const struct endpoint_arrival *arrival, take_packet *next)
+{
+    nanos now = arrival->now;
+    traffic_received(&qp->flow, packet, arrival->from.route);
+    if (__builtin_expect(is_refusal(packet), 0)) {
+        qp_tell_refused(qp, packet->syndrome);
+        look_at_references(qp);
+        now = clock_now();
+    }
+    enum reason refusal = qp_path_refusal(qp, packet, arrival->from.interface);
+    qp->progress.refused = false;
+    if (__builtin_expect(refusal != REASON_NONE, 0)) {
+        qp->owner.operations->dropped(&qp->owner, packet, refusal);
+        return !qp->progress.refused;
+    }
+    if (__builtin_expect(arrival->from.congested, 0))
+        qp_path_notify(qp, arrival->now);
+    if (arrival->along && qp->flow.type == IBV_QPT_RC && !qp->path.remote)
+        rc_receive_along(&qp->engine.rc, arrival->along, now);
+    next(qp, packet, now);
+    return !qp->progress.refused;
+}
+
+__attribute__((noinline)) static bool tell_cut_off(const struct qp *qp)
+{
+    log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->flow.number);
+    return true;
+}
+
+static inline bool is_cut_off(const struct qp *qp)
+{
+    return __builtin_expect(qp_port_is_down(qp), 0) && tell_cut_off(qp);
+}
+
+/* Nothing that `take` looks for is there, but for the counting. */
+static inline bool is_usual(const struct qp *qp, const struct endpoint_arrival *arrival)
+{
+    const struct packet *packet = arrival->from.packet;
+    return arrival->plain && qp->flow.type == IBV_QPT_RC && !qp->path.remote &&
+           op_service(packet->opcode) == SERVICE_RC && !is_refusal(packet) && !qp->flow.traffic->taps;
+}
+
+static inline enum endpoint_output output_of(const struct qp *qp)
+{
+    if (qp_may_have_output(qp))
+        return ENDPOINT_OUTPUT;
+    return qp_is_reliable(qp) && rc_owes_late(&qp->engine.rc) ? ENDPOINT_LATE : ENDPOINT_NOTHING;
+}
+
+/* With nothing that takes part but the two queue pairs. */
+static inline enum endpoint_output receive_usual(struct qp *qp, const struct endpoint_arrival *arrival)
+{
+    traffic_received(&qp->flow, arrival->from.packet, NULL);
+    if (__builtin_expect(arrival->along, 0))
+        rc_receive_along(&qp->engine.rc, arrival->along, arrival->now);
+    receive_packet(&qp->engine.rc, arrival->from.packet, arrival->now);
+    enum endpoint_output output = output_of(qp);
+    lock_release(&qp->lock);
+    return output;
+}
+
+__attribute__((noinline)) static enum endpoint_output receive_unusual(struct qp *qp,
+                                                                      const struct endpoint_arrival *arrival)
+{
+    const struct packet *packet = arrival->from.packet;
+    bool fine = take(qp, packet, arrival, qp_receive);
+    enum endpoint_output output = output_of(qp);
+    lock_release(&qp->lock);
+    if (arrival->forwarded && fine) /* not for anybody who makes up a source */
+        forward_prefer(qp->process, arrival->forwarded, packet);
+    return output;
+}
+
+/* Flattened: a request or an ACK as usual goes through the engine without a call but for those of its owner. */
+__attribute__((flatten)) static enum endpoint_output receive_at_qp(struct endpoint *endpoint,
+                                                                   const struct endpoint_arrival *arrival)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    if (is_cut_off(qp))
+        return ENDPOINT_NOTHING;
+    lock_take(&qp->lock);
+    return __builtin_expect(is_usual(qp, arrival), 1) ? receive_usual(qp, arrival) : receive_unusual(qp, arrival);
+}
+
+/* XRC_RECV: the SRQs may be other processes'. */
+static enum endpoint_output receive_at_front(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    const struct packet *packet = arrival->from.packet;
+    lock_take(&qp->lock);
+    bool fine = !xrc_front_takes(qp, arrival) && !is_cut_off(qp) && take(qp, packet, arrival, xrc_front_receive);
+    bool output = qp_has_output(qp) || xrc_front_waits(qp);
+    lock_release(&qp->lock);
+    if (arrival->forwarded && fine)
+        forward_prefer(qp->process, arrival->forwarded, packet);
+    return output ? ENDPOINT_OUTPUT : ENDPOINT_NOTHING;
+}
+
+/* An ACK to another host may wait for one round: it costs a system call, unless it goes along. */
+static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    lock_take(&qp->lock);
+    if (qp_is_reliable(qp))
+        rc_acknowledge_late(&qp->engine.rc);
+    bool waits = ack_later && qp->path.remote && !qp->progress.waited && qp_is_reliable(qp) &&
+                 rc_owes_but_an_ack(&qp->engine.rc);
+    if (!waits && !qp_acknowledge(qp) && qp_may_have_output(qp))
+        qp_transmit_guarded(qp, now);
+    lock_release(&qp->lock);
+    qp->progress.waited = waits;
+    return !waits;
+}
+
+static bool flush_front(struct endpoint *endpoint, nanos now, bool ack_later)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    lock_take(&qp->lock);
+    bool waits = xrc_front_waits(qp);
+    if (waits)
+        xrc_front_flush(qp, now);
+    lock_release(&qp->lock);
+    return waits || flush(endpoint, now, ack_later);
+}
+
+static bool is_overrun(const struct cq *cq)
+{
+    return cq && cq->overrun;
+}
+
+static void fail_overrun(struct endpoint *endpoint)
+{
+    struct qp *qp = qp_of_endpoint(endpoint);
+    lock_take(&qp->lock);
+    if (is_overrun(qp->uses.send_cq) || is_overrun(qp->uses.receive_cq) ||
+        (qp->xrc.selected && is_overrun(qp->xrc.selected->cq))) {
+        if (!qp->told.first_error && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR)
+            qp->told.first_error = REASON_CQ_OVERRUN;
+        qp_fail(qp, IBV_EVENT_QP_FATAL);
+    }
+    lock_release(&qp->lock);
+}
+
+void qp_begin_endpoint(struct qp *qp, const struct device *device)
+{
+    static const struct endpoint_operations operations = {
+        .receive = receive_at_qp,
+        .flush = flush,
+        .fail_overrun = fail_overrun,
+    };
+    static const struct endpoint_operations front_operations = {
+        .receive = receive_at_front,
+        .flush = flush_front,
+        .fail_overrun = fail_overrun,
+    };
+    qp->endpoint.operations = qp->flow.type == IBV_QPT_XRC_RECV ? &front_operations : &operations;
+    qp->flow.traffic = &qp->process->traffic;
+    qp->flow.lock = &qp->lock;
+    qp->flow.device = device;
+    qp->flow.attr = &qp->attr;
+    traffic_begin(&qp->flow);
+    schedule_initialize_timer(&qp->endpoint.timer, qp_expired);
+}

@@ -1,0 +1,434 @@
+/* ibv_modify_qp(3), ibv_query_qp(3), and the ways into the error state. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config/link_layer.h"
+#include "diag/log.h"
+#include "process/port.h"
+#include "process/progress.h"
+#include "runtime/clock.h"
+#include "tap/delay.h"
+#include "verbs/kinds/ethernet/qp_raw.h"
+#include "verbs/kinds/srq_tags.h"
+#include "verbs/object/async.h"
+#include "verbs/object/words.h"
+#include "verbs/qp/qp_direct.h"
+#include "verbs/qp/qp_state.h"
+#include "verbs/qp/qp_tell.h"
+#include "verbs/qp/wq.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
+#include "verbs/send/ah.h"
+#include "verbs/send/rate_limit.h"
+#include "verbs/send/way.h"
+#include "wire/psn.h"
+
+enum {
+    WINDOW = 1 << 16,       /* packets in flight: links of the host never lose and push back, so this is no brake */
+    XRC_WINDOW = 256,       /* the same over XRC: the process of the queue pair may have to keep them for another */
+    FAULTY_WINDOW = 128,    /* the same with faults: what is lost or reordered is repeated with all that follows */
+    REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: what receive buffers of sockets hold */
+    REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
+    MOST_QPN = 0xffffff,    /* 24 bits */
+};
+
+/* Values, which the table of states can't know. */
+static enum reason check_values(const struct context *context, const struct ibv_qp_attr *attr, int mask)
+{
+    const struct limits *limits = &context->device->limits;
+    if ((mask & IBV_QP_PORT) && attr->port_num != 1)
+        return REASON_PORT;
+    if ((mask & IBV_QP_PKEY_INDEX) && attr->pkey_index)
+        return REASON_PKEY_INDEX;
+    if ((mask & IBV_QP_DEST_QPN) && attr->dest_qp_num > MOST_QPN)
+        return REASON_QPN;
+    enum reason address = mask & IBV_QP_AV ? ah_check(context, &attr->ah_attr) : REASON_NONE;
+    if (!address && mask & IBV_QP_AV && link_layer_is_infiniband(context->device) &&
+        link_layer_is_multicast(context->device, &attr->ah_attr))
+        address = REASON_DLID;
+    if (address)
+        return address;
+    if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
+                                     128u << attr->path_mtu > device_now(context->device)->mtu))
+        return REASON_PATH_MTU;
+    if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > limits->max_rd_atomic) ||
+        ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > limits->max_rd_atomic))
+        return REASON_RD_ATOMIC;
+    if (((mask & IBV_QP_TIMEOUT) && attr->timeout > 31) || ((mask & IBV_QP_RETRY_CNT) && attr->retry_cnt > 7) ||
+        ((mask & IBV_QP_RNR_RETRY) && attr->rnr_retry > 7) ||
+        ((mask & IBV_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31))
+        return REASON_TIMER_VALUE;
+    if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP))
+        return REASON_QP_ATTRIBUTE_UNSUPPORTED;
+    return REASON_NONE;
+}
+
+static enum reason qp_modify_check(const struct qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
+        return REASON_CURRENT_STATE;
+    enum reason reason = qp_state_check(qp->flow.type, from, to, mask);
+    return reason ? reason : check_values(qp->object.context, attr, mask);
+}
+
+#define TAKE(bit, field)                                                                                               \
+    if (mask & (bit))                                                                                                  \
+    to->field = from->field
+
+static void remember(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
+{
+    TAKE(IBV_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+    TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags);
+    TAKE(IBV_QP_PKEY_INDEX, pkey_index);
+    TAKE(IBV_QP_PORT, port_num);
+    TAKE(IBV_QP_QKEY, qkey);
+    TAKE(IBV_QP_AV, ah_attr);
+    TAKE(IBV_QP_PATH_MTU, path_mtu);
+    TAKE(IBV_QP_TIMEOUT, timeout);
+    TAKE(IBV_QP_RETRY_CNT, retry_cnt);
+    TAKE(IBV_QP_RNR_RETRY, rnr_retry);
+    TAKE(IBV_QP_RQ_PSN, rq_psn);
+    TAKE(IBV_QP_SQ_PSN, sq_psn);
+    TAKE(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+    TAKE(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+    TAKE(IBV_QP_MIN_RNR_TIMER, min_rnr_timer);
+    TAKE(IBV_QP_DEST_QPN, dest_qp_num);
+}
+
+/* Payload bytes of a packet. Inside the host the link's segment replaces the path MTU, which only programs see. */
+static uint32_t segment_of(const struct qp *qp)
+{
+    return qp->path.remote ? 128u << qp->attr.path_mtu : LINK_SEGMENT;
+}
+
+static uint32_t window_of(const struct qp *qp)
+{
+    if (qp->path.remote)
+        return REMOTE_BYTES / segment_of(qp);
+    if (traffic_is_faulty(&qp->process->traffic))
+        return FAULTY_WINDOW;
+    return qp->flow.type == IBV_QPT_XRC_SEND ? XRC_WINDOW : WINDOW;
+}
+
+/* Where an ACK can't be lost and only tells that work has ended, it is asked for when somebody waits for that; and now
+ * and then, as the others come late, but long before the ACK timer ends. */
+static uint32_t ack_mask_of(const struct qp *qp)
+{
+    enum { SHORT_TIMEOUT = 14, MASK = 15 };
+    bool patient = !qp->attr.timeout || (qp->attr.timeout >= SHORT_TIMEOUT && qp->attr.retry_cnt);
+    bool waits = qp->sends.signal_all || qp->counting.operations;
+    return qp->flow.type == IBV_QPT_RC && !qp->path.remote && patient && !waits ? MASK : 0;
+}
+
+/* Inside a host a frame takes them. A capture is to have them as packets. */
+static bool acks_go_along(const struct qp *qp)
+{
+    return qp->flow.type == IBV_QPT_RC && !qp->path.remote && !qp->process->traffic.taps;
+}
+
+/* The engine's settings from the attributes. */
+static void configure(struct qp *qp)
+{
+    const struct ibv_qp_attr *attr = &qp->attr;
+    const struct limits *limits = &qp->object.context->device->limits;
+    if (qp_is_reliable(qp)) {
+        struct rc_settings *settings = &qp->engine.rc.settings;
+        uint32_t reference = settings->reference_segment;
+        *settings = (struct rc_settings){
+            .service = qp->flow.type == IBV_QPT_RC ? SERVICE_RC : SERVICE_XRC,
+            .pkey = DEVICE_PKEY,
+            .destination = attr->dest_qp_num,
+            .segment = segment_of(qp),
+            .reference_segment = reference,
+            .reference_from = QP_REFERENCE_FROM,
+            .in_pieces = qp->rate_limit.rate || qp->flow.type == IBV_QPT_XRC_SEND, /* who passes on has no reference */
+            .exact = qp->path.remote != NULL,
+            .window = window_of(qp),
+            .first_window = qp->path.remote ? REMOTE_FIRST : 0,
+            .timeout = attr->timeout,
+            .retry_count = attr->retry_cnt,
+            .rnr_retry = attr->rnr_retry,
+            .min_rnr_timer = attr->min_rnr_timer,
+            .max_rd_atomic = attr->max_rd_atomic,
+            .max_dest_rd_atomic = attr->max_dest_rd_atomic,
+            .ack_mask = ack_mask_of(qp),
+            .acks_along = acks_go_along(qp),
+            .access = attr->qp_access_flags,
+            .max_message = limits->max_message,
+        };
+    } else if (qp->flow.type == IBV_QPT_UC) {
+        qp->engine.uc.pkey = DEVICE_PKEY;
+        qp->engine.uc.destination = attr->dest_qp_num;
+        qp->engine.uc.segment = segment_of(qp);
+        qp->engine.uc.exact = qp->path.remote != NULL;
+        qp->engine.uc.max_message = limits->max_message;
+        qp->engine.uc.access = attr->qp_access_flags;
+    } else if (qp->flow.type == IBV_QPT_UD) {
+        qp->engine.ud.pkey = DEVICE_PKEY;
+        qp->engine.ud.number = qp->flow.number;
+        qp->engine.ud.qkey = attr->qkey;
+        qp->engine.ud.max_message = device_now(qp->object.context->device)->mtu;
+    }
+}
+
+void qp_forget_peer(struct qp *qp)
+{
+    if (qp->process->inherited)
+        return; /* the way is the parent's */
+    if (qp->path.peer && !qp->process->forked)
+        node_put(qp->process->node, qp->path.peer);
+    if (qp->path.remote) {
+        delay_forget(qp->process->traffic.taps, qp->path.remote);
+        qp->path.remote->operations->close(qp->path.remote);
+    }
+    qp->path.peer = NULL;
+    qp->path.taken = false;
+    qp->path.remote = NULL;
+}
+
+/* The engine forgets everything, and so do the queues and CQs (IBA 10.3.1 "Reset"). */
+static void reset(struct qp *qp)
+{
+    qp->sends.resets++;
+    qp_settle(qp);
+    qp_withdraw_references(qp);
+    if (qp->uses.srq && qp->uses.srq->tags)
+        srq_tags_abandon(qp);
+    qp_give_back_receive(qp);
+    engine_reset(&qp->engine);
+    if (qp_is_reliable(qp)) {
+        qp->engine.rc.settings.reference_segment = 0; /* the next peer must show anew that it can read our memory */
+        qp->engine.rc.responder.saved = NULL;
+        free(qp->sends.saved);
+        qp->sends.saved = NULL;
+    }
+    qp_forget_peer(qp);
+    if (!qp->uses.srq && qp->flow.type != IBV_QPT_XRC_RECV)
+        receive_queue_clear(&qp->receives.own);
+    qp->sends.unsignalled = 0;
+    qp->told.first_error = REASON_NONE;
+    qp->path.peer_ended = false;
+    qp->receives.last_wqe_raised = false;
+    qp->attr = (struct ibv_qp_attr){0};
+    qp->rate_limit.rate = 0;
+}
+
+static int start_receiving(struct qp *qp)
+{
+    if (qp_is_reliable(qp) && qp->attr.max_dest_rd_atomic) {
+        qp->sends.saved = calloc(qp->attr.max_dest_rd_atomic, sizeof *qp->sends.saved);
+        if (!qp->sends.saved)
+            return ENOMEM;
+    }
+    if (qp_is_reliable(qp))
+        qp->engine.rc.responder.saved = qp->sends.saved;
+    engine_start_receiving(&qp->engine, qp->attr.rq_psn & PSN_MASK);
+    return 0;
+}
+
+static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state to)
+{
+    switch (to) {
+    case IBV_QPS_RESET:
+        reset(qp);
+        return 0;
+    case IBV_QPS_RTR:
+        return start_receiving(qp);
+    case IBV_QPS_RTS:
+        if (from == IBV_QPS_RTR)
+            engine_start_transmitting(&qp->engine, qp->attr.sq_psn & PSN_MASK);
+        else if (from == IBV_QPS_SQD)
+            engine_drain(&qp->engine, false);
+        else if (from == IBV_QPS_SQE)
+            *engine_send_error(&qp->engine) = false;
+        return 0;
+    case IBV_QPS_SQD:
+        if (from != to)
+            engine_drain(&qp->engine, true);
+        return 0;
+    case IBV_QPS_ERR:
+        if (from != to)
+            qp_flush(qp);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* The way that the new address vector describes. A device that is on no network leads to nobody else: then packets go
+ * nowhere and timers do the rest. */
+static int set_path(struct qp *qp)
+{
+    const struct context *context = qp->object.context;
+    bool infiniband = link_layer_is_infiniband(context->device);
+    qp_forget_peer(qp);
+    qp->path.local = link_layer_is_local(context->device, &qp->attr.ah_attr);
+    qp->path.lid = infiniband ? qp->attr.ah_attr.dlid : 0;
+    qp->path.sl = infiniband ? qp->attr.ah_attr.sl : 0;
+    qp->path.peer_claimed = qp->path.local && node_is_claimed(qp->process->node, qp->attr.dest_qp_num);
+    if (!qp->path.local && infiniband)
+        qp_tell_no_lid(qp->flow.number, qp->attr.ah_attr.dlid);
+    if (qp->path.local || !context->device->interface[0])
+        return 0;
+    qp->path.remote = port_connect(context->process, context->device, &qp->attr.ah_attr, 0, qp->flow.number);
+    return qp->path.remote ? 0 : errno;
+}
+
+/* The hop limit of an address vector is the route's, whatever the program says, as with kernels since Linux 4.5. */
+static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)
+{
+    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    remember(&qp->attr, attr, mask);
+    if (mask & IBV_QP_AV && hop_limit)
+        qp->attr.ah_attr.grh.hop_limit = hop_limit;
+    if (mask & IBV_QP_RATE_LIMIT)
+        rate_limit_set(qp, &(struct ibv_qp_rate_limit_attr){.rate_limit = attr->rate_limit});
+    int error = mask & IBV_QP_AV ? set_path(qp) : 0;
+    if (error)
+        return error;
+    if (to != IBV_QPS_RESET)
+        configure(qp);
+    error = mask & IBV_QP_STATE && (from != to || to == IBV_QPS_RESET) ? enter_state(qp, from, to) : 0;
+    if (error)
+        return error;
+    if (mask & IBV_QP_STATE) { /* the engine may have failed meanwhile; ERR only comes from the program here */
+        qp->state = (uint8_t)to;
+        qp->ibv.state = to;
+    }
+    return 0;
+}
+
+static void withdraw_completions(struct qp *qp)
+{
+    if (qp->uses.send_cq)
+        cq_withdraw(qp->uses.send_cq, qp);
+    if (qp->uses.receive_cq && qp->uses.receive_cq != qp->uses.send_cq)
+        cq_withdraw(qp->uses.receive_cq, qp);
+    atomic_store(&qp->sends.retired, qp->sends.posted);
+    if (qp_has_receives(qp))
+        receive_queue_settle(&qp->receives.own);
+}
+
+static const char *name_call(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason before,
+                             char *call, size_t size)
+{
+    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    char missed[QP_TELL_UNCHANGED];
+    snprintf(call, size, "qp 0x%x: ibv_modify_qp %s to %s%s", qp->flow.number, words_state(from), words_state(to),
+             qp_tell_unchanged(before, missed));
+    return call;
+}
+
+/* A program that does not look at what ibv_modify_qp returns goes on with the next: `before` is what it missed. */
+static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason,
+                           enum reason before)
+{
+    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
+    struct qp_transition transition = qp_state_transition(qp->flow.type, from, to);
+    char call[160], words[WORDS_SIZE];
+    name_call(qp, attr, mask, before, call, sizeof call);
+    if (reason == REASON_ATTRIBUTE_MISSING)
+        log_cause(LOG_WARN, reason, "%s: attr_mask lacks %s", call,
+                  words_attributes((unsigned)(transition.required & ~mask), words));
+    else if (reason == REASON_ATTRIBUTE_NOT_ALLOWED)
+        log_cause(LOG_WARN, reason, "%s: attr_mask has %s, which may not change here", call,
+                  words_attributes((unsigned)(mask & ~(transition.required | transition.optional)), words));
+    else if (reason == REASON_QPN)
+        log_cause(LOG_WARN, reason, "%s: dest_qp_num is 0x%x, and a queue pair number has 24 bits", call,
+                  attr->dest_qp_num);
+    else
+        ah_report(qp->object.context, &attr->ah_attr, reason, call);
+}
+
+/* Before the queue pair is touched, and without its lock. What the state or a value forbids is told by the caller. */
+static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t *hop_limit)
+{
+    char call[160];
+    struct way way;
+    lock_take(&qp->lock);
+    enum reason reason = qp_modify_check(qp, attr, mask);
+    lock_release(&qp->lock);
+    if (reason)
+        return 0;
+    int error = way_find(qp->object.context, &attr->ah_attr, &way);
+    *hop_limit = way.reach.hop_limit;
+    if (!error)
+        return 0;
+    lock_take(&qp->lock);
+    way_report(qp->object.context, &attr->ah_attr, &way,
+               name_call(qp, attr, mask, qp->told.unchanged, call, sizeof call));
+    qp->told.unchanged = (uint16_t)way.reason;
+    lock_release(&qp->lock);
+    return error;
+}
+
+static int change_qp(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)
+{
+    lock_take(&qp->lock);
+    enum reason reason = qp_modify_check(qp, attr, mask);
+    if (!reason) {
+        qp_unpublish(qp);
+        reason = qp_modify_check(qp, attr, mask); /* the lock was given back, and the state may be another */
+    }
+    int error = reason ? EINVAL : apply(qp, attr, mask, hop_limit);
+    enum reason before = qp->told.unchanged;
+    qp->told.unchanged = (uint16_t)reason;
+    qp_publish(qp);
+    if (!error)
+        qp_transmit(qp, clock_now());
+    lock_release(&qp->lock);
+    if (reason)
+        report_refusal(qp, attr, mask, reason, before);
+    return error;
+}
+
+int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
+{
+    struct qp *qp = qp_of(ibv);
+    uint8_t hop_limit = 0;
+    if (!qp_is_known(ibv))
+        return ENOENT;
+    qp = qp_real(qp);
+    mask = qp_state_mask(qp->flow.type, mask);
+    int error = mask & IBV_QP_AV ? find_way(qp, attr, mask, &hop_limit) : 0;
+    if (!error)
+        error = change_qp(qp, attr, mask, hop_limit);
+    if (!error && (mask & IBV_QP_STATE) && ibv != &qp->ibv)
+        ibv->state = attr->qp_state;
+    if (!error && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+        withdraw_completions(qp);
+    return error;
+}
+
+int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+    struct qp *qp = qp_of(ibv);
+    if (!qp_is_known(ibv))
+        return ENOENT;
+    qp = qp_real(qp);
+    lock_take(&qp->lock);
+    *attr = qp->attr;
+    attr->qp_state = attr->cur_qp_state = qp->state;
+    attr->cap = qp->cap;
+    attr->path_mig_state = IBV_MIG_MIGRATED;
+    attr->sq_draining = qp->state == IBV_QPS_SQD && engine_queue(&qp->engine)->head != engine_queue(&qp->engine)->next;
+    if (qp_is_reliable(qp) && qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR) {
+        attr->rq_psn = qp->engine.rc.responder.expected_psn;
+        attr->sq_psn = qp->state >= IBV_QPS_RTS ? qp->engine.rc.requester.next_psn : qp->attr.sq_psn;
+    }
+    if (mask & IBV_QP_STATE) /* under the lock, as two threads may ask */
+        ibv->state = attr->qp_state;
+    lock_release(&qp->lock);
+    *init = (struct ibv_qp_init_attr){
+        .qp_context = ibv->qp_context,
+        .send_cq = ibv->send_cq,
+        .recv_cq = ibv->recv_cq,
+        .srq = ibv->srq,
+        .cap = qp->cap,
+        .qp_type = ibv->qp_type,
+        .sq_sig_all = qp->sends.signal_all,
+    };
+    return 0;
+}

@@ -1,0 +1,262 @@
+#include "verbs/life/qp_owner.h"
+
+#include <string.h>
+
+#include "verbs/kinds/srq_tags.h"
+#include "verbs/kinds/xrc/xrc.h"
+#include "verbs/memory/mr.h"
+#include "verbs/memory/mw.h"
+#include "verbs/object/async.h"
+#include "verbs/qp/comp_cntr.h"
+#include "verbs/qp/qp_direct.h"
+#include "verbs/qp/qp_tell.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/cq_push.h"
+#include "verbs/queue/receive_queue.h"
+#include "wire/lrh.h"
+
+static const uint8_t completion_opcodes[] = {
+    [IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+    [IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
+    [IBV_WR_SEND] = IBV_WC_SEND,
+    [IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+    [IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+    [IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
+    [IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+    [IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
+    [IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
+    [IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
+    [IBV_WR_TSO] = IBV_WC_TSO,
+    [NEWER_WR_FLUSH] = NEWER_WC_FLUSH,
+    [IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
+};
+
+/* In two parts: for a whole struct compilers put `rep stos`, which takes longer than all the rest. */
+static inline void clear_entry(struct completion *entry)
+{
+    enum { PART = 64 };
+    _Static_assert(sizeof *entry > PART && sizeof *entry < 2 * PART, "two parts");
+    memset(entry, 0, PART);
+    memset((char *)entry + PART, 0, sizeof *entry - PART);
+}
+
+__attribute__((noinline)) static void tell_failed_send(struct qp *qp, const struct send_wqe *work,
+                                                       enum ibv_wc_status status, enum reason reason)
+{
+    qp_tell_end(qp, "send", work->id, status, reason);
+    qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
+}
+
+static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
+                                 enum reason reason)
+{
+    struct cq *cq = qp->uses.send_cq;
+    uint32_t retires = qp->sends.unsignalled;
+    if (__builtin_expect(status != IBV_WC_SUCCESS, 0))
+        tell_failed_send(qp, work, status, reason);
+    qp->sends.unsignalled = 0;
+    struct completion *entry = cq_begin_push(cq);
+    if (__builtin_expect(!entry, 0))
+        return;
+    clear_entry(entry);
+    entry->id = work->id;
+    entry->retired = &qp->sends.retired;
+    entry->retires = retires;
+    entry->qp_number = qp->flow.number;
+    entry->status = (uint8_t)status;
+    entry->opcode = completion_opcodes[work->opcode];
+    entry->reason = (uint16_t)reason;
+    entry->length = work->length;
+    cq_end_push(cq, entry, status != IBV_WC_SUCCESS);
+}
+
+/* Unsignalled work that succeeds leaves no entry; the next entry retires it. Work that fails always has one. */
+void qp_owner_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                   enum reason reason)
+{
+    struct qp *qp = qp_of_owner(owner);
+    qp->sends.unsignalled++;
+    comp_cntr_ended(qp, completion_opcodes[work->opcode], status, work->length);
+    if (status != IBV_WC_SUCCESS || (work->flags & IBV_SEND_SIGNALED) || qp->sends.signal_all)
+        complete_sent(qp, work, status, reason);
+}
+
+__attribute__((noinline)) static void raise_limit(const struct qp *qp)
+{
+    async_raise_srq(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
+/* These are flattened: each is called for each packet, and makes no call then. */
+__attribute__((flatten)) const struct recv_wqe *qp_owner_take_receive(struct engine_owner *owner,
+                                                                      const struct packet *packet, uint64_t least)
+{
+    struct qp *qp = qp_of_owner(owner);
+    bool limit_reached;
+    const struct recv_wqe *receive =
+        qp->receives.queue ? receive_queue_take(qp->receives.queue, least, &limit_reached) : NULL;
+    if (receive && limit_reached)
+        raise_limit(qp);
+    return receive;
+}
+
+void qp_owner_return_receive(struct engine_owner *owner, const struct recv_wqe *receive)
+{
+    receive_queue_return(qp_of_owner(owner)->receives.queue, receive);
+}
+
+/* Of a datagram. Its service level on RoCE is as mlx5 shows it and UCX reads it: version 2, over IPv6 or IPv4 (of which
+ * the first byte of the 40 is unused). */
+static void show_sender(struct completion *entry, const struct packet *packet)
+{
+    enum { ROCE_V2 = 0x8, OVER_IPV6 = 0x1, OVER_IPV4 = 0x2 };
+    if (packet->lrh) {
+        struct lrh lrh = lrh_read(packet->lrh);
+        entry->slid = lrh.source;
+        entry->sl = lrh.sl;
+    } else if (packet->grh) {
+        entry->sl = ROCE_V2 | (packet->grh[0] ? OVER_IPV6 : OVER_IPV4);
+    }
+}
+
+static inline void fill_received(const struct qp *qp, struct completion *entry, uint64_t id,
+                                 const struct recv_cqe *arrival)
+{
+    clear_entry(entry);
+    entry->id = id;
+    entry->retired = &qp->receives.queue->polled;
+    entry->retires = qp->receives.queue->retires;
+    entry->qp_number = qp->flow.number;
+    entry->status = (uint8_t)arrival->status;
+    entry->opcode = (uint8_t)arrival->opcode;
+    entry->reason = (uint16_t)arrival->reason;
+    entry->length = arrival->length;
+    entry->immediate_or_key = arrival->immediate_or_key;
+    entry->source = arrival->source;
+    entry->flags = (uint16_t)arrival->flags;
+    entry->flow_tag = arrival->flow_tag;
+    entry->cvlan = arrival->cvlan;
+    entry->slid = qp->path.lid;
+    entry->sl = qp->path.sl;
+    if (__builtin_expect(arrival->source && arrival->packet, 0))
+        show_sender(entry, arrival->packet);
+}
+
+void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+{
+    struct qp *qp = qp_of_owner(owner);
+    struct cq *cq = qp->uses.receive_cq;
+    uint64_t id = receive->id;
+    comp_cntr_ended(qp, arrival->opcode, arrival->status, arrival->length);
+    if (__builtin_expect(arrival->status != IBV_WC_SUCCESS, 0))
+        qp_tell_end(qp, "receive", id, arrival->status, arrival->reason);
+    receive_queue_free(qp->receives.queue, receive);
+    cq_note_round(cq);
+    struct completion *entry = cq_begin_push(cq);
+    if (__builtin_expect(!entry, 0))
+        return receive_queue_lost(qp->receives.queue);
+    fill_received(qp, entry, id, arrival);
+    cq_end_push(cq, entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
+}
+
+__attribute__((flatten)) enum reason qp_owner_local_memory(struct engine_owner *owner, const struct ibv_sge *sge,
+                                                           unsigned access, struct iovec *out)
+{
+    return mr_local(qp_of_owner(owner), qp_of_owner(owner)->memory.pd, sge, access, out);
+}
+
+__attribute__((flatten)) enum reason qp_owner_receive_memory(struct engine_owner *owner, const struct ibv_sge *sge,
+                                                             unsigned access, struct iovec *out)
+{
+    return mr_local(qp_of_owner(owner), qp_of_owner(owner)->memory.receive_pd, sge, access, out);
+}
+
+__attribute__((noinline)) static void tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
+                                                  unsigned access, enum reason reason)
+{
+    qp_tell_memory(qp, rkey, address, length, access, reason);
+}
+
+__attribute__((flatten)) enum reason qp_owner_remote_memory(struct engine_owner *owner, uint32_t rkey, uint64_t address,
+                                                            uint32_t length, unsigned access, struct iovec *out)
+{
+    enum reason reason = mr_remote(qp_of_owner(owner), rkey, address, length, access, out);
+    if (__builtin_expect(reason, REASON_NONE))
+        tell_memory(qp_of_owner(owner), rkey, address, length, access, reason);
+    return reason;
+}
+
+enum reason qp_owner_invalidate(struct engine_owner *owner, uint32_t rkey)
+{
+    return mw_invalidate(qp_of_owner(owner), rkey);
+}
+
+enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const struct send_wqe *work,
+                                            enum reason *reason)
+{
+    struct qp *qp = qp_of_owner(owner);
+    *reason = work->opcode == IBV_WR_BIND_MW ? mw_bind(qp, work) : mw_invalidate(qp, work->immediate);
+    if (*reason == REASON_INVALIDATE_KEY)
+        *reason = REASON_INVALIDATE_LOCAL;
+    return *reason ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS;
+}
+
+static void failed(struct engine_owner *owner, bool sqe)
+{
+    struct qp *qp = qp_of_owner(owner);
+    if (sqe) {
+        qp->state = IBV_QPS_SQE;
+        return;
+    }
+    qp_unpublish_failed(qp);
+    qp->state = IBV_QPS_ERR;
+    qp_flush_receives(qp);
+}
+
+void qp_owner_event(struct engine_owner *owner, enum ibv_event_type type)
+{
+    struct qp *qp = qp_of_owner(owner);
+    if (type == IBV_EVENT_SQ_DRAINED && !qp->attr.en_sqd_async_notify)
+        return;
+    if (type == IBV_EVENT_COMM_EST)
+        qp_publish(qp);
+    async_raise_qp(qp, type);
+}
+
+void qp_owner_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
+{
+    qp_tell_dropped(qp_of_owner(owner), packet, reason);
+}
+
+void qp_owner_watch(struct engine_owner *owner, nanos deadline)
+{
+    qp_expire_by(qp_of_owner(owner), deadline);
+}
+
+static void sent_with_tags(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                           enum reason reason)
+{
+    if (!srq_tags_sent(owner, work, status, reason))
+        qp_owner_sent(owner, work, status, reason);
+}
+
+static const struct owner_operations plain_operations = {
+    QP_OWNER_COMMON,  .sent = qp_owner_sent, .take_receive = qp_owner_take_receive, .received = qp_owner_received,
+    .failed = failed,
+};
+
+static const struct owner_operations tags_operations = {
+    QP_OWNER_COMMON,  .sent = sent_with_tags, .take_receive = srq_tags_take_receive, .received = srq_tags_received,
+    .failed = failed,
+};
+
+static const struct owner_operations xrc_operations = {
+    QP_OWNER_COMMON,          .sent = qp_owner_sent, .take_receive = xrc_take_receive, .select_srq = xrc_select_srq,
+    .received = xrc_received, .failed = failed,
+};
+
+const struct owner_operations *qp_owner_operations(const struct qp *qp)
+{
+    if (qp->flow.type == IBV_QPT_XRC_RECV)
+        return &xrc_operations;
+    return qp->uses.srq && qp->uses.srq->tags ? &tags_operations : &plain_operations;
+}

@@ -1,0 +1,33 @@
+/* What the transport asks of a queue pair: receives, memory, completions, events. All under qp->lock. The inside of a
+ * work queue has a table of its own, with these functions for what is the same. */
+#ifndef VERBS_LIFE_QP_OWNER_H
+#define VERBS_LIFE_QP_OWNER_H
+
+#include "base/container.h"
+#include "verbs/qp/qp.h"
+
+/* The functions of struct owner_operations (transport/owner.h). */
+void qp_owner_sent(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
+const struct recv_wqe *qp_owner_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
+void qp_owner_return_receive(struct engine_owner *, const struct recv_wqe *);
+void qp_owner_received(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
+owner_memory qp_owner_local_memory, qp_owner_receive_memory;
+enum reason qp_owner_remote_memory(struct engine_owner *, uint32_t rkey, uint64_t address, uint32_t length,
+                                   unsigned access, struct iovec *);
+enum reason qp_owner_invalidate(struct engine_owner *, uint32_t rkey);
+enum ibv_wc_status qp_owner_local_operation(struct engine_owner *, const struct send_wqe *, enum reason *);
+void qp_owner_event(struct engine_owner *, enum ibv_event_type);
+void qp_owner_dropped(struct engine_owner *, const struct packet *, enum reason);
+void qp_owner_watch(struct engine_owner *, nanos deadline);
+
+/* What all tables have. */
+#define QP_OWNER_COMMON                                                                                                \
+    .return_receive = qp_owner_return_receive, .local_memory = qp_owner_local_memory,                                  \
+    .receive_memory = qp_owner_receive_memory, .remote_memory = qp_owner_remote_memory,                                \
+    .invalidate = qp_owner_invalidate, .local_operation = qp_owner_local_operation, .event = qp_owner_event,           \
+    .dropped = qp_owner_dropped, .watch = qp_owner_watch
+
+/* The table for a queue pair of this type and with this SRQ. */
+const struct owner_operations *qp_owner_operations(const struct qp *);
+
+#endif

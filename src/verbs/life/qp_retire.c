@@ -1,0 +1,65 @@
+/* The end of a queue pair, whoever destroys it. */
+#include <stdlib.h>
+
+#include "process/progress.h"
+#include "runtime/qpns.h"
+#include "tap/traffic.h"
+#include "verbs/kinds/ethernet/qp_raw.h"
+#include "verbs/kinds/srq_tags.h"
+#include "verbs/memory/mw.h"
+#include "verbs/object/acknowledgements.h"
+#include "verbs/object/async.h"
+#include "verbs/object/domain.h"
+#include "verbs/qp/qp_direct.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
+
+void qp_retire(struct qp *qp)
+{
+    lock_assert_held(&qp->process->control);
+    struct process *process = qp->process;
+    qpns_remove(process->numbers, qp->flow.number);
+    if (process->inherited)
+        return;
+    lock_take(&process->progress);
+    lock_take(&qp->lock);
+    qp_settle(qp);
+    lock_release(&qp->lock);
+    progress_forget(process, &qp->endpoint);
+    lock_release(&process->progress);
+    lock_take(&qp->lock);
+    qp_withdraw_references(qp);
+    qp_unpublish(qp);
+    mw_leave(qp);
+    if (qp->uses.srq && qp->uses.srq->tags)
+        srq_tags_abandon(qp);
+    qp_give_back_receive(qp);
+    traffic_end(&qp->flow);
+    lock_release(&qp->lock);
+    if (qp->uses.send_cq)
+        cq_withdraw(qp->uses.send_cq, qp);
+    if (qp->uses.receive_cq && qp->uses.receive_cq != qp->uses.send_cq)
+        cq_withdraw(qp->uses.receive_cq, qp);
+}
+
+void qp_wait_for_acknowledgements(struct qp *qp)
+{
+    struct ibv_qp *ibv = &qp->ibv;
+    if (qp->process->inherited)
+        return;
+    async_withdraw(qp->object.context, qp);
+    acknowledgements_wait(&qp->object, &ibv->mutex, &ibv->cond, &ibv->events_completed, qp->told.async_fetched);
+}
+
+void qp_release(struct qp *qp)
+{
+    domain_give_back(&qp->sends.memory);
+    free(qp->sends.saved);
+    free(qp->xrc.front);
+    qp_raw_release(qp);
+    if (qp_has_receives(qp))
+        receive_queue_destroy(&qp->receives.own);
+    pthread_mutex_destroy(&qp->ibv.mutex);
+    pthread_cond_destroy(&qp->ibv.cond);
+    free(qp);
+}

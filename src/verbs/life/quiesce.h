@@ -1,0 +1,10 @@
+#ifndef VERBS_LIFE_QUIESCE_H
+#define VERBS_LIFE_QUIESCE_H
+
+struct process;
+
+/* Memory is touched only under the lock of a queue pair: after this, nobody uses what was taken out of the keys before.
+ * Under process->control. */
+void quiesce_memory(struct process *);
+
+#endif

@@ -1,0 +1,249 @@
+#include "verbs/queue/srq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/log.h"
+#include "verbs/kinds/srq_tags.h"
+#include "verbs/kinds/xrc/xrc.h"
+#include "verbs/kinds/xrc/xrcd.h"
+#include "verbs/object/acknowledgements.h"
+#include "verbs/object/async.h"
+#include "verbs/object/domain.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
+
+static bool sizes_fit(const struct limits *limits, const struct ibv_srq_attr *attr)
+{
+    return attr->max_wr && attr->max_wr <= limits->max_srq_wr && attr->max_sge <= limits->max_srq_sge;
+}
+
+static void srq_release(struct srq *srq)
+{
+    if (srq->cq && !srq->cq->process->inherited)
+        cq_forget(srq->cq, &srq->queue.polled);
+    srq_tags_destroy(srq);
+    receive_queue_destroy(&srq->queue);
+    pthread_mutex_destroy(&srq->ibv.mutex);
+    pthread_cond_destroy(&srq->ibv.cond);
+    free(srq);
+}
+
+/* An SRQ that is not in its context yet; NULL and errno. */
+static struct srq *srq_make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, void *srq_context)
+{
+    if (!pd_is_known(pd)) {
+        errno = ENOENT;
+        return NULL;
+    }
+    if (!sizes_fit(&context_of(pd->context)->device->limits, attr)) {
+        log_reason(LOG_WARN, REASON_SRQ_SIZE, "ibv_create_srq: max_wr %u max_sge %u", attr->max_wr, attr->max_sge);
+        errno = EINVAL;
+        return NULL;
+    }
+    struct srq *srq = calloc(1, sizeof *srq);
+    int error = srq ? receive_queue_initialize(&srq->queue, pd, DOMAIN_SRQ, attr->max_wr, attr->max_sge) : ENOMEM;
+    if (error) {
+        free(srq);
+        errno = error;
+        return NULL;
+    }
+    srq->ibv.context = pd->context;
+    srq->ibv.srq_context = srq_context;
+    srq->ibv.pd = pd;
+    pthread_mutex_init(&srq->ibv.mutex, NULL);
+    pthread_cond_init(&srq->ibv.cond, NULL);
+    return srq;
+}
+
+static void count_uses(struct srq *srq, uint32_t change)
+{
+    if (srq->cq)
+        srq->cq->object.uses += change;
+    if (srq->xrcd)
+        srq->xrcd->object.uses += change;
+}
+
+/* The program is told what it got: it may have written a limit, which creation knows nothing of (ibv_create_srq(3)). */
+static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
+{
+    struct context *context = context_of(srq->ibv.context);
+    control_lock(context);
+    int error = srq->xrcd ? xrc_enter_srq(srq) : 0;
+    uint32_t most = context->device->limits.max_srq;
+    srq->ibv.handle = error ? 0 : object_enter(context, &srq->object, OBJECT_SRQ, most, pd_object(srq->ibv.pd));
+    if (srq->ibv.handle)
+        count_uses(srq, 1);
+    else if (srq->xrcd && !error)
+        xrc_remove_srq(srq);
+    control_unlock(context);
+    if (srq->ibv.handle) {
+        attr->srq_limit = 0;
+        return &srq->ibv;
+    }
+    srq_release(srq);
+    errno = ENOMEM;
+    return NULL;
+}
+
+struct ibv_srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+    struct srq *srq = srq_make(pd, &init->attr, init->srq_context);
+    return srq ? srq_enter(srq, &init->attr) : NULL;
+}
+
+static struct ibv_srq *srq_refuse(enum reason reason, int error)
+{
+    if (!object_has_told(reason))
+        log_reason(LOG_WARN, reason, "ibv_create_srq_ex");
+    errno = error;
+    return NULL;
+}
+
+static bool srq_knows_cq(const struct ibv_srq_init_attr_ex *init)
+{
+    return cq_is_known(init->cq) && object_is_here(&((struct cq *)init->cq)->object, context_of(init->pd->context));
+}
+
+static struct ibv_srq *create_with_tags(struct ibv_srq_init_attr_ex *init)
+{
+    const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+    if ((init->comp_mask & needed) != needed || !init->cq)
+        return srq_refuse(REASON_TM_ATTRIBUTES, EINVAL);
+    if (!srq_knows_cq(init))
+        return srq_refuse(REASON_HANDLE, ENOENT);
+    struct srq *srq = srq_make(init->pd, &init->attr, init->srq_context);
+    if (!srq)
+        return NULL;
+    srq->cq = (struct cq *)init->cq;
+    int error = srq_tags_create(srq, &init->tm_cap);
+    if (!error)
+        return srq_enter(srq, &init->attr);
+    srq_release(srq);
+    return srq_refuse(REASON_TM_ATTRIBUTES, error);
+}
+
+static struct ibv_srq *create_for_xrc(struct ibv_srq_init_attr_ex *init)
+{
+    const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_XRCD;
+    if ((init->comp_mask & needed) != needed || !init->cq || !init->xrcd)
+        return srq_refuse(REASON_XRC_SRQ_ATTRIBUTES, EINVAL);
+    if (!srq_knows_cq(init) || !object_is_here(&((struct xrcd *)init->xrcd)->object, context_of(init->pd->context)))
+        return srq_refuse(REASON_HANDLE, ENOENT);
+    struct srq *srq = srq_make(init->pd, &init->attr, init->srq_context);
+    if (!srq)
+        return NULL;
+    srq->cq = (struct cq *)init->cq;
+    srq->xrcd = (struct xrcd *)init->xrcd;
+    return srq_enter(srq, &init->attr);
+}
+
+int srq_get_number(struct ibv_srq *ibv, uint32_t *number)
+{
+    const struct srq *srq = (struct srq *)ibv;
+    if (!srq->xrcd)
+        return EINVAL;
+    *number = srq->number;
+    return 0;
+}
+
+struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
+{
+    const uint32_t known = IBV_SRQ_INIT_ATTR_RESERVED - 1;
+    enum ibv_srq_type type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;
+    if (init->comp_mask & ~known || !(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd)
+        return srq_refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
+    switch (type) {
+    case IBV_SRQT_BASIC:
+        return srq_create(init->pd, (struct ibv_srq_init_attr *)init); /* which begins alike */
+    case IBV_SRQT_TM:
+        return create_with_tags(init);
+    case IBV_SRQT_XRC:
+        return create_for_xrc(init);
+    default:
+        return srq_refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
+    }
+}
+
+static void wait_for_acknowledgements(struct srq *srq)
+{
+    struct ibv_srq *ibv = &srq->ibv;
+    async_withdraw(srq->object.context, srq);
+    acknowledgements_wait(&srq->object, &ibv->mutex, &ibv->cond, &ibv->events_completed, srq->async_fetched);
+}
+
+int srq_destroy(struct ibv_srq *ibv)
+{
+    struct srq *srq = (struct srq *)ibv;
+    struct context *context = srq->object.context;
+    control_lock(context);
+    int error = object_leave(&srq->object, ibv->handle, pd_object(ibv->pd));
+    if (!error)
+        count_uses(srq, -1u);
+    if (!error && srq->xrcd)
+        xrc_remove_srq(srq);
+    control_unlock(context);
+    if (error)
+        return error;
+    if (!context->process->inherited)
+        wait_for_acknowledgements(srq);
+    srq_release(srq);
+    return 0;
+}
+
+/* Arming a limit that is not reached any more raises the event at once: the program must not wait for a fall that has
+ * happened already. */
+static int set_limit(struct srq *srq, uint32_t limit)
+{
+    struct receive_queue *queue = &srq->queue;
+    lock_take(&queue->lock);
+    bool too_large = limit > queue->capacity;
+    bool reached = !too_large && queue->count < limit;
+    if (!too_large)
+        queue->limit = reached ? 0 : limit;
+    lock_release(&queue->lock);
+    if (reached)
+        async_raise_srq(srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+    return too_large ? EINVAL : 0;
+}
+
+/* Looked at before anything changes: "none of the attributes will be modified" if one is invalid (ibv_modify_srq(3)).
+ */
+static bool is_valid(struct srq *srq, const struct ibv_srq_attr *attr, int mask)
+{
+    if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+        return false;
+    if ((mask & IBV_SRQ_MAX_WR) && (!attr->max_wr || attr->max_wr > srq->object.context->device->limits.max_srq_wr))
+        return false;
+    lock_take(&srq->queue.lock);
+    uint32_t size = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->queue.capacity;
+    lock_release(&srq->queue.lock);
+    return !(mask & IBV_SRQ_LIMIT) || attr->srq_limit <= size;
+}
+
+int srq_modify(struct ibv_srq *ibv, const struct ibv_srq_attr *attr, int mask)
+{
+    struct srq *srq = (struct srq *)ibv;
+    if (!srq_is_known(ibv))
+        return ENOENT;
+    if (!is_valid(srq, attr, mask))
+        return EINVAL;
+    int error = mask & IBV_SRQ_MAX_WR ? receive_queue_resize(&srq->queue, attr->max_wr) : 0;
+    return !error && mask & IBV_SRQ_LIMIT ? set_limit(srq, attr->srq_limit) : error;
+}
+
+int srq_query(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
+{
+    struct receive_queue *queue = &((struct srq *)ibv)->queue;
+    if (!srq_is_known(ibv))
+        return ENOENT;
+    lock_take(&queue->lock);
+    *attr = (struct ibv_srq_attr){.max_wr = queue->capacity, .max_sge = queue->sge_max, .srq_limit = queue->limit};
+    lock_release(&queue->lock);
+    return 0;
+}
+
+int srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    return receive_queue_post(&((struct srq *)ibv)->queue, wr, bad);
+}

@@ -1,0 +1,282 @@
+#include "verbs/qp/wq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "config/link_layer.h"
+#include "diag/log.h"
+#include "process/progress.h"
+#include "runtime/qpns.h"
+#include "verbs/life/qp_owner.h"
+#include "verbs/object/acknowledgements.h"
+#include "verbs/object/async.h"
+#include "verbs/object/domain.h"
+#include "verbs/queue/cq.h"
+#include "verbs/queue/receive_queue.h"
+
+enum { WQ_FLAGS = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS };
+
+static struct wq *wq_of(struct ibv_wq *ibv)
+{
+    return (struct wq *)ibv;
+}
+
+static enum reason wq_check(const struct device *device, const struct ibv_wq_init_attr *attr)
+{
+    const struct limits *limits = &device->limits;
+    if (link_layer_is_infiniband(device)) /* it would serve raw packets only */
+        return REASON_RAW_ON_INFINIBAND;
+    if (attr->wq_type != IBV_WQT_RQ || !attr->pd || !attr->cq || attr->max_wr > limits->max_qp_wr ||
+        attr->max_sge > limits->max_sge || attr->comp_mask & ~(uint32_t)IBV_WQ_INIT_ATTR_FLAGS)
+        return REASON_WQ_ATTRIBUTES;
+    bool unknown = attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS && attr->create_flags & ~(uint32_t)WQ_FLAGS;
+    return unknown ? REASON_RAW_CREATE_FLAGS : REASON_NONE;
+}
+
+static void set_options(struct raw *raw, uint32_t flags)
+{
+    raw->options = (flags & IBV_WQ_FLAGS_CVLAN_STRIPPING ? RAW_STRIP_VLAN : 0) |
+                   (flags & IBV_WQ_FLAGS_SCATTER_FCS ? RAW_STORE_FRAME_CHECK : 0);
+}
+
+static int post(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    return qp_post_receive(&wq_of(ibv)->queue.ibv, wr, bad);
+}
+
+static void failed(struct engine_owner *owner, bool sqe)
+{
+    wq_fail(wq_around(qp_of_owner(owner)));
+}
+
+static const struct owner_operations wq_operations = {
+    QP_OWNER_COMMON,  .sent = qp_owner_sent, .take_receive = qp_owner_take_receive, .received = qp_owner_received,
+    .failed = failed,
+};
+
+static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_init_attr *attr)
+{
+    struct qp *qp = &wq->queue;
+    qp->process = context->process;
+    qp->port = 1u << context->device->index;
+    qp->memory.pd = qp->memory.receive_pd = pd_of(attr->pd);
+    qp->uses.parent = pd_object(attr->pd);
+    qp->uses.receive_cq = (struct cq *)attr->cq;
+    qp->owner.operations = &wq_operations;
+    qp->flow.type = IBV_QPT_RAW_PACKET;
+    qp_begin_endpoint(qp, context->device);
+    qp->state = IBV_QPS_RESET;
+    qp->cap = (struct ibv_qp_cap){.max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge};
+    qp->receives.queue = &qp->receives.own;
+    engine_initialize_raw(&qp->engine, &qp->owner, &(struct send_queue){.capacity = 1});
+    set_options(&qp->engine.raw, attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0);
+    struct ibv_wq *ibv = &wq->ibv;
+    ibv->context = &context->ibv.context;
+    ibv->wq_context = attr->wq_context;
+    ibv->pd = attr->pd;
+    ibv->cq = attr->cq;
+    ibv->state = IBV_WQS_RESET;
+    ibv->wq_type = attr->wq_type;
+    ibv->post_recv = post;
+    pthread_mutex_init(&ibv->mutex, NULL);
+    pthread_cond_init(&ibv->cond, NULL);
+}
+
+static int wq_enter(struct wq *wq, struct context *context)
+{
+    struct qp *qp = &wq->queue;
+    control_lock(context);
+    int error = qpns_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->flow.number);
+    qp->flow.number = qp->flow.number;
+    if (!error) {
+        wq->ibv.handle = object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, qp->uses.parent);
+        if (!wq->ibv.handle)
+            qpns_remove(context->process->numbers, qp->flow.number), error = ENOMEM;
+    }
+    if (!error)
+        qp->uses.receive_cq->object.uses++;
+    wq->ibv.wq_num = qp->flow.number;
+    control_unlock(context);
+    return error;
+}
+
+static void wq_release(struct wq *wq)
+{
+    receive_queue_destroy(&wq->queue.receives.own);
+    pthread_mutex_destroy(&wq->ibv.mutex);
+    pthread_cond_destroy(&wq->ibv.cond);
+    free(wq);
+}
+
+static struct ibv_wq *wq_refuse(enum reason reason, int error)
+{
+    if (reason && !object_has_told(reason))
+        log_reason(LOG_INFO, reason, "ibv_create_wq");
+    errno = error;
+    return NULL;
+}
+
+struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)
+{
+    struct context *context = context_of(ibv);
+    enum reason reason = wq_check(context->device, attr);
+    if (reason)
+        return wq_refuse(reason, reason == REASON_WQ_ATTRIBUTES ? EINVAL : EOPNOTSUPP);
+    if (!pd_is_known(attr->pd) || !cq_is_known(attr->cq) ||
+        !object_is_here(&((struct pd *)attr->pd)->object, context) ||
+        !object_is_here(&((struct cq *)attr->cq)->object, context))
+        return wq_refuse(REASON_HANDLE, ENOENT);
+    struct wq *wq = calloc(1, sizeof *wq);
+    if (!wq)
+        return wq_refuse(REASON_NONE, ENOMEM);
+    lock_set_rank(&wq->queue.lock, LOCK_QP);
+    wq_fill(wq, context, attr);
+    int error =
+        receive_queue_initialize(&wq->queue.receives.own, attr->pd, DOMAIN_RECEIVE_QUEUE, attr->max_wr, attr->max_sge);
+    if (!error)
+        error = wq_enter(wq, context);
+    if (!error)
+        return &wq->ibv;
+    wq_release(wq);
+    return wq_refuse(REASON_NONE, error);
+}
+
+static void set_state(struct wq *wq, enum ibv_wq_state state)
+{
+    static const uint8_t states[] = {
+        [IBV_WQS_RESET] = IBV_QPS_RESET, [IBV_WQS_RDY] = IBV_QPS_RTR, [IBV_WQS_ERR] = IBV_QPS_ERR};
+    wq->queue.state = states[state];
+    wq->ibv.state = state;
+}
+
+static void to_error(struct wq *wq)
+{
+    set_state(wq, IBV_WQS_ERR);
+    raw_flush(&wq->queue.engine.raw);
+    qp_flush_receives(&wq->queue);
+}
+
+void wq_fail(struct wq *wq)
+{
+    if (wq->ibv.state == IBV_WQS_RESET)
+        return;
+    to_error(wq);
+    async_raise(wq->queue.object.context,
+                (struct ibv_async_event){.element.wq = &wq->ibv, .event_type = IBV_EVENT_WQ_FATAL});
+}
+
+static void reset(struct wq *wq)
+{
+    raw_reset(&wq->queue.engine.raw);
+    receive_queue_clear(&wq->queue.receives.own);
+    set_state(wq, IBV_WQS_RESET);
+}
+
+static void enter_state(struct wq *wq, enum ibv_wq_state to)
+{
+    if (to == IBV_WQS_RESET) {
+        reset(wq);
+    } else if (to == IBV_WQS_ERR) {
+        if (wq->ibv.state != IBV_WQS_ERR)
+            to_error(wq);
+    } else {
+        raw_start_receiving(&wq->queue.engine.raw);
+        set_state(wq, IBV_WQS_RDY);
+    }
+}
+
+static enum reason check_modification(const struct wq *wq, const struct ibv_wq_attr *attr)
+{
+    const uint32_t changeable = IBV_WQ_FLAGS_CVLAN_STRIPPING;
+    if (attr->attr_mask & ~(uint32_t)(IBV_WQ_ATTR_RESERVED - 1))
+        return REASON_WQ_ATTRIBUTES;
+    if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE && attr->curr_wq_state != wq->ibv.state)
+        return REASON_WQ_STATE;
+    if (attr->attr_mask & IBV_WQ_ATTR_STATE &&
+        ((unsigned)attr->wq_state > IBV_WQS_ERR || (attr->wq_state == IBV_WQS_RDY && wq->ibv.state == IBV_WQS_ERR)))
+        return REASON_WQ_STATE;
+    if (attr->attr_mask & IBV_WQ_ATTR_FLAGS && attr->flags_mask & ~changeable)
+        return REASON_RAW_CREATE_FLAGS;
+    return REASON_NONE;
+}
+
+static void change_flags(struct raw *raw, const struct ibv_wq_attr *attr)
+{
+    if (!(attr->flags_mask & IBV_WQ_FLAGS_CVLAN_STRIPPING))
+        return;
+    raw->options &= ~(unsigned)RAW_STRIP_VLAN;
+    if (attr->flags & IBV_WQ_FLAGS_CVLAN_STRIPPING)
+        raw->options |= RAW_STRIP_VLAN;
+}
+
+static void withdraw_completions(struct wq *wq)
+{
+    cq_withdraw(wq->queue.uses.receive_cq, &wq->queue);
+    receive_queue_settle(&wq->queue.receives.own);
+}
+
+int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
+{
+    struct wq *wq = wq_of(ibv);
+    if (!object_is_known(&wq->queue.object, ibv->handle))
+        return ENOENT;
+    lock_take(&wq->queue.lock);
+    enum reason reason = check_modification(wq, attr);
+    if (!reason && attr->attr_mask & IBV_WQ_ATTR_FLAGS)
+        change_flags(&wq->queue.engine.raw, attr);
+    if (!reason && attr->attr_mask & IBV_WQ_ATTR_STATE)
+        enter_state(wq, attr->wq_state);
+    lock_release(&wq->queue.lock);
+    if (reason) {
+        log_reason(LOG_WARN, reason, "ibv_modify_wq wq 0x%x", wq->queue.flow.number);
+        return reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL;
+    }
+    if (attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET)
+        withdraw_completions(wq);
+    return 0;
+}
+
+/* No table has it, so no frame finds it; a CQ's overrun may just be failing it, under process->progress. */
+static void retire(struct wq *wq)
+{
+    progress_quiesce(wq->queue.process);
+    cq_withdraw(wq->queue.uses.receive_cq, &wq->queue);
+}
+
+static void wait_for_acknowledgements(struct wq *wq)
+{
+    struct ibv_wq *ibv = &wq->ibv;
+    async_withdraw(wq->queue.object.context, ibv);
+    acknowledgements_wait(&wq->queue.object, &ibv->mutex, &ibv->cond, &ibv->events_completed,
+                          wq->queue.told.async_fetched);
+}
+
+int wq_destroy(struct ibv_wq *ibv)
+{
+    struct wq *wq = wq_of(ibv);
+    struct qp *qp = &wq->queue;
+    struct context *context = qp->object.context;
+    control_lock(context);
+    int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);
+    if (!error) {
+        qpns_remove(context->process->numbers, qp->flow.number);
+        if (!context->process->inherited)
+            retire(wq);
+        qp->uses.receive_cq->object.uses--;
+    }
+    control_unlock(context);
+    if (error)
+        return error;
+    if (!context->process->inherited)
+        wait_for_acknowledgements(wq);
+    wq_release(wq);
+    return 0;
+}
+
+void wq_abandon(struct object *object)
+{
+    struct wq *wq = wq_around((struct qp *)((char *)object - offsetof(struct qp, object)));
+    wq->ibv.handle = object->handle;
+    wq->ibv.events_completed = wq->queue.told.async_fetched;
+    wq_destroy(&wq->ibv);
+}

@@ -1,0 +1,206 @@
+#include "verbs/qp/comp_cntr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/log.h"
+#include "verbs/queue/srq.h"
+
+/* Operations of the peer are not seen as such: a WRITE need not pass through the code of the responder. */
+enum { COUNTERS = 65536, COUNTED = NEWER_COUNT_SEND | NEWER_COUNT_RECV | NEWER_COUNT_READ | NEWER_COUNT_WRITE };
+
+struct comp_cntr {
+    struct newer_comp_cntr ibv;
+    struct object object; /* uses: operations of queue pairs that count here */
+    bool bytes;
+    _Atomic uint64_t values[2]; /* by enum comp_cntr_value */
+};
+
+static struct comp_cntr *comp_cntr_of(struct newer_comp_cntr *ibv)
+{
+    return (struct comp_cntr *)ibv;
+}
+
+static bool comp_cntr_is_known(const struct newer_comp_cntr *ibv)
+{
+    return object_is_known(&((const struct comp_cntr *)ibv)->object, ibv->handle);
+}
+
+int comp_cntr_query_caps(struct ibv_context *ibv, struct newer_comp_cntr_caps *caps, size_t size)
+{
+    const struct newer_comp_cntr_caps all = {
+        .max_value = UINT64_MAX, .max_counters = COUNTERS, .supported_qp_attach_ops = COUNTED};
+    memset(caps, 0, size);
+    memcpy(caps, &all, size < sizeof all ? size : sizeof all);
+    return 0;
+}
+
+static int comp_cntr_refuse(int error, const char *what, uint32_t value)
+{
+    log_reason(LOG_INFO, REASON_COMP_CNTR_ATTRIBUTES, "%s 0x%x", what, value);
+    return error;
+}
+
+static int comp_cntr_check(const struct newer_comp_cntr_init_attr *attr)
+{
+    if (attr->comp_mask)
+        return comp_cntr_refuse(EINVAL, "comp_mask", attr->comp_mask);
+    if (attr->flags)
+        return comp_cntr_refuse(EINVAL, "flags", attr->flags);
+    return attr->type > NEWER_COUNT_BYTES ? comp_cntr_refuse(EINVAL, "type", attr->type) : 0;
+}
+
+struct newer_comp_cntr *comp_cntr_create(struct ibv_context *ibv, const struct newer_comp_cntr_init_attr *attr)
+{
+    struct context *context = context_of(ibv);
+    int error = comp_cntr_check(attr);
+    struct comp_cntr *counter = error ? NULL : calloc(1, sizeof *counter);
+    if (!counter) {
+        errno = error ? error : ENOMEM;
+        return NULL;
+    }
+    counter->ibv.context = ibv;
+    counter->bytes = attr->type == NEWER_COUNT_BYTES;
+    control_lock(context);
+    counter->ibv.handle = object_enter(context, &counter->object, OBJECT_COMP_CNTR, COUNTERS, NULL);
+    control_unlock(context);
+    if (counter->ibv.handle)
+        return &counter->ibv;
+    free(counter);
+    errno = ENOMEM;
+    return NULL;
+}
+
+static int comp_cntr_end(struct comp_cntr *counter, uint32_t handle)
+{
+    struct context *context = counter->object.context;
+    control_lock(context);
+    int error = object_leave(&counter->object, handle, NULL);
+    control_unlock(context);
+    if (!error)
+        free(counter);
+    return error;
+}
+
+int comp_cntr_destroy(struct newer_comp_cntr *ibv)
+{
+    return comp_cntr_end(comp_cntr_of(ibv), ibv->handle);
+}
+
+void comp_cntr_abandon(struct object *object)
+{
+    comp_cntr_end((struct comp_cntr *)((char *)object - offsetof(struct comp_cntr, object)), object->handle);
+}
+
+int comp_cntr_set(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint64_t value)
+{
+    if (!comp_cntr_is_known(ibv))
+        return ENOENT;
+    atomic_store_explicit(&comp_cntr_of(ibv)->values[which], value, memory_order_release);
+    return 0;
+}
+
+int comp_cntr_add(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint64_t amount)
+{
+    if (!comp_cntr_is_known(ibv))
+        return ENOENT;
+    atomic_fetch_add_explicit(&comp_cntr_of(ibv)->values[which], amount, memory_order_release);
+    return 0;
+}
+
+/* Acquire: who reads that a receive has ended finds its data. */
+int comp_cntr_read(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint64_t *value)
+{
+    if (!comp_cntr_is_known(ibv))
+        return ENOENT;
+    *value = atomic_load_explicit(&comp_cntr_of(ibv)->values[which], memory_order_acquire);
+    return 0;
+}
+
+/* What the completion of the work is made by: a shared receive queue's, where others make it, tells of no queue pair's
+ * work. */
+static uint32_t countable(const struct qp *qp)
+{
+    bool receives_itself = !qp->xrc.shared && !qp->ethernet.spread && !(qp->uses.srq && qp->uses.srq->tags);
+    return receives_itself ? COUNTED : COUNTED & ~(uint32_t)NEWER_COUNT_RECV;
+}
+
+static int check_attachment(const struct qp *qp, const struct comp_cntr *counter,
+                            const struct newer_qp_attach_comp_cntr_attr *attr)
+{
+    uint8_t state = atomic_load_explicit(&qp->state, memory_order_relaxed);
+    if (attr->comp_mask)
+        return comp_cntr_refuse(EINVAL, "comp_mask", attr->comp_mask);
+    if (attr->op_mask & ~countable(qp))
+        return comp_cntr_refuse(EOPNOTSUPP, "op_mask", attr->op_mask);
+    if (!attr->op_mask || qp->object.context != counter->object.context)
+        return comp_cntr_refuse(EINVAL, "op_mask", attr->op_mask);
+    if (state != IBV_QPS_RESET && state != IBV_QPS_INIT)
+        return comp_cntr_refuse(EINVAL, "state", state);
+    return attr->op_mask & qp->counting.operations ? comp_cntr_refuse(EBUSY, "op_mask", attr->op_mask) : 0;
+}
+
+/* Under process->control and qp->lock. */
+static void attach(struct qp *qp, struct comp_cntr *counter, uint32_t operations)
+{
+    lock_assert_held(&qp->lock);
+    qp->counting.operations |= operations;
+    for (unsigned bit = 0; bit < QP_COUNTED; bit++)
+        if (operations & 1u << bit) {
+            qp->counting.counters[bit] = counter;
+            counter->object.uses++;
+        }
+}
+
+int comp_cntr_attach(struct ibv_qp *ibv, struct newer_comp_cntr *counter,
+                     const struct newer_qp_attach_comp_cntr_attr *attr)
+{
+    struct qp *qp = (struct qp *)ibv;
+    struct context *context = qp->object.context;
+    if (!qp_is_known(ibv) || !comp_cntr_is_known(counter))
+        return ENOENT;
+    control_lock(context);
+    lock_take(&qp->lock);
+    int error = check_attachment(qp, comp_cntr_of(counter), attr);
+    if (!error)
+        attach(qp, comp_cntr_of(counter), attr->op_mask);
+    lock_release(&qp->lock);
+    control_unlock(context);
+    return error;
+}
+
+void comp_cntr_detach(struct qp *qp)
+{
+    lock_assert_held(&qp->process->control);
+    for (unsigned bit = 0; bit < QP_COUNTED; bit++)
+        if (qp->counting.operations & 1u << bit)
+            qp->counting.counters[bit]->object.uses--;
+    qp->counting.operations = 0;
+}
+
+static uint32_t operation_of(enum ibv_wc_opcode opcode)
+{
+    switch (opcode) {
+    case IBV_WC_SEND:
+    case IBV_WC_TSO:
+        return NEWER_COUNT_SEND;
+    case IBV_WC_RDMA_READ:
+        return NEWER_COUNT_READ;
+    case IBV_WC_RDMA_WRITE:
+        return NEWER_COUNT_WRITE;
+    default:
+        return opcode & IBV_WC_RECV ? NEWER_COUNT_RECV : 0;
+    }
+}
+
+void comp_cntr_count(struct qp *qp, enum ibv_wc_opcode opcode, enum ibv_wc_status status, uint32_t length)
+{
+    lock_assert_held(&qp->lock);
+    uint32_t operation = operation_of(opcode);
+    if (!(qp->counting.operations & operation))
+        return;
+    struct comp_cntr *counter = qp->counting.counters[__builtin_ctz(operation)];
+    bool failed = status != IBV_WC_SUCCESS;
+    atomic_fetch_add_explicit(&counter->values[failed], counter->bytes && !failed ? length : 1, memory_order_release);
+}

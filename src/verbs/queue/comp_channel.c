@@ -1,0 +1,115 @@
+#include "verbs/queue/comp_channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "verbs/queue/cq.h"
+
+struct ibv_comp_channel *comp_channel_create(struct ibv_context *ibv)
+{
+    struct context *context = context_of(ibv);
+    struct comp_channel *channel = calloc(1, sizeof *channel);
+    if (!channel)
+        return NULL;
+    TAILQ_INIT(&channel->ready);
+    lock_set_rank(&channel->lock, LOCK_INNERMOST);
+    channel->ibv.context = ibv;
+    int error = event_pipe_open(&channel->wakeup.pipe, O_CLOEXEC);
+    if (error) {
+        free(channel);
+        errno = error;
+        return NULL;
+    }
+    channel->ibv.fd = channel->wakeup.pipe.fd;
+    control_lock(context);
+    object_enter(context, &channel->object, OBJECT_CHANNEL, UINT32_MAX, NULL);
+    control_unlock(context);
+    return &channel->ibv;
+}
+
+int comp_channel_destroy(struct ibv_comp_channel *ibv)
+{
+    struct comp_channel *channel = (struct comp_channel *)ibv;
+    struct context *context = channel->object.context;
+    control_lock(context);
+    int error = ibv->refcnt ? EBUSY : object_leave(&channel->object, channel->object.handle, NULL);
+    control_unlock(context);
+    if (error)
+        return error;
+    close(ibv->fd);
+    event_pipe_close(&channel->wakeup.pipe);
+    free(channel);
+    return 0;
+}
+
+void comp_channel_notify(struct comp_channel *channel, struct cq *cq)
+{
+    lock_take(&channel->lock);
+    if (!cq->events_waiting++)
+        TAILQ_INSERT_TAIL(&channel->ready, cq, ready);
+    lock_release(&channel->lock);
+    wakeups_add(cq->process, &channel->wakeup);
+}
+
+bool comp_channel_has(struct comp_channel *channel, const struct cq *cq)
+{
+    lock_take(&channel->lock);
+    bool waits = cq->events_waiting;
+    lock_release(&channel->lock);
+    return waits;
+}
+
+static struct cq *take_first(struct comp_channel *channel)
+{
+    lock_take(&channel->lock);
+    struct cq *cq = TAILQ_FIRST(&channel->ready);
+    if (cq) {
+        TAILQ_REMOVE(&channel->ready, cq, ready);
+        cq->events_fetched++;
+        if (--cq->events_waiting)
+            TAILQ_INSERT_TAIL(&channel->ready, cq, ready);
+    }
+    lock_release(&channel->lock);
+    return cq;
+}
+
+int comp_channel_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
+{
+    struct comp_channel *channel = (struct comp_channel *)ibv;
+    while (!event_pipe_take(&channel->wakeup.pipe, ibv->fd)) {
+        /* the event whose byte this was may have gone with its CQ: then wait for the next */
+        struct cq *cq = take_first(channel);
+        if (cq) {
+            *out = &cq->ibv;
+            *cq_context = cq->ibv.cq_context;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* In the child of a fork a thread may hold the lock that does not exist, and destroying waits for no acknowledgement.
+ */
+void comp_channel_acknowledge(struct ibv_cq *cq, unsigned count)
+{
+    if (((struct cq *)cq)->process->inherited)
+        return;
+    pthread_mutex_lock(&cq->mutex);
+    cq->comp_events_completed += count;
+    pthread_cond_signal(&cq->cond);
+    pthread_mutex_unlock(&cq->mutex);
+}
+
+uint32_t comp_channel_withdraw(struct comp_channel *channel, struct cq *cq)
+{
+    lock_take(&channel->lock);
+    if (cq->events_waiting)
+        TAILQ_REMOVE(&channel->ready, cq, ready);
+    for (; cq->events_waiting; cq->events_waiting--)
+        event_pipe_take_back(&channel->wakeup.pipe);
+    uint32_t fetched = cq->events_fetched;
+    lock_release(&channel->lock);
+    return fetched;
+}
