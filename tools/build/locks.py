@@ -5,7 +5,7 @@ Usage: locks.py DIRECTORY [--bare [MEMBER=PLACE=WORDS]...]
 
 A thread that a fork leaves behind may hold a lock, which then nobody gives back in the child. So a lock that belongs to no object
 is defined by LOCK_STATIC or MUTEX_STATIC (src/base/static_lock.h), which put it into the list that the fork walks. A lock that is a
-member of a type stands in MEMBERS, with the place where the fork takes it or where the child gives it back, which must have those words. --bare: not those of this tree.
+member of a type stands in MEMBERS, with the sources where the fork takes it or where the child gives it back, which must have those words. --bare: not those of this tree.
 """
 import collections
 import os
@@ -21,7 +21,7 @@ STATIC = re.compile(rf"^(?:(?:_Alignas\(\w+\)|_Thread_local)\s+)*(?:{LOCK}|stati
 INITIAL = re.compile(r"\b(?:LOCK_INITIAL|MUTEX_INITIAL|PTHREAD_(?:MUTEX|RWLOCK)_INITIALIZER)\b")
 MEMBER = re.compile(rf"^\s+(?:_Alignas\(\w+\)\s+)?{LOCK}\s+(\w+)(?:\[\w+\])?;", re.M)
 
-INHERIT, PROCESS = "src/verbs/context/inherit.c", "src/process/process.c"
+PROCESS = "src/process/process.c"
 MEMBERS = {
     "src/gsi/cm.h: lock": ("src/gsi/cm.c", "lock_take(&cm->lock)"),
     "src/ipc/state.h: lock": ("src/ipc/node.c", "lock_inherit(&node->lock)"),
@@ -36,13 +36,13 @@ MEMBERS = {
     "src/tap/capture.c: lock": ("src/verbs/send/transmit.c", "__builtin_expect(qp->process->forked, 0)"),  # a child sends nothing
     "src/tap/taps.h: lock": ("src/tap/delay.c", "*taps->closed"),  # likewise
     "src/verbs/kinds/ethernet/steering.c: lock": ("src/verbs/kinds/ethernet/steering.c", "lock_inherit(&process->steering->lock)"),
-    "src/verbs/memory/mw.h: lock": (INHERIT, "offsetof(struct mw, object)))->lock)"),
-    "src/verbs/object/async.h: lock": (INHERIT, "lock_inherit(&context->async.lock)"),
-    "src/verbs/queue/comp_channel.h: lock": (INHERIT, "offsetof(struct comp_channel, object)))->lock)"),
-    "src/verbs/qp/qp.h: lock": (INHERIT, "lock_inherit(&qp->lock)", "lock_inherit(&qp->batch.lock)"),
-    "src/verbs/queue/cq.h: consumer": (INHERIT, "lock_inherit(&cq->consumer)"),
-    "src/verbs/queue/cq.h: lock": (INHERIT, "lock_inherit(&cq->lock)"),
-    "src/verbs/queue/receive_queue.h: lock": (INHERIT, "lock_inherit(&qp->receives.own.lock)", "lock_inherit(&srq->queue.lock)"),
+    "src/verbs/memory/mw.h: lock": ("src/verbs/memory/mw.c", "lock_inherit(&mw->lock)"),
+    "src/verbs/object/async.h: lock": ("src/verbs/context/inherit.c", "lock_inherit(&context->async.lock)"),
+    "src/verbs/queue/comp_channel.h: lock": ("src/verbs/queue/comp_channel.c", "lock_inherit(&channel->lock)"),
+    "src/verbs/qp/qp.h: lock": ("src/verbs/life/qp_create.c", "lock_inherit(&qp->lock)", "lock_inherit(&qp->batch.lock)"),
+    "src/verbs/queue/cq.h: consumer": ("src/verbs/life/cq_create.c", "lock_inherit(&cq->consumer)"),
+    "src/verbs/queue/cq.h: lock": ("src/verbs/life/cq_create.c", "lock_inherit(&cq->lock)"),
+    "src/verbs/queue/receive_queue.h: lock": ("src/verbs/life/qp_create.c src/verbs/life/srq_create.c", "lock_inherit(&qp->receives.own.lock)", "lock_inherit(&srq->queue.lock)"),
     "src/verbs/kinds/srq_tags.c: lock": ("src/verbs/kinds/srq_tags.c", "lock_inherit(&srq->tags->lock)"),
 }
 
@@ -68,7 +68,8 @@ def unlisted(path, text):
 def judge_members(counts, texts, known):
     for name, count in sorted(counts.items()):
         place, *words = known.get(name, ("",))
-        lacking = [word for word in words if word not in texts.get(place, "")]
+        text = "".join(texts.get(path, "") for path in place.split())
+        lacking = [word for word in words if word not in text]
         if not words:
             yield f"{name}: MEMBERS does not say where a fork takes it, or a child gives it back"
         elif len(words) < count:

@@ -11,24 +11,10 @@
 #include "diag/log.h"
 #include "process/port.h"
 #include "process/port_state.h"
-#include "verbs/context/context.h"
 #include "verbs/context/device.h"
 #include "verbs/context/import.h"
-#include "verbs/kinds/ethernet/flow.h"
-#include "verbs/kinds/xrc/xrcd.h"
-#include "verbs/memory/dm.h"
-#include "verbs/memory/dmah.h"
-#include "verbs/memory/mr.h"
-#include "verbs/memory/mw.h"
 #include "verbs/object/async.h"
-#include "verbs/object/counters.h"
 #include "verbs/object/domain.h"
-#include "verbs/qp/comp_cntr.h"
-#include "verbs/qp/wq.h"
-#include "verbs/queue/comp_channel.h"
-#include "verbs/queue/cq.h"
-#include "verbs/queue/srq.h"
-#include "verbs/send/ah.h"
 
 /* Vendor libraries (libmlx5, libefa) look for their own operations in the words behind a struct ibv_device: those
  * must be there, and zero. */
@@ -193,98 +179,19 @@ struct context *context_import(int cmd_fd, const struct process_parts *parts)
     return NULL;
 }
 
-/* What the program left behind, users before what they use. Events that it fetched and never acknowledged must not hold
- * the destruction up, and neither must a handle that it overwrote. */
-static void destroy_queue(struct object *object)
+static void destroy_list(struct object_list *list, uint32_t count)
 {
-    char *at = (char *)object;
-    switch (object->kind) {
-    case OBJECT_QP: {
-        struct qp *qp = (struct qp *)(at - offsetof(struct qp, object));
-        qp->ibv.handle = object->handle;
-        qp->ibv.events_completed = qp->told.async_fetched;
-        qp_leave_groups(qp);
-        qp_destroy(&qp->ibv);
-        return;
-    }
-    case OBJECT_SRQ: {
-        struct srq *srq = (struct srq *)(at - offsetof(struct srq, object));
-        srq->ibv.handle = object->handle;
-        srq->ibv.events_completed = srq->async_fetched;
-        srq_destroy(&srq->ibv);
-        return;
-    }
-    default: {
-        struct cq *cq = (struct cq *)(at - offsetof(struct cq, object));
-        cq->ibv.handle = object->handle;
-        cq->ibv.comp_events_completed = cq->events_fetched;
-        cq->ibv.async_events_completed = cq->async_fetched;
-        cq_destroy(&cq->ibv);
-        return;
-    }
-    }
+    const struct object_class *class = object_class_of(list);
+    if (count)
+        log_reason(LOG_INFO, REASON_LEFT_OVER, "ibv_close_device: %u objects of kind %s", count, class->name);
+    for (; count; count--)
+        class->destroy(LIST_FIRST(list));
 }
 
-static void destroy_object(struct object *object)
+static void destroy_kinds(struct context *context, enum object_kind from, enum object_kind to)
 {
-    char *at = (char *)object;
-    switch (object->kind) {
-    case OBJECT_QP:
-    case OBJECT_SRQ:
-    case OBJECT_CQ:
-        return destroy_queue(object);
-    case OBJECT_WQ:
-        return wq_abandon(object);
-    case OBJECT_IND_TABLE:
-        return rwq_ind_table_abandon(object);
-    case OBJECT_FLOW:
-        return flow_abandon(object);
-    case OBJECT_COUNTERS:
-        return counters_abandon(object);
-    case OBJECT_AH:
-        ((struct ah *)(at - offsetof(struct ah, object)))->ibv.handle = object->handle;
-        ah_destroy((struct ibv_ah *)(at - offsetof(struct ah, object)));
-        return;
-    case OBJECT_MW:
-        ((struct mw *)(at - offsetof(struct mw, object)))->ibv.handle = object->handle;
-        mw_deallocate((struct ibv_mw *)(at - offsetof(struct mw, object)));
-        return;
-    case OBJECT_DM:
-        *newer_dm_handle(&((struct dm *)(at - offsetof(struct dm, object)))->ibv) = object->handle;
-        dm_free((struct ibv_dm *)(at - offsetof(struct dm, object)));
-        return;
-    case OBJECT_MR:
-        ((struct mr *)(at - offsetof(struct mr, object)))->ibv.handle = object->handle;
-        mr_deregister((struct ibv_mr *)(at - offsetof(struct mr, object)));
-        return;
-    case OBJECT_CHANNEL:
-        comp_channel_destroy((struct ibv_comp_channel *)(at - offsetof(struct comp_channel, object)));
-        return;
-    case OBJECT_TD:
-        domain_deallocate_td((struct ibv_td *)(at - offsetof(struct td, object)));
-        return;
-    case OBJECT_COMP_CNTR:
-        return comp_cntr_abandon(object);
-    case OBJECT_DMAH:
-        return dmah_abandon(object);
-    case OBJECT_XRCD:
-        xrcd_close((struct ibv_xrcd *)(at - offsetof(struct xrcd, object)));
-        return;
-    default:
-        ((struct pd *)(at - offsetof(struct pd, object)))->ibv.handle = object->handle;
-        context_deallocate_pd((struct ibv_pd *)(at - offsetof(struct pd, object)));
-    }
-}
-
-static void destroy_kinds(struct context *context, const enum object_kind *kinds, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint32_t left = context->counts[kinds[i]];
-        if (left)
-            log_reason(LOG_INFO, REASON_LEFT_OVER, "ibv_close_device: %u objects of kind %d", left, kinds[i]);
-        while (left--)
-            destroy_object(LIST_FIRST(&context->objects[kinds[i]]));
-    }
+    for (enum object_kind kind = from; kind < to; kind++)
+        destroy_list(&context->objects[kind], context->counts[kind]);
 }
 
 /* ibv_close_device(3) does not release what was allocated, and does not refuse either: what remains goes with the
@@ -292,17 +199,12 @@ static void destroy_kinds(struct context *context, const enum object_kind *kinds
  * last of them. */
 static void destroy_rest(struct context *context)
 {
-    static const enum object_kind users[] = {OBJECT_FLOW, OBJECT_COUNTERS, OBJECT_QP,      OBJECT_IND_TABLE,
-                                             OBJECT_WQ,   OBJECT_SRQ,      OBJECT_XRCD,    OBJECT_AH,
-                                             OBJECT_MW,   OBJECT_CQ,       OBJECT_CHANNEL, OBJECT_COMP_CNTR};
-    static const enum object_kind shared[] = {OBJECT_MR, OBJECT_DMAH, OBJECT_DM, OBJECT_PARENT_DOMAIN,
-                                              OBJECT_TD, OBJECT_PD};
     domain_abandon(context);
-    destroy_kinds(context, users, sizeof users / sizeof *users);
+    destroy_kinds(context, 0, OBJECT_FIRST_SHARED);
     control_lock(context);
     import_close(context);
     control_unlock(context);
-    destroy_kinds(context, shared, sizeof shared / sizeof *shared);
+    destroy_kinds(context, OBJECT_FIRST_SHARED, OBJECT_KINDS);
 }
 
 void context_close(struct context *context)
@@ -319,6 +221,21 @@ void context_close(struct context *context)
     free(context);
 }
 
+static void pd_destroy_left(struct object *object)
+{
+    struct pd *pd = object_whole(object);
+    pd->ibv.handle = object->handle;
+    context_deallocate_pd(&pd->ibv);
+}
+
+const struct object_class pd_class = {
+    .kind = OBJECT_PD,
+    .name = "protection domain",
+    .offset = offsetof(struct pd, object),
+    .shared = true,
+    .destroy = pd_destroy_left,
+};
+
 struct ibv_pd *context_allocate_pd(struct ibv_context *ibv)
 {
     struct context *context = context_of(ibv);
@@ -326,9 +243,7 @@ struct ibv_pd *context_allocate_pd(struct ibv_context *ibv)
     if (!pd)
         return NULL;
     pd->ibv.context = ibv;
-    control_lock(context);
-    pd->ibv.handle = object_enter(context, &pd->object, OBJECT_PD, context->device->limits.max_pd, NULL);
-    control_unlock(context);
+    pd->ibv.handle = object_add(context, &pd->object, &pd_class, context->device->limits.max_pd, NULL);
     if (pd->ibv.handle)
         return &pd->ibv;
     free(pd);
@@ -346,7 +261,7 @@ int context_deallocate_pd(struct ibv_pd *ibv)
     control_lock(context);
     int error = object_leave(&pd->object, ibv->handle, NULL);
     if (!error)
-        import_release(&((struct pd *)ibv)->object);
+        object_release(&((struct pd *)ibv)->object);
     control_unlock(context);
     return error;
 }

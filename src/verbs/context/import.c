@@ -73,41 +73,27 @@ static struct object *import_find(const struct context *context, enum object_kin
     return NULL;
 }
 
-static size_t offset_of(enum object_kind kind)
-{
-    switch (kind) {
-    case OBJECT_PD:
-    case OBJECT_PARENT_DOMAIN:
-        return offsetof(struct pd, object);
-    case OBJECT_MR:
-        return offsetof(struct mr, object);
-    case OBJECT_TD:
-        return offsetof(struct td, object);
-    default:
-        return offsetof(struct dm, object);
-    }
-}
-
 /* Gives the new name its object; false when there is none of that handle. */
-static bool import_enter(struct context *context, enum object_kind kind, uint32_t handle, struct object *name)
+static bool import_enter(struct context *context, const struct object_class *class, uint32_t handle,
+                         struct object *name)
 {
-    struct object *object = import_find(context, kind, handle);
+    struct object *object = import_find(context, class->kind, handle);
     if (!object)
         return false;
-    *name = (struct object){.kind = kind, .handle = handle, .context = context, .origin = object};
+    *name = (struct object){.class = class, .handle = handle, .context = context, .origin = object};
     LIST_INSERT_HEAD(&context->imports, name, siblings);
     object->names++;
     return true;
 }
 
 /* A name as large as an object of its kind; NULL and errno. */
-static void *import(struct context *context, enum object_kind kind, uint32_t handle, size_t size)
+static void *import(struct context *context, const struct object_class *class, uint32_t handle, size_t size)
 {
     char *name = calloc(1, size);
     if (!name)
         return NULL;
     control_lock(context);
-    bool found = import_enter(context, kind, handle, (struct object *)(name + offset_of(kind)));
+    bool found = import_enter(context, class, handle, (struct object *)(name + class->offset));
     control_unlock(context);
     if (found)
         return name;
@@ -119,7 +105,7 @@ static void *import(struct context *context, enum object_kind kind, uint32_t han
 
 struct ibv_pd *import_pd(struct ibv_context *context, uint32_t handle)
 {
-    struct pd *pd = import(context_of(context), OBJECT_PD, handle, sizeof *pd);
+    struct pd *pd = import(context_of(context), &pd_class, handle, sizeof *pd);
     if (!pd)
         return NULL;
     pd->ibv.context = context;
@@ -133,7 +119,7 @@ struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle)
         errno = ENOENT;
         return NULL;
     }
-    struct mr *mr = import(context_of(pd->context), OBJECT_MR, handle, sizeof *mr);
+    struct mr *mr = import(context_of(pd->context), &mr_class, handle, sizeof *mr);
     if (!mr)
         return NULL;
     const struct ibv_mr *origin = &mr_of(&mr->ibv)->ibv;
@@ -148,7 +134,7 @@ struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle)
 
 struct ibv_dm *import_dm(struct ibv_context *context, uint32_t handle)
 {
-    struct dm *dm = import(context_of(context), OBJECT_DM, handle, sizeof *dm);
+    struct dm *dm = import(context_of(context), &dm_class, handle, sizeof *dm);
     if (!dm)
         return NULL;
     dm->ibv = dm_of(&dm->ibv)->ibv;
@@ -156,31 +142,11 @@ struct ibv_dm *import_dm(struct ibv_context *context, uint32_t handle)
     return &dm->ibv;
 }
 
-static void *base_of(struct object *object)
-{
-    return (char *)object - offset_of(object->kind);
-}
-
-void import_release(struct object *name)
-{
-    lock_assert_held(&name->context->process->control);
-    struct object *object = object_origin(name);
-    if (name == object) {
-        object->nameless = true;
-    } else {
-        LIST_REMOVE(name, siblings);
-        object->names--;
-        free(base_of(name));
-    }
-    if (object->gone && object->nameless && !object->names)
-        free(base_of(object));
-}
-
 void import_undo(struct object *name)
 {
     struct context *context = name->context;
     control_lock(context);
-    import_release(name);
+    object_release(name);
     control_unlock(context);
 }
 
@@ -197,21 +163,22 @@ static struct context *find_heir(struct context *context)
 static void move(struct object *object, struct context *heir)
 {
     LIST_REMOVE(object, siblings);
-    object->context->counts[object->kind]--;
+    object->context->counts[object->class->kind]--;
     object->context = heir;
     object->nameless = true;
-    *(struct ibv_context **)base_of(object) = &heir->ibv.context;
-    LIST_INSERT_HEAD(&heir->objects[object->kind], object, siblings);
-    heir->counts[object->kind]++;
+    *(struct ibv_context **)object_whole(object) = &heir->ibv.context;
+    LIST_INSERT_HEAD(&heir->objects[object->class->kind], object, siblings);
+    heir->counts[object->class->kind]++;
 }
 
 void import_close(struct context *context)
 {
-    static const enum object_kind kinds[] = {OBJECT_PD, OBJECT_MR, OBJECT_DM, OBJECT_PARENT_DOMAIN, OBJECT_TD};
     struct context *heir = find_heir(context);
     while (!LIST_EMPTY(&context->imports))
-        import_release(LIST_FIRST(&context->imports));
-    for (size_t i = 0; heir && i < sizeof kinds / sizeof *kinds; i++)
-        while (!LIST_EMPTY(&context->objects[kinds[i]]))
-            move(LIST_FIRST(&context->objects[kinds[i]]), heir);
+        object_release(LIST_FIRST(&context->imports));
+    for (enum object_kind kind = OBJECT_FIRST_SHARED; heir && kind < OBJECT_KINDS; kind++) {
+        const struct object_class *class = object_class_of(&context->objects[kind]);
+        while (class && class->shared && !LIST_EMPTY(&context->objects[kind]))
+            move(LIST_FIRST(&context->objects[kind]), heir);
+    }
 }

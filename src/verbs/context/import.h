@@ -22,12 +22,8 @@ bool import_identify(int fd, struct context_identity *);
 /* Why nothing of this process has that identity: an errno, with the reason logged. */
 int import_refuse(int fd);
 
-/* Below: under process->control. */
-
-/* The name ends; the object goes when it was destroyed and has no other name. */
-void import_release(struct object *name);
-
-/* The context closes: its imports end, and what may have been imported from it goes on in another of its family. */
+/* The context closes: its imports end, and what may have been imported from it goes on in another of its family. Under
+ * process->control. */
 void import_close(struct context *);
 
 #endif

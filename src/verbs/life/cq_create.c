@@ -102,11 +102,41 @@ static void cq_release(struct cq *cq)
     free(cq);
 }
 
+static void cq_destroy_left(struct object *object)
+{
+    struct cq *cq = object_whole(object);
+    cq->ibv.handle = object->handle;
+    cq->ibv.comp_events_completed = cq->events_fetched;
+    cq->ibv.async_events_completed = cq->async_fetched;
+    cq_destroy(&cq->ibv);
+}
+
+/* A batch of completions that the thread began which forked is still its own. */
+static void cq_inherit(struct object *object)
+{
+    struct cq *cq = object_whole(object);
+    if (atomic_load(&cq->batch_owner) != (uintptr_t)pthread_self()) {
+        atomic_store(&cq->batch_owner, 0);
+        lock_inherit(&cq->consumer);
+    }
+    atomic_store(&cq->taking, false);
+    atomic_store(&cq->stopped, false);
+    lock_inherit(&cq->lock);
+}
+
+static const struct object_class cq_class = {
+    .kind = OBJECT_CQ,
+    .name = "completion queue",
+    .offset = offsetof(struct cq, object),
+    .destroy = cq_destroy_left,
+    .inherit = cq_inherit,
+};
+
 static void cq_enter(struct cq *cq, struct context *context)
 {
     struct object *parent = cq->domain ? &cq->domain->pd.object : NULL;
     control_lock(context);
-    cq->ibv.handle = object_enter(context, &cq->object, OBJECT_CQ, context->device->limits.max_cq, parent);
+    cq->ibv.handle = object_enter(context, &cq->object, &cq_class, context->device->limits.max_cq, parent);
     if (cq->ibv.handle && cq->channel) {
         cq->channel->object.uses++;
         cq->channel->ibv.refcnt++;

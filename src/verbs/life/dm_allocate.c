@@ -7,7 +7,6 @@
 #include "base/result.h"
 #include "diag/log.h"
 #include "link/guard.h"
-#include "verbs/context/import.h"
 
 enum { LEAST_ALIGNMENT = 64, MOST_LOG_ALIGNMENT = 30 };
 
@@ -55,6 +54,21 @@ static int check_attributes(const struct ibv_alloc_dm_attr *attr)
     return EINVAL;
 }
 
+static void dm_destroy_left(struct object *object)
+{
+    struct dm *dm = object_whole(object);
+    *newer_dm_handle(&dm->ibv) = object->handle;
+    dm_free(&dm->ibv);
+}
+
+const struct object_class dm_class = {
+    .kind = OBJECT_DM,
+    .name = "device memory",
+    .offset = offsetof(struct dm, object),
+    .shared = true,
+    .destroy = dm_destroy_left,
+};
+
 /* Under process->control. */
 static int dm_enter(struct context *context, struct dm *dm)
 {
@@ -65,7 +79,7 @@ static int dm_enter(struct context *context, struct dm *dm)
                    (unsigned long long)limit);
         return ENOMEM;
     }
-    *newer_dm_handle(&dm->ibv) = object_enter(context, &dm->object, OBJECT_DM, UINT32_MAX, NULL);
+    *newer_dm_handle(&dm->ibv) = object_enter(context, &dm->object, &dm_class, UINT32_MAX, NULL);
     context->process->dm_used += dm->length;
     return 0;
 }
@@ -114,7 +128,7 @@ int dm_free(struct ibv_dm *ibv)
     if (!error) {
         context->process->dm_used -= dm->length;
         free(dm->memory);
-        import_release(&((struct dm *)ibv)->object);
+        object_release(&((struct dm *)ibv)->object);
     }
     control_unlock(context);
     return error;

@@ -81,6 +81,21 @@ static void describe(struct mr *mr, const struct mr_source *source)
     mr->ibv.length = source->length;
 }
 
+static void mr_destroy_left(struct object *object)
+{
+    struct mr *mr = object_whole(object);
+    mr->ibv.handle = object->handle;
+    mr_deregister(&mr->ibv);
+}
+
+const struct object_class mr_class = {
+    .kind = OBJECT_MR,
+    .name = "memory region",
+    .offset = offsetof(struct mr, object),
+    .shared = true,
+    .destroy = mr_destroy_left,
+};
+
 /* Under process->control. */
 static int memory_enter(struct context *context, struct mr *mr)
 {
@@ -89,7 +104,7 @@ static int memory_enter(struct context *context, struct mr *mr)
     if (error)
         return error;
     mr->ibv.lkey = mr->ibv.rkey = mr->region.key;
-    mr->ibv.handle = object_enter(context, &mr->object, OBJECT_MR, context->device->limits.max_mr, mr->parent);
+    mr->ibv.handle = object_enter(context, &mr->object, &mr_class, context->device->limits.max_mr, mr->parent);
     if (!mr->ibv.handle) {
         rkeys_remove(context->process->keys, &mr->region);
         return ENOMEM;
@@ -198,7 +213,7 @@ int mr_deregister(struct ibv_mr *ibv)
             mr->dmah->uses--;
         if (mr->mapped)
             munmap(mr->mapped, mr->mapped_length);
-        import_release(&((struct mr *)ibv)->object);
+        object_release(&((struct mr *)ibv)->object);
     }
     control_unlock(context);
     return error;

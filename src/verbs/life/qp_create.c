@@ -241,6 +241,47 @@ static void use_others(const struct qp *qp, int step)
             others[i]->uses += (uint32_t)step;
 }
 
+void qp_inherit(struct qp *qp)
+{
+    lock_inherit(&qp->lock);
+    lock_inherit(&qp->batch.lock);
+    lock_inherit(&qp->receives.own.lock);
+}
+
+void qp_quiesce(struct qp *qp)
+{
+    lock_take(&qp->lock);
+    lock_release(&qp->lock);
+}
+
+static void qp_destroy_left(struct object *object)
+{
+    struct qp *qp = object_whole(object);
+    qp->ibv.handle = object->handle;
+    qp->ibv.events_completed = qp->told.async_fetched;
+    qp_leave_groups(qp);
+    qp_destroy(&qp->ibv);
+}
+
+static void qp_inherit_object(struct object *object)
+{
+    qp_inherit(qp_real(object_whole(object)));
+}
+
+static void qp_quiesce_object(struct object *object)
+{
+    qp_quiesce(qp_real(object_whole(object)));
+}
+
+const struct object_class qp_class = {
+    .kind = OBJECT_QP,
+    .name = "queue pair",
+    .offset = offsetof(struct qp, object),
+    .destroy = qp_destroy_left,
+    .inherit = qp_inherit_object,
+    .quiesce = qp_quiesce_object,
+};
+
 /* With its handle in its context; one that is shared has handles of its own, which xrc_recv_create makes. */
 static int qp_enter(struct qp *qp, struct context *context)
 {
@@ -251,7 +292,7 @@ static int qp_enter(struct qp *qp, struct context *context)
     qp->object.context = context;
     if (!error && qp->uses.parent) {
         uint32_t most = context->device->limits.max_qp;
-        qp->ibv.handle = object_enter(context, &qp->object, OBJECT_QP, most, qp->uses.parent);
+        qp->ibv.handle = object_enter(context, &qp->object, &qp_class, most, qp->uses.parent);
         if (!qp->ibv.handle)
             qpns_remove(process->numbers, qp->flow.number), error = ENOMEM;
     }

@@ -1,26 +1,24 @@
 #include "verbs/life/quiesce.h"
 
 #include "process/progress.h"
-#include "verbs/qp/qp.h"
+#include "verbs/object/object.h"
 
 static void wait_for_locks(const struct object_list *list)
 {
+    const struct object_class *class = object_class_of(list);
     struct object *object;
-    LIST_FOREACH (object, list, siblings) {
-        struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
-        lock_take(&qp->lock);
-        lock_release(&qp->lock);
-    }
+    if (class && class->quiesce)
+        LIST_FOREACH (object, list, siblings)
+            class->quiesce(object);
 }
 
 void quiesce_memory(struct process *process)
 {
     lock_assert_held(&process->control);
     struct context *each;
-    LIST_FOREACH (each, &process->contexts, siblings) {
-        wait_for_locks(&each->objects[OBJECT_QP]);
-        wait_for_locks(&each->objects[OBJECT_WQ]); /* which have a queue pair inside */
-    }
+    LIST_FOREACH (each, &process->contexts, siblings)
+        for (enum object_kind kind = 0; kind < OBJECT_KINDS; kind++)
+            wait_for_locks(&each->objects[kind]);
     if (atomic_load(&process->loop.has_guests)) /* stand-ins (xrc_standin.h) are in no list, and run under progress */
         progress_quiesce(process);
 }

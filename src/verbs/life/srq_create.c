@@ -64,6 +64,29 @@ static void count_uses(struct srq *srq, uint32_t change)
         srq->xrcd->object.uses += change;
 }
 
+static void srq_destroy_left(struct object *object)
+{
+    struct srq *srq = object_whole(object);
+    srq->ibv.handle = object->handle;
+    srq->ibv.events_completed = srq->async_fetched;
+    srq_destroy(&srq->ibv);
+}
+
+static void srq_inherit(struct object *object)
+{
+    struct srq *srq = object_whole(object);
+    lock_inherit(&srq->queue.lock);
+    srq_tags_inherit(srq);
+}
+
+static const struct object_class srq_class = {
+    .kind = OBJECT_SRQ,
+    .name = "shared receive queue",
+    .offset = offsetof(struct srq, object),
+    .destroy = srq_destroy_left,
+    .inherit = srq_inherit,
+};
+
 /* The program is told what it got: it may have written a limit, which creation knows nothing of (ibv_create_srq(3)). */
 static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
 {
@@ -71,7 +94,7 @@ static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
     control_lock(context);
     int error = srq->xrcd ? xrc_enter_srq(srq) : 0;
     uint32_t most = context->device->limits.max_srq;
-    srq->ibv.handle = error ? 0 : object_enter(context, &srq->object, OBJECT_SRQ, most, pd_object(srq->ibv.pd));
+    srq->ibv.handle = error ? 0 : object_enter(context, &srq->object, &srq_class, most, pd_object(srq->ibv.pd));
     if (srq->ibv.handle)
         count_uses(srq, 1);
     else if (srq->xrcd && !error)

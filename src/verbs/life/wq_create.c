@@ -82,6 +82,33 @@ static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_
     pthread_cond_init(&ibv->cond, NULL);
 }
 
+static void wq_destroy_left(struct object *object)
+{
+    struct wq *wq = object_whole(object);
+    wq->ibv.handle = object->handle;
+    wq->ibv.events_completed = wq->queue.told.async_fetched;
+    wq_destroy(&wq->ibv);
+}
+
+static void wq_inherit_object(struct object *object)
+{
+    qp_inherit(&((struct wq *)object_whole(object))->queue);
+}
+
+static void wq_quiesce_object(struct object *object)
+{
+    qp_quiesce(&((struct wq *)object_whole(object))->queue);
+}
+
+const struct object_class wq_class = {
+    .kind = OBJECT_WQ,
+    .name = "work queue",
+    .offset = offsetof(struct wq, queue.object),
+    .destroy = wq_destroy_left,
+    .inherit = wq_inherit_object,
+    .quiesce = wq_quiesce_object,
+};
+
 static int wq_enter(struct wq *wq, struct context *context)
 {
     struct qp *qp = &wq->queue;
@@ -89,7 +116,7 @@ static int wq_enter(struct wq *wq, struct context *context)
     int error = qpns_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->flow.number);
     qp->flow.number = qp->flow.number;
     if (!error) {
-        wq->ibv.handle = object_enter(context, &qp->object, OBJECT_WQ, context->device->limits.max_qp, qp->uses.parent);
+        wq->ibv.handle = object_enter(context, &qp->object, &wq_class, context->device->limits.max_qp, qp->uses.parent);
         if (!wq->ibv.handle)
             qpns_remove(context->process->numbers, qp->flow.number), error = ENOMEM;
     }
@@ -271,12 +298,4 @@ int wq_destroy(struct ibv_wq *ibv)
         wait_for_acknowledgements(wq);
     wq_release(wq);
     return 0;
-}
-
-void wq_abandon(struct object *object)
-{
-    struct wq *wq = wq_around((struct qp *)((char *)object - offsetof(struct qp, object)));
-    wq->ibv.handle = object->handle;
-    wq->ibv.events_completed = wq->queue.told.async_fetched;
-    wq_destroy(&wq->ibv);
 }

@@ -11,6 +11,8 @@ struct dm {
     uint64_t length;
 };
 
+extern const struct object_class dm_class;
+
 static inline struct dm *dm_of(struct ibv_dm *ibv)
 {
     return (struct dm *)((char *)object_origin(&((struct dm *)ibv)->object) - offsetof(struct dm, object));

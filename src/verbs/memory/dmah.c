@@ -38,6 +38,19 @@ static int dmah_check(const struct newer_dmah_init_attr *attr)
     return target && (target != TARGET || attr->tph_mem_type >= MEMORY_TYPES) ? EINVAL : 0;
 }
 
+static void dmah_destroy_left(struct object *object)
+{
+    struct dmah *dmah = object_whole(object);
+    dmah_deallocate(&dmah->ibv);
+}
+
+static const struct object_class dmah_class = {
+    .kind = OBJECT_DMAH,
+    .name = "DMA handle",
+    .offset = offsetof(struct dmah, object),
+    .destroy = dmah_destroy_left,
+};
+
 struct newer_dmah *dmah_allocate(struct ibv_context *ibv, const struct newer_dmah_init_attr *attr)
 {
     struct context *context = context_of(ibv);
@@ -50,19 +63,14 @@ struct newer_dmah *dmah_allocate(struct ibv_context *ibv, const struct newer_dma
         return NULL;
     }
     dmah->ibv.context = ibv;
-    control_lock(context);
-    object_enter(context, &dmah->object, OBJECT_DMAH, UINT32_MAX, NULL);
-    control_unlock(context);
+    object_add(context, &dmah->object, &dmah_class, UINT32_MAX, NULL);
     return &dmah->ibv;
 }
 
 int dmah_deallocate(struct newer_dmah *ibv)
 {
     struct dmah *dmah = dmah_of(ibv);
-    struct context *context = dmah->object.context;
-    control_lock(context);
-    int error = object_leave(&dmah->object, dmah->object.handle, NULL);
-    control_unlock(context);
+    int error = object_remove(&dmah->object, dmah->object.handle, NULL);
     if (!error)
         free(dmah);
     return error;
@@ -71,9 +79,4 @@ int dmah_deallocate(struct newer_dmah *ibv)
 struct object *dmah_object(struct newer_dmah *ibv)
 {
     return &dmah_of(ibv)->object;
-}
-
-void dmah_abandon(struct object *object)
-{
-    dmah_deallocate((struct newer_dmah *)((char *)object - offsetof(struct dmah, object)));
 }

@@ -15,7 +15,4 @@ int dmah_deallocate(struct newer_dmah *);
 /* What a region that is made with it counts as a use of. */
 struct object *dmah_object(struct newer_dmah *);
 
-/* Deallocates what the program left. */
-void dmah_abandon(struct object *);
-
 #endif

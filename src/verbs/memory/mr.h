@@ -19,6 +19,8 @@ struct mr {
     _Atomic uint32_t windows; /* bound to it; counted up under a qp->lock under which its key was found */
 };
 
+extern const struct object_class mr_class;
+
 static inline struct mr *mr_of(struct ibv_mr *ibv)
 {
     return (struct mr *)((char *)object_origin(&((struct mr *)ibv)->object) - offsetof(struct mr, object));

@@ -23,6 +23,27 @@ static inline struct mw *mw_of(const struct region *region)
     return (struct mw *)((char *)region - offsetof(struct mw, region));
 }
 
+static void mw_destroy_left(struct object *object)
+{
+    struct mw *mw = object_whole(object);
+    mw->ibv.handle = object->handle;
+    mw_deallocate(&mw->ibv);
+}
+
+static void mw_inherit(struct object *object)
+{
+    struct mw *mw = object_whole(object);
+    lock_inherit(&mw->lock);
+}
+
+static const struct object_class mw_class = {
+    .kind = OBJECT_MW,
+    .name = "memory window",
+    .offset = offsetof(struct mw, object),
+    .destroy = mw_destroy_left,
+    .inherit = mw_inherit,
+};
+
 struct ibv_mw *mw_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
 {
     struct context *context = context_of(pd->context);
@@ -43,7 +64,7 @@ struct ibv_mw *mw_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
     error = rkeys_enter(context->process->keys, &mw->region);
     mw->ibv.rkey = mw->region.key;
     if (!error)
-        mw->ibv.handle = object_enter(context, &mw->object, OBJECT_MW, context->device->limits.max_mw, mw->parent);
+        mw->ibv.handle = object_enter(context, &mw->object, &mw_class, context->device->limits.max_mw, mw->parent);
     if (!error && !mw->ibv.handle)
         rkeys_remove(context->process->keys, &mw->region), error = ENOMEM;
     control_unlock(context);

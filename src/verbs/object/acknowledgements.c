@@ -17,7 +17,7 @@ void acknowledgements_wait(const struct object *object, pthread_mutex_t *mutex, 
         ;
     if (*acknowledged != fetched)
         log_reason(LOG_WARN, REASON_UNACKNOWLEDGED, "destroying the %s with handle %u waits for %u events",
-                   words_object(object->kind), object->handle, fetched - *acknowledged);
+                   object->class->name, object->handle, fetched - *acknowledged);
     while (*acknowledged != fetched)
         pthread_cond_wait(cond, mutex);
     pthread_mutex_unlock(mutex);

@@ -25,6 +25,19 @@ static struct counters *counters_of(struct ibv_counters *ibv)
     return (struct counters *)ibv;
 }
 
+static void counters_destroy_left(struct object *object)
+{
+    struct counters *counters = object_whole(object);
+    counters_destroy(&counters->ibv);
+}
+
+static const struct object_class counters_class = {
+    .kind = OBJECT_COUNTERS,
+    .name = "set of counters",
+    .offset = offsetof(struct counters, object),
+    .destroy = counters_destroy_left,
+};
+
 struct ibv_counters *counters_create(struct ibv_context *ibv, struct ibv_counters_init_attr *attr)
 {
     struct context *context = context_of(ibv);
@@ -38,10 +51,7 @@ struct ibv_counters *counters_create(struct ibv_context *ibv, struct ibv_counter
         return NULL;
     }
     counters->ibv.context = ibv;
-    control_lock(context);
-    uint32_t handle = object_enter(context, &counters->object, OBJECT_COUNTERS, UINT32_MAX, NULL);
-    control_unlock(context);
-    if (handle)
+    if (object_add(context, &counters->object, &counters_class, UINT32_MAX, NULL))
         return &counters->ibv;
     free(counters);
     return NULL;
@@ -50,20 +60,12 @@ struct ibv_counters *counters_create(struct ibv_context *ibv, struct ibv_counter
 int counters_destroy(struct ibv_counters *ibv)
 {
     struct counters *counters = counters_of(ibv);
-    struct context *context = counters->object.context;
-    control_lock(context);
-    int error = object_leave(&counters->object, counters->object.handle, NULL);
-    control_unlock(context);
+    int error = object_remove(&counters->object, counters->object.handle, NULL);
     if (error)
         return error;
     free(counters->points);
     free(counters);
     return 0;
-}
-
-void counters_abandon(struct object *object)
-{
-    counters_destroy((struct ibv_counters *)((char *)object - offsetof(struct counters, object)));
 }
 
 static int add_point(struct counters *counters, const struct ibv_counter_attach_attr *attr)

@@ -16,7 +16,4 @@ void counters_release(struct ibv_counters *);
 /* A frame of so many bytes matched. Any thread, while bound. */
 void counters_count(struct ibv_counters *, uint32_t bytes);
 
-/* What the program left behind when it closed the device. */
-void counters_abandon(struct object *);
-
 #endif

@@ -5,6 +5,20 @@
 
 #include "diag/log.h"
 
+static void td_destroy_left(struct object *object)
+{
+    struct td *td = object_whole(object);
+    domain_deallocate_td(&td->ibv);
+}
+
+static const struct object_class td_class = {
+    .kind = OBJECT_TD,
+    .name = "thread domain",
+    .offset = offsetof(struct td, object),
+    .shared = true,
+    .destroy = td_destroy_left,
+};
+
 struct ibv_td *domain_allocate_td(struct ibv_context *ibv, struct ibv_td_init_attr *attr)
 {
     struct context *context = context_of(ibv);
@@ -14,19 +28,14 @@ struct ibv_td *domain_allocate_td(struct ibv_context *ibv, struct ibv_td_init_at
         return NULL;
     }
     td->ibv.context = ibv;
-    control_lock(context);
-    object_enter(context, &td->object, OBJECT_TD, UINT32_MAX, NULL);
-    control_unlock(context);
+    object_add(context, &td->object, &td_class, UINT32_MAX, NULL);
     return &td->ibv;
 }
 
 int domain_deallocate_td(struct ibv_td *ibv)
 {
     struct td *td = (struct td *)ibv;
-    struct context *context = td->object.context;
-    control_lock(context);
-    int error = object_leave(&td->object, td->object.handle, NULL);
-    control_unlock(context);
+    int error = object_remove(&td->object, td->object.handle, NULL);
     if (!error)
         free(td);
     return error;
@@ -59,12 +68,27 @@ static void domain_fill(struct parent_domain *domain, const struct ibv_parent_do
         domain->context = attr->pd_context;
 }
 
+static void domain_destroy_left(struct object *object)
+{
+    struct pd *pd = object_whole(object);
+    pd->ibv.handle = object->handle;
+    domain_deallocate(&pd->ibv);
+}
+
+static const struct object_class domain_class = {
+    .kind = OBJECT_PARENT_DOMAIN,
+    .name = "parent domain",
+    .offset = offsetof(struct pd, object),
+    .shared = true,
+    .destroy = domain_destroy_left,
+};
+
 /* The public handle is that of the protection domain, which is what it stands for when it is imported. */
 static void domain_enter(struct parent_domain *domain, struct context *context)
 {
     struct object *object = &domain->pd.object, *protection = &domain->protection->object;
     control_lock(context);
-    object_enter(context, object, OBJECT_PARENT_DOMAIN, UINT32_MAX, protection);
+    object_enter(context, object, &domain_class, UINT32_MAX, protection);
     object->handle = domain->pd.ibv.handle = protection->handle;
     if (domain->td)
         domain->td->object.uses++;
@@ -149,6 +173,6 @@ void domain_abandon(struct context *context)
     struct object *object;
     control_lock(context);
     LIST_FOREACH (object, &context->objects[OBJECT_PARENT_DOMAIN], siblings)
-        ((struct parent_domain *)((char *)object - offsetof(struct pd, object)))->abandoned = true;
+        ((struct parent_domain *)object_whole(object))->abandoned = true;
     control_unlock(context);
 }

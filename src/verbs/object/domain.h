@@ -17,6 +17,8 @@ struct pd {
     struct parent_domain *parent; /* NULL: a protection domain */
 };
 
+extern const struct object_class pd_class;
+
 struct td {
     struct ibv_td ibv;
     struct object object;

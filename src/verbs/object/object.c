@@ -1,20 +1,22 @@
+#include "verbs/object/object.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "diag/log.h"
-#include "verbs/object/words.h"
 
-uint32_t object_enter(struct context *context, struct object *object, enum object_kind kind, uint32_t limit,
+uint32_t object_enter(struct context *context, struct object *object, const struct object_class *class, uint32_t limit,
                       struct object *parent)
 {
-    if (context->counts[kind] >= limit) {
-        log_reason(LOG_WARN, REASON_LIMIT, "making a %s", words_object(kind));
+    lock_assert_held(&context->process->control);
+    if (context->counts[class->kind] >= limit) {
+        log_reason(LOG_WARN, REASON_LIMIT, "making a %s", class->name);
         errno = ENOMEM;
         return 0;
     }
-    context->counts[kind]++;
-    *object = (struct object){.kind = kind, .handle = ++context->process->next_handle, .context = context};
-    LIST_INSERT_HEAD(&context->objects[kind], object, siblings);
+    context->counts[class->kind]++;
+    *object = (struct object){.class = class, .handle = ++context->process->next_handle, .context = context};
+    LIST_INSERT_HEAD(&context->objects[class->kind], object, siblings);
     if (parent)
         parent->uses++;
     return object->handle;
@@ -24,7 +26,7 @@ bool object_is_known(const struct object *name, uint32_t handle)
 {
     if (handle == name->handle)
         return true;
-    log_reason(LOG_WARN, REASON_HANDLE, "%s with handle %u", words_object(name->kind), handle);
+    log_reason(LOG_WARN, REASON_HANDLE, "%s with handle %u", name->class->name, handle);
     return false;
 }
 
@@ -32,26 +34,60 @@ bool object_is_here(const struct object *name, const struct context *context)
 {
     if (name->context == context || context_is_family(name->context, context))
         return true;
-    log_reason(LOG_WARN, REASON_OTHER_CONTEXT, "%s with handle %u", words_object(name->kind), name->handle);
+    log_reason(LOG_WARN, REASON_OTHER_CONTEXT, "%s with handle %u", name->class->name, name->handle);
     return false;
+}
+
+uint32_t object_add(struct context *context, struct object *object, const struct object_class *class, uint32_t limit,
+                    struct object *parent)
+{
+    control_lock(context);
+    uint32_t handle = object_enter(context, object, class, limit, parent);
+    control_unlock(context);
+    return handle;
 }
 
 int object_leave(struct object *name, uint32_t handle, struct object *parent)
 {
+    lock_assert_held(&name->context->process->control);
     struct object *object = object_origin(name);
     if (handle != object->handle || object->gone) {
-        log_reason(LOG_WARN, REASON_HANDLE, "destroying the %s with handle %u", words_object(object->kind), handle);
+        log_reason(LOG_WARN, REASON_HANDLE, "destroying the %s with handle %u", object->class->name, handle);
         return ENOENT;
     }
     if (object->uses) {
-        log_reason(LOG_WARN, REASON_IN_USE, "destroying the %s with handle %u: %u users are left",
-                   words_object(object->kind), handle, object->uses);
+        log_reason(LOG_WARN, REASON_IN_USE, "destroying the %s with handle %u: %u users are left", object->class->name,
+                   handle, object->uses);
         return EBUSY;
     }
     object->gone = true;
     LIST_REMOVE(object, siblings);
-    object->context->counts[object->kind]--;
+    object->context->counts[object->class->kind]--;
     if (parent)
         parent->uses--;
     return 0;
+}
+
+int object_remove(struct object *name, uint32_t handle, struct object *parent)
+{
+    struct context *context = name->context;
+    control_lock(context);
+    int error = object_leave(name, handle, parent);
+    control_unlock(context);
+    return error;
+}
+
+void object_release(struct object *name)
+{
+    lock_assert_held(&name->context->process->control);
+    struct object *object = object_origin(name);
+    if (name == object) {
+        object->nameless = true;
+    } else {
+        LIST_REMOVE(name, siblings);
+        object->names--;
+        free(object_whole(name));
+    }
+    if (object->gone && object->nameless && !object->names)
+        free(object_whole(object));
 }

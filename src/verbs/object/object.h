@@ -22,34 +22,48 @@
 #include "process/process.h"
 #include "verbs/object/async.h"
 
+/* In the order in which ibv_close_device destroys what the program left in the context: users before what they use. */
 enum object_kind {
-    OBJECT_NONE,
-    OBJECT_PD,
-    OBJECT_MR,
-    OBJECT_CHANNEL,
-    OBJECT_CQ,
-    OBJECT_SRQ,
-    OBJECT_QP,
-    OBJECT_AH,
-    OBJECT_MW,
-    OBJECT_DM,
-    OBJECT_WQ,
-    OBJECT_IND_TABLE,
     OBJECT_FLOW,
     OBJECT_COUNTERS,
+    OBJECT_QP,
+    OBJECT_IND_TABLE,
+    OBJECT_WQ,
+    OBJECT_SRQ,
     OBJECT_XRCD,
-    OBJECT_TD,
-    OBJECT_PARENT_DOMAIN,
-    OBJECT_DMAH,
+    OBJECT_AH,
+    OBJECT_MW,
+    OBJECT_CQ,
+    OBJECT_CHANNEL,
     OBJECT_COMP_CNTR,
+    OBJECT_FIRST_SHARED, /* from here on: objects that a context of the family may go on using */
+    OBJECT_MR = OBJECT_FIRST_SHARED,
+    OBJECT_DMAH,
+    OBJECT_DM,
+    OBJECT_PARENT_DOMAIN,
+    OBJECT_TD,
+    OBJECT_PD,
     OBJECT_KINDS
 };
 
 struct context;
+struct object;
+
+/* All that is done to objects of every kind by a loop. Each kind's module has one constant. */
+struct object_class {
+    enum object_kind kind;
+    const char *name; /* "queue pair", for lines of the log */
+    size_t offset;    /* of struct object in the struct that embeds it, whose address the program has */
+    bool shared;      /* lives on in the context's family, which may have imported it */
+    void (*destroy)(
+        struct object *); /* what the program left, even if it overwrote the handle or acknowledged no event */
+    void (*inherit)(struct object *); /* in the child of a fork: gives the object's locks back; NULL: it has none */
+    void (*quiesce)(struct object *); /* takes and gives back the lock under which it uses memory; NULL: uses none */
+};
 
 /* What every object has behind its public part. Guarded by process->control. */
 struct object {
-    enum object_kind kind;
+    const struct object_class *class;
     uint32_t handle; /* as handed out; the public copy may have been overwritten by the program */
     uint32_t uses;   /* objects that depend on this one */
     struct context *context;
@@ -57,7 +71,7 @@ struct object {
     uint32_t names;              /* imported */
     bool gone;                   /* destroyed; its memory stays while it has names */
     bool nameless;               /* the name that it was made with is not used any more */
-    LIST_ENTRY(object) siblings; /* in context->objects[kind], or context->imports */
+    LIST_ENTRY(object) siblings; /* in context->objects[class->kind], or context->imports */
 };
 
 LIST_HEAD(object_list, object);
@@ -110,9 +124,25 @@ static inline struct object *object_origin(struct object *name)
     return name->origin ? name->origin : name;
 }
 
+/* Which all objects in one list share; NULL: the list is empty. */
+static inline const struct object_class *object_class_of(const struct object_list *list)
+{
+    return LIST_EMPTY(list) ? NULL : LIST_FIRST(list)->class;
+}
+
+/* The struct that embeds the object. */
+static inline void *object_whole(struct object *object)
+{
+    return (char *)object - object->class->offset;
+}
+
 /* Enters an object into its context under a new handle, which it returns; 0 when the limit is reached (then errno is
- * ENOMEM). Counts a use of `parent` unless NULL. */
-uint32_t object_enter(struct context *, struct object *, enum object_kind, uint32_t limit, struct object *parent);
+ * ENOMEM). Counts a use of `parent` unless NULL. Under process->control. */
+uint32_t object_enter(struct context *, struct object *, const struct object_class *, uint32_t limit,
+                      struct object *parent);
+/* The same, which takes process->control. */
+uint32_t object_add(struct context *, struct object *, const struct object_class *, uint32_t limit,
+                    struct object *parent);
 
 /* Is this the handle that the program was given for the object, or for its name? Whoever overwrites the public copy has
  * an object that no call of control knows: what makes something with it, changes, asks or destroys it answers ENOENT.
@@ -129,9 +159,15 @@ static inline bool object_has_told(enum reason reason)
     return reason == REASON_HANDLE || reason == REASON_OTHER_CONTEXT;
 }
 
-/* Takes an object out, by any of its names (of which none ends yet: import_release). `handle` is what the public struct
+/* Takes an object out, by any of its names (of which none ends yet: object_release). `handle` is what the public struct
  * says: ENOENT when the program overwrote it. EBUSY when something uses the object; nothing changes then. Otherwise 0,
  * and the use of `parent` is given back. */
 int object_leave(struct object *, uint32_t handle, struct object *parent);
+/* The same, which takes process->control. */
+int object_remove(struct object *, uint32_t handle, struct object *parent);
+
+/* One name of an object that may be imported ends: the object's memory is freed when it was destroyed and has no other
+ * name. Under process->control. */
+void object_release(struct object *name);
 
 #endif

@@ -48,31 +48,6 @@ const char *words_status(unsigned status)
     return word(words, LENGTH(words), status);
 }
 
-const char *words_object(enum object_kind kind)
-{
-    static const char *const words[] = {
-        [OBJECT_PD] = "protection domain",
-        [OBJECT_MR] = "memory region",
-        [OBJECT_CHANNEL] = "completion channel",
-        [OBJECT_CQ] = "completion queue",
-        [OBJECT_SRQ] = "shared receive queue",
-        [OBJECT_QP] = "queue pair",
-        [OBJECT_AH] = "address handle",
-        [OBJECT_MW] = "memory window",
-        [OBJECT_DM] = "device memory",
-        [OBJECT_WQ] = "work queue",
-        [OBJECT_IND_TABLE] = "indirection table",
-        [OBJECT_FLOW] = "flow",
-        [OBJECT_COUNTERS] = "set of counters",
-        [OBJECT_XRCD] = "XRC domain",
-        [OBJECT_TD] = "thread domain",
-        [OBJECT_PARENT_DOMAIN] = "parent domain",
-        [OBJECT_DMAH] = "DMA handle",
-        [OBJECT_COMP_CNTR] = "completion counter",
-    };
-    return word(words, LENGTH(words), kind);
-}
-
 struct bit {
     unsigned bit;
     const char *name;

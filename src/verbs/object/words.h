@@ -4,8 +4,6 @@
 
 #include <infiniband/verbs.h>
 
-#include "verbs/object/object.h"
-
 enum { WORDS_SIZE = 256 };
 
 /* "INIT"; "?" for what is none. */
@@ -13,9 +11,6 @@ const char *words_state(unsigned state);
 
 /* "IBV_WC_RETRY_EXC_ERR" */
 const char *words_status(unsigned status);
-
-/* "queue pair" */
-const char *words_object(enum object_kind);
 
 /* "IBV_QP_AV | IBV_QP_PATH_MTU", of enum ibv_qp_attr_mask. */
 char *words_attributes(unsigned mask, char text[WORDS_SIZE]);

@@ -51,6 +51,27 @@ static int comp_cntr_check(const struct newer_comp_cntr_init_attr *attr)
     return attr->type > NEWER_COUNT_BYTES ? comp_cntr_refuse(EINVAL, "type", attr->type) : 0;
 }
 
+static int comp_cntr_end(struct comp_cntr *counter, uint32_t handle)
+{
+    int error = object_remove(&counter->object, handle, NULL);
+    if (!error)
+        free(counter);
+    return error;
+}
+
+static void comp_cntr_destroy_left(struct object *object)
+{
+    struct comp_cntr *counter = object_whole(object);
+    comp_cntr_end(counter, object->handle);
+}
+
+static const struct object_class comp_cntr_class = {
+    .kind = OBJECT_COMP_CNTR,
+    .name = "completion counter",
+    .offset = offsetof(struct comp_cntr, object),
+    .destroy = comp_cntr_destroy_left,
+};
+
 struct newer_comp_cntr *comp_cntr_create(struct ibv_context *ibv, const struct newer_comp_cntr_init_attr *attr)
 {
     struct context *context = context_of(ibv);
@@ -62,9 +83,7 @@ struct newer_comp_cntr *comp_cntr_create(struct ibv_context *ibv, const struct n
     }
     counter->ibv.context = ibv;
     counter->bytes = attr->type == NEWER_COUNT_BYTES;
-    control_lock(context);
-    counter->ibv.handle = object_enter(context, &counter->object, OBJECT_COMP_CNTR, COUNTERS, NULL);
-    control_unlock(context);
+    counter->ibv.handle = object_add(context, &counter->object, &comp_cntr_class, COUNTERS, NULL);
     if (counter->ibv.handle)
         return &counter->ibv;
     free(counter);
@@ -72,25 +91,9 @@ struct newer_comp_cntr *comp_cntr_create(struct ibv_context *ibv, const struct n
     return NULL;
 }
 
-static int comp_cntr_end(struct comp_cntr *counter, uint32_t handle)
-{
-    struct context *context = counter->object.context;
-    control_lock(context);
-    int error = object_leave(&counter->object, handle, NULL);
-    control_unlock(context);
-    if (!error)
-        free(counter);
-    return error;
-}
-
 int comp_cntr_destroy(struct newer_comp_cntr *ibv)
 {
     return comp_cntr_end(comp_cntr_of(ibv), ibv->handle);
-}
-
-void comp_cntr_abandon(struct object *object)
-{
-    comp_cntr_end((struct comp_cntr *)((char *)object - offsetof(struct comp_cntr, object)), object->handle);
 }
 
 int comp_cntr_set(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint64_t value)

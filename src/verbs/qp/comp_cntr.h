@@ -28,9 +28,6 @@ int comp_cntr_attach(struct ibv_qp *, struct newer_comp_cntr *, const struct new
 /* Under process->control: the queue pair ends. */
 void comp_cntr_detach(struct qp *);
 
-/* Destroys what the program left. */
-void comp_cntr_abandon(struct object *);
-
 /* Under qp->lock: work of this kind ended. Only for queue pairs that count. */
 void comp_cntr_count(struct qp *, enum ibv_wc_opcode, enum ibv_wc_status, uint32_t length);
 

@@ -243,6 +243,13 @@ static inline void qp_expire_by(struct qp *qp, nanos at)
     schedule_by(&qp->process->schedule, &qp->endpoint.timer, at);
 }
 
+extern const struct object_class qp_class; /* of queue pairs that programs see */
+
+/* In the child of a fork: gives the locks of the queue pair back. */
+void qp_inherit(struct qp *);
+/* Takes and gives back the lock under which the engine uses memory. Under process->control. */
+void qp_quiesce(struct qp *);
+
 /* The end of a queue pair (qp_retire.c); one of type XRC_RECV ends with its last handle. First qp_retire under
  * process->control: after that nobody but the caller knows it, packets and timers don't find it, the peer can't read
  * its memory by reference any more, and its completions are withdrawn. Then qp_release, which frees it. */

@@ -37,18 +37,16 @@ int rwq_ind_table_destroy(struct ibv_rwq_ind_table *);
 /* The queue pair inside the work queue that this frame belongs to. */
 struct qp *wq_choose(const struct spread *, const struct ether *);
 
+extern const struct object_class wq_class;
+
 /* The work queue around this queue pair; NULL: it is one that programs see. */
 static inline struct wq *wq_around(struct qp *qp)
 {
-    return qp->object.kind == OBJECT_WQ ? (struct wq *)((char *)qp - offsetof(struct wq, queue)) : NULL;
+    return qp->object.class == &wq_class ? (struct wq *)((char *)qp - offsetof(struct wq, queue)) : NULL;
 }
 
 /* To the error state by an error that the engine didn't see: flushed, and IBV_EVENT_WQ_FATAL raised. Under the lock of
  * its queue pair. */
 void wq_fail(struct wq *);
-
-/* What the program left behind when it closed the device. */
-void wq_abandon(struct object *);
-void rwq_ind_table_abandon(struct object *);
 
 #endif

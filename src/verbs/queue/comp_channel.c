@@ -7,6 +7,26 @@
 
 #include "verbs/queue/cq.h"
 
+static void channel_destroy_left(struct object *object)
+{
+    struct comp_channel *channel = object_whole(object);
+    comp_channel_destroy(&channel->ibv);
+}
+
+static void channel_inherit(struct object *object)
+{
+    struct comp_channel *channel = object_whole(object);
+    lock_inherit(&channel->lock);
+}
+
+static const struct object_class channel_class = {
+    .kind = OBJECT_CHANNEL,
+    .name = "completion channel",
+    .offset = offsetof(struct comp_channel, object),
+    .destroy = channel_destroy_left,
+    .inherit = channel_inherit,
+};
+
 struct ibv_comp_channel *comp_channel_create(struct ibv_context *ibv)
 {
     struct context *context = context_of(ibv);
@@ -23,9 +43,7 @@ struct ibv_comp_channel *comp_channel_create(struct ibv_context *ibv)
         return NULL;
     }
     channel->ibv.fd = channel->wakeup.pipe.fd;
-    control_lock(context);
-    object_enter(context, &channel->object, OBJECT_CHANNEL, UINT32_MAX, NULL);
-    control_unlock(context);
+    object_add(context, &channel->object, &channel_class, UINT32_MAX, NULL);
     return &channel->ibv;
 }
 

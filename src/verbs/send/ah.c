@@ -62,6 +62,20 @@ static void ah_release(struct ah *ah)
     free(ah);
 }
 
+static void ah_destroy_left(struct object *object)
+{
+    struct ah *ah = object_whole(object);
+    ah->ibv.handle = object->handle;
+    ah_destroy(&ah->ibv);
+}
+
+static const struct object_class ah_class = {
+    .kind = OBJECT_AH,
+    .name = "address handle",
+    .offset = offsetof(struct ah, object),
+    .destroy = ah_destroy_left,
+};
+
 struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 {
     struct context *context = context_of(pd->context);
@@ -88,9 +102,7 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
     if (context->device->interface[0] && (!ah->local || ah->multicast))
         ah->remote =
             port_connect(context->process, context->device, attr, attr->grh.hop_limit, (uint32_t)(uintptr_t)ah >> 4);
-    control_lock(context);
-    ah->ibv.handle = object_enter(context, &ah->object, OBJECT_AH, context->device->limits.max_ah, pd_object(pd));
-    control_unlock(context);
+    ah->ibv.handle = object_add(context, &ah->object, &ah_class, context->device->limits.max_ah, pd_object(pd));
     if (ah->ibv.handle)
         return &ah->ibv;
     ah_release(ah);
@@ -102,10 +114,7 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 int ah_destroy(struct ibv_ah *ibv)
 {
     struct ah *ah = (struct ah *)ibv;
-    struct context *context = ah->object.context;
-    control_lock(context);
-    int error = object_leave(&ah->object, ibv->handle, pd_object(ibv->pd));
-    control_unlock(context);
+    int error = object_remove(&ah->object, ibv->handle, pd_object(ibv->pd));
     if (!error)
         ah_release(ah);
     return error;

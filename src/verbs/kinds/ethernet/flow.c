@@ -55,6 +55,20 @@ static enum reason flow_make(struct flow *flow, struct qp *qp, const struct ibv_
     return reason ? reason : check_actions(flow);
 }
 
+static void flow_destroy_left(struct object *object)
+{
+    struct flow *flow = object_whole(object);
+    flow->ibv.handle = object->handle;
+    flow_destroy(&flow->ibv);
+}
+
+static const struct object_class flow_class = {
+    .kind = OBJECT_FLOW,
+    .name = "flow",
+    .offset = offsetof(struct flow, object),
+    .destroy = flow_destroy_left,
+};
+
 /* Under process->control. */
 static int flow_enter(struct flow *flow)
 {
@@ -63,7 +77,7 @@ static int flow_enter(struct flow *flow)
     int error = steering_add(context->process, flow);
     if (error)
         return error;
-    flow->ibv.handle = object_enter(context, &flow->object, OBJECT_FLOW, UINT32_MAX, &flow->qp->object);
+    flow->ibv.handle = object_enter(context, &flow->object, &flow_class, UINT32_MAX, &flow->qp->object);
     for (unsigned i = 0; i < flow->rule.counters_count; i++)
         counters_bind(flow->rule.counters[i]);
     return 0;
@@ -119,11 +133,4 @@ int flow_destroy(struct ibv_flow *ibv)
     if (!error)
         free(flow);
     return error;
-}
-
-void flow_abandon(struct object *object)
-{
-    struct flow *flow = (struct flow *)((char *)object - offsetof(struct flow, object));
-    flow->ibv.handle = object->handle;
-    flow_destroy(&flow->ibv);
 }

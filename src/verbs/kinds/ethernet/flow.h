@@ -8,7 +8,4 @@
 struct ibv_flow *flow_create(struct ibv_qp *, struct ibv_flow_attr *);
 int flow_destroy(struct ibv_flow *);
 
-/* What the program left behind when it closed the device. */
-void flow_abandon(struct object *);
-
 #endif

@@ -23,10 +23,24 @@ static bool knows_all(const struct ibv_rwq_ind_table_init_attr *attr)
     return true;
 }
 
+static void ind_table_destroy_left(struct object *object)
+{
+    struct ind_table *table = object_whole(object);
+    table->ibv.ind_tbl_handle = (int)object->handle;
+    rwq_ind_table_destroy(&table->ibv);
+}
+
+static const struct object_class ind_table_class = {
+    .kind = OBJECT_IND_TABLE,
+    .name = "indirection table",
+    .offset = offsetof(struct ind_table, object),
+    .destroy = ind_table_destroy_left,
+};
+
 static uint32_t wq_table_enter(struct ind_table *table, struct context *context)
 {
     control_lock(context);
-    uint32_t handle = object_enter(context, &table->object, OBJECT_IND_TABLE, UINT32_MAX, NULL);
+    uint32_t handle = object_enter(context, &table->object, &ind_table_class, UINT32_MAX, NULL);
     for (uint32_t i = 0; handle && i < table->count; i++)
         table->entries[i]->queue.object.uses++;
     control_unlock(context);
@@ -70,13 +84,6 @@ int rwq_ind_table_destroy(struct ibv_rwq_ind_table *ibv)
     if (!error)
         free(table);
     return error;
-}
-
-void rwq_ind_table_abandon(struct object *object)
-{
-    struct ind_table *table = (struct ind_table *)((char *)object - offsetof(struct ind_table, object));
-    table->ibv.ind_tbl_handle = (int)object->handle;
-    rwq_ind_table_destroy(&table->ibv);
 }
 
 struct qp *wq_choose(const struct spread *spread, const struct ether *frame)

@@ -37,7 +37,7 @@ static bool attach(struct qp *handle, struct qp *real)
     lock_assert_held(&context_of(handle->ibv.context)->process->control);
     struct context *context = context_of(handle->ibv.context);
     uint32_t most = context->device->limits.max_qp;
-    handle->ibv.handle = object_enter(context, &handle->object, OBJECT_QP, most, handle->uses.parent);
+    handle->ibv.handle = object_enter(context, &handle->object, &qp_class, most, handle->uses.parent);
     if (!handle->ibv.handle)
         return false;
     handle->ibv.qp_num = handle->flow.number = real->flow.number;

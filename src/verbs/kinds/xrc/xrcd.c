@@ -148,6 +148,19 @@ static struct ibv_xrcd *xrcd_refuse(enum reason reason, int error)
     return NULL;
 }
 
+static void xrcd_destroy_left(struct object *object)
+{
+    struct xrcd *xrcd = object_whole(object);
+    xrcd_close(&xrcd->ibv);
+}
+
+static const struct object_class xrcd_class = {
+    .kind = OBJECT_XRCD,
+    .name = "XRC domain",
+    .offset = offsetof(struct xrcd, object),
+    .destroy = xrcd_destroy_left,
+};
+
 static struct xrcd *open_domain(struct context *context, const struct stat *inode, int flags, int *error)
 {
     struct xrcd *xrcd = calloc(1, sizeof *xrcd);
@@ -159,7 +172,7 @@ static struct xrcd *open_domain(struct context *context, const struct stat *inod
     xrcd->domain = find_or_make(context, inode, flags, error);
     if (xrcd->domain) {
         xrcd->domain->opens++;
-        object_enter(context, &xrcd->object, OBJECT_XRCD, UINT32_MAX, NULL);
+        object_enter(context, &xrcd->object, &xrcd_class, UINT32_MAX, NULL);
     }
     control_unlock(context);
     if (xrcd->domain)
