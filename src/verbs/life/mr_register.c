@@ -7,10 +7,10 @@
 
 #include "diag/log.h"
 #include "verbs/context/import.h"
-#include "verbs/life/quiesce.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mw.h"
 #include "verbs/memory/publish.h"
+#include "verbs/memory/quiesce.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/memory/vma.h"
 #include "verbs/object/domain.h"

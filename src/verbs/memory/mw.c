@@ -6,8 +6,8 @@
 #include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
-#include "verbs/life/quiesce.h"
 #include "verbs/memory/mr.h"
+#include "verbs/memory/quiesce.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/send/post.h"
 

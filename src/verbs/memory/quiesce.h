@@ -1,5 +1,5 @@
-#ifndef VERBS_LIFE_QUIESCE_H
-#define VERBS_LIFE_QUIESCE_H
+#ifndef VERBS_MEMORY_QUIESCE_H
+#define VERBS_MEMORY_QUIESCE_H
 
 struct process;
 

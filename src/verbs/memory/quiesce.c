@@ -1,4 +1,4 @@
-#include "verbs/life/quiesce.h"
+#include "verbs/memory/quiesce.h"
 
 #include "process/progress.h"
 #include "verbs/object/object.h"
