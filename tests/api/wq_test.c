@@ -127,6 +127,14 @@ static void a_work_queue_has_states(const void *row)
     EXPECT(move(wq, IBV_WQS_RESET), ==, 0);
     EXPECT_TRUE(!raw_poll_once(spread->cq, &got)); /* withdrawn */
     EXPECT(move(wq, IBV_WQS_RDY), ==, 0);
+    for (uint64_t i = 0; i < 32; i++)
+        EXPECT(post_to(spread, wq, i), ==, 0); /* what was withdrawn has no place */
+    EXPECT(post_to(spread, wq, 32), ==, ENOMEM);
+    EXPECT(move(wq, IBV_WQS_ERR), ==, 0);
+    EXPECT(post_to(spread, wq, 32), ==, ENOMEM);
+    EXPECT_TRUE(raw_poll_once(spread->cq, &got));
+    EXPECT(post_to(spread, wq, 32), ==, 0); /* in the place of the one that was polled */
+    EXPECT(post_to(spread, wq, 33), ==, ENOMEM);
     for (int i = 0; i < QUEUES; i++)
         EXPECT(ibv_destroy_wq(spread->wqs[i]), ==, 0);
     ibv_destroy_cq(ibv_cq_ex_to_cq(spread->cq));

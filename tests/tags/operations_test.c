@@ -130,6 +130,23 @@ static void a_chain_stops_at_the_first_that_is_wrong(void **state)
     assert_false(room_poll(room, &event));
 }
 
+/* As of any SRQ: a message that finds no tag takes the receive, and polling its completion frees the place. */
+static void an_ordinary_receive_has_its_place_until_it_is_polled(void **state)
+{
+    struct room *room = *state;
+    for (uint64_t i = 0; i < ROOM_RECEIVES; i++)
+        assert_int_equal(room_post(room, i, 0, 100), 0);
+    assert_int_equal(room_post(room, ROOM_RECEIVES, 0, 100), ENOMEM);
+    send_eager(room, 0, 1, 5, 10, 1);
+    send_eager(room, 0, 2, 5, 10, 1);
+    sender_sees(room, 1, IBV_WC_SUCCESS, IBV_WC_SEND);
+    sender_sees(room, 2, IBV_WC_SUCCESS, IBV_WC_SEND);
+    assert_int_equal(room_post(room, ROOM_RECEIVES, 0, 100), ENOMEM);
+    assert_int_equal(next(room).id, 0);
+    assert_int_equal(room_post(room, ROOM_RECEIVES, 0, 100), 0);
+    assert_int_equal(room_post(room, ROOM_RECEIVES + 1, 0, 100), ENOMEM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +158,7 @@ int main(void)
         script(completions_of_operations_outlive_their_queue),
         script(deleting_returns_the_buffer_or_says_that_it_was_taken),
         script(a_chain_stops_at_the_first_that_is_wrong),
+        script(an_ordinary_receive_has_its_place_until_it_is_polled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static bool now_is_past(const struct timespec *start, int seconds)
 struct ibv_srq *room_make_srq(struct room *room, struct ibv_srq_init_attr_ex *attr)
 {
     *attr = (struct ibv_srq_init_attr_ex){
-        .attr = {.max_wr = 4096, .max_sge = 2},
+        .attr = {.max_wr = ROOM_RECEIVES, .max_sge = 2},
         .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
         .srq_type = IBV_SRQT_TM,
         .pd = room->pd,

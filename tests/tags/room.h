@@ -9,7 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ROOM_SENDERS = 4, ROOM_MEMORY = 16 << 20, ROOM_HALF = ROOM_MEMORY / 2, TMH = 16, HEAD = 32 };
+enum {
+    ROOM_SENDERS = 4,
+    ROOM_MEMORY = 16 << 20,
+    ROOM_HALF = ROOM_MEMORY / 2,
+    TMH = 16,
+    HEAD = 32,
+    ROOM_RECEIVES = 4096 /* of the SRQ */
+};
 
 struct room_sender {
     struct ibv_qp *qp;    /* the sender's: ordinary */
