@@ -3,7 +3,7 @@
 #ifndef GSI_MAD_H
 #define GSI_MAD_H
 
-#include "process/process.h"
+struct process;
 
 /* Before the process receives: 0 or ENOMEM. When it is gone from the host. */
 int mad_begin(struct process *);

@@ -10,7 +10,7 @@
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "verbs/object/async.h"
-#include "verbs/qp/qp.h"
+#include "verbs/qp/qp_error.h"
 
 static const char removal[] = "device-removal";
 

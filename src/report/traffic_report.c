@@ -10,6 +10,7 @@
 #include "diag/clean.h"
 #include "diag/log.h"
 #include "diag/output.h"
+#include "process/process.h"
 #include "report/report_lock.h"
 #include "tap/traffic.h"
 

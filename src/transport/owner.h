@@ -12,18 +12,9 @@
 
 #include "base/nanos.h"
 #include "diag/diag.h"
+#include "transport/recv_wqe.h"
 #include "transport/send_queue.h"
 #include "wire/packet.h"
-
-/* A posted receive. It stays valid and unchanged from owner->take_receive until owner->received or
- * owner->return_receive. */
-struct recv_wqe {
-    uint64_t id;
-    uint32_t sge_count;
-    uint32_t skip;  /* bytes at the start of the message that are not stored (a tag-matching header); usually 0 */
-    uint32_t limit; /* most bytes that are stored, the rest of the message is left out; 0: all of it must fit */
-    const struct ibv_sge *sge;
-};
 
 /* How a receive ended. */
 struct recv_cqe {

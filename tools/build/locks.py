@@ -36,7 +36,7 @@ MEMBERS = {
     "src/tap/capture.c: lock": ("src/verbs/send/transmit.c", "__builtin_expect(qp->process->forked, 0)"),  # a child sends nothing
     "src/tap/taps.h: lock": ("src/tap/delay.c", "*taps->closed"),  # likewise
     "src/verbs/kinds/ethernet/steering.c: lock": ("src/verbs/kinds/ethernet/steering.c", "lock_inherit(&process->steering->lock)"),
-    "src/verbs/memory/mw.h: lock": ("src/verbs/memory/mw.c", "lock_inherit(&mw->lock)"),
+    "src/verbs/memory/mw.h: lock": ("src/verbs/life/mw_allocate.c", "lock_inherit(&mw->lock)"),
     "src/verbs/object/async.h: lock": ("src/verbs/context/inherit.c", "lock_inherit(&context->async.lock)"),
     "src/verbs/queue/comp_channel.h: lock": ("src/verbs/queue/comp_channel.c", "lock_inherit(&channel->lock)"),
     "src/verbs/qp/qp.h: lock": ("src/verbs/life/qp_create.c", "lock_inherit(&qp->lock)", "lock_inherit(&qp->batch.lock)"),

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "diag/log.h"
+#include "verbs/life/mr_register.h"
 #include "verbs/life/mr_special.h"
 #include "verbs/memory/dmah.h"
 #include "verbs/memory/mr.h"

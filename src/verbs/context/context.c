@@ -14,6 +14,7 @@
 #include "verbs/context/device.h"
 #include "verbs/context/import.h"
 #include "verbs/object/async.h"
+#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 
 /* Vendor libraries (libmlx5, libefa) look for their own operations in the words behind a struct ibv_device: those

@@ -4,6 +4,8 @@
 
 #include "verbs/object/object.h"
 
+struct process_parts;
+
 /* A list that ends in NULL, and the number of devices; NULL and errno. The devices live as long as the process. */
 struct ibv_device **context_device_list(int *count);
 __be64 context_device_guid(struct ibv_device *);

@@ -16,6 +16,7 @@
 #include "process/port_state.h"
 #include "transport/tm/tags.h"
 #include "transport/unreliable/raw.h"
+#include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/cq_event.h"

@@ -13,6 +13,7 @@
 #include "diag/log.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
+#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 
 static const char signature[] = "softverbs context of process ";

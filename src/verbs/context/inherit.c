@@ -5,6 +5,7 @@
 #include "verbs/kinds/ethernet/steering.h"
 #include "verbs/kinds/xrc/xrc_standin.h"
 #include "verbs/kinds/xrc/xrcd.h"
+#include "verbs/object/control.h"
 
 static void inherit_list(const struct object_list *list)
 {

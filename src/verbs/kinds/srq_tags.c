@@ -9,6 +9,8 @@
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
 #include "verbs/queue/cq.h"
+#include "verbs/queue/cq_poll.h"
+#include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
@@ -173,7 +175,7 @@ const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, const s
         complete(qp->uses.srq, &event, qp->flow.number, ENDED_TAGGED);
     lock_release(&tags->lock);
     if (limit_reached)
-        async_raise_srq(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+        srq_raise(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
     return receive;
 }
 

@@ -1,4 +1,4 @@
-#include "verbs/queue/cq.h"
+#include "verbs/life/cq_create.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,12 +9,14 @@
 #include "diag/log.h"
 #include "link/fence.h"
 #include "process/poller.h"
+#include "verbs/life/async_get.h"
 #include "verbs/object/acknowledgements.h"
-#include "verbs/object/async.h"
+#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
+#include "verbs/queue/cq_ex.h"
 
 enum {
     CQ_CREATE_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,

@@ -1,4 +1,4 @@
-#include "verbs/memory/dm.h"
+#include "verbs/life/dm_allocate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "diag/log.h"
 #include "link/guard.h"
+#include "verbs/object/control.h"
 
 enum { LEAST_ALIGNMENT = 64, MOST_LOG_ALIGNMENT = 30 };
 

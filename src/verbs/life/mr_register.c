@@ -1,4 +1,4 @@
-#include "verbs/memory/mr.h"
+#include "verbs/life/mr_register.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,11 +8,13 @@
 #include "diag/log.h"
 #include "verbs/context/import.h"
 #include "verbs/memory/dm.h"
+#include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
 #include "verbs/memory/publish.h"
 #include "verbs/memory/quiesce.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/memory/vma.h"
+#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 #include "verbs/object/words.h"
 
@@ -301,58 +303,4 @@ int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addres
         return 0;
     errno = error;
     return IBV_REREG_MR_ERR_CMD;
-}
-
-__attribute__((noinline)) static enum reason memory_of_nothing(bool written, uint32_t length, struct iovec *out)
-{
-    *out = (struct iovec){vma_of_nothing(written), length};
-    return REASON_NONE;
-}
-
-/* Both are flattened: to find a key makes no call. */
-__attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct pd *pd, const struct ibv_sge *sge,
-                                              unsigned access, struct iovec *out)
-{
-    const struct region *region = rkeys_find(qp->process->keys, sge->lkey);
-    if (!region || region->kind == REGION_WINDOW)
-        return REASON_LOCAL_KEY_UNKNOWN;
-    if (region->pd != pd)
-        return REASON_LOCAL_PD;
-    if (!region_covers(region, sge->addr, sge->length))
-        return REASON_LOCAL_RANGE;
-    if (access & ~region->access)
-        return REASON_LOCAL_PERMISSION;
-    if (__builtin_expect(region->kind == REGION_NULL, 0))
-        return memory_of_nothing(access & IBV_ACCESS_LOCAL_WRITE, sge->length, out);
-    *out = (struct iovec){region->memory + (sge->addr - region->base), sge->length};
-    return REASON_NONE;
-}
-
-__attribute__((noinline)) static enum reason find_special(const struct qp *qp, const struct region *region,
-                                                          uint32_t rkey, uint64_t address, uint32_t length,
-                                                          unsigned access, struct iovec *out)
-{
-    return region->kind == REGION_NULL ? REASON_REMOTE_KEY_UNKNOWN
-                                       : mw_remote(qp, region, rkey, address, length, access, out);
-}
-
-__attribute__((flatten)) enum reason mr_remote(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
-                                               unsigned access, struct iovec *out)
-{
-    const struct region *region = rkeys_find(qp->process->keys, rkey);
-    if (!region)
-        return REASON_REMOTE_KEY_UNKNOWN;
-    if (__builtin_expect(region->kind != REGION_MEMORY, 0))
-        return find_special(qp, region, rkey, address, length, access, out);
-    if (region->pd != qp->memory.pd)
-        return REASON_REMOTE_PD;
-    if (!region_covers(region, address, length)) {
-        if (length)
-            return REASON_REMOTE_RANGE;
-        address = region->base; /* a flush of the region, or of nothing */
-    }
-    if (access & ~region->access)
-        return REASON_REMOTE_PERMISSION;
-    *out = (struct iovec){region->memory + (address - region->base), length};
-    return REASON_NONE;
 }

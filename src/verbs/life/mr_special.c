@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "diag/log.h"
+#include "verbs/life/mr_register.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/memory/vma.h"
+#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* Making and destroying queue pairs, and multicast joins. */
+#include "verbs/life/qp_create.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,11 +9,17 @@
 #include "process/port.h"
 #include "runtime/qpns.h"
 #include "verbs/kinds/ethernet/qp_raw.h"
+#include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/kinds/xrc/xrc.h"
 #include "verbs/kinds/xrc/xrc_recv.h"
 #include "verbs/kinds/xrc/xrcd.h"
+#include "verbs/life/qp_endpoint.h"
+#include "verbs/life/qp_groups.h"
+#include "verbs/life/qp_modify.h"
 #include "verbs/life/qp_owner.h"
+#include "verbs/life/qp_retire.h"
+#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/comp_cntr.h"
 #include "verbs/qp/wq.h"
@@ -336,40 +342,6 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
     return NULL;
 }
 
-static bool is_joined(const struct process *process, const union ibv_gid *gid)
-{
-    const struct group *group;
-    LIST_FOREACH (group, &process->groups, siblings)
-        if (!memcmp(&group->gid, gid, sizeof *gid))
-            return true;
-    return false;
-}
-
-/* Out of all lists; the last of the process in this group takes it out of the network's too. */
-static void leave_group(struct group *group)
-{
-    struct process *process = group->qp->process;
-    group->qp->object.uses--;
-    LIST_REMOVE(group, mine);
-    LIST_REMOVE(group, siblings);
-    if (!process->forked)
-        node_leave(process->node, group->gid.raw);
-    if (!process->forked && !is_joined(process, &group->gid))
-        port_leave(process, &group->gid);
-    free(group);
-}
-
-void qp_leave_groups(struct qp *qp)
-{
-    struct group *group;
-    control_lock(qp->object.context);
-    lock_take(&qp->process->progress);
-    while ((group = LIST_FIRST(&qp->groups.joined)))
-        leave_group(group);
-    lock_release(&qp->process->progress);
-    control_unlock(qp->object.context);
-}
-
 int qp_destroy(struct ibv_qp *ibv)
 {
     struct qp *qp = qp_of(ibv);
@@ -390,72 +362,4 @@ int qp_destroy(struct ibv_qp *ibv)
     qp_wait_for_acknowledgements(qp);
     qp_release(qp);
     return 0;
-}
-
-static struct group *find_group(struct qp *qp, const union ibv_gid *gid)
-{
-    struct group *group;
-    LIST_FOREACH (group, &qp->groups.joined, mine)
-        if (!memcmp(&group->gid, gid, sizeof *gid))
-            return group;
-    return NULL;
-}
-
-/* With the first of the process the network's. Under progress. */
-static int join_network(struct process *process, const union ibv_gid *gid)
-{
-    lock_assert_held(&process->progress);
-    int error = is_joined(process, gid) ? 0 : port_join(process, gid);
-    if (error)
-        node_leave(process->node, gid->raw);
-    return error;
-}
-
-/* ibv_attach_mcast(3): attaching twice is one attachment. It counts as a use of the queue pair, which can't be
- * destroyed before (ibv_create_qp(3)). */
-int qp_attach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
-{
-    struct qp *qp = qp_of(ibv);
-    if (!qp_is_known(ibv))
-        return ENOENT;
-    enum reason reason = link_layer_check_group(qp->object.context->device, gid, lid);
-    if (qp->flow.type == IBV_QPT_UD && reason)
-        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_attach_mcast to LID 0x%x", qp->flow.number, lid);
-    if (qp->flow.type != IBV_QPT_UD || reason)
-        return EINVAL;
-    struct group *group = calloc(1, sizeof *group);
-    if (!group)
-        return ENOMEM;
-    control_lock(qp->object.context);
-    int error =
-        find_group(qp, gid) ? EEXIST : node_join(qp->process->node, gid->raw); /* may wait for other processes */
-    lock_take(&qp->process->progress);
-    error = error ? error : join_network(qp->process, gid);
-    if (!error) {
-        group->qp = qp;
-        group->gid = *gid;
-        LIST_INSERT_HEAD(&qp->groups.joined, group, mine);
-        LIST_INSERT_HEAD(&qp->process->groups, group, siblings);
-        qp->object.uses++;
-    }
-    lock_release(&qp->process->progress);
-    control_unlock(qp->object.context);
-    if (error)
-        free(group);
-    return error == EEXIST ? 0 : error;
-}
-
-int qp_detach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
-{
-    struct qp *qp = qp_of(ibv);
-    if (!qp_is_known(ibv))
-        return ENOENT;
-    control_lock(qp->object.context);
-    lock_take(&qp->process->progress);
-    struct group *group = find_group(qp, gid);
-    if (group)
-        leave_group(group);
-    lock_release(&qp->process->progress);
-    control_unlock(qp->object.context);
-    return group ? 0 : EINVAL;
 }

@@ -1,3 +1,5 @@
+#include "verbs/life/qp_endpoint.h"
+
 /* A queue pair as the loop sees it. */
 #include "base/container.h"
 #include "diag/log.h"
@@ -6,10 +8,13 @@
 #include "tap/traffic.h"
 #include "transport/rc/receive.h"
 #include "verbs/kinds/xrc/xrc_front.h"
+#include "verbs/qp/qp_engine.h"
+#include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
+#include "verbs/send/transmit.h"
 
 enum { POSTPONED_WITH_FAULTS = 8 };
 

@@ -1,8 +1,10 @@
-/* ibv_modify_qp(3), ibv_query_qp(3), and the ways into the error state. */
+#include "verbs/life/qp_modify.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config/device_state.h"
 #include "config/link_layer.h"
 #include "diag/log.h"
 #include "process/port.h"
@@ -14,13 +16,17 @@
 #include "verbs/object/async.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_direct.h"
+#include "verbs/qp/qp_engine.h"
+#include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_state.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/cq.h"
+#include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/send/ah.h"
 #include "verbs/send/rate_limit.h"
+#include "verbs/send/transmit.h"
 #include "verbs/send/way.h"
 #include "wire/psn.h"
 
@@ -303,9 +309,9 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_
 static void withdraw_completions(struct qp *qp)
 {
     if (qp->uses.send_cq)
-        cq_withdraw(qp->uses.send_cq, qp);
+        cq_withdraw(qp->uses.send_cq, qp->flow.number);
     if (qp->uses.receive_cq && qp->uses.receive_cq != qp->uses.send_cq)
-        cq_withdraw(qp->uses.receive_cq, qp);
+        cq_withdraw(qp->uses.receive_cq, qp->flow.number);
     atomic_store(&qp->sends.retired, qp->sends.posted);
     if (qp_has_receives(qp))
         receive_queue_settle(&qp->receives.own);

@@ -8,7 +8,11 @@
 #include "verbs/memory/mw.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/comp_cntr.h"
+#include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_direct.h"
+#include "verbs/qp/qp_engine.h"
+#include "verbs/qp/qp_error.h"
+#include "verbs/qp/qp_memory.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_push.h"
@@ -83,7 +87,7 @@ void qp_owner_sent(struct engine_owner *owner, const struct send_wqe *work, enum
 
 __attribute__((noinline)) static void raise_limit(const struct qp *qp)
 {
-    async_raise_srq(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+    srq_raise(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
 /* These are flattened: each is called for each packet, and makes no call then. */
@@ -219,7 +223,7 @@ void qp_owner_event(struct engine_owner *owner, enum ibv_event_type type)
         return;
     if (type == IBV_EVENT_COMM_EST)
         qp_publish(qp);
-    async_raise_qp(qp, type);
+    qp_raise(qp, type);
 }
 
 void qp_owner_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)

@@ -1,4 +1,5 @@
-/* The end of a queue pair, whoever destroys it. */
+#include "verbs/life/qp_retire.h"
+
 #include <stdlib.h>
 
 #include "process/progress.h"
@@ -6,13 +7,18 @@
 #include "tap/traffic.h"
 #include "verbs/kinds/ethernet/qp_raw.h"
 #include "verbs/kinds/srq_tags.h"
+#include "verbs/life/async_get.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/acknowledgements.h"
-#include "verbs/object/async.h"
 #include "verbs/object/domain.h"
+#include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_direct.h"
+#include "verbs/qp/qp_engine.h"
+#include "verbs/qp/qp_error.h"
 #include "verbs/queue/cq.h"
+#include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/send/transmit.h"
 
 void qp_retire(struct qp *qp)
 {
@@ -37,9 +43,9 @@ void qp_retire(struct qp *qp)
     traffic_end(&qp->flow);
     lock_release(&qp->lock);
     if (qp->uses.send_cq)
-        cq_withdraw(qp->uses.send_cq, qp);
+        cq_withdraw(qp->uses.send_cq, qp->flow.number);
     if (qp->uses.receive_cq && qp->uses.receive_cq != qp->uses.send_cq)
-        cq_withdraw(qp->uses.receive_cq, qp);
+        cq_withdraw(qp->uses.receive_cq, qp->flow.number);
 }
 
 void qp_wait_for_acknowledgements(struct qp *qp)

@@ -1,4 +1,4 @@
-#include "verbs/queue/srq.h"
+#include "verbs/life/srq_create.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,10 +7,12 @@
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/kinds/xrc/xrc.h"
 #include "verbs/kinds/xrc/xrcd.h"
+#include "verbs/life/async_get.h"
 #include "verbs/object/acknowledgements.h"
-#include "verbs/object/async.h"
+#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 #include "verbs/queue/cq.h"
+#include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
 
 static bool sizes_fit(const struct limits *limits, const struct ibv_srq_attr *attr)
@@ -226,7 +228,7 @@ static int set_limit(struct srq *srq, uint32_t limit)
         queue->limit = reached ? 0 : limit;
     lock_release(&queue->lock);
     if (reached)
-        async_raise_srq(srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+        srq_raise(srq, IBV_EVENT_SRQ_LIMIT_REACHED);
     return too_large ? EINVAL : 0;
 }
 

@@ -1,4 +1,4 @@
-#include "verbs/qp/wq.h"
+#include "verbs/life/wq_create.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,12 +7,18 @@
 #include "diag/log.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
+#include "verbs/life/async_get.h"
+#include "verbs/life/qp_create.h"
+#include "verbs/life/qp_endpoint.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/acknowledgements.h"
-#include "verbs/object/async.h"
+#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
+#include "verbs/qp/qp_error.h"
 #include "verbs/queue/cq.h"
+#include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/send/post_receive.h"
 
 enum { WQ_FLAGS = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS };
 
@@ -238,7 +244,7 @@ static void change_flags(struct raw *raw, const struct ibv_wq_attr *attr)
 
 static void withdraw_completions(struct wq *wq)
 {
-    cq_withdraw(wq->queue.uses.receive_cq, &wq->queue);
+    cq_withdraw(wq->queue.uses.receive_cq, wq->queue.flow.number);
     receive_queue_settle(&wq->queue.receives.own);
 }
 
@@ -267,7 +273,7 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 static void retire(struct wq *wq)
 {
     progress_quiesce(wq->queue.process);
-    cq_withdraw(wq->queue.uses.receive_cq, &wq->queue);
+    cq_withdraw(wq->queue.uses.receive_cq, wq->queue.flow.number);
 }
 
 static void wait_for_acknowledgements(struct wq *wq)

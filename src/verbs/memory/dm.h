@@ -1,4 +1,4 @@
-/* Device memory: ibv_alloc_dm(3) and its kin. The device's memory is this process's, of course. Thread-safe. */
+/* Device memory: ibv_alloc_dm(3) and its kin. The device's memory is this process's, of course. */
 #ifndef VERBS_MEMORY_DM_H
 #define VERBS_MEMORY_DM_H
 
@@ -19,10 +19,5 @@ static inline struct dm *dm_of(struct ibv_dm *ibv)
 }
 
 enum { DM_ALIGNMENT = 4 }; /* of offset and length of a copy, as adapters have it */
-
-/* NULL and errno: EINVAL what can't be, ENOMEM when max_dm_size is used up. */
-struct ibv_dm *dm_allocate(struct ibv_context *, struct ibv_alloc_dm_attr *);
-/* EBUSY while a region is registered on it. */
-int dm_free(struct ibv_dm *);
 
 #endif

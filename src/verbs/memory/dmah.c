@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "diag/log.h"
+#include "verbs/object/control.h"
 
 enum {
     TARGET = NEWER_DMAH_CPU_ID | NEWER_DMAH_TPH_MEM_TYPE, /* who reads the data, and where it lies: both or neither */

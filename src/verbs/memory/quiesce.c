@@ -1,7 +1,7 @@
 #include "verbs/memory/quiesce.h"
 
 #include "process/progress.h"
-#include "verbs/object/object.h"
+#include "verbs/object/control.h"
 
 static void wait_for_locks(const struct object_list *list)
 {

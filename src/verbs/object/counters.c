@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
+#include "verbs/object/control.h"
 
 enum { COUNTER_INDICES = 1024 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
+#include "verbs/object/control.h"
 
 static void td_destroy_left(struct object *object)
 {

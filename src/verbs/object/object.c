@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
+#include "verbs/object/control.h"
 
 uint32_t object_enter(struct context *context, struct object *object, const struct object_class *class, uint32_t limit,
                       struct object *parent)

@@ -17,9 +17,7 @@
 #include <sys/types.h>
 
 #include "base/container.h"
-#include "base/uncancelled.h"
 #include "diag/diag.h"
-#include "process/process.h"
 #include "verbs/object/async.h"
 
 /* In the order in which ibv_close_device destroys what the program left in the context: users before what they use. */
@@ -47,7 +45,9 @@ enum object_kind {
 };
 
 struct context;
+struct device;
 struct object;
+struct process;
 
 /* All that is done to objects of every kind by a loop. Each kind's module has one constant. */
 struct object_class {
@@ -97,20 +97,6 @@ struct context {
 static inline struct context *context_of(struct ibv_context *ibv)
 {
     return (struct context *)((char *)ibv - offsetof(struct context, ibv.context));
-}
-
-static inline void control_lock(struct context *context)
-{
-    int before = uncancelled_begin();
-    mutex_take(&context->process->control);
-    context->process->cancellation = before;
-}
-
-static inline void control_unlock(struct context *context)
-{
-    int before = context->process->cancellation;
-    mutex_release(&context->process->control);
-    uncancelled_end(before);
 }
 
 static inline bool context_is_family(const struct context *one, const struct context *other)

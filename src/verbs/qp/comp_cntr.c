@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "verbs/object/control.h"
 #include "verbs/queue/srq.h"
 
 /* Operations of the peer are not seen as such: a WRITE need not pass through the code of the responder. */

@@ -3,9 +3,9 @@
 #include "base/container.h"
 #include "link/direct.h"
 #include "link/shm.h"
-#include "process/process.h"
 #include "runtime/clock.h"
 #include "transport/rc/direct.h"
+#include "verbs/qp/qp_engine.h"
 #include "verbs/queue/srq.h"
 #include "wire/psn.h"
 

@@ -14,8 +14,8 @@ void qp_unpublish(struct qp *);
 void qp_unpublish_failed(struct qp *);
 
 /* When the next work is a READ or WRITE (rc_direct_next): does what of the oldest may be done so, where there are no
- * taps and no rate that have to see packets. For a link with `directs`; others' settings.direct is false. True: there is
- * nothing else to send. */
+ * taps and no rate that have to see packets. For a link with `directs`; others' settings.direct is false. True: there
+ * is nothing else to send. */
 bool qp_transmit_directly(struct qp *, struct link *);
 
 #endif

@@ -1,11 +1,23 @@
-/* Queue pairs into the error state. */
+#include "verbs/qp/qp_error.h"
+
 #include "base/container.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/kinds/xrc/xrc_front_state.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
+#include "verbs/qp/qp_engine.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/receive_queue.h"
+
+void qp_raise(struct qp *qp, enum ibv_event_type type)
+{
+    struct qp *handle;
+    LIST_FOREACH (handle, &qp->xrc.handles, xrc.handle)
+        async_raise(handle->object.context, (struct ibv_async_event){.element.qp = &handle->ibv, .event_type = type});
+    if (qp->flow.type == IBV_QPT_XRC_RECV)
+        return;
+    async_raise(qp->object.context, (struct ibv_async_event){.element.qp = &qp->ibv, .event_type = type});
+}
 
 void qp_withdraw_references(struct qp *qp)
 {
@@ -23,7 +35,7 @@ void qp_flush_receives(struct qp *qp)
         if (qp->uses.srq->tags)
             srq_tags_flush(qp);
         if (!qp->receives.last_wqe_raised)
-            async_raise_qp(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+            qp_raise(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
         qp->receives.last_wqe_raised = true;
         return;
     }
@@ -54,5 +66,5 @@ void qp_fail(struct qp *qp, enum ibv_event_type event)
         return qp->owner.operations->failed(&qp->owner, false);
     qp_flush(qp);
     if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts are told by themselves */
-        async_raise_qp(qp, event);
+        qp_raise(qp, event);
 }

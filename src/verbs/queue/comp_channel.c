@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "verbs/object/control.h"
 #include "verbs/queue/cq.h"
 
 static void channel_destroy_left(struct object *object)

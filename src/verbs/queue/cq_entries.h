@@ -3,7 +3,7 @@
 #define VERBS_QUEUE_CQ_ENTRIES_H
 
 #include "link/fence.h"
-#include "verbs/object/object.h"
+#include "verbs/queue/cq.h"
 
 void cq_consumer_wait(struct cq *); /* until the consumer lock is ours */
 
@@ -51,5 +51,10 @@ static inline void cq_end_taking(struct cq *cq, bool locked)
     else
         cq_end_taking_freely(cq);
 }
+
+/* From cq_stop to cq_resume nobody adds entries or looks at them, though a program may be in the middle of a batch of
+ * them: waits for no program. cq->lock is held meanwhile. Not within process->forked copies, whose takers are gone. */
+void cq_stop(struct cq *);
+void cq_resume(struct cq *);
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/container.h"
+#include "process/process.h"
 #include "runtime/clock.h"
 #include "verbs/queue/comp_channel.h"
 

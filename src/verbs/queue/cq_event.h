@@ -21,12 +21,26 @@ enum { CQ_MODERATION_MOST = UINT16_MAX }; /* of both, as ibv_query_device_ex tel
 /* ENOENT, EINVAL for unknown bits of attr_mask. Thread-safe. */
 int cq_event_moderate(struct ibv_cq *, struct ibv_modify_cq_attr *);
 
+/* Is one of the entries notable? Under `lock`. When entries were withdrawn, the newest of the others passes for it. */
+static inline bool cq_holds_notable(const struct cq *cq)
+{
+    return cq->notable_end - cq_ring_head(&cq->ring) - 1 < cq_ring_count(&cq->ring);
+}
+
 /* An entry has come, and is in its place: raises the event if the CQ is armed for it, unless it is held back.
  * `notable`: a solicited receive or an error. Under cq->lock. */
 void cq_event_notify(struct cq *, bool notable);
 
 /* ibv_req_notify_cq(3). Under cq->lock, under which entries come: one that is not seen here finds the CQ armed. */
 void cq_event_arm(struct cq *, enum cq_armed);
+
+/* The position of the oldest entry that was neither polled nor raised an event. Under `lock`. A poller may go on
+ * meanwhile, so the answer may be too low, which raises an event too many, never too high. */
+static inline uint32_t cq_unreported(const struct cq *cq)
+{
+    uint32_t head = cq_ring_head(&cq->ring);
+    return (int32_t)(cq->unreported - head) > 0 ? cq->unreported : head;
+}
 
 /* Before anybody else knows the queue. */
 void cq_event_begin(struct cq *);

@@ -1,3 +1,5 @@
+#include "verbs/queue/cq_ex.h"
+
 /* The iterator of extended CQs: start_poll, next_poll, end_poll and the readers of ibv_create_cq_ex(3). */
 #include <errno.h>
 #include <string.h>

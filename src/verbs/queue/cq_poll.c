@@ -12,7 +12,6 @@
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/async.h"
 #include "verbs/object/domain.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
@@ -88,11 +87,11 @@ int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 }
 
 /* Whoever is in a batch has a copy of the entry at hand. */
-void cq_withdraw(struct cq *cq, const struct qp *qp)
+void cq_withdraw(struct cq *cq, uint32_t number)
 {
     cq_stop(cq);
     bool notable = cq_holds_notable(cq);
-    cq_ring_withdraw(&cq->ring, qp->flow.number);
+    cq_ring_withdraw(&cq->ring, number);
     if (notable)
         cq->notable_end = cq_ring_tail(&cq->ring);
     cq->unreported = cq_ring_head(&cq->ring); /* an event too many may come, none too few */

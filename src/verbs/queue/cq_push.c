@@ -42,7 +42,7 @@ static void overrun(struct cq *cq)
         return;
     cq->overrun = true;
     log_reason(LOG_ERROR, REASON_CQ_OVERRUN, "cq of %u entries (handle %u)", cq->ring.capacity, cq->object.handle);
-    async_raise_cq(cq, IBV_EVENT_CQ_ERR);
+    async_raise(cq->object.context, (struct ibv_async_event){.element.cq = &cq->ibv, .event_type = IBV_EVENT_CQ_ERR});
     atomic_store(&cq->process->loop.overrun, true);
     node_wake(cq->process->node);
 }

@@ -2,8 +2,26 @@
 #ifndef VERBS_QUEUE_CQ_PUSH_H
 #define VERBS_QUEUE_CQ_PUSH_H
 
+#include "process/process.h"
 #include "verbs/queue/cq.h"
 
+/* Puts an entry in; raises the event if the CQ is armed for it. `notable`: a solicited receive or an error.
+ * A full CQ overruns: false, the entry is lost, and process->loop.overrun asks the progress to fail the attached queue
+ * pairs. */
+bool cq_push(struct cq *, const struct completion *, bool notable);
+
+/* Before a receive is put in: the round that brings it may not have answered yet. */
+static inline void cq_note_round(struct cq *cq)
+{
+    uint32_t round = atomic_load_explicit(&cq->process->loop.delivering, memory_order_relaxed);
+    atomic_store_explicit(&cq->delivered, round, memory_order_relaxed);
+}
+
+struct completion *cq_make_room(struct cq *);
+void cq_finish_unusual(struct cq *, struct completion *, bool notable);
+
+/* The same for who fills the entry in its place, all of it: NULL when it is lost, else cq_end_push must follow at once.
+ * Holds cq->lock from the one to the other. */
 static inline struct completion *cq_begin_push(struct cq *cq)
 {
     lock_take(&cq->lock);

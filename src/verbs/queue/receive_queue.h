@@ -7,7 +7,7 @@
 #define VERBS_QUEUE_RECEIVE_QUEUE_H
 
 #include "base/lock.h"
-#include "transport/owner.h"
+#include "transport/recv_wqe.h"
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <sys/queue.h>

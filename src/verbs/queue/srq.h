@@ -21,14 +21,7 @@ static inline bool srq_is_known(const struct ibv_srq *ibv)
     return object_is_known(&((const struct srq *)ibv)->object, ibv->handle);
 }
 
-struct ibv_srq *srq_create(struct ibv_pd *,
-                           struct ibv_srq_init_attr *); /* NULL and errno; writes the true sizes back */
-/* ibv_create_srq_ex(3): basic, with tag matching (srq_tags.h), or for XRC (xrc.h). */
-struct ibv_srq *srq_create_ex(struct ibv_context *, struct ibv_srq_init_attr_ex *);
-int srq_get_number(struct ibv_srq *, uint32_t *); /* EINVAL: not for XRC, so it has none */
-int srq_destroy(struct ibv_srq *);
-int srq_modify(struct ibv_srq *, const struct ibv_srq_attr *, int mask);
-int srq_query(struct ibv_srq *, struct ibv_srq_attr *);
-int srq_post(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **bad);
+/* Raises an asynchronous event of the SRQ. May be called under any lock. */
+void srq_raise(struct srq *, enum ibv_event_type);
 
 #endif

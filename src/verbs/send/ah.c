@@ -12,6 +12,7 @@
 #include "diag/log.h"
 #include "process/port.h"
 #include "tap/delay.h"
+#include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 #include "verbs/send/way.h"
 #include "wire/datagram.h"

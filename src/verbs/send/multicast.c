@@ -9,6 +9,7 @@
 #include "process/progress.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
+#include "verbs/qp/qp_engine.h"
 #include "verbs/send/room.h"
 
 /* How long members that take nothing are waited for. A receiver that lost its processor is back by then. */

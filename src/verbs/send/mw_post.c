@@ -1,10 +1,12 @@
+#include "verbs/send/mw_post.h"
+
 /* ibv_bind_mw(3). */
 #include "base/result.h"
 #include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"
-#include "verbs/qp/qp.h"
+#include "verbs/qp/mw_bind.h"
 #include "verbs/send/post.h"
 
 enum { BIND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED };

@@ -8,10 +8,11 @@
 #include "process/poller.h"
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"
-#include "verbs/qp/qp.h"
+#include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/send/post.h"
+#include "verbs/send/transmit.h"
 #include "wire/guarded.h"
 
 #define BIT(opcode) (1u << (opcode))

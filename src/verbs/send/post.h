@@ -3,7 +3,10 @@
 #ifndef VERBS_SEND_POST_H
 #define VERBS_SEND_POST_H
 
-#include "verbs/object/object.h"
+#include "verbs/qp/qp.h"
+
+/* ibv_post_send(3). Thread-safe. */
+int qp_post_send(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **bad);
 
 /* Around all posting of sends, before any other lock: waits for the batches of other threads, on this queue pair only.
  * False: this thread is in a batch of its own, and would wait for ever. */

@@ -1,9 +1,11 @@
+#include "verbs/send/post_receive.h"
+
 /* ibv_post_recv(3). */
 #include <errno.h>
 
 #include "base/result.h"
 #include "diag/log.h"
-#include "verbs/qp/qp.h"
+#include "verbs/qp/qp_error.h"
 #include "verbs/queue/receive_queue.h"
 
 /* The state is looked at once more after posting: a receive that was posted just before the queue pair went to error is

@@ -6,6 +6,7 @@
 #include "link/guard.h"
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"
+#include "verbs/qp/mw_bind.h"
 #include "verbs/send/post.h"
 #include "wire/guarded.h"
 

@@ -4,6 +4,7 @@
 
 #include "diag/log.h"
 #include "runtime/clock.h"
+#include "verbs/qp/qp_engine.h"
 
 /* How far ahead of its rate a queue pair may get when the program names no burst: by as much as a timer may be late. */
 static const nanos default_ahead = 2 * NANOS_MILLISECOND;

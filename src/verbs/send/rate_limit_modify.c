@@ -5,6 +5,7 @@
 #include "diag/log.h"
 #include "runtime/clock.h"
 #include "verbs/send/rate_limit.h"
+#include "verbs/send/transmit.h"
 
 static enum reason rate_limit_check(const struct qp *qp, const struct ibv_qp_rate_limit_attr *attr, int *error)
 {

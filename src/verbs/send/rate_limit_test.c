@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "process/process.h"
 #include "runtime/clock.h"
 
 enum { KBPS = 8000, BYTES_A_SECOND = 1000000, MTU = 1024 };

@@ -1,7 +1,9 @@
 #include "verbs/send/room.h"
 
+#include "link/link.h"
 #include "process/progress.h"
 #include "runtime/clock.h"
+#include "verbs/qp/qp.h"
 
 /* Enters the list of those that wait for room. Room that came just before woke nobody who would have found us there, so
  * the link is asked once more: false, there is some. */

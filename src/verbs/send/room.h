@@ -2,8 +2,10 @@
 #ifndef VERBS_SEND_ROOM_H
 #define VERBS_SEND_ROOM_H
 
-#include "link/link.h"
-#include "verbs/qp/qp.h"
+#include <stdbool.h>
+
+struct link;
+struct qp;
 
 /* Has this link room for a frame? If not, the queue pair transmits again when it has. Under qp->lock, between the
  * link's begin and end. */

@@ -1,3 +1,5 @@
+#include "verbs/send/transmit.h"
+
 /* From the engines into the links. */
 #include <string.h>
 
@@ -11,6 +13,7 @@
 #include "verbs/kinds/ethernet/qp_raw.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/qp/qp_direct.h"
+#include "verbs/qp/qp_path.h"
 #include "verbs/send/ah.h"
 #include "verbs/send/multicast.h"
 #include "verbs/send/rate_limit.h"

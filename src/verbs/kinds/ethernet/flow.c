@@ -5,6 +5,7 @@
 
 #include "diag/log.h"
 #include "verbs/kinds/ethernet/steering.h"
+#include "verbs/object/control.h"
 #include "verbs/object/counters.h"
 #include "verbs/qp/qp.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "transport/unreliable/raw.h"
+#include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/receive_queue.h"
 

@@ -1,8 +1,10 @@
-/* ibv_create_rwq_ind_table(3): which work queue gets which frame. */
+#include "verbs/kinds/ethernet/rwq_ind_table.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "diag/log.h"
+#include "verbs/object/control.h"
 #include "verbs/qp/wq.h"
 
 static bool is_sound(const struct ibv_context *context, const struct ibv_rwq_ind_table_init_attr *attr)

@@ -8,7 +8,9 @@
 #include "diag/log.h"
 #include "tap/traffic.h"
 #include "transport/unreliable/raw.h"
+#include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/object/counters.h"
+#include "verbs/qp/qp_path.h"
 #include "verbs/qp/wq.h"
 #include "wire/bytes.h"
 

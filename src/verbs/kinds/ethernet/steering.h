@@ -12,6 +12,8 @@
 #include "verbs/kinds/ethernet/flow_match.h"
 #include "verbs/object/object.h"
 
+struct steering;
+
 struct flow {
     struct ibv_flow ibv;
     struct object object;

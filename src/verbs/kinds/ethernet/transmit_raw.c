@@ -2,6 +2,7 @@
 #include "tap/traffic.h"
 #include "verbs/kinds/ethernet/qp_raw.h"
 #include "verbs/kinds/ethernet/steering.h"
+#include "verbs/qp/qp_path.h"
 #include "verbs/send/rate_limit.h"
 #include "verbs/send/room.h"
 #include "wire/bytes.h"

@@ -6,7 +6,9 @@
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
+#include "verbs/qp/qp_error.h"
 #include "verbs/queue/cq.h"
+#include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
@@ -37,7 +39,7 @@ const struct recv_wqe *xrc_take_receive(struct engine_owner *owner, const struct
     if (receive)
         qp->xrc.serving = qp->xrc.selected;
     if (receive && limit_reached)
-        async_raise_srq(qp->xrc.selected, IBV_EVENT_SRQ_LIMIT_REACHED);
+        srq_raise(qp->xrc.selected, IBV_EVENT_SRQ_LIMIT_REACHED);
     return receive;
 }
 

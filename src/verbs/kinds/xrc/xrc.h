@@ -5,6 +5,7 @@
 #ifndef VERBS_KINDS_XRC_XRC_H
 #define VERBS_KINDS_XRC_XRC_H
 
+#include "transport/owner.h"
 #include "verbs/queue/srq.h"
 
 /* What the engine of a queue pair of type XRC_RECV calls. */

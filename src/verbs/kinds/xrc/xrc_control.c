@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ipc/node.h"
+#include "verbs/qp/qp.h"
 #include "verbs/send/room.h"
 
 _Static_assert(sizeof(struct xrc_control) <= FRAME_HEADERS_MAX, "a message fits a frame");

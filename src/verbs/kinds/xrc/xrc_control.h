@@ -5,6 +5,8 @@
 
 #include "verbs/kinds/xrc/xrcd.h"
 
+struct frame;
+struct peer;
 struct qp;
 
 enum xrc_control_kind {

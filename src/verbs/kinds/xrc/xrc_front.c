@@ -7,7 +7,10 @@
 #include "transport/pkey.h"
 #include "transport/rc/lend.h"
 #include "verbs/kinds/xrc/xrc_front_state.h"
+#include "verbs/qp/qp_engine.h"
+#include "verbs/qp/qp_error.h"
 #include "verbs/send/room.h"
+#include "verbs/send/transmit.h"
 #include "wire/psn.h"
 #include "wire/wire.h"
 

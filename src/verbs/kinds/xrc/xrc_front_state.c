@@ -1,5 +1,7 @@
 #include "verbs/kinds/xrc/xrc_front_state.h"
 
+#include "verbs/qp/qp_engine.h"
+
 #include <stdlib.h>
 
 enum { WAITING_MOST = 4096 };

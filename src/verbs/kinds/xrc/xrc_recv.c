@@ -6,6 +6,9 @@
 #include "diag/log.h"
 #include "runtime/qpns.h"
 #include "verbs/kinds/xrc/xrcd.h"
+#include "verbs/life/qp_modify.h"
+#include "verbs/life/qp_retire.h"
+#include "verbs/object/control.h"
 
 static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *qp_context)
 {

@@ -9,9 +9,15 @@
 #include "verbs/kinds/xrc/xrc.h"
 #include "verbs/kinds/xrc/xrc_control.h"
 #include "verbs/kinds/xrc/xrc_front.h"
+#include "verbs/life/qp_endpoint.h"
+#include "verbs/life/qp_modify.h"
 #include "verbs/life/qp_owner.h"
+#include "verbs/qp/qp_engine.h"
+#include "verbs/qp/qp_error.h"
+#include "verbs/qp/qp_path.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
+#include "verbs/send/transmit.h"
 #include "wire/psn.h"
 
 struct standin {

@@ -4,7 +4,9 @@
 #ifndef VERBS_KINDS_XRC_XRC_STANDIN_H
 #define VERBS_KINDS_XRC_XRC_STANDIN_H
 
-#include "process/process.h"
+#include "base/nanos.h"
+
+struct process;
 
 /* Control messages of other processes (xrc_control.h) are taken from now on. */
 void xrc_standins_begin(struct process *);

@@ -10,6 +10,7 @@
 #include "base/descriptor.h"
 #include "base/file_lock.h"
 #include "diag/log.h"
+#include "verbs/object/control.h"
 
 struct xrc_domain {
     LIST_ENTRY(xrc_domain) siblings; /* in process->domains */

@@ -1,15 +1,9 @@
-#include "verbs/memory/mw.h"
+#include "verbs/qp/mw_bind.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "diag/log.h"
-#include "link/guard.h"
-#include "runtime/clock.h"
 #include "verbs/memory/mr.h"
-#include "verbs/memory/quiesce.h"
+#include "verbs/memory/mw.h"
 #include "verbs/memory/rkeys.h"
-#include "verbs/send/post.h"
+#include "verbs/qp/qp_engine.h"
 
 enum {
     ACCESS_WRITES = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
@@ -18,65 +12,7 @@ enum {
     KEY_OF_PROGRAM = 0xff, /* of a key, what whoever binds the window chooses */
 };
 
-static inline struct mw *mw_of(const struct region *region)
-{
-    return (struct mw *)((char *)region - offsetof(struct mw, region));
-}
-
-static void mw_destroy_left(struct object *object)
-{
-    struct mw *mw = object_whole(object);
-    mw->ibv.handle = object->handle;
-    mw_deallocate(&mw->ibv);
-}
-
-static void mw_inherit(struct object *object)
-{
-    struct mw *mw = object_whole(object);
-    lock_inherit(&mw->lock);
-}
-
-static const struct object_class mw_class = {
-    .kind = OBJECT_MW,
-    .name = "memory window",
-    .offset = offsetof(struct mw, object),
-    .destroy = mw_destroy_left,
-    .inherit = mw_inherit,
-};
-
-struct ibv_mw *mw_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-    struct context *context = context_of(pd->context);
-    int error = !pd_is_known(pd) ? ENOENT : type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2 ? 0 : EINVAL;
-    struct mw *mw = error ? NULL : calloc(1, sizeof *mw);
-    if (!mw) {
-        errno = error ? error : ENOMEM;
-        return NULL;
-    }
-    lock_set_rank(&mw->lock, LOCK_INNERMOST);
-    mw->region.pd = pd_of(pd);
-    mw->parent = pd_object(pd);
-    mw->region.kind = REGION_WINDOW;
-    mw->ibv.context = pd->context;
-    mw->ibv.pd = pd;
-    mw->ibv.type = type;
-    control_lock(context);
-    error = rkeys_enter(context->process->keys, &mw->region);
-    mw->ibv.rkey = mw->region.key;
-    if (!error)
-        mw->ibv.handle = object_enter(context, &mw->object, &mw_class, context->device->limits.max_mw, mw->parent);
-    if (!error && !mw->ibv.handle)
-        rkeys_remove(context->process->keys, &mw->region), error = ENOMEM;
-    control_unlock(context);
-    if (!error)
-        return &mw->ibv;
-    free(mw);
-    errno = error;
-    return NULL;
-}
-
-/* Under mw->lock, and for type 2 under the lock of the queue pair that bound it. */
-static void unbind(struct mw *mw)
+void mw_unbind(struct mw *mw)
 {
     lock_assert_held(&mw->lock);
     if (mw->mr)
@@ -87,39 +23,6 @@ static void unbind(struct mw *mw)
     mw->qp = NULL;
     mw->region.length = 0;
     mw->region.access = 0;
-}
-
-/* Nobody finds the window any more, and no queue pair is destroyed meanwhile: we hold the control. */
-static void unbind_for_good(struct mw *mw)
-{
-    quiesce_memory(mw->object.context->process);
-    lock_take(&mw->lock);
-    struct qp *qp = mw->qp;
-    lock_release(&mw->lock);
-    if (qp)
-        lock_take(&qp->lock);
-    lock_take(&mw->lock);
-    unbind(mw);
-    lock_release(&mw->lock);
-    if (qp)
-        lock_release(&qp->lock);
-}
-
-int mw_deallocate(struct ibv_mw *ibv)
-{
-    struct mw *mw = (struct mw *)ibv;
-    struct context *context = mw->object.context;
-    control_lock(context);
-    int error = object_leave(&mw->object, ibv->handle, mw->parent);
-    if (!error) {
-        rkeys_remove(context->process->keys, &mw->region);
-        if (!context->process->inherited)
-            unbind_for_good(mw);
-    }
-    control_unlock(context);
-    if (!error)
-        free(mw);
-    return error;
 }
 
 /* The window's identity and all parameters are copied: the program may destroy the region before the work's turn. */
@@ -186,7 +89,7 @@ static enum reason check_window(const struct mw *mw, const struct qp *qp, const 
  * began before the bind. The region itself can't go meanwhile: deregistering waits for all queue pairs. */
 static void bind(struct mw *mw, struct qp *qp, const struct send_wqe *work, struct mr *mr)
 {
-    unbind(mw);
+    mw_unbind(mw);
     mw->region.key = work->rkey;
     if (!mr)
         return;
@@ -229,7 +132,7 @@ enum reason mw_invalidate(struct qp *qp, uint32_t rkey)
     lock_take(&mw->lock);
     bool may = mw->qp == qp && region->key == rkey;
     if (may)
-        unbind(mw);
+        mw_unbind(mw);
     lock_release(&mw->lock);
     return may ? REASON_NONE : REASON_INVALIDATE_KEY;
 }
@@ -270,7 +173,7 @@ void mw_leave(struct qp *qp)
     struct mw *mw;
     while ((mw = LIST_FIRST(&qp->memory.windows))) {
         lock_take(&mw->lock);
-        unbind(mw);
+        mw_unbind(mw);
         lock_release(&mw->lock);
     }
 }

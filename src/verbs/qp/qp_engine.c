@@ -1,6 +1,6 @@
-/* What a queue pair does around its engine (transport/engine.h). */
+#include "verbs/qp/qp_engine.h"
+
 #include "verbs/kinds/xrc/xrc_front_state.h"
-#include "verbs/qp/qp.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 

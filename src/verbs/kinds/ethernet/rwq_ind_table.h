@@ -1,0 +1,29 @@
+/* Tables of work queues: ibv_create_rwq_ind_table(3). Thread-safe. */
+#ifndef VERBS_KINDS_ETHERNET_RWQ_IND_TABLE_H
+#define VERBS_KINDS_ETHERNET_RWQ_IND_TABLE_H
+
+#include "verbs/kinds/ethernet/rss.h"
+#include "verbs/qp/wq.h"
+
+enum { WQ_TABLE_MAX = 4096 }; /* entries of an indirection table */
+
+struct ind_table {
+    struct ibv_rwq_ind_table ibv;
+    struct object object;
+    uint32_t count; /* a power of two */
+    struct wq *entries[];
+};
+
+/* What a queue pair has instead of queues. */
+struct spread {
+    struct ind_table *table;
+    struct rss_hash hash;
+};
+
+struct ibv_rwq_ind_table *rwq_ind_table_create(struct ibv_context *, struct ibv_rwq_ind_table_init_attr *);
+int rwq_ind_table_destroy(struct ibv_rwq_ind_table *);
+
+/* The queue pair inside the work queue that this frame belongs to. */
+struct qp *wq_choose(const struct spread *, const struct ether *);
+
+#endif

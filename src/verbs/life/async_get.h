@@ -1,0 +1,16 @@
+/* Asynchronous events, fetched: ibv_get_async_event(3), ibv_ack_async_event(3). Thread-safe. */
+#ifndef VERBS_LIFE_ASYNC_GET_H
+#define VERBS_LIFE_ASYNC_GET_H
+
+#include <infiniband/verbs.h>
+
+struct context;
+
+/* 0, or -1 and errno (EAGAIN when the descriptor is non-blocking and nothing waits). */
+int async_get(struct ibv_context *, struct ibv_async_event *);
+void async_acknowledge(struct ibv_async_event *);
+
+/* Withdraws the events of an object that is being destroyed and that nobody fetched yet. `element` is its address. */
+void async_withdraw(struct context *, const void *element);
+
+#endif

@@ -1,0 +1,11 @@
+/* Making and destroying completion queues: ibv_create_cq(3), ibv_create_cq_ex(3), ibv_resize_cq(3). Thread-safe. */
+#ifndef VERBS_LIFE_CQ_CREATE_H
+#define VERBS_LIFE_CQ_CREATE_H
+
+#include "verbs/queue/cq.h"
+
+struct ibv_cq_ex *cq_create(struct ibv_context *, const struct ibv_cq_init_attr_ex *); /* NULL and errno */
+int cq_destroy(struct ibv_cq *);             /* EBUSY; waits until all events are acknowledged */
+int cq_resize(struct ibv_cq *, int entries); /* keeps what is queued; EINVAL below that */
+
+#endif

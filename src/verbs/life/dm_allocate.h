@@ -1,0 +1,12 @@
+/* Making and destroying device memory: ibv_alloc_dm(3), ibv_free_dm(3). Thread-safe. */
+#ifndef VERBS_LIFE_DM_ALLOCATE_H
+#define VERBS_LIFE_DM_ALLOCATE_H
+
+#include "verbs/memory/dm.h"
+
+/* NULL and errno: EINVAL what can't be, ENOMEM when max_dm_size is used up. */
+struct ibv_dm *dm_allocate(struct ibv_context *, struct ibv_alloc_dm_attr *);
+/* EBUSY while a region is registered on it. */
+int dm_free(struct ibv_dm *);
+
+#endif

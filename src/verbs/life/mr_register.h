@@ -1,0 +1,35 @@
+/* Making, changing and destroying memory regions: ibv_reg_mr(3) and its kin. Thread-safe. */
+#ifndef VERBS_LIFE_MR_REGISTER_H
+#define VERBS_LIFE_MR_REGISTER_H
+
+#include "verbs/memory/mr.h"
+
+/* What a region is made of. */
+struct mr_source {
+    char *memory;
+    void *address; /* as the public region shows it; NULL where there is none */
+    uint64_t length, base;
+    unsigned access;
+    uint8_t kind;        /* enum region_kind */
+    struct dm *dm;       /* of which it is a part; NULL: of none */
+    struct object *dmah; /* made with this DMA handle; NULL: with none */
+    void *mapped;        /* unmapped with the region; NULL: nothing */
+    size_t mapped_length;
+};
+
+/* Registers what the caller has checked, but for what is true of all regions. NULL and errno. */
+struct ibv_mr *mr_register_from(struct ibv_pd *, const struct mr_source *);
+
+/* Registers [address, address + length); peers name it from `base` on. NULL and errno. Nothing is pinned; the range
+ * must be mapped, for local write access writable, and such that the kernel can copy from it (EFAULT), unless it pages
+ * on demand. access: enum ibv_access_flags; unknown bits outside the optional range are EINVAL. */
+struct ibv_mr *mr_register(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access);
+/* The same for a region that is made with a DMA handle. */
+struct ibv_mr *mr_register_hinted(struct ibv_pd *, void *address, size_t length, uint64_t base, unsigned access,
+                                  struct object *dmah);
+/* EBUSY while a window is bound to it. */
+int mr_deregister(struct ibv_mr *);
+/* ibv_rereg_mr: 0, or enum ibv_rereg_mr_err_code; after an error the region is as it was. */
+int mr_reregister(struct ibv_mr *, int flags, struct ibv_pd *, void *address, size_t length, int access);
+
+#endif

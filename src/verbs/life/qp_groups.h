@@ -1,0 +1,15 @@
+/* Queue pairs in multicast groups: ibv_attach_mcast(3), ibv_detach_mcast(3). Thread-safe. */
+#ifndef VERBS_LIFE_QP_GROUPS_H
+#define VERBS_LIFE_QP_GROUPS_H
+
+#include <infiniband/verbs.h>
+
+struct qp;
+
+int qp_attach(struct ibv_qp *, const union ibv_gid *, uint16_t lid);
+int qp_detach(struct ibv_qp *, const union ibv_gid *, uint16_t lid);
+
+/* All that it is attached to: its context is being closed. */
+void qp_leave_groups(struct qp *);
+
+#endif

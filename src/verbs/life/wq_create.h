@@ -1,0 +1,14 @@
+/* Making, changing and destroying work queues: ibv_create_wq(3), ibv_modify_wq(3). Thread-safe. */
+#ifndef VERBS_LIFE_WQ_CREATE_H
+#define VERBS_LIFE_WQ_CREATE_H
+
+#include "verbs/qp/wq.h"
+
+struct ibv_wq *wq_create(struct ibv_context *, struct ibv_wq_init_attr *);
+int wq_modify(struct ibv_wq *, struct ibv_wq_attr *);
+int wq_destroy(struct ibv_wq *);
+/* To the error state by an error that the engine didn't see: flushed, and IBV_EVENT_WQ_FATAL raised. Under the lock of
+ * its queue pair. */
+void wq_fail(struct wq *);
+
+#endif

@@ -1,0 +1,24 @@
+/* The lock under which objects come and go: process->control, for the objects of a context. */
+#ifndef VERBS_OBJECT_CONTROL_H
+#define VERBS_OBJECT_CONTROL_H
+
+#include "base/uncancelled.h"
+#include "process/process.h"
+#include "verbs/object/object.h"
+
+/* No thread is cancelled between the two. */
+static inline void control_lock(struct context *context)
+{
+    int before = uncancelled_begin();
+    mutex_take(&context->process->control);
+    context->process->cancellation = before;
+}
+
+static inline void control_unlock(struct context *context)
+{
+    int before = context->process->cancellation;
+    mutex_release(&context->process->control);
+    uncancelled_end(before);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* What a queue pair does around its engine (transport/engine.h). All under qp->lock. */
+#ifndef VERBS_QP_QP_ENGINE_H
+#define VERBS_QP_QP_ENGINE_H
+
+#include "process/process.h"
+#include "verbs/qp/qp.h"
+
+void qp_receive(struct qp *, const struct packet *, nanos now);
+bool qp_has_output(const struct qp *);
+/* The same at once, and saying yes more often: it may be that what there is may not leave yet. */
+static inline bool qp_may_have_output(const struct qp *qp)
+{
+    if (__builtin_expect(!qp_is_reliable(qp), 0))
+        return engine_has_output(&qp->engine);
+    return rc_may_have_output(&qp->engine.rc) || tags_have_work(&qp->tags.port);
+}
+
+/* A deadline of the queue pair: it is looked after at this time at the latest. Under qp->lock. */
+static inline void qp_expire_by(struct qp *qp, nanos at)
+{
+    schedule_by(&qp->process->schedule, &qp->endpoint.timer, at);
+}
+
+nanos qp_engine_deadline(const struct qp *);
+
+/* That of the engine, or when the rate of the queue pair or the members of a multicast group let it go on, whichever is
+ * sooner. */
+nanos qp_deadline(const struct qp *);
+
+/* The same as qp_deadline, for the helper, which looks again by then: from now on it is told of what becomes sooner. */
+nanos qp_watch(struct qp *);
+
+/* Before the engine is reset or goes: the receive of a message that has begun and will not end is free again, or a
+ * shared queue would lose its place for ever. */
+void qp_give_back_receive(struct qp *);
+
+#endif

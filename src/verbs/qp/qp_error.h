@@ -1,0 +1,23 @@
+/* Queue pairs into the error state, and their asynchronous events. All under qp->lock. */
+#ifndef VERBS_QP_QP_ERROR_H
+#define VERBS_QP_QP_ERROR_H
+
+#include "verbs/qp/qp.h"
+
+/* To the error state, as the program asked for: the engine's work and the receives are flushed. */
+void qp_flush(struct qp *);
+
+/* To the error state by an error that the engine didn't see: the whole queue pair is flushed and `event` raised. */
+void qp_fail(struct qp *, enum ibv_event_type event);
+
+/* Peers that may be reading memory of this queue pair by reference are told to forget it. After the return the program
+ * may have its memory back. */
+void qp_withdraw_references(struct qp *);
+
+/* Flushes the receive queue; on an SRQ raises LAST_WQE_REACHED once. The state is ERR already. */
+void qp_flush_receives(struct qp *);
+
+/* Raises an asynchronous event of the queue pair, or of all its handles. */
+void qp_raise(struct qp *, enum ibv_event_type);
+
+#endif

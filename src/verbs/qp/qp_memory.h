@@ -1,0 +1,14 @@
+/* The memory that a queue pair touches, found by keys. Under a qp->lock. */
+#ifndef VERBS_QP_QP_MEMORY_H
+#define VERBS_QP_QP_MEMORY_H
+
+#include "verbs/qp/qp.h"
+#include <sys/uio.h>
+
+/* One SGE of this protection domain, or a peer's (rkey, address, length) of the queue pair's, into memory; see struct
+ * owner_operations for the reasons. Valid as long as the caller holds the qp->lock under which it asked. */
+enum reason mr_local(const struct qp *, const struct pd *, const struct ibv_sge *, unsigned access, struct iovec *);
+enum reason mr_remote(const struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
+                      struct iovec *);
+
+#endif

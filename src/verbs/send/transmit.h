@@ -1,0 +1,28 @@
+/* Sending what the engines of queue pairs have. All under qp->lock. */
+#ifndef VERBS_SEND_TRANSMIT_H
+#define VERBS_SEND_TRANSMIT_H
+
+#include "verbs/qp/qp.h"
+
+/* Sends what the engine has, as long as the link has room; the rest goes on when there is some. */
+void qp_transmit(struct qp *, nanos now);
+/* The same for who stands between guard_begin and guard_end already (link/guard.h). */
+void qp_transmit_guarded(struct qp *, nanos now);
+
+/* When all that it may have to send is an ACK to a peer on this host, which has room, sends that and
+ * returns true. Otherwise nothing has happened, and qp_transmit_guarded is to be called. Likewise guarded. */
+bool qp_acknowledge(struct qp *);
+
+/* Sends this packet, which is not of its engine, by the way to its peer; false: there is no room now, and the queue
+ * pair waits for some. */
+bool qp_send_packet(struct qp *, const struct packet *);
+
+/* The queue pair ends: what it owes its peer leaves now. The program was told of messages whose ACK still waits to go
+ * along with a request (progress.h). */
+void qp_settle(struct qp *);
+
+/* Did a peer that is gone take all that was sent, and was that only what nobody asked an ACK for? Then it has ended, as
+ * rc_presume says. Under qp->lock. */
+bool qp_presume(struct qp *, nanos now);
+
+#endif
