@@ -4,6 +4,7 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 /* Exit statuses. */
 enum {
@@ -20,15 +21,15 @@ struct command {
     const char *arguments; /* as shown behind the name */
     const char *summary;   /* one line */
     const char *help;      /* the rest of `softverbs help NAME`, ending in a newline; "" when there is no more to say */
-    bool runs_rest;        /* the first argument and all behind it are another program's: no options among them */
-    const char *letters;   /* its options that are one letter, as getopt(3) takes them; NULL: none */
+    void (*print_options)(FILE *); /* the part of it in front of `help`; NULL: none */
+    bool runs_rest;      /* the first argument and all behind it are another program's: no options among them */
+    const char *letters; /* its options that are one letter, as getopt(3) takes them; NULL: none */
     int (*run)(const struct command *, int argc, char **argv); /* argv[0] is the name; returns the exit status */
     void (*failed)(int status); /* its last words before it ends with one that is not 0; NULL: none */
 };
 
 extern const struct command run_command, env_command, devices_command, show_command, stat_command, event_command,
-    doctor_command, explain_command, version_command, missing_command, decode_command, live_command,
-    ping_command;
+    doctor_command, explain_command, version_command, missing_command, decode_command, live_command, ping_command;
 
 /* The next option of the command, as getopt_long gives it, wherever among the arguments it stands (but see runs_rest);
  * -1 after the last. --help is answered here and ends the process with EXIT_OK, an unknown option with a sentence and

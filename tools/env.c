@@ -11,11 +11,10 @@
 
 enum { OPTION_DOCKER = PREPARE_OPTIONS_END, OPTION_GITHUB, OPTION_SYSTEMD, OPTION_JSON };
 
-static const struct option options[] = {{"docker", no_argument, NULL, OPTION_DOCKER},
+static const struct option formats[] = {{"docker", no_argument, NULL, OPTION_DOCKER},
                                         {"github", no_argument, NULL, OPTION_GITHUB},
                                         {"systemd", no_argument, NULL, OPTION_SYSTEMD},
                                         {"json", no_argument, NULL, OPTION_JSON},
-                                        PREPARE_OPTIONS,
                                         {0}};
 
 /* The value between quotes; what stands in `special` behind a backslash. */
@@ -143,6 +142,7 @@ static void fail_shell(int status)
 
 static int env(const struct command *command, int argc, char **argv)
 {
+    const struct option *options = prepare_options(formats);
     bool paths = true;
     int option, status = 0;
     char **before = copy_of_environment();

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "config/config.h"
+#include "config/settings.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
 #include "print/emit.h"
@@ -162,7 +163,7 @@ static int event(const struct command *command, int argc, char **argv)
             wish.pid = process_number(optarg);
         else if (option == 'j')
             wish.list = wish.list ? wish.list : json_array();
-        else if (setenv("SOFTVERBS_DIR", optarg, 1))
+        else if (setenv(setting_lines[SETTING_DIR].variable, optarg, 1))
             return EXIT_NEGATIVE;
     if (wish.pid < 0)
         return command_misused(command, "A process has a number above 0.");

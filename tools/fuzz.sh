@@ -17,12 +17,13 @@ CC=clang tools/build/build.sh build-fuzz -Dfuzz=true -Dtests=false || exit 1
 top=$PWD/build-fuzz/fuzzing
 
 fuzz() { # NAME
-    local place=$top/$1
+    local place=$top/$1 words=
     rm -rf "$place"
     mkdir -p "$place/corpus" "$place/found"
     tar -xzf "tests/corpus/$1.tar.gz" -C "$place/corpus"
+    [ "$1" = settings ] && words=-dict=build-fuzz/tests/fuzz/settings.dictionary
     "build-fuzz/tests/fuzz/$1_fuzz" -max_total_time=$((minutes * 60)) -max_len=1000 -len_control=20 -entropic=0 \
-        -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$place/found/" "$place/corpus" >"$place/log" 2>&1
+        -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 ${words:+"$words"} -artifact_prefix="$place/found/" "$place/corpus" >"$place/log" 2>&1
 }
 
 # The corpus without what adds nothing, as an archive that is the same for the same inputs.

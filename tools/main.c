@@ -40,8 +40,11 @@ static void print_help(const struct command *command)
 {
     printf("Usage: softverbs %s%s%s\n\n%s.\n", command->name, *command->arguments ? " " : "", command->arguments,
            command->summary);
-    if (*command->help)
-        printf("\n%s", command->help);
+    if (command->print_options || *command->help)
+        puts("");
+    if (command->print_options)
+        command->print_options(stdout);
+    fputs(command->help, stdout);
 }
 
 void complain(const char *format, ...)

@@ -13,6 +13,7 @@
 #include "ipc/claim.h"
 #include "ipc/node.h"
 #include "place.h"
+#include "print/screen.h"
 #include "settings.h"
 #include "share.h"
 #include "tap/capture.h"
@@ -64,12 +65,13 @@ static int calm_thread_sanitizer(void)
     return prepend("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
 }
 
-/* NCCL 2.28, which PyTorch 2.9 to 2.11 bring along, ends with SIGSEGV at its first collective on each device that is
- * not mlx5, unless this chooses another way for what GPUs initiate. 2.29 doesn't need it, and earlier ones don't know
- * it. */
-static int spare_nccl(void)
+/* Variables of other programs, where the user has not set them. */
+static int set_foreign(void)
 {
-    return setenv("NCCL_GIN_TYPE", "2", 0);
+    int error = 0;
+#define FOREIGN(variable, value, meaning) error |= setenv(#variable, value, 0);
+#include "base/settings.def"
+    return error;
 }
 
 /* The linker takes colons and semicolons in LD_LIBRARY_PATH, and blanks in LD_PRELOAD, for separators, and knows no
@@ -122,7 +124,7 @@ static int provide_paths(const char *directory)
         complain("%s \"softverbs run --no-paths\" does without them.", why);
         return EXIT_SELF;
     }
-    if (setenv("SOFTVERBS_PATHS", path, 1))
+    if (setenv(setting_lines[SETTING_PATHS].variable, path, 1))
         return out_of_memory();
     int status = provide_programs(directory);
     return status ? status : preload(directory);
@@ -154,13 +156,6 @@ static int provide(bool paths)
     return status ? status : meet();
 }
 
-static bool is_device_count(const char *text)
-{
-    char *end;
-    unsigned long number = strtoul(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end && number <= DEVICES_MAX;
-}
-
 /* The program may change its directory, and all that it starts write to one file: so its name is made whole. */
 static int make_whole(const char *name, char path[PLACE_PATH_MAX])
 {
@@ -173,11 +168,30 @@ static int make_whole(const char *name, char path[PLACE_PATH_MAX])
     return EXIT_SELF;
 }
 
-static int set_file(const char *variable, const char *name)
+/* -- options: the value of each type of setting as it goes into the environment */
+
+static int set_text(const struct command *command, enum setting setting, const char *text)
+{
+    char why[160];
+    if (!setting_check(setting, text, why, sizeof why))
+        return command_misused(command, "--%s \"%s\": %s.", setting_lines[setting].option, text, why);
+    return setenv(setting_lines[setting].variable, text, 1) ? out_of_memory() : 0;
+}
+
+static int set_devices(const struct command *command, enum setting setting, const char *text)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || number > DEVICES_MAX)
+        return command_misused(command, "\"%s\" is not a number of devices from 0 to %d.", text, DEVICES_MAX);
+    return set_text(command, setting, text);
+}
+
+static int set_file(const struct command *command, enum setting setting, const char *name)
 {
     char path[PLACE_PATH_MAX];
     int status = make_whole(name, path);
-    return status ? status : setenv(variable, path, 1) ? out_of_memory() : 0;
+    return status ? status : set_text(command, setting, path);
 }
 
 /* Programs share the file, and must not wait for a reader; so none that is gone when it has been read. */
@@ -187,7 +201,7 @@ static bool can_hold_capture(const char *path)
     return stat(path, &file) || S_ISREG(file.st_mode);
 }
 
-static int begin_capture(const char *name)
+static int begin_capture(const struct command *command, enum setting setting, const char *name)
 {
     char path[PLACE_PATH_MAX];
     if (make_whole(name, path))
@@ -200,21 +214,23 @@ static int begin_capture(const char *name)
     }
     int error = strstr(path, "%p") ? 0 : capture_begin(path);
     if (!error)
-        return setenv("SOFTVERBS_CAPTURE", path, 1) ? out_of_memory() : 0;
+        return set_text(command, setting, path);
     complain("Packets can't be captured to \"%s\": %s.", path,
              error == EEXIST ? "it is no capture, and stays as it is" : strerror(error));
     return EXIT_SELF;
 }
 
-static int check_faults(const struct command *command, const char *list)
+static int set_faults(const struct command *command, enum setting setting, const char *list)
 {
     struct fault_plan plan;
     char why[512];
-    return fault_parse(list, &plan, why, sizeof why) ? 0 : command_misused(command, "%s", why);
+    if (!fault_parse(list, &plan, why, sizeof why))
+        return command_misused(command, "%s", why);
+    return set_text(command, setting, list);
 }
 
-/* A name in the list that is of no interface here; an empty one leaves its device off the network. 0, or the status. */
-static int check_networks(const struct command *command, const char *list)
+/* An empty name in the list leaves its device off the network. */
+static int set_networks(const struct command *command, enum setting setting, const char *list)
 {
     char name[IF_NAMESIZE];
     for (const char *at = list; *at; at += *at == ',') {
@@ -224,33 +240,53 @@ static int check_networks(const struct command *command, const char *list)
             return command_misused(command, "There is no network interface \"%.*s\".", (int)length, at);
         at += length;
     }
-    return 0;
+    return set_text(command, setting, list);
 }
 
 int prepare_option(const struct command *command, int option, const char *value)
 {
-    static const char *const names[] = {
-        "SOFTVERBS_DEVICES",   "SOFTVERBS_LOG", NULL, "SOFTVERBS_DIR", "SOFTVERBS_NET", NULL, "SOFTVERBS_FAULT", NULL,
-        "SOFTVERBS_LINK_LAYER"};
+    static int (*const by_type[SETTING_TYPES])(const struct command *, enum setting, const char *) = {
+        [SETTING_TYPE_DEVICES] = set_devices,   [SETTING_TYPE_FILE] = set_file,
+        [SETTING_TYPE_CAPTURE] = begin_capture, [SETTING_TYPE_INTERFACES] = set_networks,
+        [SETTING_TYPE_FAULTS] = set_faults,
+    };
     if (option == 'q')
-        return setenv("SOFTVERBS_LOG", "none", 1) ? out_of_memory() : 0;
-    if (option == PREPARE_DEVICES && !is_device_count(value))
-        return command_misused(command, "\"%s\" is not a number of devices from 0 to %d.", value, DEVICES_MAX);
-    if (option == PREPARE_LOG && !settings_is_level(value))
-        return command_misused(command, "\"%s\" is none of none, error, warn, info and debug.", value);
-    if (option == PREPARE_NETWORK && check_networks(command, value))
-        return EXIT_USAGE;
-    if (option == PREPARE_LINK_LAYER && strcmp(value, "ib") && strcmp(value, "ethernet"))
-        return command_misused(command, "\"%s\" is none of ib and ethernet.", value);
-    if (option == PREPARE_CAPTURE)
-        return begin_capture(value);
-    if (option == PREPARE_COUNTERS)
-        return set_file("SOFTVERBS_COUNTERS", value);
-    if (option == PREPARE_LOG_FILE)
-        return set_file("SOFTVERBS_LOG_FILE", value);
-    if (option == PREPARE_FAULT && check_faults(command, value))
-        return EXIT_USAGE;
-    return setenv(names[option - PREPARE_DEVICES], value, 1) ? out_of_memory() : 0;
+        return set_text(command, SETTING_LOG, "none");
+    enum setting setting = (enum setting)(option - PREPARE_SETTINGS);
+    enum setting_type type = setting_lines[setting].type;
+    return (by_type[type] ? by_type[type] : set_text)(command, setting, value);
+}
+
+const struct option *prepare_options(const struct option *own)
+{
+    static struct option all[SETTINGS + 16];
+    static const struct option common[] = {{"quiet", no_argument, NULL, 'q'},
+                                           {"no-paths", no_argument, NULL, PREPARE_NO_PATHS},
+                                           {"help", no_argument, NULL, 'h'}};
+    size_t count = 0;
+    for (; own && own->name; own++)
+        all[count++] = *own;
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        all[count++] = common[i];
+    for (enum setting i = 0; i < SETTINGS; i++)
+        if (*setting_lines[i].option)
+            all[count++] = (struct option){setting_lines[i].option, required_argument, NULL, PREPARE_SETTINGS + (int)i};
+    all[count] = (struct option){0};
+    return all;
+}
+
+void prepare_print_help(FILE *to)
+{
+    enum { COLUMN = 20, WIDTH = 79 };
+    char head[64], text[512];
+    for (const struct setting_line *line = setting_lines; line < setting_lines + SETTINGS; line++) {
+        if (!*line->option)
+            continue;
+        snprintf(head, sizeof head, "  --%s %s", line->option, line->value);
+        snprintf(text, sizeof text, "%s (%s=%s)", line->help, line->variable, line->value);
+        int used = fprintf(to, "%-*s", COLUMN - 2, head);
+        screen_wrap(to, WIDTH, (size_t)fprintf(to, "  ") + (size_t)used, COLUMN, text);
+    }
 }
 
 /* Told here, as the program would only fail to open its device. */
@@ -296,9 +332,9 @@ int prepare_environment(const struct command *command, bool paths)
     char why[1024];
     if (!settings_are_right(why, sizeof why))
         return command_misused(command, "%s", why);
-    if (setenv("SOFTVERBS_LOG", "terminal", 0) || spare_nccl())
+    if (setenv(setting_lines[SETTING_LOG].variable, "terminal", 0) || set_foreign())
         return out_of_memory();
-    const char *networks = getenv("SOFTVERBS_NET");
+    const char *networks = setting_text(SETTING_NET);
     int status = networks ? check_port(networks) : 0;
     return status ? status : provide(paths);
 }

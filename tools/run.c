@@ -9,8 +9,6 @@
 #include "command.h"
 #include "prepare.h"
 
-static const struct option options[] = {PREPARE_OPTIONS, {0}};
-
 static int become(char **argv)
 {
     execvp(argv[0], argv);
@@ -26,6 +24,7 @@ static int become(char **argv)
 
 static int run(const struct command *command, int argc, char **argv)
 {
+    const struct option *options = prepare_options(NULL);
     bool paths = true;
     int option, status = 0;
     while (!status && (option = command_option(command, argc, argv, options)) != -1)
@@ -44,27 +43,8 @@ const struct command run_command = {
     .name = "run",
     .arguments = "[OPTIONS] [--] PROGRAM [ARGUMENTS]...",
     .summary = "Run an unmodified program on software RDMA devices",
-    .help = "  --devices N       so many devices, soft0, soft1, ...  (SOFTVERBS_DEVICES=N)\n"
-            "  --log LEVEL       error, warn, info or debug, to stderr\n"
-            "                    (SOFTVERBS_LOG=LEVEL); without it the program's mistakes are\n"
-            "                    shown when stderr is a terminal, and nothing else is\n"
-            "  -q, --quiet       show nothing  (SOFTVERBS_LOG=none)\n"
-            "  --log-file FILE   to this file instead  (SOFTVERBS_LOG_FILE=FILE)\n"
-            "  --dir DIR         the directory where processes meet; those with different\n"
-            "                    ones do not see one another  (SOFTVERBS_DIR=DIR)\n"
-            "  --net INTERFACE   RoCEv2 on this network interface, to other hosts and real\n"
-            "                    adapters; a list of them is for soft0, soft1, ...\n"
-            "                    (SOFTVERBS_NET=INTERFACE)\n"
-            "  --link-layer L    ib: InfiniBand ports, with LIDs, within this host; ethernet:\n"
-            "                    RoCEv2, as without it  (SOFTVERBS_LINK_LAYER=L)\n"
-            "  --capture FILE    every packet to this pcapng file, for Wireshark; %p in its\n"
-            "                    name becomes the process id. It begins anew unless a process\n"
-            "                    is writing to it  (SOFTVERBS_CAPTURE=FILE)\n"
-            "  --counters FILE   each process appends to it, when it ends, what it has\n"
-            "                    counted, as a line of JSON  (SOFTVERBS_COUNTERS=FILE)\n"
-            "  --fault LIST      the links' faults, some of drop=1%,dup=0.1%,reorder=2%,\n"
-            "                    delay=1ms+-0.5ms,corrupt=0.01%,seed=7\n"
-            "                    (SOFTVERBS_FAULT=LIST)\n"
+    .print_options = prepare_print_help,
+    .help = "  -q, --quiet       show nothing  (SOFTVERBS_LOG=none)\n"
             "  --no-paths        preload nothing: provide no /dev/infiniband, no\n"
             "                    /sys/class/infiniband and no rdma(8), and obey a DT_RPATH\n"
             "\n"

@@ -8,18 +8,10 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "config/settings.h"
 #include "place.h"
 #include "tap/capture.h"
 #include "tap/fault.h"
-
-bool settings_is_level(const char *level)
-{
-    static const char *const levels[] = {"none", "error", "warn", "info", "debug", "terminal"};
-    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (!strcmp(level, levels[i]))
-            return true;
-    return false;
-}
 
 /* A file that is there and can be written to, or a directory where it can be made. */
 static bool is_writable(const char *setting, const char *path, char *why, size_t size)
@@ -43,47 +35,60 @@ static bool is_writable(const char *setting, const char *path, char *why, size_t
 static bool can_capture(const char *path, char *why, size_t size)
 {
     if (strstr(path, "%p"))
-        return is_writable("SOFTVERBS_CAPTURE", path, why, size);
+        return is_writable(setting_lines[SETTING_CAPTURE].variable, path, why, size);
     struct capture *capture = capture_open(path, config_is_infiniband(), why, size);
     if (capture)
         capture_close(capture);
     return capture;
 }
 
+static bool is_known(const char *entry)
+{
+    for (enum setting i = 0; i < SETTINGS; i++) {
+        size_t length = strlen(setting_lines[i].variable);
+        if (!strncmp(entry, setting_lines[i].variable, length) && entry[length] == '=')
+            return true;
+    }
+    return false;
+}
+
 const char *settings_unknown(void)
 {
-    static const char *const names[] = {"CAPTURE", "CAPTURE_MAX", "CONFIG", "COUNTERS",   "DEVICES", "DIR",
-                                        "DIRECT",  "FAULT",       "LIMITS", "LINK_LAYER", "LOG",     "LOG_FILE",
-                                        "NET",     "NO_PULL",     "PATHS",  "SEED"};
-    static const char prefix[] = "SOFTVERBS_";
-    enum { PREFIX = sizeof prefix - 1 };
-    for (char **variable = environ; *variable; variable++) {
-        bool known = strncmp(*variable, prefix, PREFIX) != 0;
-        const char *name = known ? "" : *variable + PREFIX;
-        for (unsigned i = 0; i < sizeof names / sizeof *names && !known; i++)
-            known = !strncmp(name, names[i], strlen(names[i])) && name[strlen(names[i])] == '=';
-        if (!known)
-            return *variable;
-    }
+    for (char **entry = environ; *entry; entry++)
+        if (!strncmp(*entry, "SOFTVERBS_", 10) && !is_known(*entry))
+            return *entry;
     return NULL;
+}
+
+/* What a value of this setting needs beyond what its reader looks at. */
+static bool can_be_used(enum setting setting, const char *text, char *why, size_t size)
+{
+    struct fault_plan plan;
+    switch (setting_lines[setting].type) {
+    case SETTING_TYPE_FAULTS:
+        return fault_parse(text, &plan, why, size);
+    case SETTING_TYPE_FILE:
+        return is_writable(setting_lines[setting].variable, text, why, size);
+    case SETTING_TYPE_CAPTURE:
+        return can_capture(text, why, size);
+    default:
+        return true;
+    }
 }
 
 bool settings_are_right(char *why, size_t size)
 {
     unsigned count;
-    struct fault_plan plan;
-    const char *level = getenv("SOFTVERBS_LOG"), *file = getenv("SOFTVERBS_LOG_FILE");
     config_devices(&count);
-    const char *problem = config_problem(), *faults = config_fault(), *counters = config_counters(),
-               *capture = config_capture();
-    if (level && *level && !settings_is_level(level))
-        snprintf(why, size, "SOFTVERBS_LOG=%s is none of none, error, warn, info and debug.", level);
-    else if (problem)
+    const char *problem = config_problem();
+    if (problem) {
         snprintf(why, size, "%s", problem);
-    else if (!(faults && *faults && !fault_parse(faults, &plan, why, size)) &&
-             !(file && *file && !is_writable("SOFTVERBS_LOG_FILE", file, why, size)) &&
-             !(counters && *counters && !is_writable("SOFTVERBS_COUNTERS", counters, why, size)) &&
-             !(capture && *capture && !can_capture(capture, why, size)))
-        return true;
-    return false;
+        return false;
+    }
+    for (enum setting i = 0; i < SETTINGS; i++) {
+        const char *text = setting_text(i);
+        if (text && *text && !can_be_used(i, text, why, size))
+            return false;
+    }
+    return true;
 }

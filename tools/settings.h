@@ -5,9 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is this a value of SOFTVERBS_LOG? */
-bool settings_is_level(const char *);
-
 /* Can every setting be used as it stands? If not, a sentence says which can't. A capture is begun. */
 bool settings_are_right(char *why, size_t size);
 

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/settings.h"
+
 /* FNV-1a. */
 static inline uint64_t start_mix(uint64_t hash, const void *bytes, size_t length)
 {
@@ -21,7 +23,7 @@ static inline uint64_t start_mix(uint64_t hash, const void *bytes, size_t length
 
 static inline bool start_is_fixed(void)
 {
-    const char *seed = secure_getenv("SOFTVERBS_SEED");
+    const char *seed = setting_environment(SETTING_SEED);
     return seed && *seed;
 }
 
@@ -37,7 +39,7 @@ static inline uint32_t start_draw(const char *what, uint32_t count)
     uint64_t hash = 14695981039346656037ull;
     uint32_t number;
     if (start_is_fixed()) {
-        for (const char *seed = secure_getenv("SOFTVERBS_SEED"); *seed; seed++)
+        for (const char *seed = setting_environment(SETTING_SEED); *seed; seed++)
             hash = start_mix(hash, seed, 1);
         for (; *what; what++)
             hash = start_mix(hash, what, 1);

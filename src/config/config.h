@@ -21,12 +21,6 @@ const char *config_problem(void);
 /* Tells the user of the mistakes, once, unless he wants to be told nothing. */
 void config_warn(void);
 
-/* Where packets are captured to, what faults their links have, as the user wrote it; NULL: nothing. */
-const char *config_capture(void);
-uint64_t config_capture_max(void); /* bytes; 0: any number */
-const char *config_fault(void);
-const char *config_counters(void); /* where counters go in the end */
-
 /* From now on device_now answers a copy of this for the device of this index. False: no memory. One caller at a time:
  * the helper thread, or before there is one. */
 bool config_publish(unsigned device, const struct device_state *);

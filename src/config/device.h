@@ -7,12 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DEVICES_MAX = 16, GIDS = 16, DEVICE_PKEY = 0xffff };
+#include "config/limits.h"
 
-struct limits {
-    uint32_t max_qp, max_qp_wr, max_sge, max_cq, max_cqe, max_mr, max_pd, max_ah, max_srq, max_srq_wr, max_srq_sge;
-    uint32_t max_rd_atomic, max_inline, max_message, max_groups, max_mtu, max_mw, max_dm;
-};
+enum { DEVICES_MAX = 16, GIDS = 16, DEVICE_PKEY = 0xffff };
 
 /* What changes while programs run, when the device is on a network interface and the interface changes. */
 struct device_state {

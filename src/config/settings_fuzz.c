@@ -4,14 +4,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "config/config.c" /* what reads it is not public, and runs once in a process */
+#include "config/config.c" /* what reads them is not public, and runs once in a process */
+#include "config/settings.c"
 #include "tap/fault.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static const char *const variables[] = {"SOFTVERBS_CONFIG", "SOFTVERBS_DEVICES", "SOFTVERBS_LIMITS", "SOFTVERBS_NET",
-                                        "SOFTVERBS_FAULT"};
-enum { CONFIG, DEVICES, LIMITS, NET, FAULT, VARIABLES };
 
 static void require(bool holds)
 {
@@ -46,22 +43,13 @@ static void fuzz_faults(const char *text)
     }
 }
 
-static void check_limits(const struct limits *limits)
-{
-    for (size_t i = 0; i < sizeof limit_names / sizeof *limit_names; i++) {
-        uint32_t value;
-        memcpy(&value, (const char *)limits + limit_names[i].offset, sizeof value);
-        require(value >= limit_names[i].least && value <= limit_names[i].most);
-    }
-}
-
 static void check_devices(void)
 {
     require(device_count <= DEVICES_MAX);
     for (unsigned i = 0; i < device_count; i++) {
         require(devices[i].index == i && memchr(devices[i].name, 0, sizeof devices[i].name) && *devices[i].name);
         require(devices[i].start.gid_count <= GIDS && memchr(devices[i].interface, 0, sizeof devices[i].interface));
-        check_limits(&devices[i].limits);
+        require(limits_are_possible(&devices[i].limits));
     }
 }
 
@@ -97,13 +85,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     memcpy(text, bytes + 1, length - 1);
     text[length - 1] = 0;
     begin_log();
-    unsigned where = *bytes % VARIABLES;
-    for (unsigned i = 0; i < VARIABLES; i++)
-        unsetenv(variables[i]);
-    setenv(variables[where], where == CONFIG ? make_file(text) : text, 1);
+    enum setting where = *bytes % SETTINGS;
+    for (enum setting i = 0; i < SETTINGS; i++)
+        if (i != SETTING_LOG && i != SETTING_LOG_FILE)
+            unsetenv(setting_lines[i].variable);
+    setenv(setting_lines[where].variable, where == SETTING_CONFIG ? make_file(text) : text, 1);
+    settings_read();
     read_configuration();
     check_devices();
-    if (where == FAULT)
+    if (where == SETTING_FAULT)
         fuzz_faults(text);
     free(text);
     return 0;

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/settings.h"
 #include "base/uncancelled.h"
 #include "diag/clean.h"
 #include "diag/output.h"
@@ -34,7 +35,7 @@ static void read_level(const char *level)
 
 static void read_environment(void)
 {
-    const char *level = secure_getenv("SOFTVERBS_LOG"), *file = secure_getenv("SOFTVERBS_LOG_FILE");
+    const char *level = setting_environment(SETTING_LOG), *file = setting_environment(SETTING_LOG_FILE);
     if (level)
         read_level(level);
     if (log_threshold == LOG_NONE || !file || !*file)

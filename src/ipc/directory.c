@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/settings.h"
 #include "ipc/node.h"
 #include "ipc/table.h"
 #include "ipc/userdir.h"
@@ -48,7 +49,7 @@ static bool settle(const char *base, const char *name, char *to)
 /* Where processes have met before, they meet again, although another place may have got room since. */
 bool node_directory(char *to)
 {
-    const char *named = secure_getenv("SOFTVERBS_DIR"), *bases[USERDIR_BASES];
+    const char *named = setting_environment(SETTING_DIR), *bases[USERDIR_BASES];
     char name[NAME_SIZE];
     if (named && *named)
         return snprintf(to, NODE_DIRECTORY_MAX + 1, "%s", named) <= NODE_DIRECTORY_MAX;
@@ -67,7 +68,7 @@ bool node_directory(char *to)
 /* Not a sticky one such as /tmp: what dead processes leave there could be removed by nobody else. */
 static bool is_open(const struct stat *status, const char *directory)
 {
-    const char *named = secure_getenv("SOFTVERBS_DIR");
+    const char *named = setting_environment(SETTING_DIR);
     mode_t mode = status->st_mode & 01777;
     return S_ISDIR(status->st_mode) && named && !strcmp(named, directory) && (mode == 0770 || mode == 0777);
 }

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
+#include "base/settings.h"
 #include "base/static_lock.h"
 #include "wire/guarded.h"
 
@@ -61,14 +62,14 @@ bool cma_remote(const struct cma_proof *proof, const struct payload *payload, ui
 
 bool cma_is_off(void)
 {
-    const char *value = secure_getenv("SOFTVERBS_NO_PULL");
-    return value && *value && *value != '0';
+    const char *value = setting_environment(SETTING_NO_PULL);
+    return value && !strcmp(value, "1");
 }
 
 bool cma_is_direct(void)
 {
-    const char *value = secure_getenv("SOFTVERBS_DIRECT");
-    return !(value && *value == '0') && !cma_is_off();
+    const char *value = setting_environment(SETTING_DIRECT);
+    return !(value && !strcmp(value, "0")) && !cma_is_off();
 }
 
 LOCK_STATIC(permitting, LOCK_INNERMOST);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "config/settings.h"
 #include "diag/clean.h"
 #include "diag/log.h"
 #include "diag/output.h"
@@ -189,7 +190,7 @@ void traffic_report_end(struct process *process)
 {
     char *text = NULL;
     size_t size = 0;
-    const char *path = config_counters();
+    const char *path = setting_text(SETTING_COUNTERS);
     FILE *out = path && *path ? open_memstream(&text, &size) : NULL;
     if (!out)
         return;

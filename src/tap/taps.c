@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "config/gid.h"
 #include "config/link_layer.h"
+#include "config/settings.h"
 #include "diag/log.h"
 #include "tap/delay.h"
 #include "tap/traffic.h"
@@ -27,7 +28,7 @@ static struct capture *open_capture(const char *name)
     else if (!(capture = capture_open(path, config_is_infiniband(), why, sizeof why)))
         log_write(LOG_ERROR, "%s", why);
     if (capture)
-        capture_limit(capture, config_capture_max());
+        capture_limit(capture, setting_number(SETTING_CAPTURE_MAX) << 20);
     return capture;
 }
 
@@ -45,8 +46,8 @@ static bool read_faults(const char *text, struct fault_plan *plan)
 struct taps *taps_open(struct node *node, struct schedule *schedule, const atomic_bool *closed)
 {
     struct fault_plan plan;
-    bool faulty = read_faults(config_fault(), &plan);
-    struct capture *capture = open_capture(config_capture());
+    bool faulty = read_faults(setting_text(SETTING_FAULT), &plan);
+    struct capture *capture = open_capture(setting_text(SETTING_CAPTURE));
     struct taps *taps = capture || faulty ? calloc(1, sizeof *taps) : NULL;
     if (!taps) {
         if (capture)

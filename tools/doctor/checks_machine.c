@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/settings.h"
 #include "checks.h"
 #include "ipc/node.h"
 #include "link/cma.h"
@@ -175,7 +176,7 @@ enum verdict check_devices(char *say, size_t size)
 {
     struct dirent **list;
     int count = scandir("/sys/class/infiniband", &list, is_name, alphasort);
-    if (getenv("SOFTVERBS_PATHS"))
+    if (setting_environment(SETTING_PATHS))
         snprintf(say, size, "Not looked for: this runs under \"softverbs run\", which hides them.");
     else if (count > 0)
         snprintf(say, size, "The kernel has %d, %s first; under \"softverbs run\" programs don't see them.", count,

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Writes the manual page and the completions of bash and zsh, of what the command says of itself.
 
-Usage: pages.py SOFTVERBS SETTINGS VERSION DIRECTORY
+Usage: pages.py SOFTVERBS TREE VERSION DIRECTORY
 
 Commands, their arguments and options come from `softverbs --help` and `softverbs help COMMAND`; the environment and the
-configuration file from the table in docs/user/settings.md. DIRECTORY gets softverbs.1, softverbs.conf.5, softverbs.bash and _softverbs.
+configuration file from src/base/settings.def of the tree. DIRECTORY gets softverbs.1, softverbs.conf.5, softverbs.bash and _softverbs.
 """
 import os
 import re
 import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../build"))
+import settings
 
 
 def said(*command):
@@ -22,16 +26,15 @@ def commands(softverbs):
     return {name: summary for name, summary in rows if name != "help"}
 
 
-def options(text):
-    """The long options that a help text describes, each with whether it takes a value."""
-    return sorted({(option, bool(value)) for option, value in re.findall(r"^  (?:-\w, )?(--[\w-]+)( [A-Z]+)?", text, re.MULTILINE)})
+def options(softverbs, name):
+    """The long options that the help of a command describes, each with whether it takes a value."""
+    text = said(softverbs, "help", name)
+    of_run = options(softverbs, "run") if "[OPTIONS of run]" in text else []
+    return sorted({*of_run, *described(text)})
 
 
-def variables(settings):
-    """Rows of the table of docs/user/settings.md."""
-    with open(settings, encoding="utf-8") as file:
-        chapter = file.read().split("\n## Environment\n")[1].split("\n## ")[0]
-    return re.findall(r"^\| `([A-Z]\w+)` \| (.*) \|$", chapter, re.MULTILINE)
+def described(text):
+    return {(option, bool(value)) for option, value in re.findall(r"^  (?:-\w, )?(--[\w-]+)( [A-Z]+)?", text, re.MULTILINE)}
 
 
 def roff(text):
@@ -55,8 +58,8 @@ def command_part(softverbs, name):
     return f".SS {roff(usage.removeprefix('Usage: '))}\n.nf\n{roff(rest.strip())}\n.fi"
 
 
-def manual(softverbs, settings, version):
-    rows = "\n".join(f".TP\n.B {roff(name)}\n{roff(plain(meaning))}" for name, meaning in variables(settings))
+def manual(softverbs, tree, version):
+    rows = "\n".join(f".TP\n.B {roff(name)}\n{roff(plain(meaning))}" for name, meaning in settings.rows(tree))
     described = commands(softverbs)
     return page("SOFTVERBS", 1, version, [
         ("NAME", "softverbs \\- RDMA verbs without RDMA hardware"),
@@ -69,8 +72,8 @@ def manual(softverbs, settings, version):
     ])
 
 
-def configuration(settings, version):
-    meaning = dict(variables(settings))["SOFTVERBS_CONFIG"]
+def configuration(tree, version):
+    meaning = dict(settings.rows(tree))["SOFTVERBS_CONFIG"]
     return page("SOFTVERBS.CONF", 5, version, [
         ("NAME", "softverbs.conf \\- devices, limits and links of softverbs"),
         ("DESCRIPTION", roff("The file that SOFTVERBS_CONFIG names: " + plain(meaning) + ". Lines that begin with # are comments. What "
@@ -81,7 +84,7 @@ def configuration(settings, version):
 
 
 def bash(softverbs):
-    cases = "".join(f"    {name}) words=\"{' '.join(option for option, _ in options(said(softverbs, 'help', name)))}\" ;;\n"
+    cases = "".join(f"    {name}) words=\"{' '.join(option for option, _ in options(softverbs, name))}\" ;;\n"
                     for name in commands(softverbs))
     return ("# bash completion of softverbs\n_softverbs() {\n    local word=${COMP_WORDS[COMP_CWORD]} words\n"
             "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
@@ -94,16 +97,16 @@ def bash(softverbs):
 
 def zsh(softverbs):
     described = "".join(f"        '{name}:{summary}'\n" for name, summary in commands(softverbs).items()).replace("'s", "'\\''s")
-    cases = "".join(f"    {name}) _arguments {' '.join(f'{option}' + (chr(39) + '=:value:_files' + chr(39) if value else '') for option, value in options(said(softverbs, 'help', name)))} '*::program:_normal' ;;\n"
+    cases = "".join(f"    {name}) _arguments {' '.join(f'{option}' + (chr(39) + '=:value:_files' + chr(39) if value else '') for option, value in options(softverbs, name))} '*::program:_normal' ;;\n"
                     for name in commands(softverbs))
     return ("#compdef softverbs\nlocal -a described\nif (( CURRENT == 2 )); then\n    described=(\n" + described +
             "        'help:Explain a command'\n    )\n    _describe command described\nelse\n    case $words[2] in\n" + cases + "    esac\nfi\n")
 
 
 def main():
-    softverbs, settings, version, directory = sys.argv[1:]
+    softverbs, tree, version, directory = sys.argv[1:]
     softverbs = os.path.abspath(softverbs)
-    made = {"softverbs.1": manual(softverbs, settings, version), "softverbs.conf.5": configuration(settings, version),
+    made = {"softverbs.1": manual(softverbs, tree, version), "softverbs.conf.5": configuration(tree, version),
             "softverbs.bash": bash(softverbs), "_softverbs": zsh(softverbs)}
     for name, text in made.items():
         with open(os.path.join(directory, name), "w", encoding="utf-8") as file:

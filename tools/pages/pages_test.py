@@ -34,8 +34,9 @@ def checks(directory):
     yield "the page has the options of run", [] if "--capture FILE" in text else ["--capture is missing"]
     yield "the page has the environment", [name for name in ("SOFTVERBS_LIMITS", "NCCL_GIN_TYPE") if name not in text]
     yield "bash completes a command", [] if completed(directory, "ver") == ["version"] else completed(directory, "ver")
-    found = completed(directory, "run", "--capt")
-    yield "bash completes an option", [] if found == ["--capture"] else found
+    for command in ("run", "env"):
+        found = completed(directory, command, "--capt")
+        yield f"bash completes an option of {command}", [] if found == ["--capture"] else found
 
 
 def main():

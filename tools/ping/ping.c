@@ -14,6 +14,7 @@
 #include "abi/assembly.h"
 #include "command.h"
 #include "config/config.h"
+#include "config/settings.h"
 #include "gsi/gsi.h"
 #include "gsi/gsi_client.h"
 #include "ipc/claim.h"
@@ -334,8 +335,8 @@ static int join(struct ping *ping)
 {
     unsigned count;
     int ends[2];
-    if (setenv("SOFTVERBS_DEVICES", "1", 1) || setenv("SOFTVERBS_NET", ping->wire.interface, 1) ||
-        pipe2(ends, O_NONBLOCK | O_CLOEXEC))
+    if (setenv(setting_lines[SETTING_DEVICES].variable, "1", 1) ||
+        setenv(setting_lines[SETTING_NET].variable, ping->wire.interface, 1) || pipe2(ends, O_NONBLOCK | O_CLOEXEC))
         return errno;
     const struct device *devices = config_devices(&count);
     ping->answers = ends[0];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/settings.h"
 #include "ipc/directory.h"
 #include "ipc/node.h"
 
@@ -23,7 +24,7 @@ static int check_named(const char *directory)
 
 int meeting_find(const struct command *command, char *directory)
 {
-    const char *named = getenv("SOFTVERBS_DIR");
+    const char *named = setting_environment(SETTING_DIR);
     if (!node_directory(directory))
         return command_misused(command, "The directory's name is too long: $SOFTVERBS_DIR may have %d bytes.",
                                NODE_DIRECTORY_MAX);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "config/settings.h"
 #include "ipc/node.h"
 #include "meeting.h"
 #include "objects.h"
@@ -36,7 +37,7 @@ static int show(const struct command *command, int argc, char **argv)
     while ((option = command_option(command, argc, argv, options)) != -1)
         if (option == 'j')
             as_json = true;
-        else if (setenv("SOFTVERBS_DIR", optarg, 1))
+        else if (setenv(setting_lines[SETTING_DIR].variable, optarg, 1))
             return EXIT_NEGATIVE;
     const char *what = optind < argc ? argv[optind++] : NULL;
     if (what && (optind < argc || !objects_exist(what)))

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "command.h"
+#include "config/settings.h"
 #include "ipc/node.h"
 #include "meeting.h"
 #include "objects.h"
@@ -338,7 +339,7 @@ static int run_stat(const struct command *command, int argc, char **argv)
         only_once |= option == 'o' || option == 'q' || option == 'l';
         lines |= option == 'l';
         queue_pairs |= option == 'q';
-        if (option == 'd' && setenv("SOFTVERBS_DIR", optarg, 1))
+        if (option == 'd' && setenv(setting_lines[SETTING_DIR].variable, optarg, 1))
             return EXIT_NEGATIVE;
     }
     if (optind < argc)

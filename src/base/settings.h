@@ -1,0 +1,40 @@
+/* The settings of softverbs: base/settings.def has each once. */
+#ifndef BASE_SETTINGS_H
+#define BASE_SETTINGS_H
+
+#include <stdlib.h>
+
+enum setting {
+#define SETTING(variable, ...) SETTING_##variable,
+#include "base/settings.def"
+    SETTINGS
+};
+
+/* How a value is checked. */
+enum setting_type {
+    SETTING_TYPE_CHOICE,        /* one word of the range */
+    SETTING_TYPE_NUMBER,        /* decimal, within the range */
+    SETTING_TYPE_TEXT,          /* anything */
+    SETTING_TYPE_FILE,          /* path of a file that is written */
+    SETTING_TYPE_CAPTURE,       /* likewise; all processes write to it together */
+    SETTING_TYPE_DIRECTORY,     /* path */
+    SETTING_TYPE_CONFIGURATION, /* path of a file of settings */
+    SETTING_TYPE_DEVICES,       /* a number, or names */
+    SETTING_TYPE_LIMITS,        /* config/limits.def */
+    SETTING_TYPE_INTERFACES,    /* network interfaces of the devices in their order, separated by commas */
+    SETTING_TYPE_FAULTS,        /* tap/fault.h */
+    SETTING_TYPES
+};
+
+/* The value in this process's environment, "" or NULL where there is none; NULL in a set-uid program. Safe
+ * beside other readers of the environment. */
+static inline const char *setting_environment(enum setting setting)
+{
+    static const char *const variables[] = {
+#define SETTING(variable, ...) "SOFTVERBS_" #variable,
+#include "base/settings.def"
+    };
+    return secure_getenv(variables[setting]);
+}
+
+#endif

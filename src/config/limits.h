@@ -1,0 +1,24 @@
+/* The limits of devices, as configuration file and environment set them. */
+#ifndef CONFIG_LIMITS_H
+#define CONFIG_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct limits {
+#define LIMIT(name, ...) uint32_t name;
+#include "config/limits.def"
+    uint32_t max_mtu; /* fixed */
+};
+
+/* Those that hold where nothing is set. */
+extern const struct limits limits_standard;
+
+/* Sets the limit of this name; what is no limit or no possible value adds a complaint (config/complaint.h) and changes
+ * nothing. One thread. */
+void limits_set(struct limits *, const char *name, const char *value);
+
+/* Is each limit one that limits_set would accept? */
+bool limits_are_possible(const struct limits *);
+
+#endif

@@ -1,0 +1,264 @@
+#include "config/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/complaint.h"
+#include "diag/log.h"
+
+enum { LINE_SIZE = 8192, PARTS_MOST = 4096 }; /* of a file with settings */
+
+const struct setting_line setting_lines[SETTINGS] = {
+#define SETTING(variable, key, type, range, standard, option, value, help, meaning)                                    \
+    {"SOFTVERBS_" #variable, key, SETTING_TYPE_##type, range, standard, option, value, help},
+#include "base/settings.def"
+};
+
+/* Types of which an empty text in the environment takes back what the file says; of others it says nothing. */
+enum {
+    MAY_BE_EMPTY =
+        1 << SETTING_TYPE_FILE | 1 << SETTING_TYPE_CAPTURE | 1 << SETTING_TYPE_INTERFACES | 1 << SETTING_TYPE_FAULTS
+};
+
+/* What is set. A line of the file comes with its number. */
+static struct {
+    char *text;    /* NULL: not set */
+    unsigned line; /* 0: of the environment */
+} values[SETTINGS];
+static struct limits limits;
+
+/* -- one value */
+
+static bool is_word_of(const char *range, const char *text)
+{
+    size_t length = strlen(text);
+    for (const char *word = range; length && *word; word += strcspn(word, " "), word += *word == ' ')
+        if (strcspn(word, " ") == length && !strncmp(word, text, length))
+            return true;
+    return false;
+}
+
+/* "a, b and c" of "a b c". */
+static void list_words(const char *range, char *list, size_t size)
+{
+    size_t used = 0;
+    for (const char *word = range; *word && used < size;) {
+        size_t length = strcspn(word, " ");
+        const char *next = word + length + (word[length] == ' ');
+        const char *between = word == range ? "" : *next ? ", " : " and ";
+        used += (size_t)snprintf(list + used, size - used, "%s%.*s", between, (int)length, word);
+        word = next;
+    }
+}
+
+static bool read_number(const char *range, const char *text, uint64_t *number)
+{
+    char *end;
+    uint64_t least = strtoull(range, &end, 10), most = strtoull(end, NULL, 10);
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && !errno && *number >= least && *number <= most;
+}
+
+bool setting_check(enum setting setting, const char *text, char *why, size_t size)
+{
+    const struct setting_line *line = &setting_lines[setting];
+    char words[128];
+    uint64_t number;
+    if (line->type == SETTING_TYPE_CHOICE && !is_word_of(line->range, text)) {
+        list_words(line->range, words, sizeof words);
+        snprintf(why, size, "it is none of %s", words);
+        return false;
+    }
+    if (line->type != SETTING_TYPE_NUMBER || read_number(line->range, text, &number))
+        return true;
+    int least = (int)strcspn(line->range, " ");
+    snprintf(why, size, "it is no number from %.*s to %s", least, line->range, line->range + least + 1);
+    return false;
+}
+
+/* `name` is the word for it where the user wrote it. */
+static void set_value(enum setting setting, const char *name, const char *text, unsigned line)
+{
+    char why[160];
+    if (!*text && !(MAY_BE_EMPTY >> setting_lines[setting].type & 1))
+        return;
+    if (!setting_check(setting, text, why, sizeof why)) {
+        complaint_add("%s=%s ignored: %s", name, text, why);
+        return;
+    }
+    free(values[setting].text);
+    values[setting].text = strdup(text);
+    values[setting].line = line;
+}
+
+/* -- the file */
+
+static enum setting setting_of_key(const char *key)
+{
+    enum setting setting = 0;
+    while (setting < SETTINGS && strcmp(setting_lines[setting].key, key))
+        setting++;
+    return setting;
+}
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t");
+    for (char *end = text + strlen(text); end > text && isspace((unsigned char)end[-1]);)
+        *--end = 0;
+    return text;
+}
+
+/* One "name = value"; blanks around both are ignored, and what follows a '#'. */
+static void set_line(char *text, unsigned line)
+{
+    text[strcspn(text, "#\n")] = 0;
+    char *name = trim(text), *equals = strchr(name, '=');
+    if (!*name)
+        return;
+    if (!equals) {
+        complaint_add("configuration \"%s\" ignored: not of the form name = value", name);
+        return;
+    }
+    *equals = 0;
+    name = trim(name);
+    enum setting setting = *name ? setting_of_key(name) : SETTINGS;
+    if (setting < SETTINGS)
+        set_value(setting, name, trim(equals + 1), line);
+    else
+        limits_set(&limits, name, trim(equals + 1));
+}
+
+/* Each process reads it, and waits for nobody: so it is no pipe. NULL: errno says why. */
+static FILE *open_configuration(const char *path)
+{
+    struct stat status = {0};
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0)
+        return NULL;
+    bool file = !fstat(descriptor, &status) && (S_ISREG(status.st_mode) || S_ISCHR(status.st_mode));
+    FILE *stream = file ? fdopen(descriptor, "r") : NULL;
+    if (stream)
+        return stream;
+    close(descriptor);
+    errno = S_ISDIR(status.st_mode) ? EISDIR : file ? ENOMEM : EINVAL;
+    return NULL;
+}
+
+/* What begins a line, and perhaps ends it. */
+static void read_part(char *part, bool whole, unsigned line)
+{
+    if (whole || strchr(part, '#'))
+        set_line(part, line);
+    else if (*part)
+        complaint_add("a line of more than %d bytes ignored", LINE_SIZE - 2);
+}
+
+/* It ends although the file may not, as devices do. */
+static void read_lines(FILE *file, const char *path)
+{
+    static char part[LINE_SIZE]; /* the settings are read once, by one thread */
+    bool ended = true;
+    unsigned line = 1;
+    for (unsigned parts = 0; parts < PARTS_MOST && fgets(part, sizeof part, file); parts++) {
+        bool begins = ended;
+        ended = strchr(part, '\n');
+        complaint_place(path, line);
+        if (begins)
+            read_part(part, ended || feof(file), line);
+        line += ended;
+    }
+    complaint_place(NULL, 0);
+}
+
+static void read_file(const char *path)
+{
+    FILE *file = open_configuration(path);
+    if (!file) {
+        complaint_add("SOFTVERBS_CONFIG=%s can't be read: %s", path, strerror(errno));
+        return;
+    }
+    read_lines(file, path);
+    fclose(file);
+}
+
+/* -- all of them */
+
+static void read_limits(const char *list)
+{
+    char *copy = list ? strdup(list) : NULL, *rest = copy;
+    for (char *item; copy && (item = strsep(&rest, ","));) {
+        char *equals = strchr(item, '=');
+        if (equals)
+            *equals = 0;
+        if (equals)
+            limits_set(&limits, trim(item), trim(equals + 1));
+        else if (*trim(item))
+            complaint_add("limit \"%s\" ignored: not of the form name=value", trim(item));
+    }
+    free(copy);
+}
+
+static void settings_read(void)
+{
+    limits = limits_standard;
+    for (enum setting i = 0; i < SETTINGS; i++) {
+        free(values[i].text);
+        values[i].text = *setting_lines[i].standard ? strdup(setting_lines[i].standard) : NULL;
+        values[i].line = 0;
+    }
+    const char *file = setting_environment(SETTING_CONFIG);
+    if (file && *file) {
+        set_value(SETTING_CONFIG, setting_lines[SETTING_CONFIG].variable, file, 0);
+        read_file(file);
+    }
+    for (enum setting i = 0; i < SETTINGS; i++) {
+        const char *text = setting_environment(i);
+        if (text)
+            set_value(i, setting_lines[i].variable, text, 0);
+    }
+    read_limits(setting_environment(SETTING_LIMITS));
+}
+
+static void settings_begin(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    log_start();
+    pthread_once(&once, settings_read);
+}
+
+const char *setting_text(enum setting setting)
+{
+    settings_begin();
+    return values[setting].text;
+}
+
+uint64_t setting_number(enum setting setting)
+{
+    const char *text = setting_text(setting);
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+bool setting_is(enum setting setting, const char *word)
+{
+    const char *text = setting_text(setting);
+    return text && !strcmp(text, word);
+}
+
+const struct limits *setting_limits(void)
+{
+    settings_begin();
+    return &limits;
+}
+
+void setting_complain(enum setting setting)
+{
+    complaint_place(values[setting].line ? values[SETTING_CONFIG].text : NULL, values[setting].line);
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Is what is written about the settings what src/base/settings.def says? Prints TAP.
+
+Usage: settings.py DIRECTORY [--write | --dictionary]
+
+The table of docs/user/settings.md is made of that list: --write makes it anew. No other place of src/ and tools/ names a variable to
+read or set it: they use `enum setting`. --dictionary prints libFuzzer's dictionary of names, words and limits.
+"""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from tree import report, strip
+
+FIELDS = ("variable", "key", "type", "range", "standard", "option", "value", "help", "meaning")
+PAGE = "docs/user/settings.md"
+# What runs before main in every program under `run`, and has no header of the library's.
+APART = ("tools/shim/paths.c",)
+
+
+def arguments(text):
+    """The arguments of a macro call whose opening parenthesis was just passed, and what follows it: strings without their quotes."""
+    parts, depth, at = [""], 1, 0
+    for token in re.finditer(r'"((?:[^"\\]|\\.)*)"|([(),])|[^"(),]+', text):
+        at = token.end()
+        if token[1] is not None:
+            parts[-1] += token[1].replace('\\"', '"').replace("\\\\", "\\")
+            continue
+        depth += {"(": 1, ")": -1}.get(token[2], 0)
+        if not depth:
+            break
+        if token[2] == "," and depth == 1:
+            parts.append("")
+        elif token[0].strip():
+            parts[-1] += token[0].strip()
+    return parts, text[at:]
+
+
+def entries(path, macro):
+    """The arguments of each use of this macro in the list."""
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    for found in re.finditer(rf"^{macro}\(", text, re.M):
+        yield arguments(text[found.end():])[0]
+
+
+def settings(top):
+    return [dict(zip(FIELDS, row)) for row in entries(os.path.join(top, "src/base/settings.def"), "SETTING")]
+
+
+def rows(top):
+    """(variable, meaning as Markdown) of all that users may set."""
+    lines = settings(top)
+    keys = ", ".join(f"`{line['key']} = {line['value']}`" for line in lines if line["key"])
+    for line in lines:
+        if line["meaning"]:
+            yield "SOFTVERBS_" + line["variable"], line["meaning"].replace("@KEYS@", keys)
+    for variable, _, meaning in entries(os.path.join(top, "src/base/settings.def"), "FOREIGN"):
+        yield variable, meaning
+
+
+def table(top):
+    return "| variable | meaning |\n|---|---|\n" + "".join(f"| `{name}` | {meaning} |\n" for name, meaning in rows(top))
+
+
+def read(top, path):
+    with open(os.path.join(top, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def rewritten(top):
+    """The page with the table as it should be."""
+    return re.sub(r"\| variable \| meaning \|\n\|---\|---\|\n(?:\|.*\n)*", lambda _: table(top), read(top, PAGE))
+
+
+def named_elsewhere(top):
+    """Calls that name a variable of ours."""
+    for base in ("src", "tools"):
+        for folder, _, names in os.walk(os.path.join(top, base)):
+            for name in sorted(names):
+                path = os.path.relpath(os.path.join(folder, name), top)
+                if not name.endswith((".c", ".h")) or "_test." in name or "_fuzz." in name or "testing" in path or path in APART:
+                    continue
+                for call in re.findall(r'\b(?:secure_getenv|getenv|setenv|unsetenv)\("SOFTVERBS_\w+"', read(top, path)):
+                    yield f"{path}: {call})"
+
+
+def dictionary(top):
+    words = {line["variable"] for line in settings(top)}
+    for line in settings(top):
+        words |= {line["key"], *line["range"].split(), line["standard"]}
+    with open(os.path.join(top, "src/config/limits.def"), encoding="utf-8") as file:
+        words |= set(re.findall(r"^LIMIT\((\w+)", strip(file.read()), re.M))
+    words |= {"drop=", "dup=", "reorder=", "delay=", "corrupt=", "seed=", "%", "ms", "us", "+-", "=", ",", "#"}
+    return "".join(f'"{word}"\n' for word in sorted(words) if word)
+
+
+def main():
+    top = sys.argv[1]
+    if "--dictionary" in sys.argv:
+        print(dictionary(top), end="")
+        return 0
+    if "--write" in sys.argv:
+        text = rewritten(top)
+        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
+            file.write(text)
+        return 0
+    lines = settings(top)
+    stale = [] if rewritten(top) == read(top, PAGE) and table(top) in read(top, PAGE) else ["tools/build/settings.py . --write makes it anew"]
+    silent = [f"{line['variable']}: an option without words of help" for line in lines if line["option"] and not line["help"]]
+    named = list(named_elsewhere(top))
+    print("1..3")
+    report(1, f"{PAGE} has the {len(lines)} settings of the list", stale)
+    report(2, "each option of a setting has its help", silent)
+    report(3, "no other place names a variable of ours to read or set it", named)
+    return 1 if stale or silent or named else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
