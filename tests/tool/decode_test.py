@@ -87,6 +87,11 @@ def _blocks(capture):
     return at
 
 
+def _packets(capture):
+    """How many blocks are of packets: enhanced packet blocks."""
+    return sum(struct.unpack_from("<I", capture, at)[0] == 6 for at in _blocks(capture)[:-1])
+
+
 def _read(path):
     with open(path, "rb") as file:
         return file.read()
@@ -113,12 +118,14 @@ def a_capture_whose_writer_was_killed_is_read_to_its_end():
         _captured(path)
         capture = _read(path)
         last = _blocks(capture)[-2]
-        packets = len(_blocks(capture)) - 3
+        before = _packets(capture) - 1
         _write(path, capture[:last + 16])
         _captured(path)
+        packets = _packets(_read(path))  # a busy machine repeats some
         done = expect(softverbs("decode", path), err=[b"16 bytes are of packets whose writer was killed"], out=None)
-        assert f"{2 * packets - 1} RoCEv2 packets, 0 of them wrong" in done.stdout.decode(), done.stdout
-        assert _shown_by_tshark(path) == 2 * packets - 1
+        assert packets > before, packets
+        assert f"{packets} RoCEv2 packets, 0 of them wrong" in done.stdout.decode(), done.stdout
+        assert _shown_by_tshark(path) == packets
 
 
 def a_part_of_a_block_is_skipped_and_told():
