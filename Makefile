@@ -63,6 +63,7 @@ clients:
 	@tests/clients/families/main.py
 
 packages:
+	@tools/build/setup.sh build packages
 	@tools/build/packages.sh
 
 install uninstall:

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "prepare.h"
 #include "print/emit.h"
+#include "settings.h"
 
 enum { OPTION_DOCKER = PREPARE_OPTIONS_END, OPTION_GITHUB, OPTION_SYSTEMD, OPTION_JSON };
 
@@ -85,7 +86,7 @@ static int print_environment(int format, char **before)
     json_t *object = format == OPTION_JSON ? json_object() : NULL;
     for (char **entry = environ; !status && *entry; entry++) {
         size_t length = strcspn(*entry, "=");
-        bool ours = !strncmp(*entry, "SOFTVERBS_", 10);
+        bool ours = settings_is_one(*entry);
         if (!(*entry)[length] || (!ours && was_there(*entry, before)))
             continue;
         if (strchr(*entry, '\n')) {
@@ -155,6 +156,8 @@ static int env(const struct command *command, int argc, char **argv)
             status = prepare_option(command, option, optarg);
     if (!status && optind < argc)
         status = command_misused(command, "It takes options only; \"softverbs run\" runs programs.");
+    if (!status && before && format) /* asked for where nobody sits at a terminal: in jobs, images and services */
+        status = setenv(setting_lines[SETTING_LOG].variable, "warn", 0) ? EXIT_SELF : 0;
     if (!status && before)
         status = prepare_environment(command, paths);
     if (!status && format == OPTION_GITHUB)
@@ -177,6 +180,9 @@ const struct command env_command = {
             "                    for the later steps of a job\n"
             "  --systemd         lines for an EnvironmentFile= of a service\n"
             "  --json            as an object of names and values\n"
+            "\n"
+            "These four set SOFTVERBS_LOG=warn where it is unset: the log of a job says what\n"
+            "a program did wrong. --log and --quiet say otherwise.\n"
             "\n"
             "All options of \"softverbs run\" are taken, and mean the same. What is printed\n"
             "holds until the machine starts anew: the paths below /dev/infiniband and\n"

@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "diag/clean.h"
+#include "near.h"
 #include "print/screen.h"
 
 static const struct command *const commands[] = {
@@ -96,36 +97,15 @@ int command_option(const struct command *command, int argc, char **argv, const s
     exit(EXIT_USAGE);
 }
 
-/* Letters to change, add or leave out until one name is the other: the last row of the table that is usual for it. */
-static size_t distance(const char *from, const char *to)
-{
-    enum { LONGEST = 32 };
-    size_t row[LONGEST + 1], length = strlen(to);
-    if (length > LONGEST)
-        return LONGEST;
-    for (size_t i = 0; i <= length; i++)
-        row[i] = i;
-    for (; *from; from++) {
-        size_t left_above = row[0]++;
-        for (size_t i = 1; i <= length; i++) {
-            size_t above = row[i], best = left_above + (*from != to[i - 1]);
-            best = above + 1 < best ? above + 1 : best;
-            row[i] = row[i - 1] + 1 < best ? row[i - 1] + 1 : best;
-            left_above = above;
-        }
-    }
-    return row[length];
-}
-
 /* Says that there is none such, and which was meant if one is like it. */
 static int no_command(const char *name)
 {
     const char *meant = NULL;
     size_t least = strlen(name) > 3 ? 3 : 2;
     for (int i = 0; i < COMMANDS; i++)
-        if (distance(name, commands[i]->name) < least) {
+        if (near_distance(name, commands[i]->name) < least) {
             meant = commands[i]->name;
-            least = distance(name, meant);
+            least = near_distance(name, meant);
         }
     const char *what = *name == '-' ? "option" : "command";
     if (meant)

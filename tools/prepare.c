@@ -178,15 +178,6 @@ static int set_text(const struct command *command, enum setting setting, const c
     return setenv(setting_lines[setting].variable, text, 1) ? out_of_memory() : 0;
 }
 
-static int set_devices(const struct command *command, enum setting setting, const char *text)
-{
-    char *end;
-    unsigned long number = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || number > DEVICES_MAX)
-        return command_misused(command, "\"%s\" is not a number of devices from 0 to %d.", text, DEVICES_MAX);
-    return set_text(command, setting, text);
-}
-
 static int set_file(const struct command *command, enum setting setting, const char *name)
 {
     char path[PLACE_PATH_MAX];
@@ -246,8 +237,9 @@ static int set_networks(const struct command *command, enum setting setting, con
 int prepare_option(const struct command *command, int option, const char *value)
 {
     static int (*const by_type[SETTING_TYPES])(const struct command *, enum setting, const char *) = {
-        [SETTING_TYPE_DEVICES] = set_devices,   [SETTING_TYPE_FILE] = set_file,
-        [SETTING_TYPE_CAPTURE] = begin_capture, [SETTING_TYPE_INTERFACES] = set_networks,
+        [SETTING_TYPE_FILE] = set_file,
+        [SETTING_TYPE_CAPTURE] = begin_capture,
+        [SETTING_TYPE_INTERFACES] = set_networks,
         [SETTING_TYPE_FAULTS] = set_faults,
     };
     if (option == 'q')

@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "config/settings.h"
+#include "near.h"
 #include "place.h"
 #include "tap/capture.h"
 #include "tap/fault.h"
@@ -42,7 +43,7 @@ static bool can_capture(const char *path, char *why, size_t size)
     return capture;
 }
 
-static bool is_known(const char *entry)
+bool settings_is_one(const char *entry)
 {
     for (enum setting i = 0; i < SETTINGS; i++) {
         size_t length = strlen(setting_lines[i].variable);
@@ -52,12 +53,57 @@ static bool is_known(const char *entry)
     return false;
 }
 
+static bool is_reserved(const char *entry)
+{
+    static const char *const names[] = {
+#define RESERVED(variable) "SOFTVERBS_" #variable "=",
+#include "base/settings.def"
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(entry, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+/* Begins like ours and is none. */
+static bool is_unknown(const char *entry)
+{
+    return !strncmp(entry, "SOFTVERBS_", 10) && !settings_is_one(entry) && !is_reserved(entry);
+}
+
 const char *settings_unknown(void)
 {
     for (char **entry = environ; *entry; entry++)
-        if (!strncmp(*entry, "SOFTVERBS_", 10) && !is_known(*entry))
+        if (is_unknown(*entry))
             return *entry;
     return NULL;
+}
+
+/* The setting whose name this one is but for a slip: one letter, of long names two; NULL. */
+static const char *find_meant(const char *name)
+{
+    enum { LONG = sizeof "SOFTVERBS_LIMITS" - 1 };
+    for (enum setting i = 0; i < SETTINGS; i++)
+        if (near_distance(name, setting_lines[i].variable) <= (strlen(setting_lines[i].variable) < LONG ? 1 : 2))
+            return setting_lines[i].variable;
+    return NULL;
+}
+
+/* A setting with a slip in its name would be swallowed: a program that is to meet faults meets none. */
+static bool has_slip(char *why, size_t size)
+{
+    char name[64];
+    for (char **entry = environ; *entry; entry++) {
+        if (!is_unknown(*entry))
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(*entry, "="), *entry);
+        const char *meant = find_meant(name);
+        if (meant) {
+            snprintf(why, size, "%s is no setting; %s is one.", name, meant);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What a value of this setting needs beyond what its reader looks at. */
@@ -85,6 +131,8 @@ bool settings_are_right(char *why, size_t size)
         snprintf(why, size, "%s", problem);
         return false;
     }
+    if (has_slip(why, size))
+        return false;
     for (enum setting i = 0; i < SETTINGS; i++) {
         const char *text = setting_text(i);
         if (text && *text && !can_be_used(i, text, why, size))

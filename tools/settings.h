@@ -5,8 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Can every setting be used as it stands? If not, a sentence says which can't. A capture is begun. */
+/* Can every setting be used as it stands, and is no variable one with a slip in its name? If not, a sentence says
+ * which. A capture is begun. */
 bool settings_are_right(char *why, size_t size);
+
+/* Is this entry of the environment, NAME=VALUE, a setting? */
+bool settings_is_one(const char *entry);
 
 /* A variable of the environment, NAME=VALUE, whose name begins like ours and is none of ours; NULL. Not refused: it may
  * be the user's own. */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """softverbs env: what run gives its program, for shells, images, services and workflows."""
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -65,6 +66,20 @@ def a_workflow_gets_it_in_its_files():
     later = subprocess.run(["sh", "-c", "rdma dev; ls /sys/class/infiniband"], capture_output=True, check=False,
                            env=cases.environment(**variables, PATH=f"{path.strip()}:{os.environ['PATH']}"))
     assert later.stdout.startswith(b"0: soft0: ") and later.stdout.endswith(b"soft0\nsoft1\n"), told(later)
+
+
+def jobs_images_and_services_log_mistakes():
+    """Nobody sits at a terminal there; whoever writes the line asks for the reasons of a failure."""
+    for form in ("--docker", "--systemd", "--json"):
+        assert re.search(rb'SOFTVERBS_LOG\W+"?warn"', expect(softverbs("env", form, "--no-paths")).stdout), form
+        assert b"error" in softverbs("env", form, "--no-paths", "--log", "error").stdout, form
+        assert b'"none"' in softverbs("env", form, "--no-paths", env={"SOFTVERBS_LOG": "none"}).stdout, form
+    assert b"SOFTVERBS_LOG='terminal'" in softverbs("env").stdout
+
+
+def it_prints_settings_and_nothing_else_of_that_prefix():
+    done = expect(softverbs("env", "--json", env={"SOFTVERBS_INPUT_OPTIONS": "--devices 2", "SOFTVERBS_SEED": "x"}))
+    assert b"SOFTVERBS_INPUT" not in done.stdout and b'"SOFTVERBS_SEED": "x"' in done.stdout, told(done)
 
 
 def outside_of_a_workflow_it_says_so():

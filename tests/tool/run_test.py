@@ -170,8 +170,8 @@ def bad_options_are_2():
     expect(softverbs("run", "--log"), 2, b"", [b"--log needs a value"])
     expect(softverbs("run", "--no-paths=yes", "true"), 2, b"", [b"--no-paths=yes"])
     expect(softverbs("run", "--log", "loud", "true"), 2, b"", [b'"loud"'])
-    expect(softverbs("run", "--devices", "many", "true"), 2, b"", [b'"many"'])
-    expect(softverbs("run", "--devices", "17", "true"), 2, b"", [b'"17"'])
+    expect(softverbs("run", "--devices", "so/many", "true"), 2, b"", [b'"so/many"'])
+    expect(softverbs("run", "--devices", "17", "true"), 2, b"", [b"at most 16 devices, not 17"])
     expect(softverbs("run", "--net", "nowhere0", "true"), 2, b"", [b'interface "nowhere0"'])
     expect(softverbs("run", "--link-layer", "token-ring", "true"), 2, b"", [b'"token-ring"', b"ib and ethernet"])
     expect(softverbs("run", "--link-layer", "ib", "--net", "lo", "true"), 2, b"", [b"InfiniBand", b'"lo"'])
@@ -270,6 +270,20 @@ BAD_SETTINGS = (("SOFTVERBS_FAULT", "drop=xx", b"drop=xx"), ("SOFTVERBS_LIMITS",
                 ("SOFTVERBS_CAPTURE", "/nonexistent/x", b"/nonexistent/x"), ("SOFTVERBS_CAPTURE_MAX", "much", b"much"),
                 ("SOFTVERBS_CONFIG", "/etc", b"directory"), ("SOFTVERBS_COUNTERS", "/etc", b"directory"),
                 ("SOFTVERBS_LOG_FILE", "/etc", b"directory"), ("SOFTVERBS_DEVICES", "a,b,a", b'"a"'))
+
+
+def devices_have_the_names_that_the_user_gives():
+    """Some programs have a device's name in their code."""
+    done = softverbs("run", "--devices", "mlx5_0,mlx5_1", "ls", "/sys/class/infiniband")
+    expect(done, out=b"mlx5_0\nmlx5_1\n")
+
+
+def a_slip_in_the_name_of_a_setting_is_refused():
+    for slip, meant in (("SOFTVERBS_FAULTS", b"SOFTVERBS_FAULT is one"), ("SOFTVERBS_DEVICE", b"SOFTVERBS_DEVICES is one"), ("SOFTVERBS_DIRS", b"SOFTVERBS_DIR is one"),
+                        ("SOFTVERBS_LINKLAYER", b"SOFTVERBS_LINK_LAYER is one"), ("SOFTVERBS_CAPTUER", b"SOFTVERBS_CAPTURE is one")):
+        expect(run("true", env={slip: "1"}), 2, b"", [slip.encode() + b" is no setting; " + meant])
+    for other in ("SOFTVERBS_TARBALL", "SOFTVERBS_INPUT_OPTIONS", "SOFTVERBS_OF_THE_USER"):
+        expect(run("true", env={other: "1"}))
 
 
 def a_setting_that_cannot_be_used_is_refused():

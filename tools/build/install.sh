@@ -6,13 +6,18 @@ cd "$(dirname "$0")/../.."
 prefix=${PREFIX:-/usr/local} libdir=${LIBDIR:-lib}
 case $1 in
 install)
+    log=build/meson-logs/install-log.txt
+    if [ -e "$log" ] && [ ! -w "$log" ]; then
+        echo "install.sh: $log is of another user, who installed from here before; remove it, or install as that user." >&2
+        exit 1
+    fi
     tools/build/build.sh build -Dtests=false
     meson introspect --buildoptions build | python3 -c '
 import json, sys
 now = {option["name"]: option["value"] for option in json.load(sys.stdin)}
 sys.exit((now["prefix"], now["libdir"]) != tuple(sys.argv[1:]))' "$prefix" "$libdir" ||
         meson configure build -Dprefix="$prefix" -Dlibdir="$libdir"
-    tools/build/build.sh
+    tools/build/build.sh build -Dtests=false # what the new prefix changes
     meson install --no-rebuild -C build >/dev/null
     echo "Installed softverbs in ${DESTDIR:-}$prefix"
     ;;

@@ -49,13 +49,20 @@ def settings(top):
     return [dict(zip(FIELDS, row)) for row in entries(os.path.join(top, "src/base/settings.def"), "SETTING")]
 
 
+def limits(top):
+    """Names, standards and bounds of config/limits.def."""
+    for name, *numbers in entries(os.path.join(top, "src/config/limits.def"), "LIMIT"):
+        yield name, *(eval(re.sub(r"\b(\d+)u\b", r"\1", number).replace("UINT8_MAX", "255"), {}) for number in numbers)  # pylint: disable=eval-used
+
+
 def rows(top):
     """(variable, meaning as Markdown) of all that users may set."""
     lines = settings(top)
     keys = ", ".join(f"`{line['key']} = {line['value']}`" for line in lines if line["key"])
+    names = ", ".join(f"`{name}` ({standard:,}; {least:,} to {most:,})" for name, standard, least, most in limits(top))
     for line in lines:
         if line["meaning"]:
-            yield "SOFTVERBS_" + line["variable"], line["meaning"].replace("@KEYS@", keys)
+            yield "SOFTVERBS_" + line["variable"], line["meaning"].replace("@KEYS@", keys).replace("@LIMITS@", names)
     for variable, _, meaning in entries(os.path.join(top, "src/base/settings.def"), "FOREIGN"):
         yield variable, meaning
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [check] [bench] [clients].
+# Installs the packages that are missing for each purpose: setup.sh [build] [tests] [demo] [packages] [check] [bench] [clients].
 # Silent and quick when nothing is missing. Without root, or sudo without a password, it names them instead. Knows apt, dnf,
 # zypper, apk and pacman; SOFTVERBS_SETUP=show only says what it would run.
 set -eu
@@ -10,6 +10,7 @@ wanted_of_debian() {
     build) echo gcc libc6-dev make meson ninja-build pkg-config libibverbs-dev librdmacm-dev libdeflate-dev libjansson-dev python3 ;;
     tests) echo libcmocka-dev ;;
     demo) echo ibverbs-utils ;;
+    packages) echo debhelper dpkg-dev ;;
     check) echo "libcmocka-dev ibverbs-utils rdmacm-utils perftest ucx-utils libmpich-dev mpich iproute2 python3-pyverbs fio qperf libfabric-bin libucx-dev libiscsi-bin iperf busybox qemu-system-x86 qemu-utils qemu-block-extra clang $(fuzzer_runtime) tshark valgrind groff-base" ;;
     bench) echo perftest ucx-utils libfabric-bin iproute2 iperf3 valgrind gnuplot-nox ;;
     clients) echo openmpi-bin libopenmpi-dev dapl2-utils infiniband-diags hwloc-nox libgloo-dev g++ ceph-mon ceph-osd ceph-common tgt ;;
@@ -92,8 +93,8 @@ command_to_install() {
 wanted=
 for purpose in "$@"; do
     case $purpose in
-    build | tests | demo | check | bench | clients) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
-    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, check, bench and clients." >&2; exit 2 ;;
+    build | tests | demo | packages | check | bench | clients) wanted="$wanted $("wanted_of_${names:-debian}" "$purpose")" ;;
+    *) echo "setup.sh: there is nothing called '$purpose'; it knows build, tests, demo, packages, check, bench and clients." >&2; exit 2 ;;
     esac
 done
 

@@ -8,6 +8,7 @@ configuration file from src/base/settings.def of the tree. DIRECTORY gets softve
 """
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -44,7 +45,8 @@ def roff(text):
 
 
 def plain(markdown):
-    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "")
+    """Without marks, and without links that stand in brackets, such as ([how](page.md))."""
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", re.sub(r" \(\[[^]]*\]\([^)]*\)\)", "", markdown)).replace("`", "")
 
 
 def page(title, section, version, parts):
@@ -76,7 +78,7 @@ def configuration(tree, version):
     meaning = dict(settings.rows(tree))["SOFTVERBS_CONFIG"]
     return page("SOFTVERBS.CONF", 5, version, [
         ("NAME", "softverbs.conf \\- devices, limits and links of softverbs"),
-        ("DESCRIPTION", roff("The file that SOFTVERBS_CONFIG names: " + plain(meaning) + ". Lines that begin with # are comments. What "
+        ("DESCRIPTION", roff("The file that SOFTVERBS_CONFIG names is " + plain(meaning) + ". Lines that begin with # are comments. What "
                              "the environment says goes before what the file says. The file is as powerful as a script: trust whoever may write it.")),
         ("EXAMPLE", ".nf\n" + roff("# two devices, the first one on the network\ndevices = left,right\nnet = eth0\nmax_qp = 128") + "\n.fi"),
         ("SEE ALSO", ".BR softverbs (1)"),
@@ -96,7 +98,7 @@ def bash(softverbs):
 
 
 def zsh(softverbs):
-    described = "".join(f"        '{name}:{summary}'\n" for name, summary in commands(softverbs).items()).replace("'s", "'\\''s")
+    described = "".join(f"        {shlex.quote(f'{name}:{summary}')}\n" for name, summary in commands(softverbs).items())
     cases = "".join(f"    {name}) _arguments {' '.join(f'{option}' + (chr(39) + '=:value:_files' + chr(39) if value else '') for option, value in options(softverbs, name))} '*::program:_normal' ;;\n"
                     for name in commands(softverbs))
     return ("#compdef softverbs\nlocal -a described\nif (( CURRENT == 2 )); then\n    described=(\n" + described +

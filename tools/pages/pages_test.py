@@ -33,6 +33,10 @@ def checks(directory):
         text = file.read().replace("\\", "")
     yield "the page has the options of run", [] if "--capture FILE" in text else ["--capture is missing"]
     yield "the page has the environment", [name for name in ("SOFTVERBS_LIMITS", "NCCL_GIN_TYPE") if name not in text]
+    with open(f"{directory}/_softverbs", encoding="utf-8") as file:
+        quoted = [line for line in file if "'\\''" in line]
+    yield "zsh gets names without a backslash", [line for line in quoted if not line.split(":")[0].strip().strip("'").isalpha()]
+    yield "links of the documents leave nothing behind", [words for words in ("(how)", "(containers)") if words in text]
     yield "bash completes a command", [] if completed(directory, "ver") == ["version"] else completed(directory, "ver")
     for command in ("run", "env"):
         found = completed(directory, command, "--capt")
