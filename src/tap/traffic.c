@@ -8,7 +8,6 @@
 #include "runtime/clock.h"
 #include "tap/delay.h"
 #include "tap/taps.h"
-#include "transport/rc/syndrome.h"
 #include "wire/op.h"
 
 /* A reason of that range without a place of its own would be counted as another one. */

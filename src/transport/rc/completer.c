@@ -4,7 +4,6 @@
 #include "transport/rc/fail.h"
 #include "transport/rc/requester.h"
 #include "transport/rc/rnr.h"
-#include "transport/rc/syndrome.h"
 #include "transport/request.h"
 #include "wire/psn.h"
 

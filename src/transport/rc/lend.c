@@ -1,7 +1,6 @@
 #include "transport/rc/lend.h"
 
 #include "transport/rc/responses.h"
-#include "transport/rc/syndrome.h"
 #include "wire/psn.h"
 
 bool rc_may_lend(const struct rc *rc)

@@ -4,7 +4,6 @@
 #include "transport/rc/execute.h"
 #include "transport/rc/fail.h"
 #include "transport/rc/responses.h"
-#include "transport/rc/syndrome.h"
 #include "transport/request.h"
 #include "transport/segment.h"
 #include "wire/psn.h"

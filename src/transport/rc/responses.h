@@ -6,7 +6,6 @@
 #include "transport/bth.h"
 #include "transport/rc/acks.h"
 #include "transport/rc/rc.h"
-#include "transport/rc/syndrome.h"
 #include "wire/psn.h"
 
 static inline bool responses_due(const struct rc *rc)

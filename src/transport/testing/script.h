@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "transport/rc/syndrome.h"
 #include "transport/testing/rig.h"
 #include "wire/psn.h"
 

@@ -5,7 +5,6 @@
 #include "diag/log.h"
 #include "process/port.h"
 #include "tap/traffic.h"
-#include "transport/rc/syndrome.h"
 #include "verbs/memory/rkeys.h"
 #include "verbs/object/words.h"
 #include "wire/psn.h"
