@@ -2,7 +2,8 @@
 #ifndef TRANSPORT_BTH_H
 #define TRANSPORT_BTH_H
 
-#include "transport/rc/rc.h"
+#include "transport/settings.h"
+#include "wire/packet.h"
 
 /* The words of a BTH but for `flags`, whose bits stand in the first (PACKET_SOLICITED) and the third
  * (PACKET_ACK_REQUESTED): a store of one of their bytes later on would hold up who reads them whole. */
@@ -22,9 +23,9 @@ static inline void bth_fill(struct packet *out, uint8_t opcode, uint16_t pkey, u
     out->payload = (struct payload){0};
 }
 
-static inline void bth_write(const struct rc *rc, struct packet *out, enum operation operation, uint32_t psn)
+static inline void bth_write(const struct engine_settings *settings, struct packet *out, enum operation operation,
+                             uint32_t psn)
 {
-    const struct rc_settings *settings = &rc->settings;
     bth_fill(out, op_code(settings->service, operation), settings->pkey, settings->destination, psn);
 }
 

@@ -2,10 +2,10 @@
 #ifndef TRANSPORT_REQUEST_H
 #define TRANSPORT_REQUEST_H
 
-#include "transport/bth.h"
 #include "transport/gather.h"
-#include "transport/rc/rc.h"
-#include "wire/psn.h"
+#include "wire/op.h"
+
+enum { MESSAGE_CLOSED = 0xff }; /* instead of the operation that began the open message: none is open */
 
 enum { ATOMIC_LENGTH = 8 }; /* bytes that an atomic, or an atomic WRITE, changes */
 
@@ -24,8 +24,6 @@ struct request_kind {
     uint8_t class;                     /* enum request_class */
     uint8_t first, middle, last, only; /* enum operation */
 };
-
-/* For every engine. */
 
 extern const struct request_kind request_kinds[256]; /* by enum ibv_wr_opcode */
 
@@ -76,49 +74,5 @@ static inline enum reason request_payload(struct engine_owner *owner, const stru
 
 /* How an error of work that was not sent is completed. */
 enum ibv_wc_status request_status(enum reason);
-
-/* For the reliable connection. */
-
-/* May this work be begun at all? REASON_NONE or why not. */
-enum reason request_check(const struct rc *, const struct send_wqe *);
-
-/* Gives the work its segment and number of packets. */
-void request_measure(const struct rc *, struct send_wqe *);
-
-/* Writes packet `index` of the work. Fails with a reason when its memory can't be read. */
-enum reason request_build(const struct rc *, const struct send_wqe *, uint32_t index, struct packet *out,
-                          struct iovec *pieces);
-
-/* Does this message of one packet ask for an ACK when it leaves for the first time? */
-static inline bool request_asks(const struct rc *rc, const struct send_wqe *work, uint32_t psn)
-{
-    return !(psn & rc->settings.ack_mask) || work->flags & IBV_SEND_SIGNALED || rc->requester.direct_lately;
-}
-
-/* The same in two steps for a message of one packet whose bytes travel with it, only where request_check has nothing to
- * say against it: first the payload, which may fail; then the rest, once the work has begun. */
-static inline enum reason request_load_single(const struct rc *rc, const struct send_wqe *work, struct packet *out,
-                                              struct iovec *pieces)
-{
-    out->payload = (struct payload){0};
-    return request_payload(rc->owner, work, 0, work->length, out, pieces);
-}
-
-static inline void request_build_single(const struct rc *rc, const struct send_wqe *work, struct packet *out)
-{
-    const struct rc_settings *settings = &rc->settings;
-    uint32_t flags = (work->flags & IBV_SEND_SOLICITED ? PACKET_SOLICITED : 0) |
-                     (request_asks(rc, work, work->first_psn) ? PACKET_ACK_REQUESTED : 0);
-    bth_words(out, op_code(settings->service, request_kind(work)->only), settings->pkey, settings->destination,
-              work->first_psn, flags);
-    out->grh = NULL;
-    request_operands(out, work);
-}
-
-static inline void request_measure_single(const struct rc *rc, struct send_wqe *work)
-{
-    work->segment = rc->settings.segment;
-    work->packets = work->stride = 1;
-}
 
 #endif

@@ -1,12 +1,14 @@
 #include "transport/rc/lend.h"
 
 #include "transport/rc/responses.h"
+#include "transport/request.h"
 #include "wire/psn.h"
 
 bool rc_may_lend(const struct rc *rc)
 {
     const struct responder *responder = &rc->responder;
-    return rc->receiving && !rc->failed && responder->open == RC_CLOSED && !responder->receive && !responses_due(rc);
+    return rc->receiving && !rc->failed && responder->open == MESSAGE_CLOSED && !responder->receive &&
+           !responses_due(rc);
 }
 
 struct rc_position rc_lend(struct rc *rc)

@@ -13,35 +13,9 @@
 #include "transport/rc/congestion.h"
 #include "transport/rc/rto.h"
 #include "transport/send_queue.h"
+#include "transport/settings.h"
 #include "wire/op.h"
 #include "wire/packet.h"
-
-/* What the owner decides, from ibv_modify_qp and the link. Written by the owner between calls. */
-struct rc_settings {
-    enum service service; /* SERVICE_RC or SERVICE_XRC */
-    uint16_t pkey;
-    uint32_t destination;       /* the peer's QP number */
-    uint32_t segment;           /* payload bytes of a packet (both directions agree: path MTU, or the link's) */
-    uint32_t reference_segment; /* the same for SEND and WRITE whose payload goes by reference; 0: the link can't */
-    uint32_t reference_from;    /* messages of at least this many bytes go by reference */
-    bool in_pieces;             /* messages that begin now don't, however long they are */
-    bool references_lost;       /* the peer can't fetch any more what goes so: what it refuses is sent in packets */
-    bool exact;                 /* both ends cut messages by `segment`, so that requests of other sizes are refused */
-    uint32_t window;            /* most unacknowledged packets in flight; at least 1 */
-    uint32_t first_window;      /* those at first, where the network may lose some; 0: it loses nothing */
-    uint8_t timeout;            /* 4.096 us * 2^timeout; 0: for ever */
-    uint8_t retry_count;        /* 0..7 */
-    uint8_t rnr_retry;          /* 0..7; 7 is for ever */
-    uint8_t min_rnr_timer;      /* 0..31, the code that our RNR NAKs carry (IBA table 45) */
-    uint8_t max_rd_atomic;      /* READs and atomics we may have outstanding */
-    uint8_t max_dest_rd_atomic; /* those that we keep results for; growing after rc_start_receiving has no effect */
-    uint32_t ack_mask;          /* unsignalled messages ask for an ACK only where the PSN has none of these bits */
-    bool acks_along;            /* the owner sends ACKs along with requests (rc_take_along) */
-    unsigned access;            /* qp_access_flags: IBV_ACCESS_REMOTE_* that peers may use on this QP */
-    bool direct;                /* the owner may do READs and WRITEs by itself (rc_direct) */
-    enum reason silence;        /* why no answer comes, if the owner knows; REASON_NONE: nothing but that */
-    uint32_t max_message;       /* bytes; a longer SEND or WRITE ends in LOC_LEN_ERR, a longer request is refused */
-};
 
 /* A READ or atomic that the responder has executed or is answering, kept for repeats (IBA 9.4.4, 9.4.5). */
 struct responder_resource {
@@ -96,7 +70,7 @@ struct responder {
     uint32_t expected_psn;
     uint32_t msn;
     const struct recv_wqe *receive; /* of the open SEND */
-    uint8_t open;                   /* enum operation of the first packet of the open message, or RC_CLOSED */
+    uint8_t open;                   /* enum operation of the first packet of the open message, or MESSAGE_CLOSED */
     uint32_t received;              /* bytes of the open message so far */
     uint32_t srq;                   /* XRC: of the open message */
     uint32_t write_rkey;            /* of the open WRITE */
@@ -118,11 +92,9 @@ struct responder {
     uint32_t saved_head, saved_next, saved_tail; /* oldest kept, next to answer, next free */
 };
 
-enum { RC_CLOSED = 0xff };
-
 struct rc {
     struct engine_owner *owner;
-    struct rc_settings settings;
+    struct engine_settings settings;
     bool receiving;    /* RTR or later */
     bool transmitting; /* RTS, SQD */
     bool failed;       /* the error state: everything posted is flushed at once */
@@ -156,12 +128,13 @@ void rc_receive(struct rc *, const struct packet *, nanos now);
 bool rc_transmit(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
 /* The same where nothing is owed, but perhaps an ACK that may go along, and a message of one packet is next that never
- * left before: most packets, the fastest way. False: nothing was done, and rc_transmit knows whether there is something. */
+ * left before: most packets, the fastest way. False: nothing was done, and rc_transmit knows whether there is
+ * something. */
 bool rc_transmit_single(struct rc *, struct packet *out, struct iovec *pieces, nanos now);
 
-/* Where settings.acks_along, each call that gave a request is followed by this: the ACK that nobody asked for goes along
- * with it, and is no packet of its own. It is a number that the owner carries to the peer's rc_receive_along, which
- * takes it before the packet; 0: there is none. Whatever arrives as such a number may be nonsense. */
+/* Where settings.acks_along, each call that gave a request is followed by this: the ACK that nobody asked for goes
+ * along with it, and is no packet of its own. It is a number that the owner carries to the peer's rc_receive_along,
+ * which takes it before the packet; 0: there is none. Whatever arrives as such a number may be nonsense. */
 static inline uint32_t rc_take_along(struct rc *);
 /* That request did not leave. */
 void rc_take_back_along(struct rc *, uint32_t along);
@@ -188,8 +161,8 @@ static inline bool rc_may_have_output(const struct rc *rc)
 bool rc_owes_responses(const struct rc *);
 
 /* Inside a host messages need not ask for an ACK (ack_mask): what was taken without is acknowledged with the next that
- * does, along with a request, or when the owner says so by rc_acknowledge_late, which it does before the peer's patience
- * ends. */
+ * does, along with a request, or when the owner says so by rc_acknowledge_late, which it does before the peer's
+ * patience ends. */
 static inline bool rc_owes_late(const struct rc *rc)
 {
     return rc->responder.ack_late;

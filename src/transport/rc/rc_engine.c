@@ -7,6 +7,7 @@
 #include "transport/rc/receive.h"
 #include "transport/rc/requester.h"
 #include "transport/rc/responses.h"
+#include "transport/request.h"
 #include "transport/retire.h"
 #include "wire/psn.h"
 
@@ -19,13 +20,13 @@ void rc_initialize(struct rc *rc, struct engine_owner *owner, const struct send_
     rc->requester.queue.head = rc->requester.queue.next = rc->requester.queue.tail = 0;
     rc->requester.deadline = rc->requester.watched = NANOS_NEVER;
     rto_start(&rc->requester.rto);
-    rc->responder.open = RC_CLOSED;
+    rc->responder.open = MESSAGE_CLOSED;
     rc->responder.saved = saved;
 }
 
 void rc_reset(struct rc *rc)
 {
-    struct rc_settings settings = rc->settings;
+    struct engine_settings settings = rc->settings;
     struct send_queue queue = rc->requester.queue;
     rc_initialize(rc, rc->owner, &queue, rc->responder.saved);
     rc->settings = settings;

@@ -2,7 +2,7 @@
 #include "transport/rc/direct.h"
 
 #include "transport/rc/fail.h"
-#include "transport/request.h"
+#include "transport/rc/rc_request.h"
 #include "transport/retire.h"
 #include "wire/psn.h"
 
@@ -166,8 +166,8 @@ static bool is_oldest_gone(const struct rc *rc)
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     return is_begun(&rc->requester.queue) && !request_awaits_response(oldest(rc)) &&
-           !request_build(rc, oldest(rc), acknowledged_packets(rc), &packet, pieces) && packet.payload.by_reference &&
-           !payload_is_there(&packet.payload);
+           !rc_request_build(rc, oldest(rc), acknowledged_packets(rc), &packet, pieces) &&
+           packet.payload.by_reference && !payload_is_there(&packet.payload);
 }
 
 static void give_up(struct rc *rc)
@@ -264,7 +264,7 @@ bool requester_ready(const struct rc *rc)
 
 static void requester_begin(struct rc *rc, struct send_wqe *work)
 {
-    request_measure(rc, work);
+    rc_request_measure(rc, work);
     work->first_psn = rc->requester.next_psn;
     work->started = true;
     rc->requester.next_psn = psn_add(work->first_psn, work->packets);
@@ -283,12 +283,12 @@ static bool is_retransmitted_reference(const struct rc *rc, const struct packet 
 /* Begins the work when it is new, and writes its next packet. */
 static enum reason requester_prepare(struct rc *rc, struct send_wqe *work, struct packet *out, struct iovec *pieces)
 {
-    enum reason reason = work->started ? REASON_NONE : request_check(rc, work);
+    enum reason reason = work->started ? REASON_NONE : rc_request_check(rc, work);
     if (reason)
         return reason;
     if (!work->started)
         requester_begin(rc, work);
-    reason = request_build(rc, work, rc->requester.packet, out, pieces);
+    reason = rc_request_build(rc, work, rc->requester.packet, out, pieces);
     return !reason && is_retransmitted_reference(rc, out) && !payload_is_there(&out->payload) ? REASON_LOCAL_GONE
                                                                                               : reason;
 }
@@ -364,7 +364,7 @@ static bool probe(struct rc *rc, struct packet *out, struct iovec *pieces)
     requester->probing = false;
     if (!may_probe(rc))
         return false;
-    if (request_build(rc, oldest(rc), acknowledged_packets(rc), out, pieces)) {
+    if (rc_request_build(rc, oldest(rc), acknowledged_packets(rc), out, pieces)) {
         requester_rewind(rc);
         return false;
     }
@@ -399,7 +399,7 @@ __attribute__((noinline)) static bool transmit_any(struct rc *rc, struct packet 
  * a reference, a fence, and whatever is unusual, go the long way. */
 static inline bool is_single_ready(const struct rc *rc, const struct send_wqe *work)
 {
-    const struct rc_settings *settings = &rc->settings;
+    const struct engine_settings *settings = &rc->settings;
     const struct requester *requester = &rc->requester;
     enum request_class class = request_kind(work)->class;
     bool fits = work->length <= settings->segment && work->length <= settings->max_message &&
@@ -409,7 +409,7 @@ static inline bool is_single_ready(const struct rc *rc, const struct send_wqe *w
            psn_add(requester->next_psn, -requester->acked_psn) < requester->congestion.window;
 }
 
-/* The straight way of such work, to the same packet as that which request_build makes when it is repeated. */
+/* The straight way of such work, to the same packet as that which rc_request_build makes when it is repeated. */
 bool requester_transmit_single(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
     struct requester *requester = &rc->requester;
@@ -417,9 +417,9 @@ bool requester_transmit_single(struct rc *rc, struct packet *out, struct iovec *
     if (!rc->transmitting || rc->failed || requester->unusual || queue->next == queue->tail)
         return false;
     struct send_wqe *work = send_queue_at(queue, queue->next);
-    if (!is_single_ready(rc, work) || request_load_single(rc, work, out, pieces))
+    if (!is_single_ready(rc, work) || rc_request_load_single(rc, work, out, pieces))
         return false;
-    request_measure_single(rc, work);
+    rc_request_measure_single(rc, work);
     work->first_psn = requester->next_psn;
     work->started = true;
     requester->next_psn = requester->sent_psn = psn_add(work->first_psn, 1);
@@ -428,7 +428,7 @@ bool requester_transmit_single(struct rc *rc, struct packet *out, struct iovec *
         rc_direct_begun(rc, work);
     queue->next++;
     requester_sent(rc, requester->sent_psn, true, now);
-    request_build_single(rc, work, out);
+    rc_request_build_single(rc, work, out);
     return true;
 }
 

@@ -15,8 +15,8 @@ static inline enum reason check_sequence(const struct rc *rc, uint32_t flags, co
 {
     uint8_t open = rc->responder.open;
     if (flags & OP_START)
-        return open == RC_CLOSED ? REASON_NONE : REASON_REQUEST_SEQUENCE;
-    if (open == RC_CLOSED)
+        return open == MESSAGE_CLOSED ? REASON_NONE : REASON_REQUEST_SEQUENCE;
+    if (open == MESSAGE_CLOSED)
         return REASON_REQUEST_SEQUENCE;
     uint32_t kind = open == OPERATION_SEND_FIRST ? OP_SEND : OP_WRITE;
     bool same_srq = rc->settings.service != SERVICE_XRC || packet->srq == rc->responder.srq;
@@ -188,7 +188,7 @@ __attribute__((always_inline)) static inline void responder_accept(struct rc *rc
         responder->msn++;
     if (flags & (OP_SEND | OP_IMMDT))
         complete_receive(rc, flags, packet);
-    responder->open = RC_CLOSED;
+    responder->open = MESSAGE_CLOSED;
     responder->received = 0;
 }
 

@@ -160,7 +160,7 @@ static enum reason write_response(struct rc *rc, const struct responder_resource
                                   struct packet *out, struct iovec *pieces)
 {
     bool is_atomic = saved->operation == OPERATION_COMPARE_SWAP || saved->operation == OPERATION_FETCH_ADD;
-    bth_write(rc, out, is_atomic ? OPERATION_ATOMIC_ACKNOWLEDGE : response_operation(saved), psn);
+    bth_write(&rc->settings, out, is_atomic ? OPERATION_ATOMIC_ACKNOWLEDGE : response_operation(saved), psn);
     responses_write_aeth(out, SYNDROME_ACK, saved->msn);
     out->original = saved->original;
     return saved->operation == OPERATION_READ_REQUEST ? add_read_payload(rc, saved, out, pieces) : REASON_NONE;
@@ -202,7 +202,7 @@ static bool transmit_response(struct rc *rc, struct packet *out, struct iovec *p
 static void transmit_nak(struct rc *rc, struct packet *out)
 {
     struct responder *responder = &rc->responder;
-    bth_write(rc, out, OPERATION_ACKNOWLEDGE, responder->nak_psn);
+    bth_write(&rc->settings, out, OPERATION_ACKNOWLEDGE, responder->nak_psn);
     responses_write_aeth(out, responder->nak_syndrome, responder->msn);
     responder->nak_due = false;
     absorb_ack(responder, responder->nak_psn);

@@ -23,7 +23,7 @@ static inline void responses_write_aeth(struct packet *out, uint8_t syndrome, ui
 /* The ACK that is due. `service` is that of the settings, for who knows it as a constant. */
 static inline void responses_fill_ack(const struct rc *rc, enum service service, struct packet *out)
 {
-    const struct rc_settings *settings = &rc->settings;
+    const struct engine_settings *settings = &rc->settings;
     bth_fill(out, op_code(service, OPERATION_ACKNOWLEDGE), settings->pkey, settings->destination,
              rc->responder.ack_psn);
     responses_write_aeth(out, SYNDROME_ACK, rc->responder.msn);

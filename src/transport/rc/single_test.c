@@ -31,7 +31,7 @@ static void make_twins(void)
     for (int i = 0; i < WAYS; i++) {
         struct rig *rig = &twins->rigs[i];
         rig_make(rig);
-        struct rc_settings *settings = &rig->engine.rc.settings;
+        struct engine_settings *settings = &rig->engine.rc.settings;
         settings->window = window;
         settings->first_window = lossy ? 1 + window / 2 : 0;
         settings->direct = direct;

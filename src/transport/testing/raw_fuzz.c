@@ -344,13 +344,13 @@ static uint32_t expect(const struct ether *ether, uint8_t *to)
     const uint8_t *bytes = ether->bytes;
     uint32_t length = 0;
     bool tagged = ether->length >= TAGGED && bytes[12] == 0x81 && !bytes[13];
-    if (machine->raw.options & RAW_STRIP_VLAN && tagged) {
+    if (machine->raw.common.settings.options & RAW_STRIP_VLAN && tagged) {
         length = put(to, 0, bytes, ADDRESSES);
         length = put(to, length, bytes + ADDRESSES + ETHER_TAG, ether->length - ADDRESSES - ETHER_TAG);
     } else {
         length = put(to, 0, bytes, ether->length);
     }
-    if (machine->raw.options & RAW_STORE_FRAME_CHECK) {
+    if (machine->raw.common.settings.options & RAW_STORE_FRAME_CHECK) {
         ether_frame_check(bytes, ether->length, to + length);
         length += ETHER_FCS;
     }
@@ -476,7 +476,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         machine->source[i] = (uint8_t)(i * 31 >> 3);
     struct send_queue queue = {.memory = machine->slots, .stride = SLOT, .capacity = SLOTS};
     raw_initialize(&machine->raw, &machine->owner, &queue);
-    machine->raw.options = take(&input, 1) % 4;
+    machine->raw.common.settings.options = take(&input, 1) % 4;
     start();
     while (input.left)
         step(&input);

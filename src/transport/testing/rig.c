@@ -139,9 +139,9 @@ static const struct owner_operations operations = {
     .watch = on_watch,
 };
 
-static void choose_settings(struct rc_settings *settings)
+static void choose_settings(struct engine_settings *settings)
 {
-    *settings = (struct rc_settings){
+    *settings = (struct engine_settings){
         .service = SERVICE_RC,
         .pkey = 0xffff,
         .destination = RIG_PEER,
@@ -176,20 +176,20 @@ void rig_make_unreliable(struct rig *rig, enum service service)
 {
     rig_make(rig);
     struct send_queue queue = rig->engine.rc.requester.queue;
-    struct rc_settings settings = rig->engine.rc.settings;
+    struct engine_settings settings = rig->engine.rc.settings;
     rig->service = service;
     engine_initialize(&rig->engine, service, &rig->owner, &queue, NULL);
     if (service == SERVICE_UC) {
-        rig->engine.uc.pkey = settings.pkey;
-        rig->engine.uc.destination = RIG_PEER;
-        rig->engine.uc.segment = RIG_SEGMENT;
-        rig->engine.uc.max_message = settings.max_message;
-        rig->engine.uc.access = settings.access;
+        rig->engine.uc.common.settings.pkey = settings.pkey;
+        rig->engine.uc.common.settings.destination = RIG_PEER;
+        rig->engine.uc.common.settings.segment = RIG_SEGMENT;
+        rig->engine.uc.common.settings.max_message = settings.max_message;
+        rig->engine.uc.common.settings.access = settings.access;
     } else {
-        rig->engine.ud.pkey = settings.pkey;
-        rig->engine.ud.number = RIG_NUMBER;
-        rig->engine.ud.qkey = RIG_QKEY;
-        rig->engine.ud.max_message = RIG_SEGMENT;
+        rig->engine.ud.common.settings.pkey = settings.pkey;
+        rig->engine.ud.common.settings.number = RIG_NUMBER;
+        rig->engine.ud.common.settings.qkey = RIG_QKEY;
+        rig->engine.ud.common.settings.max_message = RIG_SEGMENT;
     }
 }
 

@@ -19,7 +19,7 @@ void raw_reset(struct raw *raw)
 {
     struct raw old = *raw;
     raw_initialize(raw, old.common.owner, &old.common.queue);
-    raw->options = old.options;
+    raw->common.settings = old.common.settings;
 }
 
 void raw_start_receiving(struct raw *raw)
@@ -160,14 +160,14 @@ static void make_image(const struct raw *raw, const struct ether *ether, struct 
     enum { ADDRESSES = 12 };
     const uint8_t *bytes = ether->bytes;
     image->payload = (struct payload){.pieces = image->pieces};
-    image->stripped = raw->options & RAW_STRIP_VLAN && ether->length >= ETHER_HEADER + ETHER_TAG &&
+    image->stripped = raw->common.settings.options & RAW_STRIP_VLAN && ether->length >= ETHER_HEADER + ETHER_TAG &&
                       bytes_get16(bytes + ADDRESSES) == ETHER_TYPE_VLAN;
     image->tag = image->stripped ? bytes_get16(bytes + ETHER_HEADER) : 0;
     uint32_t rest = image->stripped ? ADDRESSES + ETHER_TAG : 0;
     if (image->stripped)
         add_piece(image, bytes, ADDRESSES);
     add_piece(image, bytes + rest, ether->length - rest);
-    if (raw->options & RAW_STORE_FRAME_CHECK) {
+    if (raw->common.settings.options & RAW_STORE_FRAME_CHECK) {
         ether_frame_check(bytes, ether->length, image->check);
         add_piece(image, image->check, ETHER_FCS);
     }

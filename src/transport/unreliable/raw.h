@@ -18,7 +18,6 @@ enum raw_option {
 
 struct raw {
     struct unreliable common;
-    unsigned options; /* enum raw_option; the owner's */
     uint32_t sent;    /* TSO: payload bytes of the work at `next` that are sent already */
     uint32_t segment; /* of it, those in the frame that raw_next made */
 };

@@ -252,7 +252,7 @@ static void a_tag_is_stripped_into_the_completion(void **state)
     struct rig *rig = *state;
     struct frame_maker maker = tagged_frame();
     uint64_t receive = post_receive(rig, 200);
-    raw.options = RAW_STRIP_VLAN;
+    raw.common.settings.options = RAW_STRIP_VLAN;
     frame_arrives(&maker);
     const struct recv_cqe *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
     assert_int_equal(arrival->length, maker.length - 4);
@@ -267,7 +267,7 @@ static void the_frame_check_sequence_is_stored_behind_the_frame(void **state)
     struct frame_maker maker = tagged_frame();
     uint8_t check[ETHER_FCS];
     uint64_t receive = post_receive(rig, 200);
-    raw.options = RAW_STORE_FRAME_CHECK;
+    raw.common.settings.options = RAW_STORE_FRAME_CHECK;
     frame_arrives(&maker);
     assert_int_equal(delivers(rig, receive, IBV_WC_SUCCESS)->length, maker.length + ETHER_FCS);
     ether_frame_check(maker.bytes, maker.length, check);
@@ -307,12 +307,12 @@ static void a_receive_without_memory_is_an_error(void **state)
 static void a_reset_forgets_everything_but_the_options(void **state)
 {
     struct rig *rig = *state;
-    raw.options = RAW_STRIP_VLAN;
+    raw.common.settings.options = RAW_STRIP_VLAN;
     post_frame(1, 60);
     raw_reset(&raw);
     ends_nothing(rig);
     assert_false(unreliable_has_output(&raw.common));
-    assert_int_equal(raw.options, RAW_STRIP_VLAN);
+    assert_int_equal(raw.common.settings.options, RAW_STRIP_VLAN);
     struct frame_maker maker = tagged_frame();
     frame_arrives(&maker);
     drops(rig, REASON_PACKET_QP_STATE);

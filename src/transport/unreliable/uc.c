@@ -14,19 +14,14 @@ void uc_initialize(struct uc *uc, struct engine_owner *owner, const struct send_
 {
     memset(uc, 0, sizeof(*uc));
     unreliable_initialize(&uc->common, owner, queue);
-    uc->open = RC_CLOSED;
+    uc->open = MESSAGE_CLOSED;
 }
 
 void uc_reset(struct uc *uc)
 {
     struct uc old = *uc;
     uc_initialize(uc, old.common.owner, &old.common.queue);
-    uc->pkey = old.pkey;
-    uc->destination = old.destination;
-    uc->segment = old.segment;
-    uc->max_message = old.max_message;
-    uc->access = old.access;
-    uc->exact = old.exact;
+    uc->common.settings = old.common.settings;
 }
 
 void uc_start_receiving(struct uc *uc, uint32_t expected_psn)
@@ -50,12 +45,12 @@ static enum reason check_work(const struct uc *uc, const struct send_wqe *work)
         return REASON_WORK_UNSUPPORTED;
     if (!op_find(op_code(SERVICE_UC, kind->only)))
         return REASON_WORK_UNSUPPORTED;
-    return work->length > uc->max_message ? REASON_MESSAGE_TOO_LONG : REASON_NONE;
+    return work->length > uc->common.settings.max_message ? REASON_MESSAGE_TOO_LONG : REASON_NONE;
 }
 
 static void uc_begin(struct uc *uc, struct send_wqe *work)
 {
-    work->segment = uc->segment;
+    work->segment = uc->common.settings.segment;
     work->packets = request_packets(work->length, work->segment);
     work->first_psn = uc->next_psn;
     work->started = true;
@@ -67,7 +62,8 @@ static enum reason build(const struct uc *uc, const struct send_wqe *work, struc
     uint32_t index = uc->packet, offset = index * work->segment;
     bool last = index + 1 == work->packets;
     enum operation operation = request_operation(request_kind(work), index, last);
-    bth_fill(out, op_code(SERVICE_UC, operation), uc->pkey, uc->destination, psn_add(work->first_psn, index));
+    bth_fill(out, op_code(SERVICE_UC, operation), uc->common.settings.pkey, uc->common.settings.destination,
+             psn_add(work->first_psn, index));
     request_operands(out, work);
     out->solicited = last && work->flags & IBV_SEND_SOLICITED;
     return request_payload(uc->common.owner, work, offset, last ? work->length - offset : work->segment, out, pieces);
@@ -138,7 +134,7 @@ bool uc_transmit(struct uc *uc, struct packet *out, struct iovec *pieces)
 
 static void close_message(struct uc *uc)
 {
-    uc->open = RC_CLOSED;
+    uc->open = MESSAGE_CLOSED;
     uc->received = 0;
 }
 
@@ -181,7 +177,7 @@ static enum reason check_head(const struct uc *uc, const struct packet *packet)
         return REASON_PACKET_SERVICE;
     if (!uc->common.receiving || uc->common.failed)
         return REASON_PACKET_QP_STATE;
-    return pkey_matches(packet->pkey, uc->pkey) ? REASON_NONE : REASON_PACKET_PKEY;
+    return pkey_matches(packet->pkey, uc->common.settings.pkey) ? REASON_NONE : REASON_PACKET_PKEY;
 }
 
 static void establish(struct uc *uc)
@@ -199,7 +195,7 @@ static enum reason check_sequence(struct uc *uc, uint32_t flags, const struct pa
         lose_message(uc);
     else if (packet->psn != uc->expected_psn)
         return REASON_PACKET_PSN;
-    else if (uc->open == RC_CLOSED || !(flags & kind))
+    else if (uc->open == MESSAGE_CLOSED || !(flags & kind))
         return REASON_PACKET_SEQUENCE;
     uc->expected_psn = psn_add(packet->psn, 1);
     return REASON_NONE;
@@ -211,13 +207,13 @@ static bool length_fits(const struct uc *uc, uint32_t flags, const struct packet
     enum { SINGLE = OP_START | OP_END };
     uint64_t total = (uint64_t)uc->received + packet->payload.length;
     uint32_t announced = flags & OP_START ? packet->length : uc->write_length;
-    if (((flags & SINGLE) != SINGLE && !packet->payload.length) || total > uc->max_message)
+    if (((flags & SINGLE) != SINGLE && !packet->payload.length) || total > uc->common.settings.max_message)
         return false;
-    if (uc->exact && !segment_fits(flags, packet->payload.length, uc->segment))
+    if (uc->common.settings.exact && !segment_fits(flags, packet->payload.length, uc->common.settings.segment))
         return false;
     if (flags & OP_SEND)
         return true;
-    return announced <= uc->max_message && (flags & OP_END ? total == announced : total < announced);
+    return announced <= uc->common.settings.max_message && (flags & OP_END ? total == announced : total < announced);
 }
 
 static enum reason uc_take_receive(struct uc *uc, const struct packet *packet)
@@ -229,7 +225,7 @@ static enum reason uc_take_receive(struct uc *uc, const struct packet *packet)
 static enum reason find_target(struct uc *uc, uint64_t address, uint32_t length, struct iovec *memory)
 {
     const struct owner_operations *operations = uc->common.owner->operations;
-    if (!(uc->access & IBV_ACCESS_REMOTE_WRITE))
+    if (!(uc->common.settings.access & IBV_ACCESS_REMOTE_WRITE))
         return REASON_PACKET_MEMORY;
     if (length &&
         operations->remote_memory(uc->common.owner, uc->write_rkey, address, length, IBV_ACCESS_REMOTE_WRITE, memory))

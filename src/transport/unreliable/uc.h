@@ -4,25 +4,17 @@
 #ifndef TRANSPORT_UNRELIABLE_UC_H
 #define TRANSPORT_UNRELIABLE_UC_H
 
-#include "transport/rc/rc.h"
 #include "transport/unreliable/unreliable.h"
 
 struct uc {
     struct unreliable common;
-    /* the owner's settings, as rc_settings explains them */
-    uint16_t pkey;
-    uint32_t destination;
-    uint32_t segment;
-    uint32_t max_message;
-    unsigned access;
-    bool exact;
     /* requester */
     uint32_t next_psn;
     uint32_t packet; /* index within the work at queue.next */
     /* responder */
     uint32_t expected_psn;
     const struct recv_wqe *receive; /* taken for the open message */
-    uint8_t open;                   /* enum operation of the open message's first packet, or RC_CLOSED */
+    uint8_t open;                   /* enum operation of the open message's first packet, or MESSAGE_CLOSED */
     bool established;
     uint32_t received, write_rkey, write_length;
     uint64_t write_address;

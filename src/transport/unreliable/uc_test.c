@@ -84,7 +84,7 @@ static void c9_9_2_a_key_that_goes_bad_within_a_message_breaks_it_there(void **s
 static void a_message_longer_than_allowed_is_refused(void **state)
 {
     struct rig *rig = *state;
-    rig->engine.uc.max_message = 1000;
+    rig->engine.uc.common.settings.max_message = 1000;
     uint64_t bad = post(rig, .opcode = IBV_WR_SEND, .length = 1001);
     is_silent(rig);
     ends(rig, bad, IBV_WC_LOC_LEN_ERR);
@@ -185,7 +185,7 @@ static void c9_9_3_a_send_that_cannot_be_is_lost(void **state)
 {
     struct rig *rig = *state;
     post_receive(rig, 600);
-    rig->engine.uc.max_message = 500;
+    rig->engine.uc.common.settings.max_message = 500;
     arrives_in_three(rig, SEND, 2000);
     drops(rig, REASON_PACKET_SEQUENCE);
     assert_int_equal(rig->dropped[0], REASON_MESSAGE_LENGTH);
@@ -290,7 +290,7 @@ static void c9_9_3_a_write_without_permission_is_lost(void **state)
     drops(rig, REASON_PACKET_MEMORY);
     arrives(rig, WRITE_LAST, 2002, .bytes = 1);
     drops(rig, REASON_PACKET_SEQUENCE);
-    rig->engine.uc.access = 0;
+    rig->engine.uc.common.settings.access = 0;
     arrives(rig, WRITE_ONLY, 2003, .bytes = 8, .fill = 1, .packet = {RETH(0x100, 8)});
     drops(rig, REASON_PACKET_MEMORY);
     assert_int_equal(rig->memory[0x100], 0);
@@ -310,7 +310,7 @@ static void c9_9_3_a_write_that_does_not_add_up_is_lost(void **state)
     arrives(rig, WRITE_FIRST, 2003, .bytes = 256, .packet = {RETH(0x100, 300)});
     arrives(rig, WRITE_LAST, 2004, .bytes = 43);
     drops(rig, REASON_MESSAGE_LENGTH);
-    rig->engine.uc.max_message = 1000;
+    rig->engine.uc.common.settings.max_message = 1000;
     arrives(rig, WRITE_FIRST, 2005, .bytes = 256, .packet = {RETH(0x100, 1001)});
     drops(rig, REASON_MESSAGE_LENGTH);
     assert_int_equal(rig->drops, 4);
@@ -344,12 +344,12 @@ static void c10_9_3_partial_members_do_not_talk_to_each_other(void **state)
 {
     struct rig *rig = *state;
     uint64_t receive = post_receive(rig, 64);
-    rig->engine.uc.pkey = 0x1234;
+    rig->engine.uc.common.settings.pkey = 0x1234;
     arrives(rig, SEND_ONLY, 2000, .packet = {.pkey = 0x1234});
     drops(rig, REASON_PACKET_PKEY);
     arrives(rig, SEND_ONLY, 2000, .packet = {.pkey = 0x9234});
     delivers(rig, receive, IBV_WC_SUCCESS);
-    rig->engine.uc.pkey = 0x8000; /* the invalid key */
+    rig->engine.uc.common.settings.pkey = 0x8000; /* the invalid key */
     arrives(rig, SEND_ONLY, 2001, .packet = {.pkey = 0x8000});
     drops(rig, REASON_PACKET_PKEY);
 }
@@ -403,7 +403,7 @@ static void reset_forgets_and_keeps_the_settings(void **state)
 static void c9_9_3_a_message_of_other_packets_than_the_path_mtus_is_lost(void **state)
 {
     struct rig *rig = *state;
-    rig->engine.uc.exact = true;
+    rig->engine.uc.common.settings.exact = true;
     uint64_t receive = post_receive(rig, 1000);
     arrives(rig, SEND_FIRST, 2000, .bytes = 255);
     drops(rig, REASON_MESSAGE_LENGTH);

@@ -18,10 +18,7 @@ void ud_reset(struct ud *ud)
 {
     struct ud old = *ud;
     ud_initialize(ud, old.common.owner, &old.common.queue);
-    ud->pkey = old.pkey;
-    ud->number = old.number;
-    ud->qkey = old.qkey;
-    ud->max_message = old.max_message;
+    ud->common.settings = old.common.settings;
 }
 
 void ud_start_receiving(struct ud *ud)
@@ -48,14 +45,14 @@ static enum reason check_work(const struct ud *ud, const struct send_wqe *work)
     const struct request_kind *kind = request_kind(work);
     if (kind->class != REQUEST_SEND || !op_find(op_code(SERVICE_UD, kind->only)))
         return REASON_WORK_UNSUPPORTED;
-    return work->length > ud->max_message ? REASON_MESSAGE_TOO_LONG : REASON_NONE;
+    return work->length > ud->common.settings.max_message ? REASON_MESSAGE_TOO_LONG : REASON_NONE;
 }
 
 /* A Q_Key with the high bit set in the work request means the queue pair's own (IBA 10.2.5, C10-15). */
 static uint32_t choose_qkey(const struct ud *ud, const struct send_wqe *work)
 {
     const uint32_t controlled = 0x80000000;
-    return work->remote_qkey & controlled ? ud->qkey : work->remote_qkey;
+    return work->remote_qkey & controlled ? ud->common.settings.qkey : work->remote_qkey;
 }
 
 static enum reason build(const struct ud *ud, const struct send_wqe *work, struct packet *out, struct iovec *pieces)
@@ -63,10 +60,11 @@ static enum reason build(const struct ud *ud, const struct send_wqe *work, struc
     enum reason reason = check_work(ud, work);
     if (reason)
         return reason;
-    bth_fill(out, op_code(SERVICE_UD, request_kind(work)->only), ud->pkey, work->remote_qp, ud->next_psn);
+    bth_fill(out, op_code(SERVICE_UD, request_kind(work)->only), ud->common.settings.pkey, work->remote_qp,
+             ud->next_psn);
     request_operands(out, work);
     out->solicited = work->flags & IBV_SEND_SOLICITED;
-    out->source = ud->number;
+    out->source = ud->common.settings.number;
     out->qkey = choose_qkey(ud, work);
     return request_payload(ud->common.owner, work, 0, work->length, out, pieces);
 }
@@ -97,11 +95,11 @@ static enum reason ud_check(const struct ud *ud, const struct packet *packet)
         return REASON_PACKET_SERVICE;
     if (!ud->common.receiving || ud->common.failed)
         return REASON_PACKET_QP_STATE;
-    if (!pkey_matches(packet->pkey, ud->pkey))
+    if (!pkey_matches(packet->pkey, ud->common.settings.pkey))
         return REASON_PACKET_PKEY;
-    if (packet->qkey != ud->qkey)
+    if (packet->qkey != ud->common.settings.qkey)
         return REASON_PACKET_QKEY;
-    return packet->payload.length > ud->max_message ? REASON_PACKET_TOO_LONG : REASON_NONE;
+    return packet->payload.length > ud->common.settings.max_message ? REASON_PACKET_TOO_LONG : REASON_NONE;
 }
 
 /* One that is too short for the datagram is left for the next, whichever queue pair that comes to. */

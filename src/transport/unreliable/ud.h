@@ -8,10 +8,6 @@ enum { UD_GRH_LENGTH = 40 };
 
 struct ud {
     struct unreliable common;
-    uint16_t pkey;
-    uint32_t number; /* our QP number, for DETH */
-    uint32_t qkey;
-    uint32_t max_message; /* the port's MTU */
     uint32_t next_psn;
 };
 

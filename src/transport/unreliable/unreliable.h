@@ -4,13 +4,15 @@
 #define TRANSPORT_UNRELIABLE_UNRELIABLE_H
 
 #include "transport/owner.h"
+#include "transport/settings.h"
 
 struct unreliable {
     struct engine_owner *owner;
-    struct send_queue queue; /* between head and next: transmitted, not yet ended */
+    struct engine_settings settings;
     bool receiving, transmitting, failed;
-    bool send_error; /* SQE, the send side only; the owner clears it for SQE to RTS */
-    bool begun;      /* a part of the work at queue.next was transmitted */
+    bool send_error;         /* SQE, the send side only */
+    struct send_queue queue; /* between head and next: transmitted, not yet ended */
+    bool begun;              /* a part of the work at queue.next was transmitted */
     bool draining, drained_reported;
 };
 

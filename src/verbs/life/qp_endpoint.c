@@ -83,7 +83,7 @@ static bool is_refusal(const struct packet *packet)
  * a third process. */
 static void look_at_references(struct qp *qp)
 {
-    struct rc_settings *settings = &qp->engine.rc.settings;
+    struct engine_settings *settings = &qp->engine.rc.settings;
     struct peer *peer = qp->path.peer;
     settings->references_lost = qp->flow.type == IBV_QPT_RC && peer && !peer->gone && settings->reference_segment &&
                                 !traffic_may_reference(&qp->process->traffic, peer->link);

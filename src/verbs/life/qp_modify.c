@@ -140,9 +140,9 @@ static void configure(struct qp *qp)
     const struct ibv_qp_attr *attr = &qp->attr;
     const struct limits *limits = &qp->object.context->device->limits;
     if (qp_is_reliable(qp)) {
-        struct rc_settings *settings = &qp->engine.rc.settings;
+        struct engine_settings *settings = &qp->engine.rc.settings;
         uint32_t reference = settings->reference_segment;
-        *settings = (struct rc_settings){
+        *settings = (struct engine_settings){
             .service = qp->flow.type == IBV_QPT_RC ? SERVICE_RC : SERVICE_XRC,
             .pkey = DEVICE_PKEY,
             .destination = attr->dest_qp_num,
@@ -165,17 +165,17 @@ static void configure(struct qp *qp)
             .max_message = limits->max_message,
         };
     } else if (qp->flow.type == IBV_QPT_UC) {
-        qp->engine.uc.pkey = DEVICE_PKEY;
-        qp->engine.uc.destination = attr->dest_qp_num;
-        qp->engine.uc.segment = segment_of(qp);
-        qp->engine.uc.exact = qp->path.remote != NULL;
-        qp->engine.uc.max_message = limits->max_message;
-        qp->engine.uc.access = attr->qp_access_flags;
+        qp->engine.uc.common.settings.pkey = DEVICE_PKEY;
+        qp->engine.uc.common.settings.destination = attr->dest_qp_num;
+        qp->engine.uc.common.settings.segment = segment_of(qp);
+        qp->engine.uc.common.settings.exact = qp->path.remote != NULL;
+        qp->engine.uc.common.settings.max_message = limits->max_message;
+        qp->engine.uc.common.settings.access = attr->qp_access_flags;
     } else if (qp->flow.type == IBV_QPT_UD) {
-        qp->engine.ud.pkey = DEVICE_PKEY;
-        qp->engine.ud.number = qp->flow.number;
-        qp->engine.ud.qkey = attr->qkey;
-        qp->engine.ud.max_message = device_now(qp->object.context->device)->mtu;
+        qp->engine.ud.common.settings.pkey = DEVICE_PKEY;
+        qp->engine.ud.common.settings.number = qp->flow.number;
+        qp->engine.ud.common.settings.qkey = attr->qkey;
+        qp->engine.ud.common.settings.max_message = device_now(qp->object.context->device)->mtu;
     }
 }
 

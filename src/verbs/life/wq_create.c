@@ -41,8 +41,8 @@ static enum reason wq_check(const struct device *device, const struct ibv_wq_ini
 
 static void set_options(struct raw *raw, uint32_t flags)
 {
-    raw->options = (flags & IBV_WQ_FLAGS_CVLAN_STRIPPING ? RAW_STRIP_VLAN : 0) |
-                   (flags & IBV_WQ_FLAGS_SCATTER_FCS ? RAW_STORE_FRAME_CHECK : 0);
+    raw->common.settings.options = (flags & IBV_WQ_FLAGS_CVLAN_STRIPPING ? RAW_STRIP_VLAN : 0) |
+                                   (flags & IBV_WQ_FLAGS_SCATTER_FCS ? RAW_STORE_FRAME_CHECK : 0);
 }
 
 static int post(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -237,9 +237,9 @@ static void change_flags(struct raw *raw, const struct ibv_wq_attr *attr)
 {
     if (!(attr->flags_mask & IBV_WQ_FLAGS_CVLAN_STRIPPING))
         return;
-    raw->options &= ~(unsigned)RAW_STRIP_VLAN;
+    raw->common.settings.options &= ~(unsigned)RAW_STRIP_VLAN;
     if (attr->flags & IBV_WQ_FLAGS_CVLAN_STRIPPING)
-        raw->options |= RAW_STRIP_VLAN;
+        raw->common.settings.options |= RAW_STRIP_VLAN;
 }
 
 static void withdraw_completions(struct wq *wq)

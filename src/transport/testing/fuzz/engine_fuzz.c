@@ -19,7 +19,7 @@ struct kept {
 static struct bench bench;
 static struct kept kept[KEPT];
 static unsigned keeping;
-static struct rc_settings reliable_settings; /* those of the input, which owners change later */
+static struct engine_settings reliable_settings; /* those of the input, which owners change later */
 
 /* ---- settings ---- */
 
@@ -30,7 +30,7 @@ static void set_reliable(struct side *side, const uint8_t *draw)
         .memory = side->queue, .stride = sizeof side->queue / BENCH_QUEUE, .capacity = BENCH_QUEUE};
     engine_initialize(&side->engine, bench.service, &side->owner, &queue, side->saved);
     side->watched = NANOS_NEVER;
-    reliable_settings = (struct rc_settings){
+    reliable_settings = (struct engine_settings){
         .service = bench.service,
         .pkey = BENCH_PKEY,
         .destination = 0x22,
@@ -60,15 +60,15 @@ static void set_unreliable(struct side *side, unsigned access, bool exact)
         .memory = side->queue, .stride = sizeof side->queue / BENCH_QUEUE, .capacity = BENCH_QUEUE};
     engine_initialize(&side->engine, bench.service, &side->owner, &queue, NULL);
     if (bench.service == SERVICE_UC) {
-        side->engine.uc.pkey = BENCH_PKEY;
-        side->engine.uc.segment = BENCH_SEGMENT;
-        side->engine.uc.max_message = BENCH_LONGEST;
-        side->engine.uc.access = access;
-        side->engine.uc.exact = exact;
+        side->engine.uc.common.settings.pkey = BENCH_PKEY;
+        side->engine.uc.common.settings.segment = BENCH_SEGMENT;
+        side->engine.uc.common.settings.max_message = BENCH_LONGEST;
+        side->engine.uc.common.settings.access = access;
+        side->engine.uc.common.settings.exact = exact;
     } else {
-        side->engine.ud.pkey = BENCH_PKEY;
-        side->engine.ud.qkey = BENCH_QKEY;
-        side->engine.ud.max_message = BENCH_REFERENCE;
+        side->engine.ud.common.settings.pkey = BENCH_PKEY;
+        side->engine.ud.common.settings.qkey = BENCH_QKEY;
+        side->engine.ud.common.settings.max_message = BENCH_REFERENCE;
     }
 }
 
@@ -276,7 +276,7 @@ static bool wait(void)
 
 static void interfere_reliably(struct side *side, unsigned how)
 {
-    struct rc_settings *settings = &side->engine.rc.settings;
+    struct engine_settings *settings = &side->engine.rc.settings;
     switch (how % 8) {
     case 0:
         rc_postpone(&side->engine.rc, bench.now);

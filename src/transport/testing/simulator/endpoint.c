@@ -4,6 +4,7 @@
 
 #include "transport/rc/lend.h"
 #include "transport/rc/responses.h"
+#include "transport/request.h"
 #include "wire/psn.h"
 
 bool endpoint_is_reliable(const struct endpoint *endpoint)
@@ -48,7 +49,7 @@ static void lend(struct endpoint *endpoint)
     struct rc_position position = rc_lend(rc);
     if (!endpoint->aside.saved)
         endpoint->aside = (struct responder){
-            .open = RC_CLOSED, .saved = endpoint->aside_saved, .saved_most = rc->responder.saved_most};
+            .open = MESSAGE_CLOSED, .saved = endpoint->aside_saved, .saved_most = rc->responder.saved_most};
     change_sides(endpoint);
     rc_take_over(rc, &position);
     endpoint->world->statistics.lent++;

@@ -50,7 +50,7 @@ static bool is_gone(const struct endpoint *endpoint)
 static bool is_in_time(const struct endpoint *endpoint, const struct entry *entry)
 {
     const struct plan *plan = &endpoint->world->plan;
-    const struct rc_settings *settings = &endpoint->engine.rc.settings;
+    const struct engine_settings *settings = &endpoint->engine.rc.settings;
     enum { SLACK = 2 * NANOS_MILLISECOND };
     nanos start = endpoint->peer->gone_since + plan->delay_most;
     if (start < endpoint->oldest_since)
@@ -65,7 +65,7 @@ static bool is_in_time(const struct endpoint *endpoint, const struct entry *entr
 /* An RNR NAK costs the wait that it asks for, and rnr_retry of them are to be borne. */
 static bool has_waited(const struct endpoint *endpoint, const struct entry *entry)
 {
-    const struct rc_settings *settings = &endpoint->engine.rc.settings;
+    const struct engine_settings *settings = &endpoint->engine.rc.settings;
     nanos start = endpoint->oldest_since > entry->posted ? endpoint->oldest_since : entry->posted;
     nanos wait = rnr_wait(endpoint->peer->engine.rc.settings.min_rnr_timer);
     return endpoint->world->now - start >= settings->rnr_retry * wait;

@@ -36,18 +36,18 @@ static uint8_t choose_timeout(struct world *world)
 }
 
 /* Where packets arrive in order, mostly. */
-static void choose_asking(struct chance *chance, struct rc_settings *settings)
+static void choose_asking(struct chance *chance, struct engine_settings *settings)
 {
     static const uint32_t masks[] = {0, 1, 3, 15};
     settings->ack_mask = masks[chance_below(chance, 4)];
     settings->acks_along = chance_hits(chance, 700);
 }
 
-static void choose_rc_settings(struct world *world, struct rc_settings *settings, enum service service)
+static void choose_rc_settings(struct world *world, struct engine_settings *settings, enum service service)
 {
     struct chance *chance = &world->chance;
     static const uint32_t windows[] = {1, 2, 4, 16, 64, 1 << 16};
-    *settings = (struct rc_settings){
+    *settings = (struct engine_settings){
         .service = service,
         .pkey = PKEY,
         .segment = 256u << chance_below(chance, 5),
@@ -85,7 +85,7 @@ static void make_queue(struct endpoint *endpoint, struct send_queue *queue)
     queue->memory = (uint8_t *)endpoint->queue_memory;
 }
 
-static void make_engine(struct endpoint *endpoint, const struct rc_settings *settings, uint32_t destination)
+static void make_engine(struct endpoint *endpoint, const struct engine_settings *settings, uint32_t destination)
 {
     struct send_queue queue = {0};
     make_queue(endpoint, &queue);
@@ -94,17 +94,17 @@ static void make_engine(struct endpoint *endpoint, const struct rc_settings *set
         endpoint->engine.rc.settings = *settings;
         endpoint->engine.rc.settings.destination = destination;
     } else if (endpoint->service == SERVICE_UC) {
-        endpoint->engine.uc.pkey = PKEY;
-        endpoint->engine.uc.destination = destination;
-        endpoint->engine.uc.segment = settings->segment;
-        endpoint->engine.uc.exact = true;
-        endpoint->engine.uc.max_message = settings->max_message;
-        endpoint->engine.uc.access = settings->access;
+        endpoint->engine.uc.common.settings.pkey = PKEY;
+        endpoint->engine.uc.common.settings.destination = destination;
+        endpoint->engine.uc.common.settings.segment = settings->segment;
+        endpoint->engine.uc.common.settings.exact = true;
+        endpoint->engine.uc.common.settings.max_message = settings->max_message;
+        endpoint->engine.uc.common.settings.access = settings->access;
     } else {
-        endpoint->engine.ud.pkey = PKEY;
-        endpoint->engine.ud.number = endpoint->number;
-        endpoint->engine.ud.qkey = QKEY;
-        endpoint->engine.ud.max_message = settings->segment;
+        endpoint->engine.ud.common.settings.pkey = PKEY;
+        endpoint->engine.ud.common.settings.number = endpoint->number;
+        endpoint->engine.ud.common.settings.qkey = QKEY;
+        endpoint->engine.ud.common.settings.max_message = settings->segment;
     }
 }
 
@@ -122,7 +122,7 @@ static void choose_fault(struct endpoint *endpoint)
 }
 
 /* A fault that needs a longer message than a datagram can be is another one. */
-static void make_program(struct endpoint *endpoint, const struct rc_settings *settings)
+static void make_program(struct endpoint *endpoint, const struct engine_settings *settings)
 {
     struct world *world = endpoint->world;
     struct chance *chance = &world->chance;
@@ -167,7 +167,7 @@ static void make_pair(struct world *world, uint32_t index)
     struct chance *chance = &world->chance;
     enum service service = chance_hits(chance, 250) ? SERVICE_UC : chance_hits(chance, 150) ? SERVICE_XRC : SERVICE_RC;
     struct endpoint *a = make_endpoint(world, service, index), *b = make_endpoint(world, service, index + 1);
-    struct rc_settings settings;
+    struct engine_settings settings;
     uint32_t ours = choose_psn(chance), theirs = choose_psn(chance);
     choose_rc_settings(world, &settings, service);
     a->peer = b;
@@ -183,7 +183,7 @@ static void make_pair(struct world *world, uint32_t index)
 
 static void make_datagram(struct world *world, uint32_t index)
 {
-    struct rc_settings settings = {.segment = 1024};
+    struct engine_settings settings = {.segment = 1024};
     struct endpoint *endpoint = make_endpoint(world, SERVICE_UD, index);
     make_engine(endpoint, &settings, 0);
     make_program(endpoint, &settings);

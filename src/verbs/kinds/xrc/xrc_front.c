@@ -6,6 +6,7 @@
 #include "runtime/qpns.h"
 #include "transport/pkey.h"
 #include "transport/rc/lend.h"
+#include "transport/request.h"
 #include "verbs/kinds/xrc/xrc_front_state.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
@@ -76,12 +77,12 @@ static bool is_retransmitted(const struct qp *qp, const struct packet *packet)
 /* What is out of sequence, or is but acknowledged again, needs no memory of the SRQ. */
 static bool may_stay(const struct rc *rc, const struct packet *packet)
 {
-    return packet->psn != rc->responder.expected_psn || rc->responder.open != RC_CLOSED || rc->responder.receive;
+    return packet->psn != rc->responder.expected_psn || rc->responder.open != MESSAGE_CLOSED || rc->responder.receive;
 }
 
 static bool send_position(struct qp *qp, struct peer *to)
 {
-    const struct rc_settings *settings = &qp->engine.rc.settings;
+    const struct engine_settings *settings = &qp->engine.rc.settings;
     struct rc_position position = rc_lend(&qp->engine.rc);
     struct xrc_control lend = xrc_front_message(qp, XRC_LEND);
     lend.turn++;

@@ -148,7 +148,7 @@ static const struct device *find_device(const struct xrc_control *message)
 static void standin_configure(struct standin *standin, const struct xrc_control *message)
 {
     struct qp *qp = &standin->qp;
-    qp->engine.rc.settings = (struct rc_settings){
+    qp->engine.rc.settings = (struct engine_settings){
         .service = SERVICE_XRC,
         .pkey = DEVICE_PKEY,
         .destination = message->number,

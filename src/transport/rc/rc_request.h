@@ -1,0 +1,53 @@
+/* The requests of a reliable connection: what transport/request.h says of all, with its windows, references and ACKs.
+ */
+#ifndef TRANSPORT_RC_RC_REQUEST_H
+#define TRANSPORT_RC_RC_REQUEST_H
+
+#include "transport/bth.h"
+#include "transport/rc/rc.h"
+#include "transport/request.h"
+#include "wire/psn.h"
+
+/* May this work be begun at all? REASON_NONE or why not. */
+enum reason rc_request_check(const struct rc *, const struct send_wqe *);
+
+/* Gives the work its segment and number of packets. */
+void rc_request_measure(const struct rc *, struct send_wqe *);
+
+/* Writes packet `index` of the work. Fails with a reason when its memory can't be read. */
+enum reason rc_request_build(const struct rc *, const struct send_wqe *, uint32_t index, struct packet *out,
+                             struct iovec *pieces);
+
+/* Does this message of one packet ask for an ACK when it leaves for the first time? */
+static inline bool rc_request_asks(const struct rc *rc, const struct send_wqe *work, uint32_t psn)
+{
+    return !(psn & rc->settings.ack_mask) || work->flags & IBV_SEND_SIGNALED || rc->requester.direct_lately;
+}
+
+/* The same in two steps for a message of one packet whose bytes travel with it, only where rc_request_check has nothing
+ * to say against it: first the payload, which may fail; then the rest, once the work has begun. */
+static inline enum reason rc_request_load_single(const struct rc *rc, const struct send_wqe *work, struct packet *out,
+                                                 struct iovec *pieces)
+{
+    out->payload = (struct payload){0};
+    return request_payload(rc->owner, work, 0, work->length, out, pieces);
+}
+
+static inline void rc_request_build_single(const struct rc *rc, const struct send_wqe *work, struct packet *out)
+{
+    const struct engine_settings *settings = &rc->settings;
+    uint32_t flags = (work->flags & IBV_SEND_SOLICITED ? PACKET_SOLICITED : 0) |
+                     (rc_request_asks(rc, work, work->first_psn) ? PACKET_ACK_REQUESTED : 0);
+    bth_words(out, op_code(settings->service, request_kind(work)->only), settings->pkey, settings->destination,
+              work->first_psn, flags);
+    out->grh = NULL;
+    request_operands(out, work);
+}
+
+static inline void rc_request_measure_single(const struct rc *rc, struct send_wqe *work)
+{
+    work->segment = rc->settings.segment;
+    work->packets = work->stride = 1;
+}
+
+#endif
