@@ -1,7 +1,8 @@
 /* How the transport reaches the world. The owner of a queue pair implements these; a test's host is some 25 lines.
  *
- * All calls come from within rc_*, uc_* and ud_* calls, so under whatever lock the owner holds there; none may call
- * back into the same engine. `enum reason` REASON_NONE means yes. */
+ * These answers are one of the five doors of an engine (engine/engine.h). All calls come from within the other four, so
+ * under whatever lock the owner holds there; none may enter the same engine again, only read it. `enum reason`
+ * REASON_NONE means yes. */
 #ifndef TRANSPORT_OWNER_H
 #define TRANSPORT_OWNER_H
 
@@ -85,7 +86,7 @@ struct owner_operations {
     /* COMM_EST (first packet in RTR), SQ_DRAINED, QP_REQ_ERR, QP_ACCESS_ERR. */
     void (*event)(struct engine_owner *, enum ibv_event_type);
 
-    /* RC: something waits until then, sooner than the owner has heard of: rc_expire is to be called at that time. */
+    /* RC: something waits until then, sooner than the owner has heard of: engine_expire is to be called then. */
     void (*watch)(struct engine_owner *, nanos deadline);
 
     /* A packet was dropped or refused; for counters, logs and the capture. */

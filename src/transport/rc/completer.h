@@ -1,6 +1,6 @@
 /* The requester receiving ACK, NAK, READ responses and atomic answers (IBA 9.7.6, 9.9.2). */
-#ifndef TRANSPORT_RC_RESPONSES_H
-#define TRANSPORT_RC_RESPONSES_H
+#ifndef TRANSPORT_RC_COMPLETER_H
+#define TRANSPORT_RC_COMPLETER_H
 
 #include "transport/rc/rc.h"
 
@@ -9,7 +9,7 @@ void completer_receive(struct rc *, const struct packet *, nanos now);
 /* An ACK up to this PSN that came along with a request. */
 void completer_receive_along(struct rc *, uint32_t psn, nanos now);
 
-/* As rc_presume. */
+/* All that was sent was taken, and the peer is gone: PEER_TOOK_ALL (engine/engine.h). False: nothing was done. */
 bool completer_presume(struct rc *, nanos now);
 
 #endif

@@ -54,7 +54,7 @@ static void direct_collect(struct rc *rc, struct direct_works *these, uint32_t m
 }
 
 /* Where several are not done together, one of them may be wrong: then the oldest is tried alone. */
-static inline bool direct_do_some(struct rc *rc, struct direct_works *these, rc_direct_doer *doer)
+static inline bool direct_do_some(struct rc *rc, struct direct_works *these, direct_doer *doer)
 {
     for (uint32_t most = DIRECT_TOGETHER; most; most = these->count > 1) {
         direct_collect(rc, these, most);
@@ -88,7 +88,7 @@ static bool direct_is_due(const struct rc *rc)
 }
 
 /* A completion may make the owner fail the engine: then it has ended the others, too. */
-void rc_direct(struct rc *rc, rc_direct_doer *doer)
+void rc_direct(struct rc *rc, direct_doer *doer)
 {
     struct send_queue *queue = &rc->requester.queue;
     responses_acknowledge_late(rc); /* as before any other request */

@@ -2,6 +2,7 @@
  * (IBA 9.7.3 leaves that to the requester), and the responder tells of the rest later. */
 #include "transport/testing/script.h"
 
+#include "transport/rc/completer.h"
 #include "transport/rc/direct.h"
 
 static const uint32_t first = RIG_THEIRS;
@@ -112,17 +113,17 @@ static void what_did_not_ask_may_be_presumed_to_have_arrived(void **state)
     asks(rig, OPERATION_SEND_ONLY, RIG_OURS, true);
     asks(rig, OPERATION_SEND_ONLY, RIG_OURS + 1, false);
     asks(rig, OPERATION_WRITE_ONLY, RIG_OURS + 2, false);
-    assert_false(rc_presume(&rig->engine.rc, rig->now)); /* the first was not answered */
+    assert_false(completer_presume(&rig->engine.rc, rig->now)); /* the first was not answered */
     ends_nothing(rig);
     is_acknowledged(rig, RIG_OURS);
     ends(rig, first_id, IBV_WC_SUCCESS);
     rc_drain(&rig->engine.rc, true);
-    assert_true(rc_presume(&rig->engine.rc, rig->now));
+    assert_true(completer_presume(&rig->engine.rc, rig->now));
     raises(rig, IBV_EVENT_SQ_DRAINED);
     ends(rig, second, IBV_WC_SUCCESS);
     ends(rig, third, IBV_WC_SUCCESS);
     assert_int_equal(rc_deadline(&rig->engine.rc), NANOS_NEVER);
-    assert_false(rc_presume(&rig->engine.rc, rig->now));
+    assert_false(completer_presume(&rig->engine.rc, rig->now));
 }
 
 static void what_somebody_waits_for_may_not(void **state)
@@ -137,13 +138,13 @@ static void what_somebody_waits_for_may_not(void **state)
     post(rig, .opcode = IBV_WR_SEND, .length = 8, .flags = IBV_SEND_SIGNALED);
     sends(rig, SEND_ONLY, RIG_OURS + 1);
     sends(rig, SEND_ONLY, RIG_OURS + 2);
-    assert_false(rc_presume(&rig->engine.rc, rig->now));
+    assert_false(completer_presume(&rig->engine.rc, rig->now));
     is_acknowledged(rig, RIG_OURS + 2);
     ends(rig, 2, IBV_WC_SUCCESS);
     ends(rig, 3, IBV_WC_SUCCESS);
     post(rig, .opcode = IBV_WR_SEND, .length = 600);
     sends(rig, SEND_FIRST, RIG_OURS + 3);
-    assert_false(rc_presume(&rig->engine.rc, rig->now));
+    assert_false(completer_presume(&rig->engine.rc, rig->now));
     ends_nothing(rig);
 }
 
@@ -158,9 +159,9 @@ static void what_is_being_repeated_may_not(void **state)
     is_acknowledged(rig, RIG_OURS);
     ends(rig, 1, IBV_WC_SUCCESS);
     waits(rig, RIG_ACK_TIMER);
-    assert_false(rc_presume(&rig->engine.rc, rig->now));
+    assert_false(completer_presume(&rig->engine.rc, rig->now));
     sends(rig, SEND_ONLY, RIG_OURS + 1);
-    assert_false(rc_presume(&rig->engine.rc, rig->now));
+    assert_false(completer_presume(&rig->engine.rc, rig->now));
     ends_nothing(rig);
 }
 
@@ -179,11 +180,11 @@ static void c9_7_5_1_what_nobody_asked_about_is_acknowledged_when_its_owner_says
     take_unasked(rig, first);
     take_unasked(rig, first + 1);
     assert_true(rc_owes_late(&rig->engine.rc));
-    rc_acknowledge_late(&rig->engine.rc);
+    engine_acknowledge_late(&rig->engine);
     acknowledges(rig, first + 1);
     assert_int_equal(rig->out.msn, 2);
     assert_false(rc_owes_late(&rig->engine.rc));
-    rc_acknowledge_late(&rig->engine.rc);
+    engine_acknowledge_late(&rig->engine);
     is_silent(rig);
 }
 
@@ -201,7 +202,7 @@ static void c9_7_5_1_2_the_next_that_asks_acknowledges_all_before(void **state)
     take_unasked(rig, first + 4);
     arrives(rig, SEND_ONLY, first + 6, .bytes = 8);
     refuses(rig, SYNDROME_NAK_SEQUENCE, first + 5);
-    rc_acknowledge_late(&rig->engine.rc);
+    engine_acknowledge_late(&rig->engine);
     is_silent(rig);
 }
 
@@ -214,7 +215,7 @@ static void c9_7_5_1_2_an_ack_that_is_due_tells_of_what_came_behind_it(void **st
     arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {.ack_requested = true});
     arrives(rig, SEND_ONLY, first + 1, .bytes = 8);
     acknowledges(rig, first + 1);
-    rc_acknowledge_late(&rig->engine.rc);
+    engine_acknowledge_late(&rig->engine);
     is_silent(rig);
 }
 
@@ -257,7 +258,7 @@ static void c9_7_5_1_2_a_repeat_is_acknowledged_alone(void **state)
     arrives(rig, SEND_ONLY, first, .bytes = 8, .packet = {.ack_requested = true});
     acknowledges(rig, first);
     is_silent(rig);
-    rc_acknowledge_late(&rig->engine.rc);
+    engine_acknowledge_late(&rig->engine);
     acknowledges(rig, first + 2);
     is_silent(rig);
 }

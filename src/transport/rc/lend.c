@@ -11,16 +11,16 @@ bool rc_may_lend(const struct rc *rc)
            !responses_due(rc);
 }
 
-struct rc_position rc_lend(struct rc *rc)
+struct engine_position rc_lend(struct rc *rc)
 {
     struct responder *responder = &rc->responder;
     if (!responder->established && !rc->transmitting)
         rc->owner->operations->event(rc->owner, IBV_EVENT_COMM_EST);
     responder->established = true;
-    return (struct rc_position){responder->expected_psn, responder->msn, responder->nak_sent};
+    return (struct engine_position){responder->expected_psn, responder->msn, responder->nak_sent};
 }
 
-void rc_take_over(struct rc *rc, const struct rc_position *position)
+void rc_take_over(struct rc *rc, const struct engine_position *position)
 {
     struct responder *responder = &rc->responder;
     responder->expected_psn = position->expected_psn & PSN_MASK;

@@ -5,22 +5,17 @@
 #ifndef TRANSPORT_RC_LEND_H
 #define TRANSPORT_RC_LEND_H
 
+#include "transport/position.h"
 #include "transport/rc/rc.h"
-
-/* Between two messages, with nothing to answer any more. */
-struct rc_position {
-    uint32_t expected_psn, msn;
-    bool nak_sent; /* a sequence or RNR NAK is out */
-};
 
 /* May the position go to another engine now? Not inside a message, while something is owed or after a failure. */
 bool rc_may_lend(const struct rc *);
 
 /* Where the engine stands. The connection counts as established (COMM_EST). */
-struct rc_position rc_lend(struct rc *);
+struct engine_position rc_lend(struct rc *);
 
 /* This engine goes on from there. */
-void rc_take_over(struct rc *, const struct rc_position *);
+void rc_take_over(struct rc *, const struct engine_position *);
 
 /* The engine that has the position has answered with this packet: the lender remembers what the peer knows. */
 void rc_responded(struct rc *, const struct packet *answer);

@@ -18,7 +18,7 @@ static struct rig *other_rig(void)
 static void hand_over(struct rig *from, struct rig *to)
 {
     assert_true(rc_may_lend(&from->engine.rc));
-    struct rc_position position = rc_lend(&from->engine.rc);
+    struct engine_position position = rc_lend(&from->engine.rc);
     rc_take_over(&to->engine.rc, &position);
 }
 
@@ -112,8 +112,8 @@ static void a_repeated_atomic_is_answered_by_who_executed_it(void **state)
 static void answer(struct rig *rig, enum operation operation, uint32_t psn, uint8_t syndrome, uint32_t msn)
 {
     rc_responded(&rig->engine.rc,
-                &(struct packet){
-                    .opcode = (uint8_t)(SERVICE_RC << 5 | operation), .psn = psn, .syndrome = syndrome, .msn = msn});
+                 &(struct packet){
+                     .opcode = (uint8_t)(SERVICE_RC << 5 | operation), .psn = psn, .syndrome = syndrome, .msn = msn});
 }
 
 /* And of what was not acknowledged the peer hears at once. */

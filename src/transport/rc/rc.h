@@ -82,7 +82,7 @@ struct responder {
     uint32_t ack_psn, nak_psn;
     bool nak_due;  /* a NAK not yet pulled; never absorbed */
     bool nak_sent; /* a sequence or RNR NAK is out: silence until expected_psn comes */
-    bool ack_late; /* an ACK up to late_psn for which nobody asked: it waits for the next, or for rc_acknowledge_late */
+    bool ack_late; /* an ACK up to late_psn for which nobody asked: it waits for the next, or for the owner */
     uint8_t nak_syndrome;
     uint32_t late_psn;
     bool established;                 /* COMM_EST was raised */
@@ -143,7 +143,6 @@ void rc_receive_along(struct rc *, uint32_t along, nanos now);
 /* The packet that rc_transmit gave just now was not sent: the memory of its payload is gone. The work request fails in
  * its turn; for the answer to a READ the peer gets a NAK. */
 void rc_unreadable(struct rc *, const struct packet *);
-void rc_unreadable_request(struct rc *, uint32_t psn);
 
 /* Is there something that rc_transmit would give, were it called? May say yes too often, never no wrongly. */
 bool rc_has_output(const struct rc *);
@@ -157,18 +156,12 @@ static inline bool rc_may_have_output(const struct rc *rc)
            responder->saved_next != responder->saved_tail || requester->probing;
 }
 
-/* Is some of it for the peer's requests, which goes first (an ACK alone lets one request go before it)? */
-bool rc_owes_responses(const struct rc *);
-
 /* Inside a host messages need not ask for an ACK (ack_mask): what was taken without is acknowledged with the next that
- * does, along with a request, or when the owner says so by rc_acknowledge_late, which it does before the peer's
- * patience ends. */
+ * does, along with a request, or when the owner says so by engine_acknowledge_late. */
 static inline bool rc_owes_late(const struct rc *rc)
 {
     return rc->responder.ack_late;
 }
-
-void rc_acknowledge_late(struct rc *);
 
 enum { RC_ALONG = 1 << 24 }; /* and the PSN */
 
@@ -213,10 +206,6 @@ void rc_notified(struct rc *);
 /* The link knows that what was sent has not been consumed yet by a live peer: start the running period anew without
  * counting a retry. Does nothing during an RNR wait. */
 void rc_postpone(struct rc *, nanos now);
-
-/* The link knows that a peer which is gone had taken all that was sent. If that is only messages which asked for no ACK
- * (ack_mask), they end with success, as it would have refused them at once. False: nothing was done. */
-bool rc_presume(struct rc *, nanos now);
 
 /* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */
 void rc_flush(struct rc *);

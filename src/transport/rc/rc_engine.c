@@ -107,11 +107,6 @@ void rc_receive_along(struct rc *rc, uint32_t along, nanos now)
         completer_receive_along(rc, along & PSN_MASK, now);
 }
 
-void rc_unreadable_request(struct rc *rc, uint32_t psn)
-{
-    requester_unreadable(rc, psn);
-}
-
 void rc_unreadable(struct rc *rc, const struct packet *packet)
 {
     if (op_find(packet->opcode)->flags & OP_RESPONSE)
@@ -123,21 +118,6 @@ void rc_unreadable(struct rc *rc, const struct packet *packet)
 bool rc_has_output(const struct rc *rc)
 {
     return responses_due(rc) || requester_ready(rc);
-}
-
-bool rc_owes_responses(const struct rc *rc)
-{
-    return responses_due(rc);
-}
-
-void rc_acknowledge_late(struct rc *rc)
-{
-    responses_acknowledge_late(rc);
-}
-
-bool rc_presume(struct rc *rc, nanos now)
-{
-    return completer_presume(rc, now);
 }
 
 bool rc_owes_but_an_ack(const struct rc *rc)

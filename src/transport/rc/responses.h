@@ -1,7 +1,7 @@
 /* What the responder owes: ACK, NAK, READ responses, atomic answers; kept for repeated requests, pulled in the order of
  * PSNs. */
-#ifndef TRANSPORT_RC_ANSWERS_H
-#define TRANSPORT_RC_ANSWERS_H
+#ifndef TRANSPORT_RC_RESPONSES_H
+#define TRANSPORT_RC_RESPONSES_H
 
 #include "transport/bth.h"
 #include "transport/rc/acks.h"

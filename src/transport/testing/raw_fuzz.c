@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/unreliable/raw.h"
+#include "transport/engine/engine.h"
 #include "wire/testing/ether_frames.h"
 
 enum {
@@ -38,7 +38,7 @@ struct posted {
 
 static struct machine {
     struct engine_owner owner; /* first: the host's operations get it */
-    struct raw raw;
+    struct engine engine;
     _Alignas(8) uint8_t slots[SLOTS * SLOT];
     uint8_t *source, *places; /* blocks of their own, so that a sanitizer sees their ends */
     uint64_t works, ended;    /* ids of work posted and ended */
@@ -127,12 +127,12 @@ static enum reason local_memory(struct engine_owner *owner, const struct ibv_sge
 static void failed(struct engine_owner *owner, bool sqe)
 {
     machine->failures++;
-    require(sqe ? machine->raw.common.send_error : machine->raw.common.failed);
+    require(sqe ? engine_has_send_error(&machine->engine) : engine_has_failed(&machine->engine));
 }
 
 static void event(struct engine_owner *owner, enum ibv_event_type type)
 {
-    require(type == IBV_EVENT_SQ_DRAINED && machine->raw.common.draining);
+    require(type == IBV_EVENT_SQ_DRAINED && machine->engine.unreliable.draining);
 }
 
 static void dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
@@ -194,7 +194,7 @@ static uint32_t make_header(struct input *input, uint8_t *to)
 
 static void post(struct input *input)
 {
-    struct send_wqe *work = send_queue_reserve(&machine->raw.common.queue);
+    struct send_wqe *work = send_queue_reserve(engine_queue(&machine->engine));
     uint32_t how = take(input, 1);
     if (!work)
         return;
@@ -214,8 +214,8 @@ static void post(struct input *input)
     if (how > 250)
         work->opcode = IBV_WR_RDMA_READ;
     machine->works++;
-    send_queue_commit(&machine->raw.common.queue);
-    raw_posted(&machine->raw);
+    send_queue_commit(engine_queue(&machine->engine));
+    engine_posted(&machine->engine);
 }
 
 /* The bytes of the work's message, from `offset` on, lie where they should in the frame. */
@@ -275,7 +275,8 @@ static void check_segment(const struct send_wqe *work, const uint8_t *frame, uin
 /* As owners do: back to RTS at once, the mistake mended. */
 static void mend(void)
 {
-    machine->raw.common.send_error = machine->deregistered = false;
+    engine_resume(&machine->engine);
+    machine->deregistered = false;
 }
 
 /* Checksums may have been written into a plain frame; all else is as it was posted. */
@@ -293,16 +294,16 @@ static void send_next(bool leaves, bool mends)
     static uint8_t frame[RAW_FRAME_MAX], again[RAW_FRAME_MAX];
     uint32_t length, same;
     unsigned failures = machine->failures;
-    struct raw *raw = &machine->raw;
-    if (!raw_next(raw, frame, &length)) {
-        require(!unreliable_has_output(&raw->common) || machine->failures > failures);
+    struct engine *engine = &machine->engine;
+    if (!engine_next_frame(engine, frame, &length)) {
+        require(!engine_has_output(engine) || machine->failures > failures);
         if (mends)
             mend();
         return;
     }
-    const struct send_wqe *work = send_queue_at(&raw->common.queue, raw->common.queue.next);
+    const struct send_wqe *work = send_queue_at(engine_queue(engine), engine_queue(engine)->next);
     require(length >= (work->opcode == IBV_WR_TSO ? 1 : ETHER_HEADER) && length <= RAW_FRAME_MAX);
-    require(raw_next(raw, again, &same) && same == length && !memcmp(frame, again, length));
+    require(engine_next_frame(engine, again, &same) && same == length && !memcmp(frame, again, length));
     if (work->opcode == IBV_WR_TSO)
         check_segment(work, frame, length);
     else
@@ -310,7 +311,7 @@ static void send_next(bool leaves, bool mends)
     if (!leaves)
         return;
     machine->left_of_head += work->opcode == IBV_WR_TSO ? length - (uint32_t)work->compare_or_add : length;
-    raw_sent(raw);
+    engine_frame_sent(engine);
 }
 
 /* ---- receiving ---- */
@@ -344,13 +345,13 @@ static uint32_t expect(const struct ether *ether, uint8_t *to)
     const uint8_t *bytes = ether->bytes;
     uint32_t length = 0;
     bool tagged = ether->length >= TAGGED && bytes[12] == 0x81 && !bytes[13];
-    if (machine->raw.common.settings.options & RAW_STRIP_VLAN && tagged) {
+    if (engine_settings_of(&machine->engine)->options & RAW_STRIP_VLAN && tagged) {
         length = put(to, 0, bytes, ADDRESSES);
         length = put(to, length, bytes + ADDRESSES + ETHER_TAG, ether->length - ADDRESSES - ETHER_TAG);
     } else {
         length = put(to, 0, bytes, ether->length);
     }
-    if (machine->raw.common.settings.options & RAW_STORE_FRAME_CHECK) {
+    if (engine_settings_of(&machine->engine)->options & RAW_STORE_FRAME_CHECK) {
         ether_frame_check(bytes, ether->length, to + length);
         length += ETHER_FCS;
     }
@@ -368,7 +369,8 @@ static void arrive(struct input *input)
     if (how & 2)
         bytes[12] = 0x81, bytes[13] = 0;
     ether_parse(&ether, bytes, length);
-    raw_receive(&machine->raw, &(struct raw_frame){.ether = &ether, .checksums_hold = how & 4, .flow_tag = how});
+    engine_receive_frame(&machine->engine,
+                         &(struct raw_frame){.ether = &ether, .checksums_hold = how & 4, .flow_tag = how});
     if (machine->successes == successes)
         return;
     uint32_t stored = expect(&ether, expected);
@@ -382,19 +384,19 @@ static void arrive(struct input *input)
 
 static void start(void)
 {
-    raw_start_receiving(&machine->raw);
-    raw_start_transmitting(&machine->raw);
+    engine_start_receiving(&machine->engine, 0);
+    engine_start_transmitting(&machine->engine, 0);
 }
 
 static void flush(void)
 {
-    raw_flush(&machine->raw);
+    engine_flush(&machine->engine);
     require(machine->ended == machine->works);
 }
 
 static void reset(void)
 {
-    raw_reset(&machine->raw);
+    engine_reset(&machine->engine);
     machine->ended = machine->works;
     machine->left_of_head = 0;
     start();
@@ -411,7 +413,7 @@ static void own(struct input *input)
     uint32_t how = take(input, 1);
     switch (how % 6) {
     case 0:
-        unreliable_drain(&machine->raw.common, how & 64);
+        engine_drain(&machine->engine, how & 64);
         break;
     case 1:
         flush();
@@ -420,7 +422,7 @@ static void own(struct input *input)
         reset();
         break;
     case 3:
-        machine->raw.common.send_error = false;
+        engine_resume(&machine->engine);
         break;
     case 4:
         machine->deregistered = how & 64;
@@ -475,8 +477,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t i = 0; i < SOURCE; i++)
         machine->source[i] = (uint8_t)(i * 31 >> 3);
     struct send_queue queue = {.memory = machine->slots, .stride = SLOT, .capacity = SLOTS};
-    raw_initialize(&machine->raw, &machine->owner, &queue);
-    machine->raw.common.settings.options = take(&input, 1) % 4;
+    engine_initialize_raw(&machine->engine, &machine->owner, &queue);
+    engine_configure(&machine->engine, &(struct engine_settings){.options = take(&input, 1) % 4});
     start();
     while (input.left)
         step(&input);

@@ -139,9 +139,9 @@ static const struct owner_operations operations = {
     .watch = on_watch,
 };
 
-static void choose_settings(struct engine_settings *settings)
+static void choose_settings(struct rig *rig)
 {
-    *settings = (struct engine_settings){
+    const struct engine_settings settings = {
         .service = SERVICE_RC,
         .pkey = 0xffff,
         .destination = RIG_PEER,
@@ -157,6 +157,7 @@ static void choose_settings(struct engine_settings *settings)
                   NEWER_ACCESS_FLUSH_GLOBAL | NEWER_ACCESS_FLUSH_PERSISTENT,
         .max_message = 1 << 20,
     };
+    engine_configure(&rig->engine, &settings);
 }
 
 void rig_make(struct rig *rig)
@@ -166,7 +167,7 @@ void rig_make(struct rig *rig)
     rig->told = NANOS_NEVER;
     rig->owner.operations = &operations;
     engine_initialize(&rig->engine, SERVICE_RC, &rig->owner, &queue, rig->saved);
-    choose_settings(&rig->engine.rc.settings);
+    choose_settings(rig);
     rig->now = NANOS_SECOND;
     for (unsigned i = 0; i < RIG_MEMORY; i++)
         rig->memory[i] = i * 31 >> 3;
@@ -175,27 +176,21 @@ void rig_make(struct rig *rig)
 void rig_make_unreliable(struct rig *rig, enum service service)
 {
     rig_make(rig);
-    struct send_queue queue = rig->engine.rc.requester.queue;
-    struct engine_settings settings = rig->engine.rc.settings;
+    struct send_queue queue = *engine_queue(&rig->engine);
+    struct engine_settings settings = *engine_settings_of(&rig->engine);
     rig->service = service;
     engine_initialize(&rig->engine, service, &rig->owner, &queue, NULL);
-    if (service == SERVICE_UC) {
-        rig->engine.uc.common.settings.pkey = settings.pkey;
-        rig->engine.uc.common.settings.destination = RIG_PEER;
-        rig->engine.uc.common.settings.segment = RIG_SEGMENT;
-        rig->engine.uc.common.settings.max_message = settings.max_message;
-        rig->engine.uc.common.settings.access = settings.access;
-    } else {
-        rig->engine.ud.common.settings.pkey = settings.pkey;
-        rig->engine.ud.common.settings.number = RIG_NUMBER;
-        rig->engine.ud.common.settings.qkey = RIG_QKEY;
-        rig->engine.ud.common.settings.max_message = RIG_SEGMENT;
-    }
+    settings.service = service;
+    settings.number = RIG_NUMBER;
+    settings.qkey = RIG_QKEY;
+    if (service == SERVICE_UD)
+        settings.max_message = RIG_SEGMENT;
+    engine_configure(&rig->engine, &settings);
 }
 
 enum service rig_service(const struct rig *rig)
 {
-    return rig->service == SERVICE_RC ? rig->engine.rc.settings.service : rig->service;
+    return rig->service == SERVICE_RC ? engine_settings_of(&rig->engine)->service : rig->service;
 }
 
 void rig_start(struct rig *rig)
@@ -206,7 +201,7 @@ void rig_start(struct rig *rig)
 
 void rig_resume(struct rig *rig)
 {
-    *engine_send_error(&rig->engine) = false;
+    engine_resume(&rig->engine);
 }
 
 bool rig_has_output(const struct rig *rig)
@@ -287,7 +282,7 @@ void rig_arrive(struct rig *rig, enum operation operation, uint32_t psn, struct 
 void rig_wait(struct rig *rig, nanos time)
 {
     rig->now += time;
-    engine_expire(&rig->engine, rig->now);
+    engine_expire(&rig->engine, rig->now, PEER_SILENT, REASON_NONE);
     rig->told = engine_watch(&rig->engine);
 }
 

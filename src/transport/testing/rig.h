@@ -2,7 +2,7 @@
 #ifndef TRANSPORT_TESTING_RIG_H
 #define TRANSPORT_TESTING_RIG_H
 
-#include "transport/engine.h"
+#include "transport/engine/engine.h"
 
 enum {
     RIG_MEMORY = 1 << 16,
@@ -64,7 +64,7 @@ struct rig {
     enum ibv_wc_status local_status; /* what local operations end with */
     uint64_t local_operation;        /* id of the last one executed */
     nanos now;
-    nanos told;        /* when the engine wants rc_expire: what it said itself, or when it was asked after a wait */
+    nanos told;        /* when the engine wants engine_expire: what it said itself, or when it was asked after a wait */
     bool deregistered; /* no key exists any longer */
     bool looks_inside; /* a receive is chosen by the first byte of the message */
     struct packet out; /* the last packet transmitted */

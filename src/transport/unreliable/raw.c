@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/container.h"
 #include "transport/gather.h"
 #include "transport/request.h"
 #include "transport/retire.h"
@@ -9,35 +10,28 @@
 #include "transport/unreliable/raw_segment.h"
 #include "wire/bytes.h"
 
-void raw_initialize(struct raw *raw, struct engine_owner *owner, const struct send_queue *queue)
+static void raw_initialize(struct unreliable *common, struct engine_owner *owner, const struct send_queue *queue)
 {
+    struct raw *raw = container_of(common, struct raw, common);
     memset(raw, 0, sizeof *raw);
     unreliable_initialize(&raw->common, owner, queue);
 }
 
-void raw_reset(struct raw *raw)
+static void raw_start_receiving(struct unreliable *common, uint32_t expected_psn)
 {
-    struct raw old = *raw;
-    raw_initialize(raw, old.common.owner, &old.common.queue);
-    raw->common.settings = old.common.settings;
+    common->receiving = true;
 }
 
-void raw_start_receiving(struct raw *raw)
+static void raw_start_transmitting(struct unreliable *common, uint32_t first_psn)
 {
-    raw->common.receiving = true;
-}
-
-void raw_start_transmitting(struct raw *raw)
-{
-    raw->common.transmitting = true;
+    common->transmitting = true;
 }
 
 /* ---- sending ---- */
 
-void raw_posted(struct raw *raw)
+static void raw_posted(struct unreliable *common)
 {
-    if (raw->common.failed || raw->common.send_error)
-        retire_all(&raw->common.queue, raw->common.owner);
+    retire_all(&common->queue, common->owner);
 }
 
 static enum ibv_wc_status status_of(enum reason reason)
@@ -134,10 +128,10 @@ void raw_sent(struct raw *raw)
 
 /* ---- receiving ---- */
 
-void raw_flush(struct raw *raw)
+static void raw_flush(struct unreliable *common)
 {
-    raw->sent = 0;
-    unreliable_flush(&raw->common);
+    container_of(common, struct raw, common)->sent = 0;
+    unreliable_flush(common);
 }
 
 /* What a frame is stored as: the bytes before its tag and behind it, and the frame check sequence. */
@@ -218,3 +212,11 @@ void raw_receive(struct raw *raw, const struct raw_frame *frame)
         raw_accept(raw, receive, frame, &image);
     }
 }
+
+const struct unreliable_operations raw_operations = {
+    .initialize = raw_initialize,
+    .start_receiving = raw_start_receiving,
+    .start_transmitting = raw_start_transmitting,
+    .posted = raw_posted,
+    .flush = raw_flush,
+};

@@ -8,7 +8,7 @@
 enum { SLOTS = 16, SLOT = sizeof(struct send_wqe) + 256, HEADERS = 54, TCP = 6, UDP = 17 };
 
 /* An engine with the rig's host and memory. */
-static struct raw raw;
+static struct engine engine;
 static _Alignas(8) uint8_t slots[SLOTS * SLOT];
 static uint8_t frame[RAW_FRAME_MAX];
 static uint32_t length;
@@ -17,15 +17,16 @@ static int set_up(void **state)
 {
     int failed = script_set_up(state);
     struct rig *rig = *state;
-    raw_initialize(&raw, &rig->owner, &(struct send_queue){.memory = slots, .stride = SLOT, .capacity = SLOTS});
-    raw_start_receiving(&raw);
-    raw_start_transmitting(&raw);
+    engine_initialize_raw(&engine, &rig->owner,
+                          &(struct send_queue){.memory = slots, .stride = SLOT, .capacity = SLOTS});
+    engine_start_receiving(&engine, 0);
+    engine_start_transmitting(&engine, 0);
     return failed;
 }
 
 static struct send_wqe *reserve(uint64_t id, uint8_t opcode, uint32_t bytes)
 {
-    struct send_wqe *work = send_queue_reserve(&raw.common.queue);
+    struct send_wqe *work = send_queue_reserve(engine_queue(&engine));
     *work = (struct send_wqe){.id = id, .opcode = opcode, .flags = IBV_SEND_SIGNALED, .length = bytes, .sge_count = 1};
     work->sge[0] = (struct ibv_sge){.addr = 0, .length = bytes, .lkey = KEY_ALL};
     return work;
@@ -34,16 +35,16 @@ static struct send_wqe *reserve(uint64_t id, uint8_t opcode, uint32_t bytes)
 static struct send_wqe *post_frame(uint64_t id, uint32_t bytes)
 {
     struct send_wqe *work = reserve(id, IBV_WR_SEND, bytes);
-    send_queue_commit(&raw.common.queue);
-    raw_posted(&raw);
+    send_queue_commit(engine_queue(&engine));
+    engine_posted(&engine);
     return work;
 }
 
 static bool sends_next(void)
 {
-    bool sent = raw_next(&raw, frame, &length);
+    bool sent = engine_next_frame(&engine, frame, &length);
     if (sent)
-        raw_sent(&raw);
+        engine_frame_sent(&engine);
     return sent;
 }
 
@@ -51,7 +52,7 @@ static void frame_arrives(const struct frame_maker *maker)
 {
     struct ether ether;
     ether_parse(&ether, maker->bytes, maker->length);
-    raw_receive(&raw, &(struct raw_frame){.ether = &ether, .checksums_hold = true, .flow_tag = 77});
+    engine_receive_frame(&engine, &(struct raw_frame){.ether = &ether, .checksums_hold = true, .flow_tag = 77});
 }
 
 static struct frame_maker tagged_frame(void)
@@ -70,12 +71,12 @@ static void a_frame_is_sent_as_it_lies_in_memory(void **state)
     struct rig *rig = *state;
     memset(rig->memory, 9, 100);
     post_frame(1, 100);
-    assert_true(raw_next(&raw, frame, &length));
+    assert_true(engine_next_frame(&engine, frame, &length));
     assert_int_equal(length, 100);
     assert_memory_equal(frame, rig->memory, 100);
     ends_nothing(rig);
-    assert_true(raw_next(&raw, frame, &length)); /* had no room; the same again */
-    raw_sent(&raw);
+    assert_true(engine_next_frame(&engine, frame, &length)); /* had no room; the same again */
+    engine_frame_sent(&engine);
     ends(rig, 1, IBV_WC_SUCCESS);
     assert_false(sends_next());
 }
@@ -92,7 +93,7 @@ static void frames_too_short_or_too_long_break_the_send_side(void **state)
         ends(rig, 2, IBV_WC_WR_FLUSH_ERR);
         post_frame(3, 60);
         ends(rig, 3, IBV_WC_WR_FLUSH_ERR);
-        raw.common.send_error = false;
+        engine_resume(&engine);
         post_frame(4, ETHER_HEADER);
         assert_true(sends_next());
         ends(rig, 4, IBV_WC_SUCCESS);
@@ -104,7 +105,7 @@ static void a_bad_local_key_is_found(void **state)
 {
     struct rig *rig = *state;
     reserve(1, IBV_WR_SEND, 60)->sge[0].lkey = 5;
-    send_queue_commit(&raw.common.queue);
+    send_queue_commit(engine_queue(&engine));
     assert_false(sends_next());
     ends(rig, 1, IBV_WC_LOC_PROT_ERR);
 }
@@ -122,7 +123,7 @@ static void checksums_are_written_where_they_are_asked_for(void **state)
     for (int asked = 0; asked < 2; asked++) {
         struct ether ether;
         reserve(1, IBV_WR_SEND, maker.length)->flags = asked ? IBV_SEND_IP_CSUM : 0;
-        send_queue_commit(&raw.common.queue);
+        send_queue_commit(engine_queue(&engine));
         assert_true(sends_next());
         ether_parse(&ether, frame, length);
         assert_int_equal(ether_checksums_hold(&ether), asked);
@@ -132,11 +133,11 @@ static void checksums_are_written_where_they_are_asked_for(void **state)
 static void draining_lets_work_wait(void **state)
 {
     struct rig *rig = *state;
-    unreliable_drain(&raw.common, true);
+    engine_drain(&engine, true);
     raises(rig, IBV_EVENT_SQ_DRAINED);
     post_frame(1, 60);
     assert_false(sends_next());
-    unreliable_drain(&raw.common, false);
+    engine_drain(&engine, false);
     assert_true(sends_next());
     raises_nothing(rig);
 }
@@ -162,7 +163,7 @@ static void post_tso(uint64_t id, const struct frame_maker *header, uint32_t byt
     work->compare_or_add = header->length;
     work->swap = mss;
     memcpy(raw_tso_header(work), header->bytes, header->length);
-    send_queue_commit(&raw.common.queue);
+    send_queue_commit(engine_queue(&engine));
 }
 
 static void large_data_goes_out_in_segments(void **state)
@@ -209,7 +210,7 @@ static void a_header_that_cannot_be_segmented_is_refused(void **state)
         post_tso(i, bad[i], 100, 50);
         assert_false(sends_next());
         ends(rig, i, IBV_WC_LOC_QP_OP_ERR);
-        raw.common.send_error = false;
+        engine_resume(&engine);
     }
     post_tso(7, &good, 100, 0);
     assert_false(sends_next());
@@ -223,7 +224,7 @@ static void what_has_begun_is_finished_while_draining(void **state)
     post_tso(1, &header, 200, 100);
     post_tso(2, &header, 200, 100);
     assert_true(sends_next());
-    unreliable_drain(&raw.common, true);
+    engine_drain(&engine, true);
     raises_nothing(rig);
     assert_true(sends_next());
     ends(rig, 1, IBV_WC_SUCCESS);
@@ -252,7 +253,7 @@ static void a_tag_is_stripped_into_the_completion(void **state)
     struct rig *rig = *state;
     struct frame_maker maker = tagged_frame();
     uint64_t receive = post_receive(rig, 200);
-    raw.common.settings.options = RAW_STRIP_VLAN;
+    engine_configure(&engine, &(struct engine_settings){.options = RAW_STRIP_VLAN});
     frame_arrives(&maker);
     const struct recv_cqe *arrival = delivers(rig, receive, IBV_WC_SUCCESS);
     assert_int_equal(arrival->length, maker.length - 4);
@@ -267,7 +268,7 @@ static void the_frame_check_sequence_is_stored_behind_the_frame(void **state)
     struct frame_maker maker = tagged_frame();
     uint8_t check[ETHER_FCS];
     uint64_t receive = post_receive(rig, 200);
-    raw.common.settings.options = RAW_STORE_FRAME_CHECK;
+    engine_configure(&engine, &(struct engine_settings){.options = RAW_STORE_FRAME_CHECK});
     frame_arrives(&maker);
     assert_int_equal(delivers(rig, receive, IBV_WC_SUCCESS)->length, maker.length + ETHER_FCS);
     ether_frame_check(maker.bytes, maker.length, check);
@@ -307,12 +308,12 @@ static void a_receive_without_memory_is_an_error(void **state)
 static void a_reset_forgets_everything_but_the_options(void **state)
 {
     struct rig *rig = *state;
-    raw.common.settings.options = RAW_STRIP_VLAN;
+    engine_configure(&engine, &(struct engine_settings){.options = RAW_STRIP_VLAN});
     post_frame(1, 60);
-    raw_reset(&raw);
+    engine_reset(&engine);
     ends_nothing(rig);
-    assert_false(unreliable_has_output(&raw.common));
-    assert_int_equal(raw.common.settings.options, RAW_STRIP_VLAN);
+    assert_false(engine_has_output(&engine));
+    assert_int_equal(engine_settings_of(&engine)->options, RAW_STRIP_VLAN);
     struct frame_maker maker = tagged_frame();
     frame_arrives(&maker);
     drops(rig, REASON_PACKET_QP_STATE);

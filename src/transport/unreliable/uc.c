@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/container.h"
 #include "transport/bth.h"
 #include "transport/pkey.h"
 #include "transport/request.h"
@@ -10,30 +11,29 @@
 #include "transport/segment.h"
 #include "wire/psn.h"
 
-void uc_initialize(struct uc *uc, struct engine_owner *owner, const struct send_queue *queue)
+static struct uc *uc_of(struct unreliable *common)
 {
+    return container_of(common, struct uc, common);
+}
+
+static void uc_initialize(struct unreliable *common, struct engine_owner *owner, const struct send_queue *queue)
+{
+    struct uc *uc = uc_of(common);
     memset(uc, 0, sizeof(*uc));
     unreliable_initialize(&uc->common, owner, queue);
     uc->open = MESSAGE_CLOSED;
 }
 
-void uc_reset(struct uc *uc)
+static void uc_start_receiving(struct unreliable *common, uint32_t expected_psn)
 {
-    struct uc old = *uc;
-    uc_initialize(uc, old.common.owner, &old.common.queue);
-    uc->common.settings = old.common.settings;
+    uc_of(common)->expected_psn = expected_psn & PSN_MASK;
+    common->receiving = true;
 }
 
-void uc_start_receiving(struct uc *uc, uint32_t expected_psn)
+static void uc_start_transmitting(struct unreliable *common, uint32_t first_psn)
 {
-    uc->expected_psn = expected_psn & PSN_MASK;
-    uc->common.receiving = true;
-}
-
-void uc_start_transmitting(struct uc *uc, uint32_t first_psn)
-{
-    uc->next_psn = first_psn & PSN_MASK;
-    uc->common.transmitting = true;
+    uc_of(common)->next_psn = first_psn & PSN_MASK;
+    common->transmitting = true;
 }
 
 /* ---- requester ---- */
@@ -94,10 +94,10 @@ static void advance(struct uc *uc, const struct send_wqe *work)
     uc->common.queue.next++;
 }
 
-void uc_unreadable(struct uc *uc)
+static void uc_unreadable(struct unreliable *common)
 {
-    uc->packet = 0;
-    unreliable_unreadable(&uc->common);
+    uc_of(common)->packet = 0;
+    unreliable_unreadable(common);
 }
 
 static void execute_locally(struct uc *uc, const struct send_wqe *work)
@@ -110,8 +110,9 @@ static void execute_locally(struct uc *uc, const struct send_wqe *work)
         refuse_work(uc, status, reason);
 }
 
-bool uc_transmit(struct uc *uc, struct packet *out, struct iovec *pieces)
+static bool uc_transmit(struct unreliable *common, struct packet *out, struct iovec *pieces)
 {
+    struct uc *uc = uc_of(common);
     unreliable_settle(&uc->common);
     while (unreliable_is_ready(&uc->common)) {
         struct send_wqe *work = send_queue_at(&uc->common.queue, uc->common.queue.next);
@@ -161,8 +162,9 @@ static void end_receive(struct uc *uc, const struct recv_cqe *arrival)
         uc->common.owner->operations->received(uc->common.owner, receive, arrival);
 }
 
-void uc_flush(struct uc *uc)
+static void uc_flush(struct unreliable *common)
 {
+    struct uc *uc = uc_of(common);
     const struct recv_cqe flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
     uc->packet = 0;
     unreliable_flush(&uc->common);
@@ -299,7 +301,7 @@ static void fail_receive(struct uc *uc, enum ibv_wc_status status, enum reason r
 {
     const struct recv_cqe arrival = {.status = status, .reason = reason, .opcode = IBV_WC_RECV, .packet = packet};
     end_receive(uc, &arrival);
-    uc_flush(uc);
+    uc_flush(&uc->common);
     uc->common.owner->operations->failed(uc->common.owner, false);
 }
 
@@ -324,8 +326,9 @@ static void uc_refuse(struct uc *uc, enum reason reason, const struct packet *pa
     }
 }
 
-void uc_receive(struct uc *uc, const struct packet *packet)
+static void uc_receive(struct unreliable *common, const struct packet *packet)
 {
+    struct uc *uc = uc_of(common);
     enum reason reason = check_head(uc, packet);
     if (reason) {
         uc->common.owner->operations->dropped(uc->common.owner, packet, reason);
@@ -339,3 +342,20 @@ void uc_receive(struct uc *uc, const struct packet *packet)
     else
         uc_accept(uc, flags, packet);
 }
+
+static const struct recv_wqe *uc_open_receive(const struct unreliable *common)
+{
+    return container_of(common, const struct uc, common)->receive;
+}
+
+const struct unreliable_operations uc_operations = {
+    .initialize = uc_initialize,
+    .start_receiving = uc_start_receiving,
+    .start_transmitting = uc_start_transmitting,
+    .posted = unreliable_posted,
+    .receive = uc_receive,
+    .transmit = uc_transmit,
+    .unreadable = uc_unreadable,
+    .flush = uc_flush,
+    .open_receive = uc_open_receive,
+};

@@ -331,9 +331,9 @@ static void c9_6_1_strangers_are_dropped(void **state)
     struct packet reliable = {.opcode = op_code(SERVICE_RC, OPERATION_SEND_ONLY), .pkey = 0xffff};
     struct packet unknown = {.opcode = op_code(SERVICE_UC, OPERATION_READ_REQUEST), .pkey = 0xffff};
     post_receive(rig, 64);
-    uc_receive(&rig->engine.uc, &reliable);
+    engine_receive(&rig->engine, &reliable, rig->now);
     drops(rig, REASON_PACKET_SERVICE);
-    uc_receive(&rig->engine.uc, &unknown);
+    engine_receive(&rig->engine, &unknown, rig->now);
     drops(rig, REASON_PACKET_OPCODE);
     arrives(rig, SEND_ONLY, 2000, .packet = {.pkey = 0x1234});
     drops(rig, REASON_PACKET_PKEY);
@@ -370,7 +370,7 @@ static void flushing_ends_everything(void **state)
     uint64_t receive = post_receive(rig, 600), work = post(rig, .opcode = IBV_WR_SEND, .length = 600);
     sends(rig, SEND_FIRST, 100);
     arrives(rig, SEND_FIRST, 2000, .bytes = 256);
-    uc_flush(&rig->engine.uc);
+    engine_flush(&rig->engine);
     ends(rig, work, IBV_WC_WR_FLUSH_ERR);
     delivers(rig, receive, IBV_WC_WR_FLUSH_ERR);
     assert_int_equal(rig->failures, 0);
@@ -386,7 +386,7 @@ static void reset_forgets_and_keeps_the_settings(void **state)
     post(rig, .opcode = IBV_WR_SEND, .length = 600);
     sends(rig, SEND_FIRST, 100);
     arrives(rig, SEND_FIRST, 2000, .bytes = 256);
-    uc_reset(&rig->engine.uc);
+    engine_reset(&rig->engine);
     ends_nothing(rig);
     delivers_nothing(rig);
     rig_start(rig);

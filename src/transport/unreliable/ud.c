@@ -2,34 +2,34 @@
 
 #include <string.h>
 
+#include "base/container.h"
 #include "transport/bth.h"
 #include "transport/pkey.h"
 #include "transport/request.h"
 #include "transport/scatter.h"
 #include "wire/psn.h"
 
-void ud_initialize(struct ud *ud, struct engine_owner *owner, const struct send_queue *queue)
+static struct ud *ud_of(struct unreliable *common)
 {
+    return container_of(common, struct ud, common);
+}
+
+static void ud_initialize(struct unreliable *common, struct engine_owner *owner, const struct send_queue *queue)
+{
+    struct ud *ud = ud_of(common);
     memset(ud, 0, sizeof(*ud));
     unreliable_initialize(&ud->common, owner, queue);
 }
 
-void ud_reset(struct ud *ud)
+static void ud_start_receiving(struct unreliable *common, uint32_t expected_psn)
 {
-    struct ud old = *ud;
-    ud_initialize(ud, old.common.owner, &old.common.queue);
-    ud->common.settings = old.common.settings;
+    common->receiving = true;
 }
 
-void ud_start_receiving(struct ud *ud)
+static void ud_start_transmitting(struct unreliable *common, uint32_t first_psn)
 {
-    ud->common.receiving = true;
-}
-
-void ud_start_transmitting(struct ud *ud, uint32_t first_psn)
-{
-    ud->next_psn = first_psn & PSN_MASK;
-    ud->common.transmitting = true;
+    ud_of(common)->next_psn = first_psn & PSN_MASK;
+    common->transmitting = true;
 }
 
 /* ---- requester ---- */
@@ -69,8 +69,9 @@ static enum reason build(const struct ud *ud, const struct send_wqe *work, struc
     return request_payload(ud->common.owner, work, 0, work->length, out, pieces);
 }
 
-bool ud_transmit(struct ud *ud, struct packet *out, struct iovec *pieces)
+static bool ud_transmit(struct unreliable *common, struct packet *out, struct iovec *pieces)
 {
+    struct ud *ud = ud_of(common);
     const struct send_wqe *work = ud_next(ud);
     if (!work)
         return false;
@@ -137,8 +138,9 @@ static void ud_accept(struct ud *ud, const struct recv_wqe *receive, const struc
     ud->common.owner->operations->received(ud->common.owner, receive, &arrival);
 }
 
-void ud_receive(struct ud *ud, const struct packet *packet)
+static void ud_receive(struct unreliable *common, const struct packet *packet)
 {
+    struct ud *ud = ud_of(common);
     const struct recv_wqe *receive;
     enum reason reason = ud_check(ud, packet);
     if (!reason)
@@ -157,3 +159,14 @@ void ud_receive(struct ud *ud, const struct packet *packet)
         ud_accept(ud, receive, packet);
     }
 }
+
+const struct unreliable_operations ud_operations = {
+    .initialize = ud_initialize,
+    .start_receiving = ud_start_receiving,
+    .start_transmitting = ud_start_transmitting,
+    .posted = unreliable_posted,
+    .receive = ud_receive,
+    .transmit = ud_transmit,
+    .unreadable = unreliable_unreadable,
+    .flush = unreliable_flush,
+};

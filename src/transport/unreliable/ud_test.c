@@ -31,12 +31,12 @@ static void c9_8_3_work_ends_when_its_packet_is_gone(void **state)
     uint64_t one = post(rig, .opcode = IBV_WR_SEND, .length = 8), two = post(rig, .opcode = IBV_WR_SEND);
     sends(rig, SEND_ONLY, 100);
     ends_nothing(rig);
-    assert_int_equal(ud_next(&rig->engine.ud)->id, two);
+    assert_int_equal(engine_next_datagram(&rig->engine)->id, two);
     ends(rig, one, IBV_WC_SUCCESS);
-    assert_int_equal(ud_next(&rig->engine.ud)->id, two);
+    assert_int_equal(engine_next_datagram(&rig->engine)->id, two);
     ends_nothing(rig);
     sends(rig, SEND_ONLY, 101);
-    assert_null(ud_next(&rig->engine.ud));
+    assert_null(engine_next_datagram(&rig->engine));
     ends(rig, two, IBV_WC_SUCCESS);
     is_silent(rig);
 }
@@ -151,9 +151,9 @@ static void c9_6_1_strangers_are_dropped_before_a_receive_is_taken(void **state)
     drops(rig, REASON_PACKET_PKEY);
     arrives(rig, SEND_ONLY, 1, .bytes = 257);
     drops(rig, REASON_PACKET_TOO_LONG);
-    ud_receive(&rig->engine.ud, &reliable);
+    engine_receive(&rig->engine, &reliable, rig->now);
     drops(rig, REASON_PACKET_SERVICE);
-    ud_receive(&rig->engine.ud, &unknown);
+    engine_receive(&rig->engine, &unknown, rig->now);
     drops(rig, REASON_PACKET_OPCODE);
     assert_int_equal(rig->taken, 0);
 }
@@ -177,7 +177,7 @@ static void reset_forgets_and_keeps_the_settings(void **state)
 {
     struct rig *rig = *state;
     post(rig, .opcode = IBV_WR_SEND);
-    ud_reset(&rig->engine.ud);
+    engine_reset(&rig->engine);
     ends_nothing(rig);
     delivers_nothing(rig);
     arrives(rig, SEND_ONLY, 1);

@@ -32,8 +32,6 @@ void unreliable_drain(struct unreliable *common, bool draining)
 
 void unreliable_posted(struct unreliable *common)
 {
-    if (!common->failed && !common->send_error)
-        return;
     unreliable_settle(common);
     retire_all(&common->queue, common->owner);
 }

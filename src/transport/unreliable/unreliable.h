@@ -16,16 +16,47 @@ struct unreliable {
     bool draining, drained_reported;
 };
 
+/* What differs from one of these services to the other. An engine gets the part that they have in common. */
+struct unreliable_operations {
+    /* Makes an idle one, without settings. `queue` describes memory of the owner, which outlives the engine. */
+    void (*initialize)(struct unreliable *, struct engine_owner *, const struct send_queue *queue);
+
+    /* RTR and RTS. */
+    void (*start_receiving)(struct unreliable *, uint32_t expected_psn);
+    void (*start_transmitting)(struct unreliable *, uint32_t first_psn);
+
+    /* After a batch was posted to an engine in the error state or in SQE: all of it is flushed. */
+    void (*posted)(struct unreliable *);
+
+    /* Takes one packet from the network. The packet and its payload are not kept. Raw packets: NULL. */
+    void (*receive)(struct unreliable *, const struct packet *);
+
+    /* The next packet to send, or false. A work ends when its last packet has been sent: with the next call of any
+     * function, since the caller is done with the packet before. Call it until it answers false. Raw packets: NULL. */
+    bool (*transmit)(struct unreliable *, struct packet *out, struct iovec *pieces);
+
+    /* The packet that it gave just now was not sent: the memory of its payload is gone. Raw packets: NULL. */
+    void (*unreadable)(struct unreliable *);
+
+    /* To the error state by the owner's wish: everything outstanding is flushed. Does not call owner->failed. */
+    void (*flush)(struct unreliable *);
+
+    /* The receive that a message has taken and not ended; NULL: there never is one, as a message is but one packet. */
+    const struct recv_wqe *(*open_receive)(const struct unreliable *);
+};
+
+extern const struct unreliable_operations uc_operations, ud_operations, raw_operations;
+
 /* Makes an idle one. `queue` describes memory of the owner, which outlives the engine. */
 void unreliable_initialize(struct unreliable *, struct engine_owner *, const struct send_queue *queue);
 
 /* What was handed out before is on its way, so its memory is the program's again. */
 void unreliable_settle(struct unreliable *);
 
-/* SQD and back, as rc_drain. */
+/* SQD and back: `draining` true starts no new work and raises SQ_DRAINED once all begun work has ended. */
 void unreliable_drain(struct unreliable *, bool draining);
 
-/* After a batch was posted, as rc_posted. In the error state and in SQE all of it is flushed. */
+/* The operation `posted`. */
 void unreliable_posted(struct unreliable *);
 
 /* Is there work that may be transmitted now? In SQD only what has begun. */

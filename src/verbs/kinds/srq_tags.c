@@ -215,9 +215,9 @@ void srq_tags_post(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     struct srq_tags *tags = qp->uses.srq->tags;
-    struct send_queue *queue = &qp->engine.rc.requester.queue;
+    struct send_queue *queue = engine_queue(&qp->engine);
     struct send_wqe *work;
-    if (qp->engine.rc.failed)
+    if (engine_has_failed(&qp->engine))
         return;
     lock_take(&tags->lock);
     while (qp->tags.working < SRQ_TAGS_WORK && (work = send_queue_reserve(queue)) &&
@@ -226,6 +226,7 @@ void srq_tags_post(struct qp *qp)
         qp->tags.working++;
     }
     lock_release(&tags->lock);
+    engine_posted(&qp->engine);
 }
 
 void srq_tags_flush(struct qp *qp)
@@ -242,7 +243,7 @@ void srq_tags_flush(struct qp *qp)
 void srq_tags_abandon(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    rc_flush(&qp->engine.rc);
+    engine_flush(&qp->engine);
     srq_tags_flush(qp);
 }
 

@@ -160,7 +160,7 @@ static void initialize_engine(struct qp *qp, const struct send_queue *queue)
         return engine_initialize(&qp->engine, qp->flow.type <= IBV_QPT_UD ? services[qp->flow.type] : SERVICE_XRC,
                                  &qp->owner, queue, NULL);
     engine_initialize_raw(&qp->engine, &qp->owner, queue);
-    qp->engine.raw.common.settings.options = qp_raw_options(qp);
+    engine_configure(&qp->engine, &(struct engine_settings){.options = qp_raw_options(qp)});
 }
 
 static int make_queues(struct qp *qp)

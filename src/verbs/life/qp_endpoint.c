@@ -6,7 +6,7 @@
 #include "process/forward.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
-#include "transport/rc/receive.h"
+#include "transport/engine/inlined.h"
 #include "verbs/kinds/xrc/xrc_front.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
@@ -29,35 +29,36 @@ static enum reason why_silent(const struct qp *qp)
 /* A peer that lives and has not yet taken what was sent is slow, not lossy: no retry is spent on it, until it has been
  * so for too long. Where the user asked for faults, what it has not taken may be but the others' frames, so the timer
  * must fire now and then. */
-static bool is_only_slow(struct qp *qp, nanos now)
+static bool is_only_slow(struct qp *qp, nanos now, enum reason *silence)
 {
     struct peer *peer = qp->path.peer;
     if (peer && !node_alive(qp->process->node, peer))
         qp->path.peer_ended = true;
-    qp->engine.rc.settings.silence = why_silent(qp);
+    *silence = why_silent(qp);
     if (traffic_is_faulty(&qp->process->traffic) && ++qp->progress.postponed % POSTPONED_WITH_FAULTS == 0)
         return false;
-    if (!peer || peer->gone || qp->engine.rc.requester.rnr_waiting || peer->link->operations->consumed(peer->link))
+    if (!peer || peer->gone || engine_waits_for_receive(&qp->engine) || peer->link->operations->consumed(peer->link))
         return false;
     enum node_presence presence = node_insist(qp->process->node, peer, now);
     if (presence == NODE_STALLED)
-        qp->engine.rc.settings.silence = REASON_PEER_STALLED;
+        *silence = REASON_PEER_STALLED;
     return presence == NODE_SLOW;
+}
+
+static void expire_engine(struct qp *qp, nanos now)
+{
+    enum reason silence;
+    enum silent_peer peer = is_only_slow(qp, now, &silence) ? PEER_SLOW
+                            : qp_was_taken(qp)              ? PEER_TOOK_ALL
+                                                            : PEER_SILENT;
+    qp->flow.counts.timeouts += engine_expire(&qp->engine, now, peer, silence);
 }
 
 static void expire(struct qp *qp, nanos now)
 {
-    bool silent = qp_is_reliable(qp) && qp->engine.rc.requester.deadline <= now; /* for all of the ACK timer */
-    if (qp_engine_deadline(qp) > now)
-        ; /* it is the rate that lets it go on */
-    else if (is_only_slow(qp, now))
-        rc_postpone(&qp->engine.rc, now);
-    else if (qp_presume(qp, now))
-        ; /* nothing is on its way any more */
-    else {
-        qp->flow.counts.timeouts += silent && !qp->engine.rc.requester.rnr_waiting;
-        rc_expire(&qp->engine.rc, now);
-    }
+    bool silent = qp_is_reliable(qp) && engine_is_due(&qp->engine, now); /* for all of the ACK timer */
+    if (qp_engine_deadline(qp) <= now) /* otherwise it is the rate that lets it go on */
+        expire_engine(qp, now);
     if (qp->path.remote && silent)
         udp_reroute(qp->path.remote);
     qp_transmit_guarded(qp, now);
@@ -83,10 +84,11 @@ static bool is_refusal(const struct packet *packet)
  * a third process. */
 static void look_at_references(struct qp *qp)
 {
-    struct engine_settings *settings = &qp->engine.rc.settings;
+    struct engine_settings settings = *engine_settings_of(&qp->engine);
     struct peer *peer = qp->path.peer;
-    settings->references_lost = qp->flow.type == IBV_QPT_RC && peer && !peer->gone && settings->reference_segment &&
-                                !traffic_may_reference(&qp->process->traffic, peer->link);
+    settings.references_lost = qp->flow.type == IBV_QPT_RC && peer && !peer->gone && settings.reference_segment &&
+                               !traffic_may_reference(&qp->process->traffic, peer->link);
+    engine_configure(&qp->engine, &settings);
 }
 
 typedef void take_packet(struct qp *, const struct packet *, nanos now);
@@ -111,7 +113,7 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     if (__builtin_expect(arrival->from.congested, 0))
         qp_path_notify(qp, arrival->now);
     if (arrival->along && qp->flow.type == IBV_QPT_RC && !qp->path.remote)
-        rc_receive_along(&qp->engine.rc, arrival->along, now);
+        engine_receive_along(&qp->engine, arrival->along, now);
     next(qp, packet, now);
     return !qp->progress.refused;
 }
@@ -139,7 +141,7 @@ static inline enum endpoint_output output_of(const struct qp *qp)
 {
     if (qp_may_have_output(qp))
         return ENDPOINT_OUTPUT;
-    return qp_is_reliable(qp) && rc_owes_late(&qp->engine.rc) ? ENDPOINT_LATE : ENDPOINT_NOTHING;
+    return qp_is_reliable(qp) && engine_owes_late(&qp->engine) ? ENDPOINT_LATE : ENDPOINT_NOTHING;
 }
 
 /* With nothing that takes part but the two queue pairs. */
@@ -147,8 +149,8 @@ static inline enum endpoint_output receive_usual(struct qp *qp, const struct end
 {
     traffic_received(&qp->flow, arrival->from.packet, NULL);
     if (__builtin_expect(arrival->along, 0))
-        rc_receive_along(&qp->engine.rc, arrival->along, arrival->now);
-    receive_packet(&qp->engine.rc, arrival->from.packet, arrival->now);
+        engine_receive_along(&qp->engine, arrival->along, arrival->now);
+    engine_receive_reliable(&qp->engine, arrival->from.packet, arrival->now);
     enum endpoint_output output = output_of(qp);
     lock_release(&qp->lock);
     return output;
@@ -197,9 +199,9 @@ static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
     if (qp_is_reliable(qp))
-        rc_acknowledge_late(&qp->engine.rc);
+        engine_acknowledge_late(&qp->engine);
     bool waits = ack_later && qp->path.remote && !qp->progress.waited && qp_is_reliable(qp) &&
-                 rc_owes_but_an_ack(&qp->engine.rc);
+                 engine_owes_but_an_ack(&qp->engine);
     if (!waits && !qp_acknowledge(qp) && qp_may_have_output(qp))
         qp_transmit_guarded(qp, now);
     lock_release(&qp->lock);

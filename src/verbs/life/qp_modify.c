@@ -139,44 +139,33 @@ static void configure(struct qp *qp)
 {
     const struct ibv_qp_attr *attr = &qp->attr;
     const struct limits *limits = &qp->object.context->device->limits;
-    if (qp_is_reliable(qp)) {
-        struct engine_settings *settings = &qp->engine.rc.settings;
-        uint32_t reference = settings->reference_segment;
-        *settings = (struct engine_settings){
-            .service = qp->flow.type == IBV_QPT_RC ? SERVICE_RC : SERVICE_XRC,
-            .pkey = DEVICE_PKEY,
-            .destination = attr->dest_qp_num,
-            .segment = segment_of(qp),
-            .reference_segment = reference,
-            .reference_from = QP_REFERENCE_FROM,
-            .in_pieces = qp->rate_limit.rate || qp->flow.type == IBV_QPT_XRC_SEND, /* who passes on has no reference */
-            .exact = qp->path.remote != NULL,
-            .window = window_of(qp),
-            .first_window = qp->path.remote ? REMOTE_FIRST : 0,
-            .timeout = attr->timeout,
-            .retry_count = attr->retry_cnt,
-            .rnr_retry = attr->rnr_retry,
-            .min_rnr_timer = attr->min_rnr_timer,
-            .max_rd_atomic = attr->max_rd_atomic,
-            .max_dest_rd_atomic = attr->max_dest_rd_atomic,
-            .ack_mask = ack_mask_of(qp),
-            .acks_along = acks_go_along(qp),
-            .access = attr->qp_access_flags,
-            .max_message = limits->max_message,
-        };
-    } else if (qp->flow.type == IBV_QPT_UC) {
-        qp->engine.uc.common.settings.pkey = DEVICE_PKEY;
-        qp->engine.uc.common.settings.destination = attr->dest_qp_num;
-        qp->engine.uc.common.settings.segment = segment_of(qp);
-        qp->engine.uc.common.settings.exact = qp->path.remote != NULL;
-        qp->engine.uc.common.settings.max_message = limits->max_message;
-        qp->engine.uc.common.settings.access = attr->qp_access_flags;
-    } else if (qp->flow.type == IBV_QPT_UD) {
-        qp->engine.ud.common.settings.pkey = DEVICE_PKEY;
-        qp->engine.ud.common.settings.number = qp->flow.number;
-        qp->engine.ud.common.settings.qkey = attr->qkey;
-        qp->engine.ud.common.settings.max_message = device_now(qp->object.context->device)->mtu;
-    }
+    if (qp->flow.type == IBV_QPT_RAW_PACKET)
+        return;
+    const struct engine_settings settings = {
+        .service = qp->flow.service,
+        .pkey = DEVICE_PKEY,
+        .destination = attr->dest_qp_num,
+        .segment = segment_of(qp),
+        .reference_segment = engine_settings_of(&qp->engine)->reference_segment,
+        .reference_from = QP_REFERENCE_FROM,
+        .in_pieces = qp->rate_limit.rate || qp->flow.type == IBV_QPT_XRC_SEND, /* who passes on has no reference */
+        .exact = qp->path.remote != NULL,
+        .window = window_of(qp),
+        .first_window = qp->path.remote ? REMOTE_FIRST : 0,
+        .timeout = attr->timeout,
+        .retry_count = attr->retry_cnt,
+        .rnr_retry = attr->rnr_retry,
+        .min_rnr_timer = attr->min_rnr_timer,
+        .max_rd_atomic = attr->max_rd_atomic,
+        .max_dest_rd_atomic = attr->max_dest_rd_atomic,
+        .ack_mask = ack_mask_of(qp),
+        .acks_along = acks_go_along(qp),
+        .access = attr->qp_access_flags,
+        .max_message = qp->flow.type == IBV_QPT_UD ? device_now(qp->object.context->device)->mtu : limits->max_message,
+        .number = qp->flow.number,
+        .qkey = attr->qkey,
+    };
+    engine_configure(&qp->engine, &settings);
 }
 
 void qp_forget_peer(struct qp *qp)
@@ -205,8 +194,8 @@ static void reset(struct qp *qp)
     qp_give_back_receive(qp);
     engine_reset(&qp->engine);
     if (qp_is_reliable(qp)) {
-        qp->engine.rc.settings.reference_segment = 0; /* the next peer must show anew that it can read our memory */
-        qp->engine.rc.responder.saved = NULL;
+        engine_allow_references(&qp->engine, 0); /* the next peer must show anew that it can read our memory */
+        engine_keep_responses(&qp->engine, NULL);
         free(qp->sends.saved);
         qp->sends.saved = NULL;
     }
@@ -229,7 +218,7 @@ static int start_receiving(struct qp *qp)
             return ENOMEM;
     }
     if (qp_is_reliable(qp))
-        qp->engine.rc.responder.saved = qp->sends.saved;
+        engine_keep_responses(&qp->engine, qp->sends.saved);
     engine_start_receiving(&qp->engine, qp->attr.rq_psn & PSN_MASK);
     return 0;
 }
@@ -248,7 +237,7 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
         else if (from == IBV_QPS_SQD)
             engine_drain(&qp->engine, false);
         else if (from == IBV_QPS_SQE)
-            *engine_send_error(&qp->engine) = false;
+            engine_resume(&qp->engine);
         return 0;
     case IBV_QPS_SQD:
         if (from != to)
@@ -421,8 +410,8 @@ int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
     attr->path_mig_state = IBV_MIG_MIGRATED;
     attr->sq_draining = qp->state == IBV_QPS_SQD && engine_queue(&qp->engine)->head != engine_queue(&qp->engine)->next;
     if (qp_is_reliable(qp) && qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR) {
-        attr->rq_psn = qp->engine.rc.responder.expected_psn;
-        attr->sq_psn = qp->state >= IBV_QPS_RTS ? qp->engine.rc.requester.next_psn : qp->attr.sq_psn;
+        attr->rq_psn = engine_expected_psn(&qp->engine);
+        attr->sq_psn = qp->state >= IBV_QPS_RTS ? engine_next_psn(&qp->engine) : qp->attr.sq_psn;
     }
     if (mask & IBV_QP_STATE) /* under the lock, as two threads may ask */
         ibv->state = attr->qp_state;

@@ -39,10 +39,11 @@ static enum reason wq_check(const struct device *device, const struct ibv_wq_ini
     return unknown ? REASON_RAW_CREATE_FLAGS : REASON_NONE;
 }
 
-static void set_options(struct raw *raw, uint32_t flags)
+static void set_options(struct engine *engine, uint32_t flags)
 {
-    raw->common.settings.options = (flags & IBV_WQ_FLAGS_CVLAN_STRIPPING ? RAW_STRIP_VLAN : 0) |
-                                   (flags & IBV_WQ_FLAGS_SCATTER_FCS ? RAW_STORE_FRAME_CHECK : 0);
+    unsigned options = (flags & IBV_WQ_FLAGS_CVLAN_STRIPPING ? RAW_STRIP_VLAN : 0) |
+                       (flags & IBV_WQ_FLAGS_SCATTER_FCS ? RAW_STORE_FRAME_CHECK : 0);
+    engine_configure(engine, &(struct engine_settings){.options = options});
 }
 
 static int post(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -75,7 +76,7 @@ static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_
     qp->cap = (struct ibv_qp_cap){.max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge};
     qp->receives.queue = &qp->receives.own;
     engine_initialize_raw(&qp->engine, &qp->owner, &(struct send_queue){.capacity = 1});
-    set_options(&qp->engine.raw, attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0);
+    set_options(&qp->engine, attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0);
     struct ibv_wq *ibv = &wq->ibv;
     ibv->context = &context->ibv.context;
     ibv->wq_context = attr->wq_context;
@@ -185,7 +186,7 @@ static void set_state(struct wq *wq, enum ibv_wq_state state)
 static void to_error(struct wq *wq)
 {
     set_state(wq, IBV_WQS_ERR);
-    raw_flush(&wq->queue.engine.raw);
+    engine_flush(&wq->queue.engine);
     qp_flush_receives(&wq->queue);
 }
 
@@ -200,7 +201,7 @@ void wq_fail(struct wq *wq)
 
 static void reset(struct wq *wq)
 {
-    raw_reset(&wq->queue.engine.raw);
+    engine_reset(&wq->queue.engine);
     receive_queue_clear(&wq->queue.receives.own);
     set_state(wq, IBV_WQS_RESET);
 }
@@ -213,7 +214,7 @@ static void enter_state(struct wq *wq, enum ibv_wq_state to)
         if (wq->ibv.state != IBV_WQS_ERR)
             to_error(wq);
     } else {
-        raw_start_receiving(&wq->queue.engine.raw);
+        engine_start_receiving(&wq->queue.engine, 0);
         set_state(wq, IBV_WQS_RDY);
     }
 }
@@ -233,13 +234,15 @@ static enum reason check_modification(const struct wq *wq, const struct ibv_wq_a
     return REASON_NONE;
 }
 
-static void change_flags(struct raw *raw, const struct ibv_wq_attr *attr)
+static void change_flags(struct engine *engine, const struct ibv_wq_attr *attr)
 {
+    struct engine_settings settings = *engine_settings_of(engine);
     if (!(attr->flags_mask & IBV_WQ_FLAGS_CVLAN_STRIPPING))
         return;
-    raw->common.settings.options &= ~(unsigned)RAW_STRIP_VLAN;
+    settings.options &= ~(unsigned)RAW_STRIP_VLAN;
     if (attr->flags & IBV_WQ_FLAGS_CVLAN_STRIPPING)
-        raw->common.settings.options |= RAW_STRIP_VLAN;
+        settings.options |= RAW_STRIP_VLAN;
+    engine_configure(engine, &settings);
 }
 
 static void withdraw_completions(struct wq *wq)
@@ -256,7 +259,7 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
     lock_take(&wq->queue.lock);
     enum reason reason = check_modification(wq, attr);
     if (!reason && attr->attr_mask & IBV_WQ_ATTR_FLAGS)
-        change_flags(&wq->queue.engine.raw, attr);
+        change_flags(&wq->queue.engine, attr);
     if (!reason && attr->attr_mask & IBV_WQ_ATTR_STATE)
         enter_state(wq, attr->wq_state);
     lock_release(&wq->queue.lock);

@@ -7,7 +7,7 @@
 #include "diag/diag.h"
 #include "runtime/endpoint.h"
 #include "tap/traffic.h"
-#include "transport/engine.h"
+#include "transport/engine/engine.h"
 #include "transport/tm/tags.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/stream.h"
@@ -200,7 +200,7 @@ static inline struct qp *qp_of(struct ibv_qp *ibv)
     return (struct qp *)ibv;
 }
 
-/* RC, XRC_SEND and XRC_RECV: their engine is `rc`. */
+/* RC, XRC_SEND and XRC_RECV: their engine is reliable. */
 static inline bool qp_is_reliable(const struct qp *qp)
 {
     enum { TYPES = 1 << IBV_QPT_RC | 1 << IBV_QPT_XRC_SEND | 1 << IBV_QPT_XRC_RECV };

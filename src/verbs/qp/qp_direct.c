@@ -4,18 +4,16 @@
 #include "link/direct.h"
 #include "link/shm.h"
 #include "runtime/clock.h"
-#include "transport/rc/direct.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/queue/srq.h"
 #include "wire/psn.h"
 
 _Static_assert(DIRECT_TOGETHER <= 1 + DIRECT_MORE, "what the transport hands over fits one access");
 
-/* As many as in RTR at the most (transport/rc/rc.h, max_dest_rd_atomic). */
+/* As many as in RTR at the most (transport/settings.h, max_dest_rd_atomic). */
 static uint32_t reads_kept(const struct qp *qp)
 {
-    const struct rc *rc = &qp->engine.rc;
-    uint32_t most = qp_is_reliable(qp) && rc->responder.saved ? rc->responder.saved_most : 0;
+    uint32_t most = qp_is_reliable(qp) ? engine_responses_kept(&qp->engine) : 0;
     return qp->attr.max_dest_rd_atomic < most ? qp->attr.max_dest_rd_atomic : most;
 }
 
@@ -23,9 +21,10 @@ static uint32_t reads_kept(const struct qp *qp)
  * are kept. */
 static unsigned published_access(const struct qp *qp)
 {
-    bool established = qp->state == IBV_QPS_RTR && qp->engine.rc.responder.established;
+    bool established = qp->state == IBV_QPS_RTR && engine_is_established(&qp->engine);
     bool takes = qp->flow.type == IBV_QPT_RC && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD || established) &&
-                 qp->path.local && !qp->engine.rc.failed && qp->engine.rc.settings.max_message >= DIRECT_LENGTH_MAX;
+                 qp->path.local && !engine_has_failed(&qp->engine) &&
+                 engine_settings_of(&qp->engine)->max_message >= DIRECT_LENGTH_MAX;
     unsigned flags = takes ? qp->attr.qp_access_flags : 0;
     bool writes = flags & IBV_ACCESS_REMOTE_WRITE, reads = flags & IBV_ACCESS_REMOTE_READ;
     return (writes ? PUBLISHED_WRITE : 0) | (reads && reads_kept(qp) ? PUBLISHED_READ : 0);
@@ -82,7 +81,7 @@ static struct published_question question_of(const struct qp *qp, const struct s
                                        .key = work->rkey,
                                        .address = work->remote_address,
                                        .length = work->length,
-                                       .max_rd_atomic = writes ? 0 : qp->engine.rc.settings.max_rd_atomic};
+                                       .max_rd_atomic = writes ? 0 : engine_settings_of(&qp->engine)->max_rd_atomic};
 }
 
 static void count_direct(struct counts *counts, bool writes, const struct direct_works *these)
@@ -104,7 +103,7 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
     uint32_t each = writes ? these->length / these->count : 0;
     bool timed = writes && each <= STREAM_LENGTH_MAX; /* the clock costs an eighth of a short access */
     nanos begun = timed ? clock_now() : 0;
-    if (writes && stream_takes_ring(&qp->path.direct.writes, each, qp->engine.rc.requester.next_psn, begun, clock_busy))
+    if (writes && stream_takes_ring(&qp->path.direct.writes, each, engine_next_psn(&qp->engine), begun, clock_busy))
         return false;
     for (uint32_t i = 1; i < these->count; i++)
         more[i - 1] = question_of(qp, these->works[i]);
@@ -126,12 +125,13 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
 
 bool qp_transmit_directly(struct qp *qp, struct link *link)
 {
-    struct rc *rc = &qp->engine.rc;
-    if (!rc_direct_next(rc))
+    struct engine *engine = &qp->engine;
+    if (!engine_next_is_direct(engine))
         return false;
-    rc->settings.direct = qp_may_direct(qp, link);
-    if (!rc->settings.direct)
+    bool direct = qp_may_direct(qp, link);
+    engine_allow_direct(engine, direct);
+    if (!direct)
         return false;
-    rc_direct(rc, qp_direct);
-    return !rc_may_have_output(rc);
+    engine_transmit_directly(engine, qp_direct);
+    return !engine_may_have_output(engine);
 }

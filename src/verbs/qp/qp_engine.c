@@ -14,18 +14,15 @@ static bool fits_service(const struct qp *qp, uint8_t opcode)
 void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
 {
     lock_assert_held(&qp->lock);
-    if (op_service(packet->opcode) == SERVICE_CNP && qp_is_reliable(qp))
-        return rc_notified(&qp->engine.rc);
-    if (!fits_service(qp, packet->opcode))
+    bool notifies = op_service(packet->opcode) == SERVICE_CNP && qp_is_reliable(qp);
+    if (!notifies && !fits_service(qp, packet->opcode))
         return qp->owner.operations->dropped(&qp->owner, packet, REASON_PACKET_SERVICE);
     engine_receive(&qp->engine, packet, now);
 }
 
 bool qp_has_output(const struct qp *qp)
 {
-    if (__builtin_expect(!qp_is_reliable(qp), 0))
-        return engine_has_output(&qp->engine);
-    return rc_has_output(&qp->engine.rc) || tags_have_work(&qp->tags.port);
+    return engine_has_output(&qp->engine) || tags_have_work(&qp->tags.port);
 }
 
 nanos qp_engine_deadline(const struct qp *qp)

@@ -1,4 +1,4 @@
-/* What a queue pair does around its engine (transport/engine.h). All under qp->lock. */
+/* What a queue pair does around its engine (transport/engine/engine.h). All under qp->lock. */
 #ifndef VERBS_QP_QP_ENGINE_H
 #define VERBS_QP_QP_ENGINE_H
 
@@ -10,9 +10,7 @@ bool qp_has_output(const struct qp *);
 /* The same at once, and saying yes more often: it may be that what there is may not leave yet. */
 static inline bool qp_may_have_output(const struct qp *qp)
 {
-    if (__builtin_expect(!qp_is_reliable(qp), 0))
-        return engine_has_output(&qp->engine);
-    return rc_may_have_output(&qp->engine.rc) || tags_have_work(&qp->tags.port);
+    return engine_may_have_output(&qp->engine) || tags_have_work(&qp->tags.port);
 }
 
 /* A deadline of the queue pair: it is looked after at this time at the latest. Under qp->lock. */

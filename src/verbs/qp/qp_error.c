@@ -22,7 +22,8 @@ void qp_raise(struct qp *qp, enum ibv_event_type type)
 void qp_withdraw_references(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (qp_is_reliable(qp) && qp->path.peer && qp->engine.rc.settings.reference_segment && !qp->process->forked)
+    if (qp_is_reliable(qp) && qp->path.peer && engine_settings_of(&qp->engine)->reference_segment &&
+        !qp->process->forked)
         qp->path.peer->link->operations->revoke(qp->path.peer->link);
 }
 

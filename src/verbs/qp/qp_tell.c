@@ -36,11 +36,6 @@ static enum reason reason_of(const struct qp *qp, enum reason reason)
     return reason == REASON_PACKET_NO_RECEIVE && qp_is_reliable(qp) ? REASON_RECEIVER_NOT_READY : reason;
 }
 
-static uint32_t expected_psn(const struct qp *qp)
-{
-    return qp_is_reliable(qp) ? qp->engine.rc.responder.expected_psn : qp->engine.uc.expected_psn;
-}
-
 static void tell(const struct qp *qp, const struct packet *packet, enum reason reason)
 {
     char call[96];
@@ -49,7 +44,7 @@ static void tell(const struct qp *qp, const struct packet *packet, enum reason r
     if (reason == REASON_PACKET_FIRST_PSN)
         log_reason(level_of(qp, packet, reason), reason, "%s, rq_psn is %u", call, qp->attr.rq_psn & PSN_MASK);
     else if (reason == REASON_PACKET_PSN)
-        log_reason(LOG_INFO, reason, "%s, expected was %u", call, expected_psn(qp));
+        log_reason(LOG_INFO, reason, "%s, expected was %u", call, engine_expected_psn(&qp->engine));
     else if (reason == REASON_MESSAGE_LENGTH)
         log_reason(level_of(qp, packet, reason), reason, "%s, a packet of %u bytes, path_mtu is %u", call,
                    packet->payload.length, 128u << qp->attr.path_mtu);

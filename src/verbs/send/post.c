@@ -241,7 +241,7 @@ __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, 
     enum reason reason = post_refuse(qp, wr, usual);
     if (reason)
         return reason;
-    struct send_queue *queue = usual ? &qp->engine.rc.requester.queue : engine_queue(&qp->engine);
+    struct send_queue *queue = engine_queue(&qp->engine);
     struct send_wqe *work = reserve_in(qp, queue, qp->sends.posted);
     if (!work)
         return REASON_SEND_QUEUE_FULL;

@@ -26,8 +26,9 @@ void rate_limit_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
     lock_assert_held(&qp->lock);
     qp->attr.rate_limit = qp->rate_limit.rate = attr->rate_limit;
     qp->rate_limit.wake = NANOS_NEVER;
-    if (qp_is_reliable(qp))
-        qp->engine.rc.settings.in_pieces = attr->rate_limit || qp->flow.type == IBV_QPT_XRC_SEND;
+    struct engine_settings settings = *engine_settings_of(&qp->engine);
+    settings.in_pieces = attr->rate_limit || qp->flow.type == IBV_QPT_XRC_SEND;
+    engine_configure(&qp->engine, &settings);
     if (!attr->rate_limit)
         return;
     nanos burst = time_of(qp, attr->max_burst_sz);

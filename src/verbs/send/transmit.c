@@ -8,8 +8,7 @@
 #include "process/progress.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
-#include "transport/rc/direct.h"
-#include "transport/rc/responses.h"
+#include "transport/engine/inlined.h"
 #include "verbs/kinds/ethernet/qp_raw.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/qp/qp_direct.h"
@@ -31,22 +30,20 @@ static bool has_taken_all(struct qp *qp)
     return qp_is_reliable(qp) && !traffic_is_faulty(&qp->process->traffic) && link->operations->consumed(link);
 }
 
-/* Only at the time-out: by then its refusal has been read, if there was one. */
-bool qp_presume(struct qp *qp, nanos now)
+bool qp_was_taken(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     struct peer *peer = qp->path.peer;
-    bool taken = peer ? !node_alive(qp->process->node, peer) && has_taken_all(qp)
-                      : qp->path.taken && qp->path.taken_psn == qp->engine.rc.requester.sent_psn;
-    return taken && rc_presume(&qp->engine.rc, now);
+    return peer ? !node_alive(qp->process->node, peer) && has_taken_all(qp)
+                : qp->path.taken && qp->path.taken_psn == engine_sent_psn(&qp->engine);
 }
 
-/* What the peer had taken is asked about later (qp_presume). */
+/* What the peer had taken is asked about later (qp_was_taken). */
 static void part_from_peer(struct qp *qp)
 {
     qp->path.taken = has_taken_all(qp);
     if (qp->path.taken)
-        qp->path.taken_psn = qp->engine.rc.requester.sent_psn;
+        qp->path.taken_psn = engine_sent_psn(&qp->engine);
     node_put(qp->process->node, qp->path.peer);
 }
 
@@ -113,18 +110,18 @@ static inline bool is_held(struct qp *qp)
 /* The peer's requests are answered at once, whatever rate our own are sent at. */
 static inline bool is_held_rc(struct qp *qp)
 {
-    return __builtin_expect(qp->rate_limit.rate, 0) && !rc_owes_responses(&qp->engine.rc) && rate_limit_holds(qp);
+    return __builtin_expect(qp->rate_limit.rate, 0) && !engine_owes_responses(&qp->engine) && rate_limit_holds(qp);
 }
 
-/* Whether there is something to send is told by rc_transmit; who does not ask it, as there is no room or the rate does
- * not permit it, must know before whether to wait. `ready` is known of the link. */
+/* Whether there is something to send is told by engine_transmit; who does not ask it, as there is no room or the rate
+ * does not permit it, must know before whether to wait. `ready` is known of the link. */
 static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
 {
-    if (!rc_may_have_output(&qp->engine.rc))
+    if (!engine_may_have_output(&qp->engine))
         return false;
     if (__builtin_expect(!qp->rate_limit.rate && (ready || link->operations->ready(link)), 1))
         return true;
-    return rc_has_output(&qp->engine.rc) && !is_held_rc(qp) && qp_has_room(qp, link);
+    return engine_has_output(&qp->engine) && !is_held_rc(qp) && qp_has_room(qp, link);
 }
 
 /* Without a link, packets go nowhere and timers do the rest. */
@@ -132,7 +129,7 @@ __attribute__((noinline)) static void transmit_rc_nowhere(struct qp *qp, nanos n
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    while (rc_transmit(&qp->engine.rc, &packet, pieces, now))
+    while (engine_transmit_reliable(&qp->engine, &packet, pieces, now))
         ;
 }
 
@@ -141,12 +138,12 @@ __attribute__((noinline)) static void transmit_all(struct qp *qp, struct link *l
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    uint32_t fresh = qp->engine.rc.requester.sent_psn;
-    while (may_transmit_rc(qp, link, ready) && rc_transmit(&qp->engine.rc, &packet, pieces, now)) {
+    uint32_t fresh = engine_sent_psn(&qp->engine);
+    while (may_transmit_rc(qp, link, ready) && engine_transmit_reliable(&qp->engine, &packet, pieces, now)) {
         traffic_retransmitted(&qp->flow, &packet, fresh);
-        fresh = qp->engine.rc.requester.sent_psn;
+        fresh = engine_sent_psn(&qp->engine);
         if (!send_packet(qp, link, &packet))
-            rc_unreadable(&qp->engine.rc, &packet);
+            engine_unreadable(&qp->engine, &packet);
         ready = false;
     }
 }
@@ -158,19 +155,19 @@ __attribute__((always_inline)) static inline bool transmit_single_as(struct qp *
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint8_t headers[WIRE_HEADERS_MAX];
-    if (!rc_transmit_single(&qp->engine.rc, &packet, pieces, now))
+    if (!engine_transmit_single(&qp->engine, &packet, pieces, now))
         return false;
     uint32_t psn = packet.bth[2] & PSN_MASK;
     const struct frame frame = {.kind = FRAME_ROCE,
                                 .headers_length = (uint16_t)wire_encode(&packet, headers),
                                 .headers = headers,
                                 .payload = {packet.payload.length, packet.payload.count, pieces},
-                                .along = along ? rc_take_along(&qp->engine.rc) : 0};
+                                .along = along ? engine_take_along(&qp->engine) : 0};
     enum operation operation = op_operation((uint8_t)(packet.bth[0] >> 24));
     bool read = traffic_send_request(&qp->flow, qp->path.peer, link, &frame, operation); /* no peer where it's remote */
     if (__builtin_expect(!read, 0)) {
-        rc_unreadable_request(&qp->engine.rc, psn);
-        rc_take_back_along(&qp->engine.rc, frame.along);
+        engine_unreadable_request(&qp->engine, psn);
+        engine_take_back_along(&qp->engine, frame.along);
     }
     return true;
 }
@@ -184,14 +181,14 @@ __attribute__((noinline, flatten)) static bool transmit_with_ack(struct qp *qp, 
  * goes this way. */
 static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
 {
-    return __builtin_expect(rc_owes_late(&qp->engine.rc), 0) ? transmit_with_ack(qp, link, now)
-                                                             : transmit_single_as(qp, link, false, now);
+    return __builtin_expect(engine_owes_late(&qp->engine), 0) ? transmit_with_ack(qp, link, now)
+                                                              : transmit_single_as(qp, link, false, now);
 }
 
 /* Messages of one packet first, for as long as nothing else is there. `ready` is known of the link. */
 static inline void transmit_output(struct qp *qp, struct link *link, bool ready, nanos now)
 {
-    const struct send_queue *queue = &qp->engine.rc.requester.queue;
+    const struct send_queue *queue = engine_queue(&qp->engine);
     while (ready && transmit_single(qp, link, now)) {
         if (queue->next == queue->tail)
             return;
@@ -212,29 +209,29 @@ __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
         if (qp_transmit_directly(qp, link))
             return;
     } else
-        qp->engine.rc.settings.direct = false;
+        engine_allow_direct(&qp->engine, false);
     bool ready = link->operations->begin(link) && !qp->rate_limit.rate;
-    if (!qp->engine.rc.settings.reference_segment && traffic_may_reference(&qp->process->traffic, link))
-        qp->engine.rc.settings.reference_segment = LINK_REFERENCE_SEGMENT;
+    if (!engine_settings_of(&qp->engine)->reference_segment && traffic_may_reference(&qp->process->traffic, link))
+        engine_allow_references(&qp->engine, LINK_REFERENCE_SEGMENT);
     transmit_output(qp, link, ready, now);
     traffic_end_batch(&qp->flow, link);
 }
 
-static void transmit_uc(struct qp *qp)
+static void transmit_uc(struct qp *qp, nanos now)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     struct link *link = find_link(qp);
     if (!link) {
-        while (uc_transmit(&qp->engine.uc, &packet, pieces))
+        while (engine_transmit(&qp->engine, &packet, pieces, now))
             ;
         return;
     }
     link->operations->begin(link);
     while (engine_has_output(&qp->engine) && !is_held(qp) && qp_has_room(qp, link) &&
-           uc_transmit(&qp->engine.uc, &packet, pieces))
+           engine_transmit(&qp->engine, &packet, pieces, now))
         if (!send_packet(qp, link, &packet))
-            uc_unreadable(&qp->engine.uc);
+            engine_unreadable(&qp->engine, &packet);
     traffic_end_batch(&qp->flow, link);
 }
 
@@ -268,7 +265,7 @@ static void write_headers(const struct ah *ah, const struct packet *packet, stru
 
 /* Pulls the next datagram out of the engine and puts it into the link, if there is one; a multicast also goes to the
  * members on this host. */
-static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, struct link *link)
+static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, struct link *link, nanos now)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -276,7 +273,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     struct frame frame = {.kind = FRAME_GRH, .headers = headers};
     union ibv_gid group = ah->attr.grh.dgid;
     bool multicast = ah->multicast && !qp_port_is_down(qp);
-    if (!ud_transmit(&qp->engine.ud, &packet, pieces) || (!link && !multicast))
+    if (!engine_transmit(&qp->engine, &packet, pieces, now) || (!link && !multicast))
         return;
     if (__builtin_expect(ah->infiniband, 0))
         write_local_headers(ah, qp->object.context->device, &packet, &frame);
@@ -289,11 +286,11 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     if (link)
         read &= traffic_send(&qp->flow, peer, link, &frame);
     if (!read)
-        unreliable_unreadable(&qp->engine.unreliable);
+        engine_unreadable(&qp->engine, &packet);
 }
 
 /* Sends one datagram; false when its link has no room and the queue pair waits for some. */
-static bool transmit_datagram(struct qp *qp, const struct send_wqe *work)
+static bool transmit_datagram(struct qp *qp, const struct send_wqe *work, nanos now)
 {
     struct node *node = qp->process->node;
     const struct ah *ah = work->address;
@@ -303,35 +300,35 @@ static bool transmit_datagram(struct qp *qp, const struct send_wqe *work)
     struct peer *peer = up && ah->local && !ah->multicast ? node_find(node, work->remote_qp) : NULL;
     struct link *link = peer ? peer->link : up ? ah->remote : NULL;
     if (!link) {
-        transmit_to(qp, ah, NULL, NULL);
+        transmit_to(qp, ah, NULL, NULL, now);
         return true;
     }
     link->operations->begin(link);
     bool room = qp_has_room(qp, link);
     if (room)
-        transmit_to(qp, ah, peer, link);
+        transmit_to(qp, ah, peer, link, now);
     traffic_end_batch(&qp->flow, link);
     if (peer)
         node_put(node, peer);
     return room;
 }
 
-static void transmit_ud(struct qp *qp)
+static void transmit_ud(struct qp *qp, nanos now)
 {
     const struct send_wqe *work;
-    while ((work = ud_next(&qp->engine.ud)) && !is_held(qp) && transmit_datagram(qp, work))
+    while ((work = engine_next_datagram(&qp->engine)) && !is_held(qp) && transmit_datagram(qp, work, now))
         ;
     if (!work)
         multicast_forget(qp);
 }
 
-__attribute__((noinline)) static void transmit_unreliable(struct qp *qp)
+__attribute__((noinline)) static void transmit_unreliable(struct qp *qp, nanos now)
 {
     switch (qp->flow.type) {
     case IBV_QPT_UC:
-        return transmit_uc(qp);
+        return transmit_uc(qp, now);
     case IBV_QPT_UD:
-        return transmit_ud(qp);
+        return transmit_ud(qp, now);
     default:
         return qp_raw_transmit(qp);
     }
@@ -349,8 +346,7 @@ static inline void send_ack(struct qp *qp, struct link *link)
 {
     struct packet packet;
     uint8_t headers[WIRE_HEADERS_MAX];
-    responses_fill_ack(&qp->engine.rc, SERVICE_RC, &packet);
-    responses_acknowledged(&qp->engine.rc.responder);
+    engine_transmit_ack(&qp->engine, SERVICE_RC, &packet);
     const struct frame frame = {
         .kind = FRAME_ROCE, .headers_length = (uint16_t)wire_encode(&packet, headers), .headers = headers};
     traffic_send(&qp->flow, qp->path.peer, link, &frame);
@@ -360,7 +356,7 @@ static inline void send_ack(struct qp *qp, struct link *link)
 __attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (!responds_plainly(qp) || !rc_owes_one_ack(&qp->engine.rc))
+    if (!responds_plainly(qp) || !engine_owes_one_ack(&qp->engine))
         return false;
     struct link *link = qp->path.peer->link;
     bool room = link->operations->begin(link) || link->operations->ready(link);
@@ -380,7 +376,7 @@ void qp_transmit_guarded(struct qp *qp, nanos now)
     if (__builtin_expect(qp_is_reliable(qp), 1))
         transmit_rc(qp, now);
     else
-        transmit_unreliable(qp);
+        transmit_unreliable(qp, now);
 }
 
 void qp_transmit(struct qp *qp, nanos now)
@@ -395,7 +391,7 @@ void qp_settle(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     if (qp_is_reliable(qp))
-        rc_acknowledge_late(&qp->engine.rc);
-    if (qp_is_reliable(qp) && rc_owes_responses(&qp->engine.rc))
+        engine_acknowledge_late(&qp->engine);
+    if (qp_is_reliable(qp) && engine_owes_responses(&qp->engine))
         qp_transmit(qp, clock_now());
 }

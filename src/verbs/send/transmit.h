@@ -21,8 +21,8 @@ bool qp_send_packet(struct qp *, const struct packet *);
  * along with a request (progress.h). */
 void qp_settle(struct qp *);
 
-/* Did a peer that is gone take all that was sent, and was that only what nobody asked an ACK for? Then it has ended, as
- * rc_presume says. Under qp->lock. */
-bool qp_presume(struct qp *, nanos now);
+/* Is the peer gone, and had taken all that was sent? Asked only at the time-out: by then its refusal has been read, if
+ * there was one. Under qp->lock. */
+bool qp_was_taken(struct qp *);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "transport/engine.h"
+#include "transport/engine/engine.h"
 
 enum {
     BENCH_SEGMENT = 64,

@@ -60,14 +60,9 @@ static uint32_t first_psn(const struct side *side)
     return side == side->bench->sides ? side->bench->first_psn : 2000;
 }
 
-static bool is_transmitting(const struct engine *engine)
-{
-    return engine_is_reliable(engine) ? engine->rc.transmitting : engine->unreliable.transmitting;
-}
-
 static void start_transmitting(struct side *side)
 {
-    if (!is_transmitting(&side->engine))
+    if (!engine_is_transmitting(&side->engine))
         engine_start_transmitting(&side->engine, first_psn(side));
 }
 
@@ -131,10 +126,10 @@ static void check_origin(const struct side *side, const struct packet *out, cons
 /* A link that takes an ACK along asks for messages of one packet first. */
 static bool transmit(struct side *side, struct packet *out, struct iovec *pieces, uint32_t *along)
 {
-    struct rc *rc = &side->engine.rc;
-    bool single = side->bench->service == SERVICE_RC && rc->settings.acks_along &&
-                  rc_transmit_single(rc, out, pieces, side->bench->now);
-    *along = single ? rc_take_along(rc) : 0;
+    struct engine *engine = &side->engine;
+    bool single = side->bench->service == SERVICE_RC && engine_settings_of(engine)->acks_along &&
+                  engine_transmit_single(engine, out, pieces, side->bench->now);
+    *along = single ? engine_take_along(engine) : 0;
     return single || engine_transmit(&side->engine, out, pieces, side->bench->now);
 }
 
@@ -227,12 +222,23 @@ static void judge_response(const struct side *side, const struct snapshot *befor
     }
 }
 
+/* A word of congestion only makes the window smaller. */
+static void judge_notification(const struct side *side, const struct snapshot *before)
+{
+    struct rc now = side->engine.rc;
+    require(now.requester.congestion.window <= before->rc.requester.congestion.window);
+    now.requester.congestion = before->rc.requester.congestion;
+    require(!memcmp(&now, &before->rc, sizeof now) && side->calls == before->calls);
+}
+
 static void receive_reliably(struct side *side, const struct packet *packet)
 {
     struct snapshot before;
     take_snapshot(side, &before);
-    rc_receive(&side->engine.rc, packet, side->bench->now);
-    if (is_alien(&before.rc, packet)) {
+    engine_receive(&side->engine, packet, side->bench->now);
+    if (op_service(packet->opcode) == SERVICE_CNP) {
+        judge_notification(side, &before);
+    } else if (is_alien(&before.rc, packet)) {
         require(!memcmp(&side->engine.rc, &before.rc, sizeof before.rc));
         require(side->calls == before.calls + 1 && side->drops == before.drops + 1);
     } else if (op_find(packet->opcode)->flags & OP_RESPONSE) {
@@ -281,8 +287,9 @@ BENCH_UNTRACED static unsigned count_reads(const struct send_queue *queue)
     return reads;
 }
 
-BENCH_UNTRACED static void check_requester(const struct rc *rc)
+BENCH_UNTRACED static void check_requester(const struct engine *engine)
 {
+    const struct rc *rc = &engine->rc;
     const struct requester *requester = &rc->requester;
     const struct send_queue *queue = &requester->queue;
     require(psn_distance(requester->sent_psn, requester->acked_psn) >= 0);
@@ -291,12 +298,12 @@ BENCH_UNTRACED static void check_requester(const struct rc *rc)
     require(!rc->transmitting ||
             (requester->congestion.window >= 1 && requester->congestion.window <= rc->settings.window));
     if (rc->failed) {
-        require(queue->head == queue->tail && rc_deadline(rc) == NANOS_NEVER && !rc->responder.receive);
+        require(queue->head == queue->tail && engine_deadline(engine) == NANOS_NEVER && !engine_open_receive(engine));
         return;
     }
     require(requester->reads == count_reads(queue) && requester->reads <= rc->settings.max_rd_atomic);
     bool waiting = requester->acked_psn != requester->sent_psn;
-    require(!waiting || requester->deadline != NANOS_NEVER || rc_has_output(rc)); /* else it waits for ever */
+    require(!waiting || requester->deadline != NANOS_NEVER || engine_has_output(engine)); /* else it waits for ever */
 }
 
 BENCH_UNTRACED static void check_responder(const struct rc *rc)
@@ -316,7 +323,7 @@ BENCH_UNTRACED void bench_check(const struct side *side)
     require(side->posted - side->ended == queue->tail - queue->head);
     if (!bench_is_reliable(side->bench))
         return;
-    check_requester(&side->engine.rc);
-    require(rc_deadline(&side->engine.rc) >= side->watched); /* or its owner would never look */
+    check_requester(&side->engine);
+    require(engine_deadline(&side->engine) >= side->watched); /* or its owner would never look */
     check_responder(&side->engine.rc);
 }

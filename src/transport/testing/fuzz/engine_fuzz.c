@@ -59,17 +59,15 @@ static void set_unreliable(struct side *side, unsigned access, bool exact)
     struct send_queue queue = {
         .memory = side->queue, .stride = sizeof side->queue / BENCH_QUEUE, .capacity = BENCH_QUEUE};
     engine_initialize(&side->engine, bench.service, &side->owner, &queue, NULL);
-    if (bench.service == SERVICE_UC) {
-        side->engine.uc.common.settings.pkey = BENCH_PKEY;
-        side->engine.uc.common.settings.segment = BENCH_SEGMENT;
-        side->engine.uc.common.settings.max_message = BENCH_LONGEST;
-        side->engine.uc.common.settings.access = access;
-        side->engine.uc.common.settings.exact = exact;
-    } else {
-        side->engine.ud.common.settings.pkey = BENCH_PKEY;
-        side->engine.ud.common.settings.qkey = BENCH_QKEY;
-        side->engine.ud.common.settings.max_message = BENCH_REFERENCE;
-    }
+    const struct engine_settings settings = {
+        .pkey = BENCH_PKEY,
+        .segment = BENCH_SEGMENT,
+        .max_message = bench.service == SERVICE_UC ? BENCH_LONGEST : BENCH_REFERENCE,
+        .access = access,
+        .exact = exact,
+        .qkey = BENCH_QKEY,
+    };
+    engine_configure(&side->engine, &settings);
 }
 
 static void configure(struct input *input)
@@ -96,7 +94,7 @@ static void restart(void)
     keeping = 0;
     bench_reset(&bench);
     for (unsigned i = 0; i < 2 && bench_is_reliable(&bench); i++)
-        bench.sides[i].engine.rc.settings = reliable_settings;
+        engine_configure(&bench.sides[i].engine, &reliable_settings);
     bench_start(&bench);
 }
 
@@ -126,7 +124,7 @@ enum { FATE_LOST = 1, FATE_KEPT = 2, FATE_BROKEN = 4 };
 static void arrive_along(struct side *to, uint32_t along)
 {
     if (along)
-        rc_receive_along(&to->engine.rc, along, bench.now);
+        engine_receive_along(&to->engine, along, bench.now);
 }
 
 static bool carry(struct side *from, unsigned fate)
@@ -254,9 +252,9 @@ static void expire(void)
 {
     for (unsigned i = 0; i < 2 && bench_is_reliable(&bench); i++) {
         struct side *side = &bench.sides[i];
-        if (rc_deadline(&side->engine.rc) <= bench.now)
-            rc_expire(&side->engine.rc, bench.now);
-        side->watched = rc_watch(&side->engine.rc);
+        if (engine_deadline(&side->engine) <= bench.now)
+            engine_expire(&side->engine, bench.now, PEER_SILENT, REASON_NONE);
+        side->watched = engine_watch(&side->engine);
     }
 }
 
@@ -265,7 +263,7 @@ static bool wait(void)
 {
     if (!bench_is_reliable(&bench))
         return false;
-    nanos first = rc_deadline(&bench.sides[0].engine.rc), second = rc_deadline(&bench.sides[1].engine.rc);
+    nanos first = engine_deadline(&bench.sides[0].engine), second = engine_deadline(&bench.sides[1].engine);
     nanos next = first < second ? first : second;
     if (next == NANOS_NEVER)
         return false;
@@ -276,35 +274,38 @@ static bool wait(void)
 
 static void interfere_reliably(struct side *side, unsigned how)
 {
-    struct engine_settings *settings = &side->engine.rc.settings;
+    const struct packet notification = {.opcode = SERVICE_CNP << 5 | 1, .pkey = BENCH_PKEY};
+    struct engine_settings settings = *engine_settings_of(&side->engine);
     switch (how % 8) {
     case 0:
-        rc_postpone(&side->engine.rc, bench.now);
+        engine_expire(&side->engine, bench.now, PEER_SLOW, REASON_NONE);
         return;
     case 1:
-        rc_notified(&side->engine.rc);
+        engine_receive(&side->engine, &notification, bench.now);
         return;
     case 2:
-        settings->max_dest_rd_atomic = 4 + how / 32; /* not below what the peer may use */
-        return;
+        settings.max_dest_rd_atomic = 4 + how / 32; /* not below what the peer may use */
+        break;
     case 3:
-        settings->rnr_retry = how & 8 ? 7 : 2;
-        return;
+        settings.rnr_retry = how & 8 ? 7 : 2;
+        break;
     case 4:
-        settings->in_pieces = how & 8;
-        return;
+        settings.in_pieces = how & 8;
+        break;
     case 5:
-        settings->max_dest_rd_atomic = how / 32;
+        settings.max_dest_rd_atomic = how / 32;
         side->excuses |= EXCUSE_ACCESS;
-        return;
+        break;
     case 6:
-        settings->access = how / 8;
+        settings.access = how / 8;
         side->excuses |= EXCUSE_ACCESS;
-        return;
+        break;
     default:
         bench.now += (nanos)(how + 1) * 20 * NANOS_MICROSECOND;
         expire();
+        return;
     }
+    engine_configure(&side->engine, &settings);
 }
 
 static void interfere(struct side *side, unsigned how)
@@ -331,8 +332,7 @@ static void interfere(struct side *side, unsigned how)
         return;
     case 5: /* RTR or SQE to RTS */
         bench_ready(&bench);
-        if (!engine_is_reliable(&side->engine))
-            *engine_send_error(&side->engine) = false;
+        engine_resume(&side->engine);
         return;
     default:
         if (bench_is_reliable(&bench))
@@ -414,7 +414,7 @@ static bool has_failed(const struct side *side)
 /* Nothing is left; and when nothing failed, everything was done, once, and in order. */
 static void check_rest(const struct side *side)
 {
-    struct send_queue *queue = engine_queue((struct engine *)&side->engine);
+    const struct send_queue *queue = engine_queue((struct engine *)&side->engine);
     require(!engine_has_output(&side->engine));
     if (!has_failed(side))
         require(queue->head == queue->tail);

@@ -31,7 +31,7 @@ static bool is_excused(const struct side *side, const struct entry *entry, enum 
     case IBV_WC_RETRY_EXC_ERR:
         return true;
     case IBV_WC_RNR_RETRY_EXC_ERR:
-        return side->engine.rc.settings.rnr_retry < 7;
+        return engine_settings_of(&side->engine)->rnr_retry < 7;
     case IBV_WC_LOC_PROT_ERR:
         return (entry->excuses & EXCUSE_LOCAL_KEY) || (ours & EXCUSE_DEREGISTERED);
     case IBV_WC_LOC_LEN_ERR:

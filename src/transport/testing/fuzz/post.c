@@ -53,8 +53,9 @@ static void prepare_data(struct side *side, struct send_wqe *work, const struct 
 static void spoil(struct side *side, struct send_wqe *work, struct entry *entry, uint32_t how)
 {
     bool unreliable = !bench_is_reliable(side->bench);
-    entry->excuses |=
-        work->opcode == IBV_WR_TSO || unreliable || !side->engine.rc.settings.max_rd_atomic ? EXCUSE_UNSUPPORTED : 0;
+    entry->excuses |= work->opcode == IBV_WR_TSO || unreliable || !engine_settings_of(&side->engine)->max_rd_atomic
+                          ? EXCUSE_UNSUPPORTED
+                          : 0;
     entry->excuses |= side->bench->service == SERVICE_UD ? EXCUSE_LOCAL_LENGTH : 0; /* it takes no more than a packet */
     switch (how & 15) {
     case 0:

@@ -2,9 +2,7 @@
 
 #include <string.h>
 
-#include "transport/rc/lend.h"
 #include "transport/rc/responses.h"
-#include "transport/request.h"
 #include "wire/psn.h"
 
 bool endpoint_is_reliable(const struct endpoint *endpoint)
@@ -14,8 +12,7 @@ bool endpoint_is_reliable(const struct endpoint *endpoint)
 
 bool endpoint_is_flushing(const struct endpoint *endpoint)
 {
-    const bool *send_error = engine_send_error((struct engine *)&endpoint->engine);
-    return engine_has_failed(&endpoint->engine) || (send_error && *send_error);
+    return engine_has_failed(&endpoint->engine) || engine_has_send_error(&endpoint->engine);
 }
 
 void endpoint_start(struct endpoint *endpoint, uint32_t expected_psn, uint32_t first_psn)
@@ -24,34 +21,38 @@ void endpoint_start(struct endpoint *endpoint, uint32_t expected_psn, uint32_t f
     engine_start_transmitting(&endpoint->engine, first_psn);
 }
 
-static bool is_aside(const struct endpoint *endpoint, uint32_t psn)
+/* The engine that has the position, and the one that only responds again. */
+static struct engine *holder_of(struct endpoint *endpoint)
 {
-    struct rc rc = {.responder = endpoint->aside};
-    return rc.responder.saved && responses_find(&rc, psn);
+    return endpoint->lent ? &endpoint->other : &endpoint->engine;
 }
 
-static bool owes_aside(const struct endpoint *endpoint)
+static struct engine *rest_of(struct endpoint *endpoint)
 {
-    struct rc rc = {.responder = endpoint->aside};
-    return rc.responder.saved && responses_due(&rc);
+    return endpoint->lent ? &endpoint->engine : &endpoint->other;
 }
 
-static void change_sides(struct endpoint *endpoint)
+static bool executed_by(struct engine *engine, uint32_t psn)
 {
-    struct responder other = endpoint->aside;
-    endpoint->aside = endpoint->engine.rc.responder;
-    endpoint->engine.rc.responder = other;
+    return responses_find(&engine->rc, psn) != NULL;
+}
+
+static void share(struct endpoint *endpoint)
+{
+    const struct send_queue none = {.capacity = 1};
+    endpoint->shared = true;
+    engine_initialize(&endpoint->other, SERVICE_XRC, &endpoint->owner, &none, endpoint->other_saved);
+    engine_configure(&endpoint->other, engine_settings_of(&endpoint->engine));
+    engine_start_receiving(&endpoint->other, 0);
 }
 
 static void lend(struct endpoint *endpoint)
 {
-    struct rc *rc = &endpoint->engine.rc;
-    struct rc_position position = rc_lend(rc);
-    if (!endpoint->aside.saved)
-        endpoint->aside = (struct responder){
-            .open = MESSAGE_CLOSED, .saved = endpoint->aside_saved, .saved_most = rc->responder.saved_most};
-    change_sides(endpoint);
-    rc_take_over(rc, &position);
+    struct engine_position position = engine_lend(holder_of(endpoint));
+    if (!endpoint->shared)
+        share(endpoint);
+    engine_take_over(rest_of(endpoint), &position);
+    endpoint->lent = !endpoint->lent;
     endpoint->world->statistics.lent++;
 }
 
@@ -60,17 +61,12 @@ static void lend(struct endpoint *endpoint)
 static void receive_over_xrc(struct endpoint *endpoint, const struct packet *packet)
 {
     enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
-    struct rc *rc = &endpoint->engine.rc;
     uint32_t flags = op_find(packet->opcode)->flags;
-    int32_t ahead = psn_distance(packet->psn, rc->responder.expected_psn);
-    bool aside = ahead < 0 && flags & ANSWERED && is_aside(endpoint, packet->psn);
-    if (!ahead && flags & OP_START && packet->psn & 4 && rc_may_lend(rc))
+    int32_t ahead = psn_distance(packet->psn, engine_expected_psn(holder_of(endpoint)));
+    bool again = endpoint->shared && ahead < 0 && flags & ANSWERED && executed_by(rest_of(endpoint), packet->psn);
+    if (!ahead && flags & OP_START && packet->psn & 4 && engine_may_lend(holder_of(endpoint)))
         lend(endpoint);
-    if (aside)
-        change_sides(endpoint);
-    engine_receive(&endpoint->engine, packet, endpoint->world->now);
-    if (aside)
-        change_sides(endpoint);
+    engine_receive(again ? rest_of(endpoint) : holder_of(endpoint), packet, endpoint->world->now);
 }
 
 void endpoint_receive(struct endpoint *endpoint, const struct packet *packet)
@@ -81,29 +77,29 @@ void endpoint_receive(struct endpoint *endpoint, const struct packet *packet)
         engine_receive(&endpoint->engine, packet, endpoint->world->now);
 }
 
-static bool transmit_aside(struct endpoint *endpoint, struct packet *packet, struct iovec *pieces)
+/* Responses of the two engines, old ones first; the requests are all of one. */
+static bool transmit_shared(struct endpoint *endpoint, struct packet *packet, struct iovec *pieces)
 {
-    if (endpoint->service != SERVICE_XRC || !owes_aside(endpoint))
-        return false;
-    change_sides(endpoint);
-    bool sent = engine_transmit(&endpoint->engine, packet, pieces, endpoint->world->now);
-    change_sides(endpoint);
-    return sent;
+    struct engine *both[] = {rest_of(endpoint), holder_of(endpoint)};
+    for (unsigned i = 0; endpoint->shared && i < 2; i++)
+        if (engine_owes_responses(both[i]))
+            return engine_transmit(both[i], packet, pieces, endpoint->world->now);
+    return false;
 }
 
 bool endpoint_has_output(const struct endpoint *endpoint)
 {
-    return engine_has_output(&endpoint->engine) || (endpoint->service == SERVICE_XRC && owes_aside(endpoint));
+    return engine_has_output(&endpoint->engine) || (endpoint->shared && engine_has_output(&endpoint->other));
 }
 
 /* As a host's owner does it, whose link takes an ACK along. */
 static bool transmit_along(struct endpoint *endpoint, struct packet *packet, struct iovec *pieces)
 {
-    struct rc *rc = &endpoint->engine.rc;
-    if (endpoint->service != SERVICE_RC || !rc->settings.acks_along ||
-        !rc_transmit_single(rc, packet, pieces, endpoint->world->now))
+    struct engine *engine = &endpoint->engine;
+    if (endpoint->service != SERVICE_RC || !engine_settings_of(engine)->acks_along ||
+        !engine_transmit_single(engine, packet, pieces, endpoint->world->now))
         return false;
-    endpoint->along = rc_take_along(rc);
+    endpoint->along = engine_take_along(engine);
     endpoint->world->statistics.along += endpoint->along != 0;
     return true;
 }
@@ -114,13 +110,19 @@ bool endpoint_transmit(struct endpoint *endpoint, struct packet *packet, struct 
     endpoint->along = 0;
     if (transmit_along(endpoint, packet, pieces))
         return true;
-    return transmit_aside(endpoint, packet, pieces) ||
+    return transmit_shared(endpoint, packet, pieces) ||
            engine_transmit(&endpoint->engine, packet, pieces, endpoint->world->now);
 }
 
 void endpoint_recover(struct endpoint *endpoint)
 {
-    bool *send_error = engine_send_error(&endpoint->engine);
-    if (send_error)
-        *send_error = false;
+    engine_resume(&endpoint->engine);
+}
+
+void endpoint_flush(struct endpoint *endpoint)
+{
+    if (!engine_has_failed(&endpoint->engine))
+        engine_flush(&endpoint->engine);
+    if (endpoint->shared && !engine_has_failed(&endpoint->other))
+        engine_flush(&endpoint->other);
 }

@@ -11,5 +11,6 @@ void endpoint_receive(struct endpoint *, const struct packet *);
 bool endpoint_has_output(const struct endpoint *);
 bool endpoint_transmit(struct endpoint *, struct packet *, struct iovec *pieces);
 void endpoint_recover(struct endpoint *); /* from SQE */
+void endpoint_flush(struct endpoint *);   /* all of it that has not failed */
 
 #endif

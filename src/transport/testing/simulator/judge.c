@@ -50,7 +50,7 @@ static bool is_gone(const struct endpoint *endpoint)
 static bool is_in_time(const struct endpoint *endpoint, const struct entry *entry)
 {
     const struct plan *plan = &endpoint->world->plan;
-    const struct engine_settings *settings = &endpoint->engine.rc.settings;
+    const struct engine_settings *settings = engine_settings_of(&endpoint->engine);
     enum { SLACK = 2 * NANOS_MILLISECOND };
     nanos start = endpoint->peer->gone_since + plan->delay_most;
     if (start < endpoint->oldest_since)
@@ -58,16 +58,16 @@ static bool is_in_time(const struct endpoint *endpoint, const struct entry *entr
     if (start < entry->posted)
         start = entry->posted;
     nanos period = (4096ull << settings->timeout << (settings->first_window ? 2 : 0)) + plan->lateness;
-    nanos rnr = rnr_wait(endpoint->peer->engine.rc.settings.min_rnr_timer) + plan->lateness;
+    nanos rnr = rnr_wait(engine_settings_of(&endpoint->peer->engine)->min_rnr_timer) + plan->lateness;
     return endpoint->world->now <= start + rnr + (settings->retry_count + 2) * period + SLACK;
 }
 
 /* An RNR NAK costs the wait that it asks for, and rnr_retry of them are to be borne. */
 static bool has_waited(const struct endpoint *endpoint, const struct entry *entry)
 {
-    const struct engine_settings *settings = &endpoint->engine.rc.settings;
+    const struct engine_settings *settings = engine_settings_of(&endpoint->engine);
     nanos start = endpoint->oldest_since > entry->posted ? endpoint->oldest_since : entry->posted;
-    nanos wait = rnr_wait(endpoint->peer->engine.rc.settings.min_rnr_timer);
+    nanos wait = rnr_wait(engine_settings_of(&endpoint->peer->engine)->min_rnr_timer);
     return endpoint->world->now - start >= settings->rnr_retry * wait;
 }
 
@@ -94,7 +94,7 @@ static bool may_fail(const struct endpoint *endpoint, const struct entry *entry,
     case IBV_WC_RETRY_EXC_ERR:
         return is_gone(endpoint->peer) && is_in_time(endpoint, entry);
     case IBV_WC_RNR_RETRY_EXC_ERR:
-        return entry->consumes && endpoint->engine.rc.settings.rnr_retry < 7 && has_waited(endpoint, entry);
+        return entry->consumes && engine_settings_of(&endpoint->engine)->rnr_retry < 7 && has_waited(endpoint, entry);
     case IBV_WC_REM_OP_ERR:
         return entry->consumes && endpoint->peer->bad_receive;
     default:
@@ -119,7 +119,7 @@ static void judge_success(struct endpoint *endpoint, struct entry *entry)
     struct world *world = endpoint->world;
     bool brings = entry->opcode == IBV_WR_RDMA_READ || entry->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
                   entry->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-    if (endpoint->send_broken || (endpoint_is_reliable(endpoint) && endpoint->engine.rc.failed))
+    if (endpoint->send_broken || (endpoint_is_reliable(endpoint) && engine_has_failed(&endpoint->engine)))
         world_complain(world, endpoint, "work %u succeeds after a failure", endpoint->ended);
     if (entry->fault && fault_status(endpoint, entry->fault))
         world_complain(world, endpoint, "work %u succeeds with fault %d", endpoint->ended, entry->fault);

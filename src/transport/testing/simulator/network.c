@@ -100,7 +100,7 @@ static void check_packet(const struct endpoint *from, const struct packet *packe
     const struct op *op = op_find(packet->opcode);
     uint32_t limit = from->segment, length = 0;
     if (packet->payload.by_reference && endpoint_is_reliable(from) && op && op->flags & (OP_SEND | OP_WRITE))
-        limit = from->engine.rc.settings.reference_segment;
+        limit = engine_settings_of(&from->engine)->reference_segment;
     else if (packet->payload.by_reference)
         world_complain(from->world, from, "opcode 0x%02x goes by reference", packet->opcode);
     if (from->drained && !(op && op->flags & OP_RESPONSE))
@@ -121,7 +121,7 @@ static void check_window(const struct endpoint *from, const struct packet *packe
     if (!endpoint_is_reliable(from) || !op || op->flags & OP_RESPONSE)
         return;
     uint32_t ahead = psn_add(packet->psn, -from->engine.rc.requester.acked_psn);
-    if (ahead && ahead >= from->engine.rc.settings.window)
+    if (ahead && ahead >= engine_settings_of(&from->engine)->window)
         world_complain(from->world, from, "psn %u lies outside the window", packet->psn);
 }
 
@@ -184,7 +184,7 @@ void network_land(struct endpoint *to, struct flight *flight)
     const struct packet *packet = &flight->packet;
     world_note(to->world, to, "gets", (uint64_t)packet->opcode << 24 | packet->psn, packet->payload.length);
     if (flight->along)
-        rc_receive_along(&to->engine.rc, flight->along, to->world->now);
+        engine_receive_along(&to->engine, flight->along, to->world->now);
     endpoint_receive(to, packet);
     network_free(flight);
 }

@@ -105,6 +105,8 @@ static void failed(struct engine_owner *owner, bool sqe)
     struct world *world = endpoint->world;
     const struct send_queue *queue = engine_queue(&endpoint->engine);
     world_note(world, endpoint, "fails", sqe, 0);
+    if (!sqe)
+        endpoint_flush(endpoint);
     if (queue->head != queue->tail)
         world_complain(world, endpoint, "failed with work in its queue");
     if (sqe) {

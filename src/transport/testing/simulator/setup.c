@@ -43,7 +43,7 @@ static void choose_asking(struct chance *chance, struct engine_settings *setting
     settings->acks_along = chance_hits(chance, 700);
 }
 
-static void choose_rc_settings(struct world *world, struct engine_settings *settings, enum service service)
+static void choose_settings(struct world *world, struct engine_settings *settings, enum service service)
 {
     struct chance *chance = &world->chance;
     static const uint32_t windows[] = {1, 2, 4, 16, 64, 1 << 16};
@@ -90,22 +90,10 @@ static void make_engine(struct endpoint *endpoint, const struct engine_settings 
     struct send_queue queue = {0};
     make_queue(endpoint, &queue);
     engine_initialize(&endpoint->engine, endpoint->service, &endpoint->owner, &queue, endpoint->saved);
-    if (endpoint_is_reliable(endpoint)) {
-        endpoint->engine.rc.settings = *settings;
-        endpoint->engine.rc.settings.destination = destination;
-    } else if (endpoint->service == SERVICE_UC) {
-        endpoint->engine.uc.common.settings.pkey = PKEY;
-        endpoint->engine.uc.common.settings.destination = destination;
-        endpoint->engine.uc.common.settings.segment = settings->segment;
-        endpoint->engine.uc.common.settings.exact = true;
-        endpoint->engine.uc.common.settings.max_message = settings->max_message;
-        endpoint->engine.uc.common.settings.access = settings->access;
-    } else {
-        endpoint->engine.ud.common.settings.pkey = PKEY;
-        endpoint->engine.ud.common.settings.number = endpoint->number;
-        endpoint->engine.ud.common.settings.qkey = QKEY;
-        endpoint->engine.ud.common.settings.max_message = settings->segment;
-    }
+    struct engine_settings own = *settings;
+    own.destination = destination;
+    own.number = endpoint->number;
+    engine_configure(&endpoint->engine, &own);
 }
 
 static void choose_fault(struct endpoint *endpoint)
@@ -169,7 +157,7 @@ static void make_pair(struct world *world, uint32_t index)
     struct endpoint *a = make_endpoint(world, service, index), *b = make_endpoint(world, service, index + 1);
     struct engine_settings settings;
     uint32_t ours = choose_psn(chance), theirs = choose_psn(chance);
-    choose_rc_settings(world, &settings, service);
+    choose_settings(world, &settings, service);
     a->peer = b;
     b->peer = a;
     make_engine(a, &settings, b->number);
@@ -183,7 +171,7 @@ static void make_pair(struct world *world, uint32_t index)
 
 static void make_datagram(struct world *world, uint32_t index)
 {
-    struct engine_settings settings = {.segment = 1024};
+    struct engine_settings settings = {.pkey = PKEY, .qkey = QKEY, .segment = 1024, .max_message = 1024};
     struct endpoint *endpoint = make_endpoint(world, SERVICE_UD, index);
     make_engine(endpoint, &settings, 0);
     make_program(endpoint, &settings);

@@ -83,7 +83,7 @@ static void drain(struct endpoint *endpoint)
 
 static void flush(struct endpoint *endpoint)
 {
-    engine_flush(&endpoint->engine);
+    endpoint_flush(endpoint);
     endpoint->failed = true;
     endpoint->gone_since = endpoint->world->now;
     owner_flush_receives(endpoint);
@@ -111,10 +111,9 @@ static void expire(struct endpoint *endpoint)
     struct world *world = endpoint->world;
     if (endpoint->timer_announced != world->now) /* another one was announced since */
         return;
-    if (chance_hits(&world->chance, 100) && !world_is_dead(endpoint->peer) &&
-        !engine_has_failed(&endpoint->peer->engine))
-        engine_postpone(&endpoint->engine, endpoint->world->now);
-    engine_expire(&endpoint->engine, endpoint->world->now);
+    bool slow = chance_hits(&world->chance, 100) && !world_is_dead(endpoint->peer) &&
+                !engine_has_failed(&endpoint->peer->engine);
+    engine_expire(&endpoint->engine, world->now, slow ? PEER_SLOW : PEER_SILENT, REASON_NONE);
     world_watch(endpoint, engine_watch(&endpoint->engine));
 }
 
@@ -133,13 +132,13 @@ static void check_silence(struct endpoint *endpoint)
 static void acknowledge(struct endpoint *endpoint)
 {
     endpoint->ack_announced = false;
-    rc_acknowledge_late(&endpoint->engine.rc);
+    engine_acknowledge_late(&endpoint->engine);
 }
 
 static void see_to_ack(struct endpoint *endpoint)
 {
     enum { LATE = 200 * NANOS_MICROSECOND };
-    if (endpoint->service != SERVICE_RC || !rc_owes_late(&endpoint->engine.rc) || endpoint->ack_announced)
+    if (endpoint->service != SERVICE_RC || !engine_owes_late(&endpoint->engine) || endpoint->ack_announced)
         return;
     announce(endpoint, EVENT_ACK, endpoint->world->now + chance_below(&endpoint->world->chance, LATE));
     endpoint->ack_announced = true;

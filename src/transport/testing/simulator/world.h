@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "transport/engine.h"
+#include "transport/engine/engine.h"
 #include "transport/testing/simulator/buffers.h"
 #include "transport/testing/simulator/chance.h"
 #include "transport/testing/simulator/events.h"
@@ -75,8 +75,10 @@ struct endpoint {
     uint32_t segment, longest;
     struct engine engine;
     struct responder_resource saved[SAVED_MAX];
-    struct responder aside; /* XRC: of the process that does not execute requests just now (rc/lend.h) */
-    struct responder_resource aside_saved[SAVED_MAX];
+    struct engine other; /* XRC: of another process, which executes requests, too (engine_lend) */
+    struct responder_resource other_saved[SAVED_MAX];
+    bool shared; /* it exists */
+    bool lent;   /* it has the position */
     uint64_t *queue_memory;
     struct buffers buffers;
 

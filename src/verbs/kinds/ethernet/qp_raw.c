@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "transport/unreliable/raw.h"
+#include "transport/raw_frame.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/receive_queue.h"

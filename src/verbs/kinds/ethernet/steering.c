@@ -7,7 +7,7 @@
 #include "base/container.h"
 #include "diag/log.h"
 #include "tap/traffic.h"
-#include "transport/unreliable/raw.h"
+#include "transport/raw_frame.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/object/counters.h"
 #include "verbs/qp/qp_path.h"
@@ -156,7 +156,7 @@ static void deliver(struct passage *passage, struct qp *qp)
         return;
     struct qp *receiver = qp->ethernet.spread ? wq_choose(qp->ethernet.spread, passage->frame.ether) : qp;
     lock_take(&receiver->lock);
-    raw_receive(&receiver->engine.raw, &passage->frame);
+    engine_receive_frame(&receiver->engine, &passage->frame);
     lock_release(&receiver->lock);
 }
 

@@ -80,9 +80,9 @@ void qp_raw_transmit(struct qp *qp)
     lock_assert_held(&qp->lock);
     uint8_t frame[RAW_FRAME_MAX];
     uint32_t length;
-    while (raw_next(&qp->engine.raw, frame, &length) && !(qp->rate_limit.rate && rate_limit_holds(qp)) &&
+    while (engine_next_frame(&qp->engine, frame, &length) && !(qp->rate_limit.rate && rate_limit_holds(qp)) &&
            send_frame(qp, frame, length)) {
-        raw_sent(&qp->engine.raw);
+        engine_frame_sent(&qp->engine);
         if (qp->rate_limit.rate)
             rate_limit_count(qp, length);
     }

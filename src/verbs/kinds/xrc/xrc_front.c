@@ -5,8 +5,6 @@
 #include "diag/log.h"
 #include "runtime/qpns.h"
 #include "transport/pkey.h"
-#include "transport/rc/lend.h"
-#include "transport/request.h"
 #include "verbs/kinds/xrc/xrc_front_state.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
@@ -22,8 +20,8 @@ static void take_back(struct qp *qp)
     log_reason(LOG_INFO, REASON_XRC_STANDIN_GONE, "qp 0x%x process %d", qp->flow.number,
                (int)qp->xrc.front->holder->pid);
     xrc_front_forget_holder(qp);
-    if (qp->engine.rc.receiving && !qp->engine.rc.failed)
-        rc_reclaim(&qp->engine.rc);
+    if (engine_is_receiving(&qp->engine) && !engine_has_failed(&qp->engine))
+        engine_reclaim(&qp->engine);
 }
 
 /* The process that has the SRQ, held; NULL: this one, or none. */
@@ -70,20 +68,19 @@ static bool deliver(struct qp *qp, const struct packet *packet, nanos now)
 /* A READ or atomic whose response has left already: whoever executed it gives it again, without the position. */
 static bool is_retransmitted(const struct qp *qp, const struct packet *packet)
 {
-    return op_find(packet->opcode)->flags & ANSWERED &&
-           psn_distance(packet->psn, qp->engine.rc.responder.expected_psn) < 0;
+    return op_find(packet->opcode)->flags & ANSWERED && psn_distance(packet->psn, engine_expected_psn(&qp->engine)) < 0;
 }
 
 /* What is out of sequence, or is but acknowledged again, needs no memory of the SRQ. */
-static bool may_stay(const struct rc *rc, const struct packet *packet)
+static bool may_stay(const struct engine *engine, const struct packet *packet)
 {
-    return packet->psn != rc->responder.expected_psn || rc->responder.open != MESSAGE_CLOSED || rc->responder.receive;
+    return packet->psn != engine_expected_psn(engine) || engine_is_within_message(engine);
 }
 
 static bool send_position(struct qp *qp, struct peer *to)
 {
-    const struct engine_settings *settings = &qp->engine.rc.settings;
-    struct rc_position position = rc_lend(&qp->engine.rc);
+    const struct engine_settings *settings = engine_settings_of(&qp->engine);
+    struct engine_position position = engine_lend(&qp->engine);
     struct xrc_control lend = xrc_front_message(qp, XRC_LEND);
     lend.turn++;
     lend.expected_psn = position.expected_psn;
@@ -102,11 +99,11 @@ static bool send_position(struct qp *qp, struct peer *to)
 static bool lend(struct qp *qp, struct peer *owner, const struct packet *packet, nanos now)
 {
     struct xrc_front *front = qp->xrc.front;
-    struct rc *rc = &qp->engine.rc;
-    bool stays = may_stay(rc, packet);
-    if (!stays && !rc_may_lend(rc))
+    struct engine *engine = &qp->engine;
+    bool stays = may_stay(engine, packet);
+    if (!stays && !engine_may_lend(engine))
         qp_transmit_guarded(qp, now);
-    if (stays || !rc_may_lend(rc) || !xrc_front_enter_place(qp, owner)) {
+    if (stays || !engine_may_lend(engine) || !xrc_front_enter_place(qp, owner)) {
         node_put(qp->process->node, owner);
         return stays && deliver(qp, packet, now);
     }
@@ -148,7 +145,7 @@ static bool route(struct qp *qp, const struct packet *packet, nanos now)
         return retransmit(qp, packet, now);
     if (front->recalled)
         return false;
-    bool ended = !front->holder && (qp->engine.rc.failed || !qp->engine.rc.receiving);
+    bool ended = !front->holder && (engine_has_failed(&qp->engine) || !engine_is_receiving(&qp->engine));
     if (ended || !(op_find(packet->opcode)->flags & OP_START) || front->kept || packet->srq == front->srq)
         return deliver(qp, packet, now);
     struct peer *owner = find_owner(qp, packet->srq);
@@ -164,9 +161,10 @@ static bool route(struct qp *qp, const struct packet *packet, nanos now)
 
 static bool names_an_srq(const struct qp *qp, const struct packet *packet)
 {
-    const struct rc *rc = &qp->engine.rc;
-    return op_service(packet->opcode) == SERVICE_XRC && op_find(packet->opcode) && rc->receiving && !rc->failed &&
-           !(op_find(packet->opcode)->flags & OP_RESPONSE) && pkey_matches(packet->pkey, rc->settings.pkey);
+    const struct engine *engine = &qp->engine;
+    return op_service(packet->opcode) == SERVICE_XRC && op_find(packet->opcode) && engine_is_receiving(engine) &&
+           !engine_has_failed(engine) && !(op_find(packet->opcode)->flags & OP_RESPONSE) &&
+           pkey_matches(packet->pkey, engine_settings_of(engine)->pkey);
 }
 
 void xrc_front_receive(struct qp *qp, const struct packet *packet, nanos now)
@@ -188,7 +186,7 @@ static void forward_response(struct qp *qp, const struct packet *response)
     struct xrc_front *front = qp->xrc.front;
     struct packet packet = *response;
     packet.destination = qp->attr.dest_qp_num;
-    rc_responded(&qp->engine.rc, response);
+    engine_hear_response(&qp->engine, response);
     if (!STAILQ_EMPTY(&front->responses) || !qp_send_packet(qp, &packet))
         xrc_front_keep(front, &front->responses, &packet);
 }
@@ -203,11 +201,11 @@ static void fail_front(struct qp *qp, uint32_t event)
 
 static void take_control(struct qp *qp, const struct xrc_control *message)
 {
-    struct rc_position position = {message->expected_psn, message->msn, message->nak_sent};
+    struct engine_position position = {message->expected_psn, message->msn, message->nak_sent};
     switch (message->kind) {
     case XRC_RETURN:
         xrc_front_forget_holder(qp);
-        return rc_take_over(&qp->engine.rc, &position);
+        return engine_take_over(&qp->engine, &position);
     case XRC_KEEP:
         qp->xrc.front->recalled = false;
         qp->xrc.front->kept = true;

@@ -5,7 +5,6 @@
 #include "config/config.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
-#include "transport/rc/lend.h"
 #include "verbs/kinds/xrc/xrc.h"
 #include "verbs/kinds/xrc/xrc_control.h"
 #include "verbs/kinds/xrc/xrc_front.h"
@@ -93,14 +92,14 @@ static enum xrc_control_kind due(const struct standin *standin)
         return standin->told ? 0 : XRC_FAILED;
     if (!standin->holding || !standin->recalled)
         return 0;
-    return rc_may_lend(&standin->qp.engine.rc) ? XRC_RETURN : XRC_KEEP;
+    return engine_may_lend(&standin->qp.engine) ? XRC_RETURN : XRC_KEEP;
 }
 
 static void standin_tell(struct standin *standin, enum xrc_control_kind kind)
 {
-    struct rc_position position = {0};
+    struct engine_position position = {0};
     if (kind == XRC_RETURN)
-        position = rc_lend(&standin->qp.engine.rc);
+        position = engine_lend(&standin->qp.engine);
     bool sent = xrc_control_send(&standin->qp, standin->guest.from,
                                  &(struct xrc_control){
                                      .kind = kind,
@@ -148,7 +147,7 @@ static const struct device *find_device(const struct xrc_control *message)
 static void standin_configure(struct standin *standin, const struct xrc_control *message)
 {
     struct qp *qp = &standin->qp;
-    qp->engine.rc.settings = (struct engine_settings){
+    const struct engine_settings settings = {
         .service = SERVICE_XRC,
         .pkey = DEVICE_PKEY,
         .destination = message->number,
@@ -160,17 +159,18 @@ static void standin_configure(struct standin *standin, const struct xrc_control 
         .access = message->access,
         .max_message = qp->flow.device->limits.max_message,
     };
+    engine_configure(&qp->engine, &settings);
 }
 
 static void take_over(struct standin *standin, const struct xrc_control *message)
 {
-    struct rc *rc = &standin->qp.engine.rc;
+    struct engine *engine = &standin->qp.engine;
     lock_take(&standin->qp.lock);
     if (standin->qp.state != IBV_QPS_ERR && !standin->holding) {
         standin_configure(standin, message);
-        if (!rc->receiving)
-            rc_start_receiving(rc, message->expected_psn);
-        rc_take_over(rc, &(struct rc_position){message->expected_psn, message->msn, message->nak_sent});
+        if (!engine_is_receiving(engine))
+            engine_start_receiving(engine, message->expected_psn);
+        engine_take_over(engine, &(struct engine_position){message->expected_psn, message->msn, message->nak_sent});
         standin->turn = message->turn;
         standin->holding = true;
         standin->recalled = false;
@@ -182,7 +182,7 @@ static void take_over(struct standin *standin, const struct xrc_control *message
 static void standin_take(struct standin *standin, const struct endpoint_arrival *arrival)
 {
     struct qp *qp = &standin->qp;
-    bool behind = psn_distance(arrival->from.packet->psn, qp->engine.rc.responder.expected_psn) < 0;
+    bool behind = psn_distance(arrival->from.packet->psn, engine_expected_psn(&qp->engine)) < 0;
     if ((!standin->holding && !behind) || qp_port_is_down(qp))
         return; /* without the position it only gives responses again */
     traffic_received(&qp->flow, arrival->from.packet, NULL);
@@ -274,7 +274,7 @@ static void standin_end(struct process *process, struct standin *standin)
     struct qp *qp = &standin->qp;
     lock_take(&qp->lock);
     if (qp->state != IBV_QPS_ERR)
-        rc_flush(&qp->engine.rc);
+        engine_flush(&qp->engine);
     lock_release(&qp->lock);
     LIST_REMOVE(&standin->guest, siblings);
     progress_forget(process, &qp->endpoint);

@@ -1,0 +1,25 @@
+/* READs and WRITEs of a reliable connection that its owner does by itself in the peer's memory, without a packet. */
+#ifndef TRANSPORT_DIRECT_H
+#define TRANSPORT_DIRECT_H
+
+#include "transport/owner.h"
+
+enum {
+    DIRECT_LENGTH_MAX = 1 << 20, /* it is done while the program posts, which must not take long */
+    DIRECT_TOGETHER = 16,
+};
+
+/* READs or WRITEs that are done at one time: what each asks for, and the local memory of all, one behind the other, as
+ * pieces of which the last is not empty. Only WRITEs are more than one. */
+struct direct_works {
+    uint32_t count, piece_count;
+    uint32_t length; /* of all; at most DIRECT_LENGTH_MAX */
+    const struct send_wqe *works[DIRECT_TOGETHER];
+    struct iovec pieces[PAYLOAD_PIECES_MAX];
+};
+
+/* Does them in the peer's memory: true, and all are done, in their order. False: they must go as packets, as if nothing
+ * had been tried. */
+typedef bool direct_doer(struct engine_owner *, const struct direct_works *);
+
+#endif

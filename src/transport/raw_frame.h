@@ -1,0 +1,33 @@
+/* Ethernet frames as queue pairs of raw packets take and give them. */
+#ifndef TRANSPORT_RAW_FRAME_H
+#define TRANSPORT_RAW_FRAME_H
+
+#include "transport/send_queue.h"
+#include "wire/ether.h"
+
+enum {
+    RAW_FRAME_MAX = 8192,  /* a link's segment: longer than the jumbo frames that programs use with an MTU of 4096 */
+    RAW_TSO_MAX = 1 << 18, /* payload bytes of one IBV_WR_TSO */
+    RAW_TSO_HEADER_MAX = 512,
+};
+
+enum raw_option {
+    RAW_STRIP_VLAN = 1 << 0,        /* an outermost C-VLAN tag is not stored, the completion has it */
+    RAW_STORE_FRAME_CHECK = 1 << 1, /* the frame check sequence is stored behind the frame */
+};
+
+/* A frame that has arrived, in memory that nobody changes meanwhile. */
+struct raw_frame {
+    const struct ether *ether;
+    bool checksums_hold;
+    uint32_t flow_tag;
+};
+
+/* Where a TSO work request keeps its headers: work->remote_address bytes behind the beginning of its elements, in the
+ * owner's slot. work->compare_or_add is their length, work->swap the payload bytes of each segment but the last. */
+static inline uint8_t *raw_tso_header(const struct send_wqe *work)
+{
+    return (uint8_t *)work->inline_data + work->remote_address;
+}
+
+#endif
