@@ -3,8 +3,8 @@
 
 Usage: shape.py DIRECTORY
 
-No function over 60 lines (from its opening to its closing brace, both in column 0), no include that goes against the layers
-(src/layers) or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
+No function over 60 lines (from its opening to its closing brace, both in column 0), no include that goes against the layers or
+the floors of a layer's folders (src/layers) or climbs out with "../", no getenv() in what is loaded into programs (src/ and tools/shim/): a set-uid program that is linked
 with the library must not obey its user's environment, so it is secure_getenv(). No static function of the library in
 more than three files has the same name. Files over 500 lines are listed; they fail
 only above 700.
@@ -14,7 +14,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-from tree import SUPPORT, read_layers, report
+from tree import SUPPORT, read_floors, read_layers, report
 
 FUNCTION_LIMIT, FILE_LISTED, FILE_LIMIT, NAMESAKES = 60, 500, 700, 3
 STATIC = re.compile(r"^static (?:inline )?(?:[\w ]+?[ *]+)(\w+)\((?=[^;]*?\)\n\{)", re.M)
@@ -57,6 +57,40 @@ def wrong_includes(name, lines, layers):
             yield number, f"src/{layer.group(1)} may not include {found.group(1)}"
 
 
+def folder_of(path, floors):
+    """The longest listed folder that it is in; "": the files at the top of the layer, or None: a folder that is not listed."""
+    parts = os.path.dirname(path).split("/")
+    found = ["/".join(parts[:i]) for i in range(len(parts), 0, -1) if "/".join(parts[:i]) in floors]
+    return found[0] if found else None if parts != [""] else ""
+
+
+def wrong_floors(name, lines, floors):
+    """Includes of a file by which a folder of its layer reaches one that is not below it."""
+    path = re.match(r"src/(\w+)/(.*)", name)
+    if not path or is_test(name) or path.group(1) not in floors:
+        return
+    layer, own = path.group(1), floors[path.group(1)]
+    folder = folder_of(path.group(2), own)
+    if folder is None:
+        yield 1, f"src/layers gives its folder no floor in {layer}"
+        return
+    for number, line in enumerate(lines, 1):
+        found = re.match(rf'\s*#\s*include\s+"{layer}/([^"]+)"', line)
+        other = folder_of(found.group(1), own) if found else folder
+        if other not in (folder, "") and other not in own.get(folder, ()):
+            yield number, f"{layer}/{folder} may not include {layer}/{found.group(1)}"
+
+
+def wrong_order(floors):
+    """Floors that are not listed from the ground up: so no two folders can stand above each other."""
+    for layer, folders in floors.items():
+        seen = set()
+        for folder, others in folders.items():
+            for other in sorted(others - seen):
+                yield f"src/layers: {layer}/{folder} names {other}, which does not stand above its line"
+            seen.add(folder)
+
+
 def plain_getenv(name, lines):
     if name.startswith(("src/", "tools/shim/")) and not is_test(name) and not re.search(r"_(rig|trial)\.[ch]$", name):
         for number, line in enumerate(lines, 1):
@@ -73,14 +107,15 @@ def namesakes(statics):
 
 def main():
     top = sys.argv[1]
-    layers = read_layers(top)[0]
-    functions, includes, environment, huge, long_files = [], [], [], [], []
+    layers, floors = read_layers(top)[0], read_floors(top)
+    functions, includes, stairs, environment, huge, long_files = [], [], list(wrong_order(floors)), [], [], []
     statics = {}
     for name in sources(top):
         with open(os.path.join(top, name), encoding="utf-8") as file:
             lines = file.read().split("\n")
         functions += [f"{name}:{line}: {length} lines" for line, length in long_functions(lines)]
         includes += [f"{name}:{line}: {what}" for line, what in wrong_includes(name, lines, layers)]
+        stairs += [f"{name}:{line}: {what}" for line, what in wrong_floors(name, lines, floors)]
         environment += [f"{name}:{line}: {what}" for line, what in plain_getenv(name, lines)]
         if name.startswith("src/") and name.endswith(".c") and not SUPPORT.search(name):
             for title in STATIC.findall("\n".join(lines)):
@@ -88,15 +123,16 @@ def main():
         if len(lines) > FILE_LISTED:
             (huge if len(lines) > FILE_LIMIT else long_files).append(f"{name}: {len(lines)} lines")
     alike = list(namesakes(statics))
-    print("1..5")
+    print("1..6")
     report(1, f"no function has more than {FUNCTION_LIMIT} lines", functions)
     report(2, "every include follows the layers", includes)
     report(3, f"no file has more than {FILE_LIMIT} lines", huge)
     report(4, "the library never obeys the environment of a program with more rights than its user", environment)
     report(5, f"no name is that of static functions in more than {NAMESAKES} files of the library", alike)
+    report(6, f"every folder of {', '.join(floors) or 'no layer'} includes but what stands below it", stairs)
     for name in long_files:
         print(f"# over {FILE_LISTED} lines: {name}")
-    return 1 if functions or includes or huge or environment or alike else 0
+    return 1 if functions or includes or stairs or huge or environment or alike else 0
 
 
 if __name__ == "__main__":

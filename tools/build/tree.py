@@ -20,6 +20,23 @@ def read_layers(top):
     return others, tuple(ground)
 
 
+def read_floors(top):
+    """By layer, for each of its folders the others that it may include, as the indented lines of src/layers say. A layer without
+    such lines has no floors. The files at the top of a layer (folder "") are the lowest: every folder may include them."""
+    floors, layer = {}, None
+    try:
+        with open(os.path.join(top, "src/layers"), encoding="utf-8") as file:
+            for line in file:
+                found = re.match(r"( *)([\w/]+)\*?:(.*)$", line)
+                if found and found.group(1):
+                    floors.setdefault(layer, {})[found.group(2)] = set(found.group(3).split())
+                elif found:
+                    layer = found.group(2)
+    except FileNotFoundError:
+        pass
+    return floors
+
+
 def strip(text):
     """Without comments, strings, and attributes, which look like calls."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", " ", text, flags=re.S)
