@@ -361,10 +361,11 @@ static void c9_7_7_2_a_peer_without_credits_is_asked_all_the_same(void **state)
 static void a17_9_3_a_notification_narrows_the_window(void **state)
 {
     struct rig *rig = *state;
+    const struct packet notification = {.opcode = SERVICE_CNP << 5 | 1, .pkey = 0xffff};
     congestion_start(&rig->engine.rc.requester.congestion, 20, 32);
     post(rig, .opcode = IBV_WR_SEND, .length = 1);
     sends(rig, SEND_ONLY, RIG_OURS);
-    rc_notified(&rig->engine.rc); /* about what is in flight; others are not believed */
+    engine_receive(&rig->engine, &notification, rig->now); /* about what is in flight; others are not believed */
     for (unsigned i = 1; i < 20; i++)
         post(rig, .opcode = IBV_WR_SEND, .length = 1);
     for (unsigned i = 1; i < 16; i++)

@@ -80,7 +80,7 @@ static void a_link_that_knows_better_postpones_the_timer(void **state)
     send_under_way(rig, RIG_OURS);
     for (unsigned i = 0; i < 10; i++) {
         rig->now += RIG_ACK_TIMER - 1;
-        rc_postpone(&rig->engine.rc, rig->now);
+        engine_expire(&rig->engine, rig->now, PEER_SLOW, REASON_NONE);
     }
     waits(rig, RIG_ACK_TIMER - 1);
     is_silent(rig);
@@ -171,7 +171,7 @@ static void c9_7_5_2_8_the_rnr_wait_is_neither_postponed_nor_cut_short(void **st
     send_under_way(rig, RIG_OURS);
     is_refused(rig, SYNDROME_RNR | 12, RIG_OURS);
     nanos deadline = rc_deadline(&rig->engine.rc);
-    rc_postpone(&rig->engine.rc, rig->now + 1);
+    engine_expire(&rig->engine, rig->now + 1, PEER_SLOW, REASON_NONE);
     is_refused(rig, SYNDROME_RNR | 1, RIG_OURS);
     is_refused(rig, SYNDROME_NAK_SEQUENCE, RIG_OURS);
     assert_int_equal(rc_deadline(&rig->engine.rc), deadline);
