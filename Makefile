@@ -1,5 +1,5 @@
 # A thin layer over meson: every target makes sure that what it needs is installed, builds, and runs.
-.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients install uninstall packages clean
+.PHONY: all demo check asan tsan fuzz fuzz-long storm coverage bench interop releases clients matrix install uninstall packages clean
 
 # For users: without the tests and what they need. A directory that has the tests keeps them.
 all:
@@ -61,6 +61,12 @@ clients:
 	@tools/build/setup.sh clients || true
 	@tools/build/build.sh --again build -Dtests=true
 	@tests/clients/families/main.py
+
+# All that `make check` runs only a part of; an hour, or SCRIPT=perftest alone. Stopped, it goes on where it was.
+matrix:
+	@tools/build/setup.sh build check
+	@tools/build/build.sh --again build -Dtests=true
+	@tests/clients/matrix.py $(SCRIPT)
 
 packages:
 	@tools/build/setup.sh build packages

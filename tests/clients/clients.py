@@ -9,6 +9,7 @@ A test is a function that returns when all is well, raises Failure when not, and
 Every suite has a shared-memory directory of its own, so what its programs leave behind can be seen.
 """
 import contextlib
+import json
 import os
 import pwd
 import re
@@ -21,6 +22,7 @@ import tempfile
 import time
 
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
+FULL = os.environ.get("SOFTVERBS_TEST_FULL") # of suites that have more than `make check` runs: all
 
 
 class Failure(Exception):
@@ -149,6 +151,22 @@ def serve(server_command, client_command, port, environment, timeout=60, client_
     return answer, client
 
 
+class Earlier:
+    """What ran before, in the file $SOFTVERBS_TEST_EARLIER, so that a suite goes on where it was stopped: a line for each test, (outcome,
+    name, seconds, what was said). What has passed does not run again."""
+
+    def __init__(self, path):
+        self.path, self.passed = path, set()
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as lines:
+                self.passed = {name for outcome, name, _, _ in map(json.loads, lines) if outcome == "passed"}
+
+    def add(self, outcome, name, seconds, said=""):
+        if self.path:
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(json.dumps([outcome, name, round(seconds, 1), said]) + "\n")
+
+
 class Suite:
     """Tests that run one after the other, as the user named by $SOFTVERBS_TEST_USER where that is set."""
 
@@ -217,16 +235,23 @@ class Suite:
             print("1..0 # SKIP only root can run it as another user; it has run as this one")
             return 0
         print(f"1..{len(tests)}", flush=True)
+        earlier = Earlier(os.environ.get("SOFTVERBS_TEST_EARLIER"))
         for number, (name, test) in enumerate(tests, 1):
+            if name in earlier.passed:
+                continue
+            began = time.monotonic()
             try:
                 note = test()
                 print(f"ok {number} - {name}" + (f" ({note})" if isinstance(note, str) else ""), flush=True)
+                earlier.add("passed", name, time.monotonic() - began)
             except Skip as why:
                 print(f"ok {number} - {name} # SKIP {why}", flush=True)
+                earlier.add("skipped", name, 0, str(why))
             except Failure as why:
                 failed += 1
                 told = f"not ok {number} - {name}\n" + "".join(f"# {line}\n" for line in str(why).splitlines())
                 print(told, end="", flush=True)
+                earlier.add("failed", name, time.monotonic() - began, str(why))
                 if not os.path.sameopenfile(1, 2):  # meson shows nothing of a failed test in TAP but its stderr
                     print(told, end="", file=sys.stderr, flush=True)
         for path in self.cleanup:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The programs of package perftest, as they are: every test over every service that perftest itself allows for it."""
+"""The programs of package perftest, as they are: over each service that perftest itself allows for them, with each of the options below.
+Here, each program over each service and each option once; SOFTVERBS_TEST_FULL=1 runs every option over every service (`make matrix`)."""
 import json
 import os
 import sys
 
-from clients import Failure, Suite
+from clients import FULL, Failure, Suite
 
 SERVICES = {"send": ("RC", "UC", "UD", "XRC"), "write": ("RC", "UC", "XRC"), "read": ("RC", "XRC"),
             "atomic": ("RC", "XRC")}
@@ -76,14 +77,13 @@ def begins_directly(suite, program):
 
 
 class Matrix:
-    """Adds tests to a suite, named after their command lines."""
+    """Command lines of perftest: in `cases` programs with options, the sizes that they measure, and how often."""
 
-    def __init__(self, suite, datagram=2048):
-        self.suite, self.datagram = suite, datagram
+    def __init__(self, datagram=2048):
+        self.cases, self.datagram = [], datagram
 
     def add(self, program, *options, sizes, count=100):
-        self.suite.add(" ".join([program, *options]),
-                       lambda: measures(self.suite, program, options, sizes, count))
+        self.cases.append((program, list(options), sizes, count))
 
     def add_latency(self, verb, service):
         program, size = f"ib_{verb}_lat", 8 if verb == "atomic" else 2
@@ -143,12 +143,39 @@ class Matrix:
         self.add("ib_send_lat", "--use_old_post_send", sizes=[2], count=1000)
 
 
+def service(case):
+    return case[1][1] if case[1][:1] == ["-c"] else "RC"
+
+
+def features(case):
+    """What a case shows: its program over its service; and its options for bandwidth or latency, -e with each program."""
+    program, options = case[:2]
+    flags = tuple(word.split("=")[0] for word in options if word.startswith("-") and word not in ("-c", "-s"))
+    if "-a" in flags:
+        flags = ("-a",)  # and -b: there is a row for each size, most of which are waits
+    return {(program, service(case)), (program if flags == ("-e",) else program.rsplit("_", 1)[1], flags)}
+
+
+def representatives(cases):
+    """So few of the cases that each feature is in one of them: first those that show two new ones."""
+    left, chosen = set().union(*map(features, cases)), []
+    for least in (2, 1):
+        for case in cases:
+            if len(features(case) & left) >= least:
+                chosen.append(case)
+                left -= features(case)
+    return [case for case in cases if case in chosen]
+
+
 def main():
     suite = Suite()
-    matrix = Matrix(suite)
+    matrix = Matrix()
     matrix.add_all()
     matrix.add_multicast()
-    for program in ("ib_send_lat", "ib_send_bw"):
+    for program, options, sizes, count in matrix.cases if FULL else representatives(matrix.cases):
+        suite.add(" ".join([program, *options]), lambda program=program, options=options, sizes=sizes, count=count:
+                  measures(suite, program, options, sizes, count))
+    for program in ("ib_send_lat", "ib_send_bw") if FULL else ("ib_send_bw",):
         suite.add(f"{program} -c UD -a", lambda program=program: sends_all_datagrams(suite, program))
     for program in ("ib_read_bw", "ib_write_bw"):
         suite.add(f"{program} begins without packets but for one", lambda program=program: begins_directly(suite, program))
