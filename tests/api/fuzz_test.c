@@ -15,7 +15,7 @@
 #include "fuzz_model.h"
 #include "harness.h"
 
-enum { DEFAULT_SEQUENCES = 3000, SECONDS = 25, STEPS = 200 };
+enum { DEFAULT_SEQUENCES = 3000, SECONDS = 12, STEPS = 200 };
 
 static unsigned sequences = DEFAULT_SEQUENCES;
 static uint64_t first_seed = 1;
