@@ -33,7 +33,9 @@ elif [ -n "$again" ] && [ "$(cat "$directory/configured-with" 2>/dev/null)" != "
     configure meson configure "$directory" "$@"
     echo "$*" >"$directory/configured-with"
 fi
-steps=$(ninja -C "$directory" -n 2>/dev/null | sed -n 's/^\[[0-9]*\/\([0-9]*\)\].*/\1/p' | tail -n 1)
+target=all
+case " $* " in *b_sanitize=* | *fuzz=true*) target=meson-test-prereq ;; esac # which has nothing to install
+steps=$(ninja -C "$directory" -n "$target" 2>/dev/null | sed -n 's/^\[[0-9]*\/\([0-9]*\)\].*/\1/p' | tail -n 1)
 [ -n "$steps" ] || exit 0
-[ "$steps" = 1 ] || echo "Building $directory: $steps steps (ninja -C $directory shows them)" # one: the version is looked at
-ninja -C "$directory" >"$log" 2>&1 || { grep -v "^\[[0-9]*/[0-9]*\] " "$log"; echo "The build in $directory failed."; exit 1; }
+[ "$steps" = 1 ] || echo "Building $directory: $steps steps (ninja -C $directory $target shows them)" # one: the version is looked at
+ninja -C "$directory" "$target" >"$log" 2>&1 || { grep -v "^\[[0-9]*/[0-9]*\] " "$log"; echo "The build in $directory failed."; exit 1; }

@@ -3,16 +3,25 @@
 # Ends with one line, `N passed, N failed, N skipped`, over everything; the exit status is 0 when nothing failed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-tools/build/setup.sh build check || exit 1
-
 export CMOCKA_MESSAGE_OUTPUT=TAP
 export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=second_deadlock_stack=1
 
-steps=$(mktemp) # results of the steps themselves, in TAP
+steps=$(mktemp) # results of the steps themselves, in TAP, and how long they took
 trap 'rm -f "$steps"' EXIT
 directories=()
+
+timed() { # timed WHAT COMMAND...
+    local what=$1 began=$SECONDS status
+    shift
+    "$@"
+    status=$?
+    echo "# $((SECONDS - began)) s $what" >>"$steps"
+    return $status
+}
+
+timed "set-up" tools/build/setup.sh build check || exit 1
 
 # Does a program built with this sanitizer run here? Some containers refuse what it needs. "plainly", "fixed" (only without
 # address space randomisation), or "no".
@@ -32,7 +41,15 @@ sanitizer_runs() {
     rm -rf "$probe"
 }
 
-# run_suites DIRECTORY NAME PREFIX MESON-TEST-OPTION...: the suites of a finished build
+# suites DIRECTORY PREFIX PROCESSES MESON-TEST-OPTION...
+suites() {
+    local directory=$1 prefix=$2 processes=$3
+    shift 3
+    $prefix meson test -C "$directory" --no-rebuild --num-processes "$processes" --print-errorlogs "$@" |
+        grep --line-buffered -Ev '^(ninja:|$|Full log written|(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout): )'
+}
+
+# run_suites DIRECTORY NAME PREFIX MESON-TEST-OPTION...: the suites of a finished build. What mostly waits runs beside the others.
 run_suites() {
     local directory=$1 name=$2 prefix=$3
     shift 3
@@ -41,9 +58,10 @@ run_suites() {
         return
     fi
     echo "== Tests of the $name build"
-    rm -f "$directory/meson-logs/testlog.json"
-    $prefix meson test -C "$directory" --no-rebuild --num-processes "$(nproc)" --print-errorlogs "$@" |
-        grep --line-buffered -Ev '^(ninja:|$|Full log written|(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout): )'
+    rm -f "$directory"/meson-logs/*.json
+    if [ "$name" = plain ]; then suites "$directory" "$prefix" 3 --suite waits --logbase waits & fi
+    suites "$directory" "$prefix" "$(nproc)" --no-suite waits "$@"
+    wait
     directories+=("$directory")
 }
 
@@ -56,12 +74,15 @@ check() {
         shift
     done
     shift
-    if tools/build/build.sh --again "$directory" "${options[@]}"; then
-        run_suites "$directory" "$name" "$prefix" "$@"
+    if timed "build of the $name kind" tools/build/build.sh --again "$directory" "${options[@]}"; then
+        timed "tests of the $name kind" run_suites "$directory" "$name" "$prefix" "$@"
     else
         echo "not ok - the $name build is made" >>"$steps"
     fi
 }
+
+# Sanitizers' builds take twice as long with -O2, and their tests hardly less; -g1 is what a stack of calls needs.
+quick=(-Dwerror=true -Doptimization=1 -Dc_args=-g1)
 
 sanitized() { # sanitized NAME SANITIZERS
     local prefix
@@ -73,7 +94,7 @@ sanitized() { # sanitized NAME SANITIZERS
         return
         ;;
     esac
-    check "$1" "build-$1" "$prefix" -Db_sanitize="$2" -Db_lundef=false -Dtests=true -Dwerror=true -- --no-suite clients --timeout-multiplier 4
+    check "$1" "build-$1" "$prefix" -Db_sanitize="$2" -Db_lundef=false -Dtests=true "${quick[@]}" -- --no-suite clients --timeout-multiplier 4
 }
 
 for build in "$@"; do
@@ -81,8 +102,9 @@ for build in "$@"; do
     plain) check plain build "" -Dtests=true -Dwerror=true -- ;;
     asan) sanitized asan address,undefined ;;
     tsan) sanitized tsan thread ;;
-    fuzz) CC=clang check fuzz build-fuzz "" -Dfuzz=true -Dtests=false -Dwerror=true -- --suite fuzz ;;
+    fuzz) CC=clang check fuzz build-fuzz "" -Dfuzz=true -Dtests=false "${quick[@]}" -- --suite fuzz ;;
     *) echo "check.sh: there is no build called '$build'; it knows plain, asan, tsan and fuzz." >&2; exit 2 ;;
     esac
+    [ "$build" = "${!#}" ] || tools/build/summary.py --so-far "$steps" "${directories[@]}"
 done
 tools/build/summary.py "$steps" "${directories[@]}"

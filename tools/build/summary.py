@@ -2,12 +2,15 @@
 """Counts test results over several builds.
 
 Usage: summary.py STEPS BUILD...
+       summary.py --so-far STEPS BUILD...
 
-STEPS is a file of TAP lines about the steps themselves (a build that failed, a build left out). Each BUILD is a meson build
-directory in which `meson test` has run. Programs that print TAP count with each of their tests, other programs as one test.
-Prints what failed and what was skipped and why; the last line is `N passed, N failed, N skipped`. Exit status 1 when
-something failed or nothing ran.
+STEPS is a file of TAP lines about the steps themselves (a build that failed, a build left out), and of lines "# SECONDS s WHAT" that say
+how long they took. Each BUILD is a meson build directory in which `meson test` has run. Programs that print TAP count with each of their
+tests, other programs as one test. Prints where the time went, what failed, and what was skipped and why; the last line is
+`N passed, N failed, N skipped`. Exit status 1 when something failed or nothing ran. --so-far prints only a count.
 """
+import collections
+import glob
 import json
 import os
 import re
@@ -16,6 +19,8 @@ import sys
 LINE = re.compile(r"^(?P<bad>not )?ok\b *(?P<number>\d+)? *(?:- *)?(?P<name>.*?) *(?:# *SKIP\b[: ]*(?P<reason>.*))?$",
                   re.IGNORECASE)
 PLAN = re.compile(r"^1\.\.(\d+)( *# *SKIP\b[: ]*(?P<reason>.*))?", re.IGNORECASE)
+STEP = re.compile(r"^# (\d+) s (.*)$", re.MULTILINE)
+SUITES_SHOWN, PROGRAMS_SHOWN = 10, 5
 
 
 def read_tap(text):
@@ -52,31 +57,64 @@ def read_program(entry):
     return results
 
 
+def entries(directory):
+    """What `meson test` has written down of each program, whichever --logbase it had."""
+    for path in sorted(glob.glob(os.path.join(directory, "meson-logs", "*.json"))):
+        with open(path, encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+
+
 def read_build(directory):
-    log = os.path.join(directory, "meson-logs", "testlog.json")
-    if not os.path.exists(log):
-        return [("failed", directory, "no tests ran")]
     results = []
-    with open(log, encoding="utf-8") as lines:
-        for line in lines:
-            entry = json.loads(line)
-            program = f"{directory}: {entry['name'].split(' / ')[-1]}"
-            results += [(kind, f"{program}: {name}" if name else program, reason)
-                        for kind, name, reason in read_program(entry)]
-    return results
+    for entry in entries(directory):
+        program = f"{directory}: {entry['name'].split(' / ')[-1]}"
+        results += [(kind, f"{program}: {name}" if name else program, reason) for kind, name, reason in read_program(entry)]
+    return results or [("failed", directory, "no tests ran")]
+
+
+def suite_of(name):
+    """Of "softverbs:clients+waits / ping", "clients"."""
+    return name.split(" / ")[0].split(":")[-1].split("+")[0] if " / " in name else ""
+
+
+def slowest(parts, most):
+    """The names of the parts that took longest, with their seconds."""
+    return ", ".join(f"{name} {seconds:.0f}" for name, seconds in parts.most_common(most) if seconds >= 1)
+
+
+def where_time_went(steps, directories):
+    """A line for each step that told how long it took, then one for each suite, with its longest programs."""
+    yield from (f"{match.group(1):>6} s  {match.group(2)}" for match in STEP.finditer(steps))
+    suites, programs = collections.Counter(), collections.defaultdict(collections.Counter)
+    for directory in directories:
+        for entry in entries(directory):
+            suite = f"{directory} {suite_of(entry['name'])}".strip()
+            suites[suite] += entry["duration"]
+            programs[suite][entry["name"].split(" / ")[-1]] += entry["duration"]
+    for suite, seconds in suites.most_common(SUITES_SHOWN):
+        yield f"{seconds:6.0f} s  suite {suite}: {slowest(programs[suite], PROGRAMS_SHOWN)}"
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as steps:
-        results = read_tap(steps.read())[0]
-    for directory in sys.argv[2:]:
+    so_far = sys.argv[1] == "--so-far"
+    path, *directories = sys.argv[2:] if so_far else sys.argv[1:]
+    with open(path, encoding="utf-8") as file:
+        steps = file.read()
+    results = read_tap(steps)[0]
+    for directory in directories:
         results += read_build(directory)
-    count = {kind: sum(1 for result in results if result[0] == kind) for kind in ("passed", "failed", "skipped")}
+    count = collections.Counter(kind for kind, _, _ in results)
+    line = f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped"
+    if so_far:
+        print(f"== So far {line}")
+        return 0
+    print("== Where the time went; of the suites the sum of their programs, of which several run at a time")
+    print("\n".join(where_time_went(steps, directories)))
     for kind in ("skipped", "failed"):
         for outcome, name, reason in results:
             if outcome == kind and name:
                 print(f"{kind}: {name}" + (f" ({reason})" if reason else ""))
-    print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
+    print(line)
     return 1 if count["failed"] or not count["passed"] else 0
 
 

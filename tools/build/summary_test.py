@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Tests of summary.py; prints TAP."""
+import json
+import os
 import sys
+import tempfile
 
-from summary import read_program, read_tap
+from summary import read_program, read_tap, where_time_went
 
 CMOCKA = "1..3\nok 1 - sends\nnot ok 2 - receives\n# 1 != 2\nnot ok 3 # SKIP waits\n# not ok - group\n"
 
@@ -47,6 +50,16 @@ def counts_a_program_without_tap_as_one_test():
 
 def takes_the_last_line_of_a_skipping_program_as_the_reason():
     return read_program({"stdout": "no clang\n", "result": "SKIP"}) == [("skipped", "", "no clang")]
+
+
+def shows_where_the_time_went():
+    with tempfile.TemporaryDirectory() as build:
+        os.mkdir(f"{build}/meson-logs")
+        for log, suite, name, seconds in (("testlog", "api", "data over shm", 3.2), ("waits", "clients+waits", "ping", 20), ("more", "clients", "wire", 9)):
+            with open(f"{build}/meson-logs/{log}.json", "w", encoding="utf-8") as file:
+                file.write(json.dumps({"name": f"softverbs:{suite} / {name}", "duration": seconds}) + "\n")
+        shown = list(where_time_went("ok - a\n# 12 s build\n", [build]))
+        return shown == ["    12 s  build", f"    29 s  suite {build} clients: ping 20, wire 9", f"     3 s  suite {build} api: data over shm 3"]
 
 
 def main():
