@@ -1,8 +1,8 @@
 /* Asking another host whether an endpoint is there: the answers' side. They come to UDP port 4791, which the processes
  * of this host share, so who asks joins them with the numbers that an answer finds it by (gsi.h). The questions may be
  * sent from any socket. */
-#ifndef GSI_CLIENT_H
-#define GSI_CLIENT_H
+#ifndef GSI_GSI_CLIENT_H
+#define GSI_GSI_CLIENT_H
 
 #include "base/nanos.h"
 #include "process/process.h"

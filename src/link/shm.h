@@ -1,15 +1,17 @@
+/* clang-format off */
 /* The link to another process of this host: a ring each way. That of a process to itself (loopback) is the same with
  * one ring for both ways, from whichever thread sends to whichever receives.
  *
  * The sender makes its ring when it first sends and hands it over through the receiver's socket; it need not wait for
  * the receiver to map it. The steps of a hand-over:
  *     sender:   makes the ring; notes the receiver's looks; sends the message with its descriptor; counts it
- *     receiver: begins a look; takes the message; maps the ring; says so in the ring; ends the look when there are no
- * more. The sender keeps the descriptor until the ring says that it is mapped. Until then it sends the message again
+ *     receiver: begins a look; takes the message; maps the ring; says so in the ring; ends the look when there are no more
+ * The sender keeps the descriptor until the ring says that it is mapped. Until then it sends the message again
  * whenever it was refused, or was taken and the receiver could not map the ring (it had no descriptor or memory left).
  * A message that still lies in the receiver's queue is not sent twice. What could not be sent is tried again by
  * shm_retry, after `postponed` was called, and by shm_insist. Large payloads by reference are read straight from the
  * sender's memory by the receiver, once the receiver has tried that it can. */
+/* clang-format on */
 #ifndef LINK_SHM_H
 #define LINK_SHM_H
 

@@ -15,19 +15,18 @@
 static const char removal[] = "device-removal";
 
 static const struct {
-    const char *name, *meaning;
+    const char *name;
     enum ibv_event_type type;
 } events[] = {
-    {"port-down", "The cable is pulled: the port goes down, and packets from and to it are lost", IBV_EVENT_PORT_ERR},
-    {"port-up", "The cable is back: the port is active again", IBV_EVENT_PORT_ACTIVE},
-    {"device-fatal", "The device fails: its queue pairs go to the error state", IBV_EVENT_DEVICE_FATAL},
-    {removal, "The device is taken away: it fails, and librdmacm's identifiers hear DEVICE_REMOVAL",
-     IBV_EVENT_DEVICE_FATAL},
-    {"pkey-change", "The P_Key table is said to have changed", IBV_EVENT_PKEY_CHANGE},
-    {"gid-change", "The GID table is said to have changed", IBV_EVENT_GID_CHANGE},
-    {"lid-change", "The LID is said to have changed", IBV_EVENT_LID_CHANGE},
-    {"sm-change", "The subnet manager is said to have changed", IBV_EVENT_SM_CHANGE},
-    {"client-reregister", "Clients are asked to register with the subnet manager again", IBV_EVENT_CLIENT_REREGISTER},
+    {"port-down", IBV_EVENT_PORT_ERR},
+    {"port-up", IBV_EVENT_PORT_ACTIVE},
+    {"device-fatal", IBV_EVENT_DEVICE_FATAL},
+    {removal, IBV_EVENT_DEVICE_FATAL},
+    {"pkey-change", IBV_EVENT_PKEY_CHANGE},
+    {"gid-change", IBV_EVENT_GID_CHANGE},
+    {"lid-change", IBV_EVENT_LID_CHANGE},
+    {"sm-change", IBV_EVENT_SM_CHANGE},
+    {"client-reregister", IBV_EVENT_CLIENT_REREGISTER},
 };
 
 enum { EVENTS = sizeof events / sizeof *events };
@@ -35,11 +34,6 @@ enum { EVENTS = sizeof events / sizeof *events };
 const char *event_name(unsigned n)
 {
     return n < EVENTS ? events[n].name : NULL;
-}
-
-const char *event_meaning(unsigned n)
-{
-    return n < EVENTS ? events[n].meaning : NULL;
 }
 
 static void fail_on_port(void *object, void *context)

@@ -7,9 +7,8 @@
 
 #include "process/process.h"
 
-/* The name and meaning of the n-th event; NULL behind the last. */
+/* The name of the n-th event; NULL behind the last. */
 const char *event_name(unsigned n);
-const char *event_meaning(unsigned n);
 
 /* Does what "NAME DEVICE" asks, and writes a JSON object: how many contexts were told in "contexts", or "busy": true
  * when the process must be asked again. Under process->progress; blocks on nothing. */

@@ -1,7 +1,7 @@
 /* rdma_resolve_addr: which way leads to the destination, and is the neighbour there that packets go to first? Pure, as
  * identifier.h. */
-#ifndef CM_ADDRESS_QUERY_H
-#define CM_ADDRESS_QUERY_H
+#ifndef CM_ADDRESS_ADDRESS_QUERY_H
+#define CM_ADDRESS_ADDRESS_QUERY_H
 
 #include "cm/identifier.h"
 

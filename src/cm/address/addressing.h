@@ -1,7 +1,7 @@
 /* Addresses in requests: the header of IP addressing that goes before the program's private data, and what an
  * identifier is given of it. */
-#ifndef CM_ADDRESSING_H
-#define CM_ADDRESSING_H
+#ifndef CM_ADDRESS_ADDRESSING_H
+#define CM_ADDRESS_ADDRESSING_H
 
 #include "cm/identifier.h"
 #include "wire/cm_ip.h"

@@ -4,8 +4,8 @@
  * and a pidfd. It ends when there was no session for 5 s, or 5 s after the program.
  *
  * All calls are under the connection manager's lock. */
-#ifndef GSI_CLEANUP_H
-#define GSI_CLEANUP_H
+#ifndef GSI_CLEANUP_CLEANUP_H
+#define GSI_CLEANUP_CLEANUP_H
 
 #include "cm/manager.h"
 #include "process/process.h"

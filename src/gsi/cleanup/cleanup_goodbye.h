@@ -1,6 +1,6 @@
 /* What the cleanup process does when the program has ended. */
-#ifndef GSI_CLEANUP_GOODBYE_H
-#define GSI_CLEANUP_GOODBYE_H
+#ifndef GSI_CLEANUP_CLEANUP_GOODBYE_H
+#define GSI_CLEANUP_CLEANUP_GOODBYE_H
 
 #include "base/nanos.h"
 #include "gsi/cleanup/cleanup_layout.h"

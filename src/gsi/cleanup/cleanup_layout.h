@@ -1,8 +1,8 @@
 /* What a program and its cleanup process share: a sealed file in memory of this one structure. It holds no pointers.
  * The program writes the records, the cleanup process reads them when the program has ended; both write `count`,
  * and the cleanup process writes `lives`. */
-#ifndef GSI_CLEANUP_LAYOUT_H
-#define GSI_CLEANUP_LAYOUT_H
+#ifndef GSI_CLEANUP_CLEANUP_LAYOUT_H
+#define GSI_CLEANUP_CLEANUP_LAYOUT_H
 
 #include <stdatomic.h>
 #include <stdint.h>

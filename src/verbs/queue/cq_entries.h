@@ -19,11 +19,15 @@ static inline void cq_consumer_unlock(struct cq *cq)
         lock_release(&cq->consumer);
 }
 
-/* Whoever takes entries out keeps those out that put some in and drop the oldest for it (IGNORE_OVERRUN), or that
+/* clang-format off */
+/* A thread that takes entries out keeps those out that put some in and drop the oldest for it (IGNORE_OVERRUN), or that
  * change what lies there (cq_stop): with cq->lock where that is needed often (`guarded`), else by saying so in
- * cq->taking. The batch of a program may last, a look at the entries never does: nothing in between waits. taker:
- * taking = true;   fence;               looks at `stopped` cq_stop:  stopped = true;  fence of all threads; looks at
- * `taking` until it is false */
+ * cq->taking. The batch of a program may last, a look at the entries never does: nothing in between waits.
+ *
+ *     taker:    taking = true;   fence;                 looks at `stopped`
+ *     cq_stop:  stopped = true;  fence of all threads;  looks at `taking` until it is false
+ */
+/* clang-format on */
 bool cq_wait_to_take(struct cq *); /* `stopped`: now under cq->lock; answers true */
 
 static inline bool cq_begin_taking_freely(struct cq *cq)

@@ -1,6 +1,6 @@
 /* The CRC-32 of Ethernet and InfiniBand, of the fastest kind that this processor has. Pure, as wire.h says. */
-#ifndef WIRE_CRC32_H
-#define WIRE_CRC32_H
+#ifndef WIRE_CRC_CRC32_H
+#define WIRE_CRC_CRC32_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What the engines ask of the world. */
-#ifndef TRANSPORT_TESTING_SIMULATOR_HOST_H
-#define TRANSPORT_TESTING_SIMULATOR_HOST_H
+#ifndef TRANSPORT_TESTING_SIMULATOR_OWNER_H
+#define TRANSPORT_TESTING_SIMULATOR_OWNER_H
 
 #include "transport/testing/simulator/world.h"
 
