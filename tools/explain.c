@@ -1,4 +1,6 @@
 #include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -51,6 +53,80 @@ static unsigned find_reason(const char *argument)
     return search.number;
 }
 
+/* -- words that programs print: a status, an event, an errno */
+
+enum word_kind { STATUS, EVENT, CM, ERRNO, KINDS };
+
+static const struct word {
+    enum word_kind kind;
+    const char *name;
+    int number;
+    const char *text, *meaning, *causes, *cure, *page;
+} words[] = {
+#define WORD(kind, name, number, text, meaning, causes, cure, page)                                                    \
+    {kind, name, number, text, meaning, causes, cure, page},
+#include "words.def"
+};
+
+enum { WORDS = sizeof words / sizeof *words };
+
+static bool is_word(const struct word *word, const char *argument)
+{
+    return !strcasecmp(argument, word->name) || !strcasecmp(argument, word->text);
+}
+
+static void add_part(struct table *table, const char *head, const char *text)
+{
+    if (!*text)
+        return;
+    table_add(table, "%s", "");
+    table_add(table, "%s", head);
+    table_add(table, "%s", text);
+}
+
+static void add_word(const struct word *word, struct reasons *reasons)
+{
+    static const char *const kinds[KINDS] = {"status of a completion", "asynchronous event", "event of librdmacm",
+                                             "errno"};
+    if (reasons->list) {
+        json_array_append_new(reasons->list, json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "number", word->number, "name",
+                                                       word->name, "text", word->text, "sentence", word->meaning,
+                                                       "causes", word->causes, "cure", word->cure));
+        return;
+    }
+    table_add(&reasons->table, "%5d", word->number);
+    table_add(&reasons->table, "%-24s", word->name);
+    table_add(&reasons->table, "%s (%s, \"%s\")", word->meaning, kinds[word->kind], word->text);
+    add_part(&reasons->table, "usual causes", word->causes);
+    add_part(&reasons->table, "look at", word->cure);
+    add_part(&reasons->table, "page", word->page);
+}
+
+/* Programs print the number of a status first, which may be that of a reason, too. */
+static void hint_at_words(unsigned number)
+{
+    for (unsigned i = 0; i < WORDS; i++)
+        if ((words[i].kind == STATUS || words[i].kind == ERRNO) && (unsigned)words[i].number == number)
+            complain("%u is also the number of %s: \"softverbs explain %s\".", number, words[i].name, words[i].name);
+}
+
+/* False: nothing has that number or name. */
+static bool explain_one(const char *argument, struct reasons *reasons)
+{
+    unsigned number = find_reason(argument);
+    bool known = number;
+    if (number)
+        add_reason(number, reason_name(number), reason_sentence(number), reasons);
+    if (number && isdigit((unsigned char)*argument) && !reasons->list)
+        hint_at_words(number);
+    for (unsigned i = 0; i < WORDS; i++)
+        if (is_word(&words[i], argument)) {
+            add_word(&words[i], reasons);
+            known = true;
+        }
+    return known;
+}
+
 static int explain(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
@@ -62,13 +138,10 @@ static int explain(const struct command *command, int argc, char **argv)
     if (optind == argc)
         reason_each(add_reason, &reasons);
     for (int i = optind; i < argc; i++) {
-        unsigned number = find_reason(argv[i]);
-        if (number) {
-            add_reason(number, reason_name(number), reason_sentence(number), &reasons);
-        } else {
-            complain("No reason is called \"%s\". \"softverbs explain\" lists them all.", argv[i]);
-            status = EXIT_NEGATIVE;
-        }
+        if (explain_one(argv[i], &reasons))
+            continue;
+        complain("No reason is called \"%s\". \"softverbs explain\" lists them all.", argv[i]);
+        status = EXIT_NEGATIVE;
     }
     if (reasons.list)
         emit(reasons.list);
@@ -79,11 +152,13 @@ static int explain(const struct command *command, int argc, char **argv)
 
 const struct command explain_command = {
     .name = "explain",
-    .arguments = "[--json] [NUMBER|NAME]...",
-    .summary = "Say what a reason means: the number in vendor_err or in a log",
+    .arguments = "[--json] [NUMBER|WORD]...",
+    .summary = "Say what a reason, status, event or errno means",
     .help = "  --json            as a list, see docs/user/json.md\n"
             "\n"
-            "Without an argument it lists all of them.\n"
+            "A word is what a program prints: the name of a reason, IBV_WC_RETRY_EXC_ERR\n"
+            "or its text \"transport retry counter exceeded\", IBV_EVENT_QP_FATAL,\n"
+            "RDMA_CM_EVENT_UNREACHABLE, EINVAL. Without an argument all reasons are listed.\n"
             "\n"
             "Exit status: 0, or 1 when a number or name does not exist.\n",
     .run = explain,

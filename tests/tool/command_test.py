@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """The commands besides run: help, explain, version; what does not exist is refused with a sentence."""
+import ctypes
+import errno
 import ipaddress
+import json
+import os
 import re
 import sys
 
@@ -46,6 +50,46 @@ def explain_knows_numbers_and_names():
     expect(softverbs("explain", "0x69"), out=line)
     every = expect(softverbs("explain")).stdout
     assert line in every and every.count(b"\n") > 50
+
+
+def explain_knows_what_programs_print():
+    """Names, texts, any case; what a number is besides a reason stands on stderr."""
+    by_name = expect(softverbs("explain", "IBV_WC_RETRY_EXC_ERR")).stdout
+    assert b"No answer came from the peer" in by_name and b"usual causes" in by_name and b"look at" in by_name, by_name
+    expect(softverbs("explain", "transport retry counter exceeded"), out=by_name)
+    expect(softverbs("explain", "ibv_wc_retry_exc_err"), out=by_name)
+    for word in ("EINVAL", "Invalid argument", "IBV_EVENT_QP_ACCESS_ERR", "RDMA_CM_EVENT_UNREACHABLE", "Work Request Flushed Error"):
+        assert expect(softverbs("explain", word)).stdout.count(b"\n") >= 1, word
+    done = softverbs("explain", "12")
+    assert done.returncode == 0 and b"explain IBV_WC_RETRY_EXC_ERR" in done.stderr and b"explain ENOMEM" in done.stderr, cases.told(done)
+    said, = json.loads(expect(softverbs("explain", "--json", "IBV_WC_REM_ACCESS_ERR")).stdout)
+    assert said["number"] == 10 and said["text"] == "remote access error" and "205" in said["causes"] and said["cure"], said
+
+
+def _words():
+    """Kind, name, number and text of each word, and the reasons that its causes name."""
+    with open(os.path.join(os.path.dirname(__file__), "../../tools/words.def"), encoding="utf-8") as file:
+        text = file.read()
+    for kind, name, number, shown, rest in re.findall(r'^WORD\((\w+), "(\w+)", (\w+), "([^"]*)",((?:.|\n)*?)\)\n(?=WORD|\n|/\*)', text, re.M):
+        yield kind, name, number, shown, re.findall(r"\b\d{3}\b", " ".join(re.findall(r"\(([\d, to]+)\)", rest)))
+
+
+def the_words_of_explain_are_those_of_the_libraries():
+    verbs, manager = ctypes.CDLL("libibverbs.so.1"), ctypes.CDLL("librdmacm.so.1")  # the distribution's: of no newer words
+    shown = {"STATUS": verbs.ibv_wc_status_str, "EVENT": verbs.ibv_event_type_str, "CM": manager.rdma_event_str}
+    words = list(_words())
+    assert len(words) > 70, len(words)
+    for kind, name, number, text, reasons in words:
+        for reason in reasons:
+            expect(softverbs("explain", reason), out=None, err=None)
+        if kind == "ERRNO":
+            assert name == number and os.strerror(getattr(errno, name)) == text, (name, text)
+            continue
+        shown[kind].restype = ctypes.c_char_p
+        assert shown[kind](int(number)).decode() in (text, "unknown"), (name, text, shown[kind](int(number)))
+    numbers = {kind: [int(number) for each, _, number, _, _ in words if each == kind] for kind in ("STATUS", "EVENT", "CM")}
+    assert all(found == list(range(len(found))) for found in numbers.values()), numbers
+    assert len(numbers["STATUS"]) == 24 and shown["STATUS"](24) == b"unknown" == shown["EVENT"](21)
 
 
 def explain_refuses_what_is_no_reason():
