@@ -7,8 +7,8 @@
 #include <sys/queue.h>
 
 #include "base/hash.h"
+#include "base/timers.h"
 #include "cm/address.h"
-#include "cm/timers.h"
 #include "diag/diag.h"
 #include "wire/cm.h"
 

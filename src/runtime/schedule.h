@@ -12,7 +12,7 @@
 
 #include "base/lock.h"
 #include "base/nanos.h"
-#include "cm/timers.h"
+#include "base/timers.h"
 
 struct schedule_timer {
     struct timer timer;

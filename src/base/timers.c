@@ -1,4 +1,4 @@
-#include "cm/timers.h"
+#include "base/timers.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* Timers, ordered by when they expire: a pairing heap whose nodes are in what they belong to, so that any number needs
  * no memory. Setting and stopping one that is set costs a logarithm, amortised. */
-#ifndef CM_TIMERS_H
-#define CM_TIMERS_H
+#ifndef BASE_TIMERS_H
+#define BASE_TIMERS_H
 
 #include <stdbool.h>
 
