@@ -255,4 +255,5 @@ static int read_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
     {                                                                                                                  \
         return RESULT_##answer(work arguments);                                                                        \
     }
+#define OLD_VERB(answer, type, name, work, parameters, arguments) VERB(answer, type, name, work, parameters, arguments)
 #include "calls/verbs.def"

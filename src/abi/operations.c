@@ -43,8 +43,8 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
     return qp;
 }
 
-#define MEMBER(table, answer, type, name, work, parameters, arguments)                                                 \
-    static type table##_##name parameters                                                                              \
+#define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
+    static type table##_##member parameters                                                                            \
     {                                                                                                                  \
         return RESULT_##answer(work arguments);                                                                        \
     }
@@ -54,7 +54,7 @@ void operations_fill(struct context *context)
 {
     struct verbs_context *verbs_context = &context->ibv;
     struct ibv_context_ops *ibv_context_ops = &verbs_context->context.ops;
-#define MEMBER(table, answer, type, name, work, parameters, arguments) table->name = table##_##name;
+#define MEMBER(table, answer, type, member, name, work, parameters, arguments) table->member = table##_##member;
 #define FAST(table, type, name, work, parameters, arguments) table->name = work;
 #include "calls/verbs.def"
 

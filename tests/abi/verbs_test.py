@@ -37,12 +37,20 @@ def refused(unsupported):
         return set(re.findall(r"^OPERATION\((\w+), (\w+),", file.read(), re.M))
 
 
+def misnamed(called, inline):
+    """Members that the function of the header with their name does not call; nothing in the header calls newer ones."""
+    return {(*member, name) for member, name in called.items()
+            if member not in NEWER and member not in inline.get(name, []) + inline.get(f"___{name}", []) + inline.get(f"__{name}", [])}
+
+
 def compare(verbs, symbols, unsupported):
     """Each comparison's name, and what stands on one side only."""
-    names, members, there = set(declared.listed_verbs(verbs)), declared.listed_members(verbs), members_of(header())
+    text, called = header(), declared.listed_members(verbs)
+    names, members, there = set(declared.listed_verbs(verbs)), set(called), members_of(text)
     yield "the exported verbs are those of the list of symbols", names ^ exported_as_verbs(symbols)
     yield "each member of the header is in the list, or refused", there - members - refused(unsupported)
     yield "each member in the list is in the header", members - there - NEWER
+    yield "each member has the name that programs write", misnamed(called, declared.inline_functions(text))
     yield "nothing is both in the list and refused", members & refused(unsupported)
 
 

@@ -69,18 +69,20 @@ def listed_verbs(path):
     """The exported verbs of src/calls/verbs.def, and how each reports failure; None: it does not fail."""
     words = {"event": "minus", "plain": None}
     with open(path, encoding="ascii") as file:
-        rows = re.findall(r"^(?:NEWER_)?VERB\((\w+), [^,]+, (\w+),", file.read(), re.M)
+        rows = re.findall(r"^(?:NEWER_|OLD_)?VERB\((\w+), [^,]+, (\w+),", file.read(), re.M)
     return {name: words.get(answer, answer) for answer, name in rows}
 
 
 def listed_members(path):
-    """The members of the header's structures in src/calls/verbs.def, as (struct, member)."""
+    """The members of the header's structures in src/calls/verbs.def, as (struct, member), and what programs write for each."""
     with open(path, encoding="ascii") as file:
         text = file.read()
-    found = set(re.findall(r"^MEMBER\((\w+), \w+, [^,]+, (\w+),", text, re.M))
-    found |= set(re.findall(r"^(?:FAST|ON_OBJECT)\((\w+), [^,]+, (\w+),", text, re.M))
-    found |= {("ibv_qp_ex", name) for name in re.findall(r"^(?:NEWER_)?BUILDER\([^,]+, (\w+),", text, re.M)}
-    return found | {("ibv_cq_ex", name) for name in re.findall(r"^(?:ITERATOR|READER)\([^,]+, (\w+),", text, re.M)}
+    rows = re.findall(r"^(?:MEMBER\((\w+), \w+|ON_OBJECT\((\w+)), [^,]+, (\w+), (\w+),", text, re.M)
+    found = {(member or on_object, name): called for member, on_object, name, called in rows}
+    found.update({(table, name): f"ibv_{name}" for table, name in re.findall(r"^FAST\((\w+), [^,]+, (\w+),", text, re.M)})
+    found.update({("ibv_qp_ex", name): f"ibv_{name}" for name in re.findall(r"^(?:NEWER_)?BUILDER\([^,]+, (\w+),", text, re.M)})
+    found.update({("ibv_cq_ex", name): f"ibv_{name}" for name in re.findall(r"^ITERATOR\([^,]+, (\w+),", text, re.M)})
+    return {**found, **{("ibv_cq_ex", name): f"ibv_wc_{name}" for name in re.findall(r"^(?:FIRST_)?READER\([^,]+, (\w+),", text, re.M)}}
 
 
 def answers(header, symbols, verbs):

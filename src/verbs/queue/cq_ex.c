@@ -190,6 +190,7 @@ void cq_extend(struct cq *cq)
     struct ibv_cq_ex *ibv = &cq->extended;
     cq->shows_slowly = (cq->wc_flags & rare) || cq->guarded;
 #define ITERATOR(type, name, parameters, arguments) ibv->name = name;
+#define FIRST_READER(type, name, parameters, arguments) ibv->name = name;
 #define READER(type, name, flag, parameters, arguments)                                                                \
     ibv->name = cq->wc_flags & IBV_WC_EX_WITH_##flag ? name : name##_unasked;
 #include "calls/verbs.def"
