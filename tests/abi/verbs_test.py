@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Compares src/calls/verbs.def with the public header and with the list of symbols; prints TAP.
+"""Compares src/calls/verbs.def with the public header and with the list of symbols, and src/calls/ucma.def with the kernel's
+header and with the distribution's librdmacm; prints TAP.
 
-Usage: verbs_test.py VERBS SYMBOLS UNSUPPORTED
+Usage: verbs_test.py VERBS SYMBOLS UNSUPPORTED COMMANDS
 """
 import os
 import re
@@ -14,6 +15,7 @@ import declared
 
 # Members of the header's structures that no program calls: layouts from before 2007, and places that are kept free.
 NEVER_CALLED = re.compile(r"_compat_|ABI_placeholder")
+NEWER_PAGES = {"rdma_resolve_addrinfo", "rdma_write_cm_event"}  # that an installed librdmacm may lack
 NEWER = {("ibv_qp_ex", "wr_flush"), ("ibv_qp_ex", "wr_atomic_write")}  # that an installed header may lack
 
 
@@ -54,8 +56,31 @@ def compare(verbs, symbols, unsupported):
     yield "nothing is both in the list and refused", members & refused(unsupported)
 
 
+def commands_of_kernel():
+    """The commands' names in the order of their numbers."""
+    text = declared.without_comments("/usr/include/rdma/rdma_user_cm.h")
+    return re.findall(r"\bRDMA_USER_CM_CMD_(\w+)", re.search(r"enum \{\s*RDMA_USER_CM_CMD_.*?\}", text, re.S)[0])
+
+
+def functions_of_librdmacm():
+    where = subprocess.run(["pkg-config", "--variable=libdir", "librdmacm"], capture_output=True, text=True, check=True).stdout.strip()
+    found = subprocess.run(["nm", "-D", "--defined-only", f"{where}/librdmacm.so.1"], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r" T (rdma_\w+)", found))
+
+
+def compare_commands(commands):
+    with open(commands, encoding="ascii") as file:
+        text = file.read()
+    listed, pages = re.findall(r"^(?:NO_)?COMMAND\((\w+)", text, re.M), set(re.findall(r"^COMMAND\(\w+, (\w+),", text, re.M))
+    if os.path.exists("/usr/include/rdma/rdma_user_cm.h"):
+        known = commands_of_kernel()
+        yield "the commands have the kernel's numbers", {f"{number}: {name}" for number, name in enumerate(known) if listed[number:number + 1] != [name]}
+    if subprocess.run(["pkg-config", "--exists", "librdmacm"], check=False).returncode == 0:
+        yield "librdmacm has the functions that write them", pages - functions_of_librdmacm() - NEWER_PAGES
+
+
 def main():
-    results = list(compare(*sys.argv[1:4]))
+    results = [*compare(*sys.argv[1:4]), *compare_commands(sys.argv[4])]
     print(f"1..{len(results)}")
     for number, (name, left) in enumerate(results, 1):
         print(f"{'not ok' if left else 'ok'} {number} - {name}")

@@ -1,38 +1,18 @@
 /* What librdmacm writes to its device and gets back (ABI version 4 of rdma_ucm): layouts, in host byte order where
  * nothing else is said. Fields that commands gained later stand at their ends; older libraries leave them out. */
-#ifndef ABI_UCMA_UCMA_LAYOUT_H
-#define ABI_UCMA_UCMA_LAYOUT_H
+#ifndef CALLS_UCMA_LAYOUT_H
+#define CALLS_UCMA_LAYOUT_H
 
 #include <stdint.h>
 
 enum ucma_command_number {
-    UCMA_CREATE_ID,
-    UCMA_DESTROY_ID,
-    UCMA_BIND_IP,
-    UCMA_RESOLVE_IP,
-    UCMA_RESOLVE_ROUTE,
-    UCMA_QUERY_ROUTE,
-    UCMA_CONNECT,
-    UCMA_LISTEN,
-    UCMA_ACCEPT,
-    UCMA_REJECT,
-    UCMA_DISCONNECT,
-    UCMA_INIT_QP_ATTR,
-    UCMA_GET_EVENT,
-    UCMA_GET_OPTION, /* never existed */
-    UCMA_SET_OPTION,
-    UCMA_NOTIFY,
-    UCMA_JOIN_IP_MCAST,
-    UCMA_LEAVE_MCAST,
-    UCMA_MIGRATE_ID,
-    UCMA_QUERY,
-    UCMA_BIND,
-    UCMA_RESOLVE_ADDR,
-    UCMA_JOIN_MCAST,
-    UCMA_RESOLVE_IB_SERVICE,
-    UCMA_WRITE_CM_EVENT,
+#define COMMAND(number, page, how, serve, layout, least, answer, object) UCMA_##number,
+#define NO_COMMAND(number) UCMA_##number,
+#include "calls/ucma.def"
     UCMA_COMMANDS
 };
+
+enum { UCMA_NO_OBJECT = UINT16_MAX }; /* in ucma.def */
 
 enum { UCMA_PRIVATE = 256, UCMA_IP_ADDRESS = 28, UCMA_ADDRESS = 128 };
 
