@@ -1,9 +1,11 @@
 /* What libibverbs exports of devices and objects: the verbs of calls/verbs.def, each in a wrapper that keeps errno in
- * step (base/result.h). verbs/ does the work; the functions here fit a verb to it where the two differ. */
+ * step (base/result.h) and goes through the layers, where there are some (calls/calls.h). verbs/ does the work; the
+ * functions here fit a verb to it where the two differ. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "abi/assembly.h"
+#include "abi/bottom.h"
 #include "abi/export.h"
 #include "abi/operations.h"
 #include "abi/ucma/attach.h"
@@ -98,8 +100,8 @@ static int query_device(struct ibv_context *context, struct ibv_device_attr *att
 /* Programs built before port_cap_flags2 existed pass a struct that ends before it. */
 static int query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
-    return device_query_port(context, port, (struct ibv_port_attr *)attr,
-                             offsetof(struct ibv_port_attr, port_cap_flags2));
+    return operations_query_port(context, port, (struct ibv_port_attr *)attr,
+                                 offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
 static int query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
@@ -241,19 +243,43 @@ static int read_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
     return comp_cntr_read(counter, COMP_CNTR_FAILED, value);
 }
 
+/* -- the work of each, as layers find it below them */
+
+#define VERB(answer, type, name, work, parameters, arguments)                                                          \
+    static type bottom_##name parameters                                                                               \
+    {                                                                                                                  \
+        return work arguments;                                                                                         \
+    }
+#define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
+    VERB(answer, type, name, work, parameters, arguments)
+#include "calls/verbs.def"
+
+void bottom_of_exports(struct calls *calls)
+{
+#define VERB(answer, type, name, work, parameters, arguments) calls->name = bottom_##name;
+#define NEWER_VERB(answer, type, name, work, parameters, arguments) calls->name = bottom_##name;
+#include "calls/verbs.def"
+}
+
 /* -- the exports. The C name of a newer verb is ours and its exported name is in __asm__, so that the definition does
  * not clash with the declaration in an installed header that has the verb. */
 
 #define VERB(answer, type, name, work, parameters, arguments)                                                          \
     EXPORT type name parameters                                                                                        \
     {                                                                                                                  \
-        return RESULT_##answer(work arguments);                                                                        \
+        const struct calls *around = calls_around();                                                                   \
+        return RESULT_##answer(around ? calls_get(around, name) arguments : bottom_##name arguments);                  \
     }
 #define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
     type newer_##name parameters __asm__(#name);                                                                       \
     EXPORT type newer_##name parameters                                                                                \
     {                                                                                                                  \
-        return RESULT_##answer(work arguments);                                                                        \
+        const struct calls *around = calls_around();                                                                   \
+        return RESULT_##answer(around ? calls_get(around, name) arguments : bottom_##name arguments);                  \
     }
-#define OLD_VERB(answer, type, name, work, parameters, arguments) VERB(answer, type, name, work, parameters, arguments)
+#define OLD_VERB(answer, type, name, work, parameters, arguments)                                                      \
+    EXPORT type name parameters                                                                                        \
+    {                                                                                                                  \
+        return work arguments;                                                                                         \
+    }
 #include "calls/verbs.def"

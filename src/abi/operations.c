@@ -1,5 +1,6 @@
 #include "abi/operations.h"
 
+#include "abi/bottom.h"
 #include "abi/unsupported.h"
 #include "base/result.h"
 #include "verbs/context/context.h"
@@ -43,12 +44,44 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
     return qp;
 }
 
+/* -- the work of each, as layers find it below them */
+
+#define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
+    static type bottom_##name parameters                                                                               \
+    {                                                                                                                  \
+        return work arguments;                                                                                         \
+    }
+#include "calls/verbs.def"
+
+void bottom_of_operations(struct calls *calls)
+{
+#define MEMBER(table, answer, type, member, name, work, parameters, arguments) calls->name = bottom_##name;
+#define FAST(table, type, name, work, parameters, arguments) calls->ibv_##name = work;
+#include "calls/verbs.def"
+}
+
+/* -- what is in the tables */
+
 #define MEMBER(table, answer, type, member, name, work, parameters, arguments)                                         \
     static type table##_##member parameters                                                                            \
     {                                                                                                                  \
-        return RESULT_##answer(work arguments);                                                                        \
+        const struct calls *around = calls_around();                                                                   \
+        return RESULT_##answer(around ? calls_get(around, name) arguments : bottom_##name arguments);                  \
     }
 #include "calls/verbs.def"
+
+int operations_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
+{
+    return verbs_context_query_port(context, port, attr, size);
+}
+
+CALLS_CHANGER static void change_fast(struct calls_holder *holder, const struct calls_change *change)
+{
+    struct verbs_context *verbs_context = &container_of(holder, struct context, calls)->ibv;
+    struct ibv_context_ops *ibv_context_ops = &verbs_context->context.ops;
+#define FAST(table, type, name, work, parameters, arguments) CALLS_CHANGE(change, table->name, ibv_##name, work);
+#include "calls/verbs.def"
+}
 
 void operations_fill(struct context *context)
 {
@@ -63,4 +96,5 @@ void operations_fill(struct context *context)
     ibv_context_ops->_compat_query_port = ibv_query_port;
 
     unsupported_fill_context(verbs_context);
+    calls_enter(&context->calls, change_fast);
 }

@@ -7,4 +7,7 @@
 /* Fills both tables of a new context; what is not built gets the stub of unsupported.def. */
 void operations_fill(struct context *);
 
+/* ibv_query_port(3), as programs call it through the table. */
+int operations_query_port(struct ibv_context *, uint8_t port, struct ibv_port_attr *, size_t size);
+
 #endif

@@ -1,4 +1,4 @@
-/* One command of librdmacm, as the functions that serve it see it. */
+/* One command of librdmacm, as layers (calls.h) and the functions that serve it see it. */
 #ifndef CALLS_COMMAND_H
 #define CALLS_COMMAND_H
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi/bottom.h"
 #include "abi/ucma/ucma_call.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
@@ -71,6 +72,32 @@ static int serve(struct ucma_call *call, const struct command *command)
 }
 
 #define COMMAND(number, page, how, function, layout, least, answer, object)                                            \
+    static int bottom_##function(struct ucma_call *call)                                                               \
+    {                                                                                                                  \
+        return serve(call, &commands[UCMA_##number]);                                                                  \
+    }
+#include "calls/ucma.def"
+
+void bottom_of_commands(struct calls *calls)
+{
+#define COMMAND(number, page, how, function, layout, least, answer, object) calls->function = bottom_##function;
+#include "calls/ucma.def"
+}
+
+#define COMMAND(number, page, how, function, layout, least, answer, object)                                            \
+    static int through_##function(struct ucma_call *call)                                                              \
+    {                                                                                                                  \
+        const struct calls *around = calls_around();                                                                   \
+        return around ? calls_get(around, function)(call) : bottom_##function(call);                                   \
+    }
+#include "calls/ucma.def"
+
+static int (*const through_layers[UCMA_COMMANDS])(struct ucma_call *) = {
+#define COMMAND(number, page, how, function, layout, least, answer, object) [UCMA_##number] = through_##function,
+#include "calls/ucma.def"
+};
+
+#define COMMAND(number, page, how, function, layout, least, answer, object)                                            \
     _Static_assert(sizeof(struct layout) <= sizeof(struct ucma_write_event), "a larger command");
 #include "calls/ucma.def"
 
@@ -83,7 +110,7 @@ static int call_with_copy(struct ucma_call *call, const struct ucma_header *head
     call->in = copy;
     if (command->object != UCMA_NO_OBJECT)
         memcpy(&call->object, copy + command->object, sizeof call->object);
-    return serve(call, command);
+    return through_layers[header->command](call);
 }
 
 int ucma_write(struct event_channel *channel, int fd, const void *bytes, size_t length)

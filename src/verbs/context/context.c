@@ -212,6 +212,7 @@ void context_close(struct context *context)
 {
     struct process *process = context->process;
     destroy_rest(context);
+    calls_leave(&context->calls);
     mutex_take(&process->control);
     LIST_REMOVE(context, siblings);
     mutex_release(&process->control);

@@ -98,6 +98,7 @@ static struct cq *cq_make(const struct ibv_cq_init_attr_ex *attr)
 
 static void cq_release(struct cq *cq)
 {
+    calls_leave(&cq->calls);
     pthread_mutex_destroy(&cq->ibv.mutex);
     pthread_cond_destroy(&cq->ibv.cond);
     domain_give_back(&cq->memory);

@@ -46,6 +46,24 @@ static int copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t lengt
     return error;
 }
 
+static int copy_to_through_layers(struct ibv_dm *dm, uint64_t offset, const void *from, size_t length)
+{
+    const struct calls *around = calls_around();
+    return around ? calls_get(around, ibv_memcpy_to_dm)(dm, offset, from, length) : copy_to(dm, offset, from, length);
+}
+
+static int copy_from_through_layers(void *to, struct ibv_dm *dm, uint64_t offset, size_t length)
+{
+    const struct calls *around = calls_around();
+    return around ? calls_get(around, ibv_memcpy_from_dm)(to, dm, offset, length) : copy_from(to, dm, offset, length);
+}
+
+void dm_bottom(struct calls *calls)
+{
+    calls->ibv_memcpy_to_dm = copy_to;
+    calls->ibv_memcpy_from_dm = copy_from;
+}
+
 static int check_attributes(const struct ibv_alloc_dm_attr *attr)
 {
     if (!attr->comp_mask && attr->length && attr->log_align_req <= MOST_LOG_ALIGNMENT)
@@ -97,8 +115,8 @@ static int allocate(struct context *context, const struct ibv_alloc_dm_attr *att
     dm->memory = memory;
     dm->length = attr->length;
     dm->ibv.context = &context->ibv.context;
-    dm->ibv.memcpy_to_dm = copy_to;
-    dm->ibv.memcpy_from_dm = copy_from;
+    dm->ibv.memcpy_to_dm = copy_to_through_layers;
+    dm->ibv.memcpy_from_dm = copy_from_through_layers;
     control_lock(context);
     int error = dm_enter(context, dm);
     control_unlock(context);

@@ -9,4 +9,7 @@ struct ibv_dm *dm_allocate(struct ibv_context *, struct ibv_alloc_dm_attr *);
 /* EBUSY while a region is registered on it. */
 int dm_free(struct ibv_dm *);
 
+/* ibv_memcpy_to_dm(3) and ibv_memcpy_from_dm(3), as layers find them below. */
+void dm_bottom(struct calls *);
+
 #endif

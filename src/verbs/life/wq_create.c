@@ -51,6 +51,17 @@ static int post(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
     return qp_post_receive(&wq_of(ibv)->queue.ibv, wr, bad);
 }
 
+static int post_through_layers(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    const struct calls *around = calls_around();
+    return around ? calls_get(around, ibv_post_wq_recv)(ibv, wr, bad) : post(ibv, wr, bad);
+}
+
+void wq_bottom(struct calls *calls)
+{
+    calls->ibv_post_wq_recv = post;
+}
+
 static void failed(struct engine_owner *owner, bool sqe)
 {
     wq_fail(wq_around(qp_of_owner(owner)));
@@ -84,7 +95,7 @@ static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_
     ibv->cq = attr->cq;
     ibv->state = IBV_WQS_RESET;
     ibv->wq_type = attr->wq_type;
-    ibv->post_recv = post;
+    ibv->post_recv = post_through_layers;
     pthread_mutex_init(&ibv->mutex, NULL);
     pthread_cond_init(&ibv->cond, NULL);
 }

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/container.h"
+#include "calls/calls.h"
 #include "diag/diag.h"
 #include "verbs/object/async.h"
 
@@ -92,6 +93,7 @@ struct context {
     uint32_t counts[OBJECT_KINDS];
     struct object_list imports; /* names of objects of the family */
     LIST_ENTRY(context) siblings;
+    struct calls_holder calls; /* of its operations */
 };
 
 static inline struct context *context_of(struct ibv_context *ibv)

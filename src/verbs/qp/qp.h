@@ -4,6 +4,7 @@
 
 #include "base/container.h"
 #include "base/lock.h"
+#include "calls/calls.h"
 #include "diag/diag.h"
 #include "runtime/endpoint.h"
 #include "tap/traffic.h"
@@ -180,6 +181,7 @@ struct qp {
     struct qp_ethernet ethernet;
     struct qp_tags tags;
     struct qp_counting counting;
+    struct calls_holder calls; /* of its builders */
 };
 
 /* The queue pair behind a handle. */

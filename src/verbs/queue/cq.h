@@ -53,6 +53,8 @@ struct cq {
     uint32_t events_waiting; /* not fetched yet */
     uint32_t events_fetched;
     uint32_t async_fetched; /* under async.lock */
+
+    struct calls_holder calls; /* of its iterator */
 };
 
 static inline bool cq_is_known(const struct ibv_cq *ibv)

@@ -183,6 +183,25 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
     }
 #include "calls/verbs.def"
 
+/* Below layers: whichever of the two it is. */
+#define READER(type, name, flag, parameters, arguments)                                                                \
+    static type bottom_##name parameters                                                                               \
+    {                                                                                                                  \
+        return cq_of(cq)->wc_flags & IBV_WC_EX_WITH_##flag ? name arguments : name##_unasked arguments;                \
+    }
+#include "calls/verbs.def"
+
+CALLS_CHANGER static void change_iterator(struct calls_holder *holder, const struct calls_change *change)
+{
+    struct cq *cq = container_of(holder, struct cq, calls);
+    struct ibv_cq_ex *ibv = &cq->extended;
+#define ITERATOR(type, name, parameters, arguments) CALLS_CHANGE(change, ibv->name, ibv_##name, name);
+#define FIRST_READER(type, name, parameters, arguments) CALLS_CHANGE(change, ibv->name, ibv_wc_##name, name);
+#define READER(type, name, flag, parameters, arguments)                                                                \
+    CALLS_CHANGE(change, ibv->name, ibv_wc_##name, cq->wc_flags &IBV_WC_EX_WITH_##flag ? name : name##_unasked);
+#include "calls/verbs.def"
+}
+
 void cq_extend(struct cq *cq)
 {
     const uint64_t rare =
@@ -193,5 +212,14 @@ void cq_extend(struct cq *cq)
 #define FIRST_READER(type, name, parameters, arguments) ibv->name = name;
 #define READER(type, name, flag, parameters, arguments)                                                                \
     ibv->name = cq->wc_flags & IBV_WC_EX_WITH_##flag ? name : name##_unasked;
+#include "calls/verbs.def"
+    calls_enter(&cq->calls, change_iterator);
+}
+
+void cq_bottom(struct calls *calls)
+{
+#define ITERATOR(type, name, parameters, arguments) calls->ibv_##name = name;
+#define FIRST_READER(type, name, parameters, arguments) calls->ibv_wc_##name = name;
+#define READER(type, name, flag, parameters, arguments) calls->ibv_wc_##name = bottom_##name;
 #include "calls/verbs.def"
 }

@@ -7,6 +7,9 @@
 /* Fills the iterator's functions of a new CQ. */
 void cq_extend(struct cq *);
 
+/* The iterator's functions, as layers find them below. */
+void cq_bottom(struct calls *);
+
 enum {
     CQ_WC_FLAGS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
                   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG |

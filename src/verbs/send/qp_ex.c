@@ -361,6 +361,15 @@ bool qp_ex_offers(enum ibv_qp_type type, uint64_t flags)
     return !(flags & ~offered[type]);
 }
 
+CALLS_CHANGER static void change_builders(struct calls_holder *holder, const struct calls_change *change)
+{
+    struct ibv_qp_ex *ibv = &container_of(holder, struct qp, calls)->extended;
+#define BUILDER(type, name, parameters, arguments) CALLS_CHANGE(change, ibv->name, ibv_##name, name);
+#define NEWER_BUILDER(type, name, parameters, arguments)                                                               \
+    CALLS_CHANGE(change, newer_qp_ex_tail(ibv)->name, ibv_##name, name);
+#include "calls/verbs.def"
+}
+
 void qp_ex_fill(struct qp *qp, uint64_t flags)
 {
     struct ibv_qp_ex *ibv = &qp->extended;
@@ -369,6 +378,14 @@ void qp_ex_fill(struct qp *qp, uint64_t flags)
     qp->batch.exists = true;
 #define BUILDER(type, name, parameters, arguments) ibv->name = name;
 #define NEWER_BUILDER(type, name, parameters, arguments) newer_qp_ex_tail(ibv)->name = name;
+#include "calls/verbs.def"
+    calls_enter(&qp->calls, change_builders);
+}
+
+void qp_ex_bottom(struct calls *calls)
+{
+#define BUILDER(type, name, parameters, arguments) calls->ibv_##name = name;
+#define NEWER_BUILDER(type, name, parameters, arguments) calls->ibv_##name = name;
 #include "calls/verbs.def"
 }
 

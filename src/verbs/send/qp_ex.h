@@ -14,6 +14,9 @@ bool qp_ex_offers(enum ibv_qp_type, uint64_t send_ops_flags);
 /* Fills the builders of a new queue pair. */
 void qp_ex_fill(struct qp *, uint64_t send_ops_flags);
 
+/* The builders, as layers find them below. */
+void qp_ex_bottom(struct calls *);
+
 /* NULL unless it was made with send_ops_flags. */
 struct ibv_qp_ex *qp_ex_of(struct ibv_qp *);
 

@@ -1,0 +1,20 @@
+#include "abi/bottom.h"
+
+#include "verbs/life/dm_allocate.h"
+#include "verbs/life/wq_create.h"
+#include "verbs/queue/cq_ex.h"
+#include "verbs/send/qp_ex.h"
+
+/* Before all else of the library, so that a constructor may put a layer around. */
+static void __attribute__((constructor(101))) begin(void)
+{
+    static struct calls bottom;
+    bottom_of_exports(&bottom);
+    bottom_of_operations(&bottom);
+    bottom_of_commands(&bottom);
+    qp_ex_bottom(&bottom);
+    cq_bottom(&bottom);
+    wq_bottom(&bottom);
+    dm_bottom(&bottom);
+    calls_begin(&bottom);
+}

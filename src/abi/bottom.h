@@ -1,0 +1,11 @@
+/* What layers of calls (calls/calls.h) end in: each file that has the work fills in its part. */
+#ifndef ABI_BOTTOM_H
+#define ABI_BOTTOM_H
+
+#include "calls/calls.h"
+
+void bottom_of_exports(struct calls *);    /* VERB, NEWER_VERB */
+void bottom_of_operations(struct calls *); /* MEMBER, FAST */
+void bottom_of_commands(struct calls *);   /* of librdmacm */
+
+#endif

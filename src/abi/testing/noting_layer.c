@@ -1,0 +1,25 @@
+/* One of the layers of notes.h: LAYER is its variable, PLACE its place. */
+#include "abi/testing/notes.h"
+
+#define TEXT(word) TEXT_OF(word)
+#define TEXT_OF(word) #word
+
+#define CALL(type, name, title, parameters, arguments)                                                                 \
+    static type note_##name parameters                                                                                 \
+    {                                                                                                                  \
+        notes_add(&LAYER, title, CALLS_SUBJECT arguments);                                                             \
+        return calls_get(&LAYER.below, name) arguments;                                                                \
+    }
+#define HELD(type, name, title, parameters, arguments) CALL(type, name, title, parameters, arguments)
+#include "calls/each.def"
+
+struct calls_layer LAYER = {
+    .name = TEXT(LAYER),
+    .place = PLACE,
+    .calls =
+        {
+#define CALL(type, name, title, parameters, arguments) .name = note_##name,
+#define HELD(type, name, title, parameters, arguments) .name = note_##name,
+#include "calls/each.def"
+        },
+};

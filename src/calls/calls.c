@@ -1,0 +1,183 @@
+/* How layers come and go beneath the feet of the program's threads.
+ *
+ * For each call there is a chain of functions: the program's view (`top`), then the function of the layer with the
+ * highest place that wants the call, and so on to the bottom. It is kept as pointers: `top` and each layer's `below`
+ * have a full table of what comes next, so a thread follows the chain without a lock, and each of its steps is one load
+ * of an aligned word that is replaced as a whole. A change makes the tables anew, call by call and from the bottom up,
+ * under `changing`. Whatever mixture of old and new a thread meets, each pointer in it leads to a lower place, as
+ * places are given and never change: it ends at the bottom, and passes each layer at most once.
+ *
+ * Joining: 1. The layer gets what is below it, all of it; nobody knows it yet. Programs read what they call plainly, so
+ * on processors that may load what is below before that, the kernel puts a fence into each thread (on x86-64 none is
+ * needed, nor missed where the kernel refuses). 2. The chains of slow calls (CALL). 3. Those
+ * of fast ones (HELD), in the tables. 4. The same in the structs of all holders, which is what programs call.
+ * Leaving: 3., 4., then 2. So while a layer is reached by a fast call of an object, it is reached by those that create
+ * and destroy: it never takes an object for one that has long been destroyed and whose memory is used again. Nothing
+ * is taken from a layer that leaves: its own `below` still leads to the bottom, for the threads that are inside. When
+ * what is below it leaves later, they pass that, too, which bears it as well.
+ *
+ * An object is made and enters the list of holders under `changing`, so no change happens between its first look at the
+ * tables and its place in the list. When its creation passed a layer, then step 2 was before, and the object either
+ * waits for step 4 or comes behind it: the program gets it with the layer's functions. It leaves the list when it is
+ * about to be freed, when no thread of a proper program is inside its functions.
+ *
+ * A thread between wr_start and wr_complete, or start_poll and end_poll, holds the object's lock, of which no function
+ * here knows: the functions of the bottom find the batch in the object, whichever way they are reached.
+ *
+ * A fork waits for `changing` like for all locks, so a child finds lists and tables whole. */
+#include "calls/calls.h"
+
+#include <stddef.h>
+
+#include "base/static_lock.h"
+#include "link/fence.h"
+
+/* The tables, as what they are: pointers in a row. */
+typedef void function(void);
+typedef function *_Atomic slot __attribute__((may_alias));
+
+enum {
+#define CALL(type, name, title, parameters, arguments) SLOW_##name,
+#define HELD(type, name, title, parameters, arguments)
+#include "calls/each.def"
+    SLOW,
+    ALL = sizeof(struct calls) / sizeof(slot)
+};
+
+MUTEX_STATIC(changing, LOCK_CALLS);
+static LIST_HEAD(, calls_holder) holders = LIST_HEAD_INITIALIZER(holders);
+static SLIST_HEAD(, calls_layer) layers = SLIST_HEAD_INITIALIZER(layers); /* the lowest first */
+static const struct calls *bottom;
+static struct calls top;
+
+const struct calls *_Atomic calls_top;
+
+static function *get(const struct calls *calls, size_t at)
+{
+    return atomic_load_explicit((const slot *)calls + at, memory_order_relaxed);
+}
+
+static void put(struct calls *calls, size_t at, function *what)
+{
+    atomic_store_explicit((slot *)calls + at, what, memory_order_release);
+}
+
+static void copy(struct calls *to, const struct calls *from)
+{
+    for (size_t at = 0; at < ALL; at++)
+        put(to, at, get(from, at));
+}
+
+/* The chains of the calls from one to before the other. */
+static void link_chains(size_t from, size_t to)
+{
+    lock_assert_held(&changing);
+    for (size_t at = from; at < to; at++) {
+        function *next = get(bottom, at);
+        struct calls_layer *layer;
+        SLIST_FOREACH(layer, &layers, next)
+        {
+            put(&layer->below, at, next);
+            function *own = get(&layer->calls, at);
+            next = own ? own : next;
+        }
+        put(&top, at, next);
+    }
+}
+
+static void change_holders(const struct calls *before)
+{
+    lock_assert_held(&changing);
+    struct calls_holder *holder;
+    LIST_FOREACH (holder, &holders, siblings)
+        holder->change(holder, &(struct calls_change){bottom, before, &top});
+}
+
+/* The layer below this one; NULL: none is. */
+static struct calls_layer *find_below(const struct calls_layer *joining)
+{
+    lock_assert_held(&changing);
+    struct calls_layer *layer, *below = NULL;
+    SLIST_FOREACH(layer, &layers, next)
+    if (layer->place < joining->place)
+        below = layer;
+    return below;
+}
+
+static void insert(struct calls_layer *joining)
+{
+    struct calls_layer *below = find_below(joining);
+    struct calls_layer *above = below ? SLIST_NEXT(below, next) : SLIST_FIRST(&layers);
+    copy(&joining->below, above ? &above->below : &top);
+    if (below)
+        SLIST_INSERT_AFTER(below, joining, next);
+    else
+        SLIST_INSERT_HEAD(&layers, joining, next);
+    joining->around = true;
+}
+
+void calls_begin(const struct calls *calls)
+{
+    bottom = calls;
+    copy(&top, calls);
+}
+
+static void join(struct calls_layer *layer)
+{
+    static struct calls before;
+    copy(&before, &top);
+    insert(layer);
+    fence_everywhere_prepare(); /* which puts one, too */
+    link_chains(0, SLOW);
+    atomic_store_explicit(&calls_top, &top, memory_order_release);
+    link_chains(SLOW, ALL);
+    change_holders(&before);
+}
+
+static void leave(struct calls_layer *layer)
+{
+    static struct calls before;
+    copy(&before, &top);
+    SLIST_REMOVE(&layers, layer, calls_layer, next);
+    layer->around = false;
+    link_chains(SLOW, ALL);
+    change_holders(&before);
+    link_chains(0, SLOW);
+    if (SLIST_EMPTY(&layers))
+        atomic_store_explicit(&calls_top, NULL, memory_order_release);
+}
+
+void calls_put_around(struct calls_layer *layer)
+{
+    mutex_take(&changing);
+    if (!layer->around)
+        join(layer);
+    mutex_release(&changing);
+}
+
+void calls_take_off(struct calls_layer *layer)
+{
+    mutex_take(&changing);
+    if (layer->around)
+        leave(layer);
+    mutex_release(&changing);
+}
+
+void calls_enter(struct calls_holder *holder, void (*change)(struct calls_holder *, const struct calls_change *))
+{
+    mutex_take(&changing);
+    holder->change = change;
+    LIST_INSERT_HEAD(&holders, holder, siblings);
+    if (!SLIST_EMPTY(&layers))
+        change(holder, &(struct calls_change){bottom, bottom, &top});
+    mutex_release(&changing);
+}
+
+void calls_leave(struct calls_holder *holder)
+{
+    if (!holder->change)
+        return;
+    mutex_take(&changing);
+    LIST_REMOVE(holder, siblings);
+    mutex_release(&changing);
+}

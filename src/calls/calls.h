@@ -1,0 +1,115 @@
+/* Layers around all calls that programs make: of libibverbs and, through librdmacm, of its device. A layer has a
+ * function for each call that it wants to see, which ends in the function below it, or refuses the call. It is put
+ * around and taken off at any time, by any thread, while others are inside of calls; several can be around at once.
+ * While there is none, each call goes the way that it went before there were layers: the exported functions look at one
+ * pointer, and those of the data path, which programs call through pointers in their own structs, hold the very
+ * functions that do the work.
+ *
+ * What a layer is promised:
+ * - When calls_put_around has returned, every call that begins passes its function, on objects that existed before,
+ * too. It sees all calls of an object whose creation it saw, and as long as it may see a fast call of an object (HELD
+ * in each.def) it sees those that create and destroy (CALL), too.
+ * - When calls_take_off has returned, no call that begins passes it.
+ * - What is below it can be called at any time, for any object, also from the function of another call.
+ *
+ * What it must bear:
+ * - Its functions run in many threads at once, and after it was taken off: in threads that were inside of a call, or
+ *   just before it. So it and its functions have static storage and are never unloaded, and it asks its `below`
+ *   each time (calls_get).
+ * - It is put around in the midst of things: it may see wr_complete without wr_start, end_poll without start_poll, an
+ *   object whose creation it did not see, the end of a wait whose beginning it did not. And likewise not the second
+ * half. So between calls it holds no lock.
+ * - Its functions fail as the function below does: those of CALL answer an error as verbs.def says, and errno is seen
+ * to for them; those of HELD set it themselves (base/result.h). They may be cancelled only where verbs.def says
+ * `event`, and in rdma_get_cm_event.
+ * - A program that keeps a pointer of the data path (context->ops.post_send) goes on calling what it kept: past a layer
+ *   that came later, and through one that was taken off. A member that a program has overwritten is left alone.
+ * - A child of a fork has the layers of its parent. */
+#ifndef CALLS_CALLS_H
+#define CALLS_CALLS_H
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+struct ucma_call; /* calls/command.h */
+
+/* A function for each call. Those of CALL come first: calls.c counts on that. Tables that others can see are read by
+ * calls_get. */
+struct calls {
+#define CALL(type, name, title, parameters, arguments) type(*name) parameters;
+#define HELD(type, name, title, parameters, arguments)
+#include "calls/each.def"
+#define CALL(type, name, title, parameters, arguments)
+#define HELD(type, name, title, parameters, arguments) type(*name) parameters;
+#include "calls/each.def"
+};
+
+/* The function for this call, to be called: calls_get(&layer->below, ibv_reg_mr)(pd, ...). It must be read like this,
+ * since it is replaced at any time. */
+#define calls_get(calls, name) __atomic_load_n(&(calls)->name, __ATOMIC_ACQUIRE)
+
+struct calls_layer {
+    const char *name;
+    int place;          /* the higher, the nearer to the program, whenever it came. No two layers have the same */
+    struct calls calls; /* NULL: it does not want to see this call */
+
+    /* Of calls.c. */
+    struct calls below;
+    SLIST_ENTRY(calls_layer) next; /* above it */
+    bool around;
+};
+
+/* Nothing when it is around already. Thread-safe; under no lock of LOCK_CALLS or behind it. */
+void calls_put_around(struct calls_layer *);
+
+/* Nothing when it is not around. Likewise. */
+void calls_take_off(struct calls_layer *);
+
+/* --- below: for those who make and answer calls */
+
+/* Before any layer comes: what all layers end in, which lives for ever. Its functions of HELD find the way by their
+ * object where objects differ. */
+void calls_begin(const struct calls *bottom);
+
+/* What programs' calls go to; NULL: there is no layer. */
+extern const struct calls *_Atomic calls_top;
+
+static inline const struct calls *calls_around(void)
+{
+    return atomic_load_explicit(&calls_top, memory_order_acquire);
+}
+
+/* A change of what a program's struct holds. `bottom` stands for the object's own function there. */
+struct calls_change {
+    const struct calls *bottom, *before, *after;
+};
+
+/* Of a program's struct with function pointers: how to change them. */
+struct calls_holder {
+    LIST_ENTRY(calls_holder) siblings;
+    void (*change)(struct calls_holder *, const struct calls_change *); /* NULL: it is none yet */
+};
+
+/* The struct holds its own functions, and no other thread knows it: from here to calls_leave it follows the layers.
+ * Thread-safe; under no lock of LOCK_CALLS or behind it. */
+void calls_enter(struct calls_holder *, void (*change)(struct calls_holder *, const struct calls_change *));
+/* Nothing for one that never entered. Likewise. */
+void calls_leave(struct calls_holder *);
+
+/* For the function `change` of a holder: the member holds `own`, or the layers' function for the call `name`. Programs
+ * read it plainly, meanwhile, which gives them the one or the other, as it is an aligned word; ThreadSanitizer would
+ * call that a race. */
+#define CALLS_CHANGER __attribute__((no_sanitize("thread")))
+#define CALLS_CHANGE(change, member, name, own)                                                                        \
+    do {                                                                                                               \
+        __typeof__(member) calls_bottom = (change)->bottom->name, calls_old = (change)->before->name,                  \
+                           calls_new = (change)->after->name;                                                          \
+        calls_old = calls_old == calls_bottom ? (own) : calls_old;                                                     \
+        calls_new = calls_new == calls_bottom ? (own) : calls_new;                                                     \
+        if ((member) == calls_old && calls_old != calls_new)                                                           \
+            __atomic_store_n(&(member), calls_new, __ATOMIC_RELEASE);                                                  \
+    } while (0)
+
+#endif
