@@ -21,6 +21,7 @@ TOO_MANY = ("error_matrix", "fuzz", "death") # cases, or threads
 
 LATER = ("later_test.c", "comp_cntr_test.c")  # in tests/abi: show those, by their names and version nodes
 LATER_INLINE = {"ibv_wr_flush": "`builders` in `tests/api`", "ibv_query_comp_cntr_caps": "`comp_cntr_test.c` in `tests/abi`"}
+VERBS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/calls/verbs.def")
 LATER_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../abi")
 OLD_NAMES = {"ibv_dofork_range", "ibv_dontfork_range", "ibv_copy_ah_attr_from_kern", "ibv_copy_path_rec_from_kern", "ibv_copy_path_rec_to_kern", "ibv_copy_qp_attr_from_kern",
              "ibv_get_sysfs_path", "ibv_read_sysfs_file"}  # of other headers, or of none
@@ -101,6 +102,15 @@ def check_later(interface):
         with open(f"{LATER_PATH}/{name}", encoding="utf-8") as file:
             text += file.read()
     yield from (f"{name} does not stand in {' or '.join(LATER)}" for name in interface.later() if name not in interface.missing and f'"{name}"' not in text)
+
+
+def check_lists(interface):
+    """What the page calls supported is made from calls/verbs.def, and so passes through layers, and the other way round."""
+    listed = {f"{table}.{member}" for table, member in declared.listed_members(VERBS)}
+    supported = {operation for operation in interface.operations() if operation not in interface.missing and interface.callers(operation)}
+    yield from (f"{name} is supported, but not in verbs.def" for name in sorted(supported - listed))
+    yield from (f"{name} is in verbs.def, but refused" for name in sorted(listed & set(interface.missing)))
+    yield from (f"{name} is in verbs.def, but refused" for name in declared.listed_verbs(VERBS) if name in interface.missing)
 
 
 def page(interface, tests):
@@ -187,6 +197,7 @@ def check(interface, build, path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
     results = (("the page of conformance is up to date", list(check_page(interface, text))),
+               ("what is supported is what calls/verbs.def lists", list(check_lists(interface))),
                ("every function that is supported has a test", list(check_coverage(interface, text))),
                ("every later function that is supported has a test", list(check_later(interface))),
                ("the tests that the page names call what they show", list(check_tests(interface, build, text))))
