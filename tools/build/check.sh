@@ -84,24 +84,25 @@ check() {
 # Sanitizers' builds take twice as long with -O2, and their tests hardly less; -g1 is what a stack of calls needs.
 quick=(-Dwerror=true -Doptimization=1 -Dc_args=-g1)
 
-sanitized() { # sanitized NAME SANITIZERS
-    local prefix
-    case $(sanitizer_runs "$2") in
+sanitized() { # sanitized NAME SANITIZERS [MESON-OPTION...]
+    local name=$1 sanitizers=$2 prefix
+    shift 2
+    case $(sanitizer_runs "$sanitizers") in
     plainly) prefix= ;;
     fixed) prefix="setarch --addr-no-randomize" ;;
     no)
-        echo "ok - $1 build # SKIP programs built with -fsanitize=$2 do not run on this machine" >>"$steps"
+        echo "ok - $name build # SKIP programs built with -fsanitize=$sanitizers do not run on this machine" >>"$steps"
         return
         ;;
     esac
-    check "$1" "build-$1" "$prefix" -Db_sanitize="$2" -Db_lundef=false -Dtests=true "${quick[@]}" -- --no-suite clients --timeout-multiplier 4
+    check "$name" "build-$name" "$prefix" -Db_sanitize="$sanitizers" -Db_lundef=false -Dtests=true "${quick[@]}" "$@" -- --no-suite clients --timeout-multiplier 4
 }
 
 for build in "$@"; do
     case $build in
     plain) check plain build "" -Dtests=true -Dwerror=true -- ;;
     asan) sanitized asan address,undefined ;;
-    tsan) sanitized tsan thread ;;
+    tsan) sanitized tsan thread -Dhardened=true ;;
     fuzz) CC=clang check fuzz build-fuzz "" -Dfuzz=true -Dtests=false "${quick[@]}" -- --suite fuzz ;;
     *) echo "check.sh: there is no build called '$build'; it knows plain, asan, tsan and fuzz." >&2; exit 2 ;;
     esac
