@@ -414,7 +414,7 @@ const struct scenario scenario_one_sided_keys = {
     .about = "the same for an owner that takes one key after the other from a requester that may be forbidden",
     .set_up = set_up_keys,
     .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 2, .deaths = 1, .stops = 1, .continues = 1, .rests = 24},
+    .budget = {.preemptions = 1, .deaths = 1, .stops = 1, .continues = 1, .rests = 24},
     .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
 };
 
@@ -502,7 +502,7 @@ const struct scenario scenario_one_sided_requesters = {
     .about = "no byte is written by either of two requesters once a key was taken away",
     .set_up = set_up_two_requesters,
     .checks = {owner_returns, nothing_is_written},
-    .budget = {.preemptions = 1, .deaths = 1, .stops = 1, .rests = 24},
+    .budget = {.deaths = 1, .stops = 1, .rests = 24},
     .more = {.preemptions = ANY_NUMBER, .deaths = 1, .stops = 2, .continues = 1, .ticks = 1, .rests = 24},
 };
 
