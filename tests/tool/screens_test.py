@@ -28,6 +28,7 @@ COMMANDS = {
     "devices": [["devices"], ["devices", "--help"]],
     "show": [["show"], *(["show", what] for what in ("processes", "qps", "cqs", "srqs", "tags", "mrs", "pds", "connections")),
              ["show", "--help"]],
+    "why": [["why"], ["why", "--help"]],
     "stat": [["stat", "--once"], ["stat", "--qps"], ["stat", "--lines"], ["stat", "--help"]],
     "event": [["event", "gid-change", "soft0"], ["event", "--help"]],
     "doctor": [["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "--help"]],
@@ -43,6 +44,7 @@ REFUSALS = [["run", "--link-layer", "ib", "--net", "lo", "true"], ["run", "--net
 AS_JSON = {  # and what docs/user/json.md says that it is
     "devices": ([["devices"]], "list of Device"),
     "show": ([["show"], *(["show", what] for what in ("processes", "qps", "cqs", "srqs", "tags", "mrs", "pds", "connections"))], "list of Process"),
+    "why": ([["why"]], "list of Waiting"),
     "stat": ([["stat", "--once"], ["stat", "--qps"]], "list of Counts"),
     "event": ([["event", "gid-change", "soft0"]], "Event"),
     "doctor": ([["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "no-such"]], "list of Finding"),

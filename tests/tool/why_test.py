@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""`softverbs why` names what hanging programs wait for."""
+import contextlib
+import json
+import subprocess
+import sys
+
+import cases
+from cases import BUILD, SOFTVERBS, expect, softverbs, told
+
+
+@contextlib.contextmanager
+def _hanging(cause):
+    """The number of a process that hangs for this cause."""
+    with subprocess.Popen([SOFTVERBS, "run", "--", f"{BUILD}/tests/tool/hangs", cause], stdout=subprocess.PIPE, env=cases.environment()) as process:
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def _says(cause, *words):
+    with _hanging(cause) as pid:
+        done = expect(softverbs("why", str(pid)))
+        assert all(word in done.stdout for word in words), told(done)
+        other = softverbs("show", "--json")
+        assert json.loads(other.stdout), told(other)
+
+
+def sends_that_are_not_signalled():
+    _says("unsignalled", b"not signalled (IBV_SEND_SIGNALED)", b"1 work requests")
+
+
+def completions_without_an_armed_event():
+    _says("unarmed", b"has 2 completions that nothing polls, and no event is asked for (ibv_req_notify_cq)", b"2 completions wait")
+
+
+def a_peer_that_never_came_to_RTR():
+    _says("deaf", b"which is in INIT and takes nothing", b"is in INIT: ibv_modify_qp to RTR")
+
+
+def a_queue_pair_that_never_came_to_RTR():
+    _says("init", b"is in INIT: ibv_modify_qp to RTR")
+
+
+def a_peer_without_receives():
+    _says("receives", b"its peer has no receive posted (ibv_post_recv)")
+
+
+def a_number_that_is_no_queue_pair():
+    _says("nobody", b"which no process of this directory has")
+
+
+def a_message_that_does_not_come():
+    _says("message", b"has nothing to send; 1 receives wait for a message of the peer")
+
+
+def it_has_a_form_for_programs():
+    with _hanging("unsignalled") as pid:
+        said, = json.loads(expect(softverbs("why", "--json", str(pid))).stdout)
+        assert said["pid"] == pid and said["program"] == "hangs" and "not signalled" in said["waits"][0], said
+
+
+def what_is_not_there_is_said():
+    expect(softverbs("why", "1"), 1, b"", [b"No process 1 has a softverbs device open"])
+    expect(softverbs("why", "nothing"), 2, b"", [b"number of one process"])
+    expect(softverbs("why"), out=b"No process has a softverbs device open.\n")
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
