@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "cm/connect.h"
+#include "cm/qp_type.h"
 
 enum { MASK_INIT = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT };
 
@@ -22,7 +23,7 @@ static struct ibv_ah_attr make_way(const struct identifier *identifier)
 /* Where no connection says more. */
 static int describe_alone(const struct identifier *identifier, struct ibv_qp_attr *attr, int *mask)
 {
-    bool datagram = identifier->qp_type == IBV_QPT_UD;
+    bool datagram = qp_type_find(identifier->qp_type)->datagram;
     attr->port_num = identifier->port.number;
     attr->qkey = datagram ? CM_QKEY : 0;
     *mask = (int)MASK_INIT | (int)(datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
@@ -57,7 +58,7 @@ static int describe_rtr(const struct identifier *identifier, const struct connec
     attr->dest_qp_num = connection->remote.qpn;
     attr->rq_psn = connection->local.psn;
     *mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-    if (identifier->qp_type == IBV_QPT_RC || identifier->qp_type == IBV_QPT_XRC_RECV) {
+    if (qp_type_find(identifier->qp_type)->responds) {
         attr->max_dest_rd_atomic = connection->responder_resources;
         *mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     }
@@ -67,18 +68,18 @@ static int describe_rtr(const struct identifier *identifier, const struct connec
 static int describe_rts(const struct identifier *identifier, const struct connection *connection,
                         struct ibv_qp_attr *attr, int *mask)
 {
-    bool requests = identifier->qp_type == IBV_QPT_RC || identifier->qp_type == IBV_QPT_XRC_SEND;
+    const struct qp_type *type = qp_type_find(identifier->qp_type);
     if (!knows_peer(connection))
         return EINVAL;
     attr->sq_psn = connection->remote.psn;
     *mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-    if (requests) {
+    if (type->requests) {
         attr->retry_cnt = connection->retry_count;
         attr->rnr_retry = connection->rnr_retry_count;
         attr->max_rd_atomic = connection->initiator_depth;
         *mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
     }
-    if (requests || identifier->qp_type == IBV_QPT_XRC_RECV) {
+    if (type->requests || type->responds) {
         attr->timeout = identifier->options.ack_timeout_set ? identifier->options.ack_timeout : connection->ack_timeout;
         *mask |= IBV_QP_TIMEOUT;
     }

@@ -4,6 +4,7 @@
 
 #include "base/container.h"
 #include "cm/address/addressing.h"
+#include "cm/qp_type.h"
 
 enum { RESPONSE_TIMEOUT = 20, MAX_REPEATS = 15, PKEY = 0xffff, PERMISSIVE_LID = 0xffff };
 enum { REQ_PRIVATE = 92, REP_PRIVATE = 196, REJ_PRIVATE = 148 };
@@ -182,14 +183,12 @@ static struct cm_path make_path(const struct cm_route *route)
     return path;
 }
 
-static void put_transport(struct cm_req *req, uint8_t qp_type, const struct cm_parameters *parameters)
+static void put_transport(struct cm_req *req, const struct qp_type *type, const struct cm_parameters *parameters)
 {
-    if (qp_type == IBV_QPT_XRC_SEND) {
-        req->transport = CM_TRANSPORT_EXTENDED;
-        req->extended_transport = CM_EXTENDED_XRC;
-        return;
-    }
-    req->transport = qp_type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
+    req->transport = type->transport;
+    req->extended_transport = type->extended;
+    if (type->extended == CM_EXTENDED_XRC)
+        return; /* whose REQ says none of what follows */
     req->responder_resources = parameters->responder_resources;
     req->retry_count = parameters->retry_count;
     req->rnr_retry_count = parameters->rnr_retry_count;
@@ -210,7 +209,7 @@ static struct cm_req make_req(const struct identifier *identifier, const struct 
                          .mtu = identifier->route.from.mtu,
                          .max_cm_retries = MAX_REPEATS,
                          .primary = make_path(&identifier->route)};
-    put_transport(&req, identifier->qp_type, parameters);
+    put_transport(&req, qp_type_find(identifier->qp_type), parameters);
     return req;
 }
 
@@ -237,20 +236,6 @@ static int confirm_reply(struct identifier *identifier, nanos now)
 }
 
 /* --- the passive side */
-
-uint8_t connect_qp_type(const struct cm_req *req)
-{
-    switch (req->transport) {
-    case CM_TRANSPORT_RC:
-        return IBV_QPT_RC;
-    case CM_TRANSPORT_UC:
-        return IBV_QPT_UC;
-    case CM_TRANSPORT_EXTENDED:
-        return req->extended_transport == CM_EXTENDED_XRC ? IBV_QPT_XRC_RECV : 0;
-    default:
-        return 0;
-    }
-}
 
 static void describe_req(struct cm_event *event, const struct cm_message *message, unsigned skip)
 {
@@ -280,7 +265,7 @@ bool connect_requested(struct identifier *listener, const struct cm_message *mes
                        const struct cm_route *route, nanos now)
 {
     struct manager *manager = listener->manager;
-    struct identifier *identifier = identifier_requested(listener, connect_qp_type(&message->req));
+    struct identifier *identifier = identifier_requested(listener, qp_type_of_peer(&message->req));
     if (!identifier)
         return false;
     struct cm_event *event = make_event(listener, identifier, message, ip);

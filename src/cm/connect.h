@@ -16,7 +16,4 @@ struct connection *connect_of(const struct session *);
 bool connect_requested(struct identifier *listener, const struct cm_message *, const struct cm_ip *ip,
                        const struct cm_route *route, nanos now);
 
-/* enum ibv_qp_type that the receiver of a REQ needs; 0: one that does not exist. */
-uint8_t connect_qp_type(const struct cm_req *);
-
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/container.h"
 #include "cm/connect.h"
+#include "cm/qp_type.h"
 #include "cm/resolve.h"
 
 /* --- answers without a session */
@@ -144,7 +145,7 @@ static bool open_request(struct manager *manager, const struct dispatch_datagram
     if (wrong)
         return dispatch_drop(manager, REASON_CM_ADDRESSING);
     struct identifier *listener =
-        find_listener(manager, request, req->service, connect_qp_type(req), addressing, &reason);
+        find_listener(manager, request, req->service, qp_type_of_peer(req), addressing, &reason);
     if (!listener)
         return refuse_request(request, reply, reason);
     if (listener->account.requests >= listener->backlog)
@@ -205,7 +206,7 @@ static bool open_resolution(struct manager *manager, const struct dispatch_datag
     if (wrong)
         return dispatch_drop(manager, REASON_CM_ADDRESSING);
     struct identifier *listener =
-        find_listener(manager, request, request->message.sidr_req.service, IBV_QPT_UD, addressing, &reason);
+        find_listener(manager, request, request->message.sidr_req.service, QP_TYPE_DATAGRAM, addressing, &reason);
     if (!listener)
         return refuse_resolution(request, reply, reason);
     if (listener->account.requests >= listener->backlog)

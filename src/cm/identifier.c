@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/container.h"
+#include "cm/qp_type.h"
 
 enum { PSN_BITS = 24, MULTICAST_QPN = 0xffffff, MULTICAST_HOPS = 64 };
 
@@ -44,11 +45,11 @@ static int choose_type(uint16_t space, uint8_t *qp_type)
 {
     switch (space) {
     case CM_SPACE_TCP:
-        *qp_type = IBV_QPT_RC;
+        *qp_type = QP_TYPE_CONNECTED;
         return 0;
     case CM_SPACE_UDP:
     case CM_SPACE_IPOIB:
-        *qp_type = IBV_QPT_UD;
+        *qp_type = QP_TYPE_DATAGRAM;
         return 0;
     case CM_SPACE_IB:
         return 0;
@@ -204,7 +205,7 @@ struct cm_event *identifier_event(struct identifier *identifier, enum cm_event_k
                                    .number = identifier_number(identifier),
                                    .kind = kind,
                                    .status = status,
-                                   .datagram = identifier->qp_type == IBV_QPT_UD};
+                                   .datagram = qp_type_find(identifier->qp_type)->datagram};
     return event;
 }
 
@@ -215,7 +216,7 @@ struct cm_event *identifier_request_event(struct identifier *listener, struct id
         return NULL;
     event->number = identifier_number(requested);
     event->requested = &requested->account;
-    event->datagram = requested->qp_type == IBV_QPT_UD;
+    event->datagram = qp_type_find(requested->qp_type)->datagram;
     return event;
 }
 
@@ -395,7 +396,7 @@ int identifier_set_only_family(struct identifier *identifier, bool only)
 
 int identifier_set_ack_timeout(struct identifier *identifier, uint8_t timeout)
 {
-    if (identifier->qp_type != IBV_QPT_RC && identifier->qp_type != IBV_QPT_XRC_SEND)
+    if (!qp_type_find(identifier->qp_type)->requests)
         return EINVAL;
     identifier->options.ack_timeout = timeout;
     identifier->options.ack_timeout_set = true;
@@ -442,7 +443,7 @@ static struct membership *add_membership(struct identifier *identifier)
 int identifier_join(struct identifier *identifier, uint64_t uid, const struct cm_address *group, uint32_t *number)
 {
     bool ready = identifier->state == IDENTIFIER_ADDR_BOUND || identifier->state == IDENTIFIER_ADDR_RESOLVED;
-    if (identifier->qp_type != IBV_QPT_UD || !identifier->has_port || !ready)
+    if (!qp_type_find(identifier->qp_type)->datagram || !identifier->has_port || !ready)
         return EINVAL;
     struct membership *membership = add_membership(identifier);
     if (!membership)

@@ -10,6 +10,7 @@
 
 #include "cm/address/address_query.h"
 #include "cm/attributes.h"
+#include "cm/qp_type.h"
 #include "cm/testing/rig.h"
 
 static const struct cm_ece no_ece;
@@ -500,7 +501,8 @@ static void the_probe_for_af_ib_succeeds(void **state)
     struct rig *rig = *state;
     struct identifier *identifier;
     struct cm_address any = {.family = AF_IB, .service = 0x1060000, .service_mask = ~0xffffull};
-    assert_int_equal(identifier_create(&rig->a.manager, &rig->a.queue, 1, CM_SPACE_IB, IBV_QPT_RC, &identifier), 0);
+    assert_int_equal(identifier_create(&rig->a.manager, &rig->a.queue, 1, CM_SPACE_IB, QP_TYPE_CONNECTED, &identifier),
+                     0);
     assert_int_equal(identifier_bind(identifier, &any), 0);
     assert_int_equal(identifier->port_space, CM_SPACE_TCP);
     assert_int_not_equal(identifier->source.port, 0);
@@ -514,9 +516,12 @@ static void port_spaces_have_their_queue_pairs(void **state)
         uint16_t space;
         uint8_t asked, got;
         int error;
-    } cases[] = {
-        {CM_SPACE_TCP, 4, IBV_QPT_RC, 0},         {CM_SPACE_UDP, 2, IBV_QPT_UD, 0}, {CM_SPACE_IPOIB, 2, IBV_QPT_UD, 0},
-        {CM_SPACE_IB, IBV_QPT_UC, IBV_QPT_UC, 0}, {CM_SPACE_IB, 0, 0, 0},           {0x1234, 2, 0, EINVAL}};
+    } cases[] = {{CM_SPACE_TCP, 4, QP_TYPE_CONNECTED, 0},
+                 {CM_SPACE_UDP, 2, QP_TYPE_DATAGRAM, 0},
+                 {CM_SPACE_IPOIB, 2, QP_TYPE_DATAGRAM, 0},
+                 {CM_SPACE_IB, 3, 3, 0},
+                 {CM_SPACE_IB, 0, 0, 0},
+                 {0x1234, 2, 0, EINVAL}};
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct identifier *identifier;
         int error = identifier_create(&rig->a.manager, &rig->a.queue, 1, cases[i].space, cases[i].asked, &identifier);

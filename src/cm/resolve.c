@@ -4,6 +4,7 @@
 
 #include "base/container.h"
 #include "cm/address/addressing.h"
+#include "cm/qp_type.h"
 
 enum { REQUEST_PRIVATE = 216, REPLY_PRIVATE = 136 };
 
@@ -155,7 +156,7 @@ bool resolve_requested(struct identifier *listener, const struct cm_message *mes
                        const struct cm_route *route)
 {
     struct manager *manager = listener->manager;
-    struct identifier *identifier = identifier_requested(listener, IBV_QPT_UD);
+    struct identifier *identifier = identifier_requested(listener, QP_TYPE_DATAGRAM);
     if (!identifier)
         return false;
     struct cm_event *event = make_event(listener, identifier, message, ip);

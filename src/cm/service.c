@@ -3,11 +3,12 @@
 #include <errno.h>
 
 #include "cm/connect.h"
+#include "cm/qp_type.h"
 #include "cm/resolve.h"
 
 static const struct service_operations *service_of(const struct identifier *identifier)
 {
-    return identifier->qp_type == IBV_QPT_UD ? &resolve_service : &connect_service;
+    return qp_type_find(identifier->qp_type)->datagram ? &resolve_service : &connect_service;
 }
 
 static bool has_device(const struct identifier *identifier)

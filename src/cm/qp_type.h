@@ -1,0 +1,27 @@
+/* What the connection manager asks of the types of queue pairs (enum ibv_qp_type). Pure. */
+#ifndef CM_QP_TYPE_H
+#define CM_QP_TYPE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/cm.h"
+
+/* The types that port spaces stand for. */
+enum { QP_TYPE_CONNECTED = IBV_QPT_RC, QP_TYPE_DATAGRAM = IBV_QPT_UD };
+
+struct qp_type {
+    bool datagram;               /* its peers are resolved (SIDR), not connected */
+    bool requests, responds;     /* it has a requester, a responder of a reliable service, and their attributes */
+    uint8_t transport, extended; /* in a REQ of its owner */
+    uint8_t peer;                /* the type that the receiver of such a REQ needs; 0: such a REQ comes from nobody */
+};
+
+/* Of a type that does not exist: one with nothing of all that. */
+const struct qp_type *qp_type_find(uint8_t type);
+
+/* The type that the receiver of this REQ needs; 0: one that does not exist. */
+uint8_t qp_type_of_peer(const struct cm_req *);
+
+#endif
