@@ -39,7 +39,7 @@ const char *event_name(unsigned n)
 static void fail_on_port(void *object, void *context)
 {
     struct qp *qp = qp_of_endpoint(object);
-    if (qp->port != *(const uint32_t *)context)
+    if (qp->path.port != *(const uint32_t *)context)
         return;
     lock_take(&qp->lock);
     qp_fail(qp, IBV_EVENT_DEVICE_FATAL);

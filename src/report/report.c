@@ -18,13 +18,6 @@
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
-static const char *const type_names[] = {[IBV_QPT_RC] = "RC",
-                                         [IBV_QPT_UC] = "UC",
-                                         [IBV_QPT_UD] = "UD",
-                                         [IBV_QPT_RAW_PACKET] = "RAW_PACKET",
-                                         [IBV_QPT_XRC_SEND] = "XRC_SEND",
-                                         [IBV_QPT_XRC_RECV] = "XRC_RECV"};
-
 static void report_user(FILE *out, const char *name, const struct object *object)
 {
     if (object)
@@ -34,7 +27,7 @@ static void report_user(FILE *out, const char *name, const struct object *object
 /* A connected queue pair looks for its peer when it sends; until then the directory is asked. */
 static void report_peer(FILE *out, const struct qp *qp)
 {
-    bool connected = qp->flow.type != IBV_QPT_UD && qp->state >= IBV_QPS_RTR && qp->path.local;
+    bool connected = !(qp->traits & QP_DATAGRAM) && qp->state >= IBV_QPS_RTR && qp->path.local;
     struct peer *peer = qp->path.peer;
     if (!peer && connected)
         peer = node_find(qp->process->node, qp->attr.dest_qp_num);
@@ -45,6 +38,13 @@ static void report_peer(FILE *out, const struct qp *qp)
         node_put(qp->process->node, peer);
 }
 
+/* Both ways between two queue pairs. */
+static bool is_connection(const struct qp *qp)
+{
+    const uint32_t both = QP_SENDS | QP_RECEIVES, other = QP_DATAGRAM | QP_ETHERNET;
+    return (qp->traits & (both | other)) == both;
+}
+
 static void report_qp(FILE *out, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
@@ -52,7 +52,7 @@ static void report_qp(FILE *out, const struct object *object)
         fprintf(out, "\"number\":%u,\"busy\":true}", qp->flow.number);
         return;
     }
-    fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->flow.number, type_names[qp->flow.type],
+    fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->flow.number, qp->kind->name,
             words_state(qp->state));
     if (qp->told.first_error)
         fprintf(out, ",\"first_error\":%u,\"first_error_name\":\"%s\"", qp->told.first_error,
@@ -62,7 +62,7 @@ static void report_qp(FILE *out, const struct object *object)
     report_user(out, "recv_cq", qp->uses.receive_cq ? &qp->uses.receive_cq->object : NULL);
     if (qp->uses.srq)
         fprintf(out, ",\"srq\":%u", qp->uses.srq->object.handle);
-    if (qp->flow.type < IBV_QPT_UD && qp->state >= IBV_QPS_RTR)
+    if (is_connection(qp) && qp->state >= IBV_QPS_RTR)
         fprintf(out, ",\"peer_qp\":%u", qp->attr.dest_qp_num);
     report_peer(out, qp);
     fprintf(out, ",\"send_posted\":%u,\"send_wr\":%u,\"recv_posted\":%u,\"recv_wr\":%u",

@@ -216,7 +216,7 @@ void taps_received(const struct taps *taps, const struct traffic_flow *flow, con
     uint8_t headers[WIRE_HEADERS_MAX];
     if (!capture)
         return;
-    bool connected = flow && flow->type != IBV_QPT_UD;
+    bool connected = flow && flow->service != SERVICE_UD;
     struct capture_way way = way_by(false, connected ? flow->attr->dest_qp_num : packet->source);
     if (packet->lrh)
         go_by_lrh(&way, packet->lrh, packet->grh);

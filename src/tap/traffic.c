@@ -19,12 +19,6 @@
 
 static const nanos overtaken_by_nobody = NANOS_MILLISECOND; /* what waits for others to overtake it waits no longer */
 
-static const uint8_t services[] = {[IBV_QPT_RC] = SERVICE_RC,
-                                   [IBV_QPT_UC] = SERVICE_UC,
-                                   [IBV_QPT_UD] = SERVICE_UD,
-                                   [IBV_QPT_XRC_SEND] = SERVICE_XRC,
-                                   [IBV_QPT_XRC_RECV] = SERVICE_XRC};
-
 /* --- of a process */
 
 int traffic_open(struct traffic *traffic, struct node *node, struct schedule *schedule, const atomic_bool *closed)
@@ -45,7 +39,6 @@ void traffic_close(struct traffic *traffic)
 void traffic_begin(struct traffic_flow *flow)
 {
     struct taps *taps = flow->traffic->taps;
-    flow->service = flow->type == IBV_QPT_RAW_PACKET ? TRAFFIC_NO_SERVICE : services[flow->type];
     if (taps)
         flow->stream = atomic_fetch_add(&taps->streams, 1);
 }
@@ -74,10 +67,11 @@ static void add_traffic(struct counts *to, const struct counts *from)
 
 void traffic_add(struct counts_total *total, const struct traffic_flow *flow)
 {
-    unsigned service = flow->type == IBV_QPT_RAW_PACKET ? 0 : (unsigned)services[flow->type] << 5;
-    if (flow->type == IBV_QPT_RAW_PACKET)
+    bool packets = flow->service != TRAFFIC_NO_SERVICE;
+    unsigned service = (unsigned)flow->service << 5;
+    if (!packets)
         total->rest.sent[0] += flow->counts.sent[0];
-    for (unsigned i = 0; i < COUNTS_OPERATIONS && flow->type != IBV_QPT_RAW_PACKET; i++) {
+    for (unsigned i = 0; i < COUNTS_OPERATIONS && packets; i++) {
         total->sent[service | i] += flow->counts.sent[i];
         total->received[service | i] += flow->counts.received[i];
     }

@@ -30,8 +30,7 @@ struct traffic_flow {
     const struct device *device;
     const struct ibv_qp_attr *attr;
     uint32_t number;                   /* 0: has none yet */
-    uint8_t type;                      /* enum ibv_qp_type */
-    uint8_t service;                   /* enum service of that, or TRAFFIC_NO_SERVICE */
+    uint8_t service;                   /* enum service of its packets, or TRAFFIC_NO_SERVICE */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and responses */
     nanos stream_due;                  /* when the last of them leaves that waits for its delay */
     struct counts counts;
@@ -42,7 +41,7 @@ int traffic_open(struct traffic *, struct node *, struct schedule *, const atomi
 /* What was held back is gone already (delay_flush). */
 void traffic_close(struct traffic *);
 
-/* A new queue pair, whose `traffic` to `type` are filled in: which stream of faults is its own. */
+/* A new queue pair, whose `traffic` to `service` are filled in: which stream of faults is its own. */
 void traffic_begin(struct traffic_flow *);
 /* The queue pair is no more: what it counted becomes its device's. Under process->control. */
 void traffic_end(struct traffic_flow *);

@@ -18,6 +18,7 @@
 #include "transport/tm/tags.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/kinds/srq_tags.h"
+#include "verbs/qp/kind.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/cq_event.h"
 #include "verbs/send/rate_limit.h"
@@ -91,7 +92,7 @@ static void leave_out_raw_packets(struct ibv_device_attr_ex *attr)
     attr->rss_caps = (struct ibv_rss_caps){0};
     attr->raw_packet_caps = 0;
     attr->max_wq_type_rq = 0;
-    attr->packet_pacing_caps.supported_qpts &= ~(1u << IBV_QPT_RAW_PACKET);
+    attr->packet_pacing_caps.supported_qpts &= ~qp_kind_types(QP_ETHERNET);
     attr->device_cap_flags_ex &= ~(uint64_t)IBV_DEVICE_RAW_SCATTER_FCS;
 }
 
@@ -110,15 +111,15 @@ int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_in
                 .per_transport_caps = {.rc_odp_caps = ODP_RC, .uc_odp_caps = ODP_UC, .ud_odp_caps = ODP_UD},
             },
         .xrc_odp_caps = ODP_RC,
-        .tso_caps = {.max_tso = RAW_TSO_MAX, .supported_qpts = 1u << IBV_QPT_RAW_PACKET},
-        .rss_caps = {.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
+        .tso_caps = {.max_tso = RAW_TSO_MAX, .supported_qpts = qp_kind_types(QP_ETHERNET)},
+        .rss_caps = {.supported_qpts = qp_kind_types(QP_ETHERNET),
                      .max_rwq_indirection_tables = limits->max_qp,
                      .max_rwq_indirection_table_size = WQ_TABLE_MAX,
                      .rx_hash_fields_mask = RSS_FIELDS | (uint64_t)IBV_RX_HASH_INNER,
                      .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ},
         .packet_pacing_caps = {.qp_rate_limit_min = 1,
                                .qp_rate_limit_max = RATE_LIMIT_RATE_MAX,
-                               .supported_qpts = RATE_LIMIT_TYPES},
+                               .supported_qpts = qp_kind_types(QP_SENDS)},
         .max_wq_type_rq = limits->max_qp,
         .raw_packet_caps =
             IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS | IBV_RAW_PACKET_CAP_IP_CSUM,

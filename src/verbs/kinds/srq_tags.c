@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "diag/log.h"
+#include "verbs/kinds/kinds.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
 #include "verbs/queue/cq.h"
@@ -24,7 +25,7 @@ struct srq_tags {
 };
 
 /* Untouched pages of the mapping cost nothing, so a list may be made far larger than it is used. */
-int srq_tags_create(struct srq *srq, struct ibv_tm_cap *cap)
+static int srq_tags_create(struct srq *srq, struct ibv_tm_cap *cap)
 {
     if (!cap->max_num_tags || cap->max_num_tags > SRQ_TAGS_MAX || cap->max_ops > SRQ_TAGS_OPERATIONS_MAX)
         return EINVAL;
@@ -44,21 +45,31 @@ int srq_tags_create(struct srq *srq, struct ibv_tm_cap *cap)
     return 0;
 }
 
-void srq_tags_destroy(struct srq *srq)
+static void srq_tags_destroy(struct srq *srq)
 {
     struct srq_tags *tags = srq->tags;
     if (!tags)
-        return;
+        return; /* it was refused before it had any */
     if (!srq->cq->process->inherited)
         cq_forget(srq->cq, &tags->polled);
     munmap(tags->tags.list.entries, tags->size);
     free(tags);
 }
 
-void srq_tags_inherit(struct srq *srq)
+static void srq_tags_inherit(struct srq *srq)
 {
-    if (srq->tags)
-        lock_inherit(&srq->tags->lock);
+    lock_inherit(&srq->tags->lock);
+}
+
+static enum reason srq_tags_make(struct srq *srq, struct ibv_srq_init_attr_ex *init, int *error)
+{
+    *error = srq_tags_create(srq, &init->tm_cap);
+    return *error ? REASON_TM_ATTRIBUTES : REASON_NONE;
+}
+
+static enum reason srq_tags_refuse(const struct qp_kind *kind)
+{
+    return kind->traits & QP_END_TO_END ? REASON_NONE : REASON_TM_SERVICE;
 }
 
 /* What a completion tells the end of. */
@@ -156,7 +167,8 @@ static const struct recv_wqe *take_ordinary(struct qp *qp, enum tags_kind kind, 
     return receive;
 }
 
-const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, const struct packet *packet, uint64_t least)
+static const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, const struct packet *packet,
+                                                    uint64_t least)
 {
     struct qp *qp = qp_of_owner(owner);
     struct srq_tags *tags = qp->uses.srq->tags;
@@ -179,7 +191,8 @@ const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, const s
     return receive;
 }
 
-void srq_tags_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
+static void srq_tags_received(struct engine_owner *owner, const struct recv_wqe *receive,
+                              const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);
     struct srq_tags *tags = qp->uses.srq->tags;
@@ -193,8 +206,9 @@ void srq_tags_received(struct engine_owner *owner, const struct recv_wqe *receiv
     lock_release(&tags->lock);
 }
 
-bool srq_tags_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
-                   enum reason reason)
+/* False, and nothing was done: the work is the program's. */
+static bool end_work(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                     enum reason reason)
 {
     struct qp *qp = qp_of_owner(owner);
     struct srq_tags *tags = qp->uses.srq->tags;
@@ -209,9 +223,17 @@ bool srq_tags_sent(struct engine_owner *owner, const struct send_wqe *work, enum
     return true;
 }
 
+static void srq_tags_sent(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
+                          enum reason reason)
+{
+    if (!end_work(owner, work, status, reason))
+        qp_owner_sent(owner, work, status, reason);
+}
+
 /* -- what a queue pair does for its rendezvous */
 
-void srq_tags_post(struct qp *qp)
+/* Rendezvous take places in the send queue, as many as there are. */
+static void srq_tags_post(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     struct srq_tags *tags = qp->uses.srq->tags;
@@ -229,7 +251,8 @@ void srq_tags_post(struct qp *qp)
     engine_posted(&qp->engine);
 }
 
-void srq_tags_flush(struct qp *qp)
+/* The queue pair is in error: rendezvous that had no place in the send queue end, too. */
+static void srq_tags_flush(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     struct srq_tags *tags = qp->uses.srq->tags;
@@ -240,12 +263,38 @@ void srq_tags_flush(struct qp *qp)
     lock_release(&tags->lock);
 }
 
-void srq_tags_abandon(struct qp *qp)
+/* The queue pair will be reset or destroyed, which completes nothing; but a tagged buffer that it has in its hands must
+ * go back to the program. */
+static void srq_tags_abandon(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     engine_flush(&qp->engine);
     srq_tags_flush(qp);
 }
+
+static const struct owner_operations operations = {
+    QP_OWNER_COMMON,
+    .sent = srq_tags_sent,
+    .take_receive = srq_tags_take_receive,
+    .received = srq_tags_received,
+    .failed = qp_owner_failed,
+};
+
+const struct srq_kind srq_tags_kind = {
+    .type = IBV_SRQT_TM,
+    .needs = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
+    .incomplete = REASON_TM_ATTRIBUTES,
+    .work_places = SRQ_TAGS_WORK,
+    .work_room = SRQ_TAGS_ROOM,
+    .owner = &operations,
+    .refuse = srq_tags_refuse,
+    .make = srq_tags_make,
+    .release = srq_tags_destroy,
+    .inherit = srq_tags_inherit,
+    .post = srq_tags_post,
+    .flush = srq_tags_flush,
+    .abandon = srq_tags_abandon,
+};
 
 /* -- report */
 

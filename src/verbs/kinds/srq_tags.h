@@ -16,31 +16,8 @@ enum {
     SRQ_TAGS_ROOM = SRQ_TAGS_SGES * sizeof(struct ibv_sge), /* bytes of such a place: elements or inline data */
 };
 
-/* Gives the SRQ a matching list. 0, EINVAL, ENOMEM; writes the true sizes back. */
-int srq_tags_create(struct srq *, struct ibv_tm_cap *);
-void srq_tags_destroy(struct srq *);
-void srq_tags_inherit(struct srq *); /* see inherit.h */
-
 /* ibv_post_srq_ops(3). Thread-safe. */
 int srq_tags_operate(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **bad);
-
-/* What the engine of a queue pair on such an SRQ calls. */
-const struct recv_wqe *srq_tags_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
-void srq_tags_received(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
-/* False, and nothing was done: the work is the program's. */
-bool srq_tags_sent(struct engine_owner *, const struct send_wqe *, enum ibv_wc_status, enum reason);
-
-/* Below: under qp->lock. */
-
-/* Rendezvous take places in the send queue, as many as there are. */
-void srq_tags_post(struct qp *);
-
-/* The queue pair is in error: rendezvous that had no place in the send queue end, too. */
-void srq_tags_flush(struct qp *);
-
-/* The queue pair will be reset or destroyed, which completes nothing; but a tagged buffer that it has in its hands must
- * go back to the program. */
-void srq_tags_abandon(struct qp *);
 
 /* Members of a JSON object about the list, each after a comma. */
 void srq_tags_report(FILE *, const struct srq *);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "diag/log.h"
-#include "verbs/context/import.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"

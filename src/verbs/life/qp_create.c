@@ -8,21 +8,14 @@
 #include "diag/log.h"
 #include "process/port.h"
 #include "runtime/qpns.h"
-#include "verbs/kinds/ethernet/qp_raw.h"
-#include "verbs/kinds/ethernet/rwq_ind_table.h"
-#include "verbs/kinds/srq_tags.h"
-#include "verbs/kinds/xrc/xrc.h"
-#include "verbs/kinds/xrc/xrc_recv.h"
-#include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/life/qp_endpoint.h"
 #include "verbs/life/qp_groups.h"
 #include "verbs/life/qp_modify.h"
-#include "verbs/life/qp_owner.h"
 #include "verbs/life/qp_retire.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
 #include "verbs/qp/comp_cntr.h"
-#include "verbs/qp/wq.h"
+#include "verbs/qp/kind.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
@@ -30,8 +23,9 @@
 #include "verbs/send/qp_ex.h"
 
 enum {
-    INIT_MASK = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
-                IBV_QP_INIT_ATTR_CREATE_FLAGS | QP_RAW_INIT_MASK
+    COMMON_MASK =
+        IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+    SPREAD_MASK = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH, /* its receives are those of work queues */
 };
 
 static uint64_t send_ops(const struct ibv_qp_init_attr_ex *attr)
@@ -39,16 +33,20 @@ static uint64_t send_ops(const struct ibv_qp_init_attr_ex *attr)
     return attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0;
 }
 
+static uint32_t create_flags(const struct ibv_qp_init_attr_ex *attr)
+{
+    return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
+}
+
+static const struct srq *srq_of(const struct ibv_qp_init_attr_ex *attr)
+{
+    return (const struct srq *)attr->srq;
+}
+
 /* Where an SRQ has its receives complete, whatever the queue pair asks for; NULL: it leaves that to the queue pair. */
 static struct cq *receive_cq_of_srq(const struct ibv_qp_init_attr_ex *attr)
 {
-    return attr->srq ? ((struct srq *)attr->srq)->cq : NULL;
-}
-
-static bool is_offered(enum ibv_qp_type type)
-{
-    return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD || type == IBV_QPT_RAW_PACKET ||
-           type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
+    return attr->srq ? srq_of(attr)->cq : NULL;
 }
 
 static bool knows_cq(const struct context *context, struct ibv_cq *cq)
@@ -70,51 +68,69 @@ static bool knows_all(const struct context *context, const struct ibv_qp_init_at
            (!attr->srq || (srq_is_known(attr->srq) && object_is_here(&((struct srq *)attr->srq)->object, context)));
 }
 
-static enum reason refuse_receiving_xrc(const struct context *context, const struct ibv_qp_init_attr_ex *attr,
-                                        int *error)
+/* What some kind has, and all kinds together. */
+static uint32_t known_mask(void)
 {
-    if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd)
-        return REASON_XRC_NO_DOMAIN;
-    *error = ENOENT;
-    return object_is_here(&((struct xrcd *)attr->xrcd)->object, context) ? REASON_NONE : REASON_HANDLE;
+    uint32_t mask = COMMON_MASK;
+    for (const struct qp_kind *const *kind = qp_kinds; *kind; kind++)
+        mask |= (*kind)->init_mask;
+    return mask;
 }
 
-/* REASON_NONE, or why such a queue pair can't be made; *error is the errno. */
-static enum reason qp_refuse(const struct context *context, const struct ibv_qp_init_attr_ex *attr, int *error)
+/* What the kind does not have. */
+static enum reason refuse_for_kind(const struct context *context, const struct qp_kind *kind,
+                                   const struct ibv_qp_init_attr_ex *attr, int *error)
 {
-    const struct device *device = context->device;
-    const struct limits *limits = &device->limits;
-    const struct ibv_qp_cap *cap = &attr->cap;
     *error = EOPNOTSUPP;
-    if (attr->comp_mask & ~(uint32_t)INIT_MASK)
+    if (attr->comp_mask & ~known_mask())
         return REASON_QP_INIT_MASK;
-    if (!is_offered(attr->qp_type))
+    if (!kind)
         return REASON_QP_TYPE;
-    if (attr->qp_type == IBV_QPT_RAW_PACKET && link_layer_is_infiniband(device))
+    if (kind->traits & QP_ETHERNET && link_layer_is_infiniband(context->device))
         return REASON_RAW_ON_INFINIBAND;
-    if (!qp_ex_offers(attr->qp_type, send_ops(attr)))
+    if (!qp_ex_offers(kind, send_ops(attr)))
         return REASON_QP_SEND_OPS;
-    enum reason reason = qp_raw_refuse(attr, error);
+    if (create_flags(attr) & ~kind->create_flags)
+        return REASON_RAW_CREATE_FLAGS;
+    *error = EINVAL;
+    if (attr->comp_mask & ~(COMMON_MASK | kind->init_mask))
+        return REASON_RAW_QP_ATTRIBUTES;
+    return kind->refuse ? kind->refuse(context, attr, error) : REASON_NONE;
+}
+
+/* The queues that it is made with, or without. */
+static enum reason refuse_queues(const struct limits *limits, const struct qp_kind *kind,
+                                 const struct ibv_qp_init_attr_ex *attr)
+{
+    const struct ibv_qp_cap *cap = &attr->cap;
+    bool receives = kind->traits & QP_RECEIVES, spreads = attr->comp_mask & SPREAD_MASK;
+    if (!spreads && (!attr->send_cq || (receives && !attr->recv_cq && !receive_cq_of_srq(attr))))
+        return REASON_QP_NO_CQ;
+    if (attr->srq && !receives)
+        return REASON_XRC_SRQ_TYPE;
+    enum reason reason = attr->srq && srq_of(attr)->kind->refuse ? srq_of(attr)->kind->refuse(kind) : REASON_NONE;
     if (reason)
         return reason;
-    *error = EINVAL;
-    if (attr->qp_type == IBV_QPT_XRC_RECV)
-        return refuse_receiving_xrc(context, attr, error);
-    if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
-        return REASON_QP_NO_PD;
-    if (!qp_raw_spreads(attr) &&
-        (!attr->send_cq || (attr->qp_type != IBV_QPT_XRC_SEND && !attr->recv_cq && !receive_cq_of_srq(attr))))
-        return REASON_QP_NO_CQ;
-    if (attr->srq && (attr->qp_type == IBV_QPT_XRC_SEND || ((struct srq *)attr->srq)->xrcd))
-        return REASON_XRC_SRQ_TYPE;
-    if (attr->qp_type != IBV_QPT_RC && attr->srq && ((struct srq *)attr->srq)->tags)
-        return REASON_TM_SERVICE;
     if (cap->max_send_wr > limits->max_qp_wr || cap->max_send_sge > limits->max_sge ||
         cap->max_inline_data > limits->max_inline)
         return REASON_QP_SIZE;
-    if (!attr->srq && attr->qp_type != IBV_QPT_XRC_SEND &&
-        (cap->max_recv_wr > limits->max_qp_wr || cap->max_recv_sge > limits->max_sge))
-        return REASON_QP_SIZE;
+    bool fits = cap->max_recv_wr <= limits->max_qp_wr && cap->max_recv_sge <= limits->max_sge;
+    return !attr->srq && receives && !fits ? REASON_QP_SIZE : REASON_NONE;
+}
+
+/* REASON_NONE, or why such a queue pair can't be made; *error is the errno. */
+static enum reason qp_refuse(const struct context *context, const struct qp_kind *kind,
+                             const struct ibv_qp_init_attr_ex *attr, int *error)
+{
+    enum reason reason = refuse_for_kind(context, kind, attr, error);
+    if (reason || kind->traits & QP_SHARED)
+        return reason;
+    *error = EINVAL;
+    if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
+        return REASON_QP_NO_PD;
+    reason = refuse_queues(&context->device->limits, kind, attr);
+    if (reason)
+        return reason;
     *error = ENOENT;
     return knows_all(context, attr) ? REASON_NONE : REASON_HANDLE;
 }
@@ -133,16 +149,17 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
     size_t room = qp->cap.max_send_sge * sizeof(struct ibv_sge), atomic_write = 8;
     if (room < atomic_write)
         room = atomic_write;
-    bool matches_tags = qp->uses.srq && qp->uses.srq->tags;
+    static const struct srq_kind none;
+    const struct srq_kind *srq = qp->uses.srq ? qp->uses.srq->kind : &none;
     if (room < qp->cap.max_inline_data)
         room = qp->cap.max_inline_data;
     if (room < qp->cap.max_send_sge * sizeof(struct ibv_sge) + qp->ethernet.max_tso_header)
         room = qp->cap.max_send_sge * sizeof(struct ibv_sge) + qp->ethernet.max_tso_header;
-    if (matches_tags && room < SRQ_TAGS_ROOM)
-        room = SRQ_TAGS_ROOM;
+    if (room < srq->work_room)
+        room = srq->work_room;
     queue->stride = (uint32_t)((sizeof(struct send_wqe) + room + 63) & ~(size_t)63);
-    queue->capacity = power_of_two(qp->cap.max_send_wr + (matches_tags ? SRQ_TAGS_WORK : 0));
-    uint32_t staged = matches_tags && qp->batch.exists ? power_of_two(qp->cap.max_send_wr) : 0;
+    queue->capacity = power_of_two(qp->cap.max_send_wr + srq->work_places);
+    uint32_t staged = srq->work_places && qp->batch.exists ? power_of_two(qp->cap.max_send_wr) : 0;
     size_t size = (size_t)queue->stride * (queue->capacity + staged);
     int error = domain_take(domain_of(qp->ibv.pd), DOMAIN_SEND_QUEUE, size, &qp->sends.memory);
     queue->memory = qp->sends.memory.memory;
@@ -155,12 +172,10 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
 
 static void initialize_engine(struct qp *qp, const struct send_queue *queue)
 {
-    static const enum service services[] = {[IBV_QPT_UC] = SERVICE_UC, [IBV_QPT_UD] = SERVICE_UD};
-    if (qp->flow.type != IBV_QPT_RAW_PACKET)
-        return engine_initialize(&qp->engine, qp->flow.type <= IBV_QPT_UD ? services[qp->flow.type] : SERVICE_XRC,
-                                 &qp->owner, queue, NULL);
-    engine_initialize_raw(&qp->engine, &qp->owner, queue);
-    engine_configure(&qp->engine, &(struct engine_settings){.options = qp_raw_options(qp)});
+    if (qp->kind->initialize_engine)
+        qp->kind->initialize_engine(qp, queue);
+    else
+        engine_initialize(&qp->engine, (enum service)qp->kind->service, &qp->owner, queue, NULL);
 }
 
 static int make_queues(struct qp *qp)
@@ -186,14 +201,10 @@ static uint32_t inline_room(const struct ibv_qp_cap *cap, const struct limits *l
     return cap->max_inline_data > room ? cap->max_inline_data : room;
 }
 
-/* Who sends over XRC receives nothing, and who receives over XRC has neither queues nor a PD nor CQs. */
 static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
-    if (qp->flow.type == IBV_QPT_XRC_RECV) {
-        qp->xrc.domain = ((struct xrcd *)attr->xrcd)->domain;
-        qp->cap = (struct ibv_qp_cap){0};
+    if (qp->traits & QP_SHARED)
         return;
-    }
     qp->memory.pd = pd_of(attr->pd);
     qp->uses.parent = pd_object(attr->pd);
     qp->uses.send_cq = (struct cq *)attr->send_cq;
@@ -202,22 +213,30 @@ static void fill_users(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
     qp->cap = attr->cap;
     if (qp->cap.max_send_wr == 1)
         qp->cap.max_send_wr = 2; /* for programs that miss one completion, as docs/user/choices.md says */
-    if (qp->flow.type != IBV_QPT_XRC_SEND)
+    if (qp->traits & QP_RECEIVES)
         qp->uses.receive_cq = receive_cq_of_srq(attr) ? receive_cq_of_srq(attr) : (struct cq *)attr->recv_cq;
     if (!qp_has_receives(qp))
         qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
 }
 
-static void qp_fill(struct qp *qp, struct context *context, const struct ibv_qp_init_attr_ex *attr)
+static const struct owner_operations *owner_of(const struct qp *qp)
+{
+    const struct srq *srq = qp->uses.srq;
+    return srq && srq->kind->owner ? srq->kind->owner : qp->kind->owner;
+}
+
+static void qp_fill(struct qp *qp, const struct qp_kind *kind, struct context *context,
+                    const struct ibv_qp_init_attr_ex *attr)
 {
     qp->process = context->process;
-    qp->port = 1u << context->device->index;
-    qp->flow.type = (uint8_t)attr->qp_type;
+    qp->path.port = 1u << context->device->index;
+    qp_set_kind(qp, kind);
+    qp->create_flags = create_flags(attr);
     qp->state = IBV_QPS_RESET;
     qp->sends.signal_all = attr->sq_sig_all;
     fill_users(qp, attr);
     qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
-    qp->owner.operations = qp_owner_operations(qp);
+    qp->owner.operations = owner_of(qp);
     qp_begin_endpoint(qp, context->device);
     qp_ex_fill(qp, send_ops(attr));
     struct ibv_qp *ibv = &qp->ibv;
@@ -240,7 +259,7 @@ static void use_others(const struct qp *qp, int step)
         qp->uses.send_cq ? &qp->uses.send_cq->object : NULL,
         qp->uses.receive_cq ? &qp->uses.receive_cq->object : NULL,
         qp->uses.srq ? &qp->uses.srq->object : NULL,
-        qp->ethernet.spread ? &qp->ethernet.spread->table->object : NULL,
+        qp->uses.table,
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i])
@@ -288,7 +307,7 @@ const struct object_class qp_class = {
     .quiesce = qp_quiesce_object,
 };
 
-/* With its handle in its context; one that is shared has handles of its own, which xrc_recv_create makes. */
+/* With its handle in its context; one that is shared has handles of its own, which kind->hand_out makes. */
 static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;
@@ -313,7 +332,8 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
 {
     struct context *context = context_of(ibv);
     int error;
-    enum reason reason = qp_refuse(context, attr, &error);
+    const struct qp_kind *kind = qp_kind_find(attr->qp_type);
+    enum reason reason = qp_refuse(context, kind, attr, &error);
     if (reason) {
         if (!object_has_told(reason))
             log_reason(LOG_WARN, reason, "ibv_create_qp");
@@ -327,15 +347,15 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
     }
     lock_set_rank(&qp->lock, LOCK_QP);
     lock_set_rank(&qp->batch.lock, LOCK_PROGRAM);
-    qp_fill(qp, context, attr);
-    error = qp_raw_fill(qp, attr);
+    qp_fill(qp, kind, context, attr);
+    error = kind->fill ? kind->fill(qp, attr) : 0;
     if (!error)
         error = make_queues(qp);
     if (!error)
         error = qp_enter(qp, context);
     if (!error) {
         attr->cap = qp->cap;
-        return qp->xrc.domain ? xrc_recv_create(qp, (struct xrcd *)attr->xrcd, attr) : &qp->ibv;
+        return kind->hand_out ? kind->hand_out(qp, attr) : &qp->ibv;
     }
     qp_release(qp);
     errno = error;
@@ -346,8 +366,8 @@ int qp_destroy(struct ibv_qp *ibv)
 {
     struct qp *qp = qp_of(ibv);
     struct context *context = qp->object.context;
-    if (qp->xrc.shared)
-        return xrc_recv_close(qp);
+    if (qp->kind->close)
+        return qp->kind->close(qp);
     control_lock(context);
     int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);
     if (!error) {

@@ -7,7 +7,6 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/engine/inlined.h"
-#include "verbs/kinds/xrc/xrc_front.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_path.h"
@@ -86,12 +85,10 @@ static void look_at_references(struct qp *qp)
 {
     struct engine_settings settings = *engine_settings_of(&qp->engine);
     struct peer *peer = qp->path.peer;
-    settings.references_lost = qp->flow.type == IBV_QPT_RC && peer && !peer->gone && settings.reference_segment &&
+    settings.references_lost = qp->traits & QP_END_TO_END && peer && !peer->gone && settings.reference_segment &&
                                !traffic_may_reference(&qp->process->traffic, peer->link);
     engine_configure(&qp->engine, &settings);
 }
-
-typedef void take_packet(struct qp *, const struct packet *, nanos now);
 
 /* Under qp->lock. True: it was one that had to come. Inlined, so that `next` is called directly. */
 __attribute__((always_inline)) static inline bool take(struct qp *qp, const struct packet *packet,
@@ -112,7 +109,7 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     }
     if (__builtin_expect(arrival->from.congested, 0))
         qp_path_notify(qp, arrival->now);
-    if (arrival->along && qp->flow.type == IBV_QPT_RC && !qp->path.remote)
+    if (arrival->along && qp->traits & QP_END_TO_END && !qp->path.remote)
         engine_receive_along(&qp->engine, arrival->along, now);
     next(qp, packet, now);
     return !qp->progress.refused;
@@ -133,7 +130,7 @@ static inline bool is_cut_off(const struct qp *qp)
 static inline bool is_usual(const struct qp *qp, const struct endpoint_arrival *arrival)
 {
     const struct packet *packet = arrival->from.packet;
-    return arrival->plain && qp->flow.type == IBV_QPT_RC && !qp->path.remote &&
+    return arrival->plain && qp->traits & QP_END_TO_END && !qp->path.remote &&
            op_service(packet->opcode) == SERVICE_RC && !is_refusal(packet) && !qp->flow.traffic->taps;
 }
 
@@ -179,22 +176,14 @@ __attribute__((flatten)) static enum endpoint_output receive_at_qp(struct endpoi
     return __builtin_expect(is_usual(qp, arrival), 1) ? receive_usual(qp, arrival) : receive_unusual(qp, arrival);
 }
 
-/* XRC_RECV: the SRQs may be other processes'. */
-static enum endpoint_output receive_at_front(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
+bool qp_endpoint_take(struct qp *qp, const struct endpoint_arrival *arrival, take_packet *next)
 {
-    struct qp *qp = qp_of_endpoint(endpoint);
-    const struct packet *packet = arrival->from.packet;
-    lock_take(&qp->lock);
-    bool fine = !xrc_front_takes(qp, arrival) && !is_cut_off(qp) && take(qp, packet, arrival, xrc_front_receive);
-    bool output = qp_has_output(qp) || xrc_front_waits(qp);
-    lock_release(&qp->lock);
-    if (arrival->forwarded && fine)
-        forward_prefer(qp->process, arrival->forwarded, packet);
-    return output ? ENDPOINT_OUTPUT : ENDPOINT_NOTHING;
+    lock_assert_held(&qp->lock);
+    return !is_cut_off(qp) && take(qp, arrival->from.packet, arrival, next);
 }
 
 /* An ACK to another host may wait for one round: it costs a system call, unless it goes along. */
-static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
+bool qp_endpoint_flush(struct endpoint *endpoint, nanos now, bool ack_later)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
@@ -209,23 +198,12 @@ static bool flush(struct endpoint *endpoint, nanos now, bool ack_later)
     return !waits;
 }
 
-static bool flush_front(struct endpoint *endpoint, nanos now, bool ack_later)
-{
-    struct qp *qp = qp_of_endpoint(endpoint);
-    lock_take(&qp->lock);
-    bool waits = xrc_front_waits(qp);
-    if (waits)
-        xrc_front_flush(qp, now);
-    lock_release(&qp->lock);
-    return waits || flush(endpoint, now, ack_later);
-}
-
 static bool is_overrun(const struct cq *cq)
 {
     return cq && cq->overrun;
 }
 
-static void fail_overrun(struct endpoint *endpoint)
+void qp_endpoint_fail_overrun(struct endpoint *endpoint)
 {
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
@@ -238,19 +216,15 @@ static void fail_overrun(struct endpoint *endpoint)
     lock_release(&qp->lock);
 }
 
+const struct endpoint_operations qp_endpoint_operations = {
+    .receive = receive_at_qp,
+    .flush = qp_endpoint_flush,
+    .fail_overrun = qp_endpoint_fail_overrun,
+};
+
 void qp_begin_endpoint(struct qp *qp, const struct device *device)
 {
-    static const struct endpoint_operations operations = {
-        .receive = receive_at_qp,
-        .flush = flush,
-        .fail_overrun = fail_overrun,
-    };
-    static const struct endpoint_operations front_operations = {
-        .receive = receive_at_front,
-        .flush = flush_front,
-        .fail_overrun = fail_overrun,
-    };
-    qp->endpoint.operations = qp->flow.type == IBV_QPT_XRC_RECV ? &front_operations : &operations;
+    qp->endpoint.operations = qp->kind->endpoint;
     qp->flow.traffic = &qp->process->traffic;
     qp->flow.lock = &qp->lock;
     qp->flow.device = device;

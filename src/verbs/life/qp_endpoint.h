@@ -2,10 +2,23 @@
 #ifndef VERBS_LIFE_QP_ENDPOINT_H
 #define VERBS_LIFE_QP_ENDPOINT_H
 
+#include "runtime/endpoint.h"
+#include "wire/packet.h"
+
 struct device;
 struct qp;
 
 /* Before anybody else knows the queue pair, or the one inside a work queue. */
 void qp_begin_endpoint(struct qp *, const struct device *);
+
+/* What the loop calls of queue pairs whose engine takes all that comes. */
+extern const struct endpoint_operations qp_endpoint_operations;
+
+/* Its parts, for kinds with operations of their own. */
+typedef void take_packet(struct qp *, const struct packet *, nanos now);
+/* Gives a packet that may be for the queue pair to `next`. True: it was one that had to come. Under qp->lock. */
+bool qp_endpoint_take(struct qp *, const struct endpoint_arrival *, take_packet *next);
+bool qp_endpoint_flush(struct endpoint *, nanos now, bool ack_later);
+void qp_endpoint_fail_overrun(struct endpoint *);
 
 #endif

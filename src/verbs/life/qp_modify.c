@@ -11,8 +11,6 @@
 #include "process/progress.h"
 #include "runtime/clock.h"
 #include "tap/delay.h"
-#include "verbs/kinds/ethernet/qp_raw.h"
-#include "verbs/kinds/srq_tags.h"
 #include "verbs/object/async.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_direct.h"
@@ -24,6 +22,7 @@
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
 #include "verbs/send/ah.h"
 #include "verbs/send/rate_limit.h"
 #include "verbs/send/transmit.h"
@@ -75,7 +74,7 @@ static enum reason qp_modify_check(const struct qp *qp, const struct ibv_qp_attr
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
         return REASON_CURRENT_STATE;
-    enum reason reason = qp_state_check(qp->flow.type, from, to, mask);
+    enum reason reason = qp_state_check(qp->kind, from, to, mask);
     return reason ? reason : check_values(qp->object.context, attr, mask);
 }
 
@@ -115,7 +114,7 @@ static uint32_t window_of(const struct qp *qp)
         return REMOTE_BYTES / segment_of(qp);
     if (traffic_is_faulty(&qp->process->traffic))
         return FAULTY_WINDOW;
-    return qp->flow.type == IBV_QPT_XRC_SEND ? XRC_WINDOW : WINDOW;
+    return qp->traits & QP_NAMES_SRQ ? XRC_WINDOW : WINDOW;
 }
 
 /* Where an ACK can't be lost and only tells that work has ended, it is asked for when somebody waits for that; and now
@@ -125,13 +124,13 @@ static uint32_t ack_mask_of(const struct qp *qp)
     enum { SHORT_TIMEOUT = 14, MASK = 15 };
     bool patient = !qp->attr.timeout || (qp->attr.timeout >= SHORT_TIMEOUT && qp->attr.retry_cnt);
     bool waits = qp->sends.signal_all || qp->counting.operations;
-    return qp->flow.type == IBV_QPT_RC && !qp->path.remote && patient && !waits ? MASK : 0;
+    return qp->traits & QP_END_TO_END && !qp->path.remote && patient && !waits ? MASK : 0;
 }
 
 /* Inside a host a frame takes them. A capture is to have them as packets. */
 static bool acks_go_along(const struct qp *qp)
 {
-    return qp->flow.type == IBV_QPT_RC && !qp->path.remote && !qp->process->traffic.taps;
+    return qp->traits & QP_END_TO_END && !qp->path.remote && !qp->process->traffic.taps;
 }
 
 /* The engine's settings from the attributes. */
@@ -139,7 +138,7 @@ static void configure(struct qp *qp)
 {
     const struct ibv_qp_attr *attr = &qp->attr;
     const struct limits *limits = &qp->object.context->device->limits;
-    if (qp->flow.type == IBV_QPT_RAW_PACKET)
+    if (qp->traits & QP_ETHERNET)
         return;
     const struct engine_settings settings = {
         .service = qp->flow.service,
@@ -148,7 +147,7 @@ static void configure(struct qp *qp)
         .segment = segment_of(qp),
         .reference_segment = engine_settings_of(&qp->engine)->reference_segment,
         .reference_from = QP_REFERENCE_FROM,
-        .in_pieces = qp->rate_limit.rate || qp->flow.type == IBV_QPT_XRC_SEND, /* who passes on has no reference */
+        .in_pieces = qp->rate_limit.rate || qp->traits & QP_NAMES_SRQ, /* who passes on has no reference */
         .exact = qp->path.remote != NULL,
         .window = window_of(qp),
         .first_window = qp->path.remote ? REMOTE_FIRST : 0,
@@ -161,7 +160,7 @@ static void configure(struct qp *qp)
         .ack_mask = ack_mask_of(qp),
         .acks_along = acks_go_along(qp),
         .access = attr->qp_access_flags,
-        .max_message = qp->flow.type == IBV_QPT_UD ? device_now(qp->object.context->device)->mtu : limits->max_message,
+        .max_message = qp->traits & QP_DATAGRAM ? device_now(qp->object.context->device)->mtu : limits->max_message,
         .number = qp->flow.number,
         .qkey = attr->qkey,
     };
@@ -189,8 +188,8 @@ static void reset(struct qp *qp)
     qp->sends.resets++;
     qp_settle(qp);
     qp_withdraw_references(qp);
-    if (qp->uses.srq && qp->uses.srq->tags)
-        srq_tags_abandon(qp);
+    if (qp->uses.srq && qp->uses.srq->kind->abandon)
+        qp->uses.srq->kind->abandon(qp);
     qp_give_back_receive(qp);
     engine_reset(&qp->engine);
     if (qp_is_reliable(qp)) {
@@ -200,7 +199,7 @@ static void reset(struct qp *qp)
         qp->sends.saved = NULL;
     }
     qp_forget_peer(qp);
-    if (!qp->uses.srq && qp->flow.type != IBV_QPT_XRC_RECV)
+    if (qp_has_receives(qp))
         receive_queue_clear(&qp->receives.own);
     qp->sends.unsignalled = 0;
     qp->told.first_error = REASON_NONE;
@@ -321,7 +320,7 @@ static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, 
                            enum reason before)
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
-    struct qp_transition transition = qp_state_transition(qp->flow.type, from, to);
+    struct qp_transition transition = qp_state_transition(qp->kind, from, to);
     char call[160], words[WORDS_SIZE];
     name_call(qp, attr, mask, before, call, sizeof call);
     if (reason == REASON_ATTRIBUTE_MISSING)
@@ -386,7 +385,7 @@ int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
     if (!qp_is_known(ibv))
         return ENOENT;
     qp = qp_real(qp);
-    mask = qp_state_mask(qp->flow.type, mask);
+    mask = qp_state_mask(qp->kind, mask);
     int error = mask & IBV_QP_AV ? find_way(qp, attr, mask, &hop_limit) : 0;
     if (!error)
         error = change_qp(qp, attr, mask, hop_limit);

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "verbs/kinds/srq_tags.h"
-#include "verbs/kinds/xrc/xrc.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/async.h"
@@ -17,6 +15,7 @@
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
 #include "wire/lrh.h"
 
 static const uint8_t completion_opcodes[] = {
@@ -204,7 +203,7 @@ enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const st
     return *reason ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS;
 }
 
-static void failed(struct engine_owner *owner, bool sqe)
+void qp_owner_failed(struct engine_owner *owner, bool sqe)
 {
     struct qp *qp = qp_of_owner(owner);
     if (sqe) {
@@ -236,31 +235,10 @@ void qp_owner_watch(struct engine_owner *owner, nanos deadline)
     qp_expire_by(qp_of_owner(owner), deadline);
 }
 
-static void sent_with_tags(struct engine_owner *owner, const struct send_wqe *work, enum ibv_wc_status status,
-                           enum reason reason)
-{
-    if (!srq_tags_sent(owner, work, status, reason))
-        qp_owner_sent(owner, work, status, reason);
-}
-
-static const struct owner_operations plain_operations = {
-    QP_OWNER_COMMON,  .sent = qp_owner_sent, .take_receive = qp_owner_take_receive, .received = qp_owner_received,
-    .failed = failed,
+const struct owner_operations qp_owner_operations = {
+    QP_OWNER_COMMON,
+    .sent = qp_owner_sent,
+    .take_receive = qp_owner_take_receive,
+    .received = qp_owner_received,
+    .failed = qp_owner_failed,
 };
-
-static const struct owner_operations tags_operations = {
-    QP_OWNER_COMMON,  .sent = sent_with_tags, .take_receive = srq_tags_take_receive, .received = srq_tags_received,
-    .failed = failed,
-};
-
-static const struct owner_operations xrc_operations = {
-    QP_OWNER_COMMON,          .sent = qp_owner_sent, .take_receive = xrc_take_receive, .select_srq = xrc_select_srq,
-    .received = xrc_received, .failed = failed,
-};
-
-const struct owner_operations *qp_owner_operations(const struct qp *qp)
-{
-    if (qp->flow.type == IBV_QPT_XRC_RECV)
-        return &xrc_operations;
-    return qp->uses.srq && qp->uses.srq->tags ? &tags_operations : &plain_operations;
-}

@@ -16,6 +16,8 @@ enum reason qp_owner_remote_memory(struct engine_owner *, uint32_t rkey, uint64_
                                    unsigned access, struct iovec *);
 enum reason qp_owner_invalidate(struct engine_owner *, uint32_t rkey);
 enum ibv_wc_status qp_owner_local_operation(struct engine_owner *, const struct send_wqe *, enum reason *);
+/* The engine has ended by an error; `sqe`: it only sends nothing more. */
+void qp_owner_failed(struct engine_owner *, bool sqe);
 void qp_owner_event(struct engine_owner *, enum ibv_event_type);
 void qp_owner_dropped(struct engine_owner *, const struct packet *, enum reason);
 void qp_owner_watch(struct engine_owner *, nanos deadline);
@@ -27,7 +29,7 @@ void qp_owner_watch(struct engine_owner *, nanos deadline);
     .invalidate = qp_owner_invalidate, .local_operation = qp_owner_local_operation, .event = qp_owner_event,           \
     .dropped = qp_owner_dropped, .watch = qp_owner_watch
 
-/* The table for a queue pair of this type and with this SRQ. */
-const struct owner_operations *qp_owner_operations(const struct qp *);
+/* The table for queue pairs whose receives are their own, or those of an SRQ without rules of its own. */
+extern const struct owner_operations qp_owner_operations;
 
 #endif

@@ -5,8 +5,6 @@
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "tap/traffic.h"
-#include "verbs/kinds/ethernet/qp_raw.h"
-#include "verbs/kinds/srq_tags.h"
 #include "verbs/life/async_get.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/acknowledgements.h"
@@ -18,6 +16,7 @@
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
 #include "verbs/send/transmit.h"
 
 void qp_retire(struct qp *qp)
@@ -37,8 +36,8 @@ void qp_retire(struct qp *qp)
     qp_withdraw_references(qp);
     qp_unpublish(qp);
     mw_leave(qp);
-    if (qp->uses.srq && qp->uses.srq->tags)
-        srq_tags_abandon(qp);
+    if (qp->uses.srq && qp->uses.srq->kind->abandon)
+        qp->uses.srq->kind->abandon(qp);
     qp_give_back_receive(qp);
     traffic_end(&qp->flow);
     lock_release(&qp->lock);
@@ -62,8 +61,8 @@ void qp_release(struct qp *qp)
     calls_leave(&qp->calls);
     domain_give_back(&qp->sends.memory);
     free(qp->sends.saved);
-    free(qp->xrc.front);
-    qp_raw_release(qp);
+    if (qp->kind->release)
+        qp->kind->release(qp);
     if (qp_has_receives(qp))
         receive_queue_destroy(&qp->receives.own);
     pthread_mutex_destroy(&qp->ibv.mutex);

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 
 #include "diag/log.h"
-#include "verbs/kinds/srq_tags.h"
-#include "verbs/kinds/xrc/xrc.h"
-#include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/life/async_get.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/control.h"
@@ -14,6 +11,14 @@
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"
+
+static const struct srq_kind *srq_kind_find(enum ibv_srq_type type)
+{
+    for (const struct srq_kind *const *kind = srq_kinds; *kind; kind++)
+        if ((*kind)->type == type)
+            return *kind;
+    return NULL;
+}
 
 static bool sizes_fit(const struct limits *limits, const struct ibv_srq_attr *attr)
 {
@@ -24,7 +29,8 @@ static void srq_release(struct srq *srq)
 {
     if (srq->cq && !srq->cq->process->inherited)
         cq_forget(srq->cq, &srq->queue.polled);
-    srq_tags_destroy(srq);
+    if (srq->kind->release)
+        srq->kind->release(srq);
     receive_queue_destroy(&srq->queue);
     pthread_mutex_destroy(&srq->ibv.mutex);
     pthread_cond_destroy(&srq->ibv.cond);
@@ -32,7 +38,8 @@ static void srq_release(struct srq *srq)
 }
 
 /* An SRQ that is not in its context yet; NULL and errno. */
-static struct srq *srq_make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, void *srq_context)
+static struct srq *srq_make(const struct srq_kind *kind, struct ibv_pd *pd, const struct ibv_srq_attr *attr,
+                            void *srq_context)
 {
     if (!pd_is_known(pd)) {
         errno = ENOENT;
@@ -50,6 +57,7 @@ static struct srq *srq_make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, 
         errno = error;
         return NULL;
     }
+    srq->kind = kind;
     srq->ibv.context = pd->context;
     srq->ibv.srq_context = srq_context;
     srq->ibv.pd = pd;
@@ -62,8 +70,8 @@ static void count_uses(struct srq *srq, uint32_t change)
 {
     if (srq->cq)
         srq->cq->object.uses += change;
-    if (srq->xrcd)
-        srq->xrcd->object.uses += change;
+    if (srq->domain)
+        srq->domain->uses += change;
 }
 
 static void srq_destroy_left(struct object *object)
@@ -78,7 +86,8 @@ static void srq_inherit(struct object *object)
 {
     struct srq *srq = object_whole(object);
     lock_inherit(&srq->queue.lock);
-    srq_tags_inherit(srq);
+    if (srq->kind->inherit)
+        srq->kind->inherit(srq);
 }
 
 static const struct object_class srq_class = {
@@ -94,13 +103,13 @@ static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
 {
     struct context *context = context_of(srq->ibv.context);
     control_lock(context);
-    int error = srq->xrcd ? xrc_enter_srq(srq) : 0;
+    int error = srq->kind->enter ? srq->kind->enter(srq) : 0;
     uint32_t most = context->device->limits.max_srq;
     srq->ibv.handle = error ? 0 : object_enter(context, &srq->object, &srq_class, most, pd_object(srq->ibv.pd));
     if (srq->ibv.handle)
         count_uses(srq, 1);
-    else if (srq->xrcd && !error)
-        xrc_remove_srq(srq);
+    else if (srq->kind->remove && !error)
+        srq->kind->remove(srq);
     control_unlock(context);
     if (srq->ibv.handle) {
         attr->srq_limit = 0;
@@ -111,12 +120,6 @@ static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
     return NULL;
 }
 
-struct ibv_srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
-{
-    struct srq *srq = srq_make(pd, &init->attr, init->srq_context);
-    return srq ? srq_enter(srq, &init->attr) : NULL;
-}
-
 static struct ibv_srq *srq_refuse(enum reason reason, int error)
 {
     if (!object_has_told(reason))
@@ -125,42 +128,37 @@ static struct ibv_srq *srq_refuse(enum reason reason, int error)
     return NULL;
 }
 
-static bool srq_knows_cq(const struct ibv_srq_init_attr_ex *init)
+/* It has what its kind is made with, and the handles are right. */
+static enum reason srq_check(const struct srq_kind *kind, const struct ibv_srq_init_attr_ex *init, int *error)
 {
-    return cq_is_known(init->cq) && object_is_here(&((struct cq *)init->cq)->object, context_of(init->pd->context));
+    const struct context *context = context_of(init->pd->context);
+    *error = EINVAL;
+    if ((init->comp_mask & kind->needs) != kind->needs || (kind->needs & IBV_SRQ_INIT_ATTR_CQ && !init->cq) ||
+        (kind->needs & IBV_SRQ_INIT_ATTR_XRCD && !init->xrcd))
+        return kind->incomplete;
+    *error = ENOENT;
+    if (kind->needs & IBV_SRQ_INIT_ATTR_CQ &&
+        (!cq_is_known(init->cq) || !object_is_here(&((struct cq *)init->cq)->object, context)))
+        return REASON_HANDLE;
+    return REASON_NONE;
 }
 
-static struct ibv_srq *create_with_tags(struct ibv_srq_init_attr_ex *init)
+static struct ibv_srq *create_of_kind(const struct srq_kind *kind, struct ibv_srq_init_attr_ex *init)
 {
-    const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
-    if ((init->comp_mask & needed) != needed || !init->cq)
-        return srq_refuse(REASON_TM_ATTRIBUTES, EINVAL);
-    if (!srq_knows_cq(init))
-        return srq_refuse(REASON_HANDLE, ENOENT);
-    struct srq *srq = srq_make(init->pd, &init->attr, init->srq_context);
+    int error;
+    enum reason reason = srq_check(kind, init, &error);
+    if (reason)
+        return srq_refuse(reason, error);
+    struct srq *srq = srq_make(kind, init->pd, &init->attr, init->srq_context);
     if (!srq)
         return NULL;
-    srq->cq = (struct cq *)init->cq;
-    int error = srq_tags_create(srq, &init->tm_cap);
-    if (!error)
+    if (kind->needs & IBV_SRQ_INIT_ATTR_CQ)
+        srq->cq = (struct cq *)init->cq;
+    reason = kind->make ? kind->make(srq, init, &error) : REASON_NONE;
+    if (!reason)
         return srq_enter(srq, &init->attr);
     srq_release(srq);
-    return srq_refuse(REASON_TM_ATTRIBUTES, error);
-}
-
-static struct ibv_srq *create_for_xrc(struct ibv_srq_init_attr_ex *init)
-{
-    const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_XRCD;
-    if ((init->comp_mask & needed) != needed || !init->cq || !init->xrcd)
-        return srq_refuse(REASON_XRC_SRQ_ATTRIBUTES, EINVAL);
-    if (!srq_knows_cq(init) || !object_is_here(&((struct xrcd *)init->xrcd)->object, context_of(init->pd->context)))
-        return srq_refuse(REASON_HANDLE, ENOENT);
-    struct srq *srq = srq_make(init->pd, &init->attr, init->srq_context);
-    if (!srq)
-        return NULL;
-    srq->cq = (struct cq *)init->cq;
-    srq->xrcd = (struct xrcd *)init->xrcd;
-    return srq_enter(srq, &init->attr);
+    return srq_refuse(reason, error);
 }
 
 int srq_get_number(struct ibv_srq *ibv, uint32_t *number)
@@ -172,22 +170,20 @@ int srq_get_number(struct ibv_srq *ibv, uint32_t *number)
     return 0;
 }
 
+struct ibv_srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+    struct srq *srq = srq_make(srq_kind_find(IBV_SRQT_BASIC), pd, &init->attr, init->srq_context);
+    return srq ? srq_enter(srq, &init->attr) : NULL;
+}
+
 struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
 {
     const uint32_t known = IBV_SRQ_INIT_ATTR_RESERVED - 1;
     enum ibv_srq_type type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;
     if (init->comp_mask & ~known || !(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd)
         return srq_refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
-    switch (type) {
-    case IBV_SRQT_BASIC:
-        return srq_create(init->pd, (struct ibv_srq_init_attr *)init); /* which begins alike */
-    case IBV_SRQT_TM:
-        return create_with_tags(init);
-    case IBV_SRQT_XRC:
-        return create_for_xrc(init);
-    default:
-        return srq_refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
-    }
+    const struct srq_kind *kind = srq_kind_find(type);
+    return kind ? create_of_kind(kind, init) : srq_refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
 }
 
 static void wait_for_acknowledgements(struct srq *srq)
@@ -205,8 +201,8 @@ int srq_destroy(struct ibv_srq *ibv)
     int error = object_leave(&srq->object, ibv->handle, pd_object(ibv->pd));
     if (!error)
         count_uses(srq, -1u);
-    if (!error && srq->xrcd)
-        xrc_remove_srq(srq);
+    if (!error && srq->kind->remove)
+        srq->kind->remove(srq);
     control_unlock(context);
     if (error)
         return error;

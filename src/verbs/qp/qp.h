@@ -11,6 +11,7 @@
 #include "transport/engine/engine.h"
 #include "transport/tm/tags.h"
 #include "verbs/object/domain.h"
+#include "verbs/qp/kind.h"
 #include "verbs/qp/stream.h"
 #include "verbs/queue/receive_queue.h"
 
@@ -34,6 +35,7 @@ struct qp_direct {
 /* Where a connected queue pair sends to (qp_path.c, transmit.c). Under qp->lock. */
 struct qp_path {
     struct peer *peer; /* whom packets go to; NULL: nobody known */
+    uint32_t port;     /* bit of its device in process->ports_down; never changes */
     bool taken;        /* the peer that we had took all that was sent, up to taken_psn, before it ended */
     uint32_t taken_psn;
     struct link *remote; /* the way to another host; NULL: the peer is on this one */
@@ -127,6 +129,7 @@ struct qp_uses {
     struct object *parent; /* its PD or parent domain, or its XRC domain */
     struct cq *send_cq, *receive_cq;
     struct srq *srq;
+    struct object *table; /* of work queues (qp_raw.c) */
 };
 
 /* Whose memory it touches. */
@@ -156,16 +159,17 @@ struct qp {
         char newest[NEWER_QP_EX_BYTES]; /* as programs of the newest release may look at it */
     };
     struct object object;
+    const struct qp_kind *kind;
     struct process *process;
     struct engine_owner owner; /* what the engine calls; see qp_owner.h */
     struct lock lock;
-    uint32_t port;         /* bit of its device in process->ports_down */
+    uint32_t traits;       /* of its kind */
     _Atomic uint8_t state; /* enum ibv_qp_state; written under lock, read by posting receives without */
     uint32_t create_flags; /* enum ibv_qp_create_flags */
     struct ibv_qp_cap cap;
     struct ibv_qp_attr attr;
     struct endpoint endpoint;
-    struct traffic_flow flow; /* its number and type, too */
+    struct traffic_flow flow; /* its number, too */
     struct engine engine;
     struct qp_uses uses;
     struct qp_memory memory;
@@ -202,11 +206,17 @@ static inline struct qp *qp_of(struct ibv_qp *ibv)
     return (struct qp *)ibv;
 }
 
-/* RC, XRC_SEND and XRC_RECV: their engine is reliable. */
+/* Before anybody else knows it. */
+static inline void qp_set_kind(struct qp *qp, const struct qp_kind *kind)
+{
+    qp->kind = kind;
+    qp->traits = kind->traits;
+    qp->flow.service = kind->service;
+}
+
 static inline bool qp_is_reliable(const struct qp *qp)
 {
-    enum { TYPES = 1 << IBV_QPT_RC | 1 << IBV_QPT_XRC_SEND | 1 << IBV_QPT_XRC_RECV };
-    return TYPES >> qp->flow.type & 1;
+    return qp->traits & QP_RELIABLE;
 }
 
 static inline struct qp *qp_of_endpoint(struct endpoint *endpoint)
@@ -219,7 +229,7 @@ extern const struct object_class qp_class; /* of queue pairs that programs see *
 /* Does it have receives of its own, or work queues that have? */
 static inline bool qp_has_receives(const struct qp *qp)
 {
-    return !qp->uses.srq && qp->flow.type != IBV_QPT_XRC_SEND && qp->flow.type != IBV_QPT_XRC_RECV;
+    return !qp->uses.srq && qp->traits & QP_RECEIVES;
 }
 
 static inline struct qp *qp_of_owner(struct engine_owner *owner)

@@ -22,7 +22,7 @@ static uint32_t reads_kept(const struct qp *qp)
 static unsigned published_access(const struct qp *qp)
 {
     bool established = qp->state == IBV_QPS_RTR && engine_is_established(&qp->engine);
-    bool takes = qp->flow.type == IBV_QPT_RC && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD || established) &&
+    bool takes = qp->traits & QP_END_TO_END && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD || established) &&
                  qp->path.local && !engine_has_failed(&qp->engine) &&
                  engine_settings_of(&qp->engine)->max_message >= DIRECT_LENGTH_MAX;
     unsigned flags = takes ? qp->attr.qp_access_flags : 0;
@@ -119,7 +119,7 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
 static bool qp_may_direct(const struct qp *qp, struct link *link)
 {
     bool tags = qp->uses.srq && qp->uses.srq->tags;
-    return !qp->process->traffic.taps && !qp->rate_limit.rate && qp->flow.type == IBV_QPT_RC && !tags &&
+    return !qp->process->traffic.taps && !qp->rate_limit.rate && qp->traits & QP_END_TO_END && !tags &&
            shm_can_direct(link);
 }
 

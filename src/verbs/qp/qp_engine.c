@@ -1,12 +1,11 @@
 #include "verbs/qp/qp_engine.h"
 
-#include "verbs/kinds/xrc/xrc_front_state.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
 static bool fits_service(const struct qp *qp, uint8_t opcode)
 {
-    if (qp->flow.type == IBV_QPT_XRC_SEND && !(op_find(opcode)->flags & OP_RESPONSE))
+    if (!(qp->traits & QP_RESPONDS) && !(op_find(opcode)->flags & OP_RESPONSE))
         return false; /* nothing may be asked of it */
     return op_service(opcode) == qp->flow.service;
 }
@@ -52,6 +51,6 @@ void qp_give_back_receive(struct qp *qp)
     if (receive && queue)
         receive_queue_drop(queue, receive);
     qp->xrc.serving = NULL;
-    if (qp->xrc.front)
-        xrc_front_clear(qp);
+    if (qp->kind->clear)
+        qp->kind->clear(qp);
 }

@@ -1,20 +1,19 @@
 #include "verbs/qp/qp_error.h"
 
 #include "base/container.h"
-#include "verbs/kinds/srq_tags.h"
-#include "verbs/kinds/xrc/xrc_front_state.h"
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
 
 void qp_raise(struct qp *qp, enum ibv_event_type type)
 {
     struct qp *handle;
     LIST_FOREACH (handle, &qp->xrc.handles, xrc.handle)
         async_raise(handle->object.context, (struct ibv_async_event){.element.qp = &handle->ibv, .event_type = type});
-    if (qp->flow.type == IBV_QPT_XRC_RECV)
+    if (qp->traits & QP_SHARED)
         return;
     async_raise(qp->object.context, (struct ibv_async_event){.element.qp = &qp->ibv, .event_type = type});
 }
@@ -30,11 +29,11 @@ void qp_withdraw_references(struct qp *qp)
 void qp_flush_receives(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (qp->flow.type == IBV_QPT_XRC_RECV)
-        return xrc_front_end(qp); /* the SRQs are not its own, and there may be many */
+    if (qp->kind->flush_receives)
+        return qp->kind->flush_receives(qp);
     if (qp->uses.srq) {
-        if (qp->uses.srq->tags)
-            srq_tags_flush(qp);
+        if (qp->uses.srq->kind->flush)
+            qp->uses.srq->kind->flush(qp);
         if (!qp->receives.last_wqe_raised)
             qp_raise(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
         qp->receives.last_wqe_raised = true;

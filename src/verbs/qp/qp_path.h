@@ -33,13 +33,13 @@ static inline enum reason qp_path_refusal(const struct qp *qp, const struct pack
     lock_assert_held(&qp->lock);
     if (__builtin_expect(interface, 0))
         return qp_path_refusal_of_network(qp, packet, interface);
-    return qp->flow.type != IBV_QPT_UD && (packet->grh || qp->path.remote) ? REASON_PACKET_SOURCE : REASON_NONE;
+    return !(qp->traits & QP_DATAGRAM) && (packet->grh || qp->path.remote) ? REASON_PACKET_SOURCE : REASON_NONE;
 }
 
 /* Is the port of its device down? Then what it sends is lost, and so is what comes for it. */
 static inline bool qp_port_is_down(const struct qp *qp)
 {
-    return port_state_down(qp->process, qp->port);
+    return port_state_down(qp->process, qp->path.port);
 }
 
 #endif

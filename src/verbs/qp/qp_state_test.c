@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "verbs/kinds/kinds.h"
+
 static const struct {
     const char *name;
     int value;
@@ -39,10 +41,10 @@ static const struct {
 
 static const struct {
     const char *name;
-    enum ibv_qp_type value;
+    const struct qp_kind *value;
 } types[] = {
-    {"RC", IBV_QPT_RC},         {"UC", IBV_QPT_UC},         {"UD", IBV_QPT_UD},
-    {"XSND", IBV_QPT_XRC_SEND}, {"XRCV", IBV_QPT_XRC_RECV}, {"RAW", IBV_QPT_RAW_PACKET},
+    {"RC", &rc_kind},         {"UC", &uc_kind},         {"UD", &ud_kind},
+    {"XSND", &xrc_send_kind}, {"XRCV", &xrc_recv_kind}, {"RAW", &raw_kind},
 };
 
 static const char *const states[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
@@ -182,34 +184,37 @@ static void every_bit_of_every_transition_is_judged_as_the_specification_says(vo
 static void the_masks_of_the_manual_page_lead_to_rts(void **unused)
 {
     static const struct {
-        enum ibv_qp_type type;
+        const struct qp_kind *kind;
         int init, rtr, rts;
     } pages[] = {
-        {IBV_QPT_UD, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, IBV_QP_STATE,
+        {&ud_kind, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, IBV_QP_STATE,
          IBV_QP_STATE | IBV_QP_SQ_PSN},
-        {IBV_QPT_UC, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+        {&uc_kind, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, IBV_QP_STATE | IBV_QP_SQ_PSN},
-        {IBV_QPT_RC, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+        {&rc_kind, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
              IBV_QP_MIN_RNR_TIMER,
          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_TIMEOUT},
-        {IBV_QPT_RAW_PACKET, IBV_QP_STATE | IBV_QP_PORT, IBV_QP_STATE, IBV_QP_STATE},
+        {&raw_kind, IBV_QP_STATE | IBV_QP_PORT, IBV_QP_STATE, IBV_QP_STATE},
     };
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
-        assert_int_equal(qp_state_check(pages[i].type, IBV_QPS_RESET, IBV_QPS_INIT, pages[i].init), REASON_NONE);
-        assert_int_equal(qp_state_check(pages[i].type, IBV_QPS_INIT, IBV_QPS_RTR, pages[i].rtr), REASON_NONE);
-        assert_int_equal(qp_state_check(pages[i].type, IBV_QPS_RTR, IBV_QPS_RTS, pages[i].rts), REASON_NONE);
+        assert_int_equal(qp_state_check(pages[i].kind, IBV_QPS_RESET, IBV_QPS_INIT, pages[i].init), REASON_NONE);
+        assert_int_equal(qp_state_check(pages[i].kind, IBV_QPS_INIT, IBV_QPS_RTR, pages[i].rtr), REASON_NONE);
+        assert_int_equal(qp_state_check(pages[i].kind, IBV_QPS_RTR, IBV_QPS_RTS, pages[i].rts), REASON_NONE);
     }
 }
 
 static void a_state_or_type_that_does_not_exist_is_refused(void **unused)
 {
-    assert_int_equal(qp_state_check(IBV_QPT_RC, IBV_QPS_UNKNOWN, IBV_QPS_RESET, IBV_QP_STATE), REASON_STATE_UNKNOWN);
-    assert_int_equal(qp_state_check(IBV_QPT_RC, IBV_QPS_RTS, (enum ibv_qp_state)1000, 1), REASON_STATE_UNKNOWN);
-    assert_int_equal(qp_state_check(IBV_QPT_RC, (enum ibv_qp_state) - 1, IBV_QPS_ERR, 1), REASON_STATE_UNKNOWN);
-    assert_int_equal(qp_state_check(IBV_QPT_DRIVER, IBV_QPS_RTS, IBV_QPS_ERR, 1), REASON_STATE_TRANSITION);
-    assert_int_equal(qp_state_check((enum ibv_qp_type)0, IBV_QPS_RTS, IBV_QPS_ERR, 1), REASON_STATE_TRANSITION);
-    assert_int_equal(qp_state_check((enum ibv_qp_type)5, IBV_QPS_RESET, IBV_QPS_INIT, 1), REASON_STATE_TRANSITION);
+    assert_int_equal(qp_state_check(&rc_kind, IBV_QPS_UNKNOWN, IBV_QPS_RESET, IBV_QP_STATE), REASON_STATE_UNKNOWN);
+    assert_int_equal(qp_state_check(&rc_kind, IBV_QPS_RTS, (enum ibv_qp_state)1000, 1), REASON_STATE_UNKNOWN);
+    assert_int_equal(qp_state_check(&rc_kind, (enum ibv_qp_state) - 1, IBV_QPS_ERR, 1), REASON_STATE_UNKNOWN);
+    assert_int_equal(qp_state_check(qp_kind_find((enum ibv_qp_type)0xff), IBV_QPS_RTS, IBV_QPS_ERR, 1),
+                     REASON_STATE_TRANSITION);
+    assert_int_equal(qp_state_check(qp_kind_find((enum ibv_qp_type)0), IBV_QPS_RTS, IBV_QPS_ERR, 1),
+                     REASON_STATE_TRANSITION);
+    assert_int_equal(qp_state_check(qp_kind_find((enum ibv_qp_type)5), IBV_QPS_RESET, IBV_QPS_INIT, 1),
+                     REASON_STATE_TRANSITION);
 }
 
 int main(void)

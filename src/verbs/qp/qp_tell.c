@@ -40,7 +40,7 @@ static void tell(const struct qp *qp, const struct packet *packet, enum reason r
 {
     char call[96];
     snprintf(call, sizeof call, "qp 0x%x: %s from qp 0x%x, psn %u", qp->flow.number, op_table[packet->opcode].name,
-             qp->flow.type == IBV_QPT_UD ? packet->source : qp->attr.dest_qp_num, packet->psn);
+             qp->traits & QP_DATAGRAM ? packet->source : qp->attr.dest_qp_num, packet->psn);
     if (reason == REASON_PACKET_FIRST_PSN)
         log_reason(level_of(qp, packet, reason), reason, "%s, rq_psn is %u", call, qp->attr.rq_psn & PSN_MASK);
     else if (reason == REASON_PACKET_PSN)

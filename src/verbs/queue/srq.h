@@ -5,11 +5,49 @@
 #include "verbs/object/object.h"
 #include "verbs/queue/receive_queue.h"
 
+struct qp;
+struct qp_kind;
+struct owner_operations;
+struct srq;
+
+/* What sets the types of SRQs apart. Each has one constant in kinds/, and one line in the list kinds/kinds.c. Hooks are
+ * NULL where a type has nothing to add. */
+struct srq_kind {
+    enum ibv_srq_type type;
+    uint32_t needs;                       /* enum ibv_srq_init_attr_mask: what it is made with, besides the PD */
+    enum reason incomplete;               /* with which it is refused without that */
+    uint32_t work_places, work_room;      /* in the send queue of each of its queue pairs, besides the program's: so
+                                             many places, each of so many bytes */
+    const struct owner_operations *owner; /* what the engines of its queue pairs call, instead of their kind's */
+
+    /* Can it serve queue pairs of this kind? REASON_NONE, or why not. */
+    enum reason (*refuse)(const struct qp_kind *);
+    /* Before anybody else knows it. REASON_NONE, or why it can't be made; *error is the errno. */
+    enum reason (*make)(struct srq *, struct ibv_srq_init_attr_ex *, int *error);
+    /* It comes and goes, under process->control. 0 or an errno. */
+    int (*enter)(struct srq *);
+    void (*remove)(struct srq *);
+    /* Frees what `make` has made. */
+    void (*release)(struct srq *);
+    void (*inherit)(struct srq *); /* see inherit.h */
+
+    /* What a queue pair on it does besides, under qp->lock: before it sends; when it is in error; before it is reset or
+     * destroyed. */
+    void (*post)(struct qp *);
+    void (*flush)(struct qp *);
+    void (*abandon)(struct qp *);
+};
+
+/* All kinds; the last is NULL. */
+extern const struct srq_kind *const srq_kinds[];
+
 struct srq {
     struct ibv_srq ibv;
     struct object object;
+    const struct srq_kind *kind;
     struct receive_queue queue;
     struct cq *cq;         /* where all receives of its queue pairs complete; NULL: in theirs */
+    struct object *domain; /* that it is a use of, besides its PD; NULL: none */
     struct xrcd *xrcd;     /* IBV_SRQT_XRC: where queue pairs find it by its number; NULL otherwise */
     uint32_t number;       /* likewise */
     struct srq_tags *tags; /* IBV_SRQT_TM: srq_tags.c; NULL otherwise */

@@ -11,51 +11,33 @@
 #include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/send/operations.h"
 #include "verbs/send/post.h"
 #include "verbs/send/transmit.h"
 #include "wire/guarded.h"
 
-#define BIT(opcode) (1u << (opcode))
-enum {
-    OPCODES_UD = BIT(IBV_WR_SEND) | BIT(IBV_WR_SEND_WITH_IMM),
-    OPCODES_LOCAL = BIT(IBV_WR_BIND_MW) | BIT(IBV_WR_LOCAL_INV),
-    OPCODES_UC = OPCODES_UD | OPCODES_LOCAL | BIT(IBV_WR_RDMA_WRITE) | BIT(IBV_WR_RDMA_WRITE_WITH_IMM),
-    OPCODES_RC = OPCODES_UC | BIT(IBV_WR_RDMA_READ) | BIT(IBV_WR_ATOMIC_CMP_AND_SWP) |
-                 BIT(IBV_WR_ATOMIC_FETCH_AND_ADD) | BIT(IBV_WR_ATOMIC_WRITE) | BIT(IBV_WR_SEND_WITH_INV),
-    OPCODES_RAW = BIT(IBV_WR_SEND) | BIT(IBV_WR_TSO),
-    OPCODES_ATOMIC = BIT(IBV_WR_ATOMIC_CMP_AND_SWP) | BIT(IBV_WR_ATOMIC_FETCH_AND_ADD),
-    OPCODES_MESSAGE = (OPCODES_UC & ~OPCODES_LOCAL) | BIT(IBV_WR_SEND_WITH_INV),
-    OPCODES_INLINE = OPCODES_MESSAGE | BIT(IBV_WR_ATOMIC_WRITE),
-    SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE,
-};
-
-/* UC has no SEND with invalidate: the specification gives it no opcode on the wire (table 38). */
-static const uint32_t legal_opcodes[] = {
-    [IBV_QPT_RC] = OPCODES_RC,          [IBV_QPT_UC] = OPCODES_UC,       [IBV_QPT_UD] = OPCODES_UD,
-    [IBV_QPT_RAW_PACKET] = OPCODES_RAW, [IBV_QPT_XRC_SEND] = OPCODES_RC, [IBV_QPT_XRC_RECV] = 0};
-
 bool post_is_legal(const struct qp *qp, unsigned opcode)
 {
-    return opcode < 32 && (legal_opcodes[qp->flow.type] & BIT(opcode));
+    return opcode < 32 && (qp->kind->opcodes & OPCODE_BIT(opcode));
 }
 
 /* A SEND or WRITE of a connection is what nearly all work is: all flags but IP_CSUM are for it, and it has no operands
  * but those of `rdma`. */
 static inline bool is_usual(const struct qp *qp, const struct ibv_send_wr *wr)
 {
-    return __builtin_expect(qp->flow.type == IBV_QPT_RC && wr->opcode < 32 && (OPCODES_MESSAGE & BIT(wr->opcode)) &&
-                                !(wr->send_flags & ~(unsigned)SEND_FLAGS),
+    return __builtin_expect(qp->traits & QP_END_TO_END && wr->opcode < 32 &&
+                                (OPCODES_MESSAGE & OPCODE_BIT(wr->opcode)) && !(wr->send_flags & ~(unsigned)SEND_FLAGS),
                             1);
 }
 
 bool post_takes_inline(unsigned opcode)
 {
-    return OPCODES_INLINE & BIT(opcode);
+    return OPCODES_INLINE & OPCODE_BIT(opcode);
 }
 
 unsigned post_flags(const struct qp *qp)
 {
-    return qp->flow.type == IBV_QPT_RAW_PACKET ? SEND_FLAGS | IBV_SEND_IP_CSUM : SEND_FLAGS;
+    return qp->kind->send_flags;
 }
 
 enum reason post_check_tso(const struct qp *qp, uint32_t header, uint32_t mss)
@@ -87,7 +69,7 @@ __attribute__((noinline)) static enum reason refuse_unusual(const struct qp *qp,
         return REASON_SEND_FLAGS;
     if ((wr->send_flags & IBV_SEND_INLINE) && !post_takes_inline(wr->opcode))
         return REASON_SEND_FLAGS;
-    if (qp->flow.type == IBV_QPT_UD && !wr->wr.ud.ah)
+    if (qp->traits & QP_DATAGRAM && !wr->wr.ud.ah)
         return REASON_SEND_NO_AH;
     if (wr->opcode == IBV_WR_BIND_MW && (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2))
         return REASON_BIND_TYPE;
@@ -160,14 +142,14 @@ static inline enum reason copy_data(const struct qp *qp, struct send_wqe *work, 
 /* False: part of it can't be read. */
 static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
-    if (qp->flow.type == IBV_QPT_UD) {
+    if (qp->traits & QP_DATAGRAM) {
         work->address = wr->wr.ud.ah;
         work->remote_qp = wr->wr.ud.remote_qpn;
         work->remote_qkey = wr->wr.ud.remote_qkey;
     } else if (wr->opcode == IBV_WR_TSO) {
         if (!post_set_tso(qp, work, wr->tso.hdr, wr->tso.hdr_sz, wr->tso.mss))
             return false;
-    } else if (OPCODES_ATOMIC & BIT(wr->opcode)) {
+    } else if (OPCODES_ATOMIC & OPCODE_BIT(wr->opcode)) {
         work->remote_address = wr->wr.atomic.remote_addr;
         work->rkey = wr->wr.atomic.rkey;
         work->compare_or_add = wr->wr.atomic.compare_add;
@@ -176,7 +158,7 @@ static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const st
         work->remote_address = wr->wr.rdma.remote_addr;
         work->rkey = wr->wr.rdma.rkey;
     }
-    if (qp->flow.type == IBV_QPT_XRC_SEND)
+    if (qp->traits & QP_NAMES_SRQ)
         work->remote_srq = wr->qp_type.xrc.remote_srqn;
     return true;
 }
@@ -184,7 +166,7 @@ static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const st
 __attribute__((noinline)) static enum reason copy_unusual(const struct qp *qp, struct send_wqe *work,
                                                           const struct ibv_send_wr *wr)
 {
-    if (OPCODES_LOCAL & BIT(wr->opcode))
+    if (OPCODES_LOCAL & OPCODE_BIT(wr->opcode))
         return copy_local(work, wr);
     enum reason reason = copy_data(qp, work, wr);
     return reason || copy_parameters(qp, work, wr) ? reason : REASON_SEND_UNREADABLE;
@@ -260,7 +242,7 @@ __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, 
 /* A READ has no parameters but those of a WRITE, and is nothing else but never inline. */
 static inline bool is_usual_read(const struct qp *qp, const struct ibv_send_wr *wr)
 {
-    return qp->flow.type == IBV_QPT_RC && wr->opcode == IBV_WR_RDMA_READ &&
+    return qp->traits & QP_END_TO_END && wr->opcode == IBV_WR_RDMA_READ &&
            !(wr->send_flags & ~(unsigned)(SEND_FLAGS & ~IBV_SEND_INLINE));
 }
 

@@ -26,7 +26,7 @@ static void spoil(struct qp *qp, enum reason reason)
 
 static void finish_work(struct qp *qp)
 {
-    if (qp->batch.work && qp->flow.type == IBV_QPT_UD && !qp->batch.work->address)
+    if (qp->batch.work && qp->traits & QP_DATAGRAM && !qp->batch.work->address)
         return spoil(qp, REASON_SEND_NO_AH);
     if (qp->batch.work) {
         send_queue_commit(&qp->batch.queue);
@@ -343,22 +343,9 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t number)
         work->remote_srq = number;
 }
 
-enum {
-    OPS_UD = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
-    OPS_RAW = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO,
-    OPS_UC = OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV |
-             IBV_QP_EX_WITH_BIND_MW,
-    OPS_RC = OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-             IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE | NEWER_QP_EX_WITH_FLUSH |
-             IBV_QP_EX_WITH_SEND_WITH_INV,
-};
-
-bool qp_ex_offers(enum ibv_qp_type type, uint64_t flags)
+bool qp_ex_offers(const struct qp_kind *kind, uint64_t flags)
 {
-    static const uint64_t offered[] = {
-        [IBV_QPT_RC] = OPS_RC,          [IBV_QPT_UC] = OPS_UC,       [IBV_QPT_UD] = OPS_UD,
-        [IBV_QPT_RAW_PACKET] = OPS_RAW, [IBV_QPT_XRC_SEND] = OPS_RC, [IBV_QPT_XRC_RECV] = 0};
-    return !(flags & ~offered[type]);
+    return !(flags & ~kind->builders);
 }
 
 CALLS_CHANGER static void change_builders(struct calls_holder *holder, const struct calls_change *change)

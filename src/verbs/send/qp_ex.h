@@ -9,7 +9,7 @@
 #include "verbs/qp/qp.h"
 
 /* May a queue pair of this type be made with these enum ibv_qp_create_send_ops_flags? */
-bool qp_ex_offers(enum ibv_qp_type, uint64_t send_ops_flags);
+bool qp_ex_offers(const struct qp_kind *, uint64_t send_ops_flags);
 
 /* Fills the builders of a new queue pair. */
 void qp_ex_fill(struct qp *, uint64_t send_ops_flags);

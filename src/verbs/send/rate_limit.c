@@ -27,7 +27,7 @@ void rate_limit_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
     qp->attr.rate_limit = qp->rate_limit.rate = attr->rate_limit;
     qp->rate_limit.wake = NANOS_NEVER;
     struct engine_settings settings = *engine_settings_of(&qp->engine);
-    settings.in_pieces = attr->rate_limit || qp->flow.type == IBV_QPT_XRC_SEND;
+    settings.in_pieces = attr->rate_limit || qp->traits & QP_NAMES_SRQ;
     engine_configure(&qp->engine, &settings);
     if (!attr->rate_limit)
         return;

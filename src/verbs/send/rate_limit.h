@@ -9,10 +9,6 @@
 
 #include "verbs/qp/qp.h"
 
-enum {
-    RATE_LIMIT_TYPES =
-        1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD | 1 << IBV_QPT_RAW_PACKET | 1 << IBV_QPT_XRC_SEND,
-};
 #define RATE_LIMIT_RATE_MAX UINT32_MAX /* kbps */
 
 /* Under qp->lock, all below. */

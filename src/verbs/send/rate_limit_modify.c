@@ -10,7 +10,7 @@
 static enum reason rate_limit_check(const struct qp *qp, const struct ibv_qp_rate_limit_attr *attr, int *error)
 {
     *error = EOPNOTSUPP;
-    if (!(1u << qp->flow.type & RATE_LIMIT_TYPES) || qp->ethernet.spread)
+    if (!(qp->traits & QP_SENDS) || qp->ethernet.spread)
         return REASON_QP_RATE_LIMIT;
     *error = EINVAL;
     if (qp->state != IBV_QPS_RTS || attr->comp_mask ||

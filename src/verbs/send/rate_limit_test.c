@@ -29,7 +29,7 @@ static struct qp *begin(uint32_t burst, uint32_t packet)
     qp->process = calloc(1, sizeof *qp->process);
     schedule_initialize(&qp->process->schedule, wake_nobody);
     schedule_initialize_timer(&qp->endpoint.timer, expire_nothing);
-    qp->flow.type = IBV_QPT_UD;
+    qp->traits = QP_DATAGRAM;
     qp->attr.path_mtu = IBV_MTU_1024;
     lock_take(&qp->lock);
     rate_limit_set(qp, &(struct ibv_qp_rate_limit_attr){

@@ -9,10 +9,9 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/engine/inlined.h"
-#include "verbs/kinds/ethernet/qp_raw.h"
-#include "verbs/kinds/srq_tags.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_path.h"
+#include "verbs/queue/srq.h"
 #include "verbs/send/ah.h"
 #include "verbs/send/multicast.h"
 #include "verbs/send/rate_limit.h"
@@ -201,7 +200,7 @@ static inline void transmit_output(struct qp *qp, struct link *link, bool ready,
 __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
 {
     if (__builtin_expect(tags_have_work(&qp->tags.port), 0))
-        srq_tags_post(qp);
+        qp->uses.srq->kind->post(qp);
     struct link *link = find_link(qp);
     if (__builtin_expect(!link, 0))
         return transmit_rc_nowhere(qp, now);
@@ -217,7 +216,7 @@ __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
     traffic_end_batch(&qp->flow, link);
 }
 
-static void transmit_uc(struct qp *qp, nanos now)
+void qp_transmit_connected(struct qp *qp, nanos now)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -313,7 +312,7 @@ static bool transmit_datagram(struct qp *qp, const struct send_wqe *work, nanos 
     return room;
 }
 
-static void transmit_ud(struct qp *qp, nanos now)
+void qp_transmit_datagrams(struct qp *qp, nanos now)
 {
     const struct send_wqe *work;
     while ((work = engine_next_datagram(&qp->engine)) && !is_held(qp) && transmit_datagram(qp, work, now))
@@ -322,23 +321,11 @@ static void transmit_ud(struct qp *qp, nanos now)
         multicast_forget(qp);
 }
 
-__attribute__((noinline)) static void transmit_unreliable(struct qp *qp, nanos now)
-{
-    switch (qp->flow.type) {
-    case IBV_QPT_UC:
-        return transmit_uc(qp, now);
-    case IBV_QPT_UD:
-        return transmit_ud(qp, now);
-    default:
-        return qp_raw_transmit(qp);
-    }
-}
-
 /* Inside the host, at its own rate; all others, and who has lost its peer, go the long way. */
 static inline bool responds_plainly(const struct qp *qp)
 {
     const struct peer *peer = qp->path.peer;
-    return qp->flow.type == IBV_QPT_RC && peer && !peer->gone && !qp->path.remote && !qp->rate_limit.rate &&
+    return qp->traits & QP_END_TO_END && peer && !peer->gone && !qp->path.remote && !qp->rate_limit.rate &&
            !qp_port_is_down(qp) && !qp->process->forked && !tags_have_work(&qp->tags.port);
 }
 
@@ -376,7 +363,7 @@ void qp_transmit_guarded(struct qp *qp, nanos now)
     if (__builtin_expect(qp_is_reliable(qp), 1))
         transmit_rc(qp, now);
     else
-        transmit_unreliable(qp, now);
+        qp->kind->transmit(qp, now);
 }
 
 void qp_transmit(struct qp *qp, nanos now)

@@ -25,4 +25,9 @@ void qp_settle(struct qp *);
  * there was one. Under qp->lock. */
 bool qp_was_taken(struct qp *);
 
+/* The same of a kind (qp_kind.transmit): packets to the peer of an unreliable connection, and datagrams to where the
+ * address handles lead. */
+void qp_transmit_connected(struct qp *, nanos now);
+void qp_transmit_datagrams(struct qp *, nanos now);
+
 #endif

@@ -13,7 +13,7 @@ enum { FLOW_FLAGS = IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS }
 
 static enum reason flow_check(const struct qp *qp, const struct ibv_flow_attr *attr)
 {
-    if (qp->flow.type != IBV_QPT_RAW_PACKET)
+    if (!(qp->traits & QP_ETHERNET))
         return REASON_FLOW_QP;
     if (attr->comp_mask || attr->port != 1 || (unsigned)attr->type > IBV_FLOW_ATTR_SNIFFER ||
         attr->flags & ~(uint32_t)FLOW_FLAGS)
@@ -100,7 +100,7 @@ struct ibv_flow *flow_create(struct ibv_qp *ibv, struct ibv_flow_attr *attr)
         return flow_refuse(REASON_NONE, ENOENT);
     enum reason reason = flow_check(qp, attr);
     if (reason)
-        return flow_refuse(reason, qp->flow.type == IBV_QPT_UD ? EOPNOTSUPP : EINVAL);
+        return flow_refuse(reason, qp->traits & QP_DATAGRAM ? EOPNOTSUPP : EINVAL);
     struct flow *flow = calloc(1, sizeof *flow - sizeof flow->rule + flow_rule_size(attr));
     if (!flow)
         return flow_refuse(REASON_NONE, ENOMEM);

@@ -5,33 +5,28 @@
 
 #include "transport/raw_frame.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
+#include "verbs/kinds/kinds.h"
+#include "verbs/kinds/transitions.h"
+#include "verbs/life/qp_endpoint.h"
+#include "verbs/life/qp_owner.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/send/operations.h"
 
 enum {
     RAW_FLAGS = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING,
     SPREADS = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
 };
 
-static uint32_t create_flags(const struct ibv_qp_init_attr_ex *attr)
-{
-    return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
-}
-
-/* What a queue pair of this type may ask for; one that can't join groups needs to block nothing. */
-static uint32_t flags_offered(enum ibv_qp_type type)
-{
-    return type == IBV_QPT_RAW_PACKET ? RAW_FLAGS : type == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
-}
-
 static uint32_t max_tso_header(const struct ibv_qp_init_attr_ex *attr)
 {
     return attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER ? attr->max_tso_header : 0;
 }
 
-bool qp_raw_spreads(const struct ibv_qp_init_attr_ex *attr)
+/* Does it have work queues instead of queues? */
+static bool spreads(const struct ibv_qp_init_attr_ex *attr)
 {
-    return (attr->comp_mask & SPREADS) && attr->qp_type == IBV_QPT_RAW_PACKET;
+    return attr->comp_mask & SPREADS;
 }
 
 static enum reason refuse_spread(const struct ibv_qp_init_attr_ex *attr)
@@ -46,18 +41,12 @@ static enum reason refuse_spread(const struct ibv_qp_init_attr_ex *attr)
     return rss_configure(&hash, &attr->rx_hash_conf);
 }
 
-enum reason qp_raw_refuse(const struct ibv_qp_init_attr_ex *attr, int *error)
+static enum reason qp_raw_refuse(const struct context *context, const struct ibv_qp_init_attr_ex *attr, int *error)
 {
-    bool raw = attr->qp_type == IBV_QPT_RAW_PACKET;
-    *error = EOPNOTSUPP;
-    if (create_flags(attr) & ~flags_offered(attr->qp_type))
-        return REASON_RAW_CREATE_FLAGS;
     *error = EINVAL;
-    if (attr->comp_mask & QP_RAW_INIT_MASK && !raw)
-        return REASON_RAW_QP_ATTRIBUTES;
     if (max_tso_header(attr) > RAW_TSO_HEADER_MAX)
         return REASON_RAW_TSO_SIZE;
-    if (!qp_raw_spreads(attr))
+    if (!spreads(attr))
         return REASON_NONE;
     enum reason reason = refuse_spread(attr);
     if (reason)
@@ -68,27 +57,65 @@ enum reason qp_raw_refuse(const struct ibv_qp_init_attr_ex *attr, int *error)
                                                                                                         : REASON_HANDLE;
 }
 
-int qp_raw_fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
+static int qp_raw_fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
-    qp->create_flags = create_flags(attr);
     qp->ethernet.max_tso_header = max_tso_header(attr);
-    if (!qp_raw_spreads(attr))
+    if (!spreads(attr))
         return 0;
     qp->ethernet.spread = calloc(1, sizeof *qp->ethernet.spread);
     if (!qp->ethernet.spread)
         return ENOMEM;
     qp->ethernet.spread->table = (struct ind_table *)attr->rwq_ind_tbl;
+    qp->uses.table = &qp->ethernet.spread->table->object;
     rss_configure(&qp->ethernet.spread->hash, &attr->rx_hash_conf);
     return 0;
 }
 
-void qp_raw_release(struct qp *qp)
+static void qp_raw_release(struct qp *qp)
 {
     free(qp->ethernet.spread);
 }
 
-unsigned qp_raw_options(const struct qp *qp)
+static unsigned qp_raw_options(const struct qp *qp)
 {
     return (qp->create_flags & IBV_QP_CREATE_CVLAN_STRIPPING ? RAW_STRIP_VLAN : 0) |
            (qp->create_flags & IBV_QP_CREATE_SCATTER_FCS ? RAW_STORE_FRAME_CHECK : 0);
 }
+
+static void qp_raw_initialize_engine(struct qp *qp, const struct send_queue *queue)
+{
+    engine_initialize_raw(&qp->engine, &qp->owner, queue);
+    engine_configure(&qp->engine, &(struct engine_settings){.options = qp_raw_options(qp)});
+}
+
+static const struct qp_transition transitions[QP_STATES][QP_STATES] = {
+    MAY(RESET, INIT, IBV_QP_PORT, 0),
+    MAY(INIT, INIT, 0, 0),
+    MAY(INIT, RTR, 0, 0),
+    MAY(RTR, RTS, 0, IBV_QP_RATE_LIMIT),
+    MAY(RTS, RTS, 0, IBV_QP_RATE_LIMIT),
+    MAY(RTS, SQD, 0, 0),
+    MAY(SQD, RTS, 0, 0),
+    MAY(SQD, SQD, 0, 0),
+    MAY(SQE, RTS, 0, 0),
+};
+
+const struct qp_kind raw_kind = {
+    .type = IBV_QPT_RAW_PACKET,
+    .name = "RAW_PACKET",
+    .service = TRAFFIC_NO_SERVICE,
+    .traits = QP_ETHERNET | QP_SENDS | QP_RECEIVES | QP_RESPONDS,
+    .opcodes = OPCODES_RAW,
+    .send_flags = SEND_FLAGS | IBV_SEND_IP_CSUM,
+    .builders = BUILDERS_RAW,
+    .create_flags = RAW_FLAGS,
+    .init_mask = IBV_QP_INIT_ATTR_MAX_TSO_HEADER | SPREADS,
+    .transitions = transitions,
+    .owner = &qp_owner_operations,
+    .endpoint = &qp_endpoint_operations,
+    .refuse = qp_raw_refuse,
+    .fill = qp_raw_fill,
+    .initialize_engine = qp_raw_initialize_engine,
+    .release = qp_raw_release,
+    .transmit = qp_raw_transmit,
+};

@@ -75,7 +75,7 @@ static bool send_frame(struct qp *qp, uint8_t *bytes, uint32_t length)
     return true;
 }
 
-void qp_raw_transmit(struct qp *qp)
+void qp_raw_transmit(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
     uint8_t frame[RAW_FRAME_MAX];

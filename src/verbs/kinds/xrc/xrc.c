@@ -1,8 +1,11 @@
 #include "verbs/kinds/xrc/xrc.h"
 
+#include <errno.h>
+
 #include "diag/log.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
+#include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
@@ -71,7 +74,8 @@ void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, co
         receive_queue_lost(&srq->queue);
 }
 
-int xrc_enter_srq(struct srq *srq)
+/* It gets its number. */
+static int xrc_enter_srq(struct srq *srq)
 {
     lock_assert_held(&context_of(srq->ibv.context)->process->control);
     struct process *process = srq->cq->process;
@@ -95,7 +99,8 @@ static void forget(void *object, void *context)
     lock_release(&qp->lock);
 }
 
-void xrc_remove_srq(struct srq *srq)
+/* No packet finds it any more. A queue pair with a message into it under way fails. */
+static void xrc_remove_srq(struct srq *srq)
 {
     lock_assert_held(&context_of(srq->ibv.context)->process->control);
     struct process *process = srq->cq->process;
@@ -105,3 +110,32 @@ void xrc_remove_srq(struct srq *srq)
     progress_guests(process, forget, srq);
     lock_release(&process->progress);
 }
+
+static enum reason xrc_make_srq(struct srq *srq, struct ibv_srq_init_attr_ex *init, int *error)
+{
+    srq->xrcd = (struct xrcd *)init->xrcd;
+    srq->domain = &srq->xrcd->object;
+    *error = ENOENT;
+    return object_is_here(srq->domain, context_of(init->pd->context)) ? REASON_NONE : REASON_HANDLE;
+}
+
+/* Packets name it; no queue pair is made with it. */
+static enum reason xrc_refuse_qp(const struct qp_kind *kind)
+{
+    return REASON_XRC_SRQ_TYPE;
+}
+
+const struct srq_kind srq_xrc_kind = {
+    .type = IBV_SRQT_XRC,
+    .needs = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_XRCD,
+    .incomplete = REASON_XRC_SRQ_ATTRIBUTES,
+    .refuse = xrc_refuse_qp,
+    .make = xrc_make_srq,
+    .enter = xrc_enter_srq,
+    .remove = xrc_remove_srq,
+};
+
+const struct owner_operations xrc_owner_operations = {
+    QP_OWNER_COMMON,          .sent = qp_owner_sent,     .take_receive = xrc_take_receive, .select_srq = xrc_select_srq,
+    .received = xrc_received, .failed = qp_owner_failed,
+};

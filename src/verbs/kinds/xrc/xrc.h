@@ -6,17 +6,11 @@
 #define VERBS_KINDS_XRC_XRC_H
 
 #include "transport/owner.h"
-#include "verbs/queue/srq.h"
 
 /* What the engine of a queue pair of type XRC_RECV calls. */
+extern const struct owner_operations xrc_owner_operations;
 const struct recv_wqe *xrc_take_receive(struct engine_owner *, const struct packet *, uint64_t least);
 enum reason xrc_select_srq(struct engine_owner *, uint32_t number);
 void xrc_received(struct engine_owner *, const struct recv_wqe *, const struct recv_cqe *);
-
-/* An SRQ of type XRC gets its number. 0 or an errno. Under process->control. */
-int xrc_enter_srq(struct srq *);
-
-/* No packet finds it any more. A queue pair with a message into it under way fails. Under process->control. */
-void xrc_remove_srq(struct srq *);
 
 #endif

@@ -116,5 +116,6 @@ void xrc_front_end(struct qp *qp)
 void xrc_front_clear(struct qp *qp)
 {
     xrc_front_end(qp);
-    discard(qp->xrc.front, &qp->xrc.front->responses);
+    if (qp->xrc.front)
+        discard(qp->xrc.front, &qp->xrc.front->responses);
 }

@@ -53,7 +53,8 @@ void xrc_front_leave_place(struct qp *, struct xrc_place *);
 /* A message of this kind to a stand-in of the queue pair, in this turn. */
 struct xrc_control xrc_front_message(const struct qp *, enum xrc_control_kind);
 
-/* The queue pair fails: no more requests, the stand-ins end. xrc_front_clear: nor responses. */
+/* The queue pair fails: no more requests, the stand-ins end. The SRQs are not its own, and go on. xrc_front_clear: nor
+ * responses. */
 void xrc_front_end(struct qp *);
 void xrc_front_clear(struct qp *);
 

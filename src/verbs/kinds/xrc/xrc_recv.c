@@ -5,6 +5,7 @@
 
 #include "diag/log.h"
 #include "runtime/qpns.h"
+#include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/life/qp_modify.h"
 #include "verbs/life/qp_retire.h"
@@ -16,12 +17,12 @@ static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *
     if (!handle)
         return NULL;
     handle->process = context->process;
-    handle->flow.type = IBV_QPT_XRC_RECV;
+    qp_set_kind(handle, &xrc_recv_kind);
     handle->uses.parent = &xrcd->object;
     struct ibv_qp *ibv = &handle->ibv;
     ibv->context = &context->ibv.context;
     ibv->qp_context = qp_context;
-    ibv->qp_type = IBV_QPT_XRC_RECV;
+    ibv->qp_type = xrc_recv_kind.type;
     pthread_mutex_init(&ibv->mutex, NULL);
     pthread_cond_init(&ibv->cond, NULL);
     return handle;
@@ -52,10 +53,25 @@ static bool attach(struct qp *handle, struct qp *real)
     return true;
 }
 
-struct ibv_qp *xrc_recv_create(struct qp *real, struct xrcd *xrcd, const struct ibv_qp_init_attr_ex *attr)
+enum reason xrc_recv_refuse(const struct context *context, const struct ibv_qp_init_attr_ex *attr, int *error)
+{
+    *error = EINVAL;
+    if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd)
+        return REASON_XRC_NO_DOMAIN;
+    *error = ENOENT;
+    return object_is_here(&((struct xrcd *)attr->xrcd)->object, context) ? REASON_NONE : REASON_HANDLE;
+}
+
+int xrc_recv_fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+    qp->xrc.domain = ((struct xrcd *)attr->xrcd)->domain;
+    return 0;
+}
+
+struct ibv_qp *xrc_recv_create(struct qp *real, const struct ibv_qp_init_attr_ex *attr)
 {
     struct context *context = real->object.context;
-    struct qp *handle = make_handle(context, xrcd, attr->qp_context);
+    struct qp *handle = make_handle(context, (struct xrcd *)attr->xrcd, attr->qp_context);
     if (handle && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
         handle->ibv.pd = attr->pd; /* not used, but where librdmacm looks for the domain of an identifier */
     control_lock(context);
@@ -86,7 +102,7 @@ struct ibv_qp *xrc_recv_open(struct ibv_context *ibv, struct ibv_qp_open_attr *a
     struct xrcd *xrcd = (struct xrcd *)attr->xrcd;
     if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
         return qp_shared_refuse(EOPNOTSUPP);
-    if ((attr->comp_mask & needed) != needed || !xrcd || attr->qp_type != IBV_QPT_XRC_RECV)
+    if ((attr->comp_mask & needed) != needed || !xrcd || attr->qp_type != xrc_recv_kind.type)
         return qp_shared_refuse(EINVAL);
     if (!object_is_here(&xrcd->object, context))
         return qp_shared_refuse(ENOENT);

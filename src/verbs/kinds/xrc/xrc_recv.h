@@ -8,8 +8,12 @@
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/qp/qp.h"
 
+/* Hooks of the kind; see qp/kind.h. */
+enum reason xrc_recv_refuse(const struct context *, const struct ibv_qp_init_attr_ex *, int *error);
+int xrc_recv_fill(struct qp *, const struct ibv_qp_init_attr_ex *);
+
 /* The first handle of a new queue pair. NULL and errno; then the queue pair is gone, too. */
-struct ibv_qp *xrc_recv_create(struct qp *, struct xrcd *, const struct ibv_qp_init_attr_ex *);
+struct ibv_qp *xrc_recv_create(struct qp *, const struct ibv_qp_init_attr_ex *);
 
 /* One more. EINVAL when the domain has no such queue pair in this process. */
 struct ibv_qp *xrc_recv_open(struct ibv_context *, struct ibv_qp_open_attr *);

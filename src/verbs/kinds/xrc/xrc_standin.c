@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
+#include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrc.h"
 #include "verbs/kinds/xrc/xrc_control.h"
 #include "verbs/kinds/xrc/xrc_front.h"
@@ -221,9 +222,9 @@ static void standin_initialize(struct standin *standin, struct process *process,
     struct qp *qp = &standin->qp;
     lock_set_rank(&qp->lock, LOCK_QP);
     qp->process = process;
-    qp->port = 1u << device->index;
+    qp->path.port = 1u << device->index;
     qp->state = IBV_QPS_RTR;
-    qp->flow.type = IBV_QPT_XRC_RECV;
+    qp_set_kind(qp, &xrc_recv_kind);
     qp->flow.number = qp->attr.dest_qp_num = standin->guest.number;
     qp->owner.operations = &owner_operations;
     qp->path.local = true;

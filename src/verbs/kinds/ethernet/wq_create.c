@@ -1,4 +1,4 @@
-#include "verbs/life/wq_create.h"
+#include "verbs/kinds/ethernet/wq_create.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include "diag/log.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
+#include "verbs/kinds/kinds.h"
 #include "verbs/life/async_get.h"
 #include "verbs/life/qp_create.h"
 #include "verbs/life/qp_endpoint.h"
@@ -76,12 +77,12 @@ static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_
 {
     struct qp *qp = &wq->queue;
     qp->process = context->process;
-    qp->port = 1u << context->device->index;
+    qp->path.port = 1u << context->device->index;
     qp->memory.pd = qp->memory.receive_pd = pd_of(attr->pd);
     qp->uses.parent = pd_object(attr->pd);
     qp->uses.receive_cq = (struct cq *)attr->cq;
     qp->owner.operations = &wq_operations;
-    qp->flow.type = IBV_QPT_RAW_PACKET;
+    qp_set_kind(qp, &raw_kind);
     qp_begin_endpoint(qp, context->device);
     qp->state = IBV_QPS_RESET;
     qp->cap = (struct ibv_qp_cap){.max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge};

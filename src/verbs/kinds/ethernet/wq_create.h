@@ -1,6 +1,6 @@
 /* Making, changing and destroying work queues: ibv_create_wq(3), ibv_modify_wq(3). Thread-safe. */
-#ifndef VERBS_LIFE_WQ_CREATE_H
-#define VERBS_LIFE_WQ_CREATE_H
+#ifndef VERBS_KINDS_ETHERNET_WQ_CREATE_H
+#define VERBS_KINDS_ETHERNET_WQ_CREATE_H
 
 #include "verbs/qp/wq.h"
 

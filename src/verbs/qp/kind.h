@@ -1,0 +1,92 @@
+/* What sets the types of queue pairs apart. Each type has one constant, in a file or folder of kinds/, and one line in
+ * the list kinds/kinds.c. All other files ask the constant, and none asks for the type itself. */
+#ifndef VERBS_QP_KIND_H
+#define VERBS_QP_KIND_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/nanos.h"
+#include "diag/diag.h"
+
+struct context;
+struct endpoint_operations;
+struct owner_operations;
+struct qp;
+struct send_queue;
+
+enum { QP_STATES = IBV_QPS_ERR + 1 };
+
+enum qp_traits {
+    QP_RELIABLE = 1 << 0,   /* its engine repeats what was lost */
+    QP_END_TO_END = 1 << 1, /* reliable, and the two ends execute all that they send each other: the short ways hold */
+    QP_DATAGRAM = 1 << 2,   /* each work request names an address handle; it may join multicast groups */
+    QP_SENDS = 1 << 3,      /* programs post sends */
+    QP_RECEIVES = 1 << 4,   /* it has receives: its own or an SRQ's */
+    QP_RESPONDS = 1 << 5,   /* it takes requests from the network, not only responses */
+    QP_NAMES_SRQ = 1 << 6,  /* each work request names an SRQ, which may be of a third process */
+    QP_SHARED = 1 << 7,     /* it has neither PD nor queues, and programs have handles of it */
+    QP_ETHERNET = 1 << 8,   /* its packets are frames of Ethernet, which InfiniBand devices do not have */
+};
+
+/* One transition of one type. `required` and `optional` are masks of enum ibv_qp_attr_mask; a bit in neither is
+ * refused. */
+struct qp_transition {
+    bool allowed;
+    int required, optional;
+};
+
+/* Hooks are NULL where a type has nothing to add. */
+struct qp_kind {
+    enum ibv_qp_type type;
+    const char *name;      /* "RC", for logs and JSON */
+    uint8_t service;       /* enum service of its packets, or TRAFFIC_NO_SERVICE */
+    uint32_t traits;       /* enum qp_traits */
+    uint32_t opcodes;      /* that ibv_post_send takes: 1 << enum ibv_wr_opcode */
+    uint32_t send_flags;   /* enum ibv_send_flags */
+    uint64_t builders;     /* enum ibv_qp_create_send_ops_flags */
+    uint32_t create_flags; /* enum ibv_qp_create_flags */
+    uint32_t init_mask;    /* enum ibv_qp_init_attr_mask: what only this type may be made with */
+    int ignored;           /* enum ibv_qp_attr_mask: programs give it, and only the other half of a connection has it */
+
+    /* By the states from and to. IBV_QP_STATE itself, and the transitions to RESET and ERR, are alike everywhere and
+     * not in the table. */
+    const struct qp_transition (*transitions)[QP_STATES];
+
+    const struct owner_operations *owner;       /* what its engine calls */
+    const struct endpoint_operations *endpoint; /* what the loop calls */
+
+    /* REASON_NONE, or why such a queue pair can't be made; *error is the errno. */
+    enum reason (*refuse)(const struct context *, const struct ibv_qp_init_attr_ex *, int *error);
+    /* Takes over what only this type is made with. 0 or ENOMEM. */
+    int (*fill)(struct qp *, const struct ibv_qp_init_attr_ex *);
+    /* Instead of engine_initialize. */
+    void (*initialize_engine)(struct qp *, const struct send_queue *);
+    /* The handle that the program gets of a new QP_SHARED queue pair. NULL and errno; then the queue pair is gone. */
+    struct ibv_qp *(*hand_out)(struct qp *, const struct ibv_qp_init_attr_ex *);
+    /* ibv_destroy_qp(3) of such a handle. 0 or an errno. */
+    int (*close)(struct qp *);
+    /* Frees what `fill` has made, and what the hooks below have. */
+    void (*release)(struct qp *);
+
+    /* Below: under qp->lock. */
+
+    /* Sends what the engine has, as long as there is room; qp_transmit_guarded sends itself what is QP_RELIABLE. */
+    void (*transmit)(struct qp *, nanos now);
+    /* The queue pair is in error: instead of flushing its receives. */
+    void (*flush_receives)(struct qp *);
+    /* It will be reset or destroyed: forgets what came with messages that do not end. */
+    void (*clear)(struct qp *);
+};
+
+/* All kinds; the last is NULL. */
+extern const struct qp_kind *const qp_kinds[];
+
+/* The kind of this type; NULL: the type is not offered. */
+const struct qp_kind *qp_kind_find(enum ibv_qp_type);
+
+/* The types that have all these traits, as bits (1 << enum ibv_qp_type). */
+uint32_t qp_kind_types(uint32_t traits);
+
+#endif
