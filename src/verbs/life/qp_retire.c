@@ -58,7 +58,7 @@ void qp_wait_for_acknowledgements(struct qp *qp)
 
 void qp_release(struct qp *qp)
 {
-    calls_leave(&qp->calls);
+    calls_leave(&qp->batch.calls);
     domain_give_back(&qp->sends.memory);
     free(qp->sends.saved);
     if (qp->kind->release)

@@ -73,14 +73,15 @@ struct qp_sends {
 /* Of who posts sends: from ibv_wr_start to ibv_wr_complete the program's; qp_ex.h. */
 struct qp_batch {
     struct lock lock;
-    _Atomic(uintptr_t) owner; /* the thread between the two; 0: nobody */
-    struct send_queue queue;  /* where its work goes meanwhile: places of the send queue that nobody else uses */
-    struct send_wqe *work;    /* being filled, not entered there yet */
-    uint32_t posted;          /* as that of qp_sends will be */
-    uint32_t resets;          /* as they were when it began */
-    nanos begun;              /* when it began */
-    enum reason reason;       /* the first thing that went wrong */
-    bool exists;              /* the queue pair has builders */
+    _Atomic(uintptr_t) owner;  /* the thread between the two; 0: nobody */
+    struct send_queue queue;   /* where its work goes meanwhile: places of the send queue that nobody else uses */
+    struct send_wqe *work;     /* being filled, not entered there yet */
+    uint32_t posted;           /* as that of qp_sends will be */
+    uint32_t resets;           /* as they were when it began */
+    nanos begun;               /* when it began */
+    enum reason reason;        /* the first thing that went wrong */
+    bool exists;               /* the queue pair has builders */
+    struct calls_holder calls; /* of those */
 };
 
 /* What keeps a send from leaving. Under qp->lock. */
@@ -185,7 +186,6 @@ struct qp {
     struct qp_ethernet ethernet;
     struct qp_tags tags;
     struct qp_counting counting;
-    struct calls_holder calls; /* of its builders */
 };
 
 /* The queue pair behind a handle. */

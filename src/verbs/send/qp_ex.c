@@ -350,7 +350,7 @@ bool qp_ex_offers(const struct qp_kind *kind, uint64_t flags)
 
 CALLS_CHANGER static void change_builders(struct calls_holder *holder, const struct calls_change *change)
 {
-    struct ibv_qp_ex *ibv = &container_of(holder, struct qp, calls)->extended;
+    struct ibv_qp_ex *ibv = &container_of(holder, struct qp, batch.calls)->extended;
 #define BUILDER(type, name, parameters, arguments) CALLS_CHANGE(change, ibv->name, ibv_##name, name);
 #define NEWER_BUILDER(type, name, parameters, arguments)                                                               \
     CALLS_CHANGE(change, newer_qp_ex_tail(ibv)->name, ibv_##name, name);
@@ -366,7 +366,7 @@ void qp_ex_fill(struct qp *qp, uint64_t flags)
 #define BUILDER(type, name, parameters, arguments) ibv->name = name;
 #define NEWER_BUILDER(type, name, parameters, arguments) newer_qp_ex_tail(ibv)->name = name;
 #include "calls/verbs.def"
-    calls_enter(&qp->calls, change_builders);
+    calls_enter(&qp->batch.calls, change_builders);
 }
 
 void qp_ex_bottom(struct calls *calls)
