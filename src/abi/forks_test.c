@@ -17,7 +17,9 @@
 
 enum { LOCKS_LEAST = 7, SECONDS_MOST = 30 };
 
-static atomic_bool held;
+enum phase { BEFORE, HELD, AFTER };
+
+static atomic_int phase; /* enum phase, of the thread that holds a lock */
 
 static bool try_static(struct static_lock *listed)
 {
@@ -36,10 +38,10 @@ static void *hold_for_a_while(void *listed)
 {
     enum { A_WHILE = 5000000 /* ns */ };
     static_lock_take(listed);
-    atomic_store(&held, true);
+    atomic_store(&phase, HELD);
     nanosleep(&(struct timespec){.tv_nsec = A_WHILE}, NULL);
     release_static(listed);
-    atomic_store(&held, false);
+    atomic_store(&phase, AFTER);
     return NULL;
 }
 
@@ -56,17 +58,17 @@ static void fork_beside_a_holder(struct static_lock *listed)
 {
     int status = -1;
     pthread_t holder;
-    atomic_store(&held, false);
+    atomic_store(&phase, BEFORE);
     assert_int_equal(pthread_create(&holder, NULL, hold_for_a_while, listed), 0);
     pthread_detach(holder); /* ThreadSanitizer takes a thread that the child can't join for a leak of the child */
-    while (!atomic_load(&held))
+    while (atomic_load(&phase) == BEFORE) /* it may be over by the time that we look */
         ;
     pid_t child = fork();
     if (!child)
         _exit(all_are_free());
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    while (atomic_load(&held))
+    while (atomic_load(&phase) != AFTER)
         ;
     assert_int_equal(all_are_free(), 0);
 }
