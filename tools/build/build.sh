@@ -30,7 +30,7 @@ if [ ! -f "$directory/build.ninja" ]; then
     configure meson setup "$directory" "$@"
     echo "$*" >"$directory/configured-with"
 elif [ -n "$again" ] && [ "$(cat "$directory/configured-with" 2>/dev/null)" != "$*" ]; then
-    configure meson configure "$directory" "$@"
+    configure meson setup --reconfigure "$directory" "$@" # and not "meson configure", which does not know new options
     echo "$*" >"$directory/configured-with"
 fi
 target=all
