@@ -255,8 +255,11 @@ static void make_directory(void)
 {
     char path[128];
     strcpy(harness.directory, "/dev/shm/softverbs-api-XXXXXX");
-    if (!mkdtemp(harness.directory))
-        strcpy(harness.directory, "/tmp/softverbs-api-XXXXXX"), mkdtemp(harness.directory);
+    if (!mkdtemp(harness.directory)) {
+        strcpy(harness.directory, "/tmp/softverbs-api-XXXXXX");
+        if (!mkdtemp(harness.directory))
+            perror(harness.directory), exit(1);
+    }
     setenv("SOFTVERBS_DIR", harness.directory, 1);
     snprintf(path, sizeof path, "%s/" LOG_NAME, harness.directory);
     if (!getenv("SOFTVERBS_LOG")) /* for the reason of a failure */
