@@ -102,7 +102,7 @@ for build in "$@"; do
     case $build in
     plain) check plain build "" -Dtests=true -Dwerror=true -- ;;
     asan) sanitized asan address,undefined ;;
-    tsan) sanitized tsan thread -Dhardened=true ;;
+    tsan) sanitized tsan thread ;;
     fuzz) CC=clang check fuzz build-fuzz "" -Dfuzz=true -Dtests=false "${quick[@]}" -- --suite fuzz ;;
     *) echo "check.sh: there is no build called '$build'; it knows plain, asan, tsan and fuzz." >&2; exit 2 ;;
     esac
