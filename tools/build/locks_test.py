@@ -1,23 +1,11 @@
 #!/usr/bin/env python3
 """The check of locks finds what it is there for, in small made-up trees; prints TAP."""
-import os
-import subprocess
 import sys
-import tempfile
 
-CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "locks.py")
+sys.dont_write_bytecode = True
+import made_up
+
 OBJECT, GIVEN_BACK = "struct object {\n    struct lock lock;\n};\n", "lock_inherit(&object->lock);"
-
-
-def check(files, known):
-    """Exit status and output for a tree of these files."""
-    with tempfile.TemporaryDirectory() as top:
-        for name, text in files.items():
-            os.makedirs(os.path.dirname(os.path.join(top, name)), exist_ok=True)
-            with open(os.path.join(top, name), "w", encoding="utf-8") as file:
-                file.write(text)
-        done = subprocess.run([sys.executable, CHECK, top, "--bare", *known], capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout
 
 
 KNOWN = "src/a/x.h: lock=src/a/fork.c=" + GIVEN_BACK
@@ -39,18 +27,5 @@ TREES = {
 }
 
 
-def main():
-    results = [(name, check(files, known), status, words) for name, (files, known, status, words) in TREES.items()]
-    print(f"1..{len(results)}")
-    failed = 0
-    for number, (name, got, status, words) in enumerate(results, 1):
-        right = got[0] == status and words in got[1]
-        failed += not right
-        print(f"{'ok' if right else 'not ok'} {number} - {name}")
-        if not right:
-            print("".join(f"# {line}\n" for line in got[1].splitlines()), end="")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(made_up.run("locks.py", {name: (files, status, words, known) for name, (files, known, status, words) in TREES.items()}, "--bare"))

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 """The check of the tree's shape finds includes against layers and floors, in small made-up trees; prints TAP."""
-import os
-import subprocess
 import sys
-import tempfile
 
-CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "shape.py")
+sys.dont_write_bytecode = True
+import made_up
 
 LAYERS = "base*:\nmiddle: base\n    rooms:\n    rooms/attic: rooms\n    stairs: rooms rooms/attic\nflat: base middle\n"
 
@@ -32,29 +30,5 @@ CASES = {
 }
 
 
-def check(files):
-    """Exit status and output for a tree of these files."""
-    with tempfile.TemporaryDirectory() as top:
-        for name, text in {"src/layers": LAYERS, **files}.items():
-            os.makedirs(os.path.dirname(os.path.join(top, name)), exist_ok=True)
-            with open(os.path.join(top, name), "w", encoding="utf-8") as file:
-                file.write(text)
-        done = subprocess.run([sys.executable, CHECK, top], capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
-
-
-def main():
-    failed = 0
-    print(f"1..{len(CASES)}")
-    for number, (name, (files, status, words)) in enumerate(CASES.items(), 1):
-        got, output = check(files)
-        fine = got == status and words in output
-        failed += not fine
-        print(f"{'ok' if fine else 'not ok'} {number} - {name}")
-        if not fine:
-            print("".join(f"# {line}\n" for line in [f"exit status {got}", *output.split("\n")]), end="")
-    return bool(failed)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(made_up.run("shape.py", CASES, beside={"src/layers": LAYERS}))
