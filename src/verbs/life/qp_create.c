@@ -313,7 +313,6 @@ static int qp_enter(struct qp *qp, struct context *context)
     struct process *process = context->process;
     control_lock(context);
     int error = qpns_enter(process_node(process), process->numbers, &qp->endpoint, &qp->flow.number);
-    qp->flow.number = qp->flow.number;
     qp->object.context = context;
     if (!error && qp->uses.parent) {
         uint32_t most = context->device->limits.max_qp;

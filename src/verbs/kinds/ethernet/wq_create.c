@@ -133,7 +133,6 @@ static int wq_enter(struct wq *wq, struct context *context)
     struct qp *qp = &wq->queue;
     control_lock(context);
     int error = qpns_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->flow.number);
-    qp->flow.number = qp->flow.number;
     if (!error) {
         wq->ibv.handle = object_enter(context, &qp->object, &wq_class, context->device->limits.max_qp, qp->uses.parent);
         if (!wq->ibv.handle)
