@@ -44,18 +44,40 @@ def help_lists_every_command_and_explains_it():
 
 
 def explain_knows_numbers_and_names():
-    line = expect(softverbs("explain", "105")).stdout
-    assert line.startswith(b"  105  RETRY_EXCEEDED ") and line.endswith(b".\n"), line
-    expect(softverbs("explain", "retry_exceeded"), out=line)
-    expect(softverbs("explain", "0x69"), out=line)
+    said = expect(softverbs("explain", "105")).stdout
+    line = said[:said.index(b"\n") + 1]
+    assert line.startswith(b"  105  RETRY_EXCEEDED ") and line.endswith(b".\n"), said
+    expect(softverbs("explain", "retry_exceeded"), out=said)
+    expect(softverbs("explain", "0x69"), out=said)
     every = expect(softverbs("explain")).stdout
     assert line in every and every.count(b"\n") > 50
+
+
+def explain_has_causes_an_example_a_cure_and_a_page_of_each():
+    said = expect(softverbs("explain", "105")).stdout.decode()
+    for head in ("usual causes", "example", "cure", "page"):
+        assert re.search(rf"^ +{head} +\S", said, re.MULTILINE), (head, said)
+    assert "ntohl" not in said and "byte order" in said and "docs/user/debugging.md" in said, said
+    every = json.loads(expect(softverbs("explain", "--json")).stdout)
+    every += json.loads(expect(softverbs("explain", "--json", *(name for _, name, *_ in _words()))).stdout)
+    assert len(every) > 300, len(every)
+    for one in every:
+        assert all(len(one[part]) > 4 for part in ("sentence", "causes", "example", "cure", "page")), one
+        assert os.path.exists(os.path.join(os.path.dirname(__file__), "../../docs/user", one["page"])), one
+        for number in re.findall(r"\b\d{1,3}\b", " ".join(re.findall(r"\(([\d, to]+)\)", one["causes"] + one["cure"]))):
+            assert int(number) in {each["number"] for each in every}, one
+
+
+def explain_knows_numbers_that_are_no_reason():
+    """EOPNOTSUPP's; and names that are only part of one."""
+    assert b"EOPNOTSUPP" in expect(softverbs("explain", "95")).stdout
+    expect(softverbs("explain", "rnr"), 1, b"", [b"RNR_EXCEEDED (106)", b"PEER_NOT_READY (118)"])
 
 
 def explain_knows_what_programs_print():
     """Names, texts, any case; what a number is besides a reason stands on stderr."""
     by_name = expect(softverbs("explain", "IBV_WC_RETRY_EXC_ERR")).stdout
-    assert b"No answer came from the peer" in by_name and b"usual causes" in by_name and b"look at" in by_name, by_name
+    assert b"No answer came from the peer" in by_name and b"usual causes" in by_name and b"cure" in by_name, by_name
     expect(softverbs("explain", "transport retry counter exceeded"), out=by_name)
     expect(softverbs("explain", "ibv_wc_retry_exc_err"), out=by_name)
     for word in ("EINVAL", "Invalid argument", "IBV_EVENT_QP_ACCESS_ERR", "RDMA_CM_EVENT_UNREACHABLE", "Work Request Flushed Error"):
@@ -68,7 +90,7 @@ def explain_knows_what_programs_print():
 
 def _words():
     """Kind, name, number and text of each word, and the reasons that its causes name."""
-    with open(os.path.join(os.path.dirname(__file__), "../../tools/words.def"), encoding="utf-8") as file:
+    with open(os.path.join(os.path.dirname(__file__), "../../tools/explain/words.def"), encoding="utf-8") as file:
         text = file.read()
     for kind, name, number, shown, rest in re.findall(r'^WORD\((\w+), "(\w+)", (\w+), "([^"]*)",((?:.|\n)*?)\)\n(?=WORD|\n|/\*)', text, re.M):
         yield kind, name, number, shown, re.findall(r"\b\d{3}\b", " ".join(re.findall(r"\(([\d, to]+)\)", rest)))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does each reason of src/diag/diag.def have a test that names it, and stand in its range?
+"""Does each reason of src/diag/diag.def have a test that names it, stand in its range, and have an entry of `softverbs explain`?
 
 Usage: reasons.py TREE. A test names a reason as REASON_NAME or "NAME", by its number ("(reason 302)", `vendor_err 302`), or in
 a table of tests/api/*.def. Those of UNTESTED had none when this check was made: that list may only shrink. Tests of them show
@@ -9,6 +9,7 @@ import re
 import sys
 
 GAP = 5  # so many numbers in a row are free only behind the end of a section
+CAUSE = re.compile(r'^CAUSE\((\w+),(?:[^"]|"(?:[^"\\]|\\.)*")*?"([^"]*)"\)$', re.MULTILINE)  # its name and its page
 LINE = re.compile(r'^REASON\((\d+), (\w+), "', re.MULTILINE)
 UNTESTED = set("""
     ADDRESS ADVICE BAD_RESPONSE BATCH_INCOMPLETE BIND_ACCESS BIND_BOUND BIND_EMPTY BIND_FLAGS BIND_LOCAL_WRITE BIND_NULL
@@ -56,12 +57,36 @@ def free_numbers(text):
         yield name, number
 
 
+def explained(tree):
+    """The page that the entry of each reason names, by the reason's name."""
+    folder, pages = os.path.join(tree, "tools/explain"), {}
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".def") and name != "words.def":
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                pages.update(CAUSE.findall(file.read()))
+    return pages
+
+
+def unexplained(tree, reasons):
+    """A sentence for each reason without an entry, for each entry without a reason, and for each page that is not there."""
+    pages, names = explained(tree), {name for _, name in reasons}
+    for number, name in reasons:
+        if name not in pages:
+            yield (f"reason {number} has no entry below tools/explain: add CAUSE({name}, causes, example, cure, page) to calls.def, "
+                   "completions.def, packets.def, special.def or connections.def")
+    for name in sorted(set(pages) - names):
+        yield f"CAUSE({name}, ...) below tools/explain is of no reason of src/diag/diag.def: take it out, or rename it"
+    for name, page in sorted(pages.items()):
+        if name in names and not os.path.exists(os.path.join(tree, "docs/user", page)):
+            yield f"CAUSE({name}, ...) names the page docs/user/{page}, which is not there"
+
+
 def main():
     with open(os.path.join(sys.argv[1], "src/diag/diag.def"), encoding="utf-8") as file:
         text = file.read()
     reasons = [(int(number), name) for number, name in LINE.findall(text)]
     lacking = untested(reasons, "\n".join(tests(sys.argv[1])))
-    print("1..2")
+    print("1..3")
     new, done = sorted(lacking - UNTESTED), sorted(UNTESTED - lacking)
     print(f"{'not ' if new else ''}ok 1 - each reason has a test that names it")
     for name in new:
@@ -69,9 +94,13 @@ def main():
     print(f"{'not ' if done else ''}ok 2 - those that have a test by now are not excused")
     for name in done:
         print(f"# take {name} out of UNTESTED in tools/build/reasons.py")
+    mute = list(unexplained(sys.argv[1], reasons))
+    print(f"{'not ' if mute else ''}ok 3 - softverbs explain knows causes, an example and a cure of each reason")
+    for sentence in mute:
+        print(f"# {sentence}")
     free = {number: name for name, number in free_numbers(text)}  # a full section is followed by another
     print("# next numbers: " + ", ".join(f"{name} {number}" for number, name in free.items()))
-    return 1 if new or done else 0
+    return 1 if new or done or mute else 0
 
 
 if __name__ == "__main__":

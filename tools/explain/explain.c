@@ -1,0 +1,250 @@
+/* softverbs explain: what a number or a word means. The texts stand in causes.def and words.def. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "command.h"
+#include "diag/diag.h"
+#include "print/emit.h"
+#include "print/table.h"
+
+/* What is printed: as a table, or as a list of JSON. */
+struct told {
+    struct table table;
+    json_t *list; /* NULL: as a table */
+};
+
+/* What there is to say besides the sentence. */
+struct parts {
+    const char *causes, *example, *cure, *page;
+};
+
+/* -- reasons */
+
+static const struct cause {
+    enum reason number;
+    struct parts parts;
+} causes[] = {
+#define CAUSE(name, causes, example, cure, page) {REASON_##name, {causes, example, cure, page}},
+#include "causes.def"
+};
+
+static const struct parts *parts_of(unsigned number)
+{
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+        if (causes[i].number == number)
+            return &causes[i].parts;
+    static const struct parts none = {"", "", "", "debugging.md"}; /* the test `reasons` names it */
+    return &none;
+}
+
+static void add_part(struct table *table, const char *head, const char *text)
+{
+    table_add(table, "%s", "");
+    table_add(table, "%s", head);
+    table_add(table, "%s", text);
+}
+
+static void add_parts(struct table *table, const struct parts *parts)
+{
+    add_part(table, "usual causes", parts->causes);
+    add_part(table, "example", parts->example);
+    add_part(table, "cure", parts->cure);
+    table_add(table, "%s", "");
+    table_add(table, "%s", "page");
+    table_add(table, "docs/user/%s", parts->page);
+}
+
+static void emit_parts(json_t *object, const struct parts *parts)
+{
+    json_object_set_new(object, "causes", json_string(parts->causes));
+    json_object_set_new(object, "example", json_string(parts->example));
+    json_object_set_new(object, "cure", json_string(parts->cure));
+    json_object_set_new(object, "page", json_string(parts->page));
+}
+
+static void add_reason(unsigned number, const char *name, const char *sentence, void *context)
+{
+    struct told *told = context;
+    if (told->list) {
+        json_t *object = json_pack("{s:i, s:s, s:s}", "number", (int)number, "name", name, "sentence", sentence);
+        emit_parts(object, parts_of(number));
+        json_array_append_new(told->list, object);
+        return;
+    }
+    table_add(&told->table, "%5u", number);
+    table_add(&told->table, "%-24s", name);
+    table_add(&told->table, "%s", sentence);
+}
+
+struct search {
+    const char *name;
+    unsigned number; /* 0: not found */
+};
+
+static void compare_name(unsigned number, const char *name, const char *sentence, void *context)
+{
+    struct search *search = context;
+    if (!strcasecmp(name, search->name))
+        search->number = number;
+}
+
+/* The number that the argument is; 0: none. */
+static unsigned number_of(const char *argument)
+{
+    char *end;
+    unsigned long number = strtoul(argument, &end, 0);
+    return isdigit((unsigned char)*argument) && !*end && number <= 0xffff ? (unsigned)number : 0;
+}
+
+/* The number of the reason that the argument says or names; 0 when there is none such. */
+static unsigned find_reason(const char *argument)
+{
+    unsigned number = number_of(argument);
+    if (number)
+        return reason_name(number) ? number : 0;
+    struct search search = {argument, 0};
+    reason_each(compare_name, &search);
+    return search.number;
+}
+
+/* -- words that programs print: a status, an event, an errno */
+
+enum word_kind { STATUS, EVENT, CM, ERRNO, KINDS };
+
+static const struct word {
+    enum word_kind kind;
+    const char *name;
+    int number;
+    const char *text, *meaning;
+    struct parts parts;
+} words[] = {
+#define WORD(kind, name, number, text, meaning, causes, example, cure, page)                                           \
+    {kind, name, number, text, meaning, {causes, example, cure, page}},
+#include "words.def"
+};
+
+enum { WORDS = sizeof words / sizeof *words };
+
+static bool is_word(const struct word *word, const char *argument)
+{
+    return !strcasecmp(argument, word->name) || !strcasecmp(argument, word->text);
+}
+
+static void add_word(const struct word *word, struct told *told)
+{
+    static const char *const kinds[KINDS] = {"status of a completion", "asynchronous event", "event of librdmacm",
+                                             "errno"};
+    if (told->list) {
+        json_t *object = json_pack("{s:i, s:s, s:s, s:s}", "number", word->number, "name", word->name, "text",
+                                   word->text, "sentence", word->meaning);
+        emit_parts(object, &word->parts);
+        json_array_append_new(told->list, object);
+        return;
+    }
+    table_add(&told->table, "%5d", word->number);
+    table_add(&told->table, "%-24s", word->name);
+    table_add(&told->table, "%s (%s, \"%s\")", word->meaning, kinds[word->kind], word->text);
+    add_parts(&told->table, &word->parts);
+}
+
+/* Programs print the number of a status or an errno first, which may be that of a reason, too. */
+static bool has_number(const struct word *word, unsigned number)
+{
+    return number && (word->kind == STATUS || word->kind == ERRNO) && (unsigned)word->number == number;
+}
+
+static void hint_at_words(unsigned number)
+{
+    for (unsigned i = 0; i < WORDS; i++)
+        if (has_number(&words[i], number))
+            complain("%u is also the number of %s: \"softverbs explain %s\".", number, words[i].name, words[i].name);
+}
+
+/* False: nothing has that number or name. */
+static bool explain_one(const char *argument, struct told *told)
+{
+    unsigned number = find_reason(argument), said = number ? 0 : number_of(argument);
+    bool known = number;
+    if (number)
+        add_reason(number, reason_name(number), reason_sentence(number), told);
+    if (number && !told->list)
+        add_parts(&told->table, parts_of(number));
+    if (number && isdigit((unsigned char)*argument) && !told->list)
+        hint_at_words(number);
+    for (unsigned i = 0; i < WORDS; i++)
+        if (is_word(&words[i], argument) || has_number(&words[i], said)) {
+            add_word(&words[i], told);
+            known = true;
+        }
+    return known;
+}
+
+/* -- what is not known */
+
+struct likeness {
+    const char *part;
+    char names[160];
+};
+
+static void collect_like(unsigned number, const char *name, const char *sentence, void *context)
+{
+    struct likeness *like = context;
+    size_t length = strlen(like->names);
+    if ((strcasestr(name, like->part) || strcasestr(sentence, like->part)) && length < 100)
+        snprintf(like->names + length, sizeof like->names - length, "%s%s (%u)", length ? ", " : "", name, number);
+}
+
+static void refuse(const char *argument)
+{
+    struct likeness like = {.part = argument};
+    if (strlen(argument) > 2)
+        reason_each(collect_like, &like);
+    if (*like.names)
+        complain("No reason is called \"%s\"; it stands in: %s.", argument, like.names);
+    else
+        complain("No reason is called \"%s\". \"softverbs explain\" lists them all.", argument);
+}
+
+static int explain(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct told told = {.table = {.columns = 3, .wraps = true}};
+    int status = EXIT_OK;
+    while (command_option(command, argc, argv, options) != -1)
+        if (!told.list)
+            told.list = json_array();
+    if (optind == argc)
+        reason_each(add_reason, &told);
+    for (int i = optind; i < argc; i++) {
+        if (explain_one(argv[i], &told))
+            continue;
+        refuse(argv[i]);
+        status = EXIT_NEGATIVE;
+    }
+    if (told.list)
+        emit(told.list);
+    else
+        table_print(&told.table, stdout);
+    return status;
+}
+
+const struct command explain_command = {
+    .name = "explain",
+    .arguments = "[--json] [NUMBER|WORD]...",
+    .summary = "Say what a reason, status, event or errno means",
+    .help = "  --json            as a list, see docs/user/json.md\n"
+            "\n"
+            "A word is what a program prints: the name of a reason, IBV_WC_RETRY_EXC_ERR\n"
+            "or its text \"transport retry counter exceeded\", IBV_EVENT_QP_FATAL,\n"
+            "RDMA_CM_EVENT_UNREACHABLE, EINVAL. Without an argument all reasons are listed;\n"
+            "with one its usual causes, an example, a cure and a page follow. What a\n"
+            "process waits for right now says \"softverbs why\".\n"
+            "\n"
+            "Exit status: 0, or 1 when a number or name does not exist.\n",
+    .run = explain,
+};
