@@ -267,6 +267,14 @@ const struct option *prepare_options(const struct option *own)
     return all;
 }
 
+/* The words of help, with the list of faults where they ask for it. */
+static void expand(const struct setting_line *line, char *text, size_t size)
+{
+    const char *at = strstr(line->help, "@FAULTS@"), *end = line->help + strlen(line->help);
+    snprintf(text, size, "%.*s%s%s (%s=%s)", (int)((at ? at : end) - line->help), line->help, at ? fault_example : "",
+             at ? at + strlen("@FAULTS@") : "", line->variable, line->value);
+}
+
 void prepare_print_help(FILE *to)
 {
     enum { COLUMN = 20, WIDTH = 79 };
@@ -275,7 +283,7 @@ void prepare_print_help(FILE *to)
         if (!*line->option)
             continue;
         snprintf(head, sizeof head, "  --%s %s", line->option, line->value);
-        snprintf(text, sizeof text, "%s (%s=%s)", line->help, line->variable, line->value);
+        expand(line, text, sizeof text);
         int used = fprintf(to, "%-*s", COLUMN - 2, head);
         screen_wrap(to, WIDTH, (size_t)fprintf(to, "  ") + (size_t)used, COLUMN, text);
     }

@@ -29,10 +29,10 @@ static int begin(struct process *process)
 
 static void stop(struct process *process)
 {
-    cm_destroy(process);
     xrc_standins_end(process);
     if (process->traffic.totals)
         traffic_report_end(process);
+    cm_destroy(process);
 }
 
 static void end_parts(struct process *process)

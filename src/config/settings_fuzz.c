@@ -33,12 +33,14 @@ static void fuzz_faults(const char *text)
     require(read == !*why);
     if (!read)
         return;
-    require(plan.drop <= FAULT_ALWAYS && plan.duplicate <= FAULT_ALWAYS && plan.reorder <= FAULT_ALWAYS);
-    require(plan.corrupt <= FAULT_ALWAYS && plan.jitter <= plan.delay && plan.delay <= 10 * NANOS_SECOND);
+    for (unsigned kind = 0; kind < FAULT_KINDS; kind++) {
+        const struct fault_amount *amount = &plan.of[kind];
+        require(amount->share <= FAULT_ALWAYS && amount->range <= amount->time && amount->time <= 10 * NANOS_SECOND);
+    }
     for (uint64_t number = 0; number < 4; number++) {
         struct fault fault = fault_draw(&plan, plan.seed, number);
         const char *shown = fault_describe(&fault, words, sizeof words);
-        require(fault.delay <= plan.delay + plan.jitter && fault.behind >= 1);
+        require(fault.delay <= plan.of[FAULT_DELAY].time + plan.of[FAULT_DELAY].range && fault.behind >= 1);
         require(!shown || (shown == words && strlen(words) < sizeof words));
     }
 }

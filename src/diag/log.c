@@ -101,16 +101,18 @@ void log_always(const char *format, ...)
     va_end(arguments);
 }
 
-/* How many lines of a reason there were in this second. Strangers can cause as many as they like. */
+/* How many lines of a reason there were in this second, and behind the reasons of other kinds. Strangers can cause as
+ * many as they like. */
+enum { REASONS_END = 1024 };
 static struct quota {
     atomic_uint second, lines;
-} quotas[1024];
+} quotas[REASONS_END + LOG_KINDS];
 
 /* May one more be written? *omitted: how many were not in the second before it. Several threads may count a line too
  * many or too few when a second begins. */
-static bool is_admitted(enum reason reason, unsigned *omitted)
+static bool is_admitted(unsigned kind, unsigned *omitted)
 {
-    struct quota *quota = &quotas[(unsigned)reason % (sizeof quotas / sizeof *quotas)];
+    struct quota *quota = &quotas[kind % (sizeof quotas / sizeof *quotas)];
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     unsigned second = atomic_load(&quota->second), lines = 0;
@@ -125,7 +127,7 @@ static void write_reason(enum log_level level, enum reason reason, const char *s
                          va_list arguments)
 {
     unsigned omitted;
-    if (!is_wanted(level) || !is_admitted(reason, &omitted))
+    if (!is_wanted(level) || !is_admitted((unsigned)reason % REASONS_END, &omitted))
         return;
     if (omitted)
         log_write(level, "%u more lines of reason %u were left out", omitted, reason);
@@ -153,5 +155,18 @@ void log_cause(enum log_level level, enum reason reason, const char *format, ...
     va_list arguments;
     va_start(arguments, format);
     write_reason(level, reason, suffix, format, arguments);
+    va_end(arguments);
+}
+
+void log_limited(enum log_level level, unsigned kind, const char *name, const char *format, ...)
+{
+    unsigned omitted;
+    if (!is_wanted(level) || !is_admitted(REASONS_END + kind, &omitted))
+        return;
+    if (omitted)
+        log_write(level, "%u more lines of %s were left out", omitted, name);
+    va_list arguments;
+    va_start(arguments, format);
+    write_line("", format, arguments);
     va_end(arguments);
 }

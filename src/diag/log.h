@@ -36,4 +36,10 @@ void log_reason(enum log_level, enum reason, const char *format, ...) __attribut
 /* The same without the sentence, for a text that says more than it would. */
 void log_cause(enum log_level, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* A line of another kind than reasons, of which there are as many in a second: `kind` is below LOG_KINDS, and `name` what
+ * the line that says how many were left out calls it. */
+enum { LOG_KINDS = 128 };
+void log_limited(enum log_level, unsigned kind, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 #endif

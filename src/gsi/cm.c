@@ -96,8 +96,7 @@ static void release_port(struct manager *manager, struct identifier *identifier)
 
 static void drop(struct manager *manager, enum reason reason)
 {
-    cm_of(manager)->dropped[reason - REASON_CM_BACKLOG]++;
-    log_reason(LOG_INFO, reason, "for a program of librdmacm");
+    cm_note_dropped(&cm_of(manager)->counts, reason, "for a program of librdmacm");
 }
 
 static void note_session(struct manager *manager, struct session *session)
@@ -275,8 +274,6 @@ static enum cm_sent send_one(struct cm *cm, const struct dispatch_datagram *data
 {
     struct peer *to, *partner = cm_neighbors_find(&cm->neighbors, datagram->route.neighbor);
     enum cm_sent sent = cm_send(cm->process, datagram, partner, insist, &to);
-    cm->sent[datagram->message.attribute - CM_REQ] += sent == CM_SENT;
-    cm->dropped[REASON_CM_UNSENT - REASON_CM_BACKLOG] += sent == CM_UNSENT;
     if (to)
         note_neighbor(cm, &datagram->message, to);
     return sent == CM_UNSENT ? CM_SENT : sent; /* lost, as on a network */
@@ -352,9 +349,8 @@ void cm_receive(struct process *process, struct peer *peer, const struct packet 
     if (!cm || !packet->grh || !cm_read_packet(packet, &datagram.message) || !find_way(packet, &datagram.route))
         return;
     traffic_managed(&process->traffic, packet, NULL);
-    cm_log("receives", &datagram.message);
     cm_begin(cm);
-    cm->received[datagram.message.attribute - CM_REQ]++;
+    cm_note_received(&cm->counts, &datagram.message);
     datagram.route.neighbor = cm_neighbors_number(&cm->neighbors, process->node, peer);
     if (dispatch_receive(&cm->manager, &datagram, &reply, clock_now()))
         send_one(cm, &reply, true);
@@ -398,10 +394,9 @@ enum cm_taken cm_receive_remote(struct process *process, const struct packet *pa
     struct dispatch_datagram datagram = {.message = *message}, reply;
     if (!cm || !find_way(packet, &datagram.route))
         return CM_UNKNOWN;
-    cm_log("receives", message);
     cm_begin(cm);
     bool known = is_known(cm, message);
-    cm->received[message->attribute - CM_REQ]++;
+    cm_note_received(&cm->counts, message);
     bool answers = dispatch_receive(&cm->manager, &datagram, &reply, clock_now());
     cm_end(cm);
     if (answers)

@@ -9,13 +9,14 @@
 
 #include "base/lock.h"
 #include "cm/dispatch.h"
+#include "gsi/cm_events.h"
 #include "gsi/cm_neighbors.h"
 #include "gsi/cm_waiting.h"
 #include "link/udp/udp.h"
 #include "runtime/schedule.h"
 #include "wire/packet.h"
 
-enum { CM_EARLY_MAX = 64, CM_MESSAGES = CM_APR - CM_REQ + 1, CM_DROPS = REASON_CM_UNSENT - REASON_CM_BACKLOG + 1 };
+enum { CM_EARLY_MAX = 64 };
 
 struct cm {
     struct process *process;
@@ -32,9 +33,8 @@ struct cm {
     } early[CM_EARLY_MAX];
     unsigned early_count;
     struct cm_waiting waiting;
-    struct cleanup *cleanup;                           /* for sessions with other hosts; gsi/cleanup/cleanup.h */
-    uint64_t sent[CM_MESSAGES], received[CM_MESSAGES]; /* by attribute, from CM_REQ on */
-    uint64_t dropped[CM_DROPS];                        /* what was of no use, by reason, from REASON_CM_BACKLOG on */
+    struct cleanup *cleanup; /* for sessions with other hosts; gsi/cleanup/cleanup.h */
+    struct cm_counts counts;
     struct hash_entry *buckets[4 * MANAGER_BUCKETS];
 };
 

@@ -9,6 +9,7 @@
 #include "cm/resolve.h"
 #include "config/config.h"
 #include "diag/clean.h"
+#include "events/lines.h"
 #include "gsi/cm.h"
 #include "runtime/clock.h"
 
@@ -131,17 +132,34 @@ static const char *drop_name(unsigned i)
     return reason_name(REASON_CM_BACKLOG + i);
 }
 
-static void report_counts(FILE *out, const char *title, const uint64_t counts[], unsigned count,
+static const char *fault_name(unsigned i)
+{
+    return event_lines[event_of_fault(i)].part;
+}
+
+/* Under the key of the event. */
+static void report_counts(FILE *out, enum event event, const uint64_t counts[], unsigned count,
                           const char *(*name)(unsigned))
 {
     const char *separator = "";
-    fprintf(out, "\"%s\":{", title);
+    fprintf(out, "\"%s\":{", event_lines[event].key);
     for (unsigned i = 0; i < count; i++)
         if (counts[i]) {
             fprintf(out, "%s\"%s\":%llu", separator, name(i), (unsigned long long)counts[i]);
             separator = ",";
         }
     fputs("},", out);
+}
+
+void cm_report_messages(FILE *out, const struct cm *cm)
+{
+    const struct cm_counts *counts = &cm->counts;
+    fputs(",\"messages\":{", out);
+    report_counts(out, EVENT_MESSAGE_SENT, counts->sent, CM_MESSAGES, message_name);
+    report_counts(out, EVENT_MESSAGE_RECEIVED, counts->received, CM_MESSAGES, message_name);
+    report_counts(out, EVENT_MESSAGE_DROPPED, counts->dropped, CM_DROPS, drop_name);
+    report_counts(out, event_of_fault(0), counts->faults, FAULT_KINDS, fault_name);
+    fprintf(out, "\"sessions\":%u}", cm->manager.sessions);
 }
 
 void cm_report(FILE *out, struct process *process)
@@ -151,10 +169,6 @@ void cm_report(FILE *out, struct process *process)
         return;
     lock_take(&cm->lock); /* which nobody holds for long */
     report_identifiers(out, cm);
-    fputs(",\"messages\":{", out);
-    report_counts(out, "sent", cm->sent, CM_MESSAGES, message_name);
-    report_counts(out, "received", cm->received, CM_MESSAGES, message_name);
-    report_counts(out, "reasons", cm->dropped, CM_DROPS, drop_name);
-    fprintf(out, "\"sessions\":%u}", cm->manager.sessions);
+    cm_report_messages(out, cm);
     lock_release(&cm->lock);
 }

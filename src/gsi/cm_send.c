@@ -2,7 +2,7 @@
 
 #include "config/config.h"
 #include "config/gid.h"
-#include "diag/log.h"
+#include "gsi/cm.h"
 #include "ipc/ports.h"
 #include "process/port.h"
 #include "tap/taps.h"
@@ -67,18 +67,25 @@ static void write_grh(const struct cm_route *route, uint8_t grh[GRH_LENGTH])
     memcpy(grh + 24, route->gid, 16);
 }
 
+/* Under cm->lock. */
+static struct cm_counts *counts_of(struct process *process)
+{
+    return &atomic_load(&process->cm)->counts;
+}
+
 /* They are too few to be kept until others overtake them, or for later: what would be delayed leaves at once. Links
  * inside the host would not notice flipped bits, so there the frame is lost. */
 static bool send_tapped(struct process *process, struct peer *peer, struct link *link, const struct frame *frame)
 {
     struct fault fault = taps_disturb(process->traffic.taps);
     struct frame changed = *frame;
+    cm_note_faults(counts_of(process), &fault);
     taps_managed(process->traffic.taps, peer, link, frame);
     changed.corrupt = fault.corrupt;
-    if (fault.drop || (fault.corrupt && peer))
+    if (fault_has(&fault, FAULT_DROP) || (fault.corrupt && peer))
         return true;
     bool sent = link->operations->send(link, &changed);
-    if (sent && fault.duplicate && link->operations->ready(link))
+    if (sent && fault_has(&fault, FAULT_DUPLICATE) && link->operations->ready(link))
         link->operations->send(link, &changed);
     return sent;
 }
@@ -133,16 +140,11 @@ static enum cm_sent send_beyond(struct process *process, const struct dispatch_d
     if (!link)
         return CM_SENT;
     bool sent = send_on(process, NULL, link, frame);
-    bool unsent = traffic_unsent_alone(link, REASON_CM_UNSENT);
+    int error = traffic_take_unsent(link);
     link->operations->close(link);
-    return unsent ? CM_UNSENT : sent ? CM_SENT : CM_NO_ROOM;
-}
-
-void cm_log(const char *what, const struct cm_message *message)
-{
-    char line[1024];
-    if (log_wanted(LOG_DEBUG))
-        log_write(LOG_DEBUG, "%s %s", what, cm_describe(message, line, sizeof line));
+    if (error)
+        cm_note_dropped(counts_of(process), REASON_CM_UNSENT, strerror(error));
+    return error ? CM_UNSENT : sent ? CM_SENT : CM_NO_ROOM;
 }
 
 static enum cm_sent dispatch_frame(struct process *process, const struct dispatch_datagram *datagram,
@@ -153,7 +155,7 @@ static enum cm_sent dispatch_frame(struct process *process, const struct dispatc
     enum cm_sent sent = config_local_gid(&destination) ? send_to_neighbor(process, datagram, frame, partner, insist, to)
                                                        : send_beyond(process, datagram, frame);
     if (sent == CM_SENT)
-        cm_log("sends", &datagram->message);
+        cm_note_sent(counts_of(process), &datagram->message);
     return sent;
 }
 

@@ -13,9 +13,6 @@ enum cm_sent {
     CM_NOBODY,  /* a request of this host for a service that nobody here listens for; nothing has happened */
 };
 
-/* With SOFTVERBS_LOG=debug: the message, and what becomes of it. */
-void cm_log(const char *what, const struct cm_message *);
-
 /* A packet for queue pair 1, and what it consists of. */
 struct cm_packet {
     struct packet packet; /* points into the rest */
@@ -39,9 +36,10 @@ struct peer *cm_find_former_taker(struct process *, const struct cm_message *, c
 /* Is it the REJ of who gives up a request that is not answered, and so has no communication ID of the other side? */
 bool cm_is_farewell(const struct cm_message *);
 
-/* *to: the process of this host that it went to, to be put back; NULL: none. `partner`: the one that has taken a
- * message of this session before, NULL if none has, for cm_is_farewell. `insist`: what
- * nobody listens for goes to the process that listened last, or to this one, which says so. */
+/* Counts the message when it leaves, and what happens to it. *to: the process of this host that it went to, to be put
+ * back; NULL: none. `partner`: the one that has taken a message of this session before, NULL if none has, for
+ * cm_is_farewell. `insist`: what nobody listens for goes to the process that listened last, or to this one, which says
+ * so. */
 enum cm_sent cm_send(struct process *, const struct dispatch_datagram *, struct peer *partner, bool insist,
                      struct peer **to);
 

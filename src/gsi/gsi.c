@@ -75,8 +75,11 @@ static void send_reply(struct process *process, struct link *link, const struct 
     if (link->operations->ready(link))
         traffic_send_alone(&process->traffic, link, request, &frame);
     link->operations->end(link);
-    if (traffic_unsent_alone(link, REASON_PACKET_UNSENT))
+    int error = traffic_take_unsent(link);
+    if (error) {
+        log_reason(LOG_INFO, REASON_PACKET_UNSENT, "qp 1: %s", strerror(error));
         traffic_unread(&process->traffic, REASON_PACKET_UNSENT);
+    }
 }
 
 /* Where it came from, whatever it says. A reply goes wherever the request says that it came from, and nobody knows

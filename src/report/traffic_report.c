@@ -11,114 +11,131 @@
 #include "diag/clean.h"
 #include "diag/log.h"
 #include "diag/output.h"
+#include "events/lines.h"
+#include "gsi/cm_report.h"
 #include "process/process.h"
 #include "report/report_lock.h"
 #include "tap/traffic.h"
 
 enum { CNP = SERVICE_CNP << 5 | 1 };
 
-static void report_number(FILE *out, const char *name, uint64_t value)
+/* What is reported: the counts of a queue pair, a device or nobody, and of the strays what peers count. */
+struct reported {
+    const struct counts_total *total;
+    const uint64_t *by_peers; /* NULL: not there */
+};
+
+/* "name":5, with a comma before it where there was one. */
+static void report_part(FILE *out, const char **separator, const char *name, uint64_t value)
 {
-    fprintf(out, ",\"%s\":%llu", name, (unsigned long long)value);
+    fprintf(out, "%s\"%s\":%llu", *separator, name, (unsigned long long)value);
+    *separator = ",";
 }
 
-/* {"RC SEND_ONLY":5,...}: what there was of each operation; `frames` are raw Ethernet. */
-static void report_packets(FILE *out, const char *name, const uint64_t counts[256], uint64_t cnps, uint64_t frames)
+/* {"RC SEND_ONLY":5,...}: what there was of each operation; CNPs have a number of their own. */
+static void report_packets(FILE *out, const struct counts_total *total, enum event event)
 {
     const char *separator = "";
-    fprintf(out, "\"%s\":{", name);
+    enum event cnp = event == EVENT_PACKET_SENT ? EVENT_CNP_SENT : EVENT_CNP_RECEIVED;
+    fputs("{", out);
     for (unsigned opcode = 0; opcode < 256; opcode++) {
-        uint64_t count = counts[opcode] + (opcode == CNP ? cnps : 0);
-        if (!count || !op_find((uint8_t)opcode))
-            continue;
-        fprintf(out, "%s\"%s\":%llu", separator, op_table[opcode].name, (unsigned long long)count);
-        separator = ",";
+        uint64_t count = total->packets[event][opcode];
+        if (opcode == CNP)
+            count += counts_number(&total->rest, cnp);
+        if (count && op_find((uint8_t)opcode))
+            report_part(out, &separator, op_table[opcode].name, count);
     }
-    if (frames)
-        fprintf(out, "%s\"ETHERNET\":%llu", separator, (unsigned long long)frames);
+    if (total->rest.packets[event][0])
+        report_part(out, &separator, "ETHERNET", total->rest.packets[event][0]);
     fputs("}", out);
 }
 
+/* Of packets by number, without what ended in an error here. */
 static void report_dropped(FILE *out, const struct counts *counts)
 {
     const char *separator = "";
-    fputs(",\"dropped\":{", out);
+    char number[16];
+    fputs("{", out);
     for (unsigned place = 0; place < COUNTS_REASONS; place++)
-        if (counts->dropped[place] && (place < COUNTS_REQUESTER || place >= COUNTS_RESPONDER)) {
-            fprintf(out, "%s\"%u\":%llu", separator, counts_reason_at(place),
-                    (unsigned long long)counts->dropped[place]);
-            separator = ",";
+        if (counts->reasons[place] && (place < COUNTS_REQUESTER || place >= COUNTS_RESPONDER)) {
+            snprintf(number, sizeof number, "%u", counts_reason_at(place));
+            report_part(out, &separator, number, counts->reasons[place]);
         }
     fputs("}", out);
 }
 
-/* The same by their names, with what ended in an error here. */
 static void report_reasons(FILE *out, const struct counts *counts)
 {
     const char *separator = "";
-    fputs(",\"reasons\":{", out);
+    fputs("{", out);
     for (unsigned place = 0; place < COUNTS_REASONS; place++) {
         const char *name = reason_name(counts_reason_at(place));
-        if (!counts->dropped[place])
-            continue;
-        fprintf(out, "%s\"%s\":%llu", separator, name ? name : "OTHER", (unsigned long long)counts->dropped[place]);
-        separator = ",";
+        if (counts->reasons[place])
+            report_part(out, &separator, name ? name : "OTHER", counts->reasons[place]);
     }
     fputs("}", out);
 }
 
-/* By the words of SOFTVERBS_FAULT, so that it is seen whether what was asked for has happened. */
-static void report_faults(FILE *out, const uint64_t counts[TRAFFIC_FAULT_KINDS])
+static uint64_t number_of(const struct reported *reported, const struct event_counter *counter)
 {
-    static const char *const words[] = {"drop", "dup", "reorder", "delay", "corrupt"};
+    const struct counts *counts = &reported->total->rest;
+    if (counter->form == COUNTER_BY_PEERS)
+        return reported->by_peers[counter->index];
+    return counter->form == COUNTER_SUM ? counts->sums[counter->index] : counts_number(counts, counter->index);
+}
+
+/* The parts of a key, from the first on. */
+static void report_numbers(FILE *out, const struct reported *reported, unsigned at)
+{
     const char *separator = "";
-    fputs(",\"fault_kinds\":{", out);
-    for (unsigned kind = 0; kind < TRAFFIC_FAULT_KINDS; kind++)
-        if (counts[kind]) {
-            fprintf(out, "%s\"%s\":%llu", separator, words[kind], (unsigned long long)counts[kind]);
-            separator = ",";
-        }
+    if (!*event_counters[at].part) {
+        fprintf(out, "%llu", (unsigned long long)number_of(reported, &event_counters[at]));
+        return;
+    }
+    fputs("{", out);
+    do
+        if (number_of(reported, &event_counters[at]) || event_counters[at].form != COUNTER_FAULT)
+            report_part(out, &separator, event_counters[at].part, number_of(reported, &event_counters[at]));
+    while (++at < event_counters_count && !event_counter_begins(at));
     fputs("}", out);
 }
 
-/* What was done without a packet. */
-static void report_direct(FILE *out, const char *name, uint64_t writes, uint64_t reads)
+static void report_counter(FILE *out, const struct reported *reported, unsigned at)
 {
-    fprintf(out, ",\"%s\":{\"WRITE\":%llu,\"READ\":%llu}", name, (unsigned long long)writes, (unsigned long long)reads);
-}
-
-/* The same by peers, in this process's memory. They count it themselves, but for which device or queue pair. */
-static void report_peers(FILE *out, const struct process *process)
-{
-    struct node_one_sided done;
-    node_count_one_sided(process->node, &done);
-    report_direct(out, "direct_by_peers", done.writes, done.reads);
-    report_number(out, "direct_by_peers_bytes", done.bytes);
+    switch (event_counters[at].form) {
+    case COUNTER_PACKETS:
+        return report_packets(out, reported->total, event_counters[at].index);
+    case COUNTER_PACKET_REASONS:
+        return report_dropped(out, &reported->total->rest);
+    case COUNTER_REASONS:
+        return report_reasons(out, &reported->total->rest);
+    default:
+        return report_numbers(out, reported, at);
+    }
 }
 
 /* The fields of an object, without its braces. */
-static void report_total(FILE *out, const struct counts_total *total)
+static void report_total(FILE *out, const struct counts_total *total, const uint64_t *by_peers)
 {
-    const struct counts *counts = &total->rest;
-    report_packets(out, "sent", total->sent, counts->cnps_sent, counts->sent[0]);
-    fputs(",", out);
-    report_packets(out, "received", total->received, counts->cnps_received, counts->received[0]);
-    report_number(out, "bytes_sent", counts->bytes_sent);
-    report_number(out, "bytes_received", counts->bytes_received);
-    report_number(out, "repeated", counts->repeated);
-    report_number(out, "timeouts", counts->timeouts);
-    report_number(out, "naks_sent", counts->naks_sent);
-    report_number(out, "naks_received", counts->naks_received);
-    report_number(out, "rnrs_sent", counts->rnrs_sent);
-    report_number(out, "rnrs_received", counts->rnrs_received);
-    report_number(out, "cnps_sent", counts->cnps_sent);
-    report_number(out, "cnps_received", counts->cnps_received);
-    report_direct(out, "direct", counts->direct_writes, counts->direct_reads);
-    report_number(out, "direct_bytes", counts->direct_bytes);
-    report_number(out, "faults", counts->faults);
-    report_faults(out, counts->fault_kinds);
-    report_dropped(out, counts);
-    report_reasons(out, counts);
+    const struct reported reported = {total, by_peers};
+    const char *separator = "";
+    for (unsigned at = 0; at < event_counters_count; at++) {
+        if (!event_counter_begins(at) || (event_counters[at].form == COUNTER_BY_PEERS && !by_peers))
+            continue;
+        fprintf(out, "%s\"%s\":", separator, event_counters[at].key);
+        report_counter(out, &reported, at);
+        separator = ",";
+    }
+}
+
+/* What peers did by themselves in this process's memory. They count it, but not for which device or queue pair. */
+static void report_strays(FILE *out, const struct process *process)
+{
+    struct node_one_sided done;
+    node_count_one_sided(process->node, &done);
+    uint64_t by_peers[] = {
+        [BY_PEERS_WRITES] = done.writes, [BY_PEERS_READS] = done.reads, [BY_PEERS_BYTES] = done.bytes};
+    report_total(out, &process->traffic.strays, by_peers);
 }
 
 void traffic_report_qp(FILE *out, const struct qp *qp)
@@ -126,7 +143,7 @@ void traffic_report_qp(FILE *out, const struct qp *qp)
     struct counts_total total = {0};
     traffic_add(&total, &qp->flow);
     fputs(",\"traffic\":{", out);
-    report_total(out, &total);
+    report_total(out, &total, NULL);
     fputs("}", out);
 }
 
@@ -163,14 +180,25 @@ void traffic_report(FILE *out, const struct process *process)
         fprintf(out, "%s{\"device\":", i ? "," : "");
         clean_json(out, devices[i].name);
         fputs(",", out);
-        report_total(out, &totals[i]);
+        report_total(out, &totals[i], NULL);
         fputs("}", out);
     }
     fputs("],\"strays\":{", out);
-    report_total(out, &process->traffic.strays);
-    report_peers(out, process);
+    report_strays(out, process);
     fputs("}", out);
     free(totals);
+}
+
+/* As add_living, without waiting for ever. */
+static void report_messages(FILE *out, struct process *process)
+{
+    struct cm *cm = atomic_load(&process->cm);
+    if (!cm)
+        return;
+    bool locked = report_lock(&cm->lock);
+    cm_report_messages(out, cm);
+    if (locked)
+        lock_release(&cm->lock);
 }
 
 static void append(const char *path, const char *text, size_t size)
@@ -197,6 +225,7 @@ void traffic_report_end(struct process *process)
     fprintf(out, "{\"pid\":%d,\"program\":", (int)getpid());
     clean_json(out, program_invocation_short_name);
     traffic_report(out, process);
+    report_messages(out, process);
     fputs("}\n", out);
     fclose(out);
     append(path, text, size);

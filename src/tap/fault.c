@@ -9,15 +9,30 @@ static const nanos longest = 10 * NANOS_SECOND;
 
 /* --- the text */
 
-enum key { DROP, DUPLICATE, REORDER, DELAY, CORRUPT, SEED, KEYS };
-static const char *const keys[KEYS] = {"drop", "dup", "reorder", "delay", "corrupt", "seed"};
+enum form { SHARE, TIME };
+
+static const struct {
+    const char *word, *done;
+    enum form form;
+} lines[FAULT_KINDS] = {
+#define FAULT(name, word, form, example, done, meaning) {word, done, form},
+#include "events/events.def"
+};
+
+enum { SEED = FAULT_KINDS, KEYS };
+
+const char fault_example[] =
+#define FAULT(name, word, form, example, ...) word "=" example ", "
+#include "events/events.def"
+    "seed=7";
 
 static bool fault_refuse(char *why, size_t why_size, const char *item, const char *reason)
 {
-    snprintf(why, why_size,
-             "The fault \"%s\" %s. A list of faults looks like drop=1%%,dup=0.1%%,reorder=2%%,delay=1ms±0.5ms,"
-             "corrupt=0.01%%,seed=7.",
-             item, reason);
+    static const char list[] =
+#define FAULT(name, word, form, example, ...) word "=" example ","
+#include "events/events.def"
+        "seed=7";
+    snprintf(why, why_size, "The fault \"%s\" %s. A list of faults looks like %s.", item, reason, list);
     return false;
 }
 
@@ -61,9 +76,9 @@ static bool read_time(const char **at, nanos *time)
     return false;
 }
 
-static bool read_delay(const char *value, struct fault_plan *plan)
+static bool read_times(const char *value, struct fault_amount *amount)
 {
-    if (!read_time(&value, &plan->delay))
+    if (!read_time(&value, &amount->time))
         return false;
     if (!*value)
         return true;
@@ -71,7 +86,7 @@ static bool read_delay(const char *value, struct fault_plan *plan)
     if (strncmp(value, sign, strlen(sign)))
         return false;
     value += strlen(sign);
-    return read_time(&value, &plan->jitter) && !*value && plan->jitter <= plan->delay;
+    return read_time(&value, &amount->range) && !*value && amount->range <= amount->time;
 }
 
 static bool read_seed(const char *value, uint64_t *seed)
@@ -81,41 +96,42 @@ static bool read_seed(const char *value, uint64_t *seed)
     return *value >= '0' && *value <= '9' && !*end;
 }
 
-static bool read_value(struct fault_plan *plan, enum key key, const char *value)
+static bool read_value(struct fault_plan *plan, int key, const char *value)
 {
-    switch (key) {
-    case DROP:
-        return read_share(value, &plan->drop);
-    case DUPLICATE:
-        return read_share(value, &plan->duplicate);
-    case REORDER:
-        return read_share(value, &plan->reorder);
-    case CORRUPT:
-        return read_share(value, &plan->corrupt);
-    case DELAY:
-        return read_delay(value, plan);
-    default:
+    if (key == SEED)
         return read_seed(value, &plan->seed);
+    return lines[key].form == TIME ? read_times(value, &plan->of[key]) : read_share(value, &plan->of[key].share);
+}
+
+static int find_key(const char *item, size_t length)
+{
+    int key = 0;
+    for (; key < KEYS; key++) {
+        const char *word = key == SEED ? "seed" : lines[key].word;
+        if (strlen(word) == length && !strncmp(item, word, length))
+            break;
     }
+    return key;
 }
 
 static bool read_item(struct fault_plan *plan, char *item, unsigned *seen, char *why, size_t why_size)
 {
+    static const char *const needs[] = {[SHARE] = "needs a percentage, from 0% to 100%",
+                                        [TIME] =
+                                            "needs a time up to 10s with its unit, and at most as much to and fro"};
+    static const char unknown[] = "is none of "
+#define FAULT(name, word, ...) word ", "
+#include "events/events.def"
+                                  "and seed";
     char *value = strchr(item, '=');
-    size_t length = value ? (size_t)(value - item) : strlen(item);
-    int key = 0;
-    while (key < KEYS && (strlen(keys[key]) != length || strncmp(item, keys[key], length)))
-        key++;
+    int key = find_key(item, value ? (size_t)(value - item) : strlen(item));
     if (key == KEYS)
-        return fault_refuse(why, why_size, item, "is none of drop, dup, reorder, delay, corrupt and seed");
+        return fault_refuse(why, why_size, item, unknown);
     if (*seen & 1u << key)
         return fault_refuse(why, why_size, item, "stands there twice");
     *seen |= 1u << key;
-    if (!value || !read_value(plan, (enum key)key, value + 1))
-        return fault_refuse(why, why_size, item,
-                            key == SEED    ? "needs a number"
-                            : key == DELAY ? "needs a time up to 10s with its unit, and at most as much to and fro"
-                                           : "needs a percentage, from 0% to 100%");
+    if (!value || !read_value(plan, key, value + 1))
+        return fault_refuse(why, why_size, item, key == SEED ? "needs a number" : needs[lines[key].form]);
     return true;
 }
 
@@ -152,32 +168,37 @@ static bool happens(uint64_t *state, uint64_t share)
     return (next(state) & (FAULT_ALWAYS - 1)) < share;
 }
 
+static void draw_shares(const struct fault_plan *plan, uint64_t *state, struct fault *fault)
+{
+    for (unsigned kind = 0; kind < FAULT_KINDS; kind++)
+        if (lines[kind].form == SHARE)
+            fault->kinds |= (unsigned)happens(state, plan->of[kind].share) << kind;
+}
+
 /* As many draws for every frame, so that one share doesn't change what another does. */
 struct fault fault_draw(const struct fault_plan *plan, uint64_t stream, uint64_t number)
 {
     uint64_t state = mix(plan->seed + mix(stream + 1)) + mix(number + 0x51ed270bull);
-    struct fault fault = {.drop = happens(&state, plan->drop),
-                          .duplicate = happens(&state, plan->duplicate),
-                          .reorder = happens(&state, plan->reorder)};
-    bool corrupt = happens(&state, plan->corrupt);
+    const struct fault_amount *delay = &plan->of[FAULT_DELAY];
+    struct fault fault = {.kinds = 0};
+    draw_shares(plan, &state, &fault);
     uint64_t bit = next(&state), behind = next(&state), jitter = next(&state);
-    fault.corrupt = corrupt ? (uint32_t)(bit >> 34) + 1 : 0;
+    fault.corrupt = fault_has(&fault, FAULT_CORRUPT) ? (uint32_t)(bit >> 34) + 1 : 0;
     fault.behind = (uint32_t)(behind % BEHIND_MOST) + 1;
-    fault.delay = plan->delay - plan->jitter + (plan->jitter ? jitter % (2 * plan->jitter + 1) : 0);
+    fault.delay = delay->time - delay->range + (delay->range ? jitter % (2 * delay->range + 1) : 0);
+    fault.kinds |= (unsigned)(fault.delay != 0) << FAULT_DELAY;
+    if (fault_has(&fault, FAULT_DROP)) /* and meets nothing else */
+        fault.kinds = 1u << FAULT_DROP;
     return fault;
 }
 
 const char *fault_describe(const struct fault *fault, char *to, size_t room)
 {
-    if (fault->drop || fault->corrupt) {
-        snprintf(to, room, "fault: %s", fault->drop ? "dropped" : "corrupted");
-        return to;
-    }
-    if (!fault->duplicate && !fault->reorder && !fault->delay)
-        return NULL;
-    snprintf(to, room, "fault:%s%s", fault->duplicate ? " repeated" : "", fault->reorder ? " reordered" : "");
-    size_t used = strlen(to);
-    if (fault->delay)
-        snprintf(to + used, room - used, " delayed %.3f ms", (double)fault->delay / NANOS_MILLISECOND);
-    return to;
+    size_t used = (size_t)snprintf(to, room, "fault:");
+    for (unsigned kind = 0; kind < FAULT_KINDS && used < room; kind++)
+        if (fault_has(fault, kind))
+            used += (size_t)snprintf(to + used, room - used, " %s", lines[kind].done);
+    if (fault_has(fault, FAULT_DELAY) && used < room)
+        snprintf(to + used, room - used, " (%.3f ms)", (double)fault->delay / NANOS_MILLISECOND);
+    return fault->kinds ? to : NULL;
 }

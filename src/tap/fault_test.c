@@ -19,17 +19,17 @@ static void a_list_is_read(void **state)
 {
     struct fault_plan plan;
     assert_true(parses("drop=1%,dup=0.1%,reorder=2%,delay=1ms±0.5ms,corrupt=100%,seed=7", &plan));
-    assert_int_equal(plan.drop, FAULT_ALWAYS / 100);
-    assert_int_equal(plan.duplicate, FAULT_ALWAYS / 1000);
-    assert_int_equal(plan.reorder, FAULT_ALWAYS / 50);
-    assert_int_equal(plan.corrupt, FAULT_ALWAYS);
-    assert_int_equal(plan.delay, NANOS_MILLISECOND);
-    assert_int_equal(plan.jitter, NANOS_MILLISECOND / 2);
+    assert_int_equal(plan.of[FAULT_DROP].share, FAULT_ALWAYS / 100);
+    assert_int_equal(plan.of[FAULT_DUPLICATE].share, FAULT_ALWAYS / 1000);
+    assert_int_equal(plan.of[FAULT_REORDER].share, FAULT_ALWAYS / 50);
+    assert_int_equal(plan.of[FAULT_CORRUPT].share, FAULT_ALWAYS);
+    assert_int_equal(plan.of[FAULT_DELAY].time, NANOS_MILLISECOND);
+    assert_int_equal(plan.of[FAULT_DELAY].range, NANOS_MILLISECOND / 2);
     assert_int_equal(plan.seed, 7);
     assert_true(parses("delay=10us+-1us", &plan));
-    assert_int_equal(plan.delay, 10 * NANOS_MICROSECOND);
-    assert_int_equal(plan.jitter, NANOS_MICROSECOND);
-    assert_int_equal(plan.drop, 0);
+    assert_int_equal(plan.of[FAULT_DELAY].time, 10 * NANOS_MICROSECOND);
+    assert_int_equal(plan.of[FAULT_DELAY].range, NANOS_MICROSECOND);
+    assert_int_equal(plan.of[FAULT_DROP].share, 0);
 }
 
 static void what_is_wrong_is_refused_with_a_sentence(void **state)
@@ -81,9 +81,9 @@ static struct sums draw_many(const struct fault_plan *plan, uint64_t stream, uns
     struct sums sums = {.least = NANOS_NEVER};
     for (unsigned i = 0; i < count; i++) {
         struct fault fault = fault_draw(plan, stream, i);
-        sums.drop += fault.drop;
-        sums.duplicate += fault.duplicate;
-        sums.reorder += fault.reorder;
+        sums.drop += fault_has(&fault, FAULT_DROP);
+        sums.duplicate += fault_has(&fault, FAULT_DUPLICATE);
+        sums.reorder += fault_has(&fault, FAULT_REORDER);
         sums.corrupt += fault.corrupt != 0;
         sums.least = fault.delay < sums.least ? fault.delay : sums.least;
         sums.most = fault.delay > sums.most ? fault.delay : sums.most;
@@ -121,9 +121,11 @@ static void nothing_and_everything_are_exact(void **state)
 
 static bool same_drops(const struct fault_plan *a, uint64_t stream_a, const struct fault_plan *b, uint64_t stream_b)
 {
-    for (unsigned i = 0; i < 1000; i++)
-        if (fault_draw(a, stream_a, i).drop != fault_draw(b, stream_b, i).drop)
+    for (unsigned i = 0; i < 1000; i++) {
+        struct fault one = fault_draw(a, stream_a, i), other = fault_draw(b, stream_b, i);
+        if (fault_has(&one, FAULT_DROP) != fault_has(&other, FAULT_DROP))
             return false;
+    }
     return true;
 }
 
@@ -139,6 +141,39 @@ static void the_seed_and_the_stream_decide(void **state)
     assert_false(same_drops(&plan, 1, &plan, 2));
 }
 
+static const char *described(const char *list)
+{
+    static char words[96];
+    struct fault_plan plan;
+    assert_true(parses(list, &plan));
+    struct fault fault = fault_draw(&plan, 0, 0);
+    return fault_describe(&fault, words, sizeof words);
+}
+
+static void what_happened_is_said(void **state)
+{
+    assert_null(described("seed=1"));
+    assert_string_equal(described("drop=100%,dup=100%,delay=1s"), "fault: dropped"); /* it meets nothing else */
+    assert_string_equal(described("dup=100%,reorder=100%,delay=2ms"), "fault: repeated reordered delayed (2.000 ms)");
+    assert_string_equal(described("dup=100%,corrupt=100%"), "fault: repeated corrupted");
+}
+
+/* What refuses a list shows one that is right, and so does the help. */
+static void the_example_is_right(void **state)
+{
+    struct fault_plan plan;
+    char list[256];
+    size_t used = 0;
+    for (const char *at = fault_example; *at; at++)
+        if (*at != ' ')
+            list[used++] = *at;
+    list[used] = 0;
+    assert_true(parses(list, &plan));
+    assert_false(parses("loss=1%", &plan));
+    assert_non_null(strstr(why, list));
+    assert_non_null(strstr(why, "is none of drop, dup, reorder, delay, corrupt, and seed"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +182,8 @@ int main(void)
         cmocka_unit_test(faults_are_as_frequent_as_asked_for),
         cmocka_unit_test(nothing_and_everything_are_exact),
         cmocka_unit_test(the_seed_and_the_stream_decide),
+        cmocka_unit_test(what_happened_is_said),
+        cmocka_unit_test(the_example_is_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

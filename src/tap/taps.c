@@ -205,8 +205,10 @@ struct fault taps_disturb(struct taps *taps)
 {
     static const uint64_t stream = UINT64_MAX; /* no queue pair's */
     if (!taps->faulty)
-        return (struct fault){.drop = false};
-    return fault_draw(&taps->plan, stream, atomic_fetch_add(&taps->managed, 1) + 1);
+        return (struct fault){.kinds = 0};
+    struct fault fault = fault_draw(&taps->plan, stream, atomic_fetch_add(&taps->managed, 1) + 1);
+    fault.kinds &= 1u << FAULT_DROP | 1u << FAULT_DUPLICATE | 1u << FAULT_CORRUPT; /* nothing delays or reorders them */
+    return fault;
 }
 
 void taps_received(const struct taps *taps, const struct traffic_flow *flow, const struct packet *packet,

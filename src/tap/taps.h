@@ -47,7 +47,8 @@ void taps_sent(const struct traffic_flow *, const struct peer *peer, const struc
 void taps_responded(const struct taps *, const struct packet *request, const struct link *, const struct frame *);
 /* A packet of queue pair 1, whose frame has a GRH; `peer` as above. */
 void taps_managed(const struct taps *, const struct peer *peer, const struct link *, const struct frame *);
-/* What happens to the next message of queue pair 1 that this process sends on its own account. Thread-safe. */
+/* What happens to the next message of queue pair 1 that this process sends on its own account: it is lost, repeated or
+ * corrupted. Thread-safe. */
 struct fault taps_disturb(struct taps *);
 /* `route` NULL: it came from this host. `flow` NULL: it is nobody's. */
 void taps_received(const struct taps *, const struct traffic_flow *flow, const struct packet *,

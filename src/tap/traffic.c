@@ -8,14 +8,8 @@
 #include "runtime/clock.h"
 #include "tap/delay.h"
 #include "tap/taps.h"
+#include "wire/bytes.h"
 #include "wire/op.h"
-
-/* A reason of that range without a place of its own would be counted as another one. */
-#define REASON(number, name, sentence)                                                                                 \
-    _Static_assert((number) >= 100 || (number) < COUNTS_REASONS, "counted as " #name);
-#include "diag/diag.def"
-#include "wire/grh.h"
-#undef REASON
 
 static const nanos overtaken_by_nobody = NANOS_MILLISECOND; /* what waits for others to overtake it waits no longer */
 
@@ -43,39 +37,17 @@ void traffic_begin(struct traffic_flow *flow)
         flow->stream = atomic_fetch_add(&taps->streams, 1);
 }
 
-static void add_traffic(struct counts *to, const struct counts *from)
-{
-    to->bytes_sent += from->bytes_sent;
-    to->bytes_received += from->bytes_received;
-    to->repeated += from->repeated;
-    to->timeouts += from->timeouts;
-    to->naks_sent += from->naks_sent;
-    to->naks_received += from->naks_received;
-    to->rnrs_sent += from->rnrs_sent;
-    to->rnrs_received += from->rnrs_received;
-    to->cnps_sent += from->cnps_sent;
-    to->cnps_received += from->cnps_received;
-    to->direct_writes += from->direct_writes;
-    to->direct_reads += from->direct_reads;
-    to->direct_bytes += from->direct_bytes;
-    to->faults += from->faults;
-    for (unsigned i = 0; i < TRAFFIC_FAULT_KINDS; i++)
-        to->fault_kinds[i] += from->fault_kinds[i];
-    for (unsigned i = 0; i < COUNTS_REASONS; i++)
-        to->dropped[i] += from->dropped[i];
-}
-
 void traffic_add(struct counts_total *total, const struct traffic_flow *flow)
 {
     bool packets = flow->service != TRAFFIC_NO_SERVICE;
     unsigned service = (unsigned)flow->service << 5;
-    if (!packets)
-        total->rest.sent[0] += flow->counts.sent[0];
-    for (unsigned i = 0; i < COUNTS_OPERATIONS && packets; i++) {
-        total->sent[service | i] += flow->counts.sent[i];
-        total->received[service | i] += flow->counts.received[i];
+    for (unsigned event = 0; event < EVENTS_OF_PACKETS; event++) {
+        if (!packets)
+            total->rest.packets[event][0] += flow->counts.packets[event][0];
+        for (unsigned i = 0; i < COUNTS_OPERATIONS && packets; i++)
+            total->packets[event][service | i] += flow->counts.packets[event][i];
     }
-    add_traffic(&total->rest, &flow->counts);
+    counts_sum(&total->rest, &flow->counts);
 }
 
 void traffic_end(struct traffic_flow *flow)
@@ -83,24 +55,40 @@ void traffic_end(struct traffic_flow *flow)
     traffic_add(&flow->traffic->totals[flow->device->index], flow);
 }
 
-__attribute__((noinline)) void traffic_count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs)
+/* Of neither class: no refusal. */
+static void note_refusal(struct traffic_flow *flow, uint32_t psn, uint8_t syndrome, enum event nak, enum event rnr)
 {
     unsigned class = syndrome_class(syndrome);
-    *rnrs += class == SYNDROME_CLASS_RNR;
-    *naks += class == SYNDROME_CLASS_NAK;
+    if (class == SYNDROME_CLASS_RNR || class == SYNDROME_CLASS_NAK)
+        traffic_note(flow, class == SYNDROME_CLASS_RNR ? rnr : nak, psn, syndrome);
 }
 
-__attribute__((noinline)) void traffic_count_unusual(struct traffic_flow *flow, const struct packet *packet)
+__attribute__((noinline)) void traffic_note_refusal_sent(struct traffic_flow *flow, const uint8_t *headers)
 {
-    struct counts *counts = &flow->counts;
-    if (op_service(packet->opcode) == SERVICE_CNP)
-        counts->cnps_received++;
-    else if (op_service(packet->opcode) != flow->service)
-        flow->traffic->strays.received[packet->opcode]++;
-    else {
-        counts->received[op_operation(packet->opcode)]++;
-        if (op_operation(packet->opcode) == OPERATION_ACKNOWLEDGE)
-            traffic_count_refusal(packet->syndrome, &counts->naks_received, &counts->rnrs_received);
+    enum { PSN_AT = 8 }; /* behind a byte */
+    note_refusal(flow, bytes_get32(headers + PSN_AT) & PSN_MASK, headers[TRAFFIC_SYNDROME_AT], EVENT_NAK_SENT,
+                 EVENT_RNR_SENT);
+}
+
+/* What arrived or was sent and is no queue pair's. */
+static void note_stray(struct traffic *traffic, enum event event, uint8_t opcode, uint64_t length)
+{
+    traffic->strays.packets[event][opcode]++;
+    traffic->strays.rest.sums[event_sum(event)] += length;
+}
+
+/* What has another service than the queue pair's is counted with what is for no queue pair. */
+__attribute__((noinline)) void traffic_note_unusual(struct traffic_flow *flow, const struct packet *packet)
+{
+    unsigned operation = op_operation(packet->opcode);
+    if (op_service(packet->opcode) == SERVICE_CNP) {
+        traffic_note(flow, EVENT_CNP_RECEIVED, packet->psn, packet->payload.length);
+    } else if (op_service(packet->opcode) != flow->service) {
+        note_stray(flow->traffic, EVENT_PACKET_RECEIVED, packet->opcode, packet->payload.length);
+    } else {
+        traffic_note(flow, EVENT_PACKET_RECEIVED, operation, packet->payload.length);
+        if (operation == OPERATION_ACKNOWLEDGE)
+            note_refusal(flow, packet->psn, packet->syndrome, EVENT_NAK_RECEIVED, EVENT_RNR_RECEIVED);
     }
 }
 
@@ -121,16 +109,11 @@ static void send_copy(const struct delay_way *way, const struct frame *frame)
         link->operations->send(link, frame);
 }
 
-/* What is dropped meets nothing else. */
-static void count_kinds(uint64_t counts[TRAFFIC_FAULT_KINDS], const struct fault *fault)
+static void note_faults(struct traffic_flow *flow, const struct fault *fault, uint64_t number)
 {
-    counts[TRAFFIC_FAULT_DROP] += fault->drop;
-    if (fault->drop)
-        return;
-    counts[TRAFFIC_FAULT_DUPLICATE] += fault->duplicate;
-    counts[TRAFFIC_FAULT_REORDER] += fault->reorder;
-    counts[TRAFFIC_FAULT_DELAY] += fault->delay != 0;
-    counts[TRAFFIC_FAULT_CORRUPT] += fault->corrupt != 0;
+    for (unsigned kind = 0; kind < FAULT_KINDS; kind++)
+        if (fault_has(fault, kind))
+            traffic_note(flow, event_of_fault(kind), number, 0);
 }
 
 /* When the frame leaves, if nothing reorders it. A network whose delay varies keeps the order of a flow, so a frame
@@ -142,29 +125,29 @@ static nanos keep_order(struct traffic_flow *flow, struct fault *fault)
     if (due < flow->stream_due)
         due = flow->stream_due;
     fault->delay = due - now;
-    if (!fault->reorder && !fault->drop)
+    if (!fault_has(fault, FAULT_REORDER) && !fault_has(fault, FAULT_DROP))
         flow->stream_due = due;
     return due;
 }
 
 /* What is reordered waits for some that follow. Links inside the host have no ICRC that could catch flipped bits, so
  * there the frame is lost at once. */
-static void pass_through(const struct delay_way *way, const struct frame *frame, const struct fault *fault, nanos due,
-                         uint64_t number, struct counts *counts)
+static void pass_through(struct traffic_flow *flow, const struct delay_way *way, const struct frame *frame,
+                         const struct fault *fault, nanos due, uint64_t number)
 {
     struct frame changed = *frame;
-    nanos latest = fault->reorder ? due + overtaken_by_nobody : due;
-    if (fault->drop || (fault->corrupt && way->peer)) {
-        counts->faults++;
+    bool reordered = fault_has(fault, FAULT_REORDER), dropped = fault_has(fault, FAULT_DROP);
+    nanos latest = reordered ? due + overtaken_by_nobody : due;
+    if (dropped || fault->corrupt)
+        traffic_note(flow, EVENT_FRAME_LOST, number, 0);
+    if (dropped || (fault->corrupt && way->peer))
         return;
-    }
     changed.corrupt = fault->corrupt;
-    counts->faults += fault->corrupt != 0;
-    for (int copy = 0; copy <= fault->duplicate; copy++)
-        if (!fault->reorder && !fault->delay)
+    for (int copy = 0; copy <= (int)fault_has(fault, FAULT_DUPLICATE); copy++)
+        if (!reordered && !fault->delay)
             send_copy(way, &changed);
-        else if (!delay_keep(way, &changed, latest, fault->reorder ? number + fault->behind : 0))
-            counts->faults++;
+        else if (!delay_keep(way, &changed, latest, reordered ? number + fault->behind : 0))
+            traffic_note(flow, EVENT_FRAME_LOST, number, 0);
 }
 
 /* Requests and answers are streams of their own: how many answers there are is a matter of timing. */
@@ -188,17 +171,17 @@ __attribute__((noinline)) bool traffic_send_tapped(struct traffic_flow *flow, st
     struct delay_way way = {flow->traffic->taps, peer, link, flow->stream * 2 + answer};
     uint64_t number = ++flow->stream_frames[answer];
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
-    count_kinds(flow->counts.fault_kinds, &fault);
+    note_faults(flow, &fault, number);
     nanos due = keep_order(flow, &fault);
     taps_sent(flow, peer, link, frame, taps->capture ? fault_describe(&fault, words, sizeof words) : NULL);
-    pass_through(&way, frame, &fault, due, number, &flow->counts);
+    pass_through(flow, &way, frame, &fault, due, number);
     delay_overtaken(&way, number, fault.delay ? due : 0);
     return true;
 }
 
 void traffic_missed(struct traffic_flow *flow, const struct peer *peer)
 {
-    flow->counts.dropped[counts_reason(REASON_PACKET_MEMBER)]++;
+    traffic_note(flow, EVENT_PACKET_DROPPED, REASON_PACKET_MEMBER, 0);
     log_reason(LOG_INFO, REASON_PACKET_MEMBER, "qp 0x%x to process %d", flow->number, (int)peer->pid);
 }
 
@@ -206,8 +189,7 @@ void traffic_missed(struct traffic_flow *flow, const struct peer *peer)
 
 void traffic_managed(struct traffic *traffic, const struct packet *packet, const struct datagram_route *route)
 {
-    traffic->strays.received[packet->opcode]++;
-    traffic->strays.rest.bytes_received += packet->payload.length;
+    note_stray(traffic, EVENT_PACKET_RECEIVED, packet->opcode, packet->payload.length);
     if (traffic->taps)
         taps_received(traffic->taps, NULL, packet, route);
 }
@@ -216,8 +198,7 @@ void traffic_managed(struct traffic *traffic, const struct packet *packet, const
 void traffic_send_alone(struct traffic *traffic, struct link *link, const struct packet *request,
                         const struct frame *frame)
 {
-    traffic->strays.sent[frame->headers[0]]++;
-    traffic->strays.rest.bytes_sent += frame->payload.length;
+    note_stray(traffic, EVENT_PACKET_SENT, frame->headers[0], frame->payload.length);
     if (traffic->taps)
         taps_responded(traffic->taps, request, link, frame);
     link->operations->send(link, frame);
@@ -227,35 +208,31 @@ void traffic_stray(struct traffic *traffic, const struct packet *packet, const s
                    enum reason reason)
 {
     traffic_managed(traffic, packet, route);
-    traffic->strays.rest.dropped[counts_reason(reason)]++;
+    traffic_unread(traffic, reason);
 }
 
 void traffic_unread(struct traffic *traffic, enum reason reason)
 {
-    traffic->strays.rest.dropped[counts_reason(reason)]++;
+    counts_note(&traffic->strays.rest, EVENT_PACKET_DROPPED, reason, 0);
 }
 
 /* What is repeated may be refused again and again. */
 __attribute__((noinline)) void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
 {
-    uint32_t *dropped = &flow->counts.dropped[counts_reason(REASON_PACKET_UNSENT)];
+    uint32_t *dropped = &flow->counts.reasons[counts_reason(REASON_PACKET_UNSENT)];
     log_reason(*dropped ? LOG_DEBUG : LOG_WARN, REASON_PACKET_UNSENT, "qp 0x%x: %s", flow->number,
                strerror(atomic_load(&link->error)));
     *dropped += atomic_exchange(&link->unsent, 0);
 }
 
-bool traffic_unsent_alone(struct link *link, enum reason reason)
+int traffic_take_unsent(struct link *link)
 {
-    unsigned count = atomic_exchange(&link->unsent, 0);
-    if (count)
-        log_reason(LOG_INFO, reason, "qp 1: %s", strerror(atomic_load(&link->error)));
-    return count != 0;
+    return atomic_exchange(&link->unsent, 0) ? atomic_load(&link->error) : 0;
 }
 
 void traffic_received_frame(struct traffic *traffic, const struct frame *frame)
 {
-    traffic->strays.rest.received[0]++;
-    traffic->strays.rest.bytes_received += frame->payload.length;
+    counts_note(&traffic->strays.rest, EVENT_PACKET_RECEIVED, 0, frame->payload.length);
     if (traffic->taps)
         taps_received_frame(traffic->taps, frame);
 }

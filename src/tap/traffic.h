@@ -7,9 +7,9 @@
 
 #include "base/lock.h"
 #include "config/device.h"
+#include "events/events.h"
 #include "ipc/node.h"
 #include "link/udp/udp.h"
-#include "tap/counts.h"
 #include "tap/taps.h"
 #include "wire/op.h"
 #include "wire/psn.h"
@@ -49,6 +49,16 @@ void traffic_end(struct traffic_flow *);
 /* Adds what the queue pair has counted. */
 void traffic_add(struct counts_total *, const struct traffic_flow *);
 
+/* An event of the queue pair: counts it, and has its line in the log, as events.def says. Under qp->lock. What an event
+ * that is a constant needs is known to the compiler. */
+__attribute__((always_inline)) static inline void traffic_note(struct traffic_flow *flow, enum event event, uint64_t a,
+                                                               uint64_t b)
+{
+    lock_assert_held(flow->lock);
+    counts_note(&flow->counts, event, a, b);
+    event_tell("qp", flow->number, event, a, b);
+}
+
 /* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have room.
  * `peer` is whom the link leads to; NULL: it leads to another host. Under qp->lock, between the link's begin and end.
  * False: the memory of the payload is gone, and nothing was sent. */
@@ -62,11 +72,11 @@ static inline bool traffic_send_request(struct traffic_flow *, struct peer *peer
  * batch or of one that had waited for room. Under qp->lock. */
 static inline void traffic_end_batch(struct traffic_flow *, struct link *);
 
-/* Counts a request as repeated when it lies before the first PSN that was not sent yet. */
+/* Notes that a request is sent again when it lies before the first PSN that was not sent yet. */
 static inline void traffic_retransmitted(struct traffic_flow *flow, const struct packet *packet, uint32_t fresh)
 {
     if (psn_distance(packet->psn, fresh) < 0 && !(op_table[packet->opcode].flags & OP_RESPONSE))
-        flow->counts.repeated++;
+        traffic_note(flow, EVENT_RETRANSMITTED, packet->psn, 0);
 }
 
 /* The frame of the queue pair does not go to this member of its group, which has no room for it. Under qp->lock. */
@@ -89,9 +99,9 @@ static inline void traffic_received(struct traffic_flow *, const struct packet *
 void traffic_managed(struct traffic *, const struct packet *, const struct datagram_route *route);
 void traffic_send_alone(struct traffic *, struct link *, const struct packet *request, const struct frame *);
 
-/* After the end of a link with one frame of queue pair 1: has the kernel not let it leave? Says so in the log by this
- * reason. Any lock. */
-bool traffic_unsent_alone(struct link *, enum reason);
+/* After the end of a link with one frame of queue pair 1: the errno by which the kernel has not let it leave; 0: it has.
+ * Any lock. */
+int traffic_take_unsent(struct link *);
 
 /* A packet arrived that is no queue pair's; one that could not even be read; a raw Ethernet frame. */
 void traffic_stray(struct traffic *, const struct packet *, const struct datagram_route *route, enum reason);
@@ -100,25 +110,25 @@ void traffic_received_frame(struct traffic *, const struct frame *);
 
 /* --- how */
 
-void traffic_count_refusal(uint8_t syndrome, uint64_t *naks, uint64_t *rnrs);
-void traffic_count_unusual(struct traffic_flow *, const struct packet *);
+void traffic_note_refusal_sent(struct traffic_flow *, const uint8_t *headers);
+void traffic_note_unusual(struct traffic_flow *, const struct packet *);
 void traffic_count_unsent(struct traffic_flow *, struct link *);
 bool traffic_send_tapped(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
-static inline void traffic_count_sent(struct counts *counts, const struct frame *frame)
+enum { TRAFFIC_SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
+
+static inline void traffic_note_sent(struct traffic_flow *flow, const struct frame *frame)
 {
-    enum { SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
     const uint8_t *headers = frame->headers + frame_outer_length(frame->kind);
-    counts->bytes_sent += frame->payload.length;
     if (__builtin_expect(frame->kind == FRAME_ETHERNET, 0)) {
-        counts->sent[0]++;
+        traffic_note(flow, EVENT_PACKET_SENT, 0, frame->payload.length);
     } else if (__builtin_expect(op_service(headers[0]) == SERVICE_CNP, 0)) {
-        counts->cnps_sent++;
+        traffic_note(flow, EVENT_CNP_SENT, 0, frame->payload.length);
     } else {
-        counts->sent[op_operation(headers[0])]++;
+        traffic_note(flow, EVENT_PACKET_SENT, op_operation(headers[0]), frame->payload.length);
         if (op_operation(headers[0]) == OPERATION_ACKNOWLEDGE && frame->kind == FRAME_ROCE &&
-            __builtin_expect(headers[SYNDROME_AT] >> 5, 0))
-            traffic_count_refusal(headers[SYNDROME_AT], &counts->naks_sent, &counts->rnrs_sent);
+            __builtin_expect(headers[TRAFFIC_SYNDROME_AT] >> 5, 0))
+            traffic_note_refusal_sent(flow, headers);
     }
 }
 
@@ -135,7 +145,7 @@ static inline bool traffic_send(struct traffic_flow *flow, struct peer *peer, st
                                 const struct frame *frame)
 {
     lock_assert_held(flow->lock);
-    traffic_count_sent(&flow->counts, frame);
+    traffic_note_sent(flow, frame);
     return traffic_send_counted(flow, peer, link, frame);
 }
 
@@ -143,8 +153,7 @@ static inline bool traffic_send_request(struct traffic_flow *flow, struct peer *
                                         const struct frame *frame, enum operation operation)
 {
     lock_assert_held(flow->lock);
-    flow->counts.bytes_sent += frame->payload.length;
-    flow->counts.sent[operation]++;
+    traffic_note(flow, EVENT_PACKET_SENT, operation, frame->payload.length);
     return traffic_send_counted(flow, peer, link, frame);
 }
 
@@ -154,11 +163,10 @@ static inline void traffic_received(struct traffic_flow *flow, const struct pack
 {
     lock_assert_held(flow->lock);
     bool usual = op_service(packet->opcode) == flow->service && packet->syndrome >> 5 == 0;
-    flow->counts.bytes_received += packet->payload.length;
     if (__builtin_expect(usual, 1))
-        flow->counts.received[op_operation(packet->opcode)]++;
+        traffic_note(flow, EVENT_PACKET_RECEIVED, op_operation(packet->opcode), packet->payload.length);
     else
-        traffic_count_unusual(flow, packet);
+        traffic_note_unusual(flow, packet);
     if (__builtin_expect(flow->traffic->taps != NULL, 0))
         taps_received(flow->traffic->taps, flow, packet, route);
 }

@@ -114,6 +114,14 @@ def the_words_of_explain_are_those_of_the_libraries():
     assert len(numbers["STATUS"]) == 24 and shown["STATUS"](24) == b"unknown" == shown["EVENT"](21)
 
 
+def explain_knows_what_is_counted():
+    by_name, by_key = (expect(softverbs("explain", word)).stdout for word in ("RNR_SENT", "rnrs_sent"))
+    assert by_name == by_key and b"found no receive posted" in by_name and b'counted as "rnrs_sent"' in by_name, by_name
+    assert expect(softverbs("explain", "fault_kinds")).stdout.count(b"FAULT_") == 5
+    said, = json.loads(expect(softverbs("explain", "--json", "ack_timeout")).stdout)
+    assert said["number"] == 0 and said["name"] == "ACK_TIMEOUT" and "no acknowledgement" in said["sentence"], said
+
+
 def explain_refuses_what_is_no_reason():
     for wrong in ("0", "99999", "4294967401", "no_such", "105x", "-105", ""):
         expect(softverbs("explain", "--", wrong), 1, b"", [b"No reason", wrong.encode()])

@@ -39,7 +39,8 @@ def _tree_with_the_line(place):
     with open(f"{TREE}/src/base/settings.def", encoding="utf-8") as file:
         text = file.read()
     assert text.count("\nFOREIGN(") == 1
-    shutil.copytree(f"{TREE}/src/config", f"{place}/tree/src/config")
+    for folder in ("config", "events"):
+        shutil.copytree(f"{TREE}/src/{folder}", f"{place}/tree/src/{folder}")
     for folder in (f"{place}/tree/src/base", f"{place}/shadow/base"):
         os.makedirs(folder)
         with open(f"{folder}/settings.def", "w", encoding="utf-8") as file:

@@ -55,6 +55,12 @@ def limits(top):
         yield name, *(eval(re.sub(r"\b(\d+)u\b", r"\1", number).replace("UINT8_MAX", "255"), {}) for number in numbers)  # pylint: disable=eval-used
 
 
+def faults(top):
+    """A list of all kinds of faults, as SOFTVERBS_FAULT takes it."""
+    lines = entries(os.path.join(top, "src/events/events.def"), "FAULT")
+    return ",".join([*(f"{word}={example}" for _, word, _, example, *_ in lines), "seed=7"])
+
+
 def rows(top):
     """(variable, meaning as Markdown) of all that users may set."""
     lines = settings(top)
@@ -62,7 +68,7 @@ def rows(top):
     names = ", ".join(f"`{name}` ({standard:,}; {least:,} to {most:,})" for name, standard, least, most in limits(top))
     for line in lines:
         if line["meaning"]:
-            yield "SOFTVERBS_" + line["variable"], line["meaning"].replace("@KEYS@", keys).replace("@LIMITS@", names)
+            yield "SOFTVERBS_" + line["variable"], line["meaning"].replace("@KEYS@", keys).replace("@LIMITS@", names).replace("@FAULTS@", faults(top))
     for variable, _, meaning in entries(os.path.join(top, "src/base/settings.def"), "FOREIGN"):
         yield variable, meaning
 
@@ -99,7 +105,7 @@ def dictionary(top):
         words |= {line["key"], *line["range"].split(), line["standard"]}
     with open(os.path.join(top, "src/config/limits.def"), encoding="utf-8") as file:
         words |= set(re.findall(r"^LIMIT\((\w+)", strip(file.read()), re.M))
-    words |= {"drop=", "dup=", "reorder=", "delay=", "corrupt=", "seed=", "%", "ms", "us", "+-", "=", ",", "#"}
+    words |= {item.split("=")[0] + "=" for item in faults(top).split(",")} | {"%", "ms", "us", "+-", "=", ",", "#"}
     return "".join(f'"{word}"\n' for word in sorted(words) if word)
 
 

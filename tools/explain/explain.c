@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "diag/diag.h"
+#include "events/lines.h"
 #include "print/emit.h"
 #include "print/table.h"
 
@@ -165,6 +166,34 @@ static void hint_at_words(unsigned number)
             complain("%u is also the number of %s: \"softverbs explain %s\".", number, words[i].name, words[i].name);
 }
 
+/* -- what is counted: events/events.def */
+
+static void add_event(const struct event_line *line, struct told *told)
+{
+    if (told->list) {
+        json_t *object = json_pack("{s:i, s:s, s:s}", "number", 0, "name", line->name, "sentence", line->meaning);
+        emit_parts(object, &(struct parts){"", "", "", "json.md"});
+        json_array_append_new(told->list, object);
+        return;
+    }
+    table_add(&told->table, "%5s", "-");
+    table_add(&told->table, "%-24s", line->name);
+    table_add(&told->table, "%s (event, counted as \"%s%s%s\")", line->meaning, line->key, *line->part ? " " : "",
+              line->part);
+}
+
+/* By the name of the event, as in the log, or of what counts it. */
+static bool explain_events(const char *argument, struct told *told)
+{
+    bool known = false;
+    for (unsigned i = 0; i < EVENT_KINDS; i++)
+        if (!strcasecmp(argument, event_lines[i].name) || !strcasecmp(argument, event_lines[i].key)) {
+            add_event(&event_lines[i], told);
+            known = true;
+        }
+    return known;
+}
+
 /* False: nothing has that number or name. */
 static bool explain_one(const char *argument, struct told *told)
 {
@@ -181,7 +210,7 @@ static bool explain_one(const char *argument, struct told *told)
             add_word(&words[i], told);
             known = true;
         }
-    return known;
+    return explain_events(argument, told) || known;
 }
 
 /* -- what is not known */
@@ -241,9 +270,10 @@ const struct command explain_command = {
             "\n"
             "A word is what a program prints: the name of a reason, IBV_WC_RETRY_EXC_ERR\n"
             "or its text \"transport retry counter exceeded\", IBV_EVENT_QP_FATAL,\n"
-            "RDMA_CM_EVENT_UNREACHABLE, EINVAL. Without an argument all reasons are listed;\n"
-            "with one its usual causes, an example, a cure and a page follow. What a\n"
-            "process waits for right now says \"softverbs why\".\n"
+            "RDMA_CM_EVENT_UNREACHABLE, EINVAL; the name of an event in the log (NAK_SENT)\n"
+            "or of a counter (naks_sent). Without an argument all reasons are listed; with\n"
+            "one its usual causes, an example, a cure and a page follow. What a process\n"
+            "waits for right now says \"softverbs why\".\n"
             "\n"
             "Exit status: 0, or 1 when a number or name does not exist.\n",
     .run = explain,

@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "config/device_identity.h"
 #include "config/link_layer.h"
+#include "events/lines.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
 #include "rdma/connections.h"
@@ -29,19 +30,7 @@ static const struct kind kinds[] = {
     {"srq", "srqs", {{"srqn", "handle"}}},
 };
 
-/* What is counted, by iproute2's names of the kernel's rxe where it has the same; ours behind. */
-static const struct {
-    const char *theirs, *ours;
-} counters[] = {
-    {"sent_pkts", "sent"},         {"rcvd_pkts", "received"},
-    {"sent_bytes", "bytes_sent"},  {"rcvd_bytes", "bytes_received"},
-    {"send_rnr_err", "rnrs_sent"}, {"rcvd_rnr_err", "rnrs_received"},
-    {"retransmits", "repeated"},   {"ack_timeouts", "timeouts"},
-    {"send_nak", "naks_sent"},     {"rcvd_nak", "naks_received"},
-    {"np_cnp_sent", "cnps_sent"},  {"rp_cnp_handled", "cnps_received"},
-};
-
-enum { KINDS = sizeof kinds / sizeof *kinds, COUNTERS = sizeof counters / sizeof *counters };
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const struct kind *find_kind(const char *name)
 {
@@ -178,15 +167,18 @@ static json_int_t total(const json_t *value)
     return sum;
 }
 
+/* By iproute2's names of the kernel's rxe. */
 static json_t *statistic_row(const struct device *device, const json_t *reports)
 {
     size_t i, j;
     json_t *row = row_begin(device, true), *report, *traffic;
-    for (int k = 0; k < COUNTERS; k++) {
+    for (unsigned k = 0; k < event_counters_count; k++) {
         json_int_t sum = 0;
+        if (!*event_counters[k].rdma)
+            continue;
         json_array_foreach(reports, i, report) json_array_foreach(json_object_get(report, "traffic"), j, traffic) sum +=
-            is_of(traffic, "traffic", device) ? total(json_object_get(traffic, counters[k].ours)) : 0;
-        json_object_set_new(row, counters[k].theirs, json_integer(sum));
+            is_of(traffic, "traffic", device) ? total(json_object_get(traffic, event_counters[k].key)) : 0;
+        json_object_set_new(row, event_counters[k].rdma, json_integer(sum));
     }
     return row;
 }

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "config/settings.h"
+#include "events/lines.h"
 #include "ipc/node.h"
 #include "meeting.h"
 #include "objects.h"
@@ -17,28 +18,29 @@
 
 enum { LINES_A_PAGE = 20, TEXT = 512 };
 
-static const struct {
+/* What a line a second says: keys of events.def, with how wide they are. */
+static const struct rate {
     const char *title, *key;
-} counts[] = {
-    {"SENT", "sent"},
-    {"RECEIVED", "received"},
-    {"BYTES SENT", "bytes_sent"},
-    {"BYTES RECEIVED", "bytes_received"},
-    {"REPEATED", "repeated"},
-    {"TIMEOUTS", "timeouts"},
-    {"NAKS", "naks_received"},
-    {"RNRS", "rnrs_received"},
-    {"CNPS", "cnps_received"},
-    {"DIRECT", "direct"},
-    {"BY PEERS", "direct_by_peers"},
-    {"DROPPED", "dropped"},
-    {"FAULTS", "faults"},
+    int width;
+    bool millions;
+} rates[] = {
+    {"sent/s", "sent", 7},
+    {"rcvd/s", "received", 7},
+    {"MBout/s", "bytes_sent", 7, true},
+    {"MBin/s", "bytes_received", 7, true},
+    {"repeat", "repeated", 6},
+    {"tmouts", "timeouts", 6},
+    {"naks", "naks_received", 5},
+    {"rnrs", "rnrs_received", 5},
+    {"cnps", "cnps_received", 4},
+    {"drops", "dropped", 5},
+    {"fault", "faults", 5},
 };
 
-enum { COUNTS = sizeof counts / sizeof *counts };
+enum { RATES = sizeof rates / sizeof *rates };
 
 struct sample {
-    json_int_t count[COUNTS];
+    json_int_t count[RATES];
 };
 
 /* A number, or the sum of an object of numbers. Nothing in a report is trusted. */
@@ -53,8 +55,8 @@ static json_int_t sum(const json_t *value)
 
 static void add(struct sample *sample, const json_t *traffic, int sign)
 {
-    for (int i = 0; i < COUNTS; i++)
-        sample->count[i] += sign * sum(json_object_get(traffic, counts[i].key));
+    for (int i = 0; i < RATES; i++)
+        sample->count[i] += sign * sum(json_object_get(traffic, rates[i].key));
 }
 
 static void add_process(struct sample *sample, const json_t *report, int sign)
@@ -106,21 +108,50 @@ static void describe(const json_t *packets, char text[TEXT])
         text + used, TEXT - used, "%s%s %" JSON_INTEGER_FORMAT, used ? ", " : "", key, json_integer_value(each));
 }
 
+/* Is each part of it named, and not only their sum? Such columns are wide, and come last. */
+static bool is_described(const struct event_counter *counter)
+{
+    return counter->form == COUNTER_PACKETS || counter->form == COUNTER_FAULT || counter->form == COUNTER_REASONS;
+}
+
+/* The next counter with a column, from there on; NULL: there is none. */
+static const struct event_counter *next_column(unsigned *at, bool described)
+{
+    for (; *at < event_counters_count; (*at)++)
+        if (*event_counters[*at].column && event_counter_begins(*at) && is_described(&event_counters[*at]) == described)
+            return &event_counters[(*at)++];
+    return NULL;
+}
+
+static void add_titles(struct table *table)
+{
+    const struct event_counter *counter;
+    for (int described = false; described <= true; described++)
+        for (unsigned at = 0; (counter = next_column(&at, described));)
+            table_add(table, "%s", counter->column);
+}
+
 static void add_row(struct table *table, const json_t *report, const char *what, const json_t *traffic)
 {
     char text[TEXT];
+    const struct event_counter *counter;
     objects_add_process(table, report);
     table_add(table, "%s", what);
-    for (int i = 2; i < COUNTS; i++)
-        table_add(table, "%" JSON_INTEGER_FORMAT, sum(json_object_get(traffic, counts[i].key)));
-    describe(json_object_get(traffic, "fault_kinds"), text);
-    table_add(table, "%s", text);
-    describe(json_object_get(traffic, "reasons"), text);
-    table_add(table, "%s", text);
-    describe(json_object_get(traffic, "sent"), text);
-    table_add(table, "%s", text);
-    describe(json_object_get(traffic, "received"), text);
-    table_add(table, "%s", text);
+    for (unsigned at = 0; (counter = next_column(&at, false));)
+        table_add(table, "%" JSON_INTEGER_FORMAT, sum(json_object_get(traffic, counter->key)));
+    for (unsigned at = 0; (counter = next_column(&at, true));) {
+        describe(json_object_get(traffic, counter->key), text);
+        table_add(table, "%s", text);
+    }
+}
+
+static size_t count_columns(void)
+{
+    size_t columns = 0;
+    for (int described = false; described <= true; described++)
+        for (unsigned at = 0; next_column(&at, described);)
+            columns++;
+    return columns;
 }
 
 /* --- one counter a line */
@@ -205,16 +236,11 @@ static void add_processes(struct table *table, const json_t *reports, bool queue
 
 static void print_totals(const json_t *reports, bool queue_pairs)
 {
-    struct table table = {.columns = COUNTS + 5, .wraps = true};
+    struct table table = {.columns = count_columns() + 3, .wraps = true};
     table_add(&table, "PID");
     table_add(&table, "PROGRAM");
     table_add(&table, queue_pairs ? "QP" : "DEVICE");
-    for (int column = 2; column < COUNTS; column++)
-        table_add(&table, "%s", counts[column].title);
-    table_add(&table, "KINDS OF FAULTS");
-    table_add(&table, "REASONS");
-    table_add(&table, "PACKETS SENT");
-    table_add(&table, "PACKETS RECEIVED");
+    add_titles(&table);
     add_processes(&table, reports, queue_pairs, add_row);
     table_print(&table, stdout);
 }
@@ -270,12 +296,19 @@ static void print_json(const json_t *reports)
 static void print_rates(const json_t *before, const json_t *now, unsigned long number)
 {
     struct sample sample = difference(before, now);
-    const long long *count = (const long long *)sample.count;
-    if (number % LINES_A_PAGE == 0)
-        puts("procs  sent/s  rcvd/s MBout/s  MBin/s repeat tmouts  naks  rnrs cnps drops fault");
-    printf("%5zu %7lld %7lld %7.1f %7.1f %6lld %6lld %5lld %5lld %4lld %5lld %5lld\n", json_array_size(now), count[0],
-           count[1], (double)count[2] / 1e6, (double)count[3] / 1e6, count[4], count[5], count[6], count[7], count[8],
-           count[9], count[10]);
+    if (number % LINES_A_PAGE == 0) {
+        fputs("procs", stdout);
+        for (int i = 0; i < RATES; i++)
+            printf(" %*s", rates[i].width, rates[i].title);
+        puts("");
+    }
+    printf("%5zu", json_array_size(now));
+    for (int i = 0; i < RATES; i++)
+        if (rates[i].millions)
+            printf(" %*.1f", rates[i].width, (double)sample.count[i] / 1e6);
+        else
+            printf(" %*lld", rates[i].width, (long long)sample.count[i]);
+    puts("");
 }
 
 static void wait_until(struct timespec *time)

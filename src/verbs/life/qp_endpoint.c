@@ -50,7 +50,8 @@ static void expire_engine(struct qp *qp, nanos now)
     enum silent_peer peer = is_only_slow(qp, now, &silence) ? PEER_SLOW
                             : qp_was_taken(qp)              ? PEER_TOOK_ALL
                                                             : PEER_SILENT;
-    qp->flow.counts.timeouts += engine_expire(&qp->engine, now, peer, silence);
+    if (engine_expire(&qp->engine, now, peer, silence))
+        traffic_note(&qp->flow, EVENT_ACK_TIMEOUT, 0, 0);
 }
 
 static void expire(struct qp *qp, nanos now)

@@ -86,9 +86,7 @@ static struct published_question question_of(const struct qp *qp, const struct s
 
 static void count_direct(struct counts *counts, bool writes, const struct direct_works *these)
 {
-    counts->direct_writes += writes ? these->count : 0;
-    counts->direct_reads += writes ? 0 : these->count;
-    counts->direct_bytes += these->length;
+    counts_add(counts, writes ? EVENT_DIRECT_WRITE : EVENT_DIRECT_READ, these->count, these->length);
 }
 
 static bool qp_direct(struct engine_owner *owner, const struct direct_works *these)

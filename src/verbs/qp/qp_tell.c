@@ -60,8 +60,8 @@ static void tell(const struct qp *qp, const struct packet *packet, enum reason r
 void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason reason)
 {
     enum reason known = reason_of(qp, reason);
-    uint32_t *count = &qp->flow.counts.dropped[counts_reason(known)];
-    bool again = (*count)++ && known == REASON_RECEIVER_NOT_READY;
+    bool again = qp->flow.counts.reasons[counts_reason(known)] && known == REASON_RECEIVER_NOT_READY;
+    traffic_note(&qp->flow, EVENT_PACKET_DROPPED, known, packet->psn);
     qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
     if (!qp->told.first_error && (unsigned)known >= RESPONDER && known != REASON_RECEIVER_NOT_READY &&
         qp_is_reliable(qp))
@@ -98,7 +98,7 @@ const char *qp_tell_unchanged(enum reason reason, char *text)
 
 void qp_tell_refused(const struct qp *qp, uint8_t syndrome)
 {
-    if (syndrome_class(syndrome) != SYNDROME_CLASS_RNR || qp->flow.counts.rnrs_received != 1)
+    if (syndrome_class(syndrome) != SYNDROME_CLASS_RNR || counts_number(&qp->flow.counts, EVENT_RNR_RECEIVED) != 1)
         return;
     log_reason(LOG_WARN, REASON_PEER_NOT_READY, "qp 0x%x: to qp 0x%x, rnr_retry is %u%s", qp->flow.number,
                qp->attr.dest_qp_num, qp->attr.rnr_retry, qp->attr.rnr_retry == 7 ? " (for ever)" : "");
@@ -108,7 +108,8 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
 {
     if (status == IBV_WC_SUCCESS)
         return;
-    qp->flow.counts.dropped[counts_reason(reason)] += reason != REASON_FLUSHED && (unsigned)reason < RESPONDER;
+    if (reason != REASON_FLUSHED && (unsigned)reason < RESPONDER)
+        traffic_note(&qp->flow, EVENT_WORK_FAILED, reason, 0);
     if (status == IBV_WC_WR_FLUSH_ERR) {
         log_reason(LOG_DEBUG, reason, "qp 0x%x: %s of wr_id %llu is flushed, as reason %u put the queue pair in ERR",
                    qp->flow.number, what, (unsigned long long)id, qp->told.first_error);

@@ -1,0 +1,195 @@
+/* The events of softverbs, and what queue pairs count of them. All that is counted, logged and explained stands once in
+ * events.def. The functions of the objects (traffic_note of a queue pair) note that an event has happened; what follows
+ * from it is its line's. Counts are plain numbers under the queue pair's lock. */
+#ifndef EVENTS_EVENTS_H
+#define EVENTS_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Those that are counted by operation, those that have a number of their own, those that are counted by reason, and
+ * those of the connection manager. */
+enum event {
+#define PACKETS(name, ...) EVENT_##name,
+#include "events/events.def"
+    EVENTS_OF_PACKETS,
+    EVENTS_BEFORE_COUNTED = EVENTS_OF_PACKETS - 1,
+#define COUNTED(name, ...) EVENT_##name,
+#include "events/events.def"
+    EVENTS_BEFORE_REASONS,
+    EVENTS_BEFORE_REASONS_ = EVENTS_BEFORE_REASONS - 1,
+#define REASONS(name, ...) EVENT_##name,
+#include "events/events.def"
+    EVENTS_BEFORE_MESSAGES,
+    EVENTS_BEFORE_MESSAGES_ = EVENTS_BEFORE_MESSAGES - 1,
+#define MESSAGES(name, ...) EVENT_##name,
+#include "events/events.def"
+    EVENT_KINDS
+};
+
+enum { EVENTS_COUNTED = EVENTS_BEFORE_REASONS - EVENTS_OF_PACKETS };
+
+enum event_sum {
+#define SUM(name, ...) EVENT_SUM_##name,
+#include "events/events.def"
+    EVENT_SUMS,
+    EVENT_SUM_NONE = EVENT_SUMS
+};
+
+/* As those of diag/log.h. */
+enum event_level { EVENT_LEVEL_NONE, EVENT_LEVEL_ERROR, EVENT_LEVEL_WARN, EVENT_LEVEL_INFO, EVENT_LEVEL_DEBUG };
+
+/* The kinds of SOFTVERBS_FAULT. */
+enum fault_kind {
+#define FAULT(name, ...) FAULT_##name,
+#include "events/events.def"
+    FAULT_KINDS
+};
+
+/* What peers count. */
+enum {
+#define BY_PEERS(name, ...) BY_PEERS_##name,
+#include "events/events.def"
+};
+
+enum event_field {
+#define FIELD(name, ...) EVENT_FIELD_##name,
+#include "events/events.def"
+    EVENT_FIELDS
+};
+
+/* The event of such a fault. */
+static inline enum event event_of_fault(enum fault_kind kind)
+{
+    static const uint8_t events[] = {
+#define FAULT(name, ...) EVENT_FAULT_##name,
+#include "events/events.def"
+    };
+    return events[kind];
+}
+
+static inline bool event_has_operation(enum event event)
+{
+    return event < EVENTS_OF_PACKETS;
+}
+
+static inline bool event_is_counted(enum event event)
+{
+    return event >= EVENTS_OF_PACKETS && event < EVENTS_BEFORE_REASONS;
+}
+
+static inline bool event_has_reason(enum event event)
+{
+    return event >= EVENTS_BEFORE_REASONS && event < EVENTS_BEFORE_MESSAGES;
+}
+
+/* Constants of a constant event. */
+static inline enum event_sum event_sum(enum event event)
+{
+    static const uint8_t sums[] = {
+#define PACKETS(name, key, sum, ...) [EVENT_##name] = EVENT_SUM_##sum,
+#define COUNTED(name, key, part, sum, ...) [EVENT_##name] = EVENT_SUM_##sum,
+#define REASONS(name, ...) [EVENT_##name] = EVENT_SUM_NONE,
+#define MESSAGES(name, ...) [EVENT_##name] = EVENT_SUM_NONE,
+#include "events/events.def"
+    };
+    return sums[event];
+}
+
+static inline enum event_level event_level(enum event event)
+{
+    static const uint8_t levels[] = {
+#define PACKETS(name, key, sum, column, rdma, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
+#define COUNTED(name, key, part, sum, column, rdma, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
+#define REASONS(name, key, column, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
+#define MESSAGES(name, key, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
+#include "events/events.def"
+    };
+    return levels[event];
+}
+
+/* A line of the log, if its level is wanted: the object, as "qp" and its number, the meaning, the name and the fields.
+ */
+void event_log(const char *object, uint32_t number, enum event, uint64_t a, uint64_t b);
+
+/* The same, where the event has a line. */
+__attribute__((always_inline)) static inline void event_tell(const char *object, uint32_t number, enum event event,
+                                                             uint64_t a, uint64_t b)
+{
+    if (event_level(event) != EVENT_LEVEL_NONE)
+        event_log(object, number, event, a, b);
+}
+
+/* --- counts */
+
+enum {
+    COUNTS_OPERATIONS = 32, /* of the queue pair's service: the lower five bits of an opcode */
+    /* Ranges of diag.def, each with so many reasons: why packets are dropped, why our work ends in an error, why a
+     * peer's is refused. 0: any other reason. */
+    COUNTS_REQUESTER = 40,
+    COUNTS_RESPONDER = COUNTS_REQUESTER + 40,
+    COUNTS_REASONS = COUNTS_RESPONDER + 40,
+};
+
+struct counts {
+    uint64_t packets[EVENTS_OF_PACKETS][COUNTS_OPERATIONS];
+    uint64_t numbers[EVENTS_COUNTED]; /* by the event, from the first that is COUNTED on */
+    uint64_t sums[EVENT_SUMS];
+    uint32_t reasons[COUNTS_REASONS]; /* by counts_reason; as short as a queue pair must be */
+};
+
+/* The same for a device, by whole opcodes: the sum over queue pairs that are no more. */
+struct counts_total {
+    uint64_t packets[EVENTS_OF_PACKETS][256];
+    struct counts rest; /* of its packets only the first, for raw Ethernet frames */
+};
+
+static inline unsigned counts_reason(unsigned reason)
+{
+    if (reason >= 100 && reason < 140)
+        return COUNTS_REQUESTER + reason - 100;
+    if (reason >= 200 && reason < 240)
+        return COUNTS_RESPONDER + reason - 200;
+    return reason < COUNTS_REQUESTER ? reason : 0;
+}
+
+/* The reason that is counted there. */
+static inline unsigned counts_reason_at(unsigned place)
+{
+    return place >= COUNTS_RESPONDER   ? place - COUNTS_RESPONDER + 200
+           : place >= COUNTS_REQUESTER ? place - COUNTS_REQUESTER + 100
+                                       : place;
+}
+
+/* How often a COUNTED event has happened. */
+static inline uint64_t counts_number(const struct counts *counts, enum event event)
+{
+    return counts->numbers[event - EVENTS_OF_PACKETS];
+}
+
+/* So many events at once, which have `sum` in their field `b` together. */
+static inline void counts_add(struct counts *counts, enum event event, uint64_t times, uint64_t sum)
+{
+    counts->numbers[event - EVENTS_OF_PACKETS] += times;
+    if (event_sum(event) != EVENT_SUM_NONE)
+        counts->sums[event_sum(event)] += sum;
+}
+
+/* By the event's line. The event is a constant, so that this becomes an addition or two. */
+__attribute__((always_inline)) static inline void counts_note(struct counts *counts, enum event event, uint64_t a,
+                                                              uint64_t b)
+{
+    if (event_has_operation(event))
+        counts->packets[event][a]++;
+    else if (event_is_counted(event))
+        counts->numbers[event - EVENTS_OF_PACKETS]++;
+    else if (event_has_reason(event))
+        counts->reasons[counts_reason((unsigned)a)]++;
+    if (event_sum(event) != EVENT_SUM_NONE)
+        counts->sums[event_sum(event)] += b;
+}
+
+/* Adds all but the packets by operation. */
+void counts_sum(struct counts *to, const struct counts *from);
+
+#endif

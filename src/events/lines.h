@@ -1,0 +1,40 @@
+/* What events.def says of each event and counter, for reports and tools. */
+#ifndef EVENTS_LINES_H
+#define EVENTS_LINES_H
+
+#include "events/events.h"
+
+/* What the list says of an event. */
+struct event_line {
+    const char *name, *key, *part, *meaning;
+    enum event_level level;
+    enum event_field a, b;
+};
+
+extern const struct event_line event_lines[EVENT_KINDS];
+
+/* How a counter is reported. */
+enum event_counter_form {
+    COUNTER_PACKETS,        /* by operation */
+    COUNTER_NUMBER,         /* or a part of several */
+    COUNTER_FAULT,          /* likewise, of SOFTVERBS_FAULT */
+    COUNTER_SUM,            /* of a field */
+    COUNTER_PACKET_REASONS, /* by number */
+    COUNTER_REASONS,        /* by name */
+    COUNTER_BY_PEERS,
+};
+
+/* All that is counted, in the order of the list. */
+struct event_counter {
+    const char *key, *part, *column, *rdma, *meaning;
+    enum event_counter_form form;
+    unsigned index; /* enum event, enum event_sum, or of those that peers count */
+};
+
+extern const struct event_counter event_counters[];
+extern const unsigned event_counters_count;
+
+/* Does a new key begin there? Those of one key stand together. */
+bool event_counter_begins(unsigned at);
+
+#endif

@@ -1,0 +1,28 @@
+/* What happens to the messages of the connection manager: counted, and with its line in the log, as events/events.def
+ * says. All under cm->lock. */
+#ifndef GSI_CM_EVENTS_H
+#define GSI_CM_EVENTS_H
+
+#include "diag/diag.h"
+#include "events/events.h"
+#include "tap/fault.h"
+#include "wire/cm.h"
+
+enum { CM_MESSAGES = CM_APR - CM_REQ + 1, CM_DROPS = REASON_CM_UNSENT - REASON_CM_BACKLOG + 1 };
+
+struct cm_counts {
+    uint64_t sent[CM_MESSAGES], received[CM_MESSAGES]; /* by attribute, from CM_REQ on */
+    uint64_t dropped[CM_DROPS];                        /* what was of no use, by reason, from REASON_CM_BACKLOG on */
+    uint64_t faults[FAULT_KINDS];
+};
+
+void cm_note_sent(struct cm_counts *, const struct cm_message *);
+void cm_note_received(struct cm_counts *, const struct cm_message *);
+
+/* A message was of no use; `text`: of what it was, for the log. */
+void cm_note_dropped(struct cm_counts *, enum reason, const char *text);
+
+/* What a fault does to a message that is sent. */
+void cm_note_faults(struct cm_counts *, const struct fault *);
+
+#endif

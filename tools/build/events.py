@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Is each line of src/events/events.def used as it must be, and is what is written about it what it says? Prints TAP.
+
+Usage: events.py DIRECTORY [--write]
+
+Each event is noted by the code of one module (MODULES has those of several), and nothing else changes what is counted. The
+table of docs/user/json.md is made of the list: --write makes it anew.
+"""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from settings import entries, read
+from tree import report, strip
+
+LIST, PAGE = "src/events/events.def", "docs/user/json.md"
+KEYS = {"PACKETS": ("map of integer", 1, None), "COUNTED": (None, 1, 2), "FAULT": ("map of integer", None, 1),
+        "REASONS": ("map of integer", 1, None), "MESSAGES": ("map of integer", 1, None), "SUM": ("integer", 1, None), "BY_PEERS": (None, 1, 2)}
+# Noted in so many modules, since the fact has so many causes.
+MODULES = {"PACKET_DROPPED": 2}
+READS = re.compile(r"\bcounts_number\((?:[^()]|\([^()]*\))*\)")
+COUNTS = re.compile(r"\bcounts(?:\.|->)(?:packets|numbers|sums|reasons)\b[^;=]*?(?:\+\+|\+=|-=|[^=!<>]=[^=])")
+# Chapters of the page, and the lines that they have.
+TABLES = {"Traffic": set(KEYS) - {"MESSAGES"}, "Messages": {"MESSAGES", "FAULT"}}
+
+
+def lines(top):
+    """(kind, arguments) of each line, in their order."""
+    with open(os.path.join(top, LIST), encoding="utf-8") as file:
+        order = re.findall(rf"^({'|'.join(KEYS)})\(", re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S), re.M)
+    rest = {kind: entries(os.path.join(top, LIST), kind) for kind in KEYS}
+    return [(kind, next(rest[kind])) for kind in order]
+
+
+def events(top):
+    """The names of those that are events."""
+    return [("FAULT_" if kind == "FAULT" else "") + row[0] for kind, row in lines(top) if kind not in ("SUM", "BY_PEERS")]
+
+
+def rows(top, kinds):
+    """By key: type and meaning."""
+    keys = {}
+    for kind, row in lines(top):
+        if kind in kinds:
+            said, key, part = KEYS[kind]
+            name, word = row[key] if key else "fault_kinds", row[part] if part else ""
+            said = (said or ("map of integer" if word else "integer")) + (", optional" if kind == "BY_PEERS" else "")
+            keys.setdefault(name, (said, []))[1].append((f"`{word}`: " if word else "") + row[-1])
+    return keys
+
+
+def rewritten(top):
+    """The page with the tables as they should be: the rows of the list stand behind the others."""
+    page = read(top, PAGE)
+    for chapter, kinds in TABLES.items():
+        keys = rows(top, kinds)
+        made = "".join(f"| `{key}` | {said} | {' '.join(meanings)} |\n" for key, (said, meanings) in keys.items())
+        head, found, rest = page.partition(f"\n## {chapter}\n")
+        here, behind, others = rest.partition("\n## ")
+        kept = [line for line in here.splitlines(True) if not re.match("\\| `(" + "|".join(keys) + ")`", line)]
+        page = head + found + "".join(kept) + made + behind + others if found else page
+    return page
+
+
+def code(top):
+    """Path and text, without comments and without what only reads counts, of what is no test and neither makes nor reports counts."""
+    for folder, _, names in os.walk(os.path.join(top, "src")):
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(folder, name), top)
+            if name.endswith((".c", ".h")) and not re.search(r"_test\.|_fuzz\.|/testing/|^src/(events|report)/|_report\.c$", path):
+                yield path, READS.sub("", strip(read(top, path)))
+
+
+def uses(top, names):
+    """By event, the modules that note it: a call has it as an argument. Faults are noted by their kinds (event_of_fault)."""
+    found = {name: set() for name in names}
+    for path, text in code(top):
+        for name in re.findall(r"\b(?:EVENT_|(?=FAULT_))(\w+)", text):
+            if name in found:
+                found[name].add(path[:-2])
+    return found
+
+
+def judge_uses(found):
+    for name, modules in found.items():
+        most = MODULES.get(name, 1)
+        if not modules:
+            yield f"{name}: nothing notes it"
+        elif len(modules) > most and not name.startswith("FAULT_"):  # those are drawn in one place and done in others
+            yield f"{name}: at most {most} modules may note it: {', '.join(sorted(modules))}"
+    for name in MODULES:
+        if name in found and len(found[name]) < MODULES[name]:
+            yield f"{name}: fewer modules than MODULES says note it"
+
+
+def judge_counts(top):
+    for path, text in code(top):
+        for changed in COUNTS.findall(text):
+            yield f"{path}: {changed}"
+
+
+def main():
+    top = sys.argv[1]
+    if "--write" in sys.argv:
+        text = rewritten(top)
+        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
+            file.write(text)
+        return 0
+    names = events(top)
+    wrong = list(judge_uses(uses(top, names)))
+    changed = list(judge_counts(top))
+    stale = [] if rewritten(top) == read(top, PAGE) else ["tools/build/events.py . --write makes it anew"]
+    print("1..3")
+    report(1, f"each of {len(names)} events is noted where it happens", wrong)
+    report(2, "nothing else changes what is counted", changed)
+    report(3, f"{PAGE} says what the list says", stale)
+    return 1 if wrong or changed or stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
