@@ -104,10 +104,18 @@ int control_send_both(int from, const char *name, const struct control_message *
     return error == EAGAIN ? send_from_another(&datagram) : error;
 }
 
+/* A file of the program has a type, an eventfd has none. The number of a high descriptor is one that such a file does
+ * not get (base/descriptor.h), so the system call is left out there. */
+static bool is_eventfd(int descriptor)
+{
+    struct stat status;
+    return descriptor >= DESCRIPTOR_HIGH || (!fstat(descriptor, &status) && !(status.st_mode & S_IFMT));
+}
+
 int control_wake(int eventfd)
 {
     int before = uncancelled_begin();
-    int error = eventfd_write(eventfd, 1) ? errno : 0;
+    int error = !is_eventfd(eventfd) ? EBADF : eventfd_write(eventfd, 1) ? errno : 0;
     uncancelled_end(before);
     return error;
 }

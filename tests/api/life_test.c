@@ -216,17 +216,30 @@ static void a_device_whose_descriptors_are_gone_is_closed(const void *row)
     EXPECT(status, ==, 0);
 }
 
-/* ibv_close_device closes what the program saw: cmd_fd, async_fd and the channel's; and the spare one, which is low. */
-enum { FILES_OF_ITS_OWN = 64, CLOSED_MOST = 4 };
+enum { FILES_MOST = 120 };
+
+struct files_of_its_own {
+    const char *name;
+    rlim_t limit; /* of open files */
+    int files;
+    int closed_most; /* by ibv_close_device, which closes its descriptors by their numbers */
+};
+
+/* Where numbers are high, only those that the program sees (cmd_fd, async_fd and the channel's) and the spare one,
+ * which is low. */
+static const struct files_of_its_own limits[] = {
+    {"nothing_is_written_to_files_of_a_program_that_has_closed_all", 1024, 64, 4},
+    {"nothing_is_written_to_files_of_a_program_of_few_descriptors_that_has_closed_all", 128, FILES_MOST, 16},
+};
 
 /* Exit status 0: the file that the program has opened in place of all that it had closed is as it was. */
-static int write_into_nothing(struct loop *loop)
+static int write_into_nothing(struct loop *loop, const struct files_of_its_own *row)
 {
     char name[] = "/tmp/softverbs-own.XXXXXX";
-    int closed = 0, first = mkstemp(name), own[FILES_OF_ITS_OWN];
+    int closed = 0, first = mkstemp(name), own[FILES_MOST];
     close(first);
     close_range(3, ~0u, 0);
-    for (int i = 0; i < FILES_OF_ITS_OWN; i++)
+    for (int i = 0; i < row->files; i++)
         own[i] = open(name, O_RDWR | O_APPEND);
     unlink(name);
     ibv_req_notify_cq(loop->cq, 0);
@@ -235,23 +248,26 @@ static int write_into_nothing(struct loop *loop)
     for (int i = 0; i < 100 && !ibv_poll_cq(loop->cq, 1, &wc); i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     ibv_close_device(loop->cq->context);
-    for (int i = 0; i < FILES_OF_ITS_OWN; i++)
+    for (int i = 0; i < row->files; i++)
         closed += fcntl(own[i], F_GETFD) < 0;
-    return lseek(own[FILES_OF_ITS_OWN - 1], 0, SEEK_END) != 0 || closed > CLOSED_MOST;
+    return lseek(own[row->files - 1], 0, SEEK_END) != 0 || closed > row->closed_most;
 }
 
-/* The library's own descriptors have high numbers, which new files don't get. */
+/* The library's own descriptors have high numbers, which new files don't get, or are looked at before they are written.
+ */
 static void nothing_is_written_to_files_of_a_program_that_has_closed_all(const void *row)
 {
+    const struct files_of_its_own *own = row;
     pid_t child = fork();
     if (!child) {
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){own->limit, own->limit});
         struct ibv_context *context = alone_open();
         struct ibv_pd *pd = ibv_alloc_pd(context);
         struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
         struct ibv_cq *cq = ibv_create_cq(context, 64, NULL, channel, 0);
         struct loop loop = {alone_loop(pd, cq), cq, alone_register(pd)};
         alarm(30);
-        _exit(write_into_nothing(&loop));
+        _exit(write_into_nothing(&loop, own));
     }
     int status;
     EXPECT(waitpid(child, &status, 0), ==, child);
@@ -371,7 +387,8 @@ static void all(void)
     CASE(a_thread_that_is_cancelled_leaves_no_half_object);
     CASE(a_file_size_limit_refuses_what_needs_a_file);
     CASE(a_device_whose_descriptors_are_gone_is_closed);
-    CASE(nothing_is_written_to_files_of_a_program_that_has_closed_all);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        harness_run(limits[i].name, nothing_is_written_to_files_of_a_program_that_has_closed_all, &limits[i]);
     CASE(a_poller_of_real_time_priority_lets_the_helper_go_on);
     CASE(a_device_is_closed_while_its_helper_wakes);
     CASE(contexts_of_one_device_are_independent);
