@@ -16,7 +16,7 @@ import tempfile
 
 import bench
 from bench import SOFTVERBS
-from wire import INSIDE, enter_namespaces, ip
+from network.wire import INSIDE, enter_namespaces, ip
 
 PROGRAM = os.path.join(os.path.dirname(SOFTVERBS), "bench/costs")
 HOSTS = 65  # the hub's and 64 others

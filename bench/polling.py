@@ -4,14 +4,14 @@
 Usage: polling.py SOFTVERBS [ROUNDS]
 
 As in bench.py everything is measured in turn, ROUNDS times over (21), and ratios are taken within a round; a value is the
-least of many in its round. Nothing here passes or fails. The instructions are those of tests/clients/budget.py.
+least of many in its round. Nothing here passes or fails. The instructions are those of tests/clients/programs/budget.py.
 """
 import os
 import subprocess
 import sys
 
 from bench import SOFTVERBS, ratios, spread
-import budget
+from programs import budget
 from clients import Skip
 
 TITLES = {

@@ -17,7 +17,7 @@ import threading
 import bench
 from bench import KIB, MIB, SOFTVERBS, last_numbers, pinned
 from clients import free_port, need, serve
-from wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, make_hosts, set_mtu
+from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, make_hosts, set_mtu
 
 SENDERS = 8
 PATH_MTU = {1500: 1024, 9000: 4096}  # the largest of RoCE that fits

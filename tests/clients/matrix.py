@@ -18,8 +18,8 @@ from clients import BUILD
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "../../docs/evidence/matrix.md")
 SCRIPTS = {
-    "perftest": "Every test of perftest over every service with every option, as two processes of one host",
-    "wire": "The ping-pongs and all of that between two hosts, at MTU 1500 and 9000, over IPv4 and IPv6, without losses and with",
+    "programs/perftest": "Every test of perftest over every service with every option, as two processes of one host",
+    "network/wire": "The ping-pongs and all of that between two hosts, at MTU 1500 and 9000, over IPv4 and IPv6, without losses and with",
 }
 INTRODUCTION = """# Everything with everything
 
@@ -35,7 +35,7 @@ def commit():
 
 
 def memory(script):
-    return os.path.join(BUILD, f"matrix-{script}-{commit()}.jsonl")
+    return os.path.join(BUILD, f"matrix-{os.path.basename(script)}-{commit()}.jsonl")
 
 
 def results(script):
@@ -49,7 +49,7 @@ def results(script):
 
 
 def run(script, words):
-    for old in set(glob.glob(os.path.join(BUILD, f"matrix-{script}-*.jsonl"))) - {memory(script)}:
+    for old in set(glob.glob(os.path.join(BUILD, f"matrix-{os.path.basename(script)}-*.jsonl"))) - {memory(script)}:
         os.unlink(old)
     environment = {**os.environ, "SOFTVERBS_TEST_FULL": "1", "SOFTVERBS_TEST_EARLIER": memory(script), "SOFTVERBS_BUILD": BUILD}
     subprocess.run([sys.executable, os.path.join(HERE, f"{script}.py"), *words], env=environment, check=False)
@@ -73,7 +73,7 @@ def lines():
     yield f"\nLast run: {datetime.date.today()}, commit {commit()}, Linux {platform.release()}, {os.cpu_count()} processors.\n"
     for script, heading in SCRIPTS.items():
         found = results(script)
-        yield f"\n## {script}.py\n\n{heading}: {len(found)} cases.\n\n| program and service | passed | failed | skipped | seconds |\n|---|---|---|---|---|\n"
+        yield f"\n## {os.path.basename(script)}.py\n\n{heading}: {len(found)} cases.\n\n| program and service | passed | failed | skipped | seconds |\n|---|---|---|---|---|\n"
         yield from rows(found)
         for wanted in ("failed", "skipped"):
             for name, (outcome, _, said) in found.items():
@@ -82,7 +82,7 @@ def lines():
 
 
 def main():
-    wanted = sys.argv[1:2] or list(SCRIPTS)
+    wanted = [script for script in SCRIPTS if os.path.basename(script) in sys.argv[1:2] or not sys.argv[1:]]
     for script in wanted:
         run(script, sys.argv[2:])
     if all(results(script) for script in SCRIPTS) and not sys.argv[2:]:

@@ -27,10 +27,10 @@ LONGEST = 400  # seconds
 STOP_MOST, RUN_MOST = 0.04, 0.06  # seconds that a process stands still, and that nobody does
 
 # name: program below the build, arguments (SEED is a new number each time), circumstances that are beyond it
-API = {"held": ["none"], "ends": ["none"], "life": ["none"], "events": ["none"], "builders": ["none"], "batches": ["none"],
-       "death": ["shm"], "cq": ["self"], "withdrawn": ["none"], "xrc": ["none"], "srq": ["shm"], "moderation": ["shm"]}
-CLIENTS = [("kills", ["600", "SEED"], {"burdened"}), ("kills", ["300", "SEED", "stops"], {"burdened"}),
-           ("sleepers", ["400"], {"stops", "burdened"}), ("death", ["100", "SEED"], {"stops"}), ("all_to_all", ["16"], set()),
+API = {"open_batches": ["none"], "fork_and_exit": ["none"], "open_close": ["none"], "events": ["none"], "builders": ["none"], "batches": ["none"],
+       "dead_peer": ["shm"], "cq": ["self"], "removed_completions": ["none"], "xrc": ["none"], "srq": ["shm"], "moderation": ["shm"]}
+CLIENTS = [("kills_at_doorbell", ["600", "SEED"], {"burdened"}), ("kills_at_doorbell", ["300", "SEED", "stops"], {"burdened"}),
+           ("sleeping_receivers", ["400"], {"stops", "burdened"}), ("killed_peer", ["100", "SEED"], {"stops"}), ("all_to_all", ["16"], set()),
            ("lost", [], set())]
 # Tests that stop processes themselves look for those stops; life_test's stopped holder must not be continued by others.
 UNITS = {"src/ipc/life_test": {"stops"}, "src/ipc/lost_test": {"stops"}, "src/link/doorbell_test": set(),
@@ -46,7 +46,7 @@ def runs():
         for link in links:
             for circumstance in CIRCUMSTANCES:
                 program = os.path.join(TSAN if circumstance == "tsan" else BUILD, "tests/api/api_" + name)
-                if circumstance == "stops" and name in ("moderation", "death"):  # which measure time, stop processes themselves
+                if circumstance == "stops" and name in ("moderation", "dead_peer"):  # which measure time, stop processes themselves
                     continue
                 yield Run(f"api {name} {link}", circumstance, [program, link], {"API_ENDS_SECONDS": "3"})
     for name, arguments, beyond in CLIENTS:

@@ -14,7 +14,7 @@ import time
 from guest import HERE, INTERFACE, NAMESPACE, OURS, TAP, THEIRS
 
 from clients import Failure, Program
-from rdmacm import RACE, choose_port
+from librdmacm.rdmacm import RACE, choose_port
 
 SERVER_THERE, SERVER_HERE = "server in the guest", "server here"
 SECONDS = 150

@@ -14,7 +14,7 @@ from report import write_section
 from wiretap import Wiretap, judged
 
 from clients import BUILD, Failure, Program, Suite, free_port, listening, need, read_all, tail
-from perftest import numbers
+from programs.perftest import numbers
 
 GID_INDEX = {4: "1", 6: "0"}  # IPv6: the link-local address
 KEPT = f"{BUILD}/interop"  # captures of what failed

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
-import rdma_core  # pylint: disable=wrong-import-position
+from programs import rdma_core  # pylint: disable=wrong-import-position
 PORT = iter(range(24000, 30000))
 SOFTVERBS = os.path.abspath(sys.argv[1])
 

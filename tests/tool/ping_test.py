@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""softverbs ping, as far as one host shows it; tests/clients/ping.py has the others."""
+"""softverbs ping, as far as one host shows it; tests/clients/network/ping.py has the others."""
 import contextlib
 import os
 import subprocess

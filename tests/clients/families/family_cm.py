@@ -1,11 +1,11 @@
 """What connects through librdmacm: rdmacm-utils, fio, qperf, rsockets, iSER, QEMU's migration. The tests are those of rdmacm.py and applications.py."""
 
 from row import Row, TwoHosts, on_infiniband
-import applications
-import infiniband
-import rdmacm
-from rdmacm import choose_port, exchange
-from wire import ADDRESSES, CLIENT
+from librdmacm import applications
+from programs import infiniband
+from librdmacm import rdmacm
+from librdmacm.rdmacm import choose_port, exchange
+from network.wire import ADDRESSES, CLIENT
 
 UTILS, ISER = ("rdmacm-utils", "librdmacm1"), ("tgt", "libiscsi-bin", "librdmacm1")
 COUNTED = "the program counts all messages"

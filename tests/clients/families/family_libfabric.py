@@ -5,9 +5,9 @@ import time
 
 from row import Fault, Row
 
-from applications import bounces
+from librdmacm.applications import bounces
 from clients import Failure, read_all
-from wire import ip
+from network.wire import ip
 
 FABRIC, DAPL = ("libfabric-bin", "libfabric1"), ("dapl2-utils", "libdapl2")
 BY_PROGRAM = "the program compares"

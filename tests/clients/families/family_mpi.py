@@ -4,9 +4,9 @@ import time
 
 from row import Fault, Row, on_infiniband
 
-import ucx
+from programs import ucx
 from clients import Failure
-from wire import ADDRESSES
+from network.wire import ADDRESSES
 
 MPICH, OPEN_MPI = ("mpich", "libmpich-dev", "libucx0"), ("openmpi-bin", "libopenmpi-dev", "libucx0", "libfabric1")
 BY_PROGRAM = "our program (mpi.c) compares on 4 ranks"

@@ -4,9 +4,9 @@ import re
 from memory import Memory
 from row import Row
 
-import raw_ethernet
-from perftest import SERVICES
-from rdmacm import choose_port, exchange
+from programs import raw_ethernet
+from programs.perftest import SERVICES
+from librdmacm.rdmacm import choose_port, exchange
 from clients import Failure
 
 PACKAGES = ("perftest",)

@@ -1,8 +1,8 @@
 """UCX: its own measurement, and its examples, which compare."""
 from row import Row
 
-import ucx
-from applications import demonstrates_io, talks_over_ucx
+from programs import ucx
+from librdmacm.applications import demonstrates_io, talks_over_ucx
 
 PERFTEST, EXAMPLES = ("ucx-utils", "libucx0"), ("libucx-dev", "libucx0", "gcc")
 

@@ -2,7 +2,7 @@
 from row import Row
 
 from clients import Failure
-from pingpong import exchanges, exchanges_among_processes, exchanges_over_xrc, lists_the_device, shows_the_device
+from programs.pingpong import exchanges, exchanges_among_processes, exchanges_over_xrc, lists_the_device, shows_the_device
 
 UTILS, DIAGS, NOTHING = ("ibverbs-utils",), ("infiniband-diags",), "moves none; what it shows is right"
 

@@ -8,7 +8,7 @@ from typing import Callable, NamedTuple, Optional
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from clients import Failure, Program, Suite, free_port, serve  # pylint: disable=wrong-import-position
-from wire import ADDRESSES, CLIENT, SERVER, make_hosts  # pylint: disable=wrong-import-position
+from network.wire import ADDRESSES, CLIENT, SERVER, make_hosts  # pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OK, FAILED, SKIPPED, OWN = "ok", "failed", "skipped", "the client's own"

@@ -1,0 +1,120 @@
+/* ibv_close_device destroys what the program left in the context, users before what they use, and the log says how many
+ * of each kind. LeakSanitizer sees what remains. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "local_fixture.h"
+#include "xrc_make.h"
+
+enum { LEFT = 2 /* of each kind */ };
+
+/* In the order in which they go. */
+static const char *const kinds[] = {
+    "flow",          "set of counters",      "queue pair",         "indirection table",
+    "work queue",    "shared receive queue", "XRC domain",         "address handle",
+    "memory window", "completion queue",     "completion channel", "memory region",
+    "device memory", "parent domain",        "thread domain",      "protection domain",
+};
+
+static void make_receivers(const struct desk *desk)
+{
+    struct ibv_wq_init_attr init = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = desk->pd, .cq = desk->cq};
+    struct ibv_wq *wq = ibv_create_wq(desk->context, &init);
+    EXPECT_TRUE(wq);
+    EXPECT_TRUE(ibv_create_rwq_ind_table(desk->context, &(struct ibv_rwq_ind_table_init_attr){.ind_tbl = &wq}));
+    EXPECT_TRUE(xrc_make_srq(desk->pd, xrc_make_domain(desk->context, -1, O_CREAT), desk->cq, 1));
+}
+
+static void make_flow(const struct desk *desk, struct ibv_qp *frames)
+{
+    struct ibv_flow_attr attr = {.type = IBV_FLOW_ATTR_ALL_DEFAULT, .size = sizeof attr, .port = 1};
+    EXPECT_TRUE(ibv_create_flow(frames, &attr));
+    EXPECT_TRUE(ibv_create_counters(desk->context, &(struct ibv_counters_init_attr){0}));
+}
+
+static void make_memory(const struct desk *desk)
+{
+    static char memory[64]; /* the program's, which goes with no region */
+    struct ibv_td *td = ibv_alloc_td(desk->context, &(struct ibv_td_init_attr){0});
+    EXPECT_TRUE(
+        ibv_alloc_parent_domain(desk->context, &(struct ibv_parent_domain_init_attr){.pd = desk->pd, .td = td}));
+    EXPECT_TRUE(ibv_alloc_dm(desk->context, &(struct ibv_alloc_dm_attr){.length = 64}));
+    EXPECT_TRUE(ibv_alloc_mw(desk->pd, IBV_MW_TYPE_2));
+    EXPECT_TRUE(ibv_reg_mr(desk->pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
+}
+
+/* One of each kind but the queue pair and the completion queue, of which the desk has one already. */
+static void make_one_each(const struct desk *desk, struct ibv_qp *frames)
+{
+    struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+    EXPECT(ibv_query_gid(desk->context, 1, 0, &attr.grh.dgid), ==, 0);
+    EXPECT_TRUE(ibv_create_ah(desk->pd, &attr));
+    EXPECT_TRUE(ibv_create_comp_channel(desk->context));
+    make_flow(desk, frames);
+    make_receivers(desk);
+    make_memory(desk);
+}
+
+/* The line behind `from` that says how many of this kind were left. */
+static const char *find_kind(const char *from, const char *kind)
+{
+    char line[64];
+    snprintf(line, sizeof line, "ibv_close_device: %d objects of kind %s: ", LEFT, kind);
+    const char *found = strstr(from, line);
+    if (!found)
+        printf("# not there, or in another order: %s\n", line);
+    return found;
+}
+
+static void expect_kinds(const char *text)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        text = find_kind(text, kinds[i]);
+        EXPECT_TRUE(text);
+    }
+}
+
+static void what_is_left_goes_with_the_context_in_order(const void *row)
+{
+    static char text[1 << 16];
+    struct desk desk = desk_open();
+    struct ibv_qp *frames = desk_qp(&desk, IBV_QPT_RAW_PACKET);
+    desk_qp(&desk, IBV_QPT_UD);
+    for (int i = 0; i < LEFT; i++)
+        make_one_each(&desk, frames);
+    EXPECT_TRUE(ibv_alloc_pd(desk.context) && ibv_create_cq(desk.context, 1, NULL, NULL, 0));
+    EXPECT(ibv_dereg_mr(desk.mr), ==, 0); /* so that there are as many as of the others */
+    desk_close(&desk);
+    FILE *log = fopen(getenv("SOFTVERBS_LOG_FILE"), "r");
+    EXPECT_TRUE(log && fread(text, 1, sizeof text - 1, log));
+    fclose(log);
+    expect_kinds(text);
+}
+
+static void all(void)
+{
+    CASE(what_is_left_goes_with_the_context_in_order);
+}
+
+/* Before the library reads it, when it writes its first line. */
+__attribute__((constructor)) static void log_to_file(void)
+{
+    static char path[] = "/tmp/softverbs-left-XXXXXX";
+    int fd = mkstemp(path);
+    setenv("SOFTVERBS_LOG", "info", 1);
+    setenv("SOFTVERBS_LOG_FILE", path, 1);
+    close(fd);
+}
+
+__attribute__((destructor)) static void remove_log(void)
+{
+    unlink(getenv("SOFTVERBS_LOG_FILE"));
+}
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, all);
+}

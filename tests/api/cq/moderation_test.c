@@ -1,0 +1,250 @@
+/* Events of completion queues held back: ibv_modify_cq(3). The near end receives, on a CQ that is armed. */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "local_end.h"
+
+enum { LONG = 60000, SHORT = 500, TRIES = 20 }; /* microseconds, microseconds, attempts on a busy machine */
+
+static long microseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static struct ibv_cq *near_cq(const struct pair *pair)
+{
+    return stage_object(pair->near.puppet->stage, KIND_CQ, pair->near.receive_cq);
+}
+
+static struct pair open_with_channel(void)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.channel = true;
+    return pair_open_as(wishes);
+}
+
+static void moderate(const struct pair *pair, unsigned count, unsigned period)
+{
+    struct ibv_modify_cq_attr attr = {
+        .attr_mask = IBV_CQ_ATTR_MODERATE,
+        .moderate = {.cq_count = (uint16_t)count, .cq_period = (uint16_t)period},
+    };
+    EXPECT(ibv_modify_cq(near_cq(pair), &attr), ==, 0);
+}
+
+static void send_to_near(struct pair *pair, int count)
+{
+    for (int i = 0; i < count; i++) {
+        end_post_receive(&pair->near, end_receive(&pair->near, 1, 0, 64));
+        end_post(&pair->far, end_send(&pair->far, &pair->near, IBV_WR_SEND, 1, 0, 8));
+        end_expect_sent(&pair->far, 1, IBV_WC_SUCCESS);
+    }
+}
+
+static void expect_event(struct pair *pair)
+{
+    EXPECT(puppet_get_cq_event(pair->near.puppet, pair->near.channel, PATIENCE), ==, pair->near.receive_cq);
+    puppet_ack_cq_events(pair->near.puppet, pair->near.receive_cq, 1);
+}
+
+static void take(struct pair *pair, int count)
+{
+    for (int i = 0; i < count; i++)
+        end_expect_received(&pair->near, 1, IBV_WC_SUCCESS, 8);
+}
+
+/* How long after arming the event of so many messages comes; the least of some tries when it shall come soon. */
+static long time_of_event(struct pair *pair, int messages, long soon)
+{
+    long took = 0;
+    for (int i = 0; i < TRIES; i++) {
+        long from = microseconds();
+        EXPECT(puppet_arm(pair->near.puppet, pair->near.receive_cq, 0), ==, 0);
+        send_to_near(pair, messages);
+        expect_event(pair);
+        took = microseconds() - from;
+        take(pair, messages);
+        if (took < soon)
+            break;
+    }
+    return took;
+}
+
+static void an_event_waits_for_the_period(const void *row)
+{
+    struct pair pair = open_with_channel();
+    moderate(&pair, 4, LONG);
+    EXPECT(time_of_event(&pair, 3, LONG * 10), >=, LONG);
+    EXPECT(time_of_event(&pair, 1, LONG * 10), >=, LONG);
+    EXPECT(puppet_get_cq_event(pair.near.puppet, pair.near.channel, 0), ==, NOBODY);
+}
+
+static void an_event_comes_with_the_last_of_the_count(const void *row)
+{
+    struct pair pair = open_with_channel();
+    moderate(&pair, 4, LONG);
+    EXPECT(time_of_event(&pair, 4, LONG), <, LONG);
+}
+
+static void entries_are_not_held_back(const void *row)
+{
+    struct pair pair = open_with_channel();
+    moderate(&pair, 100, UINT16_MAX);
+    EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 0), ==, 0);
+    send_to_near(&pair, 3);
+    take(&pair, 3);
+    expect_event(&pair); /* though they were polled meanwhile: the program has been promised one */
+}
+
+static void without_count_or_period_nothing_is_held_back(const void *row)
+{
+    struct pair pair = open_with_channel();
+    moderate(&pair, 4, LONG);
+    moderate(&pair, 0, LONG);
+    EXPECT(time_of_event(&pair, 1, LONG), <, LONG);
+    moderate(&pair, 1000, 0);
+    EXPECT(time_of_event(&pair, 1, LONG), <, LONG);
+}
+
+static void what_is_held_comes_when_moderation_ends(const void *row)
+{
+    struct pair pair = open_with_channel();
+    long took = LONG;
+    for (int i = 0; i < TRIES && took >= LONG; i++) {
+        long from = microseconds();
+        moderate(&pair, 100, UINT16_MAX);
+        EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 0), ==, 0);
+        send_to_near(&pair, 2);
+        take(&pair, 2);
+        moderate(&pair, i % 2 ? 0 : 2, LONG);
+        expect_event(&pair);
+        took = microseconds() - from;
+    }
+    EXPECT(took, <, LONG);
+}
+
+/* Poll, arm, poll again, wait, as in the manual page of ibv_get_cq_event: whatever is held, nobody waits for ever. */
+static void who_arms_and_polls_again_loses_nothing(const void *row)
+{
+    struct pair pair = open_with_channel();
+    struct ibv_wc wc[16];
+    int posted = 0, seen = 0;
+    moderate(&pair, 3, SHORT);
+    while (seen < 400) {
+        if (seen == posted)
+            send_to_near(&pair, 1 + seen % 7), posted += 1 + seen % 7;
+        EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 0), ==, 0);
+        int taken = puppet_poll(pair.near.puppet, pair.near.receive_cq, 1 + seen % 3, wc, 0);
+        if (!taken) {
+            send_to_near(&pair, 1 + seen % 4), posted += 1 + seen % 4;
+            expect_event(&pair);
+        }
+        seen += taken;
+    }
+}
+
+/* Of the thread that fires the timers; -1: there is none. */
+static long sleeps_of_helper(void)
+{
+    char path[300], line[200];
+    long switches = -1;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; (task = readdir(tasks));) {
+        bool helper = false;
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+        FILE *status = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+        while (status && fgets(line, sizeof line, status)) {
+            helper |= !strcmp(line, "Name:\tsoftverbs\n");
+            if (helper)
+                sscanf(line, "voluntary_ctxt_switches: %ld", &switches);
+        }
+        if (status)
+            fclose(status);
+    }
+    closedir(tasks);
+    return switches;
+}
+
+static void nobody_is_woken_when_nothing_is_held(const void *row)
+{
+    struct pair pair = open_with_channel();
+    moderate(&pair, 4, SHORT);
+    EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 0), ==, 0);
+    send_to_near(&pair, 1);
+    expect_event(&pair);
+    usleep(20000);
+    long before = sleeps_of_helper();
+    EXPECT(before, >, 0);
+    usleep(100 * SHORT);
+    EXPECT(sleeps_of_helper() - before, <=, 3);
+}
+
+static void a_queue_that_holds_an_event_can_be_destroyed(const void *row)
+{
+    struct pair pair = open_with_channel();
+    moderate(&pair, 100, LONG);
+    EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 0), ==, 0);
+    send_to_near(&pair, 1);
+    EXPECT(puppet_destroy(pair.near.puppet, KIND_QP, pair.near.qp), ==, 0);
+    EXPECT(puppet_destroy(pair.near.puppet, KIND_CQ, pair.near.receive_cq), ==, 0);
+    usleep(2 * LONG);
+    EXPECT(puppet_get_cq_event(pair.near.puppet, pair.near.channel, 0), ==, NOBODY);
+}
+
+static void a_solicited_arming_holds_back_what_it_is_for(const void *row)
+{
+    struct pair pair = open_with_channel();
+    moderate(&pair, 2, LONG);
+    long from = microseconds();
+    EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 1), ==, 0);
+    send_to_near(&pair, 3);
+    EXPECT(puppet_get_cq_event(pair.near.puppet, pair.near.channel, 20), ==, NOBODY);
+    struct send send = end_send(&pair.far, &pair.near, IBV_WR_SEND, 1, 0, 8);
+    send.wr.send_flags |= IBV_SEND_SOLICITED;
+    end_post_receive(&pair.near, end_receive(&pair.near, 1, 0, 64));
+    end_post(&pair.far, send);
+    expect_event(&pair);
+    EXPECT(microseconds() - from, >=, LONG);
+}
+
+static void bad_arguments_are_refused(const void *row)
+{
+    struct pair pair = open_with_channel();
+    struct ibv_modify_cq_attr attr = {.attr_mask = 1 << 1};
+    struct ibv_device_attr_ex device;
+    EXPECT(ibv_modify_cq(near_cq(&pair), &attr), ==, EINVAL);
+    attr.attr_mask = 0;
+    EXPECT(ibv_modify_cq(near_cq(&pair), &attr), ==, 0);
+    near_cq(&pair)->handle ^= 1;
+    EXPECT(ibv_modify_cq(near_cq(&pair), &attr), ==, ENOENT);
+    near_cq(&pair)->handle ^= 1;
+    EXPECT(ibv_query_device_ex(near_cq(&pair)->context, NULL, &device), ==, 0);
+    EXPECT(device.cq_mod_caps.max_cq_count, ==, UINT16_MAX);
+    EXPECT(device.cq_mod_caps.max_cq_period, ==, UINT16_MAX);
+}
+
+static void all(void)
+{
+    CASE(an_event_waits_for_the_period);
+    CASE(an_event_comes_with_the_last_of_the_count);
+    CASE(entries_are_not_held_back);
+    CASE(without_count_or_period_nothing_is_held_back);
+    CASE(what_is_held_comes_when_moderation_ends);
+    CASE(who_arms_and_polls_again_loses_nothing);
+    CASE(nobody_is_woken_when_nothing_is_held);
+    CASE(a_queue_that_holds_an_event_can_be_destroyed);
+    CASE(a_solicited_arming_holds_back_what_it_is_for);
+    CASE(bad_arguments_are_refused);
+}
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, all);
+}

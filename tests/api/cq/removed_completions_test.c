@@ -1,0 +1,273 @@
+/* Completions of a queue pair that is destroyed or reset are gone: what was in the CQ without them is all that is in
+ * it, for its size as well. All in this process, with classic and with extended CQs. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "local_fixture.h"
+
+enum { SIZE = 16, HALF = SIZE / 2, ROUNDS = 6, SOON = 60, STREAM = 3000 };
+
+struct counter {
+    struct desk desk;
+    struct ibv_cq *cq;
+    bool extended; /* polled by its iterator */
+};
+
+static struct counter open_counter(const void *row, uint32_t flags)
+{
+    struct counter of = {.desk = desk_open(), .extended = *(const bool *)row};
+    struct ibv_cq_init_attr_ex attr = {.cqe = SIZE, .wc_flags = IBV_WC_STANDARD_FLAGS};
+    attr.comp_mask = flags ? IBV_CQ_INIT_ATTR_MASK_FLAGS : 0;
+    attr.flags = flags;
+    of.cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(of.desk.context, &attr));
+    EXPECT_TRUE(of.cq && of.cq->cqe == SIZE);
+    return of;
+}
+
+static struct ibv_qp *make_qp(struct counter *of)
+{
+    return alone_loop(of->desk.pd, of->cq);
+}
+
+/* Until they lie in their CQ, which is not polled. Polling another moves the process's packets as well. */
+static void wait_for_completions(struct counter *of)
+{
+    struct ibv_wc wc;
+    for (int i = 0; i < 500; i++)
+        EXPECT(ibv_poll_cq(of->desk.cq, 1, &wc), ==, 0);
+    usleep(1000); /* of what the helper may have in hand */
+}
+
+static void write_many(struct counter *of, struct ibv_qp *qp, uint64_t from, uint64_t to)
+{
+    struct ibv_sge sge = {(uintptr_t)of->desk.memory, 8, of->desk.mr->lkey};
+    struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1};
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma.remote_addr = (uintptr_t)of->desk.memory + 64;
+    wr.wr.rdma.rkey = of->desk.mr->rkey;
+    for (wr.wr_id = from; wr.wr_id < to; wr.wr_id++)
+        EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
+    wait_for_completions(of);
+}
+
+/* The next completion, at once or after a while; -1: there is none. */
+static int64_t next_id(struct counter *of, struct ibv_qp *qp)
+{
+    struct ibv_cq_ex *cq = (struct ibv_cq_ex *)of->cq;
+    struct ibv_poll_cq_attr attr = {0};
+    struct ibv_wc wc = {0};
+    for (int i = 0; i < 2000; i++, usleep(i < 1000 ? 0 : 100)) {
+        if (!of->extended && ibv_poll_cq(of->cq, 1, &wc) == 1)
+            return wc.status || wc.qp_num != qp->qp_num ? -2 : (int64_t)wc.wr_id;
+        if (!of->extended || ibv_start_poll(cq, &attr))
+            continue;
+        int64_t id = cq->status || ibv_wc_read_qp_num(cq) != qp->qp_num ? -2 : (int64_t)cq->wr_id;
+        ibv_end_poll(cq);
+        return id;
+    }
+    return -1;
+}
+
+static void expect_ids(struct counter *of, struct ibv_qp *qp, uint64_t from, uint64_t to)
+{
+    for (uint64_t id = from; id < to; id++)
+        EXPECT(next_id(of, qp), ==, id);
+}
+
+static void flush_receives(struct ibv_qp *qp)
+{
+    struct ibv_recv_wr wr = {0}, *bad;
+    for (int i = 0; i < HALF; i++)
+        EXPECT(ibv_post_recv(qp, &wr, &bad), ==, 0);
+    EXPECT(ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE), ==, 0);
+}
+
+static void what_destroyed_queue_pairs_left_takes_no_room(const void *row)
+{
+    struct counter of = open_counter(row, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct ibv_qp *qp = make_qp(&of);
+        flush_receives(qp);
+        EXPECT(ibv_destroy_qp(qp), ==, 0);
+    }
+    struct ibv_qp *qp = make_qp(&of);
+    write_many(&of, qp, 0, SIZE);
+    alone_no_event(of.desk.context);
+    EXPECT(alone_state(qp), ==, IBV_QPS_RTS);
+    expect_ids(&of, qp, 0, SIZE);
+    desk_close(&of.desk);
+}
+
+static void what_a_reset_queue_pair_left_takes_no_room(const void *row)
+{
+    struct counter of = open_counter(row, 0);
+    struct ibv_qp *qp = make_qp(&of);
+    for (int i = 0; i < ROUNDS; i++) {
+        write_many(&of, qp, 0, HALF);
+        EXPECT(ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE), ==, 0);
+        alone_initialize(qp);
+        alone_receive_from(qp, qp->qp_num);
+        alone_send(qp);
+    }
+    write_many(&of, qp, 0, SIZE);
+    alone_no_event(of.desk.context);
+    expect_ids(&of, qp, 0, SIZE);
+    desk_close(&of.desk);
+}
+
+/* ibv_resize_cq(3) asks for room for the unpolled entries. */
+static void what_a_destroyed_queue_pair_left_is_not_counted_when_resizing(const void *row)
+{
+    struct counter of = open_counter(row, 0);
+    struct ibv_qp *one = make_qp(&of), *other = make_qp(&of);
+    write_many(&of, one, 0, 5);
+    write_many(&of, other, 0, 3);
+    write_many(&of, one, 5, 10);
+    EXPECT(ibv_destroy_qp(one), ==, 0);
+    EXPECT(ibv_resize_cq(of.cq, 2), ==, EINVAL);
+    EXPECT(ibv_resize_cq(of.cq, 4), ==, 0);
+    expect_ids(&of, other, 0, 3);
+    desk_close(&of.desk);
+}
+
+/* "CQE always will be written to next entry": among those that are there. */
+static void what_a_destroyed_queue_pair_left_pushes_nobody_out(const void *row)
+{
+    struct counter of = open_counter(row, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN);
+    struct ibv_qp *one = make_qp(&of), *other = make_qp(&of);
+    write_many(&of, other, 0, 4);
+    write_many(&of, one, 0, 12);
+    EXPECT(ibv_destroy_qp(one), ==, 0);
+    write_many(&of, other, 4, 8);
+    expect_ids(&of, other, 0, 8);
+    desk_close(&of.desk);
+}
+
+/* Between ibv_start_poll and ibv_end_poll, too: the completion at hand stays, the next is the next. */
+static void a_batch_goes_on_behind_what_was_withdrawn(const void *row)
+{
+    struct counter of = open_counter(row, 0);
+    struct ibv_qp *one = make_qp(&of), *other = make_qp(&of), *late = make_qp(&of);
+    struct ibv_cq_ex *cq = (struct ibv_cq_ex *)of.cq;
+    struct ibv_poll_cq_attr attr = {0};
+    write_many(&of, one, 0, 1);
+    for (uint64_t id = 0; id < 5; id++) {
+        write_many(&of, other, id, id + 1);
+        write_many(&of, one, id, id + 1);
+    }
+    uint32_t number = one->qp_num;
+    EXPECT(ibv_start_poll(cq, &attr), ==, 0);
+    EXPECT(ibv_destroy_qp(one), ==, 0);
+    write_many(&of, late, 0, SIZE - 5);
+    alone_no_event(of.desk.context);
+    EXPECT(ibv_wc_read_qp_num(cq), ==, number);
+    EXPECT(ibv_wc_read_opcode(cq), ==, IBV_WC_RDMA_WRITE);
+    EXPECT(cq->wr_id, ==, 0);
+    for (uint64_t id = 0; id < 5; id++) {
+        EXPECT(ibv_next_poll(cq), ==, 0);
+        EXPECT(ibv_wc_read_qp_num(cq), ==, other->qp_num);
+        EXPECT(cq->wr_id, ==, id);
+    }
+    ibv_end_poll(cq);
+    expect_ids(&of, late, 0, SIZE - 5);
+    desk_close(&of.desk);
+}
+
+/* -- while somebody polls */
+
+struct stream {
+    struct counter of;
+    struct ibv_qp *qp;
+    atomic_uint seen; /* of the stream, whose wr_ids count up */
+    atomic_bool broken;
+};
+
+static void look_at(struct stream *stream, uint32_t number, uint64_t id, enum ibv_wc_status status)
+{
+    if (number == stream->qp->qp_num)
+        stream->broken |= status || id != stream->seen++;
+}
+
+static void poll_batch(struct stream *stream, struct ibv_cq_ex *cq)
+{
+    struct ibv_poll_cq_attr attr = {0};
+    if (ibv_start_poll(cq, &attr))
+        return;
+    do
+        look_at(stream, ibv_wc_read_qp_num(cq), cq->wr_id, cq->status);
+    while (!ibv_next_poll(cq));
+    ibv_end_poll(cq);
+}
+
+static void *poll_stream(void *argument)
+{
+    struct stream *stream = argument;
+    struct ibv_wc wc[3];
+    while (stream->seen < STREAM && !stream->broken) {
+        if (stream->of.extended)
+            poll_batch(stream, (struct ibv_cq_ex *)stream->of.cq);
+        int count = stream->of.extended ? 0 : ibv_poll_cq(stream->of.cq, 3, wc);
+        for (int i = 0; i < count; i++)
+            look_at(stream, wc[i].qp_num, wc[i].wr_id, wc[i].status);
+    }
+    return NULL;
+}
+
+static void send_stream(struct stream *stream)
+{
+    struct ibv_sge sge = {(uintptr_t)stream->of.desk.memory, 8, stream->of.desk.mr->lkey};
+    struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1};
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma.remote_addr = (uintptr_t)stream->of.desk.memory + 64;
+    wr.wr.rdma.rkey = stream->of.desk.mr->rkey;
+    while (wr.wr_id < STREAM && !stream->broken) {
+        struct ibv_qp *left = make_qp(&stream->of);
+        flush_receives(left);
+        for (; wr.wr_id < STREAM && wr.wr_id - stream->seen < HALF; wr.wr_id++)
+            EXPECT(ibv_post_send(stream->qp, &wr, &bad), ==, 0);
+        EXPECT(ibv_destroy_qp(left), ==, 0);
+    }
+}
+
+static void a_stream_loses_nothing_when_others_are_withdrawn(const void *row)
+{
+    struct stream stream = {.of = open_counter(row, 0)};
+    pthread_t poller;
+    alarm(SOON);
+    stream.qp = make_qp(&stream.of);
+    EXPECT(pthread_create(&poller, NULL, poll_stream, &stream), ==, 0);
+    send_stream(&stream);
+    EXPECT(pthread_join(poller, NULL), ==, 0);
+    EXPECT(stream.broken, ==, 0);
+    alone_no_event(stream.of.desk.context);
+    desk_close(&stream.of.desk);
+}
+
+static void for_both(const char *name, void (*body)(const void *))
+{
+    static const bool ways[] = {false, true};
+    for (size_t i = 0; i < COUNT(ways); i++) {
+        char title[128];
+        snprintf(title, sizeof title, "%s CQ: %s", ways[i] ? "extended" : "classic", name);
+        harness_run(title, body, &ways[i]);
+    }
+}
+#define CASE_OF_BOTH(body) for_both(#body, body)
+
+static void all(void)
+{
+    CASE_OF_BOTH(what_destroyed_queue_pairs_left_takes_no_room);
+    CASE_OF_BOTH(what_a_reset_queue_pair_left_takes_no_room);
+    CASE_OF_BOTH(what_a_destroyed_queue_pair_left_is_not_counted_when_resizing);
+    CASE_OF_BOTH(what_a_destroyed_queue_pair_left_pushes_nobody_out);
+    harness_run("a batch goes on behind what was withdrawn", a_batch_goes_on_behind_what_was_withdrawn, &(bool){true});
+    CASE_OF_BOTH(a_stream_loses_nothing_when_others_are_withdrawn);
+}
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, all);
+}

@@ -1,0 +1,52 @@
+/* For builders, ibv_wr_post(3): one queue pair, mostly connected with itself, and what it needs. Whatever fails here
+ * fails the case. */
+#ifndef API_BUILDER_FIXTURE_H
+#define API_BUILDER_FIXTURE_H
+
+#include "one_process.h"
+
+enum {
+    SENDS = 8,
+    INLINE = 64,
+    TARGET = 2048, /* where in the memory the far side is */
+    ID = 1000,
+    OPS_RC = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
+             IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+             IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |
+             IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE,
+    OPS_UD = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
+};
+
+struct bench {
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_cq *sent, *received;
+    struct ibv_mr *mr;
+    struct ibv_qp *qp;
+    struct ibv_qp_ex *ex;
+    char *memory;
+};
+
+/* NULL and errno when it is refused. */
+struct ibv_qp *bench_make_qp(struct bench *bench, enum ibv_qp_type type, uint64_t operations);
+/* With a queue pair in RESET. */
+struct bench bench_open(enum ibv_qp_type type, uint64_t operations);
+/* With one of RC, with all operations, connected with itself. */
+struct bench bench_open_connected(void);
+/* What is left is destroyed with it. */
+void bench_close(struct bench *bench);
+/* Into the target, with wr_id ID. */
+void bench_post_receive(struct bench *bench, uint32_t length);
+/* Begins a batch of one signalled work request. */
+struct ibv_qp_ex *bench_start(struct bench *bench);
+/* The memory's first bytes are what is sent. */
+void bench_set_source(struct bench *bench, const char *text);
+/* Ends the batch, whose completion must come and be good. */
+void bench_complete(struct bench *bench, enum ibv_wc_opcode opcode);
+/* The receive's completion, with this text in the target. */
+struct ibv_wc bench_expect_received(struct bench *bench, const char *text);
+/* The address of the target, and eight bytes of the memory. */
+uint64_t bench_target(const struct bench *bench);
+uint64_t bench_word_at(const struct bench *bench, size_t offset);
+
+#endif

@@ -1,0 +1,28 @@
+/* For cases in one process: a device with a domain, a completion queue and memory, and what is made on it. Whatever
+ * fails here fails the case. */
+#ifndef API_LOCAL_FIXTURE_H
+#define API_LOCAL_FIXTURE_H
+
+#include "one_process.h"
+
+struct desk {
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_cq *cq;
+    struct ibv_mr *mr;
+    char *memory;
+};
+
+/* What is left when it closes is destroyed with it. */
+struct desk desk_open(void);
+void desk_close(struct desk *);
+
+/* A queue pair of 4 work requests each way, of one SGE, on the one completion queue. */
+struct ibv_qp_init_attr desk_describe(const struct desk *, enum ibv_qp_type);
+struct ibv_qp *desk_qp(const struct desk *, enum ibv_qp_type);
+struct ibv_srq *desk_srq(struct desk *, uint32_t size);
+
+/* Posts so many signalled WRITEs of the memory's first 8 bytes to its byte 64; wr_id counts from 0. */
+void desk_write(struct desk *, struct ibv_qp *, int count);
+
+#endif

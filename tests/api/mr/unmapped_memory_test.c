@@ -1,0 +1,274 @@
+/* Memory that the program took away while it was registered: no access of ours ends the process. error_matrix_test has
+ * every operation; here are all ways to lose memory and messages of all lengths, in the midst of which it is lost. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "diag/diag.h"
+#include "local_end.h"
+#include "local_fixture.h"
+#include "one_process.h"
+
+enum { PAGE = 4096, ROOM = 4 << 20, RECEIVE_ID = 9 };
+
+static const char *const loss_names[] = {"unmapped", "protected", "read-only", "truncated"};
+static const uint32_t lengths[] = {8, 1000, PAGE * 3 + 5, 70000, 3 << 20}; /* copied, in pieces, by reference */
+
+/* Sanitizers map memory at any time, and may do so just there: ThreadSanitizer, and AddressSanitizer of gcc 14 with
+ * detect_stack_use_after_return (a third of the runs; without that, none). */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+static const enum loss first_loss = LOSS_PROTECTED;
+#else
+static const enum loss first_loss = LOSS_UNMAPPED;
+#endif
+
+static struct pair open_pair(void)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.length = ROOM;
+    wishes.timeout = 14;
+    struct pair pair = pair_open_as(wishes);
+    pair_ping(&pair, &pair.near, &pair.far); /* what is made with the first message is made */
+    return pair;
+}
+
+/* The page with the last of so many bytes is lost. */
+static void lose_end(struct end *end, uint32_t length, enum loss loss)
+{
+    uint64_t at = (end->memory + length - 1) & ~(uint64_t)(PAGE - 1);
+    puppet_lose(end->puppet, at, PAGE, loss);
+}
+
+static void expect_near(struct pair *pair, enum ibv_wc_status status, enum reason reason)
+{
+    struct ibv_wc wc = end_sent(&pair->near);
+    EXPECT(wc.wr_id, ==, 1);
+    EXPECT(wc.status, ==, status);
+    EXPECT(wc.vendor_err, ==, reason);
+}
+
+static uint32_t length_of(enum ibv_wr_opcode opcode, uint32_t length)
+{
+    return opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : length;
+}
+
+static void try_local(enum ibv_wr_opcode opcode, uint32_t length, enum loss loss)
+{
+    struct pair pair = open_pair();
+    bool reads = opcode == IBV_WR_SEND || opcode == IBV_WR_RDMA_WRITE, fine = reads && loss == LOSS_READ_ONLY;
+    end_post_receive(&pair.far, end_receive(&pair.far, RECEIVE_ID, 0, ROOM / 2 + ROOM / 4));
+    lose_end(&pair.near, length, loss);
+    end_post(&pair.near, end_send(&pair.near, &pair.far, opcode, 1, 0, length));
+    expect_near(&pair, fine ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, fine ? REASON_NONE : REASON_LOCAL_GONE);
+    puppet_clear(pair.near.puppet);
+    puppet_clear(pair.far.puppet);
+}
+
+static void try_remote(enum ibv_wr_opcode opcode, uint32_t length, enum loss loss)
+{
+    struct pair pair = open_pair();
+    bool fine = opcode == IBV_WR_RDMA_READ && loss == LOSS_READ_ONLY;
+    lose_end(&pair.far, length, loss);
+    end_post(&pair.near, end_send(&pair.near, &pair.far, opcode, 1, 0, length));
+    expect_near(&pair, fine ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR, fine ? REASON_NONE : REASON_REMOTE_ACCESS);
+    puppet_clear(pair.near.puppet);
+    puppet_clear(pair.far.puppet);
+}
+
+static void try_receive(uint32_t length, enum loss loss)
+{
+    struct pair pair = open_pair();
+    end_post_receive(&pair.far, end_receive(&pair.far, RECEIVE_ID, 0, length));
+    lose_end(&pair.far, length, loss);
+    end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, length));
+    expect_near(&pair, IBV_WC_REM_OP_ERR, REASON_REMOTE_OPERATION);
+    struct ibv_wc wc = end_received(&pair.far);
+    EXPECT(wc.wr_id, ==, RECEIVE_ID);
+    EXPECT(wc.status, ==, IBV_WC_LOC_PROT_ERR);
+    EXPECT(wc.vendor_err, ==, REASON_RECEIVE_GONE);
+    puppet_clear(pair.near.puppet);
+    puppet_clear(pair.far.puppet);
+}
+
+static void memory_that_a_message_is_sent_from_is_gone(const void *row)
+{
+    enum loss loss = *(const enum loss *)row;
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        try_local(IBV_WR_SEND, lengths[i], loss);
+        try_local(IBV_WR_RDMA_WRITE, lengths[i], loss);
+    }
+}
+
+static void memory_that_an_answer_is_stored_in_is_gone(const void *row)
+{
+    enum loss loss = *(const enum loss *)row;
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        try_local(IBV_WR_RDMA_READ, lengths[i], loss);
+    try_local(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, loss);
+}
+
+static void memory_that_a_peer_names_is_gone(const void *row)
+{
+    static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD};
+    enum loss loss = *(const enum loss *)row;
+    for (size_t j = 0; j < COUNT(opcodes); j++)
+        for (size_t i = 0; i < COUNT(lengths); i++)
+            if (!i || opcodes[j] != IBV_WR_ATOMIC_FETCH_AND_ADD)
+                try_remote(opcodes[j], length_of(opcodes[j], lengths[i]), loss);
+}
+
+static void memory_of_a_receive_is_gone(const void *row)
+{
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        try_receive(lengths[i], *(const enum loss *)row);
+}
+
+/* Work before the one that fails ends first, and with success. */
+static void work_before_it_ends_in_its_turn(const void *row)
+{
+    struct pair pair = open_pair();
+    puppet_lose(pair.near.puppet, pair.near.memory, PAGE, LOSS_PROTECTED);
+    struct send list[3];
+    for (uint64_t i = 0; i < 3; i++)
+        list[i] = end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, i, i == 2 ? 0 : PAGE, i ? 64 : 1 << 20);
+    EXPECT(puppet_post_send(pair.near.puppet, pair.near.qp, list, 3, NULL), ==, 0);
+    end_expect_sent(&pair.near, 0, IBV_WC_SUCCESS);
+    end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
+    end_expect_sent(&pair.near, 2, IBV_WC_LOC_PROT_ERR);
+}
+
+static void without_retries_it_is_the_same(const void *row)
+{
+    struct wishes wishes = pair_wishes(IBV_QPT_RC);
+    wishes.length = ROOM;
+    wishes.retries = 0;
+    wishes.timeout = 20; /* 4 s: what was sent before the loss is acknowledged late where the processor is shared */
+    struct pair pair = pair_open_as(wishes);
+    pair_ping(&pair, &pair.near, &pair.far);
+    lose_end(&pair.near, 1 << 20, LOSS_PROTECTED);
+    end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 1 << 20));
+    expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+}
+
+/* No timer tells of it. */
+static void without_a_time_out_it_is_the_same(const void *row)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct wishes wishes = pair_wishes(IBV_QPT_RC);
+        wishes.timeout = 0;
+        struct pair pair = pair_open_as(wishes);
+        pair_ping(&pair, &pair.near, &pair.far);
+        end_post_receive(&pair.far, end_receive(&pair.far, RECEIVE_ID, 0, PAGE));
+        lose_end(&pair.near, lengths[i], LOSS_PROTECTED);
+        end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, lengths[i]));
+        expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+        puppet_clear(pair.near.puppet);
+        puppet_clear(pair.far.puppet);
+    }
+}
+
+/* --- the program's own handlers and masks; the near end lives in this process */
+
+static volatile sig_atomic_t calls;
+
+static void count_and_end(int number)
+{
+    calls = calls + 1;
+    _exit(3);
+}
+
+static void set_handler(void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL); /* we look every 4 ms while data moves */
+}
+
+static void a_handler_that_is_set_later_sees_nothing_of_it(const void *row)
+{
+    struct pair pair = open_pair();
+    set_handler(count_and_end);
+    puppet_lose(pair.near.puppet, pair.near.memory, PAGE, LOSS_PROTECTED);
+    end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 64));
+    expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+    EXPECT(calls, ==, 0);
+    set_handler(SIG_DFL);
+}
+
+static void a_thread_that_blocks_the_signals_lives_on(const void *row)
+{
+    sigset_t all, before;
+    struct pair pair = open_pair();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+    puppet_lose(pair.near.puppet, pair.near.memory, PAGE, LOSS_TRUNCATED);
+    end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 64));
+    expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
+    pthread_sigmask(SIG_SETMASK, NULL, &all);
+    EXPECT_TRUE(sigismember(&all, SIGSEGV) && sigismember(&all, SIGBUS));
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* --- what the caller itself hands over */
+
+static void inline_data_that_cannot_be_read_is_EFAULT(const void *row)
+{
+    struct pair pair = open_pair();
+    struct send good = end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 8), bad = good;
+    int which;
+    bad.wr.send_flags |= IBV_SEND_INLINE;
+    bad.sge[0].addr = 64;
+    struct send list[] = {good, bad};
+    EXPECT(puppet_post_send(pair.near.puppet, pair.near.qp, list, 2, &which), ==, EFAULT);
+    EXPECT(which, ==, 1);
+    end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
+    pair_ping(&pair, &pair.near, &pair.far);
+}
+
+static void so_are_copies_to_and_from_device_memory(const void *row)
+{
+    struct desk desk = desk_open();
+    struct ibv_alloc_dm_attr attr = {.length = 64};
+    struct ibv_dm *dm = ibv_alloc_dm(desk.context, &attr);
+    EXPECT_TRUE(dm);
+    EXPECT(ibv_memcpy_to_dm(dm, 0, (void *)64, 64), ==, EFAULT);
+    EXPECT(ibv_memcpy_from_dm((void *)64, dm, 0, 64), ==, EFAULT);
+    EXPECT(ibv_memcpy_to_dm(dm, 0, desk.memory, 64), ==, 0);
+    EXPECT(ibv_free_dm(dm), ==, 0);
+    desk_close(&desk);
+}
+
+static void each_loss(const char *name, void (*body)(const void *))
+{
+    char full[128];
+    for (enum loss loss = first_loss; loss < LOSSES; loss++) {
+        snprintf(full, sizeof full, "%s: %s", name, loss_names[loss]);
+        harness_run(full, body, &loss);
+    }
+}
+#define CASE_OF_EACH_LOSS(body) each_loss(#body, body)
+
+static void all(void)
+{
+    CASE_OF_EACH_LOSS(memory_that_a_message_is_sent_from_is_gone);
+    CASE_OF_EACH_LOSS(memory_that_an_answer_is_stored_in_is_gone);
+    CASE_OF_EACH_LOSS(memory_that_a_peer_names_is_gone);
+    CASE_OF_EACH_LOSS(memory_of_a_receive_is_gone);
+    CASE(work_before_it_ends_in_its_turn);
+    CASE(without_retries_it_is_the_same);
+    CASE(without_a_time_out_it_is_the_same);
+    CASE(a_handler_that_is_set_later_sees_nothing_of_it);
+    CASE(a_thread_that_blocks_the_signals_lives_on);
+    CASE(inline_data_that_cannot_be_read_is_EFAULT);
+    CASE(so_are_copies_to_and_from_device_memory);
+}
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, all);
+}

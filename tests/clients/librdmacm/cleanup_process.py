@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""What other hosts get from the cleanup process of a program that has ended (src/gsi/cleanup): an answer to the DREQ of a connection
+that the program had, for 5 s, and nothing else. Between the namespaces of wire.py."""
+import collections
+import contextlib
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+# pylint: disable=wrong-import-position
+from clients import Failure
+from librdmacm.connections import Hosts
+from librdmacm.process_end import ENDING, Cleanup, named, wait_until
+from librdmacm.rdmacm import choose_port
+from network.hostile import RC, SEND_ONLY, STRANGER, UD, Attacker, socket_on, transport
+from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, ip, make_hosts
+
+REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, LAP = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x19
+ANOTHER = "10.91.0.78"  # of the server's host
+PATIENCE, SOONER, LATER = 5, 0.5, 3  # seconds: until the process ends; by how much that may differ
+QUIET = 0.3  # seconds within which an answer would have come
+TRANSACTION, QKEY, CLASS, PERFORMANCE = 0x5eed, 0x80010000, 7, 4
+
+Message = collections.namedtuple("Message", "transaction attribute local remote")
+
+
+def message(attribute, local, remote, management_class=CLASS):
+    """A MAD with both communication IDs, for queue pair 1."""
+    payload = struct.pack(">4BIQHHIII", 1, management_class, 2, 3, 0, TRANSACTION, attribute, 0, 0, local, remote)
+    return transport(UD | SEND_ONLY, 1, 0, struct.pack(">II", QKEY, 1), payload + bytes(256 - len(payload)))
+
+
+def told(packet):
+    """A MAD for queue pair 1 as a message, another packet as its bytes."""
+    if len(packet) < 52 or packet[0] != UD | SEND_ONLY or packet[5:8] != bytes((0, 0, 1)):
+        return packet
+    return Message(*struct.unpack_from(">QHxxxxxxII", packet, 20 + 8))
+
+
+class Sniffer:
+    """What the server's host sends by UDP and IPv4."""
+
+    def __init__(self):
+        self.socket = socket_on(CLIENT, socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+        self.socket.bind(("eth0", 0x0800))
+        self.socket.setblocking(False)
+        self.seen = []
+
+    def look(self):
+        with contextlib.suppress(BlockingIOError):
+            while frame := self.socket.recv(65535):
+                if frame[23] == socket.IPPROTO_UDP and socket.inet_ntoa(frame[26:30]) in (ADDRESSES[SERVER][0], ANOTHER):
+                    self.seen.append(told(frame[42:]))
+        return self.seen
+
+    def other_than(self, attribute):
+        return [one for one in self.look() if not isinstance(one, Message) or one.attribute != attribute]
+
+    def of(self, attribute):
+        return [one for one in self.look() if isinstance(one, Message) and one.attribute == attribute]
+
+
+def listens(sender):
+    """False: the port is closed. The kernel says so when the second of two packets is sent."""
+    with contextlib.suppress(ConnectionRefusedError):
+        sender.send(b"nothing")
+        time.sleep(0.05)
+        sender.send(b"nothing")
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def ended(suite, sniffer, count):
+    """A server that is killed when it has an idle connection with each of so many clients, which stand still by then. Gives the
+    communication IDs of each connection, the server's first."""
+    port, programs = choose_port(), []
+    try:
+        programs.append(suite.start_server([ENDING, "server", suite.address, port, ""]))
+        programs[0].wait_for("listens")
+        for _ in range(count):
+            programs.append(suite.start_client([ENDING, "client", suite.address, port]))
+            programs[-1].wait_for("connected")
+        programs[0].wait_for("connected\n" * count)
+        for pid in named(CLIENT, "idle_connection"):
+            os.kill(pid, signal.SIGSTOP)
+        numbers = sorted({(one.local, one.remote) for one in sniffer.of(REP)})
+        os.kill(named(SERVER, "idle_connection")[0], signal.SIGKILL)
+        sniffer.seen.clear()
+        yield numbers
+    finally:
+        for program in programs:
+            program.kill()
+
+
+@contextlib.contextmanager
+def more_addresses():
+    """A stranger's on the client's host, and another one of the server's host."""
+    for host, address in ((CLIENT, STRANGER[4]), (SERVER, ANOTHER)):
+        ip("-n", host, "address", "add", f"{address}/24", "dev", "eth0")
+    try:
+        yield
+    finally:
+        for host, address in ((CLIENT, STRANGER[4]), (SERVER, ANOTHER)):
+            ip("-n", host, "address", "delete", f"{address}/24", "dev", "eth0")
+
+
+def without_right(numbers):
+    """Packets that get no answer, each with its sender."""
+    (server, client), (other_server, other_client) = numbers
+    peer, stranger, elsewhere = Attacker(4), Attacker(4, STRANGER[4]), Attacker(4, target=ANOTHER)
+    wrong = [(client, server ^ 1), (client ^ 1, server), (client, other_server), (other_client, server), (server, client), (client, 0),
+             (0, server), (0, 0)]
+    packets = [(peer, message(DREQ, *pair)) for pair in wrong]
+    packets += [(who, message(DREQ, client, server)) for who in (stranger, elsewhere)]
+    packets += [(peer, message(attribute, client, server)) for attribute in (REQ, MRA, REJ, REP, RTU, SIDR_REQ, LAP)]
+    packets += [(peer, message(DREQ, client, server, PERFORMANCE)), (peer, transport(RC | SEND_ONLY, 17, payload=bytes(16)))]
+    return packets
+
+
+def answers_one_thing(suite):
+    sniffer, cleanup = Sniffer(), Cleanup(SERVER)
+    with more_addresses(), ended(suite, sniffer, 2) as numbers:
+        end, (server, client) = time.monotonic(), numbers[0]
+        wait_until(lambda: len({one.local for one in sniffer.of(DREQ)}) == 2, "both clients get a DREQ")
+        wait_until(lambda: listens(Attacker(4)), "the cleanup process listens", 1)
+        packets = without_right(numbers)
+        for sender, packet in packets:
+            sender.send(sender.seal(packet))
+        time.sleep(QUIET)
+        if sniffer.other_than(DREQ):
+            raise Failure(f"an answer to what deserves none: {sniffer.other_than(DREQ)}")
+        peer = Attacker(4)
+        peer.send(peer.seal(message(DREQ, client, server)))
+        wait_until(lambda: sniffer.other_than(DREQ), "the answer to the right DREQ")
+        wait_until(lambda: not cleanup.there(), "the cleanup process ends", PATIENCE + LATER)
+        lasted = time.monotonic() - end
+        answers, right = sniffer.other_than(DREQ), Message(TRANSACTION, DREP, server, client)
+        if answers != [right]:
+            raise Failure(f"the answers are {answers}, not {right} alone")
+        if lasted < PATIENCE - SOONER:
+            raise Failure(f"the cleanup process lasted {lasted:.1f} s")
+        before = len(sniffer.look())
+        peer.send(peer.seal(message(DREQ, *reversed(numbers[1]))))
+        time.sleep(QUIET)
+        if len(sniffer.look()) != before:
+            raise Failure(f"an answer after its end: {sniffer.look()[before:]}")
+    return f"one answer, {len(packets)} packets without one, {lasted:.1f} s"
+
+
+def main():
+    if not os.environ.get(INSIDE):
+        enter_namespaces()
+    make_hosts()
+    suite = Hosts()
+    suite.add("a DREQ with both IDs and addresses is answered for 5 s, and nothing else", lambda: answers_one_thing(suite))
+    return suite.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Our own programs against the public interface, linked with the distribution's library like any user's: many processes,
+many queue pairs, idling, and sudden death; SOFTVERBS_TEST_DEATHS and _KILLS say how much of it. Each prints what it found, which is shown with the test's name."""
+import glob
+import json
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+# pylint: disable=wrong-import-position
+from clients import BUILD, Failure, Skip, Suite
+
+
+def run(suite, name, *arguments, timeout=120, before=()):
+    command = [*before, os.path.join(BUILD, "tests/clients", name), *map(str, arguments)]
+    return "; ".join(suite.run_one(command, timeout=timeout).out.split("\n")[:-1])
+
+
+def kill_clients(suite, *arguments, before=()):
+    kills = os.environ.get("SOFTVERBS_TEST_KILLS", 300)
+    return run(suite, "kills_at_doorbell", kills, os.getpid(), *arguments, timeout=7200, before=before)
+
+
+def take_turns(suite, extra, enough, tries=3):
+    """How many ACKs there are, where nearly none of the messages is signalled and each is answered by one. On a machine that is busy
+    with other things the helper threads send some, so there are three tries."""
+    if len(os.sched_getaffinity(0)) < 2:
+        raise Skip("on one processor the helper threads do the work, and acknowledge at once")
+    try:
+        return count_acks(suite, extra, enough)
+    except Failure:
+        if tries == 1:
+            raise
+        return take_turns(suite, extra, enough, tries - 1)
+
+
+def count_acks(suite, extra, enough):
+    messages = 20007 # the last is not signalled
+    with tempfile.TemporaryDirectory() as directory:
+        suite.run_one([os.path.join(BUILD, "tests/clients/call_reply_unsignalled"), str(messages)],
+                      extra={"SOFTVERBS_COUNTERS": f"{directory}/counters", **{k: f"{directory}/{v}" for k, v in extra.items()}})
+        with open(f"{directory}/counters", encoding="utf-8") as file:
+            sent = [json.loads(line)["traffic"][0]["sent"] for line in file]
+        captures = len(glob.glob(f"{directory}/*.pcapng"))
+    if [side["RC SEND_ONLY"] for side in sent] != [messages, messages] or captures != 2 * len(extra):
+        raise Failure(f"{sent}, {captures} captures")
+    acks = sum(side["RC ACKNOWLEDGE"] for side in sent)
+    if not enough(acks / (2 * messages)):
+        raise Failure(f"{acks} ACKs for {2 * messages} messages")
+    return f"{acks} ACKs for {2 * messages} messages"
+
+
+def become_another(suite):
+    if os.geteuid():
+        raise Skip("only root can become another user")
+    return run(suite, "lost_rights", "user")
+
+
+def main():
+    suite = Suite()
+    suite.add("who may no longer read its peer's memory gets it through the ring", lambda: run(suite, "lost_rights", "filter"))
+    # it can't remove its socket any more; the next process does
+    suite.add("who becomes another user, too", lambda: become_another(suite))
+    suite.add("64 processes talk all to all, RC and UD", lambda: run(suite, "all_to_all", 64))
+    suite.add("one process talks to itself", lambda: run(suite, "all_to_all", 1))
+    suite.add("10,000 queue pairs take less than 4 KiB each", lambda: run(suite, "many_qps", 10000, 4096))
+    suite.add("a connected pair idles for 10 s in less than 10 ms", lambda: run(suite, "idle_cost", 10, 10))
+    suite.add("200 deaths end in errors and nothing hangs",
+              lambda: run(suite, "killed_peer", os.environ.get("SOFTVERBS_TEST_DEATHS", 200), timeout=300))
+    suite.add("patience with a peer that takes nothing ends with its reason", lambda: run(suite, "unresponsive_peer"))
+    suite.add("who ends has acknowledged what nobody asked about", lambda: run(suite, "exit_after_receive", "quietly", "quietly", 100))
+    suite.add("who ends with _exit need not", lambda: run(suite, "exit_after_receive", "suddenly", "suddenly", 50))
+    suite.add("who ends with _exit has acknowledged", lambda: run(suite, "exit_after_receive", "here", "here", 200))
+    suite.add("who ends with _exit has acknowledged, on one processor",
+              lambda: run(suite, "exit_after_receive", "here", "here", 200, before=("taskset", "-c", "0")))
+    suite.add("replies take along the ACKs that nobody asked for", lambda: take_turns(suite, {}, lambda share: share < 0.5))
+    suite.add("a capture has these ACKs as packets", lambda: take_turns(suite, {"SOFTVERBS_CAPTURE": "%p.pcapng"}, lambda share: share > 0.9))
+    suite.add("kills of a client, at the doorbell too, hold up no other", lambda: kill_clients(suite))
+    suite.add("kills with stops, on one processor", lambda: kill_clients(suite, "stops", before=("taskset", "-c", "0")))
+    suite.add("400 receivers get theirs while others are stopped", lambda: run(suite, "sleeping_receivers", 400))
+    suite.add_tidiness()
+    return suite.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
