@@ -14,28 +14,28 @@
 
 /* -- addresses */
 
-static struct ibv_ah_attr address_of_self(struct desk *desk)
+static struct ibv_ah_attr address_of_self(struct fixture *fixture)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-    EXPECT(ibv_query_gid(desk->context, 1, 0, &attr.grh.dgid), ==, 0);
+    EXPECT(ibv_query_gid(fixture->context, 1, 0, &attr.grh.dgid), ==, 0);
     return attr;
 }
 
 static void ibv_create_ah_wants_a_global_address(const void *row)
 {
-    struct desk desk = desk_open();
-    struct ibv_ah_attr attr = address_of_self(&desk);
-    struct ibv_ah *ah = ibv_create_ah(desk.pd, &attr);
-    EXPECT_TRUE(ah && ah->pd == desk.pd);
-    EXPECT(ibv_dealloc_pd(desk.pd), ==, EBUSY);
+    struct fixture fixture = fixture_open();
+    struct ibv_ah_attr attr = address_of_self(&fixture);
+    struct ibv_ah *ah = ibv_create_ah(fixture.pd, &attr);
+    EXPECT_TRUE(ah && ah->pd == fixture.pd);
+    EXPECT(ibv_dealloc_pd(fixture.pd), ==, EBUSY);
     EXPECT(ibv_destroy_ah(ah), ==, 0);
     attr.is_global = 0;
-    EXPECT_ERRNO(ibv_create_ah(desk.pd, &attr), EINVAL);
+    EXPECT_ERRNO(ibv_create_ah(fixture.pd, &attr), EINVAL);
     attr.is_global = 1, attr.port_num = 2;
-    EXPECT_ERRNO(ibv_create_ah(desk.pd, &attr), EINVAL);
+    EXPECT_ERRNO(ibv_create_ah(fixture.pd, &attr), EINVAL);
     attr.port_num = 1, attr.grh.sgid_index = 255;
-    EXPECT_ERRNO(ibv_create_ah(desk.pd, &attr), EINVAL);
-    desk_close(&desk);
+    EXPECT_ERRNO(ibv_create_ah(fixture.pd, &attr), EINVAL);
+    fixture_close(&fixture);
 }
 
 struct letter {
@@ -45,10 +45,10 @@ struct letter {
 };
 
 /* A queue pair's datagram to itself, by this address. */
-static struct letter send_letter(struct desk *desk, struct ibv_qp *qp, struct ibv_ah *ah)
+static struct letter send_letter(struct fixture *fixture, struct ibv_qp *qp, struct ibv_ah *ah)
 {
-    struct ibv_sge sge = {(uintptr_t)desk->memory, 8, desk->mr->lkey},
-                   room = {(uintptr_t)desk->memory + 1024, 128, desk->mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)fixture->memory, 8, fixture->mr->lkey},
+                   room = {(uintptr_t)fixture->memory + 1024, 128, fixture->mr->lkey};
     struct ibv_recv_wr receive = {.wr_id = 2, .sg_list = &room, .num_sge = 1}, *bad_receive;
     struct ibv_send_wr send = {.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
     send.wr.ud.ah = ah;
@@ -56,28 +56,28 @@ static struct letter send_letter(struct desk *desk, struct ibv_qp *qp, struct ib
     send.wr.ud.remote_qkey = 0x11;
     EXPECT(ibv_post_recv(qp, &receive, &bad_receive), ==, 0);
     EXPECT(ibv_post_send(qp, &send, &bad), ==, 0);
-    struct letter letter = {qp, alone_poll(desk->cq), (struct ibv_grh *)(desk->memory + 1024)};
+    struct letter letter = {qp, local_poll(fixture->cq), (struct ibv_grh *)(fixture->memory + 1024)};
     EXPECT(letter.wc.wr_id, ==, 2);
     EXPECT(letter.wc.status, ==, IBV_WC_SUCCESS);
     return letter;
 }
 
-static struct letter get_letter(struct desk *desk)
+static struct letter get_letter(struct fixture *fixture)
 {
-    struct ibv_qp *qp = desk_qp(desk, IBV_QPT_UD);
-    struct ibv_ah_attr attr = address_of_self(desk);
-    alone_initialize(qp);
-    alone_receive_from(qp, 0);
-    alone_send(qp);
-    return send_letter(desk, qp, ibv_create_ah(desk->pd, &attr));
+    struct ibv_qp *qp = fixture_qp(fixture, IBV_QPT_UD);
+    struct ibv_ah_attr attr = address_of_self(fixture);
+    local_initialize(qp);
+    local_receive_from(qp, 0);
+    local_send(qp);
+    return send_letter(fixture, qp, ibv_create_ah(fixture->pd, &attr));
 }
 
 static void ibv_init_ah_from_wc_finds_the_sender(const void *row)
 {
-    struct desk desk = desk_open();
-    struct letter letter = get_letter(&desk);
-    struct ibv_ah_attr attr, self = address_of_self(&desk);
-    EXPECT(ibv_init_ah_from_wc(desk.context, 1, &letter.wc, letter.grh, &attr), ==, 0);
+    struct fixture fixture = fixture_open();
+    struct letter letter = get_letter(&fixture);
+    struct ibv_ah_attr attr, self = address_of_self(&fixture);
+    EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &letter.wc, letter.grh, &attr), ==, 0);
     EXPECT(attr.is_global, ==, 1);
     EXPECT(attr.port_num, ==, 1);
     EXPECT(letter.wc.sl, !=, 0); /* it shows the kind of packet, and is no service level of an answer */
@@ -85,25 +85,25 @@ static void ibv_init_ah_from_wc_finds_the_sender(const void *row)
     EXPECT(attr.grh.sgid_index, ==, 0);
     EXPECT(memcmp(&attr.grh.dgid, &self.grh.dgid, sizeof self.grh.dgid), ==, 0);
     memset((char *)letter.grh + 20, 7, 20); /* to none of our addresses */
-    EXPECT(ibv_init_ah_from_wc(desk.context, 1, &letter.wc, letter.grh, &attr), ==, -1);
+    EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &letter.wc, letter.grh, &attr), ==, -1);
     letter.wc.wc_flags &= ~(unsigned)IBV_WC_GRH;
-    EXPECT(ibv_init_ah_from_wc(desk.context, 1, &letter.wc, letter.grh, &attr), ==, 0);
+    EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &letter.wc, letter.grh, &attr), ==, 0);
     EXPECT(attr.is_global, ==, 0);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void ibv_create_ah_from_wc_answers_the_sender(const void *row)
 {
-    struct desk desk = desk_open();
-    struct letter letter = get_letter(&desk);
-    struct ibv_ah *answer = ibv_create_ah_from_wc(desk.pd, &letter.wc, letter.grh, 1);
+    struct fixture fixture = fixture_open();
+    struct letter letter = get_letter(&fixture);
+    struct ibv_ah *answer = ibv_create_ah_from_wc(fixture.pd, &letter.wc, letter.grh, 1);
     EXPECT_TRUE(answer);
-    EXPECT_TRUE(!ibv_create_ah_from_wc(desk.pd, &letter.wc, letter.grh, 2));
+    EXPECT_TRUE(!ibv_create_ah_from_wc(fixture.pd, &letter.wc, letter.grh, 2));
     memset(letter.grh, 0, sizeof *letter.grh);
-    EXPECT_TRUE(!ibv_create_ah_from_wc(desk.pd, &letter.wc, letter.grh, 1));
-    send_letter(&desk, letter.qp, answer);
+    EXPECT_TRUE(!ibv_create_ah_from_wc(fixture.pd, &letter.wc, letter.grh, 1));
+    send_letter(&fixture, letter.qp, answer);
     EXPECT(ibv_destroy_ah(answer), ==, 0);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 /* -- events */
@@ -139,16 +139,16 @@ static void ends_now(struct waiter *waiter)
 
 static void ibv_ack_cq_events_lets_the_destruction_go_on(const void *row)
 {
-    struct desk desk = desk_open();
-    struct ibv_comp_channel *channel = ibv_create_comp_channel(desk.context);
-    struct ibv_cq *cq = ibv_create_cq(desk.context, 16, &desk, channel, 0), *got = NULL;
-    struct ibv_qp *qp = alone_loop(desk.pd, cq);
+    struct fixture fixture = fixture_open();
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(fixture.context);
+    struct ibv_cq *cq = ibv_create_cq(fixture.context, 16, &fixture, channel, 0), *got = NULL;
+    struct ibv_qp *qp = local_loop(fixture.pd, cq);
     void *context = NULL;
     for (int i = 0; i < 2; i++) {
         EXPECT(ibv_req_notify_cq(cq, 0), ==, 0);
-        desk_write(&desk, qp, 1);
+        fixture_write(&fixture, qp, 1);
         EXPECT(ibv_get_cq_event(channel, &got, &context), ==, 0);
-        EXPECT_TRUE(got == cq && context == &desk);
+        EXPECT_TRUE(got == cq && context == &fixture);
     }
     EXPECT(ibv_destroy_qp(qp), ==, 0);
     struct waiter waiter = {.cq = cq};
@@ -159,39 +159,39 @@ static void ibv_ack_cq_events_lets_the_destruction_go_on(const void *row)
     ibv_ack_cq_events(cq, 1);
     ends_now(&waiter);
     EXPECT(ibv_destroy_comp_channel(channel), ==, 0);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void ibv_ack_async_event_lets_the_destruction_go_on(const void *row)
 {
-    struct desk desk = desk_open();
-    struct ibv_srq *srq = desk_srq(&desk, 8);
+    struct fixture fixture = fixture_open();
+    struct ibv_srq *srq = fixture_srq(&fixture, 8);
     struct ibv_srq_attr attr = {.srq_limit = 4}; /* above what is posted: reached at once */
     struct ibv_async_event event;
     EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), ==, 0);
-    EXPECT(ibv_get_async_event(desk.context, &event), ==, 0);
+    EXPECT(ibv_get_async_event(fixture.context, &event), ==, 0);
     EXPECT(event.event_type, ==, IBV_EVENT_SRQ_LIMIT_REACHED);
     EXPECT_TRUE(event.element.srq == srq);
     struct waiter waiter = {.srq = srq};
     begin_to_destroy(&waiter);
     ibv_ack_async_event(&event);
     ends_now(&waiter);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void ibv_get_async_event_forgets_those_of_what_is_destroyed(const void *row)
 {
-    struct desk desk = desk_open();
-    struct ibv_srq *srq = desk_srq(&desk, 8);
+    struct fixture fixture = fixture_open();
+    struct ibv_srq *srq = fixture_srq(&fixture, 8);
     struct ibv_srq_attr attr = {.srq_limit = 4};
     struct ibv_async_event event;
     EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), ==, 0);
     EXPECT(ibv_destroy_srq(srq), ==, 0); /* nobody has fetched it, so nobody need acknowledge it */
-    alone_no_event(desk.context);
-    fcntl(desk.context->async_fd, F_SETFL, O_NONBLOCK);
-    EXPECT(ibv_get_async_event(desk.context, &event), ==, -1);
+    local_no_event(fixture.context);
+    fcntl(fixture.context->async_fd, F_SETFL, O_NONBLOCK);
+    EXPECT(ibv_get_async_event(fixture.context, &event), ==, -1);
     EXPECT(errno, ==, EAGAIN);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 /* -- forks */
@@ -205,12 +205,12 @@ enum { MAY_FORK = 1 };
 /* In a child of a process that has the device open: it opens the device anew, and data moves. */
 static int use_the_device(void)
 {
-    struct desk desk = desk_open();
-    struct ibv_qp *qp = alone_loop(desk.pd, desk.cq);
-    strcpy(desk.memory, "child");
-    desk_write(&desk, qp, 1);
-    bool good = alone_poll(desk.cq).status == IBV_WC_SUCCESS && !strcmp(desk.memory + 64, "child");
-    desk_close(&desk);
+    struct fixture fixture = fixture_open();
+    struct ibv_qp *qp = local_loop(fixture.pd, fixture.cq);
+    strcpy(fixture.memory, "child");
+    fixture_write(&fixture, qp, 1);
+    bool good = local_poll(fixture.cq).status == IBV_WC_SUCCESS && !strcmp(fixture.memory + 64, "child");
+    fixture_close(&fixture);
     return good ? 0 : 1;
 }
 
@@ -218,24 +218,24 @@ static void ibv_fork_init_or_not_children_open_anew_and_parents_go_on(const void
 {
     if (!MAY_FORK)
         harness_skip("ThreadSanitizer lets no child start threads");
-    struct desk desk = desk_open();
-    struct ibv_qp *qp = alone_loop(desk.pd, desk.cq);
+    struct fixture fixture = fixture_open();
+    struct ibv_qp *qp = local_loop(fixture.pd, fixture.cq);
     EXPECT(ibv_fork_init(), ==, 0);
     for (int i = 0; i < 3; i++) {
         int status;
-        desk_write(&desk, qp, 4);
+        fixture_write(&fixture, qp, 4);
         pid_t child = fork();
         if (!child)
             _exit(use_the_device());
-        strcpy(desk.memory, "parent"); /* copied on write: the region is still the parent's */
-        desk_write(&desk, qp, 4);
+        strcpy(fixture.memory, "parent"); /* copied on write: the region is still the parent's */
+        fixture_write(&fixture, qp, 4);
         for (int n = 0; n < 8; n++)
-            EXPECT(alone_poll(desk.cq).status, ==, IBV_WC_SUCCESS);
-        EXPECT(strcmp(desk.memory + 64, "parent"), ==, 0);
+            EXPECT(local_poll(fixture.cq).status, ==, IBV_WC_SUCCESS);
+        EXPECT(strcmp(fixture.memory + 64, "parent"), ==, 0);
         EXPECT(waitpid(child, &status, 0), ==, child);
         EXPECT(status, ==, 0);
     }
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 /* -- descriptors */
@@ -250,50 +250,50 @@ static short polled(int descriptor, int milliseconds)
 /* Event loops that watch both directions would go round without end. */
 static void completion_channels_are_readable_while_events_wait_and_never_writable(const void *row)
 {
-    struct desk desk = desk_open();
-    struct ibv_comp_channel *channel = ibv_create_comp_channel(desk.context);
-    struct ibv_cq *cq = ibv_create_cq(desk.context, 8, NULL, channel, 0), *told;
-    struct ibv_qp *qp = alone_loop(desk.pd, cq);
+    struct fixture fixture = fixture_open();
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(fixture.context);
+    struct ibv_cq *cq = ibv_create_cq(fixture.context, 8, NULL, channel, 0), *told;
+    struct ibv_qp *qp = local_loop(fixture.pd, cq);
     void *context;
     EXPECT(polled(channel->fd, 0), ==, 0);
     for (int i = 0; i < 3; i++) {
         EXPECT(ibv_req_notify_cq(cq, 0), ==, 0);
-        desk_write(&desk, qp, 1);
+        fixture_write(&fixture, qp, 1);
         EXPECT(polled(channel->fd, 2000), ==, POLLIN);
-        EXPECT(alone_poll(cq).status, ==, IBV_WC_SUCCESS);
+        EXPECT(local_poll(cq).status, ==, IBV_WC_SUCCESS);
         EXPECT(ibv_get_cq_event(channel, &told, &context), ==, 0);
         ibv_ack_cq_events(told, 1);
         EXPECT(polled(channel->fd, 0), ==, 0);
     }
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void asynchronous_events_make_readable_and_never_writable(const void *row)
 {
-    struct desk desk = desk_open();
-    struct ibv_srq *srq = desk_srq(&desk, 8);
+    struct fixture fixture = fixture_open();
+    struct ibv_srq *srq = fixture_srq(&fixture, 8);
     struct ibv_srq_attr attr = {.srq_limit = 4};
-    EXPECT(polled(desk.context->async_fd, 0), ==, 0);
+    EXPECT(polled(fixture.context->async_fd, 0), ==, 0);
     EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), ==, 0);
-    EXPECT(polled(desk.context->async_fd, 2000), ==, POLLIN);
-    EXPECT(alone_event(desk.context).event_type, ==, IBV_EVENT_SRQ_LIMIT_REACHED);
-    EXPECT(polled(desk.context->async_fd, 0), ==, 0);
-    desk_close(&desk);
+    EXPECT(polled(fixture.context->async_fd, 2000), ==, POLLIN);
+    EXPECT(local_event(fixture.context).event_type, ==, IBV_EVENT_SRQ_LIMIT_REACHED);
+    EXPECT(polled(fixture.context->async_fd, 0), ==, 0);
+    fixture_close(&fixture);
 }
 
 /* -- what is not built */
 
 static void ibv_create_flow_action_esp_and_its_like_are_refused(const void *row)
 {
-    struct desk desk = desk_open();
+    struct fixture fixture = fixture_open();
     struct ibv_flow_action_esp_attr attr = {0};
-    EXPECT_ERRNO(ibv_create_flow_action_esp(desk.context, &attr), EOPNOTSUPP);
+    EXPECT_ERRNO(ibv_create_flow_action_esp(fixture.context, &attr), EOPNOTSUPP);
     struct { /* never made by us, so it need be no more than its context */
         struct ibv_context *context;
-    } action = {desk.context};
+    } action = {fixture.context};
     EXPECT(ibv_modify_flow_action_esp((struct ibv_flow_action *)&action, &attr), ==, EOPNOTSUPP);
     EXPECT(ibv_destroy_flow_action((struct ibv_flow_action *)&action), ==, EOPNOTSUPP);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void all(void)

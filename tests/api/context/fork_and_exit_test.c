@@ -132,7 +132,7 @@ static void a_child_makes_queue_pairs_of_a_context_of_its_own(const void *row)
 {
     if (!THREADS_IN_CHILDREN)
         harness_skip("ThreadSanitizer lets no child start threads");
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_pd *pd = ibv_alloc_pd(context);
     struct ibv_cq *cq = ibv_create_cq(context, 8, NULL, NULL, 0);
     struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1}};
@@ -143,8 +143,8 @@ static void a_child_makes_queue_pairs_of_a_context_of_its_own(const void *row)
             struct ibv_context *own = try_open();
             struct ibv_pd *own_pd = ibv_alloc_pd(own);
             struct ibv_cq *own_cq = ibv_create_cq(own, 8, NULL, NULL, 0);
-            struct ibv_mr *mr = alone_register(own_pd);
-            struct ibv_qp *qp = alone_loop(own_pd, own_cq);
+            struct ibv_mr *mr = local_register(own_pd);
+            struct ibv_qp *qp = local_loop(own_pd, own_cq);
             struct ibv_sge sge = {(uintptr_t)mr->addr, 8, mr->lkey};
             struct ibv_send_wr *bad, write = {.sg_list = &sge,
                                               .num_sge = 1,
@@ -152,7 +152,7 @@ static void a_child_makes_queue_pairs_of_a_context_of_its_own(const void *row)
                                               .send_flags = IBV_SEND_SIGNALED,
                                               .wr.rdma = {(uintptr_t)mr->addr + 64, mr->rkey}};
             EXPECT(ibv_post_send(qp, &write, &bad), ==, 0);
-            EXPECT(alone_poll(own_cq).status, ==, IBV_WC_SUCCESS);
+            EXPECT(local_poll(own_cq).status, ==, IBV_WC_SUCCESS);
             _exit(CHILD_GOOD);
         }
         EXPECT(wait_for(child), ==, CHILD_GOOD);
@@ -169,9 +169,9 @@ static void on_signal(int signal)
 }
 
 /* Its receives complete with wr_id 0. */
-static void receive_and_send(const struct desk *desk, struct ibv_qp *qp, uint64_t id, size_t offset)
+static void receive_and_send(const struct fixture *fixture, struct ibv_qp *qp, uint64_t id, size_t offset)
 {
-    struct ibv_sge sge = {(uintptr_t)desk->memory + offset, 64, desk->mr->lkey}, room = sge;
+    struct ibv_sge sge = {(uintptr_t)fixture->memory + offset, 64, fixture->mr->lkey}, room = sge;
     room.addr += 512;
     struct ibv_recv_wr receive = {.wr_id = 0, .sg_list = &room, .num_sge = 1}, *bad_receive;
     struct ibv_send_wr send = {.wr_id = id,
@@ -187,15 +187,15 @@ static void receive_and_send(const struct desk *desk, struct ibv_qp *qp, uint64_
 /* Messages to itself, for ever, once it has said so: the thread is nearly always inside of verbs. */
 static void be_busy(int tell)
 {
-    struct desk desk = desk_open();
-    struct ibv_qp *qp = alone_loop(desk.pd, desk.cq);
+    struct fixture fixture = fixture_open();
+    struct ibv_qp *qp = local_loop(fixture.pd, fixture.cq);
     struct ibv_wc wc;
     if (write(tell, "", 1) != 1)
         _exit(1);
     for (int out = 0;;) {
         for (; out < 4; out++)
-            receive_and_send(&desk, qp, 1, 0);
-        if (ibv_poll_cq(desk.cq, 1, &wc) > 0 && wc.wr_id == 1)
+            receive_and_send(&fixture, qp, 1, 0);
+        if (ibv_poll_cq(fixture.cq, 1, &wc) > 0 && wc.wr_id == 1)
             out--;
     }
 }
@@ -237,30 +237,30 @@ static void exit_within_a_batch_of_work_requests_ends_the_process(const void *ro
 {
     pid_t child = make_child();
     if (!child) {
-        struct desk desk = desk_open();
-        struct ibv_qp_init_attr_ex init = {.send_cq = desk.cq,
-                                           .recv_cq = desk.cq,
+        struct fixture fixture = fixture_open();
+        struct ibv_qp_init_attr_ex init = {.send_cq = fixture.cq,
+                                           .recv_cq = fixture.cq,
                                            .qp_type = IBV_QPT_UD,
                                            .cap = {.max_send_wr = 4, .max_send_sge = 1},
                                            .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-                                           .pd = desk.pd,
+                                           .pd = fixture.pd,
                                            .send_ops_flags = IBV_QP_EX_WITH_SEND};
-        ibv_wr_start(ibv_qp_to_qp_ex(ibv_create_qp_ex(desk.context, &init)));
+        ibv_wr_start(ibv_qp_to_qp_ex(ibv_create_qp_ex(fixture.context, &init)));
         exit(CHILD_GOOD);
     }
     EXPECT(wait_for(child), ==, CHILD_GOOD);
 }
 
-static struct desk late_desk;
+static struct fixture late_fixture;
 static struct ibv_qp *late_qp;
 
 static void clean_up_late(void)
 {
     union ibv_gid group = {.raw = {0xff, 0x0e, [15] = 9}};
-    struct ibv_qp *datagrams = desk_qp(&late_desk, IBV_QPT_UD);
+    struct ibv_qp *datagrams = fixture_qp(&late_fixture, IBV_QPT_UD);
     ibv_attach_mcast(datagrams, &group, 0);
-    bool good = !ibv_destroy_qp(late_qp) && !ibv_destroy_qp(datagrams) && !ibv_destroy_cq(late_desk.cq);
-    _exit(good && !ibv_close_device(late_desk.context) ? CHILD_GOOD : 1);
+    bool good = !ibv_destroy_qp(late_qp) && !ibv_destroy_qp(datagrams) && !ibv_destroy_cq(late_fixture.cq);
+    _exit(good && !ibv_close_device(late_fixture.context) ? CHILD_GOOD : 1);
 }
 
 /* A library that was opened by dlopen and does not name libibverbs as its need is ended behind it. */
@@ -272,9 +272,9 @@ static void destructors_that_run_behind_ours_may_destroy(const void *row)
         void (**last)(void) = library ? (void (**)(void))dlsym(library, "last_of_all") : NULL;
         if (!last)
             _exit(2);
-        late_desk = desk_open();
-        late_qp = alone_loop(late_desk.pd, late_desk.cq);
-        desk_write(&late_desk, late_qp, 4);
+        late_fixture = fixture_open();
+        late_qp = local_loop(late_fixture.pd, late_fixture.cq);
+        fixture_write(&late_fixture, late_qp, 4);
         *last = clean_up_late;
         exit(3);
     }
@@ -285,7 +285,7 @@ static void destructors_that_run_behind_ours_may_destroy(const void *row)
 
 /* What a program has that destroys all in its destructors, in whatever process they run. */
 struct estate {
-    struct desk desk;
+    struct fixture fixture;
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
     struct ibv_srq *srq;
@@ -296,15 +296,15 @@ struct estate {
 
 static struct estate make_estate(void)
 {
-    struct estate estate = {.desk = desk_open()};
-    estate.channel = ibv_create_comp_channel(estate.desk.context);
-    estate.cq = ibv_create_cq(estate.desk.context, 64, NULL, estate.channel, 0);
-    estate.srq = desk_srq(&estate.desk, 16);
-    estate.qp = alone_loop(estate.desk.pd, estate.cq);
-    estate.mw = ibv_alloc_mw(estate.desk.pd, IBV_MW_TYPE_1);
+    struct estate estate = {.fixture = fixture_open()};
+    estate.channel = ibv_create_comp_channel(estate.fixture.context);
+    estate.cq = ibv_create_cq(estate.fixture.context, 64, NULL, estate.channel, 0);
+    estate.srq = fixture_srq(&estate.fixture, 16);
+    estate.qp = local_loop(estate.fixture.pd, estate.cq);
+    estate.mw = ibv_alloc_mw(estate.fixture.pd, IBV_MW_TYPE_1);
     struct ibv_wq_init_attr init = {
-        .wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = estate.desk.pd, .cq = estate.cq};
-    estate.wq = ibv_create_wq(estate.desk.context, &init);
+        .wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = estate.fixture.pd, .cq = estate.cq};
+    estate.wq = ibv_create_wq(estate.fixture.context, &init);
     EXPECT_TRUE(estate.channel && estate.cq && estate.mw && estate.wq);
     return estate;
 }
@@ -317,8 +317,8 @@ static int destroy_estate(const struct estate *estate)
     error |= ibv_destroy_cq(estate->cq);
     error |= ibv_destroy_comp_channel(estate->channel);
     error |= ibv_dealloc_mw(estate->mw);
-    error |= ibv_dereg_mr(estate->desk.mr);
-    return error | ibv_close_device(estate->desk.context);
+    error |= ibv_dereg_mr(estate->fixture.mr);
+    return error | ibv_close_device(estate->fixture.context);
 }
 
 static int destroy_in_a_child(const struct estate *estate)
@@ -342,19 +342,19 @@ static void a_child_that_destroys_leaves_the_parents_events(const void *row)
     struct ibv_cq *cq;
     void *context;
     EXPECT(ibv_req_notify_cq(estate.cq, 0), ==, 0);
-    receive_and_send(&estate.desk, estate.qp, 1, 0);
+    receive_and_send(&estate.fixture, estate.qp, 1, 0);
     EXPECT_TRUE(is_readable(estate.channel->fd));
     EXPECT(ibv_modify_srq(estate.srq, &(struct ibv_srq_attr){.srq_limit = 8}, IBV_SRQ_LIMIT), ==, 0);
-    EXPECT_TRUE(is_readable(estate.desk.context->async_fd));
+    EXPECT_TRUE(is_readable(estate.fixture.context->async_fd));
     EXPECT(destroy_in_a_child(&estate), ==, CHILD_GOOD);
     EXPECT_TRUE(is_readable(estate.channel->fd));
     EXPECT(ibv_get_cq_event(estate.channel, &cq, &context), ==, 0);
-    EXPECT_TRUE(is_readable(estate.desk.context->async_fd));
-    EXPECT(ibv_get_async_event(estate.desk.context, &event), ==, 0);
+    EXPECT_TRUE(is_readable(estate.fixture.context->async_fd));
+    EXPECT(ibv_get_async_event(estate.fixture.context, &event), ==, 0);
     EXPECT(destroy_in_a_child(&estate), ==, CHILD_GOOD); /* which need not wait for the parent's acknowledgements */
     ibv_ack_cq_events(cq, 1);
     ibv_ack_async_event(&event);
-    void *memory = estate.desk.memory;
+    void *memory = estate.fixture.memory;
     EXPECT(destroy_estate(&estate), ==, 0);
     free(memory);
 }
@@ -374,7 +374,7 @@ static void *work_for_ever(void *argument)
     struct ibv_wc wc;
     for (int out = 0; !worker->stop;) {
         for (; out < 8; out++)
-            receive_and_send(&estate->desk, worker->qp, 1, worker->offset);
+            receive_and_send(&estate->fixture, worker->qp, 1, worker->offset);
         ibv_req_notify_cq(estate->cq, 0);
         if (ibv_poll_cq(estate->cq, 1, &wc) > 0 && wc.wr_id == 1)
             out--;
@@ -386,7 +386,7 @@ static void children_of_a_busy_process_destroy_what_they_inherit(const void *row
 {
     struct estate estate = make_estate();
     struct worker workers[2] = {{&estate, false, estate.qp, 0},
-                                {&estate, false, alone_loop(estate.desk.pd, estate.cq), 1024}};
+                                {&estate, false, local_loop(estate.fixture.pd, estate.cq), 1024}};
     pthread_t threads[2];
     double end = until();
     for (int i = 0; i < 2; i++)
@@ -405,7 +405,7 @@ static void children_of_a_busy_process_destroy_what_they_inherit(const void *row
         EXPECT(pthread_join(threads[i], NULL), ==, 0);
     }
     EXPECT(ibv_destroy_qp(workers[1].qp), ==, 0);
-    void *memory = estate.desk.memory;
+    void *memory = estate.fixture.memory;
     while (is_readable(estate.channel->fd) && estate.cq) {
         struct ibv_cq *cq;
         void *context;
@@ -426,7 +426,7 @@ static void an_XRC_domain_does_not_outlive_its_process_in_a_child(const void *ro
     EXPECT_TRUE(!pipe(ready) && !pipe(done));
     pid_t parent = make_child();
     if (!parent) {
-        if (!xrc_make_domain(alone_open(), fd, O_CREAT))
+        if (!xrc_make_domain(local_open(), fd, O_CREAT))
             _exit(1);
         if (!fork()) { /* lives until the pipe is closed */
             close(done[1]);
@@ -435,7 +435,7 @@ static void an_XRC_domain_does_not_outlive_its_process_in_a_child(const void *ro
         _exit(read(ready[0], &byte, 1) == 1 ? CHILD_GOOD : 1);
     }
     EXPECT(wait_for(parent), ==, CHILD_GOOD);
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     EXPECT_ERRNO(xrc_make_domain(context, fd, 0), EAGAIN);
     close(done[1]);
     close(done[0]);

@@ -31,10 +31,10 @@ static struct ibv_pd *import_near_pd(const struct pair *pair, struct ibv_context
 
 static void write_to(struct pair *pair, uint32_t rkey, uint64_t address)
 {
-    puppet_fill(pair->far.puppet, pair->far.memory, LENGTH, SEED);
+    remote_fill(pair->far.remote, pair->far.memory, LENGTH, SEED);
     end_post(&pair->far, far_send_to(pair, IBV_WR_RDMA_WRITE, 1, rkey, address, LENGTH));
     end_expect_sent(&pair->far, 1, IBV_WC_SUCCESS);
-    EXPECT(puppet_compare(pair->near.puppet, address, LENGTH, SEED, 0), ==, -1);
+    EXPECT(remote_compare(pair->near.remote, address, LENGTH, SEED, 0), ==, -1);
 }
 
 static void an_imported_region_has_the_same_keys(const void *row)

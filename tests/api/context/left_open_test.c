@@ -19,43 +19,44 @@ static const char *const kinds[] = {
     "device memory", "parent domain",        "thread domain",      "protection domain",
 };
 
-static void make_receivers(const struct desk *desk)
+static void make_receivers(const struct fixture *fixture)
 {
-    struct ibv_wq_init_attr init = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = desk->pd, .cq = desk->cq};
-    struct ibv_wq *wq = ibv_create_wq(desk->context, &init);
+    struct ibv_wq_init_attr init = {
+        .wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = fixture->pd, .cq = fixture->cq};
+    struct ibv_wq *wq = ibv_create_wq(fixture->context, &init);
     EXPECT_TRUE(wq);
-    EXPECT_TRUE(ibv_create_rwq_ind_table(desk->context, &(struct ibv_rwq_ind_table_init_attr){.ind_tbl = &wq}));
-    EXPECT_TRUE(xrc_make_srq(desk->pd, xrc_make_domain(desk->context, -1, O_CREAT), desk->cq, 1));
+    EXPECT_TRUE(ibv_create_rwq_ind_table(fixture->context, &(struct ibv_rwq_ind_table_init_attr){.ind_tbl = &wq}));
+    EXPECT_TRUE(xrc_make_srq(fixture->pd, xrc_make_domain(fixture->context, -1, O_CREAT), fixture->cq, 1));
 }
 
-static void make_flow(const struct desk *desk, struct ibv_qp *frames)
+static void make_flow(const struct fixture *fixture, struct ibv_qp *frames)
 {
     struct ibv_flow_attr attr = {.type = IBV_FLOW_ATTR_ALL_DEFAULT, .size = sizeof attr, .port = 1};
     EXPECT_TRUE(ibv_create_flow(frames, &attr));
-    EXPECT_TRUE(ibv_create_counters(desk->context, &(struct ibv_counters_init_attr){0}));
+    EXPECT_TRUE(ibv_create_counters(fixture->context, &(struct ibv_counters_init_attr){0}));
 }
 
-static void make_memory(const struct desk *desk)
+static void make_memory(const struct fixture *fixture)
 {
     static char memory[64]; /* the program's, which goes with no region */
-    struct ibv_td *td = ibv_alloc_td(desk->context, &(struct ibv_td_init_attr){0});
+    struct ibv_td *td = ibv_alloc_td(fixture->context, &(struct ibv_td_init_attr){0});
     EXPECT_TRUE(
-        ibv_alloc_parent_domain(desk->context, &(struct ibv_parent_domain_init_attr){.pd = desk->pd, .td = td}));
-    EXPECT_TRUE(ibv_alloc_dm(desk->context, &(struct ibv_alloc_dm_attr){.length = 64}));
-    EXPECT_TRUE(ibv_alloc_mw(desk->pd, IBV_MW_TYPE_2));
-    EXPECT_TRUE(ibv_reg_mr(desk->pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
+        ibv_alloc_parent_domain(fixture->context, &(struct ibv_parent_domain_init_attr){.pd = fixture->pd, .td = td}));
+    EXPECT_TRUE(ibv_alloc_dm(fixture->context, &(struct ibv_alloc_dm_attr){.length = 64}));
+    EXPECT_TRUE(ibv_alloc_mw(fixture->pd, IBV_MW_TYPE_2));
+    EXPECT_TRUE(ibv_reg_mr(fixture->pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
 }
 
-/* One of each kind but the queue pair and the completion queue, of which the desk has one already. */
-static void make_one_each(const struct desk *desk, struct ibv_qp *frames)
+/* One of each kind but the queue pair and the completion queue, of which the fixture has one already. */
+static void make_one_each(const struct fixture *fixture, struct ibv_qp *frames)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-    EXPECT(ibv_query_gid(desk->context, 1, 0, &attr.grh.dgid), ==, 0);
-    EXPECT_TRUE(ibv_create_ah(desk->pd, &attr));
-    EXPECT_TRUE(ibv_create_comp_channel(desk->context));
-    make_flow(desk, frames);
-    make_receivers(desk);
-    make_memory(desk);
+    EXPECT(ibv_query_gid(fixture->context, 1, 0, &attr.grh.dgid), ==, 0);
+    EXPECT_TRUE(ibv_create_ah(fixture->pd, &attr));
+    EXPECT_TRUE(ibv_create_comp_channel(fixture->context));
+    make_flow(fixture, frames);
+    make_receivers(fixture);
+    make_memory(fixture);
 }
 
 /* The line behind `from` that says how many of this kind were left. */
@@ -80,14 +81,14 @@ static void expect_kinds(const char *text)
 static void what_is_left_goes_with_the_context_in_order(const void *row)
 {
     static char text[1 << 16];
-    struct desk desk = desk_open();
-    struct ibv_qp *frames = desk_qp(&desk, IBV_QPT_RAW_PACKET);
-    desk_qp(&desk, IBV_QPT_UD);
+    struct fixture fixture = fixture_open();
+    struct ibv_qp *frames = fixture_qp(&fixture, IBV_QPT_RAW_PACKET);
+    fixture_qp(&fixture, IBV_QPT_UD);
     for (int i = 0; i < LEFT; i++)
-        make_one_each(&desk, frames);
-    EXPECT_TRUE(ibv_alloc_pd(desk.context) && ibv_create_cq(desk.context, 1, NULL, NULL, 0));
-    EXPECT(ibv_dereg_mr(desk.mr), ==, 0); /* so that there are as many as of the others */
-    desk_close(&desk);
+        make_one_each(&fixture, frames);
+    EXPECT_TRUE(ibv_alloc_pd(fixture.context) && ibv_create_cq(fixture.context, 1, NULL, NULL, 0));
+    EXPECT(ibv_dereg_mr(fixture.mr), ==, 0); /* so that there are as many as of the others */
+    fixture_close(&fixture);
     FILE *log = fopen(getenv("SOFTVERBS_LOG_FILE"), "r");
     EXPECT_TRUE(log && fread(text, 1, sizeof text - 1, log));
     fclose(log);

@@ -45,7 +45,7 @@ static void post_into_the_void(struct ibv_context *context)
 static void a_device_is_closed_while_its_helper_wakes(const void *row)
 {
     for (int i = 0; i < 1000; i++) {
-        struct ibv_context *context = alone_open();
+        struct ibv_context *context = local_open();
         post_into_the_void(context);
         for (volatile int wait = 0; wait < i * 20; wait++)
             ;
@@ -57,7 +57,7 @@ static void contexts_of_one_device_are_independent(const void *row)
 {
     struct ibv_context *contexts[10];
     for (size_t i = 0; i < COUNT(contexts); i++)
-        contexts[i] = alone_open();
+        contexts[i] = local_open();
     for (size_t i = 0; i < COUNT(contexts); i++) {
         struct ibv_pd *pd = ibv_alloc_pd(contexts[i]);
         EXPECT_TRUE(pd);
@@ -77,7 +77,7 @@ struct loop {
 
 static int write_to_itself(const struct loop *loop)
 {
-    struct ibv_sge sge = {(uintptr_t)alone_memory(loop->mr), 8, loop->mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)local_memory(loop->mr), 8, loop->mr->lkey};
     struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
     wr.send_flags = IBV_SEND_SIGNALED;
     wr.wr.rdma.rkey = loop->mr->rkey;
@@ -106,11 +106,11 @@ LEFT_BY_CANCELLATION static void *write_for_ever(void *argument)
  * would keep its locks. */
 static void a_thread_that_is_cancelled_leaves_no_lock_behind(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_pd *pd = ibv_alloc_pd(context);
     struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
     struct ibv_cq *cq = ibv_create_cq(context, 64, NULL, channel, 0);
-    struct loop loop = {alone_loop(pd, cq), cq, alone_register(pd)};
+    struct loop loop = {local_loop(pd, cq), cq, local_register(pd)};
     struct ibv_wc wc;
     for (int i = 0; i < 300; i++) {
         pthread_t thread;
@@ -120,9 +120,9 @@ static void a_thread_that_is_cancelled_leaves_no_lock_behind(const void *row)
         EXPECT(pthread_join(thread, NULL), ==, 0);
         while (write_to_itself(&loop)) /* its place is free when an earlier one was polled */
             ibv_poll_cq(cq, 1, &wc);
-        EXPECT(alone_poll(cq).status, ==, IBV_WC_SUCCESS);
+        EXPECT(local_poll(cq).status, ==, IBV_WC_SUCCESS);
     }
-    void *memory = alone_memory(loop.mr);
+    void *memory = local_memory(loop.mr);
     EXPECT(ibv_close_device(context), ==, 0);
     free(memory);
 }
@@ -134,7 +134,7 @@ LEFT_BY_CANCELLATION static void *open_for_ever(void *argument)
     for (;; pthread_testcancel()) {
         struct ibv_context *other = ibv_open_device(context->device);
         struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
-        struct ibv_mr *mr = ibv_reg_mr(loop->qp->pd, alone_memory(loop->mr), 8, IBV_ACCESS_LOCAL_WRITE);
+        struct ibv_mr *mr = ibv_reg_mr(loop->qp->pd, local_memory(loop->mr), 8, IBV_ACCESS_LOCAL_WRITE);
         ibv_dereg_mr(mr);
         ibv_destroy_comp_channel(channel);
         ibv_close_device(other);
@@ -154,10 +154,10 @@ static int count_descriptors(void)
  * behind, and once left a stream on its stack in the C library's list, which then crashed at exit. */
 static void a_thread_that_is_cancelled_leaves_no_half_object(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_pd *pd = ibv_alloc_pd(context);
     struct ibv_cq *cq = ibv_create_cq(context, 64, NULL, NULL, 0);
-    struct loop loop = {alone_loop(pd, cq), cq, alone_register(pd)};
+    struct loop loop = {local_loop(pd, cq), cq, local_register(pd)};
     int before = count_descriptors();
     for (int i = 0; i < 300; i++) {
         pthread_t thread;
@@ -168,7 +168,7 @@ static void a_thread_that_is_cancelled_leaves_no_half_object(const void *row)
     }
     EXPECT(count_descriptors(), ==, before);
     fflush(NULL);
-    void *memory = alone_memory(loop.mr);
+    void *memory = local_memory(loop.mr);
     EXPECT(ibv_close_device(context), ==, 0);
     free(memory);
 }
@@ -181,7 +181,7 @@ static void a_file_size_limit_refuses_what_needs_a_file(const void *row)
     pid_t child = fork();
     if (!child) {
         struct rlimit limit = {1 << 20, RLIM_INFINITY};
-        struct ibv_context *context = alone_open();
+        struct ibv_context *context = local_open();
         struct ibv_pd *pd = ibv_alloc_pd(context);
         EXPECT(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
         EXPECT_TRUE(!ibv_alloc_null_mr(pd));
@@ -203,7 +203,7 @@ static void a_device_whose_descriptors_are_gone_is_closed(const void *row)
 {
     pid_t child = fork();
     if (!child) {
-        struct ibv_context *context = alone_open();
+        struct ibv_context *context = local_open();
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the helper sleeps */
         for (int descriptor = 3; descriptor < 1024; descriptor++)
             close(descriptor);
@@ -261,11 +261,11 @@ static void nothing_is_written_to_files_of_a_program_that_has_closed_all(const v
     pid_t child = fork();
     if (!child) {
         setrlimit(RLIMIT_NOFILE, &(struct rlimit){own->limit, own->limit});
-        struct ibv_context *context = alone_open();
+        struct ibv_context *context = local_open();
         struct ibv_pd *pd = ibv_alloc_pd(context);
         struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
         struct ibv_cq *cq = ibv_create_cq(context, 64, NULL, channel, 0);
-        struct loop loop = {alone_loop(pd, cq), cq, alone_register(pd)};
+        struct loop loop = {local_loop(pd, cq), cq, local_register(pd)};
         alarm(30);
         _exit(write_into_nothing(&loop, own));
     }
@@ -357,11 +357,11 @@ static void a_poller_of_real_time_priority_lets_the_helper_go_on(const void *row
     pthread_t thread, sender;
     if (sched_getaffinity(0, sizeof before, &before) || !CPU_ISSET(0, &before) || !CPU_ISSET(1, &before) || !run_on(0))
         harness_skip("it takes the first two processors");
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct hasty hasty = {.channel = ibv_create_comp_channel(context)};
     struct ibv_pd *pd = ibv_alloc_pd(context);
     hasty.cq = ibv_create_cq(context, 16, NULL, hasty.channel, 0);
-    hasty.qp = alone_loop(pd, hasty.cq);
+    hasty.qp = local_loop(pd, hasty.cq);
     double longest = 0;
     bool started = true;
     for (int i = 0; i < 5 && started; i++) {

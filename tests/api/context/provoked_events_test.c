@@ -39,7 +39,7 @@ static void provoke(const char *event)
 /* The end hears of it once. */
 static void hear(struct end *end, enum ibv_event_type type)
 {
-    EXPECT(puppet_get_async_event(end->puppet, PATIENCE), ==, type);
+    EXPECT(remote_get_async_event(end->remote, PATIENCE), ==, type);
 }
 
 static void hear_both(struct pair *pair, enum ibv_event_type type)
@@ -50,8 +50,8 @@ static void hear_both(struct pair *pair, enum ibv_event_type type)
 
 static void hear_nothing(struct pair *pair)
 {
-    EXPECT(puppet_get_async_event(pair->near.puppet, 20), ==, -1);
-    EXPECT(puppet_get_async_event(pair->far.puppet, 0), ==, -1);
+    EXPECT(remote_get_async_event(pair->near.remote, 20), ==, -1);
+    EXPECT(remote_get_async_event(pair->far.remote, 0), ==, -1);
 }
 
 static enum ibv_port_state port_state(struct pair *pair)
@@ -102,12 +102,12 @@ static void a_port_that_is_back_in_time_costs_nothing(const void *row)
     wishes.retries = 7;
     struct pair pair = pair_open_as(wishes);
     provoke("port-down");
-    puppet_fill(pair.near.puppet, pair.near.memory, 4096, 3);
+    remote_fill(pair.near.remote, pair.near.memory, 4096, 3);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 4096));
     end_expect_nothing(&pair.near);
     provoke("port-up");
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
-    EXPECT(puppet_compare(pair.far.puppet, pair.far.memory, 4096, 3, 0), ==, -1);
+    EXPECT(remote_compare(pair.far.remote, pair.far.memory, 4096, 3, 0), ==, -1);
     hear_both(&pair, IBV_EVENT_PORT_ERR);
     hear_both(&pair, IBV_EVENT_PORT_ACTIVE);
 }
@@ -118,7 +118,7 @@ static void one_end_alone_can_be_cut_off(const void *row)
     struct pair pair = pair_open(IBV_QPT_RC);
     provoke_in("port-down", getpid());
     hear(&pair.near, IBV_EVENT_PORT_ERR);
-    EXPECT(puppet_get_async_event(pair.far.puppet, 20), ==, -1);
+    EXPECT(remote_get_async_event(pair.far.remote, 20), ==, -1);
     end_post(&pair.far, end_send(&pair.far, &pair.near, IBV_WR_RDMA_WRITE, 1, 0, 64));
     end_expect_sent(&pair.far, 1, IBV_WC_RETRY_EXC_ERR);
     provoke_in("port-up", getpid());
@@ -199,7 +199,7 @@ static void each_context_is_told_with_the_number_of_the_port(const void *row)
     struct pair pair = pair_open(IBV_QPT_RC);
     struct ibv_context *first = near_qp(&pair)->context, *second = ibv_open_device(first->device);
     provoke("gid-change");
-    struct ibv_async_event events[] = {alone_event(first), alone_event(second)};
+    struct ibv_async_event events[] = {local_event(first), local_event(second)};
     for (size_t i = 0; i < COUNT(events); i++) {
         EXPECT(events[i].event_type, ==, IBV_EVENT_GID_CHANGE);
         EXPECT(events[i].element.port_num, ==, 1);

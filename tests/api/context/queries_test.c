@@ -50,7 +50,7 @@ static void ibv_open_device_gives_a_context_and_ibv_close_device_takes_it(const 
 
 static void ibv_get_device_guid_is_what_ibv_query_device_says(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_device_attr attr;
     EXPECT(ibv_query_device(context, &attr), ==, 0);
     EXPECT_TRUE(attr.node_guid == ibv_get_device_guid(context->device) && attr.node_guid);
@@ -62,14 +62,14 @@ static void ibv_get_device_guid_is_what_ibv_query_device_says(const void *row)
 
 static void ibv_get_device_index_is_none_without_a_kernel(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     EXPECT(ibv_get_device_index(context->device), ==, -1);
     ibv_close_device(context);
 }
 
 static void ibv_query_device_ex_says_the_same_and_more(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_device_attr plain;
     struct ibv_device_attr_ex attr;
     struct ibv_query_device_ex_input input = {.comp_mask = 1};
@@ -87,20 +87,20 @@ static void ibv_query_device_ex_says_the_same_and_more(const void *row)
 /* Sizes of a queue pair stay, and no call asks for an event after a number of entries. */
 static void ibv_query_device_says_nothing_that_no_call_does(const void *row)
 {
-    struct desk desk = desk_open();
+    struct fixture fixture = fixture_open();
     struct ibv_device_attr device;
     struct ibv_qp_attr attr = {.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
-    EXPECT(ibv_query_device(desk.context, &device), ==, 0);
-    EXPECT(ibv_modify_qp(alone_loop(desk.pd, desk.cq), &attr, IBV_QP_CAP), ==, EINVAL);
+    EXPECT(ibv_query_device(fixture.context, &device), ==, 0);
+    EXPECT(ibv_modify_qp(local_loop(fixture.pd, fixture.cq), &attr, IBV_QP_CAP), ==, EINVAL);
     EXPECT(device.device_cap_flags & IBV_DEVICE_RESIZE_MAX_WR, ==, 0);
     EXPECT(device.device_cap_flags & IBV_DEVICE_N_NOTIFY_CQ, ==, 0);
     EXPECT_TRUE(device.device_cap_flags & IBV_DEVICE_MANAGED_FLOW_STEERING);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void ibv_query_port_knows_one_port(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_port_attr attr;
     memset(&attr, 0xff, sizeof attr);
     EXPECT(ibv_query_port(context, PORT, &attr), ==, 0);
@@ -122,7 +122,7 @@ static int gid_count(struct ibv_context *context)
 
 static void ibv_query_gid_answers_for_the_whole_table(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     union ibv_gid gid, none = {{0}};
     int count = gid_count(context);
     for (int i = count - 1; i >= 0; i--)
@@ -136,7 +136,7 @@ static void ibv_query_gid_answers_for_the_whole_table(const void *row)
 
 static void ibv_query_gid_ex_says_of_what_type_a_GID_is(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_gid_entry entry;
     union ibv_gid gid;
     EXPECT(ibv_query_gid(context, PORT, 0, &gid), ==, 0);
@@ -153,7 +153,7 @@ static void ibv_query_gid_ex_says_of_what_type_a_GID_is(const void *row)
 
 static void ibv_query_gid_table_gives_the_valid_ones(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_gid_entry entries[256], entry;
     ssize_t count = ibv_query_gid_table(context, entries, COUNT(entries), 0);
     EXPECT(count, >, 0);
@@ -174,7 +174,7 @@ static void ibv_query_gid_table_keeps_to_the_size_of_the_caller(const void *row)
         struct ibv_gid_entry entry;
         uint64_t later[2];
     } entries[16], one[2];
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_gid_entry known;
     memset(entries, 0xff, sizeof entries);
     memset(one, 0xff, sizeof one);
@@ -196,7 +196,7 @@ static void ibv_query_gid_table_keeps_to_the_size_of_the_caller(const void *row)
 
 static void ibv_query_pkey_has_the_one_key_of_RoCE(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     __be16 key = 0;
     EXPECT(ibv_query_pkey(context, PORT, 0, &key), ==, 0);
     EXPECT(ntohs(key), ==, 0xffff);
@@ -208,7 +208,7 @@ static void ibv_query_pkey_has_the_one_key_of_RoCE(const void *row)
 
 static void ibv_get_pkey_index_finds_it(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     EXPECT(ibv_get_pkey_index(context, PORT, htons(0xffff)), ==, 0);
     EXPECT(ibv_get_pkey_index(context, PORT, htons(0x8001)), ==, -1);
     EXPECT(ibv_get_pkey_index(context, NO_PORT, htons(0xffff)), ==, -1);
@@ -217,7 +217,7 @@ static void ibv_get_pkey_index_finds_it(const void *row)
 
 static void ibv_query_rt_values_ex_reads_the_clock_of_completions(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_values_ex first = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK}, second = first, unknown = {.comp_mask = 2};
     EXPECT(ibv_query_rt_values_ex(context, &first), ==, 0);
     usleep(1000);
@@ -232,7 +232,7 @@ static void ibv_query_rt_values_ex_reads_the_clock_of_completions(const void *ro
 
 static void ibv_resolve_eth_l2_from_gid_knows_this_host(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = PORT};
     uint8_t mac[6], none[6] = {0};
     uint16_t vlan = 0;

@@ -71,7 +71,7 @@ static struct ibv_pd *make_parent(struct ibv_pd *pd, struct ibv_td *td, struct a
 
 static struct ibv_pd *open_with_parent(struct allocator *allocator)
 {
-    return make_parent(ibv_alloc_pd(alone_open()), NULL, allocator);
+    return make_parent(ibv_alloc_pd(local_open()), NULL, allocator);
 }
 
 /* All that was taken has been given back, by calls that fit each other. */
@@ -94,7 +94,7 @@ static struct ibv_cq *make_cq(struct ibv_pd *parent)
 
 static void a_thread_domain_is_made_and_goes(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_td *td = ibv_alloc_td(context, &(struct ibv_td_init_attr){0});
     EXPECT_TRUE(td && td->context == context);
     EXPECT_ERRNO(ibv_alloc_td(context, &(struct ibv_td_init_attr){.comp_mask = 1}), EINVAL);
@@ -104,7 +104,7 @@ static void a_thread_domain_is_made_and_goes(const void *row)
 
 static void what_a_parent_domain_holds_is_busy(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_pd *pd = ibv_alloc_pd(context);
     struct ibv_td *td = ibv_alloc_td(context, &(struct ibv_td_init_attr){0});
     struct ibv_pd *parent = make_parent(pd, td, NULL), *second = make_parent(pd, td, NULL);
@@ -121,7 +121,7 @@ static void what_a_parent_domain_holds_is_busy(const void *row)
 
 static void bad_attributes_of_a_parent_domain_are_refused(const void *row)
 {
-    struct ibv_context *context = alone_open(), *other = alone_open();
+    struct ibv_context *context = local_open(), *other = local_open();
     struct ibv_pd *pd = ibv_alloc_pd(context), *foreign = ibv_alloc_pd(other);
     struct ibv_td *td = ibv_alloc_td(other, &(struct ibv_td_init_attr){0});
     struct ibv_parent_domain_init_attr attr = {.td = NULL};
@@ -145,23 +145,23 @@ static void bad_attributes_of_a_parent_domain_are_refused(const void *row)
 /* A region of each name serves queue pairs of the other. */
 static void a_parent_domain_is_its_protection_domain(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_pd *pd = ibv_alloc_pd(context), *parent = make_parent(pd, NULL, NULL);
     struct ibv_pd *grandparent = make_parent(parent, NULL, NULL);
     struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
-    struct ibv_mr *mrs[] = {alone_register(pd), alone_register(parent), alone_register(grandparent)};
-    struct ibv_qp *qps[] = {alone_loop(pd, cq), alone_loop(parent, cq), alone_loop(grandparent, cq)};
+    struct ibv_mr *mrs[] = {local_register(pd), local_register(parent), local_register(grandparent)};
+    struct ibv_qp *qps[] = {local_loop(pd, cq), local_loop(parent, cq), local_loop(grandparent, cq)};
     EXPECT_TRUE(qps[1]->pd == parent && mrs[1]->pd == parent);
     for (size_t i = 0; i < COUNT(mrs) * COUNT(qps); i++) {
         struct ibv_mr *mr = mrs[i % COUNT(mrs)];
-        struct ibv_sge sge = {(uintptr_t)alone_memory(mr), 8, mr->lkey};
+        struct ibv_sge sge = {(uintptr_t)local_memory(mr), 8, mr->lkey};
         struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
         wr.sg_list = &sge, wr.num_sge = 1;
         wr.wr.rdma.remote_addr = sge.addr + 64, wr.wr.rdma.rkey = mr->rkey;
         EXPECT(ibv_post_send(qps[i / COUNT(mrs)], &wr, &bad), ==, 0);
-        EXPECT(alone_poll(cq).status, ==, IBV_WC_SUCCESS);
+        EXPECT(local_poll(cq).status, ==, IBV_WC_SUCCESS);
     }
-    char *memory[] = {alone_memory(mrs[0]), alone_memory(mrs[1]), alone_memory(mrs[2])};
+    char *memory[] = {local_memory(mrs[0]), local_memory(mrs[1]), local_memory(mrs[2])};
     EXPECT(ibv_close_device(context), ==, 0); /* takes all of it along, in whatever order */
     for (size_t i = 0; i < COUNT(memory); i++)
         free(memory[i]);
@@ -176,13 +176,13 @@ static struct ibv_ah *make_ah(struct ibv_pd *pd)
 
 static void a_parent_domain_is_busy_with_each_thing_made_with_it(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_pd *pd = ibv_alloc_pd(context), *parent = make_parent(pd, NULL, NULL);
     struct ibv_cq *plain = ibv_create_cq(context, 16, NULL, NULL, 0), *cq = make_cq(parent);
     EXPECT_TRUE(cq);
     EXPECT(ibv_dealloc_pd(parent), ==, EBUSY);
     EXPECT(ibv_destroy_cq(cq), ==, 0);
-    struct ibv_qp *qp = alone_loop(parent, plain);
+    struct ibv_qp *qp = local_loop(parent, plain);
     EXPECT(ibv_dealloc_pd(parent), ==, EBUSY);
     EXPECT(ibv_destroy_qp(qp), ==, 0);
     struct ibv_srq *srq = ibv_create_srq(parent, &(struct ibv_srq_init_attr){.attr = {.max_wr = 4, .max_sge = 1}});
@@ -205,10 +205,10 @@ static void a_parent_domain_is_busy_with_each_thing_made_with_it(const void *row
 
 static void a_region_moves_between_the_domains(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_pd *pd = ibv_alloc_pd(context), *parent = make_parent(pd, NULL, NULL);
-    struct ibv_mr *mr = alone_register(parent);
-    char *memory = alone_memory(mr);
+    struct ibv_mr *mr = local_register(parent);
+    char *memory = local_memory(mr);
     EXPECT(ibv_dealloc_pd(parent), ==, EBUSY);
     EXPECT(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), ==, 0);
     EXPECT(ibv_dealloc_pd(parent), ==, 0);
@@ -234,7 +234,7 @@ static void queues_lie_in_memory_of_the_allocators(const void *row)
     EXPECT(allocator.taken[4], ==, 1);
     EXPECT(ibv_modify_srq(srq, &(struct ibv_srq_attr){.max_wr = 50}, IBV_SRQ_MAX_WR), ==, 0);
     EXPECT(allocator.taken[4], ==, 2);
-    struct ibv_qp *qp = alone_loop(parent, cq);
+    struct ibv_qp *qp = local_loop(parent, cq);
     EXPECT(allocator.taken[2], ==, 1);
     EXPECT(allocator.taken[3], ==, 1);
     EXPECT(count(allocator.given_back), ==, 1);
@@ -249,7 +249,7 @@ static void allocators_may_leave_it_to_the_library(const void *row)
     struct allocator allocator = {.answer = USE_DEFAULT};
     struct ibv_pd *parent = open_with_parent(&allocator);
     struct ibv_cq *cq = make_cq(parent);
-    struct ibv_qp *qp = alone_loop(parent, cq);
+    struct ibv_qp *qp = local_loop(parent, cq);
     EXPECT(ibv_destroy_qp(qp), ==, 0);
     EXPECT(ibv_resize_cq(cq, 100), ==, 0);
     EXPECT(ibv_destroy_cq(cq), ==, 0);
@@ -282,7 +282,7 @@ static void closing_the_device_calls_no_allocator(const void *row)
     struct allocator allocator = {.answer = GIVE};
     struct ibv_pd *parent = open_with_parent(&allocator);
     struct ibv_cq *cq = make_cq(parent);
-    EXPECT_TRUE(cq && alone_loop(parent, cq));
+    EXPECT_TRUE(cq && local_loop(parent, cq));
     int before = count(allocator.taken);
     EXPECT(ibv_close_device(parent->context), ==, 0);
     EXPECT(count(allocator.taken), ==, before);
@@ -304,8 +304,8 @@ static void messages_go_through_queues_of_the_program(const void *row)
     struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = near->cap};
     struct ibv_qp *qp = ibv_create_qp(parent, &init);
     EXPECT_TRUE(qp);
-    near->send_cq = near->receive_cq = stage_enter(near->puppet->stage, KIND_CQ, cq);
-    near->qp = stage_enter(near->puppet->stage, KIND_QP, qp);
+    near->send_cq = near->receive_cq = end_enter(near->remote->objects, KIND_CQ, cq);
+    near->qp = end_enter(near->remote->objects, KIND_QP, qp);
     near->number = qp->qp_num;
     EXPECT(end_move(&pair.far, IBV_QPS_RESET), ==, 0);
     pair_connect(&pair);
@@ -313,8 +313,8 @@ static void messages_go_through_queues_of_the_program(const void *row)
         pair_ping(&pair, near, &pair.far);
         pair_ping(&pair, &pair.far, near);
     }
-    EXPECT(puppet_destroy(near->puppet, KIND_QP, near->qp), ==, 0);
-    EXPECT(puppet_destroy(near->puppet, KIND_CQ, near->send_cq), ==, 0);
+    EXPECT(remote_destroy(near->remote, KIND_QP, near->qp), ==, 0);
+    EXPECT(remote_destroy(near->remote, KIND_CQ, near->send_cq), ==, 0);
     EXPECT(ibv_dealloc_pd(parent), ==, 0);
     EXPECT(ibv_dealloc_td(td), ==, 0);
     EXPECT(count(allocator.taken), ==, 3);

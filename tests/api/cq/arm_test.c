@@ -31,18 +31,18 @@ static void send_to_near(struct pair *pair, int count, unsigned flags)
 
 static void arm(struct pair *pair, int solicited_only)
 {
-    EXPECT(puppet_arm(pair->near.puppet, pair->near.receive_cq, solicited_only), ==, 0);
+    EXPECT(remote_arm(pair->near.remote, pair->near.receive_cq, solicited_only), ==, 0);
 }
 
 static void expect_event(struct pair *pair)
 {
-    EXPECT(puppet_get_cq_event(pair->near.puppet, pair->near.channel, PATIENCE), ==, pair->near.receive_cq);
-    puppet_ack_cq_events(pair->near.puppet, pair->near.receive_cq, 1);
+    EXPECT(remote_get_cq_event(pair->near.remote, pair->near.channel, PATIENCE), ==, pair->near.receive_cq);
+    remote_ack_cq_events(pair->near.remote, pair->near.receive_cq, 1);
 }
 
 static void expect_no_event(struct pair *pair)
 {
-    EXPECT(puppet_get_cq_event(pair->near.puppet, pair->near.channel, QUIET), ==, NOBODY);
+    EXPECT(remote_get_cq_event(pair->near.remote, pair->near.channel, QUIET), ==, NOBODY);
 }
 
 static void take(struct pair *pair, int count)
@@ -50,8 +50,8 @@ static void take(struct pair *pair, int count)
     struct ibv_wc wc;
     struct extended entry;
     for (int i = 0; i < count; i++)
-        EXPECT(extended ? puppet_poll_ex(pair->near.puppet, pair->near.receive_cq, 1, &entry, PATIENCE)
-                        : puppet_poll(pair->near.puppet, pair->near.receive_cq, 1, &wc, PATIENCE),
+        EXPECT(extended ? remote_poll_ex(pair->near.remote, pair->near.receive_cq, 1, &entry, PATIENCE)
+                        : remote_poll(pair->near.remote, pair->near.receive_cq, 1, &wc, PATIENCE),
                ==, 1);
 }
 
@@ -142,11 +142,11 @@ static void a_queue_of_another_size_knows_what_lies_there(const void *row)
     send_to_near(&pair, 3, 0);
     send_to_near(&pair, 1, IBV_SEND_SOLICITED);
     take(&pair, 2);
-    EXPECT(puppet_resize_cq(pair.near.puppet, pair.near.receive_cq, 1000), ==, 0);
+    EXPECT(remote_resize_cq(pair.near.remote, pair.near.receive_cq, 1000), ==, 0);
     arm(&pair, 1);
     expect_event(&pair);
     take(&pair, 2);
-    EXPECT(puppet_resize_cq(pair.near.puppet, pair.near.receive_cq, 10), ==, 0);
+    EXPECT(remote_resize_cq(pair.near.remote, pair.near.receive_cq, 10), ==, 0);
     send_to_near(&pair, 2, 0);
     arm(&pair, 1);
     expect_no_event(&pair);
@@ -168,7 +168,7 @@ static void entries_that_were_withdrawn_raise_nothing(const void *row)
 static void in_a_batch_the_next_entry_counts(const void *row)
 {
     struct pair pair = open_with_channel();
-    struct ibv_cq *cq = stage_object(pair.near.puppet->stage, KIND_CQ, pair.near.receive_cq);
+    struct ibv_cq *cq = end_object(pair.near.remote->objects, KIND_CQ, pair.near.receive_cq);
     struct ibv_cq_ex *ex = (struct ibv_cq_ex *)cq;
     send_to_near(&pair, 2, 0);
     EXPECT(ibv_start_poll(ex, &(struct ibv_poll_cq_attr){0}), ==, 0);
@@ -194,7 +194,7 @@ static void moderation_counts_what_lies_there(const void *row)
 {
     struct pair pair = open_with_channel();
     struct ibv_modify_cq_attr attr = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {4, UINT16_MAX}};
-    struct ibv_cq *cq = stage_object(pair.near.puppet->stage, KIND_CQ, pair.near.receive_cq);
+    struct ibv_cq *cq = end_object(pair.near.remote->objects, KIND_CQ, pair.near.receive_cq);
     EXPECT(ibv_modify_cq(cq, &attr), ==, 0);
     send_to_near(&pair, 3, 0);
     long from = microseconds();

@@ -27,8 +27,8 @@ static int poll_some(struct end *end, int cq, int most, struct ibv_wc *wc, int64
 {
     struct extended entries[64];
     if (!extended)
-        return puppet_poll(end->puppet, cq, most, wc, milliseconds);
-    int taken = puppet_poll_ex(end->puppet, cq, most, entries, milliseconds);
+        return remote_poll(end->remote, cq, most, wc, milliseconds);
+    int taken = remote_poll_ex(end->remote, cq, most, entries, milliseconds);
     for (int i = 0; i < taken; i++)
         wc[i] = entries[i].wc;
     return taken;
@@ -94,14 +94,14 @@ static void a_channel_reports_once_for_each_arming(const void *row)
     struct ibv_wc wc[8];
     send_many(&pair, 0, 1, 0); /* not armed: no event */
     EXPECT(poll_some(far, far->receive_cq, 1, wc, PATIENCE), ==, 1);
-    EXPECT(puppet_get_cq_event(far->puppet, far->channel, QUIET), ==, NOBODY);
-    EXPECT(puppet_arm(far->puppet, far->receive_cq, 0), ==, 0);
-    EXPECT(puppet_get_cq_event(far->puppet, far->channel, QUIET), ==, NOBODY);
+    EXPECT(remote_get_cq_event(far->remote, far->channel, QUIET), ==, NOBODY);
+    EXPECT(remote_arm(far->remote, far->receive_cq, 0), ==, 0);
+    EXPECT(remote_get_cq_event(far->remote, far->channel, QUIET), ==, NOBODY);
     send_many(&pair, 1, 4, 0);
-    EXPECT(puppet_get_cq_event(far->puppet, far->channel, PATIENCE), ==, far->receive_cq);
+    EXPECT(remote_get_cq_event(far->remote, far->channel, PATIENCE), ==, far->receive_cq);
     EXPECT(poll_some(far, far->receive_cq, 3, wc, PATIENCE), ==, 3);
-    EXPECT(puppet_get_cq_event(far->puppet, far->channel, QUIET), ==, NOBODY);
-    puppet_ack_cq_events(far->puppet, far->receive_cq, 1);
+    EXPECT(remote_get_cq_event(far->remote, far->channel, QUIET), ==, NOBODY);
+    remote_ack_cq_events(far->remote, far->receive_cq, 1);
 }
 
 /* Poll, arm, poll again, wait: no entry is lost, whenever it comes. */
@@ -114,12 +114,12 @@ static void who_arms_and_polls_again_loses_nothing(const void *row)
     while (next < 300) {
         if (next == posted)
             send_many(&pair, posted, posted + 20, 0), posted += 20;
-        EXPECT(puppet_arm(far->puppet, far->receive_cq, 0), ==, 0);
+        EXPECT(remote_arm(far->remote, far->receive_cq, 0), ==, 0);
         int taken = poll_some(far, far->receive_cq, 7, wc, 0);
         if (!taken) {
-            int cq = puppet_get_cq_event(far->puppet, far->channel, PATIENCE);
+            int cq = remote_get_cq_event(far->remote, far->channel, PATIENCE);
             EXPECT(cq, ==, far->receive_cq);
-            puppet_ack_cq_events(far->puppet, cq, 1);
+            remote_ack_cq_events(far->remote, cq, 1);
         }
         for (int i = 0; i < taken; i++)
             EXPECT(wc[i].wr_id, ==, next++);
@@ -133,13 +133,13 @@ static void a_solicited_arming_waits_for_a_solicited_message(const void *row)
     struct pair pair = pair_open_as(cq_wishes());
     struct end *far = &pair.far;
     struct ibv_wc wc[8];
-    EXPECT(puppet_arm(far->puppet, far->receive_cq, 1), ==, 0);
+    EXPECT(remote_arm(far->remote, far->receive_cq, 1), ==, 0);
     send_many(&pair, 0, 2, 0);
     EXPECT(poll_some(far, far->receive_cq, 2, wc, PATIENCE), ==, 2);
-    EXPECT(puppet_get_cq_event(far->puppet, far->channel, QUIET), ==, NOBODY);
+    EXPECT(remote_get_cq_event(far->remote, far->channel, QUIET), ==, NOBODY);
     send_many(&pair, 2, 3, IBV_SEND_SOLICITED);
-    EXPECT(puppet_get_cq_event(far->puppet, far->channel, PATIENCE), ==, far->receive_cq);
-    puppet_ack_cq_events(far->puppet, far->receive_cq, 1);
+    EXPECT(remote_get_cq_event(far->remote, far->channel, PATIENCE), ==, far->receive_cq);
+    remote_ack_cq_events(far->remote, far->receive_cq, 1);
 }
 
 static void a_solicited_arming_reports_every_error(const void *row)
@@ -147,30 +147,30 @@ static void a_solicited_arming_reports_every_error(const void *row)
     struct pair pair = pair_open_as(cq_wishes());
     struct end *far = &pair.far;
     end_post_receive(far, end_receive(far, 1, 0, 64));
-    EXPECT(puppet_arm(far->puppet, far->receive_cq, 1), ==, 0);
+    EXPECT(remote_arm(far->remote, far->receive_cq, 1), ==, 0);
     EXPECT(end_move(far, IBV_QPS_ERR), ==, 0);
-    EXPECT(puppet_get_cq_event(far->puppet, far->channel, PATIENCE), ==, far->receive_cq);
+    EXPECT(remote_get_cq_event(far->remote, far->channel, PATIENCE), ==, far->receive_cq);
 }
 
 static void arming_for_any_stays_when_solicited_is_asked_for(const void *row)
 {
     struct pair pair = pair_open_as(cq_wishes());
     struct end *far = &pair.far;
-    EXPECT(puppet_arm(far->puppet, far->receive_cq, 0), ==, 0);
-    EXPECT(puppet_arm(far->puppet, far->receive_cq, 1), ==, 0);
+    EXPECT(remote_arm(far->remote, far->receive_cq, 0), ==, 0);
+    EXPECT(remote_arm(far->remote, far->receive_cq, 1), ==, 0);
     send_many(&pair, 0, 1, 0);
-    EXPECT(puppet_get_cq_event(far->puppet, far->channel, PATIENCE), ==, far->receive_cq);
+    EXPECT(remote_get_cq_event(far->remote, far->channel, PATIENCE), ==, far->receive_cq);
 }
 
 static void send_completions_raise_events_too(const void *row)
 {
     struct pair pair = pair_open_as(cq_wishes());
     struct end *near = &pair.near;
-    EXPECT(puppet_arm(near->puppet, near->send_cq, 0), ==, 0);
-    EXPECT(puppet_arm(near->puppet, near->receive_cq, 0), ==, 0);
+    EXPECT(remote_arm(near->remote, near->send_cq, 0), ==, 0);
+    EXPECT(remote_arm(near->remote, near->receive_cq, 0), ==, 0);
     send_many(&pair, 0, 1, 0);
-    EXPECT(puppet_get_cq_event(near->puppet, near->channel, PATIENCE), ==, near->send_cq);
-    EXPECT(puppet_get_cq_event(near->puppet, near->channel, QUIET), ==, NOBODY);
+    EXPECT(remote_get_cq_event(near->remote, near->channel, PATIENCE), ==, near->send_cq);
+    EXPECT(remote_get_cq_event(near->remote, near->channel, QUIET), ==, NOBODY);
 }
 
 static void resizing_keeps_what_is_queued(const void *row)
@@ -180,17 +180,17 @@ static void resizing_keeps_what_is_queued(const void *row)
     struct ibv_wc wc[64];
     send_many(&pair, 0, 40, 0);
     EXPECT(poll_some(near, near->send_cq, 40, wc, PATIENCE), ==, 40);
-    EXPECT(puppet_resize_cq(far->puppet, far->receive_cq, 10), ==, EINVAL);
-    EXPECT(far->puppet->call.number[0], ==, far->cqe);
-    EXPECT(puppet_resize_cq(far->puppet, far->receive_cq, 1000), ==, 0);
-    EXPECT(far->puppet->call.number[0], >=, 1000);
+    EXPECT(remote_resize_cq(far->remote, far->receive_cq, 10), ==, EINVAL);
+    EXPECT(far->remote->call.number[0], ==, far->cqe);
+    EXPECT(remote_resize_cq(far->remote, far->receive_cq, 1000), ==, 0);
+    EXPECT(far->remote->call.number[0], >=, 1000);
     EXPECT(poll_some(far, far->receive_cq, 20, wc, PATIENCE), ==, 20);
-    EXPECT(puppet_resize_cq(far->puppet, far->receive_cq, 20), ==, 0);
+    EXPECT(remote_resize_cq(far->remote, far->receive_cq, 20), ==, 0);
     EXPECT(poll_some(far, far->receive_cq, 20, wc + 20, PATIENCE), ==, 20);
     for (int i = 0; i < 40; i++)
         EXPECT(wc[i].wr_id, ==, i);
-    EXPECT(puppet_resize_cq(far->puppet, far->receive_cq, 0), ==, EINVAL);
-    EXPECT(puppet_resize_cq(far->puppet, far->receive_cq, -1), ==, EINVAL);
+    EXPECT(remote_resize_cq(far->remote, far->receive_cq, 0), ==, EINVAL);
+    EXPECT(remote_resize_cq(far->remote, far->receive_cq, -1), ==, EINVAL);
     send_many(&pair, 0, 1, 0);
     EXPECT(poll_some(far, far->receive_cq, 1, wc, PATIENCE), ==, 1);
 }
@@ -210,11 +210,11 @@ static void an_overrun_is_an_event_and_fatal_for_the_queue_pairs(const void *row
         end_sent(&pair.near);
     }
     for (int i = 0; i < 2; i++) {
-        int type = puppet_get_async_event(far->puppet, PATIENCE);
+        int type = remote_get_async_event(far->remote, PATIENCE);
         if (type == IBV_EVENT_CQ_ERR)
-            cq_error = far->puppet->call.id[0] == far->receive_cq;
+            cq_error = far->remote->call.id[0] == far->receive_cq;
         else if (type == IBV_EVENT_QP_FATAL)
-            fatal = far->puppet->call.id[0] == far->qp;
+            fatal = far->remote->call.id[0] == far->qp;
     }
     EXPECT_TRUE(cq_error);
     EXPECT_TRUE(fatal);
@@ -229,7 +229,7 @@ static void an_overrun_that_is_ignored_harms_nobody(const void *row)
     struct ibv_cq_init_attr_ex attr = {.cqe = 4, .wc_flags = ALL_FIELDS, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS};
     struct ibv_wc wc;
     attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
-    far->receive_cq = puppet_create_cq_ex(far->puppet, &attr, NOBODY);
+    far->receive_cq = remote_create_cq_ex(far->remote, &attr, NOBODY);
     EXPECT(far->receive_cq, !=, NOBODY);
     end_create_qp(far, &pair.wishes);
     pair_connect(&pair);
@@ -238,13 +238,13 @@ static void an_overrun_that_is_ignored_harms_nobody(const void *row)
         EXPECT(poll_some(&pair.near, pair.near.send_cq, 1, &wc, PATIENCE), ==, 1);
         EXPECT(wc.status, ==, IBV_WC_SUCCESS);
     }
-    EXPECT(puppet_get_async_event(far->puppet, QUIET), ==, -1);
+    EXPECT(remote_get_async_event(far->remote, QUIET), ==, -1);
     EXPECT(end_state(far), ==, IBV_QPS_RTS);
     for (uint64_t id = 16; id < 20; id++) {
-        EXPECT(puppet_poll(far->puppet, far->receive_cq, 1, &wc, PATIENCE), ==, 1);
+        EXPECT(remote_poll(far->remote, far->receive_cq, 1, &wc, PATIENCE), ==, 1);
         EXPECT(wc.wr_id, ==, id);
     }
-    EXPECT(puppet_poll(far->puppet, far->receive_cq, 1, &wc, 0), ==, 0);
+    EXPECT(remote_poll(far->remote, far->receive_cq, 1, &wc, 0), ==, 0);
 }
 
 static struct pair open_with_sends_that_overrun(void)
@@ -252,7 +252,7 @@ static struct pair open_with_sends_that_overrun(void)
     struct pair pair = pair_make(cq_wishes());
     struct ibv_cq_init_attr_ex attr = {.cqe = 4, .wc_flags = ALL_FIELDS, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS};
     attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
-    pair.near.send_cq = puppet_create_cq_ex(pair.near.puppet, &attr, NOBODY);
+    pair.near.send_cq = remote_create_cq_ex(pair.near.remote, &attr, NOBODY);
     end_create_qp(&pair.near, &pair.wishes);
     pair_connect(&pair);
     return pair;
@@ -281,8 +281,8 @@ static void an_overrun_races_with_no_poller(const void *row)
         send_many(&pair, 1, 33, 0);
         uint64_t last = 0;
         while (last < 32) {
-            int taken = i % 2 ? puppet_poll(pair.near.puppet, pair.near.send_cq, 16, wc, 0)
-                              : puppet_poll_ex(pair.near.puppet, pair.near.send_cq, 16, entries, 0);
+            int taken = i % 2 ? remote_poll(pair.near.remote, pair.near.send_cq, 16, wc, 0)
+                              : remote_poll_ex(pair.near.remote, pair.near.send_cq, 16, entries, 0);
             for (int at = 0; at < taken; at++) {
                 uint64_t id = i % 2 ? wc[at].wr_id : entries[at].wc.wr_id;
                 EXPECT(id, >, last);
@@ -305,7 +305,7 @@ static void completions_of_a_destroyed_queue_pair_vanish(const void *row)
         send_many(id % 2 ? &first : &second, id, id + 1, 0);
     for (int i = 0; i < 10; i++) /* both ends have all entries then */
         EXPECT(poll_some(&first.near, first.near.send_cq, 1, wc, PATIENCE), ==, 1);
-    EXPECT(puppet_destroy(first.far.puppet, KIND_QP, first.far.qp), ==, 0);
+    EXPECT(remote_destroy(first.far.remote, KIND_QP, first.far.qp), ==, 0);
     EXPECT(poll_some(&second.far, second.far.receive_cq, 5, wc, PATIENCE), ==, 5);
     for (int i = 0; i < 5; i++) {
         EXPECT(wc[i].qp_num, ==, second.far.number);
@@ -341,7 +341,7 @@ static void one_CQ_serves_both_queues_and_both_ways_of_polling(const void *row)
         end_post_receive(&pair.near, end_receive(&pair.near, id, 128, 64));
         end_post(&pair.far, end_send(&pair.far, &pair.near, IBV_WR_SEND, id, 0, 8));
         for (int i = 0; i < 2; i++)
-            EXPECT(id % 2 ? puppet_poll(pair.near.puppet, pair.near.send_cq, 1, &wc[i], PATIENCE)
+            EXPECT(id % 2 ? remote_poll(pair.near.remote, pair.near.send_cq, 1, &wc[i], PATIENCE)
                           : poll_some(&pair.near, pair.near.send_cq, 1, &wc[i], PATIENCE),
                    ==, 1);
         EXPECT(wc[0].wr_id, ==, id);
@@ -374,10 +374,10 @@ static void a_datagram_shows_its_IP_version_in_sl(const void *row)
 static int wait_and_poll(struct end *end, int wanted, int *entries)
 {
     struct ibv_wc wc;
-    int cq = puppet_get_cq_event(end->puppet, end->channel, PATIENCE);
+    int cq = remote_get_cq_event(end->remote, end->channel, PATIENCE);
     EXPECT(cq, !=, NOBODY);
-    EXPECT(puppet_arm(end->puppet, cq, 0), ==, 0);
-    *entries = puppet_poll(end->puppet, wanted, 1, &wc, 0);
+    EXPECT(remote_arm(end->remote, cq, 0), ==, 0);
+    *entries = remote_poll(end->remote, wanted, 1, &wc, 0);
     return cq;
 }
 
@@ -396,8 +396,8 @@ static void who_takes_the_event_of_another_CQ_misses_an_entry(const void *row)
     struct send send = end_send(near, far, IBV_WR_SEND, 1, 0, 8);
     int entries;
     EXPECT(near->cap.max_send_wr, ==, 2);
-    EXPECT(puppet_arm(near->puppet, near->send_cq, 0), ==, 0);
-    EXPECT(puppet_arm(near->puppet, near->receive_cq, 0), ==, 0);
+    EXPECT(remote_arm(near->remote, near->send_cq, 0), ==, 0);
+    EXPECT(remote_arm(near->remote, near->receive_cq, 0), ==, 0);
     end_post_receive(near, end_receive(near, 1, 128, 64));
     end_post(near, send); /* no receive is there yet */
     end_post(far, end_send(far, near, IBV_WR_SEND, 2, 0, 8));
@@ -408,7 +408,7 @@ static void who_takes_the_event_of_another_CQ_misses_an_entry(const void *row)
     EXPECT(wait_and_poll(near, near->receive_cq, &entries), ==, near->send_cq); /* it waits for its receive */
     EXPECT(entries, ==, 1);
     end_post(near, send);
-    EXPECT(puppet_post_send(near->puppet, near->qp, &send, 1, NULL), ==, ENOMEM);
+    EXPECT(remote_post_send(near->remote, near->qp, &send, 1, NULL), ==, ENOMEM);
     EXPECT(wait_and_poll(near, near->send_cq, &entries), ==, near->send_cq);
     EXPECT(entries, ==, 1); /* that of the first: from now on it polls one late, which does no harm */
     end_post_receive(far, end_receive(far, 4, 0, 64));
@@ -421,15 +421,15 @@ static void events_carry_the_context_of_their_CQ(const void *row)
 {
     struct pair pair = pair_open_as(cq_wishes());
     struct end *near = &pair.near;
-    near->send_cq = puppet_create_cq(near->puppet, 16, near->channel, 0x5eed);
+    near->send_cq = remote_create_cq(near->remote, 16, near->channel, 0x5eed);
     end_create_qp(near, &pair.wishes);
     EXPECT(end_move(&pair.far, IBV_QPS_RESET), ==, 0);
     pair_connect(&pair);
-    EXPECT(puppet_arm(near->puppet, near->send_cq, 0), ==, 0);
+    EXPECT(remote_arm(near->remote, near->send_cq, 0), ==, 0);
     end_post_receive(&pair.far, end_receive(&pair.far, 1, 0, 64));
     end_post(near, end_send(near, &pair.far, IBV_WR_SEND, 1, 0, 8));
-    EXPECT(puppet_get_cq_event(near->puppet, near->channel, PATIENCE), ==, near->send_cq);
-    EXPECT(near->puppet->call.number[0], ==, 0x5eed);
+    EXPECT(remote_get_cq_event(near->remote, near->channel, PATIENCE), ==, near->send_cq);
+    EXPECT(near->remote->call.number[0], ==, 0x5eed);
 }
 
 static void timestamps_go_forward(const void *row)
@@ -441,7 +441,7 @@ static void timestamps_go_forward(const void *row)
     struct pair pair = pair_open_as(wishes);
     for (int i = 0; i < 20; i++) {
         send_many(&pair, 0, 1, 0);
-        EXPECT(puppet_poll_ex(pair.near.puppet, pair.near.send_cq, 1, &entry, PATIENCE), ==, 1);
+        EXPECT(remote_poll_ex(pair.near.remote, pair.near.send_cq, 1, &entry, PATIENCE), ==, 1);
         EXPECT(entry.timestamp, >=, last);
         EXPECT(entry.wallclock, >=, last_wallclock);
         last = entry.timestamp;

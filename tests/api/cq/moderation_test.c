@@ -20,7 +20,7 @@ static long microseconds(void)
 
 static struct ibv_cq *near_cq(const struct pair *pair)
 {
-    return stage_object(pair->near.puppet->stage, KIND_CQ, pair->near.receive_cq);
+    return end_object(pair->near.remote->objects, KIND_CQ, pair->near.receive_cq);
 }
 
 static struct pair open_with_channel(void)
@@ -50,8 +50,8 @@ static void send_to_near(struct pair *pair, int count)
 
 static void expect_event(struct pair *pair)
 {
-    EXPECT(puppet_get_cq_event(pair->near.puppet, pair->near.channel, PATIENCE), ==, pair->near.receive_cq);
-    puppet_ack_cq_events(pair->near.puppet, pair->near.receive_cq, 1);
+    EXPECT(remote_get_cq_event(pair->near.remote, pair->near.channel, PATIENCE), ==, pair->near.receive_cq);
+    remote_ack_cq_events(pair->near.remote, pair->near.receive_cq, 1);
 }
 
 static void take(struct pair *pair, int count)
@@ -66,7 +66,7 @@ static long time_of_event(struct pair *pair, int messages, long soon)
     long took = 0;
     for (int i = 0; i < TRIES; i++) {
         long from = microseconds();
-        EXPECT(puppet_arm(pair->near.puppet, pair->near.receive_cq, 0), ==, 0);
+        EXPECT(remote_arm(pair->near.remote, pair->near.receive_cq, 0), ==, 0);
         send_to_near(pair, messages);
         expect_event(pair);
         took = microseconds() - from;
@@ -83,7 +83,7 @@ static void an_event_waits_for_the_period(const void *row)
     moderate(&pair, 4, LONG);
     EXPECT(time_of_event(&pair, 3, LONG * 10), >=, LONG);
     EXPECT(time_of_event(&pair, 1, LONG * 10), >=, LONG);
-    EXPECT(puppet_get_cq_event(pair.near.puppet, pair.near.channel, 0), ==, NOBODY);
+    EXPECT(remote_get_cq_event(pair.near.remote, pair.near.channel, 0), ==, NOBODY);
 }
 
 static void an_event_comes_with_the_last_of_the_count(const void *row)
@@ -97,7 +97,7 @@ static void entries_are_not_held_back(const void *row)
 {
     struct pair pair = open_with_channel();
     moderate(&pair, 100, UINT16_MAX);
-    EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 0), ==, 0);
+    EXPECT(remote_arm(pair.near.remote, pair.near.receive_cq, 0), ==, 0);
     send_to_near(&pair, 3);
     take(&pair, 3);
     expect_event(&pair); /* though they were polled meanwhile: the program has been promised one */
@@ -120,7 +120,7 @@ static void what_is_held_comes_when_moderation_ends(const void *row)
     for (int i = 0; i < TRIES && took >= LONG; i++) {
         long from = microseconds();
         moderate(&pair, 100, UINT16_MAX);
-        EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 0), ==, 0);
+        EXPECT(remote_arm(pair.near.remote, pair.near.receive_cq, 0), ==, 0);
         send_to_near(&pair, 2);
         take(&pair, 2);
         moderate(&pair, i % 2 ? 0 : 2, LONG);
@@ -140,8 +140,8 @@ static void who_arms_and_polls_again_loses_nothing(const void *row)
     while (seen < 400) {
         if (seen == posted)
             send_to_near(&pair, 1 + seen % 7), posted += 1 + seen % 7;
-        EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 0), ==, 0);
-        int taken = puppet_poll(pair.near.puppet, pair.near.receive_cq, 1 + seen % 3, wc, 0);
+        EXPECT(remote_arm(pair.near.remote, pair.near.receive_cq, 0), ==, 0);
+        int taken = remote_poll(pair.near.remote, pair.near.receive_cq, 1 + seen % 3, wc, 0);
         if (!taken) {
             send_to_near(&pair, 1 + seen % 4), posted += 1 + seen % 4;
             expect_event(&pair);
@@ -176,7 +176,7 @@ static void nobody_is_woken_when_nothing_is_held(const void *row)
 {
     struct pair pair = open_with_channel();
     moderate(&pair, 4, SHORT);
-    EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 0), ==, 0);
+    EXPECT(remote_arm(pair.near.remote, pair.near.receive_cq, 0), ==, 0);
     send_to_near(&pair, 1);
     expect_event(&pair);
     usleep(20000);
@@ -190,12 +190,12 @@ static void a_queue_that_holds_an_event_can_be_destroyed(const void *row)
 {
     struct pair pair = open_with_channel();
     moderate(&pair, 100, LONG);
-    EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 0), ==, 0);
+    EXPECT(remote_arm(pair.near.remote, pair.near.receive_cq, 0), ==, 0);
     send_to_near(&pair, 1);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_QP, pair.near.qp), ==, 0);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_CQ, pair.near.receive_cq), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_QP, pair.near.qp), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_CQ, pair.near.receive_cq), ==, 0);
     usleep(2 * LONG);
-    EXPECT(puppet_get_cq_event(pair.near.puppet, pair.near.channel, 0), ==, NOBODY);
+    EXPECT(remote_get_cq_event(pair.near.remote, pair.near.channel, 0), ==, NOBODY);
 }
 
 static void a_solicited_arming_holds_back_what_it_is_for(const void *row)
@@ -203,9 +203,9 @@ static void a_solicited_arming_holds_back_what_it_is_for(const void *row)
     struct pair pair = open_with_channel();
     moderate(&pair, 2, LONG);
     long from = microseconds();
-    EXPECT(puppet_arm(pair.near.puppet, pair.near.receive_cq, 1), ==, 0);
+    EXPECT(remote_arm(pair.near.remote, pair.near.receive_cq, 1), ==, 0);
     send_to_near(&pair, 3);
-    EXPECT(puppet_get_cq_event(pair.near.puppet, pair.near.channel, 20), ==, NOBODY);
+    EXPECT(remote_get_cq_event(pair.near.remote, pair.near.channel, 20), ==, NOBODY);
     struct send send = end_send(&pair.far, &pair.near, IBV_WR_SEND, 1, 0, 8);
     send.wr.send_flags |= IBV_SEND_SOLICITED;
     end_post_receive(&pair.near, end_receive(&pair.near, 1, 0, 64));

@@ -11,25 +11,25 @@
 enum { SIZE = 16, HALF = SIZE / 2, ROUNDS = 6, SOON = 60, STREAM = 3000 };
 
 struct counter {
-    struct desk desk;
+    struct fixture fixture;
     struct ibv_cq *cq;
     bool extended; /* polled by its iterator */
 };
 
 static struct counter open_counter(const void *row, uint32_t flags)
 {
-    struct counter of = {.desk = desk_open(), .extended = *(const bool *)row};
+    struct counter of = {.fixture = fixture_open(), .extended = *(const bool *)row};
     struct ibv_cq_init_attr_ex attr = {.cqe = SIZE, .wc_flags = IBV_WC_STANDARD_FLAGS};
     attr.comp_mask = flags ? IBV_CQ_INIT_ATTR_MASK_FLAGS : 0;
     attr.flags = flags;
-    of.cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(of.desk.context, &attr));
+    of.cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(of.fixture.context, &attr));
     EXPECT_TRUE(of.cq && of.cq->cqe == SIZE);
     return of;
 }
 
 static struct ibv_qp *make_qp(struct counter *of)
 {
-    return alone_loop(of->desk.pd, of->cq);
+    return local_loop(of->fixture.pd, of->cq);
 }
 
 /* Until they lie in their CQ, which is not polled. Polling another moves the process's packets as well. */
@@ -37,17 +37,17 @@ static void wait_for_completions(struct counter *of)
 {
     struct ibv_wc wc;
     for (int i = 0; i < 500; i++)
-        EXPECT(ibv_poll_cq(of->desk.cq, 1, &wc), ==, 0);
+        EXPECT(ibv_poll_cq(of->fixture.cq, 1, &wc), ==, 0);
     usleep(1000); /* of what the helper may have in hand */
 }
 
 static void write_many(struct counter *of, struct ibv_qp *qp, uint64_t from, uint64_t to)
 {
-    struct ibv_sge sge = {(uintptr_t)of->desk.memory, 8, of->desk.mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)of->fixture.memory, 8, of->fixture.mr->lkey};
     struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1};
     wr.send_flags = IBV_SEND_SIGNALED;
-    wr.wr.rdma.remote_addr = (uintptr_t)of->desk.memory + 64;
-    wr.wr.rdma.rkey = of->desk.mr->rkey;
+    wr.wr.rdma.remote_addr = (uintptr_t)of->fixture.memory + 64;
+    wr.wr.rdma.rkey = of->fixture.mr->rkey;
     for (wr.wr_id = from; wr.wr_id < to; wr.wr_id++)
         EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
     wait_for_completions(of);
@@ -95,10 +95,10 @@ static void what_destroyed_queue_pairs_left_takes_no_room(const void *row)
     }
     struct ibv_qp *qp = make_qp(&of);
     write_many(&of, qp, 0, SIZE);
-    alone_no_event(of.desk.context);
-    EXPECT(alone_state(qp), ==, IBV_QPS_RTS);
+    local_no_event(of.fixture.context);
+    EXPECT(local_state(qp), ==, IBV_QPS_RTS);
     expect_ids(&of, qp, 0, SIZE);
-    desk_close(&of.desk);
+    fixture_close(&of.fixture);
 }
 
 static void what_a_reset_queue_pair_left_takes_no_room(const void *row)
@@ -108,14 +108,14 @@ static void what_a_reset_queue_pair_left_takes_no_room(const void *row)
     for (int i = 0; i < ROUNDS; i++) {
         write_many(&of, qp, 0, HALF);
         EXPECT(ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE), ==, 0);
-        alone_initialize(qp);
-        alone_receive_from(qp, qp->qp_num);
-        alone_send(qp);
+        local_initialize(qp);
+        local_receive_from(qp, qp->qp_num);
+        local_send(qp);
     }
     write_many(&of, qp, 0, SIZE);
-    alone_no_event(of.desk.context);
+    local_no_event(of.fixture.context);
     expect_ids(&of, qp, 0, SIZE);
-    desk_close(&of.desk);
+    fixture_close(&of.fixture);
 }
 
 /* ibv_resize_cq(3) asks for room for the unpolled entries. */
@@ -130,7 +130,7 @@ static void what_a_destroyed_queue_pair_left_is_not_counted_when_resizing(const 
     EXPECT(ibv_resize_cq(of.cq, 2), ==, EINVAL);
     EXPECT(ibv_resize_cq(of.cq, 4), ==, 0);
     expect_ids(&of, other, 0, 3);
-    desk_close(&of.desk);
+    fixture_close(&of.fixture);
 }
 
 /* "CQE always will be written to next entry": among those that are there. */
@@ -143,7 +143,7 @@ static void what_a_destroyed_queue_pair_left_pushes_nobody_out(const void *row)
     EXPECT(ibv_destroy_qp(one), ==, 0);
     write_many(&of, other, 4, 8);
     expect_ids(&of, other, 0, 8);
-    desk_close(&of.desk);
+    fixture_close(&of.fixture);
 }
 
 /* Between ibv_start_poll and ibv_end_poll, too: the completion at hand stays, the next is the next. */
@@ -162,7 +162,7 @@ static void a_batch_goes_on_behind_what_was_withdrawn(const void *row)
     EXPECT(ibv_start_poll(cq, &attr), ==, 0);
     EXPECT(ibv_destroy_qp(one), ==, 0);
     write_many(&of, late, 0, SIZE - 5);
-    alone_no_event(of.desk.context);
+    local_no_event(of.fixture.context);
     EXPECT(ibv_wc_read_qp_num(cq), ==, number);
     EXPECT(ibv_wc_read_opcode(cq), ==, IBV_WC_RDMA_WRITE);
     EXPECT(cq->wr_id, ==, 0);
@@ -173,7 +173,7 @@ static void a_batch_goes_on_behind_what_was_withdrawn(const void *row)
     }
     ibv_end_poll(cq);
     expect_ids(&of, late, 0, SIZE - 5);
-    desk_close(&of.desk);
+    fixture_close(&of.fixture);
 }
 
 /* -- while somebody polls */
@@ -218,11 +218,11 @@ static void *poll_stream(void *argument)
 
 static void send_stream(struct stream *stream)
 {
-    struct ibv_sge sge = {(uintptr_t)stream->of.desk.memory, 8, stream->of.desk.mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)stream->of.fixture.memory, 8, stream->of.fixture.mr->lkey};
     struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1};
     wr.send_flags = IBV_SEND_SIGNALED;
-    wr.wr.rdma.remote_addr = (uintptr_t)stream->of.desk.memory + 64;
-    wr.wr.rdma.rkey = stream->of.desk.mr->rkey;
+    wr.wr.rdma.remote_addr = (uintptr_t)stream->of.fixture.memory + 64;
+    wr.wr.rdma.rkey = stream->of.fixture.mr->rkey;
     while (wr.wr_id < STREAM && !stream->broken) {
         struct ibv_qp *left = make_qp(&stream->of);
         flush_receives(left);
@@ -242,8 +242,8 @@ static void a_stream_loses_nothing_when_others_are_withdrawn(const void *row)
     send_stream(&stream);
     EXPECT(pthread_join(poller, NULL), ==, 0);
     EXPECT(stream.broken, ==, 0);
-    alone_no_event(stream.of.desk.context);
-    desk_close(&stream.of.desk);
+    local_no_event(stream.of.fixture.context);
+    fixture_close(&stream.of.fixture);
 }
 
 static void for_both(const char *name, void (*body)(const void *))

@@ -11,7 +11,7 @@ static struct wishes quick(void)
 
 static void kill_far(void)
 {
-    puppet_kill(harness_far());
+    remote_kill(harness_far());
     harness_far_is_dead();
 }
 
@@ -57,10 +57,10 @@ static void a_peer_that_stood_still_is_still_there(const void *row)
 {
     struct pair pair = pair_open_as(quick());
     struct ibv_wc wc;
-    puppet_stop(harness_far(), true);
+    remote_stop(harness_far(), true);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 64));
-    int early = puppet_poll(pair.near.puppet, pair.near.send_cq, 1, &wc, 300);
-    puppet_stop(harness_far(), false);
+    int early = remote_poll(pair.near.remote, pair.near.send_cq, 1, &wc, 300);
+    remote_stop(harness_far(), false);
     if (early)
         harness_fail(__FILE__, __LINE__, "completed meanwhile with status %d", wc.status);
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
@@ -79,9 +79,9 @@ static void a_list_that_a_peer_has_no_room_for_arrives(const void *row)
         list[i] = end_send(&pair.near, &pair.far, IBV_WR_SEND, i, 0, LENGTH);
         end_post_receive(&pair.far, end_receive(&pair.far, i, 0, LENGTH));
     }
-    puppet_stop(harness_far(), true);
-    int error = puppet_post_send(pair.near.puppet, pair.near.qp, list, MESSAGES, NULL);
-    puppet_stop(harness_far(), false);
+    remote_stop(harness_far(), true);
+    int error = remote_post_send(pair.near.remote, pair.near.qp, list, MESSAGES, NULL);
+    remote_stop(harness_far(), false);
     EXPECT(error, ==, 0);
     for (uint64_t i = 0; i < MESSAGES; i++)
         end_expect_sent(&pair.near, i, IBV_WC_SUCCESS);

@@ -15,7 +15,7 @@ struct errno_row {
 };
 
 /* What the rows use. */
-static struct desk desk;
+static struct fixture fixture;
 static struct ibv_qp *qp, *datagram, *frames;
 static struct ibv_srq *srq;
 static struct ibv_cq_ex *iterated;
@@ -27,29 +27,29 @@ static struct ibv_send_wr request, *bad_send;
 
 static struct ibv_qp *make_builder(void)
 {
-    struct ibv_qp_init_attr plain = desk_describe(&desk, IBV_QPT_RC);
+    struct ibv_qp_init_attr plain = fixture_describe(&fixture, IBV_QPT_RC);
     struct ibv_qp_init_attr_ex init = {.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-                                       .pd = desk.pd,
+                                       .pd = fixture.pd,
                                        .send_ops_flags = IBV_QP_EX_WITH_SEND,
                                        .qp_type = IBV_QPT_RC};
     init.send_cq = plain.send_cq, init.recv_cq = plain.recv_cq, init.cap = plain.cap;
-    return ibv_create_qp_ex(desk.context, &init);
+    return ibv_create_qp_ex(fixture.context, &init);
 }
 
 static void make_all(void)
 {
-    desk = desk_open();
+    fixture = fixture_open();
     qp = make_builder();
-    datagram = desk_qp(&desk, IBV_QPT_UD);
-    frames = desk_qp(&desk, IBV_QPT_RAW_PACKET);
-    alone_initialize(datagram);
-    srq = desk_srq(&desk, 1);
-    channel = ibv_create_comp_channel(desk.context);
-    iterated = ibv_create_cq_ex(desk.context, &(struct ibv_cq_init_attr_ex){.cqe = 1, .channel = channel});
-    dm = ibv_alloc_dm(desk.context, &(struct ibv_alloc_dm_attr){.length = 64});
-    wq = ibv_create_wq(
-        desk.context,
-        &(struct ibv_wq_init_attr){.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = desk.pd, .cq = desk.cq});
+    datagram = fixture_qp(&fixture, IBV_QPT_UD);
+    frames = fixture_qp(&fixture, IBV_QPT_RAW_PACKET);
+    local_initialize(datagram);
+    srq = fixture_srq(&fixture, 1);
+    channel = ibv_create_comp_channel(fixture.context);
+    iterated = ibv_create_cq_ex(fixture.context, &(struct ibv_cq_init_attr_ex){.cqe = 1, .channel = channel});
+    dm = ibv_alloc_dm(fixture.context, &(struct ibv_alloc_dm_attr){.length = 64});
+    wq = ibv_create_wq(fixture.context,
+                       &(struct ibv_wq_init_attr){
+                           .wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = fixture.pd, .cq = fixture.cq});
     EXPECT_TRUE(qp && channel && iterated && dm && wq);
 }
 
@@ -69,9 +69,9 @@ static void make_all(void)
         (handle) ^= 1u << 30;                                                                                          \
         return answer;                                                                                                 \
     }
-SPOILT(dealloc_pd, desk.pd->handle, ibv_dealloc_pd(desk.pd))
-SPOILT(dereg_mr, desk.mr->handle, ibv_dereg_mr(desk.mr))
-SPOILT(destroy_cq, desk.cq->handle, ibv_destroy_cq(desk.cq))
+SPOILT(dealloc_pd, fixture.pd->handle, ibv_dealloc_pd(fixture.pd))
+SPOILT(dereg_mr, fixture.mr->handle, ibv_dereg_mr(fixture.mr))
+SPOILT(destroy_cq, fixture.cq->handle, ibv_destroy_cq(fixture.cq))
 SPOILT(destroy_srq, srq->handle, ibv_destroy_srq(srq))
 SPOILT(destroy_qp, qp->handle, ibv_destroy_qp(qp))
 SPOILT(destroy_wq, wq->handle, ibv_destroy_wq(wq))
@@ -80,15 +80,15 @@ SPOILT(free_dm, *newer_dm_handle(dm), ibv_free_dm(dm))
 static int64_t destroy_ah(void)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-    EXPECT(ibv_query_gid(desk.context, 1, 0, &attr.grh.dgid), ==, 0);
-    struct ibv_ah *ah = ibv_create_ah(desk.pd, &attr);
+    EXPECT(ibv_query_gid(fixture.context, 1, 0, &attr.grh.dgid), ==, 0);
+    struct ibv_ah *ah = ibv_create_ah(fixture.pd, &attr);
     ah->handle ^= 1u << 30;
     return ibv_destroy_ah(ah);
 }
 
 static int64_t dealloc_mw(void)
 {
-    struct ibv_mw *mw = ibv_alloc_mw(desk.pd, IBV_MW_TYPE_1);
+    struct ibv_mw *mw = ibv_alloc_mw(fixture.pd, IBV_MW_TYPE_1);
     mw->handle ^= 1u << 30;
     return ibv_dealloc_mw(mw);
 }
@@ -96,23 +96,23 @@ static int64_t dealloc_mw(void)
 CALL(destroy_comp_channel, ibv_destroy_comp_channel(channel))
 static int64_t dealloc_td(void)
 {
-    struct ibv_td *td = ibv_alloc_td(desk.context, &(struct ibv_td_init_attr){0});
-    struct ibv_parent_domain_init_attr attr = {.pd = desk.pd, .td = td};
-    EXPECT_TRUE(ibv_alloc_parent_domain(desk.context, &attr));
+    struct ibv_td *td = ibv_alloc_td(fixture.context, &(struct ibv_td_init_attr){0});
+    struct ibv_parent_domain_init_attr attr = {.pd = fixture.pd, .td = td};
+    EXPECT_TRUE(ibv_alloc_parent_domain(fixture.context, &attr));
     return ibv_dealloc_td(td);
 }
 
 static int64_t close_xrcd(void)
 {
-    struct ibv_xrcd *xrcd = xrc_make_domain(desk.context, -1, O_CREAT);
-    EXPECT_TRUE(xrc_make_srq(desk.pd, xrcd, desk.cq, 1));
+    struct ibv_xrcd *xrcd = xrc_make_domain(fixture.context, -1, O_CREAT);
+    EXPECT_TRUE(xrc_make_srq(fixture.pd, xrcd, fixture.cq, 1));
     return ibv_close_xrcd(xrcd);
 }
 
 static int64_t destroy_rwq_ind_table(void)
 {
     struct ibv_rwq_ind_table_init_attr attr = {.ind_tbl = &wq};
-    struct ibv_rwq_ind_table *table = ibv_create_rwq_ind_table(desk.context, &attr);
+    struct ibv_rwq_ind_table *table = ibv_create_rwq_ind_table(fixture.context, &attr);
     table->ind_tbl_handle ^= 1 << 30;
     return ibv_destroy_rwq_ind_table(table);
 }
@@ -137,7 +137,7 @@ static int64_t destroy_flow(void)
 
 static struct ibv_counters *make_counters(void)
 {
-    return ibv_create_counters(desk.context, &(struct ibv_counters_init_attr){0});
+    return ibv_create_counters(fixture.context, &(struct ibv_counters_init_attr){0});
 }
 
 static int64_t destroy_counters(void)
@@ -159,8 +159,8 @@ static int64_t read_counters(void)
     return ibv_read_counters(make_counters(), &value, 1, 1u << 31);
 }
 
-CALL(destroy_flow_action, ibv_destroy_flow_action(&(struct ibv_flow_action){desk.context}))
-CALL(modify_flow_action_esp, ibv_modify_flow_action_esp(&(struct ibv_flow_action){desk.context}, NULL))
+CALL(destroy_flow_action, ibv_destroy_flow_action(&(struct ibv_flow_action){fixture.context}))
+CALL(modify_flow_action_esp, ibv_modify_flow_action_esp(&(struct ibv_flow_action){fixture.context}, NULL))
 /* -- queue pairs and queues */
 
 CALL(modify_qp, ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RTS}, IBV_QP_STATE))
@@ -189,7 +189,7 @@ static int64_t post_srq_ops(void)
 static int64_t bind_mw(void)
 {
     struct ibv_mw_bind bind = {.send_flags = 1u << 30};
-    return ibv_bind_mw(qp, ibv_alloc_mw(desk.pd, IBV_MW_TYPE_1), &bind);
+    return ibv_bind_mw(qp, ibv_alloc_mw(fixture.pd, IBV_MW_TYPE_1), &bind);
 }
 
 CALL(modify_srq, ibv_modify_srq(srq, &(struct ibv_srq_attr){.max_wr = 0}, IBV_SRQ_MAX_WR))
@@ -200,13 +200,13 @@ static int64_t get_srq_num(void)
 }
 
 CALL(modify_wq, ibv_modify_wq(wq, &(struct ibv_wq_attr){.attr_mask = 1u << 30}))
-CALL(modify_cq, ibv_modify_cq(desk.cq, &(struct ibv_modify_cq_attr){.attr_mask = 1u << 30}))
-CALL(resize_cq, ibv_resize_cq(desk.cq, 0))
+CALL(modify_cq, ibv_modify_cq(fixture.cq, &(struct ibv_modify_cq_attr){.attr_mask = 1u << 30}))
+CALL(resize_cq, ibv_resize_cq(fixture.cq, 0))
 CALL(start_poll, ibv_start_poll(iterated, &(struct ibv_poll_cq_attr){.comp_mask = 1}))
 /* -- memory */
 
-CALL(rereg_mr, ibv_rereg_mr(desk.mr, 0, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_CMD ? -1 : 0)
-CALL(advise_mr, ibv_advise_mr(desk.pd, (enum ibv_advise_mr_advice)99, 0, NULL, 0))
+CALL(rereg_mr, ibv_rereg_mr(fixture.mr, 0, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_CMD ? -1 : 0)
+CALL(advise_mr, ibv_advise_mr(fixture.pd, (enum ibv_advise_mr_advice)99, 0, NULL, 0))
 CALL(memcpy_to_dm, ibv_memcpy_to_dm(dm, 64, "12345678", 8))
 static int64_t memcpy_from_dm(void)
 {
@@ -219,59 +219,59 @@ static int64_t memcpy_from_dm(void)
 static int64_t query_port(void)
 {
     struct ibv_port_attr attr;
-    return ibv_query_port(desk.context, 2, &attr);
+    return ibv_query_port(fixture.context, 2, &attr);
 }
 
 static int64_t query_gid(void)
 {
     union ibv_gid gid;
-    return ibv_query_gid(desk.context, 2, 0, &gid);
+    return ibv_query_gid(fixture.context, 2, 0, &gid);
 }
 
 static int64_t query_gid_ex(void)
 {
     struct ibv_gid_entry entry;
-    return ibv_query_gid_ex(desk.context, 2, 0, &entry, 0);
+    return ibv_query_gid_ex(fixture.context, 2, 0, &entry, 0);
 }
 
 static int64_t query_gid_ex_with_flags(void)
 {
     struct ibv_gid_entry entry;
-    return ibv_query_gid_ex(desk.context, 1, 0, &entry, 1);
+    return ibv_query_gid_ex(fixture.context, 1, 0, &entry, 1);
 }
 
 static int64_t query_gid_table(void)
 {
     struct ibv_gid_entry entry;
-    return ibv_query_gid_table(desk.context, &entry, 0, 0);
+    return ibv_query_gid_table(fixture.context, &entry, 0, 0);
 }
 
 static int64_t query_gid_table_with_flags(void)
 {
     struct ibv_gid_entry entry;
-    return ibv_query_gid_table(desk.context, &entry, 1, 1);
+    return ibv_query_gid_table(fixture.context, &entry, 1, 1);
 }
 
 static int64_t query_pkey(void)
 {
     __be16 key;
-    return ibv_query_pkey(desk.context, 1, -1, &key);
+    return ibv_query_pkey(fixture.context, 1, -1, &key);
 }
 
-CALL(get_pkey_index, ibv_get_pkey_index(desk.context, 1, 0x1234))
-CALL(query_rt_values_ex, ibv_query_rt_values_ex(desk.context, &(struct ibv_values_ex){.comp_mask = 1u << 30}))
+CALL(get_pkey_index, ibv_get_pkey_index(fixture.context, 1, 0x1234))
+CALL(query_rt_values_ex, ibv_query_rt_values_ex(fixture.context, &(struct ibv_values_ex){.comp_mask = 1u << 30}))
 static int64_t init_ah_from_wc(void)
 {
     struct ibv_grh grh = {.version_tclass_flow = htonl(6u << 28)}; /* to an address that is not ours */
     struct ibv_ah_attr attr;
-    return ibv_init_ah_from_wc(desk.context, 1, &(struct ibv_wc){.wc_flags = IBV_WC_GRH}, &grh, &attr);
+    return ibv_init_ah_from_wc(fixture.context, 1, &(struct ibv_wc){.wc_flags = IBV_WC_GRH}, &grh, &attr);
 }
 
 static int64_t resolve_eth_l2_from_gid(void)
 {
     uint8_t address[6];
     uint16_t vlan;
-    return ibv_resolve_eth_l2_from_gid(desk.context, &(struct ibv_ah_attr){0}, address, &vlan);
+    return ibv_resolve_eth_l2_from_gid(fixture.context, &(struct ibv_ah_attr){0}, address, &vlan);
 }
 
 static int64_t get_cq_event(void)
@@ -285,8 +285,8 @@ static int64_t get_cq_event(void)
 static int64_t get_async_event(void)
 {
     struct ibv_async_event event;
-    fcntl(desk.context->async_fd, F_SETFL, fcntl(desk.context->async_fd, F_GETFL) | O_NONBLOCK);
-    return ibv_get_async_event(desk.context, &event);
+    fcntl(fixture.context->async_fd, F_SETFL, fcntl(fixture.context->async_fd, F_GETFL) | O_NONBLOCK);
+    return ibv_get_async_event(fixture.context, &event);
 }
 
 #define WRONG(name)                                                                                                    \
@@ -389,7 +389,7 @@ static void a_wrong_argument_is_told_in_errno_as_well(const void *row)
     EXPECT(error, >, 0);
     if (answer != -1)
         EXPECT(error, ==, answer > 0 ? answer : -answer);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void every_function_that_can_fail_is_among_these(const void *row)

@@ -32,12 +32,12 @@ static void qp_without_permission(struct wishes *wishes)
 static void register_anew(struct scene *scene, struct end *end, bool of_other_pd, int access)
 {
     if (of_other_pd)
-        scene->other_pd = puppet_alloc_pd(end->puppet);
+        scene->other_pd = remote_alloc_pd(end->remote);
     scene->other_mr =
-        puppet_reg_mr(end->puppet, of_other_pd ? scene->other_pd : end->pd, end->memory, end->length, access);
+        remote_reg_mr(end->remote, of_other_pd ? scene->other_pd : end->pd, end->memory, end->length, access);
     EXPECT(scene->other_mr, !=, NOBODY);
-    end->lkey = end->puppet->call.about.lkey;
-    end->rkey = end->puppet->call.about.rkey;
+    end->lkey = end->remote->call.about.lkey;
+    end->rkey = end->remote->call.about.rkey;
 }
 
 static bool is_atomic(const struct scene *scene)
@@ -72,7 +72,7 @@ static void lkey_unknown(struct scene *scene)
 static void stale(struct scene *scene, struct end *end)
 {
     register_anew(scene, end, false, ACCESS_ALL);
-    EXPECT(puppet_destroy(end->puppet, KIND_MR, scene->other_mr), ==, 0);
+    EXPECT(remote_destroy(end->remote, KIND_MR, scene->other_mr), ==, 0);
 }
 
 static void lkey_stale(struct scene *scene)
@@ -103,13 +103,13 @@ enum { PAGE = 4096 };
 static void local_gone(struct scene *scene)
 {
     struct end *near = &scene->pair.near;
-    puppet_lose(near->puppet, near->memory, PAGE, LOSS_PROTECTED);
+    remote_lose(near->remote, near->memory, PAGE, LOSS_PROTECTED);
 }
 
 static void local_protected(struct scene *scene)
 {
     struct end *near = &scene->pair.near;
-    puppet_lose(near->puppet, near->memory, PAGE, LOSS_READ_ONLY);
+    remote_lose(near->remote, near->memory, PAGE, LOSS_READ_ONLY);
 }
 
 static void local_read_only(struct scene *scene)
@@ -174,7 +174,7 @@ static void remote_behind(struct scene *scene)
 static void remote_gone(struct scene *scene)
 {
     struct end *far = &scene->pair.far;
-    puppet_lose(far->puppet, far->memory, PAGE, LOSS_PROTECTED);
+    remote_lose(far->remote, far->memory, PAGE, LOSS_PROTECTED);
 }
 
 static void remote_wraps(struct scene *scene)
@@ -252,7 +252,7 @@ static void receive_behind(struct scene *scene)
 static void receive_gone(struct scene *scene)
 {
     struct end *far = &scene->pair.far;
-    puppet_lose(far->puppet, scene->receive.sge[0].addr, PAGE, LOSS_PROTECTED);
+    remote_lose(far->remote, scene->receive.sge[0].addr, PAGE, LOSS_PROTECTED);
     scene->bad_receive = true;
 }
 
@@ -270,7 +270,7 @@ static void no_receive(struct scene *scene)
 
 static void peer_destroyed(struct scene *scene)
 {
-    EXPECT(puppet_destroy(scene->pair.far.puppet, KIND_QP, scene->pair.far.qp), ==, 0);
+    EXPECT(remote_destroy(scene->pair.far.remote, KIND_QP, scene->pair.far.qp), ==, 0);
     scene->pair.far.qp = NOBODY;
     scene->post_receive = false;
 }

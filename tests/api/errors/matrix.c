@@ -96,7 +96,7 @@ static void look_at_receive(struct scene *scene, struct row *seen)
 {
     struct ibv_wc wc;
     int64_t patience = scene->bad_receive ? PATIENCE : 0;
-    if (puppet_poll(scene->pair.far.puppet, scene->pair.far.receive_cq, 1, &wc, patience) == 1)
+    if (remote_poll(scene->pair.far.remote, scene->pair.far.receive_cq, 1, &wc, patience) == 1)
         take(&wc, 2, &seen->responder, &seen->responder_reason);
 }
 
@@ -123,7 +123,7 @@ static struct row observe(struct scene *scene, const struct row *row)
     seen.requester_state = end_state(near);
     if (far->qp != NOBODY)
         seen.responder_state = end_state(far);
-    seen.event = puppet_get_async_event(far->puppet, seen.responder_state == IBV_QPS_ERR ? QUIET : 0);
+    seen.event = remote_get_async_event(far->remote, seen.responder_state == IBV_QPS_ERR ? QUIET : 0);
     if (seen.event == IBV_EVENT_COMM_EST)
         seen.event = EVENT_NONE;
     return seen;

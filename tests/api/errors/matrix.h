@@ -6,7 +6,7 @@
 #include "diag/diag.h"
 #include "pair.h"
 
-/* The stage of a row: a connected pair, what will be posted at the near end, and what waits for it at the far one. */
+/* The objects of a row: a connected pair, what will be posted at the near end, and what waits for it at the far one. */
 struct scene {
     struct pair pair;
     struct send send;

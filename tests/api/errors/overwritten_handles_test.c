@@ -16,7 +16,7 @@ struct handle_row {
 };
 
 /* What the rows use. */
-static struct desk desk;
+static struct fixture fixture;
 static struct ibv_qp *qp, *datagram, *frames;
 static struct ibv_srq *srq;
 static struct ibv_wq *wq;
@@ -26,15 +26,15 @@ static struct ibv_rwq_ind_table *table;
 static void open_all(void)
 {
     struct ibv_wq_init_attr init = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1};
-    desk = desk_open();
-    qp = desk_qp(&desk, IBV_QPT_RC);
-    datagram = desk_qp(&desk, IBV_QPT_UD);
-    frames = desk_qp(&desk, IBV_QPT_RAW_PACKET);
-    srq = desk_srq(&desk, 1);
-    init.pd = desk.pd, init.cq = desk.cq;
-    wq = ibv_create_wq(desk.context, &init);
-    dm = ibv_alloc_dm(desk.context, &(struct ibv_alloc_dm_attr){.length = 64});
-    table = ibv_create_rwq_ind_table(desk.context, &(struct ibv_rwq_ind_table_init_attr){.ind_tbl = &wq});
+    fixture = fixture_open();
+    qp = fixture_qp(&fixture, IBV_QPT_RC);
+    datagram = fixture_qp(&fixture, IBV_QPT_UD);
+    frames = fixture_qp(&fixture, IBV_QPT_RAW_PACKET);
+    srq = fixture_srq(&fixture, 1);
+    init.pd = fixture.pd, init.cq = fixture.cq;
+    wq = ibv_create_wq(fixture.context, &init);
+    dm = ibv_alloc_dm(fixture.context, &(struct ibv_alloc_dm_attr){.length = 64});
+    table = ibv_create_rwq_ind_table(fixture.context, &(struct ibv_rwq_ind_table_init_attr){.ind_tbl = &wq});
     EXPECT_TRUE(wq && dm && table);
 }
 
@@ -43,9 +43,9 @@ static void open_all(void)
     {                                                                                                                  \
         return at;                                                                                                     \
     }
-HANDLE(of_pd, &desk.pd->handle)
-HANDLE(of_mr, &desk.mr->handle)
-HANDLE(of_cq, &desk.cq->handle)
+HANDLE(of_pd, &fixture.pd->handle)
+HANDLE(of_mr, &fixture.mr->handle)
+HANDLE(of_cq, &fixture.cq->handle)
 HANDLE(of_srq, &srq->handle)
 HANDLE(of_qp, &qp->handle)
 HANDLE(of_datagram, &datagram->handle)
@@ -60,21 +60,22 @@ HANDLE(of_table, (uint32_t *)&table->ind_tbl_handle)
     }
 #define MAKE(name, call) CALL(name, (uintptr_t)(call))
 
-MAKE(alloc_mw, ibv_alloc_mw(desk.pd, IBV_MW_TYPE_1))
-MAKE(reg_mr, ibv_reg_mr(desk.pd, desk.memory, 8, 0))
-MAKE(reg_dm_mr, ibv_reg_dm_mr(desk.pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED))
-MAKE(alloc_null_mr, ibv_alloc_null_mr(desk.pd))
-MAKE(import_mr, ibv_import_mr(desk.pd, desk.mr->handle))
-MAKE(alloc_parent_domain, ibv_alloc_parent_domain(desk.context, &(struct ibv_parent_domain_init_attr){.pd = desk.pd}))
-MAKE(create_srq, ibv_create_srq(desk.pd, &(struct ibv_srq_init_attr){.attr = {.max_wr = 1}}))
+MAKE(alloc_mw, ibv_alloc_mw(fixture.pd, IBV_MW_TYPE_1))
+MAKE(reg_mr, ibv_reg_mr(fixture.pd, fixture.memory, 8, 0))
+MAKE(reg_dm_mr, ibv_reg_dm_mr(fixture.pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED))
+MAKE(alloc_null_mr, ibv_alloc_null_mr(fixture.pd))
+MAKE(import_mr, ibv_import_mr(fixture.pd, fixture.mr->handle))
+MAKE(alloc_parent_domain,
+     ibv_alloc_parent_domain(fixture.context, &(struct ibv_parent_domain_init_attr){.pd = fixture.pd}))
+MAKE(create_srq, ibv_create_srq(fixture.pd, &(struct ibv_srq_init_attr){.attr = {.max_wr = 1}}))
 MAKE(create_flow, ibv_create_flow(frames, &(struct ibv_flow_attr){.size = sizeof(struct ibv_flow_attr), .port = 1}))
-MAKE(create_table, ibv_create_rwq_ind_table(desk.context, &(struct ibv_rwq_ind_table_init_attr){.ind_tbl = &wq}))
+MAKE(create_table, ibv_create_rwq_ind_table(fixture.context, &(struct ibv_rwq_ind_table_init_attr){.ind_tbl = &wq}))
 
 static int64_t create_ah(void)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-    EXPECT(ibv_query_gid(desk.context, 1, 0, &attr.grh.dgid), ==, 0);
-    return (intptr_t)ibv_create_ah(desk.pd, &attr);
+    EXPECT(ibv_query_gid(fixture.context, 1, 0, &attr.grh.dgid), ==, 0);
+    return (intptr_t)ibv_create_ah(fixture.pd, &attr);
 }
 
 static int64_t create_srq_ex(void)
@@ -82,18 +83,18 @@ static int64_t create_srq_ex(void)
     struct ibv_srq_init_attr_ex attr = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
                                                      IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
                                         .srq_type = IBV_SRQT_TM,
-                                        .pd = desk.pd,
-                                        .cq = desk.cq,
+                                        .pd = fixture.pd,
+                                        .cq = fixture.cq,
                                         .tm_cap = {.max_num_tags = 1, .max_ops = 1},
                                         .attr = {.max_wr = 1, .max_sge = 1}};
-    return (intptr_t)ibv_create_srq_ex(desk.context, &attr);
+    return (intptr_t)ibv_create_srq_ex(fixture.context, &attr);
 }
 
 static int64_t create_qp(void)
 {
-    struct ibv_qp_init_attr attr = desk_describe(&desk, IBV_QPT_RC);
+    struct ibv_qp_init_attr attr = fixture_describe(&fixture, IBV_QPT_RC);
     attr.srq = srq;
-    return (intptr_t)ibv_create_qp(desk.pd, &attr);
+    return (intptr_t)ibv_create_qp(fixture.pd, &attr);
 }
 
 static int64_t create_spreading_qp(void)
@@ -101,22 +102,23 @@ static int64_t create_spreading_qp(void)
     static uint8_t key[40];
     struct ibv_qp_init_attr_ex attr = {
         .qp_type = IBV_QPT_RAW_PACKET,
-        .pd = desk.pd,
+        .pd = fixture.pd,
         .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
         .rwq_ind_tbl = table,
         .rx_hash_conf = {IBV_RX_HASH_FUNC_TOEPLITZ, sizeof key, key, IBV_RX_HASH_SRC_IPV4}};
-    return (intptr_t)ibv_create_qp_ex(desk.context, &attr);
+    return (intptr_t)ibv_create_qp_ex(fixture.context, &attr);
 }
 
 static int64_t create_wq(void)
 {
-    struct ibv_wq_init_attr attr = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = desk.pd, .cq = desk.cq};
-    return (intptr_t)ibv_create_wq(desk.context, &attr);
+    struct ibv_wq_init_attr attr = {
+        .wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = fixture.pd, .cq = fixture.cq};
+    return (intptr_t)ibv_create_wq(fixture.context, &attr);
 }
 
 static int64_t rereg_mr(void)
 {
-    int answer = ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_PD, desk.pd, NULL, 0, 0);
+    int answer = ibv_rereg_mr(fixture.mr, IBV_REREG_MR_CHANGE_PD, fixture.pd, NULL, 0, 0);
     return answer == IBV_REREG_MR_ERR_CMD ? errno : answer;
 }
 
@@ -127,19 +129,19 @@ static int64_t query_qp(void)
     return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init);
 }
 
-CALL(advise_mr, ibv_advise_mr(desk.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &(struct ibv_sge){0}, 1))
+CALL(advise_mr, ibv_advise_mr(fixture.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &(struct ibv_sge){0}, 1))
 CALL(modify_qp, ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE))
 CALL(modify_qp_rate_limit, ibv_modify_qp_rate_limit(qp, &(struct ibv_qp_rate_limit_attr){0}))
 CALL(attach_mcast, ibv_attach_mcast(datagram, &(union ibv_gid){{0xff, 0x12}}, 0))
 CALL(detach_mcast, ibv_detach_mcast(datagram, &(union ibv_gid){{0xff, 0x12}}, 0))
 CALL(modify_srq, ibv_modify_srq(srq, &(struct ibv_srq_attr){.srq_limit = 1}, IBV_SRQ_LIMIT))
 CALL(query_srq, ibv_query_srq(srq, &(struct ibv_srq_attr){0}))
-CALL(resize_cq, ibv_resize_cq(desk.cq, 32))
-CALL(modify_cq, ibv_modify_cq(desk.cq, &(struct ibv_modify_cq_attr){0}))
+CALL(resize_cq, ibv_resize_cq(fixture.cq, 32))
+CALL(modify_cq, ibv_modify_cq(fixture.cq, &(struct ibv_modify_cq_attr){0}))
 CALL(modify_wq, ibv_modify_wq(wq, &(struct ibv_wq_attr){0}))
-CALL(dealloc_pd, ibv_dealloc_pd(desk.pd))
-CALL(dereg_mr, ibv_dereg_mr(desk.mr))
-CALL(destroy_cq, ibv_destroy_cq(desk.cq))
+CALL(dealloc_pd, ibv_dealloc_pd(fixture.pd))
+CALL(dereg_mr, ibv_dereg_mr(fixture.mr))
+CALL(destroy_cq, ibv_destroy_cq(fixture.cq))
 CALL(destroy_srq, ibv_destroy_srq(srq))
 CALL(destroy_qp, ibv_destroy_qp(qp))
 CALL(destroy_wq, ibv_destroy_wq(wq))
@@ -181,7 +183,7 @@ static void nothing_is_made_with_a_spoilt_handle(const void *row)
     EXPECT_ERRNO(of->make(), ENOENT);
     *handle ^= 1u << 30;
     EXPECT_TRUE(of->make());
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void a_spoilt_handle_is_unknown(const void *row)
@@ -190,25 +192,25 @@ static void a_spoilt_handle_is_unknown(const void *row)
     open_all();
     *of->handle() ^= 1u << 30;
     EXPECT(of->make(), ==, ENOENT);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *of)
 {
-    struct ibv_qp_init_attr_ex init = {.send_cq = desk.cq,
+    struct ibv_qp_init_attr_ex init = {.send_cq = fixture.cq,
                                        .recv_cq = cq,
                                        .srq = of,
                                        .qp_type = IBV_QPT_RC,
                                        .cap = {1, 1, 1, 1, 0},
                                        .comp_mask = IBV_QP_INIT_ATTR_PD,
                                        .pd = pd};
-    return ibv_create_qp_ex(desk.context, &init);
+    return ibv_create_qp_ex(fixture.context, &init);
 }
 
 static struct ibv_wq *make_wq(struct ibv_pd *pd, struct ibv_cq *cq)
 {
     struct ibv_wq_init_attr init = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = pd, .cq = cq};
-    return ibv_create_wq(desk.context, &init);
+    return ibv_create_wq(fixture.context, &init);
 }
 
 static struct ibv_srq *make_tags(struct ibv_cq *cq)
@@ -217,68 +219,69 @@ static struct ibv_srq *make_tags(struct ibv_cq *cq)
                                         .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
                                                      IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
                                         .srq_type = IBV_SRQT_TM,
-                                        .pd = desk.pd,
+                                        .pd = fixture.pd,
                                         .cq = cq,
                                         .tm_cap = {.max_num_tags = 1, .max_ops = 2}};
-    return ibv_create_srq_ex(desk.context, &init);
+    return ibv_create_srq_ex(fixture.context, &init);
 }
 
 /* A handle is one of its context: each call with what another has made finds nothing (reason 356, OTHER_CONTEXT). */
 static void what_another_context_made_is_unknown(const void *row)
 {
     open_all();
-    struct desk other = desk_open();
+    struct fixture other = fixture_open();
     struct ibv_comp_channel *channel = ibv_create_comp_channel(other.context);
     struct ibv_dm *memory = ibv_alloc_dm(other.context, &(struct ibv_alloc_dm_attr){.length = 64});
-    EXPECT_ERRNO(ibv_create_cq(desk.context, 1, NULL, channel, 0), EBADF);
-    EXPECT_ERRNO(make_qp(other.pd, desk.cq, NULL), ENOENT);
-    EXPECT_ERRNO(make_qp(desk.pd, other.cq, NULL), ENOENT);
-    EXPECT_ERRNO(make_qp(desk.pd, desk.cq, desk_srq(&other, 1)), ENOENT);
-    EXPECT_ERRNO(make_wq(other.pd, desk.cq), ENOENT);
-    EXPECT_ERRNO(make_wq(desk.pd, other.cq), ENOENT);
+    EXPECT_ERRNO(ibv_create_cq(fixture.context, 1, NULL, channel, 0), EBADF);
+    EXPECT_ERRNO(make_qp(other.pd, fixture.cq, NULL), ENOENT);
+    EXPECT_ERRNO(make_qp(fixture.pd, other.cq, NULL), ENOENT);
+    EXPECT_ERRNO(make_qp(fixture.pd, fixture.cq, fixture_srq(&other, 1)), ENOENT);
+    EXPECT_ERRNO(make_wq(other.pd, fixture.cq), ENOENT);
+    EXPECT_ERRNO(make_wq(fixture.pd, other.cq), ENOENT);
     EXPECT_ERRNO(make_tags(other.cq), ENOENT);
-    EXPECT_ERRNO(ibv_reg_dm_mr(desk.pd, memory, 0, 64, IBV_ACCESS_ZERO_BASED), ENOENT);
-    EXPECT(ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_PD, other.pd, NULL, 0, 0), ==, IBV_REREG_MR_ERR_CMD);
+    EXPECT_ERRNO(ibv_reg_dm_mr(fixture.pd, memory, 0, 64, IBV_ACCESS_ZERO_BASED), ENOENT);
+    EXPECT(ibv_rereg_mr(fixture.mr, IBV_REREG_MR_CHANGE_PD, other.pd, NULL, 0, 0), ==, IBV_REREG_MR_ERR_CMD);
     EXPECT(errno, ==, ENOENT);
     struct ibv_pd *moved = ibv_alloc_pd(other.context);
-    moved->context = desk.context;
+    moved->context = fixture.context;
     EXPECT(ibv_dealloc_pd(moved), ==, ENOENT);
     moved->context = other.context;
     EXPECT(ibv_dealloc_pd(moved), ==, 0);
-    EXPECT_TRUE(make_qp(desk.pd, desk.cq, srq) && make_wq(desk.pd, desk.cq) && make_tags(desk.cq));
-    desk_close(&other);
-    desk_close(&desk);
+    EXPECT_TRUE(make_qp(fixture.pd, fixture.cq, srq) && make_wq(fixture.pd, fixture.cq) && make_tags(fixture.cq));
+    fixture_close(&other);
+    fixture_close(&fixture);
 }
 
 /* Both contexts have opened the same domain, so nothing but whose the handle is tells them apart. */
 static void another_contexts_xrc_domain_is_unknown(const void *row)
 {
     open_all();
-    struct desk other = desk_open();
+    struct fixture other = fixture_open();
     int fd = memfd_create("domain", 0);
-    struct ibv_xrcd *own = xrc_make_domain(desk.context, fd, O_CREAT), *strange = xrc_make_domain(other.context, fd, 0);
+    struct ibv_xrcd *own = xrc_make_domain(fixture.context, fd, O_CREAT),
+                    *strange = xrc_make_domain(other.context, fd, 0);
     EXPECT_TRUE(own && strange);
-    struct ibv_qp *receiving = xrc_make_receiver(desk.context, own);
-    EXPECT_TRUE(receiving && xrc_make_srq(desk.pd, own, desk.cq, 1) &&
-                xrc_make_handle(desk.context, own, receiving->qp_num));
-    EXPECT_ERRNO(xrc_make_srq(desk.pd, strange, desk.cq, 1), ENOENT);
-    EXPECT_ERRNO(xrc_make_receiver(desk.context, strange), ENOENT);
-    EXPECT_ERRNO(xrc_make_handle(desk.context, strange, receiving->qp_num), ENOENT);
+    struct ibv_qp *receiving = xrc_make_receiver(fixture.context, own);
+    EXPECT_TRUE(receiving && xrc_make_srq(fixture.pd, own, fixture.cq, 1) &&
+                xrc_make_handle(fixture.context, own, receiving->qp_num));
+    EXPECT_ERRNO(xrc_make_srq(fixture.pd, strange, fixture.cq, 1), ENOENT);
+    EXPECT_ERRNO(xrc_make_receiver(fixture.context, strange), ENOENT);
+    EXPECT_ERRNO(xrc_make_handle(fixture.context, strange, receiving->qp_num), ENOENT);
     EXPECT(ibv_close_xrcd(strange), ==, 0);
     close(fd);
-    desk_close(&other);
-    desk_close(&desk);
+    fixture_close(&other);
+    fixture_close(&fixture);
 }
 
 static void contexts_that_were_imported_from_each_other_have_the_same_handles(const void *row)
 {
     open_all();
-    struct ibv_context *imported = ibv_import_device(dup(desk.context->cmd_fd));
-    struct ibv_pd *pd = ibv_import_pd(imported, desk.pd->handle);
-    EXPECT_TRUE(make_qp(pd, desk.cq, srq));
-    EXPECT(ibv_rereg_mr(desk.mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), ==, 0);
+    struct ibv_context *imported = ibv_import_device(dup(fixture.context->cmd_fd));
+    struct ibv_pd *pd = ibv_import_pd(imported, fixture.pd->handle);
+    EXPECT_TRUE(make_qp(pd, fixture.cq, srq));
+    EXPECT(ibv_rereg_mr(fixture.mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), ==, 0);
     EXPECT(ibv_close_device(imported), ==, 0);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void run_rows(const struct handle_row *rows, size_t count, const char *what, void (*body)(const void *))

@@ -29,11 +29,11 @@ void raw_fill_udp(uint8_t *frame, uint32_t source)
 static void set_up(struct end *end)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-    EXPECT(puppet_modify_qp(end->puppet, end->qp, &attr, IBV_QP_STATE | IBV_QP_PORT), ==, 0);
+    EXPECT(remote_modify_qp(end->remote, end->qp, &attr, IBV_QP_STATE | IBV_QP_PORT), ==, 0);
     attr.qp_state = IBV_QPS_RTR;
-    EXPECT(puppet_modify_qp(end->puppet, end->qp, &attr, IBV_QP_STATE), ==, 0);
+    EXPECT(remote_modify_qp(end->remote, end->qp, &attr, IBV_QP_STATE), ==, 0);
     attr.qp_state = IBV_QPS_RTS;
-    EXPECT(puppet_modify_qp(end->puppet, end->qp, &attr, IBV_QP_STATE), ==, 0);
+    EXPECT(remote_modify_qp(end->remote, end->qp, &attr, IBV_QP_STATE), ==, 0);
 }
 struct pair raw_open_pair(void)
 {
@@ -47,7 +47,7 @@ void raw_far_sends(struct pair *pair, const uint8_t *frame, uint32_t length, uns
     for (uint32_t at = 0; at < length; at += 8) {
         uint64_t word = 0;
         memcpy(&word, frame + at, length - at < 8 ? length - at : 8);
-        puppet_poke(pair->far.puppet, pair->far.memory + at, word);
+        remote_poke(pair->far.remote, pair->far.memory + at, word);
     }
     struct send send = {
         .wr = {.wr_id = 5, .opcode = IBV_WR_SEND, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED | flags}, .ah = NOBODY};

@@ -1,6 +1,6 @@
 /* What programs may expect of the verbs, as a model that runs beside them; and the random calls. There are two
  * programs, the ends of the link, and every object is of one of them: those in even places are the near end's, those in
- * odd places the far one's. Objects are the numbers that puppets give them, NOBODY where there is none. */
+ * odd places the far one's. Objects are the numbers that remote ends give them, NOBODY where there is none. */
 #ifndef API_FUZZ_MODEL_H
 #define API_FUZZ_MODEL_H
 
@@ -77,7 +77,7 @@ struct model_qp {
 
 struct model {
     uint64_t seed, random;
-    struct puppet *ends[ENDS];
+    struct remote_end *ends[ENDS];
     uint64_t memory[ENDS];
     union ibv_gid gid; /* of both: they are on one host */
     struct model_pd pds[PDS];
@@ -102,7 +102,7 @@ void model_finish(struct model *);
 uint64_t model_random(struct model *, uint64_t below);
 /* The place of an object of the same end as this one, out of so many. */
 int model_random_beside(struct model *, int place, int places);
-struct puppet *model_end_of(struct model *, int place);
+struct remote_end *model_end_of(struct model *, int place);
 /* Fails the case with the seed. */
 void model_fail(struct model *, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 #define MODEL_EXPECT(model, left, right)                                                                               \

@@ -40,7 +40,7 @@ int model_random_beside(struct model *model, int place, int places)
     return (int)model_random(model, (uint64_t)places / ENDS) * ENDS + place % ENDS;
 }
 
-struct puppet *model_end_of(struct model *model, int place)
+struct remote_end *model_end_of(struct model *model, int place)
 {
     return model->ends[place % ENDS];
 }
@@ -69,9 +69,9 @@ struct model *model_create(uint64_t seed)
     model->ends[1] = harness_far();
     begin_empty(model);
     for (int i = 0; i < ENDS; i++) {
-        MODEL_EXPECT(model, puppet_open(model->ends[i], 0), 0);
+        MODEL_EXPECT(model, remote_open(model->ends[i], 0), 0);
         model->gid = model->ends[i]->call.about.gid;
-        model->memory[i] = puppet_memory(model->ends[i], MEMORY);
+        model->memory[i] = remote_memory(model->ends[i], MEMORY);
     }
     if (model_random(model, 8))
         populate(model);
@@ -80,7 +80,7 @@ struct model *model_create(uint64_t seed)
 
 static void make_pd(struct model *model, int at)
 {
-    model->pds[at] = (struct model_pd){.pd = puppet_alloc_pd(model_end_of(model, at))};
+    model->pds[at] = (struct model_pd){.pd = remote_alloc_pd(model_end_of(model, at))};
     if (model->pds[at].pd == NOBODY)
         model_fail(model, "ibv_alloc_pd: errno %d", model_end_of(model, at)->error);
 }
@@ -90,11 +90,11 @@ static void make_mr(struct model *model, int at)
     enum { ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
     static const int access[] = {0,   IBV_ACCESS_LOCAL_WRITE, ALL, ALL, ALL,
                                  ALL, IBV_ACCESS_REMOTE_WRITE /* without LOCAL_WRITE: refused */};
-    struct puppet *end = model_end_of(model, at);
+    struct remote_end *end = model_end_of(model, at);
     int pd = model_random_beside(model, at, PDS), chosen = access[model_random(model, COUNT(access))];
     if (model->pds[pd].pd == NOBODY)
         return;
-    int mr = puppet_reg_mr(end, model->pds[pd].pd, model->memory[at % ENDS], MEMORY, chosen);
+    int mr = remote_reg_mr(end, model->pds[pd].pd, model->memory[at % ENDS], MEMORY, chosen);
     MODEL_EXPECT(model, mr == NOBODY, chosen == IBV_ACCESS_REMOTE_WRITE);
     if (mr == NOBODY) {
         MODEL_EXPECT(model, end->error, EINVAL);
@@ -106,7 +106,7 @@ static void make_mr(struct model *model, int at)
 
 static void make_cq(struct model *model, int at)
 {
-    model->cqs[at] = (struct model_cq){.cq = puppet_create_cq(model_end_of(model, at), CQE, NOBODY, 0)};
+    model->cqs[at] = (struct model_cq){.cq = remote_create_cq(model_end_of(model, at), CQE, NOBODY, 0)};
     if (model->cqs[at].cq == NOBODY)
         model_fail(model, "ibv_create_cq: errno %d", model_end_of(model, at)->error);
 }
@@ -118,7 +118,7 @@ static void make_srq(struct model *model, int at)
     if (model->pds[pd].pd == NOBODY)
         return;
     model->srqs[at] =
-        (struct model_srq){.srq = puppet_create_srq(model_end_of(model, at), model->pds[pd].pd, &attr), .pd = pd};
+        (struct model_srq){.srq = remote_create_srq(model_end_of(model, at), model->pds[pd].pd, &attr), .pd = pd};
     if (model->srqs[at].srq == NOBODY)
         model_fail(model, "ibv_create_srq: errno %d", model_end_of(model, at)->error);
     model->pds[pd].uses++;
@@ -148,7 +148,7 @@ static void make_qp(struct model *model, int at)
     int send_cq = model->cqs[qp->send_cq].cq, receive_cq = model->cqs[qp->receive_cq].cq;
     if (model->pds[qp->pd].pd == NOBODY)
         return;
-    qp->qp = puppet_create_qp(model_end_of(model, at), model->pds[qp->pd].pd, send_cq, receive_cq,
+    qp->qp = remote_create_qp(model_end_of(model, at), model->pds[qp->pd].pd, send_cq, receive_cq,
                               qp->srq < 0 ? NOBODY : model->srqs[qp->srq].srq, &attr);
     MODEL_EXPECT(model, qp->qp == NOBODY, send_cq == NOBODY || receive_cq == NOBODY);
     if (qp->qp == NOBODY)
@@ -184,7 +184,7 @@ static bool destroy(struct model *model, enum kind kind, int place, int number, 
 {
     if (number == NOBODY)
         return false;
-    MODEL_EXPECT(model, puppet_destroy(model_end_of(model, place), kind, number), uses ? EBUSY : 0);
+    MODEL_EXPECT(model, remote_destroy(model_end_of(model, place), kind, number), uses ? EBUSY : 0);
     return !uses;
 }
 
@@ -257,20 +257,20 @@ void model_spoil_handle(struct model *model)
 {
     int qp = (int)model_random(model, QPS), cq = (int)model_random(model, CQS), mr = (int)model_random(model, MRS);
     uint32_t noise = (uint32_t)model_random(model, 1u << 31) + 1;
-    if (model->qps[qp].qp != NOBODY && model_end_of(model, qp)->stage) {
-        struct ibv_qp *object = stage_object(model_end_of(model, qp)->stage, KIND_QP, model->qps[qp].qp);
+    if (model->qps[qp].qp != NOBODY && model_end_of(model, qp)->objects) {
+        struct ibv_qp *object = end_object(model_end_of(model, qp)->objects, KIND_QP, model->qps[qp].qp);
         object->handle ^= noise;
         MODEL_EXPECT(model, ibv_destroy_qp(object), ENOENT);
         object->handle ^= noise;
     }
-    if (model->cqs[cq].cq != NOBODY && model_end_of(model, cq)->stage) {
-        struct ibv_cq *object = stage_object(model_end_of(model, cq)->stage, KIND_CQ, model->cqs[cq].cq);
+    if (model->cqs[cq].cq != NOBODY && model_end_of(model, cq)->objects) {
+        struct ibv_cq *object = end_object(model_end_of(model, cq)->objects, KIND_CQ, model->cqs[cq].cq);
         object->handle ^= noise;
         MODEL_EXPECT(model, ibv_destroy_cq(object), ENOENT);
         object->handle ^= noise;
     }
-    if (model->mrs[mr].mr != NOBODY && model_end_of(model, mr)->stage) {
-        struct ibv_mr *object = stage_object(model_end_of(model, mr)->stage, KIND_MR, model->mrs[mr].mr);
+    if (model->mrs[mr].mr != NOBODY && model_end_of(model, mr)->objects) {
+        struct ibv_mr *object = end_object(model_end_of(model, mr)->objects, KIND_MR, model->mrs[mr].mr);
         object->handle ^= noise;
         MODEL_EXPECT(model, ibv_dereg_mr(object), ENOENT);
         object->handle ^= noise;
@@ -296,7 +296,7 @@ void model_finish(struct model *model)
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
     for (int i = 0; i < QPS; i++)
         if (model->qps[i].qp != NOBODY && model->qps[i].state != IBV_QPS_RESET)
-            MODEL_EXPECT(model, puppet_modify_qp(model_end_of(model, i), model->qps[i].qp, &attr, IBV_QP_STATE), 0);
+            MODEL_EXPECT(model, remote_modify_qp(model_end_of(model, i), model->qps[i].qp, &attr, IBV_QP_STATE), 0);
     for (int round = 0; round < 1000 && (!round || !is_over(model)); round++)
         for (int cq = 0; cq < CQS; cq++)
             model_poll(model, cq);
@@ -316,7 +316,7 @@ void model_finish(struct model *model)
             model_fail(model, "the model counts its uses wrongly");
     }
     for (int i = 0; i < ENDS; i++)
-        MODEL_EXPECT(model, puppet_clear(model->ends[i]), 0);
+        MODEL_EXPECT(model, remote_clear(model->ends[i]), 0);
     free(model);
 }
 

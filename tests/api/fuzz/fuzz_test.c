@@ -51,7 +51,7 @@ static void all(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && !strcmp(argv[1], "--puppet"))
+    if (argc > 1 && !strcmp(argv[1], "--remote"))
         return harness_main(argc, argv, all);
     if (argc > 2)
         sequences = (unsigned)strtoul(argv[2], NULL, 10);

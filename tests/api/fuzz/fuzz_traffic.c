@@ -24,7 +24,7 @@ enum ibv_qp_state model_true_state(struct model *model, int at)
 {
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
-    MODEL_EXPECT(model, puppet_query_qp(model_end_of(model, at), model->qps[at].qp, &attr, &init), 0);
+    MODEL_EXPECT(model, remote_query_qp(model_end_of(model, at), model->qps[at].qp, &attr, &init), 0);
     return attr.qp_state;
 }
 
@@ -45,7 +45,7 @@ void model_move(struct model *model)
     if (chosen < 0)
         return;
     struct model_qp *qp = &model->qps[chosen];
-    int error = puppet_modify_qp(model_end_of(model, chosen), qp->qp, &attr, IBV_QP_STATE);
+    int error = remote_modify_qp(model_end_of(model, chosen), qp->qp, &attr, IBV_QP_STATE);
     if (error && to == IBV_QPS_SQD) {
         MODEL_EXPECT(model, error, EINVAL);
         if (model_true_state(model, chosen) == IBV_QPS_RTS)
@@ -76,27 +76,27 @@ static struct ibv_qp_attr describe(struct model *model, int at, int peer, uint32
 static int to_ready(struct model *model, int at, int peer, uint32_t psn)
 {
     struct model_qp *qp = &model->qps[at];
-    struct puppet *end = model_end_of(model, at);
+    struct remote_end *end = model_end_of(model, at);
     struct ibv_qp_attr attr = describe(model, at, peer, psn);
     bool datagram = qp->type == IBV_QPT_UD, reliable = qp->type == IBV_QPT_RC;
     attr.qp_state = IBV_QPS_INIT;
-    int error = puppet_modify_qp(end, qp->qp, &attr,
+    int error = remote_modify_qp(end, qp->qp, &attr,
                                  IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
                                      (datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
     attr.qp_state = IBV_QPS_RTR;
     if (!error)
-        error = puppet_modify_qp(end, qp->qp, &attr,
+        error = remote_modify_qp(end, qp->qp, &attr,
                                  IBV_QP_STATE |
                                      (datagram ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
                                      (reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
     attr.qp_state = IBV_QPS_RTS;
     if (!error)
-        error = puppet_modify_qp(
+        error = remote_modify_qp(
             end, qp->qp, &attr,
             IBV_QP_STATE | IBV_QP_SQ_PSN |
                 (reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0));
     if (!error && datagram && qp->ah == NOBODY) {
-        qp->ah = puppet_create_ah(end, model->pds[qp->pd].pd, &attr.ah_attr);
+        qp->ah = remote_create_ah(end, model->pds[qp->pd].pd, &attr.ah_attr);
         model->pds[qp->pd].uses += qp->ah != NOBODY;
         error = end->error;
     }
@@ -106,7 +106,7 @@ static int to_ready(struct model *model, int at, int peer, uint32_t psn)
 static void reset(struct model *model, int at)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
-    MODEL_EXPECT(model, puppet_modify_qp(model_end_of(model, at), model->qps[at].qp, &attr, IBV_QP_STATE), 0);
+    MODEL_EXPECT(model, remote_modify_qp(model_end_of(model, at), model->qps[at].qp, &attr, IBV_QP_STATE), 0);
     forget(&model->qps[at]);
 }
 
@@ -217,7 +217,7 @@ void model_post_send(struct model *model)
     for (uint64_t count = 1 + model_random(model, 4); count; count--) {
         struct send send = make_send(model, chosen);
         send.wr.wr_id = make_id(0, chosen, qp->sends.tail);
-        int error = puppet_post_send(model_end_of(model, chosen), qp->qp, &send, 1, &bad);
+        int error = remote_post_send(model_end_of(model, chosen), qp->qp, &send, 1, &bad);
         MODEL_EXPECT(model, error, expected_error(qp, &send));
         if (error) {
             MODEL_EXPECT(model, bad, 0);
@@ -232,7 +232,7 @@ static void post_to_srq(struct model *model, int at, struct receive *receive)
 {
     struct model_srq *srq = &model->srqs[at];
     receive->wr.wr_id = make_id(2, at, srq->posts);
-    int error = puppet_post_srq(model_end_of(model, at), srq->srq, receive, 1, NULL);
+    int error = remote_post_srq(model_end_of(model, at), srq->srq, receive, 1, NULL);
     if (receive->wr.num_sge > 1)
         MODEL_EXPECT(model, error, EINVAL);
     else if (srq->outstanding < DEPTH)
@@ -247,7 +247,7 @@ static void post_to_qp(struct model *model, int at, struct receive *receive)
 {
     struct model_qp *qp = &model->qps[at];
     receive->wr.wr_id = make_id(RECEIVES, at, qp->receives.tail);
-    int error = puppet_post_receive(model_end_of(model, at), qp->qp, receive, 1, NULL);
+    int error = remote_post_receive(model_end_of(model, at), qp->qp, receive, 1, NULL);
     if (qp->srq >= 0 || qp->state == IBV_QPS_RESET || receive->wr.num_sge > 1)
         MODEL_EXPECT(model, error, EINVAL);
     else if (qp->receives.tail - qp->receives.head < DEPTH)
@@ -355,7 +355,7 @@ void model_poll(struct model *model, int cq)
     if (model->cqs[cq].cq == NOBODY)
         return;
     int most = 1 + (int)model_random(model, COUNT(wc));
-    int taken = puppet_poll(model_end_of(model, cq), model->cqs[cq].cq, most, wc, 0);
+    int taken = remote_poll(model_end_of(model, cq), model->cqs[cq].cq, most, wc, 0);
     if (taken < 0 || taken > most)
         model_fail(model, "ibv_poll_cq of %d gave %d", most, taken);
     for (int i = 0; i < taken; i++)

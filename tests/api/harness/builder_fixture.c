@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ibv_qp *bench_make_qp(struct bench *bench, enum ibv_qp_type type, uint64_t operations)
+struct ibv_qp *builder_make_qp(struct builder *builder, enum ibv_qp_type type, uint64_t operations)
 {
     struct ibv_qp_init_attr_ex init = {
         .qp_type = type,
-        .send_cq = bench->sent,
-        .recv_cq = bench->received,
+        .send_cq = builder->sent,
+        .recv_cq = builder->received,
         .cap = {.max_send_wr = SENDS, .max_recv_wr = SENDS, .max_send_sge = 2, .max_recv_sge = 1},
         .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-        .pd = bench->pd,
+        .pd = builder->pd,
         .send_ops_flags = operations,
     };
     init.cap.max_inline_data = INLINE;
@@ -19,90 +19,90 @@ struct ibv_qp *bench_make_qp(struct bench *bench, enum ibv_qp_type type, uint64_
         init.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
         init.max_tso_header = INLINE;
     }
-    return ibv_create_qp_ex(bench->context, &init);
+    return ibv_create_qp_ex(builder->context, &init);
 }
 
-struct bench bench_open(enum ibv_qp_type type, uint64_t operations)
+struct builder builder_open(enum ibv_qp_type type, uint64_t operations)
 {
-    struct bench bench = {.context = alone_open()};
-    bench.pd = ibv_alloc_pd(bench.context);
-    bench.sent = ibv_create_cq(bench.context, 32, NULL, NULL, 0);
-    bench.received = ibv_create_cq(bench.context, 32, NULL, NULL, 0);
+    struct builder builder = {.context = local_open()};
+    builder.pd = ibv_alloc_pd(builder.context);
+    builder.sent = ibv_create_cq(builder.context, 32, NULL, NULL, 0);
+    builder.received = ibv_create_cq(builder.context, 32, NULL, NULL, 0);
     void *memory = aligned_alloc(4096, 4096);
-    EXPECT_TRUE(bench.pd && bench.sent && bench.received && memory);
+    EXPECT_TRUE(builder.pd && builder.sent && builder.received && memory);
     memset(memory, 0, 4096);
-    bench.mr = ibv_reg_mr(bench.pd, memory, 4096,
-                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                              IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
-    bench.qp = bench_make_qp(&bench, type, operations);
-    EXPECT_TRUE(bench.mr && bench.qp);
-    bench.ex = ibv_qp_to_qp_ex(bench.qp);
-    EXPECT_TRUE(bench.ex);
-    bench.memory = memory;
-    return bench;
+    builder.mr = ibv_reg_mr(builder.pd, memory, 4096,
+                            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                                IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
+    builder.qp = builder_make_qp(&builder, type, operations);
+    EXPECT_TRUE(builder.mr && builder.qp);
+    builder.ex = ibv_qp_to_qp_ex(builder.qp);
+    EXPECT_TRUE(builder.ex);
+    builder.memory = memory;
+    return builder;
 }
 
-struct bench bench_open_connected(void)
+struct builder builder_open_connected(void)
 {
-    struct bench bench = bench_open(IBV_QPT_RC, OPS_RC);
-    alone_initialize(bench.qp);
-    alone_receive_from(bench.qp, bench.qp->qp_num);
-    alone_send(bench.qp);
-    return bench;
+    struct builder builder = builder_open(IBV_QPT_RC, OPS_RC);
+    local_initialize(builder.qp);
+    local_receive_from(builder.qp, builder.qp->qp_num);
+    local_send(builder.qp);
+    return builder;
 }
 
-void bench_close(struct bench *bench)
+void builder_close(struct builder *builder)
 {
-    EXPECT(ibv_close_device(bench->context), ==, 0);
-    free(bench->memory);
+    EXPECT(ibv_close_device(builder->context), ==, 0);
+    free(builder->memory);
 }
 
-void bench_post_receive(struct bench *bench, uint32_t length)
+void builder_post_receive(struct builder *builder, uint32_t length)
 {
-    struct ibv_sge sge = {(uintptr_t)bench->memory + TARGET, length, bench->mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)builder->memory + TARGET, length, builder->mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = ID, .sg_list = &sge, .num_sge = 1}, *bad;
-    EXPECT(ibv_post_recv(bench->qp, &wr, &bad), ==, 0);
+    EXPECT(ibv_post_recv(builder->qp, &wr, &bad), ==, 0);
 }
 
-struct ibv_qp_ex *bench_start(struct bench *bench)
+struct ibv_qp_ex *builder_start(struct builder *builder)
 {
-    ibv_wr_start(bench->ex);
-    bench->ex->wr_id = ID;
-    bench->ex->wr_flags = IBV_SEND_SIGNALED;
-    return bench->ex;
+    ibv_wr_start(builder->ex);
+    builder->ex->wr_id = ID;
+    builder->ex->wr_flags = IBV_SEND_SIGNALED;
+    return builder->ex;
 }
 
-void bench_set_source(struct bench *bench, const char *text)
+void builder_set_source(struct builder *builder, const char *text)
 {
-    strcpy(bench->memory, text);
-    ibv_wr_set_sge(bench->ex, bench->mr->lkey, (uintptr_t)bench->memory, (uint32_t)strlen(text) + 1);
+    strcpy(builder->memory, text);
+    ibv_wr_set_sge(builder->ex, builder->mr->lkey, (uintptr_t)builder->memory, (uint32_t)strlen(text) + 1);
 }
 
-void bench_complete(struct bench *bench, enum ibv_wc_opcode opcode)
+void builder_complete(struct builder *builder, enum ibv_wc_opcode opcode)
 {
-    EXPECT(ibv_wr_complete(bench->ex), ==, 0);
-    struct ibv_wc wc = alone_poll(bench->sent);
+    EXPECT(ibv_wr_complete(builder->ex), ==, 0);
+    struct ibv_wc wc = local_poll(builder->sent);
     EXPECT(wc.status, ==, IBV_WC_SUCCESS);
     EXPECT(wc.wr_id, ==, ID);
     EXPECT(wc.opcode, ==, opcode);
 }
 
-struct ibv_wc bench_expect_received(struct bench *bench, const char *text)
+struct ibv_wc builder_expect_received(struct builder *builder, const char *text)
 {
-    struct ibv_wc wc = alone_poll(bench->received);
+    struct ibv_wc wc = local_poll(builder->received);
     EXPECT(wc.status, ==, IBV_WC_SUCCESS);
-    EXPECT(strcmp(bench->memory + TARGET, text), ==, 0);
+    EXPECT(strcmp(builder->memory + TARGET, text), ==, 0);
     return wc;
 }
 
-uint64_t bench_target(const struct bench *bench)
+uint64_t builder_target(const struct builder *builder)
 {
-    return (uintptr_t)bench->memory + TARGET;
+    return (uintptr_t)builder->memory + TARGET;
 }
 
-uint64_t bench_word_at(const struct bench *bench, size_t offset)
+uint64_t builder_word_at(const struct builder *builder, size_t offset)
 {
     uint64_t word;
-    memcpy(&word, bench->memory + offset, sizeof word);
+    memcpy(&word, builder->memory + offset, sizeof word);
     return word;
 }

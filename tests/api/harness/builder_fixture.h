@@ -17,7 +17,7 @@ enum {
     OPS_UD = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
 };
 
-struct bench {
+struct builder {
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_cq *sent, *received;
@@ -28,25 +28,25 @@ struct bench {
 };
 
 /* NULL and errno when it is refused. */
-struct ibv_qp *bench_make_qp(struct bench *bench, enum ibv_qp_type type, uint64_t operations);
+struct ibv_qp *builder_make_qp(struct builder *builder, enum ibv_qp_type type, uint64_t operations);
 /* With a queue pair in RESET. */
-struct bench bench_open(enum ibv_qp_type type, uint64_t operations);
+struct builder builder_open(enum ibv_qp_type type, uint64_t operations);
 /* With one of RC, with all operations, connected with itself. */
-struct bench bench_open_connected(void);
+struct builder builder_open_connected(void);
 /* What is left is destroyed with it. */
-void bench_close(struct bench *bench);
+void builder_close(struct builder *builder);
 /* Into the target, with wr_id ID. */
-void bench_post_receive(struct bench *bench, uint32_t length);
+void builder_post_receive(struct builder *builder, uint32_t length);
 /* Begins a batch of one signalled work request. */
-struct ibv_qp_ex *bench_start(struct bench *bench);
+struct ibv_qp_ex *builder_start(struct builder *builder);
 /* The memory's first bytes are what is sent. */
-void bench_set_source(struct bench *bench, const char *text);
+void builder_set_source(struct builder *builder, const char *text);
 /* Ends the batch, whose completion must come and be good. */
-void bench_complete(struct bench *bench, enum ibv_wc_opcode opcode);
+void builder_complete(struct builder *builder, enum ibv_wc_opcode opcode);
 /* The receive's completion, with this text in the target. */
-struct ibv_wc bench_expect_received(struct bench *bench, const char *text);
+struct ibv_wc builder_expect_received(struct builder *builder, const char *text);
 /* The address of the target, and eight bytes of the memory. */
-uint64_t bench_target(const struct bench *bench);
-uint64_t bench_word_at(const struct bench *bench, size_t offset);
+uint64_t builder_target(const struct builder *builder);
+uint64_t builder_word_at(const struct builder *builder, size_t offset);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a stage can do. Objects are named by small numbers of their kind, NOBODY where there is none. */
+/* What an end can do. Objects are named by small numbers of their kind, NOBODY where there is none. */
 enum verb {
     VERB_OPEN,
     VERB_CLEAR,  /* destroys everything, in order; error: the first errno that a destroy gave */
@@ -78,7 +78,7 @@ struct call {
     };
 };
 
-/* Work requests with their SGEs behind them; `next`, `sg_list` and the address handle are filled in by the stage. */
+/* Work requests with their SGEs behind them; `next`, `sg_list` and the address handle are filled in there. */
 struct send {
     struct ibv_send_wr wr;
     int ah;

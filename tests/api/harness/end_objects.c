@@ -9,34 +9,34 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void *stage_object(struct stage *stage, enum kind kind, int number)
+void *end_object(struct end_objects *objects, enum kind kind, int number)
 {
     if (number == NOBODY)
         return NULL;
-    if (number < 0 || number >= OBJECTS || !stage->objects[kind][number]) {
+    if (number < 0 || number >= OBJECTS || !objects->objects[kind][number]) {
         fprintf(stderr, "the test names object %d of kind %d, which does not exist\n", number, kind);
         abort();
     }
-    return stage->objects[kind][number];
+    return objects->objects[kind][number];
 }
 
-int stage_enter(struct stage *stage, enum kind kind, void *object)
+int end_enter(struct end_objects *objects, enum kind kind, void *object)
 {
     if (!object)
         return NOBODY;
     for (int i = 0; i < OBJECTS; i++)
-        if (!stage->objects[kind][i]) {
-            stage->objects[kind][i] = object;
+        if (!objects->objects[kind][i]) {
+            objects->objects[kind][i] = object;
             return i;
         }
     fprintf(stderr, "the test makes more than %d objects of kind %d\n", OBJECTS, kind);
     abort();
 }
 
-static void made(struct stage *stage, struct call *call, enum kind kind, void *object)
+static void made(struct end_objects *objects, struct call *call, enum kind kind, void *object)
 {
     call->error = object ? 0 : errno;
-    call->result = stage_enter(stage, kind, object);
+    call->result = end_enter(objects, kind, object);
 }
 
 static void returned(struct call *call, int result)
@@ -44,30 +44,30 @@ static void returned(struct call *call, int result)
     call->result = call->error = result;
 }
 
-static void open_device(struct stage *stage, struct call *call, void *payload)
+static void open_device(struct end_objects *objects, struct call *call, void *payload)
 {
     int count;
     struct ibv_device **list = ibv_get_device_list(&count);
-    if (!stage->context && list && count)
-        stage->context = ibv_open_device(list[0]);
-    call->error = stage->context ? 0 : errno;
-    call->result = stage->context ? 0 : -1;
+    if (!objects->context && list && count)
+        objects->context = ibv_open_device(list[0]);
+    call->error = objects->context ? 0 : errno;
+    call->result = objects->context ? 0 : -1;
     if (list)
         ibv_free_device_list(list);
-    if (stage->context)
-        ibv_query_gid(stage->context, 1, (int)call->number[0], &call->about.gid);
+    if (objects->context)
+        ibv_query_gid(objects->context, 1, (int)call->number[0], &call->about.gid);
 }
 
-static void memory(struct stage *stage, struct call *call, void *payload)
+static void memory(struct end_objects *objects, struct call *call, void *payload)
 {
     size_t length = (size_t)call->number[0];
-    void *address = mmap(lonely_place(), length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *address = mmap(mmap_hint(), length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     call->error = address == MAP_FAILED ? errno : 0;
     call->number[0] = (intptr_t)address;
     for (int i = 0; i < OBJECTS; i++)
-        if (!stage->memory[i].address) {
-            stage->memory[i].address = address;
-            stage->memory[i].length = length;
+        if (!objects->memory[i].address) {
+            objects->memory[i].address = address;
+            objects->memory[i].length = length;
             return;
         }
     abort();
@@ -83,7 +83,7 @@ static void truncate_under(void *address, size_t length)
     close(file);
 }
 
-static void lose(struct stage *stage, struct call *call, void *payload)
+static void lose(struct end_objects *objects, struct call *call, void *payload)
 {
     void *address = (void *)(intptr_t)call->number[0];
     size_t length = (size_t)call->number[1];
@@ -91,16 +91,16 @@ static void lose(struct stage *stage, struct call *call, void *payload)
         truncate_under(address, length);
     } else if (call->number[2] == LOSS_UNMAPPED) {
         syscall(SYS_munmap, address, length);
-        stage->lost.address = address;
-        stage->lost.length = length;
+        objects->lost.address = address;
+        objects->lost.length = length;
     } else {
         mprotect(address, length, call->number[2] == LOSS_PROTECTED ? PROT_NONE : PROT_READ);
     }
 }
 
-static void alloc_pd(struct stage *stage, struct call *call, void *payload)
+static void alloc_pd(struct end_objects *objects, struct call *call, void *payload)
 {
-    made(stage, call, KIND_PD, ibv_alloc_pd(stage->context));
+    made(objects, call, KIND_PD, ibv_alloc_pd(objects->context));
 }
 
 static void tell_keys(struct call *call, const struct ibv_mr *mr)
@@ -111,104 +111,104 @@ static void tell_keys(struct call *call, const struct ibv_mr *mr)
     call->about.rkey = mr->rkey;
 }
 
-static void reg_mr(struct stage *stage, struct call *call, void *payload)
+static void reg_mr(struct end_objects *objects, struct call *call, void *payload)
 {
-    struct ibv_pd *pd = stage_object(stage, KIND_PD, call->id[0]);
+    struct ibv_pd *pd = end_object(objects, KIND_PD, call->id[0]);
     void *address = (void *)(intptr_t)call->number[0];
     size_t length = (size_t)call->number[1];
     int access = (int)call->number[2];
     struct ibv_mr *mr = call->id[1] ? ibv_reg_mr_iova(pd, address, length, (uint64_t)call->number[3], access)
                                     : ibv_reg_mr(pd, address, length, access);
-    made(stage, call, KIND_MR, mr);
+    made(objects, call, KIND_MR, mr);
     tell_keys(call, mr);
 }
 
-static void rereg_mr(struct stage *stage, struct call *call, void *payload)
+static void rereg_mr(struct end_objects *objects, struct call *call, void *payload)
 {
-    struct ibv_mr *mr = stage_object(stage, KIND_MR, call->id[0]);
+    struct ibv_mr *mr = end_object(objects, KIND_MR, call->id[0]);
     errno = 0;
-    call->result = ibv_rereg_mr(mr, (int)call->number[3], stage_object(stage, KIND_PD, call->id[1]),
+    call->result = ibv_rereg_mr(mr, (int)call->number[3], end_object(objects, KIND_PD, call->id[1]),
                                 (void *)(intptr_t)call->number[0], (size_t)call->number[1], (int)call->number[2]);
     call->error = call->result ? errno : 0;
     tell_keys(call, mr);
 }
 
-static void create_channel(struct stage *stage, struct call *call, void *payload)
+static void create_channel(struct end_objects *objects, struct call *call, void *payload)
 {
-    made(stage, call, KIND_CHANNEL, ibv_create_comp_channel(stage->context));
+    made(objects, call, KIND_CHANNEL, ibv_create_comp_channel(objects->context));
 }
 
-static void create_cq(struct stage *stage, struct call *call, void *payload)
+static void create_cq(struct end_objects *objects, struct call *call, void *payload)
 {
-    struct ibv_cq *cq = ibv_create_cq(stage->context, (int)call->number[0], (void *)(intptr_t)call->number[2],
-                                      stage_object(stage, KIND_CHANNEL, call->id[0]), (int)call->number[1]);
-    made(stage, call, KIND_CQ, cq);
+    struct ibv_cq *cq = ibv_create_cq(objects->context, (int)call->number[0], (void *)(intptr_t)call->number[2],
+                                      end_object(objects, KIND_CHANNEL, call->id[0]), (int)call->number[1]);
+    made(objects, call, KIND_CQ, cq);
     call->number[0] = cq ? cq->cqe : 0;
 }
 
-static void create_cq_ex(struct stage *stage, struct call *call, void *payload)
+static void create_cq_ex(struct end_objects *objects, struct call *call, void *payload)
 {
     struct ibv_cq_init_attr_ex attr = call->cq;
-    attr.channel = stage_object(stage, KIND_CHANNEL, call->id[0]);
-    struct ibv_cq_ex *cq = ibv_create_cq_ex(stage->context, &attr);
-    made(stage, call, KIND_CQ, cq);
+    attr.channel = end_object(objects, KIND_CHANNEL, call->id[0]);
+    struct ibv_cq_ex *cq = ibv_create_cq_ex(objects->context, &attr);
+    made(objects, call, KIND_CQ, cq);
     call->number[0] = cq ? cq->cqe : 0;
     if (cq)
-        stage->cq_flags[call->result] = attr.wc_flags;
+        objects->cq_flags[call->result] = attr.wc_flags;
 }
 
-static void resize_cq(struct stage *stage, struct call *call, void *payload)
+static void resize_cq(struct end_objects *objects, struct call *call, void *payload)
 {
-    struct ibv_cq *cq = stage_object(stage, KIND_CQ, call->id[0]);
+    struct ibv_cq *cq = end_object(objects, KIND_CQ, call->id[0]);
     returned(call, ibv_resize_cq(cq, (int)call->number[0]));
     call->number[0] = cq->cqe;
 }
 
-static void create_srq(struct stage *stage, struct call *call, void *payload)
+static void create_srq(struct end_objects *objects, struct call *call, void *payload)
 {
-    made(stage, call, KIND_SRQ, ibv_create_srq(stage_object(stage, KIND_PD, call->id[0]), &call->srq));
+    made(objects, call, KIND_SRQ, ibv_create_srq(end_object(objects, KIND_PD, call->id[0]), &call->srq));
 }
 
-static void modify_srq(struct stage *stage, struct call *call, void *payload)
+static void modify_srq(struct end_objects *objects, struct call *call, void *payload)
 {
-    returned(call, ibv_modify_srq(stage_object(stage, KIND_SRQ, call->id[0]), &call->srq.attr, (int)call->number[0]));
+    returned(call, ibv_modify_srq(end_object(objects, KIND_SRQ, call->id[0]), &call->srq.attr, (int)call->number[0]));
 }
 
-static void query_srq(struct stage *stage, struct call *call, void *payload)
+static void query_srq(struct end_objects *objects, struct call *call, void *payload)
 {
-    returned(call, ibv_query_srq(stage_object(stage, KIND_SRQ, call->id[0]), &call->srq.attr));
+    returned(call, ibv_query_srq(end_object(objects, KIND_SRQ, call->id[0]), &call->srq.attr));
 }
 
-static void create_qp(struct stage *stage, struct call *call, void *payload)
+static void create_qp(struct end_objects *objects, struct call *call, void *payload)
 {
     struct ibv_qp_init_attr *attr = &call->qp_init;
-    attr->send_cq = stage_object(stage, KIND_CQ, call->id[1]);
-    attr->recv_cq = stage_object(stage, KIND_CQ, call->id[2]);
-    attr->srq = stage_object(stage, KIND_SRQ, call->id[3]);
-    struct ibv_qp *qp = ibv_create_qp(stage_object(stage, KIND_PD, call->id[0]), attr);
-    made(stage, call, KIND_QP, qp);
+    attr->send_cq = end_object(objects, KIND_CQ, call->id[1]);
+    attr->recv_cq = end_object(objects, KIND_CQ, call->id[2]);
+    attr->srq = end_object(objects, KIND_SRQ, call->id[3]);
+    struct ibv_qp *qp = ibv_create_qp(end_object(objects, KIND_PD, call->id[0]), attr);
+    made(objects, call, KIND_QP, qp);
     call->number[0] = qp ? qp->qp_num : 0;
 }
 
-static void modify_qp(struct stage *stage, struct call *call, void *payload)
+static void modify_qp(struct end_objects *objects, struct call *call, void *payload)
 {
-    returned(call, ibv_modify_qp(stage_object(stage, KIND_QP, call->id[0]), &call->qp.attr, call->qp.mask));
+    returned(call, ibv_modify_qp(end_object(objects, KIND_QP, call->id[0]), &call->qp.attr, call->qp.mask));
 }
 
-static void query_qp(struct stage *stage, struct call *call, void *payload)
+static void query_qp(struct end_objects *objects, struct call *call, void *payload)
 {
     returned(call,
-             ibv_query_qp(stage_object(stage, KIND_QP, call->id[0]), &call->qp.attr, call->qp.mask, &call->qp.init));
+             ibv_query_qp(end_object(objects, KIND_QP, call->id[0]), &call->qp.attr, call->qp.mask, &call->qp.init));
 }
 
-static void create_ah(struct stage *stage, struct call *call, void *payload)
+static void create_ah(struct end_objects *objects, struct call *call, void *payload)
 {
-    made(stage, call, KIND_AH, ibv_create_ah(stage_object(stage, KIND_PD, call->id[0]), &call->ah));
+    made(objects, call, KIND_AH, ibv_create_ah(end_object(objects, KIND_PD, call->id[0]), &call->ah));
 }
 
-static void attach(struct stage *stage, struct call *call, void *payload)
+static void attach(struct end_objects *objects, struct call *call, void *payload)
 {
-    struct ibv_qp *qp = stage_object(stage, KIND_QP, call->id[0]);
+    struct ibv_qp *qp = end_object(objects, KIND_QP, call->id[0]);
     returned(call, call->verb == VERB_ATTACH ? ibv_attach_mcast(qp, &call->about.gid, 0)
                                              : ibv_detach_mcast(qp, &call->about.gid, 0));
 }
@@ -233,27 +233,27 @@ static int destroy_object(enum kind kind, void *object)
     }
 }
 
-static void destroy(struct stage *stage, struct call *call, void *payload)
+static void destroy(struct end_objects *objects, struct call *call, void *payload)
 {
     enum kind kind = (enum kind)call->number[0];
-    returned(call, destroy_object(kind, stage_object(stage, kind, call->id[0])));
+    returned(call, destroy_object(kind, end_object(objects, kind, call->id[0])));
     if (!call->result)
-        stage->objects[kind][call->id[0]] = NULL;
+        objects->objects[kind][call->id[0]] = NULL;
 }
 
-static void clear_kind(struct stage *stage, struct call *call, enum kind kind)
+static void clear_kind(struct end_objects *objects, struct call *call, enum kind kind)
 {
     for (int i = 0; i < OBJECTS; i++) {
-        if (!stage->objects[kind][i])
+        if (!objects->objects[kind][i])
             continue;
         if (kind == KIND_CQ) {
-            ibv_ack_cq_events(stage->objects[kind][i], stage->unacknowledged[i]);
-            stage->unacknowledged[i] = 0;
+            ibv_ack_cq_events(objects->objects[kind][i], objects->unacknowledged[i]);
+            objects->unacknowledged[i] = 0;
         }
-        int error = destroy_object(kind, stage->objects[kind][i]);
+        int error = destroy_object(kind, objects->objects[kind][i]);
         if (error && !call->error)
             call->error = error;
-        stage->objects[kind][i] = NULL;
+        objects->objects[kind][i] = NULL;
     }
 }
 
@@ -271,30 +271,31 @@ static void unmap_around(char *address, size_t length, const char *lost, size_t 
         munmap(address + before + lost_length, length - before - lost_length);
 }
 
-static void clear_memory(struct stage *stage)
+static void clear_memory(struct end_objects *objects)
 {
     for (int i = 0; i < OBJECTS; i++)
-        if (stage->memory[i].address) {
-            unmap_around(stage->memory[i].address, stage->memory[i].length, stage->lost.address, stage->lost.length);
-            stage->memory[i].address = NULL;
+        if (objects->memory[i].address) {
+            unmap_around(objects->memory[i].address, objects->memory[i].length, objects->lost.address,
+                         objects->lost.length);
+            objects->memory[i].address = NULL;
         }
-    stage->lost.address = NULL;
+    objects->lost.address = NULL;
 }
 
-static void clear(struct stage *stage, struct call *call, void *payload)
+static void clear(struct end_objects *objects, struct call *call, void *payload)
 {
     static const enum kind order[] = {KIND_QP, KIND_AH, KIND_SRQ, KIND_CQ, KIND_CHANNEL, KIND_MR, KIND_PD};
     call->error = 0;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        clear_kind(stage, call, order[i]);
-    clear_memory(stage);
-    if (stage->context && ibv_close_device(stage->context) && !call->error)
+        clear_kind(objects, call, order[i]);
+    clear_memory(objects);
+    if (objects->context && ibv_close_device(objects->context) && !call->error)
         call->error = errno;
-    stage->context = NULL;
+    objects->context = NULL;
     call->result = call->error;
 }
 
-stage_verb *const stage_object_verbs[VERBS] = {
+end_verb *const end_object_verbs[VERBS] = {
     [VERB_OPEN] = open_device,      [VERB_CLEAR] = clear,
     [VERB_MEMORY] = memory,         [VERB_LOSE] = lose,
     [VERB_ALLOC_PD] = alloc_pd,     [VERB_REG_MR] = reg_mr,
@@ -308,10 +309,10 @@ stage_verb *const stage_object_verbs[VERBS] = {
     [VERB_DESTROY] = destroy,
 };
 
-void stage_execute(struct stage *stage, struct call *call, void *payload)
+void end_execute(struct end_objects *objects, struct call *call, void *payload)
 {
-    stage_verb *verb = stage_object_verbs[call->verb];
+    end_verb *verb = end_object_verbs[call->verb];
     if (!verb)
-        verb = stage_data_verbs[call->verb];
-    verb(stage, call, payload);
+        verb = end_data_verbs[call->verb];
+    verb(objects, call, payload);
 }

@@ -4,7 +4,7 @@
 
 #include "call.h"
 
-struct stage {
+struct end_objects {
     struct ibv_context *context;
     void *objects[KINDS][OBJECTS];
     uint64_t cq_flags[OBJECTS]; /* wc_flags of extended CQs */
@@ -16,16 +16,16 @@ struct stage {
 };
 
 /* Makes the call; *call becomes the answer. `payload` has PAYLOAD_MAX bytes and is used both ways. */
-void stage_execute(struct stage *, struct call *, void *payload);
+void end_execute(struct end_objects *, struct call *, void *payload);
 
-/* Registers an object of the stage; its number. */
-int stage_enter(struct stage *, enum kind, void *object);
+/* Registers an object; returns its number. */
+int end_enter(struct end_objects *, enum kind, void *object);
 /* The object, NULL for NOBODY; a number that was never given out ends the process. */
-void *stage_object(struct stage *, enum kind, int number);
+void *end_object(struct end_objects *, enum kind, int number);
 
 /* The halves of the table of verbs. */
-typedef void stage_verb(struct stage *, struct call *, void *payload);
-extern stage_verb *const stage_object_verbs[VERBS]; /* stage.c: what makes, changes and destroys */
-extern stage_verb *const stage_data_verbs[VERBS];   /* stage_data.c: what moves data and waits */
+typedef void end_verb(struct end_objects *, struct call *, void *payload);
+extern end_verb *const end_object_verbs[VERBS]; /* end_objects.c: what makes, changes and destroys */
+extern end_verb *const end_data_verbs[VERBS];   /* end_objects_data.c: what moves data and waits */
 
 #endif

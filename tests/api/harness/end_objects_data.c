@@ -17,24 +17,24 @@ static int64_t milliseconds(void)
 }
 
 /* Links a list that came as an array; the index of the bad one goes back in number[0], -1 when there is none. */
-static void post_send(struct stage *stage, struct call *call, void *payload)
+static void post_send(struct end_objects *objects, struct call *call, void *payload)
 {
     struct send *sends = payload;
     size_t count = call->payload / sizeof *sends;
-    struct ibv_qp *qp = stage_object(stage, KIND_QP, call->id[0]);
+    struct ibv_qp *qp = end_object(objects, KIND_QP, call->id[0]);
     struct ibv_send_wr *bad = NULL;
     for (size_t i = 0; i < count; i++) {
         sends[i].wr.next = i + 1 < count ? &sends[i + 1].wr : NULL;
         sends[i].wr.sg_list = sends[i].wr.num_sge > 0 ? sends[i].sge : NULL;
         if (qp->qp_type == IBV_QPT_UD)
-            sends[i].wr.wr.ud.ah = stage_object(stage, KIND_AH, sends[i].ah);
+            sends[i].wr.wr.ud.ah = end_object(objects, KIND_AH, sends[i].ah);
     }
     call->result = call->error = ibv_post_send(qp, &sends[0].wr, &bad);
     call->number[0] = bad ? (struct send *)bad - sends : -1;
     call->payload = 0;
 }
 
-static void post_receive(struct stage *stage, struct call *call, void *payload)
+static void post_receive(struct end_objects *objects, struct call *call, void *payload)
 {
     struct receive *receives = payload;
     size_t count = call->payload / sizeof *receives;
@@ -44,23 +44,23 @@ static void post_receive(struct stage *stage, struct call *call, void *payload)
         receives[i].wr.sg_list = receives[i].wr.num_sge > 0 ? receives[i].sge : NULL;
     }
     call->result = call->verb == VERB_POST_SRQ
-                       ? ibv_post_srq_recv(stage_object(stage, KIND_SRQ, call->id[0]), &receives[0].wr, &bad)
-                       : ibv_post_recv(stage_object(stage, KIND_QP, call->id[0]), &receives[0].wr, &bad);
+                       ? ibv_post_srq_recv(end_object(objects, KIND_SRQ, call->id[0]), &receives[0].wr, &bad)
+                       : ibv_post_recv(end_object(objects, KIND_QP, call->id[0]), &receives[0].wr, &bad);
     call->error = call->result;
     call->number[0] = bad ? (struct receive *)bad - receives : -1;
     call->payload = 0;
 }
 
 /* Polls until `most` entries came or the time is over; `take` takes up to so many of what is there. */
-static void poll_with(struct stage *stage, struct call *call, void *payload, size_t size,
-                      int (*take)(struct stage *, int cq, int most, void *))
+static void poll_with(struct end_objects *objects, struct call *call, void *payload, size_t size,
+                      int (*take)(struct end_objects *, int cq, int most, void *))
 {
     int most = (int)call->number[0], taken = 0, more;
     int64_t until = milliseconds() + call->number[1];
     if ((size_t)most > PAYLOAD_MAX / size)
         most = PAYLOAD_MAX / (int)size;
     for (unsigned round = 0;; round++) {
-        more = take(stage, call->id[0], most - taken, (char *)payload + (size_t)taken * size);
+        more = take(objects, call->id[0], most - taken, (char *)payload + (size_t)taken * size);
         if (more < 0 || (taken += more) == most)
             break;
         if (!more && (round & 63) == 63) {
@@ -74,9 +74,9 @@ static void poll_with(struct stage *stage, struct call *call, void *payload, siz
     call->payload = (uint32_t)((size_t)taken * size);
 }
 
-static int take_classic(struct stage *stage, int cq, int most, void *to)
+static int take_classic(struct end_objects *objects, int cq, int most, void *to)
 {
-    return ibv_poll_cq(stage_object(stage, KIND_CQ, cq), most, to);
+    return ibv_poll_cq(end_object(objects, KIND_CQ, cq), most, to);
 }
 
 static void show(struct ibv_cq_ex *cq, uint64_t flags, struct extended *to)
@@ -107,35 +107,35 @@ static void show(struct ibv_cq_ex *cq, uint64_t flags, struct extended *to)
         to->wallclock = ibv_wc_read_completion_wallclock_ns(cq);
 }
 
-static int take_extended(struct stage *stage, int number, int most, void *to)
+static int take_extended(struct end_objects *objects, int number, int most, void *to)
 {
-    struct ibv_cq_ex *cq = stage_object(stage, KIND_CQ, number);
+    struct ibv_cq_ex *cq = end_object(objects, KIND_CQ, number);
     struct extended *entries = to;
     struct ibv_poll_cq_attr attr = {0};
     int taken = 0, error = ibv_start_poll(cq, &attr);
     if (error)
         return error == ENOENT ? 0 : -error;
     while (!error && taken < most) {
-        show(cq, stage->cq_flags[number], &entries[taken++]);
+        show(cq, objects->cq_flags[number], &entries[taken++]);
         error = taken < most ? ibv_next_poll(cq) : 0;
     }
     ibv_end_poll(cq);
     return error && error != ENOENT ? -error : taken;
 }
 
-static void poll_classic(struct stage *stage, struct call *call, void *payload)
+static void poll_classic(struct end_objects *objects, struct call *call, void *payload)
 {
-    poll_with(stage, call, payload, sizeof(struct ibv_wc), take_classic);
+    poll_with(objects, call, payload, sizeof(struct ibv_wc), take_classic);
 }
 
-static void poll_extended(struct stage *stage, struct call *call, void *payload)
+static void poll_extended(struct end_objects *objects, struct call *call, void *payload)
 {
-    poll_with(stage, call, payload, sizeof(struct extended), take_extended);
+    poll_with(objects, call, payload, sizeof(struct extended), take_extended);
 }
 
-static void arm(struct stage *stage, struct call *call, void *payload)
+static void arm(struct end_objects *objects, struct call *call, void *payload)
 {
-    call->result = call->error = ibv_req_notify_cq(stage_object(stage, KIND_CQ, call->id[0]), (int)call->number[0]);
+    call->result = call->error = ibv_req_notify_cq(end_object(objects, KIND_CQ, call->id[0]), (int)call->number[0]);
 }
 
 static bool is_readable(int fd, int64_t time)
@@ -148,17 +148,17 @@ static bool is_readable(int fd, int64_t time)
     return ready == 1;
 }
 
-static int number_of(struct stage *stage, enum kind kind, const void *object)
+static int number_of(struct end_objects *objects, enum kind kind, const void *object)
 {
     for (int i = 0; i < OBJECTS; i++)
-        if (stage->objects[kind][i] == object)
+        if (objects->objects[kind][i] == object)
             return i;
     return NOBODY;
 }
 
-static void get_cq_event(struct stage *stage, struct call *call, void *payload)
+static void get_cq_event(struct end_objects *objects, struct call *call, void *payload)
 {
-    struct ibv_comp_channel *channel = stage_object(stage, KIND_CHANNEL, call->id[0]);
+    struct ibv_comp_channel *channel = end_object(objects, KIND_CHANNEL, call->id[0]);
     struct ibv_cq *cq;
     void *context;
     call->error = EAGAIN;
@@ -171,14 +171,14 @@ static void get_cq_event(struct stage *stage, struct call *call, void *payload)
     if (call->result)
         return;
     call->number[0] = (intptr_t)context;
-    call->id[0] = number_of(stage, KIND_CQ, cq);
-    stage->unacknowledged[call->id[0]]++;
+    call->id[0] = number_of(objects, KIND_CQ, cq);
+    objects->unacknowledged[call->id[0]]++;
 }
 
-static void ack_cq_events(struct stage *stage, struct call *call, void *payload)
+static void ack_cq_events(struct end_objects *objects, struct call *call, void *payload)
 {
-    ibv_ack_cq_events(stage_object(stage, KIND_CQ, call->id[0]), (unsigned)call->number[0]);
-    stage->unacknowledged[call->id[0]] -= (unsigned)call->number[0];
+    ibv_ack_cq_events(end_object(objects, KIND_CQ, call->id[0]), (unsigned)call->number[0]);
+    objects->unacknowledged[call->id[0]] -= (unsigned)call->number[0];
 }
 
 static enum kind kind_of(enum ibv_event_type type)
@@ -188,20 +188,20 @@ static enum kind kind_of(enum ibv_event_type type)
                                                                               : KIND_QP;
 }
 
-/* Acknowledged at once: what happens before the acknowledgement is tested without puppets. */
-static void get_async_event(struct stage *stage, struct call *call, void *payload)
+/* Acknowledged at once: what happens before the acknowledgement is tested without remote ends. */
+static void get_async_event(struct end_objects *objects, struct call *call, void *payload)
 {
     struct ibv_async_event event;
     call->error = EAGAIN;
     call->result = -1;
-    if (!is_readable(stage->context->async_fd, call->number[0]))
+    if (!is_readable(objects->context->async_fd, call->number[0]))
         return;
-    call->result = ibv_get_async_event(stage->context, &event);
+    call->result = ibv_get_async_event(objects->context, &event);
     call->error = call->result ? errno : 0;
     if (call->result)
         return;
     call->number[0] = event.event_type;
-    call->id[0] = number_of(stage, kind_of(event.event_type), event.element.cq);
+    call->id[0] = number_of(objects, kind_of(event.event_type), event.element.cq);
     ibv_ack_async_event(&event);
 }
 
@@ -217,14 +217,14 @@ static inline UNSEEN uint8_t expected(uint64_t seed, uint64_t at)
     return (uint8_t)((word ^ word >> 29) >> (at & 7) * 8);
 }
 
-static UNSEEN void fill(struct stage *stage, struct call *call, void *payload)
+static UNSEEN void fill(struct end_objects *objects, struct call *call, void *payload)
 {
     volatile uint8_t *memory = (volatile uint8_t *)(intptr_t)call->number[0];
     for (int64_t i = 0; i < call->number[1]; i++)
         memory[i] = expected((uint64_t)call->number[2], (uint64_t)i);
 }
 
-static UNSEEN void compare(struct stage *stage, struct call *call, void *payload)
+static UNSEEN void compare(struct end_objects *objects, struct call *call, void *payload)
 {
     const volatile uint8_t *memory = (const volatile uint8_t *)(intptr_t)call->number[0];
     for (int64_t i = 0; i < call->number[1]; i++)
@@ -235,14 +235,14 @@ static UNSEEN void compare(struct stage *stage, struct call *call, void *payload
     call->number[0] = -1;
 }
 
-static UNSEEN void set(struct stage *stage, struct call *call, void *payload)
+static UNSEEN void set(struct end_objects *objects, struct call *call, void *payload)
 {
     volatile uint8_t *memory = (volatile uint8_t *)(intptr_t)call->number[0];
     for (int64_t i = 0; i < call->number[1]; i++)
         memory[i] = (uint8_t)call->number[2];
 }
 
-static UNSEEN void peek(struct stage *stage, struct call *call, void *payload)
+static UNSEEN void peek(struct end_objects *objects, struct call *call, void *payload)
 {
     const volatile uint8_t *memory = (const volatile uint8_t *)(intptr_t)call->number[0];
     uint64_t value = 0;
@@ -251,14 +251,14 @@ static UNSEEN void peek(struct stage *stage, struct call *call, void *payload)
     call->number[0] = (int64_t)value;
 }
 
-static UNSEEN void poke(struct stage *stage, struct call *call, void *payload)
+static UNSEEN void poke(struct end_objects *objects, struct call *call, void *payload)
 {
     volatile uint8_t *memory = (volatile uint8_t *)(intptr_t)call->number[0];
     for (int i = 0; i < 8; i++)
         memory[i] = (uint8_t)((uint64_t)call->number[1] >> 8 * i);
 }
 
-stage_verb *const stage_data_verbs[VERBS] = {
+end_verb *const end_data_verbs[VERBS] = {
     [VERB_POST_SEND] = post_send,
     [VERB_POST_RECEIVE] = post_receive,
     [VERB_POST_SRQ] = post_receive,

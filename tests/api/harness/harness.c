@@ -23,7 +23,7 @@ static const char *const link_names[] = {"none", "self", "shm", "pieces", "packe
 
 static struct {
     enum link_kind link;
-    struct puppet near, far;
+    struct remote_end near, far;
     bool far_dead;
     const char *wanted; /* NULL: all */
     char name[160];     /* of the case that runs */
@@ -33,12 +33,12 @@ static struct {
     char directory[64];
 } harness;
 
-struct puppet *harness_near(void)
+struct remote_end *harness_near(void)
 {
     return harness.link == LINK_NONE ? NULL : &harness.near;
 }
 
-struct puppet *harness_far(void)
+struct remote_end *harness_far(void)
 {
     return harness.link == LINK_NONE ? NULL : &harness.far;
 }
@@ -159,9 +159,9 @@ void harness_skip(const char *why)
 static void begin_far(void)
 {
     if (harness.link == LINK_SELF)
-        puppet_begin_here(&harness.far);
+        remote_begin_here(&harness.far);
     else
-        puppet_begin_child(&harness.far, harness.link == LINK_PIECES ? "SOFTVERBS_NO_PULL" : NULL, "1");
+        remote_begin_child(&harness.far, harness.link == LINK_PIECES ? "SOFTVERBS_NO_PULL" : NULL, "1");
 }
 
 /* The errno of the first object that could not be destroyed. */
@@ -170,11 +170,11 @@ static int clear_both(void)
     int error = 0;
     if (harness.link == LINK_NONE)
         return 0;
-    puppet_clear(&harness.near);
+    remote_clear(&harness.near);
     error = harness.near.error;
     if (harness.far_dead)
         begin_far();
-    else if (puppet_clear(&harness.far), !error)
+    else if (remote_clear(&harness.far), !error)
         error = harness.far.error;
     harness.far_dead = false;
     return error;
@@ -280,8 +280,8 @@ static void end_both(void)
 {
     if (harness.link == LINK_NONE)
         return;
-    puppet_end(&harness.far);
-    puppet_end(&harness.near);
+    remote_finish(&harness.far);
+    remote_finish(&harness.near);
 }
 
 static void far_end_leaves_with_status_0(const void *row)
@@ -291,9 +291,9 @@ static void far_end_leaves_with_status_0(const void *row)
 
 int harness_main(int argc, char **argv, void (*all)(void))
 {
-    if (argc == 3 && !strcmp(argv[1], "--puppet")) {
+    if (argc == 3 && !strcmp(argv[1], "--remote")) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        return puppet_serve(atoi(argv[2]));
+        return remote_serve(atoi(argv[2]));
     }
     if (argc < 2 || !read_link(argv[1])) {
         fprintf(stderr, "usage: %s none|self|shm|pieces|packets|lossy|twice|slow [WORDS]\n", argv[0]);
@@ -313,7 +313,7 @@ int harness_main(int argc, char **argv, void (*all)(void))
     if (harness.link == LINK_PACKETS)
         setenv("SOFTVERBS_DIRECT", "0", 1);
     if (harness.link != LINK_NONE) {
-        puppet_begin_here(&harness.near);
+        remote_begin_here(&harness.near);
         begin_far();
     }
     all();

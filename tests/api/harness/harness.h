@@ -1,7 +1,7 @@
 /* Runs cases and prints TAP. A program of this directory is started with the name of a link and, if one likes, with
  * words that the names of the cases to be run must hold:  api_send shm "an inline"
  *
- *   none    no second end: one process, calls of the verbs without puppets
+ *   none    no second end: one process, calls of the verbs without remote ends
  *   self    both ends in this process
  *   shm     the far end in a process of its own
  *   pieces  the same, and payloads are never pulled by reference: SOFTVERBS_NO_PULL=1
@@ -15,16 +15,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct puppet;
+struct remote_end;
 
 enum link_kind { LINK_NONE, LINK_SELF, LINK_SHM, LINK_PIECES, LINK_PACKETS, LINK_LOSSY, LINK_TWICE, LINK_SLOW };
 
-/* The program: makes the puppets, calls `all`, prints the plan. Its exit status. */
+/* The program: makes the remote ends, calls `all`, prints the plan. Its exit status. */
 int harness_main(int argc, char **argv, void (*all)(void));
 
 /* The ends of the link; NULL for LINK_NONE. A far end that a case has killed is made anew for the next. */
-struct puppet *harness_near(void);
-struct puppet *harness_far(void);
+struct remote_end *harness_near(void);
+struct remote_end *harness_far(void);
 enum link_kind harness_link(void);
 
 /* Do messages on queue pairs of this type (enum ibv_qp_type) arrive once and in order? Where frames get lost or come

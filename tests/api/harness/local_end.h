@@ -1,4 +1,4 @@
-/* The near end lives in this process, so tests may call there what no puppet knows: its objects as the verbs see them.
+/* The near end lives in this process, so tests may make any call there: these are its objects as the verbs see them.
  */
 #ifndef API_LOCAL_END_H
 #define API_LOCAL_END_H
@@ -8,17 +8,17 @@
 
 static inline struct ibv_qp *near_qp(const struct pair *pair)
 {
-    return stage_object(pair->near.puppet->stage, KIND_QP, pair->near.qp);
+    return end_object(pair->near.remote->objects, KIND_QP, pair->near.qp);
 }
 
 static inline struct ibv_pd *near_pd(const struct pair *pair)
 {
-    return stage_object(pair->near.puppet->stage, KIND_PD, pair->near.pd);
+    return end_object(pair->near.remote->objects, KIND_PD, pair->near.pd);
 }
 
 static inline struct ibv_mr *near_mr(const struct pair *pair)
 {
-    return stage_object(pair->near.puppet->stage, KIND_MR, pair->near.mr);
+    return end_object(pair->near.remote->objects, KIND_MR, pair->near.mr);
 }
 
 /* Between what the far end does to memory here and what the test itself does there, in either order. The far end's

@@ -5,7 +5,7 @@
 
 #include "one_process.h"
 
-struct desk {
+struct fixture {
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
@@ -14,15 +14,15 @@ struct desk {
 };
 
 /* What is left when it closes is destroyed with it. */
-struct desk desk_open(void);
-void desk_close(struct desk *);
+struct fixture fixture_open(void);
+void fixture_close(struct fixture *);
 
 /* A queue pair of 4 work requests each way, of one SGE, on the one completion queue. */
-struct ibv_qp_init_attr desk_describe(const struct desk *, enum ibv_qp_type);
-struct ibv_qp *desk_qp(const struct desk *, enum ibv_qp_type);
-struct ibv_srq *desk_srq(struct desk *, uint32_t size);
+struct ibv_qp_init_attr fixture_describe(const struct fixture *, enum ibv_qp_type);
+struct ibv_qp *fixture_qp(const struct fixture *, enum ibv_qp_type);
+struct ibv_srq *fixture_srq(struct fixture *, uint32_t size);
 
 /* Posts so many signalled WRITEs of the memory's first 8 bytes to its byte 64; wr_id counts from 0. */
-void desk_write(struct desk *, struct ibv_qp *, int count);
+void fixture_write(struct fixture *, struct ibv_qp *, int count);
 
 #endif

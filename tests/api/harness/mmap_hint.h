@@ -9,7 +9,7 @@
  * that fits: a page that a test unmaps elsewhere becomes, for one, the signal stack that AddressSanitizer maps for a
  * thread which begins just then. ThreadSanitizer lets programs have other addresses than AddressSanitizer does. Not for
  * two threads at once; NULL, no place, where none is known. */
-static inline void *lonely_place(void)
+static inline void *mmap_hint(void)
 {
 #if defined(__x86_64__) && defined(__SANITIZE_THREAD__)
     static uintptr_t places;

@@ -6,7 +6,7 @@
 
 enum { PATIENCE = 2000, SILENCE = 20, MEMORY = 4096 };
 
-struct ibv_context *alone_open(void)
+struct ibv_context *local_open(void)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
     EXPECT_TRUE(list && list[0]);
@@ -16,7 +16,7 @@ struct ibv_context *alone_open(void)
     return context;
 }
 
-struct ibv_mr *alone_register(struct ibv_pd *pd)
+struct ibv_mr *local_register(struct ibv_pd *pd)
 {
     void *memory = aligned_alloc(MEMORY, MEMORY);
     EXPECT_TRUE(memory);
@@ -29,12 +29,12 @@ struct ibv_mr *alone_register(struct ibv_pd *pd)
     return mr;
 }
 
-char *alone_memory(struct ibv_mr *mr)
+char *local_memory(struct ibv_mr *mr)
 {
     return mr->addr;
 }
 
-void alone_initialize(struct ibv_qp *qp)
+void local_initialize(struct ibv_qp *qp)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT,
@@ -46,7 +46,7 @@ void alone_initialize(struct ibv_qp *qp)
     EXPECT(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | rest), ==, 0);
 }
 
-void alone_receive_from(struct ibv_qp *qp, uint32_t number)
+void local_receive_from(struct ibv_qp *qp, uint32_t number)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
@@ -65,7 +65,7 @@ void alone_receive_from(struct ibv_qp *qp, uint32_t number)
     EXPECT(ibv_modify_qp(qp, &attr, mask), ==, 0);
 }
 
-void alone_send(struct ibv_qp *qp)
+void local_send(struct ibv_qp *qp)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTS, .timeout = 10, .retry_cnt = 2, .rnr_retry = 7, .max_rd_atomic = 4};
@@ -75,17 +75,17 @@ void alone_send(struct ibv_qp *qp)
     EXPECT(ibv_modify_qp(qp, &attr, mask), ==, 0);
 }
 
-void alone_connect(struct ibv_qp *one, struct ibv_qp *other)
+void local_connect(struct ibv_qp *one, struct ibv_qp *other)
 {
-    alone_initialize(one);
-    alone_initialize(other);
-    alone_receive_from(one, other->qp_num);
-    alone_receive_from(other, one->qp_num);
-    alone_send(one);
-    alone_send(other);
+    local_initialize(one);
+    local_initialize(other);
+    local_receive_from(one, other->qp_num);
+    local_receive_from(other, one->qp_num);
+    local_send(one);
+    local_send(other);
 }
 
-struct ibv_qp *alone_loop(struct ibv_pd *pd, struct ibv_cq *cq)
+struct ibv_qp *local_loop(struct ibv_pd *pd, struct ibv_cq *cq)
 {
     struct ibv_qp_init_attr init = {
         .send_cq = cq,
@@ -94,13 +94,13 @@ struct ibv_qp *alone_loop(struct ibv_pd *pd, struct ibv_cq *cq)
         .cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1}};
     struct ibv_qp *qp = ibv_create_qp(pd, &init);
     EXPECT_TRUE(qp);
-    alone_initialize(qp);
-    alone_receive_from(qp, qp->qp_num);
-    alone_send(qp);
+    local_initialize(qp);
+    local_receive_from(qp, qp->qp_num);
+    local_send(qp);
     return qp;
 }
 
-enum ibv_qp_state alone_state(struct ibv_qp *qp)
+enum ibv_qp_state local_state(struct ibv_qp *qp)
 {
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
@@ -123,20 +123,20 @@ static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc, long patience)
     return got;
 }
 
-struct ibv_wc alone_poll(struct ibv_cq *cq)
+struct ibv_wc local_poll(struct ibv_cq *cq)
 {
     struct ibv_wc wc = {0};
     EXPECT(poll_for(cq, &wc, PATIENCE), ==, 1);
     return wc;
 }
 
-void alone_poll_nothing(struct ibv_cq *cq)
+void local_poll_nothing(struct ibv_cq *cq)
 {
     struct ibv_wc wc;
     EXPECT(poll_for(cq, &wc, SILENCE), ==, 0);
 }
 
-struct ibv_async_event alone_event(struct ibv_context *context)
+struct ibv_async_event local_event(struct ibv_context *context)
 {
     struct pollfd fd = {.fd = context->async_fd, .events = POLLIN};
     struct ibv_async_event event;
@@ -146,7 +146,7 @@ struct ibv_async_event alone_event(struct ibv_context *context)
     return event;
 }
 
-void alone_no_event(struct ibv_context *context)
+void local_no_event(struct ibv_context *context)
 {
     struct pollfd fd = {.fd = context->async_fd, .events = POLLIN};
     EXPECT(poll(&fd, 1, SILENCE), ==, 0);

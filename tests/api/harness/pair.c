@@ -41,45 +41,45 @@ struct wishes pair_wishes(enum ibv_qp_type type)
 static int create_cq(struct end *end, const struct wishes *wishes)
 {
     struct ibv_cq_init_attr_ex attr = {.cqe = (uint32_t)wishes->cqe, .wc_flags = wishes->cq_flags};
-    int cq = wishes->cq_flags ? puppet_create_cq_ex(end->puppet, &attr, end->channel)
-                              : puppet_create_cq(end->puppet, wishes->cqe, end->channel, 0);
+    int cq = wishes->cq_flags ? remote_create_cq_ex(end->remote, &attr, end->channel)
+                              : remote_create_cq(end->remote, wishes->cqe, end->channel, 0);
     EXPECT(cq, !=, NOBODY);
-    end->cqe = (int)end->puppet->call.number[0];
+    end->cqe = (int)end->remote->call.number[0];
     return cq;
 }
 
 void end_create_qp(struct end *end, const struct wishes *wishes)
 {
     struct ibv_qp_init_attr attr = {.qp_type = wishes->type, .cap = wishes->cap, .sq_sig_all = wishes->signal_all};
-    end->qp = puppet_create_qp(end->puppet, end->pd, end->send_cq, end->receive_cq, end->srq, &attr);
+    end->qp = remote_create_qp(end->remote, end->pd, end->send_cq, end->receive_cq, end->srq, &attr);
     if (end->qp == NOBODY)
-        harness_fail(__FILE__, __LINE__, "ibv_create_qp: %s", strerror(end->puppet->error));
-    end->number = (uint32_t)end->puppet->call.number[0];
+        harness_fail(__FILE__, __LINE__, "ibv_create_qp: %s", strerror(end->remote->error));
+    end->number = (uint32_t)end->remote->call.number[0];
     end->cap = attr.cap;
 }
 
-static struct end make_end(struct puppet *puppet, const struct wishes *wishes, bool srq)
+static struct end make_end(struct remote_end *remote, const struct wishes *wishes, bool srq)
 {
-    struct end end = {.puppet = puppet, .channel = NOBODY, .srq = NOBODY, .ah = NOBODY, .length = wishes->length};
-    if (puppet_open(puppet, wishes->gid_index))
-        harness_fail(__FILE__, __LINE__, "ibv_open_device: %s", strerror(puppet->error));
-    end.gid = puppet->call.about.gid;
-    end.pd = puppet_alloc_pd(puppet);
+    struct end end = {.remote = remote, .channel = NOBODY, .srq = NOBODY, .ah = NOBODY, .length = wishes->length};
+    if (remote_open(remote, wishes->gid_index))
+        harness_fail(__FILE__, __LINE__, "ibv_open_device: %s", strerror(remote->error));
+    end.gid = remote->call.about.gid;
+    end.pd = remote_alloc_pd(remote);
     EXPECT(end.pd, !=, NOBODY);
     if (wishes->channel)
-        end.channel = puppet_create_channel(puppet);
+        end.channel = remote_create_channel(remote);
     end.send_cq = create_cq(&end, wishes);
     end.receive_cq = wishes->one_cq ? end.send_cq : create_cq(&end, wishes);
     if (srq) {
         struct ibv_srq_attr attr = {.max_wr = wishes->cap.max_recv_wr, .max_sge = wishes->cap.max_recv_sge};
-        end.srq = puppet_create_srq(puppet, end.pd, &attr);
+        end.srq = remote_create_srq(remote, end.pd, &attr);
         EXPECT(end.srq, !=, NOBODY);
     }
-    end.memory = puppet_memory(puppet, wishes->length);
-    end.mr = puppet_reg_mr(puppet, end.pd, end.memory, end.length, wishes->access);
+    end.memory = remote_memory(remote, wishes->length);
+    end.mr = remote_reg_mr(remote, end.pd, end.memory, end.length, wishes->access);
     EXPECT(end.mr, !=, NOBODY);
-    end.lkey = puppet->call.about.lkey;
-    end.rkey = puppet->call.about.rkey;
+    end.lkey = remote->call.about.lkey;
+    end.rkey = remote->call.about.rkey;
     end_create_qp(&end, wishes);
     return end;
 }
@@ -96,7 +96,7 @@ int end_initialize(struct end *end, const struct wishes *wishes)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT, .port_num = PORT, .qp_access_flags = wishes->qp_access, .qkey = wishes->qkey};
-    return puppet_modify_qp(end->puppet, end->qp, &attr,
+    return remote_modify_qp(end->remote, end->qp, &attr,
                             IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
                                 (wishes->type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
@@ -126,7 +126,7 @@ int end_ready_to_receive(struct end *end, const struct wishes *wishes, const str
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     if (wishes->type == IBV_QPT_RC)
         mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-    return puppet_modify_qp(end->puppet, end->qp, &attr, mask);
+    return remote_modify_qp(end->remote, end->qp, &attr, mask);
 }
 
 int end_ready_to_send(struct end *end, const struct wishes *wishes)
@@ -142,18 +142,18 @@ int end_ready_to_send(struct end *end, const struct wishes *wishes)
     int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
     if (wishes->type == IBV_QPT_RC)
         mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-    return puppet_modify_qp(end->puppet, end->qp, &attr, mask);
+    return remote_modify_qp(end->remote, end->qp, &attr, mask);
 }
 
 int end_move(struct end *end, enum ibv_qp_state state)
 {
     struct ibv_qp_attr attr = {.qp_state = state};
-    return puppet_modify_qp(end->puppet, end->qp, &attr, IBV_QP_STATE);
+    return remote_modify_qp(end->remote, end->qp, &attr, IBV_QP_STATE);
 }
 
 enum ibv_qp_state end_state(struct end *end)
 {
-    return puppet_qp_state(end->puppet, end->qp);
+    return remote_qp_state(end->remote, end->qp);
 }
 
 static void connect_end(struct end *end, const struct wishes *wishes, const struct end *peer)
@@ -163,7 +163,7 @@ static void connect_end(struct end *end, const struct wishes *wishes, const stru
     if (wishes->type != IBV_QPT_UD || end->ah != NOBODY)
         return;
     struct ibv_ah_attr attr = address_of(peer, wishes);
-    end->ah = puppet_create_ah(end->puppet, end->pd, &attr);
+    end->ah = remote_create_ah(end->remote, end->pd, &attr);
     EXPECT(end->ah, !=, NOBODY);
 }
 
@@ -224,20 +224,20 @@ struct receive end_receive(const struct end *end, uint64_t id, uint64_t offset, 
 
 void end_post(struct end *end, struct send send)
 {
-    EXPECT(puppet_post_send(end->puppet, end->qp, &send, 1, NULL), ==, 0);
+    EXPECT(remote_post_send(end->remote, end->qp, &send, 1, NULL), ==, 0);
 }
 
 void end_post_receive(struct end *end, struct receive receive)
 {
-    EXPECT(end->srq == NOBODY ? puppet_post_receive(end->puppet, end->qp, &receive, 1, NULL)
-                              : puppet_post_srq(end->puppet, end->srq, &receive, 1, NULL),
+    EXPECT(end->srq == NOBODY ? remote_post_receive(end->remote, end->qp, &receive, 1, NULL)
+                              : remote_post_srq(end->remote, end->srq, &receive, 1, NULL),
            ==, 0);
 }
 
 struct ibv_wc end_sent(struct end *end)
 {
     struct ibv_wc wc = {0};
-    if (puppet_poll(end->puppet, end->send_cq, 1, &wc, PATIENCE) != 1)
+    if (remote_poll(end->remote, end->send_cq, 1, &wc, PATIENCE) != 1)
         harness_fail(__FILE__, __LINE__, "a send did not complete");
     return wc;
 }
@@ -245,7 +245,7 @@ struct ibv_wc end_sent(struct end *end)
 struct ibv_wc end_received(struct end *end)
 {
     struct ibv_wc wc = {0};
-    if (puppet_poll(end->puppet, end->receive_cq, 1, &wc, PATIENCE) != 1)
+    if (remote_poll(end->remote, end->receive_cq, 1, &wc, PATIENCE) != 1)
         harness_fail(__FILE__, __LINE__, "a receive did not complete");
     return wc;
 }
@@ -271,8 +271,8 @@ void end_expect_received(struct end *end, uint64_t id, enum ibv_wc_status status
 void end_expect_nothing(struct end *end)
 {
     struct ibv_wc wc = {0};
-    EXPECT(puppet_poll(end->puppet, end->send_cq, 1, &wc, 0), ==, 0);
-    EXPECT(puppet_poll(end->puppet, end->receive_cq, 1, &wc, 0), ==, 0);
+    EXPECT(remote_poll(end->remote, end->send_cq, 1, &wc, 0), ==, 0);
+    EXPECT(remote_poll(end->remote, end->receive_cq, 1, &wc, 0), ==, 0);
 }
 
 void pair_ping(struct pair *pair, struct end *from, struct end *to)
@@ -280,10 +280,10 @@ void pair_ping(struct pair *pair, struct end *from, struct end *to)
     uint32_t extra = pair->wishes.type == IBV_QPT_UD ? 40 : 0;
     static uint64_t seed = 1;
     uint64_t at = from->length - PING_SPACE;
-    puppet_fill(from->puppet, from->memory + at, PING_LENGTH, ++seed);
+    remote_fill(from->remote, from->memory + at, PING_LENGTH, ++seed);
     end_post_receive(to, end_receive(to, PING_ID, at + 1024, PING_LENGTH + extra));
     end_post(from, end_send(from, to, IBV_WR_SEND, PING_ID, at, PING_LENGTH));
     end_expect_sent(from, PING_ID, IBV_WC_SUCCESS);
     end_expect_received(to, PING_ID, IBV_WC_SUCCESS, PING_LENGTH + extra);
-    EXPECT(puppet_compare(to->puppet, to->memory + at + 1024 + extra, PING_LENGTH, seed, 0), ==, -1);
+    EXPECT(remote_compare(to->remote, to->memory + at + 1024 + extra, PING_LENGTH, seed, 0), ==, -1);
 }

@@ -6,7 +6,7 @@
 #include "remote_end.h"
 
 struct end {
-    struct puppet *puppet;
+    struct remote_end *remote;
     int pd, channel, send_cq, receive_cq, srq, qp, mr, ah;
     uint32_t number; /* of the queue pair */
     uint64_t memory, length;

@@ -35,15 +35,15 @@ static struct ibv_dm *allocate_dm(const struct pair *pair, size_t length, uint32
 /* The far end's first bytes to there, and back to behind them. */
 static void write_and_read_back(struct pair *pair, uint32_t rkey, uint64_t address, uint32_t length)
 {
-    puppet_fill(pair->far.puppet, pair->far.memory, length, SEED);
-    puppet_set(pair->far.puppet, pair->far.memory + length, length, 0);
+    remote_fill(pair->far.remote, pair->far.memory, length, SEED);
+    remote_set(pair->far.remote, pair->far.memory + length, length, 0);
     end_post(&pair->far, far_send_to(pair, IBV_WR_RDMA_WRITE, 1, rkey, address, length));
     end_expect_sent(&pair->far, 1, IBV_WC_SUCCESS);
     struct send read = far_send_to(pair, IBV_WR_RDMA_READ, 2, rkey, address, length);
     read.sge[0].addr += length;
     end_post(&pair->far, read);
     end_expect_sent(&pair->far, 2, IBV_WC_SUCCESS);
-    EXPECT(puppet_compare(pair->far.puppet, pair->far.memory + length, length, SEED, 0), ==, -1);
+    EXPECT(remote_compare(pair->far.remote, pair->far.memory + length, length, SEED, 0), ==, -1);
 }
 
 static void expect_far_refused(struct pair *pair, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t address,
@@ -68,7 +68,7 @@ static void device_memory_is_written_and_read(const void *row)
     end_expect_sent(&pair.far, 4, IBV_WC_SUCCESS);
     uint64_t word;
     memcpy(&word, in, sizeof word);
-    EXPECT_TRUE(puppet_peek(pair.far.puppet, pair.far.memory) == word);
+    EXPECT_TRUE(remote_peek(pair.far.remote, pair.far.memory) == word);
     EXPECT(ibv_memcpy_from_dm(out, dm, PAGE, sizeof out), ==, 0);
     EXPECT_TRUE(!memcmp(in, out, sizeof in));
     expect_far_refused(&pair, IBV_WR_RDMA_READ, mr->rkey, 2 * PAGE - 4, 8);
@@ -87,7 +87,7 @@ static void device_memory_takes_atomics(const void *row)
         add.wr.wr.atomic.compare_add = 3;
         end_post(&pair.far, add);
         end_expect_sent(&pair.far, 1, IBV_WC_SUCCESS);
-        EXPECT(puppet_peek(pair.far.puppet, pair.far.memory), ==, 3 * i);
+        EXPECT(remote_peek(pair.far.remote, pair.far.memory), ==, 3 * i);
     }
     uint64_t sum;
     near_in_step(&pair);
@@ -205,7 +205,7 @@ static void a_file_is_a_region(const void *row)
     EXPECT_TRUE(mr);
     EXPECT(close(fd), ==, 0);
     write_and_read_back(&pair, mr->rkey, IOVA, 2 * PAGE);
-    EXPECT(puppet_compare(pair.near.puppet, (uintptr_t)mine + PAGE + 100, 2 * PAGE, SEED, 0), ==, -1);
+    EXPECT(remote_compare(pair.near.remote, (uintptr_t)mine + PAGE + 100, 2 * PAGE, SEED, 0), ==, -1);
     EXPECT(mine[PAGE + 99], ==, 0);
     EXPECT(mine[3 * PAGE + 100], ==, 0);
     expect_far_refused(&pair, IBV_WR_RDMA_WRITE, mr->rkey, IOVA - 1, 8);
@@ -378,7 +378,7 @@ static void a_dmabuf_that_only_the_processor_reaches_is_a_source(const void *row
     pair_ping(&pair, &pair.near, &pair.far); /* each knows by then whether references are possible */
     for (unsigned i = 0; i < 4; i++) {
         enum ibv_wr_opcode opcode = i % 2 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
-        puppet_fill(pair.near.puppet, (uintptr_t)mine, LONG, SEED + i);
+        remote_fill(pair.near.remote, (uintptr_t)mine, LONG, SEED + i);
         if (opcode == IBV_WR_SEND)
             end_post_receive(&pair.far, end_receive(&pair.far, i, 0, LONG));
         struct send send = end_send(&pair.near, &pair.far, opcode, i, 0, LONG);
@@ -387,7 +387,7 @@ static void a_dmabuf_that_only_the_processor_reaches_is_a_source(const void *row
         end_expect_sent(&pair.near, i, IBV_WC_SUCCESS);
         if (opcode == IBV_WR_SEND)
             end_expect_received(&pair.far, i, IBV_WC_SUCCESS, LONG);
-        EXPECT(puppet_compare(pair.far.puppet, pair.far.memory, LONG, SEED + i, 0), ==, -1);
+        EXPECT(remote_compare(pair.far.remote, pair.far.memory, LONG, SEED + i, 0), ==, -1);
     }
     EXPECT(ibv_dereg_mr(mr), ==, 0);
     munmap(mine, LONG);
@@ -398,7 +398,7 @@ static void the_null_region_swallows_what_is_received(const void *row)
     struct pair pair = pair_open(IBV_QPT_RC);
     struct ibv_mr *null = ibv_alloc_null_mr(near_pd(&pair));
     EXPECT_TRUE(null);
-    puppet_fill(pair.far.puppet, pair.far.memory, 3 * PAGE, SEED);
+    remote_fill(pair.far.remote, pair.far.memory, 3 * PAGE, SEED);
     struct receive receive = end_receive(&pair.near, 1, 0, PAGE);
     receive.wr.num_sge = 3;
     receive.sge[1] = (struct ibv_sge){.addr = 0x123456789, .length = PAGE, .lkey = null->lkey};
@@ -407,8 +407,8 @@ static void the_null_region_swallows_what_is_received(const void *row)
     end_post(&pair.far, end_send(&pair.far, &pair.near, IBV_WR_SEND, 2, 0, 3 * PAGE));
     end_expect_sent(&pair.far, 2, IBV_WC_SUCCESS);
     end_expect_received(&pair.near, 1, IBV_WC_SUCCESS, 3 * PAGE);
-    EXPECT(puppet_compare(pair.near.puppet, pair.near.memory, PAGE, SEED, 0), ==, -1);
-    EXPECT(puppet_compare(pair.near.puppet, pair.near.memory + PAGE, PAGE, SEED, 2 * PAGE), ==, -1);
+    EXPECT(remote_compare(pair.near.remote, pair.near.memory, PAGE, SEED, 0), ==, -1);
+    EXPECT(remote_compare(pair.near.remote, pair.near.memory + PAGE, PAGE, SEED, 2 * PAGE), ==, -1);
     EXPECT(ibv_dereg_mr(null), ==, 0);
 }
 
@@ -421,12 +421,12 @@ static void the_null_region_sends_zeros(const void *row)
     send.sge[0] = (struct ibv_sge){.addr = 8, .length = *length, .lkey = null->lkey};
     end_post(&pair.near, send); /* what is read into it is lost */
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
-    puppet_set(pair.far.puppet, pair.far.memory, *length, 0xff);
+    remote_set(pair.far.remote, pair.far.memory, *length, 0xff);
     send.wr.opcode = IBV_WR_RDMA_WRITE;
     end_post(&pair.near, send);
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
     for (uint32_t at = 0; at < *length; at += 8)
-        EXPECT(puppet_peek(pair.far.puppet, pair.far.memory + at), ==, 0);
+        EXPECT(remote_peek(pair.far.remote, pair.far.memory + at), ==, 0);
     EXPECT(ibv_dereg_mr(null), ==, 0);
 }
 
@@ -446,7 +446,7 @@ static void the_null_region_is_no_remote_memory(const void *row)
 static void what_cannot_be_written_is_not_registered_for_writing(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
-    char *pages = mmap(lonely_place(), 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *pages = mmap(mmap_hint(), 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT(mprotect(pages + PAGE, PAGE, PROT_READ), ==, 0);
     EXPECT_TRUE(!ibv_reg_mr(near_pd(&pair), pages, 3 * PAGE, IBV_ACCESS_LOCAL_WRITE));
     EXPECT(errno, ==, EFAULT);
@@ -475,7 +475,7 @@ static void the_whole_address_space_is_a_region(const void *row)
     char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     near_in_step(&pair);
     write_and_read_back(&pair, mr->rkey, (uintptr_t)pages + 8, PAGE);
-    EXPECT(puppet_compare(pair.near.puppet, (uintptr_t)pages + 8, PAGE, SEED, 0), ==, -1);
+    EXPECT(remote_compare(pair.near.remote, (uintptr_t)pages + 8, PAGE, SEED, 0), ==, -1);
     EXPECT(ibv_dereg_mr(mr), ==, 0);
     munmap(pages, 2 * PAGE);
     EXPECT_TRUE(!ibv_reg_mr(near_pd(&pair), NULL, SIZE_MAX, ALL));

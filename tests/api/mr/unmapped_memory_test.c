@@ -39,7 +39,7 @@ static struct pair open_pair(void)
 static void lose_end(struct end *end, uint32_t length, enum loss loss)
 {
     uint64_t at = (end->memory + length - 1) & ~(uint64_t)(PAGE - 1);
-    puppet_lose(end->puppet, at, PAGE, loss);
+    remote_lose(end->remote, at, PAGE, loss);
 }
 
 static void expect_near(struct pair *pair, enum ibv_wc_status status, enum reason reason)
@@ -63,8 +63,8 @@ static void try_local(enum ibv_wr_opcode opcode, uint32_t length, enum loss loss
     lose_end(&pair.near, length, loss);
     end_post(&pair.near, end_send(&pair.near, &pair.far, opcode, 1, 0, length));
     expect_near(&pair, fine ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, fine ? REASON_NONE : REASON_LOCAL_GONE);
-    puppet_clear(pair.near.puppet);
-    puppet_clear(pair.far.puppet);
+    remote_clear(pair.near.remote);
+    remote_clear(pair.far.remote);
 }
 
 static void try_remote(enum ibv_wr_opcode opcode, uint32_t length, enum loss loss)
@@ -74,8 +74,8 @@ static void try_remote(enum ibv_wr_opcode opcode, uint32_t length, enum loss los
     lose_end(&pair.far, length, loss);
     end_post(&pair.near, end_send(&pair.near, &pair.far, opcode, 1, 0, length));
     expect_near(&pair, fine ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR, fine ? REASON_NONE : REASON_REMOTE_ACCESS);
-    puppet_clear(pair.near.puppet);
-    puppet_clear(pair.far.puppet);
+    remote_clear(pair.near.remote);
+    remote_clear(pair.far.remote);
 }
 
 static void try_receive(uint32_t length, enum loss loss)
@@ -89,8 +89,8 @@ static void try_receive(uint32_t length, enum loss loss)
     EXPECT(wc.wr_id, ==, RECEIVE_ID);
     EXPECT(wc.status, ==, IBV_WC_LOC_PROT_ERR);
     EXPECT(wc.vendor_err, ==, REASON_RECEIVE_GONE);
-    puppet_clear(pair.near.puppet);
-    puppet_clear(pair.far.puppet);
+    remote_clear(pair.near.remote);
+    remote_clear(pair.far.remote);
 }
 
 static void memory_that_a_message_is_sent_from_is_gone(const void *row)
@@ -130,11 +130,11 @@ static void memory_of_a_receive_is_gone(const void *row)
 static void work_before_it_ends_in_its_turn(const void *row)
 {
     struct pair pair = open_pair();
-    puppet_lose(pair.near.puppet, pair.near.memory, PAGE, LOSS_PROTECTED);
+    remote_lose(pair.near.remote, pair.near.memory, PAGE, LOSS_PROTECTED);
     struct send list[3];
     for (uint64_t i = 0; i < 3; i++)
         list[i] = end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, i, i == 2 ? 0 : PAGE, i ? 64 : 1 << 20);
-    EXPECT(puppet_post_send(pair.near.puppet, pair.near.qp, list, 3, NULL), ==, 0);
+    EXPECT(remote_post_send(pair.near.remote, pair.near.qp, list, 3, NULL), ==, 0);
     end_expect_sent(&pair.near, 0, IBV_WC_SUCCESS);
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
     end_expect_sent(&pair.near, 2, IBV_WC_LOC_PROT_ERR);
@@ -165,8 +165,8 @@ static void without_a_time_out_it_is_the_same(const void *row)
         lose_end(&pair.near, lengths[i], LOSS_PROTECTED);
         end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, lengths[i]));
         expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
-        puppet_clear(pair.near.puppet);
-        puppet_clear(pair.far.puppet);
+        remote_clear(pair.near.remote);
+        remote_clear(pair.far.remote);
     }
 }
 
@@ -192,7 +192,7 @@ static void a_handler_that_is_set_later_sees_nothing_of_it(const void *row)
 {
     struct pair pair = open_pair();
     set_handler(count_and_end);
-    puppet_lose(pair.near.puppet, pair.near.memory, PAGE, LOSS_PROTECTED);
+    remote_lose(pair.near.remote, pair.near.memory, PAGE, LOSS_PROTECTED);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 64));
     expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
     EXPECT(calls, ==, 0);
@@ -206,7 +206,7 @@ static void a_thread_that_blocks_the_signals_lives_on(const void *row)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
-    puppet_lose(pair.near.puppet, pair.near.memory, PAGE, LOSS_TRUNCATED);
+    remote_lose(pair.near.remote, pair.near.memory, PAGE, LOSS_TRUNCATED);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 64));
     expect_near(&pair, IBV_WC_LOC_PROT_ERR, REASON_LOCAL_GONE);
     pthread_sigmask(SIG_SETMASK, NULL, &all);
@@ -224,7 +224,7 @@ static void inline_data_that_cannot_be_read_is_EFAULT(const void *row)
     bad.wr.send_flags |= IBV_SEND_INLINE;
     bad.sge[0].addr = 64;
     struct send list[] = {good, bad};
-    EXPECT(puppet_post_send(pair.near.puppet, pair.near.qp, list, 2, &which), ==, EFAULT);
+    EXPECT(remote_post_send(pair.near.remote, pair.near.qp, list, 2, &which), ==, EFAULT);
     EXPECT(which, ==, 1);
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
     pair_ping(&pair, &pair.near, &pair.far);
@@ -232,15 +232,15 @@ static void inline_data_that_cannot_be_read_is_EFAULT(const void *row)
 
 static void so_are_copies_to_and_from_device_memory(const void *row)
 {
-    struct desk desk = desk_open();
+    struct fixture fixture = fixture_open();
     struct ibv_alloc_dm_attr attr = {.length = 64};
-    struct ibv_dm *dm = ibv_alloc_dm(desk.context, &attr);
+    struct ibv_dm *dm = ibv_alloc_dm(fixture.context, &attr);
     EXPECT_TRUE(dm);
     EXPECT(ibv_memcpy_to_dm(dm, 0, (void *)64, 64), ==, EFAULT);
     EXPECT(ibv_memcpy_from_dm((void *)64, dm, 0, 64), ==, EFAULT);
-    EXPECT(ibv_memcpy_to_dm(dm, 0, desk.memory, 64), ==, 0);
+    EXPECT(ibv_memcpy_to_dm(dm, 0, fixture.memory, 64), ==, 0);
     EXPECT(ibv_free_dm(dm), ==, 0);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void each_loss(const char *name, void (*body)(const void *))

@@ -73,13 +73,13 @@ static void bind(struct pair *pair, struct ibv_mw *mw, unsigned access)
 /* A WRITE through the window must have put the far end's bytes there, and nothing else anywhere. */
 static void write_through(struct pair *pair, uint32_t rkey, uint64_t address)
 {
-    puppet_fill(pair->far.puppet, pair->far.memory, LENGTH, SEED);
-    puppet_set(pair->near.puppet, pair->near.memory, pair->near.length, 0);
+    remote_fill(pair->far.remote, pair->far.memory, LENGTH, SEED);
+    remote_set(pair->near.remote, pair->near.memory, pair->near.length, 0);
     end_post(&pair->far, far_send_to(pair, IBV_WR_RDMA_WRITE, 1, rkey, address, LENGTH));
     end_expect_sent(&pair->far, 1, IBV_WC_SUCCESS);
-    EXPECT(puppet_compare(pair->near.puppet, pair->near.memory + OFFSET, LENGTH, SEED, 0), ==, -1);
-    EXPECT(puppet_peek(pair->near.puppet, pair->near.memory + OFFSET - 8), ==, 0);
-    EXPECT(puppet_peek(pair->near.puppet, pair->near.memory + OFFSET + LENGTH), ==, 0);
+    EXPECT(remote_compare(pair->near.remote, pair->near.memory + OFFSET, LENGTH, SEED, 0), ==, -1);
+    EXPECT(remote_peek(pair->near.remote, pair->near.memory + OFFSET - 8), ==, 0);
+    EXPECT(remote_peek(pair->near.remote, pair->near.memory + OFFSET + LENGTH), ==, 0);
 }
 
 /* Ends the pair: both queue pairs are in error afterwards. */
@@ -127,15 +127,15 @@ static void a_window_serves_reads_and_atomics(const void *row)
     struct pair pair = open_bindable(IBV_QPT_RC);
     struct ibv_mw *mw = allocate(&pair, *type);
     bind(&pair, mw, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
-    puppet_poke(pair.near.puppet, pair.near.memory + OFFSET, 41);
+    remote_poke(pair.near.remote, pair.near.memory + OFFSET, 41);
     struct send add = far_send_to(&pair, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, mw->rkey, pair.near.memory + OFFSET, 8);
     add.wr.wr.atomic.compare_add = 1;
     end_post(&pair.far, add);
     end_expect_sent(&pair.far, 1, IBV_WC_SUCCESS);
-    EXPECT(puppet_peek(pair.far.puppet, pair.far.memory), ==, 41);
+    EXPECT(remote_peek(pair.far.remote, pair.far.memory), ==, 41);
     end_post(&pair.far, far_send_to(&pair, IBV_WR_RDMA_READ, 2, mw->rkey, pair.near.memory + OFFSET, 8));
     end_expect_sent(&pair.far, 2, IBV_WC_SUCCESS);
-    EXPECT(puppet_peek(pair.far.puppet, pair.far.memory), ==, 42);
+    EXPECT(remote_peek(pair.far.remote, pair.far.memory), ==, 42);
     EXPECT(ibv_dealloc_mw(mw), ==, 0);
 }
 
@@ -203,7 +203,7 @@ static void length_0_unbinds_type_1(const void *row)
     bind_expecting(&pair, mw, (struct ibv_mw_bind_info){.mr = near_mr(&pair), .addr = pair.near.memory},
                    IBV_WC_SUCCESS);
     expect_refused(&pair, IBV_WR_RDMA_WRITE, mw->rkey, pair.near.memory + OFFSET, 8);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_MR, pair.near.mr), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_MR, pair.near.mr), ==, 0);
     EXPECT(ibv_dealloc_mw(mw), ==, 0);
 }
 
@@ -213,7 +213,7 @@ static void no_region_at_all_unbinds_type_1(const void *row)
     struct ibv_mw *mw = allocate(&pair, IBV_MW_TYPE_1);
     bind(&pair, mw, IBV_ACCESS_REMOTE_WRITE);
     bind_expecting(&pair, mw, (struct ibv_mw_bind_info){0}, IBV_WC_SUCCESS);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_MR, pair.near.mr), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_MR, pair.near.mr), ==, 0);
     EXPECT(ibv_dealloc_mw(mw), ==, 0);
 }
 
@@ -247,7 +247,7 @@ static void a_region_with_a_window_is_busy(const void *row)
     EXPECT(ibv_dereg_mr(near_mr(&pair)), ==, EBUSY);
     write_through(&pair, mw->rkey, pair.near.memory + OFFSET);
     EXPECT(ibv_dealloc_mw(mw), ==, 0);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_MR, pair.near.mr), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_MR, pair.near.mr), ==, 0);
 }
 
 static void a_domain_with_a_window_is_busy(const void *row)
@@ -280,7 +280,7 @@ static void a_bind_that_cannot_be_fails_in_its_turn(const void *argument)
     bind_expecting(&pair, mw, info, IBV_WC_MW_BIND_ERR);
     EXPECT(end_state(&pair.near), ==, IBV_QPS_ERR);
     EXPECT(ibv_dealloc_mw(mw), ==, 0);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_MR, pair.near.mr), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_MR, pair.near.mr), ==, 0);
 }
 
 static void a_region_of_another_domain_cannot_be_bound(const void *row)
@@ -431,7 +431,7 @@ static void a_send_with_invalidate_takes_the_window_away(const void *row)
     struct pair pair = open_bindable(IBV_QPT_RC);
     struct ibv_mw *mw = allocate(&pair, IBV_MW_TYPE_2);
     bind(&pair, mw, IBV_ACCESS_REMOTE_WRITE);
-    puppet_fill(pair.far.puppet, pair.far.memory, *length, SEED);
+    remote_fill(pair.far.remote, pair.far.memory, *length, SEED);
     end_post_receive(&pair.near, end_receive(&pair.near, 3, 0, *length));
     end_post(&pair.far, send_with_invalidate(&pair, mw->rkey, *length));
     end_expect_sent(&pair.far, 4, IBV_WC_SUCCESS);
@@ -440,8 +440,8 @@ static void a_send_with_invalidate_takes_the_window_away(const void *row)
     EXPECT(wc.wc_flags, ==, IBV_WC_WITH_INV);
     EXPECT(wc.invalidated_rkey, ==, mw->rkey);
     EXPECT(wc.byte_len, ==, *length);
-    EXPECT(puppet_compare(pair.near.puppet, pair.near.memory, *length, SEED, 0), ==, -1);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_MR, pair.near.mr), ==, 0); /* nothing is bound to it any more */
+    EXPECT(remote_compare(pair.near.remote, pair.near.memory, *length, SEED, 0), ==, -1);
+    EXPECT(remote_destroy(pair.near.remote, KIND_MR, pair.near.mr), ==, 0); /* nothing is bound to it any more */
     expect_refused(&pair, IBV_WR_RDMA_WRITE, mw->rkey, pair.near.memory + OFFSET, 8);
     EXPECT(ibv_dealloc_mw(mw), ==, 0);
 }
@@ -501,8 +501,8 @@ static void destroying_the_queue_pair_unbinds_its_windows(const void *row)
     struct ibv_mw *mw = allocate(&pair, IBV_MW_TYPE_2);
     bind(&pair, mw, IBV_ACCESS_REMOTE_WRITE);
     EXPECT(ibv_dereg_mr(near_mr(&pair)), ==, EBUSY);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_QP, pair.near.qp), ==, 0);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_MR, pair.near.mr), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_QP, pair.near.qp), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_MR, pair.near.mr), ==, 0);
     EXPECT(ibv_dealloc_mw(mw), ==, 0);
 }
 
@@ -512,18 +512,18 @@ static void binding_works_on_uc(const void *row)
     struct pair pair = open_bindable(IBV_QPT_UC);
     struct ibv_mw *mw = allocate(&pair, *type);
     bind(&pair, mw, IBV_ACCESS_REMOTE_WRITE);
-    puppet_fill(pair.far.puppet, pair.far.memory, LENGTH, SEED);
+    remote_fill(pair.far.remote, pair.far.memory, LENGTH, SEED);
     end_post(&pair.far, far_send_to(&pair, IBV_WR_RDMA_WRITE, 1, mw->rkey, pair.near.memory + OFFSET, LENGTH));
     end_expect_sent(&pair.far, 1, IBV_WC_SUCCESS);
     struct ibv_mw_bind_info info = info_of(&pair, 0);
     pair_ping(&pair, &pair.far, &pair.near);
-    EXPECT(puppet_compare(pair.near.puppet, pair.near.memory + OFFSET, LENGTH, SEED, 0), ==, -1);
+    EXPECT(remote_compare(pair.near.remote, pair.near.memory + OFFSET, LENGTH, SEED, 0), ==, -1);
     info.length = 0;
     if (*type == IBV_MW_TYPE_1)
         bind_expecting(&pair, mw, info, IBV_WC_SUCCESS);
     else
         invalidate_locally(&pair, mw->rkey, IBV_WC_SUCCESS);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_MR, pair.near.mr), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_MR, pair.near.mr), ==, 0);
     EXPECT(ibv_dealloc_mw(mw), ==, 0);
 }
 
@@ -571,7 +571,7 @@ static void a_flushed_bind_binds_nothing(const void *row)
     struct ibv_mw *mw = allocate(&pair, *type);
     EXPECT(end_move(&pair.near, IBV_QPS_ERR), ==, 0);
     bind_expecting(&pair, mw, info_of(&pair, IBV_ACCESS_REMOTE_WRITE), IBV_WC_WR_FLUSH_ERR);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_MR, pair.near.mr), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_MR, pair.near.mr), ==, 0);
     EXPECT(ibv_dealloc_mw(mw), ==, 0);
 }
 

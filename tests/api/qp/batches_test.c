@@ -8,99 +8,99 @@
 
 static void a_batch_is_posted_as_one(const void *row)
 {
-    struct bench bench = bench_open_connected();
-    ibv_wr_start(bench.ex);
+    struct builder builder = builder_open_connected();
+    ibv_wr_start(builder.ex);
     for (uint64_t i = 0; i < SENDS; i++) {
-        bench.ex->wr_id = i;
-        bench.ex->wr_flags = IBV_SEND_SIGNALED;
-        ibv_wr_rdma_write(bench.ex, bench.mr->rkey, bench_target(&bench) + i);
-        ibv_wr_set_inline_data(bench.ex, &(char){(char)('a' + i)}, 1);
+        builder.ex->wr_id = i;
+        builder.ex->wr_flags = IBV_SEND_SIGNALED;
+        ibv_wr_rdma_write(builder.ex, builder.mr->rkey, builder_target(&builder) + i);
+        ibv_wr_set_inline_data(builder.ex, &(char){(char)('a' + i)}, 1);
     }
-    alone_poll_nothing(bench.sent);
-    EXPECT(ibv_wr_complete(bench.ex), ==, 0);
+    local_poll_nothing(builder.sent);
+    EXPECT(ibv_wr_complete(builder.ex), ==, 0);
     for (uint64_t i = 0; i < SENDS; i++)
-        EXPECT(alone_poll(bench.sent).wr_id, ==, i);
-    EXPECT(memcmp(bench.memory + TARGET, "abcdefgh", SENDS), ==, 0);
-    bench_close(&bench);
+        EXPECT(local_poll(builder.sent).wr_id, ==, i);
+    EXPECT(memcmp(builder.memory + TARGET, "abcdefgh", SENDS), ==, 0);
+    builder_close(&builder);
 }
 
 /* Nothing of it was posted, and the queue has all its places. */
-static void expect_untouched(struct bench *bench)
+static void expect_untouched(struct builder *builder)
 {
-    alone_poll_nothing(bench->sent);
-    EXPECT(alone_state(bench->qp), ==, IBV_QPS_RTS);
+    local_poll_nothing(builder->sent);
+    EXPECT(local_state(builder->qp), ==, IBV_QPS_RTS);
 
     for (int i = 0; i < SENDS; i++) {
-        ibv_wr_rdma_write(bench_start(bench), bench->mr->rkey, bench_target(bench));
-        bench_set_source(bench, "again");
-        bench_complete(bench, IBV_WC_RDMA_WRITE);
+        ibv_wr_rdma_write(builder_start(builder), builder->mr->rkey, builder_target(builder));
+        builder_set_source(builder, "again");
+        builder_complete(builder, IBV_WC_RDMA_WRITE);
     }
 }
 
 static void ibv_wr_abort_takes_the_batch_back(const void *row)
 {
-    struct bench bench = bench_open_connected();
+    struct builder builder = builder_open_connected();
     for (int round = 0; round < 3 * SENDS; round++) {
-        ibv_wr_rdma_write(bench_start(&bench), bench.mr->rkey, bench_target(&bench));
-        bench_set_source(&bench, "never");
-        ibv_wr_rdma_write(bench.ex, bench.mr->rkey, bench_target(&bench));
-        ibv_wr_abort(bench.ex);
+        ibv_wr_rdma_write(builder_start(&builder), builder.mr->rkey, builder_target(&builder));
+        builder_set_source(&builder, "never");
+        ibv_wr_rdma_write(builder.ex, builder.mr->rkey, builder_target(&builder));
+        ibv_wr_abort(builder.ex);
     }
-    EXPECT(bench.memory[TARGET], ==, 0);
-    expect_untouched(&bench);
-    bench_close(&bench);
+    EXPECT(builder.memory[TARGET], ==, 0);
+    expect_untouched(&builder);
+    builder_close(&builder);
 }
 
 static void ibv_wr_start_and_ibv_wr_complete_of_nothing_are_fine(const void *row)
 {
-    struct bench bench = bench_open_connected();
-    ibv_wr_start(bench.ex);
-    EXPECT(ibv_wr_complete(bench.ex), ==, 0);
-    expect_untouched(&bench);
-    bench_close(&bench);
+    struct builder builder = builder_open_connected();
+    ibv_wr_start(builder.ex);
+    EXPECT(ibv_wr_complete(builder.ex), ==, 0);
+    expect_untouched(&builder);
+    builder_close(&builder);
 }
 
-static void too_many(struct bench *bench)
+static void too_many(struct builder *builder)
 {
     for (int i = 0; i <= SENDS; i++)
-        ibv_wr_rdma_write(bench->ex, bench->mr->rkey, bench_target(bench));
+        ibv_wr_rdma_write(builder->ex, builder->mr->rkey, builder_target(builder));
 }
 
-static void too_long_inline(struct bench *bench)
+static void too_long_inline(struct builder *builder)
 {
     static char data[INLINE + 1];
-    ibv_wr_send(bench->ex);
-    ibv_wr_set_inline_data(bench->ex, data, sizeof data);
+    ibv_wr_send(builder->ex);
+    ibv_wr_set_inline_data(builder->ex, data, sizeof data);
 }
 
-static void too_many_pieces(struct bench *bench)
+static void too_many_pieces(struct builder *builder)
 {
     struct ibv_sge list[3] = {{0}};
-    ibv_wr_send(bench->ex);
-    ibv_wr_set_sge_list(bench->ex, COUNT(list), list);
+    ibv_wr_send(builder->ex);
+    ibv_wr_set_sge_list(builder->ex, COUNT(list), list);
 }
 
-static void a_window_of_the_other_type(struct bench *bench)
+static void a_window_of_the_other_type(struct builder *builder)
 {
-    struct ibv_mw_bind_info info = {bench->mr, bench_target(bench), 64, IBV_ACCESS_REMOTE_WRITE};
-    struct ibv_mw *mw = ibv_alloc_mw(bench->pd, IBV_MW_TYPE_1);
-    ibv_wr_bind_mw(bench->ex, mw, ibv_inc_rkey(mw->rkey), &info);
+    struct ibv_mw_bind_info info = {builder->mr, builder_target(builder), 64, IBV_ACCESS_REMOTE_WRITE};
+    struct ibv_mw *mw = ibv_alloc_mw(builder->pd, IBV_MW_TYPE_1);
+    ibv_wr_bind_mw(builder->ex, mw, ibv_inc_rkey(mw->rkey), &info);
 }
 
-static void inline_data_for_a_read(struct bench *bench)
+static void inline_data_for_a_read(struct builder *builder)
 {
-    ibv_wr_rdma_read(bench->ex, bench->mr->rkey, bench_target(bench));
-    ibv_wr_set_inline_data(bench->ex, bench->memory, 8);
+    ibv_wr_rdma_read(builder->ex, builder->mr->rkey, builder_target(builder));
+    ibv_wr_set_inline_data(builder->ex, builder->memory, 8);
 }
 
-static void segments_on_a_connection(struct bench *bench)
+static void segments_on_a_connection(struct builder *builder)
 {
-    ibv_wr_send_tso(bench->ex, bench->memory, 20, 100);
+    ibv_wr_send_tso(builder->ex, builder->memory, 20, 100);
 }
 
 struct mistake {
     const char *what;
-    void (*make)(struct bench *);
+    void (*make)(struct builder *);
     int error;
 };
 
@@ -117,41 +117,41 @@ static const struct mistake mistakes[] = {
 static void one_mistake_spoils_the_batch(const void *row)
 {
     const struct mistake *mistake = row;
-    struct bench bench = bench_open_connected();
-    ibv_wr_rdma_write(bench_start(&bench), bench.mr->rkey, bench_target(&bench)); /* a good one before */
-    bench_set_source(&bench, "never");
-    mistake->make(&bench);
-    ibv_wr_rdma_write(bench.ex, bench.mr->rkey, bench_target(&bench)); /* and one behind */
-    EXPECT(ibv_wr_complete(bench.ex), ==, mistake->error);
-    EXPECT(bench.memory[TARGET], ==, 0);
-    expect_untouched(&bench);
-    bench_close(&bench);
+    struct builder builder = builder_open_connected();
+    ibv_wr_rdma_write(builder_start(&builder), builder.mr->rkey, builder_target(&builder)); /* a good one before */
+    builder_set_source(&builder, "never");
+    mistake->make(&builder);
+    ibv_wr_rdma_write(builder.ex, builder.mr->rkey, builder_target(&builder)); /* and one behind */
+    EXPECT(ibv_wr_complete(builder.ex), ==, mistake->error);
+    EXPECT(builder.memory[TARGET], ==, 0);
+    expect_untouched(&builder);
+    builder_close(&builder);
 }
 
 static void a_queue_pair_that_cannot_send_refuses_a_batch(const void *row)
 {
-    struct bench bench = bench_open(IBV_QPT_RC, OPS_RC);
+    struct builder builder = builder_open(IBV_QPT_RC, OPS_RC);
     for (int state = IBV_QPS_RESET; state <= IBV_QPS_RTR; state++) {
-        ibv_wr_send(bench_start(&bench));
-        EXPECT(ibv_wr_complete(bench.ex), ==, EINVAL);
+        ibv_wr_send(builder_start(&builder));
+        EXPECT(ibv_wr_complete(builder.ex), ==, EINVAL);
         if (state == IBV_QPS_RESET)
-            alone_initialize(bench.qp);
+            local_initialize(builder.qp);
         else if (state == IBV_QPS_INIT)
-            alone_receive_from(bench.qp, bench.qp->qp_num);
+            local_receive_from(builder.qp, builder.qp->qp_num);
     }
-    bench_close(&bench);
+    builder_close(&builder);
 }
 
 static void ibv_qp_to_qp_ex_wants_operations_that_the_type_has(const void *row)
 {
-    struct bench bench = bench_open(IBV_QPT_UD, OPS_UD);
-    struct ibv_qp *plain = bench_make_qp(&bench, IBV_QPT_RC, 0);
+    struct builder builder = builder_open(IBV_QPT_UD, OPS_UD);
+    struct ibv_qp *plain = builder_make_qp(&builder, IBV_QPT_RC, 0);
     EXPECT_TRUE(plain && !ibv_qp_to_qp_ex(plain));
-    EXPECT_ERRNO(bench_make_qp(&bench, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE), EOPNOTSUPP);
-    EXPECT_ERRNO(bench_make_qp(&bench, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ), EOPNOTSUPP);
-    EXPECT_ERRNO(bench_make_qp(&bench, IBV_QPT_RC, IBV_QP_EX_WITH_TSO), EOPNOTSUPP);
-    EXPECT_ERRNO(bench_make_qp(&bench, IBV_QPT_RC, 1ull << 40), EOPNOTSUPP);
-    bench_close(&bench);
+    EXPECT_ERRNO(builder_make_qp(&builder, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE), EOPNOTSUPP);
+    EXPECT_ERRNO(builder_make_qp(&builder, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ), EOPNOTSUPP);
+    EXPECT_ERRNO(builder_make_qp(&builder, IBV_QPT_RC, IBV_QP_EX_WITH_TSO), EOPNOTSUPP);
+    EXPECT_ERRNO(builder_make_qp(&builder, IBV_QPT_RC, 1ull << 40), EOPNOTSUPP);
+    builder_close(&builder);
 }
 
 static void all(void)

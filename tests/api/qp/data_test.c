@@ -52,10 +52,10 @@ static void check_target(struct end *end, const struct row *row, uint64_t seed, 
 {
     static const uint8_t guard = 0xa5;
     uint64_t memory = end->memory + at;
-    EXPECT(puppet_compare(end->puppet, memory, row->size, seed, 0), ==, -1);
+    EXPECT(remote_compare(end->remote, memory, row->size, seed, 0), ==, -1);
     for (uint64_t i = 0; i < GUARD; i += 8) {
-        uint64_t before = puppet_peek(end->puppet, memory - GUARD + i),
-                 after = puppet_peek(end->puppet, memory + row->size + i);
+        uint64_t before = remote_peek(end->remote, memory - GUARD + i),
+                 after = remote_peek(end->remote, memory + row->size + i);
         EXPECT(before, ==, 0x0101010101010101ull * guard);
         EXPECT(after, ==, 0x0101010101010101ull * guard);
     }
@@ -99,8 +99,8 @@ static void data_arrives(const void *argument)
     bool reads = row->opcode == IBV_WR_RDMA_READ;
     struct end *source = reads ? &pair.far : &pair.near, *target = reads ? &pair.near : &pair.far;
     uint64_t seed = row->size * 31 + (uint64_t)row->pieces;
-    puppet_set(target->puppet, target->memory + TO - GUARD, row->size + 2 * GUARD, 0xa5);
-    puppet_fill(source->puppet, source->memory + FROM, row->size, seed);
+    remote_set(target->remote, target->memory + TO - GUARD, row->size + 2 * GUARD, 0xa5);
+    remote_fill(source->remote, source->memory + FROM, row->size, seed);
     if (takes_receive(row->opcode))
         post_target(target, row, extra);
     struct send send = end_send(&pair.near, &pair.far, row->opcode, 1, reads ? TO : FROM, row->size);
@@ -128,16 +128,16 @@ static void a_send_comes_after_the_write_before_it(const void *argument)
     for (uint64_t round = 1; round <= 5; round++) {
         struct send both[2] = {end_send(near, far, IBV_WR_RDMA_WRITE, 1, FROM, row->size),
                                end_send(near, far, IBV_WR_SEND, 2, 0, 1)};
-        puppet_fill(near->puppet, near->memory + FROM, row->size, row->size + round);
+        remote_fill(near->remote, near->memory + FROM, row->size, row->size + round);
         end_post_receive(far, end_receive(far, round, 0, 8));
         if (row->pieces) { /* inline */
             both[1].wr.send_flags |= IBV_SEND_INLINE;
             if (row->size <= wishes.cap.max_inline_data)
                 both[0].wr.send_flags |= IBV_SEND_INLINE;
         }
-        EXPECT(puppet_post_send(near->puppet, near->qp, both, 2, NULL), ==, 0);
+        EXPECT(remote_post_send(near->remote, near->qp, both, 2, NULL), ==, 0);
         end_expect_received(far, round, IBV_WC_SUCCESS, 1);
-        EXPECT(puppet_compare(far->puppet, far->memory + FROM, row->size, row->size + round, 0), ==, -1);
+        EXPECT(remote_compare(far->remote, far->memory + FROM, row->size, row->size + round, 0), ==, -1);
         end_expect_sent(near, 1, IBV_WC_SUCCESS);
         end_expect_sent(near, 2, IBV_WC_SUCCESS);
     }

@@ -19,7 +19,7 @@ static void the_GRH_stands_before_the_payload(const void *argument)
     wishes.gid_index = *(const int *)argument;
     struct pair pair = pair_open_as(wishes);
     struct end *far = &pair.far;
-    puppet_set(far->puppet, far->memory, 256, 0xa5);
+    remote_set(far->remote, far->memory, 256, 0xa5);
     end_post_receive(far, end_receive(far, 1, 0, 256));
     end_post(&pair.near, end_send(&pair.near, far, IBV_WR_SEND, 1, 0, 16));
     struct ibv_wc wc = end_received(far);
@@ -28,7 +28,7 @@ static void the_GRH_stands_before_the_payload(const void *argument)
     EXPECT(wc.src_qp, ==, pair.near.number);
     uint8_t header[GRH];
     for (size_t i = 0; i < sizeof header; i += 8) {
-        uint64_t word = puppet_peek(far->puppet, far->memory + i);
+        uint64_t word = remote_peek(far->remote, far->memory + i);
         memcpy(header + i, &word, 8);
     }
     EXPECT(wc.sl, ==, wishes.gid_index == 1 ? ROCE_V2_IPV4 : ROCE_V2_IPV6);
@@ -43,7 +43,7 @@ static void the_GRH_stands_before_the_payload(const void *argument)
         EXPECT(memcmp(header + 8, pair.near.gid.raw, 16), ==, 0);
         EXPECT(memcmp(header + 24, far->gid.raw, 16), ==, 0);
     }
-    EXPECT(puppet_peek(far->puppet, far->memory + GRH + 16), ==, 0xa5a5a5a5a5a5a5a5);
+    EXPECT(remote_peek(far->remote, far->memory + GRH + 16), ==, 0xa5a5a5a5a5a5a5a5);
 }
 
 /* What would be lost is sent; then a good datagram, which must be the only one that arrives, in the receive after
@@ -134,7 +134,7 @@ static struct send to_group(struct pair *pair, const union ibv_gid *group)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = *group, .sgid_index = 1, .hop_limit = 1}};
     struct send send = end_send(&pair->near, &pair->far, IBV_WR_SEND, 5, 0, 100);
-    send.ah = puppet_create_ah(pair->near.puppet, pair->near.pd, &attr);
+    send.ah = remote_create_ah(pair->near.remote, pair->near.pd, &attr);
     send.wr.wr.ud.remote_qpn = 0xffffff;
     EXPECT(send.ah, !=, NOBODY);
     return send;
@@ -150,11 +150,11 @@ static void a_multicast_reaches_all_members(const void *row)
     EXPECT(end_ready_to_receive(&second.far, &second.wishes, &pair.near), ==, 0);
     struct end *members[] = {&pair.near, &pair.far, &second.far};
     for (size_t i = 0; i < COUNT(members); i++) {
-        EXPECT(puppet_attach(members[i]->puppet, members[i]->qp, &group), ==, 0);
+        EXPECT(remote_attach(members[i]->remote, members[i]->qp, &group), ==, 0);
         end_post_receive(members[i], end_receive(members[i], i, 1024 * (i + 1), 512));
     }
-    EXPECT(puppet_attach(pair.far.puppet, pair.far.qp, &other), ==, 0);
-    puppet_fill(pair.near.puppet, pair.near.memory, 100, 3);
+    EXPECT(remote_attach(pair.far.remote, pair.far.qp, &other), ==, 0);
+    remote_fill(pair.near.remote, pair.near.memory, 100, 3);
     end_post(&pair.near, to_group(&pair, &group));
     end_expect_sent(&pair.near, 5, IBV_WC_SUCCESS);
     end_expect_received(&pair.near, 0, IBV_WC_SUCCESS, 100 + GRH);
@@ -162,17 +162,17 @@ static void a_multicast_reaches_all_members(const void *row)
         struct ibv_wc wc = end_received(&pair.far);
         EXPECT(wc.status, ==, IBV_WC_SUCCESS);
         EXPECT(wc.qp_num, ==, wc.wr_id == 1 ? pair.far.number : second.far.number);
-        EXPECT(puppet_compare(pair.far.puppet, pair.far.memory + 1024 * (wc.wr_id + 1) + GRH, 100, 3, 0), ==, -1);
+        EXPECT(remote_compare(pair.far.remote, pair.far.memory + 1024 * (wc.wr_id + 1) + GRH, 100, 3, 0), ==, -1);
     }
     end_expect_nothing(&pair.far);
-    EXPECT(puppet_detach(pair.far.puppet, pair.far.qp, &group), ==, 0);
-    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, 0);
+    EXPECT(remote_detach(pair.far.remote, pair.far.qp, &group), ==, 0);
+    EXPECT(remote_detach(pair.near.remote, pair.near.qp, &group), ==, 0);
     end_post_receive(&second.far, end_receive(&second.far, 9, 0, 512));
     end_post(&pair.near, to_group(&pair, &group));
     end_expect_received(&second.far, 9, IBV_WC_SUCCESS, 100 + GRH);
     end_expect_nothing(&pair.far);
-    EXPECT(puppet_detach(pair.far.puppet, pair.far.qp, &other), ==, 0);
-    EXPECT(puppet_detach(second.far.puppet, second.far.qp, &group), ==, 0);
+    EXPECT(remote_detach(pair.far.remote, pair.far.qp, &other), ==, 0);
+    EXPECT(remote_detach(second.far.remote, second.far.qp, &group), ==, 0);
 }
 
 enum { BURST = 600, FULL = 4096 };
@@ -186,7 +186,7 @@ static struct pair open_members(const union ibv_gid *group, uint32_t burst)
     struct pair pair = pair_open_as(wishes);
     struct end *members[] = {&pair.near, &pair.far};
     for (size_t i = 0; i < COUNT(members); i++) {
-        EXPECT(puppet_attach(members[i]->puppet, members[i]->qp, group), ==, 0);
+        EXPECT(remote_attach(members[i]->remote, members[i]->qp, group), ==, 0);
         for (uint32_t id = 0; id < burst; id++)
             end_post_receive(members[i], end_receive(members[i], id, 8192, FULL + GRH));
     }
@@ -195,8 +195,8 @@ static struct pair open_members(const union ibv_gid *group, uint32_t burst)
 
 static void leave(struct pair *pair, const union ibv_gid *group)
 {
-    EXPECT(puppet_detach(pair->near.puppet, pair->near.qp, group), ==, 0);
-    EXPECT(puppet_detach(pair->far.puppet, pair->far.qp, group), ==, 0);
+    EXPECT(remote_detach(pair->near.remote, pair->near.qp, group), ==, 0);
+    EXPECT(remote_detach(pair->far.remote, pair->far.qp, group), ==, 0);
 }
 
 static void send_burst(struct pair *pair, const union ibv_gid *group, int count)
@@ -207,7 +207,7 @@ static void send_burst(struct pair *pair, const union ibv_gid *group, int count)
         end_post(&pair->near, send);
     for (int i = 0; i < count; i++)
         end_expect_sent(&pair->near, 5, IBV_WC_SUCCESS);
-    puppet_destroy(pair->near.puppet, KIND_AH, send.ah);
+    remote_destroy(pair->near.remote, KIND_AH, send.ah);
 }
 
 static void a_burst_to_a_group_reaches_all_its_members(const void *row)
@@ -243,7 +243,7 @@ static int count_received(struct end *end)
 {
     struct ibv_wc wc;
     int count = 0;
-    while (puppet_poll(end->puppet, end->receive_cq, 1, &wc, 100) == 1)
+    while (remote_poll(end->remote, end->receive_cq, 1, &wc, 100) == 1)
         count++;
     return count;
 }
@@ -256,12 +256,12 @@ static void a_member_that_takes_nothing_misses_what_it_has_no_room_for(const voi
     struct pair pair = open_members(&group, BURST);
     struct timespec from, to;
     int before = count_missed();
-    puppet_stop(pair.far.puppet, true);
+    remote_stop(pair.far.remote, true);
     clock_gettime(CLOCK_MONOTONIC, &from);
     send_burst(&pair, &group, BURST / 2);
     int near = count_received(&pair.near);
     clock_gettime(CLOCK_MONOTONIC, &to);
-    puppet_stop(pair.far.puppet, false);
+    remote_stop(pair.far.remote, false);
     EXPECT(near, ==, BURST / 2);
     EXPECT(to.tv_sec - from.tv_sec, <, 10); /* as many as that were held up would take half a minute */
     int missed = count_missed() - before;
@@ -277,11 +277,11 @@ static void joining_twice_counts_once_and_leaving_what_was_not_joined_is_EINVAL(
 {
     struct pair pair = pair_open(IBV_QPT_UD);
     union ibv_gid group = group_gid(9), unicast = pair.near.gid;
-    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &group), ==, 0);
-    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &group), ==, 0);
-    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, 0);
-    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, EINVAL);
-    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &unicast), ==, EINVAL);
+    EXPECT(remote_attach(pair.near.remote, pair.near.qp, &group), ==, 0);
+    EXPECT(remote_attach(pair.near.remote, pair.near.qp, &group), ==, 0);
+    EXPECT(remote_detach(pair.near.remote, pair.near.qp, &group), ==, 0);
+    EXPECT(remote_detach(pair.near.remote, pair.near.qp, &group), ==, EINVAL);
+    EXPECT(remote_attach(pair.near.remote, pair.near.qp, &unicast), ==, EINVAL);
 }
 
 /* ibv_create_qp_ex(3), notes. */
@@ -289,57 +289,57 @@ static void a_queue_pair_that_is_attached_to_a_group_is_busy(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_UD);
     union ibv_gid group = group_gid(12), other = group_gid(13);
-    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &group), ==, 0);
-    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &other), ==, 0);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_QP, pair.near.qp), ==, EBUSY);
-    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, 0);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_QP, pair.near.qp), ==, EBUSY);
+    EXPECT(remote_attach(pair.near.remote, pair.near.qp, &group), ==, 0);
+    EXPECT(remote_attach(pair.near.remote, pair.near.qp, &other), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_QP, pair.near.qp), ==, EBUSY);
+    EXPECT(remote_detach(pair.near.remote, pair.near.qp, &group), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_QP, pair.near.qp), ==, EBUSY);
     end_post_receive(&pair.near, end_receive(&pair.near, 1, 0, 512)); /* it goes on */
     end_post(&pair.far, to_group(&(struct pair){.near = pair.far, .far = pair.near}, &other));
     end_expect_received(&pair.near, 1, IBV_WC_SUCCESS, 100 + GRH);
-    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &other), ==, 0);
-    EXPECT(puppet_destroy(pair.near.puppet, KIND_QP, pair.near.qp), ==, 0);
+    EXPECT(remote_detach(pair.near.remote, pair.near.qp, &other), ==, 0);
+    EXPECT(remote_destroy(pair.near.remote, KIND_QP, pair.near.qp), ==, 0);
 }
 
 static void closing_the_device_detaches(const void *row)
 {
-    struct desk desk = desk_open();
+    struct fixture fixture = fixture_open();
     union ibv_gid group = group_gid(14);
-    struct ibv_qp *qp = desk_qp(&desk, IBV_QPT_UD);
+    struct ibv_qp *qp = fixture_qp(&fixture, IBV_QPT_UD);
     EXPECT(ibv_attach_mcast(qp, &group, 0), ==, 0);
     EXPECT(ibv_destroy_qp(qp), ==, EBUSY);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
-static struct ibv_qp *blocking_qp(const struct desk *desk, enum ibv_qp_type type)
+static struct ibv_qp *blocking_qp(const struct fixture *fixture, enum ibv_qp_type type)
 {
-    struct ibv_qp_init_attr plain = desk_describe(desk, type);
+    struct ibv_qp_init_attr plain = fixture_describe(fixture, type);
     struct ibv_qp_init_attr_ex init = {.send_cq = plain.send_cq,
                                        .recv_cq = plain.recv_cq,
                                        .qp_type = type,
                                        .cap = plain.cap,
-                                       .pd = desk->pd,
+                                       .pd = fixture->pd,
                                        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
                                        .create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB};
-    return ibv_create_qp_ex(desk->context, &init);
+    return ibv_create_qp_ex(fixture->context, &init);
 }
 
 /* A member of the group with receives for 100 bytes and a GRH. */
-static void join(const struct desk *desk, struct ibv_qp *qp, union ibv_gid *group)
+static void join(const struct fixture *fixture, struct ibv_qp *qp, union ibv_gid *group)
 {
-    struct ibv_sge sge = {(uintptr_t)desk->memory, 512, desk->mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)fixture->memory, 512, fixture->mr->lkey};
     struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
-    alone_initialize(qp);
-    alone_receive_from(qp, 0);
-    alone_send(qp);
+    local_initialize(qp);
+    local_receive_from(qp, 0);
+    local_send(qp);
     EXPECT(ibv_attach_mcast(qp, group, 0), ==, 0);
     EXPECT(ibv_post_recv(qp, &wr, &bad), ==, 0);
     EXPECT(ibv_post_recv(qp, &wr, &bad), ==, 0);
 }
 
-static void send_to_members(const struct desk *desk, struct ibv_qp *qp, struct ibv_ah *ah)
+static void send_to_members(const struct fixture *fixture, struct ibv_qp *qp, struct ibv_ah *ah)
 {
-    struct ibv_sge sge = {(uintptr_t)desk->memory + 1024, 100, desk->mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)fixture->memory + 1024, 100, fixture->mr->lkey};
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND,
                              .sg_list = &sge,
                              .num_sge = 1,
@@ -351,29 +351,29 @@ static void send_to_members(const struct desk *desk, struct ibv_qp *qp, struct i
 /* The flag keeps the sender's own copy from it, and no other member's. REASON_RAW_CREATE_FLAGS */
 static void own_multicast_messages_can_be_blocked(const void *row)
 {
-    struct desk desk = desk_open();
+    struct fixture fixture = fixture_open();
     union ibv_gid group = group_gid(15);
     struct ibv_ah_attr way = {.is_global = 1, .port_num = 1, .grh = {.dgid = group, .sgid_index = 1, .hop_limit = 1}};
-    struct ibv_qp *blocking = blocking_qp(&desk, IBV_QPT_UD), *plain = desk_qp(&desk, IBV_QPT_UD);
-    struct ibv_ah *ah = ibv_create_ah(desk.pd, &way);
+    struct ibv_qp *blocking = blocking_qp(&fixture, IBV_QPT_UD), *plain = fixture_qp(&fixture, IBV_QPT_UD);
+    struct ibv_ah *ah = ibv_create_ah(fixture.pd, &way);
     EXPECT_TRUE(blocking && ah);
-    join(&desk, blocking, &group);
-    join(&desk, plain, &group);
-    send_to_members(&desk, blocking, ah);
-    EXPECT(alone_poll(desk.cq).qp_num, ==, plain->qp_num);
-    alone_poll_nothing(desk.cq);
-    send_to_members(&desk, plain, ah);
-    EXPECT(alone_poll(desk.cq).qp_num + alone_poll(desk.cq).qp_num, ==, plain->qp_num + blocking->qp_num);
-    EXPECT_ERRNO(blocking_qp(&desk, IBV_QPT_RC), EOPNOTSUPP);
-    desk_close(&desk);
+    join(&fixture, blocking, &group);
+    join(&fixture, plain, &group);
+    send_to_members(&fixture, blocking, ah);
+    EXPECT(local_poll(fixture.cq).qp_num, ==, plain->qp_num);
+    local_poll_nothing(fixture.cq);
+    send_to_members(&fixture, plain, ah);
+    EXPECT(local_poll(fixture.cq).qp_num + local_poll(fixture.cq).qp_num, ==, plain->qp_num + blocking->qp_num);
+    EXPECT_ERRNO(blocking_qp(&fixture, IBV_QPT_RC), EOPNOTSUPP);
+    fixture_close(&fixture);
 }
 
 static void only_datagrams_can_join(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
     union ibv_gid group = group_gid(9);
-    EXPECT(puppet_attach(pair.near.puppet, pair.near.qp, &group), ==, EINVAL);
-    EXPECT(puppet_detach(pair.near.puppet, pair.near.qp, &group), ==, EINVAL);
+    EXPECT(remote_attach(pair.near.remote, pair.near.qp, &group), ==, EINVAL);
+    EXPECT(remote_detach(pair.near.remote, pair.near.qp, &group), ==, EINVAL);
 }
 
 /* IBA 10.3.1.6: an error of the send queue alone; receives go on, and RTS makes it whole. */

@@ -30,7 +30,7 @@ static void *poll_far(void *argument)
 {
     struct end *far = argument;
     struct ibv_wc wc[MESSAGES];
-    int came = puppet_poll(far->puppet, far->receive_cq, MESSAGES, wc, PATIENCE);
+    int came = remote_poll(far->remote, far->receive_cq, MESSAGES, wc, PATIENCE);
     return (void *)(intptr_t)came;
 }
 
@@ -38,7 +38,7 @@ static void poll_in_vain(struct end *end)
 {
     struct ibv_wc wc;
     for (int i = 0; i < POLLS; i++)
-        EXPECT(puppet_poll(end->puppet, end->receive_cq, 1, &wc, 0), ==, 0);
+        EXPECT(remote_poll(end->remote, end->receive_cq, 1, &wc, 0), ==, 0);
 }
 
 /* To a far end that has polled for a while, so that it does the work and not its helper, and that polls no more once it
@@ -68,8 +68,8 @@ static void send_to_a_poller(struct pair *pair)
 static void expect_drained(struct end *near)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
-    EXPECT(puppet_modify_qp(near->puppet, near->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), ==, 0);
-    EXPECT(puppet_get_async_event(near->puppet, PATIENCE), ==, IBV_EVENT_SQ_DRAINED);
+    EXPECT(remote_modify_qp(near->remote, near->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), ==, 0);
+    EXPECT(remote_get_async_event(near->remote, PATIENCE), ==, IBV_EVENT_SQ_DRAINED);
     end_expect_nothing(near);
 }
 
@@ -107,7 +107,7 @@ static void it_ends_when_the_peers_queue_pair_ends(const void *argument)
     if (state)
         EXPECT(end_move(&pair.far, *state), ==, 0);
     else
-        EXPECT(puppet_destroy(pair.far.puppet, KIND_QP, pair.far.qp), ==, 0);
+        EXPECT(remote_destroy(pair.far.remote, KIND_QP, pair.far.qp), ==, 0);
     expect_drained(&pair.near);
 }
 
@@ -115,7 +115,7 @@ static void it_ends_when_the_peer_ends(const void *row)
 {
     struct pair pair = open_patient();
     send_to_a_poller(&pair);
-    puppet_end(harness_far());
+    remote_finish(harness_far());
     harness_far_is_dead();
     expect_drained(&pair.near);
 }
@@ -126,7 +126,7 @@ static struct pair open_with_time_out(void)
     wishes.timeout = 14; /* 67 ms: the least with which work does not ask */
     struct pair pair = pair_open_as(wishes);
     send_to_a_poller(&pair);
-    puppet_kill(harness_far());
+    remote_kill(harness_far());
     harness_far_is_dead();
     return pair;
 }
@@ -167,8 +167,8 @@ static void a_request_has_ended_when_its_reply_comes(const void *row)
         end_expect_received(near, 5, IBV_WC_SUCCESS, 8);
         EXPECT(end_move(near, IBV_QPS_ERR), ==, 0);
         end_expect_nothing(near);
-        puppet_clear(near->puppet);
-        puppet_clear(far->puppet);
+        remote_clear(near->remote);
+        remote_clear(far->remote);
     }
 }
 
@@ -179,13 +179,13 @@ static void a_reply_that_cannot_be_read_acknowledges_nevertheless(const void *ro
         struct pair pair = open_patient();
         struct end *near = &pair.near, *far = &pair.far;
         struct send reply = end_send(far, near, IBV_WR_SEND, 1, REPLY, 8);
-        puppet_lose(far->puppet, far->memory + REPLY, REPLY, LOSS_PROTECTED);
+        remote_lose(far->remote, far->memory + REPLY, REPLY, LOSS_PROTECTED);
         send_to_a_poller(&pair);
         end_post(far, reply);
         EXPECT(end_sent(far).status, ==, IBV_WC_LOC_PROT_ERR);
         expect_drained(near);
-        puppet_clear(near->puppet);
-        puppet_clear(far->puppet);
+        remote_clear(near->remote);
+        remote_clear(far->remote);
     }
 }
 

@@ -25,8 +25,8 @@ static void a_stopped_process_is_written_and_read(const void *argument)
     static const uint32_t lengths[] = {1, 8, 100, 4096, 32768};
     struct ibv_wc wc;
     struct pair pair = acquainted();
-    puppet_fill(pair.near.puppet, pair.near.memory, 32768, 7);
-    puppet_stop(harness_far(), true);
+    remote_fill(pair.near.remote, pair.near.memory, 32768, 7);
+    remote_stop(harness_far(), true);
     for (uint64_t i = 0; i < COUNT(lengths); i++) {
         end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, i, 0, lengths[i]));
         if (!is_direct())
@@ -34,18 +34,18 @@ static void a_stopped_process_is_written_and_read(const void *argument)
         end_expect_sent(&pair.near, i, IBV_WC_SUCCESS);
     }
     if (!is_direct()) {
-        int early = puppet_poll(pair.near.puppet, pair.near.send_cq, 1, &wc, 200);
-        puppet_stop(harness_far(), false);
+        int early = remote_poll(pair.near.remote, pair.near.send_cq, 1, &wc, 200);
+        remote_stop(harness_far(), false);
         EXPECT(early, ==, 0);
         end_expect_sent(&pair.near, 0, IBV_WC_SUCCESS);
         return;
     }
-    puppet_set(pair.near.puppet, pair.near.memory, 32768, 0);
+    remote_set(pair.near.remote, pair.near.memory, 32768, 0);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_READ, 9, 0, 32768));
     end_expect_sent(&pair.near, 9, IBV_WC_SUCCESS);
-    EXPECT(puppet_compare(pair.near.puppet, pair.near.memory, 32768, 7, 0), ==, -1);
-    puppet_stop(harness_far(), false);
-    EXPECT(puppet_compare(pair.far.puppet, pair.far.memory, 32768, 7, 0), ==, -1);
+    EXPECT(remote_compare(pair.near.remote, pair.near.memory, 32768, 7, 0), ==, -1);
+    remote_stop(harness_far(), false);
+    EXPECT(remote_compare(pair.far.remote, pair.far.memory, 32768, 7, 0), ==, -1);
 }
 
 /* What was sent before has to arrive before, so this waits in spite of all. */
@@ -53,19 +53,19 @@ static void a_WRITE_behind_a_SEND_waits_for_it(const void *argument)
 {
     struct ibv_wc wc;
     struct pair pair = acquainted();
-    puppet_poke(pair.far.puppet, pair.far.memory + 64, 0);
-    puppet_poke(pair.near.puppet, pair.near.memory + 64, 77);
+    remote_poke(pair.far.remote, pair.far.memory + 64, 0);
+    remote_poke(pair.near.remote, pair.near.memory + 64, 77);
     end_post_receive(&pair.far, end_receive(&pair.far, 5, 0, 64));
-    puppet_stop(harness_far(), true);
+    remote_stop(harness_far(), true);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, 8));
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 2, 64, 8));
-    int early = puppet_poll(pair.near.puppet, pair.near.send_cq, 1, &wc, 200);
-    puppet_stop(harness_far(), false);
+    int early = remote_poll(pair.near.remote, pair.near.send_cq, 1, &wc, 200);
+    remote_stop(harness_far(), false);
     EXPECT(early, ==, 0);
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
     end_expect_sent(&pair.near, 2, IBV_WC_SUCCESS);
     end_expect_received(&pair.far, 5, IBV_WC_SUCCESS, 8);
-    EXPECT(puppet_peek(pair.far.puppet, pair.far.memory + 64), ==, 77);
+    EXPECT(remote_peek(pair.far.remote, pair.far.memory + 64), ==, 77);
 }
 
 /* The work takes no PSN, so both ends still count alike. */
@@ -93,25 +93,25 @@ static void a_list_of_WRITEs_is_done_up_to_the_wrong_one(const void *row)
     struct send list[ALL];
     struct pair pair = acquainted();
     for (uint64_t i = 0; i < ALL; i++) {
-        puppet_poke(pair.near.puppet, pair.near.memory + 8 * i, 1000 + i);
-        puppet_poke(pair.far.puppet, pair.far.memory + 8 * i, 0);
+        remote_poke(pair.near.remote, pair.near.memory + 8 * i, 1000 + i);
+        remote_poke(pair.far.remote, pair.far.memory + 8 * i, 0);
         list[i] = end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, i, 8 * i, 8);
     }
     if (wrong < NONE)
         list[wrong].wr.wr.rdma.rkey ^= 0x100;
     list[1].wr.wr.rdma.remote_addr = pair.far.memory + 8 * 2; /* what the third overwrites */
     if (is_direct())
-        puppet_stop(harness_far(), wrong == NONE);
-    EXPECT(puppet_post_send(pair.near.puppet, pair.near.qp, list, ALL, NULL), ==, 0);
+        remote_stop(harness_far(), wrong == NONE);
+    EXPECT(remote_post_send(pair.near.remote, pair.near.qp, list, ALL, NULL), ==, 0);
     for (uint64_t i = 0; i < ALL; i++)
         end_expect_sent(&pair.near, i,
                         i < wrong    ? IBV_WC_SUCCESS
                         : i == wrong ? IBV_WC_REM_ACCESS_ERR
                                      : IBV_WC_WR_FLUSH_ERR);
     if (is_direct())
-        puppet_stop(harness_far(), false);
+        remote_stop(harness_far(), false);
     for (uint64_t i = 0; i < ALL; i++)
-        EXPECT(puppet_peek(pair.far.puppet, pair.far.memory + 8 * i), ==, i < wrong && i != 1 ? 1000 + i : 0);
+        EXPECT(remote_peek(pair.far.remote, pair.far.memory + 8 * i), ==, i < wrong && i != 1 ? 1000 + i : 0);
 }
 
 /* Errors come from the other's responder, whatever was done without it before. */
@@ -122,31 +122,31 @@ static void a_refusal_is_the_responders(const void *row)
     struct send send = end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 2, 0, 8);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, 8));
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
-    puppet_poke(pair.far.puppet, pair.far.memory, 5);
+    remote_poke(pair.far.remote, pair.far.memory, 5);
     if (what == GONE) {
-        EXPECT(puppet_destroy(pair.far.puppet, KIND_MR, pair.far.mr), ==, 0);
+        EXPECT(remote_destroy(pair.far.remote, KIND_MR, pair.far.mr), ==, 0);
     } else if (what == SHORT) {
         send.wr.wr.rdma.remote_addr = pair.far.memory + pair.far.length - 7;
     } else if (what == READ_ONLY) {
-        EXPECT(puppet_rereg_mr(pair.far.puppet, pair.far.mr, IBV_REREG_MR_CHANGE_ACCESS, 0, 0, 0,
+        EXPECT(remote_rereg_mr(pair.far.remote, pair.far.mr, IBV_REREG_MR_CHANGE_ACCESS, 0, 0, 0,
                                IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
                ==, 0);
     } else {
         struct ibv_qp_attr attr = {.qp_access_flags = IBV_ACCESS_REMOTE_READ};
-        EXPECT(puppet_modify_qp(pair.far.puppet, pair.far.qp, &attr, IBV_QP_ACCESS_FLAGS), ==, 0);
+        EXPECT(remote_modify_qp(pair.far.remote, pair.far.qp, &attr, IBV_QP_ACCESS_FLAGS), ==, 0);
     }
     end_post(&pair.near, send);
     end_expect_sent(&pair.near, 2, what == REACCESSED ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_ACCESS_ERR);
-    EXPECT(puppet_peek(pair.far.puppet, pair.far.memory), ==, 5);
+    EXPECT(remote_peek(pair.far.remote, pair.far.memory), ==, 5);
 }
 
 /* The number that the far end got in RTR stays the most that it keeps, whatever it is told later. */
 static void tell_far_to_keep(struct pair *pair, uint8_t reads)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD};
-    EXPECT(puppet_modify_qp(pair->far.puppet, pair->far.qp, &attr, IBV_QP_STATE), ==, 0);
+    EXPECT(remote_modify_qp(pair->far.remote, pair->far.qp, &attr, IBV_QP_STATE), ==, 0);
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_SQD, .max_dest_rd_atomic = reads};
-    EXPECT(puppet_modify_qp(pair->far.puppet, pair->far.qp, &attr, IBV_QP_STATE | IBV_QP_MAX_DEST_RD_ATOMIC), ==, 0);
+    EXPECT(remote_modify_qp(pair->far.remote, pair->far.qp, &attr, IBV_QP_STATE | IBV_QP_MAX_DEST_RD_ATOMIC), ==, 0);
     EXPECT(end_move(&pair->far, IBV_QPS_RTS), ==, 0);
 }
 
@@ -167,9 +167,9 @@ static void READs_beyond_max_dest_rd_atomic_are_refused(const void *row)
     end_expect_sent(&pair.near, ALL, IBV_WC_SUCCESS);
     for (uint64_t i = 0; i < ALL; i++)
         list[i] = end_send(&pair.near, &pair.far, IBV_WR_RDMA_READ, i, 0, 8);
-    puppet_stop(harness_far(), true);
-    EXPECT(puppet_post_send(pair.near.puppet, pair.near.qp, list, ALL, NULL), ==, 0);
-    puppet_stop(harness_far(), false);
+    remote_stop(harness_far(), true);
+    EXPECT(remote_post_send(pair.near.remote, pair.near.qp, list, ALL, NULL), ==, 0);
+    remote_stop(harness_far(), false);
     end_expect_sent(&pair.near, 0, IBV_WC_SUCCESS);
     end_expect_sent(&pair.near, 1, IBV_WC_REM_INV_REQ_ERR);
     for (uint64_t i = 2; i < ALL; i++)
@@ -183,12 +183,12 @@ static void READs_one_by_one_are_within_any_max_dest_rd_atomic(const void *argum
     wishes.reads = 16;
     wishes.served_reads = 1;
     struct pair pair = acquainted_as(wishes);
-    puppet_fill(pair.far.puppet, pair.far.memory, 32768, 7);
+    remote_fill(pair.far.remote, pair.far.memory, 32768, 7);
     for (uint64_t i = 0; i < 100; i++) {
         end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_READ, i, 0, 32768));
         end_expect_sent(&pair.near, i, IBV_WC_SUCCESS);
     }
-    EXPECT(puppet_compare(pair.near.puppet, pair.near.memory, 32768, 7, 0), ==, -1);
+    EXPECT(remote_compare(pair.near.remote, pair.near.memory, 32768, 7, 0), ==, -1);
 }
 
 static void all(void)

@@ -14,7 +14,7 @@ enum { SOON = 100, LIVES = 300, STREAM = 2000 };
 
 /* An extended CQ with one completion in it, and what else there is. */
 struct shelf {
-    struct bench bench;
+    struct builder builder;
     struct ibv_cq_ex *cq;
     struct ibv_qp *qp, *other; /* on that CQ, connected with themselves; the completion is of the first */
 };
@@ -27,32 +27,32 @@ static struct ibv_cq_ex *make_cq(struct ibv_context *context)
     return cq;
 }
 
-static void write_once(const struct bench *bench, struct ibv_qp *qp, uint64_t id)
+static void write_once(const struct builder *builder, struct ibv_qp *qp, uint64_t id)
 {
-    struct ibv_sge sge = {(uintptr_t)bench->memory, 8, bench->mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)builder->memory, 8, builder->mr->lkey};
     struct ibv_send_wr wr = {.wr_id = id,
                              .opcode = IBV_WR_RDMA_WRITE,
                              .sg_list = &sge,
                              .num_sge = 1,
                              .send_flags = IBV_SEND_SIGNALED,
-                             .wr.rdma = {bench_target(bench), bench->mr->rkey}},
+                             .wr.rdma = {builder_target(builder), builder->mr->rkey}},
                        *bad;
     EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
 }
 
 static struct shelf open_shelf(void)
 {
-    struct shelf shelf = {.bench = bench_open_connected()};
+    struct shelf shelf = {.builder = builder_open_connected()};
     alarm(SOON);
-    shelf.cq = make_cq(shelf.bench.context);
-    shelf.qp = alone_loop(shelf.bench.pd, ibv_cq_ex_to_cq(shelf.cq));
-    shelf.other = alone_loop(shelf.bench.pd, ibv_cq_ex_to_cq(shelf.cq));
+    shelf.cq = make_cq(shelf.builder.context);
+    shelf.qp = local_loop(shelf.builder.pd, ibv_cq_ex_to_cq(shelf.cq));
+    shelf.other = local_loop(shelf.builder.pd, ibv_cq_ex_to_cq(shelf.cq));
     return shelf;
 }
 
 static void close_shelf(struct shelf *shelf)
 {
-    bench_close(&shelf->bench);
+    builder_close(&shelf->builder);
 }
 
 static void start_batch(struct ibv_cq_ex *cq)
@@ -64,7 +64,7 @@ static void start_batch(struct ibv_cq_ex *cq)
 
 static void begin_batch(struct shelf *shelf)
 {
-    write_once(&shelf->bench, shelf->qp, 1);
+    write_once(&shelf->builder, shelf->qp, 1);
     start_batch(shelf->cq);
 }
 
@@ -99,8 +99,8 @@ static void *destroy_a_work_queue(void *argument)
 {
     struct shelf *shelf = argument;
     struct ibv_wq_init_attr init = {
-        .wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = shelf->bench.pd, .cq = ibv_cq_ex_to_cq(shelf->cq)};
-    struct ibv_wq *wq = ibv_create_wq(shelf->bench.context, &init);
+        .wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = shelf->builder.pd, .cq = ibv_cq_ex_to_cq(shelf->cq)};
+    struct ibv_wq *wq = ibv_create_wq(shelf->builder.context, &init);
     EXPECT_TRUE(wq);
     EXPECT(ibv_destroy_wq(wq), ==, 0);
     return NULL;
@@ -113,10 +113,10 @@ static void *destroy_an_srq_with_tags(void *argument)
                                         .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
                                                      IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
                                         .srq_type = IBV_SRQT_TM,
-                                        .pd = shelf->bench.pd,
+                                        .pd = shelf->builder.pd,
                                         .cq = ibv_cq_ex_to_cq(shelf->cq),
                                         .tm_cap = {.max_num_tags = 4, .max_ops = 4}};
-    struct ibv_srq *srq = ibv_create_srq_ex(shelf->bench.context, &init);
+    struct ibv_srq *srq = ibv_create_srq_ex(shelf->builder.context, &init);
     EXPECT_TRUE(srq);
     EXPECT(ibv_destroy_srq(srq), ==, 0);
     return NULL;
@@ -142,11 +142,11 @@ static void *create_and_destroy(void *argument)
 {
     struct shelf *shelf = argument;
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-    EXPECT(ibv_query_gid(shelf->bench.context, 1, 0, &attr.grh.dgid), ==, 0);
-    struct ibv_ah *ah = ibv_create_ah(shelf->bench.pd, &attr);
-    struct ibv_mr *mr = ibv_reg_mr(shelf->bench.pd, shelf->bench.memory, 4096, 0);
-    struct ibv_mw *mw = ibv_alloc_mw(shelf->bench.pd, IBV_MW_TYPE_1);
-    struct ibv_qp *qp = alone_loop(shelf->bench.pd, ibv_cq_ex_to_cq(shelf->cq));
+    EXPECT(ibv_query_gid(shelf->builder.context, 1, 0, &attr.grh.dgid), ==, 0);
+    struct ibv_ah *ah = ibv_create_ah(shelf->builder.pd, &attr);
+    struct ibv_mr *mr = ibv_reg_mr(shelf->builder.pd, shelf->builder.memory, 4096, 0);
+    struct ibv_mw *mw = ibv_alloc_mw(shelf->builder.pd, IBV_MW_TYPE_1);
+    struct ibv_qp *qp = local_loop(shelf->builder.pd, ibv_cq_ex_to_cq(shelf->cq));
     EXPECT_TRUE(ah && mr && mw && qp);
     EXPECT(ibv_destroy_qp(qp), ==, 0);
     EXPECT(ibv_dealloc_mw(mw), ==, 0);
@@ -220,7 +220,7 @@ static void a_batch_may_be_ended_by_another_thread(const void *row)
 }
 
 struct crossing {
-    struct bench *bench;
+    struct builder *builder;
     pthread_barrier_t *barrier;
     struct ibv_cq_ex *own;
     struct ibv_qp *on_the_other;
@@ -238,28 +238,28 @@ static void *destroy_on_the_other_CQ(void *argument)
 
 static void two_batches_that_each_destroy_on_the_other_CQ_both_end(const void *row)
 {
-    struct bench bench = bench_open_connected();
-    struct ibv_cq_ex *cqs[] = {make_cq(bench.context), make_cq(bench.context)};
+    struct builder builder = builder_open_connected();
+    struct ibv_cq_ex *cqs[] = {make_cq(builder.context), make_cq(builder.context)};
     struct crossing crossings[2];
     pthread_barrier_t barrier;
     pthread_t threads[2];
     alarm(SOON);
     pthread_barrier_init(&barrier, NULL, 2);
     for (int i = 0; i < 2; i++) {
-        write_once(&bench, alone_loop(bench.pd, ibv_cq_ex_to_cq(cqs[i])), 1);
-        crossings[i] = (struct crossing){&bench, &barrier, cqs[i], alone_loop(bench.pd, ibv_cq_ex_to_cq(cqs[!i]))};
+        write_once(&builder, local_loop(builder.pd, ibv_cq_ex_to_cq(cqs[i])), 1);
+        crossings[i] = (struct crossing){&builder, &barrier, cqs[i], local_loop(builder.pd, ibv_cq_ex_to_cq(cqs[!i]))};
     }
     for (int i = 0; i < 2; i++)
         EXPECT(pthread_create(&threads[i], NULL, destroy_on_the_other_CQ, &crossings[i]), ==, 0);
     for (int i = 0; i < 2; i++)
         EXPECT(pthread_join(threads[i], NULL), ==, 0);
     pthread_barrier_destroy(&barrier);
-    bench_close(&bench);
+    builder_close(&builder);
 }
 
 /* The lives of queue pairs on one CQ, each of which writes with its number as wr_id and is destroyed. */
 struct lives {
-    struct bench *bench;
+    struct builder *builder;
     struct ibv_cq_ex *cq;
     atomic_uint over, wrong; /* lives that have ended; completions that were seen of such */
     atomic_bool done;
@@ -290,22 +290,22 @@ static void *poll_lives(void *argument)
 /* "Returns when no poller uses one of them any more" (cq.h), without waiting for the end of its batch. */
 static void nobody_sees_completions_of_a_queue_pair_that_is_gone(const void *row)
 {
-    struct bench bench = bench_open_connected();
-    struct lives lives = {.bench = &bench, .cq = make_cq(bench.context)};
+    struct builder builder = builder_open_connected();
+    struct lives lives = {.builder = &builder, .cq = make_cq(builder.context)};
     pthread_t poller;
     alarm(SOON);
     EXPECT(pthread_create(&poller, NULL, poll_lives, &lives), ==, 0);
     for (unsigned life = 0; life < LIVES; life++) {
-        struct ibv_qp *qp = alone_loop(bench.pd, ibv_cq_ex_to_cq(lives.cq));
+        struct ibv_qp *qp = local_loop(builder.pd, ibv_cq_ex_to_cq(lives.cq));
         for (int i = 0; i < 4; i++)
-            write_once(&bench, qp, life);
+            write_once(&builder, qp, life);
         EXPECT(ibv_destroy_qp(qp), ==, 0);
         lives.over = life + 1;
     }
     lives.done = true;
     EXPECT(pthread_join(poller, NULL), ==, 0);
     EXPECT(lives.wrong, ==, 0);
-    bench_close(&bench);
+    builder_close(&builder);
 }
 
 /* -- the queue changes under its pollers */
@@ -334,21 +334,21 @@ static void *poll_stream(void *argument)
 
 static void a_CQ_that_is_resized_under_its_poller_loses_nothing(const void *row)
 {
-    struct bench bench = bench_open_connected();
-    struct stream stream = {.cq = make_cq(bench.context), .wanted = STREAM};
+    struct builder builder = builder_open_connected();
+    struct stream stream = {.cq = make_cq(builder.context), .wanted = STREAM};
     struct ibv_cq *cq = ibv_cq_ex_to_cq(stream.cq);
-    struct ibv_qp *qp = alone_loop(bench.pd, cq);
+    struct ibv_qp *qp = local_loop(builder.pd, cq);
     pthread_t poller;
     alarm(SOON);
     EXPECT(pthread_create(&poller, NULL, poll_stream, &stream), ==, 0);
     for (unsigned sent = 0; sent < STREAM && !stream.broken;) {
         for (; sent < STREAM && sent - stream.seen < 16; sent++)
-            write_once(&bench, qp, sent);
+            write_once(&builder, qp, sent);
         EXPECT(ibv_resize_cq(cq, sent % 2 ? 64 : 32), ==, 0);
     }
     EXPECT(pthread_join(poller, NULL), ==, 0);
     EXPECT_TRUE(!stream.broken);
-    bench_close(&bench);
+    builder_close(&builder);
 }
 
 /* -- batches of work requests */
@@ -365,64 +365,64 @@ static void *deallocate(void *argument)
     return NULL;
 }
 
-static void begin_write(struct bench *bench)
+static void begin_write(struct builder *builder)
 {
-    ibv_wr_rdma_write(bench_start(bench), bench->mr->rkey, bench_target(bench));
-    bench_set_source(bench, "held");
+    ibv_wr_rdma_write(builder_start(builder), builder->mr->rkey, builder_target(builder));
+    builder_set_source(builder, "held");
 }
 
 static void a_batch_of_work_requests_holds_up_no_deregistration(const void *row)
 {
-    struct bench bench = bench_open_connected();
-    struct ibv_mr *mr = ibv_reg_mr(bench.pd, bench.memory, 64, IBV_ACCESS_LOCAL_WRITE);
-    struct ibv_mw *mw = ibv_alloc_mw(bench.pd, IBV_MW_TYPE_2);
+    struct builder builder = builder_open_connected();
+    struct ibv_mr *mr = ibv_reg_mr(builder.pd, builder.memory, 64, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_mw *mw = ibv_alloc_mw(builder.pd, IBV_MW_TYPE_2);
     alarm(SOON);
     EXPECT_TRUE(mr && mw);
-    begin_write(&bench);
+    begin_write(&builder);
     elsewhere(deregister, mr);
     elsewhere(deallocate, mw);
-    mr = ibv_reg_mr(bench.pd, bench.memory, 64, IBV_ACCESS_LOCAL_WRITE);
+    mr = ibv_reg_mr(builder.pd, builder.memory, 64, IBV_ACCESS_LOCAL_WRITE);
     EXPECT_TRUE(mr);
     EXPECT(ibv_dereg_mr(mr), ==, 0);
-    bench_complete(&bench, IBV_WC_RDMA_WRITE);
-    bench_close(&bench);
+    builder_complete(&builder, IBV_WC_RDMA_WRITE);
+    builder_close(&builder);
 }
 
 /* What was posted before goes its way, with packets for this very queue pair. */
 static void within_a_batch_of_work_requests_earlier_work_completes(const void *row)
 {
-    struct bench bench = bench_open_connected();
+    struct builder builder = builder_open_connected();
     alarm(SOON);
-    bench_post_receive(&bench, 64);
-    write_once(&bench, bench.qp, 7);
-    begin_write(&bench);
-    EXPECT(alone_poll(bench.sent).wr_id, ==, 7);
-    bench_complete(&bench, IBV_WC_RDMA_WRITE);
-    bench_close(&bench);
+    builder_post_receive(&builder, 64);
+    write_once(&builder, builder.qp, 7);
+    begin_write(&builder);
+    EXPECT(local_poll(builder.sent).wr_id, ==, 7);
+    builder_complete(&builder, IBV_WC_RDMA_WRITE);
+    builder_close(&builder);
 }
 
 static void connect_again(struct ibv_qp *qp)
 {
-    alone_initialize(qp);
-    alone_receive_from(qp, qp->qp_num);
-    alone_send(qp);
+    local_initialize(qp);
+    local_receive_from(qp, qp->qp_num);
+    local_send(qp);
 }
 
 static void within_a_batch_of_work_requests_others_go_on(const void *row)
 {
-    struct bench bench = bench_open_connected();
-    struct ibv_qp *other = bench_make_qp(&bench, IBV_QPT_RC, OPS_RC), *fresh;
+    struct builder builder = builder_open_connected();
+    struct ibv_qp *other = builder_make_qp(&builder, IBV_QPT_RC, OPS_RC), *fresh;
     alarm(SOON);
     connect_again(other);
     for (int i = 0; i < 3 * SENDS; i++) {
-        begin_write(&bench);
-        write_once(&bench, other, 9);
-        EXPECT(alone_poll(bench.sent).wr_id, ==, 9);
-        fresh = alone_loop(bench.pd, bench.sent);
+        begin_write(&builder);
+        write_once(&builder, other, 9);
+        EXPECT(local_poll(builder.sent).wr_id, ==, 9);
+        fresh = local_loop(builder.pd, builder.sent);
         EXPECT(ibv_destroy_qp(fresh), ==, 0);
-        bench_complete(&bench, IBV_WC_RDMA_WRITE);
+        builder_complete(&builder, IBV_WC_RDMA_WRITE);
     }
-    bench_close(&bench);
+    builder_close(&builder);
 }
 
 static void to_state(struct ibv_qp *qp, enum ibv_qp_state state)
@@ -434,54 +434,54 @@ static void to_state(struct ibv_qp *qp, enum ibv_qp_state state)
 /* Work that is posted in the error state is flushed (IBA 10.3.1.5). */
 static void a_queue_pair_fails_within_its_batch_of_work_requests(const void *row)
 {
-    struct bench bench = bench_open_connected();
+    struct builder builder = builder_open_connected();
     alarm(SOON);
-    begin_write(&bench);
-    to_state(bench.qp, IBV_QPS_ERR);
-    EXPECT(ibv_wr_complete(bench.ex), ==, 0);
-    EXPECT(alone_poll(bench.sent).status, ==, IBV_WC_WR_FLUSH_ERR);
-    bench_close(&bench);
+    begin_write(&builder);
+    to_state(builder.qp, IBV_QPS_ERR);
+    EXPECT(ibv_wr_complete(builder.ex), ==, 0);
+    EXPECT(local_poll(builder.sent).status, ==, IBV_WC_WR_FLUSH_ERR);
+    builder_close(&builder);
 }
 
 /* What was begun before the reset is gone with it, even if the queue pair can send again. */
 static void a_queue_pair_is_reset_within_its_batch_of_work_requests(const void *row)
 {
-    struct bench bench = bench_open_connected();
+    struct builder builder = builder_open_connected();
     alarm(SOON);
     for (int again = 0; again < 2; again++) {
-        begin_write(&bench);
-        to_state(bench.qp, IBV_QPS_RESET);
+        begin_write(&builder);
+        to_state(builder.qp, IBV_QPS_RESET);
         if (again)
-            connect_again(bench.qp);
-        EXPECT(ibv_wr_complete(bench.ex), ==, EINVAL);
-        alone_poll_nothing(bench.sent);
+            connect_again(builder.qp);
+        EXPECT(ibv_wr_complete(builder.ex), ==, EINVAL);
+        local_poll_nothing(builder.sent);
         if (!again)
-            connect_again(bench.qp);
-        begin_write(&bench);
-        bench_complete(&bench, IBV_WC_RDMA_WRITE);
+            connect_again(builder.qp);
+        begin_write(&builder);
+        builder_complete(&builder, IBV_WC_RDMA_WRITE);
     }
-    bench_close(&bench);
+    builder_close(&builder);
 }
 
 /* The page has no word for it; an adapter's library waits for itself. */
 static void posting_within_a_batch_of_ones_own_is_refused(const void *row)
 {
-    struct bench bench = bench_open_connected();
+    struct builder builder = builder_open_connected();
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad = NULL;
-    struct ibv_mw *mw = ibv_alloc_mw(bench.pd, IBV_MW_TYPE_1);
-    struct ibv_mw_bind bind = {.bind_info = {bench.mr, bench_target(&bench), 64, IBV_ACCESS_REMOTE_WRITE}};
+    struct ibv_mw *mw = ibv_alloc_mw(builder.pd, IBV_MW_TYPE_1);
+    struct ibv_mw_bind bind = {.bind_info = {builder.mr, builder_target(&builder), 64, IBV_ACCESS_REMOTE_WRITE}};
     alarm(SOON);
-    begin_write(&bench);
-    EXPECT(ibv_post_send(bench.qp, &wr, &bad), ==, EINVAL);
+    begin_write(&builder);
+    EXPECT(ibv_post_send(builder.qp, &wr, &bad), ==, EINVAL);
     EXPECT_TRUE(bad == &wr);
-    EXPECT(ibv_bind_mw(bench.qp, mw, &bind), ==, EINVAL);
-    bench_complete(&bench, IBV_WC_RDMA_WRITE);
-    begin_write(&bench);
-    ibv_wr_start(bench.ex); /* has no way to say so: the batch is spoilt */
-    EXPECT(ibv_wr_complete(bench.ex), ==, EINVAL);
-    begin_write(&bench);
-    bench_complete(&bench, IBV_WC_RDMA_WRITE);
-    bench_close(&bench);
+    EXPECT(ibv_bind_mw(builder.qp, mw, &bind), ==, EINVAL);
+    builder_complete(&builder, IBV_WC_RDMA_WRITE);
+    begin_write(&builder);
+    ibv_wr_start(builder.ex); /* has no way to say so: the batch is spoilt */
+    EXPECT(ibv_wr_complete(builder.ex), ==, EINVAL);
+    begin_write(&builder);
+    builder_complete(&builder, IBV_WC_RDMA_WRITE);
+    builder_close(&builder);
 }
 
 /* -- forks */
@@ -492,17 +492,17 @@ static void a_process_forks_within_its_batches(const void *row)
     struct shelf shelf = open_shelf();
     int status;
     begin_batch(&shelf);
-    begin_write(&shelf.bench);
+    begin_write(&shelf.builder);
     pid_t child = fork();
     if (!child) {
         alarm(SOON);
-        ibv_wr_abort(shelf.bench.ex);
+        ibv_wr_abort(shelf.builder.ex);
         ibv_end_poll(shelf.cq);
         _exit(0);
     }
     EXPECT(waitpid(child, &status, 0), ==, child);
     EXPECT(status, ==, 0);
-    bench_complete(&shelf.bench, IBV_WC_RDMA_WRITE);
+    builder_complete(&shelf.builder, IBV_WC_RDMA_WRITE);
     ibv_end_poll(shelf.cq);
     close_shelf(&shelf);
 }

@@ -3,79 +3,79 @@
 
 #include "one_process.h"
 
-struct bench {
+struct fixture {
     struct ibv_context *context;
     struct ibv_qp *qp;
 };
 
-static struct bench begin(void)
+static struct fixture begin(void)
 {
-    struct bench bench = {.context = alone_open()};
-    struct ibv_cq *cq = ibv_create_cq(bench.context, 16, NULL, NULL, 0);
-    bench.qp = alone_loop(ibv_alloc_pd(bench.context), cq);
-    return bench;
+    struct fixture fixture = {.context = local_open()};
+    struct ibv_cq *cq = ibv_create_cq(fixture.context, 16, NULL, NULL, 0);
+    fixture.qp = local_loop(ibv_alloc_pd(fixture.context), cq);
+    return fixture;
 }
 
-static void end(struct bench *bench)
+static void end(struct fixture *fixture)
 {
-    EXPECT(ibv_close_device(bench->context), ==, 0);
+    EXPECT(ibv_close_device(fixture->context), ==, 0);
 }
 
 static void a_queue_pair_has_the_vendor_of_its_device_and_no_options(const void *row)
 {
-    struct bench bench = begin();
+    struct fixture fixture = begin();
     struct ibv_device_attr device;
     struct ibv_ece ece = {.vendor_id = 1, .options = 2, .comp_mask = 3};
-    EXPECT(ibv_query_device(bench.context, &device), ==, 0);
-    EXPECT(ibv_query_ece(bench.qp, &ece), ==, 0);
+    EXPECT(ibv_query_device(fixture.context, &device), ==, 0);
+    EXPECT(ibv_query_ece(fixture.qp, &ece), ==, 0);
     EXPECT(ece.vendor_id, ==, device.vendor_id);
     EXPECT(ece.options, ==, 0);
     EXPECT(ece.comp_mask, ==, 0);
-    end(&bench);
+    end(&fixture);
 }
 
 static void of_the_options_that_are_set_none_is_accepted(const void *row)
 {
-    struct bench bench = begin();
+    struct fixture fixture = begin();
     struct ibv_ece own, ece;
-    EXPECT(ibv_query_ece(bench.qp, &own), ==, 0);
+    EXPECT(ibv_query_ece(fixture.qp, &own), ==, 0);
     ece = (struct ibv_ece){.vendor_id = own.vendor_id, .options = 0xff};
-    EXPECT(ibv_set_ece(bench.qp, &ece), ==, 0);
+    EXPECT(ibv_set_ece(fixture.qp, &ece), ==, 0);
     EXPECT(ece.options, ==, 0);
     EXPECT(ece.vendor_id, ==, own.vendor_id);
     ece = (struct ibv_ece){.vendor_id = own.vendor_id + 1, .options = 1};
-    EXPECT(ibv_set_ece(bench.qp, &ece), ==, 0);
+    EXPECT(ibv_set_ece(fixture.qp, &ece), ==, 0);
     EXPECT(ece.options, ==, 0);
-    EXPECT(ibv_query_ece(bench.qp, &ece), ==, 0);
+    EXPECT(ibv_query_ece(fixture.qp, &ece), ==, 0);
     EXPECT(ece.options, ==, 0);
-    end(&bench);
+    end(&fixture);
 }
 
 static void bad_options_are_refused(const void *row)
 {
-    struct bench bench = begin();
+    struct fixture fixture = begin();
     struct ibv_ece ece = {.vendor_id = 1, .comp_mask = 1};
-    EXPECT(ibv_set_ece(bench.qp, &ece), ==, EINVAL);
+    EXPECT(ibv_set_ece(fixture.qp, &ece), ==, EINVAL);
     ece = (struct ibv_ece){.options = 1};
-    EXPECT(ibv_set_ece(bench.qp, &ece), ==, EOPNOTSUPP);
-    bench.qp->handle ^= 1;
-    EXPECT(ibv_query_ece(bench.qp, &ece), ==, EINVAL);
+    EXPECT(ibv_set_ece(fixture.qp, &ece), ==, EOPNOTSUPP);
+    fixture.qp->handle ^= 1;
+    EXPECT(ibv_query_ece(fixture.qp, &ece), ==, EINVAL);
     ece = (struct ibv_ece){.vendor_id = 1};
-    EXPECT(ibv_set_ece(bench.qp, &ece), ==, EINVAL);
-    bench.qp->handle ^= 1;
-    end(&bench);
+    EXPECT(ibv_set_ece(fixture.qp, &ece), ==, EINVAL);
+    fixture.qp->handle ^= 1;
+    end(&fixture);
 }
 
 /* No order is promised, whatever is asked; and it is an answer, not a refusal. */
 static void no_order_of_data_is_promised(const void *row)
 {
-    struct bench bench = begin();
+    struct fixture fixture = begin();
     errno = 0;
     for (int opcode = IBV_WR_RDMA_WRITE; opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD; opcode++)
         for (uint32_t flags = 0; flags < 2; flags++)
-            EXPECT(ibv_query_qp_data_in_order(bench.qp, (enum ibv_wr_opcode)opcode, flags), ==, 0);
+            EXPECT(ibv_query_qp_data_in_order(fixture.qp, (enum ibv_wr_opcode)opcode, flags), ==, 0);
     EXPECT(errno, ==, 0);
-    end(&bench);
+    end(&fixture);
 }
 
 static void all(void)

@@ -62,12 +62,12 @@ static void a_long_message_is_spread_over_time(const void *row)
     wishes.length = megabyte;
     struct pair pair = pair_open_as(wishes);
     EXPECT(limit(&pair, SLOW, BURST, 0), ==, 0);
-    puppet_fill(pair.near.puppet, pair.near.memory, megabyte, 7);
+    remote_fill(pair.near.remote, pair.near.memory, megabyte, 7);
     EXPECT(time_to_send(&pair, 1, megabyte), >=, (megabyte - 2 * BURST) / 10);
     end_post_receive(&pair.far, end_receive(&pair.far, 2, 0, 0));
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 2, 0, 0));
     end_expect_received(&pair.far, 2, IBV_WC_SUCCESS, 0);
-    EXPECT(puppet_compare(pair.far.puppet, pair.far.memory, megabyte, 7, 0), ==, -1);
+    EXPECT(remote_compare(pair.far.remote, pair.far.memory, megabyte, 7, 0), ==, -1);
 }
 
 static void a_burst_goes_at_once(const void *row)
@@ -106,10 +106,10 @@ static void answers_are_not_held_up(const void *row)
     EXPECT(limit(&pair, 1, 0, 0), ==, 0);
     for (int i = 0; i < 4; i++)
         end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 1, 0, MESSAGE));
-    puppet_fill(pair.near.puppet, pair.near.memory, MESSAGE, 5);
+    remote_fill(pair.near.remote, pair.near.memory, MESSAGE, 5);
     end_post(&pair.far, end_send(&pair.far, &pair.near, IBV_WR_RDMA_READ, 2, 0, MESSAGE));
     end_expect_sent(&pair.far, 2, IBV_WC_SUCCESS);
-    EXPECT(puppet_compare(pair.far.puppet, pair.far.memory, MESSAGE, 5, 0), ==, -1);
+    EXPECT(remote_compare(pair.far.remote, pair.far.memory, MESSAGE, 5, 0), ==, -1);
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS); /* its acknowledgement may come after the READ */
     EXPECT(end_move(&pair.near, IBV_QPS_ERR), ==, 0);
     for (int i = 0; i < 3; i++)

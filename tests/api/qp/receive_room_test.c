@@ -7,10 +7,10 @@
 #include "local_fixture.h"
 #include "xrc_make.h"
 
-enum { PLACES = 4 /* as desk_describe has them */, MANY = 1000 };
+enum { PLACES = 4 /* as fixture_describe has them */, MANY = 1000 };
 
 struct loop {
-    struct desk desk;
+    struct fixture fixture;
     struct ibv_cq *cq; /* of the receives; there is room for as many as the queue has places */
     struct ibv_srq *srq;
     struct ibv_qp *qp; /* connected with itself */
@@ -18,27 +18,27 @@ struct loop {
 
 static void connect_loop(struct loop *loop)
 {
-    alone_initialize(loop->qp);
-    alone_receive_from(loop->qp, loop->qp->qp_num);
-    alone_send(loop->qp);
+    local_initialize(loop->qp);
+    local_receive_from(loop->qp, loop->qp->qp_num);
+    local_send(loop->qp);
 }
 
 static struct ibv_qp *make_qp(struct loop *loop, enum ibv_qp_type type)
 {
-    struct ibv_qp_init_attr init = desk_describe(&loop->desk, type);
+    struct ibv_qp_init_attr init = fixture_describe(&loop->fixture, type);
     init.recv_cq = loop->cq;
     init.srq = loop->srq;
     init.cap.max_send_wr = MANY;
-    struct ibv_qp *qp = ibv_create_qp(loop->desk.pd, &init);
+    struct ibv_qp *qp = ibv_create_qp(loop->fixture.pd, &init);
     EXPECT_TRUE(qp);
     return qp;
 }
 
 static struct loop open_loop(enum ibv_qp_type type, bool shared)
 {
-    struct loop loop = {.desk = desk_open()};
-    loop.cq = ibv_create_cq(loop.desk.context, PLACES, NULL, NULL, 0);
-    loop.srq = shared ? desk_srq(&loop.desk, PLACES) : NULL;
+    struct loop loop = {.fixture = fixture_open()};
+    loop.cq = ibv_create_cq(loop.fixture.context, PLACES, NULL, NULL, 0);
+    loop.srq = shared ? fixture_srq(&loop.fixture, PLACES) : NULL;
     loop.qp = make_qp(&loop, type);
     connect_loop(&loop);
     return loop;
@@ -46,7 +46,7 @@ static struct loop open_loop(enum ibv_qp_type type, bool shared)
 
 static int post_receive(struct loop *loop)
 {
-    struct ibv_sge sge = {(uintptr_t)loop->desk.memory + 1024, 1024, loop->desk.mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)loop->fixture.memory + 1024, 1024, loop->fixture.mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad;
     return loop->srq ? ibv_post_srq_recv(loop->srq, &wr, &bad) : ibv_post_recv(loop->qp, &wr, &bad);
 }
@@ -64,17 +64,17 @@ static int fill(struct loop *loop)
 static void send_to(struct loop *loop, struct ibv_qp *qp)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-    struct ibv_sge sge = {(uintptr_t)loop->desk.memory, 8, loop->desk.mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)loop->fixture.memory, 8, loop->fixture.mr->lkey};
     struct ibv_send_wr *bad, wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
     wr.send_flags = IBV_SEND_SIGNALED;
     if (qp->qp_type == IBV_QPT_UD) {
-        EXPECT(ibv_query_gid(loop->desk.context, 1, 0, &attr.grh.dgid), ==, 0);
-        wr.wr.ud.ah = ibv_create_ah(loop->desk.pd, &attr);
+        EXPECT(ibv_query_gid(loop->fixture.context, 1, 0, &attr.grh.dgid), ==, 0);
+        wr.wr.ud.ah = ibv_create_ah(loop->fixture.pd, &attr);
         wr.wr.ud.remote_qpn = qp->qp_num;
         wr.wr.ud.remote_qkey = 0x11;
     }
     EXPECT(ibv_post_send(qp, &wr, &bad), ==, 0);
-    EXPECT(alone_poll(loop->desk.cq).wr_id, ==, 2);
+    EXPECT(local_poll(loop->fixture.cq).wr_id, ==, 2);
 }
 
 static void send_many(struct loop *loop, int count)
@@ -82,13 +82,13 @@ static void send_many(struct loop *loop, int count)
     for (int i = 0; i < count; i++)
         send_to(loop, loop->qp);
     if (count && loop->qp->qp_type != IBV_QPT_RC)
-        alone_poll_nothing(loop->desk.cq); /* until the last has arrived */
+        local_poll_nothing(loop->fixture.cq); /* until the last has arrived */
 }
 
 static void expect_receives(struct loop *loop, int count, enum ibv_wc_status status)
 {
     for (int i = 0; i < count; i++) {
-        struct ibv_wc wc = alone_poll(loop->cq);
+        struct ibv_wc wc = local_poll(loop->cq);
         EXPECT(wc.wr_id, ==, 1);
         EXPECT(wc.status, ==, status);
     }
@@ -111,7 +111,7 @@ static void posting_until_ENOMEM_overruns_no_CQ(const void *row)
         EXPECT(fill(&loop), ==, PLACES);
         send_many(&loop, PLACES);
         EXPECT(fill(&loop), ==, 0);
-        alone_no_event(loop.desk.context);
+        local_no_event(loop.fixture.context);
         for (int i = 0; i < PLACES; i++) {
             expect_receives(&loop, 1, IBV_WC_SUCCESS);
             EXPECT(fill(&loop), ==, 1);
@@ -119,7 +119,7 @@ static void posting_until_ENOMEM_overruns_no_CQ(const void *row)
         }
         expect_receives(&loop, PLACES, IBV_WC_SUCCESS);
     }
-    desk_close(&loop.desk);
+    fixture_close(&loop.fixture);
 }
 
 static void posting_in_ERR_ends(const void *row)
@@ -133,8 +133,8 @@ static void posting_in_ERR_ends(const void *row)
     EXPECT(fill(&loop), ==, PLACES);
     expect_receives(&loop, 2, IBV_WC_WR_FLUSH_ERR);
     EXPECT(fill(&loop), ==, 2);
-    alone_no_event(loop.desk.context);
-    desk_close(&loop.desk);
+    local_no_event(loop.fixture.context);
+    fixture_close(&loop.fixture);
 }
 
 /* Completions of a queue pair that is reset or destroyed are never told. */
@@ -147,7 +147,7 @@ static void what_is_withdrawn_has_no_place(const void *row)
         EXPECT(fill(&loop), ==, PLACES);
         send_many(&loop, round);
         EXPECT(ibv_modify_qp(loop.qp, &reset, IBV_QP_STATE), ==, 0);
-        alone_poll_nothing(loop.cq);
+        local_poll_nothing(loop.cq);
         connect_loop(&loop);
         EXPECT(fill(&loop), ==, kind->shared ? round : PLACES);
         send_many(&loop, PLACES);
@@ -156,17 +156,17 @@ static void what_is_withdrawn_has_no_place(const void *row)
     EXPECT(fill(&loop), ==, PLACES);
     send_many(&loop, PLACES);
     EXPECT(ibv_destroy_qp(loop.qp), ==, 0);
-    alone_poll_nothing(loop.cq);
+    local_poll_nothing(loop.cq);
     loop.qp = make_qp(&loop, kind->type);
     connect_loop(&loop);
     EXPECT(fill(&loop), ==, PLACES);
-    desk_close(&loop.desk);
+    fixture_close(&loop.fixture);
 }
 
 static void queue_pairs_with_CQs_of_their_own_share_the_places(const void *row)
 {
     struct loop loop = open_loop(IBV_QPT_RC, true), other = loop;
-    other.cq = ibv_create_cq(loop.desk.context, PLACES, NULL, NULL, 0);
+    other.cq = ibv_create_cq(loop.fixture.context, PLACES, NULL, NULL, 0);
     other.qp = make_qp(&other, IBV_QPT_RC);
     connect_loop(&other);
     EXPECT(fill(&loop), ==, PLACES);
@@ -177,7 +177,7 @@ static void queue_pairs_with_CQs_of_their_own_share_the_places(const void *row)
     EXPECT(fill(&loop), ==, 2);
     expect_receives(&loop, 1, IBV_WC_SUCCESS);
     EXPECT(fill(&loop), ==, 1);
-    desk_close(&loop.desk);
+    fixture_close(&loop.fixture);
 }
 
 static void an_SRQ_does_not_shrink_below_what_was_not_polled(const void *row)
@@ -190,7 +190,7 @@ static void an_SRQ_does_not_shrink_below_what_was_not_polled(const void *row)
     expect_receives(&loop, 2, IBV_WC_SUCCESS);
     EXPECT(ibv_modify_srq(loop.srq, &smaller, IBV_SRQ_MAX_WR), ==, 0);
     EXPECT(fill(&loop), ==, 1);
-    desk_close(&loop.desk);
+    fixture_close(&loop.fixture);
 }
 
 /* The limit counts what waits for a message, as before. */
@@ -201,71 +201,71 @@ static void the_limit_is_reached_when_receives_are_taken(const void *row)
     EXPECT(fill(&loop), ==, PLACES);
     EXPECT(ibv_modify_srq(loop.srq, &limit, IBV_SRQ_LIMIT), ==, 0);
     send_many(&loop, 2);
-    EXPECT(alone_event(loop.desk.context).event_type, ==, IBV_EVENT_SRQ_LIMIT_REACHED);
-    desk_close(&loop.desk);
+    EXPECT(local_event(loop.fixture.context).event_type, ==, IBV_EVENT_SRQ_LIMIT_REACHED);
+    fixture_close(&loop.fixture);
 }
 
 /* What is overwritten where overruns are ignored will not be polled either. */
 static void an_entry_that_was_overwritten_has_no_place(const void *row)
 {
     const struct kind *kind = row;
-    struct loop loop = {.desk = desk_open()};
+    struct loop loop = {.fixture = fixture_open()};
     struct ibv_cq_init_attr_ex attr = {.cqe = 2,
                                        .wc_flags = IBV_WC_STANDARD_FLAGS,
                                        .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
                                        .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN};
-    loop.cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(loop.desk.context, &attr));
-    loop.srq = kind->shared ? desk_srq(&loop.desk, PLACES) : NULL;
+    loop.cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(loop.fixture.context, &attr));
+    loop.srq = kind->shared ? fixture_srq(&loop.fixture, PLACES) : NULL;
     loop.qp = make_qp(&loop, kind->type);
     connect_loop(&loop);
     EXPECT(fill(&loop), ==, PLACES);
     send_many(&loop, PLACES);
     EXPECT(fill(&loop), ==, PLACES - 2);
-    desk_close(&loop.desk);
+    fixture_close(&loop.fixture);
 }
 
 /* A CQ that overran loses completions, whose receives may be of an SRQ that others use on. */
 static void a_lost_completion_takes_no_place_of_an_SRQ_along(const void *row)
 {
-    struct loop loop = {.desk = desk_open()}, other;
-    loop.cq = ibv_create_cq(loop.desk.context, 1, NULL, NULL, 0);
-    loop.srq = desk_srq(&loop.desk, PLACES);
+    struct loop loop = {.fixture = fixture_open()}, other;
+    loop.cq = ibv_create_cq(loop.fixture.context, 1, NULL, NULL, 0);
+    loop.srq = fixture_srq(&loop.fixture, PLACES);
     loop.qp = make_qp(&loop, IBV_QPT_RC);
     connect_loop(&loop);
     other = loop;
     EXPECT(fill(&loop), ==, PLACES);
     send_many(&loop, 2);
-    EXPECT(alone_event(loop.desk.context).event_type, ==, IBV_EVENT_CQ_ERR);
+    EXPECT(local_event(loop.fixture.context).event_type, ==, IBV_EVENT_CQ_ERR);
     EXPECT(fill(&other), ==, 1);
     expect_receives(&loop, 1, IBV_WC_SUCCESS);
     EXPECT(fill(&other), ==, 1);
-    desk_close(&loop.desk);
+    fixture_close(&loop.fixture);
 }
 
 /* They are the SRQ's, and stay when the queue pair goes; the SRQ may go before they are polled. */
 static void receives_of_an_XRC_SRQ_have_places_until_they_are_polled(const void *row)
 {
-    struct loop loop = {.desk = desk_open()};
-    struct ibv_context *context = loop.desk.context;
+    struct loop loop = {.fixture = fixture_open()};
+    struct ibv_context *context = loop.fixture.context;
     struct ibv_xrcd *domain = xrc_make_domain(context, -1, O_CREAT);
     struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_XRC_SEND,
                                        .comp_mask = IBV_QP_INIT_ATTR_PD,
-                                       .pd = loop.desk.pd,
-                                       .send_cq = loop.desk.cq,
+                                       .pd = loop.fixture.pd,
+                                       .send_cq = loop.fixture.cq,
                                        .cap = {.max_send_wr = 16, .max_send_sge = 1}};
     loop.cq = ibv_create_cq(context, PLACES, NULL, NULL, 0);
-    loop.srq = xrc_make_srq(loop.desk.pd, domain, loop.cq, PLACES);
+    loop.srq = xrc_make_srq(loop.fixture.pd, domain, loop.cq, PLACES);
     struct ibv_qp *sender = ibv_create_qp_ex(context, &init), *receiver = xrc_make_receiver(context, domain);
-    struct ibv_sge sge = {(uintptr_t)loop.desk.memory, 8, loop.desk.mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)loop.fixture.memory, 8, loop.fixture.mr->lkey};
     struct ibv_send_wr *bad, wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
     EXPECT_TRUE(loop.srq && sender && receiver);
-    alone_connect(sender, receiver);
+    local_connect(sender, receiver);
     wr.send_flags = IBV_SEND_SIGNALED;
     EXPECT(ibv_get_srq_num(loop.srq, &wr.qp_type.xrc.remote_srqn), ==, 0);
     EXPECT(fill(&loop), ==, PLACES);
     for (int i = 0; i < PLACES; i++) {
         EXPECT(ibv_post_send(sender, &wr, &bad), ==, 0);
-        EXPECT(alone_poll(loop.desk.cq).wr_id, ==, 2);
+        EXPECT(local_poll(loop.fixture.cq).wr_id, ==, 2);
     }
     EXPECT(fill(&loop), ==, 0);
     EXPECT(ibv_destroy_qp(receiver), ==, 0);
@@ -273,7 +273,7 @@ static void receives_of_an_XRC_SRQ_have_places_until_they_are_polled(const void 
     EXPECT(fill(&loop), ==, 2);
     EXPECT(ibv_destroy_srq(loop.srq), ==, 0);
     expect_receives(&loop, 2, IBV_WC_SUCCESS);
-    desk_close(&loop.desk);
+    fixture_close(&loop.fixture);
 }
 
 static void of_each(const char *name, void (*body)(const void *))

@@ -39,8 +39,8 @@ static uint32_t grh(void)
 
 static int post_list(struct end *end, const struct receive *list, int count, int *bad)
 {
-    return end->srq == NOBODY ? puppet_post_receive(end->puppet, end->qp, list, count, bad)
-                              : puppet_post_srq(end->puppet, end->srq, list, count, bad);
+    return end->srq == NOBODY ? remote_post_receive(end->remote, end->qp, list, count, bad)
+                              : remote_post_srq(end->remote, end->srq, list, count, bad);
 }
 
 static void send_one(struct pair *pair, uint64_t id, uint32_t length)
@@ -117,16 +117,16 @@ static void SGEs_fill_in_order_and_the_rest_is_untouched(const void *row)
     receive.sge[1] = end_sge(far, 8192, 0);
     receive.sge[2] = end_sge(far, 4096, 50);
     receive.sge[3] = end_sge(far, 2048, 50);
-    puppet_set(far->puppet, far->memory, 16384, 0xa5);
-    puppet_fill(pair.near.puppet, pair.near.memory, 90, 4);
+    remote_set(far->remote, far->memory, 16384, 0xa5);
+    remote_fill(pair.near.remote, pair.near.memory, 90, 4);
     end_post_receive(far, receive);
     send_one(&pair, 1, 90);
     end_expect_received(far, 1, IBV_WC_SUCCESS, 90 + grh());
-    EXPECT(puppet_compare(far->puppet, far->memory + grh(), 50, 4, 0), ==, -1);
-    EXPECT(puppet_compare(far->puppet, far->memory + 4096, 40, 4, 50), ==, -1);
-    EXPECT(puppet_peek(far->puppet, far->memory + 4096 + 40), ==, 0xa5a5a5a5a5a5a5a5);
-    EXPECT(puppet_peek(far->puppet, far->memory + 2048), ==, 0xa5a5a5a5a5a5a5a5);
-    EXPECT(puppet_peek(far->puppet, far->memory + 8192), ==, 0xa5a5a5a5a5a5a5a5);
+    EXPECT(remote_compare(far->remote, far->memory + grh(), 50, 4, 0), ==, -1);
+    EXPECT(remote_compare(far->remote, far->memory + 4096, 40, 4, 50), ==, -1);
+    EXPECT(remote_peek(far->remote, far->memory + 4096 + 40), ==, 0xa5a5a5a5a5a5a5a5);
+    EXPECT(remote_peek(far->remote, far->memory + 2048), ==, 0xa5a5a5a5a5a5a5a5);
+    EXPECT(remote_peek(far->remote, far->memory + 8192), ==, 0xa5a5a5a5a5a5a5a5);
 }
 
 static void a_receive_without_SGEs_takes_an_empty_message(const void *row)
@@ -146,15 +146,15 @@ static void the_key_of_a_receive_is_looked_at_when_the_message_comes(const void 
 {
     struct pair pair = open_kind();
     struct end *far = &pair.far;
-    uint64_t page = puppet_memory(far->puppet, 4096);
-    int mr = puppet_reg_mr(far->puppet, far->pd, page, 4096, IBV_ACCESS_LOCAL_WRITE);
+    uint64_t page = remote_memory(far->remote, 4096);
+    int mr = remote_reg_mr(far->remote, far->pd, page, 4096, IBV_ACCESS_LOCAL_WRITE);
     struct receive receive = end_receive(far, 1, 0, 64);
-    receive.sge[0] = (struct ibv_sge){.addr = page, .length = 64 + grh(), .lkey = far->puppet->call.about.lkey};
+    receive.sge[0] = (struct ibv_sge){.addr = page, .length = 64 + grh(), .lkey = far->remote->call.about.lkey};
     end_post_receive(far, receive);
     end_post_receive(far, receive);
     send_one(&pair, 1, 64);
     end_expect_received(far, 1, IBV_WC_SUCCESS, 64 + grh());
-    EXPECT(puppet_destroy(far->puppet, KIND_MR, mr), ==, 0);
+    EXPECT(remote_destroy(far->remote, KIND_MR, mr), ==, 0);
     end_post(&pair.near, end_send(&pair.near, far, IBV_WR_SEND, 2, 0, 64));
     if (kinds[kind_now].type == IBV_QPT_RC)
         end_expect_sent(&pair.near, 2, IBV_WC_REM_OP_ERR);
@@ -168,10 +168,10 @@ static void receives_in_RESET_are_refused_and_in_INIT_taken(const void *row)
     struct end *far = &pair.far;
     struct receive receive = end_receive(far, 1, 0, 128);
     int bad;
-    EXPECT(puppet_post_receive(far->puppet, far->qp, &receive, 1, &bad), ==, EINVAL);
+    EXPECT(remote_post_receive(far->remote, far->qp, &receive, 1, &bad), ==, EINVAL);
     EXPECT(bad, ==, 0);
     EXPECT(end_initialize(far, &pair.wishes), ==, 0);
-    EXPECT(puppet_post_receive(far->puppet, far->qp, &receive, 1, &bad), ==, wishes.srq ? EINVAL : 0);
+    EXPECT(remote_post_receive(far->remote, far->qp, &receive, 1, &bad), ==, wishes.srq ? EINVAL : 0);
     if (wishes.srq)
         end_post_receive(far, receive);
     EXPECT(end_move(far, IBV_QPS_RESET), ==, 0);
@@ -223,7 +223,7 @@ static void a_message_without_receive_waits_on_RC_and_is_dropped_otherwise(const
     if (!reliable)
         end_expect_sent(near, 1, IBV_WC_SUCCESS);
     struct ibv_wc wc;
-    EXPECT(puppet_poll(far->puppet, far->receive_cq, 1, &wc, 20), ==, 0);
+    EXPECT(remote_poll(far->remote, far->receive_cq, 1, &wc, 20), ==, 0);
     end_post_receive(far, end_receive(far, 2, 0, 64));
     if (reliable)
         end_expect_sent(near, 1, IBV_WC_SUCCESS);
@@ -244,7 +244,7 @@ static void an_RNR_wait_ends_whatever_the_ACK_timer(const void *row)
         wishes.timeout = i ? minute : 0;
         struct pair pair = pair_open_as(wishes);
         end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_SEND, 1, 0, 8));
-        EXPECT(puppet_poll(pair.far.puppet, pair.far.receive_cq, 1, &wc, 20), ==, 0);
+        EXPECT(remote_poll(pair.far.remote, pair.far.receive_cq, 1, &wc, 20), ==, 0);
         end_post_receive(&pair.far, end_receive(&pair.far, 2, 0, 64));
         end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
         end_expect_received(&pair.far, 2, IBV_WC_SUCCESS, 8);

@@ -59,7 +59,7 @@ static void a_list_stops_at_what_is_refused(const void *argument)
     list[1].ah = row->without_ah ? NOBODY : near->ah;
     for (uint64_t i = 0; i < COUNT(list); i++)
         end_post_receive(far, end_receive(far, i, 0, 64));
-    EXPECT(puppet_post_send(near->puppet, near->qp, list, COUNT(list), &bad), ==, row->error);
+    EXPECT(remote_post_send(near->remote, near->qp, list, COUNT(list), &bad), ==, row->error);
     EXPECT(bad, ==, 1);
     end_expect_sent(near, 0, IBV_WC_SUCCESS);
     end_expect_received(far, 0, IBV_WC_SUCCESS, row->type == IBV_QPT_UD ? 48 : 8);
@@ -76,12 +76,12 @@ static void sends_before_RTS_are_refused(const void *argument)
     struct end *near = &pair.near, *far = &pair.far;
     struct send send = end_send(near, far, IBV_WR_SEND, 1, 0, 8);
     int bad;
-    EXPECT(puppet_post_send(near->puppet, near->qp, &send, 1, &bad), ==, EINVAL);
+    EXPECT(remote_post_send(near->remote, near->qp, &send, 1, &bad), ==, EINVAL);
     EXPECT(bad, ==, 0);
     EXPECT(end_initialize(near, &pair.wishes), ==, 0);
-    EXPECT(puppet_post_send(near->puppet, near->qp, &send, 1, &bad), ==, EINVAL);
+    EXPECT(remote_post_send(near->remote, near->qp, &send, 1, &bad), ==, EINVAL);
     EXPECT(end_ready_to_receive(near, &pair.wishes, far), ==, 0);
-    EXPECT(puppet_post_send(near->puppet, near->qp, &send, 1, &bad), ==, EINVAL);
+    EXPECT(remote_post_send(near->remote, near->qp, &send, 1, &bad), ==, EINVAL);
     EXPECT(bad, ==, 0);
     end_expect_nothing(near);
 }
@@ -95,11 +95,11 @@ static void a_full_send_queue_is_ENOMEM_until_a_completion_was_polled(const void
     int bad;
     for (uint32_t i = 0; i < near->cap.max_send_wr; i++, send.wr.wr_id++)
         end_post(near, send);
-    EXPECT(puppet_post_send(near->puppet, near->qp, &send, 1, &bad), ==, ENOMEM);
+    EXPECT(remote_post_send(near->remote, near->qp, &send, 1, &bad), ==, ENOMEM);
     EXPECT(bad, ==, 0);
     end_expect_sent(near, 0, IBV_WC_SUCCESS);
     end_post(near, send);
-    EXPECT(puppet_post_send(near->puppet, near->qp, &send, 1, &bad), ==, ENOMEM);
+    EXPECT(remote_post_send(near->remote, near->qp, &send, 1, &bad), ==, ENOMEM);
     for (uint64_t id = 1; id <= near->cap.max_send_wr; id++)
         end_expect_sent(near, id, IBV_WC_SUCCESS);
     end_expect_nothing(near);
@@ -118,7 +118,7 @@ static void unsignalled_sends_are_retired_by_a_later_signalled_one(const void *a
         for (uint32_t i = 0; i + 1 < near->cap.max_send_wr; i++)
             end_post(near, quiet);
         end_post(near, loud);
-        EXPECT(puppet_post_send(near->puppet, near->qp, &quiet, 1, NULL), ==, ENOMEM);
+        EXPECT(remote_post_send(near->remote, near->qp, &quiet, 1, NULL), ==, ENOMEM);
         end_expect_sent(near, 2, IBV_WC_SUCCESS);
         end_expect_nothing(near);
         for (uint32_t i = 0; i < near->cap.max_send_wr; i++)
@@ -133,7 +133,7 @@ static void a_queue_of_unsignalled_sends_alone_fills_up(const void *row)
     quiet.wr.send_flags = 0;
     for (uint32_t i = 0; i < pair.near.cap.max_send_wr; i++)
         end_post(&pair.near, quiet);
-    EXPECT(puppet_post_send(pair.near.puppet, pair.near.qp, &quiet, 1, NULL), ==, ENOMEM);
+    EXPECT(remote_post_send(pair.near.remote, pair.near.qp, &quiet, 1, NULL), ==, ENOMEM);
     end_expect_nothing(&pair.near);
 }
 
@@ -162,13 +162,13 @@ static void inline_data_is_taken_by_the_call(const void *argument)
         send.sge[0] = (struct ibv_sge){.addr = near->memory, .length = length / 2, .lkey = 0xbad};
         send.sge[1] = (struct ibv_sge){.addr = near->memory, .length = 0, .lkey = 0xbad};
         send.sge[2] = (struct ibv_sge){.addr = near->memory + length / 2, .length = length - length / 2, .lkey = 0};
-        puppet_fill(near->puppet, near->memory, length, length);
+        remote_fill(near->remote, near->memory, length, length);
         end_post_receive(far, end_receive(far, length, 0, 256));
         end_post(near, send);
-        puppet_set(near->puppet, near->memory, length, 0);
+        remote_set(near->remote, near->memory, length, 0);
         end_expect_sent(near, length, IBV_WC_SUCCESS);
         end_expect_received(far, length, IBV_WC_SUCCESS, length + extra);
-        EXPECT(puppet_compare(far->puppet, far->memory + extra, length, length, 0), ==, -1);
+        EXPECT(remote_compare(far->remote, far->memory + extra, length, length, 0), ==, -1);
     }
 }
 
@@ -224,7 +224,7 @@ static void completions_come_in_the_order_of_posting(const void *argument)
         for (uint64_t i = 0; i < near->cap.max_send_wr; i++)
             end_expect_sent(near, i, IBV_WC_SUCCESS);
     }
-    EXPECT(puppet_peek(pair.far.puppet, pair.far.memory + 32768), ==, 0);
+    EXPECT(remote_peek(pair.far.remote, pair.far.memory + 32768), ==, 0);
 }
 
 static void a_fenced_WRITE_waits_for_the_READ(const void *row)
@@ -234,13 +234,13 @@ static void a_fenced_WRITE_waits_for_the_READ(const void *row)
     for (uint64_t round = 1; round < 50; round++) {
         struct send list[2] = {end_send(near, far, IBV_WR_RDMA_READ, 1, 0, 8000),
                                end_send(near, far, IBV_WR_RDMA_WRITE, 2, 0, 8000)};
-        puppet_fill(far->puppet, far->memory, 8000, round);
+        remote_fill(far->remote, far->memory, 8000, round);
         list[1].wr.wr.rdma.remote_addr += 16384;
         list[1].wr.send_flags |= IBV_SEND_FENCE;
-        EXPECT(puppet_post_send(near->puppet, near->qp, list, 2, NULL), ==, 0);
+        EXPECT(remote_post_send(near->remote, near->qp, list, 2, NULL), ==, 0);
         end_expect_sent(near, 1, IBV_WC_SUCCESS);
         end_expect_sent(near, 2, IBV_WC_SUCCESS);
-        EXPECT(puppet_compare(far->puppet, far->memory + 16384, 8000, round, 0), ==, -1);
+        EXPECT(remote_compare(far->remote, far->memory + 16384, 8000, round, 0), ==, -1);
     }
 }
 
@@ -256,17 +256,17 @@ static void compare_and_swap_swaps_when_equal_and_tells_the_old_value(const void
 {
     struct pair pair = pair_open(IBV_QPT_RC);
     struct end *near = &pair.near, *far = &pair.far;
-    puppet_poke(far->puppet, far->memory + 64, 5);
+    remote_poke(far->remote, far->memory + 64, 5);
     end_post(near, compare_and_swap(&pair, 5, 9));
     struct ibv_wc wc = end_sent(near);
     EXPECT(wc.opcode, ==, IBV_WC_COMP_SWAP);
     EXPECT(wc.status, ==, IBV_WC_SUCCESS);
-    EXPECT(puppet_peek(near->puppet, near->memory + 64), ==, 5);
-    EXPECT(puppet_peek(far->puppet, far->memory + 64), ==, 9);
+    EXPECT(remote_peek(near->remote, near->memory + 64), ==, 5);
+    EXPECT(remote_peek(far->remote, far->memory + 64), ==, 9);
     end_post(near, compare_and_swap(&pair, 5, 11));
     end_expect_sent(near, 1, IBV_WC_SUCCESS);
-    EXPECT(puppet_peek(near->puppet, near->memory + 64), ==, 9);
-    EXPECT(puppet_peek(far->puppet, far->memory + 64), ==, 9);
+    EXPECT(remote_peek(near->remote, near->memory + 64), ==, 9);
+    EXPECT(remote_peek(far->remote, far->memory + 64), ==, 9);
 }
 
 /* Both ends add to one word of the far end's memory, many at a time: no addition is lost, and none is done twice. */
@@ -276,7 +276,7 @@ static void additions_from_both_ends_all_count(const void *row)
     struct end *near = &pair.near, *far = &pair.far;
     struct send from_near = end_send(near, far, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8);
     struct send back = end_send(far, near, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8);
-    puppet_poke(near->puppet, near->memory + 128, 0);
+    remote_poke(near->remote, near->memory + 128, 0);
     from_near.wr.wr.atomic.compare_add = 3;
     back.wr.wr.atomic.compare_add = 5;
     back.sge[0].addr += 256;
@@ -289,20 +289,20 @@ static void additions_from_both_ends_all_count(const void *row)
         end_expect_sent(near, 1, IBV_WC_SUCCESS);
         end_expect_sent(far, 1, IBV_WC_SUCCESS);
     }
-    EXPECT(puppet_peek(far->puppet, far->memory), ==, 150);
-    EXPECT(puppet_peek(near->puppet, near->memory), ==, 250);
-    EXPECT(puppet_peek(near->puppet, near->memory + 256), ==, 147);
+    EXPECT(remote_peek(far->remote, far->memory), ==, 150);
+    EXPECT(remote_peek(near->remote, near->memory), ==, 250);
+    EXPECT(remote_peek(near->remote, near->memory + 256), ==, 147);
 }
 
 static void an_atomic_write_stores_eight_bytes(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
-    puppet_poke(pair.near.puppet, pair.near.memory, 0x1122334455667788);
+    remote_poke(pair.near.remote, pair.near.memory, 0x1122334455667788);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_ATOMIC_WRITE, 1, 0, 8));
     struct ibv_wc wc = end_sent(&pair.near);
     EXPECT(wc.status, ==, IBV_WC_SUCCESS);
     EXPECT(wc.opcode, ==, IBV_WC_ATOMIC_WRITE);
-    EXPECT(puppet_peek(pair.far.puppet, pair.far.memory), ==, 0x1122334455667788);
+    EXPECT(remote_peek(pair.far.remote, pair.far.memory), ==, 0x1122334455667788);
 }
 
 static void a_completion_names_its_operation(const void *row)
@@ -332,17 +332,17 @@ static void a_target_that_never_calls_verbs_is_read_and_written(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
     struct end *near = &pair.near, *far = &pair.far;
-    puppet_fill(far->puppet, far->memory, 20000, 1);
+    remote_fill(far->remote, far->memory, 20000, 1);
     for (uint64_t i = 0; i < 200; i++) {
         struct send list[2] = {end_send(near, far, IBV_WR_RDMA_READ, 1, 0, 20000),
                                end_send(near, far, IBV_WR_RDMA_WRITE, 2, 0, 20000)};
         list[1].wr.wr.rdma.remote_addr += 20000;
         list[1].wr.send_flags |= IBV_SEND_FENCE;
-        EXPECT(puppet_post_send(near->puppet, near->qp, list, 2, NULL), ==, 0);
+        EXPECT(remote_post_send(near->remote, near->qp, list, 2, NULL), ==, 0);
         end_expect_sent(near, 1, IBV_WC_SUCCESS);
         end_expect_sent(near, 2, IBV_WC_SUCCESS);
     }
-    EXPECT(puppet_compare(far->puppet, far->memory + 20000, 20000, 1, 0), ==, -1);
+    EXPECT(remote_compare(far->remote, far->memory + 20000, 20000, 1, 0), ==, -1);
 }
 
 static void for_each_type(const char *name, void (*body)(const void *))

@@ -57,14 +57,14 @@ static void a_refused_change_changes_nothing(const void *row)
     struct pair pair = open_now();
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
     EXPECT(end_move(&pair.near, IBV_QPS_INIT), ==, EINVAL);
-    EXPECT(puppet_modify_qp(pair.near.puppet, pair.near.qp, &attr, IBV_QP_STATE), ==, EINVAL);
+    EXPECT(remote_modify_qp(pair.near.remote, pair.near.qp, &attr, IBV_QP_STATE), ==, EINVAL);
     attr.qp_state = IBV_QPS_SQE;
-    EXPECT(puppet_modify_qp(pair.near.puppet, pair.near.qp, &attr, IBV_QP_STATE), ==, EINVAL);
+    EXPECT(remote_modify_qp(pair.near.remote, pair.near.qp, &attr, IBV_QP_STATE), ==, EINVAL);
     attr.qp_state = (enum ibv_qp_state)17;
-    EXPECT(puppet_modify_qp(pair.near.puppet, pair.near.qp, &attr, IBV_QP_STATE), ==, EINVAL);
+    EXPECT(remote_modify_qp(pair.near.remote, pair.near.qp, &attr, IBV_QP_STATE), ==, EINVAL);
     attr.cur_qp_state = IBV_QPS_SQD;
     attr.qp_state = IBV_QPS_RTS;
-    EXPECT(puppet_modify_qp(pair.near.puppet, pair.near.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE), ==, EINVAL);
+    EXPECT(remote_modify_qp(pair.near.remote, pair.near.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE), ==, EINVAL);
     EXPECT(end_state(&pair.near), ==, IBV_QPS_RTS);
     pair_ping(&pair, &pair.near, &pair.far);
 }
@@ -78,12 +78,12 @@ static void each_required_attribute_is_required(const void *row)
         IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | (type_now == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
     for (int bit = IBV_QP_STATE << 1; bit <= IBV_QP_RATE_LIMIT; bit <<= 1) {
         if (mask & bit)
-            EXPECT(puppet_modify_qp(pair.near.puppet, pair.near.qp, &attr, mask & ~bit), ==, EINVAL);
+            EXPECT(remote_modify_qp(pair.near.remote, pair.near.qp, &attr, mask & ~bit), ==, EINVAL);
         else
-            EXPECT(puppet_modify_qp(pair.near.puppet, pair.near.qp, &attr, mask | bit), ==, EINVAL);
+            EXPECT(remote_modify_qp(pair.near.remote, pair.near.qp, &attr, mask | bit), ==, EINVAL);
         EXPECT(end_state(&pair.near), ==, IBV_QPS_RESET);
     }
-    EXPECT(puppet_modify_qp(pair.near.puppet, pair.near.qp, &attr, mask), ==, 0);
+    EXPECT(remote_modify_qp(pair.near.remote, pair.near.qp, &attr, mask), ==, 0);
 }
 
 static void SQD_drains_and_RTS_goes_on(const void *row)
@@ -95,14 +95,14 @@ static void SQD_drains_and_RTS_goes_on(const void *row)
         end_post_receive(far, end_receive(far, i, 0, 64));
     for (uint64_t i = 0; i < 4; i++)
         end_post(near, end_send(near, far, IBV_WR_SEND, i, 0, 8));
-    EXPECT(puppet_modify_qp(near->puppet, near->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), ==, 0);
-    EXPECT(puppet_get_async_event(near->puppet, PATIENCE), ==, IBV_EVENT_SQ_DRAINED);
-    EXPECT(near->puppet->call.id[0], ==, near->qp);
+    EXPECT(remote_modify_qp(near->remote, near->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), ==, 0);
+    EXPECT(remote_get_async_event(near->remote, PATIENCE), ==, IBV_EVENT_SQ_DRAINED);
+    EXPECT(near->remote->call.id[0], ==, near->qp);
     for (uint64_t i = 0; i < 4; i++)
         end_expect_sent(near, i, IBV_WC_SUCCESS);
     end_post(near, end_send(near, far, IBV_WR_SEND, 4, 0, 8));
     struct ibv_wc wc;
-    EXPECT(puppet_poll(near->puppet, near->send_cq, 1, &wc, QUIET), ==, 0);
+    EXPECT(remote_poll(near->remote, near->send_cq, 1, &wc, QUIET), ==, 0);
     EXPECT(end_state(near), ==, IBV_QPS_SQD);
     EXPECT(end_move(near, IBV_QPS_RTS), ==, 0);
     end_expect_sent(near, 4, IBV_WC_SUCCESS);
@@ -112,7 +112,7 @@ static void SQD_without_notification_is_silent(const void *row)
 {
     struct pair pair = open_now();
     EXPECT(end_move(&pair.near, IBV_QPS_SQD), ==, 0);
-    EXPECT(puppet_get_async_event(pair.near.puppet, QUIET), ==, -1);
+    EXPECT(remote_get_async_event(pair.near.remote, QUIET), ==, -1);
     EXPECT(end_move(&pair.near, IBV_QPS_RTS), ==, 0);
     pair_ping(&pair, &pair.near, &pair.far);
 }
@@ -136,7 +136,7 @@ static void a_query_tells_what_was_set(const void *row)
     struct pair pair = pair_open_as(wishes);
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
-    EXPECT(puppet_query_qp(pair.near.puppet, pair.near.qp, &attr, &init), ==, 0);
+    EXPECT(remote_query_qp(pair.near.remote, pair.near.qp, &attr, &init), ==, 0);
     EXPECT(attr.qp_state, ==, IBV_QPS_RTS);
     EXPECT(attr.cur_qp_state, ==, IBV_QPS_RTS);
     EXPECT(attr.port_num, ==, 1);
@@ -179,11 +179,11 @@ static void a_queue_pair_in_RTR_receives(const void *row)
     if (type_now == IBV_QPT_UD) {
         struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
         attr.grh = (struct ibv_global_route){.dgid = pair.far.gid, .sgid_index = (uint8_t)wishes->gid_index};
-        pair.near.ah = puppet_create_ah(pair.near.puppet, pair.near.pd, &attr);
+        pair.near.ah = remote_create_ah(pair.near.remote, pair.near.pd, &attr);
     }
     pair_ping(&pair, &pair.near, &pair.far);
     if (type_now != IBV_QPT_UD)
-        EXPECT(puppet_get_async_event(pair.far.puppet, PATIENCE), ==, IBV_EVENT_COMM_EST);
+        EXPECT(remote_get_async_event(pair.far.remote, PATIENCE), ==, IBV_EVENT_COMM_EST);
     EXPECT(end_state(&pair.far), ==, IBV_QPS_RTR);
 }
 
@@ -227,7 +227,7 @@ static void a_wrong_value_is_EINVAL(const void *argument)
         EXPECT(end_initialize(near, wishes), ==, 0);
     if (value->from == IBV_QPS_RTR)
         EXPECT(end_ready_to_receive(near, wishes, &pair.far), ==, 0);
-    EXPECT(puppet_query_qp(near->puppet, near->qp, &attr, &init), ==, 0);
+    EXPECT(remote_query_qp(near->remote, near->qp, &attr, &init), ==, 0);
     int mask = value->from == IBV_QPS_RESET  ? IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS
                : value->from == IBV_QPS_INIT ? IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                                                    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER
@@ -242,7 +242,7 @@ static void a_wrong_value_is_EINVAL(const void *argument)
         attr.path_mtu = IBV_MTU_1024;
     if (value->bit != IBV_QP_AV)
         attr.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh = {.dgid = pair.far.gid}};
-    EXPECT(puppet_modify_qp(near->puppet, near->qp, &attr, mask), ==, EINVAL);
+    EXPECT(remote_modify_qp(near->remote, near->qp, &attr, mask), ==, EINVAL);
     EXPECT(end_state(near), ==, value->from);
     pair_make(pair_wishes(IBV_QPT_RC)); /* the device is none the worse */
     EXPECT(end_move(near, IBV_QPS_RESET), ==, 0);
@@ -254,7 +254,7 @@ static void access_of_a_running_queue_pair_can_be_changed(const void *row)
 {
     struct pair pair = pair_open(IBV_QPT_RC);
     struct ibv_qp_attr attr = {.qp_access_flags = IBV_ACCESS_REMOTE_READ};
-    EXPECT(puppet_modify_qp(pair.far.puppet, pair.far.qp, &attr, IBV_QP_ACCESS_FLAGS), ==, 0);
+    EXPECT(remote_modify_qp(pair.far.remote, pair.far.qp, &attr, IBV_QP_ACCESS_FLAGS), ==, 0);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_READ, 1, 0, 8));
     end_expect_sent(&pair.near, 1, IBV_WC_SUCCESS);
     end_post(&pair.near, end_send(&pair.near, &pair.far, IBV_WR_RDMA_WRITE, 2, 0, 8));
@@ -273,7 +273,7 @@ static void what_stands_behind_an_error_is_flushed(const void *row)
     }
     list[3].wr.wr.rdma.rkey ^= 0x100;
     end_post_receive(near, end_receive(near, 9, 0, 8));
-    EXPECT(puppet_post_send(near->puppet, near->qp, list, COUNT(list), NULL), ==, 0);
+    EXPECT(remote_post_send(near->remote, near->qp, list, COUNT(list), NULL), ==, 0);
     end_expect_sent(near, 3, IBV_WC_REM_ACCESS_ERR);
     for (uint64_t i = 4; i < COUNT(list); i++)
         end_expect_sent(near, i, IBV_WC_WR_FLUSH_ERR);

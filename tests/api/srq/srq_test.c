@@ -31,19 +31,19 @@ static void send_many(struct pair *pair, uint64_t from, uint64_t to)
 static int set_limit(struct end *far, uint32_t limit)
 {
     struct ibv_srq_attr attr = {.srq_limit = limit};
-    return puppet_modify_srq(far->puppet, far->srq, &attr, IBV_SRQ_LIMIT);
+    return remote_modify_srq(far->remote, far->srq, &attr, IBV_SRQ_LIMIT);
 }
 
 static int resize(struct end *far, uint32_t size)
 {
     struct ibv_srq_attr attr = {.max_wr = size};
-    return puppet_modify_srq(far->puppet, far->srq, &attr, IBV_SRQ_MAX_WR);
+    return remote_modify_srq(far->remote, far->srq, &attr, IBV_SRQ_MAX_WR);
 }
 
 static struct ibv_srq_attr query(struct end *far)
 {
     struct ibv_srq_attr attr;
-    EXPECT(puppet_query_srq(far->puppet, far->srq, &attr), ==, 0);
+    EXPECT(remote_query_srq(far->remote, far->srq, &attr), ==, 0);
     return attr;
 }
 
@@ -56,19 +56,19 @@ static void the_limit_event_comes_once_below_the_limit(const void *row)
     EXPECT(set_limit(far, 5), ==, 0);
     EXPECT(query(far).srq_limit, ==, 5);
     send_many(&pair, 0, 5);
-    EXPECT(puppet_get_async_event(far->puppet, 10), ==, -1);
+    EXPECT(remote_get_async_event(far->remote, 10), ==, -1);
     send_many(&pair, 5, 6);
-    EXPECT(puppet_get_async_event(far->puppet, PATIENCE), ==, IBV_EVENT_SRQ_LIMIT_REACHED);
-    EXPECT(far->puppet->call.id[0], ==, far->srq);
+    EXPECT(remote_get_async_event(far->remote, PATIENCE), ==, IBV_EVENT_SRQ_LIMIT_REACHED);
+    EXPECT(far->remote->call.id[0], ==, far->srq);
     EXPECT(query(far).srq_limit, ==, 0);
     send_many(&pair, 6, 7);
-    EXPECT(puppet_get_async_event(far->puppet, 10), ==, -1);
+    EXPECT(remote_get_async_event(far->remote, 10), ==, -1);
     post_many(far, 10, 15);
     EXPECT(set_limit(far, 3), ==, 0);
     send_many(&pair, 7, 12);
-    EXPECT(puppet_get_async_event(far->puppet, 10), ==, -1);
+    EXPECT(remote_get_async_event(far->remote, 10), ==, -1);
     send_many(&pair, 12, 13);
-    EXPECT(puppet_get_async_event(far->puppet, PATIENCE), ==, IBV_EVENT_SRQ_LIMIT_REACHED);
+    EXPECT(remote_get_async_event(far->remote, PATIENCE), ==, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
 static void a_limit_above_the_size_is_EINVAL(const void *row)
@@ -84,7 +84,7 @@ static void an_SRQ_grows_and_shrinks_to_what_is_posted(const void *row)
     struct end *far = &pair.far;
     post_many(far, 0, pair.wishes.cap.max_recv_wr);
     struct receive extra = end_receive(far, 9, 0, 64);
-    EXPECT(puppet_post_srq(far->puppet, far->srq, &extra, 1, NULL), ==, ENOMEM);
+    EXPECT(remote_post_srq(far->remote, far->srq, &extra, 1, NULL), ==, ENOMEM);
     EXPECT(resize(far, 200), ==, 0);
     EXPECT(query(far).max_wr, >=, 200);
     post_many(far, pair.wishes.cap.max_recv_wr, 200);
@@ -92,7 +92,7 @@ static void an_SRQ_grows_and_shrinks_to_what_is_posted(const void *row)
     EXPECT(query(far).max_wr, >=, 200);
     send_many(&pair, 0, 150);
     EXPECT(resize(far, 50), ==, 0);
-    EXPECT(puppet_post_srq(far->puppet, far->srq, &extra, 1, NULL), ==, ENOMEM);
+    EXPECT(remote_post_srq(far->remote, far->srq, &extra, 1, NULL), ==, ENOMEM);
     send_many(&pair, 150, 200);
 }
 
@@ -100,7 +100,7 @@ static void unknown_attributes_and_sizes_are_EINVAL(const void *row)
 {
     struct pair pair = open_on_srq();
     struct ibv_srq_attr attr = {.max_wr = 10};
-    EXPECT(puppet_modify_srq(pair.far.puppet, pair.far.srq, &attr, 1 << 5), ==, EINVAL);
+    EXPECT(remote_modify_srq(pair.far.remote, pair.far.srq, &attr, 1 << 5), ==, EINVAL);
     EXPECT(resize(&pair.far, 0), ==, EINVAL);
     EXPECT(resize(&pair.far, 1 << 30), ==, EINVAL);
     post_many(&pair.far, 0, 1);
@@ -111,11 +111,11 @@ static void an_SRQ_in_use_is_EBUSY_and_goes_on(const void *row)
 {
     struct pair pair = open_on_srq();
     struct end *far = &pair.far;
-    EXPECT(puppet_destroy(far->puppet, KIND_SRQ, far->srq), ==, EBUSY);
+    EXPECT(remote_destroy(far->remote, KIND_SRQ, far->srq), ==, EBUSY);
     post_many(far, 0, 1);
     send_many(&pair, 0, 1);
-    EXPECT(puppet_destroy(far->puppet, KIND_QP, far->qp), ==, 0);
-    EXPECT(puppet_destroy(far->puppet, KIND_SRQ, far->srq), ==, 0);
+    EXPECT(remote_destroy(far->remote, KIND_QP, far->qp), ==, 0);
+    EXPECT(remote_destroy(far->remote, KIND_SRQ, far->srq), ==, 0);
 }
 
 /* A queue pair that dies takes none of the shared receives along, and says once that it takes no more. */
@@ -125,17 +125,17 @@ static void the_last_work_request_is_reported_once(const void *row)
     struct end *far = &pair.far;
     post_many(far, 0, 3);
     EXPECT(end_move(far, IBV_QPS_ERR), ==, 0);
-    EXPECT(puppet_get_async_event(far->puppet, PATIENCE), ==, IBV_EVENT_QP_LAST_WQE_REACHED);
-    EXPECT(far->puppet->call.id[0], ==, far->qp);
+    EXPECT(remote_get_async_event(far->remote, PATIENCE), ==, IBV_EVENT_QP_LAST_WQE_REACHED);
+    EXPECT(far->remote->call.id[0], ==, far->qp);
     EXPECT(end_move(far, IBV_QPS_ERR), ==, 0);
-    EXPECT(puppet_get_async_event(far->puppet, 10), ==, -1);
+    EXPECT(remote_get_async_event(far->remote, 10), ==, -1);
     end_expect_nothing(far);
     EXPECT(end_move(&pair.near, IBV_QPS_RESET), ==, 0);
     EXPECT(end_move(far, IBV_QPS_RESET), ==, 0);
     pair_connect(&pair);
     send_many(&pair, 0, 3);
     EXPECT(end_move(far, IBV_QPS_ERR), ==, 0);
-    EXPECT(puppet_get_async_event(far->puppet, PATIENCE), ==, IBV_EVENT_QP_LAST_WQE_REACHED);
+    EXPECT(remote_get_async_event(far->remote, PATIENCE), ==, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
 /* Whoever gets a message takes the oldest receive, whichever queue pair it came to. */
@@ -152,7 +152,7 @@ static void queue_pairs_share_the_receives(const void *row)
         end_expect_sent(&pair->near, id, IBV_WC_SUCCESS);
         end_expect_received(&pair->far, id, IBV_WC_SUCCESS, 8);
     }
-    EXPECT(puppet_destroy(first.far.puppet, KIND_QP, first.far.qp), ==, 0);
+    EXPECT(remote_destroy(first.far.remote, KIND_QP, first.far.qp), ==, 0);
     post_many(&second.far, 0, 2);
     send_many(&second, 0, 2);
 }
@@ -160,31 +160,31 @@ static void queue_pairs_share_the_receives(const void *row)
 /* -- which protection domain the receives are of */
 
 struct two_domains {
-    struct desk desk;  /* its domain is the SRQ's */
-    struct ibv_pd *pd; /* the queue pair's */
-    struct ibv_mr *mr; /* of the queue pair's domain, over the same memory */
+    struct fixture fixture; /* its domain is the SRQ's */
+    struct ibv_pd *pd;      /* the queue pair's */
+    struct ibv_mr *mr;      /* of the queue pair's domain, over the same memory */
     struct ibv_srq *srq;
     struct ibv_qp *qp; /* connected with itself */
 };
 
 static struct two_domains open_two_domains(enum ibv_qp_type type)
 {
-    struct two_domains of = {.desk = desk_open()};
-    struct ibv_qp_init_attr init = desk_describe(&of.desk, type);
-    of.pd = ibv_alloc_pd(of.desk.context);
-    of.mr = ibv_reg_mr(of.pd, of.desk.memory, 4096, IBV_ACCESS_LOCAL_WRITE);
-    init.srq = of.srq = desk_srq(&of.desk, 4);
+    struct two_domains of = {.fixture = fixture_open()};
+    struct ibv_qp_init_attr init = fixture_describe(&of.fixture, type);
+    of.pd = ibv_alloc_pd(of.fixture.context);
+    of.mr = ibv_reg_mr(of.pd, of.fixture.memory, 4096, IBV_ACCESS_LOCAL_WRITE);
+    init.srq = of.srq = fixture_srq(&of.fixture, 4);
     of.qp = ibv_create_qp(of.pd, &init);
     EXPECT_TRUE(of.mr && of.qp);
-    alone_initialize(of.qp);
-    alone_receive_from(of.qp, of.qp->qp_num);
-    alone_send(of.qp);
+    local_initialize(of.qp);
+    local_receive_from(of.qp, of.qp->qp_num);
+    local_send(of.qp);
     return of;
 }
 
 static void post_shared(struct two_domains *of, uint32_t lkey)
 {
-    struct ibv_sge sge = {(uintptr_t)of->desk.memory + 1024, 1024, lkey};
+    struct ibv_sge sge = {(uintptr_t)of->fixture.memory + 1024, 1024, lkey};
     struct ibv_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad;
     EXPECT(ibv_post_srq_recv(of->srq, &wr, &bad), ==, 0);
 }
@@ -192,10 +192,10 @@ static void post_shared(struct two_domains *of, uint32_t lkey)
 static void send_to_itself(struct two_domains *of)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-    struct ibv_sge sge = {(uintptr_t)of->desk.memory, 8, of->mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)of->fixture.memory, 8, of->mr->lkey};
     struct ibv_send_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
     if (of->qp->qp_type == IBV_QPT_UD) {
-        EXPECT(ibv_query_gid(of->desk.context, 1, 0, &attr.grh.dgid), ==, 0);
+        EXPECT(ibv_query_gid(of->fixture.context, 1, 0, &attr.grh.dgid), ==, 0);
         wr.wr.ud.ah = ibv_create_ah(of->pd, &attr);
         wr.wr.ud.remote_qpn = of->qp->qp_num;
         wr.wr.ud.remote_qkey = 0x11;
@@ -207,26 +207,26 @@ static void send_to_itself(struct two_domains *of)
 static void receives_are_of_the_queues_domain(const void *row)
 {
     struct two_domains of = open_two_domains(*(const enum ibv_qp_type *)row);
-    post_shared(&of, of.desk.mr->lkey);
+    post_shared(&of, of.fixture.mr->lkey);
     send_to_itself(&of);
-    struct ibv_wc wc = alone_poll(of.desk.cq);
+    struct ibv_wc wc = local_poll(of.fixture.cq);
     EXPECT(wc.status, ==, IBV_WC_SUCCESS);
     EXPECT(wc.wr_id, ==, 1);
-    desk_close(&of.desk);
+    fixture_close(&of.fixture);
 }
 
 static void receives_are_not_of_the_queue_pairs_domain(const void *row)
 {
     struct two_domains of = open_two_domains(*(const enum ibv_qp_type *)row);
-    memcpy(of.desk.memory, "keep out", 8);
+    memcpy(of.fixture.memory, "keep out", 8);
     post_shared(&of, of.mr->lkey);
     send_to_itself(&of);
-    struct ibv_wc wc = alone_poll(of.desk.cq);
+    struct ibv_wc wc = local_poll(of.fixture.cq);
     EXPECT(wc.status, ==, IBV_WC_LOC_PROT_ERR);
     EXPECT(wc.wr_id, ==, 1);
     for (int i = 1024; i < 2048; i++)
-        EXPECT(of.desk.memory[i], ==, 0);
-    desk_close(&of.desk);
+        EXPECT(of.fixture.memory[i], ==, 0);
+    fixture_close(&of.fixture);
 }
 
 /* As on adapters, which clean their CQ and free the entries of the SRQ. */
@@ -236,47 +236,47 @@ static void what_a_destroyed_queue_pair_received_is_not_told_and_its_places_are_
     struct ibv_async_event event;
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 4; i++)
-            post_shared(&of, of.desk.mr->lkey);
+            post_shared(&of, of.fixture.mr->lkey);
         EXPECT(ibv_modify_srq(of.srq, &(struct ibv_srq_attr){.srq_limit = 1}, IBV_SRQ_LIMIT), ==, 0);
         for (int i = 0; i < 4; i++)
             send_to_itself(&of);
-        EXPECT(ibv_get_async_event(of.desk.context, &event), ==, 0); /* all four receives were taken */
+        EXPECT(ibv_get_async_event(of.fixture.context, &event), ==, 0); /* all four receives were taken */
         EXPECT(event.event_type, ==, IBV_EVENT_SRQ_LIMIT_REACHED);
         ibv_ack_async_event(&event);
         EXPECT(ibv_modify_qp(of.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE), ==, 0);
-        alone_poll_nothing(of.desk.cq);
-        alone_initialize(of.qp);
-        alone_receive_from(of.qp, of.qp->qp_num);
-        alone_send(of.qp);
+        local_poll_nothing(of.fixture.cq);
+        local_initialize(of.qp);
+        local_receive_from(of.qp, of.qp->qp_num);
+        local_send(of.qp);
     }
-    desk_close(&of.desk);
+    fixture_close(&of.fixture);
 }
 
 /* -- datagrams */
 
-static void send_datagram(struct desk *desk, struct ibv_qp *from, struct ibv_qp *to, uint32_t length)
+static void send_datagram(struct fixture *fixture, struct ibv_qp *from, struct ibv_qp *to, uint32_t length)
 {
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
-    struct ibv_sge sge = {(uintptr_t)desk->memory, length, desk->mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)fixture->memory, length, fixture->mr->lkey};
     struct ibv_send_wr *bad, wr = {.wr_id = 9, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-    EXPECT(ibv_query_gid(desk->context, 1, 0, &attr.grh.dgid), ==, 0);
+    EXPECT(ibv_query_gid(fixture->context, 1, 0, &attr.grh.dgid), ==, 0);
     wr.send_flags = IBV_SEND_SIGNALED;
-    wr.wr.ud.ah = ibv_create_ah(desk->pd, &attr);
+    wr.wr.ud.ah = ibv_create_ah(fixture->pd, &attr);
     wr.wr.ud.remote_qpn = to->qp_num;
     wr.wr.ud.remote_qkey = 0x11;
     EXPECT(ibv_post_send(from, &wr, &bad), ==, 0);
-    EXPECT(alone_poll(desk->cq).wr_id, ==, 9);
+    EXPECT(local_poll(fixture->cq).wr_id, ==, 9);
 }
 
-static struct ibv_qp *make_datagrams(struct desk *desk, struct ibv_srq *srq)
+static struct ibv_qp *make_datagrams(struct fixture *fixture, struct ibv_srq *srq)
 {
-    struct ibv_qp_init_attr init = desk_describe(desk, IBV_QPT_UD);
+    struct ibv_qp_init_attr init = fixture_describe(fixture, IBV_QPT_UD);
     init.srq = srq;
-    struct ibv_qp *qp = ibv_create_qp(desk->pd, &init);
+    struct ibv_qp *qp = ibv_create_qp(fixture->pd, &init);
     EXPECT_TRUE(qp);
-    alone_initialize(qp);
-    alone_receive_from(qp, 0);
-    alone_send(qp);
+    local_initialize(qp);
+    local_receive_from(qp, 0);
+    local_send(qp);
     return qp;
 }
 
@@ -285,26 +285,26 @@ static struct ibv_qp *make_datagrams(struct desk *desk, struct ibv_srq *srq)
 static void a_datagram_that_is_too_long_takes_no_receive(const void *row)
 {
     enum { ROOM = 60, TOO_LONG = ROOM - 40 + 1 };
-    struct desk desk = desk_open();
-    struct ibv_srq *srq = desk_srq(&desk, 1);
-    struct ibv_qp *one = make_datagrams(&desk, srq), *other = make_datagrams(&desk, srq);
-    struct ibv_sge sge = {(uintptr_t)desk.memory + 1024, ROOM, desk.mr->lkey};
+    struct fixture fixture = fixture_open();
+    struct ibv_srq *srq = fixture_srq(&fixture, 1);
+    struct ibv_qp *one = make_datagrams(&fixture, srq), *other = make_datagrams(&fixture, srq);
+    struct ibv_sge sge = {(uintptr_t)fixture.memory + 1024, ROOM, fixture.mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad;
     struct ibv_srq_attr limit = {.srq_limit = 1};
     EXPECT(ibv_post_srq_recv(srq, &wr, &bad), ==, 0);
     EXPECT(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), ==, 0);
-    send_datagram(&desk, other, one, TOO_LONG);
-    alone_poll_nothing(desk.cq);
-    alone_no_event(desk.context);
+    send_datagram(&fixture, other, one, TOO_LONG);
+    local_poll_nothing(fixture.cq);
+    local_no_event(fixture.context);
     EXPECT(ibv_modify_qp(one, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE), ==, 0);
-    alone_poll_nothing(desk.cq);
+    local_poll_nothing(fixture.cq);
     EXPECT(ibv_destroy_qp(one), ==, 0);
-    send_datagram(&desk, other, other, TOO_LONG - 1);
-    struct ibv_wc wc = alone_poll(desk.cq);
+    send_datagram(&fixture, other, other, TOO_LONG - 1);
+    struct ibv_wc wc = local_poll(fixture.cq);
     EXPECT(wc.wr_id, ==, 1);
     EXPECT(wc.status, ==, IBV_WC_SUCCESS);
     EXPECT(wc.byte_len, ==, ROOM);
-    desk_close(&desk);
+    fixture_close(&fixture);
 }
 
 static void of_each_type(const char *name, void (*body)(const void *))

@@ -68,7 +68,7 @@ struct about {
 static struct about begin(struct end *end, int file)
 {
     struct about about = {0};
-    end->context = alone_open();
+    end->context = local_open();
     end->xrcd = xrc_make_domain(end->context, file, O_CREAT);
     struct ibv_pd *pd = ibv_alloc_pd(end->context);
     end->cq = ibv_create_cq(end->context, 2 * DEPTH, NULL, NULL, 0);
@@ -112,8 +112,8 @@ static int open_qp(struct end *end, uint32_t number)
 
 static int connect_from(struct ibv_qp *qp, uint32_t number)
 {
-    alone_initialize(qp);
-    alone_receive_from(qp, number);
+    local_initialize(qp);
+    local_receive_from(qp, number);
     return 0;
 }
 
@@ -239,8 +239,8 @@ static void connect_to(struct room *room, struct child *child, uint8_t rnr_retry
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTS, .timeout = 19, .retry_cnt = 7, .rnr_retry = rnr_retry, .max_rd_atomic = 4};
     EXPECT(ASK(child, CONNECT, room->qp->qp_num), ==, 0);
-    alone_initialize(room->qp);
-    alone_receive_from(room->qp, child->about.qp);
+    local_initialize(room->qp);
+    local_receive_from(room->qp, child->about.qp);
     EXPECT(ibv_modify_qp(room->qp, &attr,
                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                              IBV_QP_MAX_QP_RD_ATOMIC),
@@ -250,7 +250,7 @@ static void connect_to(struct room *room, struct child *child, uint8_t rnr_retry
 static struct room open_room(unsigned ends, uint8_t rnr_retry)
 {
     char name[] = "/tmp/xrc-shared-XXXXXX";
-    struct room room = {.context = alone_open(), .count = ends, .file = mkstemp(name)};
+    struct room room = {.context = local_open(), .count = ends, .file = mkstemp(name)};
     EXPECT_TRUE(room.file >= 0);
     unlink(name);
     struct ibv_pd *pd = ibv_alloc_pd(room.context);

@@ -25,7 +25,7 @@ static int open_file(void)
 
 static void a_domain_is_made_when_asked_for(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     int fd = open_file();
     EXPECT_ERRNO(xrc_make_domain(context, fd, 0), EAGAIN);
     EXPECT_ERRNO(xrc_make_domain(context, fd, O_EXCL), EAGAIN);
@@ -45,7 +45,7 @@ static void a_domain_is_made_when_asked_for(const void *row)
 
 static void an_anonymous_domain_is_nobody_elses(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_xrcd *first = xrc_make_domain(context, -1, O_CREAT),
                     *second = xrc_make_domain(context, -1, O_CREAT | O_EXCL);
     EXPECT_TRUE(first && second);
@@ -56,7 +56,7 @@ static void an_anonymous_domain_is_nobody_elses(const void *row)
 
 static void bad_domain_attributes_are_refused(const void *row)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     struct ibv_xrcd_init_attr attr = {.comp_mask = IBV_XRCD_INIT_ATTR_FD, .fd = -1, .oflags = O_CREAT};
     EXPECT_ERRNO(ibv_open_xrcd(context, &attr), EINVAL);
     attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS | IBV_XRCD_INIT_ATTR_RESERVED;
@@ -70,7 +70,7 @@ static void bad_domain_attributes_are_refused(const void *row)
  * status tells. */
 static int open_elsewhere(int fd, int flags, int told)
 {
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     errno = 0;
     struct ibv_xrcd *xrcd = xrc_make_domain(context, fd, flags);
     int error = xrcd ? 0 : errno;
@@ -106,7 +106,7 @@ static void processes_agree_whether_a_domain_exists(const void *row)
 {
     int fd = open_file(), told[2];
     EXPECT(pipe(told), ==, 0);
-    struct ibv_context *context = alone_open();
+    struct ibv_context *context = local_open();
     EXPECT(exit_of(child_opens(fd, 0, told)), ==, EAGAIN);
     struct ibv_xrcd *ours = xrc_make_domain(context, fd, O_CREAT | O_EXCL);
     EXPECT_TRUE(ours);
@@ -160,20 +160,20 @@ static struct ibv_qp *make_sender(struct ibv_pd *pd, struct ibv_cq *cq)
 
 static struct room open_room(void)
 {
-    struct room room = {.context = alone_open(), .other = alone_open()};
+    struct room room = {.context = local_open(), .other = local_open()};
     room.xrcd = xrc_make_domain(room.other, -1, O_CREAT);
     room.sender_pd = ibv_alloc_pd(room.context);
-    room.from = alone_register(room.sender_pd);
+    room.from = local_register(room.sender_pd);
     room.sent = ibv_create_cq(room.context, 16, NULL, NULL, 0);
     for (int i = 0; i < 2; i++) {
         room.pds[i] = ibv_alloc_pd(room.other);
-        room.to[i] = alone_register(room.pds[i]);
+        room.to[i] = local_register(room.pds[i]);
         room.received[i] = ibv_create_cq(room.other, 16, NULL, NULL, 0);
         room.srqs[i] = make_srq(room.pds[i], room.xrcd, room.received[i]);
     }
     room.sender = make_sender(room.sender_pd, room.sent);
     room.receiver = make_receiver(room.other, room.xrcd);
-    alone_connect(room.sender, room.receiver);
+    local_connect(room.sender, room.receiver);
     return room;
 }
 
@@ -225,14 +225,14 @@ static void the_packet_names_the_srq(const void *row)
         memset(room.from->addr, 'a' + turn, 64);
         post_receive(room.srqs[i], room.to[i], (uint64_t)turn);
         send_to(&room, number_of(room.srqs[i]));
-        EXPECT(alone_poll(room.sent).status, ==, IBV_WC_SUCCESS);
-        struct ibv_wc wc = alone_poll(room.received[i]);
+        EXPECT(local_poll(room.sent).status, ==, IBV_WC_SUCCESS);
+        struct ibv_wc wc = local_poll(room.received[i]);
         EXPECT(wc.status, ==, IBV_WC_SUCCESS);
         EXPECT(wc.wr_id, ==, turn);
         EXPECT(wc.qp_num, ==, room.receiver->qp_num);
         EXPECT(wc.byte_len, ==, 64);
         EXPECT(((char *)room.to[i]->addr)[63], ==, 'a' + turn);
-        alone_poll_nothing(room.received[!i]);
+        local_poll_nothing(room.received[!i]);
     }
     close_room(&room);
 }
@@ -242,11 +242,11 @@ static void no_receive_in_the_named_srq_waits_for_one(const void *row)
     struct room room = open_room();
     post_receive(room.srqs[1], room.to[1], 7);
     send_to(&room, number_of(room.srqs[0]));
-    alone_poll_nothing(room.sent);
+    local_poll_nothing(room.sent);
     post_receive(room.srqs[0], room.to[0], 8);
-    EXPECT(alone_poll(room.sent).status, ==, IBV_WC_SUCCESS);
-    EXPECT(alone_poll(room.received[0]).wr_id, ==, 8);
-    alone_poll_nothing(room.received[1]);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_SUCCESS);
+    EXPECT(local_poll(room.received[0]).wr_id, ==, 8);
+    local_poll_nothing(room.received[1]);
     close_room(&room);
 }
 
@@ -259,16 +259,16 @@ static void remote_memory_is_of_the_srqs_domain(const void *row)
     wr.wr.rdma.rkey = room.to[1]->rkey;
     strcpy(room.from->addr, "written");
     post(&room, wr, number_of(room.srqs[1]), 8);
-    EXPECT(alone_poll(room.sent).status, ==, IBV_WC_SUCCESS);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_SUCCESS);
     EXPECT(strcmp(room.to[1]->addr, "written"), ==, 0);
     wr.opcode = IBV_WR_RDMA_READ;
     strcpy(room.to[1]->addr, "read");
     post(&room, wr, number_of(room.srqs[1]), 8);
-    EXPECT(alone_poll(room.sent).status, ==, IBV_WC_SUCCESS);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_SUCCESS);
     EXPECT(strcmp(room.from->addr, "read"), ==, 0);
     post(&room, wr, number_of(room.srqs[0]), 8);
-    EXPECT(alone_poll(room.sent).status, ==, IBV_WC_REM_ACCESS_ERR);
-    EXPECT(alone_event(room.other).event_type, ==, IBV_EVENT_QP_ACCESS_ERR);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_REM_ACCESS_ERR);
+    EXPECT(local_event(room.other).event_type, ==, IBV_EVENT_QP_ACCESS_ERR);
     close_room(&room);
 }
 
@@ -276,9 +276,9 @@ static void an_unknown_srq_is_an_invalid_request(const void *row)
 {
     struct room room = open_room();
     send_to(&room, 0xfffffe);
-    EXPECT(alone_poll(room.sent).status, ==, IBV_WC_REM_INV_REQ_ERR);
-    EXPECT(alone_state(room.sender), ==, IBV_QPS_ERR);
-    EXPECT(alone_state(room.receiver), ==, IBV_QPS_ERR);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_REM_INV_REQ_ERR);
+    EXPECT(local_state(room.sender), ==, IBV_QPS_ERR);
+    EXPECT(local_state(room.receiver), ==, IBV_QPS_ERR);
     close_room(&room);
 }
 
@@ -289,8 +289,8 @@ static void an_srq_of_another_domain_is_refused(const void *row)
     struct ibv_srq *srq = make_srq(room.pds[0], stranger, room.received[0]);
     post_receive(srq, room.to[0], 1);
     send_to(&room, number_of(srq));
-    EXPECT(alone_poll(room.sent).status, ==, IBV_WC_REM_ACCESS_ERR);
-    alone_poll_nothing(room.received[0]);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_REM_ACCESS_ERR);
+    local_poll_nothing(room.received[0]);
     close_room(&room);
 }
 
@@ -300,10 +300,10 @@ static void a_destroyed_srq_is_unknown(const void *row)
     uint32_t number = number_of(room.srqs[0]);
     post_receive(room.srqs[0], room.to[0], 1);
     send_to(&room, number);
-    EXPECT(alone_poll(room.sent).status, ==, IBV_WC_SUCCESS);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_SUCCESS);
     EXPECT(ibv_destroy_srq(room.srqs[0]), ==, 0);
     send_to(&room, number);
-    EXPECT(alone_poll(room.sent).status, ==, IBV_WC_REM_INV_REQ_ERR);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_REM_INV_REQ_ERR);
     close_room(&room);
 }
 
@@ -318,7 +318,7 @@ static void builders_name_the_srq(const void *row)
                                        .send_ops_flags = IBV_QP_EX_WITH_SEND_WITH_IMM};
     struct ibv_qp *sender = ibv_create_qp_ex(room.context, &init), *receiver = make_receiver(room.other, room.xrcd);
     EXPECT_TRUE(sender);
-    alone_connect(sender, receiver);
+    local_connect(sender, receiver);
     struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(sender);
     post_receive(room.srqs[1], room.to[1], 5);
     ibv_wr_start(qpx);
@@ -327,8 +327,8 @@ static void builders_name_the_srq(const void *row)
     ibv_wr_set_xrc_srqn(qpx, number_of(room.srqs[1]));
     ibv_wr_set_sge(qpx, room.from->lkey, (uintptr_t)room.from->addr, 16);
     EXPECT(ibv_wr_complete(qpx), ==, 0);
-    EXPECT(alone_poll(room.sent).status, ==, IBV_WC_SUCCESS);
-    struct ibv_wc wc = alone_poll(room.received[1]);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_SUCCESS);
+    struct ibv_wc wc = local_poll(room.received[1]);
     EXPECT(wc.imm_data, ==, 0x1234);
     EXPECT(wc.wc_flags & IBV_WC_WITH_IMM, !=, 0);
     close_room(&room);
@@ -346,13 +346,13 @@ static void an_opened_queue_pair_outlives_its_maker(const void *row)
     EXPECT_TRUE(opened && opened != made);
     EXPECT(opened->qp_num, ==, made->qp_num);
     EXPECT_TRUE(opened->qp_context == room.context);
-    alone_initialize(made);
-    EXPECT(alone_state(opened), ==, IBV_QPS_INIT);
+    local_initialize(made);
+    EXPECT(local_state(opened), ==, IBV_QPS_INIT);
     EXPECT(ibv_close_xrcd(theirs), ==, EBUSY);
     EXPECT(ibv_destroy_qp(made), ==, 0);
     EXPECT(ibv_close_xrcd(theirs), ==, 0);
-    EXPECT(alone_state(opened), ==, IBV_QPS_INIT);
-    alone_receive_from(opened, room.sender->qp_num);
+    EXPECT(local_state(opened), ==, IBV_QPS_INIT);
+    local_receive_from(opened, room.sender->qp_num);
     EXPECT(ibv_close_xrcd(ours), ==, EBUSY);
     uint32_t number = opened->qp_num;
     EXPECT(ibv_destroy_qp(opened), ==, 0);
@@ -369,14 +369,14 @@ static void every_handle_hears_of_events(const void *row)
     struct ibv_async_event events[2];
     EXPECT_TRUE(second);
     send_to(&room, 0xfffffe);
-    EXPECT(alone_poll(room.sent).status, ==, IBV_WC_REM_INV_REQ_ERR);
+    EXPECT(local_poll(room.sent).status, ==, IBV_WC_REM_INV_REQ_ERR);
     for (int i = 0; i < 2; i++) {
-        events[i] = alone_event(room.other);
+        events[i] = local_event(room.other);
         EXPECT(events[i].event_type, ==, IBV_EVENT_QP_REQ_ERR);
         EXPECT_TRUE(events[i].element.qp == second || events[i].element.qp == room.receiver);
     }
     EXPECT_TRUE(events[0].element.qp != events[1].element.qp);
-    alone_no_event(room.other);
+    local_no_event(room.other);
     close_room(&room);
 }
 
