@@ -21,7 +21,7 @@ MUTANTS = [
     int error = doorbell_insist(doorbell);
 """),)),
     # P2: a message that was refused counts as sent
-    ("refused-letter-counts", "link/doorbell.c", "refused-doorbell", (
+    ("refused-message-counts", "link/doorbell.c", "refused-doorbell", (
         ("""    if (!error)
         mark_awake(doorbell->attention, seen);
 """, """    mark_awake(doorbell->attention, seen);

@@ -59,9 +59,9 @@ static uint64_t mix_sockets(uint64_t before)
     for (unsigned i = 0; i < HOST_SOCKETS; i++) {
         const struct host_socket *socket = &host.sockets[i];
         before = mix_bytes(before, socket, offsetof(struct host_socket, queue));
-        for (unsigned letter = 0; letter < socket->queued; letter++)
-            before = mix_bytes(before, &socket->queue[letter],
-                               offsetof(struct host_letter, bytes) + socket->queue[letter].length);
+        for (unsigned place = 0; place < socket->queued; place++)
+            before = mix_bytes(before, &socket->queue[place],
+                               offsetof(struct host_message, bytes) + socket->queue[place].length);
     }
     return before;
 }

@@ -35,7 +35,7 @@ enum host_refusal {
     HOST_NO_BUFFER = 1,      /* sendmsg from a socket that has sent before: EAGAIN, as if its send buffer were full */
     HOST_NO_MEMORY = 2,      /* sendmsg: ENOBUFS */
     HOST_TOO_MANY_REFS = 4,  /* sendmsg with a descriptor: ETOOMANYREFS */
-    HOST_NO_DESCRIPTOR = 8,  /* recvmsg: the letter comes without its descriptor, MSG_CTRUNC */
+    HOST_NO_DESCRIPTOR = 8,  /* recvmsg: the message comes without its descriptor, MSG_CTRUNC */
     HOST_NO_MAPPING = 16,    /* mmap: ENOMEM */
     HOST_NO_MEMBARRIER = 32, /* membarrier: EPERM */
     HOST_NO_SOCKET = 64,     /* socket: EMFILE */
@@ -49,7 +49,7 @@ struct host_fd {
     uint8_t kind, number;
 };
 
-struct host_letter {
+struct host_message {
     uint8_t from;      /* the socket */
     uint8_t sender;    /* the process; the receiver is told, as with SO_PASSCRED */
     uint8_t memfds[2]; /* + 1 */
@@ -61,9 +61,9 @@ struct host_socket {
     uint8_t references; /* descriptors */
     uint8_t peer;       /* + 1, connected to */
     uint8_t bound;
-    uint8_t unread; /* letters from here that lie in queues */
+    uint8_t unread; /* messages from here that lie in queues */
     uint8_t queued;
-    struct host_letter queue[HOST_QUEUE];
+    struct host_message queue[HOST_QUEUE];
 };
 
 struct host_interest {
@@ -88,7 +88,7 @@ struct host_timer {
 };
 
 struct host_memfd {
-    uint8_t references; /* descriptors and letters */
+    uint8_t references; /* descriptors and messages */
     int8_t ring;        /* of memory.h, of a ring or of other pages; -1 before its size is known */
     uint32_t size, seals;
 };
@@ -148,7 +148,7 @@ void host_limit(unsigned queue, unsigned send_buffer);
 /* When the next timer of a process that isn't dead or stopped runs out; NANOS_NEVER. */
 nanos host_next_timer(void);
 /* Letters that wait at the socket of this name; -1: there is none. */
-int host_letters(const char *path);
+int host_messages(const char *path);
 /* The number of the file with this path, as memory_file has it; -1: there is none. */
 int host_file_number(const char *path);
 /* Which process holds a record lock on the byte of the file with this path; -1: nobody. */

@@ -24,13 +24,13 @@ int model_socket(int domain, int type, int protocol)
     host_unknown("socket: too many");
 }
 
-static void drop_letter(struct host_letter *letter)
+static void drop_message(struct host_message *queued)
 {
-    host.sockets[letter->from].unread--;
+    host.sockets[queued->from].unread--;
     for (unsigned i = 0; i < 2; i++)
-        if (letter->memfds[i])
-            host_memfd_drop(letter->memfds[i] - 1u);
-    *letter = (struct host_letter){0};
+        if (queued->memfds[i])
+            host_memfd_drop(queued->memfds[i] - 1u);
+    *queued = (struct host_message){0};
 }
 
 /* Its name in the file system stays. */
@@ -40,7 +40,7 @@ void host_socket_drop(unsigned number)
     if (--socket->references)
         return;
     while (socket->queued)
-        drop_letter(&socket->queue[--socket->queued]);
+        drop_message(&socket->queue[--socket->queued]);
     socket->peer = 0;
 }
 
@@ -121,18 +121,18 @@ static unsigned descriptors_of(const struct msghdr *message, int *descriptors)
 static void enqueue(struct host_socket *from, struct host_socket *to, const struct iovec *piece, const int *descriptors,
                     unsigned count)
 {
-    struct host_letter *letter = &to->queue[to->queued++];
-    *letter = (struct host_letter){
+    struct host_message *queued = &to->queue[to->queued++];
+    *queued = (struct host_message){
         .from = (uint8_t)(from - host.sockets), .sender = (uint8_t)host_process(), .length = (uint8_t)piece->iov_len};
     if (piece->iov_len > HOST_LETTER)
-        host_unknown("sendmsg: a long letter");
-    if (count > sizeof letter->memfds)
+        host_unknown("sendmsg: a long message");
+    if (count > sizeof queued->memfds)
         host_unknown("sendmsg: many descriptors");
-    memcpy(letter->bytes, piece->iov_base, piece->iov_len);
+    memcpy(queued->bytes, piece->iov_base, piece->iov_len);
     from->unread++;
-    for (unsigned i = 0; i < count && i < sizeof letter->memfds; i++) {
-        letter->memfds[i] = (uint8_t)(host_fd(descriptors[i], FD_MEMFD)->number + 1);
-        host_memfd_hold(letter->memfds[i] - 1u);
+    for (unsigned i = 0; i < count && i < sizeof queued->memfds; i++) {
+        queued->memfds[i] = (uint8_t)(host_fd(descriptors[i], FD_MEMFD)->number + 1);
+        host_memfd_hold(queued->memfds[i] - 1u);
     }
 }
 
@@ -169,18 +169,18 @@ ssize_t model_sendmsg(int socket, const struct msghdr *message, int flags)
 
 /* --- receiving */
 
-static void give_descriptor(struct msghdr *message, const struct host_letter *letter)
+static void give_descriptor(struct msghdr *message, const struct host_message *queued)
 {
     struct cmsghdr *header = (struct cmsghdr *)message->msg_control;
-    unsigned count = letter->memfds[1] ? 2 : letter->memfds[0] != 0, given = 0;
+    unsigned count = queued->memfds[1] ? 2 : queued->memfds[0] != 0, given = 0;
     int descriptors[2];
     size_t room = message->msg_controllen;
     message->msg_controllen = 0;
     if (!count)
         return;
     if (room >= CMSG_LEN(count * sizeof *descriptors) && !host_refuses(HOST_NO_DESCRIPTOR))
-        while (given < count && (descriptors[given] = host_open_fd(FD_MEMFD, letter->memfds[given] - 1u)) >= 0)
-            host_memfd_hold(letter->memfds[given++] - 1u);
+        while (given < count && (descriptors[given] = host_open_fd(FD_MEMFD, queued->memfds[given] - 1u)) >= 0)
+            host_memfd_hold(queued->memfds[given++] - 1u);
     message->msg_flags |= given < count ? MSG_CTRUNC : 0;
     if (!given)
         return;
@@ -191,10 +191,10 @@ static void give_descriptor(struct msghdr *message, const struct host_letter *le
 }
 
 /* Behind the descriptor, if there is one. `room` is what the receiver has for both. */
-static void give_sender(struct msghdr *message, size_t room, const struct host_letter *letter)
+static void give_sender(struct msghdr *message, size_t room, const struct host_message *queued)
 {
     struct cmsghdr *header = (struct cmsghdr *)((uint8_t *)message->msg_control + message->msg_controllen);
-    struct ucred sender = {.pid = HOST_FIRST_PID + letter->sender};
+    struct ucred sender = {.pid = HOST_FIRST_PID + queued->sender};
     if (room < message->msg_controllen + CMSG_SPACE(sizeof sender))
         return;
     *header =
@@ -205,9 +205,9 @@ static void give_sender(struct msghdr *message, size_t room, const struct host_l
 
 static void dequeue(struct host_socket *socket)
 {
-    drop_letter(&socket->queue[0]);
+    drop_message(&socket->queue[0]);
     memmove(socket->queue, socket->queue + 1, --socket->queued * sizeof socket->queue[0]);
-    socket->queue[socket->queued] = (struct host_letter){0};
+    socket->queue[socket->queued] = (struct host_message){0};
 }
 
 ssize_t model_recvmsg(int descriptor, struct msghdr *message, int flags)
@@ -221,20 +221,20 @@ ssize_t model_recvmsg(int descriptor, struct msghdr *message, int flags)
         trace_line(HERE, "recvmsg: nothing");
         return host_error(EAGAIN);
     }
-    struct host_letter *letter = &socket->queue[0];
+    struct host_message *queued = &socket->queue[0];
     const struct iovec *piece = message->msg_iov;
-    size_t length = letter->length < piece->iov_len ? letter->length : piece->iov_len;
+    size_t length = queued->length < piece->iov_len ? queued->length : piece->iov_len;
     message->msg_flags = 0;
-    memcpy(piece->iov_base, letter->bytes, length);
+    memcpy(piece->iov_base, queued->bytes, length);
     size_t room = message->msg_controllen;
-    give_descriptor(message, letter);
-    trace_line(HERE, "recvmsg: a letter of %zu bytes%s", length,
+    give_descriptor(message, queued);
+    trace_line(HERE, "recvmsg: a message of %zu bytes%s", length,
                message->msg_flags & MSG_CTRUNC ? ", its descriptor is lost"
                : message->msg_controllen       ? " with a descriptor"
                                                : "");
-    give_sender(message, room, letter);
+    give_sender(message, room, queued);
     for (size_t i = 0; i < length; i++)
-        schedule_saw(letter->bytes[i]);
+        schedule_saw(queued->bytes[i]);
     schedule_saw((unsigned)message->msg_flags);
     if (!(flags & MSG_PEEK))
         dequeue(socket);
@@ -246,7 +246,7 @@ ssize_t model_recv(int descriptor, void *to, size_t size, int flags)
     host_unknown("recv");
 }
 
-int host_letters(const char *path)
+int host_messages(const char *path)
 {
     struct host_name *name = host_find_name(path);
     return name && name->kind == NAME_SOCKET ? host.sockets[name->number].queued : -1;

@@ -80,7 +80,7 @@ static void set_up_full(void)
 
 const struct scenario scenario_full = {
     .name = "full-queue",
-    .about = "two rings are handed over through a queue that holds one letter",
+    .about = "two rings are handed over through a queue that holds one message",
     .set_up = set_up_full,
     .checks = {rig_all_received, NULL},
     .budget = {.preemptions = 2, .rests = 4},
@@ -110,7 +110,7 @@ static void set_up_buffer(void)
 
 const struct scenario scenario_buffer = {
     .name = "full-buffer",
-    .about = "a sender whose letters others do not read wakes those who do",
+    .about = "a sender whose messages others do not read wakes those who do",
     .set_up = set_up_buffer,
     .checks = {rig_all_received, NULL},
     .budget = {.preemptions = 1, .stops = 1, .rests = 4},

@@ -4,7 +4,8 @@
 Usage: words.py DIRECTORY
 
 The words stand in tools/build/retired-words of that directory. Names are those of the files of src/, and of the functions and
-types in what is installed: a test's name is a sentence.
+types in what is installed: a test's name is a sentence. In tests/, which is a folder like those of src/, names are those of files,
+of types, and of functions that a header declares, which are no tests but what tests stand on.
 """
 import os
 import re
@@ -25,22 +26,26 @@ def read_words(top):
                 yield word, folders.split(","), kinds.split(","), instead.strip()
 
 
+def sources(top):
+    """The paths of all files whose names count."""
+    for place, endings in (("src", (".c", ".h")), ("tests", (".c", ".h", ".py"))):
+        for folder, _, files in os.walk(os.path.join(top, place)):
+            yield from (os.path.relpath(os.path.join(folder, file), top) for file in sorted(files) if file.endswith(endings))
+
+
 def names(top):
     """Where, of which kind and what, for all names."""
-    for folder, _, files in os.walk(os.path.join(top, "src")):
-        for file in sorted(files):
-            path = os.path.relpath(os.path.join(folder, file), top)
-            if not file.endswith((".c", ".h")):
-                continue
-            yield path, "files", re.sub(r"\.[ch]$", "", file)
-            if SUPPORT.search(path):
-                continue
-            with open(os.path.join(top, path), encoding="utf-8") as opened:
-                text = strip(opened.read())
-            for found in set(FUNCTION.findall(text)):
-                yield path, "functions", found
-            for found in {one or other for one, other in TYPE.findall(text)}:
-                yield path, "types", found
+    for path in sources(top):
+        yield path, "files", re.sub(r"\.\w+$", "", os.path.basename(path))
+        of_tests = path.startswith("tests/")
+        if path.endswith(".py") or SUPPORT.search(path) and not of_tests:
+            continue
+        with open(os.path.join(top, path), encoding="utf-8") as opened:
+            text = strip(opened.read())
+        for found in set(FUNCTION.findall(text)) if path.endswith(".h") or not of_tests else ():
+            yield path, "functions", found
+        for found in {one or other for one, other in TYPE.findall(text)}:
+            yield path, "types", found
 
 
 def main():
@@ -48,7 +53,7 @@ def main():
     words, faults, count = list(read_words(top)), [], 0
     for path, kind, name in names(top):
         count += 1
-        layer = path.split("/")[1]
+        layer = "tests" if path.startswith("tests/") else path.split("/")[1]
         for word, folders, kinds, instead in words:
             if ("*" in folders or layer in folders) and ("*" in kinds or kind in kinds) and f"_{word}_" in f"_{name}_":
                 faults.append(f"{path}: {name}: not {word} but {instead}")

@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "words.py")
-WORDS = "# comment\npatience  *  *  rto\nmail  link,ipc  files  control\nhand_over  *  functions  forward\nwork  *  types  send_wqe\n"
+WORDS = "# comment\npatience  *  *  rto\nmail  link,ipc  files  control\nhand_over  *  functions  forward\nwork  *  types  send_wqe\ncrowd  tests  *  what they do\n"
 CASES = {
     "a tree without them is fine": ("src/a/x.c", "int x_wait(void)\n{\n}\n", ""),
     "a file's name is a name": ("src/a/patience.c", "", "src/a/patience.c: patience: not patience but rto"),
@@ -22,6 +22,13 @@ CASES = {
     "a folder that is named is meant": ("src/ipc/mail.c", "", "mail"),
     "another is not": ("src/a/mail.c", "", ""),
     "a test's name is a sentence": ("src/a/x_test.c", "static void patience_ends(void **state)\n{\n}\n", ""),
+    "the file of a test of tests/ is a name": ("tests/api/crowd.c", "", "tests/api/crowd.c: crowd: not crowd but what they do"),
+    "so is a script's": ("tests/clients/a/crowd.py", "", "crowd"),
+    "a word of tests/ may be one of src/": ("src/a/crowd.c", "", ""),
+    "what is retired everywhere is so in tests/": ("tests/a/patience.h", "", "patience"),
+    "a type of a test is a name": ("tests/a/x_test.c", "struct crowd {\n};\n", "crowd"),
+    "so is what tests stand on": ("tests/a/x.h", "void crowd_begin(void);\n", "crowd_begin"),
+    "a test of tests/ is a sentence, too": ("tests/a/x_test.c", "static void a_crowd_waits(void)\n{\n}\n", ""),
     "so are comments and strings": ("src/a/x.c", "/* patience(1) */\nconst char *x = \"patience(\";\n", ""),
 }
 

@@ -38,14 +38,14 @@ static void ibv_create_ah_wants_a_global_address(const void *row)
     fixture_close(&fixture);
 }
 
-struct letter {
+struct datagram {
     struct ibv_qp *qp;
     struct ibv_wc wc; /* of its receive */
     struct ibv_grh *grh;
 };
 
 /* A queue pair's datagram to itself, by this address. */
-static struct letter send_letter(struct fixture *fixture, struct ibv_qp *qp, struct ibv_ah *ah)
+static struct datagram send_datagram(struct fixture *fixture, struct ibv_qp *qp, struct ibv_ah *ah)
 {
     struct ibv_sge sge = {(uintptr_t)fixture->memory, 8, fixture->mr->lkey},
                    room = {(uintptr_t)fixture->memory + 1024, 128, fixture->mr->lkey};
@@ -56,38 +56,38 @@ static struct letter send_letter(struct fixture *fixture, struct ibv_qp *qp, str
     send.wr.ud.remote_qkey = 0x11;
     EXPECT(ibv_post_recv(qp, &receive, &bad_receive), ==, 0);
     EXPECT(ibv_post_send(qp, &send, &bad), ==, 0);
-    struct letter letter = {qp, local_poll(fixture->cq), (struct ibv_grh *)(fixture->memory + 1024)};
-    EXPECT(letter.wc.wr_id, ==, 2);
-    EXPECT(letter.wc.status, ==, IBV_WC_SUCCESS);
-    return letter;
+    struct datagram datagram = {qp, local_poll(fixture->cq), (struct ibv_grh *)(fixture->memory + 1024)};
+    EXPECT(datagram.wc.wr_id, ==, 2);
+    EXPECT(datagram.wc.status, ==, IBV_WC_SUCCESS);
+    return datagram;
 }
 
-static struct letter get_letter(struct fixture *fixture)
+static struct datagram get_datagram(struct fixture *fixture)
 {
     struct ibv_qp *qp = fixture_qp(fixture, IBV_QPT_UD);
     struct ibv_ah_attr attr = address_of_self(fixture);
     local_initialize(qp);
     local_receive_from(qp, 0);
     local_send(qp);
-    return send_letter(fixture, qp, ibv_create_ah(fixture->pd, &attr));
+    return send_datagram(fixture, qp, ibv_create_ah(fixture->pd, &attr));
 }
 
 static void ibv_init_ah_from_wc_finds_the_sender(const void *row)
 {
     struct fixture fixture = fixture_open();
-    struct letter letter = get_letter(&fixture);
+    struct datagram datagram = get_datagram(&fixture);
     struct ibv_ah_attr attr, self = address_of_self(&fixture);
-    EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &letter.wc, letter.grh, &attr), ==, 0);
+    EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &datagram.wc, datagram.grh, &attr), ==, 0);
     EXPECT(attr.is_global, ==, 1);
     EXPECT(attr.port_num, ==, 1);
-    EXPECT(letter.wc.sl, !=, 0); /* it shows the kind of packet, and is no service level of an answer */
+    EXPECT(datagram.wc.sl, !=, 0); /* it shows the kind of packet, and is no service level of an answer */
     EXPECT(attr.sl, ==, 0);
     EXPECT(attr.grh.sgid_index, ==, 0);
     EXPECT(memcmp(&attr.grh.dgid, &self.grh.dgid, sizeof self.grh.dgid), ==, 0);
-    memset((char *)letter.grh + 20, 7, 20); /* to none of our addresses */
-    EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &letter.wc, letter.grh, &attr), ==, -1);
-    letter.wc.wc_flags &= ~(unsigned)IBV_WC_GRH;
-    EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &letter.wc, letter.grh, &attr), ==, 0);
+    memset((char *)datagram.grh + 20, 7, 20); /* to none of our addresses */
+    EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &datagram.wc, datagram.grh, &attr), ==, -1);
+    datagram.wc.wc_flags &= ~(unsigned)IBV_WC_GRH;
+    EXPECT(ibv_init_ah_from_wc(fixture.context, 1, &datagram.wc, datagram.grh, &attr), ==, 0);
     EXPECT(attr.is_global, ==, 0);
     fixture_close(&fixture);
 }
@@ -95,13 +95,13 @@ static void ibv_init_ah_from_wc_finds_the_sender(const void *row)
 static void ibv_create_ah_from_wc_answers_the_sender(const void *row)
 {
     struct fixture fixture = fixture_open();
-    struct letter letter = get_letter(&fixture);
-    struct ibv_ah *answer = ibv_create_ah_from_wc(fixture.pd, &letter.wc, letter.grh, 1);
+    struct datagram datagram = get_datagram(&fixture);
+    struct ibv_ah *answer = ibv_create_ah_from_wc(fixture.pd, &datagram.wc, datagram.grh, 1);
     EXPECT_TRUE(answer);
-    EXPECT_TRUE(!ibv_create_ah_from_wc(fixture.pd, &letter.wc, letter.grh, 2));
-    memset(letter.grh, 0, sizeof *letter.grh);
-    EXPECT_TRUE(!ibv_create_ah_from_wc(fixture.pd, &letter.wc, letter.grh, 1));
-    send_letter(&fixture, letter.qp, answer);
+    EXPECT_TRUE(!ibv_create_ah_from_wc(fixture.pd, &datagram.wc, datagram.grh, 2));
+    memset(datagram.grh, 0, sizeof *datagram.grh);
+    EXPECT_TRUE(!ibv_create_ah_from_wc(fixture.pd, &datagram.wc, datagram.grh, 1));
+    send_datagram(&fixture, datagram.qp, answer);
     EXPECT(ibv_destroy_ah(answer), ==, 0);
     fixture_close(&fixture);
 }
