@@ -19,7 +19,7 @@
 #include "endpoint.h"
 #include "room.h"
 
-enum { BURSTS = 20, BURST = 50, EMPTY_POLLS = 64, KEYS = 256, BYTES = 8, SENDS = 4, PATIENCE = 300 };
+enum { BURSTS = 20, BURST = 50, EMPTY_POLLS = 64, KEYS = 256, BYTES = 8, SENDS = 4, LIMIT = 300 };
 
 /* On which axis the count stands; the others are 1. */
 static const struct axis {
@@ -337,7 +337,7 @@ static void answer(struct member *member)
 {
     struct ibv_wc wc;
     for (;;) {
-        int found = member->meeting->asleep ? endpoint_wait(&member->endpoint, &wc, 1, PATIENCE)
+        int found = member->meeting->asleep ? endpoint_wait(&member->endpoint, &wc, 1, LIMIT)
                                             : ibv_poll_cq(member->endpoint.cq, 1, &wc);
         if (found < 0 || (found && wc.status))
             die("a peer's completion says: %s", ibv_wc_status_str(wc.status));
@@ -557,7 +557,7 @@ static void find_limit(const char *of)
 int main(int argc, char **argv)
 {
     unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
-    alarm(PATIENCE);
+    alarm(LIMIT);
     if (argc > 2 && !strcmp(argv[1], "limit"))
         find_limit(argv[2]);
     for (size_t i = 0; count && i < sizeof axes / sizeof *axes; i++)

@@ -17,10 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
 
-enum { SKIPPED = 77, CROWD = 8, PATIENT = 20000 };
+enum { SKIPPED = 77, CROWD = 8 };
 
 struct stage {
     int (*body)(const char *, struct stage *);
@@ -44,7 +45,7 @@ static void close_stage(struct stage *stage, const char *directory)
 
 static bool await(_Atomic uint32_t *value, unsigned least)
 {
-    for (unsigned i = 0; i < PATIENT && atomic_load(value) < least; i++)
+    for (int i = 0; i < PATIENCE && atomic_load(value) < least; i++)
         usleep(1000);
     return atomic_load(value) >= least;
 }
@@ -81,7 +82,7 @@ static pid_t start_apart(int (*body)(const char *, struct stage *), const char *
 static bool has_number(struct stage *stage, unsigned which, pid_t process)
 {
     siginfo_t end = {0};
-    for (unsigned i = 0; i < PATIENT && !atomic_load(&stage->numbers[which]) && !end.si_pid; i++) {
+    for (int i = 0; i < PATIENCE && !atomic_load(&stage->numbers[which]) && !end.si_pid; i++) {
         usleep(1000);
         waitid(P_PID, (id_t)process, &end, WEXITED | WNOHANG | WNOWAIT);
     }
@@ -315,7 +316,7 @@ static void the_memory_of_another_user_is_not_read(void **state)
     assert_int_equal(node_claim_numbers(node, &first), 0);
     atomic_store(&stage->numbers[1], first);
     pid_t other = rig_start(send_as_another, directory, stage);
-    for (unsigned i = 0; i < PATIENT / 10 && !atomic_load(&stage->looked); i++)
+    for (int i = 0; i < PATIENCE / 10 && !atomic_load(&stage->looked); i++)
         rig_sleep_and_turn(node, take_frame, &stage->looked, 10);
     assert_int_equal(rig_wait(other, 10), 0);
     rig_close(node);

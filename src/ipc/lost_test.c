@@ -23,12 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "diag/log.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
 #include "link/ring_layout.h"
 
-enum { HOGS = 64, FULL = 64, PATIENT = 4000, FOR_EVER = 60000 };
+enum { HOGS = 64, FULL = 64, FOR_EVER = 60000 };
 
 /* ------------------------------------------------------------------ a system that refuses */
 
@@ -82,7 +83,7 @@ static nanos clock_now(void)
 
 static bool await(atomic_uint *value, unsigned least)
 {
-    for (unsigned i = 0; i < PATIENT && atomic_load(value) < least; i++)
+    for (int i = 0; i < PATIENCE && atomic_load(value) < least; i++)
         usleep(1000);
     return atomic_load(value) >= least;
 }
@@ -113,7 +114,7 @@ static bool send_one(struct node *node, const struct stage *stage)
 /* Turns until so many frames have come; false after a while. */
 static bool receive(struct node *node, atomic_uint *received, unsigned least)
 {
-    for (unsigned i = 0; i < PATIENT / 5 && atomic_load(received) < least; i++)
+    for (int i = 0; i < PATIENCE / 5 && atomic_load(received) < least; i++)
         rig_sleep_and_turn(node, count_frame, received, 5);
     return atomic_load(received) >= least;
 }
@@ -121,7 +122,7 @@ static bool receive(struct node *node, atomic_uint *received, unsigned least)
 /* Lets the node go on with what it has postponed until the other side has got so many frames. */
 static bool turn_until(struct node *node, struct stage *stage, unsigned received)
 {
-    for (unsigned i = 0; i < PATIENT && atomic_load(&stage->received) < received; i++) {
+    for (int i = 0; i < PATIENCE && atomic_load(&stage->received) < received; i++) {
         rig_turn(node, count_frame, NULL);
         usleep(1000);
     }
@@ -311,7 +312,7 @@ static void a_receiver_without_descriptors_is_reached(void **state)
 /* Turns until the spare descriptor is there again, so that there is none for others. */
 static bool turn_until_full(struct node *node)
 {
-    for (unsigned i = 0; i < PATIENT; i++) {
+    for (int i = 0; i < PATIENCE; i++) {
         int free_one = dup(0);
         if (free_one < 0)
             return true;

@@ -13,10 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "ipc/state.h"
 #include "ipc/testing/node_rig.h"
 
-enum { ROUNDS = 2000, PATIENCE = 10 };
+enum { ROUNDS = 2000 };
 
 struct meeting {
     atomic_uint number, heard, cut;
@@ -79,8 +80,8 @@ static void cut_between_two(off_t length)
     while (!atomic_load(&meeting->number))
         usleep(1000);
     pid_t sender = rig_start(send_until_lost, directory, meeting);
-    assert_int_equal(rig_wait(sender, PATIENCE), 0);
-    assert_int_equal(rig_wait(hearer, PATIENCE), 0);
+    assert_int_equal(rig_wait(sender, (int)PATIENCE_SECONDS), 0);
+    assert_int_equal(rig_wait(hearer, (int)PATIENCE_SECONDS), 0);
     assert_true(atomic_load(&meeting->heard) >= 10);
 
     char why[256];

@@ -21,6 +21,8 @@ import sys
 import tempfile
 import time
 
+from patience import patience, until
+
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
 FULL = os.environ.get("SOFTVERBS_TEST_FULL") # of suites that have more than `make check` runs: all
 
@@ -72,7 +74,7 @@ class Program:
 
     def wait_for(self, text, timeout=30, pause=0.01):
         """Waits until the program has written this to its standard output."""
-        deadline = time.monotonic() + timeout
+        deadline = until(timeout)
         while text.encode() not in os.pread(self.out.fileno(), 1 << 20, 0):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise Failure(f"no \"{text}\": {self.finish(deadline)}")
@@ -131,7 +133,7 @@ def need(program):
 def serve(server_command, client_command, port, environment, timeout=60, client_environment=None, elsewhere=False):
     """Runs a server, and a client once the server listens on the port; both must end well. Returns both as Finished. The
     server is `elsewhere` when it is in another network namespace."""
-    deadline = time.monotonic() + timeout
+    deadline = until(timeout)
     server = Program(server_command, environment)
     try:
         while not listening(port, server.process.pid if elsewhere else "self"):
@@ -143,7 +145,7 @@ def serve(server_command, client_command, port, environment, timeout=60, client_
         except Failure as late:
             server.kill()
             raise Failure(f"{late}while the server says\n{tail(read_all(server.out))}") from late
-        answer = server.finish(min(deadline, time.monotonic() + 10))
+        answer = server.finish(min(deadline, until(10)))
     finally:
         server.kill()
     if client.status or answer.status:
@@ -207,7 +209,7 @@ class Suite:
 
     def run_one(self, command, timeout=60, extra=None):
         """Runs a program under softverbs to its end, which must be a good one."""
-        return self.start(command, extra).finish(time.monotonic() + timeout).check()
+        return self.start(command, extra).finish(until(timeout)).check()
 
     def pair(self, command, server_options=(), client_options=(), timeout=120, extra=None):
         """Runs a program as server and, once it listens, as client; both must end well. Returns both as Finished."""

@@ -54,7 +54,7 @@ def runs():
             program = os.path.join(BUILD, "tests/clients", name)
             if circumstance not in beyond:
                 yield Run(" ".join([name, *arguments]), circumstance, [program, *arguments],
-                          {"KILLS_PATIENCE": "1" if circumstance == "plain" else "5"})
+                          {"TEST_PATIENCE": "1" if circumstance == "plain" else "5"})
     for path, beyond in UNITS.items():
         for circumstance in CIRCUMSTANCES:
             if circumstance in beyond:

@@ -15,10 +15,11 @@ from guest import HERE, INTERFACE, NAMESPACE, OURS, TAP, THEIRS
 
 from clients import Failure, Program
 from librdmacm.rdmacm import RACE, choose_port
+from patience import until
 
 SERVER_THERE, SERVER_HERE = "server in the guest", "server here"
 SECONDS = 150
-PATIENCE = 240  # seconds: lost messages are repeated after four or six, some twice
+WITH_LOSSES = 240  # seconds: lost messages are repeated after four or six, some twice
 SECOND_CONNECTION = 3  # seconds, less than until a SIDR_REQ is repeated
 LISTENS = "rdma resource show cm_id | grep -q LISTEN"
 CONNECTED = ("REQ", "REP", "RTU", "DREQ", "DREP")
@@ -42,7 +43,7 @@ class Side:
         """Returns the program once it listens for connections."""
         if not self.is_here:
             return self.suite.guest.serve(" ".join(command), LISTENS, seconds)
-        server, deadline = self.start(command), time.monotonic() + SECONDS
+        server, deadline = self.start(command), until(SECONDS)
         while "listen" not in states(self.suite):
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise Failure(f"nobody listens: {server.finish(time.monotonic())}")
@@ -75,7 +76,7 @@ def meet(suite, where, server_command, client_command, seconds=SECONDS, serves_o
     server_side, client_side = sides(suite, where)
     server = server_side.serve(server_command, seconds)
     try:
-        deadline = time.monotonic() + seconds
+        deadline = until(seconds)
         try:
             client = client_side.start(client_command, seconds).finish(deadline)
         except Failure as late:
@@ -86,7 +87,7 @@ def meet(suite, where, server_command, client_command, seconds=SECONDS, serves_o
                 raise Failure(str(client))
             return None, client
         try:
-            answer = server.finish(min(deadline, time.monotonic() + seconds / 3))
+            answer = server.finish(min(deadline, until(seconds / 3)))
         except Failure as late:
             raise Failure(f"{late}while the client says\n{client}") from late
     finally:
@@ -147,8 +148,8 @@ def groups(suite, setting, where):
     receiver = receiver_side.start([*common, "-b", ours if receiver_side.is_here else theirs])
     try:
         receiver.wait_for(JOINED, SECONDS)
-        sender = sender_side.start([*common, "-s", "-b", ours if sender_side.is_here else theirs]).finish(time.monotonic() + SECONDS)
-        received = receiver.finish(time.monotonic() + SECONDS / 3)
+        sender = sender_side.start([*common, "-s", "-b", ours if sender_side.is_here else theirs]).finish(until(SECONDS))
+        received = receiver.finish(until(SECONDS / 3))
     finally:
         receiver.kill()
     for side in (received, sender):
@@ -169,7 +170,7 @@ def bystander(suite):
 def is_rejected(suite, setting, where):
     command = ["rping", "-c", "-a", server_address(setting, where), "-p", choose_port(), "-C", "1"]
     with bystander(suite) if where == SERVER_HERE else contextlib.nullcontext():
-        client = sides(suite, where)[1].start(command).finish(time.monotonic() + SECONDS)
+        client = sides(suite, where)[1].start(command).finish(until(SECONDS))
     if not client.status or "RDMA_CM_EVENT_REJECTED, error 8" not in client.out + client.err:
         raise Failure(str(client))
 
@@ -224,9 +225,9 @@ def gives_up(suite, setting):
     """The kernel takes a repeated SIDR_REQ for another request once it has answered the first, and udaddy looks at one only: so nobody
     answers our repeats, and the program is told so."""
     address = server_address(setting, SERVER_THERE)
-    server = Side(suite, False).serve(["udaddy", "-c", "1", "-C", "3", "-b", address], PATIENCE)
+    server = Side(suite, False).serve(["udaddy", "-c", "1", "-C", "3", "-b", address], WITH_LOSSES)
     try:
-        client = Side(suite, True).start(["udaddy", "-c", "1", "-C", "3", "-s", address]).finish(time.monotonic() + PATIENCE)
+        client = Side(suite, True).start(["udaddy", "-c", "1", "-C", "3", "-s", address]).finish(until(WITH_LOSSES))
     finally:
         server.kill()
     if "RDMA_CM_EVENT_UNREACHABLE, error: -110" not in client.out + client.err:
@@ -239,9 +240,9 @@ def loses(suite, setting, where, name):
         if name == "SIDR_REP" and where == SERVER_THERE:
             gives_up(suite, setting)
         elif name in DATAGRAM:
-            matches(suite, setting, where, "udaddy", "-c", "1", "-C", "3", seconds=PATIENCE)
+            matches(suite, setting, where, "udaddy", "-c", "1", "-C", "3", seconds=WITH_LOSSES)
         else:
-            matches(suite, setting, where, "ucmatose", "-c", "1", "-C", "3", seconds=PATIENCE)
+            matches(suite, setting, where, "ucmatose", "-c", "1", "-C", "3", seconds=WITH_LOSSES)
     if said != [f"lost {name}"]:
         raise Failure(f"the forwarder says {said}")
 

@@ -21,7 +21,7 @@ MIB = 1 << 20
 SIZES = (1, 2, 3, 4, 1000, 1023, 1024, 1025, 4095, 4096, 4097, 65535, 65536, MIB - 1, MIB)
 GUARD = 8  # bytes behind the message that must stay as they were
 IMMEDIATE = 0x44332211
-PATIENCE, UNNOTIFIED = 60, 10  # seconds
+WITHIN, UNNOTIFIED = 60, 10  # seconds
 ACCESS = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC)
 SERVICES = {"RC": e.IBV_QPT_RC, "UC": e.IBV_QPT_UC}
 MTUS = {1024: e.IBV_MTU_1024, 4096: e.IBV_MTU_4096}
@@ -78,7 +78,7 @@ class Side:
 
     def complete(self):
         """The next completion, a good one."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + WITHIN
         while time.monotonic() < end:
             _, completions = self.queue.poll(1)
             if completions:
@@ -91,8 +91,8 @@ class Side:
     def fill(self, data):
         self.memory.write(data, len(data), 0)
 
-    def check(self, data, what, patience=0):
-        end = time.monotonic() + patience
+    def check(self, data, what, seconds=0):
+        end = time.monotonic() + seconds
         found = self.memory.read(len(data), 0)
         while found != data and time.monotonic() < end:
             time.sleep(0.01)
@@ -165,11 +165,11 @@ OPERATIONS = {"send": e.IBV_WR_SEND, "send_imm": e.IBV_WR_SEND_WITH_IMM, "write"
 
 def meet(port, server):
     if server:
-        return socket.create_connection((server, port), timeout=PATIENCE)
+        return socket.create_connection((server, port), timeout=WITHIN)
     with socket.create_server(("", port)) as listening:
-        listening.settimeout(PATIENCE)
+        listening.settimeout(WITHIN)
         connection = listening.accept()[0]
-    connection.settimeout(PATIENCE)
+    connection.settimeout(WITHIN)
     return connection
 
 

@@ -9,6 +9,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
 
 from clients import Failure, Program, read_all, tail  # noqa: E402
+from patience import until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAB = os.path.abspath(os.environ.get("SOFTVERBS_RXE_GUEST", os.path.join(HERE, "../../../shared/wire/rxe-guest")))
@@ -70,7 +71,7 @@ class Guest:
 
     def ask(self, text, seconds=60):
         """What a command in the guest prints."""
-        done = Program(self.command(text, seconds), dict(os.environ)).finish(time.monotonic() + seconds + NEARLY)
+        done = Program(self.command(text, seconds), dict(os.environ)).finish(until(seconds + NEARLY))
         return done.check().out
 
     def set_mtu(self, mtu):
@@ -88,7 +89,7 @@ class Guest:
         """Starts a server in the guest; returns it once the command `ready` succeeds there."""
         watch = f"for i in $(seq {seconds * 5}); do {ready} && break; kill -0 $! || break; sleep 0.2; done; echo listening >&2"
         server = Program(self.command(f"{text} & {watch}; wait $!", seconds), dict(os.environ))
-        deadline = time.monotonic() + seconds
+        deadline = until(seconds)
         while time.monotonic() < deadline and server.process.poll() is None:
             if b"listening" in os.pread(server.err.fileno(), 4096, 0):
                 return server

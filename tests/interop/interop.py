@@ -15,6 +15,7 @@ from wiretap import Wiretap, judged
 
 from clients import BUILD, Failure, Program, Suite, free_port, listening, need, read_all, tail
 from programs.perftest import numbers
+from patience import until
 
 GID_INDEX = {4: "1", 6: "0"}  # IPv6: the link-local address
 KEPT = f"{BUILD}/interop"  # captures of what failed
@@ -37,7 +38,7 @@ class Interop(Suite):
         if where == SERVER_THERE:
             return self.guest.serve(" ".join(command), hears(port), SECONDS)
         server = Program(self.here(command), self.environment())
-        deadline = time.monotonic() + SECONDS
+        deadline = until(SECONDS)
         while not listening(port, server.process.pid):
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise Failure(f"the server did not listen: {server.finish(deadline)}")
@@ -54,14 +55,14 @@ class Interop(Suite):
         first, second = (theirs, ours) if where == SERVER_THERE else (ours, theirs)
         server = self._start_server(where, first, port)
         try:
-            deadline = time.monotonic() + SECONDS + NEARLY
+            deadline = until(SECONDS + NEARLY)
             try:
                 client = self._start_client(where, second).finish(deadline)
             except Failure as late:
                 server.kill()
                 raise Failure(f"{late}while the server says\n{tail(read_all(server.out))}") from late
             try:
-                answer = server.finish(min(deadline, time.monotonic() + SECONDS / 3))
+                answer = server.finish(min(deadline, until(SECONDS / 3)))
             except Failure as late:
                 raise Failure(f"{late}while the client says\n{client}") from late
         finally:
@@ -144,7 +145,7 @@ def is_found(suite, where):
     which must hear that nobody offers it (status 1)."""
     if where == SERVER_THERE:
         command = ["ip", "netns", "exec", NAMESPACE, f"{suite.root}/softverbs", "ping", "-c", "5", "-i", "0.3", GUEST_ADDRESS]
-        done = Program(command, suite.environment()).finish(time.monotonic() + SECONDS).check()
+        done = Program(command, suite.environment()).finish(until(SECONDS)).check()
         done.find(rf"^{GUEST_ADDRESS}: a RoCEv2 endpoint .*, seq 5, ")
         return
     server = Program(suite.here(["ibv_asyncwatch", "-d", "soft0"]), suite.environment())

@@ -20,6 +20,9 @@ import termios
 import time
 import traceback
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../clients"))
+from patience import patience, until  # pylint: disable=wrong-import-position
+
 BUILD = os.path.abspath(os.environ.get("SOFTVERBS_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
 SOFTVERBS = f"{BUILD}/softverbs"
 CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
@@ -53,7 +56,7 @@ def softverbs(*arguments, tool=SOFTVERBS, user=None, env=None, **options):
     if "input" not in options:
         options.setdefault("stdin", subprocess.DEVNULL)
     command = [*identity(user), tool, *arguments]
-    return subprocess.run(command, capture_output=True, timeout=60, check=False,
+    return subprocess.run(command, capture_output=True, timeout=patience(60), check=False,
                           env=environment(**({"SOFTVERBS_DIR": _directory(user)} | (env or {}))), **options)
 
 
@@ -137,7 +140,7 @@ def installed(to):
 def stop(pid):
     """SIGSTOP, and until all threads have stopped: one on another processor still runs for a moment."""
     os.kill(pid, signal.SIGSTOP)
-    deadline = time.monotonic() + 10
+    deadline = until(10)
     for task in os.listdir(f"/proc/{pid}/task"):
         while time.monotonic() < deadline:
             with open(f"/proc/{pid}/task/{task}/stat", encoding="ascii", errors="replace") as stat:

@@ -43,7 +43,7 @@ def _free_port():
 
 def _await_listener(server, port):
     """By then it has its device open."""
-    deadline = time.monotonic() + 60
+    deadline = cases.until(60)
     while server.poll() is None and time.monotonic() < deadline:
         for table in ("tcp", "tcp6"):
             with open(f"/proc/net/{table}", encoding="ascii") as lines:
@@ -84,8 +84,8 @@ def two_processes_meet_in_a_rootless_namespace():
     """In the place that softverbs chooses there."""
     port = _free_port()
     server, client = (PINGPONG.format(_tool(), port, peer) for peer in ("", "127.0.0.1"))
-    script = f"mount -t tmpfs none /dev/shm; ({server}) & tries=0\n" \
-             f"until grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6 || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done\n" \
+    script = f"mount -t tmpfs none /dev/shm; ({server}) & looks=0\n" \
+             f"until grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6 || [ $((looks += 1)) -gt 600 ]; do sleep 0.1; done\n" \
              f"{client} && wait $!"
     for copies in COPIES:
         done = subprocess.run([*_as(ONE, *NAMESPACES), "sh", "-c", script], capture_output=True, timeout=120, check=False,

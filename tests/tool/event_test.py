@@ -47,7 +47,7 @@ class _Watcher:
             self.text += os.read(self.terminal, 4096).decode()
 
     def until(self, pattern):
-        deadline = time.monotonic() + 20
+        deadline = cases.until(20)
         while not re.search(pattern, self.text):
             assert time.monotonic() < deadline and self.process.poll() is None, self.text
             self.read(1)

@@ -43,7 +43,7 @@ def _is_in_a_network_of_its_own():
 
 
 def _wait_for(is_so, what):
-    deadline = time.monotonic() + 20
+    deadline = cases.until(20)
     while not is_so():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)

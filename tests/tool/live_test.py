@@ -27,7 +27,7 @@ def _follow(path, out):
 
 
 def _wait_for(condition):
-    deadline = time.monotonic() + 20
+    deadline = cases.until(20)
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert condition()

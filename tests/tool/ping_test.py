@@ -20,7 +20,7 @@ def _endpoint():
     with subprocess.Popen([SOFTVERBS, "run", "--net", "lo", "--", WATCH, "-d", "soft0"], stdout=subprocess.DEVNULL,
                           env=cases.environment()) as process:
         try:
-            deadline = time.monotonic() + 20
+            deadline = cases.until(20)
             while _ask().returncode and time.monotonic() < deadline:
                 time.sleep(0.1)
             yield

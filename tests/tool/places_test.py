@@ -90,7 +90,7 @@ def _server(user, port, prefix=()):
 
 def _wait_until_it_listens(server, port):
     """By then it has its device open."""
-    deadline = time.monotonic() + 20
+    deadline = cases.until(20)
     while server.poll() is None and time.monotonic() < deadline:
         for table in ("tcp", "tcp6"):
             with open(f"/proc/net/{table}", encoding="ascii") as lines:

@@ -52,7 +52,7 @@ class _Pingpong:
             raise cases.Skip("ibv_rc_pingpong is not installed")
         command = [cases.SOFTVERBS, "run", "ibv_rc_pingpong", "-g", "0", "-d", "soft1", "-p", "24777"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, env=cases.environment(**TWO))  # pylint: disable=consider-using-with
-        deadline = time.monotonic() + 30
+        deadline = cases.until(30)
         while not [row for row in _rows("res", "show", "qp", "-j", env=TWO) if row["state"] == "INIT"]:
             assert time.monotonic() < deadline, "no queue pair is there"
             time.sleep(0.1)
@@ -106,7 +106,7 @@ class _Rping:
 
 
 def _await_states(states):
-    deadline = time.monotonic() + 30
+    deadline = cases.until(30)
     while {row["state"] for row in _rows("res", "show", "cm_id", "-j")} != states:
         assert time.monotonic() < deadline, _rows("res", "show", "cm_id", "-j")
         time.sleep(0.1)

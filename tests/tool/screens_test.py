@@ -65,7 +65,7 @@ def _pair():
     with subprocess.Popen([SOFTVERBS, "run", "--", PAIR, "wrong-rkey"], stdout=subprocess.DEVNULL,
                           env=cases.environment(MISTAKES_THEN=f"touch {end}.there; while [ ! -e {end} ]; do sleep 0.05; done")) as process:
         try:
-            deadline = time.monotonic() + 20
+            deadline = cases.until(20)
             while not os.path.exists(f"{end}.there") and time.monotonic() < deadline:
                 time.sleep(0.05)
             yield

@@ -26,7 +26,7 @@ def _started(*command):
     with subprocess.Popen([SOFTVERBS, "run", "--", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env=cases.environment()) as process:
         try:
-            deadline = time.monotonic() + 10
+            deadline = cases.until(10)
             while process.pid not in _shown() and process.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.02)
             assert process.poll() is None, process.stdout.read()
@@ -67,7 +67,7 @@ def what_can_be_no_such_directory_is_told():
 
 def a_process_and_its_objects_are_shown():
     with _started(PAIR, "-g", "0", "-p", "0") as process:
-        deadline = time.monotonic() + 10
+        deadline = cases.until(10)
         while not _shown()[process.pid].get("qps") and time.monotonic() < deadline:
             time.sleep(0.02)
         told = _shown()[process.pid]
@@ -103,7 +103,7 @@ def peers_name_one_another():
     options = ["-g", "0", "-n", "100000000", "-p", _free_port()]
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(_started(PAIR, *options))
-        deadline = time.monotonic() + 10
+        deadline = cases.until(10)
         while not _listens(options[-1]) and time.monotonic() < deadline:
             time.sleep(0.02)
         client = stack.enter_context(_started(PAIR, *options, "127.0.0.1"))

@@ -80,7 +80,7 @@ def _free_port():
 
 
 def _await_listener(server, port):
-    deadline = time.monotonic() + 20
+    deadline = cases.until(20)
     while server.poll() is None and time.monotonic() < deadline:
         for table in ("tcp", "tcp6"):
             with open(f"/proc/net/{table}", encoding="ascii") as lines:

@@ -34,7 +34,7 @@ def _writing(*options):
         time.sleep(1)
         with subprocess.Popen([*command, "127.0.0.1"], **quiet) as client:
             try:
-                deadline = time.monotonic() + 20
+                deadline = cases.until(20)
                 while time.monotonic() < deadline and not _counted(client.pid).get("RC WRITE_ONLY"):
                     time.sleep(0.1)
                 yield server.pid, client.pid
@@ -78,7 +78,7 @@ def devices_count_what_their_queue_pairs_count():
 
 def losses_and_what_follows_are_counted():
     with _writing("--fault", "drop=5%,dup=5%,reorder=5%,delay=1us,corrupt=1%,seed=1") as (server, client):
-        deadline = time.monotonic() + 20
+        deadline = cases.until(20)
         while time.monotonic() < deadline and _told()[client]["traffic"][0]["repeated"] < 100:
             time.sleep(0.1)
         told = _told()

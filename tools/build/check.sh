@@ -95,7 +95,7 @@ sanitized() { # sanitized NAME SANITIZERS [MESON-OPTION...]
         return
         ;;
     esac
-    check "$name" "build-$name" "$prefix" -Db_sanitize="$sanitizers" -Db_lundef=false -Dtests=true "${quick[@]}" "$@" -- --no-suite clients --timeout-multiplier 4
+    TEST_PATIENCE=4 check "$name" "build-$name" "$prefix" -Db_sanitize="$sanitizers" -Db_lundef=false -Dtests=true "${quick[@]}" "$@" -- --no-suite clients --timeout-multiplier 4
 }
 
 for build in "$@"; do

@@ -6,8 +6,8 @@ Usage: summary.py STEPS BUILD...
 
 STEPS is a file of TAP lines about the steps themselves (a build that failed, a build left out), and of lines "# SECONDS s WHAT" that say
 how long they took. Each BUILD is a meson build directory in which `meson test` has run. Programs that print TAP count with each of their
-tests, other programs as one test. Prints where the time went, what failed, and what was skipped and why; the last line is
-`N passed, N failed, N skipped`. Exit status 1 when something failed or nothing ran. --so-far prints only a count.
+tests, other programs as one test. Prints where the time went, which tests needed several tries (src/base/testing/patience.h), what
+failed, and what was skipped and why; the last line is `N passed, N failed, N skipped`. Exit status 1 when something failed or nothing ran. --so-far prints only a count.
 """
 import collections
 import glob
@@ -19,6 +19,7 @@ import sys
 LINE = re.compile(r"^(?P<bad>not )?ok\b *(?P<number>\d+)? *(?:- *)?(?P<name>.*?) *(?:# *SKIP\b[: ]*(?P<reason>.*))?$",
                   re.IGNORECASE)
 PLAN = re.compile(r"^1\.\.(\d+)( *# *SKIP\b[: ]*(?P<reason>.*))?", re.IGNORECASE)
+TRIES = re.compile(r"^# tries: (.*)$", re.MULTILINE)
 STEP = re.compile(r"^# (\d+) s (.*)$", re.MULTILINE)
 SUITES_SHOWN, PROGRAMS_SHOWN = 10, 5
 
@@ -95,6 +96,14 @@ def where_time_went(steps, directories):
         yield f"{seconds:6.0f} s  suite {suite}: {slowest(programs[suite], PROGRAMS_SHOWN)}"
 
 
+def several_tries(directories):
+    """A line for each time that a test needed more than one."""
+    for directory in directories:
+        for entry in entries(directory):
+            for said in TRIES.findall(entry.get("stdout") or ""):
+                yield f"{directory}: {entry['name'].split(' / ')[-1]}: {said}"
+
+
 def main():
     so_far = sys.argv[1] == "--so-far"
     path, *directories = sys.argv[2:] if so_far else sys.argv[1:]
@@ -110,6 +119,11 @@ def main():
         return 0
     print("== Where the time went; of the suites the sum of their programs, of which several run at a time")
     print("\n".join(where_time_went(steps, directories)))
+    tried = collections.Counter(several_tries(directories))
+    if tried:
+        print("== Tests that needed several tries")
+    for said, times in tried.items():
+        print(said + (f" ({times} times)" if times > 1 else ""))
     for kind in ("skipped", "failed"):
         for outcome, name, reason in results:
             if outcome == kind and name:

@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 
-from summary import read_program, read_tap, where_time_went
+from summary import read_program, read_tap, several_tries, where_time_went
 
 CMOCKA = "1..3\nok 1 - sends\nnot ok 2 - receives\n# 1 != 2\nnot ok 3 # SKIP waits\n# not ok - group\n"
 
@@ -60,6 +60,15 @@ def shows_where_the_time_went():
                 file.write(json.dumps({"name": f"softverbs:{suite} / {name}", "duration": seconds}) + "\n")
         shown = list(where_time_went("ok - a\n# 12 s build\n", [build]))
         return shown == ["    12 s  build", f"    29 s  suite {build} clients: ping 20, wire 9", f"     3 s  suite {build} api: data over shm 3"]
+
+
+def shows_which_tests_needed_several_tries():
+    with tempfile.TemporaryDirectory() as build:
+        os.mkdir(f"{build}/meson-logs")
+        with open(f"{build}/meson-logs/testlog.json", "w", encoding="utf-8") as file:
+            for name, text in (("softverbs:api / x", "1..1\n# tries: 3 of 20: an event: chance\nok 1 - a\n"), ("softverbs:api / y", "ok 1\n")):
+                file.write(json.dumps({"name": name, "duration": 1, "stdout": text}) + "\n")
+        return list(several_tries([build])) == [f"{build}: x: 3 of 20: an event: chance"]
 
 
 def main():

@@ -9,7 +9,7 @@
 
 enum { BASE_PORT = 7000, QPN_BASE = 0x1000, WORDS = 2 };
 
-static const nanos patience = 500 * NANOS_SECOND; /* how long a player lives at most */
+static const nanos longest_life = 500 * NANOS_SECOND; /* how long a player lives at most */
 static const struct cm_ece no_ece;
 
 /* --- turns */
@@ -81,7 +81,7 @@ static void destroy(struct player *player)
 
 static void leave_at_last(struct player *player)
 {
-    timer_set(&player->world->agenda, &player->turn, player->born + patience);
+    timer_set(&player->world->agenda, &player->turn, player->born + longest_life);
     player->next = destroy;
 }
 
@@ -367,7 +367,7 @@ static void begin_listener(struct world *world, struct host *host, uint16_t port
         plan_turn(player, 20 * NANOS_SECOND, destroy);
     else {
         player->next = destroy;
-        timer_set(&world->agenda, &player->turn, world->now + 2 * patience);
+        timer_set(&world->agenda, &player->turn, world->now + 2 * longest_life);
     }
 }
 

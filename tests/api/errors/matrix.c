@@ -11,7 +11,7 @@ enum {
     RECEIVE_AT = 4096,
     RECEIVE_LENGTH = 512,
     QUICK = 8,
-    PATIENT = 13,
+    SLOW = 13,
     FEW = 1,
     GRH = 40,
     QUIET = 5
@@ -53,7 +53,7 @@ static struct scene set(const struct row *row)
     const struct fault *fault = &faults[row->fault];
     struct wishes wishes = pair_wishes(row->type);
     wishes.timeout =
-        harness_promises(IBV_QPT_UD) ? QUICK : PATIENT; /* where links have faults, a busy machine is no slow peer */
+        harness_promises(IBV_QPT_UD) ? QUICK : SLOW; /* where links have faults, a busy machine is no slow peer */
     wishes.retries = FEW;
     if (fault->wish)
         fault->wish(&wishes);
@@ -95,8 +95,8 @@ static void send_another(struct scene *scene, struct row *seen)
 static void look_at_receive(struct scene *scene, struct row *seen)
 {
     struct ibv_wc wc;
-    int64_t patience = scene->bad_receive ? PATIENCE : 0;
-    if (remote_poll(scene->pair.far.remote, scene->pair.far.receive_cq, 1, &wc, patience) == 1)
+    int64_t wait = scene->bad_receive ? PATIENCE : 0;
+    if (remote_poll(scene->pair.far.remote, scene->pair.far.receive_cq, 1, &wc, wait) == 1)
         take(&wc, 2, &seen->responder, &seen->responder_reason);
 }
 

@@ -1,10 +1,11 @@
 #include "one_process.h"
+#include "base/testing/patience.h"
 
 #include <poll.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { PATIENCE = 2000, SILENCE = 20, MEMORY = 4096 };
+enum { SILENCE = 20, MEMORY = 4096 };
 
 struct ibv_context *local_open(void)
 {
@@ -115,10 +116,10 @@ static long milliseconds(void)
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc, long patience)
+static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc, long wait)
 {
     int got = 0;
-    for (long until = milliseconds() + patience; !got && milliseconds() < until;)
+    for (long until = milliseconds() + wait; !got && milliseconds() < until;)
         got = ibv_poll_cq(cq, 1, wc);
     return got;
 }

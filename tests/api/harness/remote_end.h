@@ -6,9 +6,8 @@
 #ifndef API_REMOTE_END_H
 #define API_REMOTE_END_H
 
+#include "base/testing/patience.h"
 #include "call.h"
-
-enum { PATIENCE = 20000 }; /* milliseconds that something expected may take on a machine that is busy */
 
 struct remote_end {
     struct end_objects *objects; /* NULL: in a child */

@@ -10,7 +10,7 @@ enum { POLLS = 1000 }; /* a poller is believed to go on after half of that (CLAI
 #else
 enum { POLLS = 5000 };
 #endif
-enum { MESSAGES = 3, REPLY = 4096, TRIES = 40 };
+enum { MESSAGES = 3, REPLY = 4096, ROUNDS = 40 };
 
 static struct pair open_patient(void)
 {
@@ -157,7 +157,7 @@ static void what_is_posted_to_a_killed_peer_fails(const void *row)
 /* A reply is not there before the request has ended: a program that tears down then finds none of its work flushed. */
 static void a_request_has_ended_when_its_reply_comes(const void *row)
 {
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         struct pair pair = open_patient();
         struct end *near = &pair.near, *far = &pair.far;
         struct send reply = end_send(far, near, IBV_WR_SEND, 1, REPLY, 8);
@@ -175,7 +175,7 @@ static void a_request_has_ended_when_its_reply_comes(const void *row)
 /* With which the ACK would have gone along. */
 static void a_reply_that_cannot_be_read_acknowledges_nevertheless(const void *row)
 {
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         struct pair pair = open_patient();
         struct end *near = &pair.near, *far = &pair.far;
         struct send reply = end_send(far, near, IBV_WR_SEND, 1, REPLY, 8);

@@ -38,9 +38,9 @@ static int64_t milliseconds(void)
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc, int64_t patience)
+static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc, int64_t wait)
 {
-    int64_t until = milliseconds() + patience;
+    int64_t until = milliseconds() + wait;
     int count;
     while (!(count = ibv_poll_cq(cq, 1, wc)) && milliseconds() < until)
         usleep(100);
@@ -94,11 +94,11 @@ static int receive(struct end *end, const struct order *order)
     return ibv_post_srq_recv(end->srq, &wr, &bad);
 }
 
-static int next_event(struct end *end, int patience)
+static int next_event(struct end *end, int wait)
 {
     struct pollfd waits = {.fd = end->context->async_fd, .events = POLLIN};
     struct ibv_async_event event;
-    if (poll(&waits, 1, patience) != 1 || ibv_get_async_event(end->context, &event))
+    if (poll(&waits, 1, wait) != 1 || ibv_get_async_event(end->context, &event))
         return -1;
     ibv_ack_async_event(&event);
     return event.event_type;

@@ -7,6 +7,7 @@ import time
 from row import Row
 
 from clients import Failure
+from patience import until
 
 FSID, OSD = "2f0b0b3c-6f2b-4d21-9d1b-0c5d7f5f1a01", "3f0b0b3c-6f2b-4d21-9d1b-0c5d7f5f1a02"
 MONITOR = "[v2:127.0.0.1:3300,v1:127.0.0.1:6789]"
@@ -44,7 +45,7 @@ class Cluster:
 
     def ask(self, program, *arguments, seconds=60):
         options = ["--connect-timeout", "50"] if program == "ceph" else []
-        return self.place.start([program, "-c", f"{self.directory}/conf", *options, *arguments]).finish(time.monotonic() + seconds).check()
+        return self.place.start([program, "-c", f"{self.directory}/conf", *options, *arguments]).finish(until(seconds)).check()
 
     def serve(self, program, name):
         self.daemons.append(self.place.start([program, "-c", f"{self.directory}/conf", "-i", name, "-f"]))
@@ -57,7 +58,7 @@ class Cluster:
         self.ask("ceph", "osd", "new", OSD)
         self.ask("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", OSD)
         self.serve("ceph-osd", "0")
-        deadline = time.monotonic() + 60
+        deadline = until(60)
         while " 1 up" not in self.ask("ceph", "osd", "stat").out:
             if time.monotonic() > deadline:
                 raise Failure("the object store does not come up")

@@ -8,10 +8,11 @@ from row import Fault, Row
 from librdmacm.applications import bounces
 from clients import Failure, read_all
 from network.wire import ip
+from patience import tries, until
 
 FABRIC, DAPL = ("libfabric-bin", "libfabric1"), ("dapl2-utils", "libdapl2")
 BY_PROGRAM = "the program compares"
-ATTEMPTS, TOO_EARLY = 8, "DAT_SUB_INTERRUPTED|!conn established: 0x4003"  # what the client then says
+MOST, TOO_EARLY = 8, "DAT_SUB_INTERRUPTED|!conn established: 0x4003"  # what the client then says
 EARLY = Fault(TOO_EARLY, "dtestx's server tells where it listens before it does, and DAPL's second request to a port that refused the first has two bytes more "
               "(154) than the server reads by the length in it (148 and 4); where the server was quick enough all is right", "dapl/openib_scm/cm.c")
 HOST = "10.93.0.1"  # of a card of its own: DAPL's scm takes no address of the loopback
@@ -31,14 +32,21 @@ def make_adapters(place):
         ip("link", "set", each, "up")
 
 
+class TooEarly(Failure):
+    """The client came before the server listened."""
+
+
 def passes(place, adapter, program):
     """dtestx's server tells its client an address before it listens there. DAPL tries again then, but its second request has two bytes more
     than it says (154 sent, 148 and 4 read), which the server takes for the next message."""
     make_adapters(place)
-    for _ in range(ATTEMPTS):
+    def once():
         client, answer = exchange(place, adapter, program)
-        if not (program == "dtestx" and client.status and re.search(TOO_EARLY, client.out + client.err)):
-            break
+        if program == "dtestx" and client.status and re.search(TOO_EARLY, client.out + client.err):
+            raise TooEarly(str(client))
+        return client, answer
+
+    client, answer = tries(program, MOST, "its client may come before its server listens", once, TooEarly)
     client.check().find("PASSED")
     if "PASSED" not in answer:
         raise Failure(answer)
@@ -48,7 +56,7 @@ def exchange(place, adapter, program):
     server = place.start([program, "-P", adapter])
     try:
         time.sleep(2)  # a client that finds no server gives up
-        client = place.start([program, "-P", adapter, "-h", "127.0.0.1" if adapter.endswith("cma") else HOST]).finish(time.monotonic() + 60)
+        client = place.start([program, "-P", adapter, "-h", "127.0.0.1" if adapter.endswith("cma") else HOST]).finish(until(60))
         if not client.status:
             server.process.wait(30)
         server.kill()

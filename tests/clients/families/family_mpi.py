@@ -1,12 +1,12 @@
 """Message passing: MPICH, Open MPI, OpenSHMEM, gloo. Programs of ours compare all that they get, on 4 ranks."""
 import os
-import time
 
 from row import Fault, Row, on_infiniband
 
 from programs import ucx
 from clients import Failure
 from network.wire import ADDRESSES
+from patience import until
 
 MPICH, OPEN_MPI = ("mpich", "libmpich-dev", "libucx0"), ("openmpi-bin", "libopenmpi-dev", "libucx0", "libfabric1")
 BY_PROGRAM = "our program (mpi.c) compares on 4 ranks"
@@ -33,13 +33,13 @@ def launcher(ranks=ucx.RANKS):
 
 def passes_messages(place, options, extra=None):
     program = place.compile("mpicc.openmpi", os.path.abspath(ucx.SOURCE))
-    must_be_fine(place.start([*launcher(), *options, program], extra).finish(time.monotonic() + 100))
+    must_be_fine(place.start([*launcher(), *options, program], extra).finish(until(100)))
 
 
 def shares_memory(place, extra=None):
     program = place.compile("oshcc", "shmem.c")
     command = ["oshrun", *launcher()[1:], program]
-    done = place.start(command, extra).finish(time.monotonic() + 60)
+    done = place.start(command, extra).finish(until(60))
     if done.out.count("fine") == ucx.RANKS and "Segmentation fault" in done.out + done.err:
         raise Failure("the data was right on all PEs, then: Segmentation fault")
     must_be_fine(done)
@@ -55,7 +55,7 @@ def between_hosts(place, compiler, command, extra=None):
             f"{address[0]}) host={host} ;;\n" for host, address in ADDRESSES.items()) + f"esac\nshift\nexec ip netns exec $host {run} sh -c \"$*\"\n")
     os.chmod(shell, 0o755)
     words = [word.replace("SHELL", shell).replace("PROGRAM", program) for word in command]
-    must_be_fine(place.start_server(words, extra).finish(time.monotonic() + 100))
+    must_be_fine(place.start_server(words, extra).finish(until(100)))
 
 
 def rings(place, ranks=3):
@@ -65,7 +65,7 @@ def rings(place, ranks=3):
     programs = [place.start([program, str(rank), str(ranks), store]) for rank in range(ranks)]
     try:
         for each in programs:
-            must_be_fine(each.finish(time.monotonic() + 60), 1)
+            must_be_fine(each.finish(until(60)), 1)
     finally:
         for each in programs:
             each.kill()

@@ -9,6 +9,7 @@ from typing import Callable, NamedTuple, Optional
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from clients import Failure, Program, Suite, free_port, serve  # pylint: disable=wrong-import-position
 from network.wire import ADDRESSES, CLIENT, SERVER, make_hosts  # pylint: disable=wrong-import-position
+from patience import until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OK, FAILED, SKIPPED, OWN = "ok", "failed", "skipped", "the client's own"
@@ -88,7 +89,7 @@ class TwoHosts(Place):
 
 def wait_for_addresses():
     """Until the kernel has seen that no other host has them, nothing leaves from link-local ones, and a datagram of the first second is lost."""
-    deadline = time.monotonic() + 20
+    deadline = until(20)
     while any(subprocess.run(["ip", "-n", host, "address", "show", "tentative"], capture_output=True, check=True).stdout for host in ADDRESSES):
         if time.monotonic() > deadline:
             raise Failure("the addresses stay tentative")

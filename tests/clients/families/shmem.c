@@ -1,5 +1,5 @@
-/* For family_mpi.py, compiled by oshcc: each PE puts into the memory of the next, gets from the one before, and all add to one counter.
- * Each compares what it finds; prints "fine".
+/* For family_mpi.py, compiled by oshcc: each PE puts into the memory of the next, gets from the one before, and all add
+ * to one counter. Each compares what it finds; prints "fine".
  */
 #include <shmem.h>
 #include <stdio.h>

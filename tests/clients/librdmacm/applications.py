@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Skip, listening, need
 from librdmacm.rdmacm import Host, choose_port, exchange, shown, wait_for_listener
+from patience import until
 
 UCX_EXAMPLE = "/usr/share/doc/libucx-dev/examples/ucp_client_server.c"
 RSOCKETS = "/usr/lib/*/rsocket/librspreload.so.1"
@@ -66,7 +67,7 @@ def measures_rc(suite, test):
 
 
 def wait_until_listening(port, pid="self"):
-    deadline = time.monotonic() + 20
+    deadline = until(20)
     while not listening(int(port), pid):
         if time.monotonic() > deadline:
             raise Failure(f"nobody listens at TCP port {port}")
@@ -78,7 +79,7 @@ def wait_until_listening(port, pid="self"):
 def bounces(suite, provider, endpoint, timeout=60):
     """-c: the program compares. Its server asks for the addresses of "localhost", of which libfabric makes those of the device."""
     command = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", "100", "-c"]
-    port, deadline = choose_port(), time.monotonic() + timeout
+    port, deadline = choose_port(), until(timeout)
     server = suite.start_server([*command, "-B", port])
     try:
         wait_until_listening(port, server.process.pid)
@@ -109,7 +110,7 @@ def talks_over_ucx(suite, transports, api):
         server = suite.start_server(command, extra)
         try:
             wait_for_listener(suite, server)  # since UCX 1.18 a client that came too early says the same as one whose peer has died
-            done = suite.start_client([*command, "-a", suite.address], extra).finish(time.monotonic() + 60)
+            done = suite.start_client([*command, "-a", suite.address], extra).finish(until(60))
         finally:
             server.kill()
         done.check()
@@ -124,7 +125,7 @@ def demonstrates_io(suite):
     server = suite.start(common, extra)
     try:
         server.wait_for("started listener")
-        done = suite.start([*common, "-q", "-i", "500", "127.0.0.1"], extra).finish(time.monotonic() + 60)
+        done = suite.start([*common, "-q", "-i", "500", "127.0.0.1"], extra).finish(until(60))
     finally:
         server.kill()
     done.check()
@@ -153,7 +154,7 @@ def carries_a_file(suite, size=10 * MEBIBYTE):
             raise Failure("it listens at a socket of TCP")
         client = suite.start(["sh", "-c", f"{' '.join(netcat)} 127.0.0.1 {port} <{source}"], preload())
         ends.callback(client.kill)
-        deadline = time.monotonic() + 60
+        deadline = until(60)
         while os.path.getsize(copy) < size:
             if time.monotonic() > deadline:
                 raise Failure(f"only {os.path.getsize(copy)} bytes came")
@@ -163,7 +164,7 @@ def carries_a_file(suite, size=10 * MEBIBYTE):
 
 def wait_until_shown(suite, port):
     """As `softverbs show` has it."""
-    deadline = time.monotonic() + 20
+    deadline = until(20)
     while not any(each["state"] == "listen" and each["local"].endswith(f":{port}") for report in shown(suite).values() for each in report):
         if time.monotonic() > deadline:
             raise Failure(f"nobody listens at port {port} of rdma_cm")
@@ -195,7 +196,7 @@ def measures_streams(suite):
         wait_until_shown(suite, port)
         if listening(int(port)):
             raise Failure("it listens at a socket of TCP")
-        done = suite.start(["iperf", "-c", "127.0.0.1", "-p", port, "-t", "1"], preload()).finish(time.monotonic() + 30)
+        done = suite.start(["iperf", "-c", "127.0.0.1", "-p", port, "-t", "1"], preload()).finish(until(30))
     finally:
         server.kill()
     done.check().find(r"bits/sec")
@@ -216,7 +217,7 @@ def target(suite, directory, size):
     def administer(*arguments):
         return subprocess.run(["tgtadm", "-C", control, *arguments], capture_output=True, text=True, check=False)
     try:
-        deadline = time.monotonic() + 20
+        deadline = until(20)
         while administer("--mode", "system", "--op", "show").returncode:
             if time.monotonic() > deadline or server.process.poll() is not None:
                 raise Failure(f"no target: {server.finish(deadline)}")
@@ -271,7 +272,7 @@ class Machine:
         self.path = f"{directory}/{name}.monitor"
         self.program = suite.start(["qemu-system-x86_64", "-accel", "tcg", "-m", "64", "-display", "none", "-nodefaults", "-S",
                                     "-qmp", f"unix:{self.path},server=on,wait=off", *options])
-        deadline = time.monotonic() + 20
+        deadline = until(20)
         self.monitor = socket.socket(socket.AF_UNIX)
         while True:
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
@@ -292,7 +293,7 @@ class Machine:
                 raise Failure(f"{command}: {answer['error']['desc']}")
             if "return" in answer:
                 return answer["return"]
-        raise Failure(f"{command}: {self.program.finish(time.monotonic() + 5)}")
+        raise Failure(f"{command}: {self.program.finish(until(5))}")
 
     def save(self, path, size):
         self.ask("pmemsave", val=MEBIBYTE, size=size, filename=path)
@@ -301,7 +302,7 @@ class Machine:
         with contextlib.suppress(Failure):
             self.ask("quit")
         self.monitor.close()
-        self.program.finish(time.monotonic() + 10)
+        self.program.finish(until(10))
 
 
 def migrates(suite, pin):
@@ -321,7 +322,7 @@ def migrates(suite, pin):
         one.ask("cont")
         time.sleep(0.5)
         one.ask("migrate", uri=f"rdma:127.0.0.1:{port}")
-        deadline = time.monotonic() + 60
+        deadline = until(60)
         while (state := one.ask("query-migrate"))["status"] != "completed":
             if state["status"] in ("failed", "cancelled") or time.monotonic() > deadline:
                 raise Failure(json.dumps(state))

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ROUNDS = 20, LATE = 3000, PATIENCE = 5000000 /* microseconds */, STEP = 1000 };
+#include "base/testing/patience.h"
+
+enum { ROUNDS = 20, LATE = 3000, STEP = 1000 /* microseconds */ };
 
 static struct rdma_event_channel *channel;
 static atomic_int polled, fetched;
@@ -40,7 +42,7 @@ static void *fetch_late(void *unused)
 
 static void wait_until(atomic_int *count, int wanted, const char *what)
 {
-    for (int waited = 0; atomic_load(count) < wanted && waited < PATIENCE; waited += STEP)
+    for (int waited = 0; atomic_load(count) < wanted && waited < PATIENCE; waited += STEP / 1000)
         usleep(STEP);
     check(atomic_load(count) >= wanted, what);
 }
@@ -51,7 +53,7 @@ static struct rdma_cm_id *resolve(void)
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(1), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct rdma_cm_id *id;
     check(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), "rdma_create_id");
-    check(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, PATIENCE / 1000), "rdma_resolve_addr");
+    check(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, PATIENCE), "rdma_resolve_addr");
     return id;
 }
 

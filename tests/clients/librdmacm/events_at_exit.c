@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRIES_MOST = 5000, STEP = 1000 /* microseconds */, STEPS_AT_REST = 100 };
+#include "base/testing/patience.h"
+
+enum { STEP = 1000 /* microseconds */, STEPS_AT_REST = 100 };
 
 static struct rdma_event_channel *channel;
 static atomic_bool ended;
@@ -35,7 +37,7 @@ static ssize_t look(void *unused, const char *bytes, size_t length)
 {
     (void)unused, (void)bytes, (void)length;
     atomic_store(&ended, true);
-    for (int tries = 0; tries < TRIES_MOST && atomic_load(&told) < 0; tries++)
+    for (int waited = 0; waited < PATIENCE && atomic_load(&told) < 0; waited += STEP / 1000)
         usleep(STEP);
     for (int steps = 0; steps < STEPS_AT_REST && !atomic_load(&returned); steps++)
         usleep(STEP);

@@ -31,7 +31,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 5000, NOBODY = 65534, LIVES_ON = 4 /* seconds */ };
+#include "base/testing/patience.h"
+
+enum { NOBODY = 65534, LIVES_ON = 4 /* seconds */ };
 
 static volatile sig_atomic_t child_signals;
 static struct rdma_cm_id *client_id;
@@ -172,9 +174,9 @@ static void be_client(struct sockaddr_in *address)
     struct rdma_event_channel *events = rdma_create_event_channel();
     struct rdma_cm_id *id;
     check(events && !rdma_create_id(events, &id, NULL, RDMA_PS_TCP), "rdma_create_id");
-    check(!rdma_resolve_addr(id, NULL, (struct sockaddr *)address, PATIENCE_MS), "rdma_resolve_addr");
+    check(!rdma_resolve_addr(id, NULL, (struct sockaddr *)address, PATIENCE), "rdma_resolve_addr");
     take(events, RDMA_CM_EVENT_ADDR_RESOLVED);
-    check(!rdma_resolve_route(id, PATIENCE_MS), "rdma_resolve_route");
+    check(!rdma_resolve_route(id, PATIENCE), "rdma_resolve_route");
     take(events, RDMA_CM_EVENT_ROUTE_RESOLVED);
     make_qp(id);
     check(!rdma_connect(id, &parameters), "rdma_connect");
@@ -231,10 +233,10 @@ static void be_stream(struct sockaddr_in *address)
     struct pollfd end = {.fd = stream, .events = POLLOUT};
     rfcntl(stream, F_SETFL, O_NONBLOCK);
     check(rconnect(stream, (struct sockaddr *)address, sizeof *address) && errno == EINPROGRESS, "rconnect");
-    check(rpoll(&end, 1, PATIENCE_MS) == 1, "rpoll");
+    check(rpoll(&end, 1, PATIENCE) == 1, "rpoll");
     say("connected");
     end.events = POLLIN;
-    check(rpoll(&end, 1, PATIENCE_MS) == 1 && rrecv(stream, &byte, 1, 0) <= 0, "rrecv");
+    check(rpoll(&end, 1, PATIENCE) == 1 && rrecv(stream, &byte, 1, 0) <= 0, "rrecv");
     say("closed");
     rclose(stream);
 }

@@ -18,7 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, ASLEEP_US = 2000 /* after which the child has gone to sleep */, LENGTH = 64 };
+#include "base/testing/patience.h"
+
+enum { ASLEEP_US = 2000 /* after which the child has gone to sleep */, LENGTH = 64 };
 
 static bool wrong_key; /* is what comes behind the message */
 
@@ -84,9 +86,9 @@ static void ask(struct end *end, struct sockaddr *server)
 {
     struct rdma_conn_param parameters = usual();
     check(!rdma_create_id(end->events, &end->id, NULL, RDMA_PS_TCP), "rdma_create_id");
-    check(!rdma_resolve_addr(end->id, NULL, server, PATIENCE_MS), "rdma_resolve_addr");
+    check(!rdma_resolve_addr(end->id, NULL, server, PATIENCE), "rdma_resolve_addr");
     take(end, RDMA_CM_EVENT_ADDR_RESOLVED);
-    check(!rdma_resolve_route(end->id, PATIENCE_MS), "rdma_resolve_route");
+    check(!rdma_resolve_route(end->id, PATIENCE), "rdma_resolve_route");
     take(end, RDMA_CM_EVENT_ROUTE_RESOLVED);
     make(end);
     struct ibv_sge sge = {(uintptr_t)end->memory, LENGTH, end->mr->lkey};
@@ -111,7 +113,7 @@ static bool hear(struct end *end, int ready)
     struct pollfd both[] = {{.fd = other, .events = POLLIN}, {.fd = end->channel->fd, .events = POLLIN}};
     struct ibv_wc wc;
     check(write(ready, "", 1) == 1, "write");
-    check(poll(both, 2, PATIENCE_MS) > 0, "poll");
+    check(poll(both, 2, PATIENCE) > 0, "poll");
     bool overtaken = !(both[1].revents & POLLIN);
     wrong_key ? take_refusal(end) : (void)take(end, RDMA_CM_EVENT_DISCONNECTED);
     check(ibv_poll_cq(end->cq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS, "the message");

@@ -13,6 +13,7 @@ from clients import BUILD, Failure, Program, need
 from librdmacm.connections import Hosts
 from librdmacm.rdmacm import choose_port
 from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, ip, make_hosts
+from patience import until
 
 ENDING = f"{BUILD}/tests/clients/idle_connection"
 CLEANUP = "softverbs-clean"
@@ -35,11 +36,11 @@ def named(host, name):
     return [int(pid) for pid in pids(host) if read(f"/proc/{pid}/comm") == name and ") Z " not in read(f"/proc/{pid}/stat")]
 
 
-def wait_until(is_so, what, patience=LEFT):
-    end = time.monotonic() + patience
+def wait_until(is_so, what, seconds=LEFT):
+    end = until(seconds)
     while not is_so():
         if time.monotonic() > end:
-            raise Failure(f"not within {patience} s: {what}")
+            raise Failure(f"not within {seconds} s: {what}")
         time.sleep(0.02)
 
 

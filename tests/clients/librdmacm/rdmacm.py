@@ -17,6 +17,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Suite, need
+from patience import until
 
 SLOW_CLOSE = f"{BUILD}/tests/clients/rstream_slow_close.so"
 RACE = "rdma_get_cm_event: Bad file descriptor" # rping's thread for events comes back when the channel is closed already
@@ -43,7 +44,7 @@ def end_well(client, server):
 
 def exchange(suite, server_command, client_command, timeout=60, extra=None, right=end_well):
     """Runs a server and a client of it, which is tried again while nobody listens yet; both must end as `right` says."""
-    deadline = time.monotonic() + timeout
+    deadline = until(timeout)
     server = suite.start_server(server_command, extra)
     try:
         while True:
@@ -53,7 +54,7 @@ def exchange(suite, server_command, client_command, timeout=60, extra=None, righ
                 break
             time.sleep(0.1)
         try:
-            answer = server.finish(min(deadline, time.monotonic() + 10))
+            answer = server.finish(min(deadline, until(10)))
         except Failure as late:
             raise Failure(f"{late}while the client says\n{client}") from late
     finally:
@@ -72,7 +73,7 @@ HASTY = "riomap: Cannot allocate memory"
 
 def exchange_patiently(suite, server_command, client_command, timeout=60, extra=None, right=end_well):
     """As exchange; both begin anew when the client was too hasty for the server."""
-    deadline = time.monotonic() + timeout
+    deadline = until(timeout)
     while True:
         try:
             return exchange(suite, server_command, client_command, deadline - time.monotonic(), extra, right)
@@ -119,7 +120,7 @@ def is_early(client):
 
 def serves_on(suite, server_command, client_command, found, timeout=60, extra=None, early=is_refused):
     """A server that does not end by itself, and a client that does, and is tried again while it comes too early."""
-    deadline = time.monotonic() + timeout
+    deadline = until(timeout)
     server = suite.start_server(server_command, extra)
     try:
         while True:
@@ -172,7 +173,7 @@ def many_clients(suite, count, both=False):
             clients.append(start(["rping", "-c", "-a", suite.address, "-p", port, "-C", "2000", "-v"]))
             wait_for_ping(clients[-1])
         for client in clients:
-            done = client.finish(time.monotonic() + 60)
+            done = client.finish(until(60))
             if done.status and RACE not in done.err:
                 raise Failure(str(done))
             done.find("ping data: rdma-ping-1999: ")
@@ -231,7 +232,7 @@ def kill_one(suite, common, number):
             wait_for_ping(client)
             if client.process.poll() is None:
                 break
-            client.finish(time.monotonic() + 10)
+            client.finish(until(10))
             if server.process.poll() is not None:
                 raise Failure(f"round {number}: {server.finish(time.monotonic())}")
             time.sleep(0.05)
@@ -244,7 +245,7 @@ def kill_one(suite, common, number):
             if connected or survivor is client:
                 raise Failure(f"round {number}: not heard: {survivor.finish(time.monotonic())}")
             exchange_one(suite, common, survivor) # which then ends
-            survivor.finish(time.monotonic() + 10)
+            survivor.finish(until(10))
         return seconds if connected else None
     finally:
         for program in (server, client):
@@ -277,7 +278,7 @@ def kill_while_disconnecting(suite, port, number):
 
 
 def wait_for_listener(suite, server):
-    deadline = time.monotonic() + 20
+    deadline = until(20)
     while "listen" not in [each["state"] for each in shown(suite).get(server.process.pid, [])]:
         if server.process.poll() is not None or time.monotonic() > deadline:
             raise Failure(f"nobody listens: {server.finish(time.monotonic())}")
@@ -285,7 +286,7 @@ def wait_for_listener(suite, server):
 
 def exchange_one(suite, common, server):
     """Who is refused came when the server had heard of the death at last."""
-    done = suite.start([*common[:-1], "1", "-c", "-v"]).finish(time.monotonic() + 20)
+    done = suite.start([*common[:-1], "1", "-c", "-v"]).finish(until(20))
     if done.status and RACE not in done.err and wait_for_end(server.process, 1) is None:
         raise Failure(str(done))
 
@@ -310,14 +311,14 @@ def hears_of_death(suite, rounds):
 
 def wait_for_ping(client):
     """Its output comes in blocks, so the first lines are there when some pings have been made."""
-    deadline = time.monotonic() + 20
+    deadline = until(20)
     while os.fstat(client.out.fileno()).st_size == 0 and client.process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
 def pings_until_listening(suite, port):
     for _ in range(100):
-        client = suite.start_client(["rping", "-c", "-a", suite.address, "-p", port, "-C", "1"]).finish(time.monotonic() + 20)
+        client = suite.start_client(["rping", "-c", "-a", suite.address, "-p", port, "-C", "1"]).finish(until(20))
         if not any(word in client.out + client.err for word in REFUSED):
             return
         time.sleep(0.1)
@@ -336,8 +337,8 @@ def groups(suite, group, receives_at, sends_from, *options):
     receiver = suite.start_server([*common, "-b", receives_at])
     try:
         receiver.wait_for("joined dgid")
-        sender = suite.start_client([*common, "-s", "-b", sends_from, *options]).finish(time.monotonic() + 30)
-        received = receiver.finish(time.monotonic() + 10)
+        sender = suite.start_client([*common, "-s", "-b", sends_from, *options]).finish(until(30))
+        received = receiver.finish(until(10))
     finally:
         receiver.kill()
     for side in (received, sender):
@@ -385,35 +386,35 @@ def is_withdrawn(suite):
 def hears_in_order(suite, what):
     """Of a message before what came behind it, where both are found at once."""
     command = [f"{BUILD}/tests/clients/message_before_disconnect", what, suite.address, choose_port(), "50"]
-    suite.start(command).finish(time.monotonic() + 60).check()
+    suite.start(command).finish(until(60)).check()
 
 
 def waits_to_the_end(suite):
-    suite.start([f"{BUILD}/tests/clients/events_at_exit"]).finish(time.monotonic() + 20).check()
+    suite.start([f"{BUILD}/tests/clients/events_at_exit"]).finish(until(20)).check()
 
 
 def leaves_nothing(suite):
-    suite.start([f"{BUILD}/tests/clients/cancelled_wait"]).finish(time.monotonic() + 60).check()
+    suite.start([f"{BUILD}/tests/clients/cancelled_wait"]).finish(until(60)).check()
 
 
 def lets_fetch(suite):
-    suite.start([f"{BUILD}/tests/clients/destroy_with_event"]).finish(time.monotonic() + 30).check()
+    suite.start([f"{BUILD}/tests/clients/destroy_with_event"]).finish(until(30)).check()
 
 
 def sets_routes(suite):
-    suite.start([f"{BUILD}/tests/clients/given_route", "127.0.0.1", choose_port()]).finish(time.monotonic() + 30).check()
+    suite.start([f"{BUILD}/tests/clients/given_route", "127.0.0.1", choose_port()]).finish(until(30)).check()
 
 
 def nobody_listens(suite):
     command = ["rping", "-c", "-a", suite.address, "-p", choose_port(), "-C", "1"]
-    client = suite.start_client(command, {"SOFTVERBS_LOG": "info"}).finish(time.monotonic() + 20)
+    client = suite.start_client(command, {"SOFTVERBS_LOG": "info"}).finish(until(20))
     if client.status == 0 or "RDMA_CM_EVENT_REJECTED, error 8" not in client.out + client.err or "(reason 600)" not in client.err:
         raise Failure(str(client))
 
 
 def shown(suite):
     """What each process says of its connections, where the servers are: lists of them, by process id."""
-    done = suite.start_server(suite.softverbs("show", "--json")).finish(time.monotonic() + 20)
+    done = suite.start_server(suite.softverbs("show", "--json")).finish(until(20))
     done.check()
     return {report["pid"]: report.get("connections", []) for report in json.loads(done.out)}
 
@@ -453,7 +454,7 @@ def is_removed(suite):
     try:
         wait_for_listener(suite, server)
         subprocess.run(suite.softverbs("event", "device-removal", "soft0"), env=suite.environment(), capture_output=True, check=True)
-        deadline = time.monotonic() + 20
+        deadline = until(20)
         while not re.search(b"(?i)device.removal", os.pread(server.out.fileno(), 1 << 16, 0) + os.pread(server.err.fileno(), 1 << 16, 0)):
             if time.monotonic() > deadline:
                 raise Failure(str(server.finish(time.monotonic())))

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 2000, UNTIL_WITHDRAWN_US = 300000, A_QUEUE_PAIR = 0x1234 };
+#include "base/testing/patience.h"
+
+enum { UNTIL_WITHDRAWN_US = 300000, A_QUEUE_PAIR = 0x1234 };
 
 static void check(int error, const char *what)
 {
@@ -33,9 +35,9 @@ static struct rdma_cm_id *take(struct rdma_event_channel *channel, enum rdma_cm_
 /* The server hears of the request in less than that, and answers later. */
 static int ask(struct rdma_event_channel *channel, struct rdma_cm_id *id, struct sockaddr *to)
 {
-    check(rdma_resolve_addr(id, NULL, to, PATIENCE_MS), "rdma_resolve_addr");
+    check(rdma_resolve_addr(id, NULL, to, PATIENCE), "rdma_resolve_addr");
     take(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
-    check(rdma_resolve_route(id, PATIENCE_MS), "rdma_resolve_route");
+    check(rdma_resolve_route(id, PATIENCE), "rdma_resolve_route");
     take(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
     struct rdma_conn_param parameters = {.qp_num = A_QUEUE_PAIR, .retry_count = 7};
     check(rdma_connect(id, &parameters), "rdma_connect");

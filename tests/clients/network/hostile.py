@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from clients import Failure, free_port
 from network.capture import tshark
 from network.wire import ADDRESSES, CLIENT, GID_INDEX, HERE, INSIDE, SERVER, Wire, enter_namespaces, ip, make_hosts
+from patience import until
 
 ATTACKED_SERVER = f"{HERE}/attacked_server.py"
 STRANGER = {4: "10.91.0.77", 6: "fd91::77"}
@@ -97,7 +98,7 @@ class Attacked:
         command = ["/usr/bin/python3", ATTACKED_SERVER, suite.gid, port]
         options = {"text": True, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.server = subprocess.Popen(suite.on(SERVER, command), env=suite.host_environment(SERVER), **options)
-        deadline = time.monotonic() + 30
+        deadline = until(30)
         while not self.listens(int(port)):
             if time.monotonic() > deadline:
                 raise Failure("the server does not listen")
@@ -160,7 +161,7 @@ class Attacked:
 
 def counted(attacked, before, expected):
     """Waits until the counters have gone up by this, and no more. Some are in the interface for a moment."""
-    deadline = time.monotonic() + 10
+    deadline = until(10)
     while True:
         now = attacked.dropped()
         more = {reason: count - before.get(reason, 0) for reason, count in now.items() if count != before.get(reason, 0)}
@@ -392,7 +393,7 @@ def are_captured(suite):
         before = sum(attacked.dropped().values())
         for packet in sent:
             attacker.send(packet)
-        deadline = time.monotonic() + 10
+        deadline = until(10)
         while sum(attacked.dropped().values()) < before + len(sent) and time.monotonic() < deadline:
             time.sleep(0.05)
         path = f"{suite.directory}/{attacked.server.pid}.pcapng"

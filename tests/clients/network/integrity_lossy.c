@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
 enum {
@@ -22,7 +23,6 @@ enum {
     RECEIVES = 256, /* posted */
     FEW = 4,        /* the same for rc, where messages wait for them */
     SENDS = 24,     /* of rc under way */
-    PATIENCE = 60,  /* s */
     SILENCE = 1,    /* s after which no more comes */
     MESSAGES_MOST = 10000,
 };
@@ -101,10 +101,10 @@ static void post_receive(const struct side *side, unsigned index)
         die("ibv_post_recv fails");
 }
 
-static struct ibv_wc completion(struct side *side, double patience)
+static struct ibv_wc completion(struct side *side, double seconds)
 {
     struct ibv_wc wc = {.opcode = IBV_WC_DRIVER1};
-    if (endpoint_wait(&side->endpoint, &wc, 1, patience) && wc.status != IBV_WC_SUCCESS)
+    if (endpoint_wait(&side->endpoint, &wc, 1, seconds) && wc.status != IBV_WC_SUCCESS)
         die("%s", ibv_wc_status_str(wc.status));
     return wc;
 }
@@ -176,7 +176,7 @@ static void send_unreliably(struct side *side)
     for (unsigned number = 0; number < side->messages; number++) {
         write_message(side, number, slot(side, number % SENDS));
         post_message(side, number, number, unreliable_opcode(side, number));
-        struct ibv_wc wc = completion(side, PATIENCE);
+        struct ibv_wc wc = completion(side, PATIENCE_MANY_SECONDS);
         if (is_none(&wc))
             die("message %u does not leave", number);
         usleep(100); /* the receiver must find the time for new receives */
@@ -318,7 +318,7 @@ static void send_reliably(struct side *side)
     for (unsigned done = 0; done < side->messages; done++) {
         while (posted < side->messages && posted < done + SENDS)
             post_next(side, posted++);
-        struct ibv_wc wc = completion(side, PATIENCE);
+        struct ibv_wc wc = completion(side, PATIENCE_MANY_SECONDS);
         if (is_none(&wc) || wc.wr_id != done)
             die("request %u does not complete", done);
         check_result(side, done, &sum);
@@ -333,7 +333,7 @@ static bool is_told(unsigned number)
 
 static void receive_next(struct side *side, unsigned number)
 {
-    struct ibv_wc wc = completion(side, PATIENCE);
+    struct ibv_wc wc = completion(side, PATIENCE_MANY_SECONDS);
     bool write = kind_of(number) == WRITE_IMM, immediate = kind_of(number) != SEND;
     if (is_none(&wc))
         die("message %u does not come", number);
@@ -346,7 +346,7 @@ static void receive_next(struct side *side, unsigned number)
 
 static void await_end(const struct side *side)
 {
-    double deadline = now_seconds() + PATIENCE;
+    double deadline = now_seconds() + PATIENCE_MANY_SECONDS;
     while (!side->meeting->sent && now_seconds() < deadline)
         usleep(1000);
     if (!side->meeting->sent)
@@ -378,7 +378,7 @@ static void receive_reliably(struct side *side)
 static void meet(struct side *side, unsigned stage)
 {
     struct meeting *meeting = side->meeting;
-    double deadline = now_seconds() + PATIENCE;
+    double deadline = now_seconds() + PATIENCE_MANY_SECONDS;
     meeting->stages[side->self] = stage;
     while (meeting->stages[!side->self] < stage) {
         if (now_seconds() > deadline)

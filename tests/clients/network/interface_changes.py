@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Suite, free_port
 from network.wire import ADDRESSES, CLIENT, INSIDE, SERVER, enter_namespaces, ip, make_hosts
+from patience import until
 
 FLOATING, SECOND = "10.91.0.50", "fd91::50"
 GID_CHANGE, PORT_ACTIVE, PORT_ERR = "18", "9", "10"  # enum ibv_event_type
@@ -60,7 +61,7 @@ class Follower:
 
     def await_state(self, *expected):
         """What comes by netlink comes within a moment."""
-        deadline, state = time.monotonic() + 5, None
+        deadline, state = until(5), None
         while time.monotonic() < deadline:
             state = self.state()
             if all(part == wanted for part, wanted in zip(state, expected) if wanted is not None):

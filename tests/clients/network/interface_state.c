@@ -19,7 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 15000, EVENT_MS = 2000, RESOLVE_MS = 2000, GIDS = 64 };
+#include "base/testing/patience.h"
+
+enum { EVENT_MS = 2000, RESOLVE_MS = 2000, GIDS = 64 };
 
 static struct ibv_context *context;
 static struct rdma_event_channel *channel;
@@ -47,14 +49,14 @@ static void say_state(void)
 static void say_events(void)
 {
     struct pollfd ready = {context->async_fd, POLLIN, 0};
-    int patience = EVENT_MS;
-    while (poll(&ready, 1, patience) == 1) {
+    int wait = EVENT_MS;
+    while (poll(&ready, 1, wait) == 1) {
         struct ibv_async_event event;
         if (ibv_get_async_event(context, &event))
             break;
         printf("%d ", event.event_type);
         ibv_ack_async_event(&event);
-        patience = 100;
+        wait = 100;
     }
     puts("");
 }
@@ -93,7 +95,7 @@ static struct rdma_cm_id *take(enum rdma_cm_event_type expected)
 {
     struct pollfd ready = {channel->fd, POLLIN, 0};
     struct rdma_cm_event *event;
-    if (poll(&ready, 1, PATIENCE_MS) != 1 || rdma_get_cm_event(channel, &event)) {
+    if (poll(&ready, 1, PATIENCE) != 1 || rdma_get_cm_event(channel, &event)) {
         printf("no %s\n", rdma_event_str(expected));
         return NULL;
     }

@@ -10,13 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
 /* 4.096 us * 2^17, and three retries: with 14 they were over in 0.74 s, for which now and then one of 200 processes did
  * not run, where two processors had other work. */
 enum { ACK_TIMER = 17 };
 
-enum { MOST = 128, LONGEST = 8000, PATIENCE = 60, LAST_WORD = 0xff };
+enum { MOST = 128, LONGEST = 8000, LAST_WORD = 0xff };
 
 /* One of a pair, as everybody sees it. */
 struct member {
@@ -51,11 +52,11 @@ static void leave_if_alone(const struct talker *talker)
 static struct ibv_wc await_completion(struct talker *talker)
 {
     struct ibv_wc wc;
-    double deadline = now_seconds() + PATIENCE;
+    double deadline = now_seconds() + PATIENCE_MANY_SECONDS;
     while (!endpoint_wait(&talker->endpoint, &wc, 1, 0.2)) {
         leave_if_alone(talker);
         if (now_seconds() > deadline)
-            die("nothing completes in %d s", PATIENCE);
+            die("nothing completes in %.0f s", PATIENCE_MANY_SECONDS);
     }
     if (wc.status != IBV_WC_SUCCESS) {
         leave_if_alone(talker);
@@ -149,7 +150,7 @@ static void echo(struct talker *talker)
 
 static void connect_to_partner(struct talker *talker)
 {
-    double deadline = now_seconds() + PATIENCE;
+    double deadline = now_seconds() + PATIENCE_MANY_SECONDS;
     while (!talker->partner->ready) {
         leave_if_alone(talker);
         if (now_seconds() > deadline)
@@ -200,7 +201,7 @@ static unsigned count_rounds(const struct meeting *meeting, unsigned pairs)
 
 static void wait_until_all_talk(const struct meeting *meeting, unsigned pairs)
 {
-    double deadline = now_seconds() + PATIENCE;
+    double deadline = now_seconds() + PATIENCE_MANY_SECONDS;
     for (unsigned pair = 0; pair < pairs; pair++)
         while (!meeting->members[pair][0].rounds) {
             if (now_seconds() > deadline)

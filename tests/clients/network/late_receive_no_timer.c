@@ -8,9 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
-enum { LENGTH = 64, PATIENCE = 10, NO_TIMEOUT = 0, LATE = 2000 /* microseconds */, SENDER = 0, RECEIVER = 1 };
+enum { LENGTH = 64, NO_TIMEOUT = 0, LATE = 2000 /* microseconds */, SENDER = 0, RECEIVER = 1 };
 
 struct meeting {
     struct address addresses[2];
@@ -28,7 +29,7 @@ struct side {
 
 static void meet(struct side *side, unsigned stage)
 {
-    endpoint_meet(side->meeting->stages, side->self, stage, 3 * PATIENCE);
+    endpoint_meet(side->meeting->stages, side->self, stage, PATIENCE_SECONDS);
 }
 
 static void post(struct side *side)
@@ -49,7 +50,7 @@ static void exchange(struct side *side, unsigned round)
     if (side->self == RECEIVER)
         usleep(LATE);
     post(side);
-    if (endpoint_wait(&side->endpoint, &wc, 1, PATIENCE) != 1 || wc.status != IBV_WC_SUCCESS)
+    if (endpoint_wait(&side->endpoint, &wc, 1, PATIENCE_SECONDS) != 1 || wc.status != IBV_WC_SUCCESS)
         die("round %u does not end well at %s", round, side->self == SENDER ? "the sender" : "the receiver");
 }
 

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Skip, Suite
 from network.wire import GID_INDEX, INSIDE, enter_namespaces, ip
+from patience import until
 
 HOSTS = ("a", "b", "c")
 GROUPS = {4: ipaddress.ip_address("239.7.1.2"), 6: ipaddress.ip_address("ff0e::7:12")}
@@ -113,7 +114,7 @@ def expect_hosts(group, hosts):
     members = {host for host in HOSTS if is_member(host, group)}
     if members != set(hosts):
         raise Failure(f"members of {group} are on {sorted(members)}, not {sorted(hosts)}")
-    deadline = time.monotonic() + 5
+    deadline = until(5)
     while not learned(group) >= members:
         if time.monotonic() > deadline:
             raise Failure(f"the bridge has heard of {group} from {sorted(learned(group))}, not {sorted(hosts)}")

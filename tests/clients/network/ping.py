@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Program, Skip, Suite, need
 from network.wire import INSIDE, configure, enter_namespaces, ip
+from patience import until
 
 SERVER, CLIENT, ROUTER = "server", "client", "router"
 ADDRESSES = {CLIENT: ("10.91.0.2", "fd91::2"), SERVER: ("10.92.0.2", "fd92::2")}
@@ -81,7 +82,7 @@ class Crowd:
         self.network = "--net" in options
 
     def __enter__(self):
-        deadline = time.monotonic() + 60
+        deadline = until(60)
         while len(self.suite.told(self.host)) < self.count or (self.network and self._sockets() < self.count):
             if time.monotonic() > deadline:
                 self.__exit__()
@@ -112,7 +113,7 @@ class Ping(Suite):
 
     def ask(self, host, *arguments, status=0):
         """What the command prints on this host; the status must be that."""
-        done = Program(self.on(host, *arguments), self.host_environment(host)).finish(time.monotonic() + 60)
+        done = Program(self.on(host, *arguments), self.host_environment(host)).finish(until(60))
         if done.status != status:
             raise Failure(f"status {status} was expected: {done}")
         return done
@@ -153,7 +154,7 @@ def asks_about_a_port(suite):
     server = Program([*suite.on(SERVER, "run", "--net", "eth0", "--"), need("rping"), "-s", "-a", address, "-p", "7174"],
                      suite.host_environment(SERVER))
     try:
-        deadline = time.monotonic() + 30
+        deadline = until(30)
         while "listen" not in suite.ask(SERVER, "show", "connections").out:
             if time.monotonic() > deadline:
                 raise Failure("rping does not listen")
@@ -293,7 +294,7 @@ def names_the_other_directory(suite):
     """Its processes have the port, and could not hand on what they get for us."""
     command = suite.on(CLIENT, "ping", *QUICKLY, ADDRESSES[SERVER][0])
     with Crowd(suite, CLIENT, 1), Crowd(suite, SERVER, 1):
-        done = Program(command, suite.host_environment("elsewhere")).finish(time.monotonic() + 60)
+        done = Program(command, suite.host_environment("elsewhere")).finish(until(60))
     if done.status != 2 or "Processes of another directory use UDP port 4791" not in done.err or f"/{CLIENT})" not in done.err:
         raise Failure(str(done))
 
@@ -343,10 +344,10 @@ for line in sys.stdin:
 """
 
 
-def asked(datagrams, patience=0.3):
+def asked(datagrams, silence=0.3):
     """What comes back for each from the server."""
     command = ["ip", "netns", "exec", CLIENT, sys.executable, "-c", ASKER, os.path.dirname(os.path.abspath(__file__)),
-               ADDRESSES[CLIENT][0], ADDRESSES[SERVER][0], str(patience)]
+               ADDRESSES[CLIENT][0], ADDRESSES[SERVER][0], str(silence)]
     done = subprocess.run(command, input="".join(f"{each.hex()}\n" for each in datagrams), capture_output=True, text=True,
                           timeout=60, check=False)
     if done.returncode:
@@ -400,7 +401,7 @@ def believes_no_stranger(suite):
             after = suite.told(SERVER)
         finally:
             pinging.process.terminate()
-            done = pinging.finish(time.monotonic() + 20)
+            done = pinging.finish(until(20))
     count = sum(told["strays"]["dropped"].get("25", 0) * sign for all_told, sign in ((after, 1), (before, -1)) for told in all_told)
     lacks(done, "seq")
     if count != 19:

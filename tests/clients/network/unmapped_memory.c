@@ -7,9 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
-enum { ROOM = 65536, PATIENCE = 30, TIMEOUT = 16, SENDER = 0, RECEIVER = 1, QUIET = -1 };
+enum { ROOM = 65536, TIMEOUT = 16, SENDER = 0, RECEIVER = 1, QUIET = -1 };
 
 struct row {
     enum ibv_wr_opcode opcode;
@@ -51,7 +52,7 @@ struct side {
 
 static void meet(struct side *side, unsigned stage)
 {
-    endpoint_meet(side->meeting->stages, side->self, stage, PATIENCE);
+    endpoint_meet(side->meeting->stages, side->self, stage, PATIENCE_SECONDS);
 }
 
 /* The page with the middle of the message. */
@@ -64,7 +65,7 @@ static void lose(struct side *side, uint32_t length)
 static void expect(struct side *side, int status, int reason)
 {
     struct ibv_wc wc;
-    if (endpoint_wait(&side->endpoint, &wc, 1, PATIENCE) != 1)
+    if (endpoint_wait(&side->endpoint, &wc, 1, PATIENCE_SECONDS) != 1)
         die("nothing completes");
     if ((int)wc.status != status || (int)wc.vendor_err != reason)
         die("status %d reason %u instead of %d and %d", wc.status, wc.vendor_err, status, reason);

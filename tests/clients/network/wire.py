@@ -13,6 +13,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import BUILD, FULL, Failure, Program, Suite, free_port, listening, need, serve
+from patience import until
 from programs.perftest import LARGEST, Matrix, measures, service
 from programs.pingpong import MIB, exchanges, exchanges_over_xrc
 
@@ -143,7 +144,7 @@ def add_pingpongs(suite, mtu, version):
 
 def exchanges_among_processes(suite, size):
     """Two clients on one host share the XRC domain of a file there: the server's messages for the one come by way of the other."""
-    port, deadline = free_port(), time.monotonic() + 120
+    port, deadline = free_port(), until(120)
     command = ["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", "50", "-p", str(port)]
     sides = [Program(suite.on(SERVER, [*command, "-c", "2"]), suite.host_environment(SERVER))]
     while not listening(port, sides[0].process.pid) and sides[0].process.poll() is None and time.monotonic() < deadline:
@@ -231,7 +232,7 @@ def preferring_sockets():
 
 def refused(suite, counted, reason=BAD_SOURCE):
     """How many packets the processes of the server's host have dropped for a reason, once there are as many."""
-    deadline = time.monotonic() + 10
+    deadline = until(10)
     while True:
         shown = subprocess.run([f"{suite.root}/softverbs", "stat", "--once", "--json"], env=suite.host_environment(SERVER),
                                capture_output=True, text=True, check=True)
@@ -254,7 +255,7 @@ def prefers_only_peers(suite):
         subprocess.run([*forge, ADDRESSES[CLIENT][0], ADDRESSES[SERVER][0], "32", *ahead], check=True)
         guessed, guesses = refused(suite, 64, BAD_PSN), preferring_sockets()
         subprocess.run([*forge, ADDRESSES[CLIENT][0], ADDRESSES[SERVER][0], "32", first, second], check=True)
-        deadline = time.monotonic() + 10
+        deadline = until(10)
         while not preferring_sockets() and time.monotonic() < deadline:
             time.sleep(0.1)
         peers = preferring_sockets()

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from clients import BUILD, Failure, Program, free_port, listening
 from network.capture import session
 from network.wire import ADDRESSES, CLIENT, GID_INDEX, INSIDE, SERVER, Wire, enter_namespaces, ip, make_hosts
+from patience import until
 from programs.perftest import measures
 
 BAD, WRONG = "drop=5%,reorder=5%,dup=1%,seed=7", "corrupt=1%,seed=7"
@@ -125,7 +126,7 @@ def does_not_blame_the_peer(suite):
     """A connection of which nothing leaves this host."""
     server, client = without_its_address(suite, "ibv_rc_pingpong")
     try:
-        done = client.finish(time.monotonic() + 60)
+        done = client.finish(until(60))
         if done.status == 0 or not re.search(r"RETRY_EXC.*\(reason 119\)", done.err):
             raise Failure(str(done))
     finally:
@@ -152,7 +153,7 @@ def counts_refused_messages(suite):
 
 def wait_for_counter(suite, program, holds):
     """What its process tells `softverbs stat`."""
-    deadline, reports = time.monotonic() + 30, {}
+    deadline, reports = until(30), {}
     while time.monotonic() < deadline and program.process.poll() is None:
         done = subprocess.run([f"{suite.root}/softverbs", "stat", "--once", "--json"], env=suite.host_environment(CLIENT), capture_output=True,
                               text=True, check=True)

@@ -10,9 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
-enum { MOST = 128, LONGEST = 20000, GRH = 40, PATIENCE = 60 };
+enum { MOST = 128, LONGEST = 20000, GRH = 40 };
 static const unsigned rc_sizes[] = {1, 17, 4096, LONGEST};
 static const unsigned ud_sizes[] = {1, 17, 1024};
 
@@ -104,7 +105,7 @@ static void hear_all(struct rank *rank, unsigned size)
     bool heard[MOST] = {false};
     struct ibv_wc wc[32];
     for (unsigned done = 0; done < 2 * rank->all;) {
-        int found = endpoint_wait(&rank->endpoint, wc, 32, PATIENCE);
+        int found = endpoint_wait(&rank->endpoint, wc, 32, PATIENCE_MANY_SECONDS);
         if (!found)
             die("process %u: nothing comes, %u of %u completions are missing", rank->self, 2 * rank->all - done,
                 2 * rank->all);

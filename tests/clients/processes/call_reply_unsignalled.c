@@ -8,9 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
-enum { LENGTH = 8, PATIENCE = 20, TIMEOUT = 14, SIGNALLED = 16, DEPTH = 2 * SIGNALLED, CALL = 1 };
+enum { LENGTH = 8, TIMEOUT = 14, SIGNALLED = 16, DEPTH = 2 * SIGNALLED, CALL = 1 };
 
 struct meeting {
     struct address addresses[2];
@@ -28,13 +29,13 @@ struct side {
 
 static void meet(struct side *side, unsigned stage)
 {
-    endpoint_meet(side->meeting->stages, side->self, stage, PATIENCE);
+    endpoint_meet(side->meeting->stages, side->self, stage, PATIENCE_SECONDS);
 }
 
 static void take_completion(struct side *side, const char *what)
 {
     struct ibv_wc wc;
-    double deadline = now_seconds() + PATIENCE;
+    double deadline = now_seconds() + PATIENCE_SECONDS;
     int found;
     while (!(found = ibv_poll_cq(side->endpoint.cq, 1, &wc)))
         if (now_seconds() > deadline)

@@ -13,9 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
-enum { LENGTH = 64, PATIENCE = 20, TIMEOUT = 20, SHORT_TIMEOUT = 14, SENDER = 0, RECEIVER = 1 };
+enum { LENGTH = 64, TIMEOUT = 20, SHORT_TIMEOUT = 14, SENDER = 0, RECEIVER = 1 };
 
 struct meeting {
     struct address addresses[2];
@@ -35,7 +36,7 @@ struct side {
 
 static void meet(struct side *side, unsigned stage)
 {
-    endpoint_meet(side->meeting->stages, side->self, stage, PATIENCE);
+    endpoint_meet(side->meeting->stages, side->self, stage, PATIENCE_SECONDS);
 }
 
 /* All work that was begun has ended, and well: otherwise there is a completion, and no event. */
@@ -47,7 +48,7 @@ static void wait_until_drained(struct side *side)
     struct ibv_wc wc = {0};
     if (ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY))
         die("no SQD");
-    if (poll(&fd, 1, PATIENCE * 1000) != 1) {
+    if (poll(&fd, 1, PATIENCE) != 1) {
         ibv_poll_cq(side->endpoint.cq, 1, &wc);
         die("the message does not end: %s", ibv_wc_status_str(wc.status));
     }
@@ -59,7 +60,7 @@ static void wait_until_drained(struct side *side)
 static void poll_for_completion(struct side *side)
 {
     struct ibv_wc wc;
-    double deadline = now_seconds() + PATIENCE;
+    double deadline = now_seconds() + PATIENCE_SECONDS;
     int found;
     while (!(found = ibv_poll_cq(side->endpoint.cq, 1, &wc)))
         if (now_seconds() > deadline)

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
 enum {
@@ -19,7 +20,7 @@ enum {
     LONGEST = 256 << 10,
     TIMEOUT = 12,     /* 4.096 us * 2^12 is 17 ms, four times 67 ms */
     LATEST_KILL = 60, /* ms after the start */
-    PATIENCE = 3,     /* s: a machine of few cores, busy with others */
+    DETECTED = 3000,  /* ms after which the death is known, on a machine of few cores, busy with others */
     BEFORE = 10,      /* exit status: the other died before there was a connection */
     AFTER = 11,       /* the other died during the traffic, and all went as it should */
 };
@@ -99,9 +100,10 @@ static void work_until_death(struct side *side)
             post_receive(side);
         while (side->sends < DEPTH)
             post_next(side);
-        int found = endpoint_wait(&side->endpoint, wc, 1, PATIENCE);
+        int found = endpoint_wait(&side->endpoint, wc, 1, patience(DETECTED) / 1e3);
         if (!found)
-            die("hangs: no completion in %d s; %s", PATIENCE, *killed_at ? "the other is dead" : "the other lives");
+            die("hangs: no completion in %d ms; %s", patience(DETECTED),
+                *killed_at ? "the other is dead" : "the other lives");
         count(side, wc);
         if (wc->status == IBV_WC_SUCCESS)
             continue;
@@ -116,7 +118,7 @@ static void flush(struct side *side)
 {
     struct ibv_wc wc;
     while (side->sends + side->receives) {
-        if (!endpoint_wait(&side->endpoint, &wc, 1, PATIENCE))
+        if (!endpoint_wait(&side->endpoint, &wc, 1, patience(DETECTED) / 1e3))
             die("%u sends and %u receives never complete", side->sends, side->receives);
         count(side, &wc);
         if (wc.status == IBV_WC_SUCCESS && wc.wr_id)
@@ -167,7 +169,7 @@ static pid_t start(const int fds[2], int which)
 /* The survivor's exit status, or -1 when it hangs. */
 static int await(pid_t pid)
 {
-    double deadline = now_seconds() + 4 * PATIENCE;
+    double deadline = now_seconds() + PATIENCE_SECONDS;
     for (int status; now_seconds() < deadline; usleep(500))
         if (waitpid(pid, &status, WNOHANG) == pid)
             return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

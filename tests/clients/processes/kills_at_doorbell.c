@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
 enum {
@@ -31,7 +32,7 @@ enum {
     HANGS = 30,   /* s without a ping of a survivor */
     PAUSE = 300,  /* us between a survivor's pings, at most */
 };
-static double patience = 1; /* s; KILLS_PATIENCE: where others stop us, too, as storm.py does */
+enum { LONGEST_WAIT = 1000 }; /* ms, multiplied where others stop us, too, as storm.py does */
 
 enum trap { NOWHERE, BEFORE_THE_LETTER, AFTER_THE_LETTER, STOPPED_BEFORE, STOPPED_AFTER, TRAPS };
 
@@ -334,7 +335,7 @@ static void survive(int parent, unsigned number, uint64_t random)
         double before = excused(), begun = now_seconds();
         ping(&client, number % 2);
         double took = now_seconds() - begun;
-        took = took < patience / 10 ? took : took - (excused() - before);
+        took = took < patience(LONGEST_WAIT) / 1e4 ? took : took - (excused() - before);
         if (took > self->longest)
             self->longest = took;
         atomic_fetch_add(&self->pings, 1);
@@ -424,7 +425,7 @@ static void check_survivors(unsigned round)
     while (!all_go_on(since) && now_seconds() - begun < HANGS)
         usleep(200);
     for (unsigned i = 0; i < SURVIVORS; i++)
-        if (shared->survivors[i].pings == since[i] || shared->survivors[i].longest > patience) {
+        if (shared->survivors[i].pings == since[i] || shared->survivors[i].longest > patience(LONGEST_WAIT) / 1e3) {
             printf("after %u kills the client that %s waits for %.2f s; it hangs: %s\n", round, i ? "sleeps" : "polls",
                    shared->survivors[i].longest, shared->survivors[i].pings == since[i] ? "yes" : "no");
             exit(1);
@@ -502,8 +503,6 @@ int main(int argc, char **argv)
     struct play play = {.random = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)getpid(), .stops = argc > 3};
     uint64_t seed = play.random;
     double begun = now_seconds();
-    if (getenv("KILLS_PATIENCE"))
-        patience = atof(getenv("KILLS_PATIENCE"));
     setlinebuf(stdout);
     signal(SIGPIPE, SIG_IGN);
     begin(&play);

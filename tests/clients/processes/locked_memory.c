@@ -10,9 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
-enum { LIMIT = 8 << 20, PATIENCE = 20 };
+enum { LIMIT = 8 << 20 };
 
 /* Who may lock memory as much as it likes is asked to do without. */
 static void give_up_privileges(void)
@@ -56,7 +57,8 @@ int main(void)
     wr.wr.rdma.remote_addr = self.memory + 64;
     wr.wr.rdma.rkey = self.rkey;
     memset(memory, 1, 64);
-    if (ibv_post_send(qp, &wr, &bad) || endpoint_wait(&endpoint, &wc, 1, PATIENCE) != 1 || wc.status || !memory[127])
+    if (ibv_post_send(qp, &wr, &bad) || endpoint_wait(&endpoint, &wc, 1, PATIENCE_SECONDS) != 1 || wc.status ||
+        !memory[127])
         die("nothing is written");
     return 0;
 }

@@ -21,10 +21,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 #include "link/ring_layout.h"
 
-enum { WRITERS = 80, LENGTH = 1 << 20, TIMEOUT = 8, PATIENCE = 30 };
+enum { WRITERS = 80, LENGTH = 1 << 20, TIMEOUT = 8 };
 
 /* What all processes see of each other, besides verbs. */
 static struct stage {
@@ -38,7 +39,7 @@ enum mode { UNLOCKED, MANY, COMPUTES, CLAIMS };
 
 static void wait_until(atomic_uint *word, unsigned least)
 {
-    double until = now_seconds() + 2 * PATIENCE;
+    double until = now_seconds() + PATIENCE_MANY_SECONDS;
     while (atomic_load(word) < least) {
         if (now_seconds() > until)
             die("the other side does not go on");
@@ -158,7 +159,7 @@ static void take_back(struct ibv_mr *mr)
     double before = now_seconds();
     if (ibv_dereg_mr(mr))
         die("ibv_dereg_mr");
-    if (now_seconds() - before > PATIENCE)
+    if (now_seconds() - before > PATIENCE_SECONDS)
         die("ibv_dereg_mr took %.0f s", now_seconds() - before);
 }
 
@@ -230,7 +231,7 @@ static int run_computing(enum mode mode, unsigned rounds)
     for (unsigned round = 0; round < rounds && !status; round++) {
         pid_t owner = fork();
         if (!owner) {
-            alarm(2 * PATIENCE);
+            alarm((unsigned)PATIENCE_MANY_SECONDS);
             _exit(own_computing(mode));
         }
         if (waitpid(owner, &status, 0) != owner)

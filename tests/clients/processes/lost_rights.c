@@ -11,9 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
-enum { PATIENCE = 20, ROUNDS = 4, SENDER = 0, RECEIVER = 1, LONGEST = (3 << 20) + 5, STRANGER = 65534 };
+enum { ROUNDS = 4, SENDER = 0, RECEIVER = 1, LONGEST = (3 << 20) + 5, STRANGER = 65534 };
 
 /* From 64 KiB they go by reference, in parts of 1 MiB. All of a round are posted at once. */
 static const uint32_t lengths[] = {100000, 64, LONGEST, 70000, 8};
@@ -41,7 +42,7 @@ static unsigned char *memory_of(unsigned message)
 
 static void meet(unsigned stage)
 {
-    double deadline = now_seconds() + PATIENCE;
+    double deadline = now_seconds() + PATIENCE_SECONDS;
     side.meeting->stages[side.self] = stage;
     while (side.meeting->stages[!side.self] < stage) {
         if (now_seconds() > deadline)
@@ -91,7 +92,7 @@ static void post_send(unsigned round, unsigned message)
 static void complete(unsigned round)
 {
     struct ibv_wc wc;
-    double deadline = now_seconds() + PATIENCE;
+    double deadline = now_seconds() + PATIENCE_SECONDS;
     for (unsigned done = 0; done < MESSAGES;) {
         int found = ibv_poll_cq(side.endpoint.cq, 1, &wc);
         if (found < 0 || (found && wc.status))

@@ -10,6 +10,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Skip, Suite
+from patience import tries
 
 
 def run(suite, name, *arguments, timeout=120, before=()):
@@ -22,17 +23,11 @@ def kill_clients(suite, *arguments, before=()):
     return run(suite, "kills_at_doorbell", kills, os.getpid(), *arguments, timeout=7200, before=before)
 
 
-def take_turns(suite, extra, enough, tries=3):
-    """How many ACKs there are, where nearly none of the messages is signalled and each is answered by one. On a machine that is busy
-    with other things the helper threads send some, so there are three tries."""
+def take_turns(suite, extra, enough):
+    """How many ACKs there are, where nearly none of the messages is signalled and each is answered by one."""
     if len(os.sched_getaffinity(0)) < 2:
         raise Skip("on one processor the helper threads do the work, and acknowledge at once")
-    try:
-        return count_acks(suite, extra, enough)
-    except Failure:
-        if tries == 1:
-            raise
-        return take_turns(suite, extra, enough, tries - 1)
+    return tries("few ACKs", 3, "helper threads of a busy machine send some", lambda: count_acks(suite, extra, enough), Failure)
 
 
 def count_acks(suite, extra, enough):

@@ -17,9 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
-enum { PATIENCE = 20, KEPT = 64, FUTURE_WRITE = 0x10 /* F_SEAL_FUTURE_WRITE */ };
+enum { KEPT = 64, FUTURE_WRITE = 0x10 /* F_SEAL_FUTURE_WRITE */ };
 
 /* --- what the library sends and receives goes through here (export_dynamic) */
 
@@ -150,7 +151,7 @@ static void exchange(int self)
     struct ibv_qp *qp = endpoint_create_qp(&endpoint, IBV_QPT_RC, 4, 4);
     struct ibv_mr *mr = endpoint_register(&endpoint, memory, sizeof memory);
     meeting->addresses[self] = endpoint_address(&endpoint, qp, mr);
-    endpoint_meet(meeting->stages, self, 1, PATIENCE);
+    endpoint_meet(meeting->stages, self, 1, PATIENCE_SECONDS);
     endpoint_connect(qp, &meeting->addresses[!self], 14);
     struct ibv_sge sge = {(uintptr_t)memory, 64, mr->lkey};
     struct ibv_recv_wr receive = {.sg_list = &sge, .num_sge = 1}, *bad_receive;
@@ -158,20 +159,20 @@ static void exchange(int self)
                        *bad;
     if (ibv_post_recv(qp, &receive, &bad_receive))
         die("ibv_post_recv");
-    endpoint_meet(meeting->stages, self, 2, PATIENCE);
+    endpoint_meet(meeting->stages, self, 2, PATIENCE_SECONDS);
     if (ibv_post_send(qp, &send, &bad))
         die("ibv_post_send");
     for (int done = 0, some; done < 2; done += some)
-        if ((some = endpoint_wait(&endpoint, wc, 2, PATIENCE)) < 1 || wc[0].status)
+        if ((some = endpoint_wait(&endpoint, wc, 2, PATIENCE_SECONDS)) < 1 || wc[0].status)
             die("nothing is exchanged");
-    endpoint_meet(meeting->stages, self, 3, PATIENCE);
+    endpoint_meet(meeting->stages, self, 3, PATIENCE_SECONDS);
     for (unsigned i = 0; i < atomic_load(&kept_count) && i < KEPT; i++)
         expect_listed(kept[i]);
     if (!seen[0] || !seen[1])
         die("of %u descriptors %u were what is published, and %u rings", atomic_load(&kept_count), seen[0], seen[1]);
     expect_listed(endpoint.context->cmd_fd);
     expect_directory();
-    endpoint_meet(meeting->stages, self, 4, PATIENCE);
+    endpoint_meet(meeting->stages, self, 4, PATIENCE_SECONDS);
 }
 
 int main(void)

@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "endpoint.h"
 
 enum { MOST = 1000, ROUNDS = 2, TIMEOUT = 16 /* 268 ms, for a crowd on few processors */ };
-static const double patience = 10; /* s, for a crowd; what is lost comes never */
-static const double observed = 1;  /* s */
+static const double observed = 1; /* s */
 
 struct receiver {
     pid_t process;
@@ -137,7 +137,7 @@ static double await_received(unsigned from, unsigned round)
 {
     double begun = now_seconds();
     while (count_received(from, round) < members - from) {
-        if (now_seconds() - begun > patience)
+        if (now_seconds() - begun > PATIENCE_SECONDS)
             die("round %u, %u are stopped: %u of the other %u never get theirs", round, from,
                 members - from - count_received(from, round), members - from);
         usleep(10000);
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
     play_round(qps, members * 2 / 5, 1); /* who has no ring yet */
     play_round(qps, members * 9 / 10, 2);
     for (unsigned i = 0; i < ROUNDS * members; i++)
-        if (!endpoint_wait(&endpoint, &wc, 1, patience) || wc.status != IBV_WC_SUCCESS)
+        if (!endpoint_wait(&endpoint, &wc, 1, PATIENCE_SECONDS) || wc.status != IBV_WC_SUCCESS)
             die("a message ends in %s, reason %u", ibv_wc_status_str(wc.status), wc.vendor_err);
     end(&endpoint);
     return 0;

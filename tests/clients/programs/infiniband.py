@@ -6,11 +6,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import BUILD, Failure, Suite, free_port, need, serve, tail
+from patience import until
 
 PORT = "/sys/class/infiniband/soft0/ports/1"
 FACE = {"link_layer": "InfiniBand", "lid": "0x2", "sm_lid": "0x1", "lid_mask_count": "0", "rate": "100 Gb/sec (4X EDR)", "pkeys/0": "0xffff",
@@ -116,7 +116,7 @@ def captured(suite):
 
 
 def refuses_addresses_by_name(suite):
-    done = suite.start(["ucmatose", "-s", "127.0.0.1"], {"SOFTVERBS_LOG": "warn"}).finish(time.monotonic() + 60)
+    done = suite.start(["ucmatose", "-s", "127.0.0.1"], {"SOFTVERBS_LOG": "warn"}).finish(until(60))
     if "(reason 607)" not in done.err or "error: -19" not in done.out + done.err:
         raise Failure(done)
 

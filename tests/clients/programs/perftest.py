@@ -8,14 +8,18 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import FULL, Failure, Suite
+from patience import tries
 
 SERVICES = {"send": ("RC", "UC", "UD", "XRC"), "write": ("RC", "UC", "XRC"), "read": ("RC", "XRC"),
             "atomic": ("RC", "XRC")}
 LARGEST = 23  # -a goes up to 2^23 bytes
-CALIBRATIONS = 5  # tries
 TIMEOUT = 180  # perftest measures the processor's frequency for half a second after each size, on all processors
 # Counts of iterations are multiples of 100, perftest's moderation of completions: with others, and several queue pairs, it
 # counts more completions than there are, and stops looking for those that are missing.
+
+
+class Uncalibrated(Failure):
+    """perftest could not make out the processor's frequency."""
 
 
 def numbers(line):
@@ -41,11 +45,13 @@ def rows(finished):
 def calibrated(suite, command):
     """The client of a pair whose perftest could make out how fast the processor's clock runs. It compares two clocks, and on
     a machine where other work disturbs that says so ("Correlation coefficient") and shows 0 for every result."""
-    for _ in range(CALIBRATIONS):
+    def once():
         client = suite.pair(command, timeout=TIMEOUT)[1]
-        if "Correlation coefficient" not in client.out + client.err:
-            break
-    return client
+        if "Correlation coefficient" in client.out + client.err:
+            raise Uncalibrated(str(client))
+        return client
+
+    return tries(" ".join(command), 5, "other work disturbs perftest's comparison of two clocks", once, Uncalibrated)
 
 
 def measures(suite, program, options, sizes, count):

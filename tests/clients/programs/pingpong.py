@@ -8,6 +8,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import Failure, Suite, free_port, listening, tail
+from patience import until
 
 MIB = 1 << 20
 LIMITS = (("max_qp", 16384), ("max_cq", 65536), ("max_qp_wr", 16384), ("max_sge", 32))
@@ -59,7 +60,7 @@ def remove_file(path):
 def exchanges_among_processes(suite, clients, size, *options):
     """All of them open the domain of one file, and the server reaches each client's SRQ by each client's queue pair in turn. The
     program leaves its file behind, and another user's can't be opened."""
-    port, deadline = free_port(), time.monotonic() + 120
+    port, deadline = free_port(), until(120)
     command = ["ibv_xsrq_pingpong", "-g", suite.gid, "-s", str(size), "-n", "200", "-p", str(port), *options]
     remove_file(XRC_DOMAIN)
     sides = [suite.start([*command, "-c", str(clients)])]

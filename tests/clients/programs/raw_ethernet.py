@@ -10,6 +10,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import Failure, Suite
+from patience import until
 from programs.perftest import rows
 
 COUNT, SIZE = 1000, 1000
@@ -38,7 +39,7 @@ def wait_until_ready(suite, server, receives, deadline):
 def run_both(suite, program, options, server_options=(), client_options=()):
     """There is nothing by which these programs would wait for each other, so the client starts when the server is ready.
     There is a receive for every frame, so none depends on how fast the server is."""
-    deadline = time.monotonic() + TIMEOUT
+    deadline = until(TIMEOUT)
     common = [program, "-F", "-n", str(COUNT), "-s", str(SIZE), "-r", str(COUNT)]
     server = suite.start([*common, "--server", "-B", MACS[0], "-E", MACS[1], *options, *server_options])
     try:

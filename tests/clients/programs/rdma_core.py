@@ -11,11 +11,11 @@ import re
 import shutil
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
 from clients import Failure, Skip, Suite
+from patience import until
 
 SHIPPED = "/usr/share/doc/rdma-core/tests"
 TEST = re.compile(r"^(?P<name>test_\w+) \(tests\.(?P<module>\w+)\.(?P<group>\w+)[.\w]*\)") # the method stands there since Python 3.11
@@ -74,7 +74,7 @@ def run(suite):
         unpack(directory)
         device = suite.run_one(["ibv_devices"]).find(r"^\s+(\w+)\s+[0-9a-f]{16}").group(1)
         command = ["/usr/bin/python3", f"{directory}/run_tests.py", "-v", "--dev", device, "--port", "1", "--gid", "1"]
-        done = suite.start(command).finish(time.monotonic() + 240)
+        done = suite.start(command).finish(until(240))
     return done, read(done.err)
 
 

@@ -1,0 +1,45 @@
+/* For tests: how long they wait for what must come, and how often they try what chance may spoil. The variable
+ * TEST_PATIENCE multiplies each wait, for sanitizers, emulators and machines that are busy. A wait ends when its event
+ * comes, so a long one costs a good run nothing. tests/clients/patience.py is the same for scripts; the test `patience`
+ * (suite house) keeps other such constants out. */
+#ifndef BASE_TESTING_PATIENCE_H
+#define BASE_TESTING_PATIENCE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    PATIENCE_WITH_ONE = 20000,  /* milliseconds, for a thread or process of this machine */
+    PATIENCE_WITH_MANY = 60000, /* for dozens of processes, or a network that loses much */
+};
+
+/* So many milliseconds, multiplied; at most what poll(2) takes. */
+static inline int patience(int milliseconds)
+{
+    const char *factor = getenv("TEST_PATIENCE");
+    double scaled = milliseconds * (factor && atof(factor) > 0 ? atof(factor) : 1);
+    return scaled < INT_MAX ? (int)scaled : INT_MAX;
+}
+
+#define PATIENCE patience(PATIENCE_WITH_ONE)
+#define PATIENCE_SECONDS (patience(PATIENCE_WITH_ONE) / 1e3)
+#define PATIENCE_MANY_SECONDS (patience(PATIENCE_WITH_MANY) / 1e3)
+
+/* Calls `once` until it returns true, but not more than `most` times; returns whether it did. `why` says what spoils a
+ * try though nothing is wrong. A test that needed more than one says so in a line that the end of `make check` shows
+ * (tools/build/summary.py). */
+static inline bool patience_tries(const char *what, int most, const char *why, bool (*once)(void *), void *context)
+{
+    for (int i = 1; i <= most; i++)
+        if (once(context)) {
+            if (i > 1)
+                printf("# tries: %d of %d: %s: %s\n", i, most, what, why);
+            return true;
+        }
+    printf("# tries: %d of %d, all in vain: %s: %s\n", most, most, what, why);
+    return false;
+}
+
+#endif
