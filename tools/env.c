@@ -158,6 +158,8 @@ static int env(const struct command *command, int argc, char **argv)
         status = command_misused(command, "It takes options only; \"softverbs run\" runs programs.");
     if (!status && before && format) /* asked for where nobody sits at a terminal: in jobs, images and services */
         status = setenv(setting_lines[SETTING_LOG].variable, "warn", 0) ? EXIT_SELF : 0;
+    if (!status && before && format == OPTION_GITHUB)
+        status = setenv(setting_lines[SETTING_LOG_FORMAT].variable, "github", 0) ? EXIT_SELF : 0;
     if (!status && before)
         status = prepare_environment(command, paths);
     if (!status && format == OPTION_GITHUB)
@@ -177,7 +179,9 @@ const struct command env_command = {
             "  --docker          lines for a Dockerfile; with --no-paths, since the paths are\n"
             "                    made by a running system\n"
             "  --github          adds to the files that $GITHUB_ENV and $GITHUB_PATH name,\n"
-            "                    for the later steps of a job\n"
+            "                    for the later steps of a job, whose mistakes are warnings of\n"
+            "                    the workflow and stand in the summary of their step\n"
+            "                    (SOFTVERBS_LOG_FORMAT=github)\n"
             "  --systemd         lines for an EnvironmentFile= of a service\n"
             "  --json            as an object of names and values\n"
             "\n"

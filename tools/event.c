@@ -11,13 +11,13 @@
 
 #include "command.h"
 #include "config/config.h"
-#include "config/settings.h"
 #include "ipc/admin_port.h"
 #include "ipc/node.h"
 #include "print/emit.h"
 #include "report/event.h"
 #include "report/meeting.h"
 #include "report/report.h"
+#include "report/reports.h"
 
 enum { ANSWER_MILLISECONDS = 2000, ATTEMPTS = 100, PAUSE_NANOS = 10000000 };
 
@@ -131,14 +131,50 @@ static bool is_event(const char *name)
     return false;
 }
 
-static bool is_device(const char *name)
+/* -- devices: those of this command's environment, and those that live processes have open */
+
+struct search {
+    const char *wanted;
+    bool found;
+    char names[200]; /* of all that there are, with blanks between */
+};
+
+static void look_at_name(struct search *search, const char *name)
+{
+    size_t length = strlen(search->names);
+    char padded[80];
+    search->found |= !strcmp(name, search->wanted);
+    snprintf(padded, sizeof padded, " %s ", name);
+    if (strstr(search->names, padded))
+        return;
+    snprintf(search->names + length, sizeof search->names - length, "%s%s ", length ? "" : " ", name);
+}
+
+static void look_at_processes(struct search *search, const char *directory)
+{
+    char why[512];
+    size_t i, k;
+    json_t *report, *name, *reports = reports_collect(directory, why, sizeof why);
+    json_array_foreach(reports, i, report)
+        json_array_foreach(json_object_get(report, "devices"), k, name) if (json_is_string(name))
+            look_at_name(search, json_string_value(name));
+    json_decref(reports);
+}
+
+/* 0, or the exit status after a sentence that names the devices that there are. */
+static int find_device(const struct command *command, const struct wish *wish)
 {
     unsigned count;
+    struct search search = {.wanted = wish->device};
     const struct device *devices = config_devices(&count);
     for (unsigned i = 0; i < count; i++)
-        if (!strcmp(devices[i].name, name))
-            return true;
-    return false;
+        look_at_name(&search, devices[i].name);
+    if (!search.found)
+        look_at_processes(&search, wish->directory);
+    return search.found
+               ? EXIT_OK
+               : command_misused(command, "There is no device \"%s\" here, and no process has one; there are:%s",
+                                 wish->device, *search.names ? search.names : " none");
 }
 
 static long process_number(const char *text)
@@ -150,21 +186,11 @@ static long process_number(const char *text)
 
 static int event(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
-                                            {"dir", required_argument, NULL, 'd'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    char directory[NODE_DIRECTORY_MAX + 1];
-    struct wish wish = {.directory = directory};
-    int option;
-    while ((option = command_option(command, argc, argv, options)) != -1)
-        if (option == 'p')
-            wish.pid = process_number(optarg);
-        else if (option == 'j')
-            wish.list = wish.list ? wish.list : json_array();
-        else if (setenv(setting_lines[SETTING_DIR].variable, optarg, 1))
-            return EXIT_NEGATIVE;
+    static const struct option options[] = {{"pid", required_argument, NULL, 'p'}, MEETING_OPTIONS};
+    struct meeting meeting = {0};
+    struct wish wish = {.directory = meeting.directory};
+    while (meeting_option(command, argc, argv, options, &meeting) != -1)
+        wish.pid = process_number(optarg);
     if (wish.pid < 0)
         return command_misused(command, "A process has a number above 0.");
     if (argc - optind != 2)
@@ -172,10 +198,11 @@ static int event(const struct command *command, int argc, char **argv)
     wish.event = argv[optind];
     wish.device = argv[optind + 1];
     if (!is_event(wish.event))
-        return command_misused(command, "There is no event \"%s\".", wish.event);
-    if (!is_device(wish.device))
-        return command_misused(command, "There is no device \"%s\".", wish.device);
-    int status = meeting_find(command, directory);
+        return command_misused(command, "There is no event \"%s\"; \"softverbs help event\" lists them.", wish.event);
+    int status = meeting_find(command, &meeting);
+    if (!status)
+        status = find_device(command, &wish);
+    wish.list = meeting.as_json ? json_array() : NULL;
     return status ? status : provoke(&wish);
 }
 
@@ -193,9 +220,7 @@ const struct command event_command = {
             "  pkey-change, gid-change, lid-change, sm-change, client-reregister\n"
             "                    are only told\n"
             "\n"
-            "  --pid PID         only this process\n"
-            "  --dir DIR         the processes that meet in this directory\n"
-            "                    (SOFTVERBS_DIR=DIR)\n"
+            "  --pid PID         only this process\n" MEETING_HELP_DIR
             "  --json            who was told as an object, see docs/user/json.md\n"
             "\n"
             "Each context of the device in each live process gets the asynchronous event;\n"

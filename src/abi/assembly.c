@@ -6,6 +6,7 @@
 #include "gsi/mad.h"
 #include "gsi/served.h"
 #include "report/event.h"
+#include "report/hangs.h"
 #include "report/report.h"
 #include "report/traffic_report.h"
 #include "runtime/qpns.h"
@@ -61,4 +62,5 @@ const struct process_parts assembly_parts = {.begin = begin,
                                              .fail_devices = event_fail_devices,
                                              .follow = event_follow,
                                              .answer = report_write,
-                                             .departed = xrc_standins_departed};
+                                             .departed = xrc_standins_departed,
+                                             .look_for_hangs = hangs_look};

@@ -1,6 +1,7 @@
 /* What a user asked to be told: SOFTVERBS_LOG=error|warn|info|debug, to stderr or to SOFTVERBS_LOG_FILE. Silent
  * otherwise. SOFTVERBS_LOG=terminal, which `softverbs run` sets unless told otherwise, is warn where stderr is a
- * terminal and nothing elsewhere. Thread-safe; one write(2) a line, which begins with "softverbs: PROGRAM[PID] ". */
+ * terminal and nothing elsewhere. Thread-safe; one write(2) a line, which begins with "softverbs: PROGRAM[PID] ".
+ * Errors and warnings that are not printed are kept as well (last_lines.h), but for SOFTVERBS_LOG=none. */
 #ifndef DIAG_LOG_H
 #define DIAG_LOG_H
 
@@ -15,6 +16,10 @@ extern int log_threshold; /* enum log_level; read through log_wanted */
 /* Reads the environment; further calls do nothing. */
 void log_start(void);
 
+/* Is a line of this level printed now? */
+bool log_shown(enum log_level);
+
+/* Is it printed or kept? */
 static inline bool log_wanted(enum log_level level)
 {
     return __builtin_expect((int)level <= log_threshold, 0);
@@ -29,17 +34,20 @@ void log_always(const char *format, ...) __attribute__((format(printf, 1, 2)));
 enum { LOG_LINES_A_SECOND = 100, LOG_LINES_ON_TERMINAL = 5 };
 
 /* Writes a reason with its sentence and number behind the text: what was refused, dropped or failed. Of each reason at
- * most so many lines in a second (on a terminal that nobody asked about, the smaller number); the next one after that
- * says how many were left out. */
+ * most so many lines in a second (the smaller number, unless a level was asked for); the next line of any reason in a
+ * later second says how many were left out, or log_settle. */
 void log_reason(enum log_level, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The same without the sentence, for a text that says more than it would. */
 void log_cause(enum log_level, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* A line of another kind than reasons, of which there are as many in a second: `kind` is below LOG_KINDS, and `name` what
- * the line that says how many were left out calls it. */
+/* A line of another kind than reasons, of which there are as many in a second: `kind` is below LOG_KINDS, and `name`
+ * what the line that says how many were left out calls it. */
 enum { LOG_KINDS = 128 };
 void log_limited(enum log_level, unsigned kind, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Says how many lines were left out until now. */
+void log_settle(void);
 
 #endif

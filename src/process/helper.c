@@ -7,7 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/container.h"
 #include "base/uncancelled.h"
+#include "diag/log.h"
 #include "link/guard.h"
 #include "process/follow.h"
 #include "process/poller.h"
@@ -26,6 +28,22 @@ static const nanos leaving_most = 500 * NANOS_MILLISECOND; /* what the end of th
 static const nanos linger_most = 20 * NANOS_MICROSECOND;
 static const nanos deaf_patience = 3 * NANOS_SECOND;  /* that its end may take, unless nothing can wake it any more */
 static const nanos deaf_nap = 10 * NANOS_MILLISECOND; /* between two looks when no doorbell can be heard any more */
+
+static const nanos hang_after = 5 * NANOS_SECOND; /* between two looks at what waits */
+
+static void look_for_hangs(struct timer *timer, nanos now)
+{
+    struct process *process =
+        container_of(container_of(timer, struct schedule_timer, timer), struct process, helper.hangs);
+    if (process->parts->look_for_hangs(process))
+        schedule_by(&process->schedule, &process->helper.hangs, now + hang_after);
+}
+
+void helper_watch(struct process *process)
+{
+    if (process->helper.watches && atomic_load(&process->helper.hangs.at) == NANOS_NEVER)
+        schedule_by(&process->schedule, &process->helper.hangs, clock_now() + hang_after);
+}
 
 /* Has the program closed one of them, as one that closes all that is open does? */
 static bool has_closed(const struct pollfd *sockets, unsigned count)
@@ -212,6 +230,8 @@ static void step(struct duty *duty)
         fail_devices(duty);
     if (!follow_changes(process))
         come_again(process);
+    if (claimed || rang)
+        helper_watch(process);
     if (claimed)
         duty->tick = tick_first;
     else if (rang)
@@ -222,7 +242,10 @@ static void step(struct duty *duty)
         watch_pollers(duty, now);
         return;
     }
-    look_on(duty, now, progress_work(process));
+    unsigned done = progress_work(process);
+    if (done)
+        helper_watch(process);
+    look_on(duty, now, done);
     if (!duty->busy_until)
         go_to_sleep(duty, now);
     else if (schedule_is_due(&process->schedule, now)) /* others' timers do not wait for the end of this stream */
@@ -292,6 +315,8 @@ static int helper_create(struct process *process)
 int helper_start(struct process *process)
 {
     sigset_t all, before;
+    schedule_initialize_timer(&process->helper.hangs, look_for_hangs);
+    process->helper.watches = process->parts->look_for_hangs && log_shown(LOG_WARN);
     sigfillset(&all);
     sigdelset(&all, SIGSEGV);
     sigdelset(&all, SIGBUS);

@@ -10,10 +10,18 @@
 #ifndef PROCESS_HELPER_H
 #define PROCESS_HELPER_H
 
-#include "process/process.h"
+#include <stdbool.h>
+
+struct process;
 
 /* 0 or errno. */
 int helper_start(struct process *);
+
+/* Something has happened, after which the program may wait for ever: a look at that (look_for_hangs of the process's
+ * parts) is due after some seconds, and again as long as the last one found something that it has not reported yet. A
+ * process in which nothing happens and nothing waits sets no timer, nor does one whose log prints nothing. Thread-safe;
+ * costs a load while a look is due. */
+void helper_watch(struct process *);
 
 /* Returns when it has ended, true. Without any lock that it takes. False after some seconds: it still sleeps and
  * nothing can wake it, since the program has closed our descriptors (closefrom(3)); so what it uses must stay. */

@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
+#include "diag/last_lines.h"
 #include "diag/log.h"
 #include "link/fence.h"
 #include "link/guard.h"
@@ -24,6 +25,7 @@ static unsigned users;
 
 static void destroy(struct process *process)
 {
+    log_settle();
     delay_flush(process->traffic.taps);
     process->parts->stop(process);
     if (!process->forked)
@@ -50,6 +52,8 @@ static struct process *create_empty(const struct process_parts *parts)
     if (!process)
         return NULL;
     int error = node_open(&process->node, NULL, why, sizeof why);
+    if (!error)
+        last_lines_keep(node_path(process->node), node_slot(process->node));
     if (error) {
         log_write(LOG_ERROR, "%s", why);
         free(process);
@@ -144,6 +148,7 @@ static void in_child(void)
 static void __attribute__((destructor)) leave_at_exit(void)
 {
     struct process *process = the_process;
+    log_settle();
     if (process && users)
         helper_leave(process);
 }

@@ -47,6 +47,7 @@ struct process_parts {
      * By the helper, without any lock. */
     bool (*follow)(struct process *, const struct device *, const struct device_state *);
     void (*departed)(struct process *, nanos now); /* some peer has gone. Under process->progress */
+    bool (*look_for_hangs)(struct process *);      /* report/hangs.h; NULL: nothing does */
 };
 
 /* An endpoint of another process that has a stand-in here: frames for it that this peer sends are the stand-in's. Under
@@ -104,7 +105,9 @@ struct helper {
     pthread_t thread;
     struct follow follow;
     atomic_bool stopping;
-    atomic_bool ending; /* its last deed is to leave the host */
+    atomic_bool ending;          /* its last deed is to leave the host */
+    bool watches;                /* for hangs: where a line would be printed */
+    struct schedule_timer hangs; /* for what may wait for ever */
 };
 
 LIST_HEAD(context_list, context);

@@ -68,6 +68,27 @@ def a_workflow_gets_it_in_its_files():
     assert later.stdout.startswith(b"0: soft0: ") and later.stdout.endswith(b"soft0\nsoft1\n"), told(later)
 
 
+def a_workflow_shows_mistakes_as_warnings_and_in_its_summary():
+    variables = {name: f"{TEMPORARY}/workflow-{name}" for name in ("GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")}
+    for path in variables.values():
+        with open(path, "w", encoding="utf-8"):
+            pass
+    expect(softverbs("env", "--github", "--no-paths", env=variables), out=b"")
+    with open(variables["GITHUB_ENV"], encoding="utf-8") as file:
+        later = dict(line.split("=", 1) for line in file.read().splitlines())
+    assert later["SOFTVERBS_LOG"] == "warn" and later["SOFTVERBS_LOG_FORMAT"] == "github", later
+    done = subprocess.run([f"{cases.BUILD}/tests/tool/hangs", "refusals"], capture_output=True, check=True, env=cases.environment(**variables, **later))
+    lines = done.stderr.decode().splitlines()
+    warnings = [line for line in lines if line.startswith("::warning title=softverbs::softverbs: hangs[")]
+    assert len(warnings) == 10 and sum("(reason 318)" in line for line in lines) == 92, lines
+    with open(variables["GITHUB_STEP_SUMMARY"], encoding="utf-8") as file:
+        summary = file.read().splitlines()
+    assert len(summary) == len(lines) and summary[0].startswith("- softverbs: hangs\\[") and "wr\\_id" in summary[0], summary[0]
+    os.unlink(variables["GITHUB_STEP_SUMMARY"])
+    done = subprocess.run([f"{cases.BUILD}/tests/tool/hangs", "refusals"], capture_output=True, check=True, env=cases.environment(**variables, **later))
+    assert not os.path.exists(variables["GITHUB_STEP_SUMMARY"]), "only a runner makes it"
+
+
 def jobs_images_and_services_log_mistakes():
     """Nobody sits at a terminal there; whoever writes the line asks for the reasons of a failure."""
     for form in ("--docker", "--systemd", "--json"):

@@ -125,6 +125,14 @@ def another_device_hears_nothing():
         assert watcher.events() == [("IBV_EVENT_SM_CHANGE", "1")], watcher.text
 
 
+def a_device_of_another_process_is_known():
+    """It stands in the environment of that process only."""
+    with _watching("right", SOFTVERBS_DEVICES="left,right") as watcher:
+        expect(softverbs("event", "sm-change", "right"), out=f"sm-change on right: process {watcher.pid} (ibv_asyncwatch)\n".encode())
+        watcher.until("IBV_EVENT_SM_CHANGE")
+        expect(softverbs("event", "sm-change", "middle"), 2, b"", [b'no device "middle" here', b"soft0 left right"])
+
+
 def what_does_not_exist_is_refused():
     expect(softverbs("event"), 2, b"", [b"needs an event and a device"])
     expect(softverbs("event", "port-down"), 2, b"", [b"needs an event and a device"])

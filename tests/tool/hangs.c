@@ -1,7 +1,7 @@
 /* Programs that hang, each for one cause that `softverbs why` must name: hangs CAUSE. It prints its process's number
- * when it hangs. */
+ * when it hangs. Those from `unemptied` on are hangs that users of other libraries have reported
+ * (docs/evidence/audit.md has the links). */
 #include <infiniband/verbs.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +12,14 @@ static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_comp_channel *channel;
+static struct ibv_srq *srq; /* of the queue pairs that are made; NULL: none */
 static union ibv_gid gid;
 static char memory[4096];
 
 static struct ibv_qp *make_qp(void)
 {
-    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {8, 8, 1, 1, 0}};
+    struct ibv_qp_init_attr init = {
+        .send_cq = cq, .recv_cq = cq, .srq = srq, .qp_type = IBV_QPT_RC, .cap = {8, 8, 1, 1, 0}};
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
     struct ibv_qp *qp = ibv_create_qp(pd, &init);
     if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
@@ -44,11 +46,16 @@ static void connect_to(struct ibv_qp *qp, uint32_t number)
         exit(2);
 }
 
-static void send_from(struct ibv_qp *qp, unsigned flags)
+static int try_to_send(struct ibv_qp *qp, unsigned flags)
 {
     struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
     struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = flags};
-    if (ibv_post_send(qp, &wr, &bad))
+    return ibv_post_send(qp, &wr, &bad);
+}
+
+static void send_from(struct ibv_qp *qp, unsigned flags)
+{
+    if (try_to_send(qp, flags))
         exit(2);
 }
 
@@ -72,40 +79,179 @@ static void open_device(void)
         exit(2);
 }
 
-static void wait_for_completion(void)
+static void poll_one(void)
 {
     struct ibv_wc wc;
     while (!ibv_poll_cq(cq, 1, &wc))
         usleep(1000);
 }
 
-int main(int argc, char **argv)
+static void send_some(struct ibv_qp *qp, unsigned count)
 {
-    const char *cause = argc == 2 ? argv[1] : "";
-    struct ibv_cq *out;
-    void *user;
-    open_device();
-    struct ibv_qp *qp = make_qp(), *other = make_qp();
-    bool self = !strcmp(cause, "unsignalled") || !strcmp(cause, "unarmed") || !strcmp(cause, "message") ||
-                !strcmp(cause, "receives");
-    if (self || !strcmp(cause, "init") || !strcmp(cause, "deaf"))
-        connect_to(qp, self ? qp->qp_num : other->qp_num);
-    if (self)
-        ibv_destroy_qp(other);
-    if (!strcmp(cause, "nobody"))
-        connect_to(qp, qp->qp_num ^ 0x800000);
-    if (!strcmp(cause, "unsignalled") || !strcmp(cause, "unarmed"))
+    while (count--) {
         receive_at(qp);
-    if (strcmp(cause, "message") && strcmp(cause, "init"))
-        send_from(qp, strcmp(cause, "unsignalled") ? IBV_SEND_SIGNALED : 0);
-    if (!strcmp(cause, "message"))
-        receive_at(qp);
-    if (!strcmp(cause, "unsignalled"))
-        wait_for_completion(); /* the receive's */
+        send_from(qp, IBV_SEND_SIGNALED);
+    }
+}
+
+static void tell(void)
+{
     printf("%d\n", (int)getpid());
     fflush(stdout);
-    if (!strcmp(cause, "unarmed"))
-        return ibv_get_cq_event(channel, &out, &user);
-    for (;;)
-        pause();
+}
+
+static void get_event(void)
+{
+    struct ibv_cq *out;
+    void *user;
+    if (ibv_get_cq_event(channel, &out, &user))
+        exit(2);
+}
+
+static struct ibv_qp *looped(void)
+{
+    struct ibv_qp *qp = make_qp();
+    connect_to(qp, qp->qp_num);
+    return qp;
+}
+
+/* -- causes: each returns when it is about to hang */
+
+static void unsignalled(void)
+{
+    struct ibv_qp *qp = looped();
+    receive_at(qp);
+    send_from(qp, 0);
+    poll_one(); /* the receive's */
+    tell();
+}
+
+static void unarmed(void)
+{
+    send_some(looped(), 1);
+    tell();
+    get_event();
+}
+
+static void init(void)
+{
+    connect_to(make_qp(), make_qp()->qp_num);
+    tell();
+}
+
+static void deaf(void)
+{
+    struct ibv_qp *qp = make_qp();
+    connect_to(qp, make_qp()->qp_num);
+    send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+static void receives(void)
+{
+    send_from(looped(), IBV_SEND_SIGNALED);
+    tell();
+}
+
+static void nobody(void)
+{
+    struct ibv_qp *qp = make_qp();
+    connect_to(qp, qp->qp_num ^ 0x800000);
+    send_from(qp, IBV_SEND_SIGNALED);
+    tell();
+}
+
+static void message(void)
+{
+    receive_at(looped());
+    tell();
+}
+
+/* One entry is polled for an event that stands for four, and the queue is not armed again (libfabric, issue 796). */
+static void unemptied(void)
+{
+    struct ibv_qp *qp = looped();
+    ibv_req_notify_cq(cq, 0);
+    send_some(qp, 2);
+    get_event();
+    ibv_ack_cq_events(cq, 1);
+    poll_one();
+    tell();
+    get_event();
+}
+
+/* UCX, issue 1039: the events of one queue were acknowledged at another. */
+static void unacknowledged(void)
+{
+    struct ibv_qp *qp = looped();
+    ibv_req_notify_cq(cq, 0);
+    send_some(qp, 1);
+    get_event();
+    ibv_destroy_qp(qp);
+    tell();
+    ibv_destroy_cq(cq);
+}
+
+/* UCX, pull request 10505: receives of a shared receive queue run out. */
+static void short_srq(void)
+{
+    struct ibv_srq_init_attr attr = {.attr = {.max_wr = 4, .max_sge = 1}};
+    srq = ibv_create_srq(pd, &attr);
+    send_from(looped(), IBV_SEND_SIGNALED);
+    tell();
+}
+
+/* libfabric, pull request 4345: what posts again and again never polls. */
+static void full(void)
+{
+    struct ibv_qp *qp = looped();
+    send_some(qp, 8);
+    tell();
+    while (try_to_send(qp, IBV_SEND_SIGNALED))
+        usleep(10000);
+}
+
+/* -- no hang: many refusals in a row, and an end */
+
+static void refusals(void)
+{
+    struct ibv_qp *qp = looped();
+    for (unsigned i = 0; i < 8; i++)
+        receive_at(qp);
+    struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
+    struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
+    for (unsigned i = 0; i < 92; i++)
+        if (!ibv_post_recv(qp, &wr, &bad))
+            exit(2);
+    exit(0);
+}
+
+static const struct {
+    const char *name;
+    void (*begin)(void);
+} causes[] = {
+    {"unsignalled", unsignalled},
+    {"unarmed", unarmed},
+    {"init", init},
+    {"deaf", deaf},
+    {"receives", receives},
+    {"nobody", nobody},
+    {"message", message},
+    {"unemptied", unemptied},
+    {"unacknowledged", unacknowledged},
+    {"short-srq", short_srq},
+    {"full", full},
+    {"refusals", refusals},
+};
+
+int main(int argc, char **argv)
+{
+    open_device();
+    for (size_t i = 0; argc == 2 && i < sizeof causes / sizeof *causes; i++)
+        if (!strcmp(argv[1], causes[i].name)) {
+            causes[i].begin();
+            for (;;)
+                pause();
+        }
+    return 2;
 }

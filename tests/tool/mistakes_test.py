@@ -48,6 +48,13 @@ def each_line_names_program_process_object_and_call():
                         r"IBV_QP_MIN_RNR_TIMER \(reason 302\)", ours[0]), ours
 
 
+def lines_that_are_left_out_are_counted():
+    ours = [line for line in _screen(f"{BUILD}/tests/tool/hangs", "refusals").splitlines() if line.startswith("softverbs: ")]
+    shown = [line for line in ours if "(reason 318)" in line]
+    omitted = sum(int(number) for number in re.findall(r"(\d+) more lines of reason 318 were left out", "\n".join(ours)))
+    assert 5 <= len(shown) <= 10 and len(shown) + omitted == 92, ours
+
+
 def who_ignores_a_refused_ibv_modify_qp_is_told_of_it_again():
     ours, own = _lines("careless")
     assert own == ["EINVAL from ibv_post_send"] and len(ours) == 3, (ours, own)

@@ -45,6 +45,7 @@ AS_JSON = {  # and what docs/user/json.md says that it is
     "devices": ([["devices"]], "list of Device"),
     "show": ([["show"], *(["show", what] for what in ("processes", "qps", "cqs", "srqs", "tags", "mrs", "pds", "connections"))], "list of Process"),
     "why": ([["why"]], "list of Waiting"),
+    "why --last": ([["why", "--last"]], "list of Left"),
     "stat": ([["stat", "--once"], ["stat", "--qps"]], "list of Counts"),
     "event": ([["event", "gid-change", "soft0"]], "Event"),
     "doctor": ([["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "no-such"]], "list of Finding"),
@@ -225,9 +226,9 @@ def the_page_has_each_command_with_json():
     with open(f"{TREE}/docs/user/json.md", encoding="utf-8") as page:
         rows = dict(re.findall(r"^\| `softverbs (.*?)` \| (.*?) \|$", page.read(), re.MULTILINE))
     for name, (_, said) in AS_JSON.items():
-        row = [text for command, text in rows.items() if command.split()[0] == name]
+        row = [text for command, text in rows.items() if command.startswith(f"{name} ")]
         assert row and row[0].startswith(said), (name, row)
-        assert "--json" in expect(softverbs("help", name)).stdout.decode(), name
+        assert "--json" in expect(softverbs("help", name.split()[0])).stdout.decode(), name
 
 
 def lists_of_show_are_filtered():

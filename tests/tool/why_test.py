@@ -2,8 +2,12 @@
 """`softverbs why` names what hanging programs wait for."""
 import contextlib
 import json
+import os
+import pty
+import re
 import subprocess
 import sys
+import time
 
 import cases
 from cases import BUILD, SOFTVERBS, expect, softverbs, told
@@ -53,6 +57,51 @@ def a_number_that_is_no_queue_pair():
 
 def a_message_that_does_not_come():
     _says("message", b"has nothing to send; 1 receives wait for a message of the peer")
+
+
+def _switches(pid):
+    """How often the process's threads have slept and been woken."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status", encoding="utf-8") as file:
+            total += int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.M)[1])
+    return total
+
+
+@contextlib.contextmanager
+def _at_terminal(cause):
+    """The process, and a function that gives what its terminal has shown."""
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
+    shown = bytearray()
+    with subprocess.Popen([SOFTVERBS, "run", "--", f"{BUILD}/tests/tool/hangs", cause], stdout=subprocess.DEVNULL, stderr=theirs, env=cases.environment()) as process:
+        os.close(theirs)
+
+        def look():
+            with contextlib.suppress(OSError):
+                while part := os.read(ours, 65536):
+                    shown.extend(part)
+            return shown.decode()
+
+        try:
+            yield process.pid, look
+        finally:
+            process.kill()
+            os.close(ours)
+
+
+def a_hang_is_said_after_some_seconds_without_being_asked():
+    """Once, at a terminal; and a process that has nothing to say sleeps on."""
+    with _at_terminal("unsignalled") as (_, mute), _at_terminal("unarmed") as (_, unarmed), _at_terminal("message") as (idle, nothing):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not ("(reason 120)" in mute() and "(reason 121)" in unarmed()):
+            time.sleep(0.2)
+        assert "1 work requests, none signalled" in mute() and "2 completions wait" in unarmed(), (mute(), unarmed())
+        time.sleep(6)  # the one that waits for a message has looked by now, and will not again
+        before = _switches(idle)
+        time.sleep(6)
+        assert nothing() == "" and _switches(idle) == before, (nothing(), before, _switches(idle))
+        assert mute().count("softverbs:") == 1 and unarmed().count("softverbs:") == 1, (mute(), unarmed())
 
 
 def it_has_a_form_for_programs():

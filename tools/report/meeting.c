@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/settings.h"
+#include "config/settings.h"
 #include "ipc/directory.h"
 #include "ipc/node.h"
 
@@ -22,11 +23,23 @@ static int check_named(const char *directory)
     return EXIT_NEGATIVE;
 }
 
-int meeting_find(const struct command *command, char *directory)
+int meeting_option(const struct command *command, int argc, char **argv, const struct option *options,
+                   struct meeting *meeting)
+{
+    int option;
+    while ((option = command_option(command, argc, argv, options)) == 'j' || option == 'd') {
+        meeting->as_json |= option == 'j';
+        if (option == 'd' && setenv(setting_lines[SETTING_DIR].variable, optarg, 1))
+            exit(EXIT_NEGATIVE); /* there is no memory */
+    }
+    return option;
+}
+
+int meeting_find(const struct command *command, struct meeting *meeting)
 {
     const char *named = setting_environment(SETTING_DIR);
-    if (!node_directory(directory))
+    if (!node_directory(meeting->directory))
         return command_misused(command, "The directory's name is too long: $SOFTVERBS_DIR may have %d bytes.",
                                NODE_DIRECTORY_MAX);
-    return named && *named ? check_named(directory) : EXIT_OK;
+    return named && *named ? check_named(meeting->directory) : EXIT_OK;
 }

@@ -1,12 +1,35 @@
-/* The directory whose processes a command looks at. */
+/* The directory whose processes a command looks at, and the options that all such commands share. */
 #ifndef TOOLS_MEETING_H
 #define TOOLS_MEETING_H
 
-#include "command.h"
+#include <stdbool.h>
 
-/* Writes its name (NODE_DIRECTORY_MAX + 1 bytes). 0, or the exit status after a sentence: the name is too long, or it
+#include "command.h"
+#include "ipc/node.h"
+
+struct meeting {
+    bool as_json;                           /* --json */
+    char directory[NODE_DIRECTORY_MAX + 1]; /* meeting_find */
+};
+
+/* Ends the table of a command's options. */
+#define MEETING_OPTIONS                                                                                                \
+    {"json", no_argument, NULL, 'j'}, {"dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'},         \
+    {                                                                                                                  \
+    }
+
+/* Of their help. */
+#define MEETING_HELP_DIR                                                                                               \
+    "  --dir DIR         of the processes that meet in this directory\n"                                               \
+    "                    (SOFTVERBS_DIR=DIR)\n"
+
+/* As command_option, for a table that MEETING_OPTIONS ends: those are dealt with here, --dir by setting $SOFTVERBS_DIR.
+ */
+int meeting_option(const struct command *, int argc, char **argv, const struct option *, struct meeting *);
+
+/* Writes the directory's name. 0, or the exit status after a sentence: the name is too long, or it
  * was named (--dir, which has become $SOFTVERBS_DIR) and is not there, or can't be such a directory. The one that is
  * used when none is named may be missing: nobody has been there. */
-int meeting_find(const struct command *, char *directory);
+int meeting_find(const struct command *, struct meeting *);
 
 #endif

@@ -2,11 +2,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "command.h"
-#include "config/settings.h"
-#include "ipc/node.h"
 #include "meeting.h"
 #include "objects.h"
 #include "reports.h"
@@ -29,22 +26,16 @@ static int show_directory(const char *directory, const char *what, bool as_json)
 
 static int show(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'}, {0}};
-    char directory[NODE_DIRECTORY_MAX + 1];
-    bool as_json = false;
-    int option;
-    while ((option = command_option(command, argc, argv, options)) != -1)
-        if (option == 'j')
-            as_json = true;
-        else if (setenv(setting_lines[SETTING_DIR].variable, optarg, 1))
-            return EXIT_NEGATIVE;
+    static const struct option options[] = {MEETING_OPTIONS};
+    struct meeting meeting = {0};
+    while (meeting_option(command, argc, argv, options, &meeting) != -1)
+        ;
     const char *what = optind < argc ? argv[optind++] : NULL;
     if (what && (optind < argc || !objects_exist(what)))
         return command_misused(command, "There is no list \"%s\". It shows %s.", optind < argc ? argv[optind] : what,
                                objects_known());
-    int status = meeting_find(command, directory);
-    return status ? status : show_directory(directory, what, as_json);
+    int status = meeting_find(command, &meeting);
+    return status ? status : show_directory(meeting.directory, what, meeting.as_json);
 }
 
 const struct command show_command = {
@@ -52,10 +43,7 @@ const struct command show_command = {
     .arguments = "[--json] [--dir DIR] [LIST]",
     .summary = "Show the objects of the live processes on this host",
     .help = "  --json            a list with an object for each process: everything, or what\n"
-            "                    was asked for; see docs/user/json.md\n"
-            "  --dir DIR         of the processes that meet in this directory\n"
-            "                    (SOFTVERBS_DIR=DIR)\n"
-            "\n"
+            "                    was asked for; see docs/user/json.md\n" MEETING_HELP_DIR "\n"
             "LIST is processes, qps (queue pairs and their peers), cqs, srqs, tags (buffers\n"
             "for tag matching), mrs, pds or connections: what programs of librdmacm listen\n"
             "at, connect to and are connected with. Without it, processes and queue pairs are\n"

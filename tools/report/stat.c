@@ -8,9 +8,7 @@
 #include <time.h>
 
 #include "command.h"
-#include "config/settings.h"
 #include "events/lines.h"
-#include "ipc/node.h"
 #include "meeting.h"
 #include "objects.h"
 #include "print/table.h"
@@ -357,30 +355,25 @@ static int once(const char *directory, bool as_json, bool queue_pairs, bool line
 
 static int run_stat(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"once", no_argument, NULL, 'o'},
+    static const struct option options[] = {{"once", no_argument, NULL, 'o'},
                                             {"qps", no_argument, NULL, 'q'},
                                             {"lines", no_argument, NULL, 'l'},
-                                            {"dir", required_argument, NULL, 'd'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    char directory[NODE_DIRECTORY_MAX + 1], why[512];
-    bool as_json = false, only_once = false, queue_pairs = false, lines = false;
+                                            MEETING_OPTIONS};
+    struct meeting meeting = {0};
+    char why[512];
+    bool only_once = false, queue_pairs = false, lines = false;
     int option;
-    while ((option = command_option(command, argc, argv, options)) != -1) {
-        as_json |= option == 'j';
+    while ((option = meeting_option(command, argc, argv, options, &meeting)) != -1) {
         only_once |= option == 'o' || option == 'q' || option == 'l';
         lines |= option == 'l';
         queue_pairs |= option == 'q';
-        if (option == 'd' && setenv(setting_lines[SETTING_DIR].variable, optarg, 1))
-            return EXIT_NEGATIVE;
     }
     if (optind < argc)
         return command_misused(command, "It takes no argument \"%s\".", argv[optind]);
-    int status = meeting_find(command, directory);
+    int status = meeting_find(command, &meeting);
     return status      ? status
-           : only_once ? once(directory, as_json, queue_pairs, lines)
-                       : watch(directory, as_json, why, sizeof why);
+           : only_once ? once(meeting.directory, meeting.as_json, queue_pairs, lines)
+                       : watch(meeting.directory, meeting.as_json, why, sizeof why);
 }
 
 const struct command stat_command = {
@@ -391,10 +384,7 @@ const struct command stat_command = {
             "  --qps             the same by queue pair\n"
             "  --lines           the same, one counter a line\n"
             "  --json            a line of JSON each second, or one with --once: a list with\n"
-            "                    an object for each process, see docs/user/json.md\n"
-            "  --dir DIR         of the processes that meet in this directory\n"
-            "                    (SOFTVERBS_DIR=DIR)\n"
-            "\n"
+            "                    an object for each process, see docs/user/json.md\n" MEETING_HELP_DIR "\n"
             "Without --once it prints a line each second: what all processes together have\n"
             "added since the line before. Packets are frames of the links: within the host\n"
             "one may carry more than the path MTU. \"nobody's\" are packets that were for no\n"

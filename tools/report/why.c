@@ -9,8 +9,7 @@
 #include <time.h>
 
 #include "command.h"
-#include "config/settings.h"
-#include "ipc/node.h"
+#include "last.h"
 #include "meeting.h"
 #include "print/emit.h"
 #include "print/screen.h"
@@ -320,39 +319,52 @@ static int look_and_tell(const char *directory, int pid, bool as_json)
     return list && (found || !pid) ? EXIT_OK : EXIT_NEGATIVE;
 }
 
+static int tell_last(const char *directory, int pid, bool as_json)
+{
+    json_t *list = last_collect(directory, pid);
+    bool found = json_array_size(list);
+    if (!found && pid)
+        complain("No process %d has left a line here.", pid);
+    else if (as_json)
+        emit(json_incref(list));
+    else if (!found)
+        puts("No process has left a line here.");
+    else
+        last_print(list);
+    json_decref(list);
+    return found || !pid ? EXIT_OK : EXIT_NEGATIVE;
+}
+
 static int why(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'}, {0}};
-    char directory[NODE_DIRECTORY_MAX + 1];
-    bool as_json = false;
-    int option;
-    while ((option = command_option(command, argc, argv, options)) != -1)
-        if (option == 'j')
-            as_json = true;
-        else if (setenv(setting_lines[SETTING_DIR].variable, optarg, 1))
-            return EXIT_NEGATIVE;
+    static const struct option options[] = {{"last", no_argument, NULL, 'l'}, MEETING_OPTIONS};
+    struct meeting meeting = {0};
+    bool last = false;
+    while (meeting_option(command, argc, argv, options, &meeting) != -1)
+        last = true;
     int pid = optind < argc ? atoi(argv[optind]) : 0;
     if (optind + 1 < argc || (optind < argc && pid <= 0))
         return command_misused(command, "It takes the number of one process.");
-    int status = meeting_find(command, directory);
-    return status ? status : look_and_tell(directory, pid, as_json);
+    int status = meeting_find(command, &meeting);
+    return status ? status : (last ? tell_last : look_and_tell)(meeting.directory, pid, meeting.as_json);
 }
 
 const struct command why_command = {
     .name = "why",
-    .arguments = "[--json] [--dir DIR] [PID]",
+    .arguments = "[--last] [--json] [--dir DIR] [PID]",
     .summary = "Say what a program that hangs waits for",
-    .help = "  --json            a list with an object for each process, see\n"
-            "                    docs/user/json.md\n"
-            "  --dir DIR         of the processes that meet in this directory\n"
-            "                    (SOFTVERBS_DIR=DIR)\n"
-            "\n"
+    .help = "  --last            the last twenty lines of the log of each process, also of\n"
+            "                    one that has ended, and of one that printed nothing\n"
+            "  --json            a list with an object for each process, see\n"
+            "                    docs/user/json.md\n" MEETING_HELP_DIR "\n"
             "Looks twice or more, a second apart, at completion queues and queue pairs of\n"
             "the process, or of all: completions that are not polled, sends that were not\n"
             "signalled, peers without receives, in the wrong state or not there, errors.\n"
             "\"softverbs show\" has the objects themselves, \"softverbs explain\" what a number\n"
             "means.\n"
+            "\n"
+            "The last lines stand in the directory for seven days, of at most 64 processes,\n"
+            "for this user only; SOFTVERBS_LOG=none keeps none.\n"
             "\n"
             "Exit status: 0, or 1 when there is no such process.\n",
     .run = why,

@@ -7,6 +7,7 @@
 #include "config/device_state.h"
 #include "config/link_layer.h"
 #include "diag/log.h"
+#include "process/helper.h"
 #include "process/port.h"
 #include "process/progress.h"
 #include "runtime/clock.h"
@@ -237,6 +238,7 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
             engine_drain(&qp->engine, false);
         else if (from == IBV_QPS_SQE)
             engine_resume(&qp->engine);
+        helper_watch(qp->process);
         return 0;
     case IBV_QPS_SQD:
         if (from != to)

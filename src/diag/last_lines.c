@@ -1,0 +1,188 @@
+#include "diag/last_lines.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "diag/output.h"
+
+/* Its process while a thread is at the lines. No lock: lines come from everywhere, and one that can't be kept at once
+ * is lost. A child of a fork may find its parent's number here, and takes that for nothing. */
+static _Atomic pid_t busy;
+
+static struct {
+    pid_t pid; /* whose lines these are; another one's are its parent's */
+    uint64_t count;
+    struct last_line lines[LAST_LINES];
+    char directory[PATH_MAX / 16];
+    unsigned slot;
+    bool opened, fails; /* the file is open; it could not be made or written */
+    struct output file;
+} last;
+
+static bool begin(pid_t pid)
+{
+    enum { TRIES = 100 };
+    for (int i = 0; i < TRIES; i++, sched_yield()) {
+        pid_t found = 0;
+        if (atomic_compare_exchange_strong(&busy, &found, pid))
+            return true;
+        if (found != pid && atomic_compare_exchange_strong(&busy, &found, pid))
+            return true; /* of a thread that the fork left behind */
+    }
+    return false;
+}
+
+static void end(void)
+{
+    atomic_store(&busy, 0);
+}
+
+/* What a fork copied is the parent's. */
+static void own(pid_t pid)
+{
+    if (last.pid == pid)
+        return;
+    if (last.opened)
+        output_close(&last.file);
+    last.opened = last.fails = false;
+    last.count = 0;
+    memset(last.lines, 0, sizeof last.lines);
+    last.pid = pid;
+}
+
+/* -- files of processes that have ended */
+
+struct sweep {
+    unsigned files;
+    char oldest[NAME_MAX + 1];
+    time_t oldest_time;
+};
+
+static void sweep_one(struct sweep *sweep, int directory, const char *name, time_t now)
+{
+    struct stat status;
+    if (strncmp(name, LAST_LINES_PREFIX, sizeof LAST_LINES_PREFIX - 1) ||
+        fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) || status.st_uid != geteuid())
+        return;
+    if (now - status.st_mtime > LAST_LINES_DAYS * 24 * 3600) {
+        unlinkat(directory, name, 0);
+        return;
+    }
+    if (!sweep->files++ || status.st_mtime < sweep->oldest_time) {
+        snprintf(sweep->oldest, sizeof sweep->oldest, "%s", name);
+        sweep->oldest_time = status.st_mtime;
+    }
+}
+
+/* True: one more is too many. */
+static bool sweep(const char *path)
+{
+    struct sweep sweep = {0};
+    struct dirent *entry;
+    time_t now = time(NULL);
+    DIR *stream = opendir(path);
+    if (!stream)
+        return false;
+    while ((entry = readdir(stream)))
+        sweep_one(&sweep, dirfd(stream), entry->d_name, now);
+    if (sweep.files >= LAST_LINES_FILES)
+        unlinkat(dirfd(stream), sweep.oldest, 0);
+    closedir(stream);
+    return sweep.files > LAST_LINES_FILES;
+}
+
+static void make_room(const char *path)
+{
+    enum { AT_ONCE = 16 };
+    for (int i = 0; i < AT_ONCE && sweep(path); i++)
+        ;
+}
+
+/* -- this process's */
+
+static bool write_at(const void *data, size_t size, size_t offset)
+{
+    return output_is_open(&last.file) && lseek(last.file.descriptor, (off_t)offset, SEEK_SET) == (off_t)offset &&
+           output_write(&last.file, data, size) == size;
+}
+
+static bool write_line(unsigned place)
+{
+    return write_at(&last.lines[place], sizeof last.lines[place],
+                    sizeof(struct last_lines_head) + place * sizeof(struct last_line));
+}
+
+static bool write_head(void)
+{
+    struct last_lines_head head = {.name = "softverbs lines", .version = LAST_LINES_VERSION, .pid = last.pid};
+    snprintf(head.program, sizeof head.program, "%.31s", program_invocation_short_name);
+    return write_at(&head, sizeof head, 0);
+}
+
+/* With what was added before. */
+static bool open_file(void)
+{
+    char path[sizeof last.directory + 64];
+    make_room(last.directory);
+    snprintf(path, sizeof path, "%s/" LAST_LINES_PREFIX "%d-%u", last.directory, (int)last.pid, last.slot);
+    if (output_open(&last.file, path, O_RDWR | O_CREAT | O_TRUNC))
+        return false;
+    last.opened = true;
+    bool fine = write_head();
+    for (unsigned i = 0; fine && i < LAST_LINES; i++)
+        fine = !last.lines[i].number || write_line(i);
+    return fine;
+}
+
+static void add(const char *line)
+{
+    struct timespec now;
+    struct last_line *place = &last.lines[++last.count % LAST_LINES];
+    clock_gettime(CLOCK_REALTIME, &now);
+    memset(place->text, 0, sizeof place->text);
+    memcpy(place->text, line, strnlen(line, sizeof place->text - 1));
+    place->number = last.count;
+    place->time = now.tv_sec * 1000000000L + now.tv_nsec;
+    if (!*last.directory || last.fails)
+        return;
+    last.fails = !(last.opened ? write_line((unsigned)(place - last.lines)) : open_file());
+}
+
+void last_lines_keep(const char *directory, unsigned slot)
+{
+    pid_t pid = getpid();
+    if (strlen(directory) >= sizeof last.directory || !begin(pid))
+        return;
+    own(pid);
+    if (last.opened)
+        output_close(&last.file);
+    last.opened = false;
+    strcpy(last.directory, directory);
+    last.slot = slot;
+    last.fails = last.count && !open_file();
+    end();
+}
+
+void last_lines_add(const char *line)
+{
+    pid_t pid = getpid();
+    int error = errno, before = uncancelled_begin();
+    if (begin(pid)) {
+        own(pid);
+        add(line);
+        end();
+    }
+    uncancelled_end(before);
+    errno = error;
+}

@@ -1,0 +1,41 @@
+/* The last lines of this process's log in a file of the directory where processes meet, also where nothing is printed:
+ * `softverbs why --last` prints them when the process has ended. Thread-safe, and at most some system calls for each
+ * line; what can't be written is not kept, and changes nothing for the program. */
+#ifndef DIAG_LAST_LINES_H
+#define DIAG_LAST_LINES_H
+
+#include <stdint.h>
+
+enum {
+    LAST_LINES = 20,
+    LAST_LINES_TEXT = 640,  /* bytes of a line with its end */
+    LAST_LINES_FILES = 64,  /* a user's files in a directory: the oldest give way */
+    LAST_LINES_DAYS = 7,    /* and those that are older */
+    LAST_LINES_VERSION = 1, /* of the file's form */
+};
+
+#define LAST_LINES_PREFIX "last-" /* of the names: last-PID-SLOT, mode 0600 */
+
+/* The file: a head, then LAST_LINES places, of which line N has the one numbered N % LAST_LINES. Its reader trusts none
+ * of it. */
+struct last_lines_head {
+    char name[16]; /* "softverbs lines" */
+    uint32_t version;
+    int32_t pid;
+    char program[32];
+};
+
+struct last_line {
+    uint64_t number; /* from 1; 0: none */
+    int64_t time;    /* nanoseconds since 1970 */
+    char text[LAST_LINES_TEXT];
+};
+
+/* From now on the lines, those before included, stand in this directory. `slot` keeps processes apart that have the
+ * same number in several PID namespaces. Makes no file before there is a line. */
+void last_lines_keep(const char *directory, unsigned slot);
+
+/* Adds a line, without its end. One that comes while another thread adds one for long is not kept. */
+void last_lines_add(const char *line);
+
+#endif

@@ -1,0 +1,54 @@
+#include "diag/log_github.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/output.h"
+
+/* In the text of a command % begins an escape. Line ends, which would end it, are in no line. */
+size_t log_github_command(const char *line, char *to, size_t size)
+{
+    static atomic_uint lines;
+    static const char start[] = "::warning title=softverbs::";
+    size_t length = sizeof start - 1;
+    if (atomic_load(&lines) >= LOG_GITHUB_LINES || atomic_fetch_add(&lines, 1) >= LOG_GITHUB_LINES || size < 64)
+        return 0;
+    memcpy(to, start, length);
+    for (; *line && length + 4 < size; line++)
+        if (*line == '%')
+            length += (size_t)sprintf(to + length, "%%25");
+        else
+            to[length++] = *line;
+    to[length] = 0;
+    return length;
+}
+
+/* As an entry of a list, in which nothing is Markdown or HTML. */
+static size_t as_entry(const char *line, char *to, size_t size)
+{
+    size_t length = (size_t)snprintf(to, size, "- ");
+    for (; *line && length + 8 < size; line++)
+        if (*line == '<' || *line == '&')
+            length += (size_t)sprintf(to + length, "%s", *line == '<' ? "&lt;" : "&amp;");
+        else if (strchr("\\`*_[]|", *line))
+            length += (size_t)sprintf(to + length, "\\%c", *line);
+        else
+            to[length++] = *line;
+    to[length++] = '\n';
+    return length;
+}
+
+/* The runner makes the file for each step and takes it away behind it. */
+void log_github_summary(const char *line)
+{
+    char text[1400];
+    struct output file;
+    const char *path = secure_getenv("GITHUB_STEP_SUMMARY");
+    if (!path || !*path || output_open(&file, path, O_WRONLY | O_APPEND | O_NONBLOCK))
+        return;
+    output_write(&file, text, as_entry(line, text, sizeof text));
+    output_close(&file);
+}

@@ -1,0 +1,107 @@
+#include "report/hangs.h"
+
+#include <string.h>
+
+#include "diag/log.h"
+#include "process/process.h"
+#include "verbs/context/context.h"
+#include "verbs/qp/qp.h"
+#include "verbs/queue/comp_channel.h"
+#include "verbs/queue/cq.h"
+
+enum { HANGS_MOST = 32 }; /* objects that are followed */
+
+/* What one look saw of an object that waits. */
+struct hang {
+    uint32_t handle, value; /* a value that changes with each thing that happens there */
+    enum reason reason;
+    bool told;
+};
+
+/* Of the last look. There is one process only, and its progress lock keeps looks apart. */
+static struct hang before[HANGS_MOST];
+
+struct hangs {
+    struct hang list[HANGS_MOST];
+    unsigned count;
+    bool untold; /* something waits that was not logged */
+};
+
+static struct hang *find_before(const struct hang *now)
+{
+    for (unsigned i = 0; i < HANGS_MOST; i++)
+        if (before[i].reason == now->reason && before[i].handle == now->handle && before[i].value == now->value)
+            return &before[i];
+    return NULL;
+}
+
+/* True: it was there at the last look, and is to be logged. */
+static bool add(struct hangs *hangs, struct hang now)
+{
+    const struct hang *old = find_before(&now);
+    if (hangs->count == HANGS_MOST)
+        return false;
+    now.told = old;
+    hangs->untold |= !old;
+    hangs->list[hangs->count++] = now;
+    return old && !old->told;
+}
+
+/* Of none that was posted since its last reset a completion came or will come, and all have ended. */
+static bool is_mute(const struct qp *qp)
+{
+    return (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD) && qp->sends.posted && !qp->sends.signal_all &&
+           qp->sends.unsignalled == qp->sends.posted && !atomic_load(&qp->sends.retired);
+}
+
+static void look_at_qp(struct hangs *hangs, const struct object *object)
+{
+    struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
+    if (!lock_try(&qp->lock))
+        return;
+    struct hang now = {object->handle, qp->sends.posted, REASON_NO_COMPLETION, false};
+    bool mute = is_mute(qp);
+    lock_release(&qp->lock);
+    if (mute && add(hangs, now))
+        log_reason(LOG_WARN, REASON_NO_COMPLETION, "qp 0x%x: %u work requests, none signalled", qp->flow.number,
+                   now.value);
+}
+
+static void look_at_cq(struct hangs *hangs, const struct object *object)
+{
+    struct cq *cq = (struct cq *)((char *)object - offsetof(struct cq, object));
+    if (!cq->channel || !lock_try(&cq->lock))
+        return;
+    uint32_t waiting = cq_ring_count(&cq->ring);
+    bool unarmed = waiting && cq->armed == CQ_UNARMED && !comp_channel_has(cq->channel, cq);
+    struct hang now = {object->handle, cq_ring_tail(&cq->ring), REASON_NOT_ARMED, false};
+    lock_release(&cq->lock);
+    if (unarmed && add(hangs, now))
+        log_reason(LOG_WARN, REASON_NOT_ARMED, "cq with handle %u: %u completions wait", object->handle, waiting);
+}
+
+static void look_at_objects(struct hangs *hangs, struct process *process, enum object_kind kind,
+                            void (*look_at)(struct hangs *, const struct object *))
+{
+    struct context *context;
+    struct object *object;
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[kind], siblings)
+            look_at(hangs, object);
+}
+
+/* The lists are guarded by process->control, which comes before the progress lock that the caller holds. A thread that
+ * holds it for long is within a call, and its end is an event. */
+bool hangs_look(struct process *process)
+{
+    lock_assert_held(&process->progress);
+    log_settle();
+    struct hangs hangs = {0};
+    if (!mutex_try(&process->control))
+        return false;
+    look_at_objects(&hangs, process, OBJECT_QP, look_at_qp);
+    look_at_objects(&hangs, process, OBJECT_CQ, look_at_cq);
+    mutex_release(&process->control);
+    memcpy(before, hangs.list, sizeof before);
+    return hangs.untold;
+}

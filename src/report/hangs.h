@@ -1,0 +1,13 @@
+/* What waits for ever, as far as this process alone shows: said once of each queue, some seconds after it began. */
+#ifndef REPORT_HANGS_H
+#define REPORT_HANGS_H
+
+#include <stdbool.h>
+
+struct process;
+
+/* Compares what waits with what did at the last look, and logs what has not changed. True: something waits that was not
+ * logged yet. Under process->progress; other locks are tried only. */
+bool hangs_look(struct process *);
+
+#endif
