@@ -20,8 +20,9 @@ struct tally {
     bool infiniband;       /* there were some of it */
     unsigned long wrong;   /* ICRC, fault, or encoded to other bytes */
     unsigned long cut, other;
-    size_t skipped; /* bytes of blocks that are not whole */
-    json_t *list;   /* of packets; NULL: they are printed */
+    unsigned long uncut; /* datagrams of several packets */
+    size_t skipped;      /* bytes of blocks that are not whole */
+    json_t *list;        /* of packets; NULL: they are printed */
 };
 
 static bool is_mapped(const uint8_t gid[16])
@@ -167,12 +168,50 @@ static void show_datagram(struct dissection *datagram, unsigned long number, dou
     tally->wrong += *verdict != 0;
 }
 
+/* -- what a host sends in one piece for its interface to cut (UDP_SEGMENT), and captures show uncut */
+
+enum { SEGMENT_LEAST = 16, SEGMENT_MOST = 4096 + 64 }; /* BTH and ICRC; the largest path MTU with all headers */
+
+static bool is_whole(const struct dissection *datagram, size_t length)
+{
+    struct packet packet;
+    struct iovec piece;
+    struct datagram_route route = datagram->route;
+    return datagram_decode(&route, datagram->bytes, length, &packet, &piece) != WIRE_ICRC;
+}
+
+/* How long the segments are; all of it where it is one packet, right or wrong. The ICRC of the first says so. */
+static size_t segment_of(const struct dissection *datagram)
+{
+    if (datagram->lrh || is_whole(datagram, datagram->length))
+        return datagram->length;
+    for (size_t length = SEGMENT_LEAST; length < datagram->length && length <= SEGMENT_MOST; length += 4)
+        if (is_whole(datagram, length))
+            return length;
+    return datagram->length;
+}
+
+static void show_segments(const struct dissection *whole, unsigned long number, double seconds, struct tally *tally)
+{
+    size_t most = segment_of(whole), left = whole->length;
+    struct dissection segment = *whole;
+    tally->uncut += most < left;
+    for (; left; left -= segment.length, segment.bytes += segment.length, segment.route.identification++) {
+        segment.length = left < most ? left : most;
+        show_datagram(&segment, number, seconds, tally);
+        if (!segment.length)
+            break;
+    }
+}
+
 static void print_tally(const struct tally *tally)
 {
     char line[256];
     snprintf(line, sizeof line, "%lu %s packets, %lu of them wrong; %lu cut by the capture and not checked; %lu others",
              tally->packets, tally->infiniband ? "InfiniBand" : "RoCEv2", tally->wrong, tally->cut, tally->other);
     screen_wrap(stdout, screen_width(stdout), 0, 4, line);
+    if (tally->uncut)
+        printf("%lu datagrams were captured before the interface cut them into packets\n", tally->uncut);
 }
 
 static void decode_records(struct pcap *pcap, struct tally *tally)
@@ -186,7 +225,7 @@ static void decode_records(struct pcap *pcap, struct tally *tally)
         tally->other += kind == DISSECTED_OTHER;
         tally->cut += kind == DISSECTED_CUT;
         if (kind == DISSECTED_ROCE || kind == DISSECTED_INFINIBAND)
-            show_datagram(&datagram, number, (double)(int64_t)(record.nanoseconds - start) / 1e9, tally);
+            show_segments(&datagram, number, (double)(int64_t)(record.nanoseconds - start) / 1e9, tally);
     }
 }
 
@@ -231,9 +270,9 @@ static int run_decode(const struct command *command, int argc, char **argv)
     for (int i = optind; i < argc; i++)
         fine &= decode_file(argv[i], &tally);
     if (tally.list)
-        emit(json_pack("{s:o, s:I, s:I, s:I, s:I, s:I}", "packets", tally.list, "roce", (json_int_t)tally.packets,
+        emit(json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "packets", tally.list, "roce", (json_int_t)tally.packets,
                        "wrong", (json_int_t)tally.wrong, "cut", (json_int_t)tally.cut, "other", (json_int_t)tally.other,
-                       "skipped", (json_int_t)tally.skipped));
+                       "skipped", (json_int_t)tally.skipped, "uncut", (json_int_t)tally.uncut));
     else
         print_tally(&tally);
     return fine && !tally.wrong ? EXIT_OK : EXIT_NEGATIVE;
@@ -251,7 +290,9 @@ const struct command decode_command = {
             "checked, and that encoding it again gives the same bytes; behind a # stands\n"
             "what is wrong. A message of the connection manager is shown with all its fields\n"
             "that are not 0, and encoded again, too. Packets that the capture cut short are\n"
-            "counted, not checked.\n"
+            "counted, not checked. Where a host hands several packets to its interface in one\n"
+            "datagram (UDP segmentation), a capture on that host shows them uncut: each has\n"
+            "a line, with the number of the datagram.\n"
             "\n"
             "A writer that was killed leaves a part of a block in a pcapng file. It is passed\n"
             "over, and on stderr stands how many bytes that were.\n"

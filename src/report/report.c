@@ -6,14 +6,18 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "config/device_state.h"
 #include "diag/clean.h"
 #include "gsi/cm_report.h"
+#include "process/port_state.h"
 #include "report/event.h"
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/memory/mr.h"
+#include "verbs/object/acknowledgements.h"
 #include "verbs/object/words.h"
+#include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
@@ -64,6 +68,8 @@ static void report_qp(FILE *out, const struct object *object)
         fprintf(out, ",\"srq\":%u", qp->uses.srq->object.handle);
     if (is_connection(qp) && qp->state >= IBV_QPS_RTR)
         fprintf(out, ",\"peer_qp\":%u", qp->attr.dest_qp_num);
+    if (is_connection(qp) && qp->path.remote)
+        fputs(",\"network\":true", out);
     report_peer(out, qp);
     fprintf(out, ",\"send_posted\":%u,\"send_wr\":%u,\"recv_posted\":%u,\"recv_wr\":%u",
             qp->sends.posted - qp->sends.retired, qp->cap.max_send_wr,
@@ -76,9 +82,14 @@ static void report_qp(FILE *out, const struct object *object)
 static void report_cq(FILE *out, const struct object *object)
 {
     const struct cq *cq = (const struct cq *)((const char *)object - offsetof(struct cq, object));
-    fprintf(out, "\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s,\"users\":%u}", object->handle,
+    fprintf(out, "\"handle\":%u,\"size\":%u,\"waiting\":%u,\"armed\":%s,\"overrun\":%s,\"users\":%u", object->handle,
             cq->ring.capacity, cq_ring_count(&cq->ring), cq->armed ? "true" : "false", cq->overrun ? "true" : "false",
             object->uses);
+    if (cq->armed == CQ_ARMED_SOLICITED)
+        fputs(",\"solicited\":true", out);
+    if (cq->channel)
+        fprintf(out, ",\"event\":%s", comp_channel_has(cq->channel, cq) ? "true" : "false");
+    fputs("}", out);
 }
 
 static void report_mr(FILE *out, const struct object *object)
@@ -149,6 +160,32 @@ static void report_devices(FILE *out)
     fputs("]", out);
 }
 
+/* The devices whose port is down. */
+static void report_down(FILE *out, const struct process *process)
+{
+    unsigned count;
+    const char *separator = "";
+    const struct device *devices = config_devices(&count);
+    fputs(",\"down\":[", out);
+    for (unsigned i = 0; i < count; i++) {
+        if (!port_state_down(process, port_state_bit(&devices[i])) && device_now(&devices[i])->up)
+            continue;
+        fputs(separator, out);
+        clean_json(out, devices[i].name);
+        separator = ",";
+    }
+    fputs("]", out);
+}
+
+/* An object that is being destroyed and waits for the program; what follows is then busy. */
+static void report_missing(FILE *out)
+{
+    struct acknowledgements_missing missing;
+    if (acknowledgements_missing(&missing))
+        fprintf(out, ",\"unacknowledged\":{\"object\":\"%s\",\"handle\":%u,\"events\":%u}", missing.object,
+                missing.handle, missing.events);
+}
+
 static void write_all(int fd, const char *text, size_t size)
 {
     for (ssize_t written; size && (written = write(fd, text, size)) > 0; text += written)
@@ -160,6 +197,8 @@ static void report(FILE *out, struct process *process)
 {
     fprintf(out, "{\"pid\":%d", (int)getpid());
     report_devices(out);
+    report_down(out, process);
+    report_missing(out);
     if (mutex_try(&process->control)) {
         traffic_report(out, process);
         report_list(out, process, "qps", OBJECT_QP, report_qp);

@@ -47,6 +47,39 @@ def every_recording_is_right():
     assert len(text) == 664 and not any("#" in line for line in text)
 
 
+def uncut(ethernet, payloads, identification=0):
+    """A datagram as a host hands it to its interface, which cuts it: a capture with the frame's headers and these UDP payloads."""
+    headers, body = bytearray(ethernet), b"".join(payloads)
+    version = headers[14] >> 4
+    udp = 14 + (20 if version == 4 else 40)
+    struct.pack_into(">H", headers, udp + 4, 8 + len(body))
+    struct.pack_into(">H", headers, 14 + (2 if version == 4 else 4), 8 + len(body) + (20 if version == 4 else 0))
+    frame = bytes(headers) + body
+    return struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1) + struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame
+
+
+def frames(name):
+    """The bytes of each packet of a recording."""
+    capture, at = golden(name), 24
+    while at < len(capture):
+        length, = struct.unpack_from("<I", capture, at + 8)
+        yield bytes(capture[at + 16:at + 16 + length])
+        at += 16 + length
+
+
+def datagrams_that_the_interface_was_to_cut_are_several_packets():
+    """judges.md, J5: UDP_SEGMENT, which a capture on the sender's host shows in one piece."""
+    pings = [frame for frame in frames("rc_pingpong_v6") if len(frame) == 142 or len(frame) > 130]
+    first = [frame for frame in pings if frame[14 + 8:14 + 24] == pings[0][14 + 8:14 + 24] and len(frame) == len(pings[0])][:3]
+    assert len(first) == 3, [len(frame) for frame in pings]
+    text = expect(decode(uncut(first[0][:62], [frame[62:] for frame in first]))).stdout.decode().splitlines()
+    assert len(text) == 5 and all(" RC SEND_ONLY " in line and "#" not in line for line in text[:3]), text
+    assert text[3].startswith("3 RoCEv2 packets, 0 of them wrong") and text[4] == "1 datagrams were captured before the interface cut them into packets", text
+    broken = [first[0][62:], first[1][62:-1] + bytes([first[1][-1] ^ 1]), first[2][62:]]
+    text = decode(uncut(first[0][:62], broken)).stdout.decode().splitlines()
+    assert len(text) == 5 and ["#" in line for line in text[:3]] == [False, True, False], text
+
+
 def lines_say_who_and_what():
     text = expect(decode(golden("atomics"))).stdout.decode().splitlines()
     assert "    1   0.000000 192.0.2." in text[0] and " RC " in text[0], text[0]

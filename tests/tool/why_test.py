@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -14,13 +15,17 @@ from cases import BUILD, SOFTVERBS, expect, softverbs, told
 
 
 @contextlib.contextmanager
-def _hanging(cause):
-    """The number of a process that hangs for this cause."""
-    with subprocess.Popen([SOFTVERBS, "run", "--", f"{BUILD}/tests/tool/hangs", cause], stdout=subprocess.PIPE, env=cases.environment()) as process:
+def _running(*command):
+    """The number of a process, which prints it."""
+    with subprocess.Popen([SOFTVERBS, "run", "--", *command], stdout=subprocess.PIPE, env=cases.environment()) as process:
         try:
             yield int(process.stdout.readline())
         finally:
             process.kill()
+
+
+def _hanging(cause):
+    return _running(f"{BUILD}/tests/tool/hangs", cause)
 
 
 def _says(cause, *words):
@@ -53,6 +58,53 @@ def a_peer_without_receives():
 
 def a_number_that_is_no_queue_pair():
     _says("nobody", b"which no process of this directory has")
+
+
+def a_queue_that_is_not_emptied_and_not_armed_again():
+    """https://github.com/ofiwg/libfabric/issues/796, https://github.com/linux-rdma/perftest/issues/137"""
+    _says("unemptied", b"completions that nothing polls, and no event is asked for (ibv_req_notify_cq)")
+
+
+def events_that_were_acknowledged_at_another_queue():
+    """https://github.com/openucx/ucx/issues/1039"""
+    _says("unacknowledged", b"The completion queue with handle", b"is being destroyed, and waits for 1 events to be acknowledged (ibv_ack_cq_events")
+
+
+def a_shared_receive_queue_that_ran_out():
+    """https://github.com/openucx/ucx/pull/10505"""
+    _says("short-srq", b"shared receive queue with handle", b"is empty (ibv_post_srq_recv)", b"times that it is not ready")
+
+
+def a_send_queue_that_nobody_empties():
+    """https://github.com/ofiwg/libfabric/pull/4345, https://github.com/spdk/spdk/issues/3195"""
+    _says("full", b"16 completions wait in completion queue", b"it is not polled, and the send queue is full, so that ibv_post_send gives ENOMEM")
+
+
+def a_port_that_is_down():
+    """https://github.com/ROCm/rocm-systems/pull/9091: ports that nothing had brought up"""
+    expect(softverbs("event", "port-down", "soft0"))
+    try:
+        _says("receives", b"is on a port that is down: softverbs event port-up soft0")
+    finally:
+        expect(softverbs("event", "port-up", "soft0"))
+
+
+def _free_port():
+    with socket.socket() as one:
+        one.bind(("", 0))
+        return str(one.getsockname()[1])
+
+
+def an_end_that_nobody_asks_for():
+    """https://github.com/linux-rdma/perftest/pull/201: both wait for DISCONNECTED, and neither calls rdma_disconnect"""
+    program, port = f"{BUILD}/tests/clients/no_disconnect", _free_port()
+    if not os.path.exists(program):
+        raise cases.Skip("librdmacm is not installed")
+    with _running(program, port) as server, _running(program, port, "127.0.0.1") as client:
+        for pid in (server, client):
+            done = expect(softverbs("why", str(pid)))
+            for words in (b"Identifier", b"is connected with", b"RDMA_CM_EVENT_DISCONNECTED comes when one side calls rdma_disconnect"):
+                assert words in done.stdout, told(done)
 
 
 def a_message_that_does_not_come():

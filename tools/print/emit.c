@@ -19,7 +19,7 @@ json_t *emit_text(const char *text)
 
 void emit(json_t *value)
 {
-    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY);
     puts("");
     json_decref(value);
 }

@@ -1,6 +1,5 @@
-/* softverbs why: what each live process waits for, of looks at its objects, a second apart. A rule says one thing that
- * two reports can show; of a queue pair the first that holds is printed. */
-#include <inttypes.h>
+/* softverbs why: what each live process waits for, of looks at its objects, a second apart (judge.h), and the last
+ * lines of its log (last.h). */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,25 +8,14 @@
 #include <time.h>
 
 #include "command.h"
+#include "judge.h"
 #include "last.h"
 #include "meeting.h"
 #include "print/emit.h"
 #include "print/screen.h"
 #include "reports.h"
 
-enum { SENTENCE = 320, LOOKS = 4 };
-
-static const char NOTHING[] =
-    "Nothing of softverbs stands out: something is under way, or it waits for something else.";
-
-/* A queue pair and what belongs to it. */
-struct view {
-    const json_t *processes; /* all of them now */
-    const json_t *process;
-    const json_t *qp, *before; /* now, and in the first look; NULL: it was not there */
-    const json_t *peer;        /* on this host; NULL: not known */
-    const json_t *peer_process;
-};
+enum { LOOKS = 4 };
 
 static json_int_t number_of(const json_t *object, const char *key)
 {
@@ -38,211 +26,6 @@ static const char *text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
     return text ? text : "";
-}
-
-static const json_t *find(const json_t *list, const char *key, json_int_t number)
-{
-    size_t i;
-    json_t *each;
-    json_array_foreach(list, i, each) if (number_of(each, key) == number) return each;
-    return NULL;
-}
-
-static bool is_in(const json_t *qp, const char *states)
-{
-    const char *state = text_of(qp, "state");
-    return *state && strstr(states, state);
-}
-
-/* Nothing of it came or went between the looks. */
-static bool is_still(const struct view *view)
-{
-    return view->before && json_equal(json_object_get(view->qp, "traffic"), json_object_get(view->before, "traffic"));
-}
-
-static const json_t *cq_of(const struct view *view, const char *which)
-{
-    return find(json_object_get(view->process, "cqs"), "handle", number_of(view->qp, which));
-}
-
-/* -- rules of queue pairs: each writes its sentence, or returns false */
-
-static bool is_locked(const struct view *view, char *say)
-{
-    snprintf(say, SENTENCE,
-             "a thread is within a call of it, or a batch is open (ibv_wr_start without ibv_wr_complete)");
-    return json_is_true(json_object_get(view->qp, "busy"));
-}
-
-static bool is_not_connected(const struct view *view, char *say)
-{
-    snprintf(say, SENTENCE, "is in %s: ibv_modify_qp to RTR, and to RTS for sending, is missing",
-             text_of(view->qp, "state"));
-    return is_in(view->qp, "RESET INIT");
-}
-
-static bool has_failed(const struct view *view, char *say)
-{
-    json_int_t error = number_of(view->qp, "first_error");
-    if (error)
-        snprintf(say, SENTENCE, "is in %s since its first error, %s: softverbs explain %" JSON_INTEGER_FORMAT,
-                 text_of(view->qp, "state"), text_of(view->qp, "first_error_name"), error);
-    else
-        snprintf(say, SENTENCE, "is in %s: the program moved it there, or its peer ended", text_of(view->qp, "state"));
-    return is_in(view->qp, "ERR SQE");
-}
-
-static bool is_on_this_host(const struct view *view)
-{
-    return json_object_get(view->qp, "peer_pid") || view->peer;
-}
-
-/* One on another host is not in any report here, but it has answered. */
-static bool has_no_peer(const struct view *view, char *say)
-{
-    json_int_t number = number_of(view->qp, "peer_qp");
-    snprintf(say, SENTENCE, "is connected with queue pair 0x%" PRIx64 ", which no process of this directory has%s",
-             (uint64_t)number,
-             number >> 24 ? ": more than 24 bits, so it was not brought into the host's byte order"
-                          : ", or which is on another host");
-    return !strcmp(text_of(view->qp, "type"), "RC") && json_object_get(view->qp, "peer_qp") && !is_on_this_host(view) &&
-           !json_object_size(json_object_get(json_object_get(view->qp, "traffic"), "received"));
-}
-
-static bool has_deaf_peer(const struct view *view, char *say)
-{
-    if (!view->peer)
-        return false;
-    snprintf(say, SENTENCE, "sends to queue pair 0x%" PRIx64 " of process %d (%s), which is in %s and takes nothing",
-             (uint64_t)number_of(view->peer, "number"), (int)number_of(view->peer_process, "pid"),
-             text_of(view->peer_process, "program"), text_of(view->peer, "state"));
-    return number_of(view->qp, "send_posted") && is_in(view->peer, "RESET INIT ERR");
-}
-
-static bool waits_for_receives(const struct view *view, char *say)
-{
-    json_int_t naks = number_of(json_object_get(view->qp, "traffic"), "rnrs_received");
-    snprintf(say, SENTENCE,
-             "sends, and its peer has no receive posted (ibv_post_recv): it answered %" JSON_INTEGER_FORMAT
-             " times that it is not ready",
-             naks);
-    return naks && number_of(view->qp, "send_posted");
-}
-
-static bool has_unpolled_sends(const struct view *view, char *say)
-{
-    const json_t *cq = cq_of(view, "send_cq");
-    snprintf(say, SENTENCE,
-             "%" JSON_INTEGER_FORMAT " work requests are done or under way, and %" JSON_INTEGER_FORMAT
-             " completions wait in completion queue %" JSON_INTEGER_FORMAT ": it is not polled",
-             number_of(view->qp, "send_posted"), number_of(cq, "waiting"), number_of(view->qp, "send_cq"));
-    return is_still(view) && number_of(view->qp, "send_posted") && number_of(cq, "waiting");
-}
-
-static bool has_unsignalled_sends(const struct view *view, char *say)
-{
-    snprintf(say, SENTENCE,
-             "%" JSON_INTEGER_FORMAT " work requests were sent and nothing is under way: they have no completion, as "
-             "they are not signalled (IBV_SEND_SIGNALED)",
-             number_of(view->qp, "send_posted"));
-    return is_still(view) && number_of(view->qp, "send_posted") && is_in(view->qp, "RTS SQD");
-}
-
-static bool waits_for_message(const struct view *view, char *say)
-{
-    json_int_t posted = number_of(view->qp, "recv_posted");
-    snprintf(say, SENTENCE, "has nothing to send; %" JSON_INTEGER_FORMAT " receives wait for a message of the peer",
-             posted);
-    return is_still(view) && posted;
-}
-
-static bool has_no_receive(const struct view *view, char *say)
-{
-    snprintf(say, SENTENCE, "has nothing to send, and no receive is posted");
-    return is_still(view) && !json_object_get(view->qp, "srq");
-}
-
-static bool (*const rules[])(const struct view *, char *) = {
-    is_locked,          is_not_connected,      has_failed,        has_no_peer,    has_deaf_peer, waits_for_receives,
-    has_unpolled_sends, has_unsignalled_sends, waits_for_message, has_no_receive,
-};
-
-/* -- one process */
-
-static void add(json_t *said, const char *what, json_int_t number, const char *sentence)
-{
-    char line[SENTENCE + 64];
-    snprintf(line, sizeof line, "%s 0x%" PRIx64 " %s.", what, (uint64_t)number, sentence);
-    json_array_append_new(said, json_string(line));
-}
-
-static void find_peer(struct view *view)
-{
-    size_t i;
-    json_t *process;
-    json_int_t number = number_of(view->qp, "peer_qp");
-    json_array_foreach(view->processes, i, process)
-    {
-        const json_t *found = number ? find(json_object_get(process, "qps"), "number", number) : NULL;
-        if (found) {
-            view->peer = found;
-            view->peer_process = process;
-        }
-    }
-}
-
-static void judge_qps(const json_t *processes, const json_t *process, const json_t *before, json_t *said)
-{
-    size_t i;
-    json_t *qp;
-    char sentence[SENTENCE];
-    json_array_foreach(json_object_get(process, "qps"), i, qp)
-    {
-        json_int_t number = number_of(qp, "number");
-        struct view view = {.processes = processes,
-                            .process = process,
-                            .qp = qp,
-                            .before = find(json_object_get(before, "qps"), "number", number)};
-        find_peer(&view);
-        for (size_t rule = 0; rule < sizeof rules / sizeof *rules; rule++)
-            if (rules[rule](&view, sentence)) {
-                add(said, "Queue pair", number, sentence);
-                break;
-            }
-    }
-}
-
-static void judge_cqs(const json_t *process, const json_t *before, json_t *said)
-{
-    size_t i;
-    json_t *cq;
-    char sentence[SENTENCE];
-    json_array_foreach(json_object_get(process, "cqs"), i, cq)
-    {
-        json_int_t handle = number_of(cq, "handle"), waiting = number_of(cq, "waiting");
-        const json_t *old = find(json_object_get(before, "cqs"), "handle", handle);
-        bool armed = json_is_true(json_object_get(cq, "armed"));
-        if (!waiting || number_of(old, "waiting") != waiting)
-            continue;
-        snprintf(sentence, sizeof sentence, "has %" JSON_INTEGER_FORMAT " completions that nothing polls, and %s",
-                 waiting, armed ? "its event was raised" : "no event is asked for (ibv_req_notify_cq)");
-        add(said, "Completion queue", handle, sentence);
-    }
-}
-
-static json_t *judge(const json_t *processes, const json_t *process, const json_t *before)
-{
-    json_t *said = json_array();
-    if (!json_is_true(json_object_get(process, "answers")))
-        json_array_append_new(said, json_string("It does not answer: it is stopped (SIGSTOP, a debugger), or ends."));
-    else if (json_is_true(json_object_get(process, "busy")))
-        json_array_append_new(said, json_string("A thread makes or destroys an object, and waits: for events that were "
-                                                "not acknowledged, or for work that uses the object."));
-    judge_cqs(process, before, said);
-    judge_qps(processes, process, before, said);
-    if (!json_array_size(said))
-        json_array_append_new(said, json_string(NOTHING));
-    return said;
 }
 
 static void print(const json_t *list)
@@ -257,6 +40,14 @@ static void print(const json_t *list)
     }
 }
 
+static const json_t *process_in(const json_t *list, json_int_t pid)
+{
+    size_t i;
+    json_t *process;
+    json_array_foreach((json_t *)list, i, process) if (number_of(process, "pid") == pid) return process;
+    return NULL;
+}
+
 /* An object for each process; pid 0: for all. */
 static json_t *judge_all(const json_t *before, const json_t *now, int pid)
 {
@@ -266,7 +57,7 @@ static json_t *judge_all(const json_t *before, const json_t *now, int pid)
     {
         if (pid && number_of(process, "pid") != pid)
             continue;
-        json_t *said = judge(now, process, find(before, "pid", number_of(process, "pid")));
+        json_t *said = judge(now, process, process_in(before, number_of(process, "pid")));
         json_array_append_new(list, json_pack("{s:O, s:O, s:o}", "pid", json_object_get(process, "pid"), "program",
                                               json_object_get(process, "program"), "waits", said));
     }
@@ -280,7 +71,7 @@ static bool is_moving(const json_t *list)
     json_t *process;
     json_array_foreach(list, i,
                        process) if (!strcmp(json_string_value(json_array_get(json_object_get(process, "waits"), 0)),
-                                            NOTHING)) return true;
+                                            JUDGE_NOTHING)) return true;
     return false;
 }
 

@@ -1,10 +1,32 @@
 #include "verbs/object/acknowledgements.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "diag/log.h"
 #include "verbs/object/words.h"
+
+/* Of the thread that began to wait last. */
+static struct {
+    const char *_Atomic object; /* NULL: none waits */
+    _Atomic uint32_t handle, events;
+} missing;
+
+bool acknowledgements_missing(struct acknowledgements_missing *to)
+{
+    to->object = atomic_load(&missing.object);
+    to->handle = atomic_load(&missing.handle);
+    to->events = atomic_load(&missing.events);
+    return to->object;
+}
+
+static void note(const struct object *object, uint32_t events)
+{
+    atomic_store(&missing.handle, object->handle);
+    atomic_store(&missing.events, events);
+    atomic_store(&missing.object, object->class->name);
+}
 
 void acknowledgements_wait(const struct object *object, pthread_mutex_t *mutex, pthread_cond_t *cond,
                            const uint32_t *acknowledged, uint32_t fetched)
@@ -15,10 +37,13 @@ void acknowledgements_wait(const struct object *object, pthread_mutex_t *mutex, 
     pthread_mutex_lock(mutex);
     while (*acknowledged != fetched && pthread_cond_timedwait(cond, mutex, &soon) != ETIMEDOUT)
         ;
-    if (*acknowledged != fetched)
+    if (*acknowledged != fetched) {
         log_reason(LOG_WARN, REASON_UNACKNOWLEDGED, "destroying the %s with handle %u waits for %u events",
                    object->class->name, object->handle, fetched - *acknowledged);
+        note(object, fetched - *acknowledged);
+    }
     while (*acknowledged != fetched)
         pthread_cond_wait(cond, mutex);
+    atomic_store(&missing.object, NULL);
     pthread_mutex_unlock(mutex);
 }

@@ -12,4 +12,11 @@
 void acknowledgements_wait(const struct object *, pthread_mutex_t *mutex, pthread_cond_t *cond,
                            const uint32_t *acknowledged, uint32_t fetched);
 
+/* The object of this process that waits so at this moment, of several one; false: none does. Thread-safe. */
+struct acknowledgements_missing {
+    const char *object; /* "completion queue" */
+    uint32_t handle, events;
+};
+bool acknowledgements_missing(struct acknowledgements_missing *);
+
 #endif
