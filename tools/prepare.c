@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/start.h"
+#include "check/rule.h"
 #include "config/config.h"
 #include "ipc/claim.h"
 #include "ipc/node.h"
@@ -234,13 +235,31 @@ static int set_networks(const struct command *command, enum setting setting, con
     return set_text(command, setting, list);
 }
 
+static int set_readable(const struct command *command, enum setting setting, const char *name)
+{
+    char path[PLACE_PATH_MAX];
+    int status = make_whole(name, path);
+    if (!status && access(path, R_OK))
+        return command_misused(command, "\"%s\" can't be read: %s", path, strerror(errno));
+    return status ? status : set_text(command, setting, path);
+}
+
+/* Without a list: errors and adapter findings. */
+static int set_checks(const struct command *command, enum setting setting, const char *list)
+{
+    struct rule_choice choice;
+    char why[256];
+    if (list && !rule_choose(list, &choice, why, sizeof why))
+        return command_misused(command, "--check: %s", why);
+    return set_text(command, setting, list && *list ? list : "adapter");
+}
+
 int prepare_option(const struct command *command, int option, const char *value)
 {
     static int (*const by_type[SETTING_TYPES])(const struct command *, enum setting, const char *) = {
-        [SETTING_TYPE_FILE] = set_file,
-        [SETTING_TYPE_CAPTURE] = begin_capture,
-        [SETTING_TYPE_INTERFACES] = set_networks,
-        [SETTING_TYPE_FAULTS] = set_faults,
+        [SETTING_TYPE_FILE] = set_file,           [SETTING_TYPE_CAPTURE] = begin_capture,
+        [SETTING_TYPE_INTERFACES] = set_networks, [SETTING_TYPE_FAULTS] = set_faults,
+        [SETTING_TYPE_READ] = set_readable,       [SETTING_TYPE_CHECKS] = set_checks,
     };
     if (option == 'q')
         return set_text(command, SETTING_LOG, "none");
@@ -260,9 +279,11 @@ const struct option *prepare_options(const struct option *own)
         all[count++] = *own;
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         all[count++] = common[i];
-    for (enum setting i = 0; i < SETTINGS; i++)
+    for (enum setting i = 0; i < SETTINGS; i++) {
+        int value = setting_lines[i].type == SETTING_TYPE_CHECKS ? optional_argument : required_argument;
         if (*setting_lines[i].option)
-            all[count++] = (struct option){setting_lines[i].option, required_argument, NULL, PREPARE_SETTINGS + (int)i};
+            all[count++] = (struct option){setting_lines[i].option, value, NULL, PREPARE_SETTINGS + (int)i};
+    }
     all[count] = (struct option){0};
     return all;
 }
@@ -272,7 +293,7 @@ static void expand(const struct setting_line *line, char *text, size_t size)
 {
     const char *at = strstr(line->help, "@FAULTS@"), *end = line->help + strlen(line->help);
     snprintf(text, size, "%.*s%s%s (%s=%s)", (int)((at ? at : end) - line->help), line->help, at ? fault_example : "",
-             at ? at + strlen("@FAULTS@") : "", line->variable, line->value);
+             at ? at + strlen("@FAULTS@") : "", line->variable, *line->value == '[' ? "LIST" : line->value);
 }
 
 void prepare_print_help(FILE *to)
@@ -282,7 +303,7 @@ void prepare_print_help(FILE *to)
     for (const struct setting_line *line = setting_lines; line < setting_lines + SETTINGS; line++) {
         if (!*line->option)
             continue;
-        snprintf(head, sizeof head, "  --%s %s", line->option, line->value);
+        snprintf(head, sizeof head, "  --%s%s%s", line->option, *line->value == '[' ? "" : " ", line->value);
         expand(line, text, sizeof text);
         int used = fprintf(to, "%-*s", COLUMN - 2, head);
         screen_wrap(to, WIDTH, (size_t)fprintf(to, "  ") + (size_t)used, COLUMN, text);

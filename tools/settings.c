@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "check/rule.h"
 #include "config/config.h"
 #include "config/settings.h"
 #include "near.h"
@@ -110,9 +111,12 @@ static bool has_slip(char *why, size_t size)
 static bool can_be_used(enum setting setting, const char *text, char *why, size_t size)
 {
     struct fault_plan plan;
+    struct rule_choice choice;
     switch (setting_lines[setting].type) {
     case SETTING_TYPE_FAULTS:
         return fault_parse(text, &plan, why, size);
+    case SETTING_TYPE_CHECKS:
+        return rule_choose(text, &choice, why, size);
     case SETTING_TYPE_FILE:
         return is_writable(setting_lines[setting].variable, text, why, size);
     case SETTING_TYPE_CAPTURE:

@@ -16,6 +16,7 @@ enum setting_type {
     SETTING_TYPE_NUMBER,        /* decimal, within the range */
     SETTING_TYPE_TEXT,          /* anything */
     SETTING_TYPE_FILE,          /* path of a file that is written */
+    SETTING_TYPE_READ,          /* path of a file that is read */
     SETTING_TYPE_CAPTURE,       /* likewise; all processes write to it together */
     SETTING_TYPE_DIRECTORY,     /* path */
     SETTING_TYPE_CONFIGURATION, /* path of a file of settings */
@@ -23,6 +24,7 @@ enum setting_type {
     SETTING_TYPE_LIMITS,        /* config/limits.def */
     SETTING_TYPE_INTERFACES,    /* network interfaces of the devices in their order, separated by commas */
     SETTING_TYPE_FAULTS,        /* tap/fault.h */
+    SETTING_TYPE_CHECKS,        /* check/rule.h; the option needs no value */
     SETTING_TYPES
 };
 

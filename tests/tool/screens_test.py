@@ -19,6 +19,7 @@ from cases import SOFTVERBS, TEMPORARY, expect, softverbs
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 PAIR = f"{cases.BUILD}/tests/clients/mistakes"
+REPORT = f"{TEMPORARY}/checks.report"
 CAPTURE = f"{TREE}/tests/golden/rc_pingpong.pcap"
 
 # Each command as it prints something; "run" prints nothing of its own, and its help stands for it.
@@ -29,6 +30,7 @@ COMMANDS = {
     "show": [["show"], *(["show", what] for what in ("processes", "qps", "cqs", "srqs", "tags", "mrs", "pds", "connections")),
              ["show", "--help"]],
     "why": [["why"], ["why", "--help"]],
+    "checks": [["checks"], ["checks", REPORT], ["checks", "--help"]],
     "stat": [["stat", "--once"], ["stat", "--qps"], ["stat", "--lines"], ["stat", "--help"]],
     "event": [["event", "gid-change", "soft0"], ["event", "--help"]],
     "doctor": [["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "--help"]],
@@ -47,6 +49,7 @@ AS_JSON = {  # and what docs/user/json.md says that it is
     "show": ([["show"], *(["show", what] for what in ("processes", "qps", "cqs", "srqs", "tags", "mrs", "pds", "connections"))], "list of Process"),
     "why": ([["why"]], "list of Waiting"),
     "why --last": ([["why", "--last"]], "list of Left"),
+    "checks": ([["checks", REPORT]], "list of Checked"),
     "stat": ([["stat", "--once"], ["stat", "--qps"]], "list of Counts"),
     "event": ([["event", "gid-change", "soft0"]], "Event"),
     "doctor": ([["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "no-such"]], "list of Finding"),
@@ -258,4 +261,5 @@ def captures_decode_to_the_form():
 
 
 if __name__ == "__main__":
+    softverbs("run", "--check=notes", f"--check-report={REPORT}", "--", f"{cases.BUILD}/tests/check/mistakes", "send-buffer-changed", "faulty")
     cases.main(sys.modules[__name__])

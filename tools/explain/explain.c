@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "check/rule.h"
 #include "command.h"
 #include "diag/diag.h"
 #include "events/lines.h"
@@ -194,6 +195,38 @@ static bool explain_events(const char *argument, struct told *told)
     return known;
 }
 
+/* -- rules of the checker: check/rules.def */
+
+static void add_rule(const struct rule_line *line, struct told *told)
+{
+    const struct parts parts = {"", "softverbs run --check -- PROGRAM", line->cure, "checker.md"};
+    if (told->list) {
+        json_t *object =
+            json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "number", 0, "name", line->id, "sentence", line->what, "level",
+                      rule_level_name(line->level), "devices", line->bites, "why", line->why);
+        emit_parts(object, &parts);
+        json_array_append_new(told->list, object);
+        return;
+    }
+    table_add(&told->table, "%5s", "-");
+    table_add(&told->table, "%-24s", line->id);
+    table_add(&told->table, "%s (%s)", line->what, rule_level_name(line->level));
+    add_part(&told->table, "why", line->why);
+    add_part(&told->table, "devices", line->bites);
+    add_part(&told->table, "cure", line->cure);
+    add_part(&told->table, "page", "docs/user/checker.md");
+}
+
+static bool explain_rule(const char *argument, struct told *told)
+{
+    enum rule rule = 0;
+    while (rule < RULES && strcasecmp(argument, rule_lines[rule].id))
+        rule++;
+    if (rule < RULES)
+        add_rule(&rule_lines[rule], told);
+    return rule < RULES;
+}
+
 /* False: nothing has that number or name. */
 static bool explain_one(const char *argument, struct told *told)
 {
@@ -210,7 +243,7 @@ static bool explain_one(const char *argument, struct told *told)
             add_word(&words[i], told);
             known = true;
         }
-    return explain_events(argument, told) || known;
+    return explain_rule(argument, told) || explain_events(argument, told) || known;
 }
 
 /* -- what is not known */
@@ -271,9 +304,9 @@ const struct command explain_command = {
             "A word is what a program prints: the name of a reason, IBV_WC_RETRY_EXC_ERR\n"
             "or its text \"transport retry counter exceeded\", IBV_EVENT_QP_FATAL,\n"
             "RDMA_CM_EVENT_UNREACHABLE, EINVAL; the name of an event in the log (NAK_SENT)\n"
-            "or of a counter (naks_sent). Without an argument all reasons are listed; with\n"
-            "one its usual causes, an example, a cure and a page follow. What a process\n"
-            "waits for right now says \"softverbs why\".\n"
+            "or of a counter (naks_sent); a rule of \"softverbs run --check\". Without an\n"
+            "argument all reasons are listed; with one its usual causes, an example, a cure\n"
+            "and a page follow. What a process waits for right now says \"softverbs why\".\n"
             "\n"
             "Exit status: 0, or 1 when a number or name does not exist.\n",
     .run = explain,

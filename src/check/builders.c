@@ -1,0 +1,145 @@
+/* Posts by builders (ibv_wr_post(3)): what stands between ibv_wr_start and ibv_wr_complete is a batch of the shadow. */
+#include "check/flight.h"
+#include "check/layer.h"
+
+#include <string.h>
+
+static struct shadow *find(struct ibv_qp_ex *qp)
+{
+    return shadow_find(SHADOW_QP, &qp->qp_base);
+}
+
+static void start(struct ibv_qp_ex *qp)
+{
+    layer_below(ibv_wr_start)(qp);
+    shadow_lock();
+    struct shadow *shadow = find(qp);
+    if (shadow)
+        shadow->qp.batch.count = 0;
+    shadow_unlock();
+}
+
+/* The work request that the next functions complete. */
+static void begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, const void *posted)
+{
+    shadow_lock();
+    struct shadow *shadow = find(qp);
+    struct wqe *wqe = shadow ? wqe_room(&shadow->qp.batch) : NULL;
+    if (wqe) {
+        *wqe = (struct wqe){.wr_id = qp->wr_id, .posted = posted, .opcode = (uint8_t)opcode};
+        wqe->flags = qp->wr_flags & IBV_SEND_SIGNALED ? WQE_SIGNALED : 0;
+        wqe_add(&shadow->qp.batch);
+    }
+    shadow_unlock();
+}
+
+static void set_list(struct ibv_qp_ex *qp, const struct ibv_sge *list, size_t count, unsigned flags)
+{
+    shadow_lock();
+    struct shadow *shadow = find(qp);
+    if (shadow && shadow->qp.batch.count) {
+        struct wqe *wqe = wqe_at(&shadow->qp.batch, shadow->qp.batch.count - 1);
+        wqe_set_list(wqe, list, count);
+        wqe->flags |= (uint8_t)flags;
+    }
+    shadow_unlock();
+}
+
+#define EX struct ibv_qp_ex *qp
+#define BEGINNINGS                                                                                                     \
+    BEGINNING(IBV_WR_SEND, send, (EX), (qp))                                                                           \
+    BEGINNING(IBV_WR_SEND_WITH_IMM, send_imm, (EX, __be32 immediate), (qp, immediate))                                 \
+    BEGINNING(IBV_WR_SEND_WITH_INV, send_inv, (EX, uint32_t rkey), (qp, rkey))                                         \
+    BEGINNING(IBV_WR_LOCAL_INV, local_inv, (EX, uint32_t rkey), (qp, rkey))                                            \
+    BEGINNING(IBV_WR_BIND_MW, bind_mw, (EX, struct ibv_mw * mw, uint32_t rkey, const struct ibv_mw_bind_info *info),   \
+              (qp, mw, rkey, info))                                                                                    \
+    BEGINNING(IBV_WR_TSO, send_tso, (EX, void *header, uint16_t length, uint16_t mss), (qp, header, length, mss))      \
+    BEGINNING(IBV_WR_RDMA_WRITE, rdma_write, (EX, uint32_t rkey, uint64_t address), (qp, rkey, address))               \
+    BEGINNING(IBV_WR_RDMA_WRITE_WITH_IMM, rdma_write_imm, (EX, uint32_t rkey, uint64_t address, __be32 immediate),     \
+              (qp, rkey, address, immediate))                                                                          \
+    BEGINNING(IBV_WR_RDMA_READ, rdma_read, (EX, uint32_t rkey, uint64_t address), (qp, rkey, address))                 \
+    BEGINNING(IBV_WR_ATOMIC_CMP_AND_SWP, atomic_cmp_swp,                                                               \
+              (EX, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap),                                  \
+              (qp, rkey, address, compare, swap))                                                                      \
+    BEGINNING(IBV_WR_ATOMIC_FETCH_AND_ADD, atomic_fetch_add, (EX, uint32_t rkey, uint64_t address, uint64_t add),      \
+              (qp, rkey, address, add))                                                                                \
+    BEGINNING(IBV_WR_ATOMIC_WRITE, atomic_write, (EX, uint32_t rkey, uint64_t address, const void *value),             \
+              (qp, rkey, address, value))                                                                              \
+    BEGINNING(NEWER_WR_FLUSH, flush,                                                                                   \
+              (EX, uint32_t rkey, uint64_t address, size_t length, uint8_t placement, uint8_t selectivity),            \
+              (qp, rkey, address, length, placement, selectivity))
+
+#define BEGINNING(OPCODE, name, parameters, arguments)                                                                 \
+    static void begin_##name parameters                                                                                \
+    {                                                                                                                  \
+        begin(qp, OPCODE, place_of_post(__builtin_return_address(0)));                                                 \
+        layer_below(ibv_wr_##name) arguments;                                                                          \
+    }
+BEGINNINGS
+#undef BEGINNING
+
+static void set_sge(EX, uint32_t lkey, uint64_t address, uint32_t length)
+{
+    set_list(qp, &(struct ibv_sge){address, length, lkey}, 1, 0);
+    layer_below(ibv_wr_set_sge)(qp, lkey, address, length);
+}
+
+static void set_sge_list(EX, size_t count, const struct ibv_sge *list)
+{
+    set_list(qp, list, count, 0);
+    layer_below(ibv_wr_set_sge_list)(qp, count, list);
+}
+
+static void set_inline_data(EX, void *data, size_t length)
+{
+    set_list(qp, NULL, 0, WQE_INLINE);
+    layer_below(ibv_wr_set_inline_data)(qp, data, length);
+}
+
+static void set_inline_data_list(EX, size_t count, const struct ibv_data_buf *buffers)
+{
+    set_list(qp, NULL, 0, WQE_INLINE);
+    layer_below(ibv_wr_set_inline_data_list)(qp, count, buffers);
+}
+
+static void abort_batch(EX)
+{
+    shadow_lock();
+    struct shadow *shadow = find(qp);
+    if (shadow)
+        shadow->qp.batch.count = 0;
+    shadow_unlock();
+    layer_below(ibv_wr_abort)(qp);
+}
+
+static int complete(EX)
+{
+    shadow_lock();
+    struct shadow *shadow = find(qp);
+    unsigned count = shadow ? shadow->qp.batch.count : 0;
+    uint64_t first = shadow ? flight_begin_batch(shadow) : 0;
+    shadow_unlock();
+    int error = layer_below(ibv_wr_complete)(qp);
+    shadow_lock();
+    shadow = first ? find(qp) : NULL;
+    if (shadow)
+        flight_end(shadow, &shadow->qp.sends, first, error ? 0 : count, count);
+    if (shadow && error)
+        HOOKS_CALL(refused, shadow, error);
+    shadow_unlock();
+    return error;
+}
+
+void builders_fill(struct calls *calls)
+{
+#define BEGINNING(OPCODE, name, parameters, arguments) calls->ibv_wr_##name = begin_##name;
+    BEGINNINGS
+#undef BEGINNING
+    calls->ibv_wr_start = start;
+    calls->ibv_wr_complete = complete;
+    calls->ibv_wr_abort = abort_batch;
+    calls->ibv_wr_set_sge = set_sge;
+    calls->ibv_wr_set_sge_list = set_sge_list;
+    calls->ibv_wr_set_inline_data = set_inline_data;
+    calls->ibv_wr_set_inline_data_list = set_inline_data_list;
+}

@@ -1,0 +1,47 @@
+#include "check/check.h"
+
+#include <stdlib.h>
+
+#include "base/settings.h"
+#include "check/findings/finding.h"
+#include "check/findings/finding_file.h"
+#include "check/findings/symbol.h"
+#include "check/hooks.h"
+#include "check/layer.h"
+#include "diag/log.h"
+
+/* Of the C library: atexit(3) without a library that the function belongs to, so that it is not called when that ends
+ * but when the process does. */
+extern int __cxa_atexit(void (*)(void *), void *, void *);
+
+/* As the last of exit(3), so that what destructors of the program destroy is destroyed. A handler may call exit again:
+ * the remaining ones run then, and the status is the new one. */
+static void report_at_exit(void *unused)
+{
+    const char *text = setting_environment(SETTING_ERROR_EXITCODE);
+    shadow_lock();
+    HOOKS_CALL(ended, NULL);
+    shadow_unlock();
+    int wanted = text ? atoi(text) : 0;
+    if (finding_end() && wanted)
+        exit(wanted);
+}
+
+void check_begin(void)
+{
+    const char *words = setting_environment(SETTING_CHECK);
+    if (!words || !*words)
+        return;
+    log_start();
+    if (!finding_begin(words))
+        return;
+    place_begin();
+    symbol_begin();
+    finding_file_begin();
+    objects_fill(&layer_check.calls);
+    posts_fill(&layer_check.calls);
+    builders_fill(&layer_check.calls);
+    polls_fill(&layer_check.calls);
+    calls_put_around(&layer_check);
+    __cxa_atexit(report_at_exit, NULL, NULL);
+}

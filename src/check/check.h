@@ -1,0 +1,9 @@
+/* The checker (issue 39): what works here by luck and fails on an adapter, or is a bug anywhere. With SOFTVERBS_CHECK
+ * it is a layer around all calls of the program; without, nothing of it is ever called. */
+#ifndef CHECK_CHECK_H
+#define CHECK_CHECK_H
+
+/* Behind calls_begin, before the program runs. */
+void check_begin(void);
+
+#endif

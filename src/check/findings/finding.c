@@ -1,0 +1,167 @@
+#include "check/findings/finding.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/settings.h"
+#include "base/static_lock.h"
+#include "base/uncancelled.h"
+#include "check/findings/finding_file.h"
+#include "check/findings/finding_lines.h"
+#include "check/findings/suppression.h"
+#include "diag/log.h"
+
+enum { FINDINGS_MOST = 4096 };
+
+_Thread_local struct finding *finding_pending __attribute__((tls_model("initial-exec")));
+struct rule_choice finding_choice;
+
+/* One thread at a time writes a finding. */
+MUTEX_STATIC(telling, LOCK_TELLING);
+static struct finding *told; /* the newest first */
+static unsigned told_count;
+
+bool finding_begin(const char *words)
+{
+    char why[200];
+    if (!words || !*words)
+        return false;
+    if (!rule_choose(words, &finding_choice, why, sizeof why)) {
+        log_always("SOFTVERBS_CHECK=%s ignored: %s", words, why);
+        return false;
+    }
+    suppression_begin();
+    return true;
+}
+
+static void keep_place(struct place *to, const struct place *from)
+{
+    if (from)
+        *to = *from;
+}
+
+void finding_add(const struct finding_about *about, const char *format, ...)
+{
+    struct finding *finding = finding_choice.rules[about->rule] ? calloc(1, sizeof *finding) : NULL;
+    if (!finding)
+        return;
+    finding->rule = about->rule;
+    finding->kind = about->kind;
+    finding->number = about->number;
+    finding->posted = about->posted;
+    keep_place(&finding->created, about->created);
+    keep_place(&finding->destroyed, about->destroyed);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(finding->text, sizeof finding->text, format, arguments);
+    va_end(arguments);
+    finding->next = finding_pending;
+    finding_pending = finding;
+}
+
+/* The post says where a finding is; without one the caller of now, and of what is left the object's maker. */
+static const void *address_of(const struct finding *finding)
+{
+    if (finding->posted)
+        return finding->posted;
+    bool now = finding->found.count && finding->rule != RULE_NEVER_DESTROYED;
+    return now ? finding->found.frames[0] : finding->created.frames[0];
+}
+
+static struct finding *find_told(const struct finding *finding)
+{
+    lock_assert_held(&telling);
+    struct finding *known = told;
+    while (known && (known->rule != finding->rule || address_of(known) != address_of(finding)))
+        known = known->next;
+    return known;
+}
+
+static void tell_first(struct finding *finding)
+{
+    lock_assert_held(&telling);
+    static struct finding_places places; /* too large for a thread's stack; of `telling` */
+    finding_lines_resolve(finding, &places);
+    finding->next = told;
+    told = finding;
+    finding->id = ++told_count;
+    finding->suppressed = suppression_covers(finding, &places);
+    if (finding->suppressed)
+        return;
+    finding_lines_show(finding, &places);
+    finding_file_add(finding, &places);
+}
+
+/* True: it was told now, for the first time. */
+static bool tell_one(struct finding *finding)
+{
+    int before = uncancelled_begin();
+    mutex_take(&telling);
+    struct finding *known = find_told(finding);
+    bool first = !known && told_count < FINDINGS_MOST;
+    if (known)
+        known->count++;
+    finding->count = 1;
+    if (first)
+        tell_first(finding);
+    bool shown = first && !finding->suppressed;
+    mutex_release(&telling);
+    if (!first)
+        free(finding);
+    uncancelled_end(before);
+    return shown;
+}
+
+static struct finding *reverse(struct finding *list)
+{
+    struct finding *reversed = NULL;
+    while (list) {
+        struct finding *next = list->next;
+        list->next = reversed;
+        reversed = list;
+        list = next;
+    }
+    return reversed;
+}
+
+void finding_tell(void)
+{
+    struct place here;
+    bool shown = false;
+    place_here(&here);
+    struct finding *finding = reverse(finding_pending);
+    finding_pending = NULL;
+    while (finding) {
+        struct finding *next = finding->next;
+        finding->found = here;
+        shown |= tell_one(finding);
+        finding = next;
+    }
+    if (shown && finding_choice.fatal)
+        raise(SIGTRAP);
+}
+
+unsigned finding_end(void)
+{
+    struct finding *finding = reverse(finding_pending);
+    finding_pending = NULL;
+    while (finding) {
+        struct finding *next = finding->next;
+        tell_one(finding);
+        finding = next;
+    }
+    mutex_take(&telling);
+    unsigned counts[RULE_LEVELS] = {0};
+    for (finding = told; finding; finding = finding->next) {
+        if (finding->suppressed)
+            continue;
+        counts[rule_lines[finding->rule].level]++;
+        finding_file_count(finding);
+    }
+    finding_lines_sum(counts);
+    mutex_release(&telling);
+    return counts[RULE_ERROR] + counts[RULE_ADAPTER];
+}

@@ -1,0 +1,121 @@
+#include "check/findings/finding_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/settings.h"
+#include "diag/log.h"
+#include "diag/output.h"
+
+static const char *path_of(void)
+{
+    const char *path = setting_environment(SETTING_CHECK_REPORT);
+    return path && *path ? path : NULL;
+}
+
+static void append(const char *text, size_t length)
+{
+    struct output output;
+    int error = output_open(&output, path_of(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
+    if (error) {
+        log_always("check: %s can't be written: %s", path_of(), strerror(error));
+        return;
+    }
+    output_write(&output, text, length);
+    output_close(&output);
+}
+
+void finding_file_begin(void)
+{
+    if (path_of())
+        append("", 0);
+}
+
+/* -- JSON */
+
+static void put_text(FILE *file, const char *text)
+{
+    putc('"', file);
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
+        if (*at == '"' || *at == '\\' || *at < ' ')
+            fprintf(file, "\\u%04x", *at);
+        else
+            putc(*at, file);
+    putc('"', file);
+}
+
+static void put_symbol(FILE *file, const struct symbol *symbol)
+{
+    fputs("{\"function\": ", file);
+    put_text(file, symbol->function);
+    fputs(", \"file\": ", file);
+    put_text(file, symbol->path);
+    fprintf(file, ", \"line\": %d, \"module\": ", symbol->line);
+    put_text(file, symbol->module);
+    fprintf(file, ", \"offset\": %zu}", symbol->offset);
+}
+
+static void put_symbols(FILE *file, const char *name, const struct symbol *symbols, unsigned count)
+{
+    fprintf(file, ", \"%s\": [", name);
+    for (unsigned at = 0; at < count; at++) {
+        fputs(at ? ", " : "", file);
+        put_symbol(file, &symbols[at]);
+    }
+    putc(']', file);
+}
+
+/* What makes it known again in the line of its count. */
+static void put_head(FILE *file, const struct finding *finding)
+{
+    fputs("{\"program\": ", file);
+    put_text(file, program_invocation_short_name);
+    fprintf(file, ", \"pid\": %d, \"rule\": \"%s\", \"finding\": %u, \"count\": %" PRIu64, (int)getpid(),
+            rule_lines[finding->rule].id, finding->id, finding->count);
+}
+
+static void put_whole(FILE *file, const struct finding *finding, const struct finding_places *places)
+{
+    put_head(file, finding);
+    fprintf(file, ", \"level\": \"%s\", \"kind\": \"%s\", \"number\": %" PRIu32 ", \"text\": ",
+            rule_level_name(rule_lines[finding->rule].level), finding->kind, finding->number);
+    put_text(file, finding->text);
+    put_symbols(file, "posted", &places->posted, finding->posted != NULL);
+    put_symbols(file, "found", places->found, finding->found.count);
+    put_symbols(file, "created", places->created, finding->created.count);
+    put_symbols(file, "destroyed", places->destroyed, finding->destroyed.count);
+    fputs("}\n", file);
+}
+
+/* One write, so that lines of several processes stay whole. */
+static void write_line(const struct finding *finding, const struct finding_places *places)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = path_of() ? open_memstream(&text, &length) : NULL;
+    if (!file)
+        return;
+    if (places)
+        put_whole(file, finding, places);
+    else
+        put_head(file, finding), fputs("}\n", file);
+    if (!fclose(file))
+        append(text, length);
+    free(text);
+}
+
+void finding_file_add(const struct finding *finding, const struct finding_places *places)
+{
+    write_line(finding, places);
+}
+
+void finding_file_count(const struct finding *finding)
+{
+    if (finding->count > 1)
+        write_line(finding, NULL);
+}

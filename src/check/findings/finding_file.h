@@ -1,0 +1,16 @@
+/* A finding as a line of JSON, appended to SOFTVERBS_CHECK_REPORT, which several processes may share. docs/user/json.md
+ * has its form. */
+#ifndef CHECK_FINDINGS_FINDING_FILE_H
+#define CHECK_FINDINGS_FINDING_FILE_H
+
+#include "check/findings/finding_lines.h"
+
+/* The file, so that it is there although nothing is found. */
+void finding_file_begin(void);
+
+void finding_file_add(const struct finding *, const struct finding_places *);
+
+/* How often it was found, when that is more than once. */
+void finding_file_count(const struct finding *);
+
+#endif

@@ -1,0 +1,62 @@
+#include "check/findings/place.h"
+
+#include <stdbool.h>
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#else /* musl: a post has its return address, and nothing else has a place */
+static int backtrace(void **frames, int most)
+{
+    return 0;
+}
+#endif
+
+#include "check/findings/symbol.h"
+
+enum { OWN_MOST = 12 }; /* frames of the library between the program and here */
+
+/* Of the linker: where this library begins and ends. */
+extern const char own_begin[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+extern const char own_end[] __asm__("_end") __attribute__((visibility("hidden")));
+
+static bool is_own(const void *address)
+{
+    return (const char *)address >= own_begin && (const char *)address < own_end;
+}
+
+void place_begin(void)
+{
+    void *frame;
+    backtrace(&frame, 1);
+}
+
+/* The frames of the library, and behind them those of functions of the verbs' headers. A program that has the library
+ * inside keeps all but the innermost frame, as nothing tells the two apart. */
+static int skip(void *const *frames, int count)
+{
+    int first = 0;
+    while (first < count && is_own(frames[first]))
+        first++;
+    if (first == count)
+        return count > 0;
+    while (first + 1 < count && symbol_is_wrapper(frames[first]))
+        first++;
+    return first;
+}
+
+void place_here(struct place *place)
+{
+    void *frames[PLACE_FRAMES + OWN_MOST];
+    int count = backtrace(frames, PLACE_FRAMES + OWN_MOST);
+    place->count = 0;
+    for (int at = skip(frames, count); at < count && place->count < PLACE_FRAMES; at++)
+        place->frames[place->count++] = frames[at];
+}
+
+const void *place_of_post(const void *address)
+{
+    struct place here;
+    if (is_own(address) || !symbol_is_wrapper(address))
+        return address;
+    place_here(&here);
+    return here.count ? here.frames[0] : address;
+}

@@ -1,0 +1,25 @@
+/* Places in the program: where it made an object, posted work, or is now. They are return addresses, which
+ * check/symbol.h turns into functions and lines when a finding is shown. */
+#ifndef CHECK_FINDINGS_PLACE_H
+#define CHECK_FINDINGS_PLACE_H
+
+enum { PLACE_FRAMES = 10 };
+
+struct place {
+    const void
+        *frames[PLACE_FRAMES]; /* the innermost first; those of the library and of the verbs' headers are left out */
+    unsigned count;
+};
+
+/* Before the first place_here, which then asks the dynamic loader for nothing. */
+void place_begin(void);
+
+/* Of a post, which was called from this return address: that address, or the first of its callers that is not in a
+ * function of the verbs' own headers, as in programs that are built without optimization. Under no lock. Thread-safe.
+ */
+const void *place_of_post(const void *address);
+
+/* Where the calling thread is; some microseconds. Under no lock: the unwinder has its own. Thread-safe. */
+void place_here(struct place *);
+
+#endif

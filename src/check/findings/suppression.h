@@ -1,0 +1,14 @@
+/* Findings that the user does not want: lines of the file that SOFTVERBS_CHECK_SUPPRESSIONS names, each of three
+ * patterns of fnmatch(3) with blanks between: PROGRAM RULE FUNCTION. A # begins a comment. */
+#ifndef CHECK_FINDINGS_SUPPRESSION_H
+#define CHECK_FINDINGS_SUPPRESSION_H
+
+#include "check/findings/finding_lines.h"
+
+/* Reads the file. One thread. */
+void suppression_begin(void);
+
+/* Does a line fit the program's name, the rule and a function of any of the places? */
+bool suppression_covers(const struct finding *, const struct finding_places *);
+
+#endif

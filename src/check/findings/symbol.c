@@ -1,0 +1,264 @@
+#include "check/findings/symbol.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/static_lock.h"
+
+enum { KNOWN = 1024 };
+
+/* The part of libdwfl's interface and of libdw's (elfutils/libdwfl.h, libdw.h, since 0.150) that is used here. The
+ * library is optional, so its header is not asked for either. */
+typedef struct Dwfl Dwfl;
+typedef struct Dwfl_Module Dwfl_Module;
+typedef struct Dwfl_Line Dwfl_Line;
+typedef struct Dwarf_Files Dwarf_Files;
+typedef struct {
+    void *address, *cu, *abbreviation;
+    long padding;
+} Dwarf_Die;
+typedef struct {
+    unsigned code, form;
+    unsigned char *value;
+    void *cu;
+} Dwarf_Attribute;
+enum { DW_TAG_INLINED = 0x1d, DW_TAG_SUBPROGRAM = 0x2e, DW_AT_CALL_FILE = 0x58, DW_AT_CALL_LINE = 0x59 };
+struct dwfl_callbacks {
+    int (*find_elf)(void);
+    int (*find_debuginfo)(void);
+    void *section_address;
+    char **debuginfo_path;
+};
+
+static struct {
+    Dwfl *(*begin)(const struct dwfl_callbacks *);
+    void (*report_begin)(Dwfl *);
+    int (*linux_proc_report)(Dwfl *, pid_t);
+    int (*report_end)(Dwfl *, void *, void *);
+    Dwfl_Module *(*addrmodule)(Dwfl *, uint64_t);
+    const char *(*module_addrname)(Dwfl_Module *, uint64_t);
+    Dwfl_Line *(*module_getsrc)(Dwfl_Module *, uint64_t);
+    const char *(*lineinfo)(Dwfl_Line *, uint64_t *, int *, int *, uint64_t *, uint64_t *);
+    const char *(*module_info)(Dwfl_Module *, void ***, uint64_t *, uint64_t *, uint64_t *, uint64_t *, const char **,
+                               const char **);
+    Dwarf_Die *(*module_addrdie)(Dwfl_Module *, uint64_t, uint64_t *);
+    int (*getscopes)(Dwarf_Die *, uint64_t, Dwarf_Die **);
+    int (*getscopes_die)(Dwarf_Die *, Dwarf_Die **);
+    int (*tag)(Dwarf_Die *);
+    const char *(*diename)(Dwarf_Die *);
+    Dwarf_Attribute *(*attr)(Dwarf_Die *, unsigned, Dwarf_Attribute *);
+    int (*formudata)(Dwarf_Attribute *, uint64_t *);
+    int (*getsrcfiles)(Dwarf_Die *, Dwarf_Files **, size_t *);
+    const char *(*filesrc)(Dwarf_Files *, size_t, uint64_t *, uint64_t *);
+    struct dwfl_callbacks callbacks;
+    Dwfl *session; /* NULL: there is no libdw */
+} dwfl;
+
+static const struct {
+    const char *name;
+    void **at;
+} wanted[] = {
+    {"dwfl_begin", (void **)&dwfl.begin},
+    {"dwfl_report_begin", (void **)&dwfl.report_begin},
+    {"dwfl_linux_proc_report", (void **)&dwfl.linux_proc_report},
+    {"dwfl_report_end", (void **)&dwfl.report_end},
+    {"dwfl_addrmodule", (void **)&dwfl.addrmodule},
+    {"dwfl_module_addrname", (void **)&dwfl.module_addrname},
+    {"dwfl_module_getsrc", (void **)&dwfl.module_getsrc},
+    {"dwfl_lineinfo", (void **)&dwfl.lineinfo},
+    {"dwfl_module_info", (void **)&dwfl.module_info},
+    {"dwfl_module_addrdie", (void **)&dwfl.module_addrdie},
+    {"dwarf_getscopes", (void **)&dwfl.getscopes},
+    {"dwarf_getscopes_die", (void **)&dwfl.getscopes_die},
+    {"dwarf_tag", (void **)&dwfl.tag},
+    {"dwarf_diename", (void **)&dwfl.diename},
+    {"dwarf_attr", (void **)&dwfl.attr},
+    {"dwarf_formudata", (void **)&dwfl.formudata},
+    {"dwarf_getsrcfiles", (void **)&dwfl.getsrcfiles},
+    {"dwarf_filesrc", (void **)&dwfl.filesrc},
+    {"dwfl_linux_proc_find_elf", (void **)&dwfl.callbacks.find_elf},
+    {"dwfl_build_id_find_debuginfo", (void **)&dwfl.callbacks.find_debuginfo},
+};
+
+MUTEX_STATIC(session, LOCK_INNERMOST); /* libdw is not thread-safe */
+
+static bool load(void)
+{
+    void *library = dlopen("libdw.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!library)
+        return false;
+    for (size_t at = 0; at < sizeof wanted / sizeof *wanted; at++)
+        if (!(*wanted[at].at = dlsym(library, wanted[at].name)))
+            return false;
+    return true;
+}
+
+void symbol_begin(void)
+{
+    if (load())
+        dwfl.session = dwfl.begin(&dwfl.callbacks);
+}
+
+/* Again, when an address is of none that it knows: the program may have loaded a library since. */
+static Dwfl_Module *find_module(uint64_t address)
+{
+    Dwfl_Module *module = dwfl.session ? dwfl.addrmodule(dwfl.session, address) : NULL;
+    if (module || !dwfl.session)
+        return module;
+    dwfl.report_begin(dwfl.session);
+    bool known = !dwfl.linux_proc_report(dwfl.session, getpid()) && !dwfl.report_end(dwfl.session, NULL, NULL);
+    return known ? dwfl.addrmodule(dwfl.session, address) : NULL;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_of_verbs(const char *path)
+{
+    return strstr(path, "/infiniband/") || strstr(path, "/rdma/");
+}
+
+static void set_path(struct symbol *symbol, const char *path)
+{
+    snprintf(symbol->path, sizeof symbol->path, "%s", path);
+    snprintf(symbol->file, sizeof symbol->file, "%s", base_name(path));
+}
+
+static uint64_t number_of(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    uint64_t number = 0;
+    if (dwfl.attr(die, name, &attribute))
+        dwfl.formudata(&attribute, &number);
+    return number;
+}
+
+/* From within an inlined function to where it was called. */
+static void leave_inlined(Dwarf_Die *unit, Dwarf_Die *inlined, struct symbol *symbol)
+{
+    Dwarf_Files *files;
+    size_t count;
+    const char *path = NULL;
+    if (!dwfl.getsrcfiles(unit, &files, &count))
+        path = dwfl.filesrc(files, number_of(inlined, DW_AT_CALL_FILE), NULL, NULL);
+    set_path(symbol, path ? path : "?");
+    symbol->line = (int)number_of(inlined, DW_AT_CALL_LINE);
+}
+
+/* `scopes`: what contains the address, the innermost first. */
+static void leave_headers(Dwarf_Die *unit, Dwarf_Die *scopes, int count, struct symbol *symbol)
+{
+    for (int at = 0; at < count; at++) {
+        int tag = dwfl.tag(&scopes[at]);
+        if (tag != DW_TAG_INLINED && tag != DW_TAG_SUBPROGRAM)
+            continue;
+        if (tag == DW_TAG_INLINED && is_of_verbs(symbol->path)) {
+            leave_inlined(unit, &scopes[at], symbol);
+            continue;
+        }
+        const char *name = dwfl.diename(&scopes[at]);
+        if (name)
+            snprintf(symbol->function, sizeof symbol->function, "%s", name);
+        return;
+    }
+}
+
+static void find_scope(Dwfl_Module *module, uint64_t address, struct symbol *symbol)
+{
+    uint64_t bias;
+    Dwarf_Die *unit = dwfl.module_addrdie(module, address, &bias), *innermost = NULL, *scopes = NULL;
+    int count = unit ? dwfl.getscopes(unit, address - bias, &innermost) : 0;
+    if (count > 0)
+        count = dwfl.getscopes_die(innermost, &scopes);
+    if (count > 0)
+        leave_headers(unit, scopes, count, symbol);
+    free(scopes);
+    free(innermost);
+    symbol->is_wrapper = is_of_verbs(symbol->path);
+}
+
+static void find_line(Dwfl_Module *module, uint64_t address, struct symbol *symbol)
+{
+    const char *function = dwfl.module_addrname(module, address);
+    Dwfl_Line *line = dwfl.module_getsrc(module, address);
+    const char *path = line ? dwfl.lineinfo(line, NULL, &symbol->line, NULL, NULL, NULL) : NULL;
+    if (function)
+        snprintf(symbol->function, sizeof symbol->function, "%s", function);
+    if (!path)
+        return;
+    set_path(symbol, path);
+    find_scope(module, address, symbol);
+}
+
+static void find_module_of(Dwfl_Module *module, uint64_t address, struct symbol *symbol)
+{
+    uint64_t start = 0;
+    const char *path = dwfl.module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
+    snprintf(symbol->module, sizeof symbol->module, "%s", path ? base_name(path) : "?");
+    symbol->offset = address - start;
+}
+
+/* Without libdw. It asks the dynamic loader. */
+static void find_exported(uint64_t address, struct symbol *symbol)
+{
+    Dl_info info;
+    if (!dladdr((const void *)(uintptr_t)address, &info) || !info.dli_fname)
+        return;
+    snprintf(symbol->module, sizeof symbol->module, "%s", base_name(info.dli_fname));
+    symbol->offset = address - (uintptr_t)info.dli_fbase;
+    if (info.dli_sname)
+        snprintf(symbol->function, sizeof symbol->function, "%s", info.dli_sname);
+}
+
+void symbol_find(const void *address, struct symbol *symbol)
+{
+    uint64_t call = (uintptr_t)address - 1;
+    *symbol = (struct symbol){.module = "?", .offset = call};
+    mutex_take(&session);
+    Dwfl_Module *module = find_module(call);
+    if (module) {
+        find_module_of(module, call, symbol);
+        find_line(module, call, symbol);
+    }
+    mutex_release(&session);
+    if (!module)
+        find_exported(call, symbol);
+}
+
+/* The address, and in its highest bit whether it is of a wrapper. Where two addresses share a place, the later stays.
+ */
+static _Atomic uintptr_t known[KNOWN];
+
+bool symbol_is_wrapper(const void *address)
+{
+    static const uintptr_t yes = (uintptr_t)1 << (8 * sizeof(uintptr_t) - 1);
+    struct symbol symbol;
+    _Atomic uintptr_t *place = &known[((uintptr_t)address * 0x9e3779b97f4a7c15ull >> 32) % KNOWN];
+    uintptr_t found = atomic_load_explicit(place, memory_order_relaxed);
+    if ((found & ~yes) == (uintptr_t)address)
+        return found & yes;
+    symbol_find(address, &symbol);
+    atomic_store_explicit(place, (uintptr_t)address | (symbol.is_wrapper ? yes : 0), memory_order_relaxed);
+    return symbol.is_wrapper;
+}
+
+void symbol_describe(const struct symbol *symbol, char text[SYMBOL_SIZE])
+{
+    char where[200];
+    if (symbol->line)
+        snprintf(where, sizeof where, "%s:%d", symbol->file, symbol->line);
+    else
+        snprintf(where, sizeof where, "%s+0x%zx", symbol->module, symbol->offset);
+    if (*symbol->function)
+        snprintf(text, SYMBOL_SIZE, "%s (%s)", symbol->function, where);
+    else
+        snprintf(text, SYMBOL_SIZE, "%s", where);
+}

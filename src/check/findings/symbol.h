@@ -1,0 +1,35 @@
+/* Functions, files and lines of addresses in the program. libdw reads them from the program's debugging information,
+ * where it is installed (Debian: libdw1); otherwise the module and the offset in it are told, for addr2line(1). */
+#ifndef CHECK_FINDINGS_SYMBOL_H
+#define CHECK_FINDINGS_SYMBOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SYMBOL_SIZE = 352 };
+
+struct symbol {
+    bool is_wrapper;    /* in a function of <infiniband/verbs.h> or <rdma/rdma_verbs.h> that was not inlined */
+    char function[128]; /* "": not known */
+    char file[128];     /* without its directories; "": not known */
+    char path[512];     /* as the compiler wrote it */
+    int line;           /* 0: not known */
+    char module[128];   /* the path of the program or library, without its directories */
+    size_t offset;      /* of the address in the module */
+};
+
+/* Loads libdw, before other threads call verbs. */
+void symbol_begin(void);
+
+/* Of a return address: of the call before it. Where functions of the headers of verbs were inlined, the place that
+ * called them. Thread-safe. */
+void symbol_find(const void *address, struct symbol *);
+
+/* Is this return address in a function of those headers, so that its caller is the place of interest? The result is
+ * kept, so asking again costs a load. Thread-safe. */
+bool symbol_is_wrapper(const void *address);
+
+/* "main (pp.c:120)", "main (libx.so+0x1234)", "libx.so+0x1234". */
+void symbol_describe(const struct symbol *, char text[SYMBOL_SIZE]);
+
+#endif

@@ -1,0 +1,186 @@
+#include "check/flight.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { FLIGHT_MOST = 1 << 16 }; /* beyond that the completions go where they are not seen */
+
+struct wqe_queue *flight_receives(struct shadow *owner)
+{
+    return owner->kind == SHADOW_SRQ ? &owner->srq : &owner->qp.receives;
+}
+
+/* What is due in the CQ of a queue pair, and how much of its sends is signalled. */
+static void count_due(struct shadow *owner, const struct wqe *wqe, uint32_t change)
+{
+    if (owner->kind != SHADOW_QP || !(wqe->flags & WQE_SIGNALED))
+        return;
+    struct shadow *cq = wqe->flags & WQE_RECEIVE ? owner->qp.recv_cq : owner->qp.send_cq;
+    if (!(wqe->flags & WQE_RECEIVE))
+        owner->qp.signaled += change;
+    if (cq)
+        cq->cq.due += change;
+}
+
+static void enter(struct shadow *owner, struct wqe_queue *queue, struct wqe *wqe)
+{
+    wqe->begun = shadow_moment();
+    wqe->returned = 0;
+    wqe->thread = (uintptr_t)pthread_self();
+    count_due(owner, wqe, 1);
+    HOOKS_CALL(posted, owner, wqe);
+    wqe_add(queue);
+}
+
+static struct wqe *find_room(struct shadow *owner, struct wqe_queue *queue)
+{
+    shadow_assert_locked();
+    if (queue->count >= FLIGHT_MOST && owner->kind == SHADOW_SRQ)
+        wqe_clear(queue);
+    if (queue->count >= FLIGHT_MOST)
+        shadow_end_work(owner);
+    return wqe_room(queue);
+}
+
+static uint8_t flags_of_send(const struct shadow *qp, enum ibv_wr_opcode opcode, unsigned send_flags)
+{
+    unsigned flags = send_flags & IBV_SEND_SIGNALED || qp->qp.signals_all ? WQE_SIGNALED : 0;
+    if (send_flags & IBV_SEND_INLINE)
+        flags |= WQE_INLINE;
+    if (opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+        flags |= WQE_WRITES;
+    return (uint8_t)flags;
+}
+
+uint64_t flight_begin_sends(struct shadow *qp, const struct ibv_send_wr *wr, const void *posted)
+{
+    shadow_assert_locked();
+    uint64_t first = shadow_moment();
+    for (; wr; wr = wr->next) {
+        struct wqe *wqe = find_room(qp, &qp->qp.sends);
+        if (!wqe)
+            break;
+        *wqe = (struct wqe){.wr_id = wr->wr_id, .posted = posted, .opcode = (uint8_t)wr->opcode};
+        wqe->flags = flags_of_send(qp, wr->opcode, wr->send_flags);
+        wqe_set_list(wqe, wr->sg_list, wr->num_sge > 0 ? (size_t)wr->num_sge : 0);
+        enter(qp, &qp->qp.sends, wqe);
+    }
+    return first;
+}
+
+uint64_t flight_begin_receives(struct shadow *owner, const struct ibv_recv_wr *wr, const void *posted)
+{
+    shadow_assert_locked();
+    uint64_t first = shadow_moment();
+    for (; wr; wr = wr->next) {
+        struct wqe *wqe = find_room(owner, flight_receives(owner));
+        if (!wqe)
+            break;
+        *wqe = (struct wqe){.wr_id = wr->wr_id, .posted = posted, .flags = WQE_RECEIVE | WQE_WRITES | WQE_SIGNALED};
+        wqe_set_list(wqe, wr->sg_list, wr->num_sge > 0 ? (size_t)wr->num_sge : 0);
+        enter(owner, flight_receives(owner), wqe);
+    }
+    return first;
+}
+
+uint64_t flight_begin_batch(struct shadow *qp)
+{
+    shadow_assert_locked();
+    uint64_t first = shadow_moment();
+    for (uint32_t at = 0; at < qp->qp.batch.count; at++) {
+        struct wqe *wqe = find_room(qp, &qp->qp.sends);
+        if (!wqe)
+            break;
+        *wqe = *wqe_at(&qp->qp.batch, at);
+        wqe->flags = (uint8_t)(wqe->flags | flags_of_send(qp, wqe->opcode, 0));
+        enter(qp, &qp->qp.sends, wqe);
+    }
+    qp->qp.batch.count = 0;
+    return first;
+}
+
+/* From the newest, since those of this call are among them. */
+void flight_end(struct shadow *owner, struct wqe_queue *queue, uint64_t first, unsigned taken, unsigned count)
+{
+    shadow_assert_locked();
+    uint64_t now = shadow_moment();
+    for (uint32_t at = queue->count; at-- > 0;) {
+        struct wqe *wqe = wqe_at(queue, at);
+        if (wqe->begun <= first)
+            break;
+        if (wqe->begun > first + count || wqe->returned)
+            continue;
+        wqe->returned = now;
+        if (wqe->begun <= first + taken)
+            continue;
+        count_due(owner, wqe, -1u);
+        wqe_remove(queue, at);
+    }
+}
+
+static void end_wqe(struct shadow *qp, struct wqe_queue *queue, uint32_t at, const struct hooks_completion *completion)
+{
+    struct wqe wqe = *wqe_at(queue, at);
+    if (queue == &qp->qp.sends || queue == &qp->qp.receives)
+        count_due(qp, &wqe, -1u);
+    wqe_remove(queue, at);
+    HOOKS_CALL(completed, qp, &wqe, completion);
+}
+
+static bool is_certainly_before(const struct wqe *wqe, const struct wqe *other)
+{
+    return wqe->thread == other->thread || (wqe->returned && wqe->returned < other->begun);
+}
+
+/* Unsignalled work before the one at `until`. */
+static void end_silent(struct shadow *qp, uint32_t until, const struct hooks_completion *completion)
+{
+    struct wqe_queue *queue = &qp->qp.sends;
+    struct wqe last = *wqe_at(queue, until);
+    for (uint32_t at = 0; at < until;) {
+        const struct wqe *wqe = wqe_at(queue, at);
+        if (wqe->flags & WQE_SIGNALED || !is_certainly_before(wqe, &last)) {
+            at++;
+            continue;
+        }
+        end_wqe(qp, queue, at, completion);
+        until--;
+    }
+}
+
+/* What was signalled, or failed. */
+static uint32_t find_flight(const struct wqe_queue *queue, const struct hooks_completion *completion)
+{
+    uint32_t at = 0;
+    for (; at < queue->count; at++) {
+        const struct wqe *wqe = wqe_at(queue, at);
+        if (wqe->wr_id == completion->wr_id && (wqe->flags & WQE_SIGNALED || completion->status != IBV_WC_SUCCESS))
+            break;
+    }
+    return at;
+}
+
+static void complete_send(struct shadow *qp, const struct hooks_completion *completion)
+{
+    struct wqe_queue *queue = &qp->qp.sends;
+    uint32_t at = find_flight(queue, completion), before = queue->count;
+    if (at == before)
+        return;
+    end_silent(qp, at, completion);
+    at -= before - queue->count;
+    end_wqe(qp, queue, at, completion);
+}
+
+void flight_complete(const struct hooks_completion *completion)
+{
+    shadow_assert_locked();
+    struct shadow *qp = shadow_find_number(SHADOW_QP, completion->qp_number);
+    if (!qp)
+        return;
+    if (!(completion->opcode & IBV_WC_RECV))
+        return complete_send(qp, completion);
+    struct wqe_queue *queue = flight_receives(qp->qp.srq ? qp->qp.srq : qp);
+    uint32_t at = find_flight(queue, completion);
+    if (at < queue->count)
+        end_wqe(qp, queue, at, completion);
+}

@@ -1,0 +1,46 @@
+/* What a file of rules is told. Each such file of check/rules has one constant with the functions that it wants; all of
+ * them are called under the shadow's lock, and end in finding_add. */
+#ifndef CHECK_HOOKS_H
+#define CHECK_HOOKS_H
+
+#include "check/shadow.h"
+
+/* A completion that the program has polled. */
+struct hooks_completion {
+    uint64_t wr_id;
+    uint32_t qp_number, length;
+    enum ibv_wc_status status;
+    enum ibv_wc_opcode opcode;
+};
+
+struct hooks {
+    /* `owner` is a QP, or the SRQ of a receive. Before the library has the work. */
+    void (*posted)(struct shadow *owner, struct wqe *);
+    /* The program has been told that the work ended, if only by a later completion (then that one is given). `qp` is
+     * the QP of the completion, also where the receive is of an SRQ. */
+    void (*completed)(struct shadow *qp, struct wqe *, const struct hooks_completion *);
+    /* The library took no more work of this post: errno. */
+    void (*refused)(struct shadow *qp, int error);
+    /* ibv_modify_qp succeeded. */
+    void (*modified)(struct shadow *qp, const struct ibv_qp_attr *, int mask);
+    /* The program destroys it; the library has not yet. */
+    void (*destroying)(struct shadow *);
+    /* The process ends, or the context of these objects is closed (NULL: all). */
+    void (*ended)(const struct ibv_context *);
+};
+
+#define RULES_OF(file) extern const struct hooks rules_##file;
+#include "check/rules.def"
+
+/* Calls the function of each file that has one. */
+#define HOOKS_CALL(hook, ...)                                                                                          \
+    do {                                                                                                               \
+        for (unsigned hooks_at = 0; hooks_at < hooks_count; hooks_at++)                                                \
+            if (hooks_all[hooks_at]->hook)                                                                             \
+                hooks_all[hooks_at]->hook(__VA_ARGS__);                                                                \
+    } while (0)
+
+extern const struct hooks *const hooks_all[];
+extern const unsigned hooks_count;
+
+#endif

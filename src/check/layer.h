@@ -1,0 +1,17 @@
+/* The checker's layer around all calls (calls/calls.h), and who fills in which of its functions. */
+#ifndef CHECK_LAYER_H
+#define CHECK_LAYER_H
+
+#include "calls/calls.h"
+
+extern struct calls_layer layer_check;
+
+/* What is below it: layer_below(ibv_post_send)(qp, ...). */
+#define layer_below(name) calls_get(&layer_check.below, name)
+
+void objects_fill(struct calls *);  /* create, change, destroy */
+void posts_fill(struct calls *);    /* ibv_post_send and its like */
+void builders_fill(struct calls *); /* ibv_wr_start to ibv_wr_complete */
+void polls_fill(struct calls *);    /* ibv_poll_cq, ibv_start_poll and its like, events */
+
+#endif

@@ -1,0 +1,338 @@
+/* The calls that make, change and destroy objects. */
+#include "calls/subject.h"
+#include "check/flight.h"
+#include "check/layer.h"
+
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+/* -- making */
+
+/* The lock is held behind it. */
+static struct shadow *enter(enum shadow_kind kind, const void *handle, const struct ibv_context *context,
+                            struct calls_subject subject)
+{
+    struct place here;
+    place_here(&here);
+    shadow_lock();
+    struct shadow *shadow = shadow_add(kind, handle, subject.number, &here);
+    if (shadow)
+        shadow->context = context;
+    return shadow;
+}
+
+/* Most begin with it. */
+#define CONTEXT_OF(object)                                                                                             \
+    _Generic((object), struct ibv_context *                                                                            \
+             : (const struct ibv_context *)(const void *)(object), struct ibv_flow *                                   \
+             : ((struct ibv_flow *)(void *)(object))->context, default                                                 \
+             : ((struct ibv_pd *)(void *)(object))->context)
+
+/* Objects of which nothing but their place is kept. */
+#define MADE_PLAINLY                                                                                                   \
+    MADE(CONTEXT, struct ibv_context *, ibv_open_device, (struct ibv_device * device), (device))                       \
+    MADE(PD, struct ibv_pd *, ibv_alloc_pd, (struct ibv_context * context), (context))                                 \
+    MADE(PD, struct ibv_pd *, ibv_alloc_parent_domain,                                                                 \
+         (struct ibv_context * context, struct ibv_parent_domain_init_attr * attr), (context, attr))                   \
+    MADE(TD, struct ibv_td *, ibv_alloc_td, (struct ibv_context * context, struct ibv_td_init_attr * attr),            \
+         (context, attr))                                                                                              \
+    MADE(XRCD, struct ibv_xrcd *, ibv_open_xrcd, (struct ibv_context * context, struct ibv_xrcd_init_attr * attr),     \
+         (context, attr))                                                                                              \
+    MADE(MW, struct ibv_mw *, ibv_alloc_mw, (struct ibv_pd * pd, enum ibv_mw_type type), (pd, type))                   \
+    MADE(DM, struct ibv_dm *, ibv_alloc_dm, (struct ibv_context * context, struct ibv_alloc_dm_attr * attr),           \
+         (context, attr))                                                                                              \
+    MADE(CHANNEL, struct ibv_comp_channel *, ibv_create_comp_channel, (struct ibv_context * context), (context))       \
+    MADE(AH, struct ibv_ah *, ibv_create_ah, (struct ibv_pd * pd, struct ibv_ah_attr * attr), (pd, attr))              \
+    MADE(AH, struct ibv_ah *, ibv_create_ah_from_wc,                                                                   \
+         (struct ibv_pd * pd, struct ibv_wc * wc, struct ibv_grh * grh, uint8_t port), (pd, wc, grh, port))            \
+    MADE(WQ, struct ibv_wq *, ibv_create_wq, (struct ibv_context * context, struct ibv_wq_init_attr * attr),           \
+         (context, attr))                                                                                              \
+    MADE(IND_TABLE, struct ibv_rwq_ind_table *, ibv_create_rwq_ind_table,                                              \
+         (struct ibv_context * context, struct ibv_rwq_ind_table_init_attr * attr), (context, attr))                   \
+    MADE(FLOW, struct ibv_flow *, ibv_create_flow, (struct ibv_qp * qp, struct ibv_flow_attr * attr), (qp, attr))      \
+    MADE(COUNTERS, struct ibv_counters *, ibv_create_counters,                                                         \
+         (struct ibv_context * context, struct ibv_counters_init_attr * attr), (context, attr))
+
+#define MADE(KIND, type, name, parameters, arguments)                                                                  \
+    static type make_##name parameters                                                                                 \
+    {                                                                                                                  \
+        type made = layer_below(name) arguments;                                                                       \
+        if (made) {                                                                                                    \
+            enter(SHADOW_##KIND, made, CONTEXT_OF(made), CALLS_SUBJECT(made));                                         \
+            shadow_unlock();                                                                                           \
+        }                                                                                                              \
+        return made;                                                                                                   \
+    }
+MADE_PLAINLY
+#undef MADE
+
+/* -- memory regions */
+
+static struct ibv_mr *note_mr(struct ibv_mr *mr, void *address, size_t length, uint64_t iova, unsigned access)
+{
+    if (!mr)
+        return mr;
+    struct shadow *shadow = enter(SHADOW_MR, mr, mr->context, CALLS_SUBJECT(mr));
+    if (shadow)
+        shadow->mr = (struct shadow_mr){address, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova, (int)access};
+    shadow_unlock();
+    return mr;
+}
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
+{
+    struct ibv_mr *mr = layer_below(ibv_reg_mr)(pd, address, length, access);
+    return note_mr(mr, address, length, (uintptr_t)address, (unsigned)access);
+}
+
+static struct ibv_mr *reg_mr_iova(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access)
+{
+    struct ibv_mr *mr = layer_below(ibv_reg_mr_iova)(pd, address, length, iova, access);
+    return note_mr(mr, address, length, iova, (unsigned)access);
+}
+
+static struct ibv_mr *reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned access)
+{
+    struct ibv_mr *mr = layer_below(ibv_reg_mr_iova2)(pd, address, length, iova, access);
+    return note_mr(mr, address, length, iova, access);
+}
+
+/* The memory of these has no address here, or is not looked at. */
+static struct ibv_mr *reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                    int access)
+{
+    return note_mr(layer_below(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access), NULL, length, iova, 0);
+}
+
+static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned access)
+{
+    return note_mr(layer_below(ibv_reg_dm_mr)(pd, dm, offset, length, access), NULL, length, 0, access);
+}
+
+static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
+{
+    return note_mr(layer_below(ibv_alloc_null_mr)(pd), NULL, 0, 0, 0);
+}
+
+static int rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
+{
+    int result = layer_below(ibv_rereg_mr)(mr, flags, pd, address, length, access);
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_MR, mr);
+    if (shadow && !result) {
+        if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+            shadow->mr = (struct shadow_mr){address, length, (uintptr_t)address, shadow->mr.access};
+        if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+            shadow->mr.access = access;
+        shadow_name(shadow, mr->lkey);
+    }
+    shadow_unlock();
+    return result;
+}
+
+/* -- queues */
+
+static void note_cq(struct ibv_cq *cq, const struct ibv_cq_init_attr_ex *attr)
+{
+    struct shadow *shadow = enter(SHADOW_CQ, cq, cq->context, CALLS_SUBJECT(cq));
+    if (shadow) {
+        shadow->cq.wc_flags = attr->wc_flags;
+        shadow->cq.create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+        shadow->cq.entries = (uint32_t)cq->cqe;
+        shadow->cq.channel = attr->channel ? shadow_find(SHADOW_CHANNEL, attr->channel) : NULL;
+    }
+    shadow_unlock();
+}
+
+static struct ibv_cq *create_cq(struct ibv_context *context, int entries, void *cq_context,
+                                struct ibv_comp_channel *channel, int comp_vector)
+{
+    struct ibv_cq *cq = layer_below(ibv_create_cq)(context, entries, cq_context, channel, comp_vector);
+    if (cq)
+        note_cq(cq, &(struct ibv_cq_init_attr_ex){.channel = channel});
+    return cq;
+}
+
+static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+    struct ibv_cq_ex *cq = layer_below(ibv_create_cq_ex)(context, attr);
+    if (cq)
+        note_cq(ibv_cq_ex_to_cq(cq), attr);
+    return cq;
+}
+
+static int resize_cq(struct ibv_cq *cq, int entries)
+{
+    int result = layer_below(ibv_resize_cq)(cq, entries);
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_CQ, cq);
+    if (shadow)
+        shadow->cq.entries = (uint32_t)cq->cqe;
+    shadow_unlock();
+    return result;
+}
+
+static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+    struct ibv_srq *srq = layer_below(ibv_create_srq)(pd, attr);
+    if (srq) {
+        enter(SHADOW_SRQ, srq, srq->context, CALLS_SUBJECT(srq));
+        shadow_unlock();
+    }
+    return srq;
+}
+
+static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+    struct ibv_srq *srq = layer_below(ibv_create_srq_ex)(context, attr);
+    if (srq) {
+        enter(SHADOW_SRQ, srq, srq->context, CALLS_SUBJECT(srq));
+        shadow_unlock();
+    }
+    return srq;
+}
+
+/* -- queue pairs */
+
+static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signals_all)
+{
+    struct shadow *shadow = enter(SHADOW_QP, qp, qp->context, CALLS_SUBJECT(qp));
+    if (shadow) {
+        shadow->qp.send_cq = shadow_find(SHADOW_CQ, qp->send_cq);
+        shadow->qp.recv_cq = shadow_find(SHADOW_CQ, qp->recv_cq);
+        shadow->qp.srq = shadow_find(SHADOW_SRQ, qp->srq);
+        shadow->qp.cap = *cap;
+        shadow->qp.type = qp->qp_type;
+        shadow->qp.signals_all = signals_all;
+    }
+    shadow_unlock();
+}
+
+static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    struct ibv_qp *qp = layer_below(ibv_create_qp)(pd, attr);
+    if (qp)
+        note_qp(qp, &attr->cap, attr->sq_sig_all);
+    return qp;
+}
+
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+    struct ibv_qp *qp = layer_below(ibv_create_qp_ex)(context, attr);
+    if (qp)
+        note_qp(qp, &attr->cap, attr->sq_sig_all);
+    return qp;
+}
+
+static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    int result = layer_below(ibv_modify_qp)(qp, attr, mask);
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_QP, qp);
+    if (shadow && !result && mask & IBV_QP_STATE) {
+        shadow->qp.state = attr->qp_state;
+        if (attr->qp_state == IBV_QPS_RESET)
+            shadow_end_work(shadow);
+    }
+    if (shadow && !result)
+        HOOKS_CALL(modified, shadow, attr, mask);
+    shadow_unlock();
+    return result;
+}
+
+/* -- destroying */
+
+/* Which object has the address now; 0: none that is known. What it leaves behind is found. */
+static uint64_t begin_destroying(enum shadow_kind kind, const void *handle)
+{
+    shadow_lock();
+    struct shadow *shadow = shadow_find(kind, handle);
+    uint64_t serial = shadow ? shadow->serial : 0;
+    if (shadow)
+        HOOKS_CALL(destroying, shadow);
+    if (kind == SHADOW_CONTEXT)
+        HOOKS_CALL(ended, handle);
+    shadow_unlock();
+    return serial;
+}
+
+/* ibv_close_device destroys what is left in the context. */
+static void forget_all(const struct ibv_context *context)
+{
+    struct shadow *shadow, *next;
+    for (shadow = TAILQ_FIRST(shadow_all()); shadow; shadow = next) {
+        next = TAILQ_NEXT(shadow, siblings);
+        if (shadow->context == context)
+            shadow_remove(shadow, NULL);
+    }
+}
+
+/* Another thread may have made an object of the same address already. */
+static void forget_destroyed(enum shadow_kind kind, const void *handle, uint64_t serial, const struct place *here)
+{
+    shadow_lock();
+    struct shadow *shadow = shadow_find(kind, handle);
+    bool same = shadow && shadow->serial == serial;
+    if (same && kind == SHADOW_CONTEXT)
+        forget_all(handle);
+    else if (same)
+        shadow_remove(shadow, here);
+    shadow_unlock();
+}
+
+#define DESTROYED_ALL                                                                                                  \
+    DESTROYED(CONTEXT, ibv_close_device, struct ibv_context *)                                                         \
+    DESTROYED(PD, ibv_dealloc_pd, struct ibv_pd *)                                                                     \
+    DESTROYED(TD, ibv_dealloc_td, struct ibv_td *)                                                                     \
+    DESTROYED(XRCD, ibv_close_xrcd, struct ibv_xrcd *)                                                                 \
+    DESTROYED(MR, ibv_dereg_mr, struct ibv_mr *)                                                                       \
+    DESTROYED(MW, ibv_dealloc_mw, struct ibv_mw *)                                                                     \
+    DESTROYED(DM, ibv_free_dm, struct ibv_dm *)                                                                        \
+    DESTROYED(CHANNEL, ibv_destroy_comp_channel, struct ibv_comp_channel *)                                            \
+    DESTROYED(CQ, ibv_destroy_cq, struct ibv_cq *)                                                                     \
+    DESTROYED(SRQ, ibv_destroy_srq, struct ibv_srq *)                                                                  \
+    DESTROYED(QP, ibv_destroy_qp, struct ibv_qp *)                                                                     \
+    DESTROYED(AH, ibv_destroy_ah, struct ibv_ah *)                                                                     \
+    DESTROYED(WQ, ibv_destroy_wq, struct ibv_wq *)                                                                     \
+    DESTROYED(IND_TABLE, ibv_destroy_rwq_ind_table, struct ibv_rwq_ind_table *)                                        \
+    DESTROYED(FLOW, ibv_destroy_flow, struct ibv_flow *)                                                               \
+    DESTROYED(COUNTERS, ibv_destroy_counters, struct ibv_counters *)
+
+#define DESTROYED(KIND, name, type)                                                                                    \
+    static int destroy_##name(type handle)                                                                             \
+    {                                                                                                                  \
+        struct place here;                                                                                             \
+        place_here(&here);                                                                                             \
+        uint64_t serial = begin_destroying(SHADOW_##KIND, handle);                                                     \
+        int result = layer_below(name)(handle);                                                                        \
+        if (!result)                                                                                                   \
+            forget_destroyed(SHADOW_##KIND, handle, serial, &here);                                                    \
+        return result;                                                                                                 \
+    }
+DESTROYED_ALL
+#undef DESTROYED
+
+void objects_fill(struct calls *calls)
+{
+#define MADE(KIND, type, name, parameters, arguments) calls->name = make_##name;
+    MADE_PLAINLY
+#undef MADE
+#define DESTROYED(KIND, name, type) calls->name = destroy_##name;
+    DESTROYED_ALL
+#undef DESTROYED
+    calls->ibv_reg_mr = reg_mr;
+    calls->ibv_reg_mr_iova = reg_mr_iova;
+    calls->ibv_reg_mr_iova2 = reg_mr_iova2;
+    calls->ibv_reg_dmabuf_mr = reg_dmabuf_mr;
+    calls->ibv_reg_dm_mr = reg_dm_mr;
+    calls->ibv_alloc_null_mr = alloc_null_mr;
+    calls->ibv_rereg_mr = rereg_mr;
+    calls->ibv_create_cq = create_cq;
+    calls->ibv_create_cq_ex = create_cq_ex;
+    calls->ibv_resize_cq = resize_cq;
+    calls->ibv_create_srq = create_srq;
+    calls->ibv_create_srq_ex = create_srq_ex;
+    calls->ibv_create_qp = create_qp;
+    calls->ibv_create_qp_ex = create_qp_ex;
+    calls->ibv_modify_qp = modify_qp;
+}

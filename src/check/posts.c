@@ -1,0 +1,91 @@
+/* Posts by lists of work requests. */
+#include "check/flight.h"
+#include "check/layer.h"
+
+/* The return address of a function of the data path is in the program: it calls through pointers in its structs. */
+#define POSTED place_of_post(__builtin_return_address(0))
+
+static unsigned count_sends(const struct ibv_send_wr *wr, const struct ibv_send_wr *until)
+{
+    unsigned count = 0;
+    for (; wr && wr != until; wr = wr->next)
+        count++;
+    return count;
+}
+
+static unsigned count_receives(const struct ibv_recv_wr *wr, const struct ibv_recv_wr *until)
+{
+    unsigned count = 0;
+    for (; wr && wr != until; wr = wr->next)
+        count++;
+    return count;
+}
+
+static uint64_t begin_sends(struct ibv_qp *qp, const struct ibv_send_wr *wr, const void *posted)
+{
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_QP, qp);
+    uint64_t first = shadow ? flight_begin_sends(shadow, wr, posted) : 0;
+    shadow_unlock();
+    return first;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    unsigned count = count_sends(wr, NULL);
+    uint64_t first = begin_sends(qp, wr, POSTED);
+    int error = layer_below(ibv_post_send)(qp, wr, bad);
+    unsigned taken = error ? count_sends(wr, *bad) : count;
+    shadow_lock();
+    struct shadow *shadow = first ? shadow_find(SHADOW_QP, qp) : NULL;
+    if (shadow)
+        flight_end(shadow, &shadow->qp.sends, first, taken, count);
+    if (shadow && error)
+        HOOKS_CALL(refused, shadow, error);
+    shadow_unlock();
+    return error;
+}
+
+static uint64_t begin_receives(enum shadow_kind kind, const void *owner, const struct ibv_recv_wr *wr,
+                               const void *posted)
+{
+    shadow_lock();
+    struct shadow *shadow = shadow_find(kind, owner);
+    uint64_t first = shadow ? flight_begin_receives(shadow, wr, posted) : 0;
+    shadow_unlock();
+    return first;
+}
+
+static void end_receives(enum shadow_kind kind, const void *owner, uint64_t first, unsigned taken, unsigned count)
+{
+    shadow_lock();
+    struct shadow *shadow = first ? shadow_find(kind, owner) : NULL;
+    if (shadow)
+        flight_end(shadow, flight_receives(shadow), first, taken, count);
+    shadow_unlock();
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    unsigned count = count_receives(wr, NULL);
+    uint64_t first = begin_receives(SHADOW_QP, qp, wr, POSTED);
+    int error = layer_below(ibv_post_recv)(qp, wr, bad);
+    end_receives(SHADOW_QP, qp, first, error ? count_receives(wr, *bad) : count, count);
+    return error;
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    unsigned count = count_receives(wr, NULL);
+    uint64_t first = begin_receives(SHADOW_SRQ, srq, wr, POSTED);
+    int error = layer_below(ibv_post_srq_recv)(srq, wr, bad);
+    end_receives(SHADOW_SRQ, srq, first, error ? count_receives(wr, *bad) : count, count);
+    return error;
+}
+
+void posts_fill(struct calls *calls)
+{
+    calls->ibv_post_send = post_send;
+    calls->ibv_post_recv = post_recv;
+    calls->ibv_post_srq_recv = post_srq_recv;
+}

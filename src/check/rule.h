@@ -1,0 +1,44 @@
+/* The rules (check/rules.def), and which of them the user wants. */
+#ifndef CHECK_RULE_H
+#define CHECK_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum rule {
+#define RULE(NAME, ...) RULE_##NAME,
+#include "check/rules.def"
+    RULES
+};
+
+enum rule_level { RULE_ERROR, RULE_ADAPTER, RULE_NOTE, RULE_LEVELS };
+
+enum rule_seen { RULE_SEES, RULE_FILL, RULE_PARTLY };
+
+/* A line of check/rules.def. */
+struct rule_line {
+    const char *id;
+    enum rule_level level;
+    enum rule_seen seen;
+    const char *what, *why, *bites, *cure;
+};
+
+extern const struct rule_line rule_lines[RULES];
+
+/* "error", "adapter", "note". */
+const char *rule_level_name(enum rule_level);
+
+/* What --check and SOFTVERBS_CHECK ask for. */
+struct rule_choice {
+    bool rules[RULES];
+    bool fatal; /* SIGTRAP where a finding is made */
+    bool fill;  /* buffers of receives are filled with a pattern at the post */
+    bool full;  /* hashes of all bytes */
+};
+
+/* Words with commas between: `error`, `adapter` or `notes` for the rules of this level and of those before it, ids of
+ * rules, a rule's id behind a `-` to leave it out, `fatal`, `fill`, `full`. Where no word is a level or the id of a
+ * rule, the level is `adapter`. False, and a sentence why: a word is none of these. Thread-safe. */
+bool rule_choose(const char *words, struct rule_choice *, char *why, size_t size);
+
+#endif

@@ -1,0 +1,39 @@
+/* Queues have room for what is posted and for what completes. */
+#include <errno.h>
+
+#include "check/findings/finding.h"
+#include "check/hooks.h"
+
+static void posted(struct shadow *owner, struct wqe *wqe)
+{
+    if (owner->kind != SHADOW_QP || !(wqe->flags & WQE_SIGNALED))
+        return;
+    const struct shadow *cq = wqe->flags & WQE_RECEIVE ? owner->qp.recv_cq : owner->qp.send_cq;
+    if (!cq || cq->cq.due <= cq->cq.entries)
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_CQ_OVERRUN,
+                                        .kind = shadow_kind_name(cq->kind),
+                                        .number = cq->number,
+                                        .posted = wqe->posted,
+                                        .created = &cq->created},
+                "A completion queue of %u entries may have to take %u completions before the program polls: this %s "
+                "of queue pair 0x%x is one more than it has room for",
+                cq->cq.entries, cq->cq.due, wqe_name(wqe), owner->number);
+}
+
+static void refused(struct shadow *qp, int error)
+{
+    const struct wqe_queue *sends = &qp->qp.sends;
+    if (error != ENOMEM || !sends->count || qp->qp.signaled)
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_SEND_QUEUE_STUCK,
+                                        .kind = shadow_kind_name(qp->kind),
+                                        .number = qp->number,
+                                        .posted = wqe_at(sends, sends->count - 1)->posted,
+                                        .created = &qp->created},
+                "The send queue of queue pair 0x%x is full of %u work requests, none of which is signalled: it stays "
+                "full",
+                qp->number, sends->count);
+}
+
+const struct hooks rules_queues = {.posted = posted, .refused = refused};

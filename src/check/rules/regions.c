@@ -1,0 +1,85 @@
+/* Memory stays registered and mapped while work uses it. */
+#include "check/findings/finding.h"
+#include "check/flight.h"
+#include "check/memory.h"
+
+static bool uses(const struct wqe *wqe, uint32_t lkey)
+{
+    for (unsigned at = 0; at < wqe->count; at++)
+        if (wqe->sges[at].lkey == lkey && wqe->sges[at].length)
+            return true;
+    return false;
+}
+
+static const struct wqe *find_user(const struct wqe_queue *queue, uint32_t lkey)
+{
+    for (uint32_t at = 0; at < queue->count; at++)
+        if (!(wqe_at(queue, at)->flags & WQE_INLINE) && uses(wqe_at(queue, at), lkey))
+            return wqe_at(queue, at);
+    return NULL;
+}
+
+/* Work of a queue pair that has failed is flushed without touching memory. */
+static const struct wqe *find_user_of(const struct shadow *owner, uint32_t lkey)
+{
+    if (owner->kind == SHADOW_SRQ)
+        return find_user(&owner->srq, lkey);
+    if (owner->kind != SHADOW_QP || owner->qp.state == IBV_QPS_ERR || owner->qp.state == IBV_QPS_SQE)
+        return NULL;
+    const struct wqe *wqe = find_user(&owner->qp.sends, lkey);
+    return wqe ? wqe : find_user(&owner->qp.receives, lkey);
+}
+
+static void report_use(const struct shadow *mr, const struct shadow *owner, const struct wqe *wqe)
+{
+    finding_add(&(struct finding_about){.rule = RULE_REGION_IN_USE,
+                                        .kind = shadow_kind_name(mr->kind),
+                                        .number = mr->number,
+                                        .posted = wqe->posted,
+                                        .created = &mr->created},
+                "A memory region of %llu bytes is deregistered while a %s of %s 0x%x uses it (wr_id %llu)",
+                (unsigned long long)mr->mr.length, wqe_name(wqe), shadow_kind_name(owner->kind), owner->number,
+                (unsigned long long)wqe->wr_id);
+}
+
+static void destroying(struct shadow *mr)
+{
+    const struct shadow *owner;
+    if (mr->kind != SHADOW_MR || !finding_choice.rules[RULE_REGION_IN_USE])
+        return;
+    uint32_t lkey = ((const struct ibv_mr *)mr->handle)->lkey;
+    TAILQ_FOREACH (owner, shadow_all(), siblings) {
+        const struct wqe *wqe = find_user_of(owner, lkey);
+        if (wqe) {
+            report_use(mr, owner, wqe);
+            return;
+        }
+    }
+}
+
+static bool is_registered(const struct wqe *wqe)
+{
+    for (unsigned at = 0; at < wqe->count; at++)
+        if (wqe->sges[at].length && !memory_at(&wqe->sges[at]))
+            return false;
+    return true;
+}
+
+/* It could be read at the post. */
+static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+{
+    uint64_t hash;
+    if (!(wqe->flags & WQE_HASHED) || memory_hash(wqe, &hash) || !is_registered(wqe))
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_BUFFER_UNMAPPED,
+                                        .kind = shadow_kind_name(qp->kind),
+                                        .number = qp->number,
+                                        .posted = wqe->posted,
+                                        .created = &qp->created},
+                "The buffer of a %s of queue pair 0x%x was unmapped before its completion was polled (wr_id %llu, %u "
+                "bytes from 0x%llx)",
+                wqe_name(wqe), qp->number, (unsigned long long)wqe->wr_id, wqe->length,
+                (unsigned long long)wqe->sges[0].addr);
+}
+
+const struct hooks rules_regions = {.destroying = destroying, .completed = completed};

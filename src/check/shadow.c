@@ -1,0 +1,198 @@
+#include "check/shadow.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/container.h"
+#include "base/static_lock.h"
+#include "check/findings/finding.h"
+
+enum { BUCKETS = 1 << 12, GONE_MOST = 1 << 12 };
+
+MUTEX_STATIC(all, LOCK_INNERMOST);
+static struct hash_entry *handle_buckets[BUCKETS], *number_buckets[BUCKETS];
+static struct hash by_handle = {handle_buckets, BUCKETS - 1}, by_number = {number_buckets, BUCKETS - 1};
+static struct shadow_list living = TAILQ_HEAD_INITIALIZER(living), gone = TAILQ_HEAD_INITIALIZER(gone);
+static unsigned gone_count;
+static uint64_t moment;
+
+const char *shadow_kind_name(enum shadow_kind kind)
+{
+    static const char *const names[] = {
+#define SHADOW_KIND(KIND, name) name,
+        SHADOW_KINDS
+#undef SHADOW_KIND
+    };
+    return names[kind];
+}
+
+void shadow_lock(void)
+{
+    mutex_take(&all);
+}
+
+void shadow_unlock(void)
+{
+    mutex_release(&all);
+    finding_flush();
+}
+
+void shadow_assert_locked(void)
+{
+    lock_assert_held(&all);
+}
+
+const struct shadow_list *shadow_all(void)
+{
+    lock_assert_held(&all);
+    return &living;
+}
+
+uint64_t shadow_moment(void)
+{
+    lock_assert_held(&all);
+    return ++moment;
+}
+
+static struct shadow *of_handle(enum shadow_kind kind, const void *handle, bool is_gone)
+{
+    lock_assert_held(&all);
+    struct hash_entry *entry = NULL;
+    while ((entry = hash_find(&by_handle, (uintptr_t)handle, entry))) {
+        struct shadow *shadow = container_of(entry, struct shadow, by_handle);
+        if (shadow->kind == kind && shadow->gone == is_gone)
+            return shadow;
+    }
+    return NULL;
+}
+
+struct shadow *shadow_find(enum shadow_kind kind, const void *handle)
+{
+    return of_handle(kind, handle, false);
+}
+
+struct shadow *shadow_find_gone(enum shadow_kind kind, const void *handle)
+{
+    return of_handle(kind, handle, true);
+}
+
+struct shadow *shadow_find_number(enum shadow_kind kind, uint32_t number)
+{
+    lock_assert_held(&all);
+    struct hash_entry *entry = NULL;
+    while ((entry = hash_find(&by_number, number, entry))) {
+        struct shadow *shadow = container_of(entry, struct shadow, by_number);
+        if (shadow->kind == kind)
+            return shadow;
+    }
+    return NULL;
+}
+
+static void drop(struct shadow *shadow)
+{
+    lock_assert_held(&all);
+    hash_remove(&shadow->by_handle);
+    TAILQ_REMOVE(shadow->gone ? &gone : &living, shadow, siblings);
+    gone_count -= shadow->gone;
+    free(shadow);
+}
+
+/* The memory of an earlier object is used again; that one may have been destroyed behind our back. */
+static void drop_earlier(const void *handle)
+{
+    lock_assert_held(&all);
+    struct hash_entry *entry = hash_find(&by_handle, (uintptr_t)handle, NULL);
+    while (entry) {
+        struct hash_entry *next = hash_find(&by_handle, (uintptr_t)handle, entry);
+        struct shadow *earlier = container_of(entry, struct shadow, by_handle);
+        if (!earlier->gone)
+            shadow_remove(earlier, NULL);
+        drop(earlier);
+        entry = next;
+    }
+}
+
+void shadow_name(struct shadow *shadow, uint32_t number)
+{
+    lock_assert_held(&all);
+    hash_add(&by_number, &shadow->by_number, number);
+}
+
+struct shadow *shadow_add(enum shadow_kind kind, const void *handle, uint32_t number, const struct place *created)
+{
+    lock_assert_held(&all);
+    drop_earlier(handle);
+    struct shadow *shadow = calloc(1, sizeof *shadow);
+    if (!shadow)
+        return NULL;
+    shadow->kind = kind;
+    shadow->handle = handle;
+    shadow->number = number;
+    shadow->serial = shadow_moment();
+    shadow->process = getpid();
+    shadow->created = *created;
+    hash_add(&by_handle, &shadow->by_handle, (uintptr_t)handle);
+    if (kind == SHADOW_MR)
+        shadow_name(shadow, ((const struct ibv_mr *)handle)->lkey);
+    if (kind == SHADOW_QP)
+        shadow_name(shadow, number);
+    TAILQ_INSERT_TAIL(&living, shadow, siblings);
+    return shadow;
+}
+
+void shadow_end_work(struct shadow *qp)
+{
+    lock_assert_held(&all);
+    if (qp->qp.send_cq)
+        qp->qp.send_cq->cq.due -= qp->qp.signaled;
+    if (qp->qp.recv_cq)
+        qp->qp.recv_cq->cq.due -= qp->qp.receives.count;
+    qp->qp.signaled = 0;
+    wqe_clear(&qp->qp.sends);
+    wqe_clear(&qp->qp.receives);
+}
+
+/* What a program named and has destroyed is not to be followed: the place of a queue's CQ would be another's. */
+static void forget_uses(struct shadow *shadow)
+{
+    lock_assert_held(&all);
+    struct shadow *other;
+    TAILQ_FOREACH (other, &living, siblings) {
+        if (other->kind == SHADOW_CQ && other->cq.channel == shadow)
+            other->cq.channel = NULL;
+        if (other->kind != SHADOW_QP)
+            continue;
+        if (other->qp.send_cq == shadow)
+            other->qp.send_cq = NULL;
+        if (other->qp.recv_cq == shadow)
+            other->qp.recv_cq = NULL;
+        if (other->qp.srq == shadow)
+            other->qp.srq = NULL;
+    }
+}
+
+static bool is_named(enum shadow_kind kind)
+{
+    return kind == SHADOW_CQ || kind == SHADOW_CHANNEL || kind == SHADOW_SRQ;
+}
+
+void shadow_remove(struct shadow *shadow, const struct place *destroyed)
+{
+    lock_assert_held(&all);
+    if (shadow->kind == SHADOW_SRQ)
+        wqe_clear(&shadow->srq);
+    if (shadow->kind == SHADOW_QP) {
+        shadow_end_work(shadow);
+        wqe_clear(&shadow->qp.batch);
+    }
+    hash_remove(&shadow->by_number);
+    TAILQ_REMOVE(&living, shadow, siblings);
+    if (is_named(shadow->kind))
+        forget_uses(shadow);
+    if (destroyed)
+        shadow->destroyed = *destroyed;
+    shadow->gone = true;
+    TAILQ_INSERT_TAIL(&gone, shadow, siblings);
+    if (++gone_count > GONE_MOST)
+        drop(TAILQ_FIRST(&gone));
+}

@@ -1,0 +1,132 @@
+/* What the checker knows of the program's objects, beside what the library knows: where each was made, what is in
+ * flight, and which handles were destroyed. All of it is under one lock, which is never held over a call of the
+ * library. Objects that were made before the checker came are not known. */
+#ifndef CHECK_SHADOW_H
+#define CHECK_SHADOW_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "base/hash.h"
+#include "check/findings/place.h"
+#include "check/wqe.h"
+
+/* Kinds of objects, and what each is named in calls/subject.h. */
+#define SHADOW_KINDS                                                                                                   \
+    SHADOW_KIND(CONTEXT, "context")                                                                                    \
+    SHADOW_KIND(PD, "pd")                                                                                              \
+    SHADOW_KIND(TD, "td")                                                                                              \
+    SHADOW_KIND(XRCD, "xrcd")                                                                                          \
+    SHADOW_KIND(MR, "mr")                                                                                              \
+    SHADOW_KIND(MW, "mw")                                                                                              \
+    SHADOW_KIND(DM, "dm")                                                                                              \
+    SHADOW_KIND(CHANNEL, "channel")                                                                                    \
+    SHADOW_KIND(CQ, "cq")                                                                                              \
+    SHADOW_KIND(SRQ, "srq")                                                                                            \
+    SHADOW_KIND(QP, "qp")                                                                                              \
+    SHADOW_KIND(AH, "ah")                                                                                              \
+    SHADOW_KIND(WQ, "wq")                                                                                              \
+    SHADOW_KIND(IND_TABLE, "ind_table")                                                                                \
+    SHADOW_KIND(FLOW, "flow")                                                                                          \
+    SHADOW_KIND(COUNTERS, "counters")
+
+enum shadow_kind {
+#define SHADOW_KIND(KIND, name) SHADOW_##KIND,
+    SHADOW_KINDS
+#undef SHADOW_KIND
+};
+
+struct shadow_mr {
+    char *address;
+    uint64_t length, iova;
+    int access;
+};
+
+struct shadow_qp {
+    struct shadow *send_cq, *recv_cq, *srq; /* NULL: not known, or none */
+    struct ibv_qp_cap cap;
+    struct wqe_queue sends, receives;
+    struct wqe_queue batch; /* between ibv_wr_start and ibv_wr_complete */
+    enum ibv_qp_type type;
+    enum ibv_qp_state state;
+    bool signals_all;
+    uint32_t signaled; /* of `sends` */
+};
+
+struct shadow_cq {
+    struct shadow *channel;
+    uint64_t wc_flags;
+    uint32_t create_flags;
+    uint32_t entries;
+    uint32_t due;      /* completions that may still come, or wait to be polled: signalled sends, receives of QPs */
+    bool armed;        /* and no event was fetched since */
+    bool polled;       /* since the last event was fetched, or since it was made */
+    bool polled_armed; /* since it was armed */
+    bool armed_late;   /* it was polled before it was armed, while work was in flight */
+    uintptr_t inside;  /* the thread in a poll of a SINGLE_THREADED one; 0: none */
+};
+
+struct shadow {
+    struct hash_entry by_handle;
+    struct hash_entry by_number;  /* of MRs the lkey, of QPs the number */
+    TAILQ_ENTRY(shadow) siblings; /* all that live, or all that are gone, the oldest first */
+    const void *handle;
+    const struct ibv_context *context;
+    enum shadow_kind kind;
+    uint32_t number;
+    uint64_t serial; /* no two have the same */
+    pid_t process;   /* that made it */
+    bool gone;
+    unsigned events, acknowledged; /* of it, fetched and acknowledged */
+    struct place created, destroyed;
+    union {
+        struct shadow_mr mr;
+        struct shadow_qp qp;
+        struct shadow_cq cq;
+        struct wqe_queue srq;
+    };
+};
+
+TAILQ_HEAD(shadow_list, shadow);
+
+const char *shadow_kind_name(enum shadow_kind);
+
+/* The lock of all that is declared here, also in check/wqe.h. */
+void shadow_lock(void);
+/* Then tells what was found meanwhile. */
+void shadow_unlock(void);
+void shadow_assert_locked(void);
+
+/* --- under the lock */
+
+/* All that live. */
+const struct shadow_list *shadow_all(void);
+
+/* A new object; what was known of an earlier one of this address is dropped. NULL: there is no memory. */
+struct shadow *shadow_add(enum shadow_kind, const void *handle, uint32_t number, const struct place *created);
+
+/* Sends and receives of a QP are not in flight any more, nor due in its CQs. */
+void shadow_end_work(struct shadow *qp);
+
+/* The object that lives under this address; NULL: none is known. */
+struct shadow *shadow_find(enum shadow_kind, const void *handle);
+
+/* By its number, or the lkey of an MR. */
+struct shadow *shadow_find_number(enum shadow_kind, uint32_t number);
+
+/* It is found by this number or lkey from now on. */
+void shadow_name(struct shadow *, uint32_t number);
+
+/* It stays known as one that is gone, until its address is used again. */
+void shadow_remove(struct shadow *, const struct place *destroyed);
+
+/* One that is gone, under this address; NULL: none. */
+struct shadow *shadow_find_gone(enum shadow_kind, const void *handle);
+
+/* Counts moments: each later one is larger. */
+uint64_t shadow_moment(void);
+
+#endif

@@ -1,0 +1,74 @@
+#include "check/wqe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 16 };
+
+static bool grow(struct wqe_queue *queue)
+{
+    struct wqe_queue larger = {.capacity = queue->capacity ? 2 * queue->capacity : FIRST_CAPACITY};
+    larger.ring = malloc(larger.capacity * sizeof *larger.ring);
+    if (!larger.ring)
+        return false;
+    for (; larger.count < queue->count; larger.count++)
+        larger.ring[larger.count] = *wqe_at(queue, larger.count);
+    free(queue->ring);
+    *queue = larger;
+    return true;
+}
+
+struct wqe *wqe_room(struct wqe_queue *queue)
+{
+    bool room = queue->count < queue->capacity || grow(queue);
+    return room ? wqe_at(queue, queue->count) : NULL;
+}
+
+void wqe_add(struct wqe_queue *queue)
+{
+    queue->count++;
+}
+
+void wqe_remove(struct wqe_queue *queue, uint32_t at)
+{
+    for (; at > 0; at--)
+        *wqe_at(queue, at) = *wqe_at(queue, at - 1);
+    queue->head++;
+    queue->count--;
+}
+
+void wqe_clear(struct wqe_queue *queue)
+{
+    free(queue->ring);
+    *queue = (struct wqe_queue){0};
+}
+
+void wqe_set_list(struct wqe *wqe, const struct ibv_sge *list, size_t count)
+{
+    wqe->count = (uint8_t)(count < WQE_SGES ? count : WQE_SGES);
+    memcpy(wqe->sges, list, wqe->count * sizeof *list);
+    wqe->length = 0;
+    for (size_t at = 0; at < count; at++)
+        wqe->length += list[at].length;
+}
+
+const char *wqe_name(const struct wqe *wqe)
+{
+    static const char *const names[] = {
+        [IBV_WR_RDMA_WRITE] = "RDMA WRITE",
+        [IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA WRITE with immediate",
+        [IBV_WR_SEND] = "SEND",
+        [IBV_WR_SEND_WITH_IMM] = "SEND with immediate",
+        [IBV_WR_RDMA_READ] = "RDMA READ",
+        [IBV_WR_ATOMIC_CMP_AND_SWP] = "compare and swap",
+        [IBV_WR_ATOMIC_FETCH_AND_ADD] = "fetch and add",
+        [IBV_WR_LOCAL_INV] = "local invalidate",
+        [IBV_WR_BIND_MW] = "bind",
+        [IBV_WR_SEND_WITH_INV] = "SEND with invalidate",
+        [IBV_WR_TSO] = "segmented SEND",
+    };
+    if (wqe->flags & WQE_RECEIVE)
+        return "receive";
+    const char *name = wqe->opcode < sizeof names / sizeof *names ? names[wqe->opcode] : NULL;
+    return name ? name : "work request";
+}

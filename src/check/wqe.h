@@ -1,0 +1,61 @@
+/* Work in flight: what the program has posted and not yet seen completed. */
+#ifndef CHECK_WQE_H
+#define CHECK_WQE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { WQE_SGES = 8 };
+
+enum wqe_flags {
+    WQE_SIGNALED = 1,
+    WQE_INLINE = 2,
+    WQE_RECEIVE = 4, /* of a receive queue or an SRQ */
+    WQE_WRITES = 8,  /* the device writes its buffers: a receive, a READ, an atomic */
+    WQE_HASHED = 16, /* `hash` is of its buffers at the post */
+};
+
+struct wqe {
+    uint64_t wr_id;
+    uint64_t begun,
+        returned;       /* when the post was called, and when it returned (0: not yet), as counts of such moments */
+    const void *posted; /* the program's return address */
+    uintptr_t thread;
+    uint64_t hash;
+    struct ibv_ah *ah;
+    uint32_t length;
+    uint8_t opcode; /* enum ibv_wr_opcode, of sends */
+    uint8_t flags;
+    uint8_t count; /* of `sges` */
+    struct ibv_sge sges[WQE_SGES];
+};
+
+/* In the order in which the posts began. */
+struct wqe_queue {
+    struct wqe *ring; /* of `capacity`, a power of two */
+    uint32_t head, count, capacity;
+};
+
+static inline struct wqe *wqe_at(const struct wqe_queue *queue, uint32_t at)
+{
+    return &queue->ring[(queue->head + at) & (queue->capacity - 1)];
+}
+
+/* Where the next one is to be written; NULL: there is no memory for it. */
+struct wqe *wqe_room(struct wqe_queue *);
+/* It was written. */
+void wqe_add(struct wqe_queue *);
+
+/* Takes one out of the middle. */
+void wqe_remove(struct wqe_queue *, uint32_t at);
+
+void wqe_clear(struct wqe_queue *);
+
+/* The elements of its list of the first WQE_SGES; sets `length`, of all. */
+void wqe_set_list(struct wqe *, const struct ibv_sge *list, size_t count);
+
+/* "RDMA WRITE", "receive". */
+const char *wqe_name(const struct wqe *);
+
+#endif

@@ -1,0 +1,54 @@
+/* Two RC queue pairs of one process that are connected to each other, for programs that make mistakes on purpose. */
+#ifndef TESTS_CHECK_LOOPBACK_H
+#define TESTS_CHECK_LOOPBACK_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+enum { LOOPBACK_MEMORY = 1 << 16, LOOPBACK_DEPTH = 16, LOOPBACK_ENDS = 2 };
+
+enum loopback_variant { FAULTY, TWIN, NEIGHBOUR };
+
+/* What differs from the usual. */
+struct loopback_options {
+    int entries; /* of the CQ; 0: enough for all */
+    bool timeout_zero, retry_zero, rnr_endless;
+    bool signals_all;
+    uint64_t wc_flags; /* of the extended CQ; 0: it is none */
+    uint32_t cq_flags;
+    bool channel;
+};
+
+struct loopback {
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_mr *mr;
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *cq;
+    struct ibv_cq_ex *cq_ex;
+    struct ibv_qp *qp[LOOPBACK_ENDS];
+    char *memory;
+};
+
+/* Ends the process with 2 when something fails that no case is about. */
+#define MUST(condition) ((condition) ? (void)0 : loopback_fail(#condition, __LINE__))
+void loopback_fail(const char *condition, int line) __attribute__((noreturn));
+
+void loopback_open(struct loopback *, const struct loopback_options *);
+void loopback_close(struct loopback *);
+
+/* Another queue pair, in RESET; the caller's. */
+struct ibv_qp *loopback_make_qp(const struct loopback *, const struct loopback_options *);
+/* To RTS, with the queue pair of this number as peer. */
+void loopback_connect(const struct loopback *, struct ibv_qp *, uint32_t peer, const struct loopback_options *);
+
+/* Inline, so that the place of a post is in the case. */
+static inline struct ibv_sge loopback_piece(const struct loopback *loopback, unsigned at, unsigned length)
+{
+    return (struct ibv_sge){(uintptr_t)loopback->memory + at, length, loopback->mr->lkey};
+}
+
+/* Polls until so many completions came, and answers the status of the last. */
+enum ibv_wc_status loopback_poll(struct loopback *, unsigned count);
+
+#endif

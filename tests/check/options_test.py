@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""What can be said to the checker, and what it leaves for CI. Prints TAP. The programs are those of mistakes.c."""
+import json
+import os
+import signal
+import sys
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tool"))
+import cases
+from cases import BUILD, TEMPORARY, expect, run, softverbs, told
+
+PROGRAM = f"{BUILD}/tests/check/mistakes"
+FAULTY = ("send-buffer-changed", "faulty")
+TWIN = ("send-buffer-changed", "twin")
+
+
+def _checked(*options, program=FAULTY, **extra):
+    return softverbs("run", *options, "--", PROGRAM, *program, **extra)
+
+
+def _report(name, *programs):
+    """The path of a report of these programs."""
+    path = f"{TEMPORARY}/{name}.report"
+    for program in programs:
+        _checked("--check=notes", f"--check-report={path}", program=program)
+    return path
+
+
+def without_the_option_nothing_is_checked():
+    expect(run(PROGRAM, *FAULTY), out=b"", err=b"")
+
+
+def the_levels_are_errors_adapter_findings_and_notes():
+    note, error = ("timeout-zero", "faulty"), FAULTY
+    for words, shown in (("--check", (False, True)), ("--check=notes", (True, True)), ("--check=error", (False, True))):
+        for program, wanted in zip((note, error), shown):
+            done = _checked(words, program=program)
+            assert (f"({program[0]})".encode() in done.stderr) == wanted, (words, told(done))
+    adapter = _checked("--check=error", program=("cq-overrun", "faulty"))
+    assert b"cq-overrun" not in adapter.stderr, told(adapter)
+
+
+def a_list_of_rules_is_all_that_is_checked():
+    done = _checked("--check=cq-overrun,timeout-zero")
+    expect(done, err=b"")
+    done = _checked("--check=cq-overrun,send-buffer-changed")
+    assert b"(send-buffer-changed)" in done.stderr, told(done)
+
+
+def a_word_that_is_none_is_refused():
+    expect(softverbs("run", "--check=send-bufer-changed", "--", PROGRAM, *FAULTY), 2, b"", [b'"send-bufer-changed" is neither a rule'])
+    done = run(PROGRAM, *FAULTY, env={"SOFTVERBS_CHECK": "nothing"})
+    expect(done, 2, b"", [b'"nothing" is neither a rule'])
+
+
+def places_are_lines_of_the_program():
+    done = _checked("--check")
+    for words in (b"posted at    change_send_buffer (mistakes.c:", b"found at     loopback_poll (loopback.c:", b"main (mistakes.c:",
+                  b"created at   loopback_make_qp (loopback.c:", b"cure         poll the completion"):
+        assert words in done.stderr, (words, told(done))
+    assert b"verbs.h" not in done.stderr and b"__libc" not in done.stderr, told(done)
+
+
+def one_place_is_one_finding_with_a_count():
+    path = _report("count", ("cq-overrun", "faulty"))
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    assert len(lines) == 1 and lines[0]["count"] == 1, lines
+    path = _report("counts", ("many", "faulty"))
+    with open(path, encoding="utf-8") as file:
+        first, last = [json.loads(line) for line in file]
+    assert first["count"] == 1 and last["count"] == 5 and "text" not in last, (first, last)
+    checked, = json.loads(softverbs("checks", "--json", path).stdout)
+    assert checked["count"] == 5 and checked["text"] == first["text"], checked
+
+
+def the_exit_status_is_the_one_that_was_asked_for():
+    assert _checked("--check", "--error-exitcode=77").returncode == 77
+    assert _checked("--check", "--error-exitcode=77", program=TWIN).returncode == 0
+    assert _checked("--check").returncode == 0
+    assert _checked("--check=notes", "--error-exitcode=77", program=("timeout-zero", "faulty")).returncode == 0
+
+
+def fatal_stops_at_the_first_finding():
+    done = _checked("--check=fatal")
+    assert done.returncode == -signal.SIGTRAP and b"posted at" in done.stderr, told(done)
+    assert _checked("--check=fatal", program=TWIN).returncode == 0
+
+
+def a_suppression_leaves_out_what_fits_it():
+    path = f"{TEMPORARY}/suppressions"
+    for line, silent in (("mistakes send-buffer-changed loopback_poll", True), ("m* send-* change_*", True), ("* * *  # all", True),
+                         ("mistakes send-buffer-changed nothing", False), ("other * *", False), ("mistakes cq-overrun *", False)):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"# a comment\n\n{line}\n")
+        done = _checked("--check", f"--check-suppressions={path}", "--error-exitcode=77")
+        assert (b"(send-buffer-changed)" in done.stderr, done.returncode) == ((False, 0) if silent else (True, 77)), (line, told(done))
+    done = _checked("--check", f"--check-suppressions={path}.none")
+    expect(done, 2, b"", [b"can't be read"])
+
+
+def a_bad_line_of_suppressions_is_named():
+    path = f"{TEMPORARY}/bad"
+    with open(path, "w", encoding="ascii") as file:
+        file.write("\nmistakes send-buffer-changed\n")
+    done = _checked("--check", f"--check-suppressions={path}")
+    assert b"line 2 ignored: it is not PROGRAM RULE FUNCTION" in done.stderr, told(done)
+
+
+def a_report_is_shown_as_a_table_and_judged():
+    path = _report("table", FAULTY, TWIN)
+    done = softverbs("checks", path)
+    assert done.returncode == 1 and b"send-buffer-changed" in done.stdout and b"mistakes.c:" in done.stdout, told(done)
+    expect(softverbs("checks", _report("clean", TWIN)), out=None)
+    expect(softverbs("checks", _report("note", ("timeout-zero", "faulty"))), out=None)
+    expect(softverbs("checks", f"{TEMPORARY}/none"), 2, b"", [b"can't be read"])
+    expect(softverbs("checks", PROGRAM), 2, b"", [b"is no report of the checker: line 1"])
+
+
+def sarif_names_file_and_line():
+    done = softverbs("checks", "--sarif", _report("sarif", FAULTY, ("timeout-zero", "faulty"), ("cq-overrun", "faulty")))
+    run_of, = json.loads(done.stdout)["runs"]
+    rules = {rule["id"] for rule in run_of["tool"]["driver"]["rules"]}
+    found = {result["ruleId"]: result for result in run_of["results"]}
+    assert set(found) == {"send-buffer-changed", "timeout-zero", "cq-overrun"} <= rules, found
+    assert [found[rule]["level"] for rule in ("send-buffer-changed", "timeout-zero", "cq-overrun")] == ["error", "note", "warning"]
+    where = found["send-buffer-changed"]["locations"][0]["physicalLocation"]
+    assert where["artifactLocation"]["uri"].endswith("mistakes.c") and where["region"]["startLine"] > 1, where
+
+
+def junit_fails_for_errors_and_not_for_notes():
+    tree = xml.etree.ElementTree.fromstring(softverbs("checks", "--junit", _report("junit", FAULTY, ("timeout-zero", "faulty"))).stdout)
+    assert (tree.get("tests"), tree.get("failures")) == ("2", "1"), tree.attrib
+    assert [len(case.findall("failure")) for case in tree.findall("testcase")] == [1, 0]
+    tree = xml.etree.ElementTree.fromstring(softverbs("checks", "--junit", _report("passed", TWIN)).stdout)
+    assert (tree.get("tests"), tree.get("failures"), len(tree.findall("testcase"))) == ("1", "0", 1), tree.attrib
+
+
+def a_rule_is_explained():
+    done = expect(softverbs("explain", "send-buffer-changed"), out=None)
+    assert b"IBV_SEND_INLINE" in done.stdout and b"why" in done.stdout, told(done)
+    rule, = json.loads(softverbs("explain", "--json", "cq-overrun").stdout)
+    assert rule["level"] == "adapter" and rule["devices"] and rule["cure"], rule
+
+
+def a_forked_child_reports_its_own():
+    path = _report("fork", ("fork", "faulty"))
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    assert len({line["pid"] for line in lines}) == 2 and {line["rule"] for line in lines} == {"never-destroyed"}, lines
+    assert len(lines) == 2, lines
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])

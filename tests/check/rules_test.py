@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Each rule of the checker with a program that breaks it, its correct twin, and a neighbour. Prints TAP.
+
+The programs are those of mistakes.c. A comment "/* CASE VARIANT */" there, at the end of the line or above it, marks the line that the
+finding must name.
+"""
+import json
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../tool"))
+import cases
+from cases import BUILD, TEMPORARY, softverbs, told
+
+PROGRAM = f"{BUILD}/tests/check/mistakes"
+SOURCE = os.path.join(HERE, "mistakes.c")
+# The rules that a case breaks beside its own, as a mistake seldom comes alone.
+TOO = {}
+
+
+def _rules():
+    """(id, level) of all rules."""
+    with open(os.path.join(HERE, "../../src/check/rules.def"), encoding="utf-8") as file:
+        return re.findall(r'^RULE\(\w+, "([\w-]+)", (\w+),', file.read(), re.M)
+
+
+def _marked_line(rule, variant):
+    with open(SOURCE, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    found = [number for number, line in enumerate(lines) if f"/* {rule} {variant} */" in line]
+    assert len(found) == 1, f"{rule} {variant} is marked in lines {found}"
+    at = found[0]
+    while lines[at].lstrip().startswith("/*"):
+        at += 1
+    return at + 1
+
+
+def _findings(rule, variant, words):
+    """What the program's report says; it must end well."""
+    path = f"{TEMPORARY}/{rule}-{variant}.json"
+    done = softverbs("run", f"--check={words}", f"--check-report={path}", "--", PROGRAM, rule, variant)
+    assert done.returncode == 0, told(done)
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    os.unlink(path)
+    return [line for line in lines if "text" in line and line["rule"] not in TOO.get((rule, variant), ())], done
+
+
+def _places(finding):
+    """The lines of the program that it names."""
+    return [place["line"] for name in ("posted", "found", "created", "destroyed") for place in finding[name]
+            if place["file"].endswith("mistakes.c")]
+
+
+def _breaks(rule, level, variant):
+    found, done = _findings(rule, variant, "notes")
+    assert [one["rule"] for one in found] == [rule], (found, told(done))
+    assert found[0]["level"] == level.lower(), found
+    assert _marked_line(rule, variant) in _places(found[0]), (_marked_line(rule, variant), found)
+    assert f"({rule})".encode() in done.stderr, told(done)
+
+
+def _is_silent(rule, variant, words):
+    found, done = _findings(rule, variant, words)
+    assert not found and rule.encode() not in done.stderr, (found, told(done))
+
+
+def _add_cases(module):
+    for rule, level in _rules():
+        word = rule.replace("-", "_")
+        for variant in ("faulty", "neighbour"):
+            setattr(module, f"{word}_{variant}", _case(_breaks, rule, level, variant))
+            setattr(module, f"{word}_{variant}_with_the_rule_off", _case(_is_silent, rule, variant, f"notes,-{rule}"))
+        setattr(module, f"{word}_twin", _case(_is_silent, rule, "twin", "notes"))
+
+
+def _case(function, *arguments):
+    def case():
+        function(*arguments)
+    case.__module__ = "__main__"  # as its sentence is not private
+    return case
+
+
+if __name__ == "__main__":
+    _add_cases(sys.modules[__name__])
+    cases.main(sys.modules[__name__])

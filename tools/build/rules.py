@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Does docs/user/checker.md have the rules as src/check/rules.def has them? Prints TAP.
+
+Usage: rules.py DIRECTORY [--write]
+
+--write makes the page's part behind "## The rules" anew. A rule has a faulty program, its twin and a neighbour in tests/check/mistakes.c.
+"""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from settings import entries
+from tree import report
+
+FIELDS = ("name", "id", "level", "seen", "what", "why", "bites", "cure")
+PAGE = "docs/user/checker.md"
+HEAD = "## The rules\n"
+LEVELS = {"ERROR": "error", "ADAPTER": "adapter", "NOTE": "note"}
+SEEN = {"SEES": "always", "PARTLY": "partly, as the text says", "FILL": "only with `--check=fill`"}
+
+
+def rules(top):
+    return [dict(zip(FIELDS, row)) for row in entries(os.path.join(top, "src/check/rules.def"), "RULE")]
+
+
+def read(top, path):
+    with open(os.path.join(top, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def part(top):
+    """What stands behind the heading."""
+    lines = rules(top)
+    text = "\n| rule | level | seen |\n|---|---|---|\n"
+    text += "".join(f"| [{line['id']}](#{line['id']}) | {LEVELS[line['level']]} | {SEEN[line['seen']]} |\n" for line in lines)
+    for line in lines:
+        text += f"\n### {line['id']}\n\n{line['what']}.\n\n- **Why:** {line['why']}.\n- **Bites:** {line['bites']}.\n- **Cure:** {line['cure']}.\n"
+    return text
+
+
+def rewritten(top):
+    before, head, _ = read(top, PAGE).partition(HEAD)
+    return before + head + part(top)
+
+
+def untested(top):
+    text = read(top, "tests/check/mistakes.c")
+    for line in rules(top):
+        for variant in ("faulty", "neighbour"):
+            if len(re.findall(rf"/\* {line['id']} {variant} \*/", text)) != 1:
+                yield f"{line['id']}: no line of tests/check/mistakes.c is marked for {variant}"
+        if f'{{"{line["id"]}",' not in text:
+            yield f"{line['id']}: no case of tests/check/mistakes.c"
+
+
+def main():
+    top = sys.argv[1]
+    if "--write" in sys.argv:
+        text = rewritten(top)
+        with open(os.path.join(top, PAGE), "w", encoding="utf-8") as file:
+            file.write(text)
+        return 0
+    stale = [] if rewritten(top) == read(top, PAGE) else ["tools/build/rules.py . --write makes it anew"]
+    missing = list(untested(top))
+    print("1..2")
+    report(1, f"{PAGE} has the {len(rules(top))} rules of the list", stale)
+    report(2, "each rule has its programs in tests/check/mistakes.c", missing)
+    return 1 if stale or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
