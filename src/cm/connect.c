@@ -88,7 +88,15 @@ static void happened(struct connection *connection, enum connection_outcome outc
         tell(identifier, outcome, status, message, connection);
 }
 
-static const struct connection_operations outcomes = {.outcome = happened};
+static void noted(const struct connection *connection, enum event event, uint64_t a, uint64_t b)
+{
+    const struct connect_session *session = container_of(connection, struct connect_session, connection);
+    struct manager *manager = session->session.manager;
+    if (manager && manager->operations->event)
+        manager->operations->event(manager, connection->local.communication_id, event, a, b);
+}
+
+static const struct connection_operations outcomes = {.outcome = happened, .event = noted};
 
 /* --- the session */
 

@@ -35,6 +35,8 @@ static void report(struct connection *connection, enum connection_outcome outcom
 
 static void connection_enter(struct connection *connection, enum connection_state state, nanos now)
 {
+    if (connection->operations->event && connection->state != state)
+        connection->operations->event(connection, EVENT_CONNECTION_STATE, connection->state, state);
     connection->state = state;
     connection->since = now;
     connection->mra_came = false;
@@ -144,8 +146,7 @@ void connection_requested(struct connection *connection, const struct cm_message
     connection->responder_resources = req->initiator_depth;
     connection->initiator_depth = req->responder_resources;
     connection->patience = connection_wait(req->local_response_timeout);
-    connection->state = CONNECTION_REQ_RCVD;
-    connection->since = now;
+    connection_enter(connection, CONNECTION_REQ_RCVD, now);
 }
 
 int connection_accept(struct connection *connection, const struct cm_parameters *parameters, nanos now)
@@ -235,10 +236,13 @@ void connection_abandon(struct connection *connection, nanos now)
     connection->pending |= pending & PENDING_DREQ;
 }
 
-/* Found out with a copy. A DREQ that has left already may be lost, and nobody would repeat it. */
+/* Found out with a copy, of which nobody hears. A DREQ that has left already may be lost, and nobody would repeat it.
+ */
 bool connection_goodbye(const struct connection *connection, struct cm_message *message)
 {
+    static const struct connection_operations silent = {NULL, NULL};
     struct connection copy = *connection;
+    copy.operations = &silent;
     copy.pending = 0;
     if (copy.state == CONNECTION_DREQ_SENT && !copy.abandoned)
         copy.pending = PENDING_DREQ;

@@ -11,6 +11,7 @@
 
 #include "base/nanos.h"
 #include "cm/parameters.h"
+#include "events/events.h"
 #include "wire/cm.h"
 
 enum connection_state {
@@ -44,6 +45,9 @@ struct connection_operations {
     /* Called once for each outcome, in the state behind it. `message`: what brought it about, or NULL. Must not call
      * back into the connection. */
     void (*outcome)(struct connection *, enum connection_outcome, int status, const struct cm_message *message);
+
+    /* Something happened that events/events.def has a line for, with its fields. NULL: nobody wants to know. */
+    void (*event)(const struct connection *, enum event, uint64_t a, uint64_t b);
 };
 
 /* What both ends know of each other when a connection begins. */

@@ -10,6 +10,7 @@
 #include "base/timers.h"
 #include "cm/address.h"
 #include "diag/diag.h"
+#include "events/events.h"
 #include "wire/cm.h"
 
 struct identifier;
@@ -44,6 +45,10 @@ struct manager_operations {
 
     /* A message that has come was of no use: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. */
     void (*drop)(struct manager *, enum reason);
+
+    /* Something happened to the connection with this communication ID that events/events.def has a line for, with its
+     * fields. NULL: nobody wants to know. */
+    void (*event)(struct manager *, uint32_t communication_id, enum event, uint64_t a, uint64_t b);
 };
 
 /* One exchange with a peer: a connection, or the resolution of a service. It outlives its identifier while there is

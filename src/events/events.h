@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Those that are counted by operation, those that have a number of their own, those that are counted by reason, and
- * those of the connection manager. */
+/* Those that are counted by operation, those that have a number of their own, those that are counted by reason, those
+ * of the connection manager, and those that are not counted. */
 enum event {
 #define PACKETS(name, ...) EVENT_##name,
 #include "events/events.def"
@@ -23,6 +23,7 @@ enum event {
     EVENTS_BEFORE_MESSAGES,
     EVENTS_BEFORE_MESSAGES_ = EVENTS_BEFORE_MESSAGES - 1,
 #define MESSAGES(name, ...) EVENT_##name,
+#define EVENT(name, ...) EVENT_##name,
 #include "events/events.def"
     EVENT_KINDS
 };
@@ -44,6 +45,12 @@ enum fault_kind {
 #define FAULT(name, ...) FAULT_##name,
 #include "events/events.def"
     FAULT_KINDS
+};
+
+enum event_object {
+#define OBJECT(name, ...) EVENT_OF_##name,
+#include "events/events.def"
+    EVENT_OBJECTS
 };
 
 /* What peers count. */
@@ -91,6 +98,7 @@ static inline enum event_sum event_sum(enum event event)
 #define COUNTED(name, key, part, sum, ...) [EVENT_##name] = EVENT_SUM_##sum,
 #define REASONS(name, ...) [EVENT_##name] = EVENT_SUM_NONE,
 #define MESSAGES(name, ...) [EVENT_##name] = EVENT_SUM_NONE,
+#define EVENT(name, ...) [EVENT_##name] = EVENT_SUM_NONE,
 #include "events/events.def"
     };
     return sums[event];
@@ -103,22 +111,27 @@ static inline enum event_level event_level(enum event event)
 #define COUNTED(name, key, part, sum, column, rdma, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
 #define REASONS(name, key, column, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
 #define MESSAGES(name, key, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
+#define EVENT(name, object, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
 #include "events/events.def"
     };
     return levels[event];
 }
 
-/* A line of the log, if its level is wanted: the object, as "qp" and its number, the meaning, the name and the fields.
- */
-void event_log(const char *object, uint32_t number, enum event, uint64_t a, uint64_t b);
+/* A line of the log, if its level is wanted: the object and its number, the meaning, the name and the fields. */
+void event_log(uint32_t number, enum event, uint64_t a, uint64_t b);
 
-/* The same, where the event has a line. */
-__attribute__((always_inline)) static inline void event_tell(const char *object, uint32_t number, enum event event,
-                                                             uint64_t a, uint64_t b)
+/* The same with this text in the place of the fields. */
+void event_say(uint32_t number, enum event, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* An event that is not counted, of the object with this number. */
+__attribute__((always_inline)) static inline void event_note(uint32_t number, enum event event, uint64_t a, uint64_t b)
 {
     if (event_level(event) != EVENT_LEVEL_NONE)
-        event_log(object, number, event, a, b);
+        event_log(number, event, a, b);
 }
+
+/* "INIT"; "?" for what is no state of a queue pair. */
+const char *event_state_word(unsigned state);
 
 /* --- counts */
 

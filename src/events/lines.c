@@ -1,5 +1,6 @@
 #include "events/lines.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,14 +13,15 @@
 #undef REASON
 
 const struct event_line event_lines[EVENT_KINDS] = {
-#define PACKETS(name, key, sum, column, rdma, level, a, b, meaning)                                                    \
-    [EVENT_##name] = {#name, key, "", meaning, EVENT_LEVEL_##level, EVENT_FIELD_##a, EVENT_FIELD_##b},
+#define LINE(name, key, part, object, level, a, b, meaning)                                                            \
+    [EVENT_##                                                                                                          \
+        name] = {#name, key, part, meaning, EVENT_LEVEL_##level, EVENT_OF_##object, EVENT_FIELD_##a, EVENT_FIELD_##b},
+#define PACKETS(name, key, sum, column, rdma, level, a, b, meaning) LINE(name, key, "", QP, level, a, b, meaning)
 #define COUNTED(name, key, part, sum, column, rdma, level, a, b, meaning)                                              \
-    [EVENT_##name] = {#name, key, part, meaning, EVENT_LEVEL_##level, EVENT_FIELD_##a, EVENT_FIELD_##b},
-#define REASONS(name, key, column, level, a, b, meaning)                                                               \
-    [EVENT_##name] = {#name, key, "", meaning, EVENT_LEVEL_##level, EVENT_FIELD_##a, EVENT_FIELD_##b},
-#define MESSAGES(name, key, level, a, b, meaning)                                                                      \
-    [EVENT_##name] = {#name, key, "", meaning, EVENT_LEVEL_##level, EVENT_FIELD_##a, EVENT_FIELD_##b},
+    LINE(name, key, part, QP, level, a, b, meaning)
+#define REASONS(name, key, column, level, a, b, meaning) LINE(name, key, "", QP, level, a, b, meaning)
+#define MESSAGES(name, key, level, a, b, meaning) LINE(name, key, "", CONNECTION, level, a, b, meaning)
+#define EVENT(name, object, level, a, b, meaning) LINE(name, "", "", object, level, a, b, meaning)
 #include "events/events.def"
 };
 
@@ -51,34 +53,72 @@ bool event_counter_begins(unsigned at)
 _Static_assert((int)EVENT_LEVEL_ERROR == (int)LOG_ERROR && (int)EVENT_LEVEL_DEBUG == (int)LOG_DEBUG, "are cast");
 _Static_assert((int)EVENT_KINDS <= (int)LOG_KINDS, "each has a quota of lines");
 
-enum form { NUMBER, HEX };
+enum form { NUMBER, HEX, STATE };
 
-static const struct {
+struct described {
     const char *word;
     enum form form;
-} fields[EVENT_FIELDS] = {
+};
+
+static const struct described fields[EVENT_FIELDS] = {
 #define FIELD(name, word, form) [EVENT_FIELD_##name] = {word, form},
 #include "events/events.def"
 };
 
-/* ", psn 17" */
-static size_t describe_field(char *to, size_t room, enum event_field field, uint64_t value)
+static const struct described objects[EVENT_OBJECTS] = {
+#define OBJECT(name, word, form) [EVENT_OF_##name] = {word, form},
+#include "events/events.def"
+};
+
+const char *event_state_word(unsigned state)
 {
-    if (field == EVENT_FIELD_NONE)
-        return 0;
-    int length = snprintf(to, room, fields[field].form == HEX ? ", %s 0x%llx" : ", %s %llu", fields[field].word,
-                          (unsigned long long)value);
+    static const char *const words[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+    return state < sizeof words / sizeof *words ? words[state] : "?";
+}
+
+/* "psn 17" */
+static size_t describe_value(char *to, size_t room, const struct described *said, uint64_t value)
+{
+    int length = said->form == STATE ? snprintf(to, room, "%s %s", said->word, event_state_word((unsigned)value))
+                                     : snprintf(to, room, said->form == HEX ? "%s 0x%llx" : "%s %llu", said->word,
+                                                (unsigned long long)value);
     return (size_t)length < room ? (size_t)length : room - 1;
 }
 
-__attribute__((cold)) void event_log(const char *object, uint32_t number, enum event event, uint64_t a, uint64_t b)
+static void write_event(uint32_t number, enum event event, const char *text)
 {
     const struct event_line *line = &event_lines[event];
-    char text[96] = "";
+    char object[48];
+    describe_value(object, sizeof object, &objects[line->object], number);
+    log_limited((enum log_level)line->level, event, line->name, "%s: %s (%s%s)", object, line->meaning, line->name,
+                text);
+}
+
+__attribute__((cold)) void event_log(uint32_t number, enum event event, uint64_t a, uint64_t b)
+{
+    const struct event_line *line = &event_lines[event];
+    char text[128] = "";
+    size_t used = 0;
     if (!log_wanted((enum log_level)line->level))
         return;
-    size_t used = describe_field(text, sizeof text, line->a, a);
-    describe_field(text + used, sizeof text - used, line->b, b);
-    log_limited((enum log_level)line->level, event, line->name, "%s 0x%x: %s (%s%s)", object, number, line->meaning,
-                line->name, text);
+    for (int i = 0; i < 2; i++) {
+        enum event_field field = i ? line->b : line->a;
+        if (field == EVENT_FIELD_NONE)
+            continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, ", ");
+        used += describe_value(text + used, sizeof text - used, &fields[field], i ? b : a);
+    }
+    write_event(number, event, text);
+}
+
+__attribute__((cold)) void event_say(uint32_t number, enum event event, const char *format, ...)
+{
+    char text[256] = ", ";
+    va_list arguments;
+    if (!log_wanted((enum log_level)event_lines[event].level))
+        return;
+    va_start(arguments, format);
+    vsnprintf(text + 2, sizeof text - 2, format, arguments);
+    va_end(arguments);
+    write_event(number, event, text);
 }

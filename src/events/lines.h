@@ -8,6 +8,7 @@
 struct event_line {
     const char *name, *key, *part, *meaning;
     enum event_level level;
+    enum event_object object;
     enum event_field a, b;
 };
 

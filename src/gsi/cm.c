@@ -7,6 +7,7 @@
 
 #include "base/container.h"
 #include "base/static_lock.h"
+#include "cm/connection.h"
 #include "config/config.h"
 #include "config/gid.h"
 #include "diag/log.h"
@@ -99,6 +100,12 @@ static void drop(struct manager *manager, enum reason reason)
     cm_note_dropped(&cm_of(manager)->counts, reason, "for a program of librdmacm");
 }
 
+static void note_event(struct manager *manager, uint32_t communication_id, enum event event, uint64_t a, uint64_t b)
+{
+    event_say(communication_id, event, "%s to %s", connection_state_name((enum connection_state)a),
+              connection_state_name((enum connection_state)b));
+}
+
 static void note_session(struct manager *manager, struct session *session)
 {
     cleanup_note(&cm_of(manager)->cleanup, cm_of(manager)->process, session, clock_about_now());
@@ -118,7 +125,8 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .release_port = release_port,
                                                      .note = note_session,
                                                      .forget = forget_session,
-                                                     .drop = drop};
+                                                     .drop = drop,
+                                                     .event = note_event};
 
 /* --- joining and leaving */
 

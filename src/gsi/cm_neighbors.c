@@ -1,8 +1,10 @@
 #include "gsi/cm_neighbors.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "diag/log.h"
+#include "events/events.h"
 
 static bool make_room(struct cm_neighbors *neighbors)
 {
@@ -61,6 +63,7 @@ void cm_neighbors_check(struct cm_neighbors *neighbors, struct node *node, struc
             i++;
             continue;
         }
+        event_note((uint32_t)getpid(), EVENT_PEER_GONE, (uint64_t)neighbors->list[i].peer->pid, 0);
         dispatch_bereave(manager, neighbors->list[i].number, now);
         node_put(node, neighbors->list[i].peer);
         neighbors->list[i] = neighbors->list[--neighbors->count];

@@ -76,10 +76,8 @@ static void send_reply(struct process *process, struct link *link, const struct 
         traffic_send_alone(&process->traffic, link, request, &frame);
     link->operations->end(link);
     int error = traffic_take_unsent(link);
-    if (error) {
-        log_reason(LOG_INFO, REASON_PACKET_UNSENT, "qp 1: %s", strerror(error));
-        traffic_unread(&process->traffic, REASON_PACKET_UNSENT);
-    }
+    if (error)
+        traffic_dropped(&process->traffic, REASON_PACKET_UNSENT, "qp 1: %s", strerror(error));
 }
 
 /* Where it came from, whatever it says. A reply goes wherever the request says that it came from, and nobody knows
@@ -125,8 +123,7 @@ static bool answer_for_nobody(const struct cm_message *message, struct cm_messag
 
 static void drop(struct process *process, const struct udp_arrival *arrival, enum reason reason)
 {
-    traffic_stray(&process->traffic, arrival->packet, arrival->route, reason);
-    log_reason(LOG_INFO, reason, "for queue pair 1");
+    traffic_stray(&process->traffic, arrival->packet, arrival->route, reason, "for queue pair 1");
 }
 
 struct search {
@@ -202,7 +199,8 @@ static bool give_to_programs(struct process *process, const struct device *devic
 static bool give_to_process(struct process *process, struct peer *peer, const struct udp_arrival *arrival)
 {
     if (!forward_to(peer, arrival))
-        traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_FORWARDED);
+        traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_FORWARDED, "to process %d",
+                      (int)peer->pid);
     return true;
 }
 

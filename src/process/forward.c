@@ -44,7 +44,8 @@ bool forward_datagram(struct process *process, const struct udp_arrival *arrival
         return false;
     bool other = peer->slot != node_slot(process->node);
     if (other && !forward_to(peer, arrival))
-        traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_FORWARDED);
+        traffic_stray(&process->traffic, arrival->packet, arrival->route, REASON_PACKET_FORWARDED, "to process %d",
+                      (int)peer->pid);
     node_put(process->node, peer);
     return other;
 }

@@ -1,12 +1,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/container.h"
 #include "base/static_lock.h"
 #include "base/uncancelled.h"
 #include "diag/last_lines.h"
 #include "diag/log.h"
+#include "events/events.h"
 #include "link/fence.h"
 #include "link/guard.h"
 #include "process/follow.h"
@@ -28,6 +30,7 @@ static void destroy(struct process *process)
     log_settle();
     delay_flush(process->traffic.taps);
     process->parts->stop(process);
+    event_note((uint32_t)getpid(), EVENT_PROCESS_ENDED, 0, 0);
     if (!process->forked)
         node_close(process->node);
     port_close_all(process);
@@ -86,8 +89,10 @@ static struct process *create(const struct process_parts *parts)
 {
     struct process *process = create_empty(parts);
     int error = process ? fill(process) : errno;
-    if (!error)
+    if (!error) {
+        event_note((uint32_t)getpid(), EVENT_PROCESS_BEGAN, 0, 0);
         return process;
+    }
     if (process)
         destroy(process);
     errno = error;

@@ -133,17 +133,17 @@ static void take_datagram(void *context, const struct udp_arrival *from)
     if (take_packet(round, &(struct endpoint_arrival){.from = *from}) ||
         forward_datagram(round->process, from, packet->destination))
         return;
-    traffic_stray(&round->process->traffic, packet, from->route, REASON_PACKET_NO_QP);
-    log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from the network", packet->destination);
+    traffic_stray(&round->process->traffic, packet, from->route, REASON_PACKET_NO_QP, "qp 0x%x from the network",
+                  packet->destination);
 }
 
 static void drop_datagram(void *context, const struct udp_refusal *refusal)
 {
     struct process *process = ((struct round *)context)->process;
-    traffic_unread(&process->traffic, wire_reasons[refusal->fault]);
+    traffic_dropped(&process->traffic, wire_reasons[refusal->fault], "datagram from port %u",
+                    refusal->route->source_port);
     if (process->traffic.taps)
         taps_refused(process->traffic.taps, refusal);
-    log_reason(LOG_WARN, wire_reasons[refusal->fault], "datagram from port %u", refusal->route->source_port);
 }
 
 /* Something for which no packet stands, for who deals with frames of its kind. */
@@ -171,8 +171,7 @@ static bool take_guest(struct round *round, struct endpoint_arrival *arrival)
 __attribute__((noinline)) static void drop_frame(struct process *process, const struct frame *frame,
                                                  enum wire_fault fault)
 {
-    log_reason(LOG_WARN, wire_reasons[fault], "frame of %u header bytes", frame->headers_length);
-    traffic_unread(&process->traffic, wire_reasons[fault]);
+    traffic_dropped(&process->traffic, wire_reasons[fault], "frame of %u header bytes", frame->headers_length);
 }
 
 /* A packet for a number that no endpoint of this process has. */
@@ -181,8 +180,8 @@ __attribute__((noinline)) static void take_strange(struct round *round, struct e
     const struct packet *packet = arrival->from.packet;
     if (take_guest(round, arrival))
         return;
-    traffic_stray(&round->process->traffic, packet, NULL, REASON_PACKET_NO_QP);
-    log_reason(LOG_INFO, REASON_PACKET_NO_QP, "qp 0x%x from process %d", packet->destination, (int)arrival->peer->pid);
+    traffic_stray(&round->process->traffic, packet, NULL, REASON_PACKET_NO_QP, "qp 0x%x from process %d",
+                  packet->destination, (int)arrival->peer->pid);
 }
 
 /* What was decoded in either way. From the network it came by way of another process, and `forwarded` is not NULL. */

@@ -4,7 +4,7 @@
 
 #include "config/config.h"
 #include "config/device_state.h"
-#include "diag/log.h"
+#include "events/events.h"
 #include "gsi/cm.h"
 #include "process/port_state.h"
 #include "process/progress.h"
@@ -124,13 +124,12 @@ static void tell_changes(struct process *process, const struct device *device, c
 {
     bool held = port_state_down(process, port_state_bit(device));
     if (before->up != now->up)
-        log_write(LOG_INFO, "The network interface \"%s\" of device %s is %s.", device->interface, device->name,
+        event_say(device->index, EVENT_INTERFACE_STATE, "%s on \"%s\" is %s", device->name, device->interface,
                   now->up ? "up" : "down");
     if (before->up && !now->up && !held)
         tell(process, device, IBV_EVENT_PORT_ERR);
     if (memcmp(before->gids, now->gids, sizeof now->gids)) {
-        log_write(LOG_INFO, "The addresses of the network interface \"%s\" of device %s have changed.",
-                  device->interface, device->name);
+        event_say(device->index, EVENT_INTERFACE_ADDRESSES, "%s on \"%s\"", device->name, device->interface);
         tell(process, device, IBV_EVENT_GID_CHANGE);
     }
     if (!before->up && now->up && !held)

@@ -1,6 +1,8 @@
 #include "tap/traffic.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,12 +57,23 @@ void traffic_end(struct traffic_flow *flow)
     traffic_add(&flow->traffic->totals[flow->device->index], flow);
 }
 
+/* A receive that was forgotten is the program's. Once is enough: it may come for ever. */
+static void tell_not_ready(const struct traffic_flow *flow)
+{
+    const struct ibv_qp_attr *attr = flow->attr;
+    if (counts_number(&flow->counts, EVENT_RNR_RECEIVED) == 1)
+        log_reason(LOG_WARN, REASON_PEER_NOT_READY, "qp 0x%x: to qp 0x%x, rnr_retry is %u%s", flow->number,
+                   attr->dest_qp_num, attr->rnr_retry, attr->rnr_retry == 7 ? " (for ever)" : "");
+}
+
 /* Of neither class: no refusal. */
 static void note_refusal(struct traffic_flow *flow, uint32_t psn, uint8_t syndrome, enum event nak, enum event rnr)
 {
     unsigned class = syndrome_class(syndrome);
     if (class == SYNDROME_CLASS_RNR || class == SYNDROME_CLASS_NAK)
         traffic_note(flow, class == SYNDROME_CLASS_RNR ? rnr : nak, psn, syndrome);
+    if (class == SYNDROME_CLASS_RNR && rnr == EVENT_RNR_RECEIVED)
+        tell_not_ready(flow);
 }
 
 __attribute__((noinline)) void traffic_note_refusal_sent(struct traffic_flow *flow, const uint8_t *headers)
@@ -204,16 +217,34 @@ void traffic_send_alone(struct traffic *traffic, struct link *link, const struct
     link->operations->send(link, frame);
 }
 
-void traffic_stray(struct traffic *traffic, const struct packet *packet, const struct datagram_route *route,
-                   enum reason reason)
+/* What is damaged should not be there. */
+static void note_drop(struct traffic *traffic, enum reason reason, const char *format, va_list arguments)
 {
-    traffic_managed(traffic, packet, route);
-    traffic_unread(traffic, reason);
+    char text[96];
+    enum log_level level = reason <= REASON_PACKET_ICRC ? LOG_WARN : LOG_INFO;
+    counts_note(&traffic->strays.rest, EVENT_PACKET_DROPPED, reason, 0);
+    if (!log_wanted(level))
+        return;
+    vsnprintf(text, sizeof text, format, arguments);
+    log_reason(level, reason, "%s", text);
 }
 
-void traffic_unread(struct traffic *traffic, enum reason reason)
+void traffic_stray(struct traffic *traffic, const struct packet *packet, const struct datagram_route *route,
+                   enum reason reason, const char *format, ...)
 {
-    counts_note(&traffic->strays.rest, EVENT_PACKET_DROPPED, reason, 0);
+    va_list arguments;
+    traffic_managed(traffic, packet, route);
+    va_start(arguments, format);
+    note_drop(traffic, reason, format, arguments);
+    va_end(arguments);
+}
+
+void traffic_dropped(struct traffic *traffic, enum reason reason, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    note_drop(traffic, reason, format, arguments);
+    va_end(arguments);
 }
 
 /* What is repeated may be refused again and again. */

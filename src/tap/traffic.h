@@ -56,7 +56,7 @@ __attribute__((always_inline)) static inline void traffic_note(struct traffic_fl
 {
     lock_assert_held(flow->lock);
     counts_note(&flow->counts, event, a, b);
-    event_tell("qp", flow->number, event, a, b);
+    event_note(flow->number, event, a, b);
 }
 
 /* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have room.
@@ -99,13 +99,17 @@ static inline void traffic_received(struct traffic_flow *, const struct packet *
 void traffic_managed(struct traffic *, const struct packet *, const struct datagram_route *route);
 void traffic_send_alone(struct traffic *, struct link *, const struct packet *request, const struct frame *);
 
-/* After the end of a link with one frame of queue pair 1: the errno by which the kernel has not let it leave; 0: it has.
- * Any lock. */
+/* After the end of a link with one frame of queue pair 1: the errno by which the kernel has not let it leave; 0: it
+ * has. Any lock. */
 int traffic_take_unsent(struct link *);
 
-/* A packet arrived that is no queue pair's; one that could not even be read; a raw Ethernet frame. */
-void traffic_stray(struct traffic *, const struct packet *, const struct datagram_route *route, enum reason);
-void traffic_unread(struct traffic *, enum reason);
+/* A packet that is no queue pair's was dropped, or one that could not even be read or sent: counts it by the reason,
+ * with a line in the log. The first one is captured. */
+void traffic_stray(struct traffic *, const struct packet *, const struct datagram_route *route, enum reason,
+                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+void traffic_dropped(struct traffic *, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* A raw Ethernet frame arrived. */
 void traffic_received_frame(struct traffic *, const struct frame *);
 
 /* --- how */

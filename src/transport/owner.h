@@ -13,6 +13,7 @@
 
 #include "base/nanos.h"
 #include "diag/diag.h"
+#include "events/events.h"
 #include "transport/recv_wqe.h"
 #include "transport/send_queue.h"
 #include "wire/packet.h"
@@ -89,6 +90,9 @@ struct owner_operations {
     /* RC: something waits until then, sooner than the owner has heard of: engine_expire is to be called then. */
     void (*watch)(struct engine_owner *, nanos deadline);
 
+    /* Something happened that events/events.def has a line for, with its fields. NULL: nobody wants to know. */
+    void (*note)(struct engine_owner *, enum event, uint64_t a, uint64_t b);
+
     /* A packet was dropped or refused; for counters, logs and the capture. */
     void (*dropped)(struct engine_owner *, const struct packet *, enum reason);
 };
@@ -96,5 +100,11 @@ struct owner_operations {
 struct engine_owner {
     const struct owner_operations *operations;
 };
+
+static inline void owner_note(struct engine_owner *owner, enum event event, uint64_t a, uint64_t b)
+{
+    if (owner->operations->note)
+        owner->operations->note(owner, event, a, b);
+}
 
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A new setting is one line of src/base/settings.def and its use: in a copy of that list the line is added, what knows the number
-of settings is compiled anew against the copy, and the setting is in the help, the manual page, the completions, the checks and the reader."""
+"""A new setting is one line of src/base/settings.def and its use, a new event or kind of fault one line of src/events/events.def and its
+use: in copies of these lists such lines are added, what knows how many there are is compiled anew against the copies, and the setting is
+in the help, the manual page, the completions, the checks and the reader; the event in the log, the JSON, its page and `explain`."""
 import json
 import os
 import re
@@ -18,7 +19,44 @@ TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 LINE = ('SETTING(FLAVOUR, "flavour", CHOICE, "sweet sour", "sweet", "flavour", "WORD",\n'
         '    "how the devices taste", "`sweet` or `sour`: the flavour of the devices")\n')
 USE = '#include <stdio.h>\n\n#include "config/settings.h"\n\nint main(void)\n{\n    return puts(setting_text(SETTING_FLAVOUR)) < 0;\n}\n'
-COUNTS_THEM = re.compile(r"\bSETTINGS\b|\bsettings\.def\b|\bPREPARE_")
+EVENT_LINES = ('FAULT(SPICE, "spice", SHARE, "3%", "spiced",\n    "SOFTVERBS_FAULT spiced a packet.")\n'
+               'COUNTED(FLAVOURED, "flavoured", "", NONE, "FLAVOURED", "flavour_pkts", INFO, PSN, NONE,\n    "A packet had a flavour.")\n')
+EVENT_USE = """#include <stdio.h>
+
+#include "diag/log.h"
+#include "report/counts_report.h"
+#include "tap/traffic.h"
+
+int main(void)
+{
+    struct lock lock = {0};
+    struct traffic_flow flow = {.lock = &lock, .number = 0x12};
+    struct counts_total total = {0};
+    log_start();
+    lock_take(&lock);
+    traffic_note(&flow, EVENT_FLAVOURED, 17, 0);
+    lock_release(&lock);
+    counts_sum(&total.rest, &flow.counts);
+    putchar('{');
+    counts_report(stdout, &total, NULL);
+    return puts("}") < 0;
+}
+"""
+FAULT_USE = """#include <stdio.h>
+
+#include "tap/fault.h"
+
+int main(void)
+{
+    struct fault_plan plan;
+    char why[256], words[96];
+    if (!fault_parse("spice=100%", &plan, why, sizeof why))
+        return 1;
+    struct fault fault = fault_draw(&plan, 1, 1);
+    return !fault_has(&fault, FAULT_SPICE) || puts(fault_describe(&fault, words, sizeof words)) < 0;
+}
+"""
+COUNTS_THEM = re.compile(r"\bSETTINGS\b|\bsettings\.def\b|\bPREPARE_|\b(events/|tap/fault|report/counts_report)")
 
 
 def _commands():
@@ -34,24 +72,31 @@ def _compile(entry, source, shadow, output):
     subprocess.run([*words[:first], f"-I{shadow}", *words[first:], "-c", source, "-o", output], cwd=entry["directory"], check=True)
 
 
-def _tree_with_the_line(place):
-    """A tree with the list alone, and the list where the compiler finds it first."""
-    with open(f"{TREE}/src/base/settings.def", encoding="utf-8") as file:
+def _add(place, path, behind, lines):
+    """The list with more lines before this one, in the tree and where the compiler finds it first."""
+    with open(f"{TREE}/src/{path}", encoding="utf-8") as file:
         text = file.read()
-    assert text.count("\nFOREIGN(") == 1
-    for folder in ("config", "events"):
-        shutil.copytree(f"{TREE}/src/{folder}", f"{place}/tree/src/{folder}")
-    for folder in (f"{place}/tree/src/base", f"{place}/shadow/base"):
-        os.makedirs(folder)
-        with open(f"{folder}/settings.def", "w", encoding="utf-8") as file:
-            file.write(text.replace("\nFOREIGN(", "\n" + LINE + "FOREIGN("))
+    assert text.count(behind) == 1
+    for folder in (f"{place}/tree/src", f"{place}/shadow"):
+        os.makedirs(os.path.dirname(f"{folder}/{path}"), exist_ok=True)
+        with open(f"{folder}/{path}", "w", encoding="utf-8") as file:
+            file.write(text.replace(behind, lines + behind))
+
+
+def _tree_with_the_lines(place):
+    """A tree of sources and the page, and the lists where the compiler finds them first."""
+    shutil.copytree(f"{TREE}/src", f"{place}/tree/src")
+    os.makedirs(f"{place}/tree/docs/user")
+    shutil.copy(f"{TREE}/docs/user/json.md", f"{place}/tree/docs/user/json.md")
+    _add(place, "base/settings.def", "FOREIGN(NCCL", LINE)
+    _add(place, "events/events.def", "\nEVENT(QP_STATE,", EVENT_LINES)
 
 
 def _compile_all(place):
-    """The sources that know how many settings there are, as objects: by the build's name for each."""
+    """The sources that know how many settings or events there are, as objects: by the build's name for each."""
     made = {}
     for source, entry in _commands().items():
-        if not source.startswith(("tools/", "src/config/")) or re.search("_fuzz|_test|/shim/", source):
+        if not source.startswith(("tools/", "src/config/", "src/events/", "src/tap/fault.c", "src/report/counts_")) or re.search("_fuzz|_test|/shim/|/rdma/", source):
             continue
         with open(f"{TREE}/{source}", encoding="utf-8") as file:
             if COUNTS_THEM.search(file.read()):
@@ -66,7 +111,7 @@ def _link(output, made, instead=None):
     words = shlex.split(line)
     at = words.index("-o") + 1
     own = instead or [made.get(word, word) for word in words if word.endswith(".o")]
-    of_libraries = [path for name, path in made.items() if "libconfig" in name]
+    of_libraries = [path for name, path in made.items() if re.search("lib(config|events|tap|report)", name)]
     rest = [word for word in words[at + 1:] if not word.endswith(".o")]
     subprocess.run([*words[:at], output, *own, *of_libraries, *rest], cwd=BUILD, check=True)
     return output
@@ -96,7 +141,7 @@ def _expect_in_reader(place, made):
 
 def a_new_setting_is_one_line_and_its_use():
     with tempfile.TemporaryDirectory() as place:
-        _tree_with_the_line(place)
+        _tree_with_the_lines(place)
         made = _compile_all(place)
         tool = _link(f"{place}/softverbs", made)
         assert "--flavour WORD" in softverbs("help", "run", tool=tool).stdout.decode()
@@ -105,6 +150,52 @@ def a_new_setting_is_one_line_and_its_use():
         assert b"none of" not in softverbs("env", "--flavour", "sour", tool=tool).stderr
         _expect_in_pages(tool, place)
         _expect_in_reader(place, made)
+
+
+def _use(place, made, name, text):
+    """The program of this text, with the lists as they are in the copy."""
+    source, output = f"{place}/{name}.c", f"{place}/{name}.o"
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    _compile(_commands()["src/report/counts_report.c"], source, f"{place}/shadow", output)
+    return _link(f"{place}/{name}", made, [output])
+
+
+def _check_events(place, *options):
+    script = f"{TREE}/tools/build/events.py"
+    return subprocess.run([sys.executable, script, f"{place}/tree", *options], capture_output=True, text=True, check=False).stdout
+
+
+def a_new_event_is_one_line_and_its_use():
+    with tempfile.TemporaryDirectory() as place:
+        _tree_with_the_lines(place)
+        made = _compile_all(place)
+        tool, use = _link(f"{place}/softverbs", made), _use(place, made, "event_use", EVENT_USE)
+        for word in ("FLAVOURED", "flavoured"):
+            assert b'A packet had a flavour. (event, counted as "flavoured")' in expect(softverbs("explain", word, tool=tool)).stdout
+        done = expect(softverbs(tool=use, env={"SOFTVERBS_LOG": "info"}), 0, None, None)
+        assert b" qp 0x12: A packet had a flavour. (FLAVOURED, psn 17)\n" in done.stderr, cases.told(done)
+        assert json.loads(done.stdout)["flavoured"] == 1, cases.told(done)
+        said = _check_events(place)
+        assert "FLAVOURED: nothing notes it" in said and "FAULT_SPICE: nothing notes it" in said and "not ok 3" in said, said
+        with open(f"{place}/tree/src/tap/use.c", "w", encoding="utf-8") as file:
+            file.write(EVENT_USE + FAULT_USE)
+        _check_events(place, "--write")
+        assert "not ok" not in _check_events(place), _check_events(place)
+        with open(f"{place}/tree/docs/user/json.md", encoding="utf-8") as file:
+            assert "\n| `flavoured` | integer | A packet had a flavour. |\n" in file.read()
+
+
+def a_new_kind_of_faults_is_one_line_and_its_use():
+    with tempfile.TemporaryDirectory() as place:
+        _tree_with_the_lines(place)
+        made = _compile_all(place)
+        tool = _link(f"{place}/softverbs", made)
+        expect(softverbs(tool=_use(place, made, "fault_use", FAULT_USE)), 0, b"fault: spiced\n")
+        assert "spice=3%" in " ".join(softverbs("help", "run", tool=tool).stdout.decode().split())
+        assert b"none of" not in softverbs("env", "--fault", "spice=3%", tool=tool).stderr
+        expect(softverbs("env", "--fault", "salt=3%", tool=tool), 2, None, [b"is none of drop, dup", b"spice, and seed"])
+        assert b"SOFTVERBS_FAULT spiced a packet." in expect(softverbs("explain", "FAULT_SPICE", tool=tool)).stdout
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ def lines(top):
 
 def events(top):
     """The names of those that are events."""
-    return [("FAULT_" if kind == "FAULT" else "") + row[0] for kind, row in lines(top) if kind not in ("SUM", "BY_PEERS")]
+    counted = [("FAULT_" if kind == "FAULT" else "") + row[0] for kind, row in lines(top) if kind not in ("SUM", "BY_PEERS")]
+    return counted + [row[0] for row in entries(os.path.join(top, LIST), "EVENT")]
 
 
 def rows(top, kinds):
@@ -68,7 +69,7 @@ def code(top):
     for folder, _, names in os.walk(os.path.join(top, "src")):
         for name in sorted(names):
             path = os.path.relpath(os.path.join(folder, name), top)
-            if name.endswith((".c", ".h")) and not re.search(r"_test\.|_fuzz\.|/testing/|^src/(events|report)/|_report\.c$", path):
+            if name.endswith((".c", ".h")) and not re.search(r"_test\.|_fuzz\.|/testing/|^src/events/|_report\.c$", path):
                 yield path, READS.sub("", strip(read(top, path)))
 
 
@@ -94,6 +95,17 @@ def judge_uses(found):
             yield f"{name}: fewer modules than MODULES says note it"
 
 
+def judge_order(top):
+    """The parts of a key stand together, as the JSON is written in the order of the list."""
+    seen = []
+    for kind, row in lines(top):
+        key = "messages " * (kind == "MESSAGES") + (row[KEYS[kind][1]] if KEYS[kind][1] else "fault_kinds")
+        if key in seen[:-1]:
+            yield f"{key}: its lines do not stand together"
+        if not seen or seen[-1] != key:
+            seen.append(key)
+
+
 def judge_counts(top):
     for path, text in code(top):
         for changed in COUNTS.findall(text):
@@ -110,12 +122,14 @@ def main():
     names = events(top)
     wrong = list(judge_uses(uses(top, names)))
     changed = list(judge_counts(top))
+    apart = list(judge_order(top))
     stale = [] if rewritten(top) == read(top, PAGE) else ["tools/build/events.py . --write makes it anew"]
-    print("1..3")
+    print("1..4")
     report(1, f"each of {len(names)} events is noted where it happens", wrong)
     report(2, "nothing else changes what is counted", changed)
     report(3, f"{PAGE} says what the list says", stale)
-    return 1 if wrong or changed or stale else 0
+    report(4, "the parts of a key stand together", apart)
+    return 1 if wrong or changed or stale or apart else 0
 
 
 if __name__ == "__main__":

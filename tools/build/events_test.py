@@ -43,6 +43,10 @@ TREES = {
     "a count that is changed elsewhere": ({"src/a/b.c": "    flow->counts.numbers[3] += 2;\n"}, 1, "not ok 2"),
     "a count that is counted elsewhere": ({"src/a/b.c": "    counts->packets[a][b]++;\n"}, 1, "not ok 2"),
     "a count that is read": ({"src/a/b.c": "    int x = flow->counts.numbers[3];\n    if (counts->sums[1] == 2) f();\n"}, 0, "ok 2"),
+    "parts of a key that stand apart": ({"src/events/events.def": LIST + 'COUNTED(FOUND, "lost", "found", NONE, "", "", NONE, NONE, NONE,\n    "It was found.")\n'}, 1,
+                                        "lost: its lines do not stand together"),
+    "events that are not counted": ({"src/events/events.def": LIST + 'EVENT(STATE, QP, DEBUG, NONE, NONE,\n    "It changed.")\n'}, 1,
+                                    "STATE: nothing notes it"),
     "a page that says something else": ({"docs/user/json.md": PAGE.replace("dropped", "lost")}, 1, "not ok 3"),
     "a page that lacks a key": ({"docs/user/json.md": PAGE.replace("| `bytes`", "| `octets`")}, 1, "--write makes it anew"),
 }

@@ -179,8 +179,11 @@ static void add_event(const struct event_line *line, struct told *told)
     }
     table_add(&told->table, "%5s", "-");
     table_add(&told->table, "%-24s", line->name);
-    table_add(&told->table, "%s (event, counted as \"%s%s%s\")", line->meaning, line->key, *line->part ? " " : "",
-              line->part);
+    if (*line->key)
+        table_add(&told->table, "%s (event, counted as \"%s%s%s\")", line->meaning, line->key, *line->part ? " " : "",
+                  line->part);
+    else
+        table_add(&told->table, "%s (event)", line->meaning);
 }
 
 /* By the name of the event, as in the log, or of what counts it. */
@@ -188,7 +191,7 @@ static bool explain_events(const char *argument, struct told *told)
 {
     bool known = false;
     for (unsigned i = 0; i < EVENT_KINDS; i++)
-        if (!strcasecmp(argument, event_lines[i].name) || !strcasecmp(argument, event_lines[i].key)) {
+        if (!strcasecmp(argument, event_lines[i].name) || (*argument && !strcasecmp(argument, event_lines[i].key))) {
             add_event(&event_lines[i], told);
             known = true;
         }

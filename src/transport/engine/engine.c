@@ -48,21 +48,16 @@ void engine_hear_response(struct engine *engine, const struct packet *response)
 
 /* ---- expire ---- */
 
-bool engine_expire(struct engine *engine, nanos now, enum silent_peer peer, enum reason silence)
+void engine_expire(struct engine *engine, nanos now, enum silent_peer peer, enum reason silence)
 {
-    if (!engine_is_reliable(engine))
-        return false;
     struct rc *rc = &engine->rc;
-    bool silent = engine_is_due(engine, now) && !engine_waits_for_receive(engine);
+    if (!engine_is_reliable(engine))
+        return;
     rc->settings.silence = silence;
-    if (peer == PEER_SLOW) {
+    if (peer == PEER_SLOW)
         rc_postpone(rc, now);
-        return false;
-    }
-    if (peer == PEER_TOOK_ALL && completer_presume(rc, now))
-        return false;
-    rc_expire(rc, now);
-    return silent;
+    else if (peer != PEER_TOOK_ALL || !completer_presume(rc, now))
+        rc_expire(rc, now);
 }
 
 nanos engine_watch(struct engine *engine)

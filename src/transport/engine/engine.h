@@ -118,9 +118,9 @@ enum silent_peer {
                     */
 };
 
-/* The deadline has passed: repeats, or gives up. `silence`: why no answer comes, if the owner knows. True: for all of
- * the ACK timer nothing came, and that counts as a time-out. Before the deadline PEER_SILENT does nothing. */
-bool engine_expire(struct engine *, nanos now, enum silent_peer, enum reason silence);
+/* The deadline has passed: repeats, or gives up. `silence`: why no answer comes, if the owner knows. Before the
+ * deadline PEER_SILENT does nothing. */
+void engine_expire(struct engine *, nanos now, enum silent_peer, enum reason silence);
 
 /* The owner looks at the timers, after engine_expire where that was due: when to look again; NANOS_NEVER: not at all.
  * Of what becomes sooner than that, and only of that, owner->watch tells by itself, so nobody needs to ask after any

@@ -144,6 +144,7 @@ void rc_expire(struct rc *rc, nanos now)
         return;
     }
     requester->repeating = false;
+    owner_note(rc->owner, EVENT_ACK_TIMEOUT, requester->acked_psn, requester->retries_left);
     requester_retransmit(rc, CONGESTION_SILENCE, now);
 }
 

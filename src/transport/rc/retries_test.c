@@ -37,6 +37,27 @@ static void c9_7_6_1_3_retries_run_out(void **state)
     assert_int_equal(rc_deadline(&rig->engine.rc), NANOS_NEVER);
 }
 
+/* With the oldest packet that is not acknowledged and the retries that were left; the wait after an RNR NAK is none. */
+static void time_outs_of_the_ack_timer_are_noted(void **state)
+{
+    struct rig *rig = *state;
+    send_under_way(rig, RIG_OURS);
+    is_refused(rig, SYNDROME_RNR, RIG_OURS);
+    waits(rig, rnr_wait(0));
+    sends(rig, SEND_ONLY, RIG_OURS);
+    assert_int_equal(rig->timeouts, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(rig->timeouts, i);
+        waits(rig, RIG_ACK_TIMER);
+        assert_int_equal(rig->timeout_psn, RIG_OURS);
+        assert_int_equal(rig->retries_left, 2 - i);
+        if (i < 2)
+            sends(rig, SEND_ONLY, RIG_OURS);
+    }
+    assert_int_equal(rig->timeouts, 3);
+    assert_int_equal(rig->failures, 1);
+}
+
 static void c9_7_6_1_3_an_ack_gives_the_retries_back(void **state)
 {
     struct rig *rig = *state;
@@ -353,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         script(c9_7_6_1_3_silence_repeats_from_the_oldest_unacknowledged),
         script(c9_7_6_1_3_retries_run_out),
+        script(time_outs_of_the_ack_timer_are_noted),
         script(c9_7_6_1_3_an_ack_gives_the_retries_back),
         script(c9_7_6_1_3_an_ack_restarts_the_timer),
         script(c9_7_6_1_3_a_timeout_of_zero_waits_for_ever),

@@ -117,6 +117,16 @@ static void on_dropped(struct engine_owner *owner, const struct packet *packet, 
     rig->dropped[rig->drops++ % (sizeof(rig->dropped) / sizeof(*rig->dropped))] = reason;
 }
 
+static void on_note(struct engine_owner *owner, enum event event, uint64_t a, uint64_t b)
+{
+    struct rig *rig = rig_of(owner);
+    if (event != EVENT_ACK_TIMEOUT)
+        return;
+    rig->timeouts++;
+    rig->timeout_psn = (uint32_t)a;
+    rig->retries_left = (uint32_t)b;
+}
+
 static void on_watch(struct engine_owner *owner, nanos deadline)
 {
     rig_of(owner)->told = deadline;
@@ -136,6 +146,7 @@ static const struct owner_operations operations = {
     .failed = on_failed,
     .event = on_event,
     .dropped = on_dropped,
+    .note = on_note,
     .watch = on_watch,
 };
 

@@ -58,6 +58,8 @@ struct rig {
     unsigned saw_end, saw_arrival, saw_event; /* those that the script has dealt with */
     unsigned looked_up;                       /* how often a key was asked for */
     unsigned failures;                        /* owner->failed */
+    unsigned timeouts;                        /* that were noted */
+    uint32_t timeout_psn, retries_left;       /* of the last one */
     uint32_t invalidated;                     /* the key, once it was */
     uint32_t srq;                             /* XRC: the one that was selected last */
     uint64_t next_id;

@@ -50,8 +50,7 @@ static void expire_engine(struct qp *qp, nanos now)
     enum silent_peer peer = is_only_slow(qp, now, &silence) ? PEER_SLOW
                             : qp_was_taken(qp)              ? PEER_TOOK_ALL
                                                             : PEER_SILENT;
-    if (engine_expire(&qp->engine, now, peer, silence))
-        traffic_note(&qp->flow, EVENT_ACK_TIMEOUT, 0, 0);
+    engine_expire(&qp->engine, now, peer, silence);
 }
 
 static void expire(struct qp *qp, nanos now)
@@ -98,7 +97,6 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     nanos now = arrival->now;
     traffic_received(&qp->flow, packet, arrival->from.route);
     if (__builtin_expect(is_refusal(packet), 0)) {
-        qp_tell_refused(qp, packet->syndrome);
         look_at_references(qp);
         now = clock_now();
     }
@@ -210,8 +208,8 @@ void qp_endpoint_fail_overrun(struct endpoint *endpoint)
     lock_take(&qp->lock);
     if (is_overrun(qp->uses.send_cq) || is_overrun(qp->uses.receive_cq) ||
         (qp->xrc.selected && is_overrun(qp->xrc.selected->cq))) {
-        if (!qp->told.first_error && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR)
-            qp->told.first_error = REASON_CQ_OVERRUN;
+        if (qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR)
+            qp_tell_cause(qp, REASON_CQ_OVERRUN);
         qp_fail(qp, IBV_EVENT_QP_FATAL);
     }
     lock_release(&qp->lock);

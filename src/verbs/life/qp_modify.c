@@ -290,7 +290,7 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_
     if (error)
         return error;
     if (mask & IBV_QP_STATE) { /* the engine may have failed meanwhile; ERR only comes from the program here */
-        qp->state = (uint8_t)to;
+        qp_enter(qp, to);
         qp->ibv.state = to;
     }
     return 0;

@@ -207,11 +207,11 @@ void qp_owner_failed(struct engine_owner *owner, bool sqe)
 {
     struct qp *qp = qp_of_owner(owner);
     if (sqe) {
-        qp->state = IBV_QPS_SQE;
+        qp_enter(qp, IBV_QPS_SQE);
         return;
     }
     qp_unpublish_failed(qp);
-    qp->state = IBV_QPS_ERR;
+    qp_enter(qp, IBV_QPS_ERR);
     qp_flush_receives(qp);
 }
 
@@ -228,6 +228,11 @@ void qp_owner_event(struct engine_owner *owner, enum ibv_event_type type)
 void qp_owner_dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)
 {
     qp_tell_dropped(qp_of_owner(owner), packet, reason);
+}
+
+void qp_owner_note(struct engine_owner *owner, enum event event, uint64_t a, uint64_t b)
+{
+    traffic_note(&qp_of_owner(owner)->flow, event, a, b);
 }
 
 void qp_owner_watch(struct engine_owner *owner, nanos deadline)

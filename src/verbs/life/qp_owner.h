@@ -20,6 +20,7 @@ enum ibv_wc_status qp_owner_local_operation(struct engine_owner *, const struct 
 void qp_owner_failed(struct engine_owner *, bool sqe);
 void qp_owner_event(struct engine_owner *, enum ibv_event_type);
 void qp_owner_dropped(struct engine_owner *, const struct packet *, enum reason);
+void qp_owner_note(struct engine_owner *, enum event, uint64_t a, uint64_t b);
 void qp_owner_watch(struct engine_owner *, nanos deadline);
 
 /* What all tables have. */
@@ -27,7 +28,7 @@ void qp_owner_watch(struct engine_owner *, nanos deadline);
     .return_receive = qp_owner_return_receive, .local_memory = qp_owner_local_memory,                                  \
     .receive_memory = qp_owner_receive_memory, .remote_memory = qp_owner_remote_memory,                                \
     .invalidate = qp_owner_invalidate, .local_operation = qp_owner_local_operation, .event = qp_owner_event,           \
-    .dropped = qp_owner_dropped, .watch = qp_owner_watch
+    .dropped = qp_owner_dropped, .note = qp_owner_note, .watch = qp_owner_watch
 
 /* The table for queue pairs whose receives are their own, or those of an SRQ without rules of its own. */
 extern const struct owner_operations qp_owner_operations;

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "config/device.h"
 #include "diag/log.h"
+#include "events/events.h"
 #include "process/wakeups.h"
 #include "verbs/object/object.h"
 
@@ -34,6 +36,7 @@ void async_raise(struct context *context, struct ibv_async_event ibv)
         return;
     }
     event->ibv = ibv;
+    event_note(context->device->index, EVENT_ASYNC_EVENT, ibv.event_type, 0);
     lock_take(&context->async.lock);
     STAILQ_INSERT_TAIL(&context->async.events, event, next);
     lock_release(&context->async.lock);

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "events/events.h"
+
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
 static const char *word(const char *const *words, size_t count, unsigned index)
@@ -11,8 +13,7 @@ static const char *word(const char *const *words, size_t count, unsigned index)
 
 const char *words_state(unsigned state)
 {
-    static const char *const words[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
-    return word(words, LENGTH(words), state);
+    return event_state_word(state);
 }
 
 #define WORD(name) [IBV_WC_##name] = "IBV_WC_" #name

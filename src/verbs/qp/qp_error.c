@@ -4,6 +4,7 @@
 #include "verbs/object/async.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_engine.h"
+#include "verbs/qp/qp_tell.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
@@ -52,7 +53,7 @@ void qp_flush(struct qp *qp)
 {
     qp_withdraw_references(qp);
     qp_unpublish_failed(qp);
-    qp->state = IBV_QPS_ERR;
+    qp_enter(qp, IBV_QPS_ERR);
     engine_flush(&qp->engine);
     qp_flush_receives(qp);
 }

@@ -57,15 +57,21 @@ static void tell(const struct qp *qp, const struct packet *packet, enum reason r
         log_reason(level_of(qp, packet, reason), reason, "%s", call);
 }
 
+void qp_tell_cause(struct qp *qp, enum reason reason)
+{
+    lock_assert_held(&qp->lock);
+    if (!qp->told.first_error)
+        qp->told.first_error = (uint16_t)reason;
+}
+
 void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason reason)
 {
     enum reason known = reason_of(qp, reason);
     bool again = qp->flow.counts.reasons[counts_reason(known)] && known == REASON_RECEIVER_NOT_READY;
     traffic_note(&qp->flow, EVENT_PACKET_DROPPED, known, packet->psn);
     qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
-    if (!qp->told.first_error && (unsigned)known >= RESPONDER && known != REASON_RECEIVER_NOT_READY &&
-        qp_is_reliable(qp))
-        qp->told.first_error = (uint16_t)known;
+    if ((unsigned)known >= RESPONDER && known != REASON_RECEIVER_NOT_READY && qp_is_reliable(qp))
+        qp_tell_cause(qp, known);
     if (!again && !is_of_memory(known) && log_wanted(LOG_WARN))
         tell(qp, packet, known);
 }
@@ -96,14 +102,6 @@ const char *qp_tell_unchanged(enum reason reason, char *text)
     return text;
 }
 
-void qp_tell_refused(const struct qp *qp, uint8_t syndrome)
-{
-    if (syndrome_class(syndrome) != SYNDROME_CLASS_RNR || counts_number(&qp->flow.counts, EVENT_RNR_RECEIVED) != 1)
-        return;
-    log_reason(LOG_WARN, REASON_PEER_NOT_READY, "qp 0x%x: to qp 0x%x, rnr_retry is %u%s", qp->flow.number,
-               qp->attr.dest_qp_num, qp->attr.rnr_retry, qp->attr.rnr_retry == 7 ? " (for ever)" : "");
-}
-
 void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_status status, enum reason reason)
 {
     if (status == IBV_WC_SUCCESS)
@@ -115,8 +113,7 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
                    qp->flow.number, what, (unsigned long long)id, qp->told.first_error);
         return;
     }
-    if (!qp->told.first_error)
-        qp->told.first_error = (uint16_t)reason;
+    qp_tell_cause(qp, reason);
     char answer[PORT_ICMP] = "";
     if (status == IBV_WC_RETRY_EXC_ERR && qp->path.remote && log_wanted(LOG_WARN))
         port_icmp(qp->process, qp->flow.device->index, qp->attr.ah_attr.grh.dgid.raw, answer);

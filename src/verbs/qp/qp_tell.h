@@ -7,15 +7,23 @@
 #include "verbs/qp/qp.h"
 #include "wire/packet.h"
 
+/* The queue pair has this state from now on. */
+static inline void qp_enter(struct qp *qp, enum ibv_qp_state to)
+{
+    enum ibv_qp_state from = qp->state;
+    qp->state = (uint8_t)to;
+    if (from != to)
+        traffic_note(&qp->flow, EVENT_QP_STATE, from, to);
+}
+
 /* A packet was dropped or refused; `reason` is what the engine says. Counts it, too. */
 void qp_tell_dropped(struct qp *, const struct packet *, enum reason);
 
 /* Memory that a peer named was refused: the key, the address, what was asked for and what there is. */
 void qp_tell_memory(const struct qp *, uint32_t rkey, uint64_t address, uint32_t length, unsigned access, enum reason);
 
-/* A packet with this syndrome of an AETH has arrived and was counted. The first that asks to wait for a receive is told
- * of. */
-void qp_tell_refused(const struct qp *, uint8_t syndrome);
+/* The first such reason is the one by which `softverbs show` says why the queue pair failed. */
+void qp_tell_cause(struct qp *, enum reason);
 
 /* A work request or receive ended so. The first error is the one that `softverbs show` names. */
 void qp_tell_end(struct qp *, const char *what, uint64_t id, enum ibv_wc_status, enum reason);

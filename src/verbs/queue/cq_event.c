@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/container.h"
+#include "events/events.h"
 #include "process/process.h"
 #include "runtime/clock.h"
 #include "verbs/queue/comp_channel.h"
@@ -43,8 +44,10 @@ static void raise_event(struct cq *cq)
     cq->unreported = cq_unreported(cq) + 1;
     cq->moderation.held = 0;
     cq->moderation.deadline = NANOS_NEVER;
-    if (cq->channel)
-        comp_channel_notify(cq->channel, cq);
+    if (!cq->channel)
+        return;
+    event_note(cq->object.handle, EVENT_CQ_EVENT, 0, 0);
+    comp_channel_notify(cq->channel, cq);
 }
 
 void cq_event_notify(struct cq *cq, bool notable)

@@ -123,7 +123,7 @@ static enum endpoint_output receive_multicast(struct endpoint *endpoint, const s
     union ibv_gid source, destination;
     bool joined = false;
     if (!packet->grh) {
-        traffic_stray(&process->traffic, packet, arrival->from.route, REASON_PACKET_NOT_JOINED);
+        traffic_stray(&process->traffic, packet, arrival->from.route, REASON_PACKET_NOT_JOINED, "without a GRH");
         return ENDPOINT_NOTHING;
     }
     gid_from_grh(packet->grh, &source, &destination);
@@ -133,10 +133,9 @@ static enum endpoint_output receive_multicast(struct endpoint *endpoint, const s
                 progress_deliver(process, &group->qp->endpoint, arrival);
             joined = true;
         }
-    if (!joined) {
-        traffic_stray(&process->traffic, packet, arrival->from.route, REASON_PACKET_NOT_JOINED);
-        log_reason(LOG_INFO, REASON_PACKET_NOT_JOINED, "psn %u from qp 0x%x", packet->psn, packet->source);
-    }
+    if (!joined)
+        traffic_stray(&process->traffic, packet, arrival->from.route, REASON_PACKET_NOT_JOINED, "psn %u from qp 0x%x",
+                      packet->psn, packet->source);
     return ENDPOINT_NOTHING;
 }
 

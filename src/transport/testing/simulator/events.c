@@ -2,19 +2,19 @@
 
 #include <stdlib.h>
 
-static bool comes_before(const struct event *a, const struct event *b)
+static bool comes_before(const struct world_event *a, const struct world_event *b)
 {
     return a->time != b->time ? a->time < b->time : a->order < b->order;
 }
 
-static void swap(struct event *a, struct event *b)
+static void swap(struct world_event *a, struct world_event *b)
 {
-    struct event other = *a;
+    struct world_event other = *a;
     *a = *b;
     *b = other;
 }
 
-void events_add(struct events *events, struct event event)
+void events_add(struct events *events, struct world_event event)
 {
     if (events->count == events->room) {
         events->room = events->room ? 2 * events->room : 256;
@@ -38,7 +38,7 @@ static void sink(struct events *events)
     }
 }
 
-bool events_take(struct events *events, struct event *event)
+bool events_take(struct events *events, struct world_event *event)
 {
     if (!events->count)
         return false;

@@ -22,7 +22,7 @@ enum event_kind {
 
 struct flight;
 
-struct event {
+struct world_event {
     nanos time;
     uint64_t order;
     enum event_kind kind;
@@ -32,13 +32,13 @@ struct event {
 
 /* A binary heap. */
 struct events {
-    struct event *heap;
+    struct world_event *heap;
     uint32_t count, room;
     uint64_t announced;
 };
 
-void events_add(struct events *, struct event);
-bool events_take(struct events *, struct event *);
+void events_add(struct events *, struct world_event);
+bool events_take(struct events *, struct world_event *);
 void events_free(struct events *);
 
 #endif

@@ -152,7 +152,7 @@ static void launch(const struct endpoint *from, struct endpoint *to, const struc
         return;
     to->last_landing = landing;
     events_add(&world->events,
-               (struct event){.time = landing, .kind = EVENT_PACKET, .target = to->index, .flight = flight});
+               (struct world_event){.time = landing, .kind = EVENT_PACKET, .target = to->index, .flight = flight});
 }
 
 void network_send(struct endpoint *from, const struct packet *packet)

@@ -110,9 +110,9 @@ static void failed(struct engine_owner *owner, bool sqe)
     if (queue->head != queue->tail)
         world_complain(world, endpoint, "failed with work in its queue");
     if (sqe) {
-        events_add(&world->events, (struct event){.time = world->now + chance_below(&world->chance, 100000),
-                                                  .kind = EVENT_RESUME,
-                                                  .target = endpoint->index});
+        events_add(&world->events, (struct world_event){.time = world->now + chance_below(&world->chance, 100000),
+                                                        .kind = EVENT_RESUME,
+                                                        .target = endpoint->index});
         return;
     }
     endpoint->failed = true;
@@ -131,9 +131,9 @@ static void event(struct engine_owner *owner, enum ibv_event_type type)
     if (!endpoint->draining || queue->head != queue->next)
         world_complain(world, endpoint, "is not drained");
     endpoint->drained = true;
-    events_add(&world->events, (struct event){.time = world->now + chance_below(&world->chance, 100000),
-                                              .kind = EVENT_RESUME,
-                                              .target = endpoint->index});
+    events_add(&world->events, (struct world_event){.time = world->now + chance_below(&world->chance, 100000),
+                                                    .kind = EVENT_RESUME,
+                                                    .target = endpoint->index});
 }
 
 static void dropped(struct engine_owner *owner, const struct packet *packet, enum reason reason)

@@ -12,7 +12,7 @@ enum { PKEY = 0xffff, QKEY = 0x1234, FIRST_NUMBER = 0x100, MESSAGE_MOST = 1 << 1
 
 static void announce(struct world *world, enum event_kind kind, uint32_t target, nanos time)
 {
-    events_add(&world->events, (struct event){.time = time, .kind = kind, .target = target});
+    events_add(&world->events, (struct world_event){.time = time, .kind = kind, .target = target});
 }
 
 /* More than verbs allow where packets are lost, so that giving up on a live peer is a fault; yet few enough that
@@ -205,7 +205,7 @@ static void free_endpoint(struct endpoint *endpoint)
 
 void world_free(struct world *world)
 {
-    struct event event;
+    struct world_event event;
     while (events_take(&world->events, &event))
         network_free(event.flight);
     for (uint32_t i = 0; i < world->count; i++)

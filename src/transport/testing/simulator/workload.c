@@ -268,7 +268,7 @@ static void announce_receive(struct endpoint *receiver)
     struct world *world = receiver->world;
     nanos late = chance_hits(&world->chance, 300) ? chance_below(&world->chance, world->plan.late_receives) : 0;
     events_add(&world->events,
-               (struct event){.time = world->now + late, .kind = EVENT_POST_RECEIVE, .target = receiver->index});
+               (struct world_event){.time = world->now + late, .kind = EVENT_POST_RECEIVE, .target = receiver->index});
 }
 
 static unsigned choose_flags(struct endpoint *endpoint)
@@ -324,7 +324,7 @@ void workload_post(struct endpoint *endpoint)
         world_complain(world, endpoint, "keeps work in the error state");
     if (endpoint->posted < endpoint->to_post)
         events_add(&world->events,
-                   (struct event){.time = world->now + pause, .kind = EVENT_POST, .target = endpoint->index});
+                   (struct world_event){.time = world->now + pause, .kind = EVENT_POST, .target = endpoint->index});
 }
 
 /* The peer's message that takes the receive number `index`, when it was posted already. */

@@ -91,7 +91,7 @@ static void flush(struct endpoint *endpoint)
 
 static void announce(struct endpoint *endpoint, enum event_kind kind, nanos time)
 {
-    events_add(&endpoint->world->events, (struct event){.time = time, .kind = kind, .target = endpoint->index});
+    events_add(&endpoint->world->events, (struct world_event){.time = time, .kind = kind, .target = endpoint->index});
 }
 
 void world_watch(struct endpoint *endpoint, nanos deadline)
@@ -160,7 +160,7 @@ static void attend(struct endpoint *endpoint)
         world_complain(world, endpoint, "has a deadline that its owner was not told of");
 }
 
-static void happen(struct endpoint *endpoint, const struct event *event)
+static void happen(struct endpoint *endpoint, const struct world_event *event)
 {
     switch (event->kind) {
     case EVENT_PACKET:
@@ -184,7 +184,7 @@ static void happen(struct endpoint *endpoint, const struct event *event)
     }
 }
 
-static void dispatch(struct world *world, const struct event *event)
+static void dispatch(struct world *world, const struct world_event *event)
 {
     struct endpoint *endpoint = &world->endpoints[event->target];
     if (event->kind == EVENT_DEATH) {
@@ -199,7 +199,7 @@ static void dispatch(struct world *world, const struct event *event)
 
 void world_run(struct world *world)
 {
-    struct event event;
+    struct world_event event;
     while (!world->complaint[0] && events_take(&world->events, &event)) {
         world->now = event.time;
         if (++world->statistics.events > EVENTS_MOST)

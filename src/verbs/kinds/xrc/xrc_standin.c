@@ -15,6 +15,7 @@
 #include "verbs/qp/qp_engine.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_path.h"
+#include "verbs/qp/qp_tell.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
 #include "verbs/send/transmit.h"
@@ -63,7 +64,7 @@ static void raise_event(struct engine_owner *owner, enum ibv_event_type type)
 static void fail_by_engine(struct engine_owner *owner, bool sqe)
 {
     struct qp *qp = qp_of_owner(owner);
-    qp->state = IBV_QPS_ERR;
+    qp_enter(qp, IBV_QPS_ERR);
     standin_of(qp)->refused = true;
 }
 
@@ -82,6 +83,7 @@ static const struct owner_operations owner_operations = {
     .event = raise_event,
     .watch = qp_owner_watch,
     .dropped = qp_owner_dropped,
+    .note = qp_owner_note,
 };
 
 /* -- as the loop sees it */
