@@ -145,7 +145,7 @@ static int chatter(const char *directory, void *context)
     node_claim_numbers(node, &own);
     node_join(node, group);
     stage->numbers[1] = own;
-    for (unsigned i = 0; stage; i++) {
+    for (unsigned i = 0;; i++) {
         rig_send(node, stage->numbers[0], bytes, i % 3 ? 64 : LINK_SEGMENT, true, ignore_frame, NULL);
         atomic_store(&stage->go, 1);
         rig_turn(node, ignore_frame, NULL);

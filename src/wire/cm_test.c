@@ -329,7 +329,7 @@ static void ip_addressing_has_its_fields_where_they_belong(void **state)
                  again;
     uint8_t bytes[CM_IP_BYTES];
     cm_ip_encode(&ip, bytes);
-    assert_bytes(bytes, expected);
+    assert_memory_equal(bytes, expected, sizeof expected);
     assert_int_equal(cm_ip_decode(bytes, &again), CM_IP_FINE);
     assert_int_equal(again.source_port, 58110);
     assert_memory_equal(again.source, ip.source, 16);

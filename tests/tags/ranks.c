@@ -489,8 +489,11 @@ static void be_rank(void)
         for (int peer = 0; peer < ranks; peer++)
             if (peer != me)
                 send_next(peer);
-        for (int i = 0; i < 64 && (take_completion() | take_sent()); i++)
-            ;
+        for (int i = 0; i < 64; i++) {
+            bool some = take_completion();
+            if (!take_sent() && !some)
+                break;
+        }
     }
     pthread_barrier_wait(&board->barrier);
     board->by_device[me] = by_device;

@@ -36,7 +36,7 @@ static unsigned count(const char *directory)
 static void cancel(void *(*body)(void *), void *argument, int round)
 {
     pthread_t thread;
-    void *ended;
+    void *ended = NULL;
     check(!pthread_create(&thread, NULL, body, argument), "pthread_create");
     usleep(round % 2 * MOMENT);
     check(!pthread_cancel(thread) && !pthread_join(thread, &ended), "pthread_cancel");

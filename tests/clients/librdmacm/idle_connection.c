@@ -172,7 +172,7 @@ static void be_client(struct sockaddr_in *address)
     struct rdma_conn_param parameters = usual();
     be_told("disconnect");
     struct rdma_event_channel *events = rdma_create_event_channel();
-    struct rdma_cm_id *id;
+    struct rdma_cm_id *id = NULL;
     check(events && !rdma_create_id(events, &id, NULL, RDMA_PS_TCP), "rdma_create_id");
     check(!rdma_resolve_addr(id, NULL, (struct sockaddr *)address, PATIENCE), "rdma_resolve_addr");
     take(events, RDMA_CM_EVENT_ADDR_RESOLVED);
@@ -213,7 +213,7 @@ static void be_server(struct sockaddr_in *address, char *how)
 {
     be_told(how);
     struct rdma_event_channel *events = rdma_create_event_channel();
-    struct rdma_cm_id *listener;
+    struct rdma_cm_id *listener = NULL;
     check(events && !rdma_create_id(events, &listener, NULL, RDMA_PS_TCP), "rdma_create_id");
     check(!rdma_bind_addr(listener, (struct sockaddr *)address), "rdma_bind_addr");
     check(!rdma_listen(listener, 4), "rdma_listen");

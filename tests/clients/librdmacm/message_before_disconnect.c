@@ -167,7 +167,7 @@ static void serve(struct end *end, pid_t child, int ready)
 
 int main(int argc, char **argv)
 {
-    struct rdma_cm_id *listener;
+    struct rdma_cm_id *listener = NULL;
     struct sockaddr_in server = {.sin_family = AF_INET};
     int listening[2], ready[2], status;
     char byte;
