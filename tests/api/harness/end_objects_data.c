@@ -1,3 +1,4 @@
+#include <endian.h>
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -205,40 +206,63 @@ static void get_async_event(struct end_objects *objects, struct call *call, void
     ibv_ack_async_event(&event);
 }
 
-/* The memory that peers read and write is touched byte by byte and unseen by ThreadSanitizer: that the operation is
- * over this process knows from the other end of the test, not from its own library, which is right for one-sided
- * operations. */
-#define UNSEEN __attribute__((no_sanitize("thread")))
+/* The memory that peers read and write is touched unseen by sanitizers: that the operation is over this process knows
+ * from the other end of the test, not from its own library, which is right for one-sided operations. Eight bytes at a
+ * time, as sanitizers' builds spent most of `data` here. */
+#define UNSEEN __attribute__((no_sanitize("thread", "address", "undefined")))
 
-/* A sequence in which no piece repeats soon, so that shifted or repeated data shows. */
+struct unaligned {
+    uint64_t word;
+} __attribute__((packed, may_alias));
+
+/* A sequence in which no piece repeats soon, so that shifted or repeated data shows: its bytes from 8 * `number` on. */
+static inline UNSEEN uint64_t expected_word(uint64_t seed, uint64_t number)
+{
+    uint64_t word = (seed + number) * 0x9e3779b97f4a7c15ull;
+    return htole64(word ^ word >> 29);
+}
+
 static inline UNSEEN uint8_t expected(uint64_t seed, uint64_t at)
 {
-    uint64_t word = (seed + (at >> 3)) * 0x9e3779b97f4a7c15ull;
-    return (uint8_t)((word ^ word >> 29) >> (at & 7) * 8);
+    return (uint8_t)(le64toh(expected_word(seed, at >> 3)) >> (at & 7) * 8);
 }
 
 static UNSEEN void fill(struct end_objects *objects, struct call *call, void *payload)
 {
     volatile uint8_t *memory = (volatile uint8_t *)(intptr_t)call->number[0];
-    for (int64_t i = 0; i < call->number[1]; i++)
-        memory[i] = expected((uint64_t)call->number[2], (uint64_t)i);
+    uint64_t length = (uint64_t)call->number[1], seed = (uint64_t)call->number[2], i = 0;
+    for (; length - i >= 8; i += 8)
+        ((volatile struct unaligned *)(memory + i))->word = expected_word(seed, i >> 3);
+    for (; i < length; i++)
+        memory[i] = expected(seed, i);
 }
 
 static UNSEEN void compare(struct end_objects *objects, struct call *call, void *payload)
 {
     const volatile uint8_t *memory = (const volatile uint8_t *)(intptr_t)call->number[0];
-    for (int64_t i = 0; i < call->number[1]; i++)
-        if (memory[i] != expected((uint64_t)call->number[2], (uint64_t)(i + call->number[3]))) {
-            call->number[0] = i;
+    uint64_t length = (uint64_t)call->number[1], seed = (uint64_t)call->number[2], from = (uint64_t)call->number[3],
+             i = 0;
+    while (i < length) {
+        bool whole = !((i + from) & 7) && length - i >= 8;
+        if (whole && ((const volatile struct unaligned *)(memory + i))->word == expected_word(seed, (i + from) >> 3)) {
+            i += 8;
+        } else if (memory[i] == expected(seed, i + from)) {
+            i++;
+        } else {
+            call->number[0] = (int64_t)i;
             return;
         }
+    }
     call->number[0] = -1;
 }
 
 static UNSEEN void set(struct end_objects *objects, struct call *call, void *payload)
 {
     volatile uint8_t *memory = (volatile uint8_t *)(intptr_t)call->number[0];
-    for (int64_t i = 0; i < call->number[1]; i++)
+    uint64_t length = (uint64_t)call->number[1], i = 0;
+    for (; length - i >= 8; i += 8)
+        ((volatile struct unaligned *)(memory + i))->word = 0x0101010101010101ull * (uint8_t)call->number[2];
+    for (; i < length; i++)
         memory[i] = (uint8_t)call->number[2];
 }
 
