@@ -175,7 +175,7 @@ class Suite:
     gid = "0"  # the index of the GID that the ping-pongs use
 
     def __init__(self):
-        self.tests, self.user, self.root = [], None, BUILD
+        self.tests, self.user, self.root, self.early = [], None, BUILD, {}
         self.directory = tempfile.mkdtemp(prefix="softverbs-test-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
         self.cleanup = [self.directory]
         user = os.environ.get("SOFTVERBS_TEST_USER")
@@ -221,6 +221,11 @@ class Suite:
     def add(self, name, test):
         self.tests.append((name, test))
 
+    def add_early(self, name, start, finish):
+        """A test of a program that mostly waits: `start` begins it before the first test, `finish` gets what that returned when it is its turn."""
+        self.early[name] = start
+        self.add(name, lambda: finish(self.early[name]))
+
     def add_tidiness(self):
         self.add("nothing but the table is left in the shared-memory directory", self.check_tidiness)
 
@@ -237,6 +242,7 @@ class Suite:
             print("1..0 # SKIP only root can run it as another user; it has run as this one")
             return 0
         print(f"1..{len(tests)}", flush=True)
+        self.early = {name: self.early[name]() for name, _ in tests if name in self.early}
         earlier = Earlier(os.environ.get("SOFTVERBS_TEST_EARLIER"))
         for number, (name, test) in enumerate(tests, 1):
             if name in earlier.passed:
