@@ -260,6 +260,7 @@ int prepare_option(const struct command *command, int option, const char *value)
         [SETTING_TYPE_FILE] = set_file,           [SETTING_TYPE_CAPTURE] = begin_capture,
         [SETTING_TYPE_INTERFACES] = set_networks, [SETTING_TYPE_FAULTS] = set_faults,
         [SETTING_TYPE_READ] = set_readable,       [SETTING_TYPE_CHECKS] = set_checks,
+        [SETTING_TYPE_SCRIPT] = set_file,
     };
     if (option == 'q')
         return set_text(command, SETTING_LOG, "none");

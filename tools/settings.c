@@ -12,6 +12,7 @@
 #include "config/settings.h"
 #include "near.h"
 #include "place.h"
+#include "script/script.h"
 #include "tap/capture.h"
 #include "tap/fault.h"
 
@@ -107,6 +108,13 @@ static bool has_slip(char *why, size_t size)
     return false;
 }
 
+static bool is_script(bool (*read)(const char *, struct script *, char *, size_t), const char *text, char *why, size_t size)
+{
+    static struct script script;
+    script.count = 0;
+    return read(text, &script, why, size);
+}
+
 /* What a value of this setting needs beyond what its reader looks at. */
 static bool can_be_used(enum setting setting, const char *text, char *why, size_t size)
 {
@@ -121,6 +129,10 @@ static bool can_be_used(enum setting setting, const char *text, char *why, size_
         return is_writable(setting_lines[setting].variable, text, why, size);
     case SETTING_TYPE_CAPTURE:
         return can_capture(text, why, size);
+    case SETTING_TYPE_SCRIPT:
+        return is_script(script_read_file, text, why, size);
+    case SETTING_TYPE_RULES:
+        return is_script(script_read_text, text, why, size);
     default:
         return true;
     }

@@ -1,0 +1,61 @@
+#include "script/decide.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/start.h"
+
+static bool is_about(const struct script_rule *rule, const struct calls_subject *subject)
+{
+    return !*rule->kind || (subject->kind && !strcmp(rule->kind, subject->kind) && rule->number == subject->number);
+}
+
+static bool is_such_work(const struct script_rule *rule, const struct script_event *event)
+{
+    if (rule->opcode < 0 && !rule->has_wr_id)
+        return true;
+    return event->is_work && (rule->opcode < 0 || rule->opcode == event->opcode) &&
+           (!rule->has_wr_id || rule->wr_id == event->wr_id);
+}
+
+/* The same for the same seed, rule and call. */
+static bool is_drawn(const struct script_rule *rule, uint64_t nth, uint64_t seed)
+{
+    const uint64_t words[] = {seed, rule->line, nth};
+    return start_fold(start_mix(14695981039346656037ull, words, sizeof words)) < rule->share;
+}
+
+static bool acts(struct script_rule *rule, const struct script_event *event)
+{
+    if (!rule->calls[event->call] || event->age < rule->after || !is_about(rule, &event->subject) ||
+        !is_such_work(rule, event))
+        return false;
+    uint64_t nth = atomic_fetch_add(&rule->met, 1) + 1;
+    if (nth < rule->first || nth > rule->last || (nth - rule->first) % rule->step || !is_drawn(rule, nth, event->seed))
+        return false;
+    return atomic_fetch_add(&rule->done, 1) < rule->most;
+}
+
+struct script_verdict script_decide(struct script *script, const struct script_event *event)
+{
+    struct script_verdict verdict = {0};
+    for (unsigned i = 0; i < script->count; i++) {
+        struct script_rule *rule = &script->rules[i];
+        if (!acts(rule, event))
+            continue;
+        verdict.rule = verdict.rule ? verdict.rule : rule;
+        verdict.delay += rule->delay;
+        verdict.error = verdict.error ? verdict.error : rule->error;
+        verdict.signal = verdict.signal ? verdict.signal : rule->signal;
+    }
+    return verdict;
+}
+
+void script_choose(struct script *script, const char *program)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < script->count; i++)
+        if (!*script->rules[i].program || !fnmatch(script->rules[i].program, program, 0))
+            memmove(&script->rules[kept++], &script->rules[i], sizeof script->rules[i]);
+    script->count = kept;
+}

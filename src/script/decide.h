@@ -1,0 +1,32 @@
+/* What the rules of a script make of a call. Pure but for the rules' own numbers. */
+#ifndef SCRIPT_DECIDE_H
+#define SCRIPT_DECIDE_H
+
+#include "calls/subject.h"
+#include "script/rule.h"
+
+/* A call, or of a list of work requests one of them. */
+struct script_event {
+    enum script_call call;
+    struct calls_subject subject;
+    bool is_work; /* it is a work request, with: */
+    int opcode;   /* below 0: a receive */
+    uint64_t wr_id;
+    nanos age; /* of the process */
+    uint64_t seed;
+};
+
+struct script_verdict {
+    const struct script_rule *rule; /* that acts, the first of several; NULL: none */
+    nanos delay;
+    int error, signal;
+};
+
+/* Counts the call in each rule that it meets, and collects what they do: delays add up; of errors and of signals the
+ * first counts. Thread-safe. */
+struct script_verdict script_decide(struct script *, const struct script_event *);
+
+/* Leaves the rules that are for processes of this name. */
+void script_choose(struct script *, const char *program);
+
+#endif

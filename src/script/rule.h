@@ -1,0 +1,53 @@
+/* One rule of a script: when a call meets its conditions, its actions happen. docs/user/scripts.md has the language. */
+#ifndef SCRIPT_RULE_H
+#define SCRIPT_RULE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/nanos.h"
+#include "script/answers.h"
+
+enum { SCRIPT_WORD = 64, SCRIPT_RULES_MOST = 256, SCRIPT_LENGTH_MOST = 1 << 16 };
+
+#define SCRIPT_ALWAYS (1ull << 32)
+
+struct script_rule {
+    unsigned line; /* of the script, from 1 on */
+
+    /* Conditions; a call counts when it meets all of the first group. */
+    bool calls[SCRIPT_CALLS];
+    char program[SCRIPT_WORD]; /* pattern of fnmatch(3) for the process's name; "": any */
+    char kind[SCRIPT_WORD];    /* of the object that the call is about; "": any */
+    uint32_t number;           /* of that object */
+    int opcode;                /* of the work request; below 0: any */
+    bool has_wr_id;
+    uint64_t wr_id;
+    nanos after; /* since the script began in this process */
+
+    uint64_t first, last, step; /* which of the calls that count, from 1 on */
+    uint64_t share;             /* of SCRIPT_ALWAYS */
+    uint64_t most;              /* how often the rule acts */
+
+    /* Actions. */
+    nanos delay;
+    int error;  /* the call is refused with this error number; 0: it is made */
+    int signal; /* that the process gets; 0: none */
+
+    /* So far in this process. */
+    atomic_ullong met, done;
+};
+
+struct script {
+    unsigned count;
+    struct script_rule rules[SCRIPT_RULES_MOST];
+};
+
+/* A text that is no script: where, both from 1 on, and why. */
+struct script_fault {
+    unsigned line, column;
+    char why[192];
+};
+
+#endif

@@ -1,0 +1,109 @@
+#include "script/script.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/settings.h"
+#include "base/start.h"
+#include "diag/log.h"
+#include "script/call_layer.h"
+#include "script/decide.h"
+#include "script/parse.h"
+
+static struct script script;
+static pid_t owner; /* the process that began the script; a child of its fork reports nothing */
+
+/* --- reading */
+
+static bool read_named(const char *name, const char *text, struct script *into, char *why, size_t size)
+{
+    struct script_fault fault;
+    if (script_parse(text, into, &fault))
+        return true;
+    snprintf(why, size, "%s, line %u, column %u: %s", name, fault.line, fault.column, fault.why);
+    return false;
+}
+
+bool script_read_text(const char *text, struct script *into, char *why, size_t size)
+{
+    return read_named("SOFTVERBS_INJECT", text, into, why, size);
+}
+
+/* The bytes of the file with a zero behind them, to be freed; NULL and errno. EFBIG: it is longer than a script may be.
+ */
+static char *read_all(const char *path)
+{
+    char *text = malloc(SCRIPT_LENGTH_MOST + 1);
+    int file = text ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    size_t length = 0;
+    ssize_t part = file < 0 ? -1 : 1;
+    while (part > 0 && length <= SCRIPT_LENGTH_MOST) {
+        part = read(file, text + length, SCRIPT_LENGTH_MOST + 1 - length);
+        length += part > 0 ? (size_t)part : 0;
+    }
+    int error = part < 0 ? errno : length > SCRIPT_LENGTH_MOST ? EFBIG : 0;
+    if (file >= 0)
+        close(file);
+    if (!error) {
+        text[length] = 0;
+        return text;
+    }
+    free(text);
+    errno = error;
+    return NULL;
+}
+
+bool script_read_file(const char *path, struct script *into, char *why, size_t size)
+{
+    char *text = read_all(path);
+    if (!text) {
+        snprintf(why, size, "The script %s can't be read: %s.", path, strerror(errno));
+        return false;
+    }
+    bool read = read_named(path, text, into, why, size);
+    free(text);
+    return read;
+}
+
+/* --- this process */
+
+static void report_unmet(void)
+{
+    for (unsigned i = 0; i < script.count; i++)
+        if (!atomic_load(&script.rules[i].met))
+            log_always("The rule in line %u of the script has met no call of this process.", script.rules[i].line);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (script.count && owner == getpid())
+        report_unmet();
+}
+
+static bool is_set(const char *text)
+{
+    return text && *text;
+}
+
+void script_start(void)
+{
+    char why[512];
+    const char *path = setting_environment(SETTING_SCRIPT), *rules = setting_environment(SETTING_INJECT);
+    if (!is_set(path) && !is_set(rules))
+        return;
+    log_start();
+    if ((is_set(path) && !script_read_file(path, &script, why, sizeof why)) ||
+        (is_set(rules) && !script_read_text(rules, &script, why, sizeof why))) {
+        log_always("The script is ignored. %s", why);
+        script.count = 0;
+        return;
+    }
+    script_choose(&script, program_invocation_short_name);
+    owner = getpid();
+    if (script.count)
+        call_layer_start(&script, start_draw("script", 0));
+}

@@ -1,0 +1,68 @@
+/* libFuzzer: a text that a user takes for a script. Either it is one, and its rules are possible, or the fault lies
+ * within the text. What the rules decide is asked for some calls. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "script/decide.h"
+#include "script/parse.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_rule(const struct script_rule *rule)
+{
+    bool any = false;
+    for (enum script_call call = 0; call < SCRIPT_CALLS; call++)
+        any = any || rule->calls[call];
+    require(any && rule->line && rule->first && rule->last && rule->step && rule->most);
+    require(rule->share <= SCRIPT_ALWAYS && rule->delay <= 1000 * NANOS_SECOND && rule->after <= 1000 * NANOS_SECOND);
+    require(rule->error || rule->delay || rule->signal);
+    require(!rule->error || script_error_name(rule->error));
+    require(memchr(rule->program, 0, sizeof rule->program) && memchr(rule->kind, 0, sizeof rule->kind));
+}
+
+static void check_fault(const char *text, const struct script_fault *fault)
+{
+    unsigned lines = 1;
+    for (const char *at = text; *at; at++)
+        lines += *at == '\n';
+    require(*fault->why && memchr(fault->why, 0, sizeof fault->why));
+    require(fault->line && fault->line <= lines && fault->column && fault->column <= strlen(text) + 1);
+}
+
+static void decide(struct script *script)
+{
+    for (enum script_call call = 0; call < SCRIPT_CALLS; call++) {
+        struct script_event event = {
+            .call = call, .subject = {"qp", 1}, .is_work = call % 2, .age = 2000 * NANOS_SECOND, .seed = call};
+        struct script_verdict verdict = script_decide(script, &event);
+        require(!verdict.error || (verdict.rule && script_names[call].answer < SCRIPT_ANSWER_nothing));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    static struct script script;
+    struct script_fault fault = {0};
+    char *text = malloc(length + 1);
+    require(text);
+    memcpy(text, bytes, length);
+    text[length] = 0;
+    script.count = 0;
+    if (script_parse(text, &script, &fault)) {
+        require(script.count <= SCRIPT_RULES_MOST);
+        for (unsigned i = 0; i < script.count; i++)
+            check_rule(&script.rules[i]);
+        decide(&script);
+        script_choose(&script, "program");
+    } else {
+        check_fault(text, &fault);
+    }
+    free(text);
+    return 0;
+}

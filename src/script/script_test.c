@@ -1,0 +1,231 @@
+/* The language of scripts, and which calls its rules meet. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "script/decide.h"
+#include "script/parse.h"
+
+static struct script script;
+
+static const struct script_rule *read_rule(const char *text)
+{
+    struct script_fault fault = {0};
+    script.count = 0;
+    if (!script_parse(text, &script, &fault))
+        print_error("%s: %u:%u %s\n", text, fault.line, fault.column, fault.why);
+    assert_string_equal(fault.why, "");
+    assert_int_equal(script.count, 1);
+    return &script.rules[0];
+}
+
+/* What the rules make of so many calls alike: a letter for each, r of one that is refused. */
+static const char *meet(const struct script_event *event, unsigned calls)
+{
+    static char met[65];
+    memset(met, 0, sizeof met);
+    for (unsigned i = 0; i < calls; i++)
+        met[i] = script_decide(&script, event).error ? 'r' : '.';
+    return met;
+}
+
+static const struct script_event reg_mr = {.call = SCRIPT_ibv_reg_mr, .subject = {"pd", 4}};
+static const struct script_event write_3 = {
+    .call = SCRIPT_ibv_post_send, .subject = {"qp", 0x12}, .is_work = true, .opcode = IBV_WR_RDMA_WRITE, .wr_id = 3};
+
+/* --- which calls */
+
+static const struct {
+    const char *rule, *met;
+} counted[] = {
+    {"when ibv_reg_mr: error ENOMEM", "rrrrrrrr"},
+    {"when ibv_reg_mr, nth 3: error ENOMEM", "..r....."},
+    {"when ibv_reg_mr, from 6: error ENOMEM", ".....rrr"},
+    {"when ibv_reg_mr, to 2: error ENOMEM", "rr......"},
+    {"when ibv_reg_mr, every 3: error ENOMEM", "r..r..r."},
+    {"when ibv_reg_mr, from 3, every 2: error ENOMEM", "..r.r.r."},
+    {"when ibv_reg_mr, from 2, once: error ENOMEM", ".r......"},
+    {"when ibv_reg_mr, chance 0%: error ENOMEM", "........"},
+    {"when ibv_reg_mr, chance 100%: error ENOMEM", "rrrrrrrr"},
+    {"when ibv_reg_*: error ENOMEM", "rrrrrrrr"},
+    {"when ibv_alloc_pd: error ENOMEM", "........"},
+    {"when ibv_reg_mr, on pd 4: error ENOMEM", "rrrrrrrr"},
+    {"when ibv_reg_mr, on pd 5: error ENOMEM", "........"},
+    {"when ibv_reg_mr, on qp 4: error ENOMEM", "........"},
+    {"when ibv_reg_mr, opcode SEND: error ENOMEM", "........"},
+    {"when ibv_reg_mr, after 1s: error ENOMEM", "........"},
+    {"ibv_reg_mr:error=ENOMEM:when=3", "..r....."},
+    {"ibv_reg_mr:when=3+:error=ENOMEM", "..rrrrrr"},
+    {"ibv_reg_mr:when=3+2:error=ENOMEM", "..r.r.r."},
+    {"ibv_reg_mr:when=3..5:error=ENOMEM", "..rrr..."},
+    {"ibv_reg_mr:when=1..6+3:error=ENOMEM", "r..r...."},
+    {"ibv_alloc_pd,ibv_reg_mr:error=ENOMEM", "rrrrrrrr"},
+};
+
+static void conditions_choose_calls(void **state)
+{
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+        read_rule(counted[i].rule);
+        if (strcmp(meet(&reg_mr, 8), counted[i].met) != 0)
+            fail_msg("%s", counted[i].rule);
+    }
+}
+
+static void only_calls_that_meet_the_other_conditions_are_counted(void **state)
+{
+    struct script_event other = write_3;
+    read_rule("when ibv_post_send, on qp 0x12, opcode IBV_WR_RDMA_WRITE, wr_id 3, nth 2: error ENOMEM");
+    other.wr_id = 4;
+    assert_string_equal(meet(&other, 3), "...");
+    other = write_3, other.opcode = IBV_WR_SEND;
+    assert_string_equal(meet(&other, 3), "...");
+    other = write_3, other.subject.number = 0x13;
+    assert_string_equal(meet(&other, 3), "...");
+    assert_string_equal(meet(&write_3, 3), ".r.");
+}
+
+static void a_rule_waits_for_its_time(void **state)
+{
+    struct script_event late = reg_mr;
+    read_rule("when ibv_reg_mr, after 20ms, nth 1: error ENOMEM");
+    late.age = 19 * NANOS_MILLISECOND;
+    assert_string_equal(meet(&late, 3), "...");
+    late.age = 20 * NANOS_MILLISECOND;
+    assert_string_equal(meet(&late, 3), "r..");
+}
+
+static void chance_is_the_seeds(void **state)
+{
+    char first[65];
+    struct script_event event = reg_mr;
+    const char *rule = "when ibv_reg_mr, chance 50%: error ENOMEM";
+    event.seed = 7;
+    read_rule(rule);
+    strcpy(first, meet(&event, 64));
+    read_rule(rule);
+    assert_string_equal(meet(&event, 64), first);
+    assert_non_null(strchr(first, 'r'));
+    assert_non_null(strchr(first, '.'));
+    event.seed = 8;
+    read_rule(rule);
+    assert_string_not_equal(meet(&event, 64), first);
+}
+
+static void rules_act_together(void **state)
+{
+    struct script_fault fault;
+    script.count = 0;
+    assert_true(
+        script_parse("# two rules\nwhen ibv_reg_mr: delay 2ms\nwhen ibv_reg_mr, nth 1: delay 1.5us, error ENOMEM, "
+                     "signal USR1; ibv_reg_mr:error=EINVAL:delay_enter=10",
+                     &script, &fault));
+    assert_int_equal(script.count, 3);
+    assert_int_equal(script.rules[1].line, 3);
+    struct script_verdict verdict = script_decide(&script, &reg_mr);
+    assert_ptr_equal(verdict.rule, &script.rules[0]);
+    assert_int_equal(verdict.delay, 2 * NANOS_MILLISECOND + 1500 + 10 * NANOS_MICROSECOND);
+    assert_int_equal(verdict.error, ENOMEM);
+    assert_int_equal(verdict.signal, SIGUSR1);
+    assert_int_equal(script_decide(&script, &reg_mr).error, EINVAL);
+}
+
+static void rules_for_other_programs_are_left_out(void **state)
+{
+    struct script_fault fault;
+    script.count = 0;
+    assert_true(script_parse("when ibv_reg_mr, program \"server*\": error EIO\nwhen ibv_reg_mr: error ENOMEM", &script,
+                             &fault));
+    script_choose(&script, "client");
+    assert_int_equal(script.count, 1);
+    assert_int_equal(script.rules[0].line, 2);
+}
+
+/* A pattern of a rule that refuses leaves out the calls that can't fail. */
+static void calls_that_cannot_fail_are_not_refused(void **state)
+{
+    const struct script_rule *rule = read_rule("when ibv_*: error ENOMEM");
+    assert_true(rule->calls[SCRIPT_ibv_open_device] && rule->calls[SCRIPT_ibv_poll_cq]);
+    assert_false(rule->calls[SCRIPT_ibv_free_device_list] || rule->calls[SCRIPT_ibv_wr_send] ||
+                 rule->calls[SCRIPT_ibv_wc_read_byte_len]);
+    rule = read_rule("when ibv_*: delay 1ms");
+    assert_true(rule->calls[SCRIPT_ibv_free_device_list] && rule->calls[SCRIPT_ibv_wr_send]);
+    rule = read_rule("when rdma_connect: error ECONNREFUSED");
+    assert_true(rule->calls[SCRIPT_ucma_connect] && !rule->calls[SCRIPT_ucma_accept]);
+}
+
+/* --- texts that are none */
+
+static const struct {
+    const char *text;
+    unsigned line, column;
+    const char *why;
+} wrong[] = {
+    {"when", 1, 5, "The name of a call is missing."},
+    {"\n  when ibv_reg_mrs: error EIO", 2, 8,
+     "No call of libibverbs or librdmacm that softverbs sees is named \"ibv_reg_mrs\"."},
+    {"when ibv_reg_mr error EIO", 1, 17, "A comma and a condition, or a colon and an action, must stand here."},
+    {"when ibv_reg_mr, third: error EIO", 1, 18, "\"third\" is no condition."},
+    {"when ibv_reg_mr, nth 0: error EIO", 1, 22, "Calls are counted from 1 on."},
+    {"when ibv_reg_mr, nth -1: error EIO", 1, 22, "\"-1\" is no number from 0 to 9223372036854775807."},
+    {"when ibv_reg_mr, chance 101%: error EIO", 1, 25, "\"101%\" is no percentage from 0% to 100%."},
+    {"when ibv_reg_mr, after 5: error EIO", 1, 24, "\"5\" is no time up to 1000s with its unit (ns, us, ms or s)."},
+    {"when ibv_reg_mr, on qp: error EIO", 1, 23, "\"\" is no number from 0 to 4294967295."},
+    {"when ibv_reg_mr: explode", 1, 18, "\"explode\" is no action."},
+    {"when ibv_reg_mr: error ENOTHING", 1, 24, "\"ENOTHING\" is no errno that scripts know, such as E2BIG."},
+    {"when ibv_reg_mr: error EIO now", 1, 28, "The rule has ended here, and more follows."},
+    {"when ibv_wr_send: error EIO", 1, 6, "The call can't fail: it has no way to report an error."},
+    {"when ibv_reg_mr, program \"x: error EIO", 1, 26, "The quotation does not end in its line."},
+    {"ibv_reg_mr", 1, 1, "The rule has no action: error, delay or signal."},
+    {"ibv_reg_mr:when=2", 1, 1, "The rule has no action: error, delay or signal."},
+    {"ibv_reg_mr:retval=2", 1, 12, "\"retval\" is none of error, delay_enter, signal and when."},
+    {"ibv_reg_mr:error", 1, 17, "\"error\" needs a value: error=..."},
+    {"ibv_reg_mr:error=EIO:when=0", 1, 27, "\"0\" is none of N, N..M, N+ and N+STEP."},
+    {"ibv_reg_mr:error=EIO:when=2+x", 1, 27, "\"2+x\" is none of N, N..M, N+ and N+STEP."},
+};
+
+static void wrong_texts_say_where_and_why(void **state)
+{
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct script_fault fault = {0};
+        script.count = 0;
+        if (script_parse(wrong[i].text, &script, &fault))
+            fail_msg("taken: %s", wrong[i].text);
+        if (strcmp(fault.why, wrong[i].why) != 0 || fault.line != wrong[i].line || fault.column != wrong[i].column)
+            fail_msg("%s: %u:%u %s", wrong[i].text, fault.line, fault.column, fault.why);
+    }
+}
+
+static void a_script_has_an_end(void **state)
+{
+    static const char rule[] = "ibv_reg_mr:error=EIO\n";
+    static char text[sizeof rule * (SCRIPT_RULES_MOST + 1)];
+    struct script_fault fault = {0};
+    for (unsigned i = 0; i <= SCRIPT_RULES_MOST; i++)
+        strcat(text, rule);
+    script.count = 0;
+    assert_false(script_parse(text, &script, &fault));
+    assert_int_equal(fault.line, SCRIPT_RULES_MOST + 1);
+    assert_string_equal(fault.why, "A script has at most 256 rules.");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conditions_choose_calls),
+        cmocka_unit_test(only_calls_that_meet_the_other_conditions_are_counted),
+        cmocka_unit_test(a_rule_waits_for_its_time),
+        cmocka_unit_test(chance_is_the_seeds),
+        cmocka_unit_test(rules_act_together),
+        cmocka_unit_test(rules_for_other_programs_are_left_out),
+        cmocka_unit_test(calls_that_cannot_fail_are_not_refused),
+        cmocka_unit_test(wrong_texts_say_where_and_why),
+        cmocka_unit_test(a_script_has_an_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
