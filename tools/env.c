@@ -1,11 +1,13 @@
 /* softverbs env: the environment of `softverbs run`, for what starts programs otherwise. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "place.h"
 #include "prepare.h"
 #include "print/emit.h"
 #include "settings.h"
@@ -64,6 +66,37 @@ static bool was_there(const char *entry, char **other)
     return false;
 }
 
+/* Where this command is, if $PATH does not lead to it: what it prints is evaluated by scripts that go on to call it. */
+static char own_directory[PLACE_PATH_MAX];
+
+static bool is_in_path(void)
+{
+    char path[PLACE_PATH_MAX + 16];
+    for (const char *each = getenv("PATH"); each && *each; each += strcspn(each, ":"), each += *each == ':') {
+        snprintf(path, sizeof path, "%.*s/softverbs", (int)strcspn(each, ":"), each);
+        if (!access(path, X_OK))
+            return true;
+    }
+    return false;
+}
+
+/* Behind all that is there. 0, or the exit status. */
+static int lead_to_itself(void)
+{
+    char *value;
+    ssize_t length = readlink("/proc/self/exe", own_directory, sizeof own_directory - 1);
+    if (length <= 0 || !getenv("PATH") || is_in_path()) {
+        *own_directory = 0;
+        return 0;
+    }
+    *strrchr(own_directory, '/') = 0;
+    if (asprintf(&value, "%s:%s", getenv("PATH"), own_directory) < 0)
+        return EXIT_SELF;
+    int status = setenv("PATH", value, 1) ? EXIT_SELF : 0;
+    free(value);
+    return status;
+}
+
 /* $PATH has a file of its own in a workflow: directories, one a line, that go in front. */
 static int print_path(int format, const char *value)
 {
@@ -76,6 +109,8 @@ static int print_path(int format, const char *value)
         complain("The file that $GITHUB_PATH names can't be written: %s.", strerror(errno));
         return EXIT_SELF;
     }
+    if (*own_directory)
+        fprintf(file, "%s\n", own_directory);
     fprintf(file, "%.*s\n", (int)strcspn(value, ":"), value);
     return fclose(file) ? EXIT_SELF : 0;
 }
@@ -162,6 +197,8 @@ static int env(const struct command *command, int argc, char **argv)
         status = setenv(setting_lines[SETTING_LOG_FORMAT].variable, "github", 0) ? EXIT_SELF : 0;
     if (!status && before)
         status = prepare_environment(command, paths);
+    if (!status && before && (!format || format == OPTION_GITHUB))
+        status = lead_to_itself();
     if (!status && format == OPTION_GITHUB)
         status = begin_github(command);
     if (!status && before)

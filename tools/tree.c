@@ -12,6 +12,7 @@
 
 #include "ipc/userdir.h"
 #include "sysfs.h"
+#include "tree_sweep.h"
 
 /* FNV-1a over everything that is visited. */
 static void hash_text(uint64_t *hash, const char *text)
@@ -104,6 +105,7 @@ static int accept_tree(const char *path, const struct device *devices, unsigned 
         return EPERM;
     }
     sysfs_describe(devices, count, find_missing, &writer);
+    futimens(writer.root, NULL); /* it is used: tree_sweep.h */
     close(writer.root);
     return writer.error ? write_tree(path, devices, count) : 0;
 }
@@ -131,10 +133,14 @@ static int create_tree(const char *parent, const char *path, const struct device
 static int make_below(const char *parent, uint64_t hash, const struct device *devices, unsigned count, char path[256])
 {
     char name[96];
-    snprintf(name, sizeof name, "softverbs-%u-%llu-paths-%016" PRIx64, (unsigned)geteuid(), userdir_namespace("user"),
-             hash);
+    int length =
+        snprintf(name, sizeof name, "softverbs-%u-%llu-paths-", (unsigned)geteuid(), userdir_namespace("user"));
+    char prefix[sizeof name];
+    strcpy(prefix, name);
+    snprintf(name + length, sizeof name - (size_t)length, "%016" PRIx64, hash);
     if (userdir_find(parent, name, path, 256))
         return accept_tree(path, devices, count);
+    tree_sweep(parent, prefix);
     int error = *path ? create_tree(parent, path, devices, count) : ENAMETOOLONG;
     return error == EEXIST ? accept_tree(path, devices, count) : error;
 }

@@ -26,6 +26,7 @@ def a_shell_gets_the_environment_of_run():
     for options in ((), ("--no-paths",), ("--devices", "3", "--log=info", f"--dir={TEMPORARY}/it's $HOME `x`")):
         given = _ours(expect(softverbs("run", *options, "env")).stdout.decode())
         done = expect(_in_shell("env", *options))
+        given["PATH"] = f"{given.get('PATH', os.environ['PATH'])}:{cases.BUILD}"  # so that the shell finds the command again
         assert _ours(done.stdout.decode()) == given and len(given) >= 3, (given, told(done))
 
 
@@ -62,10 +63,17 @@ def a_workflow_gets_it_in_its_files():
         path = file.read()
     # as the runner reads them: NAME=VALUE, and directories that go in front
     variables = dict(line.split("=", 1) for line in text.splitlines())
-    assert variables.pop("EARLIER") == "kept" and variables["NCCL_GIN_TYPE"] == "2" and "PATH" not in variables and path.count("\n") == 1, (text, path)
+    assert variables.pop("EARLIER") == "kept" and variables["NCCL_GIN_TYPE"] == "2" and "PATH" not in variables and path.splitlines() == [cases.BUILD, f"{cases.BUILD}/lib/bin"], (text, path)
     later = subprocess.run(["sh", "-c", "rdma dev; ls /sys/class/infiniband"], capture_output=True, check=False,
-                           env=cases.environment(**variables, PATH=f"{path.strip()}:{os.environ['PATH']}"))
+                           env=cases.environment(**variables, PATH=":".join([*reversed(path.splitlines()), os.environ["PATH"]])))
     assert later.stdout.startswith(b"0: soft0: ") and later.stdout.endswith(b"soft0\nsoft1\n"), told(later)
+
+
+def the_command_itself_is_found_afterwards():
+    path = os.pathsep.join(place for place in os.environ["PATH"].split(os.pathsep) if not os.path.exists(f"{place}/softverbs"))
+    script = f'eval "$({cases.SOFTVERBS} env)"; softverbs version; eval "$(softverbs env)"; echo "$PATH"'
+    done = subprocess.run(["bash", "-ec", script], capture_output=True, check=False, env=cases.environment(PATH=path))
+    assert done.returncode == 0 and done.stdout.startswith(b"softverbs ") and done.stdout.count(f":{cases.BUILD}\n".encode()) == 1, told(done)
 
 
 def a_workflow_shows_mistakes_as_warnings_and_in_its_summary():

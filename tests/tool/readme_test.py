@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import cases
 from cases import BUILD, TEMPORARY, Skip, told
@@ -23,6 +24,23 @@ def _indented(text):
 def _command(command, **extra):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100, cwd=TREE,
                           env=cases.environment(**extra))
+
+
+def the_first_command_works_as_it_is_typed():
+    with open(f"{TREE}/README.md", encoding="utf-8") as file:
+        first = _indented(file.read().split("\n## ")[0])
+    server, client = re.fullmatch(r"(softverbs run -- \S+) +# .*: (softverbs run -- .*)\n", first).groups()
+    if not shutil.which(server.split()[-1]):
+        raise Skip(f"{server.split()[-1]} is not installed")
+    path = f"{BUILD}:{os.environ['PATH']}"
+    with subprocess.Popen(["bash", "-c", f"exec {server}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=cases.environment(PATH=path)) as process:
+        for _ in range(50):
+            done = _command(["bash", "-c", client], PATH=path)
+            if done.returncode == 0 or process.poll() is not None:
+                break
+            time.sleep(0.2)
+        process.kill()
+    assert done.returncode == 0 and "BW average" in done.stdout, told(done)
 
 
 def the_lines_for_CI_run():
@@ -47,6 +65,11 @@ def what_make_installs_has_a_manual_and_can_be_removed():
     done = _install("install", f"DESTDIR={root}")
     assert done.returncode == 0, told(done)
     command = next(f"{folder}/softverbs" for folder, _, names in os.walk(root) if folder.endswith("/bin") and "softverbs" in names)
+    pages = os.path.dirname(os.path.dirname(command)) + "/share/doc/softverbs"
+    for page in ("README.md", "docs/user/debugging.md", "examples/first_connection.c"):
+        assert os.path.exists(f"{pages}/{page}"), page
+    links = _command([sys.executable, f"{TREE}/tools/build/links.py", pages])
+    assert links.returncode == 0, links.stdout
     version = _command([command, "version"])
     assert version.returncode == 0 and version.stdout.startswith("softverbs "), told(version)
     if not shutil.which("man"):

@@ -2,15 +2,15 @@
 """Do the links of the tree's pages lead somewhere? Prints TAP.
 
 Usage: links.py TREE. Of each Markdown file links to files of the tree, and to headings in them (as GitHub names those); others are not
-asked for. A page below docs/user, which is installed with the rest of docs, with examples and the pages beside them, links to nothing else, so
-that the installed copies have no dead link."""
+asked for. README.md, SECURITY.md, ARCHITECTURE.md, docs and examples are installed (meson.build) and link to nothing else, so that the installed
+copies have no dead link."""
 import os
 import re
 import sys
 
 LINK = re.compile(r"\[[^][]*\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-INSTALLED = re.compile(r"docs/|examples/|[A-Z]+\.md$")
+INSTALLED = re.compile(r"docs/|examples/|(?:README|CHANGELOG|SECURITY|ARCHITECTURE)\.md$")
 PLACES = ("docs", "packaging", "tests", "examples", ".")
 
 
@@ -47,7 +47,7 @@ def dead(tree, page):
             yield f"{page}: there is no {target} ({link})"
         elif anchor and anchor not in set(anchors(text_of(tree, target))):
             yield f"{page}: {target} has no heading {anchor} ({link})"
-        elif page.startswith("docs/user/") and not INSTALLED.match(f"{target}/" if target == "docs" else target):
+        elif INSTALLED.match(page) and not INSTALLED.match(f"{target}/" if target == "docs" else target):
             yield f"{page}: {target} is not installed beside it ({link})"
 
 

@@ -34,10 +34,20 @@ def checks(directory):
     yield "the page has the options of run", [] if "--capture FILE" in text else ["--capture is missing"]
     yield "the page has the environment", [name for name in ("SOFTVERBS_LIMITS", "NCCL_GIN_TYPE") if name not in text]
     with open(f"{directory}/_softverbs", encoding="utf-8") as file:
-        quoted = [line for line in file if "'\\''" in line]
+        lines = file.readlines()
+    values, quoted = "".join(lines), [line for line in lines if "'\\''" in line]
     yield "zsh gets names without a backslash", [line for line in quoted if not line.split(":")[0].strip().strip("'").isalpha()]
     yield "links of the documents leave nothing behind", [words for words in ("(how)", "(containers)") if words in text]
     yield "bash completes a command", [] if completed(directory, "ver") == ["version"] else completed(directory, "ver")
+    for heading in ("EXAMPLES", "EXIT STATUS", "FILES"):
+        yield f"the page has {heading}", [] if f"\n.SH {heading}\n" in text else [f"there is no {heading}"]
+    yield "the page has a date", [] if text.startswith(".TH SOFTVERBS 1 \"20") else [text.split("\n")[0]]
+    for words, offered in ((("run", "--log", "wa"), ["warn"]), (("env", "--link-layer", "i"), ["ib"]), (("event", "port-d"), ["port-down"]),
+                           (("event", "gid-c"), ["gid-change"]), (("show", "conn"), ["connections"]), (("explain", "IBV_WC_RNR"), ["IBV_WC_RNR_RETRY_EXC_ERR"]),
+                           (("explain", "RETRY_EX"), ["RETRY_EXCEEDED"]), (("help", "expl"), ["explain"]), (("show", "bas"), []), (("run", "--net", "l"), ["lo"])):
+        found = completed(directory, *words)
+        yield f"bash completes {' '.join(words)}", [] if found == offered else found or ["nothing"]
+    yield "zsh knows values", [word for word in ("'=:value:(none error warn", "(port-down port-up", "_net_interfaces") if word not in values]
     for command in ("run", "env"):
         found = completed(directory, command, "--capt")
         yield f"bash completes an option of {command}", [] if found == ["--capture"] else found
