@@ -84,9 +84,9 @@ def losses(suite, faults, count):
 def repeats_from_the_seed(suite):
     first = losses(suite, "drop=5%,seed=7", 2000)
     again = losses(suite, "drop=5%,seed=7", 2000)
-    others = {losses(suite, f"drop=5%,seed={seed}", 2000) for seed in (8, 9, 10)}
-    if first != again or not 50 < first < 150 or others == {first}:
-        raise Failure(f"{first} frames lost, then {again}; with other seeds {others}")
+    other = losses(suite, "drop=5%,seed=8", 2000)
+    if first != again or not 50 < first < 150 or other == first:
+        raise Failure(f"{first} frames lost, then {again}; with another seed {other}")
     corrupt = losses(suite, "corrupt=10%,seed=7", 1000)
     if not 50 < corrupt < 150:
         raise Failure(f"{corrupt} of 1000 corrupted")
