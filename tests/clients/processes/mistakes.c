@@ -30,6 +30,7 @@ struct side {
     uint32_t rq_psn;
     enum ibv_wr_opcode opcode;
     enum ibv_mtu mtu;
+    uint8_t timeout;
     uint32_t length;
     bool own_rkey, kills, kills_early, two_contexts, acknowledges_nothing, secret,
         careless;          /* the last: it looks at no result until it has posted */
@@ -46,6 +47,12 @@ enum {
 
 static void right(struct side *side)
 {
+}
+
+/* A second and more: a peer that waits for a processor of a busy machine is no silent one. */
+static void long_timeout(struct side *side)
+{
+    side->timeout = 16;
 }
 
 static void no_receive(struct side *side)
@@ -201,7 +208,7 @@ static const struct mistake {
     void (*first)(struct side *), (*second)(struct side *); /* by the one that sends, by the other */
 } mistakes[] = {
     {"none", right, right},
-    {"no-receive", right, no_receive},
+    {"no-receive", long_timeout, no_receive},
     {"short-mask", short_mask, right},
     {"careless", careless, right},
     {"two-contexts", two_contexts, right},
@@ -318,8 +325,12 @@ static void connect_to_peer(struct side *side)
     int error = ibv_modify_qp(side->qp, &attr, side->rtr_mask);
     if (error && !side->careless)
         end_with("ibv_modify_qp", error);
-    attr = (struct ibv_qp_attr){
-        .qp_state = IBV_QPS_RTS, .sq_psn = PSN, .timeout = 8, .retry_cnt = 2, .rnr_retry = 7, .max_rd_atomic = 1};
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+                                .sq_psn = PSN,
+                                .timeout = side->timeout,
+                                .retry_cnt = 2,
+                                .rnr_retry = 7,
+                                .max_rd_atomic = 1};
     error = ibv_modify_qp(side->qp, &attr,
                           IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                               IBV_QP_MAX_QP_RD_ATOMIC);
@@ -435,6 +446,7 @@ static struct side make_side(void)
                          .rq_psn = PSN,
                          .opcode = IBV_WR_SEND,
                          .mtu = IBV_MTU_1024,
+                         .timeout = 8,
                          .length = 64};
 }
 
