@@ -63,8 +63,7 @@ static void look_at_qp(struct hangs *hangs, const struct object *object)
     bool mute = is_mute(qp);
     lock_release(&qp->lock);
     if (mute && add(hangs, now))
-        log_reason(LOG_WARN, REASON_NO_COMPLETION, "qp 0x%x: %u work requests, none signalled", qp->flow.number,
-                   now.value);
+        log_reason(LOG_WARN, REASON_NO_COMPLETION, "qp 0x%x: %u work requests, none signalled", qp->number, now.value);
 }
 
 static void look_at_cq(struct hangs *hangs, const struct object *object)

@@ -53,11 +53,10 @@ static void report_qp(FILE *out, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
     if (!report_lock(&qp->lock)) {
-        fprintf(out, "\"number\":%u,\"busy\":true}", qp->flow.number);
+        fprintf(out, "\"number\":%u,\"busy\":true}", qp->number);
         return;
     }
-    fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->flow.number, qp->kind->name,
-            words_state(qp->state));
+    fprintf(out, "\"number\":%u,\"type\":\"%s\",\"state\":\"%s\"", qp->number, qp->kind->name, words_state(qp->state));
     if (qp->told.first_error)
         fprintf(out, ",\"first_error\":%u,\"first_error_name\":\"%s\"", qp->told.first_error,
                 reason_name(qp->told.first_error));

@@ -62,7 +62,7 @@ static void tell_not_ready(const struct traffic_flow *flow)
 {
     const struct ibv_qp_attr *attr = flow->attr;
     if (counts_number(&flow->counts, EVENT_RNR_RECEIVED) == 1)
-        log_reason(LOG_WARN, REASON_PEER_NOT_READY, "qp 0x%x: to qp 0x%x, rnr_retry is %u%s", flow->number,
+        log_reason(LOG_WARN, REASON_PEER_NOT_READY, "qp 0x%x: to qp 0x%x, rnr_retry is %u%s", *flow->number,
                    attr->dest_qp_num, attr->rnr_retry, attr->rnr_retry == 7 ? " (for ever)" : "");
 }
 
@@ -195,7 +195,7 @@ __attribute__((noinline)) bool traffic_send_tapped(struct traffic_flow *flow, st
 void traffic_missed(struct traffic_flow *flow, const struct peer *peer)
 {
     traffic_note(flow, EVENT_PACKET_DROPPED, REASON_PACKET_MEMBER, 0);
-    log_reason(LOG_INFO, REASON_PACKET_MEMBER, "qp 0x%x to process %d", flow->number, (int)peer->pid);
+    log_reason(LOG_INFO, REASON_PACKET_MEMBER, "qp 0x%x to process %d", *flow->number, (int)peer->pid);
 }
 
 /* --- arriving */
@@ -251,7 +251,7 @@ void traffic_dropped(struct traffic *traffic, enum reason reason, const char *fo
 __attribute__((noinline)) void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
 {
     uint32_t *dropped = &flow->counts.reasons[counts_reason(REASON_PACKET_UNSENT)];
-    log_reason(*dropped ? LOG_DEBUG : LOG_WARN, REASON_PACKET_UNSENT, "qp 0x%x: %s", flow->number,
+    log_reason(*dropped ? LOG_DEBUG : LOG_WARN, REASON_PACKET_UNSENT, "qp 0x%x: %s", *flow->number,
                strerror(atomic_load(&link->error)));
     *dropped += atomic_exchange(&link->unsent, 0);
 }

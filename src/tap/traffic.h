@@ -23,13 +23,13 @@ struct traffic {
     struct counts_total strays;  /* what arrived for no queue pair; under process->progress */
 };
 
-/* Of a queue pair, under its lock, which `lock` is. The attributes are the queue pair's. */
+/* Of a queue pair, under its lock, which `lock` is. The attributes and the number are the queue pair's. */
 struct traffic_flow {
     struct traffic *traffic;
     const struct lock *lock;
     const struct device *device;
     const struct ibv_qp_attr *attr;
-    uint32_t number;                   /* 0: has none yet */
+    const uint32_t *number;
     uint8_t service;                   /* enum service of its packets, or TRAFFIC_NO_SERVICE */
     uint64_t stream, stream_frames[2]; /* of faults: the frames that left, requests and responses */
     nanos stream_due;                  /* when the last of them leaves that waits for its delay */
@@ -56,7 +56,7 @@ __attribute__((always_inline)) static inline void traffic_note(struct traffic_fl
 {
     lock_assert_held(flow->lock);
     counts_note(&flow->counts, event, a, b);
-    event_note(flow->number, event, a, b);
+    event_note(*flow->number, event, a, b);
 }
 
 /* Counts the frame of the queue pair and puts it into the link, as link->operations->send does, which must have room.

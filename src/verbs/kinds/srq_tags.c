@@ -184,7 +184,7 @@ static const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, 
     else
         receive = &receive_unfetched;
     if (tags_match(&tags->tags, &qp->tags.port, packet, &event))
-        complete(qp->uses.srq, &event, qp->flow.number, ENDED_TAGGED);
+        complete(qp->uses.srq, &event, qp->number, ENDED_TAGGED);
     lock_release(&tags->lock);
     if (limit_reached)
         srq_raise(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
@@ -202,7 +202,7 @@ static void srq_tags_received(struct engine_owner *owner, const struct recv_wqe 
     tags_received(&tags->tags, &qp->tags.port, receive->id, arrival, &event);
     if (!tagged)
         receive_queue_free(&qp->uses.srq->queue, receive);
-    complete(qp->uses.srq, &event, qp->flow.number, tagged ? ENDED_TAGGED : ENDED_RECEIVE);
+    complete(qp->uses.srq, &event, qp->number, tagged ? ENDED_TAGGED : ENDED_RECEIVE);
     lock_release(&tags->lock);
 }
 
@@ -218,7 +218,7 @@ static bool end_work(struct engine_owner *owner, const struct send_wqe *work, en
     qp->tags.working--;
     lock_take(&tags->lock);
     if (tags_sent(&tags->tags, &qp->tags.port, work, status, reason, &event))
-        complete(qp->uses.srq, &event, qp->flow.number, ENDED_TAGGED);
+        complete(qp->uses.srq, &event, qp->number, ENDED_TAGGED);
     lock_release(&tags->lock);
     return true;
 }
@@ -259,7 +259,7 @@ static void srq_tags_flush(struct qp *qp)
     struct tags_event event;
     lock_take(&tags->lock);
     while (tags_flush(&tags->tags, &qp->tags.port, &event))
-        complete(qp->uses.srq, &event, qp->flow.number, ENDED_TAGGED);
+        complete(qp->uses.srq, &event, qp->number, ENDED_TAGGED);
     lock_release(&tags->lock);
 }
 

@@ -312,17 +312,17 @@ static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;
     control_lock(context);
-    int error = qpns_enter(process_node(process), process->numbers, &qp->endpoint, &qp->flow.number);
+    int error = qpns_enter(process_node(process), process->numbers, &qp->endpoint, &qp->number);
     qp->object.context = context;
     if (!error && qp->uses.parent) {
         uint32_t most = context->device->limits.max_qp;
         qp->ibv.handle = object_enter(context, &qp->object, &qp_class, most, qp->uses.parent);
         if (!qp->ibv.handle)
-            qpns_remove(process->numbers, qp->flow.number), error = ENOMEM;
+            qpns_remove(process->numbers, qp->number), error = ENOMEM;
     }
     if (!error)
         use_others(qp, 1);
-    qp->ibv.qp_num = qp->flow.number;
+    qp->ibv.qp_num = qp->number;
     control_unlock(context);
     return error;
 }

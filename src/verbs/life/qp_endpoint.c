@@ -116,7 +116,7 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
 
 __attribute__((noinline)) static bool tell_cut_off(const struct qp *qp)
 {
-    log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->flow.number);
+    log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->number);
     return true;
 }
 
@@ -228,6 +228,7 @@ void qp_begin_endpoint(struct qp *qp, const struct device *device)
     qp->flow.lock = &qp->lock;
     qp->flow.device = device;
     qp->flow.attr = &qp->attr;
+    qp->flow.number = &qp->number;
     traffic_begin(&qp->flow);
     schedule_initialize_timer(&qp->endpoint.timer, qp_expired);
 }

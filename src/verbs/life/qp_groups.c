@@ -74,7 +74,7 @@ int qp_attach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
         return ENOENT;
     enum reason reason = link_layer_check_group(qp->object.context->device, gid, lid);
     if (qp->traits & QP_DATAGRAM && reason)
-        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_attach_mcast to LID 0x%x", qp->flow.number, lid);
+        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_attach_mcast to LID 0x%x", qp->number, lid);
     if (!(qp->traits & QP_DATAGRAM) || reason)
         return EINVAL;
     struct group *group = calloc(1, sizeof *group);

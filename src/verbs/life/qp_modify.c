@@ -162,7 +162,7 @@ static void configure(struct qp *qp)
         .acks_along = acks_go_along(qp),
         .access = attr->qp_access_flags,
         .max_message = qp->traits & QP_DATAGRAM ? device_now(qp->object.context->device)->mtu : limits->max_message,
-        .number = qp->flow.number,
+        .number = qp->number,
         .qkey = attr->qkey,
     };
     engine_configure(&qp->engine, &settings);
@@ -265,10 +265,10 @@ static int set_path(struct qp *qp)
     qp->path.sl = infiniband ? qp->attr.ah_attr.sl : 0;
     qp->path.peer_claimed = qp->path.local && node_is_claimed(qp->process->node, qp->attr.dest_qp_num);
     if (!qp->path.local && infiniband)
-        qp_tell_no_lid(qp->flow.number, qp->attr.ah_attr.dlid);
+        qp_tell_no_lid(qp->number, qp->attr.ah_attr.dlid);
     if (qp->path.local || !context->device->interface[0])
         return 0;
-    qp->path.remote = port_connect(context->process, context->device, &qp->attr.ah_attr, 0, qp->flow.number);
+    qp->path.remote = port_connect(context->process, context->device, &qp->attr.ah_attr, 0, qp->number);
     return qp->path.remote ? 0 : errno;
 }
 
@@ -299,9 +299,9 @@ static int apply(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_
 static void withdraw_completions(struct qp *qp)
 {
     if (qp->uses.send_cq)
-        cq_withdraw(qp->uses.send_cq, qp->flow.number);
+        cq_withdraw(qp->uses.send_cq, qp->number);
     if (qp->uses.receive_cq && qp->uses.receive_cq != qp->uses.send_cq)
-        cq_withdraw(qp->uses.receive_cq, qp->flow.number);
+        cq_withdraw(qp->uses.receive_cq, qp->number);
     atomic_store(&qp->sends.retired, qp->sends.posted);
     if (qp_has_receives(qp))
         receive_queue_settle(&qp->receives.own);
@@ -312,7 +312,7 @@ static const char *name_call(const struct qp *qp, const struct ibv_qp_attr *attr
 {
     enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
     char missed[QP_TELL_UNCHANGED];
-    snprintf(call, size, "qp 0x%x: ibv_modify_qp %s to %s%s", qp->flow.number, words_state(from), words_state(to),
+    snprintf(call, size, "qp 0x%x: ibv_modify_qp %s to %s%s", qp->number, words_state(from), words_state(to),
              qp_tell_unchanged(before, missed));
     return call;
 }

@@ -65,7 +65,7 @@ static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enu
     entry->id = work->id;
     entry->retired = &qp->sends.retired;
     entry->retires = retires;
-    entry->qp_number = qp->flow.number;
+    entry->qp_number = qp->number;
     entry->status = (uint8_t)status;
     entry->opcode = completion_opcodes[work->opcode];
     entry->reason = (uint16_t)reason;
@@ -128,7 +128,7 @@ static inline void fill_received(const struct qp *qp, struct completion *entry, 
     entry->id = id;
     entry->retired = &qp->receives.queue->polled;
     entry->retires = qp->receives.queue->retires;
-    entry->qp_number = qp->flow.number;
+    entry->qp_number = qp->number;
     entry->status = (uint8_t)arrival->status;
     entry->opcode = (uint8_t)arrival->opcode;
     entry->reason = (uint16_t)arrival->reason;

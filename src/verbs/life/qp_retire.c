@@ -23,7 +23,7 @@ void qp_retire(struct qp *qp)
 {
     lock_assert_held(&qp->process->control);
     struct process *process = qp->process;
-    qpns_remove(process->numbers, qp->flow.number);
+    qpns_remove(process->numbers, qp->number);
     if (process->inherited)
         return;
     lock_take(&process->progress);
@@ -42,9 +42,9 @@ void qp_retire(struct qp *qp)
     traffic_end(&qp->flow);
     lock_release(&qp->lock);
     if (qp->uses.send_cq)
-        cq_withdraw(qp->uses.send_cq, qp->flow.number);
+        cq_withdraw(qp->uses.send_cq, qp->number);
     if (qp->uses.receive_cq && qp->uses.receive_cq != qp->uses.send_cq)
-        cq_withdraw(qp->uses.receive_cq, qp->flow.number);
+        cq_withdraw(qp->uses.receive_cq, qp->number);
 }
 
 void qp_wait_for_acknowledgements(struct qp *qp)

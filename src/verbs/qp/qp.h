@@ -164,13 +164,14 @@ struct qp {
     struct process *process;
     struct engine_owner owner; /* what the engine calls; see qp_owner.h */
     struct lock lock;
+    uint32_t number;       /* 0: has none yet */
     uint32_t traits;       /* of its kind */
     _Atomic uint8_t state; /* enum ibv_qp_state; written under lock, read by posting receives without */
     uint32_t create_flags; /* enum ibv_qp_create_flags */
     struct ibv_qp_cap cap;
     struct ibv_qp_attr attr;
     struct endpoint endpoint;
-    struct traffic_flow flow; /* its number, too */
+    struct traffic_flow flow;
     struct engine engine;
     struct qp_uses uses;
     struct qp_memory memory;

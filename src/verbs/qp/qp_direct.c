@@ -43,7 +43,7 @@ void qp_publish(struct qp *qp)
     };
     if (!process_publishes(qp->process) || !queue_pair.access || qp->path.direct.published)
         return;
-    qp->path.direct.published = published_queue_pair(node_published(qp->process->node), qp->flow.number, &queue_pair);
+    qp->path.direct.published = published_queue_pair(node_published(qp->process->node), qp->number, &queue_pair);
     qp->path.direct.publications += qp->path.direct.published;
 }
 
@@ -51,7 +51,7 @@ void qp_unpublish_failed(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     if (qp->path.direct.published)
-        published_withdraw_queue_pair(node_published(qp->process->node), qp->flow.number);
+        published_withdraw_queue_pair(node_published(qp->process->node), qp->number);
 }
 
 /* For what failed nobody has waited yet. While it stands as published, nobody publishes it again; another thread of the
@@ -75,7 +75,7 @@ static struct published_question question_of(const struct qp *qp, const struct s
     bool writes = work->opcode == IBV_WR_RDMA_WRITE;
     return (struct published_question){.write = writes,
                                        .number = qp->attr.dest_qp_num,
-                                       .own_number = qp->flow.number,
+                                       .own_number = qp->number,
                                        .first_psn = qp->attr.rq_psn & PSN_MASK,
                                        .own_psn = qp->attr.sq_psn & PSN_MASK,
                                        .key = work->rkey,

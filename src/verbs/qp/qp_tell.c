@@ -39,7 +39,7 @@ static enum reason reason_of(const struct qp *qp, enum reason reason)
 static void tell(const struct qp *qp, const struct packet *packet, enum reason reason)
 {
     char call[96];
-    snprintf(call, sizeof call, "qp 0x%x: %s from qp 0x%x, psn %u", qp->flow.number, op_table[packet->opcode].name,
+    snprintf(call, sizeof call, "qp 0x%x: %s from qp 0x%x, psn %u", qp->number, op_table[packet->opcode].name,
              qp->traits & QP_DATAGRAM ? packet->source : qp->attr.dest_qp_num, packet->psn);
     if (reason == REASON_PACKET_FIRST_PSN)
         log_reason(level_of(qp, packet, reason), reason, "%s, rq_psn is %u", call, qp->attr.rq_psn & PSN_MASK);
@@ -84,7 +84,7 @@ void qp_tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32
     char words[WORDS_SIZE], has[WORDS_SIZE];
     const struct region *region = rkeys_find(qp->process->keys, rkey);
     char call[WORDS_SIZE + 128];
-    snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x", qp->flow.number,
+    snprintf(call, sizeof call, "qp 0x%x: qp 0x%x asks for %s to %u bytes at 0x%llx with rkey 0x%x", qp->number,
              qp->attr.dest_qp_num, words_access(access, words), length, (unsigned long long)address, rkey);
     if (region)
         log_reason(LOG_WARN, reason, "%s; the region is 0x%llx to 0x%llx with %s", call,
@@ -110,15 +110,15 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
         traffic_note(&qp->flow, EVENT_WORK_FAILED, reason, 0);
     if (status == IBV_WC_WR_FLUSH_ERR) {
         log_reason(LOG_DEBUG, reason, "qp 0x%x: %s of wr_id %llu is flushed, as reason %u put the queue pair in ERR",
-                   qp->flow.number, what, (unsigned long long)id, qp->told.first_error);
+                   qp->number, what, (unsigned long long)id, qp->told.first_error);
         return;
     }
     qp_tell_cause(qp, reason);
     char answer[PORT_ICMP] = "";
     if (status == IBV_WC_RETRY_EXC_ERR && qp->path.remote && log_wanted(LOG_WARN))
         port_icmp(qp->process, qp->flow.device->index, qp->attr.ah_attr.grh.dgid.raw, answer);
-    log_reason(LOG_WARN, reason, "qp 0x%x: %s of wr_id %llu ends in %s%s", qp->flow.number, what,
-               (unsigned long long)id, words_status(status), answer);
+    log_reason(LOG_WARN, reason, "qp 0x%x: %s of wr_id %llu ends in %s%s", qp->number, what, (unsigned long long)id,
+               words_status(status), answer);
 }
 
 void qp_tell_no_lid(uint32_t number, uint16_t dlid)

@@ -110,7 +110,7 @@ bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *
  * same, its GIDs are not. */
 static bool is_blocked(const struct qp *qp, const struct packet *packet, const union ibv_gid *source)
 {
-    return (qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) && packet->source == qp->flow.number &&
+    return (qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) && packet->source == qp->number &&
            device_state_find(device_now(qp->flow.device), source) >= 0;
 }
 

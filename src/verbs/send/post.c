@@ -260,7 +260,7 @@ int post_refused(struct qp *qp, enum reason reason, uint64_t id)
 {
     char missed[QP_TELL_UNCHANGED];
     enum reason before = reason == REASON_SEND_STATE ? qp->told.unchanged : REASON_NONE;
-    log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_send of wr_id %llu%s", qp->flow.number, (unsigned long long)id,
+    log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_send of wr_id %llu%s", qp->number, (unsigned long long)id,
                qp_tell_unchanged(before, missed));
     return result_failure(reason == REASON_SEND_QUEUE_FULL   ? ENOMEM
                           : reason == REASON_SEND_UNREADABLE ? EFAULT

@@ -19,7 +19,7 @@ int qp_post_receive(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
         enum reason reason = qp->ethernet.spread ? REASON_RSS_NO_QUEUE
                              : qp->uses.srq      ? REASON_RECEIVE_SRQ
                                                  : REASON_RECEIVE_STATE;
-        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_recv", qp->flow.number);
+        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_recv", qp->number);
         return result_failure(EINVAL);
     }
     int error = receive_queue_post(qp->receives.queue, wr, bad);

@@ -35,6 +35,6 @@ int rate_limit_modify(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
     lock_release(&qp->lock);
     if (!reason)
         return 0;
-    log_reason(LOG_INFO, reason, "ibv_modify_qp_rate_limit qp 0x%x", qp->flow.number);
+    log_reason(LOG_INFO, reason, "ibv_modify_qp_rate_limit qp 0x%x", qp->number);
     return error;
 }

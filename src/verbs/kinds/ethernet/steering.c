@@ -143,7 +143,7 @@ static void deliver(struct passage *passage, struct qp *qp)
 {
     if (qp_port_is_down(qp))
         return;
-    bool own = qp->flow.number == passage->source;
+    bool own = qp->number == passage->source;
     if (qp->ethernet.last_frame == passage->number)
         return;
     qp->ethernet.last_frame = passage->number;

@@ -45,7 +45,7 @@ static void give(struct peer *peer, void *context)
 static void transmit_raw_prepare(struct broadcast *broadcast, struct qp *qp, uint8_t *bytes, uint32_t length)
 {
     *broadcast = (struct broadcast){.qp = qp, .piece = {bytes, length}};
-    bytes_put32(broadcast->header, qp->flow.number);
+    bytes_put32(broadcast->header, qp->number);
     broadcast->frame = (struct frame){
         .kind = FRAME_ETHERNET,
         .headers_length = STEERING_HEADER,

@@ -132,15 +132,15 @@ static int wq_enter(struct wq *wq, struct context *context)
 {
     struct qp *qp = &wq->queue;
     control_lock(context);
-    int error = qpns_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->flow.number);
+    int error = qpns_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->number);
     if (!error) {
         wq->ibv.handle = object_enter(context, &qp->object, &wq_class, context->device->limits.max_qp, qp->uses.parent);
         if (!wq->ibv.handle)
-            qpns_remove(context->process->numbers, qp->flow.number), error = ENOMEM;
+            qpns_remove(context->process->numbers, qp->number), error = ENOMEM;
     }
     if (!error)
         qp->uses.receive_cq->object.uses++;
-    wq->ibv.wq_num = qp->flow.number;
+    wq->ibv.wq_num = qp->number;
     control_unlock(context);
     return error;
 }
@@ -258,7 +258,7 @@ static void change_flags(struct engine *engine, const struct ibv_wq_attr *attr)
 
 static void withdraw_completions(struct wq *wq)
 {
-    cq_withdraw(wq->queue.uses.receive_cq, wq->queue.flow.number);
+    cq_withdraw(wq->queue.uses.receive_cq, wq->queue.number);
     receive_queue_settle(&wq->queue.receives.own);
 }
 
@@ -275,7 +275,7 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
         enter_state(wq, attr->wq_state);
     lock_release(&wq->queue.lock);
     if (reason) {
-        log_reason(LOG_WARN, reason, "ibv_modify_wq wq 0x%x", wq->queue.flow.number);
+        log_reason(LOG_WARN, reason, "ibv_modify_wq wq 0x%x", wq->queue.number);
         return reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL;
     }
     if (attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET)
@@ -287,7 +287,7 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 static void retire(struct wq *wq)
 {
     progress_quiesce(wq->queue.process);
-    cq_withdraw(wq->queue.uses.receive_cq, wq->queue.flow.number);
+    cq_withdraw(wq->queue.uses.receive_cq, wq->queue.number);
 }
 
 static void wait_for_acknowledgements(struct wq *wq)
@@ -306,7 +306,7 @@ int wq_destroy(struct ibv_wq *ibv)
     control_lock(context);
     int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);
     if (!error) {
-        qpns_remove(context->process->numbers, qp->flow.number);
+        qpns_remove(context->process->numbers, qp->number);
         if (!context->process->inherited)
             retire(wq);
         qp->uses.receive_cq->object.uses--;

@@ -54,7 +54,7 @@ void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, co
     struct completion entry = {
         .id = receive->id,
         .retired = &srq->queue.polled,
-        .qp_number = qp->flow.number,
+        .qp_number = qp->number,
         .status = (uint8_t)arrival->status,
         .opcode = (uint8_t)arrival->opcode,
         .reason = (uint16_t)arrival->reason,
@@ -66,7 +66,7 @@ void xrc_received(struct engine_owner *owner, const struct recv_wqe *receive, co
     qp->xrc.serving = NULL;
     if (arrival->status != IBV_WC_SUCCESS)
         log_reason(arrival->status == IBV_WC_WR_FLUSH_ERR ? LOG_DEBUG : LOG_WARN, arrival->reason,
-                   "qp 0x%x srq 0x%x receive wr_id %llu status %d", qp->flow.number, srq->number,
+                   "qp 0x%x srq 0x%x receive wr_id %llu status %d", qp->number, srq->number,
                    (unsigned long long)receive->id, arrival->status);
     receive_queue_free(&srq->queue, receive);
     cq_note_round(srq->cq);
@@ -89,7 +89,7 @@ static void forget(void *object, void *context)
     struct srq *srq = context;
     lock_take(&qp->lock);
     if (qp->xrc.serving == srq) {
-        log_reason(LOG_WARN, REASON_XRC_SRQ_DESTROYED, "qp 0x%x srq 0x%x", qp->flow.number, srq->number);
+        log_reason(LOG_WARN, REASON_XRC_SRQ_DESTROYED, "qp 0x%x srq 0x%x", qp->number, srq->number);
         qp_fail(qp, IBV_EVENT_QP_FATAL);
     }
     if (qp->xrc.selected == srq) {

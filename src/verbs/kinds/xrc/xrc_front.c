@@ -17,8 +17,7 @@ enum { ANSWERED = OP_READ | OP_FLUSH | OP_ATOMIC | OP_ATOMIC_WRITE };
 
 static void take_back(struct qp *qp)
 {
-    log_reason(LOG_INFO, REASON_XRC_STANDIN_GONE, "qp 0x%x process %d", qp->flow.number,
-               (int)qp->xrc.front->holder->pid);
+    log_reason(LOG_INFO, REASON_XRC_STANDIN_GONE, "qp 0x%x process %d", qp->number, (int)qp->xrc.front->holder->pid);
     xrc_front_forget_holder(qp);
     if (engine_is_receiving(&qp->engine) && !engine_has_failed(&qp->engine))
         engine_reclaim(&qp->engine);

@@ -91,7 +91,7 @@ void xrc_front_leave_place(struct qp *qp, struct xrc_place *place)
 
 struct xrc_control xrc_front_message(const struct qp *qp, enum xrc_control_kind kind)
 {
-    return (struct xrc_control){.kind = kind, .number = qp->flow.number, .turn = qp->xrc.front->turn};
+    return (struct xrc_control){.kind = kind, .number = qp->number, .turn = qp->xrc.front->turn};
 }
 
 /* Where the control message finds no room, the stand-in stays until the queue pair's process has ended. */

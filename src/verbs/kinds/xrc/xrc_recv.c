@@ -44,7 +44,7 @@ static bool attach(struct qp *handle, struct qp *real)
     handle->ibv.handle = object_enter(context, &handle->object, &qp_class, most, handle->uses.parent);
     if (!handle->ibv.handle)
         return false;
-    handle->ibv.qp_num = handle->flow.number = real->flow.number;
+    handle->ibv.qp_num = handle->number = real->number;
     lock_take(&real->lock);
     handle->xrc.shared = real;
     handle->ibv.state = real->state;

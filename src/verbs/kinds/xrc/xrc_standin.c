@@ -227,7 +227,7 @@ static void standin_initialize(struct standin *standin, struct process *process,
     qp->path.port = 1u << device->index;
     qp->state = IBV_QPS_RTR;
     qp_set_kind(qp, &xrc_recv_kind);
-    qp->flow.number = qp->attr.dest_qp_num = standin->guest.number;
+    qp->number = qp->attr.dest_qp_num = standin->guest.number;
     qp->owner.operations = &owner_operations;
     qp->path.local = true;
     qp->path.peer = from;
