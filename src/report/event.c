@@ -10,6 +10,7 @@
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "verbs/object/async.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_error.h"
 
 static const char removal[] = "device-removal";

@@ -16,6 +16,7 @@
 #include "report/counts_report.h"
 #include "report/report_lock.h"
 #include "tap/traffic.h"
+#include "verbs/qp/qp_datapath.h"
 
 /* What peers did by themselves in this process's memory. They count it, but not for which device or queue pair. */
 static void report_strays(FILE *out, const struct process *process)
@@ -30,7 +31,7 @@ static void report_strays(FILE *out, const struct process *process)
 void traffic_report_qp(FILE *out, const struct qp *qp)
 {
     struct counts_total total = {0};
-    traffic_add(&total, &qp->flow);
+    traffic_add(&total, qp_flow(qp));
     fputs(",\"traffic\":{", out);
     counts_report(out, &total, NULL);
     fputs("}", out);
@@ -49,7 +50,7 @@ static void add_living(struct counts_total *totals, const struct process *proces
             if (!first)
                 continue;
             bool locked = report_lock(&qp->lock);
-            traffic_add(&totals[context->device->index], &qp->flow);
+            traffic_add(&totals[context->device->index], qp_flow(qp));
             if (locked)
                 lock_release(&qp->lock);
         }

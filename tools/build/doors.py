@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 from tree import report, strip
 
 FOLDERS = ("rc", "unreliable")
-PARTS = r"\bengine(?:\.|->)(?:rc|uc|ud|raw|unreliable|operations)\b|\bstruct (?:rc|uc|ud|raw|unreliable|requester|responder)\b"
+PARTS = r"\b(?:qp_)?engine(?:\(.*\))?(?:\.|->)(?:rc|uc|ud|raw|unreliable|operations)\b|\bstruct (?:rc|uc|ud|raw|unreliable|requester|responder)\b"
 WRITES = r"\bengine(?:\.|->)(?:rc|uc|ud|raw|unreliable)[\w.]* (?:[-+|&]?=)(?!=)"
 DOORS = ("engine/engine.h", "engine/inlined.h")
 JUDGES = {"rnr_wait", "responses_find"}  # they only look: how long an RNR NAK asks to wait, and whether a request was executed

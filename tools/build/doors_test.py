@@ -36,7 +36,8 @@ CASES = {
     "and one whose declaration takes two lines": (outside("ud_next(ud, 1);"), 1, "src/verbs/more.c:3: ud_next"),
     "in tests, too": (outside("rc_posted(rc);", "tests/api/more.c"), 1, "tests/api/more.c:3: rc_posted"),
     "a field is found": (outside("qp->engine.rc.failed = true;"), 1, "src/verbs/more.c:3: engine.rc"),
-    "by a pointer, too": (outside("look(engine->unreliable.failed);"), 1, "src/verbs/more.c:3: engine->unreliable"),
+    "by an accessor, too": (outside("qp_engine(&standin->qp)->rc.failed = true;"), 1, "src/verbs/more.c:3: qp_engine(&standin->qp)->rc"),
+    "and by a pointer": (outside("look(engine->unreliable.failed);"), 1, "src/verbs/more.c:3: engine->unreliable"),
     "and a variable of the inside": (outside("struct rc *rc = get(qp);"), 1, "src/verbs/more.c:3: struct rc"),
     "an include is found": ({"src/verbs/more.c": '#include "transport/rc/rc.h"\n'}, 1, "src/verbs/more.c:1: transport/rc/rc.h"),
     "a function of one's own is nobody's": (

@@ -9,6 +9,7 @@
 #include "verbs/kinds/kinds.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/cq_push.h"
@@ -163,7 +164,7 @@ static const struct recv_wqe *take_ordinary(struct qp *qp, enum tags_kind kind, 
 {
     const struct recv_wqe *receive = receive_queue_take(&qp->uses.srq->queue, 0, limit_reached);
     if (receive)
-        tags_accept(&qp->uses.srq->tags->tags, &qp->tags.port, kind);
+        tags_accept(&qp->uses.srq->tags->tags, &qp_tags(qp)->port, kind);
     return receive;
 }
 
@@ -175,15 +176,15 @@ static const struct recv_wqe *srq_tags_take_receive(struct engine_owner *owner, 
     const struct recv_wqe *receive = NULL;
     bool limit_reached = false;
     lock_take(&tags->lock);
-    enum tags_kind kind = tags_arrive(&tags->tags, &qp->tags.port, packet);
+    enum tags_kind kind = tags_arrive(&tags->tags, &qp_tags(qp)->port, packet);
     struct tags_event event;
     if (kind >= TAGS_EAGER)
-        receive = tags_receive(&tags->tags, &qp->tags.port);
+        receive = tags_receive(&tags->tags, &qp_tags(qp)->port);
     else if (kind != TAGS_NOTHING)
         receive = take_ordinary(qp, kind, &limit_reached);
     else
         receive = &receive_unfetched;
-    if (tags_match(&tags->tags, &qp->tags.port, packet, &event))
+    if (tags_match(&tags->tags, &qp_tags(qp)->port, packet, &event))
         complete(qp->uses.srq, &event, qp->number, ENDED_TAGGED);
     lock_release(&tags->lock);
     if (limit_reached)
@@ -198,8 +199,8 @@ static void srq_tags_received(struct engine_owner *owner, const struct recv_wqe 
     struct srq_tags *tags = qp->uses.srq->tags;
     struct tags_event event;
     lock_take(&tags->lock);
-    bool tagged = tags_receive(&tags->tags, &qp->tags.port);
-    tags_received(&tags->tags, &qp->tags.port, receive->id, arrival, &event);
+    bool tagged = tags_receive(&tags->tags, &qp_tags(qp)->port);
+    tags_received(&tags->tags, &qp_tags(qp)->port, receive->id, arrival, &event);
     if (!tagged)
         receive_queue_free(&qp->uses.srq->queue, receive);
     complete(qp->uses.srq, &event, qp->number, tagged ? ENDED_TAGGED : ENDED_RECEIVE);
@@ -215,9 +216,9 @@ static bool end_work(struct engine_owner *owner, const struct send_wqe *work, en
     struct tags_event event;
     if (!tags_owns(work))
         return false;
-    qp->tags.working--;
+    qp_tags(qp)->working--;
     lock_take(&tags->lock);
-    if (tags_sent(&tags->tags, &qp->tags.port, work, status, reason, &event))
+    if (tags_sent(&tags->tags, &qp_tags(qp)->port, work, status, reason, &event))
         complete(qp->uses.srq, &event, qp->number, ENDED_TAGGED);
     lock_release(&tags->lock);
     return true;
@@ -237,18 +238,18 @@ static void srq_tags_post(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     struct srq_tags *tags = qp->uses.srq->tags;
-    struct send_queue *queue = engine_queue(&qp->engine);
+    struct send_queue *queue = engine_queue(qp_engine(qp));
     struct send_wqe *work;
-    if (engine_has_failed(&qp->engine))
+    if (engine_has_failed(qp_engine(qp)))
         return;
     lock_take(&tags->lock);
-    while (qp->tags.working < SRQ_TAGS_WORK && (work = send_queue_reserve(queue)) &&
-           tags_work(&tags->tags, &qp->tags.port, work)) {
+    while (qp_tags(qp)->working < SRQ_TAGS_WORK && (work = send_queue_reserve(queue)) &&
+           tags_work(&tags->tags, &qp_tags(qp)->port, work)) {
         send_queue_commit(queue);
-        qp->tags.working++;
+        qp_tags(qp)->working++;
     }
     lock_release(&tags->lock);
-    engine_posted(&qp->engine);
+    engine_posted(qp_engine(qp));
 }
 
 /* The queue pair is in error: rendezvous that had no place in the send queue end, too. */
@@ -258,7 +259,7 @@ static void srq_tags_flush(struct qp *qp)
     struct srq_tags *tags = qp->uses.srq->tags;
     struct tags_event event;
     lock_take(&tags->lock);
-    while (tags_flush(&tags->tags, &qp->tags.port, &event))
+    while (tags_flush(&tags->tags, &qp_tags(qp)->port, &event))
         complete(qp->uses.srq, &event, qp->number, ENDED_TAGGED);
     lock_release(&tags->lock);
 }
@@ -268,7 +269,7 @@ static void srq_tags_flush(struct qp *qp)
 static void srq_tags_abandon(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    engine_flush(&qp->engine);
+    engine_flush(qp_engine(qp));
     srq_tags_flush(qp);
 }
 

@@ -16,6 +16,7 @@
 #include "verbs/object/domain.h"
 #include "verbs/qp/comp_cntr.h"
 #include "verbs/qp/kind.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
@@ -175,7 +176,7 @@ static void initialize_engine(struct qp *qp, const struct send_queue *queue)
     if (qp->kind->initialize_engine)
         qp->kind->initialize_engine(qp, queue);
     else
-        engine_initialize(&qp->engine, (enum service)qp->kind->service, &qp->owner, queue, NULL);
+        engine_initialize(qp_engine(qp), (enum service)qp->kind->service, qp_owner(qp), queue, NULL);
 }
 
 static int make_queues(struct qp *qp)
@@ -236,7 +237,7 @@ static void qp_fill(struct qp *qp, const struct qp_kind *kind, struct context *c
     qp->sends.signal_all = attr->sq_sig_all;
     fill_users(qp, attr);
     qp->cap.max_inline_data = inline_room(&qp->cap, &context->device->limits);
-    qp->owner.operations = owner_of(qp);
+    qp_owner(qp)->operations = owner_of(qp);
     qp_begin_endpoint(qp, context->device);
     qp_ex_fill(qp, send_ops(attr));
     struct ibv_qp *ibv = &qp->ibv;
@@ -312,7 +313,7 @@ static int qp_enter(struct qp *qp, struct context *context)
 {
     struct process *process = context->process;
     control_lock(context);
-    int error = qpns_enter(process_node(process), process->numbers, &qp->endpoint, &qp->number);
+    int error = qpns_enter(process_node(process), process->numbers, qp_endpoint(qp), &qp->number);
     qp->object.context = context;
     if (!error && qp->uses.parent) {
         uint32_t most = context->device->limits.max_qp;

@@ -36,7 +36,7 @@ static bool is_only_slow(struct qp *qp, nanos now, enum reason *silence)
     *silence = why_silent(qp);
     if (traffic_is_faulty(&qp->process->traffic) && ++qp->progress.postponed % POSTPONED_WITH_FAULTS == 0)
         return false;
-    if (!peer || peer->gone || engine_waits_for_receive(&qp->engine) || peer->link->operations->consumed(peer->link))
+    if (!peer || peer->gone || engine_waits_for_receive(qp_engine(qp)) || peer->link->operations->consumed(peer->link))
         return false;
     enum node_presence presence = node_insist(qp->process->node, peer, now);
     if (presence == NODE_STALLED)
@@ -50,12 +50,12 @@ static void expire_engine(struct qp *qp, nanos now)
     enum silent_peer peer = is_only_slow(qp, now, &silence) ? PEER_SLOW
                             : qp_was_taken(qp)              ? PEER_TOOK_ALL
                                                             : PEER_SILENT;
-    engine_expire(&qp->engine, now, peer, silence);
+    engine_expire(qp_engine(qp), now, peer, silence);
 }
 
 static void expire(struct qp *qp, nanos now)
 {
-    bool silent = qp_is_reliable(qp) && engine_is_due(&qp->engine, now); /* for all of the ACK timer */
+    bool silent = qp_is_reliable(qp) && engine_is_due(qp_engine(qp), now); /* for all of the ACK timer */
     if (qp_engine_deadline(qp) <= now) /* otherwise it is the rate that lets it go on */
         expire_engine(qp, now);
     if (qp->path.remote && silent)
@@ -65,7 +65,7 @@ static void expire(struct qp *qp, nanos now)
 
 static void qp_expired(struct timer *timer, nanos now)
 {
-    struct qp *qp = container_of(timer, struct qp, endpoint.timer.timer);
+    struct qp *qp = qp_of_endpoint(container_of(timer, struct endpoint, timer.timer));
     lock_take(&qp->lock);
     if (qp_deadline(qp) <= now)
         expire(qp, now);
@@ -83,11 +83,11 @@ static bool is_refusal(const struct packet *packet)
  * a third process. */
 static void look_at_references(struct qp *qp)
 {
-    struct engine_settings settings = *engine_settings_of(&qp->engine);
+    struct engine_settings settings = *engine_settings_of(qp_engine(qp));
     struct peer *peer = qp->path.peer;
     settings.references_lost = qp->traits & QP_END_TO_END && peer && !peer->gone && settings.reference_segment &&
                                !traffic_may_reference(&qp->process->traffic, peer->link);
-    engine_configure(&qp->engine, &settings);
+    engine_configure(qp_engine(qp), &settings);
 }
 
 /* Under qp->lock. True: it was one that had to come. Inlined, so that `next` is called directly. */
@@ -95,7 +95,7 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
                                                        const struct endpoint_arrival *arrival, take_packet *next)
 {
     nanos now = arrival->now;
-    traffic_received(&qp->flow, packet, arrival->from.route);
+    traffic_received(qp_flow(qp), packet, arrival->from.route);
     if (__builtin_expect(is_refusal(packet), 0)) {
         look_at_references(qp);
         now = clock_now();
@@ -103,13 +103,13 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     enum reason refusal = qp_path_refusal(qp, packet, arrival->from.interface);
     qp->progress.refused = false;
     if (__builtin_expect(refusal != REASON_NONE, 0)) {
-        qp->owner.operations->dropped(&qp->owner, packet, refusal);
+        qp_owner(qp)->operations->dropped(qp_owner(qp), packet, refusal);
         return !qp->progress.refused;
     }
     if (__builtin_expect(arrival->from.congested, 0))
         qp_path_notify(qp, arrival->now);
     if (arrival->along && qp->traits & QP_END_TO_END && !qp->path.remote)
-        engine_receive_along(&qp->engine, arrival->along, now);
+        engine_receive_along(qp_engine(qp), arrival->along, now);
     next(qp, packet, now);
     return !qp->progress.refused;
 }
@@ -130,23 +130,23 @@ static inline bool is_usual(const struct qp *qp, const struct endpoint_arrival *
 {
     const struct packet *packet = arrival->from.packet;
     return arrival->plain && qp->traits & QP_END_TO_END && !qp->path.remote &&
-           op_service(packet->opcode) == SERVICE_RC && !is_refusal(packet) && !qp->flow.traffic->taps;
+           op_service(packet->opcode) == SERVICE_RC && !is_refusal(packet) && !qp_flow(qp)->traffic->taps;
 }
 
 static inline enum endpoint_output output_of(const struct qp *qp)
 {
     if (qp_may_have_output(qp))
         return ENDPOINT_OUTPUT;
-    return qp_is_reliable(qp) && engine_owes_late(&qp->engine) ? ENDPOINT_LATE : ENDPOINT_NOTHING;
+    return qp_is_reliable(qp) && engine_owes_late(qp_engine(qp)) ? ENDPOINT_LATE : ENDPOINT_NOTHING;
 }
 
 /* With nothing that takes part but the two queue pairs. */
 static inline enum endpoint_output receive_usual(struct qp *qp, const struct endpoint_arrival *arrival)
 {
-    traffic_received(&qp->flow, arrival->from.packet, NULL);
+    traffic_received(qp_flow(qp), arrival->from.packet, NULL);
     if (__builtin_expect(arrival->along, 0))
-        engine_receive_along(&qp->engine, arrival->along, arrival->now);
-    engine_receive_reliable(&qp->engine, arrival->from.packet, arrival->now);
+        engine_receive_along(qp_engine(qp), arrival->along, arrival->now);
+    engine_receive_reliable(qp_engine(qp), arrival->from.packet, arrival->now);
     enum endpoint_output output = output_of(qp);
     lock_release(&qp->lock);
     return output;
@@ -187,9 +187,9 @@ bool qp_endpoint_flush(struct endpoint *endpoint, nanos now, bool ack_later)
     struct qp *qp = qp_of_endpoint(endpoint);
     lock_take(&qp->lock);
     if (qp_is_reliable(qp))
-        engine_acknowledge_late(&qp->engine);
+        engine_acknowledge_late(qp_engine(qp));
     bool waits = ack_later && qp->path.remote && !qp->progress.waited && qp_is_reliable(qp) &&
-                 engine_owes_but_an_ack(&qp->engine);
+                 engine_owes_but_an_ack(qp_engine(qp));
     if (!waits && !qp_acknowledge(qp) && qp_may_have_output(qp))
         qp_transmit_guarded(qp, now);
     lock_release(&qp->lock);
@@ -223,12 +223,13 @@ const struct endpoint_operations qp_endpoint_operations = {
 
 void qp_begin_endpoint(struct qp *qp, const struct device *device)
 {
-    qp->endpoint.operations = qp->kind->endpoint;
-    qp->flow.traffic = &qp->process->traffic;
-    qp->flow.lock = &qp->lock;
-    qp->flow.device = device;
-    qp->flow.attr = &qp->attr;
-    qp->flow.number = &qp->number;
-    traffic_begin(&qp->flow);
-    schedule_initialize_timer(&qp->endpoint.timer, qp_expired);
+    qp_endpoint(qp)->operations = qp->kind->endpoint;
+    qp_flow(qp)->service = qp->kind->service;
+    qp_flow(qp)->traffic = &qp->process->traffic;
+    qp_flow(qp)->lock = &qp->lock;
+    qp_flow(qp)->device = device;
+    qp_flow(qp)->attr = &qp->attr;
+    qp_flow(qp)->number = &qp->number;
+    traffic_begin(qp_flow(qp));
+    schedule_initialize_timer(&qp_endpoint(qp)->timer, qp_expired);
 }

@@ -142,11 +142,11 @@ static void configure(struct qp *qp)
     if (qp->traits & QP_ETHERNET)
         return;
     const struct engine_settings settings = {
-        .service = qp->flow.service,
+        .service = qp_flow(qp)->service,
         .pkey = DEVICE_PKEY,
         .destination = attr->dest_qp_num,
         .segment = segment_of(qp),
-        .reference_segment = engine_settings_of(&qp->engine)->reference_segment,
+        .reference_segment = engine_settings_of(qp_engine(qp))->reference_segment,
         .reference_from = QP_REFERENCE_FROM,
         .in_pieces = qp->rate_limit.rate || qp->traits & QP_NAMES_SRQ, /* who passes on has no reference */
         .exact = qp->path.remote != NULL,
@@ -165,7 +165,7 @@ static void configure(struct qp *qp)
         .number = qp->number,
         .qkey = attr->qkey,
     };
-    engine_configure(&qp->engine, &settings);
+    engine_configure(qp_engine(qp), &settings);
 }
 
 void qp_forget_peer(struct qp *qp)
@@ -192,10 +192,10 @@ static void reset(struct qp *qp)
     if (qp->uses.srq && qp->uses.srq->kind->abandon)
         qp->uses.srq->kind->abandon(qp);
     qp_give_back_receive(qp);
-    engine_reset(&qp->engine);
+    engine_reset(qp_engine(qp));
     if (qp_is_reliable(qp)) {
-        engine_allow_references(&qp->engine, 0); /* the next peer must show anew that it can read our memory */
-        engine_keep_responses(&qp->engine, NULL);
+        engine_allow_references(qp_engine(qp), 0); /* the next peer must show anew that it can read our memory */
+        engine_keep_responses(qp_engine(qp), NULL);
         free(qp->sends.saved);
         qp->sends.saved = NULL;
     }
@@ -218,8 +218,8 @@ static int start_receiving(struct qp *qp)
             return ENOMEM;
     }
     if (qp_is_reliable(qp))
-        engine_keep_responses(&qp->engine, qp->sends.saved);
-    engine_start_receiving(&qp->engine, qp->attr.rq_psn & PSN_MASK);
+        engine_keep_responses(qp_engine(qp), qp->sends.saved);
+    engine_start_receiving(qp_engine(qp), qp->attr.rq_psn & PSN_MASK);
     return 0;
 }
 
@@ -233,16 +233,16 @@ static int enter_state(struct qp *qp, enum ibv_qp_state from, enum ibv_qp_state 
         return start_receiving(qp);
     case IBV_QPS_RTS:
         if (from == IBV_QPS_RTR)
-            engine_start_transmitting(&qp->engine, qp->attr.sq_psn & PSN_MASK);
+            engine_start_transmitting(qp_engine(qp), qp->attr.sq_psn & PSN_MASK);
         else if (from == IBV_QPS_SQD)
-            engine_drain(&qp->engine, false);
+            engine_drain(qp_engine(qp), false);
         else if (from == IBV_QPS_SQE)
-            engine_resume(&qp->engine);
+            engine_resume(qp_engine(qp));
         helper_watch(qp->process);
         return 0;
     case IBV_QPS_SQD:
         if (from != to)
-            engine_drain(&qp->engine, true);
+            engine_drain(qp_engine(qp), true);
         return 0;
     case IBV_QPS_ERR:
         if (from != to)
@@ -409,10 +409,11 @@ int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
     attr->qp_state = attr->cur_qp_state = qp->state;
     attr->cap = qp->cap;
     attr->path_mig_state = IBV_MIG_MIGRATED;
-    attr->sq_draining = qp->state == IBV_QPS_SQD && engine_queue(&qp->engine)->head != engine_queue(&qp->engine)->next;
+    attr->sq_draining =
+        qp->state == IBV_QPS_SQD && engine_queue(qp_engine(qp))->head != engine_queue(qp_engine(qp))->next;
     if (qp_is_reliable(qp) && qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR) {
-        attr->rq_psn = engine_expected_psn(&qp->engine);
-        attr->sq_psn = qp->state >= IBV_QPS_RTS ? engine_next_psn(&qp->engine) : qp->attr.sq_psn;
+        attr->rq_psn = engine_expected_psn(qp_engine(qp));
+        attr->sq_psn = qp->state >= IBV_QPS_RTS ? engine_next_psn(qp_engine(qp)) : qp->attr.sq_psn;
     }
     if (mask & IBV_QP_STATE) /* under the lock, as two threads may ask */
         ibv->state = attr->qp_state;

@@ -232,7 +232,7 @@ void qp_owner_dropped(struct engine_owner *owner, const struct packet *packet, e
 
 void qp_owner_note(struct engine_owner *owner, enum event event, uint64_t a, uint64_t b)
 {
-    traffic_note(&qp_of_owner(owner)->flow, event, a, b);
+    traffic_note(qp_flow(qp_of_owner(owner)), event, a, b);
 }
 
 void qp_owner_watch(struct engine_owner *owner, nanos deadline)

@@ -30,7 +30,7 @@ void qp_retire(struct qp *qp)
     lock_take(&qp->lock);
     qp_settle(qp);
     lock_release(&qp->lock);
-    progress_forget(process, &qp->endpoint);
+    progress_forget(process, qp_endpoint(qp));
     lock_release(&process->progress);
     lock_take(&qp->lock);
     qp_withdraw_references(qp);
@@ -39,7 +39,7 @@ void qp_retire(struct qp *qp)
     if (qp->uses.srq && qp->uses.srq->kind->abandon)
         qp->uses.srq->kind->abandon(qp);
     qp_give_back_receive(qp);
-    traffic_end(&qp->flow);
+    traffic_end(qp_flow(qp));
     lock_release(&qp->lock);
     if (qp->uses.send_cq)
         cq_withdraw(qp->uses.send_cq, qp->number);

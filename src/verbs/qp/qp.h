@@ -212,17 +212,11 @@ static inline void qp_set_kind(struct qp *qp, const struct qp_kind *kind)
 {
     qp->kind = kind;
     qp->traits = kind->traits;
-    qp->flow.service = kind->service;
 }
 
 static inline bool qp_is_reliable(const struct qp *qp)
 {
     return qp->traits & QP_RELIABLE;
-}
-
-static inline struct qp *qp_of_endpoint(struct endpoint *endpoint)
-{
-    return container_of(endpoint, struct qp, endpoint);
 }
 
 extern const struct object_class qp_class; /* of queue pairs that programs see */
@@ -231,11 +225,6 @@ extern const struct object_class qp_class; /* of queue pairs that programs see *
 static inline bool qp_has_receives(const struct qp *qp)
 {
     return !qp->uses.srq && qp->traits & QP_RECEIVES;
-}
-
-static inline struct qp *qp_of_owner(struct engine_owner *owner)
-{
-    return container_of(owner, struct qp, owner);
 }
 
 #endif

@@ -13,7 +13,7 @@ _Static_assert(DIRECT_TOGETHER <= 1 + DIRECT_MORE, "what the transport hands ove
 /* As many as in RTR at the most (transport/settings.h, max_dest_rd_atomic). */
 static uint32_t reads_kept(const struct qp *qp)
 {
-    uint32_t most = qp_is_reliable(qp) ? engine_responses_kept(&qp->engine) : 0;
+    uint32_t most = qp_is_reliable(qp) ? engine_responses_kept(qp_engine(qp)) : 0;
     return qp->attr.max_dest_rd_atomic < most ? qp->attr.max_dest_rd_atomic : most;
 }
 
@@ -21,10 +21,10 @@ static uint32_t reads_kept(const struct qp *qp)
  * are kept. */
 static unsigned published_access(const struct qp *qp)
 {
-    bool established = qp->state == IBV_QPS_RTR && engine_is_established(&qp->engine);
+    bool established = qp->state == IBV_QPS_RTR && engine_is_established(qp_engine(qp));
     bool takes = qp->traits & QP_END_TO_END && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD || established) &&
-                 qp->path.local && !engine_has_failed(&qp->engine) &&
-                 engine_settings_of(&qp->engine)->max_message >= DIRECT_LENGTH_MAX;
+                 qp->path.local && !engine_has_failed(qp_engine(qp)) &&
+                 engine_settings_of(qp_engine(qp))->max_message >= DIRECT_LENGTH_MAX;
     unsigned flags = takes ? qp->attr.qp_access_flags : 0;
     bool writes = flags & IBV_ACCESS_REMOTE_WRITE, reads = flags & IBV_ACCESS_REMOTE_READ;
     return (writes ? PUBLISHED_WRITE : 0) | (reads && reads_kept(qp) ? PUBLISHED_READ : 0);
@@ -81,7 +81,7 @@ static struct published_question question_of(const struct qp *qp, const struct s
                                        .key = work->rkey,
                                        .address = work->remote_address,
                                        .length = work->length,
-                                       .max_rd_atomic = writes ? 0 : engine_settings_of(&qp->engine)->max_rd_atomic};
+                                       .max_rd_atomic = writes ? 0 : engine_settings_of(qp_engine(qp))->max_rd_atomic};
 }
 
 static void count_direct(struct counts *counts, bool writes, const struct direct_works *these)
@@ -91,7 +91,7 @@ static void count_direct(struct counts *counts, bool writes, const struct direct
 
 static bool qp_direct(struct engine_owner *owner, const struct direct_works *these)
 {
-    struct qp *qp = container_of(owner, struct qp, owner);
+    struct qp *qp = qp_of_owner(owner);
     struct link *link = qp->path.peer->link;
     lock_assert_held(&qp->lock);
     struct published_question more[DIRECT_MORE];
@@ -101,7 +101,7 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
     uint32_t each = writes ? these->length / these->count : 0;
     bool timed = writes && each <= STREAM_LENGTH_MAX; /* the clock costs an eighth of a short access */
     nanos begun = timed ? clock_now() : 0;
-    if (writes && stream_takes_ring(&qp->path.direct.writes, each, engine_next_psn(&qp->engine), begun, clock_busy))
+    if (writes && stream_takes_ring(&qp->path.direct.writes, each, engine_next_psn(qp_engine(qp)), begun, clock_busy))
         return false;
     for (uint32_t i = 1; i < these->count; i++)
         more[i - 1] = question_of(qp, these->works[i]);
@@ -109,7 +109,7 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
         return false;
     if (timed)
         stream_went(&qp->path.direct.writes, these->count, begun, clock_now());
-    count_direct(&qp->flow.counts, writes, these);
+    count_direct(&qp_flow(qp)->counts, writes, these);
     return true;
 }
 
@@ -123,7 +123,7 @@ static bool qp_may_direct(const struct qp *qp, struct link *link)
 
 bool qp_transmit_directly(struct qp *qp, struct link *link)
 {
-    struct engine *engine = &qp->engine;
+    struct engine *engine = qp_engine(qp);
     if (!engine_next_is_direct(engine))
         return false;
     bool direct = qp_may_direct(qp, link);

@@ -7,7 +7,7 @@ static bool fits_service(const struct qp *qp, uint8_t opcode)
 {
     if (!(qp->traits & QP_RESPONDS) && !(op_find(opcode)->flags & OP_RESPONSE))
         return false; /* nothing may be asked of it */
-    return op_service(opcode) == qp->flow.service;
+    return op_service(opcode) == qp_flow(qp)->service;
 }
 
 void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
@@ -15,18 +15,18 @@ void qp_receive(struct qp *qp, const struct packet *packet, nanos now)
     lock_assert_held(&qp->lock);
     bool notifies = op_service(packet->opcode) == SERVICE_CNP && qp_is_reliable(qp);
     if (!notifies && !fits_service(qp, packet->opcode))
-        return qp->owner.operations->dropped(&qp->owner, packet, REASON_PACKET_SERVICE);
-    engine_receive(&qp->engine, packet, now);
+        return qp_owner(qp)->operations->dropped(qp_owner(qp), packet, REASON_PACKET_SERVICE);
+    engine_receive(qp_engine(qp), packet, now);
 }
 
 bool qp_has_output(const struct qp *qp)
 {
-    return engine_has_output(&qp->engine) || tags_have_work(&qp->tags.port);
+    return engine_has_output(qp_engine(qp)) || tags_have_work(&qp_tags(qp)->port);
 }
 
 nanos qp_engine_deadline(const struct qp *qp)
 {
-    return engine_deadline(&qp->engine);
+    return engine_deadline(qp_engine(qp));
 }
 
 nanos qp_deadline(const struct qp *qp)
@@ -39,14 +39,14 @@ nanos qp_deadline(const struct qp *qp)
 
 nanos qp_watch(struct qp *qp)
 {
-    engine_watch(&qp->engine);
+    engine_watch(qp_engine(qp));
     return qp_deadline(qp);
 }
 
 void qp_give_back_receive(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    const struct recv_wqe *receive = engine_open_receive(&qp->engine);
+    const struct recv_wqe *receive = engine_open_receive(qp_engine(qp));
     struct receive_queue *queue = qp->xrc.serving ? &qp->xrc.serving->queue : qp->receives.queue;
     if (receive && queue)
         receive_queue_drop(queue, receive);

@@ -3,20 +3,20 @@
 #define VERBS_QP_QP_ENGINE_H
 
 #include "process/process.h"
-#include "verbs/qp/qp.h"
+#include "verbs/qp/qp_datapath.h"
 
 void qp_receive(struct qp *, const struct packet *, nanos now);
 bool qp_has_output(const struct qp *);
 /* The same at once, and saying yes more often: it may be that what there is may not leave yet. */
 static inline bool qp_may_have_output(const struct qp *qp)
 {
-    return engine_may_have_output(&qp->engine) || tags_have_work(&qp->tags.port);
+    return engine_may_have_output(qp_engine(qp)) || tags_have_work(&qp_tags(qp)->port);
 }
 
 /* A deadline of the queue pair: it is looked after at this time at the latest. Under qp->lock. */
 static inline void qp_expire_by(struct qp *qp, nanos at)
 {
-    schedule_by(&qp->process->schedule, &qp->endpoint.timer, at);
+    schedule_by(&qp->process->schedule, &qp_endpoint(qp)->timer, at);
 }
 
 nanos qp_engine_deadline(const struct qp *);

@@ -22,7 +22,7 @@ void qp_raise(struct qp *qp, enum ibv_event_type type)
 void qp_withdraw_references(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (qp_is_reliable(qp) && qp->path.peer && engine_settings_of(&qp->engine)->reference_segment &&
+    if (qp_is_reliable(qp) && qp->path.peer && engine_settings_of(qp_engine(qp))->reference_segment &&
         !qp->process->forked)
         qp->path.peer->link->operations->revoke(qp->path.peer->link);
 }
@@ -44,7 +44,7 @@ void qp_flush_receives(struct qp *qp)
     const struct recv_wqe *receive;
     while ((receive = receive_queue_take(&qp->receives.own, 0, &ignored))) {
         struct recv_cqe flushed = {.status = IBV_WC_WR_FLUSH_ERR, .reason = REASON_FLUSHED, .opcode = IBV_WC_RECV};
-        qp->owner.operations->received(&qp->owner, receive, &flushed);
+        qp_owner(qp)->operations->received(qp_owner(qp), receive, &flushed);
     }
 }
 
@@ -54,7 +54,7 @@ void qp_flush(struct qp *qp)
     qp_withdraw_references(qp);
     qp_unpublish_failed(qp);
     qp_enter(qp, IBV_QPS_ERR);
-    engine_flush(&qp->engine);
+    engine_flush(qp_engine(qp));
     qp_flush_receives(qp);
 }
 
@@ -64,7 +64,7 @@ void qp_fail(struct qp *qp, enum ibv_event_type event)
     if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR)
         return;
     if (wq_around(qp))
-        return qp->owner.operations->failed(&qp->owner, false);
+        return qp_owner(qp)->operations->failed(qp_owner(qp), false);
     qp_flush(qp);
     if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts are told by themselves */
         qp_raise(qp, event);

@@ -5,6 +5,7 @@
 #include "config/gid.h"
 #include "process/port.h"
 #include "tap/traffic.h"
+#include "verbs/qp/qp_datapath.h"
 #include "wire/op.h"
 #include "wire/wire.h"
 
@@ -35,8 +36,8 @@ static void send_alone(struct qp *qp, struct link *link, const struct packet *pa
     frame.headers_length = (uint16_t)wire_encode(packet, headers);
     link->operations->begin(link);
     if (link->operations->ready(link))
-        traffic_send(&qp->flow, NULL, link, &frame);
-    traffic_end_batch(&qp->flow, link);
+        traffic_send(qp_flow(qp), NULL, link, &frame);
+    traffic_end_batch(qp_flow(qp), link);
 }
 
 void qp_path_notify(struct qp *qp, nanos now)

@@ -44,7 +44,7 @@ static void tell(const struct qp *qp, const struct packet *packet, enum reason r
     if (reason == REASON_PACKET_FIRST_PSN)
         log_reason(level_of(qp, packet, reason), reason, "%s, rq_psn is %u", call, qp->attr.rq_psn & PSN_MASK);
     else if (reason == REASON_PACKET_PSN)
-        log_reason(LOG_INFO, reason, "%s, expected was %u", call, engine_expected_psn(&qp->engine));
+        log_reason(LOG_INFO, reason, "%s, expected was %u", call, engine_expected_psn(qp_engine(qp)));
     else if (reason == REASON_MESSAGE_LENGTH)
         log_reason(level_of(qp, packet, reason), reason, "%s, a packet of %u bytes, path_mtu is %u", call,
                    packet->payload.length, 128u << qp->attr.path_mtu);
@@ -67,8 +67,8 @@ void qp_tell_cause(struct qp *qp, enum reason reason)
 void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason reason)
 {
     enum reason known = reason_of(qp, reason);
-    bool again = qp->flow.counts.reasons[counts_reason(known)] && known == REASON_RECEIVER_NOT_READY;
-    traffic_note(&qp->flow, EVENT_PACKET_DROPPED, known, packet->psn);
+    bool again = qp_flow(qp)->counts.reasons[counts_reason(known)] && known == REASON_RECEIVER_NOT_READY;
+    traffic_note(qp_flow(qp), EVENT_PACKET_DROPPED, known, packet->psn);
     qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
     if ((unsigned)known >= RESPONDER && known != REASON_RECEIVER_NOT_READY && qp_is_reliable(qp))
         qp_tell_cause(qp, known);
@@ -107,7 +107,7 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
     if (status == IBV_WC_SUCCESS)
         return;
     if (reason != REASON_FLUSHED && (unsigned)reason < RESPONDER)
-        traffic_note(&qp->flow, EVENT_WORK_FAILED, reason, 0);
+        traffic_note(qp_flow(qp), EVENT_WORK_FAILED, reason, 0);
     if (status == IBV_WC_WR_FLUSH_ERR) {
         log_reason(LOG_DEBUG, reason, "qp 0x%x: %s of wr_id %llu is flushed, as reason %u put the queue pair in ERR",
                    qp->number, what, (unsigned long long)id, qp->told.first_error);
@@ -116,7 +116,7 @@ void qp_tell_end(struct qp *qp, const char *what, uint64_t id, enum ibv_wc_statu
     qp_tell_cause(qp, reason);
     char answer[PORT_ICMP] = "";
     if (status == IBV_WC_RETRY_EXC_ERR && qp->path.remote && log_wanted(LOG_WARN))
-        port_icmp(qp->process, qp->flow.device->index, qp->attr.ah_attr.grh.dgid.raw, answer);
+        port_icmp(qp->process, qp_flow(qp)->device->index, qp->attr.ah_attr.grh.dgid.raw, answer);
     log_reason(LOG_WARN, reason, "qp 0x%x: %s of wr_id %llu ends in %s%s", qp->number, what, (unsigned long long)id,
                words_status(status), answer);
 }

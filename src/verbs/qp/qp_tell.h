@@ -4,7 +4,7 @@
 #define VERBS_QP_QP_TELL_H
 
 #include "diag/diag.h"
-#include "verbs/qp/qp.h"
+#include "verbs/qp/qp_datapath.h"
 #include "wire/packet.h"
 
 /* The queue pair has this state from now on. */
@@ -13,7 +13,7 @@ static inline void qp_enter(struct qp *qp, enum ibv_qp_state to)
     enum ibv_qp_state from = qp->state;
     qp->state = (uint8_t)to;
     if (from != to)
-        traffic_note(&qp->flow, EVENT_QP_STATE, from, to);
+        traffic_note(qp_flow(qp), EVENT_QP_STATE, from, to);
 }
 
 /* A packet was dropped or refused; `reason` is what the engine says. Counts it, too. */

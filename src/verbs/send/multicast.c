@@ -92,10 +92,10 @@ static void send_to_member(struct peer *peer, void *context)
     bool waits = traffic_is_faulty(&qp->process->traffic) && !atomic_load_explicit(&peer->behind, memory_order_relaxed);
     bool room = link->operations->ready(link) || waits;
     if (room)
-        multicast->read &= traffic_send(&qp->flow, peer, link, multicast->frame);
+        multicast->read &= traffic_send(qp_flow(qp), peer, link, multicast->frame);
     link->operations->end(link);
     if (!room)
-        traffic_missed(&qp->flow, peer);
+        traffic_missed(qp_flow(qp), peer);
 }
 
 bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *frame)
@@ -111,7 +111,7 @@ bool multicast_send(struct qp *qp, const uint8_t group[16], const struct frame *
 static bool is_blocked(const struct qp *qp, const struct packet *packet, const union ibv_gid *source)
 {
     return (qp->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) && packet->source == qp->number &&
-           device_state_find(device_now(qp->flow.device), source) >= 0;
+           device_state_find(device_now(qp_flow(qp)->device), source) >= 0;
 }
 
 /* To each queue pair here that is attached to the group. */
@@ -130,7 +130,7 @@ static enum endpoint_output receive_multicast(struct endpoint *endpoint, const s
     LIST_FOREACH (group, &process->groups, siblings)
         if (!memcmp(&group->gid, &destination, sizeof destination)) {
             if (!is_blocked(group->qp, packet, &source))
-                progress_deliver(process, &group->qp->endpoint, arrival);
+                progress_deliver(process, qp_endpoint(group->qp), arrival);
             joined = true;
         }
     if (!joined)

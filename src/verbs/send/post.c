@@ -9,6 +9,7 @@
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"
 #include "verbs/qp/mw_bind.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_tell.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/send/operations.h"
@@ -206,13 +207,13 @@ struct send_wqe *post_reserve_in(struct qp *qp, const struct send_queue *queue, 
 
 struct send_wqe *post_reserve(struct qp *qp)
 {
-    return reserve_in(qp, engine_queue(&qp->engine), qp->sends.posted);
+    return reserve_in(qp, engine_queue(qp_engine(qp)), qp->sends.posted);
 }
 
 void post_commit(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    send_queue_commit(engine_queue(&qp->engine));
+    send_queue_commit(engine_queue(qp_engine(qp)));
     qp->sends.posted++;
 }
 
@@ -223,7 +224,7 @@ __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, 
     enum reason reason = post_refuse(qp, wr, usual);
     if (reason)
         return reason;
-    struct send_queue *queue = engine_queue(&qp->engine);
+    struct send_queue *queue = engine_queue(qp_engine(qp));
     struct send_wqe *work = reserve_in(qp, queue, qp->sends.posted);
     if (!work)
         return REASON_SEND_QUEUE_FULL;
@@ -277,7 +278,7 @@ void post_start(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
     poller_active(qp->process);
-    engine_posted(&qp->engine);
+    engine_posted(qp_engine(qp));
     qp_transmit_guarded(qp, now);
 }
 

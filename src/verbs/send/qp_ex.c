@@ -7,6 +7,7 @@
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"
 #include "verbs/qp/mw_bind.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/send/post.h"
 #include "wire/guarded.h"
 
@@ -40,7 +41,7 @@ static void begin_batch(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     lock_assert_held(&qp->batch.lock);
-    qp->batch.queue = qp->sends.staged.memory ? qp->sends.staged : *engine_queue(&qp->engine);
+    qp->batch.queue = qp->sends.staged.memory ? qp->sends.staged : *engine_queue(qp_engine(qp));
     qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is what was posted and not polled */
     qp->batch.posted = qp->sends.posted;
     qp->batch.begun = clock_about_now();
@@ -98,9 +99,9 @@ static enum reason enter_batch(struct qp *qp)
     if (qp->sends.resets != qp->batch.resets)
         return REASON_SEND_STATE;
     if (qp->sends.staged.memory)
-        copy_staged(&qp->batch.queue, engine_queue(&qp->engine));
+        copy_staged(&qp->batch.queue, engine_queue(qp_engine(qp)));
     else
-        engine_queue(&qp->engine)->tail = qp->batch.queue.tail;
+        engine_queue(qp_engine(qp))->tail = qp->batch.queue.tail;
     qp->sends.posted = qp->batch.posted;
     nanos now = clock_about_now();
     bool opened = guard_begin(now);

@@ -26,9 +26,9 @@ void rate_limit_set(struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
     lock_assert_held(&qp->lock);
     qp->attr.rate_limit = qp->rate_limit.rate = attr->rate_limit;
     qp->rate_limit.wake = NANOS_NEVER;
-    struct engine_settings settings = *engine_settings_of(&qp->engine);
+    struct engine_settings settings = *engine_settings_of(qp_engine(qp));
     settings.in_pieces = attr->rate_limit || qp->traits & QP_NAMES_SRQ;
-    engine_configure(&qp->engine, &settings);
+    engine_configure(qp_engine(qp), &settings);
     if (!attr->rate_limit)
         return;
     nanos burst = time_of(qp, attr->max_burst_sz);

@@ -11,6 +11,7 @@
 
 #include "process/process.h"
 #include "runtime/clock.h"
+#include "verbs/qp/qp_datapath.h"
 
 enum { KBPS = 8000, BYTES_A_SECOND = 1000000, MTU = 1024 };
 
@@ -28,7 +29,7 @@ static struct qp *begin(uint32_t burst, uint32_t packet)
     struct qp *qp = calloc(1, sizeof *qp);
     qp->process = calloc(1, sizeof *qp->process);
     schedule_initialize(&qp->process->schedule, wake_nobody);
-    schedule_initialize_timer(&qp->endpoint.timer, expire_nothing);
+    schedule_initialize_timer(&qp_endpoint(qp)->timer, expire_nothing);
     qp->traits = QP_DATAGRAM;
     qp->attr.path_mtu = IBV_MTU_1024;
     lock_take(&qp->lock);
@@ -53,7 +54,7 @@ static void what_was_sent_holds_the_rest_until_the_rate_has_passed_it(void **sta
     assert_true(rate_limit_holds(qp));
     nanos least = before + 10 * NANOS_SECOND - NANOS_SECOND / 100, most = clock_now() + 10 * NANOS_SECOND;
     assert_in_range(qp->rate_limit.wake, least, most);
-    assert_int_equal(atomic_load(&qp->endpoint.timer.at), qp->rate_limit.wake);
+    assert_int_equal(atomic_load(&qp_endpoint(qp)->timer.at), qp->rate_limit.wake);
     end(qp);
 }
 

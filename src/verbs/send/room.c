@@ -3,7 +3,7 @@
 #include "link/link.h"
 #include "process/progress.h"
 #include "runtime/clock.h"
-#include "verbs/qp/qp.h"
+#include "verbs/qp/qp_datapath.h"
 
 /* Enters the list of those that wait for room. Room that came just before woke nobody who would have found us there, so
  * the link is asked once more: false, there is some. */
@@ -11,9 +11,9 @@ static bool waits_for_room(struct qp *qp, struct link *link)
 {
     struct process *process = qp->process;
     lock_take(&process->schedule.lock);
-    if (!qp->endpoint.no_room) {
-        qp->endpoint.no_room = true;
-        TAILQ_INSERT_TAIL(&process->loop.no_room, &qp->endpoint, room);
+    if (!qp_endpoint(qp)->no_room) {
+        qp_endpoint(qp)->no_room = true;
+        TAILQ_INSERT_TAIL(&process->loop.no_room, qp_endpoint(qp), room);
         atomic_fetch_add(&process->loop.no_room_count, 1);
     }
     lock_release(&process->schedule.lock);

@@ -9,6 +9,7 @@
 #include "runtime/clock.h"
 #include "tap/traffic.h"
 #include "transport/engine/inlined.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_direct.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/queue/srq.h"
@@ -34,7 +35,7 @@ bool qp_was_taken(struct qp *qp)
     lock_assert_held(&qp->lock);
     struct peer *peer = qp->path.peer;
     return peer ? !node_alive(qp->process->node, peer) && has_taken_all(qp)
-                : qp->path.taken && qp->path.taken_psn == engine_sent_psn(&qp->engine);
+                : qp->path.taken && qp->path.taken_psn == engine_sent_psn(qp_engine(qp));
 }
 
 /* What the peer had taken is asked about later (qp_was_taken). */
@@ -42,7 +43,7 @@ static void part_from_peer(struct qp *qp)
 {
     qp->path.taken = has_taken_all(qp);
     if (qp->path.taken)
-        qp->path.taken_psn = engine_sent_psn(&qp->engine);
+        qp->path.taken_psn = engine_sent_psn(qp_engine(qp));
     node_put(qp->process->node, qp->path.peer);
 }
 
@@ -84,7 +85,7 @@ static inline bool send_packet(struct qp *qp, struct link *link, const struct pa
                                 .payload = packet->payload};
     if (qp->rate_limit.rate)
         rate_limit_count(qp, frame.headers_length + packet->payload.length);
-    return traffic_send(&qp->flow, qp->path.remote ? NULL : qp->path.peer, link, &frame);
+    return traffic_send(qp_flow(qp), qp->path.remote ? NULL : qp->path.peer, link, &frame);
 }
 
 bool qp_send_packet(struct qp *qp, const struct packet *packet)
@@ -97,7 +98,7 @@ bool qp_send_packet(struct qp *qp, const struct packet *packet)
     bool room = qp_has_room(qp, link);
     if (room)
         send_packet(qp, link, packet);
-    traffic_end_batch(&qp->flow, link);
+    traffic_end_batch(qp_flow(qp), link);
     return room;
 }
 
@@ -109,18 +110,18 @@ static inline bool is_held(struct qp *qp)
 /* The peer's requests are answered at once, whatever rate our own are sent at. */
 static inline bool is_held_rc(struct qp *qp)
 {
-    return __builtin_expect(qp->rate_limit.rate, 0) && !engine_owes_responses(&qp->engine) && rate_limit_holds(qp);
+    return __builtin_expect(qp->rate_limit.rate, 0) && !engine_owes_responses(qp_engine(qp)) && rate_limit_holds(qp);
 }
 
 /* Whether there is something to send is told by engine_transmit; who does not ask it, as there is no room or the rate
  * does not permit it, must know before whether to wait. `ready` is known of the link. */
 static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
 {
-    if (!engine_may_have_output(&qp->engine))
+    if (!engine_may_have_output(qp_engine(qp)))
         return false;
     if (__builtin_expect(!qp->rate_limit.rate && (ready || link->operations->ready(link)), 1))
         return true;
-    return engine_has_output(&qp->engine) && !is_held_rc(qp) && qp_has_room(qp, link);
+    return engine_has_output(qp_engine(qp)) && !is_held_rc(qp) && qp_has_room(qp, link);
 }
 
 /* Without a link, packets go nowhere and timers do the rest. */
@@ -128,7 +129,7 @@ __attribute__((noinline)) static void transmit_rc_nowhere(struct qp *qp, nanos n
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    while (engine_transmit_reliable(&qp->engine, &packet, pieces, now))
+    while (engine_transmit_reliable(qp_engine(qp), &packet, pieces, now))
         ;
 }
 
@@ -137,12 +138,12 @@ __attribute__((noinline)) static void transmit_all(struct qp *qp, struct link *l
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
-    uint32_t fresh = engine_sent_psn(&qp->engine);
-    while (may_transmit_rc(qp, link, ready) && engine_transmit_reliable(&qp->engine, &packet, pieces, now)) {
-        traffic_retransmitted(&qp->flow, &packet, fresh);
-        fresh = engine_sent_psn(&qp->engine);
+    uint32_t fresh = engine_sent_psn(qp_engine(qp));
+    while (may_transmit_rc(qp, link, ready) && engine_transmit_reliable(qp_engine(qp), &packet, pieces, now)) {
+        traffic_retransmitted(qp_flow(qp), &packet, fresh);
+        fresh = engine_sent_psn(qp_engine(qp));
         if (!send_packet(qp, link, &packet))
-            engine_unreadable(&qp->engine, &packet);
+            engine_unreadable(qp_engine(qp), &packet);
         ready = false;
     }
 }
@@ -154,19 +155,20 @@ __attribute__((always_inline)) static inline bool transmit_single_as(struct qp *
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     uint8_t headers[WIRE_HEADERS_MAX];
-    if (!engine_transmit_single(&qp->engine, &packet, pieces, now))
+    if (!engine_transmit_single(qp_engine(qp), &packet, pieces, now))
         return false;
     uint32_t psn = packet.bth[2] & PSN_MASK;
     const struct frame frame = {.kind = FRAME_ROCE,
                                 .headers_length = (uint16_t)wire_encode(&packet, headers),
                                 .headers = headers,
                                 .payload = {packet.payload.length, packet.payload.count, pieces},
-                                .along = along ? engine_take_along(&qp->engine) : 0};
+                                .along = along ? engine_take_along(qp_engine(qp)) : 0};
     enum operation operation = op_operation((uint8_t)(packet.bth[0] >> 24));
-    bool read = traffic_send_request(&qp->flow, qp->path.peer, link, &frame, operation); /* no peer where it's remote */
+    bool read =
+        traffic_send_request(qp_flow(qp), qp->path.peer, link, &frame, operation); /* no peer where it's remote */
     if (__builtin_expect(!read, 0)) {
-        engine_unreadable_request(&qp->engine, psn);
-        engine_take_back_along(&qp->engine, frame.along);
+        engine_unreadable_request(qp_engine(qp), psn);
+        engine_take_back_along(qp_engine(qp), frame.along);
     }
     return true;
 }
@@ -180,14 +182,14 @@ __attribute__((noinline, flatten)) static bool transmit_with_ack(struct qp *qp, 
  * goes this way. */
 static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
 {
-    return __builtin_expect(engine_owes_late(&qp->engine), 0) ? transmit_with_ack(qp, link, now)
-                                                              : transmit_single_as(qp, link, false, now);
+    return __builtin_expect(engine_owes_late(qp_engine(qp)), 0) ? transmit_with_ack(qp, link, now)
+                                                                : transmit_single_as(qp, link, false, now);
 }
 
 /* Messages of one packet first, for as long as nothing else is there. `ready` is known of the link. */
 static inline void transmit_output(struct qp *qp, struct link *link, bool ready, nanos now)
 {
-    const struct send_queue *queue = engine_queue(&qp->engine);
+    const struct send_queue *queue = engine_queue(qp_engine(qp));
     while (ready && transmit_single(qp, link, now)) {
         if (queue->next == queue->tail)
             return;
@@ -199,7 +201,7 @@ static inline void transmit_output(struct qp *qp, struct link *link, bool ready,
 /* Flattened: what is written into a request of one packet goes straight into its headers, most of it without a call. */
 __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
 {
-    if (__builtin_expect(tags_have_work(&qp->tags.port), 0))
+    if (__builtin_expect(tags_have_work(&qp_tags(qp)->port), 0))
         qp->uses.srq->kind->post(qp);
     struct link *link = find_link(qp);
     if (__builtin_expect(!link, 0))
@@ -208,12 +210,12 @@ __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
         if (qp_transmit_directly(qp, link))
             return;
     } else
-        engine_allow_direct(&qp->engine, false);
+        engine_allow_direct(qp_engine(qp), false);
     bool ready = link->operations->begin(link) && !qp->rate_limit.rate;
-    if (!engine_settings_of(&qp->engine)->reference_segment && traffic_may_reference(&qp->process->traffic, link))
-        engine_allow_references(&qp->engine, LINK_REFERENCE_SEGMENT);
+    if (!engine_settings_of(qp_engine(qp))->reference_segment && traffic_may_reference(&qp->process->traffic, link))
+        engine_allow_references(qp_engine(qp), LINK_REFERENCE_SEGMENT);
     transmit_output(qp, link, ready, now);
-    traffic_end_batch(&qp->flow, link);
+    traffic_end_batch(qp_flow(qp), link);
 }
 
 void qp_transmit_connected(struct qp *qp, nanos now)
@@ -222,16 +224,16 @@ void qp_transmit_connected(struct qp *qp, nanos now)
     struct iovec pieces[PAYLOAD_PIECES_MAX];
     struct link *link = find_link(qp);
     if (!link) {
-        while (engine_transmit(&qp->engine, &packet, pieces, now))
+        while (engine_transmit(qp_engine(qp), &packet, pieces, now))
             ;
         return;
     }
     link->operations->begin(link);
-    while (engine_has_output(&qp->engine) && !is_held(qp) && qp_has_room(qp, link) &&
-           engine_transmit(&qp->engine, &packet, pieces, now))
+    while (engine_has_output(qp_engine(qp)) && !is_held(qp) && qp_has_room(qp, link) &&
+           engine_transmit(qp_engine(qp), &packet, pieces, now))
         if (!send_packet(qp, link, &packet))
-            engine_unreadable(&qp->engine, &packet);
-    traffic_end_batch(&qp->flow, link);
+            engine_unreadable(qp_engine(qp), &packet);
+    traffic_end_batch(qp_flow(qp), link);
 }
 
 /* The same on InfiniBand. */
@@ -272,7 +274,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     struct frame frame = {.kind = FRAME_GRH, .headers = headers};
     union ibv_gid group = ah->attr.grh.dgid;
     bool multicast = ah->multicast && !qp_port_is_down(qp);
-    if (!engine_transmit(&qp->engine, &packet, pieces, now) || (!link && !multicast))
+    if (!engine_transmit(qp_engine(qp), &packet, pieces, now) || (!link && !multicast))
         return;
     if (__builtin_expect(ah->infiniband, 0))
         write_local_headers(ah, qp->object.context->device, &packet, &frame);
@@ -283,9 +285,9 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
         rate_limit_count(qp, frame.headers_length + packet.payload.length);
     bool read = !multicast || multicast_send(qp, group.raw, &frame);
     if (link)
-        read &= traffic_send(&qp->flow, peer, link, &frame);
+        read &= traffic_send(qp_flow(qp), peer, link, &frame);
     if (!read)
-        engine_unreadable(&qp->engine, &packet);
+        engine_unreadable(qp_engine(qp), &packet);
 }
 
 /* Sends one datagram; false when its link has no room and the queue pair waits for some. */
@@ -306,7 +308,7 @@ static bool transmit_datagram(struct qp *qp, const struct send_wqe *work, nanos 
     bool room = qp_has_room(qp, link);
     if (room)
         transmit_to(qp, ah, peer, link, now);
-    traffic_end_batch(&qp->flow, link);
+    traffic_end_batch(qp_flow(qp), link);
     if (peer)
         node_put(node, peer);
     return room;
@@ -315,7 +317,7 @@ static bool transmit_datagram(struct qp *qp, const struct send_wqe *work, nanos 
 void qp_transmit_datagrams(struct qp *qp, nanos now)
 {
     const struct send_wqe *work;
-    while ((work = engine_next_datagram(&qp->engine)) && !is_held(qp) && transmit_datagram(qp, work, now))
+    while ((work = engine_next_datagram(qp_engine(qp))) && !is_held(qp) && transmit_datagram(qp, work, now))
         ;
     if (!work)
         multicast_forget(qp);
@@ -326,30 +328,30 @@ static inline bool responds_plainly(const struct qp *qp)
 {
     const struct peer *peer = qp->path.peer;
     return qp->traits & QP_END_TO_END && peer && !peer->gone && !qp->path.remote && !qp->rate_limit.rate &&
-           !qp_port_is_down(qp) && !qp->process->forked && !tags_have_work(&qp->tags.port);
+           !qp_port_is_down(qp) && !qp->process->forked && !tags_have_work(&qp_tags(qp)->port);
 }
 
 static inline void send_ack(struct qp *qp, struct link *link)
 {
     struct packet packet;
     uint8_t headers[WIRE_HEADERS_MAX];
-    engine_transmit_ack(&qp->engine, SERVICE_RC, &packet);
+    engine_transmit_ack(qp_engine(qp), SERVICE_RC, &packet);
     const struct frame frame = {
         .kind = FRAME_ROCE, .headers_length = (uint16_t)wire_encode(&packet, headers), .headers = headers};
-    traffic_send(&qp->flow, qp->path.peer, link, &frame);
+    traffic_send(qp_flow(qp), qp->path.peer, link, &frame);
 }
 
 /* Flattened: what is written into the packet goes straight into its headers, most of it as constants. */
 __attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
-    if (!responds_plainly(qp) || !engine_owes_one_ack(&qp->engine))
+    if (!responds_plainly(qp) || !engine_owes_one_ack(qp_engine(qp)))
         return false;
     struct link *link = qp->path.peer->link;
     bool room = link->operations->begin(link) || link->operations->ready(link);
     if (__builtin_expect(room, 1))
         send_ack(qp, link);
-    traffic_end_batch(&qp->flow, link);
+    traffic_end_batch(qp_flow(qp), link);
     return room;
 }
 
@@ -378,7 +380,7 @@ void qp_settle(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     if (qp_is_reliable(qp))
-        engine_acknowledge_late(&qp->engine);
-    if (qp_is_reliable(qp) && engine_owes_responses(&qp->engine))
+        engine_acknowledge_late(qp_engine(qp));
+    if (qp_is_reliable(qp) && engine_owes_responses(qp_engine(qp)))
         qp_transmit(qp, clock_now());
 }

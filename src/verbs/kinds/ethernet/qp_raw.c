@@ -9,6 +9,7 @@
 #include "verbs/kinds/transitions.h"
 #include "verbs/life/qp_endpoint.h"
 #include "verbs/life/qp_owner.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/send/operations.h"
@@ -84,8 +85,8 @@ static unsigned qp_raw_options(const struct qp *qp)
 
 static void qp_raw_initialize_engine(struct qp *qp, const struct send_queue *queue)
 {
-    engine_initialize_raw(&qp->engine, &qp->owner, queue);
-    engine_configure(&qp->engine, &(struct engine_settings){.options = qp_raw_options(qp)});
+    engine_initialize_raw(qp_engine(qp), qp_owner(qp), queue);
+    engine_configure(qp_engine(qp), &(struct engine_settings){.options = qp_raw_options(qp)});
 }
 
 static const struct qp_transition transitions[QP_STATES][QP_STATES] = {

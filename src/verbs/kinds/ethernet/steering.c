@@ -10,6 +10,7 @@
 #include "transport/raw_frame.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/object/counters.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/qp/wq.h"
 #include "wire/bytes.h"
@@ -156,7 +157,7 @@ static void deliver(struct passage *passage, struct qp *qp)
         return;
     struct qp *receiver = qp->ethernet.spread ? wq_choose(qp->ethernet.spread, passage->frame.ether) : qp;
     lock_take(&receiver->lock);
-    engine_receive_frame(&receiver->engine, &passage->frame);
+    engine_receive_frame(qp_engine(receiver), &passage->frame);
     lock_release(&receiver->lock);
 }
 

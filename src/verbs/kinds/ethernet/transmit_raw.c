@@ -2,6 +2,7 @@
 #include "tap/traffic.h"
 #include "verbs/kinds/ethernet/qp_raw.h"
 #include "verbs/kinds/ethernet/steering.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_path.h"
 #include "verbs/send/rate_limit.h"
 #include "verbs/send/room.h"
@@ -36,9 +37,9 @@ static void give(struct peer *peer, void *context)
     *word |= bit;
     link->operations->begin(link);
     if (link->operations->ready(link))
-        traffic_send(&broadcast->qp->flow, peer, link, &broadcast->frame);
+        traffic_send(qp_flow(broadcast->qp), peer, link, &broadcast->frame);
     else
-        traffic_missed(&broadcast->qp->flow, peer);
+        traffic_missed(qp_flow(broadcast->qp), peer);
     link->operations->end(link);
 }
 
@@ -80,9 +81,9 @@ void qp_raw_transmit(struct qp *qp, nanos now)
     lock_assert_held(&qp->lock);
     uint8_t frame[RAW_FRAME_MAX];
     uint32_t length;
-    while (engine_next_frame(&qp->engine, frame, &length) && !(qp->rate_limit.rate && rate_limit_holds(qp)) &&
+    while (engine_next_frame(qp_engine(qp), frame, &length) && !(qp->rate_limit.rate && rate_limit_holds(qp)) &&
            send_frame(qp, frame, length)) {
-        engine_frame_sent(&qp->engine);
+        engine_frame_sent(qp_engine(qp));
         if (qp->rate_limit.rate)
             rate_limit_count(qp, length);
     }

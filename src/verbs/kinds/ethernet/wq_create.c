@@ -15,6 +15,7 @@
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
@@ -81,14 +82,14 @@ static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_
     qp->memory.pd = qp->memory.receive_pd = pd_of(attr->pd);
     qp->uses.parent = pd_object(attr->pd);
     qp->uses.receive_cq = (struct cq *)attr->cq;
-    qp->owner.operations = &wq_operations;
+    qp_owner(qp)->operations = &wq_operations;
     qp_set_kind(qp, &raw_kind);
     qp_begin_endpoint(qp, context->device);
     qp->state = IBV_QPS_RESET;
     qp->cap = (struct ibv_qp_cap){.max_recv_wr = attr->max_wr, .max_recv_sge = attr->max_sge};
     qp->receives.queue = &qp->receives.own;
-    engine_initialize_raw(&qp->engine, &qp->owner, &(struct send_queue){.capacity = 1});
-    set_options(&qp->engine, attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0);
+    engine_initialize_raw(qp_engine(qp), qp_owner(qp), &(struct send_queue){.capacity = 1});
+    set_options(qp_engine(qp), attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0);
     struct ibv_wq *ibv = &wq->ibv;
     ibv->context = &context->ibv.context;
     ibv->wq_context = attr->wq_context;
@@ -132,7 +133,7 @@ static int wq_enter(struct wq *wq, struct context *context)
 {
     struct qp *qp = &wq->queue;
     control_lock(context);
-    int error = qpns_enter(process_node(context->process), context->process->numbers, &qp->endpoint, &qp->number);
+    int error = qpns_enter(process_node(context->process), context->process->numbers, qp_endpoint(qp), &qp->number);
     if (!error) {
         wq->ibv.handle = object_enter(context, &qp->object, &wq_class, context->device->limits.max_qp, qp->uses.parent);
         if (!wq->ibv.handle)
@@ -197,7 +198,7 @@ static void set_state(struct wq *wq, enum ibv_wq_state state)
 static void to_error(struct wq *wq)
 {
     set_state(wq, IBV_WQS_ERR);
-    engine_flush(&wq->queue.engine);
+    engine_flush(qp_engine(&wq->queue));
     qp_flush_receives(&wq->queue);
 }
 
@@ -212,7 +213,7 @@ void wq_fail(struct wq *wq)
 
 static void reset(struct wq *wq)
 {
-    engine_reset(&wq->queue.engine);
+    engine_reset(qp_engine(&wq->queue));
     receive_queue_clear(&wq->queue.receives.own);
     set_state(wq, IBV_WQS_RESET);
 }
@@ -225,7 +226,7 @@ static void enter_state(struct wq *wq, enum ibv_wq_state to)
         if (wq->ibv.state != IBV_WQS_ERR)
             to_error(wq);
     } else {
-        engine_start_receiving(&wq->queue.engine, 0);
+        engine_start_receiving(qp_engine(&wq->queue), 0);
         set_state(wq, IBV_WQS_RDY);
     }
 }
@@ -270,7 +271,7 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
     lock_take(&wq->queue.lock);
     enum reason reason = check_modification(wq, attr);
     if (!reason && attr->attr_mask & IBV_WQ_ATTR_FLAGS)
-        change_flags(&wq->queue.engine, attr);
+        change_flags(qp_engine(&wq->queue), attr);
     if (!reason && attr->attr_mask & IBV_WQ_ATTR_STATE)
         enter_state(wq, attr->wq_state);
     lock_release(&wq->queue.lock);

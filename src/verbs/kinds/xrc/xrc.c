@@ -9,6 +9,7 @@
 #include "verbs/kinds/xrc/xrcd.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
+#include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_push.h"

@@ -19,8 +19,8 @@ static void take_back(struct qp *qp)
 {
     log_reason(LOG_INFO, REASON_XRC_STANDIN_GONE, "qp 0x%x process %d", qp->number, (int)qp->xrc.front->holder->pid);
     xrc_front_forget_holder(qp);
-    if (engine_is_receiving(&qp->engine) && !engine_has_failed(&qp->engine))
-        engine_reclaim(&qp->engine);
+    if (engine_is_receiving(qp_engine(qp)) && !engine_has_failed(qp_engine(qp)))
+        engine_reclaim(qp_engine(qp));
 }
 
 /* The process that has the SRQ, held; NULL: this one, or none. */
@@ -67,7 +67,8 @@ static bool deliver(struct qp *qp, const struct packet *packet, nanos now)
 /* A READ or atomic whose response has left already: whoever executed it gives it again, without the position. */
 static bool is_retransmitted(const struct qp *qp, const struct packet *packet)
 {
-    return op_find(packet->opcode)->flags & ANSWERED && psn_distance(packet->psn, engine_expected_psn(&qp->engine)) < 0;
+    return op_find(packet->opcode)->flags & ANSWERED &&
+           psn_distance(packet->psn, engine_expected_psn(qp_engine(qp))) < 0;
 }
 
 /* What is out of sequence, or is but acknowledged again, needs no memory of the SRQ. */
@@ -78,8 +79,8 @@ static bool may_stay(const struct engine *engine, const struct packet *packet)
 
 static bool send_position(struct qp *qp, struct peer *to)
 {
-    const struct engine_settings *settings = engine_settings_of(&qp->engine);
-    struct engine_position position = engine_lend(&qp->engine);
+    const struct engine_settings *settings = engine_settings_of(qp_engine(qp));
+    struct engine_position position = engine_lend(qp_engine(qp));
     struct xrc_control lend = xrc_front_message(qp, XRC_LEND);
     lend.turn++;
     lend.expected_psn = position.expected_psn;
@@ -98,7 +99,7 @@ static bool send_position(struct qp *qp, struct peer *to)
 static bool lend(struct qp *qp, struct peer *owner, const struct packet *packet, nanos now)
 {
     struct xrc_front *front = qp->xrc.front;
-    struct engine *engine = &qp->engine;
+    struct engine *engine = qp_engine(qp);
     bool stays = may_stay(engine, packet);
     if (!stays && !engine_may_lend(engine))
         qp_transmit_guarded(qp, now);
@@ -144,7 +145,7 @@ static bool route(struct qp *qp, const struct packet *packet, nanos now)
         return retransmit(qp, packet, now);
     if (front->recalled)
         return false;
-    bool ended = !front->holder && (engine_has_failed(&qp->engine) || !engine_is_receiving(&qp->engine));
+    bool ended = !front->holder && (engine_has_failed(qp_engine(qp)) || !engine_is_receiving(qp_engine(qp)));
     if (ended || !(op_find(packet->opcode)->flags & OP_START) || front->kept || packet->srq == front->srq)
         return deliver(qp, packet, now);
     struct peer *owner = find_owner(qp, packet->srq);
@@ -160,7 +161,7 @@ static bool route(struct qp *qp, const struct packet *packet, nanos now)
 
 static bool names_an_srq(const struct qp *qp, const struct packet *packet)
 {
-    const struct engine *engine = &qp->engine;
+    const struct engine *engine = qp_engine(qp);
     return op_service(packet->opcode) == SERVICE_XRC && op_find(packet->opcode) && engine_is_receiving(engine) &&
            !engine_has_failed(engine) && !(op_find(packet->opcode)->flags & OP_RESPONSE) &&
            pkey_matches(packet->pkey, engine_settings_of(engine)->pkey);
@@ -185,7 +186,7 @@ static void forward_response(struct qp *qp, const struct packet *response)
     struct xrc_front *front = qp->xrc.front;
     struct packet packet = *response;
     packet.destination = qp->attr.dest_qp_num;
-    engine_hear_response(&qp->engine, response);
+    engine_hear_response(qp_engine(qp), response);
     if (!STAILQ_EMPTY(&front->responses) || !qp_send_packet(qp, &packet))
         xrc_front_keep(front, &front->responses, &packet);
 }
@@ -204,7 +205,7 @@ static void take_control(struct qp *qp, const struct xrc_control *message)
     switch (message->kind) {
     case XRC_RETURN:
         xrc_front_forget_holder(qp);
-        return engine_take_over(&qp->engine, &position);
+        return engine_take_over(qp_engine(qp), &position);
     case XRC_KEEP:
         qp->xrc.front->recalled = false;
         qp->xrc.front->kept = true;

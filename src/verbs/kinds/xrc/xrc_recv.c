@@ -10,6 +10,7 @@
 #include "verbs/life/qp_modify.h"
 #include "verbs/life/qp_retire.h"
 #include "verbs/object/control.h"
+#include "verbs/qp/qp_datapath.h"
 
 static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *qp_context)
 {

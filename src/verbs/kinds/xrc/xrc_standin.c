@@ -95,14 +95,14 @@ static enum xrc_control_kind due(const struct standin *standin)
         return standin->told ? 0 : XRC_FAILED;
     if (!standin->holding || !standin->recalled)
         return 0;
-    return engine_may_lend(&standin->qp.engine) ? XRC_RETURN : XRC_KEEP;
+    return engine_may_lend(qp_engine(&standin->qp)) ? XRC_RETURN : XRC_KEEP;
 }
 
 static void standin_tell(struct standin *standin, enum xrc_control_kind kind)
 {
     struct engine_position position = {0};
     if (kind == XRC_RETURN)
-        position = engine_lend(&standin->qp.engine);
+        position = engine_lend(qp_engine(&standin->qp));
     bool sent = xrc_control_send(&standin->qp, standin->guest.from,
                                  &(struct xrc_control){
                                      .kind = kind,
@@ -160,14 +160,14 @@ static void standin_configure(struct standin *standin, const struct xrc_control 
         .min_rnr_timer = message->min_rnr_timer,
         .max_dest_rd_atomic = message->max_dest_rd_atomic,
         .access = message->access,
-        .max_message = qp->flow.device->limits.max_message,
+        .max_message = qp_flow(qp)->device->limits.max_message,
     };
-    engine_configure(&qp->engine, &settings);
+    engine_configure(qp_engine(qp), &settings);
 }
 
 static void take_over(struct standin *standin, const struct xrc_control *message)
 {
-    struct engine *engine = &standin->qp.engine;
+    struct engine *engine = qp_engine(&standin->qp);
     lock_take(&standin->qp.lock);
     if (standin->qp.state != IBV_QPS_ERR && !standin->holding) {
         standin_configure(standin, message);
@@ -185,10 +185,10 @@ static void take_over(struct standin *standin, const struct xrc_control *message
 static void standin_take(struct standin *standin, const struct endpoint_arrival *arrival)
 {
     struct qp *qp = &standin->qp;
-    bool behind = psn_distance(arrival->from.packet->psn, engine_expected_psn(&qp->engine)) < 0;
+    bool behind = psn_distance(arrival->from.packet->psn, engine_expected_psn(qp_engine(qp))) < 0;
     if ((!standin->holding && !behind) || qp_port_is_down(qp))
         return; /* without the position it only gives responses again */
-    traffic_received(&qp->flow, arrival->from.packet, NULL);
+    traffic_received(qp_flow(qp), arrival->from.packet, NULL);
     qp_receive(qp, arrival->from.packet, arrival->now);
 }
 
@@ -228,13 +228,13 @@ static void standin_initialize(struct standin *standin, struct process *process,
     qp->state = IBV_QPS_RTR;
     qp_set_kind(qp, &xrc_recv_kind);
     qp->number = qp->attr.dest_qp_num = standin->guest.number;
-    qp->owner.operations = &owner_operations;
+    qp_owner(qp)->operations = &owner_operations;
     qp->path.local = true;
     qp->path.peer = from;
     node_hold(from);
     qp_begin_endpoint(qp, device);
-    qp->endpoint.operations = &operations;
-    engine_initialize(&qp->engine, SERVICE_XRC, &qp->owner, &(struct send_queue){.capacity = 1, .stride = 64},
+    qp_endpoint(qp)->operations = &operations;
+    engine_initialize(qp_engine(qp), SERVICE_XRC, qp_owner(qp), &(struct send_queue){.capacity = 1, .stride = 64},
                       qp->sends.saved);
 }
 
@@ -262,7 +262,7 @@ static struct standin *standin_make(struct process *process, struct peer *from, 
     }
     node_hold(from);
     standin->domain = message->domain;
-    standin->guest = (struct guest){.number = message->number, .from = from, .endpoint = &standin->qp.endpoint};
+    standin->guest = (struct guest){.number = message->number, .from = from, .endpoint = qp_endpoint(&standin->qp)};
     standin_initialize(standin, process, from, device);
     node_watch(process->node, from);
     LIST_INSERT_HEAD(&process->loop.guests, &standin->guest, siblings);
@@ -277,10 +277,10 @@ static void standin_end(struct process *process, struct standin *standin)
     struct qp *qp = &standin->qp;
     lock_take(&qp->lock);
     if (qp->state != IBV_QPS_ERR)
-        engine_flush(&qp->engine);
+        engine_flush(qp_engine(qp));
     lock_release(&qp->lock);
     LIST_REMOVE(&standin->guest, siblings);
-    progress_forget(process, &qp->endpoint);
+    progress_forget(process, qp_endpoint(qp));
     node_put(process->node, standin->guest.from);
     qp_forget_peer(qp);
     free(qp->sends.saved);
@@ -309,7 +309,7 @@ static void read_for_standin(struct process *process, const struct xrc_control *
     struct standin *standin = standin_find(process, arrival->peer, message->number);
     if (message->kind == XRC_RECALL) {
         if (standin && standin->turn == message->turn)
-            progress_deliver(process, &standin->qp.endpoint, arrival);
+            progress_deliver(process, qp_endpoint(&standin->qp), arrival);
         return;
     }
     const struct device *device = message->kind == XRC_LEND ? find_device(message) : NULL;
