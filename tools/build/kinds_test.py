@@ -28,4 +28,4 @@ TREES = {
 
 
 if __name__ == "__main__":
-    sys.exit(made_up.run("kinds.py", TREES, "--bare"))
+    sys.exit(made_up.run("kinds.py", TREES))

@@ -19,7 +19,6 @@
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/kinds/srq_tags.h"
 #include "verbs/qp/kind.h"
-#include "verbs/qp/wq.h"
 #include "verbs/queue/cq_event.h"
 #include "verbs/send/rate_limit.h"
 

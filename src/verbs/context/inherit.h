@@ -8,7 +8,7 @@
 #ifndef VERBS_CONTEXT_INHERIT_H
 #define VERBS_CONTEXT_INHERIT_H
 
-#include "verbs/object/object.h"
+struct process;
 
 /* In the child, whose only thread holds none of the locks: gives back the locks of all
  * objects, and closes the descriptors that stand for something on the host. */

@@ -4,6 +4,7 @@
 
 #include "verbs/object/async.h"
 #include "verbs/object/control.h"
+#include "verbs/qp/qp.h"
 #include "verbs/qp/wq.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/srq.h"
@@ -44,8 +45,8 @@ static bool find_tally(const struct ibv_async_event *event, struct tally *tally)
                                 &srq->object};
         return true;
     case IBV_EVENT_WQ_FATAL:
-        *tally = (struct tally){&wq->queue.told.async_fetched, &wq->ibv.events_completed, &wq->ibv.mutex, &wq->ibv.cond,
-                                &wq->queue.object};
+        *tally = (struct tally){&wq->queue->told.async_fetched, &wq->ibv.events_completed, &wq->ibv.mutex,
+                                &wq->ibv.cond, &wq->queue->object};
         return true;
     default:
         return false;

@@ -162,12 +162,12 @@ static int make_send_queue(struct qp *qp, struct send_queue *queue)
     queue->capacity = power_of_two(qp->cap.max_send_wr + srq->work_places);
     uint32_t staged = srq->work_places && qp->batch.exists ? power_of_two(qp->cap.max_send_wr) : 0;
     size_t size = (size_t)queue->stride * (queue->capacity + staged);
-    int error = domain_take(domain_of(qp->ibv.pd), DOMAIN_SEND_QUEUE, size, &qp->sends.memory);
-    queue->memory = qp->sends.memory.memory;
+    int error = domain_take(domain_of(qp->ibv.pd), DOMAIN_SEND_QUEUE, size, &qp_datapath(qp)->memory);
+    queue->memory = qp_datapath(qp)->memory.memory;
     if (!error && staged)
-        qp->sends.staged = (struct send_queue){.memory = queue->memory + size - (size_t)queue->stride * staged,
-                                               .stride = queue->stride,
-                                               .capacity = staged};
+        qp_datapath(qp)->staged = (struct send_queue){.memory = queue->memory + size - (size_t)queue->stride * staged,
+                                                      .stride = queue->stride,
+                                                      .capacity = staged};
     return error;
 }
 
@@ -340,7 +340,7 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
         errno = error;
         return NULL;
     }
-    struct qp *qp = calloc(1, sizeof *qp);
+    struct qp *qp = qp_allocate();
     if (!qp) {
         errno = ENOMEM;
         return NULL;

@@ -19,7 +19,6 @@
 #include "verbs/qp/qp_error.h"
 #include "verbs/qp/qp_state.h"
 #include "verbs/qp/qp_tell.h"
-#include "verbs/qp/wq.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_poll.h"
 #include "verbs/queue/receive_queue.h"

@@ -3,7 +3,7 @@
 #ifndef VERBS_LIFE_QP_OWNER_H
 #define VERBS_LIFE_QP_OWNER_H
 
-#include "base/container.h"
+#include "transport/owner.h"
 #include "verbs/qp/qp.h"
 
 /* The functions of struct owner_operations (transport/owner.h). */

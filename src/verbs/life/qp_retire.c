@@ -59,7 +59,7 @@ void qp_wait_for_acknowledgements(struct qp *qp)
 void qp_release(struct qp *qp)
 {
     calls_leave(&qp->batch.calls);
-    domain_give_back(&qp->sends.memory);
+    domain_give_back(&qp_datapath(qp)->memory);
     free(qp->sends.saved);
     if (qp->kind->release)
         qp->kind->release(qp);

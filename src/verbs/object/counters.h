@@ -2,7 +2,8 @@
 #ifndef VERBS_OBJECT_COUNTERS_H
 #define VERBS_OBJECT_COUNTERS_H
 
-#include "verbs/object/object.h"
+#include <infiniband/verbs.h>
+#include <stdint.h>
 
 struct ibv_counters *counters_create(struct ibv_context *, struct ibv_counters_init_attr *);
 int counters_destroy(struct ibv_counters *); /* EBUSY while a flow counts with them */

@@ -4,6 +4,8 @@
 
 #include "transport/send_queue.h"
 #include "verbs/memory/mw.h"
+#include <sys/uio.h>
+
 #include "verbs/qp/qp.h"
 
 /* Fills the parameters of IBV_WR_BIND_MW into work whose head is filled, or says why they can't be right. The low eight

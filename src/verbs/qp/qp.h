@@ -2,22 +2,29 @@
 #ifndef VERBS_QP_QP_H
 #define VERBS_QP_QP_H
 
-#include "base/container.h"
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
 #include "base/lock.h"
+#include "base/nanos.h"
 #include "calls/calls.h"
 #include "diag/diag.h"
-#include "runtime/endpoint.h"
-#include "tap/traffic.h"
-#include "transport/engine/engine.h"
-#include "transport/tm/tags.h"
-#include "verbs/object/domain.h"
+#include "transport/send_queue.h"
+#include "verbs/object/object.h"
 #include "verbs/qp/kind.h"
-#include "verbs/qp/stream.h"
 #include "verbs/queue/receive_queue.h"
 
 struct comp_cntr;
 struct cq;
+struct link;
 struct mw;
+struct pd;
+struct peer;
+struct process;
+struct responder_resource;
 struct spread;
 struct srq;
 struct xrc_domain;
@@ -29,7 +36,6 @@ enum { QP_COUNTED = 5 }; /* operations with a completion counter of their own, u
 struct qp_direct {
     bool published;        /* it is, or was and nobody has waited for its peer since */
     uint32_t publications; /* how often it was */
-    struct stream writes;  /* that it does by itself */
 };
 
 /* Where a connected queue pair sends to (qp_path.c, transmit.c). Under qp->lock. */
@@ -64,8 +70,6 @@ struct qp_sends {
     _Atomic uint32_t retired; /* of them, those whose completion was polled, or that a later completion covers */
     uint32_t unsignalled;     /* ended since the last completion entry */
     bool signal_all;
-    struct domain_block memory;
-    struct send_queue staged;         /* memory for batches, where the engine posts work of its own; or no memory */
     uint32_t resets;                  /* how often the queue pair was reset */
     struct responder_resource *saved; /* of the responder */
 };
@@ -104,12 +108,6 @@ struct qp_ethernet {
     uint32_t max_tso_header; /* room for the headers of IBV_WR_TSO */
     uint64_t last_frame;     /* number of the last one that was steered here; under process->progress */
     struct spread *spread;   /* the work queues that stand for the receive queue (wq.h), or NULL */
-};
-
-/* SRQs with tag matching (srq_tags.c). */
-struct qp_tags {
-    struct tags_port port; /* what messages and rendezvous are under way */
-    uint32_t working;      /* places of the send queue that rendezvous have */
 };
 
 /* Completion counters (comp_cntr.h). */
@@ -153,6 +151,7 @@ struct qp_told {
     uint32_t async_fetched;     /* under async.lock */
 };
 
+/* What makes it work, its engine above all, is behind it: struct qp_datapath (qp_datapath.h). */
 struct qp {
     union {
         struct ibv_qp ibv;
@@ -162,7 +161,6 @@ struct qp {
     struct object object;
     const struct qp_kind *kind;
     struct process *process;
-    struct engine_owner owner; /* what the engine calls; see qp_owner.h */
     struct lock lock;
     uint32_t number;       /* 0: has none yet */
     uint32_t traits;       /* of its kind */
@@ -170,9 +168,6 @@ struct qp {
     uint32_t create_flags; /* enum ibv_qp_create_flags */
     struct ibv_qp_cap cap;
     struct ibv_qp_attr attr;
-    struct endpoint endpoint;
-    struct traffic_flow flow;
-    struct engine engine;
     struct qp_uses uses;
     struct qp_memory memory;
     struct qp_sends sends;
@@ -185,7 +180,6 @@ struct qp {
     struct qp_groups groups;
     struct qp_xrc xrc;
     struct qp_ethernet ethernet;
-    struct qp_tags tags;
     struct qp_counting counting;
 };
 

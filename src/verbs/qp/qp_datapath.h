@@ -1,24 +1,64 @@
-/* The data path of a queue pair: its engine, and what carries packets between that and the links. */
+/* The data path of a queue pair: its engine, and what carries packets between that and the links. It lies around struct
+ * qp, whose header (qp.h) thus needs nothing of what is here. */
 #ifndef VERBS_QP_QP_DATAPATH_H
 #define VERBS_QP_QP_DATAPATH_H
 
-#include "verbs/qp/qp.h"
+#include <stdlib.h>
 
-/* Each points at a part of the data path of a queue pair, through which a const one can't be changed. */
-#define qp_owner(qp) (&(qp)->owner)       /* what the engine calls; life/qp_owner.h */
-#define qp_endpoint(qp) (&(qp)->endpoint) /* what the loop calls; life/qp_endpoint.h */
-#define qp_flow(qp) (&(qp)->flow)
-#define qp_engine(qp) (&(qp)->engine)
-#define qp_tags(qp) (&(qp)->tags)
+#include "base/container.h"
+#include "runtime/endpoint.h"
+#include "tap/traffic.h"
+#include "transport/engine/engine.h"
+#include "transport/tm/tags.h"
+#include "verbs/object/domain.h"
+#include "verbs/qp/qp.h"
+#include "verbs/qp/stream.h"
+
+/* SRQs with tag matching (srq_tags.c). */
+struct qp_tags {
+    struct tags_port port; /* what messages and rendezvous are under way */
+    uint32_t working;      /* places of the send queue that rendezvous have */
+};
+
+/* Each queue pair is the beginning of one. Under qp->lock, but for the endpoint's lists. */
+struct qp_datapath {
+    struct qp qp;
+    struct engine_owner owner; /* what the engine calls; see life/qp_owner.h */
+    struct endpoint endpoint;  /* what the loop calls; see life/qp_endpoint.h */
+    struct traffic_flow flow;
+    struct engine engine;
+    struct qp_tags tags;
+    struct stream writes;       /* that it does by itself (qp_direct.c) */
+    struct domain_block memory; /* of the send queue and of `staged` */
+    struct send_queue staged;   /* for batches, where the engine posts work of its own; or no memory */
+};
+
+/* A queue pair with its data path, all zeroes; NULL: there is no memory. The caller frees the queue pair by free(3). */
+static inline struct qp *qp_allocate(void)
+{
+    _Static_assert(offsetof(struct qp_datapath, qp) == 0, "one address for both");
+    struct qp_datapath *datapath = (struct qp_datapath *)calloc(1, sizeof *datapath);
+    return datapath ? &datapath->qp : NULL;
+}
+
+/* That of a queue pair, const if the queue pair is. */
+#define qp_datapath(of)                                                                                                \
+    _Generic((of), struct qp * : (struct qp_datapath *)(of), const struct qp * : (const struct qp_datapath *)(of))
+
+#define qp_owner(qp) (&qp_datapath(qp)->owner)
+#define qp_endpoint(qp) (&qp_datapath(qp)->endpoint)
+#define qp_flow(qp) (&qp_datapath(qp)->flow)
+#define qp_engine(qp) (&qp_datapath(qp)->engine)
+#define qp_tags(qp) (&qp_datapath(qp)->tags)
 
 static inline struct qp *qp_of_endpoint(struct endpoint *endpoint)
 {
-    return container_of(endpoint, struct qp, endpoint);
+    return &container_of(endpoint, struct qp_datapath, endpoint)->qp;
 }
 
 static inline struct qp *qp_of_owner(struct engine_owner *owner)
 {
-    return container_of(owner, struct qp, owner);
+    return &container_of(owner, struct qp_datapath, owner)->qp;
 }
 
 #endif

@@ -101,14 +101,14 @@ static bool qp_direct(struct engine_owner *owner, const struct direct_works *the
     uint32_t each = writes ? these->length / these->count : 0;
     bool timed = writes && each <= STREAM_LENGTH_MAX; /* the clock costs an eighth of a short access */
     nanos begun = timed ? clock_now() : 0;
-    if (writes && stream_takes_ring(&qp->path.direct.writes, each, engine_next_psn(qp_engine(qp)), begun, clock_busy))
+    if (writes && stream_takes_ring(&qp_datapath(qp)->writes, each, engine_next_psn(qp_engine(qp)), begun, clock_busy))
         return false;
     for (uint32_t i = 1; i < these->count; i++)
         more[i - 1] = question_of(qp, these->works[i]);
     if (!shm_direct(link, &access))
         return false;
     if (timed)
-        stream_went(&qp->path.direct.writes, these->count, begun, clock_now());
+        stream_went(&qp_datapath(qp)->writes, these->count, begun, clock_now());
     count_direct(&qp_flow(qp)->counts, writes, these);
     return true;
 }

@@ -5,6 +5,8 @@
 
 #include "verbs/qp/qp.h"
 
+struct link;
+
 /* The queue pair has got another state or other attributes: its peer is told, if it may do anything by itself. */
 void qp_publish(struct qp *);
 /* It is to get some, or goes: when this returns, the peer does nothing by itself any more. May wait for the peer, and

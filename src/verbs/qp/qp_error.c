@@ -63,7 +63,7 @@ void qp_fail(struct qp *qp, enum ibv_event_type event)
     lock_assert_held(&qp->lock);
     if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR)
         return;
-    if (wq_around(qp))
+    if (qp->object.class == &wq_class)
         return qp_owner(qp)->operations->failed(qp_owner(qp), false);
     qp_flush(qp);
     if (event != IBV_EVENT_DEVICE_FATAL) /* which its contexts are told by themselves */

@@ -5,6 +5,8 @@
 #include "verbs/qp/qp.h"
 #include <sys/uio.h>
 
+struct pd;
+
 /* One SGE of this protection domain, or a peer's (rkey, address, length) of the queue pair's, into memory; see struct
  * owner_operations for the reasons. Valid as long as the caller holds the qp->lock under which it asked. */
 enum reason mr_local(const struct qp *, const struct pd *, const struct ibv_sge *, unsigned access, struct iovec *);

@@ -3,7 +3,8 @@
 #ifndef VERBS_QP_QP_OPTIONS_H
 #define VERBS_QP_QP_OPTIONS_H
 
-#include "verbs/object/object.h"
+#include <infiniband/verbs.h>
+#include <stdint.h>
 
 /* Enhanced connection establishment: options that two ends of one vendor agree on when they connect. This device has
  * none, so a queue pair has the device's vendor_id and options 0, and of what is set nothing is accepted, which it

@@ -5,19 +5,16 @@
 #ifndef VERBS_QP_WQ_H
 #define VERBS_QP_WQ_H
 
-#include "verbs/qp/qp.h"
+#include <infiniband/verbs.h>
+
+struct object_class;
+struct qp;
 
 struct wq {
     struct ibv_wq ibv;
-    struct qp queue;
+    struct qp *queue; /* in the same block of memory */
 };
 
-extern const struct object_class wq_class;
-
-/* The work queue around this queue pair; NULL: it is one that programs see. */
-static inline struct wq *wq_around(struct qp *qp)
-{
-    return qp->object.class == &wq_class ? (struct wq *)((char *)qp - offsetof(struct wq, queue)) : NULL;
-}
+extern const struct object_class wq_class; /* of the object in `queue` */
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/result.h"
 #include "diag/log.h"
 #include "process/poller.h"

@@ -41,7 +41,8 @@ static void begin_batch(struct qp *qp)
 {
     lock_assert_held(&qp->lock);
     lock_assert_held(&qp->batch.lock);
-    qp->batch.queue = qp->sends.staged.memory ? qp->sends.staged : *engine_queue(qp_engine(qp));
+    const struct send_queue *staged = &qp_datapath(qp)->staged;
+    qp->batch.queue = staged->memory ? *staged : *engine_queue(qp_engine(qp));
     qp->batch.queue.head = qp->batch.queue.tail; /* the limit of the batch is what was posted and not polled */
     qp->batch.posted = qp->sends.posted;
     qp->batch.begun = clock_about_now();
@@ -98,7 +99,7 @@ static enum reason enter_batch(struct qp *qp)
         return qp->batch.reason;
     if (qp->sends.resets != qp->batch.resets)
         return REASON_SEND_STATE;
-    if (qp->sends.staged.memory)
+    if (qp_datapath(qp)->staged.memory)
         copy_staged(&qp->batch.queue, engine_queue(qp_engine(qp)));
     else
         engine_queue(qp_engine(qp))->tail = qp->batch.queue.tail;

@@ -26,7 +26,7 @@ static void expire_nothing(struct timer *timer, nanos now)
 /* A queue pair with this burst, and its lock. */
 static struct qp *begin(uint32_t burst, uint32_t packet)
 {
-    struct qp *qp = calloc(1, sizeof *qp);
+    struct qp *qp = qp_allocate();
     qp->process = calloc(1, sizeof *qp->process);
     schedule_initialize(&qp->process->schedule, wake_nobody);
     schedule_initialize_timer(&qp_endpoint(qp)->timer, expire_nothing);

@@ -4,6 +4,8 @@
 
 #include "verbs/qp/qp.h"
 
+struct packet;
+
 /* Sends what the engine has, as long as the link has room; the rest goes on when there is some. */
 void qp_transmit(struct qp *, nanos now);
 /* The same for who stands between guard_begin and guard_end already (link/guard.h). */

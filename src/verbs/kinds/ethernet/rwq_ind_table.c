@@ -5,6 +5,7 @@
 
 #include "diag/log.h"
 #include "verbs/object/control.h"
+#include "verbs/qp/qp.h"
 #include "verbs/qp/wq.h"
 
 static bool is_sound(const struct ibv_context *context, const struct ibv_rwq_ind_table_init_attr *attr)
@@ -20,7 +21,7 @@ static bool is_sound(const struct ibv_context *context, const struct ibv_rwq_ind
 static bool knows_all(const struct ibv_rwq_ind_table_init_attr *attr)
 {
     for (uint32_t i = 0; i < 1u << attr->log_ind_tbl_size; i++)
-        if (!object_is_known(&((struct wq *)attr->ind_tbl[i])->queue.object, attr->ind_tbl[i]->handle))
+        if (!object_is_known(&((struct wq *)attr->ind_tbl[i])->queue->object, attr->ind_tbl[i]->handle))
             return false;
     return true;
 }
@@ -44,7 +45,7 @@ static uint32_t wq_table_enter(struct ind_table *table, struct context *context)
     control_lock(context);
     uint32_t handle = object_enter(context, &table->object, &ind_table_class, UINT32_MAX, NULL);
     for (uint32_t i = 0; handle && i < table->count; i++)
-        table->entries[i]->queue.object.uses++;
+        table->entries[i]->queue->object.uses++;
     control_unlock(context);
     return handle;
 }
@@ -81,7 +82,7 @@ int rwq_ind_table_destroy(struct ibv_rwq_ind_table *ibv)
     control_lock(context);
     int error = object_leave(&table->object, (uint32_t)ibv->ind_tbl_handle, NULL);
     for (uint32_t i = 0; !error && i < table->count; i++)
-        table->entries[i]->queue.object.uses--;
+        table->entries[i]->queue->object.uses--;
     control_unlock(context);
     if (!error)
         free(table);
@@ -91,5 +92,5 @@ int rwq_ind_table_destroy(struct ibv_rwq_ind_table *ibv)
 struct qp *wq_choose(const struct spread *spread, const struct ether *frame)
 {
     const struct ind_table *table = spread->table;
-    return &table->entries[rss_of(&spread->hash, frame) & (table->count - 1)]->queue;
+    return table->entries[rss_of(&spread->hash, frame) & (table->count - 1)]->queue;
 }

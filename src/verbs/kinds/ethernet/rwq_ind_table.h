@@ -3,7 +3,10 @@
 #define VERBS_KINDS_ETHERNET_RWQ_IND_TABLE_H
 
 #include "verbs/kinds/ethernet/rss.h"
+#include "verbs/object/object.h"
 #include "verbs/qp/wq.h"
+
+struct qp;
 
 enum { WQ_TABLE_MAX = 4096 }; /* entries of an indirection table */
 

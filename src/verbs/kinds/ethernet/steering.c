@@ -12,7 +12,6 @@
 #include "verbs/object/counters.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_path.h"
-#include "verbs/qp/wq.h"
 #include "wire/bytes.h"
 
 TAILQ_HEAD(flow_list, flow);

@@ -24,6 +24,12 @@
 
 enum { WQ_FLAGS = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS };
 
+/* A work queue, which the program has the address of, and the queue pair inside it. */
+struct wq_block {
+    struct wq wq;
+    struct qp_datapath datapath;
+};
+
 static struct wq *wq_of(struct ibv_wq *ibv)
 {
     return (struct wq *)ibv;
@@ -50,7 +56,7 @@ static void set_options(struct engine *engine, uint32_t flags)
 
 static int post(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    return qp_post_receive(&wq_of(ibv)->queue.ibv, wr, bad);
+    return qp_post_receive(&wq_of(ibv)->queue->ibv, wr, bad);
 }
 
 static int post_through_layers(struct ibv_wq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -66,7 +72,7 @@ void wq_bottom(struct calls *calls)
 
 static void failed(struct engine_owner *owner, bool sqe)
 {
-    wq_fail(wq_around(qp_of_owner(owner)));
+    wq_fail(&container_of(qp_of_owner(owner), struct wq_block, datapath.qp)->wq);
 }
 
 static const struct owner_operations wq_operations = {
@@ -76,7 +82,7 @@ static const struct owner_operations wq_operations = {
 
 static void wq_fill(struct wq *wq, struct context *context, const struct ibv_wq_init_attr *attr)
 {
-    struct qp *qp = &wq->queue;
+    struct qp *qp = wq->queue;
     qp->process = context->process;
     qp->path.port = 1u << context->device->index;
     qp->memory.pd = qp->memory.receive_pd = pd_of(attr->pd);
@@ -106,24 +112,24 @@ static void wq_destroy_left(struct object *object)
 {
     struct wq *wq = object_whole(object);
     wq->ibv.handle = object->handle;
-    wq->ibv.events_completed = wq->queue.told.async_fetched;
+    wq->ibv.events_completed = wq->queue->told.async_fetched;
     wq_destroy(&wq->ibv);
 }
 
 static void wq_inherit_object(struct object *object)
 {
-    qp_inherit(&((struct wq *)object_whole(object))->queue);
+    qp_inherit(((struct wq *)object_whole(object))->queue);
 }
 
 static void wq_quiesce_object(struct object *object)
 {
-    qp_quiesce(&((struct wq *)object_whole(object))->queue);
+    qp_quiesce(((struct wq *)object_whole(object))->queue);
 }
 
 const struct object_class wq_class = {
     .kind = OBJECT_WQ,
     .name = "work queue",
-    .offset = offsetof(struct wq, queue.object),
+    .offset = offsetof(struct wq_block, datapath.qp.object),
     .destroy = wq_destroy_left,
     .inherit = wq_inherit_object,
     .quiesce = wq_quiesce_object,
@@ -131,7 +137,7 @@ const struct object_class wq_class = {
 
 static int wq_enter(struct wq *wq, struct context *context)
 {
-    struct qp *qp = &wq->queue;
+    struct qp *qp = wq->queue;
     control_lock(context);
     int error = qpns_enter(process_node(context->process), context->process->numbers, qp_endpoint(qp), &qp->number);
     if (!error) {
@@ -148,7 +154,7 @@ static int wq_enter(struct wq *wq, struct context *context)
 
 static void wq_release(struct wq *wq)
 {
-    receive_queue_destroy(&wq->queue.receives.own);
+    receive_queue_destroy(&wq->queue->receives.own);
     pthread_mutex_destroy(&wq->ibv.mutex);
     pthread_cond_destroy(&wq->ibv.cond);
     free(wq);
@@ -172,13 +178,15 @@ struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)
         !object_is_here(&((struct pd *)attr->pd)->object, context) ||
         !object_is_here(&((struct cq *)attr->cq)->object, context))
         return wq_refuse(REASON_HANDLE, ENOENT);
-    struct wq *wq = calloc(1, sizeof *wq);
-    if (!wq)
+    struct wq_block *block = calloc(1, sizeof *block);
+    if (!block)
         return wq_refuse(REASON_NONE, ENOMEM);
-    lock_set_rank(&wq->queue.lock, LOCK_QP);
+    struct wq *wq = &block->wq;
+    wq->queue = &block->datapath.qp;
+    lock_set_rank(&wq->queue->lock, LOCK_QP);
     wq_fill(wq, context, attr);
     int error =
-        receive_queue_initialize(&wq->queue.receives.own, attr->pd, DOMAIN_RECEIVE_QUEUE, attr->max_wr, attr->max_sge);
+        receive_queue_initialize(&wq->queue->receives.own, attr->pd, DOMAIN_RECEIVE_QUEUE, attr->max_wr, attr->max_sge);
     if (!error)
         error = wq_enter(wq, context);
     if (!error)
@@ -191,15 +199,15 @@ static void set_state(struct wq *wq, enum ibv_wq_state state)
 {
     static const uint8_t states[] = {
         [IBV_WQS_RESET] = IBV_QPS_RESET, [IBV_WQS_RDY] = IBV_QPS_RTR, [IBV_WQS_ERR] = IBV_QPS_ERR};
-    wq->queue.state = states[state];
+    wq->queue->state = states[state];
     wq->ibv.state = state;
 }
 
 static void to_error(struct wq *wq)
 {
     set_state(wq, IBV_WQS_ERR);
-    engine_flush(qp_engine(&wq->queue));
-    qp_flush_receives(&wq->queue);
+    engine_flush(qp_engine(wq->queue));
+    qp_flush_receives(wq->queue);
 }
 
 void wq_fail(struct wq *wq)
@@ -207,14 +215,14 @@ void wq_fail(struct wq *wq)
     if (wq->ibv.state == IBV_WQS_RESET)
         return;
     to_error(wq);
-    async_raise(wq->queue.object.context,
+    async_raise(wq->queue->object.context,
                 (struct ibv_async_event){.element.wq = &wq->ibv, .event_type = IBV_EVENT_WQ_FATAL});
 }
 
 static void reset(struct wq *wq)
 {
-    engine_reset(qp_engine(&wq->queue));
-    receive_queue_clear(&wq->queue.receives.own);
+    engine_reset(qp_engine(wq->queue));
+    receive_queue_clear(&wq->queue->receives.own);
     set_state(wq, IBV_WQS_RESET);
 }
 
@@ -226,7 +234,7 @@ static void enter_state(struct wq *wq, enum ibv_wq_state to)
         if (wq->ibv.state != IBV_WQS_ERR)
             to_error(wq);
     } else {
-        engine_start_receiving(qp_engine(&wq->queue), 0);
+        engine_start_receiving(qp_engine(wq->queue), 0);
         set_state(wq, IBV_WQS_RDY);
     }
 }
@@ -259,24 +267,24 @@ static void change_flags(struct engine *engine, const struct ibv_wq_attr *attr)
 
 static void withdraw_completions(struct wq *wq)
 {
-    cq_withdraw(wq->queue.uses.receive_cq, wq->queue.number);
-    receive_queue_settle(&wq->queue.receives.own);
+    cq_withdraw(wq->queue->uses.receive_cq, wq->queue->number);
+    receive_queue_settle(&wq->queue->receives.own);
 }
 
 int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 {
     struct wq *wq = wq_of(ibv);
-    if (!object_is_known(&wq->queue.object, ibv->handle))
+    if (!object_is_known(&wq->queue->object, ibv->handle))
         return ENOENT;
-    lock_take(&wq->queue.lock);
+    lock_take(&wq->queue->lock);
     enum reason reason = check_modification(wq, attr);
     if (!reason && attr->attr_mask & IBV_WQ_ATTR_FLAGS)
-        change_flags(qp_engine(&wq->queue), attr);
+        change_flags(qp_engine(wq->queue), attr);
     if (!reason && attr->attr_mask & IBV_WQ_ATTR_STATE)
         enter_state(wq, attr->wq_state);
-    lock_release(&wq->queue.lock);
+    lock_release(&wq->queue->lock);
     if (reason) {
-        log_reason(LOG_WARN, reason, "ibv_modify_wq wq 0x%x", wq->queue.number);
+        log_reason(LOG_WARN, reason, "ibv_modify_wq wq 0x%x", wq->queue->number);
         return reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL;
     }
     if (attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET)
@@ -287,22 +295,22 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 /* No table has it, so no frame finds it; a CQ's overrun may just be failing it, under process->progress. */
 static void retire(struct wq *wq)
 {
-    progress_quiesce(wq->queue.process);
-    cq_withdraw(wq->queue.uses.receive_cq, wq->queue.number);
+    progress_quiesce(wq->queue->process);
+    cq_withdraw(wq->queue->uses.receive_cq, wq->queue->number);
 }
 
 static void wait_for_acknowledgements(struct wq *wq)
 {
     struct ibv_wq *ibv = &wq->ibv;
-    async_withdraw(wq->queue.object.context, ibv);
-    acknowledgements_wait(&wq->queue.object, &ibv->mutex, &ibv->cond, &ibv->events_completed,
-                          wq->queue.told.async_fetched);
+    async_withdraw(wq->queue->object.context, ibv);
+    acknowledgements_wait(&wq->queue->object, &ibv->mutex, &ibv->cond, &ibv->events_completed,
+                          wq->queue->told.async_fetched);
 }
 
 int wq_destroy(struct ibv_wq *ibv)
 {
     struct wq *wq = wq_of(ibv);
-    struct qp *qp = &wq->queue;
+    struct qp *qp = wq->queue;
     struct context *context = qp->object.context;
     control_lock(context);
     int error = object_leave(&qp->object, ibv->handle, qp->uses.parent);

@@ -4,6 +4,8 @@
 
 #include "verbs/qp/wq.h"
 
+struct calls;
+
 struct ibv_wq *wq_create(struct ibv_context *, struct ibv_wq_init_attr *);
 int wq_modify(struct ibv_wq *, struct ibv_wq_attr *);
 int wq_destroy(struct ibv_wq *);

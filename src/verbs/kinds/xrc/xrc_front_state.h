@@ -5,6 +5,7 @@
 
 #include "verbs/kinds/xrc/xrc_control.h"
 #include "verbs/qp/qp.h"
+#include "wire/packet.h"
 
 /* A packet that could not go on at once. */
 struct xrc_packet {

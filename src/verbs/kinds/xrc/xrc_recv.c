@@ -14,7 +14,7 @@
 
 static struct qp *make_handle(struct context *context, struct xrcd *xrcd, void *qp_context)
 {
-    struct qp *handle = calloc(1, sizeof *handle);
+    struct qp *handle = qp_allocate();
     if (!handle)
         return NULL;
     handle->process = context->process;

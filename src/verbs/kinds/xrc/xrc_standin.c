@@ -22,7 +22,7 @@
 #include "wire/psn.h"
 
 struct standin {
-    struct qp qp;
+    struct qp_datapath datapath;
     struct guest guest;
     struct xrcd_key domain;
     uint32_t turn;
@@ -35,7 +35,7 @@ struct standin {
 
 static struct standin *standin_of(struct qp *qp)
 {
-    return container_of(qp, struct standin, qp);
+    return container_of(qp, struct standin, datapath.qp);
 }
 
 static struct standin *standin_of_endpoint(struct endpoint *endpoint)
@@ -91,19 +91,19 @@ static const struct owner_operations owner_operations = {
 /* What is to be told to the queue pair, once its engine has answered all; 0: nothing. */
 static enum xrc_control_kind due(const struct standin *standin)
 {
-    if (standin->qp.state == IBV_QPS_ERR)
+    if (standin->datapath.qp.state == IBV_QPS_ERR)
         return standin->told ? 0 : XRC_FAILED;
     if (!standin->holding || !standin->recalled)
         return 0;
-    return engine_may_lend(qp_engine(&standin->qp)) ? XRC_RETURN : XRC_KEEP;
+    return engine_may_lend(qp_engine(&standin->datapath.qp)) ? XRC_RETURN : XRC_KEEP;
 }
 
 static void standin_tell(struct standin *standin, enum xrc_control_kind kind)
 {
     struct engine_position position = {0};
     if (kind == XRC_RETURN)
-        position = engine_lend(qp_engine(&standin->qp));
-    bool sent = xrc_control_send(&standin->qp, standin->guest.from,
+        position = engine_lend(qp_engine(&standin->datapath.qp));
+    bool sent = xrc_control_send(&standin->datapath.qp, standin->guest.from,
                                  &(struct xrc_control){
                                      .kind = kind,
                                      .number = standin->guest.number,
@@ -123,7 +123,7 @@ static void standin_tell(struct standin *standin, enum xrc_control_kind kind)
 static bool standin_flush(struct endpoint *endpoint, nanos now, bool ack_later)
 {
     struct standin *standin = standin_of_endpoint(endpoint);
-    struct qp *qp = &standin->qp;
+    struct qp *qp = &standin->datapath.qp;
     lock_take(&qp->lock);
     if (qp_has_output(qp))
         qp_transmit(qp, now);
@@ -149,7 +149,7 @@ static const struct device *find_device(const struct xrc_control *message)
 /* Under its lock. */
 static void standin_configure(struct standin *standin, const struct xrc_control *message)
 {
-    struct qp *qp = &standin->qp;
+    struct qp *qp = &standin->datapath.qp;
     const struct engine_settings settings = {
         .service = SERVICE_XRC,
         .pkey = DEVICE_PKEY,
@@ -167,9 +167,9 @@ static void standin_configure(struct standin *standin, const struct xrc_control 
 
 static void take_over(struct standin *standin, const struct xrc_control *message)
 {
-    struct engine *engine = qp_engine(&standin->qp);
-    lock_take(&standin->qp.lock);
-    if (standin->qp.state != IBV_QPS_ERR && !standin->holding) {
+    struct engine *engine = qp_engine(&standin->datapath.qp);
+    lock_take(&standin->datapath.qp.lock);
+    if (standin->datapath.qp.state != IBV_QPS_ERR && !standin->holding) {
         standin_configure(standin, message);
         if (!engine_is_receiving(engine))
             engine_start_receiving(engine, message->expected_psn);
@@ -178,13 +178,13 @@ static void take_over(struct standin *standin, const struct xrc_control *message
         standin->holding = true;
         standin->recalled = false;
     }
-    lock_release(&standin->qp.lock);
+    lock_release(&standin->datapath.qp.lock);
 }
 
 /* Under its lock. */
 static void standin_take(struct standin *standin, const struct endpoint_arrival *arrival)
 {
-    struct qp *qp = &standin->qp;
+    struct qp *qp = &standin->datapath.qp;
     bool behind = psn_distance(arrival->from.packet->psn, engine_expected_psn(qp_engine(qp))) < 0;
     if ((!standin->holding && !behind) || qp_port_is_down(qp))
         return; /* without the position it only gives responses again */
@@ -195,13 +195,13 @@ static void standin_take(struct standin *standin, const struct endpoint_arrival 
 static enum endpoint_output standin_receive(struct endpoint *endpoint, const struct endpoint_arrival *arrival)
 {
     struct standin *standin = standin_of_endpoint(endpoint);
-    lock_take(&standin->qp.lock);
+    lock_take(&standin->datapath.qp.lock);
     if (arrival->from.packet)
         standin_take(standin, arrival);
     else
         standin->recalled = true;
-    bool output = qp_has_output(&standin->qp) || due(standin);
-    lock_release(&standin->qp.lock);
+    bool output = qp_has_output(&standin->datapath.qp) || due(standin);
+    lock_release(&standin->datapath.qp.lock);
     return output ? ENDPOINT_OUTPUT : ENDPOINT_NOTHING;
 }
 
@@ -221,7 +221,7 @@ static void standin_initialize(struct standin *standin, struct process *process,
 {
     static const struct endpoint_operations operations = {
         .receive = standin_receive, .flush = standin_flush, .fail_overrun = standin_overrun};
-    struct qp *qp = &standin->qp;
+    struct qp *qp = &standin->datapath.qp;
     lock_set_rank(&qp->lock, LOCK_QP);
     qp->process = process;
     qp->path.port = 1u << device->index;
@@ -256,13 +256,15 @@ static struct standin *standin_make(struct process *process, struct peer *from, 
         return NULL;
     struct standin *standin = calloc(1, sizeof *standin);
     size_t saved = message->max_dest_rd_atomic;
-    if (!standin || !(standin->qp.sends.saved = calloc(saved ? saved : 1, sizeof *standin->qp.sends.saved))) {
+    if (!standin ||
+        !(standin->datapath.qp.sends.saved = calloc(saved ? saved : 1, sizeof *standin->datapath.qp.sends.saved))) {
         free(standin);
         return NULL;
     }
     node_hold(from);
     standin->domain = message->domain;
-    standin->guest = (struct guest){.number = message->number, .from = from, .endpoint = qp_endpoint(&standin->qp)};
+    standin->guest =
+        (struct guest){.number = message->number, .from = from, .endpoint = qp_endpoint(&standin->datapath.qp)};
     standin_initialize(standin, process, from, device);
     node_watch(process->node, from);
     LIST_INSERT_HEAD(&process->loop.guests, &standin->guest, siblings);
@@ -274,7 +276,7 @@ static struct standin *standin_make(struct process *process, struct peer *from, 
 static void standin_end(struct process *process, struct standin *standin)
 {
     lock_assert_held(&process->progress);
-    struct qp *qp = &standin->qp;
+    struct qp *qp = &standin->datapath.qp;
     lock_take(&qp->lock);
     if (qp->state != IBV_QPS_ERR)
         engine_flush(qp_engine(qp));
@@ -300,7 +302,7 @@ static struct standin *standin_find(struct process *process, struct peer *from, 
  * (XRC_OVER) found no room. */
 static bool is_outlived(const struct standin *standin)
 {
-    return standin->holding || standin->qp.state == IBV_QPS_ERR;
+    return standin->holding || standin->datapath.qp.state == IBV_QPS_ERR;
 }
 
 static void read_for_standin(struct process *process, const struct xrc_control *message,
@@ -309,7 +311,7 @@ static void read_for_standin(struct process *process, const struct xrc_control *
     struct standin *standin = standin_find(process, arrival->peer, message->number);
     if (message->kind == XRC_RECALL) {
         if (standin && standin->turn == message->turn)
-            progress_deliver(process, qp_endpoint(&standin->qp), arrival);
+            progress_deliver(process, qp_endpoint(&standin->datapath.qp), arrival);
         return;
     }
     const struct device *device = message->kind == XRC_LEND ? find_device(message) : NULL;
@@ -380,5 +382,5 @@ void xrc_standins_inherit(struct process *process)
 {
     struct guest *guest;
     LIST_FOREACH (guest, &process->loop.guests, siblings)
-        lock_inherit(&container_of(guest, struct standin, guest)->qp.lock);
+        lock_inherit(&container_of(guest, struct standin, guest)->datapath.qp.lock);
 }
