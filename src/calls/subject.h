@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "calls/command.h"
+#include "calls/objects.def"
 
 struct calls_subject {
     const char *kind; /* "qp"; NULL: of no object */
@@ -22,30 +23,17 @@ static inline struct calls_subject calls_subject_first(struct calls_subject one,
     return one.kind ? one : other;
 }
 
-/* Each kind, what it is named, and where its number stands. */
+/* Each struct that programs have, how reports name what it is, and where its number stands: those of objects, and
+ * others. */
+#define CALLS_SUBJECT_OBJECT(kind, type, word, where) CALLS_SUBJECT_KIND(type, word, where)
+#define CALLS_SUBJECT_ALIKE(kind)
 #define CALLS_SUBJECTS                                                                                                 \
+    CALLS_OBJECTS(CALLS_SUBJECT_OBJECT, CALLS_SUBJECT_ALIKE)                                                           \
     CALLS_SUBJECT_KIND(ibv_device, "device", 0)                                                                        \
     CALLS_SUBJECT_KIND(ibv_context, "context", (uint32_t)at->cmd_fd)                                                   \
-    CALLS_SUBJECT_KIND(ibv_pd, "pd", at->handle)                                                                       \
-    CALLS_SUBJECT_KIND(ibv_td, "td", 0)                                                                                \
-    CALLS_SUBJECT_KIND(ibv_xrcd, "xrcd", 0)                                                                            \
-    CALLS_SUBJECT_KIND(ibv_mr, "mr", at->handle)                                                                       \
-    CALLS_SUBJECT_KIND(ibv_mw, "mw", at->handle)                                                                       \
-    CALLS_SUBJECT_KIND(ibv_dm, "dm", *newer_dm_handle(at))                                                             \
-    CALLS_SUBJECT_KIND(newer_dmah, "dmah", 0)                                                                          \
-    CALLS_SUBJECT_KIND(newer_buf, "buf", 0)                                                                            \
-    CALLS_SUBJECT_KIND(ibv_comp_channel, "channel", (uint32_t)at->fd)                                                  \
-    CALLS_SUBJECT_KIND(ibv_cq, "cq", at->handle)                                                                       \
     CALLS_SUBJECT_KIND(ibv_cq_ex, "cq", at->handle)                                                                    \
-    CALLS_SUBJECT_KIND(newer_comp_cntr, "comp_cntr", at->handle)                                                       \
-    CALLS_SUBJECT_KIND(ibv_srq, "srq", at->handle)                                                                     \
-    CALLS_SUBJECT_KIND(ibv_qp, "qp", at->qp_num)                                                                       \
     CALLS_SUBJECT_KIND(ibv_qp_ex, "qp", at->qp_base.qp_num)                                                            \
-    CALLS_SUBJECT_KIND(ibv_ah, "ah", at->handle)                                                                       \
-    CALLS_SUBJECT_KIND(ibv_wq, "wq", at->wq_num)                                                                       \
-    CALLS_SUBJECT_KIND(ibv_rwq_ind_table, "ind_table", (uint32_t)at->ind_tbl_handle)                                   \
-    CALLS_SUBJECT_KIND(ibv_flow, "flow", at->handle)                                                                   \
-    CALLS_SUBJECT_KIND(ibv_counters, "counters", 0)                                                                    \
+    CALLS_SUBJECT_KIND(newer_buf, "buf", 0)                                                                            \
     CALLS_SUBJECT_KIND(ucma_call, "identifier", at->object)
 
 #define CALLS_SUBJECT_KIND(type, word, where)                                                                          \

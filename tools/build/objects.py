@@ -3,9 +3,9 @@
 
 Usage: objects.py DIRECTORY
 
-A kind is a member of enum object_kind; its class is the one constant of type struct object_class with that kind, beside the
-object's own code. What is done to objects of all kinds (destroying what a program left, the child of a fork, imports, names, counts) is
-a loop over lists and classes, so that a new kind is a line of the enum and a class.
+A kind is a line of the list CALLS_OBJECTS (src/calls/objects.def); its class is the one constant of type struct object_class with that
+kind, beside the object's own code. What is done to objects of all kinds (destroying what a program left, the child of a fork, imports,
+names, counts) is a loop over lists and classes, so that a new kind is a line of the list and a class.
 """
 import os
 import re
@@ -19,14 +19,14 @@ def sources(top):
     for folder, _, names in os.walk(os.path.join(top, "src")):
         for name in sorted(names):
             path = os.path.relpath(os.path.join(folder, name), top)
-            if name.endswith((".c", ".h")) and not SUPPORT.search(path):
+            if name.endswith((".c", ".h", ".def")) and not SUPPORT.search(path):
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
                     yield path, strip(file.read())
 
 
 def kinds_of(texts):
-    body = next((found[1] for text in texts.values() if (found := re.search(r"enum object_kind \{(.*?)\}", text, re.S))), "")
-    return [name for name in re.findall(r"(OBJECT_\w+)", body) if name not in ("OBJECT_KINDS", "OBJECT_FIRST_SHARED")]
+    body = next((found[1] for text in texts.values() if (found := re.search(r"#define CALLS_OBJECTS\(.*?\)((?:.*\\\n)*.*)", text))), "")
+    return [f"OBJECT_{name}" for name in re.findall(r"\b(?:OBJECT|ALIKE)\((\w+)", body)]
 
 
 def main():
@@ -34,7 +34,7 @@ def main():
     kinds = kinds_of(texts)
     classes = [kind for text in texts.values() for kind in re.findall(r"const struct object_class \w+ = \{\s*\.kind = (\w+)", text)]
     wrong = [f"{kind}: {classes.count(kind)} classes" for kind in kinds if classes.count(kind) != 1]
-    wrong += [] if kinds else ["there is no enum object_kind"]
+    wrong += [] if kinds else ["there is no list CALLS_OBJECTS"]
     switches = [f"{path}: {found}" for path, text in texts.items() for found in re.findall(r"\bcase OBJECT_\w+", text)]
     print("1..2")
     report(1, f"each of {len(kinds)} kinds of objects has one class", wrong)

@@ -5,17 +5,17 @@ import sys
 sys.dont_write_bytecode = True
 import made_up
 
-ENUM = "enum object_kind {\n    OBJECT_A,\n    OBJECT_FIRST_SHARED, /* OBJECT_NO */\n    OBJECT_B = OBJECT_FIRST_SHARED,\n    OBJECT_KINDS\n};\n"
+LIST = "#define CALLS_OBJECTS(OBJECT, ALIKE) \\\n    OBJECT(A, a, 0) \\\n    /* OBJECT(NO) */ \\\n    ALIKE(B)\n\nOBJECT(C)\n"
 CLASS = "static const struct object_class {0}_class = {{\n    .kind = OBJECT_{1},\n}};\n"
 A, B = CLASS.format("a", "A"), CLASS.format("b", "B")
 
 TREES = {
-    "a class for each kind": ({"src/x.h": ENUM, "src/a.c": A, "src/b.c": B}, 0, "ok 1 - each of 2 kinds"),
-    "a kind without a class": ({"src/x.h": ENUM, "src/a.c": A}, 1, "OBJECT_B: 0 classes"),
-    "a kind with two classes": ({"src/x.h": ENUM, "src/a.c": A, "src/b.c": B + A}, 1, "OBJECT_A: 2 classes"),
-    "a class in a test counts for nothing": ({"src/x.h": ENUM, "src/a.c": A, "src/b_test.c": B}, 1, "OBJECT_B: 0 classes"),
-    "a switch": ({"src/x.h": ENUM, "src/a.c": A + "int f(int kind)\n{\n    switch (kind) {\n    case OBJECT_A:\n        return 1;\n    }\n}\n", "src/b.c": B}, 1, "src/a.c: case OBJECT_A"),
-    "no kinds at all": ({"src/a.c": A}, 1, "there is no enum object_kind"),
+    "a class for each kind": ({"src/x.h": LIST, "src/a.c": A, "src/b.c": B}, 0, "ok 1 - each of 2 kinds"),
+    "a kind without a class": ({"src/x.h": LIST, "src/a.c": A}, 1, "OBJECT_B: 0 classes"),
+    "a kind with two classes": ({"src/x.h": LIST, "src/a.c": A, "src/b.c": B + A}, 1, "OBJECT_A: 2 classes"),
+    "a class in a test counts for nothing": ({"src/x.h": LIST, "src/a.c": A, "src/b_test.c": B}, 1, "OBJECT_B: 0 classes"),
+    "a switch": ({"src/x.h": LIST, "src/a.c": A + "int f(int kind)\n{\n    switch (kind) {\n    case OBJECT_A:\n        return 1;\n    }\n}\n", "src/b.c": B}, 1, "src/a.c: case OBJECT_A"),
+    "no kinds at all": ({"src/a.c": A}, 1, "there is no list CALLS_OBJECTS"),
 }
 
 

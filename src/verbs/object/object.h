@@ -16,34 +16,17 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "base/container.h"
 #include "calls/calls.h"
+#include "calls/objects.def"
 #include "diag/diag.h"
 #include "verbs/object/async.h"
 
-/* In the order in which ibv_close_device destroys what the program left in the context: users before what they use. */
+#define OBJECT_KIND(kind, ...) OBJECT_##kind,
 enum object_kind {
-    OBJECT_FLOW,
-    OBJECT_COUNTERS,
-    OBJECT_QP,
-    OBJECT_IND_TABLE,
-    OBJECT_WQ,
-    OBJECT_SRQ,
-    OBJECT_XRCD,
-    OBJECT_AH,
-    OBJECT_MW,
-    OBJECT_CQ,
-    OBJECT_CHANNEL,
-    OBJECT_COMP_CNTR,
-    OBJECT_FIRST_SHARED, /* from here on: objects that a context of the family may go on using */
-    OBJECT_MR = OBJECT_FIRST_SHARED,
-    OBJECT_DMAH,
-    OBJECT_DM,
-    OBJECT_PARENT_DOMAIN,
-    OBJECT_TD,
-    OBJECT_PD,
-    OBJECT_KINDS
+    CALLS_OBJECTS(OBJECT_KIND, OBJECT_KIND) OBJECT_KINDS,
+    OBJECT_FIRST_SHARED = OBJECT_MR, /* from here on: objects that a context of the family may go on using */
 };
+#undef OBJECT_KIND
 
 struct context;
 struct device;
