@@ -13,9 +13,8 @@ int unsupported(const char *what)
     return errno = EOPNOTSUPP;
 }
 
-#define OPERATION(table, member, answer, why) STUB(answer, table##_##member, #table "." #member)
-#include "abi/unsupported.def"
-#undef OPERATION
+#define REFUSED(table, answer, member, why) STUB(answer, table##_##member, #table "." #member)
+#include "calls/verbs.def"
 
 #define FILL(target, stub)                                                                                             \
     do {                                                                                                               \
@@ -23,18 +22,18 @@ int unsupported(const char *what)
             (target) = (__typeof__(target))(stub_function *)(stub);                                                    \
     } while (0);
 
-/* A line of unsupported.def becomes FILL_table(member): something for the tables at hand, nothing for the others. */
+/* A REFUSED line of verbs.def becomes FILL_table(member): something for the tables at hand, nothing for the others. */
 #define FILL_ibv_context_ops(member) FILL(context->context.ops.member, stub_ibv_context_ops_##member)
 #define FILL_verbs_context(member) FILL(context->member, stub_verbs_context_##member)
 #define FILL_ibv_qp_ex(member)
 #define FILL_ibv_cq_ex(member)
 #define FILL_ibv_wq(member)
 #define FILL_ibv_dm(member)
-#define OPERATION(table, member, answer, why) FILL_##table(member)
 
 void unsupported_fill_context(struct verbs_context *context)
 {
-#include "abi/unsupported.def"
+#define REFUSED(table, answer, member, why) FILL_##table(member)
+#include "calls/verbs.def"
 }
 
 #undef FILL_ibv_context_ops
@@ -46,17 +45,15 @@ void unsupported_fill_context(struct verbs_context *context)
 
 void unsupported_fill_qp(struct ibv_qp_ex *qp)
 {
-#include "abi/unsupported.def"
+#define REFUSED(table, answer, member, why) FILL_##table(member)
+#include "calls/verbs.def"
 }
-
-#undef OPERATION
 
 static const struct {
     const char *name, *why;
 } operations[] = {
-#define OPERATION(table, member, answer, why) {#table "." #member, why},
-#include "abi/unsupported.def"
-#undef OPERATION
+#define REFUSED(table, answer, member, why) {#table "." #member, why},
+#include "calls/verbs.def"
     {NULL, NULL},
 };
 

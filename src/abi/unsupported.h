@@ -10,11 +10,11 @@ struct verbs_context;
 /* Logs that `what` is not built, sets errno and returns EOPNOTSUPP. */
 int unsupported(const char *what);
 
-/* Give every operation that is still NULL the stub that unsupported.def describes. Call when the real ones are set. */
+/* Give every operation that is still NULL the stub that its REFUSED line in calls/verbs.def describes. Call when the real ones are set. */
 void unsupported_fill_context(struct verbs_context *);
 void unsupported_fill_qp(struct ibv_qp_ex *);
 
-/* Calls `visit` for everything that is missing: the operations of unsupported.def ("verbs_context.alloc_dm"), the
+/* Calls `visit` for everything that is missing: the refused operations of calls/verbs.def ("verbs_context.alloc_dm"), the
  * exported functions that nobody has defined, and, if asked, the provider's interface, which stays empty for good. */
 void unsupported_each(bool with_private, void (*visit)(const char *name, const char *why, void *context),
                       void *context);

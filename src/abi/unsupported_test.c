@@ -84,7 +84,7 @@ static void an_exported_function_that_nobody_built_is_there_and_refuses(void **u
     assert_int_equal(ibv_cmd_destroy_flow(NULL), EOPNOTSUPP);
 }
 
-/* A line of unsupported.def that was forgotten would list as missing what is built. */
+/* A REFUSED line of calls/verbs.def that was forgotten would list as missing what is built. */
 static void an_operation_that_an_open_device_has_is_not_listed_as_missing(void **unused)
 {
     struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -100,8 +100,8 @@ static void an_operation_that_an_open_device_has_is_not_listed_as_missing(void *
 #define SAME_ibv_cq_ex(member)
 #define SAME_ibv_wq(member)
 #define SAME_ibv_dm(member)
-#define OPERATION(table, member, answer, why) SAME_##table(member)
-#include "abi/unsupported.def"
+#define REFUSED(table, answer, member, why) SAME_##table(member)
+#include "calls/verbs.def"
     ibv_close_device(opened);
     ibv_free_device_list(devices);
 }

@@ -16,8 +16,8 @@ def read(name):
     with open(name, encoding="ascii") as lines:
         rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     for row in rows:
-        if len(row) != 4:
-            sys.exit(f"{name}: not four words: {' '.join(row)}")
+        if len(row) != 3:
+            sys.exit(f"{name}: not three words: {' '.join(row)}")
     return rows
 
 
@@ -54,10 +54,10 @@ def older_names(row, target):
 
 
 def stubs(rows):
-    stubbed = [row for row in rows if row[3] != "-"]
+    stubbed = [row for row in rows if row[2] != "-"]
     text = '#include "abi/stub.h"\n#include "abi/version.h"\n\n'
     for row in stubbed:
-        text += f"STUB_EXPORTED({row[3]}, {row[0]})\n"
+        text += f"STUB_EXPORTED({row[2]}, {row[0]})\n"
         text += "".join(line + "\n" for line in older_names(row, "stub_" + row[0]))
     text += "\nconst struct stub_entry stub_entries[] = {\n"
     for row in stubbed:
@@ -68,7 +68,7 @@ def stubs(rows):
 def versions(rows):
     text = "/* Made by generate.py: the older nodes of the private symbols that are built. */\n"
     for row in rows:
-        if is_private(row) and row[3] == "-":
+        if is_private(row) and row[2] == "-":
             text += f"#define VERSIONS_OF_{row[0]} " + " ".join(older_names(row, row[0])) + "\n"
     return text
 

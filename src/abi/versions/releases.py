@@ -4,8 +4,8 @@
 Usage: releases.py [--write] REPOSITORY [REVISION...]
 
 REPOSITORY is a clone of rdma-core (only its tags are read); without revisions every release from 25 on is looked at, and its
-newest commit. Prints what the list lacks, as lines that can be added to it; --write adds them and the nodes itself. Who
-answers a new symbol, and what, is for a person to decide: it begins as a stub.
+newest commit. Prints what the list lacks, as lines that can be added to it; --write adds them and the nodes itself. What the
+stub of a new symbol answers is for a person to decide.
 """
 import os
 import re
@@ -87,9 +87,9 @@ def write(comments, rows):
     width, last = max(len(row[1]) for row in rows) + 2, None
     with open(LIST, "w", encoding="ascii") as output:
         output.write("\n".join(comments) + "\n")
-        for symbol, nodes, where, answer in rows:
+        for symbol, nodes, answer in rows:
             group = PRIVATE if nodes.startswith(PRIVATE) else nodes
-            output.write("\n" * (group != last) + f"{symbol:36}{nodes:{width}}{where:9}{answer}\n")
+            output.write("\n" * (group != last) + f"{symbol:36}{nodes:{width}}{answer}\n")
             last = group
 
 
@@ -104,7 +104,7 @@ def main():
         row = known.get(symbol)
         if row and spelled(row[1]) >= nodes:
             continue
-        changed = [symbol, column(nodes | (spelled(row[1]) if row else set())), *(row[2:] if row else ("nowhere", "code"))]
+        changed = [symbol, column(nodes | (spelled(row[1]) if row else set())), row[2] if row else "code"]
         print(*changed)
         known[symbol] = changed
     if "--write" in sys.argv:

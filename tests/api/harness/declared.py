@@ -88,7 +88,7 @@ def listed_members(path):
 def answers(header, symbols, verbs):
     """How each function reports failure to its caller, in the words of the lists; None: not at all."""
     with open(symbols, encoding="ascii") as lines:
-        found = {line.split()[0]: line.split()[3] for line in lines if line.strip() and not line.startswith("#")}
+        found = {line.split()[0]: line.split()[2] for line in lines if line.strip() and not line.startswith("#")}
     found.update(listed_verbs(verbs))
     by_type = {"int": "code", "ssize_t": "negative", "void": "nothing"}
     for match in re.finditer(r"static\s+inline\s+([^;{}()]*?)\b(\w+)\([^{};]*\)\s*\{", header):
