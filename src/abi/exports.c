@@ -10,38 +10,16 @@
 #include "abi/operations.h"
 #include "abi/ucma/attach.h"
 #include "base/result.h"
-#include "verbs/context/buffer.h"
 #include "verbs/context/context.h"
 #include "verbs/context/device.h"
 #include "verbs/context/import.h"
-#include "verbs/kinds/ethernet/rwq_ind_table.h"
-#include "verbs/kinds/ethernet/wq_create.h"
-#include "verbs/life/async_get.h"
-#include "verbs/life/cq_create.h"
-#include "verbs/life/dm_allocate.h"
-#include "verbs/life/mr_register.h"
 #include "verbs/life/mr_special.h"
-#include "verbs/life/mw_allocate.h"
 #include "verbs/life/qp_create.h"
-#include "verbs/life/qp_groups.h"
-#include "verbs/life/qp_modify.h"
-#include "verbs/life/srq_create.h"
 #include "verbs/memory/dm.h"
-#include "verbs/memory/dmah.h"
 #include "verbs/memory/mr.h"
-#include "verbs/object/async.h"
+#include "verbs/object/domain.h"
 #include "verbs/qp/comp_cntr.h"
-#include "verbs/qp/qp_options.h"
-#include "verbs/queue/comp_channel.h"
-#include "verbs/queue/cq.h"
-#include "verbs/queue/cq_event.h"
-#include "verbs/queue/cq_poll.h"
-#include "verbs/queue/srq.h"
 #include "verbs/send/ah.h"
-#include "verbs/send/mw_post.h"
-#include "verbs/send/post.h"
-#include "verbs/send/post_receive.h"
-#include "verbs/send/qp_ex.h"
 
 /* The header makes macros of these. */
 #undef ibv_get_device_list
@@ -51,18 +29,23 @@
 
 /* -- devices and contexts */
 
-static struct ibv_device **get_device_list(int *count)
+struct ibv_device **export_get_device_list(int *count)
 {
     attach();
     return context_device_list(count);
 }
 
-static const char *get_device_name(struct ibv_device *device)
+void export_free_device_list(struct ibv_device **list)
+{
+    free(list);
+}
+
+const char *export_get_device_name(struct ibv_device *device)
 {
     return device->name;
 }
 
-static int get_device_index(struct ibv_device *device)
+int export_get_device_index(struct ibv_device *device)
 {
     return -1; /* the kernel's number of the device: there is none */
 }
@@ -75,23 +58,23 @@ static struct ibv_context *fill(struct context *context)
     return &context->ibv.context;
 }
 
-static struct ibv_context *open_device(struct ibv_device *device)
+struct ibv_context *export_open_device(struct ibv_device *device)
 {
     return fill(context_open(device, &assembly_parts));
 }
 
-static struct ibv_context *import_device(int cmd_fd)
+struct ibv_context *export_import_device(int cmd_fd)
 {
     return fill(context_import(cmd_fd, &assembly_parts));
 }
 
-static int close_device(struct ibv_context *context)
+int export_close_device(struct ibv_context *context)
 {
     context_close(context_of(context));
     return 0;
 }
 
-static int query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+int export_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
     device_query(context_of(context), attr);
     return 0;
@@ -104,19 +87,19 @@ static int query_port(struct ibv_context *context, uint8_t port, struct _compat_
                                  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-static int query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
+int export_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
                         uint32_t flags, size_t size)
 {
     return flags ? EOPNOTSUPP : device_query_gid_entry(context, port, index, entry, size);
 }
 
-static ssize_t query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most, uint32_t flags,
+ssize_t export_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most, uint32_t flags,
                                size_t size)
 {
     return flags ? -EOPNOTSUPP : device_query_gid_table(context, entries, most, size);
 }
 
-static int get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+int export_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
     __be16 found;
     for (int index = 0; !device_query_pkey(context, port, index, &found); index++)
@@ -127,38 +110,38 @@ static int get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey
 
 /* -- domains and memory */
 
-static void unimport_pd(struct ibv_pd *pd)
+void export_unimport_pd(struct ibv_pd *pd)
 {
     import_undo(&((struct pd *)pd)->object);
 }
 
-static void unimport_mr(struct ibv_mr *mr)
+void export_unimport_mr(struct ibv_mr *mr)
 {
     import_undo(&((struct mr *)mr)->object);
 }
 
-static void unimport_dm(struct ibv_dm *dm)
+void export_unimport_dm(struct ibv_dm *dm)
 {
     import_undo(&((struct dm *)dm)->object);
 }
 
-static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
+struct ibv_mr *export_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
 {
     return mr_register(pd, address, length, (uintptr_t)address, (unsigned)access);
 }
 
-static struct ibv_mr *reg_mr_iova(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access)
+struct ibv_mr *export_reg_mr_iova(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access)
 {
     return mr_register(pd, address, length, iova, (unsigned)access);
 }
 
-static struct ibv_mr *reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+struct ibv_mr *export_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                                     int access)
 {
     return mr_special_register_fd(pd, offset, length, iova, fd, (unsigned)access, NULL);
 }
 
-static struct ibv_mr *reg_buf_mr(struct ibv_pd *pd, struct newer_buf *buffer, void *address, size_t length, int access)
+struct ibv_mr *export_reg_buf_mr(struct ibv_pd *pd, struct newer_buf *buffer, void *address, size_t length, int access)
 {
     const struct newer_mr_init_attr attr = {
         .length = length, .access = access, .comp_mask = NEWER_MR_BUF | NEWER_MR_ADDR, .addr = address, .buf = buffer};
@@ -166,14 +149,14 @@ static struct ibv_mr *reg_buf_mr(struct ibv_pd *pd, struct newer_buf *buffer, vo
 }
 
 /* The memory of these buffers is the program's own, no dma-buf. */
-static int export_buf_dmabuf_fd(struct newer_buf *buffer)
+int export_buf_dmabuf_fd(struct newer_buf *buffer)
 {
     return errno = ENODATA, -1;
 }
 
 /* -- queues */
 
-static struct ibv_cq *create_cq(struct ibv_context *context, int entries, void *cq_context,
+struct ibv_cq *export_create_cq(struct ibv_context *context, int entries, void *cq_context,
                                 struct ibv_comp_channel *channel, int comp_vector)
 {
     struct ibv_cq_init_attr_ex attr = {
@@ -186,7 +169,7 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int entries, void *
     return (struct ibv_cq *)cq_create(context, &attr);
 }
 
-static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+struct ibv_qp *export_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     struct ibv_qp_init_attr_ex extended = {
         .qp_context = attr->qp_context,
@@ -205,7 +188,7 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
     return qp;
 }
 
-static struct ibv_ah *create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
+struct ibv_ah *export_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
 {
     struct ibv_ah_attr attr;
     return ah_from_wc(pd->context, port, wc, grh, &attr) ? NULL : ah_create(pd, &attr);
@@ -213,32 +196,32 @@ static struct ibv_ah *create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, st
 
 /* -- completion counters: each call for the work that succeeded, and for that which failed */
 
-static int set_comp_cntr(struct newer_comp_cntr *counter, uint64_t value)
+int export_set_comp_cntr(struct newer_comp_cntr *counter, uint64_t value)
 {
     return comp_cntr_set(counter, COMP_CNTR_DONE, value);
 }
 
-static int set_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t value)
+int export_set_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t value)
 {
     return comp_cntr_set(counter, COMP_CNTR_FAILED, value);
 }
 
-static int inc_comp_cntr(struct newer_comp_cntr *counter, uint64_t amount)
+int export_inc_comp_cntr(struct newer_comp_cntr *counter, uint64_t amount)
 {
     return comp_cntr_add(counter, COMP_CNTR_DONE, amount);
 }
 
-static int inc_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t amount)
+int export_inc_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t amount)
 {
     return comp_cntr_add(counter, COMP_CNTR_FAILED, amount);
 }
 
-static int read_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
+int export_read_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
 {
     return comp_cntr_read(counter, COMP_CNTR_DONE, value);
 }
 
-static int read_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
+int export_read_err_comp_cntr(struct newer_comp_cntr *counter, uint64_t *value)
 {
     return comp_cntr_read(counter, COMP_CNTR_FAILED, value);
 }

@@ -2,41 +2,12 @@
 
 #include "abi/bottom.h"
 #include "abi/unsupported.h"
+#include "base/container.h"
 #include "base/result.h"
-#include "verbs/context/context.h"
-#include "verbs/context/device.h"
-#include "verbs/kinds/ethernet/flow.h"
-#include "verbs/kinds/ethernet/rwq_ind_table.h"
-#include "verbs/kinds/ethernet/wq_create.h"
-#include "verbs/kinds/srq_tags.h"
-#include "verbs/kinds/xrc/xrc_recv.h"
-#include "verbs/kinds/xrc/xrcd.h"
-#include "verbs/life/async_get.h"
-#include "verbs/life/cq_create.h"
-#include "verbs/life/dm_allocate.h"
-#include "verbs/life/mr_register.h"
-#include "verbs/life/mr_special.h"
-#include "verbs/life/mw_allocate.h"
 #include "verbs/life/qp_create.h"
-#include "verbs/life/qp_groups.h"
-#include "verbs/life/qp_modify.h"
-#include "verbs/life/srq_create.h"
-#include "verbs/memory/dm.h"
-#include "verbs/memory/mw.h"
-#include "verbs/object/counters.h"
-#include "verbs/object/domain.h"
-#include "verbs/qp/wq.h"
-#include "verbs/queue/cq.h"
-#include "verbs/queue/cq_event.h"
-#include "verbs/queue/cq_poll.h"
-#include "verbs/queue/srq.h"
-#include "verbs/send/mw_post.h"
-#include "verbs/send/post.h"
-#include "verbs/send/post_receive.h"
 #include "verbs/send/qp_ex.h"
-#include "verbs/send/rate_limit_modify.h"
 
-static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+struct ibv_qp *export_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
     struct ibv_qp *qp = qp_create(context, attr);
     if (qp && qp_ex_of(qp))

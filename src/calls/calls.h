@@ -46,6 +46,14 @@ struct calls {
 #include "calls/each.def"
 };
 
+/* What does the work of each: the functions that verbs.def names. Their contracts stand in the headers of verbs/, which
+ * the compiler so holds to the list. */
+#define VERB(answer, type, name, work, parameters, arguments) type work parameters;
+#define NEWER_VERB(answer, type, name, work, parameters, arguments) type work parameters;
+#define MEMBER(table, answer, type, member, name, work, parameters, arguments) type work parameters;
+#define FAST(table, type, name, work, parameters, arguments) type work parameters;
+#include "calls/verbs.def"
+
 /* The function for this call, to be called: calls_get(&layer->below, ibv_reg_mr)(pd, ...). It must be read like this,
  * since it is replaced at any time. */
 #define calls_get(calls, name) __atomic_load_n(&(calls)->name, __ATOMIC_ACQUIRE)

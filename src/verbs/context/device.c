@@ -259,7 +259,7 @@ ssize_t device_query_gid_table(struct ibv_context *ibv, void *entries, size_t mo
 }
 
 /* Link-local GIDs carry the MAC as EUI-64; mapped ones of loopback number the devices of this host from 1. */
-int device_resolve_mac(struct ibv_context *ibv, const struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid)
+int device_resolve_mac(struct ibv_context *ibv, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid)
 {
     const union ibv_gid *gid = &attr->grh.dgid;
     enum { NO_VLAN = 0xffff };

@@ -24,7 +24,7 @@ int device_query_gid_entry(struct ibv_context *, uint32_t port, uint32_t index, 
 /* Likewise, one entry each `size` bytes. How many were written; -EINVAL when there are more than `most`. */
 ssize_t device_query_gid_table(struct ibv_context *, void *entries, size_t most, size_t size);
 /* The MAC of a neighbour by its GID: those of this host's devices follow from the GID. -1 and errno. */
-int device_resolve_mac(struct ibv_context *, const struct ibv_ah_attr *, uint8_t mac[6], uint16_t *vid);
+int device_resolve_mac(struct ibv_context *, struct ibv_ah_attr *, uint8_t mac[6], uint16_t *vid);
 int device_query_rt_values(struct ibv_context *, struct ibv_values_ex *);
 
 #endif

@@ -147,7 +147,7 @@ static void cq_enter(struct cq *cq, struct context *context)
     control_unlock(context);
 }
 
-struct ibv_cq_ex *cq_create(struct ibv_context *ibv, const struct ibv_cq_init_attr_ex *attr)
+struct ibv_cq_ex *cq_create(struct ibv_context *ibv, struct ibv_cq_init_attr_ex *attr)
 {
     struct context *context = context_of(ibv);
     int error;

@@ -4,7 +4,7 @@
 
 #include "verbs/queue/cq.h"
 
-struct ibv_cq_ex *cq_create(struct ibv_context *, const struct ibv_cq_init_attr_ex *); /* NULL and errno */
+struct ibv_cq_ex *cq_create(struct ibv_context *, struct ibv_cq_init_attr_ex *); /* NULL and errno */
 int cq_destroy(struct ibv_cq *);             /* EBUSY; waits until all events are acknowledged */
 int cq_resize(struct ibv_cq *, int entries); /* keeps what is queued; EINVAL below that */
 

@@ -379,7 +379,7 @@ static int change_qp(struct qp *qp, const struct ibv_qp_attr *attr, int mask, ui
     return error;
 }
 
-int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
+int qp_modify(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
     struct qp *qp = qp_of(ibv);
     uint8_t hop_limit = 0;

@@ -6,7 +6,7 @@
 
 struct qp;
 
-int qp_modify(struct ibv_qp *, const struct ibv_qp_attr *, int mask);
+int qp_modify(struct ibv_qp *, struct ibv_qp_attr *, int mask);
 int qp_query(struct ibv_qp *, struct ibv_qp_attr *, int mask, struct ibv_qp_init_attr *);
 
 /* The way to the peer is given back; one on this host is looked for anew by the next packet. Under qp->lock, or where

@@ -242,7 +242,7 @@ static bool is_valid(struct srq *srq, const struct ibv_srq_attr *attr, int mask)
     return !(mask & IBV_SRQ_LIMIT) || attr->srq_limit <= size;
 }
 
-int srq_modify(struct ibv_srq *ibv, const struct ibv_srq_attr *attr, int mask)
+int srq_modify(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
     struct srq *srq = (struct srq *)ibv;
     if (!srq_is_known(ibv))

@@ -11,7 +11,7 @@ struct ibv_srq *srq_create(struct ibv_pd *,
 struct ibv_srq *srq_create_ex(struct ibv_context *, struct ibv_srq_init_attr_ex *);
 int srq_get_number(struct ibv_srq *, uint32_t *); /* EINVAL: not for XRC, so it has none */
 int srq_destroy(struct ibv_srq *);
-int srq_modify(struct ibv_srq *, const struct ibv_srq_attr *, int mask);
+int srq_modify(struct ibv_srq *, struct ibv_srq_attr *, int mask);
 int srq_query(struct ibv_srq *, struct ibv_srq_attr *);
 int srq_post(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **bad);
 

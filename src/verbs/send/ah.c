@@ -77,7 +77,7 @@ static const struct object_class ah_class = {
     .destroy = ah_destroy_left,
 };
 
-struct ibv_ah *ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
+struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
     struct context *context = context_of(pd->context);
     enum reason reason = ah_check(context, attr);
@@ -121,8 +121,7 @@ int ah_destroy(struct ibv_ah *ibv)
     return error;
 }
 
-int ah_from_wc(struct ibv_context *ibv, uint8_t port, const struct ibv_wc *wc, const struct ibv_grh *grh,
-               struct ibv_ah_attr *attr)
+int ah_from_wc(struct ibv_context *ibv, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
     const struct context *context = context_of(ibv);
     union ibv_gid source, destination;

@@ -15,7 +15,7 @@ struct ah {
     struct link *remote; /* leads to others; NULL: it doesn't */
 };
 
-struct ibv_ah *ah_create(struct ibv_pd *, const struct ibv_ah_attr *); /* NULL and errno */
+struct ibv_ah *ah_create(struct ibv_pd *, struct ibv_ah_attr *); /* NULL and errno */
 int ah_destroy(struct ibv_ah *);
 
 /* REASON_NONE, or why the call answers EINVAL: the port does not exist, or see link_layer_check. */
@@ -25,6 +25,6 @@ enum reason ah_check(const struct context *, const struct ibv_ah_attr *);
 void ah_report(const struct context *, const struct ibv_ah_attr *, enum reason, const char *call);
 
 /* The attributes that lead back to the sender of a datagram. 0 or -1 and errno. */
-int ah_from_wc(struct ibv_context *, uint8_t port, const struct ibv_wc *, const struct ibv_grh *, struct ibv_ah_attr *);
+int ah_from_wc(struct ibv_context *, uint8_t port, struct ibv_wc *, struct ibv_grh *, struct ibv_ah_attr *);
 
 #endif
