@@ -264,6 +264,18 @@ def many_at_once_make_one_tree():
     assert not [name for name in os.listdir(os.path.dirname(tree)) if name.startswith(".softverbs-paths-")]
 
 
+def realpath_gives_the_kernel_s_paths():
+    """findings/newcomer.md: NCCL printed a path of ours. What it gives leads to the same file again."""
+    source = ("import ctypes, os; libc = ctypes.CDLL(None); libc.realpath.restype = ctypes.c_char_p\n"
+              "for path in ('/sys/class/infiniband/soft0', '/sys/class/infiniband/soft0/device', '/dev/infiniband/uverbs0', '/usr'):\n"
+              "    found = libc.realpath(path.encode(), ctypes.create_string_buffer(4096)).decode(); print(found, os.path.exists(found))")
+    lines = [line.split() for line in python(source).splitlines()]
+    assert lines[0] == ["/sys/devices/softverbs/soft0/infiniband/soft0", "True"], lines
+    assert lines[1][0].startswith("/sys/devices/softverbs/") and all(exists == "True" and "paths-" not in path for path, exists in lines), lines
+    assert "softverbs" not in lines[2][0] and lines[3][0] == os.path.realpath("/usr"), lines
+    assert b"-paths-" not in expect(run("readlink", f"{SYSFS}/soft0")).stdout
+
+
 def trees_that_nobody_uses_are_removed():
     """findings/newcomer.md, 20: one stayed for each set of options. In a /dev/shm of its own."""
     script = """mount -t tmpfs none /dev/shm

@@ -2,8 +2,9 @@
  *
  * `softverbs run` preloads it. A path below /sys/class/infiniband, /sys/class/infiniband_verbs, /dev/infiniband or
  * /sys/devices/softverbs is replaced by the same path below $SOFTVERBS_PATHS; every other path goes to libc as it came,
- * after a look at its first two characters. It allocates nothing, locks nothing, prints nothing and leaves errno alone,
- * so what is async-signal-safe in libc stays so. Without SOFTVERBS_PATHS it does nothing. */
+ * after a look at its first two characters. What realpath(3) finds there is told as a path below /sys or /dev again. It
+ * allocates nothing, locks nothing, prints nothing and leaves errno alone, so what is async-signal-safe in libc stays
+ * so. Without SOFTVERBS_PATHS it does nothing. */
 #include "redirect.h"
 
 #include <dlfcn.h>
@@ -114,6 +115,20 @@ static inline const char *told(const char *path, char *place)
     return redirect_plausible(path) ? redirect(path, place) : path;
 }
 
+/* What a program is told of a path in our tree: where the kernel would have it. It becomes shorter. */
+static char *as_the_kernel(char *path)
+{
+    if (!path || !root_length || strncmp(path, root, root_length) || path[root_length] != '/')
+        return path;
+    const char *rest = path + root_length;
+    size_t front = strncmp(rest, "/dev/", 5) ? strlen("/sys") : 0;
+    if (front > root_length)
+        return path;
+    memmove(path + front, rest, strlen(rest) + 1);
+    memcpy(path, "/sys", front);
+    return path;
+}
+
 #define REDIRECT(result, name, parameters, arguments)                                                                  \
     EXPORT(result, name, parameters)                                                                                   \
     {                                                                                                                  \
@@ -121,6 +136,14 @@ static inline const char *told(const char *path, char *place)
         result(*function) parameters = next_function(FUNCTION_##name);                                                 \
         path = told(path, place);                                                                                      \
         return function arguments;                                                                                     \
+    }
+#define RESOLVE(result, name, parameters, arguments)                                                                   \
+    EXPORT(result, name, parameters)                                                                                   \
+    {                                                                                                                  \
+        char place[PLACE_MAX];                                                                                         \
+        result(*function) parameters = next_function(FUNCTION_##name);                                                 \
+        path = told(path, place);                                                                                      \
+        return as_the_kernel(function arguments);                                                                      \
     }
 #include "redirected.def"
 #undef REDIRECT
