@@ -6,7 +6,7 @@
 #include "cm/address/addressing.h"
 #include "cm/qp_type.h"
 
-enum { RESPONSE_TIMEOUT = 20, MAX_REPEATS = 15, PKEY = 0xffff, PERMISSIVE_LID = 0xffff };
+enum { RESPONSE_TIMEOUT = 20, PKEY = 0xffff, PERMISSIVE_LID = 0xffff };
 enum { REQ_PRIVATE = 92, REP_PRIVATE = 196, REJ_PRIVATE = 148 };
 
 /* A connection as a session of the manager. */
@@ -215,7 +215,7 @@ static struct cm_req make_req(const struct identifier *identifier, const struct 
                          .local_response_timeout = RESPONSE_TIMEOUT,
                          .pkey = PKEY,
                          .mtu = identifier->route.from.mtu,
-                         .max_cm_retries = MAX_REPEATS,
+                         .max_cm_retries = identifier->manager->repeats,
                          .primary = make_path(&identifier->route)};
     put_transport(&req, qp_type_find(identifier->qp_type), parameters);
     return req;

@@ -8,8 +8,11 @@ void manager_initialize(struct manager *manager, const struct manager_operations
                         const struct manager_settings *settings)
 {
     struct hash *tables[] = {&manager->identifiers, &manager->local, &manager->remote, &manager->remote_qp};
-    *manager = (struct manager){
-        .operations = operations, .agent = settings->agent, .first_id = settings->first_id, .random = settings->seed};
+    *manager = (struct manager){.operations = operations,
+                                .agent = settings->agent,
+                                .first_id = settings->first_id,
+                                .random = settings->seed,
+                                .repeats = settings->repeats};
     for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++)
         *tables[i] =
             (struct hash){.buckets = settings->buckets + (size_t)i * MANAGER_BUCKETS, .mask = MANAGER_BUCKETS - 1};

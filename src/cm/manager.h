@@ -80,7 +80,10 @@ struct session {
 TAILQ_HEAD(session_list, session);
 LIST_HEAD(identifier_list, identifier);
 
-enum { MANAGER_BUCKETS = 4096 }; /* of each table */
+enum {
+    MANAGER_BUCKETS = 4096, /* of each table */
+    MANAGER_REPEATS = 15    /* the standard, as that of kernels */
+};
 
 struct manager {
     const struct manager_operations *operations;
@@ -96,6 +99,7 @@ struct manager {
     uint32_t first_id, next_id;
     uint32_t number_seed, next_number;
     uint64_t random;
+    uint8_t repeats;
 };
 
 /* What the owner decides. */
@@ -104,6 +108,7 @@ struct manager_settings {
     uint32_t agent;
     uint64_t seed;     /* unpredictable: PSNs come of it */
     uint32_t first_id; /* of 256 numbers: communication IDs have them as their low 24 bits */
+    uint8_t repeats;   /* how often a request that is not answered is sent again, 0 to 15 */
 };
 
 void manager_initialize(struct manager *, const struct manager_operations *, const struct manager_settings *);

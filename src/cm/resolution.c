@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { REPEATS = 15, PKEY = 0xffff };
+enum { PKEY = 0xffff };
 
 static const nanos patience = 4096 * NANOS_MILLISECOND; /* 4.096 us * 2^20, as Linux's CM */
 
@@ -24,14 +24,14 @@ void resolution_initialize(struct resolution *resolution, const struct resolutio
 }
 
 void resolution_ask(struct resolution *resolution, uint64_t service, uint64_t transaction, uint32_t request,
-                    const struct cm_parameters *parameters, nanos now)
+                    const struct cm_parameters *parameters, unsigned repeats, nanos now)
 {
     resolution->state = RESOLUTION_SENT;
     resolution->service = service;
     resolution->transaction = transaction;
     resolution->request = request;
     resolution->parameters = *parameters;
-    resolution->repeats = REPEATS;
+    resolution->repeats = (uint8_t)repeats;
     resolution->pending = true;
     resolution->deadline = now + patience;
 }

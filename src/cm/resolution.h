@@ -43,9 +43,10 @@ struct resolution {
 
 void resolution_initialize(struct resolution *, const struct resolution_operations *);
 
-/* Active: sends the request. The private data begins with whatever header it needs. */
+/* Active: sends the request, and again as often as `repeats`, up to 15, while nobody answers. The private data begins
+ * with whatever header it needs. */
 void resolution_ask(struct resolution *, uint64_t service, uint64_t transaction, uint32_t request,
-                    const struct cm_parameters *, nanos now);
+                    const struct cm_parameters *, unsigned repeats, nanos now);
 
 /* Passive: a request has come. */
 void resolution_asked(struct resolution *, const struct cm_message *);

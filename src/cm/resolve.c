@@ -133,7 +133,7 @@ static int start_resolution(struct identifier *identifier, const struct cm_param
     uint32_t request = (uint32_t)identifier->session->by_local.key;
     uint64_t transaction = (uint64_t)identifier->manager->agent << 32 | request;
     resolution_ask(resolution, identifier_service(identifier, &identifier->destination), transaction, request, &whole,
-                   now);
+                   identifier->manager->repeats, now);
     session_settle(identifier->session);
     return 0;
 }

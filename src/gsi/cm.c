@@ -10,6 +10,7 @@
 #include "cm/connection.h"
 #include "config/config.h"
 #include "config/gid.h"
+#include "config/settings.h"
 #include "diag/log.h"
 #include "gsi/cleanup/cleanup.h"
 #include "gsi/cm_address.h"
@@ -152,6 +153,7 @@ static int cm_make(struct process *process, struct cm **to)
     }
     settings.buckets = cm->buckets;
     settings.first_id = cm->first_id;
+    settings.repeats = (uint8_t)setting_number(SETTING_CM_RETRIES);
     cm->process = process;
     manager_initialize(&cm->manager, &operations, &settings);
     *to = cm;

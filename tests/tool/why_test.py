@@ -107,6 +107,19 @@ def an_end_that_nobody_asks_for():
                 assert words in done.stdout, told(done)
 
 
+def a_connection_that_nobody_answers_fails_as_soon_as_it_is_asked_to():
+    """findings/newcomer.md, 11: it took 97 seconds, which nothing shortened."""
+    program, port = f"{BUILD}/tests/clients/no_disconnect", _free_port()
+    if not os.path.exists(program):
+        raise cases.Skip("librdmacm is not installed")
+    with _running(program, port):
+        begun = time.monotonic()
+        done = cases.run(program, port, "127.0.0.1", env={"SOFTVERBS_FAULT": "drop=100%", "SOFTVERBS_CM_RETRIES": "0"})
+        assert done.returncode == 1 and b"RDMA_CM_EVENT_UNREACHABLE" in done.stderr, told(done)
+        assert 4 < time.monotonic() - begun < 40, time.monotonic() - begun
+    expect(cases.run("true", env={"SOFTVERBS_CM_RETRIES": "16"}), 2, b"", [b"SOFTVERBS_CM_RETRIES=16"])
+
+
 def a_message_that_does_not_come():
     _says("message", b"has nothing to send; 1 receives wait for a message of the peer")
 

@@ -156,7 +156,7 @@ void host_make(struct host *host, uint8_t number)
     host->port.gid[15] = number;
     host->buckets = calloc(4 * MANAGER_BUCKETS, sizeof *host->buckets);
     struct manager_settings settings = {
-        .buckets = host->buckets, .agent = number, .seed = number, .first_id = number * 0x10000u};
+        .buckets = host->buckets, .agent = number, .seed = number, .first_id = number * 0x10000u, .repeats = MANAGER_REPEATS};
     manager_initialize(&host->manager, &operations, &settings);
     event_queue_initialize(&host->queue, &signals);
 }
