@@ -42,6 +42,7 @@ void check_begin(void)
     posts_fill(&layer_check.calls);
     builders_fill(&layer_check.calls);
     polls_fill(&layer_check.calls);
+    events_fill(&layer_check.calls);
     calls_put_around(&layer_check);
     __cxa_atexit(report_at_exit, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "check/memory.h"
+
 enum { FLIGHT_MOST = 1 << 16 }; /* beyond that the completions go where they are not seen */
 
 struct wqe_queue *flight_receives(struct shadow *owner)
@@ -125,6 +127,8 @@ static void end_wqe(struct shadow *qp, struct wqe_queue *queue, uint32_t at, con
         count_due(qp, &wqe, -1u);
     wqe_remove(queue, at);
     HOOKS_CALL(completed, qp, &wqe, completion);
+    if (wqe.flags & WQE_WRITES)
+        memory_note_written(&wqe);
 }
 
 static bool is_certainly_before(const struct wqe *wqe, const struct wqe *other)

@@ -25,6 +25,12 @@ struct hooks {
     void (*modified)(struct shadow *qp, const struct ibv_qp_attr *, int mask);
     /* The program destroys it; the library has not yet. */
     void (*destroying)(struct shadow *);
+    /* A call names an object that is gone. */
+    void (*used_gone)(const struct shadow *, const char *call);
+    /* A field of the entry that an iterator shows; `flag` of IBV_WC_EX_WITH_, 0: each CQ has it. */
+    void (*read_field)(struct shadow *cq, uint64_t flag, const char *call);
+    /* Two threads poll a SINGLE_THREADED CQ at the same time. */
+    void (*polled_twice)(struct shadow *cq);
     /* The process ends, or the context of these objects is closed (NULL: all). */
     void (*ended)(const struct ibv_context *);
 };
@@ -39,6 +45,9 @@ struct hooks {
             if (hooks_all[hooks_at]->hook)                                                                             \
                 hooks_all[hooks_at]->hook(__VA_ARGS__);                                                                \
     } while (0)
+
+/* Is this the address of an object that is gone, and of none that lives? Rules are told then. Takes the lock. */
+bool hooks_is_gone(enum shadow_kind, const void *handle, const char *call);
 
 extern const struct hooks *const hooks_all[];
 extern const unsigned hooks_count;

@@ -6,7 +6,7 @@
 #include "check/shadow.h"
 #include "link/guard.h"
 
-enum { WHOLE = 4096, LINE = 64, LINES = 64, CHUNK = 512 };
+enum { WHOLE = 4096, LINE = 64, LINES = 64, CHUNK = 512, WRITTEN = 256 };
 
 char *memory_at(const struct ibv_sge *sge)
 {
@@ -77,19 +77,87 @@ bool memory_hash(const struct wqe *wqe, uint64_t *hash)
     return true;
 }
 
-static bool touches(const struct ibv_sge *one, const struct ibv_sge *other)
+bool memory_hash_part(const struct ibv_sge *sge, uint32_t offset, uint32_t length, uint64_t *hash)
 {
-    const char *first = memory_at(one), *second = memory_at(other);
-    if (!one->length || !other->length || !first || !second)
-        return false;
-    return first < second + other->length && second < first + one->length;
+    const char *from = memory_at(sge);
+    *hash = 0;
+    return from && hash_bytes(hash, from + offset, length);
 }
 
-bool memory_overlaps(const struct wqe *one, const struct wqe *other)
+/* -- who has written where */
+
+struct piece {
+    const char *begin, *end;
+    uint64_t moment;
+};
+
+static struct piece written[WRITTEN]; /* the last ones, in a ring */
+static unsigned written_next;
+
+static struct piece piece_of(const struct ibv_sge *sge)
 {
-    for (unsigned i = 0; i < one->count; i++)
-        for (unsigned j = 0; j < other->count; j++)
-            if (touches(&one->sges[i], &other->sges[j]))
+    const char *begin = memory_at(sge);
+    return (struct piece){begin, begin ? begin + sge->length : NULL, 0};
+}
+
+static bool is_common(const struct piece *one, const struct piece *other)
+{
+    return one->begin < other->end && other->begin < one->end;
+}
+
+void memory_note_written(const struct wqe *wqe)
+{
+    shadow_assert_locked();
+    for (unsigned at = 0; at < wqe->count; at++) {
+        written[written_next] = piece_of(&wqe->sges[at]);
+        written[written_next].moment = shadow_moment();
+        written_next = (written_next + 1) % WRITTEN;
+    }
+}
+
+static bool was_written(const struct piece *piece, uint64_t since)
+{
+    bool forgotten = written[written_next].moment > since;
+    for (unsigned at = 0; at < WRITTEN && !forgotten; at++)
+        if (written[at].moment > since && is_common(&written[at], piece))
+            return true;
+    return forgotten;
+}
+
+static bool is_target(const struct wqe_queue *queue, const struct piece *piece, const struct wqe *except)
+{
+    for (uint32_t at = 0; at < queue->count; at++) {
+        const struct wqe *wqe = wqe_at(queue, at);
+        for (unsigned i = 0; wqe->flags & WQE_WRITES && wqe->begun != except->begun && i < wqe->count; i++) {
+            struct piece target = piece_of(&wqe->sges[i]);
+            if (is_common(&target, piece))
                 return true;
+        }
+    }
+    return false;
+}
+
+/* The device may have written what the program has not polled yet, for any queue. */
+static bool is_any_target(const struct piece *piece, const struct wqe *except)
+{
+    const struct shadow *shadow;
+    TAILQ_FOREACH (shadow, shadow_all(), siblings) {
+        if (shadow->kind == SHADOW_SRQ && is_target(&shadow->srq, piece, except))
+            return true;
+        if (shadow->kind == SHADOW_QP &&
+            (is_target(&shadow->qp.receives, piece, except) || is_target(&shadow->qp.sends, piece, except)))
+            return true;
+    }
+    return false;
+}
+
+bool memory_may_be_written(const struct wqe *wqe)
+{
+    shadow_assert_locked();
+    for (unsigned at = 0; at < wqe->count; at++) {
+        struct piece piece = piece_of(&wqe->sges[at]);
+        if (was_written(&piece, wqe->begun) || is_any_target(&piece, wqe))
+            return true;
+    }
     return false;
 }

@@ -14,7 +14,14 @@ char *memory_at(const struct ibv_sge *);
 /* A hash of the bytes of its buffers: all, or a sample of long ones. False: they can't be read, or are not known. */
 bool memory_hash(const struct wqe *, uint64_t *hash);
 
-/* Do both have a byte in common? */
-bool memory_overlaps(const struct wqe *, const struct wqe *);
+/* Of `length` bytes of one element from `offset`. */
+bool memory_hash_part(const struct ibv_sge *, uint32_t offset, uint32_t length, uint64_t *hash);
+
+/* The device has written the buffers of this work, whose completion the program polls now. */
+void memory_note_written(const struct wqe *);
+
+/* May the device have written bytes of these buffers since the work was posted, by other work of the program? True also
+ * where that is not known any more. */
+bool memory_may_be_written(const struct wqe *);
 
 #endif

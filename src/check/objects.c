@@ -1,5 +1,7 @@
 /* The calls that make, change and destroy objects. */
 #include "calls/subject.h"
+#include <errno.h>
+
 #include "check/flight.h"
 #include "check/layer.h"
 
@@ -226,6 +228,8 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 
 static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+    if (hooks_is_gone(SHADOW_QP, qp, "ibv_modify_qp"))
+        return EINVAL;
     int result = layer_below(ibv_modify_qp)(qp, attr, mask);
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, qp);
@@ -302,6 +306,8 @@ static void forget_destroyed(enum shadow_kind kind, const void *handle, uint64_t
     static int destroy_##name(type handle)                                                                             \
     {                                                                                                                  \
         struct place here;                                                                                             \
+        if (hooks_is_gone(SHADOW_##KIND, handle, #name))                                                               \
+            return EINVAL;                                                                                             \
         place_here(&here);                                                                                             \
         uint64_t serial = begin_destroying(SHADOW_##KIND, handle);                                                     \
         int result = layer_below(name)(handle);                                                                        \

@@ -1,17 +1,72 @@
 /* Completions, as programs poll them. */
+#include <pthread.h>
+#include <string.h>
+
+#include "check/findings/finding.h"
 #include "check/flight.h"
 #include "check/layer.h"
 #include "verbs/queue/cq.h"
 
+static uintptr_t self(void)
+{
+    return (uintptr_t)pthread_self();
+}
+
+/* A SINGLE_THREADED CQ is this thread's until end_polling. */
+static void begin_polling(const struct ibv_cq *ibv)
+{
+    if (!(((const struct cq *)ibv)->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+        return;
+    shadow_lock();
+    struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
+    if (cq && cq->cq.inside && cq->cq.inside != self())
+        HOOKS_CALL(polled_twice, cq);
+    if (cq && !cq->cq.inside)
+        cq->cq.inside = self();
+    shadow_unlock();
+}
+
+static void end_polling(const struct ibv_cq *ibv)
+{
+    if (!(((const struct cq *)ibv)->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+        return;
+    shadow_lock();
+    struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
+    if (cq && cq->cq.inside == self())
+        cq->cq.inside = 0;
+    shadow_unlock();
+}
+
+/* What adapters leave undefined. */
+static void poison(struct ibv_wc *wc)
+{
+    enum { POISON = 0x5a };
+    struct ibv_wc valid = *wc;
+    memset(wc, POISON, sizeof *wc);
+    wc->wr_id = valid.wr_id;
+    wc->status = valid.status;
+    wc->vendor_err = valid.vendor_err;
+    wc->qp_num = valid.qp_num;
+}
+
+static void complete_list(struct ibv_wc *list, int count)
+{
+    shadow_lock();
+    for (struct ibv_wc *wc = list; wc < list + count; wc++) {
+        flight_complete(&(struct hooks_completion){wc->wr_id, wc->qp_num, wc->byte_len, wc->status, wc->opcode});
+        if (wc->status && finding_choice.rules[RULE_FAILED_FIELD])
+            poison(wc);
+    }
+    shadow_unlock();
+}
+
 static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *list)
 {
+    begin_polling(cq);
     int found = layer_below(ibv_poll_cq)(cq, count, list);
-    if (found <= 0)
-        return found;
-    shadow_lock();
-    for (const struct ibv_wc *wc = list; wc < list + found; wc++)
-        flight_complete(&(struct hooks_completion){wc->wr_id, wc->qp_num, wc->byte_len, wc->status, wc->opcode});
-    shadow_unlock();
+    end_polling(cq);
+    if (found > 0)
+        complete_list(list, found);
     return found;
 }
 
@@ -27,9 +82,12 @@ static void complete_shown(struct ibv_cq_ex *ibv)
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
+    begin_polling(ibv_cq_ex_to_cq(cq));
     int result = layer_below(ibv_start_poll)(cq, attr);
     if (!result)
         complete_shown(cq);
+    else
+        end_polling(ibv_cq_ex_to_cq(cq));
     return result;
 }
 
@@ -41,9 +99,55 @@ static int next_poll(struct ibv_cq_ex *cq)
     return result;
 }
 
+static void end_poll(struct ibv_cq_ex *cq)
+{
+    end_polling(ibv_cq_ex_to_cq(cq));
+    layer_below(ibv_end_poll)(cq);
+}
+
+/* -- readers */
+
+static void note_read(const struct ibv_cq_ex *ibv, uint64_t flag, const char *call)
+{
+    const struct cq *cq = (const struct cq *)ibv;
+    if (!(flag & ~cq->wc_flags) && !ibv->status)
+        return;
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_CQ, ibv);
+    if (shadow)
+        HOOKS_CALL(read_field, shadow, flag, call);
+    shadow_unlock();
+}
+
+/* vendor_err is valid of failed entries, too. */
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
+{
+    note_read(cq, 0, "ibv_wc_read_opcode");
+    return layer_below(ibv_wc_read_opcode)(cq);
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
+{
+    note_read(cq, 0, "ibv_wc_read_wc_flags");
+    return layer_below(ibv_wc_read_wc_flags)(cq);
+}
+
+#define READER(type, name, flag, parameters, arguments)                                                                \
+    static type name parameters                                                                                        \
+    {                                                                                                                  \
+        note_read(cq, IBV_WC_EX_WITH_##flag, "ibv_wc_" #name);                                                         \
+        return layer_below(ibv_wc_##name) arguments;                                                                   \
+    }
+#include "calls/verbs.def"
+
 void polls_fill(struct calls *calls)
 {
+#define READER(type, name, flag, parameters, arguments) calls->ibv_wc_##name = name;
+#include "calls/verbs.def"
+    calls->ibv_wc_read_opcode = read_opcode;
+    calls->ibv_wc_read_wc_flags = read_wc_flags;
     calls->ibv_poll_cq = poll_cq;
     calls->ibv_start_poll = start_poll;
     calls->ibv_next_poll = next_poll;
+    calls->ibv_end_poll = end_poll;
 }

@@ -1,4 +1,6 @@
 /* Posts by lists of work requests. */
+#include <errno.h>
+
 #include "check/flight.h"
 #include "check/layer.h"
 
@@ -21,19 +23,27 @@ static unsigned count_receives(const struct ibv_recv_wr *wr, const struct ibv_re
     return count;
 }
 
+/* 0: it is not known. UINT64_MAX: it is gone. */
 static uint64_t begin_sends(struct ibv_qp *qp, const struct ibv_send_wr *wr, const void *posted)
 {
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, qp);
+    const struct shadow *gone = shadow ? NULL : shadow_find_gone(SHADOW_QP, qp);
+    if (gone)
+        HOOKS_CALL(used_gone, gone, "ibv_post_send");
     uint64_t first = shadow ? flight_begin_sends(shadow, wr, posted) : 0;
     shadow_unlock();
-    return first;
+    return gone ? UINT64_MAX : first;
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     unsigned count = count_sends(wr, NULL);
     uint64_t first = begin_sends(qp, wr, POSTED);
+    if (first == UINT64_MAX) {
+        *bad = wr;
+        return errno = EINVAL;
+    }
     int error = layer_below(ibv_post_send)(qp, wr, bad);
     unsigned taken = error ? count_sends(wr, *bad) : count;
     shadow_lock();
@@ -51,9 +61,12 @@ static uint64_t begin_receives(enum shadow_kind kind, const void *owner, const s
 {
     shadow_lock();
     struct shadow *shadow = shadow_find(kind, owner);
+    const struct shadow *gone = shadow ? NULL : shadow_find_gone(kind, owner);
+    if (gone)
+        HOOKS_CALL(used_gone, gone, kind == SHADOW_QP ? "ibv_post_recv" : "ibv_post_srq_recv");
     uint64_t first = shadow ? flight_begin_receives(shadow, wr, posted) : 0;
     shadow_unlock();
-    return first;
+    return gone ? UINT64_MAX : first;
 }
 
 static void end_receives(enum shadow_kind kind, const void *owner, uint64_t first, unsigned taken, unsigned count)
@@ -69,6 +82,10 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 {
     unsigned count = count_receives(wr, NULL);
     uint64_t first = begin_receives(SHADOW_QP, qp, wr, POSTED);
+    if (first == UINT64_MAX) {
+        *bad = wr;
+        return errno = EINVAL;
+    }
     int error = layer_below(ibv_post_recv)(qp, wr, bad);
     end_receives(SHADOW_QP, qp, first, error ? count_receives(wr, *bad) : count, count);
     return error;
@@ -78,6 +95,10 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 {
     unsigned count = count_receives(wr, NULL);
     uint64_t first = begin_receives(SHADOW_SRQ, srq, wr, POSTED);
+    if (first == UINT64_MAX) {
+        *bad = wr;
+        return errno = EINVAL;
+    }
     int error = layer_below(ibv_post_srq_recv)(srq, wr, bad);
     end_receives(SHADOW_SRQ, srq, first, error ? count_receives(wr, *bad) : count, count);
     return error;

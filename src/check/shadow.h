@@ -61,12 +61,8 @@ struct shadow_cq {
     uint64_t wc_flags;
     uint32_t create_flags;
     uint32_t entries;
-    uint32_t due;      /* completions that may still come, or wait to be polled: signalled sends, receives of QPs */
-    bool armed;        /* and no event was fetched since */
-    bool polled;       /* since the last event was fetched, or since it was made */
-    bool polled_armed; /* since it was armed */
-    bool armed_late;   /* it was polled before it was armed, while work was in flight */
-    uintptr_t inside;  /* the thread in a poll of a SINGLE_THREADED one; 0: none */
+    uint32_t due;     /* completions that may still come, or wait to be polled: signalled sends, receives of QPs */
+    uintptr_t inside; /* the thread in a poll of a SINGLE_THREADED one; 0: none */
 };
 
 struct shadow {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { WQE_SGES = 8 };
+enum { WQE_SGES = 8, WQE_PARTS = 8 };
 
 enum wqe_flags {
     WQE_SIGNALED = 1,
@@ -22,8 +22,8 @@ struct wqe {
         returned;       /* when the post was called, and when it returned (0: not yet), as counts of such moments */
     const void *posted; /* the program's return address */
     uintptr_t thread;
-    uint64_t hash;
-    struct ibv_ah *ah;
+    uint64_t hash;             /* of all its buffers */
+    uint64_t parts[WQE_PARTS]; /* or of parts of one that the device writes; rules/receive_buffer.c */
     uint32_t length;
     uint8_t opcode; /* enum ibv_wr_opcode, of sends */
     uint8_t flags;

@@ -2,6 +2,7 @@
  * or a `neighbour`, which breaks the rule with another object, size or order. The line that a finding must name ends in
  * a comment with the case's name and variant. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,178 @@ static void change_send_buffer(enum loopback_variant variant)
     loopback.memory[variant == NEIGHBOUR ? 19999 : 0]++;
     if (variant != TWIN)
         loopback_poll(&loopback, 1);
+    loopback_close(&loopback);
+}
+
+/* A receive of so many bytes of memory, and a SEND of 16 into it. */
+static void receive_into(struct loopback *loopback, unsigned bytes, enum loopback_variant variant)
+{
+    struct ibv_sge target = loopback_piece(loopback, LOOPBACK_MEMORY / 2, bytes);
+    struct ibv_sge source = loopback_piece(loopback, 0, 16);
+    struct ibv_recv_wr *bad, receive = {.wr_id = 5, .sg_list = &target, .num_sge = 1};
+    struct ibv_send_wr *rest, send = {.sg_list = &source, .num_sge = 1, .opcode = IBV_WR_SEND};
+    char *written = loopback->memory + LOOPBACK_MEMORY / 2 + bytes - 1;
+    send.send_flags = IBV_SEND_SIGNALED;
+    if (variant == NEIGHBOUR)
+        MUST(!ibv_post_recv(loopback->qp[1], &receive, &bad)); /* receive-buffer-written neighbour */
+    else
+        MUST(!ibv_post_recv(loopback->qp[1], &receive, &bad)); /* receive-buffer-written faulty */
+    if (variant != TWIN)
+        ++*written;
+    MUST(!ibv_post_send(loopback->qp[0], &send, &rest));
+    loopback_poll(loopback, 2);
+    ++*written;
+}
+
+/* Of 256 bytes; of 20000. */
+static void write_receive_buffer(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    receive_into(&loopback, variant == NEIGHBOUR ? 20000 : 256, variant);
+    loopback_close(&loopback);
+}
+
+/* -- events and completions */
+
+static void *acknowledge_late(void *cq)
+{
+    enum { LATE = 300000 /* us */ };
+    usleep(LATE);
+    ibv_ack_cq_events(cq, 1);
+    return NULL;
+}
+
+/* A CQ of one channel; with two events, of which one is acknowledged. */
+static void forget_acknowledgement(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    struct ibv_cq *cq;
+    void *unused;
+    pthread_t thread;
+    int events = variant == NEIGHBOUR ? 2 : 1;
+    loopback_open(&loopback, &(struct loopback_options){.channel = true});
+    for (int event = 0; event < events; event++) {
+        MUST(!ibv_req_notify_cq(loopback.cq, 0));
+        MUST(!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED));
+        MUST(!ibv_get_cq_event(loopback.channel, &cq, &unused));
+        loopback_poll(&loopback, 1);
+    }
+    if (events == 2 || variant == TWIN)
+        ibv_ack_cq_events(cq, 1);
+    if (variant != TWIN)
+        MUST(!pthread_create(&thread, NULL, acknowledge_late, cq));
+    for (int end = 0; end < LOOPBACK_ENDS; end++) {
+        MUST(!ibv_destroy_qp(loopback.qp[end]));
+        loopback.qp[end] = NULL;
+    }
+    if (variant == NEIGHBOUR)
+        MUST(!ibv_destroy_cq(loopback.cq)); /* event-unacknowledged neighbour */
+    else
+        MUST(!ibv_destroy_cq(loopback.cq)); /* event-unacknowledged faulty */
+    loopback.cq = NULL;
+    if (variant != TWIN)
+        MUST(!pthread_join(thread, NULL));
+    loopback_close(&loopback);
+}
+
+static void begin_poll(struct loopback *loopback)
+{
+    int error;
+    while ((error = ibv_start_poll(loopback->cq_ex, &(struct ibv_poll_cq_attr){0})) == ENOENT) {
+    }
+    MUST(!error);
+}
+
+/* byte_len; the immediate. */
+static void read_other_field(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    uint64_t asked = IBV_WC_EX_WITH_QP_NUM | (variant == TWIN ? IBV_WC_EX_WITH_BYTE_LEN : 0);
+    loopback_open(&loopback, &(struct loopback_options){.wc_flags = asked});
+    MUST(!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED));
+    begin_poll(&loopback);
+    MUST(ibv_wc_read_qp_num(loopback.cq_ex) == loopback.qp[0]->qp_num);
+    if (variant == NEIGHBOUR)
+        ibv_wc_read_imm_data(loopback.cq_ex); /* field-not-asked neighbour */
+    else
+        ibv_wc_read_byte_len(loopback.cq_ex); /* field-not-asked faulty */
+    ibv_end_poll(loopback.cq_ex);
+    loopback_close(&loopback);
+}
+
+/* The opcode; byte_len, of the receive that is flushed. */
+static void read_failed_field(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){.wc_flags = IBV_WC_EX_WITH_QP_NUM | IBV_WC_EX_WITH_BYTE_LEN});
+    struct ibv_sge piece = loopback_piece(&loopback, 0, 8);
+    struct ibv_recv_wr *bad, receive = {.sg_list = &piece, .num_sge = 1};
+    MUST(!ibv_post_recv(loopback.qp[0], &receive, &bad));
+    MUST(!ibv_modify_qp(loopback.qp[0], &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE));
+    begin_poll(&loopback);
+    MUST(loopback.cq_ex->status == IBV_WC_WR_FLUSH_ERR);
+    if (variant == FAULTY)
+        ibv_wc_read_opcode(loopback.cq_ex); /* failed-field faulty */
+    if (variant == NEIGHBOUR)
+        ibv_wc_read_byte_len(loopback.cq_ex); /* failed-field neighbour */
+    ibv_wc_read_vendor_err(loopback.cq_ex);
+    ibv_wc_read_qp_num(loopback.cq_ex);
+    ibv_end_poll(loopback.cq_ex);
+    loopback_close(&loopback);
+}
+
+/* -- lifetime */
+
+/* An MR twice; a post on a queue pair that is gone. */
+static void use_destroyed(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_mr *mr = ibv_reg_mr(loopback.pd, loopback.memory, 64, IBV_ACCESS_LOCAL_WRITE);
+    MUST(mr && !ibv_dereg_mr(mr));
+    struct ibv_qp *qp = loopback_make_qp(&loopback, &(struct loopback_options){0});
+    struct ibv_recv_wr *bad, receive = {.wr_id = 3};
+    int (*post)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **) = qp->context->ops.post_recv;
+    MUST(!ibv_destroy_qp(qp));
+    if (variant == FAULTY)
+        MUST(ibv_dereg_mr(mr) == EINVAL); /* use-after-destroy faulty */
+    if (variant == NEIGHBOUR)
+        MUST(post(qp, &receive, &bad) == EINVAL); /* use-after-destroy neighbour */
+    loopback_close(&loopback);
+}
+
+static void *poll_beside(void *argument)
+{
+    struct loopback *loopback = argument;
+    struct ibv_wc wc;
+    ibv_poll_cq(loopback->cq, 1, &wc); /* single-threaded faulty */
+    return NULL;
+}
+
+static void *iterate_beside(void *argument)
+{
+    struct loopback *loopback = argument;
+    if (!ibv_start_poll(loopback->cq_ex, &(struct ibv_poll_cq_attr){0})) /* single-threaded neighbour */
+        ibv_end_poll(loopback->cq_ex);
+    return NULL;
+}
+
+/* While another thread is between ibv_start_poll and ibv_end_poll. */
+static void poll_in_two_threads(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    pthread_t thread;
+    loopback_open(&loopback, &(struct loopback_options){.wc_flags = IBV_WC_EX_WITH_QP_NUM,
+                                                        .cq_flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED});
+    MUST(!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED));
+    begin_poll(&loopback);
+    if (variant == TWIN)
+        ibv_end_poll(loopback.cq_ex);
+    MUST(!pthread_create(&thread, NULL, variant == NEIGHBOUR ? iterate_beside : poll_beside, &loopback));
+    MUST(!pthread_join(thread, NULL));
+    if (variant != TWIN)
+        ibv_end_poll(loopback.cq_ex);
     loopback_close(&loopback);
 }
 
@@ -249,6 +422,12 @@ static const struct {
     void (*run)(enum loopback_variant);
 } cases[] = {
     {"send-buffer-changed", change_send_buffer},
+    {"receive-buffer-written", write_receive_buffer},
+    {"event-unacknowledged", forget_acknowledgement},
+    {"field-not-asked", read_other_field},
+    {"failed-field", read_failed_field},
+    {"use-after-destroy", use_destroyed},
+    {"single-threaded", poll_in_two_threads},
     {"region-in-use", deregister_in_use},
     {"buffer-unmapped", unmap_in_flight},
     {"cq-overrun", overrun_cq},

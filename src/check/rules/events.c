@@ -1,0 +1,17 @@
+/* Events are acknowledged before their object is destroyed. */
+#include "check/findings/finding.h"
+#include "check/hooks.h"
+
+static void destroying(struct shadow *shadow)
+{
+    if (shadow->events == shadow->acknowledged)
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_EVENT_UNACKNOWLEDGED,
+                                        .kind = shadow_kind_name(shadow->kind),
+                                        .number = shadow->number,
+                                        .created = &shadow->created},
+                "A %s (number 0x%x) is destroyed while %u of its events are not acknowledged: the call waits for them",
+                shadow_kind_name(shadow->kind), shadow->number, shadow->events - shadow->acknowledged);
+}
+
+const struct hooks rules_events = {.destroying = destroying};

@@ -1,0 +1,27 @@
+/* What was destroyed is not used, and a SINGLE_THREADED CQ is one thread's at a time. */
+#include "check/findings/finding.h"
+#include "check/hooks.h"
+
+static void used_gone(const struct shadow *gone, const char *call)
+{
+    finding_add(&(struct finding_about){.rule = RULE_USE_AFTER_DESTROY,
+                                        .kind = shadow_kind_name(gone->kind),
+                                        .number = gone->number,
+                                        .created = &gone->created,
+                                        .destroyed = &gone->destroyed},
+                "%s names a %s (number 0x%x) that was destroyed; the checker refuses it with EINVAL", call,
+                shadow_kind_name(gone->kind), gone->number);
+}
+
+static void polled_twice(struct shadow *cq)
+{
+    finding_add(&(struct finding_about){.rule = RULE_SINGLE_THREADED,
+                                        .kind = shadow_kind_name(cq->kind),
+                                        .number = cq->number,
+                                        .created = &cq->created},
+                "A completion queue (number 0x%x) that was created as SINGLE_THREADED is polled by two threads at the "
+                "same time",
+                cq->number);
+}
+
+const struct hooks rules_lifetime = {.used_gone = used_gone, .polled_twice = polled_twice};

@@ -1,0 +1,101 @@
+/* The buffer of a receive is the device's until its completion was polled. What a message has overwritten can't be seen
+ * any more, so it is the bytes beyond the message that are compared: the last 4 KiB of the buffer, in eight parts. */
+#include <string.h>
+
+#include "check/findings/finding.h"
+#include "check/flight.h"
+#include "check/memory.h"
+#include "link/guard.h"
+#include "verbs/qp/kind.h"
+
+enum { WINDOW = 4096, FILL = 0xa5, FILL_CHUNK = 512 };
+
+/* Where the parts begin, and how long each is; the last may be shorter. */
+struct parts {
+    uint32_t begin, each, end;
+};
+
+static struct parts parts_of(const struct wqe *wqe)
+{
+    uint32_t end = wqe->sges[0].length, begin = end > WINDOW ? end - WINDOW : 0;
+    return (struct parts){begin, (end - begin + WQE_PARTS - 1) / WQE_PARTS, end};
+}
+
+static bool hash(const struct wqe *wqe, const struct parts *parts, unsigned part, uint64_t *hash)
+{
+    uint32_t begin = parts->begin + part * parts->each, end = begin + parts->each;
+    end = end < parts->end ? end : parts->end;
+    *hash = 0;
+    return begin >= end || memory_hash_part(&wqe->sges[0], begin, end - begin, hash);
+}
+
+static void fill(const struct ibv_sge *sge)
+{
+    static const char pattern[FILL_CHUNK] = {[0 ... FILL_CHUNK - 1] = (char)FILL};
+    char *to = memory_at(sge);
+    for (uint32_t done = 0; to && done < sge->length;) {
+        uint32_t some = sge->length - done < FILL_CHUNK ? sge->length - done : FILL_CHUNK;
+        if (!guard_copy(to + done, pattern, some))
+            return;
+        done += some;
+    }
+}
+
+static void posted(struct shadow *owner, struct wqe *wqe)
+{
+    if (!(wqe->flags & WQE_WRITES))
+        return;
+    for (unsigned at = 0; finding_choice.fill && at < wqe->count; at++)
+        fill(&wqe->sges[at]);
+    if (!(wqe->flags & WQE_RECEIVE) || wqe->count != 1 || !wqe->length ||
+        !finding_choice.rules[RULE_RECEIVE_BUFFER_WRITTEN])
+        return;
+    struct parts parts = parts_of(wqe);
+    for (unsigned part = 0; part < WQE_PARTS; part++)
+        if (!hash(wqe, &parts, part, &wqe->parts[part]))
+            return;
+    wqe->flags |= WQE_HASHED;
+}
+
+/* How many bytes of the buffer the device may have written. */
+static uint32_t received(const struct shadow *qp, const struct wqe *wqe, const struct hooks_completion *completion)
+{
+    if (completion->status == IBV_WC_WR_FLUSH_ERR || completion->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+        return 0;
+    /* what was lost of another message may have left its bytes */
+    bool may_lose = !(1u << qp->qp.type & (qp_kind_types(QP_RELIABLE) | qp_kind_types(QP_DATAGRAM)));
+    return completion->status || may_lose ? wqe->length : completion->length;
+}
+
+static bool is_changed(const struct wqe *wqe, uint32_t from)
+{
+    struct parts parts = parts_of(wqe);
+    uint64_t now;
+    for (unsigned part = 0; part < WQE_PARTS; part++)
+        if (parts.begin + part * parts.each >= from && hash(wqe, &parts, part, &now) && now != wqe->parts[part])
+            return true;
+    return false;
+}
+
+static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+{
+    if (!(wqe->flags & WQE_HASHED) || !(wqe->flags & WQE_RECEIVE))
+        return;
+    uint32_t length = received(qp, wqe, completion);
+    struct wqe rest = *wqe;
+    rest.sges[0].addr += length;
+    rest.sges[0].length -= length < rest.sges[0].length ? length : rest.sges[0].length;
+    if (!is_changed(wqe, length) || memory_may_be_written(&rest))
+        return;
+    finding_add(
+        &(struct finding_about){.rule = RULE_RECEIVE_BUFFER_WRITTEN,
+                                .kind = shadow_kind_name(qp->kind),
+                                .number = qp->number,
+                                .posted = wqe->posted,
+                                .created = &qp->created},
+        "The buffer of a receive of queue pair 0x%x was written by the program between its post and the poll of "
+        "its completion (wr_id %llu, %u bytes from 0x%llx, beyond the %u bytes of the message)",
+        qp->number, (unsigned long long)wqe->wr_id, wqe->length, (unsigned long long)wqe->sges[0].addr, length);
+}
+
+const struct hooks rules_receive_buffer = {.posted = posted, .completed = completed};
