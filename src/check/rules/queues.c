@@ -21,10 +21,11 @@ static void posted(struct shadow *owner, struct wqe *wqe)
                 cq->cq.entries, cq->cq.due, wqe_name(wqe), owner->number);
 }
 
+/* Another thread may have polled meanwhile, and made room. */
 static void refused(struct shadow *qp, int error)
 {
     const struct wqe_queue *sends = &qp->qp.sends;
-    if (error != ENOMEM || !sends->count || qp->qp.signaled)
+    if (error != ENOMEM || !sends->count || sends->count < qp->qp.cap.max_send_wr || qp->qp.signaled)
         return;
     finding_add(&(struct finding_about){.rule = RULE_SEND_QUEUE_STUCK,
                                         .kind = shadow_kind_name(qp->kind),
