@@ -6,7 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/settings.h"
 #include "command.h"
+#include "config/config.h"
+#include "ipc/admin_port.h"
+#include "ipc/node.h"
 #include "prepare.h"
 
 static int become(char **argv)
@@ -20,6 +24,21 @@ static int become(char **argv)
     else
         complain("There is no program \"%s\"%s.", argv[0], strchr(argv[0], '/') ? "" : " in $PATH");
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* A port that was put down stays so for later programs; at a terminal that is said, unless nothing is to be. */
+static void tell_of_ports(void)
+{
+    unsigned count;
+    char directory[NODE_DIRECTORY_MAX + 1];
+    const char *log = setting_environment(SETTING_LOG);
+    const struct device *devices = config_devices(&count);
+    if (!isatty(STDERR_FILENO) || (log && !strcmp(log, "none")) || !node_directory(directory))
+        return;
+    for (unsigned i = 0; i < count; i++)
+        if (admin_port_is_down(directory, devices[i].name))
+            complain("The port of %s is down since \"softverbs event port-down %s\"; port-up brings it back.",
+                     devices[i].name, devices[i].name);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -36,6 +55,8 @@ static int run(const struct command *command, int argc, char **argv)
         status = command_misused(command, "Which program shall it run?");
     if (!status)
         status = prepare_environment(command, paths);
+    if (!status)
+        tell_of_ports();
     return status ? status : become(argv + optind);
 }
 

@@ -181,7 +181,7 @@ static void report_missing(FILE *out)
 {
     struct acknowledgements_missing missing;
     if (acknowledgements_missing(&missing))
-        fprintf(out, ",\"unacknowledged\":{\"object\":\"%s\",\"handle\":%u,\"events\":%u}", missing.object,
+        fprintf(out, ",\"unacknowledged\":{\"object\":\"%s\",\"handle\":%u,\"events\":%d}", missing.object,
                 missing.handle, missing.events);
 }
 

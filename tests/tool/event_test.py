@@ -104,6 +104,19 @@ def a_port_that_is_down_is_seen_by_programs_that_start_later():
     assert re.search(rb"^soft0 .* ACTIVE ", expect(softverbs("devices")).stdout, re.MULTILINE)
 
 
+def run_says_at_a_terminal_that_a_port_is_down():
+    """findings/clients2.md, 2.6: a run after it had "1 devices"."""
+    expect(softverbs("event", "port-down", "soft0"), out=None)
+    try:
+        told = "The port of soft0 is down since"
+        assert told in cases.at_terminal([SOFTVERBS, "run", "--", "true"], cases.environment())[1]
+        assert told not in cases.at_terminal([SOFTVERBS, "run", "--quiet", "--", "true"], cases.environment())[1]
+        expect(run("true"))
+    finally:
+        expect(softverbs("event", "port-up", "soft0"), out=None)
+    assert cases.at_terminal([SOFTVERBS, "run", "--", "true"], cases.environment())[1] == ""
+
+
 def one_process_alone_can_be_meant():
     with _watching() as meant, _watching() as other:
         expect(softverbs("event", "--pid", str(meant.pid), "port-down", "soft0"),

@@ -192,6 +192,14 @@ static void unacknowledged(void)
     ibv_destroy_cq(cq);
 }
 
+/* The queue at which UCX acknowledged them. */
+static void overacknowledged(void)
+{
+    ibv_ack_cq_events(cq, 2);
+    tell();
+    ibv_destroy_cq(cq);
+}
+
 /* UCX, pull request 10505: receives of a shared receive queue run out. */
 static void short_srq(void)
 {
@@ -240,6 +248,7 @@ static const struct {
     {"unemptied", unemptied},
     {"unacknowledged", unacknowledged},
     {"short-srq", short_srq},
+    {"overacknowledged", overacknowledged},
     {"full", full},
     {"refusals", refusals},
 };

@@ -70,6 +70,13 @@ def events_that_were_acknowledged_at_another_queue():
     _says("unacknowledged", b"The completion queue with handle", b"is being destroyed, and waits for 1 events to be acknowledged (ibv_ack_cq_events")
 
 
+def events_of_another_queue_that_were_acknowledged_here():
+    """findings/field-b.md, B5; (reason 357) had the difference as an unsigned number."""
+    _says("overacknowledged", b"is being destroyed, and 2 more events of it were acknowledged than fetched")
+    last = expect(softverbs("why", "--last")).stdout
+    assert b"waits for ever: 2 more events were acknowledged than fetched" in b" ".join(last.split()), last
+
+
 def a_shared_receive_queue_that_ran_out():
     """https://github.com/openucx/ucx/pull/10505"""
     _says("short-srq", b"shared receive queue with handle", b"is empty (ibv_post_srq_recv)", b"times that it is not ready")

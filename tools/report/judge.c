@@ -349,10 +349,16 @@ static void add_unacknowledged(const json_t *process, json_t *said)
     const json_t *wait = json_object_get(process, "unacknowledged");
     if (!wait)
         return;
-    snprintf(line, sizeof line,
-             "The %s with handle %" JSON_INTEGER_FORMAT " is being destroyed, and waits for %" JSON_INTEGER_FORMAT
-             " events to be acknowledged (ibv_ack_cq_events, ibv_ack_async_event).",
-             text_of(wait, "object"), number_of(wait, "handle"), number_of(wait, "events"));
+    if (number_of(wait, "events") < 0)
+        snprintf(line, sizeof line,
+                 "The %s with handle %" JSON_INTEGER_FORMAT " is being destroyed, and %" JSON_INTEGER_FORMAT
+                 " more events of it were acknowledged than fetched: they were another object's.",
+                 text_of(wait, "object"), number_of(wait, "handle"), -number_of(wait, "events"));
+    else
+        snprintf(line, sizeof line,
+                 "The %s with handle %" JSON_INTEGER_FORMAT " is being destroyed, and waits for %" JSON_INTEGER_FORMAT
+                 " events to be acknowledged (ibv_ack_cq_events, ibv_ack_async_event).",
+                 text_of(wait, "object"), number_of(wait, "handle"), number_of(wait, "events"));
     json_array_append_new(said, json_string(line));
 }
 

@@ -10,7 +10,8 @@
 /* Of the thread that began to wait last. */
 static struct {
     const char *_Atomic object; /* NULL: none waits */
-    _Atomic uint32_t handle, events;
+    _Atomic uint32_t handle;
+    _Atomic int32_t events;
 } missing;
 
 bool acknowledgements_missing(struct acknowledgements_missing *to)
@@ -21,8 +22,17 @@ bool acknowledgements_missing(struct acknowledgements_missing *to)
     return to->object;
 }
 
-static void note(const struct object *object, uint32_t events)
+/* Who acknowledges at the wrong object does not end its wait either. */
+static void note(const struct object *object, int32_t events)
 {
+    if (events > 0)
+        log_reason(LOG_WARN, REASON_UNACKNOWLEDGED, "destroying the %s with handle %u waits for %d events",
+                   object->class->name, object->handle, events);
+    else
+        log_cause(LOG_WARN, REASON_UNACKNOWLEDGED,
+                  "destroying the %s with handle %u waits for ever: %d more events were acknowledged than fetched, so "
+                  "those of another object, whose destruction waits, too",
+                  object->class->name, object->handle, -events);
     atomic_store(&missing.handle, object->handle);
     atomic_store(&missing.events, events);
     atomic_store(&missing.object, object->class->name);
@@ -37,11 +47,8 @@ void acknowledgements_wait(const struct object *object, pthread_mutex_t *mutex, 
     pthread_mutex_lock(mutex);
     while (*acknowledged != fetched && pthread_cond_timedwait(cond, mutex, &soon) != ETIMEDOUT)
         ;
-    if (*acknowledged != fetched) {
-        log_reason(LOG_WARN, REASON_UNACKNOWLEDGED, "destroying the %s with handle %u waits for %u events",
-                   object->class->name, object->handle, fetched - *acknowledged);
-        note(object, fetched - *acknowledged);
-    }
+    if (*acknowledged != fetched)
+        note(object, (int32_t)(fetched - *acknowledged));
     while (*acknowledged != fetched)
         pthread_cond_wait(cond, mutex);
     atomic_store(&missing.object, NULL);

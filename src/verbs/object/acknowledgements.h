@@ -15,7 +15,8 @@ void acknowledgements_wait(const struct object *, pthread_mutex_t *mutex, pthrea
 /* The object of this process that waits so at this moment, of several one; false: none does. Thread-safe. */
 struct acknowledgements_missing {
     const char *object; /* "completion queue" */
-    uint32_t handle, events;
+    uint32_t handle;
+    int32_t events; /* below 0: so many more were acknowledged than fetched */
 };
 bool acknowledgements_missing(struct acknowledgements_missing *);
 
