@@ -111,6 +111,20 @@ def a_line_a_second_says_what_was_lost():
         assert titles[-2:] == ["drops", "fault"] and any(int(line["fault"]) > 0 for line in told), (titles, told)
 
 
+def what_is_lost_at_a_port_that_is_down_is_counted():
+    path = f"{TEMPORARY}/counted"
+    with _writing("--counters", path) as (server, _):
+        expect(softverbs("event", "--pid", str(server), "port-down", "soft0"), out=None)
+        deadline, told = time.monotonic() + 60, {}
+        while time.monotonic() < deadline and server not in told:  # until the writer's retries have run out, and both end
+            time.sleep(0.1)
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as file:
+                    told = {process["pid"]: process["strays"] for process in map(json.loads, file)}
+        dropped = told[server]["dropped"]
+        assert dropped.get("21") and told[server]["reasons"]["PACKET_PORT_DOWN"] == dropped["21"], told
+
+
 def a_process_that_does_not_answer_is_told_as_such():
     with _writing() as (_, client):
         assert _told()[client]["answers"] is True

@@ -2,7 +2,6 @@
 
 /* A queue pair as the loop sees it. */
 #include "base/container.h"
-#include "diag/log.h"
 #include "process/forward.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
@@ -31,8 +30,10 @@ static enum reason why_silent(const struct qp *qp)
 static bool is_only_slow(struct qp *qp, nanos now, enum reason *silence)
 {
     struct peer *peer = qp->path.peer;
-    if (peer && !node_alive(qp->process->node, peer))
+    if (peer && !node_alive(qp->process->node, peer) && !qp->path.peer_ended) {
         qp->path.peer_ended = true;
+        traffic_note(qp_flow(qp), EVENT_PEER_ENDED, (uint64_t)peer->pid, 0);
+    }
     *silence = why_silent(qp);
     if (traffic_is_faulty(&qp->process->traffic) && ++qp->progress.postponed % POSTPONED_WITH_FAULTS == 0)
         return false;
@@ -116,7 +117,7 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
 
 __attribute__((noinline)) static bool tell_cut_off(const struct qp *qp)
 {
-    log_reason(LOG_INFO, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->number);
+    traffic_dropped(&qp->process->traffic, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->number);
     return true;
 }
 
