@@ -4,15 +4,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "abi/around.h"
 #include "abi/assembly.h"
 #include "abi/bottom.h"
 #include "abi/export.h"
 #include "abi/operations.h"
 #include "abi/ucma/attach.h"
-#include "base/result.h"
+#include "verbs/context/buffer.h"
 #include "verbs/context/context.h"
 #include "verbs/context/device.h"
 #include "verbs/context/import.h"
+#include "verbs/life/mr_register.h"
 #include "verbs/life/mr_special.h"
 #include "verbs/life/qp_create.h"
 #include "verbs/memory/dm.h"
@@ -87,25 +89,21 @@ static int query_port(struct ibv_context *context, uint8_t port, struct _compat_
                                  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
+static int refuse_flags(uint32_t flags)
+{
+    return refuse(EOPNOTSUPP, REASON_UNKNOWN_BITS, "flags are 0x%x", flags);
+}
+
 int export_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
                         uint32_t flags, size_t size)
 {
-    return flags ? EOPNOTSUPP : device_query_gid_entry(context, port, index, entry, size);
+    return flags ? refuse_flags(flags) : device_query_gid_entry(context, port, index, entry, size);
 }
 
 ssize_t export_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most, uint32_t flags,
                                size_t size)
 {
-    return flags ? -EOPNOTSUPP : device_query_gid_table(context, entries, most, size);
-}
-
-int export_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
-{
-    __be16 found;
-    for (int index = 0; !device_query_pkey(context, port, index, &found); index++)
-        if (found == pkey)
-            return index;
-    return -1;
+    return flags ? -refuse_flags(flags) : device_query_gid_table(context, entries, most, size);
 }
 
 /* -- domains and memory */
@@ -135,6 +133,13 @@ struct ibv_mr *export_reg_mr_iova(struct ibv_pd *pd, void *address, size_t lengt
     return mr_register(pd, address, length, iova, (unsigned)access);
 }
 
+/* The header makes it of the two above, whose names the program has. */
+struct ibv_mr *export_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned access)
+{
+    refusal_now.call = iova == (uintptr_t)address ? "ibv_reg_mr" : "ibv_reg_mr_iova";
+    return mr_register(pd, address, length, iova, access);
+}
+
 struct ibv_mr *export_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                                     int access)
 {
@@ -151,7 +156,7 @@ struct ibv_mr *export_reg_buf_mr(struct ibv_pd *pd, struct newer_buf *buffer, vo
 /* The memory of these buffers is the program's own, no dma-buf. */
 int export_buf_dmabuf_fd(struct newer_buf *buffer)
 {
-    return errno = ENODATA, -1;
+    return refused_minus(refuse(ENODATA, REASON_BUFFER_NO_DMABUF, "the buffer at %p", buffer_memory(buffer)));
 }
 
 /* -- queues */
@@ -160,7 +165,7 @@ struct ibv_cq *export_create_cq(struct ibv_context *context, int entries, void *
                                 struct ibv_comp_channel *channel, int comp_vector)
 {
     struct ibv_cq_init_attr_ex attr = {
-        .cqe = entries < 0 ? 0 : (uint32_t)entries,
+        .cqe = (uint32_t)entries, /* a negative number is too large */
         .cq_context = cq_context,
         .channel = channel,
         .comp_vector = (uint32_t)comp_vector,
@@ -251,14 +256,14 @@ void bottom_of_exports(struct calls *calls)
     EXPORT type name parameters                                                                                        \
     {                                                                                                                  \
         const struct calls *around = calls_around();                                                                   \
-        return RESULT_##answer(around ? calls_get(around, name) arguments : bottom_##name arguments);                  \
+        return AROUND_##answer(#name, around ? calls_get(around, name) arguments : bottom_##name arguments);           \
     }
 #define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
     type newer_##name parameters __asm__(#name);                                                                       \
     EXPORT type newer_##name parameters                                                                                \
     {                                                                                                                  \
         const struct calls *around = calls_around();                                                                   \
-        return RESULT_##answer(around ? calls_get(around, name) arguments : bottom_##name arguments);                  \
+        return AROUND_##answer(#name, around ? calls_get(around, name) arguments : bottom_##name arguments);           \
     }
 #define OLD_VERB(answer, type, name, work, parameters, arguments)                                                      \
     EXPORT type name parameters                                                                                        \

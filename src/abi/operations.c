@@ -1,9 +1,9 @@
 #include "abi/operations.h"
 
+#include "abi/around.h"
 #include "abi/bottom.h"
 #include "abi/unsupported.h"
 #include "base/container.h"
-#include "base/result.h"
 #include "verbs/life/qp_create.h"
 #include "verbs/send/qp_ex.h"
 
@@ -37,7 +37,7 @@ void bottom_of_operations(struct calls *calls)
     static type table##_##member parameters                                                                            \
     {                                                                                                                  \
         const struct calls *around = calls_around();                                                                   \
-        return RESULT_##answer(around ? calls_get(around, name) arguments : bottom_##name arguments);                  \
+        return AROUND_##answer(#name, around ? calls_get(around, name) arguments : bottom_##name arguments);           \
     }
 #include "calls/verbs.def"
 

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "calls/calls.h"
 #include "diag/log.h"
+#include "diag/refusal.h"
 #include "script/decide.h"
 #include "script/parse.h"
 
@@ -51,6 +52,7 @@ static void log_verdict(const struct script_event *event, const struct script_ve
     log_cause(LOG_WARN, REASON_SCRIPTED, "%s:%s%s%s%s by line %u of the script", call, late, signal,
               verdict->error ? " fails with " : "", verdict->error ? script_error_name(verdict->error) : "",
               verdict->rule->line);
+    refusal_told();
 }
 
 static void wait_for(nanos delay)

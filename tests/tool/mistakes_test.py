@@ -76,6 +76,13 @@ def an_event_that_is_not_acknowledged_is_named_where_it_is_waited_for():
     _one(ours, "destroying the completion queue with handle", "waits for 1 events", "(reason 357)")
 
 
+def more_acknowledgements_than_events_are_said_to_be_too_many():
+    ours, own = _lines("two-acknowledgements")
+    assert own == ["ibv_destroy_cq waits"], own
+    _one(ours, "destroying the completion queue with handle", "waits for ever: 1 more events were acknowledged than fetched",
+         "called too often, or for another object", "(reason 466)")
+
+
 def an_address_without_a_grh_says_which_field_to_set():
     for name in ("no-grh", "lid"):
         ours, _ = _lines(name)

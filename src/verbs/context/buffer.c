@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/life/mr_register.h"
 #include "verbs/life/mr_special.h"
 #include "verbs/memory/dmah.h"
@@ -27,8 +27,7 @@ void *buffer_allocate(struct ibv_pd *pd, size_t size, struct newer_buf **buffer)
     void *memory = NULL;
     if (!made || posix_memalign(&memory, (size_t)sysconf(_SC_PAGESIZE), size ? size : 1)) {
         free(made);
-        errno = ENOMEM;
-        return NULL;
+        return refused_null(ENOMEM);
     }
     *made = (struct newer_buf){.pd = pd, .memory = memory, .size = size};
     *buffer = made;
@@ -42,13 +41,28 @@ void buffer_free(struct newer_buf *buffer)
     free(buffer);
 }
 
+const void *buffer_memory(const struct newer_buf *buffer)
+{
+    return buffer->memory;
+}
+
 /* The range must be a part of the buffer, and nothing may name other memory. */
-static bool buffer_holds(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
+static int buffer_check_range(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
 {
     const struct newer_buf *buffer = attr->buf;
     uintptr_t offset = (uintptr_t)attr->addr - (uintptr_t)buffer->memory; /* huge when it lies before the buffer */
-    return pd == buffer->pd && (attr->comp_mask & NEWER_MR_ADDR) && !(attr->comp_mask & FROM_FILE) &&
-           offset <= buffer->size && attr->length <= buffer->size - offset;
+    if (pd != buffer->pd)
+        return refuse_because(EINVAL, REASON_MR_EX_ATTRIBUTES, "the buffer at %p is of another protection domain",
+                              (void *)buffer->memory);
+    if (!(attr->comp_mask & NEWER_MR_ADDR) || attr->comp_mask & FROM_FILE)
+        return refuse_because(EINVAL, REASON_MR_EX_ATTRIBUTES,
+                              "comp_mask is 0x%llx, and a part of a buffer is named by its address alone",
+                              (unsigned long long)attr->comp_mask);
+    if (offset > buffer->size || attr->length > buffer->size - offset)
+        return refuse_because(EINVAL, REASON_MR_EX_ATTRIBUTES,
+                              "%zu bytes at %p lie outside the buffer, which has %zu at %p", attr->length, attr->addr,
+                              buffer->size, (void *)buffer->memory);
+    return 0;
 }
 
 /* A file needs its offset and the address that keys speak of; memory needs its address, and nothing of a file. */
@@ -63,29 +77,31 @@ static bool buffer_names_one_memory(uint64_t mask)
 static int buffer_check_dmah(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
 {
     if (attr->dmah->context != pd->context)
-        return EINVAL;
-    return attr->access & IBV_ACCESS_ON_DEMAND ? EOPNOTSUPP : 0;
+        return refuse(EINVAL, REASON_OTHER_CONTEXT, "the DMA handle");
+    if (attr->access & IBV_ACCESS_ON_DEMAND)
+        return refuse_because(EOPNOTSUPP, REASON_MR_EX_ATTRIBUTES,
+                              "a DMA handle is for memory that is there, and access has IBV_ACCESS_ON_DEMAND");
+    return 0;
 }
 
 static int buffer_check(const struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
 {
-    if (attr->comp_mask & ~(uint64_t)KNOWN)
-        return EOPNOTSUPP;
-    if ((attr->comp_mask & NEWER_MR_BUF) && !buffer_holds(pd, attr))
-        return EINVAL;
-    if (!buffer_names_one_memory(attr->comp_mask))
-        return EINVAL;
+    const unsigned long long mask = attr->comp_mask;
+    if (mask & ~(uint64_t)KNOWN)
+        return refuse(EOPNOTSUPP, REASON_UNKNOWN_BITS, "comp_mask is 0x%llx", mask);
+    int error = mask & NEWER_MR_BUF ? buffer_check_range(pd, attr) : 0;
+    if (error)
+        return error;
+    if (!buffer_names_one_memory(mask))
+        return refuse(EINVAL, REASON_MR_EX_ATTRIBUTES, "comp_mask is 0x%llx", mask);
     return attr->comp_mask & NEWER_MR_DMAH ? buffer_check_dmah(pd, attr) : 0;
 }
 
 struct ibv_mr *buffer_register(struct ibv_pd *pd, const struct newer_mr_init_attr *attr)
 {
     int error = buffer_check(pd, attr);
-    if (error) {
-        log_reason(LOG_INFO, REASON_MR_EX_ATTRIBUTES, "comp_mask 0x%llx", (unsigned long long)attr->comp_mask);
-        errno = error;
-        return NULL;
-    }
+    if (error)
+        return refused_null(error);
     struct object *dmah = attr->comp_mask & NEWER_MR_DMAH ? dmah_object(attr->dmah) : NULL;
     if (attr->comp_mask & NEWER_MR_FD)
         return mr_special_register_fd(pd, attr->fd_offset, attr->length, attr->iova, attr->fd, (unsigned)attr->access,

@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "config/device_identity.h"
 #include "diag/log.h"
+#include "diag/refusal.h"
 #include "process/port.h"
 #include "process/port_state.h"
 #include "verbs/context/device.h"
@@ -125,10 +126,8 @@ static struct context *context_make(const struct device *device, struct process 
 struct context *context_open(struct ibv_device *ibv, const struct process_parts *parts)
 {
     const struct device *device = device_of(ibv);
-    if (!device) {
-        errno = ENODEV;
-        return NULL;
-    }
+    if (!device)
+        return refused_null(refuse(ENODEV, REASON_NO_DEVICE, "device %s", ibv->name));
     struct process *process = process_join(parts);
     if (!process)
         return NULL;
@@ -259,7 +258,7 @@ int context_deallocate_pd(struct ibv_pd *ibv)
     struct pd *pd = pd_of(ibv);
     struct context *context = pd->object.context;
     if (!object_is_here(&((struct pd *)ibv)->object, context_of(ibv->context)))
-        return ENOENT;
+        return refused(ENOENT);
     control_lock(context);
     int error = object_leave(&pd->object, ibv->handle, NULL);
     if (!error)

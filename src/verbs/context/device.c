@@ -13,11 +13,13 @@
 #include "config/device_identity.h"
 #include "config/device_state.h"
 #include "config/link_layer.h"
+#include "diag/refusal.h"
 #include "process/port_state.h"
 #include "transport/raw_frame.h"
 #include "transport/tm/tags.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/kinds/srq_tags.h"
+#include "verbs/object/words.h"
 #include "verbs/qp/kind.h"
 #include "verbs/queue/cq_event.h"
 #include "verbs/send/rate_limit.h"
@@ -95,6 +97,11 @@ static void leave_out_raw_packets(struct ibv_device_attr_ex *attr)
     attr->device_cap_flags_ex &= ~(uint64_t)IBV_DEVICE_RAW_SCATTER_FCS;
 }
 
+static int refuse_size(size_t size, size_t least)
+{
+    return refuse(EINVAL, REASON_STRUCT_SIZE, "%zu bytes, and at least %zu are written", size, least);
+}
+
 int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_input *input,
                     struct ibv_device_attr_ex *attr, size_t size)
 {
@@ -130,9 +137,9 @@ int device_query_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_in
         .cq_mod_caps = {.max_cq_count = CQ_MODERATION_MOST, .max_cq_period = CQ_MODERATION_MOST},
     };
     if (input && input->comp_mask)
-        return EINVAL;
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", input->comp_mask);
     if (size < sizeof all.orig_attr)
-        return EINVAL;
+        return refuse_size(size, sizeof all.orig_attr);
     device_query(context_of(ibv), &all.orig_attr);
     *newer_phys_port_cnt_ex(&all) = 1;
     all.device_cap_flags_ex = (unsigned)all.orig_attr.device_cap_flags | IBV_DEVICE_RAW_SCATTER_FCS;
@@ -151,10 +158,15 @@ static enum ibv_mtu active_mtu(const struct device_state *now)
     return mtu;
 }
 
+static int refuse_port(uint32_t port)
+{
+    return refuse(EINVAL, REASON_PORT, "port is %u", port);
+}
+
 int device_query_port_speed(struct ibv_context *ibv, uint32_t port, uint64_t *speed)
 {
     if (port != 1)
-        return EINVAL;
+        return refuse_port(port);
     *speed = IDENTITY_RATE;
     return 0;
 }
@@ -164,7 +176,7 @@ int device_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_att
     const struct device *device = context_of(ibv)->device;
     const struct device_state *now = device_now(device);
     if (port != 1)
-        return EINVAL;
+        return refuse_port(port);
     bool down = !now->up || port_state_down(context_of(ibv)->process, port_state_bit(device));
     struct ibv_port_attr all = {
         .state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
@@ -184,36 +196,49 @@ int device_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_att
     return 0;
 }
 
-static int device_refuse(void)
+static int refuse_gid_index(int64_t index)
 {
-    errno = EINVAL;
-    return -1;
+    return refuse_because(EINVAL, REASON_GID_INDEX, "index is %lld, and the table of GIDs has the indices 0 to %u",
+                          (long long)index, GIDS - 1);
 }
 
 int device_query_gid(struct ibv_context *ibv, uint8_t port, int index, union ibv_gid *gid)
 {
-    if (port != 1 || index < 0 || index >= GIDS)
-        return device_refuse();
+    if (port != 1)
+        return refused_minus(refuse_port(port));
+    if (index < 0 || index >= GIDS)
+        return refused_minus(refuse_gid_index(index));
     *gid = device_now(context_of(ibv)->device)->gids[index];
     return 0;
 }
 
 int device_query_pkey(struct ibv_context *ibv, uint8_t port, int index, __be16 *pkey)
 {
-    if (port != 1 || index)
-        return device_refuse();
+    if (port != 1)
+        return refused_minus(refuse_port(port));
+    if (index)
+        return refused_minus(refuse(EINVAL, REASON_PKEY_INDEX, "index is %d", index));
     *pkey = htons(DEVICE_PKEY);
     return 0;
 }
 
-static int device_query_gid_ex(struct ibv_context *ibv, uint32_t port, uint32_t index, struct ibv_gid_entry *entry)
+int device_find_pkey(struct ibv_context *ibv, uint8_t port, __be16 pkey)
+{
+    if (port != 1)
+        return refused_minus(refuse_port(port));
+    if (pkey != htons(DEVICE_PKEY))
+        return refused_minus(
+            refuse(EINVAL, REASON_PKEY, "P_Key 0x%x, and that of the port is 0x%x", ntohs(pkey), DEVICE_PKEY));
+    return 0;
+}
+
+/* The index is one of the table. */
+static int device_query_gid_ex(struct ibv_context *ibv, uint32_t index, struct ibv_gid_entry *entry)
 {
     const struct device *device = context_of(ibv)->device;
     const struct device_state *now = device_now(device);
-    if (port != 1 || index >= GIDS)
-        return EINVAL;
     if (!device_state_has(now, index))
-        return ENODATA;
+        return not_refused(ENODATA);
     *entry = (struct ibv_gid_entry){
         .gid = now->gids[index],
         .gid_index = index,
@@ -235,8 +260,12 @@ int device_query_gid_entry(struct ibv_context *ibv, uint32_t port, uint32_t inde
 {
     struct ibv_gid_entry entry;
     if (size < sizeof entry)
-        return EINVAL;
-    int error = device_query_gid_ex(ibv, port, index, &entry);
+        return refuse_size(size, sizeof entry);
+    if (port != 1)
+        return refuse_port(port);
+    if (index >= GIDS)
+        return refuse_gid_index(index);
+    int error = device_query_gid_ex(ibv, index, &entry);
     if (!error)
         put_gid_entry(&entry, to, size);
     return error;
@@ -247,12 +276,12 @@ ssize_t device_query_gid_table(struct ibv_context *ibv, void *entries, size_t mo
     struct ibv_gid_entry entry;
     size_t count = 0;
     if (size < sizeof entry)
-        return -EINVAL;
+        return -refuse_size(size, sizeof entry);
     for (unsigned i = 0; i < GIDS; i++) {
-        if (device_query_gid_ex(ibv, 1, i, &entry))
+        if (device_query_gid_ex(ibv, i, &entry))
             continue;
         if (count == most)
-            return -EINVAL;
+            return -refuse(EINVAL, REASON_GID_ENTRIES, "room for %zu entries", most);
         put_gid_entry(&entry, (char *)entries + count++ * size, size);
     }
     return (ssize_t)count;
@@ -263,13 +292,11 @@ int device_resolve_mac(struct ibv_context *ibv, struct ibv_ah_attr *attr, uint8_
 {
     const union ibv_gid *gid = &attr->grh.dgid;
     enum { NO_VLAN = 0xffff };
-    if (link_layer_is_infiniband(context_of(ibv)->device)) {
-        errno = EOPNOTSUPP; /* its ports have no such addresses */
-        return -1;
-    }
+    if (link_layer_is_infiniband(context_of(ibv)->device)) /* its ports have no such addresses */
+        return refused_minus(refuse(EOPNOTSUPP, REASON_MAC_ON_INFINIBAND, "port 1 is one of InfiniBand"));
     if (!config_local_gid(gid)) {
-        errno = EHOSTUNREACH;
-        return -1;
+        char text[WORDS_GID];
+        return refused_minus(refuse(EHOSTUNREACH, REASON_MAC_UNKNOWN, "dgid %s", words_gid(gid, text)));
     }
     memcpy(mac, device_now(context_of(ibv)->device)->mac, 6);
     mac[5] = gid->raw[0] ? gid->raw[15] : (uint8_t)(gid->raw[15] - 1);
@@ -280,7 +307,7 @@ int device_resolve_mac(struct ibv_context *ibv, struct ibv_ah_attr *attr, uint8_
 int device_query_rt_values(struct ibv_context *ibv, struct ibv_values_ex *values)
 {
     if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
-        return EINVAL;
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", values->comp_mask);
     if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) {
         /* completion timestamps count nanoseconds of the same clock; a timespec is how ibv_query_rt_values_ex(3) has it
          */

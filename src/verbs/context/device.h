@@ -18,6 +18,8 @@ int device_query_port_speed(struct ibv_context *, uint32_t port, uint64_t *speed
 /* -1 and errno EINVAL: no such port or index. An index without a GID gives zeros. */
 int device_query_gid(struct ibv_context *, uint8_t port, int index, union ibv_gid *);
 int device_query_pkey(struct ibv_context *, uint8_t port, int index, __be16 *);
+/* The index of a P_Key in the table of the port; -1 and errno EINVAL. */
+int device_find_pkey(struct ibv_context *, uint8_t port, __be16 pkey);
 /* Writes an ibv_gid_entry that a later release may have made longer, `size` bytes with it: what we don't know is 0.
  * ENODATA: no GID at the index; EINVAL: no such port or index, or `size` is less than ours. */
 int device_query_gid_entry(struct ibv_context *, uint32_t port, uint32_t index, void *to, size_t size);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file_limit.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/control.h"
@@ -54,11 +54,11 @@ int import_refuse(int fd)
 {
     char start[sizeof signature - 1];
     if (fcntl(fd, F_GETFD) < 0)
-        return EBADF;
+        return refuse(EBADF, REASON_DESCRIPTOR, "fd %d", fd);
     ssize_t length = pread(fd, start, sizeof start, 0);
     bool other = length == sizeof start && !memcmp(start, signature, sizeof start);
-    log_reason(LOG_WARN, other ? REASON_IMPORT_PROCESS : REASON_IMPORT_DESCRIPTOR, "ibv_import_device fd %d", fd);
-    return other ? EOPNOTSUPP : EINVAL;
+    return other ? refuse(EOPNOTSUPP, REASON_IMPORT_PROCESS, "fd %d", fd)
+                 : refuse(EINVAL, REASON_IMPORT_DESCRIPTOR, "fd %d", fd);
 }
 
 /* Under process->control. */
@@ -98,10 +98,8 @@ static void *import(struct context *context, const struct object_class *class, u
     control_unlock(context);
     if (found)
         return name;
-    log_reason(LOG_WARN, REASON_IMPORT_HANDLE, "handle %u", handle);
     free(name);
-    errno = ENOENT;
-    return NULL;
+    return refused_null(refuse(ENOENT, REASON_IMPORT_HANDLE, "%s with handle %u", class->name, handle));
 }
 
 struct ibv_pd *import_pd(struct ibv_context *context, uint32_t handle)
@@ -116,10 +114,8 @@ struct ibv_pd *import_pd(struct ibv_context *context, uint32_t handle)
 
 struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle)
 {
-    if (!pd_is_known(pd)) {
-        errno = ENOENT;
-        return NULL;
-    }
+    if (!pd_is_known(pd))
+        return refused_null(ENOENT);
     struct mr *mr = import(context_of(pd->context), &mr_class, handle, sizeof *mr);
     if (!mr)
         return NULL;

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/kinds/kinds.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"
@@ -28,8 +29,12 @@ struct srq_tags {
 /* Untouched pages of the mapping cost nothing, so a list may be made far larger than it is used. */
 static int srq_tags_create(struct srq *srq, struct ibv_tm_cap *cap)
 {
-    if (!cap->max_num_tags || cap->max_num_tags > SRQ_TAGS_MAX || cap->max_ops > SRQ_TAGS_OPERATIONS_MAX)
-        return EINVAL;
+    if (!cap->max_num_tags || cap->max_num_tags > SRQ_TAGS_MAX)
+        return refuse_because(EINVAL, REASON_TM_ATTRIBUTES, "max_num_tags is %u, and must be 1 to tm_caps' %u",
+                              cap->max_num_tags, SRQ_TAGS_MAX);
+    if (cap->max_ops > SRQ_TAGS_OPERATIONS_MAX)
+        return refuse_because(EINVAL, REASON_TM_ATTRIBUTES, "max_ops is %u, above tm_caps' %u", cap->max_ops,
+                              SRQ_TAGS_OPERATIONS_MAX);
     struct srq_tags *tags = calloc(1, sizeof *tags);
     if (!tags)
         return ENOMEM;
@@ -62,10 +67,9 @@ static void srq_tags_inherit(struct srq *srq)
     lock_inherit(&srq->tags->lock);
 }
 
-static enum reason srq_tags_make(struct srq *srq, struct ibv_srq_init_attr_ex *init, int *error)
+static int srq_tags_make(struct srq *srq, struct ibv_srq_init_attr_ex *init)
 {
-    *error = srq_tags_create(srq, &init->tm_cap);
-    return *error ? REASON_TM_ATTRIBUTES : REASON_NONE;
+    return srq_tags_create(srq, &init->tm_cap);
 }
 
 static enum reason srq_tags_refuse(const struct qp_kind *kind)
@@ -141,6 +145,27 @@ static enum reason operate(struct srq *srq, struct ibv_ops_wr *wr)
     return reason;
 }
 
+__attribute__((cold, noinline)) static int refuse_operation(const struct srq *srq, const struct ibv_ops_wr *wr,
+                                                            enum reason reason)
+{
+    char call[96];
+    int error = reason == REASON_TM_LIST_FULL || reason == REASON_TM_OPERATIONS_FULL ? ENOMEM : EINVAL;
+    snprintf(call, sizeof call, "srq 0x%x: ibv_post_srq_ops of wr_id %llu", srq->object.handle,
+             (unsigned long long)(wr ? wr->wr_id : 0));
+    if (!srq->tags)
+        return refuse_in(call, error, reason, "made by ibv_create_srq or of another srq_type");
+    if (reason == REASON_TM_OPCODE)
+        return refuse_in(call, error, reason, "opcode is %u", wr->opcode);
+    if (reason == REASON_TM_FLAGS)
+        return refuse_in(call, error, reason, "flags are 0x%x", wr->flags);
+    if (reason == REASON_TM_SGES)
+        return refuse_in(call, error, reason, "num_sge is %d, max_sge %u", wr->tm.add.num_sge, SRQ_TAGS_SGES);
+    if (reason == REASON_TM_HANDLE)
+        return refuse_in(call, error, reason, "handle %u", wr->tm.handle);
+    return refuse_in(call, error, reason, "max_num_tags is %u, max_ops %u", srq->tags->tags.list.capacity,
+                     srq->tags->operations);
+}
+
 int srq_tags_operate(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad)
 {
     struct srq *srq = (struct srq *)ibv;
@@ -154,8 +179,7 @@ int srq_tags_operate(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_
     if (!reason)
         return 0;
     *bad = wr;
-    log_reason(LOG_WARN, reason, "ibv_post_srq_ops wr_id %llu", (unsigned long long)(wr ? wr->wr_id : 0));
-    return result_failure(reason == REASON_TM_LIST_FULL || reason == REASON_TM_OPERATIONS_FULL ? ENOMEM : EINVAL);
+    return result_failure(refuse_operation(srq, wr, reason));
 }
 
 /* -- the host of a queue pair's engine */

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/uncancelled.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "link/fence.h"
 #include "process/poller.h"
 #include "verbs/life/async_get.h"
@@ -30,26 +30,41 @@ static int shown_size(const struct context *context, uint32_t capacity)
     return (int)(capacity < most ? capacity : most);
 }
 
-/* REASON_NONE, or why these attributes are refused; *error is the errno for it. */
-static enum reason cq_refuse(const struct context *context, const struct ibv_cq_init_attr_ex *attr, int *error)
+static int refuse_size(const struct context *context, long long entries)
 {
-    *error = EINVAL;
+    return refuse(EINVAL, REASON_CQ_SIZE, "%lld entries, max_cqe is %u", entries, context->device->limits.max_cqe);
+}
+
+static int check_domain(const struct context *context, struct ibv_pd *domain)
+{
+    if (domain_of(domain) && domain->context == &context->ibv.context)
+        return 0;
+    return refuse(EINVAL, REASON_CQ_PARENT_DOMAIN, "parent_domain is %s",
+                  !domain              ? "NULL"
+                  : !domain_of(domain) ? "a protection domain"
+                                       : "one of another context");
+}
+
+/* 0, or the errno of a refusal. */
+static int cq_check(const struct context *context, const struct ibv_cq_init_attr_ex *attr)
+{
     if (!attr->cqe || attr->cqe > context->device->limits.max_cqe)
-        return REASON_CQ_SIZE;
+        return refuse_size(context, (int32_t)attr->cqe);
     if (attr->comp_vector >= (uint32_t)context->ibv.context.num_comp_vectors)
-        return REASON_CQ_VECTOR;
+        return refuse(EINVAL, REASON_CQ_VECTOR, "comp_vector is %d, num_comp_vectors %d", (int)attr->comp_vector,
+                      context->ibv.context.num_comp_vectors);
     if (attr->comp_mask & ~(uint32_t)CQ_COMP_MASK)
-        return REASON_CQ_UNKNOWN_BITS;
-    if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
-        (!domain_of(attr->parent_domain) || attr->parent_domain->context != &context->ibv.context))
-        return REASON_CQ_PARENT_DOMAIN;
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    int error = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? check_domain(context, attr->parent_domain) : 0;
+    if (error)
+        return error;
     if (attr->channel && !object_is_here(&((struct comp_channel *)attr->channel)->object, context))
-        return *error = EBADF, REASON_OTHER_CONTEXT; /* a descriptor, not a handle */
+        return refused(EBADF); /* a descriptor, not a handle */
     if (attr->wc_flags & ~(uint64_t)CQ_WC_FLAGS)
-        return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
+        return refuse(EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS, "wc_flags are 0x%llx", (unsigned long long)attr->wc_flags);
     if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attr->flags & ~(uint32_t)CQ_CREATE_FLAGS))
-        return *error = EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS;
-    return REASON_NONE;
+        return refuse(EOPNOTSUPP, REASON_CQ_UNKNOWN_BITS, "flags are 0x%x", attr->flags);
+    return 0;
 }
 
 static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_init_attr_ex *attr)
@@ -150,14 +165,9 @@ static void cq_enter(struct cq *cq, struct context *context)
 struct ibv_cq_ex *cq_create(struct ibv_context *ibv, struct ibv_cq_init_attr_ex *attr)
 {
     struct context *context = context_of(ibv);
-    int error;
-    enum reason reason = cq_refuse(context, attr, &error);
-    if (reason) {
-        if (!object_has_told(reason))
-            log_reason(LOG_WARN, reason, "ibv_create_cq");
-        errno = error;
-        return NULL;
-    }
+    int error = cq_check(context, attr);
+    if (error)
+        return refused_null(error);
     struct cq *cq = cq_make(attr);
     if (!cq)
         return NULL;
@@ -166,8 +176,7 @@ struct ibv_cq_ex *cq_create(struct ibv_context *ibv, struct ibv_cq_init_attr_ex 
     if (cq->ibv.handle)
         return &cq->extended;
     cq_release(cq);
-    errno = ENOMEM;
-    return NULL;
+    return refused_null(ENOMEM);
 }
 
 /* ibv_destroy_cq(3): every event that was fetched must have been acknowledged. */
@@ -223,20 +232,21 @@ int cq_resize(struct ibv_cq *ibv, int entries)
     struct cq *cq = (struct cq *)ibv;
     struct context *context = cq->object.context;
     if (!cq_is_known(ibv))
-        return ENOENT;
+        return refused(ENOENT);
     if (entries < 1 || (uint32_t)entries > context->device->limits.max_cqe)
-        return EINVAL;
+        return refuse_size(context, entries);
     uint32_t capacity = cq_ring_capacity((uint32_t)entries);
     struct domain_block memory, spare;
     int error = make_ring(cq->domain, capacity, &memory);
     if (error)
         return error;
     cq_stop(cq);
-    bool fits = cq_ring_count(&cq->ring) <= (uint32_t)entries; /* as asked for, not as rounded */
+    uint32_t count = cq_ring_count(&cq->ring);
+    bool fits = count <= (uint32_t)entries; /* as asked for, not as rounded */
     spare = fits ? cq->memory : memory;
     if (fits)
         use_ring(cq, &memory, capacity);
     cq_resume(cq);
     domain_give_back(&spare);
-    return fits ? 0 : EINVAL;
+    return fits ? 0 : refuse(EINVAL, REASON_CQ_HOLDS_MORE, "%d entries, %u completions wait", entries, count);
 }

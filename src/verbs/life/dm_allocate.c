@@ -5,44 +5,43 @@
 #include <string.h>
 
 #include "base/result.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "link/guard.h"
 #include "verbs/object/control.h"
 
 enum { LEAST_ALIGNMENT = 64, MOST_LOG_ALIGNMENT = 30 };
 
 /* 0 when the copy may be done. */
-static int check_copy(const struct dm *dm, uint64_t offset, size_t length)
+static int check_copy(const struct dm *dm, uint64_t offset, size_t length, const char *call)
 {
     bool fits = offset <= dm->length && length <= dm->length - offset;
     if (fits && offset % DM_ALIGNMENT == 0 && length % DM_ALIGNMENT == 0)
         return 0;
-    log_reason(LOG_WARN, fits ? REASON_DM_ALIGNMENT : REASON_DM_RANGE, "offset %llu length %zu",
-               (unsigned long long)offset, length);
-    return result_failure(EINVAL);
+    return result_failure(refuse_in(call, EINVAL, fits ? REASON_DM_ALIGNMENT : REASON_DM_RANGE,
+                                    "%zu bytes at offset %llu, the device memory has %zu", length,
+                                    (unsigned long long)offset, dm->length));
 }
 
-static int refuse_address(const void *address)
+static int refuse_address(const void *address, size_t length, const char *call)
 {
-    log_reason(LOG_WARN, REASON_DM_ADDRESS, "%p", address);
-    return result_failure(EFAULT);
+    return result_failure(refuse_in(call, EFAULT, REASON_DM_ADDRESS, "%zu bytes at %p", length, address));
 }
 
 static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)
 {
     const struct dm *dm = dm_of(ibv);
-    int error = check_copy(dm, offset, length);
+    int error = check_copy(dm, offset, length, "ibv_memcpy_to_dm");
     if (!error && !guard_copy(dm->memory + offset, from, length))
-        return refuse_address(from);
+        return refuse_address(from, length, "ibv_memcpy_to_dm");
     return error;
 }
 
 static int copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
 {
     const struct dm *dm = dm_of(ibv);
-    int error = check_copy(dm, offset, length);
+    int error = check_copy(dm, offset, length, "ibv_memcpy_from_dm");
     if (!error && !guard_copy(to, dm->memory + offset, length))
-        return refuse_address(to);
+        return refuse_address(to, length, "ibv_memcpy_from_dm");
     return error;
 }
 
@@ -66,11 +65,12 @@ void dm_bottom(struct calls *calls)
 
 static int check_attributes(const struct ibv_alloc_dm_attr *attr)
 {
-    if (!attr->comp_mask && attr->length && attr->log_align_req <= MOST_LOG_ALIGNMENT)
-        return 0;
-    log_reason(LOG_INFO, REASON_DM_ATTRIBUTES, "length %zu log_align_req %u comp_mask 0x%x", attr->length,
-               attr->log_align_req, attr->comp_mask);
-    return EINVAL;
+    if (attr->comp_mask)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    if (!attr->length || attr->log_align_req > MOST_LOG_ALIGNMENT)
+        return refuse(EINVAL, REASON_DM_ATTRIBUTES, "length is %zu, log_align_req %u", attr->length,
+                      attr->log_align_req);
+    return 0;
 }
 
 static void dm_destroy_left(struct object *object)
@@ -89,15 +89,18 @@ const struct object_class dm_class = {
 };
 
 /* Under process->control. */
+static int refuse_length(uint64_t length, uint64_t used, uint64_t limit)
+{
+    return refuse(ENOMEM, REASON_DM_EXHAUSTED, "%llu bytes, %llu of %llu are in use", (unsigned long long)length,
+                  (unsigned long long)used, (unsigned long long)limit);
+}
+
 static int dm_enter(struct context *context, struct dm *dm)
 {
     lock_assert_held(&context->process->control);
     uint64_t limit = context->device->limits.max_dm, used = context->process->dm_used;
-    if (used > limit || dm->length > limit - used) {
-        log_reason(LOG_WARN, REASON_DM_EXHAUSTED, "%llu of %llu bytes are in use", (unsigned long long)used,
-                   (unsigned long long)limit);
-        return ENOMEM;
-    }
+    if (used > limit || dm->length > limit - used)
+        return refuse_length(dm->length, used, limit);
     *newer_dm_handle(&dm->ibv) = object_enter(context, &dm->object, &dm_class, UINT32_MAX, NULL);
     context->process->dm_used += dm->length;
     return 0;
@@ -108,7 +111,7 @@ static int allocate(struct context *context, const struct ibv_alloc_dm_attr *att
     size_t alignment = (size_t)1 << attr->log_align_req;
     void *memory;
     if (attr->length > context->device->limits.max_dm)
-        return ENOMEM;
+        return refuse_length(attr->length, 0, context->device->limits.max_dm);
     if (posix_memalign(&memory, alignment < LEAST_ALIGNMENT ? LEAST_ALIGNMENT : alignment, attr->length))
         return ENOMEM;
     memset(memory, 0, attr->length);
@@ -134,8 +137,7 @@ struct ibv_dm *dm_allocate(struct ibv_context *ibv, struct ibv_alloc_dm_attr *at
     if (dm)
         free(dm->memory);
     free(dm);
-    errno = error;
-    return NULL;
+    return refused_null(error);
 }
 
 int dm_free(struct ibv_dm *ibv)

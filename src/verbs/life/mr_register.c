@@ -1,11 +1,12 @@
 #include "verbs/life/mr_register.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
@@ -24,11 +25,18 @@ enum {
     ACCESS_NEEDS_LOCAL_WRITE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
+enum { CALL = 96 };
+
+static const char *name_call(const void *address, size_t length, char call[CALL])
+{
+    snprintf(call, CALL, "%s of %zu bytes at %p", refusal_call(), length, address);
+    return call;
+}
+
 static int memory_refuse(int error, enum reason reason, const void *address, size_t length, unsigned access)
 {
-    char words[WORDS_SIZE];
-    log_reason(LOG_WARN, reason, "ibv_reg_mr of %zu bytes at %p, %s", length, address, words_access(access, words));
-    return error;
+    char call[CALL], words[WORDS_SIZE];
+    return refuse_in(name_call(address, length, call), error, reason, "%s", words_access(access, words));
 }
 
 /* Of any region: 0, or the errno with which it is refused. */
@@ -68,7 +76,7 @@ static int check_memory(const void *address, size_t length, unsigned access)
     return 0;
 }
 
-static void describe(struct mr *mr, const struct mr_source *source)
+static void fill_region(struct mr *mr, const struct mr_source *source)
 {
     mr->region.kind = source->kind;
     mr->region.memory = source->memory;
@@ -121,26 +129,25 @@ static int memory_enter(struct context *context, struct mr *mr)
 struct ibv_mr *mr_register_from(struct ibv_pd *pd, const struct mr_source *source)
 {
     struct context *context = context_of(pd->context);
-    int error = pd_is_known(pd) ? check_access(source->memory, source->length, source->access) : ENOENT;
-    struct mr *mr = error ? NULL : calloc(1, sizeof *mr);
-    if (!mr) {
-        errno = error ? error : ENOMEM;
+    int error = pd_is_known(pd) ? check_access(source->memory, source->length, source->access) : refused(ENOENT);
+    if (error)
+        return refused_null(error);
+    struct mr *mr = calloc(1, sizeof *mr);
+    if (!mr)
         return NULL;
-    }
     mr->region.pd = pd_of(pd);
     mr->parent = pd_object(pd);
     mr->ibv.context = pd->context;
     mr->ibv.pd = pd;
     mr->dmah = source->dmah;
-    describe(mr, source);
+    fill_region(mr, source);
     control_lock(context);
     error = memory_enter(context, mr);
     control_unlock(context);
     if (!error)
         return &mr->ibv;
     free(mr);
-    errno = error;
-    return NULL;
+    return refused_null(error);
 }
 
 /* Whatever the access: a kernel compares the two before any driver sees the call. */
@@ -152,10 +159,10 @@ static bool lies_elsewhere_in_its_page(const void *address, uint64_t base)
 static int refuse_iova(const void *address, size_t length, uint64_t base)
 {
     uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
-    log_reason(LOG_WARN, REASON_MR_IOVA, "ibv_reg_mr_iova of %zu bytes at %p, iova 0x%llx: 0x%llx and 0x%llx", length,
-               address, (unsigned long long)base, (unsigned long long)((uintptr_t)address & mask),
-               (unsigned long long)(base & mask));
-    return EINVAL;
+    char call[CALL];
+    return refuse_in(name_call(address, length, call), EINVAL, REASON_MR_IOVA, "iova 0x%llx: 0x%llx and 0x%llx",
+                     (unsigned long long)base, (unsigned long long)((uintptr_t)address & mask),
+                     (unsigned long long)(base & mask));
 }
 
 struct ibv_mr *mr_register(struct ibv_pd *pd, void *address, size_t length, uint64_t base, unsigned access)
@@ -168,10 +175,8 @@ struct ibv_mr *mr_register_hinted(struct ibv_pd *pd, void *address, size_t lengt
 {
     int error = lies_elsewhere_in_its_page(address, base) ? refuse_iova(address, length, base)
                                                           : check_memory(address, length, access);
-    if (error) {
-        errno = error;
-        return NULL;
-    }
+    if (error)
+        return refused_null(error);
     struct mr_source source = {
         .memory = address, .address = address, .length = length, .base = base, .access = access, .dmah = dmah};
     return mr_register_from(pd, &source);
@@ -192,8 +197,8 @@ static int hide(struct process *process, struct mr *mr)
         rkeys_show(process->keys, &mr->region);
         publish_region(process, mr);
     }
-    log_reason(LOG_WARN, REASON_MR_BOUND, "mr 0x%x: ibv_dereg_mr or ibv_rereg_mr", mr->region.key);
-    return EBUSY;
+    return refuse(EBUSY, REASON_MR_BOUND, "the region with lkey 0x%x, to which %u windows are bound", mr->region.key,
+                  atomic_load(&mr->windows));
 }
 
 int mr_deregister(struct ibv_mr *ibv)
@@ -221,28 +226,39 @@ int mr_deregister(struct ibv_mr *ibv)
 }
 
 /* A region of nothing stays what it is; of device memory or a file, only its domain and access can change. */
-static bool can_change(const struct mr *mr, int flags)
+static int check_kind(const struct mr *mr, int flags)
 {
     if (mr->region.kind != REGION_MEMORY)
-        return false;
-    return !(flags & IBV_REREG_MR_CHANGE_TRANSLATION) || (!mr->dm && !mr->mapped);
+        return refuse(EINVAL, REASON_REREG_FIXED, "the null region");
+    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (mr->dm || mr->mapped))
+        return refuse(EINVAL, REASON_REREG_FIXED, "a region of %s", mr->dm ? "device memory" : "a file");
+    return 0;
 }
 
 /* What libibverbs itself refuses: IBV_REREG_MR_ERR_INPUT. All else is the driver's, IBV_REREG_MR_ERR_CMD; here the old
  * region is valid after that, too. */
-static bool is_wrong_input(struct mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
+static int check_input(struct mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
-    return (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) || ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) ||
-           ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!address || !length)) ||
-           (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)) || !can_change(mr, flags);
+    if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "flags are 0x%x", flags);
+    if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
+        return refuse(EINVAL, REASON_NULL_ARGUMENT, "pd is NULL, and flags have IBV_REREG_MR_CHANGE_PD");
+    if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!address || !length))
+        return refuse(EINVAL, REASON_REREG_FLAGS, "%zu bytes at %p with IBV_REREG_MR_CHANGE_TRANSLATION", length,
+                      address);
+    if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
+        return refuse(EINVAL, REASON_REREG_FLAGS, "access is 0x%x without IBV_REREG_MR_CHANGE_ACCESS", access);
+    return check_kind(mr, flags);
 }
 
 static int check_reregister(struct mr *mr, int flags, void *address, size_t length, int access)
 {
     bool translates = flags & IBV_REREG_MR_CHANGE_TRANSLATION, special = mr->dm || mr->mapped;
     unsigned wanted = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->region.access;
-    if (!flags || (mr->dm && !(wanted & IBV_ACCESS_ZERO_BASED)))
-        return EINVAL;
+    if (!flags)
+        return refuse(EINVAL, REASON_REREG_FLAGS, "flags are 0");
+    if (mr->dm && !(wanted & IBV_ACCESS_ZERO_BASED))
+        return refuse(EINVAL, REASON_DM_ACCESS, "access is 0x%x", wanted);
     if (special)
         return check_access(mr->region.memory, mr->region.length, wanted);
     return check_memory(translates ? address : mr->region.memory, translates ? length : mr->region.length, wanted);
@@ -280,12 +296,13 @@ int mr_reregister(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addres
 {
     struct mr *mr = mr_of(ibv);
     struct context *context = mr->object.context;
-    if (is_wrong_input(mr, flags, pd, address, length, access)) {
-        errno = EINVAL;
+    int error = check_input(mr, flags, pd, address, length, access);
+    if (error) {
+        errno = error;
         return IBV_REREG_MR_ERR_INPUT;
     }
     bool known = mr_is_known(ibv) && (!(flags & IBV_REREG_MR_CHANGE_PD) || is_domain_of(context, pd));
-    int error = known ? check_reregister(mr, flags, address, length, access) : ENOENT;
+    error = known ? check_reregister(mr, flags, address, length, access) : refused(ENOENT);
     if (!error) {
         control_lock(context);
         error = hide(context->process, mr);

@@ -2,10 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/life/mr_register.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
@@ -13,6 +14,7 @@
 #include "verbs/memory/vma.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
+#include "verbs/object/words.h"
 
 enum {
     ACCESS_REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
@@ -20,24 +22,28 @@ enum {
     ACCESS_DM = ACCESS_FD | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_MW_BIND,
 };
 
-static struct ibv_mr *special_refuse(enum reason reason, int error, const char *what)
+static int check_dm(const struct context *context, const struct dm *dm, uint64_t offset, size_t length, unsigned access)
 {
-    if (!object_has_told(reason))
-        log_reason(LOG_INFO, reason, "%s", what);
-    errno = error;
-    return NULL;
+    char words[WORDS_SIZE];
+    if (!object_is_here(&dm->object, context))
+        return refused(ENOENT);
+    if (access & ~(unsigned)ACCESS_DM)
+        return refuse(EINVAL, REASON_MR_ACCESS, "%s", words_access(access, words));
+    if (!(access & IBV_ACCESS_ZERO_BASED))
+        return refuse(EINVAL, REASON_DM_ACCESS, "%s", words_access(access, words));
+    if (offset > dm->length || length > dm->length - offset)
+        return refuse(EINVAL, REASON_DM_RANGE, "%zu bytes at offset %llu, the device memory has %zu", length,
+                      (unsigned long long)offset, dm->length);
+    return 0;
 }
 
 struct ibv_mr *mr_special_register_dm(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length,
                                       unsigned access)
 {
     struct dm *dm = dm_of(ibv);
-    if (!object_is_here(&dm->object, context_of(pd->context)))
-        return special_refuse(REASON_OTHER_CONTEXT, ENOENT, "ibv_reg_dm_mr");
-    if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned)ACCESS_DM))
-        return special_refuse(REASON_DM_ACCESS, EINVAL, "ibv_reg_dm_mr");
-    if (offset > dm->length || length > dm->length - offset)
-        return special_refuse(REASON_DM_RANGE, EINVAL, "ibv_reg_dm_mr");
+    int error = check_dm(context_of(pd->context), dm, offset, length, access);
+    if (error)
+        return refused_null(error);
     struct mr_source source = {.memory = dm->memory + offset, .length = length, .access = access, .dm = dm};
     return mr_register_from(pd, &source);
 }
@@ -66,27 +72,42 @@ static int map(int fd, uint64_t offset, size_t length, bool write, struct mr_sou
     source->mapped = mmap(NULL, source->mapped_length, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, fd,
                           (off_t)(offset - within));
     if (source->mapped == MAP_FAILED)
-        return errno == ENOMEM || errno == EAGAIN ? ENOMEM : EOPNOTSUPP;
+        return errno == ENOMEM || errno == EAGAIN ? ENOMEM
+                                                  : refuse(EOPNOTSUPP, REASON_FD_MAP, "fd %d: %s", fd, strerror(errno));
     source->memory = (char *)source->mapped + within;
+    return 0;
+}
+
+/* 0, or the errno of a refusal. */
+static int check_fd(uint64_t offset, size_t length, uint64_t iova, int fd, unsigned access)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    char words[WORDS_SIZE];
+    if (!is_descriptor(fd))
+        return refuse_offer(EOPNOTSUPP, REASON_FD_CLOSED, "fd %d", fd);
+    if (access & ~(unsigned)ACCESS_FD)
+        return refuse(EINVAL, REASON_MR_ACCESS, "%s", words_access(access, words));
+    if (!length || offset + length < offset)
+        return refuse_because(EINVAL, REASON_FD_OFFSET, "%zu bytes at offset 0x%llx, which is no range", length,
+                              (unsigned long long)offset);
+    if ((iova ^ offset) & (page - 1))
+        return refuse(EINVAL, REASON_FD_OFFSET, "offset 0x%llx, iova 0x%llx", (unsigned long long)offset,
+                      (unsigned long long)iova);
+    if (!is_long_enough(fd, offset, length))
+        return refuse(EINVAL, REASON_FD_LENGTH, "%zu bytes at offset 0x%llx of fd %d, which has %lld", length,
+                      (unsigned long long)offset, fd, (long long)lseek(fd, 0, SEEK_END));
     return 0;
 }
 
 struct ibv_mr *mr_special_register_fd(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
                                       unsigned access, struct object *dmah)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct mr_source source = {.length = length, .base = iova, .access = access, .dmah = dmah};
-    if (!is_descriptor(fd))
-        return special_refuse(REASON_FD_MAP, EOPNOTSUPP, "ibv_reg_dmabuf_mr of a descriptor that is not open");
-    if (access & ~(unsigned)ACCESS_FD)
-        return special_refuse(REASON_MR_ACCESS, EINVAL, "ibv_reg_dmabuf_mr");
-    if ((iova ^ offset) & (page - 1) || !length || offset + length < offset)
-        return special_refuse(REASON_FD_OFFSET, EINVAL, "ibv_reg_dmabuf_mr");
-    if (!is_long_enough(fd, offset, length))
-        return special_refuse(REASON_FD_LENGTH, EINVAL, "ibv_reg_dmabuf_mr");
-    int error = map(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &source);
+    int error = check_fd(offset, length, iova, fd, access);
+    if (!error)
+        error = map(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &source);
     if (error)
-        return special_refuse(REASON_FD_MAP, error, "ibv_reg_dmabuf_mr");
+        return refused_null(error);
     struct ibv_mr *mr = mr_register_from(pd, &source);
     error = errno;
     if (!mr)
@@ -98,10 +119,8 @@ struct ibv_mr *mr_special_register_fd(struct ibv_pd *pd, uint64_t offset, size_t
 struct ibv_mr *mr_special_allocate_null(struct ibv_pd *pd)
 {
     struct mr_source source = {.kind = REGION_NULL, .length = SIZE_MAX, .access = IBV_ACCESS_LOCAL_WRITE};
-    if (!vma_of_nothing(true)) {
-        errno = ENOMEM;
-        return NULL;
-    }
+    if (!vma_of_nothing(true))
+        return refused_null(ENOMEM);
     struct ibv_mr *mr = mr_register_from(pd, &source);
     if (mr)
         mr->rkey = 0; /* "only the lkey is valid" */
@@ -114,17 +133,23 @@ static int special_find(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, con
     const struct process *process = context_of(pd->context)->process;
     const struct region *region = rkeys_at(process->keys, sge->lkey);
     if (!region)
-        return EFAULT;
+        return refuse_because(EFAULT, REASON_ADVICE, "no region has the lkey 0x%x", sge->lkey);
     if (region->kind == REGION_WINDOW || !(region->access & IBV_ACCESS_ON_DEMAND))
-        return EINVAL;
+        return refuse_because(EINVAL, REASON_ADVICE,
+                              "what has the lkey 0x%x was not registered with IBV_ACCESS_ON_DEMAND", sge->lkey);
     if (region->key != sge->lkey)
-        return ENOENT;
+        return refuse_because(ENOENT, REASON_ADVICE, "the lkey 0x%x is of a region that was deregistered", sge->lkey);
     if (region->pd != pd_of(pd))
-        return EPERM;
+        return refuse_because(EPERM, REASON_ADVICE, "the region with lkey 0x%x is of another protection domain",
+                              sge->lkey);
     if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE && !(region->access & IBV_ACCESS_LOCAL_WRITE))
-        return EPERM;
+        return refuse_because(EPERM, REASON_ADVICE, "the region with lkey 0x%x lacks IBV_ACCESS_LOCAL_WRITE",
+                              sge->lkey);
     if (!region_covers(region, sge->addr, sge->length))
-        return EFAULT;
+        return refuse_because(EFAULT, REASON_ADVICE,
+                              "%u bytes at 0x%llx lie outside the region with lkey 0x%x, which is 0x%llx to 0x%llx",
+                              sge->length, (unsigned long long)sge->addr, sge->lkey, (unsigned long long)region->base,
+                              (unsigned long long)(region->base + region->length));
     *memory = region->memory + (sge->addr - region->base);
     return 0;
 }
@@ -138,26 +163,33 @@ static enum vma_fetch fetch_of(enum ibv_advise_mr_advice advice, uint32_t flags)
     return advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ? FETCH_WRITE : FETCH_READ;
 }
 
+static int check_advice(const struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+                        const struct ibv_sge *list, uint32_t count)
+{
+    if (!pd_is_known(pd))
+        return refused(ENOENT);
+    if ((unsigned)advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+        return refuse_because(ENOTSUP, REASON_ADVICE, "advice is %u, which is none", advice);
+    if (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "flags are 0x%x", flags);
+    if (!count || !list)
+        return refuse_because(EINVAL, REASON_ADVICE, "num_sge is %u and sg_list %p", count, (const void *)list);
+    return 0;
+}
+
 int mr_special_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *list,
                       uint32_t count)
 {
     struct context *context = context_of(pd->context);
-    int error = 0;
-    if (!pd_is_known(pd))
-        return ENOENT;
-    if ((unsigned)advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-        return ENOTSUP;
-    if ((flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || !count || !list)
-        return EINVAL;
+    int error = check_advice(pd, advice, flags, list, count);
     for (uint32_t i = 0; i < count && !error; i++) {
-        char *memory;
+        char *memory = NULL;
         control_lock(context);
         error = special_find(pd, advice, &list[i], &memory);
         control_unlock(context);
-        if (!error)
-            error = vma_fetch(memory, list[i].length, fetch_of(advice, flags));
+        if (!error && vma_fetch(memory, list[i].length, fetch_of(advice, flags)))
+            error = refuse_because(EFAULT, REASON_ADVICE, "%u bytes at %p can't be brought in: they are not mapped",
+                                   list[i].length, (void *)memory);
     }
-    if (error)
-        log_reason(LOG_INFO, REASON_ADVICE, "ibv_advise_mr: errno %d", error);
     return error;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "diag/refusal.h"
 #include "verbs/memory/quiesce.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
@@ -32,12 +33,13 @@ static const struct object_class mw_class = {
 struct ibv_mw *mw_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
 {
     struct context *context = context_of(pd->context);
-    int error = !pd_is_known(pd) ? ENOENT : type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2 ? 0 : EINVAL;
-    struct mw *mw = error ? NULL : calloc(1, sizeof *mw);
-    if (!mw) {
-        errno = error ? error : ENOMEM;
+    if (!pd_is_known(pd))
+        return refused_null(ENOENT);
+    if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
+        return refused_null(refuse(EINVAL, REASON_MW_TYPE, "type is %u", type));
+    struct mw *mw = calloc(1, sizeof *mw);
+    if (!mw)
         return NULL;
-    }
     lock_set_rank(&mw->lock, LOCK_INNERMOST);
     mw->region.pd = pd_of(pd);
     mw->parent = pd_object(pd);
@@ -46,7 +48,7 @@ struct ibv_mw *mw_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
     mw->ibv.pd = pd;
     mw->ibv.type = type;
     control_lock(context);
-    error = rkeys_enter(context->process->keys, &mw->region);
+    int error = rkeys_enter(context->process->keys, &mw->region);
     mw->ibv.rkey = mw->region.key;
     if (!error)
         mw->ibv.handle = object_enter(context, &mw->object, &mw_class, context->device->limits.max_mw, mw->parent);
@@ -56,8 +58,7 @@ struct ibv_mw *mw_allocate(struct ibv_pd *pd, enum ibv_mw_type type)
     if (!error)
         return &mw->ibv;
     free(mw);
-    errno = error;
-    return NULL;
+    return refused_null(error);
 }
 
 /* Nobody finds the window any more, and no queue pair is destroyed meanwhile: we hold the control. */

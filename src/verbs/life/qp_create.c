@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/link_layer.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "process/port.h"
 #include "runtime/qpns.h"
 #include "verbs/life/qp_endpoint.h"
@@ -78,62 +78,89 @@ static uint32_t known_mask(void)
     return mask;
 }
 
-/* What the kind does not have. */
-static enum reason refuse_for_kind(const struct context *context, const struct qp_kind *kind,
-                                   const struct ibv_qp_init_attr_ex *attr, int *error)
+static int refuse_type(enum ibv_qp_type type)
 {
-    *error = EOPNOTSUPP;
+    if ((unsigned)type == QP_KIND_OF_DRIVERS)
+        return refuse(EOPNOTSUPP, REASON_QP_TYPE, "qp_type is %u", type);
+    return refuse(EOPNOTSUPP, REASON_QP_TYPE_UNKNOWN, "qp_type is %u", type);
+}
+
+/* What the kind does not have. */
+static int check_for_kind(const struct context *context, const struct qp_kind *kind,
+                          const struct ibv_qp_init_attr_ex *attr)
+{
     if (attr->comp_mask & ~known_mask())
-        return REASON_QP_INIT_MASK;
+        return refuse(EOPNOTSUPP, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
     if (!kind)
-        return REASON_QP_TYPE;
+        return refuse_type(attr->qp_type);
     if (kind->traits & QP_ETHERNET && link_layer_is_infiniband(context->device))
-        return REASON_RAW_ON_INFINIBAND;
+        return refuse(EOPNOTSUPP, REASON_RAW_ON_INFINIBAND, "port 1 is one of InfiniBand");
     if (!qp_ex_offers(kind, send_ops(attr)))
-        return REASON_QP_SEND_OPS;
+        return refuse(EOPNOTSUPP, REASON_QP_SEND_OPS, "send_ops_flags are 0x%llx, and this type has 0x%llx",
+                      (unsigned long long)send_ops(attr), (unsigned long long)kind->builders);
     if (create_flags(attr) & ~kind->create_flags)
-        return REASON_RAW_CREATE_FLAGS;
-    *error = EINVAL;
+        return refuse(EOPNOTSUPP, REASON_RAW_CREATE_FLAGS, "create_flags are 0x%x", create_flags(attr));
     if (attr->comp_mask & ~(COMMON_MASK | kind->init_mask))
-        return REASON_RAW_QP_ATTRIBUTES;
-    return kind->refuse ? kind->refuse(context, attr, error) : REASON_NONE;
+        return refuse(EINVAL, REASON_QP_INIT_MASK, "qp_type is %u, and comp_mask 0x%x", attr->qp_type, attr->comp_mask);
+    return kind->refuse ? kind->refuse(context, attr) : 0;
+}
+
+struct bound {
+    enum reason reason;
+    const char *name, *limit_name;
+    uint32_t value, limit;
+};
+
+/* The first that is too large is refused. */
+static int check_bounds(const struct bound *bounds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bounds[i].value > bounds[i].limit)
+            return refuse(EINVAL, bounds[i].reason, "%s is %u, %s %u", bounds[i].name, bounds[i].value,
+                          bounds[i].limit_name, bounds[i].limit);
+    return 0;
+}
+
+static int check_capacities(const struct limits *limits, const struct ibv_qp_cap *cap, bool receives)
+{
+    const struct bound bounds[] = {
+        {REASON_QP_SIZE, "max_send_wr", "max_qp_wr", cap->max_send_wr, limits->max_qp_wr},
+        {REASON_QP_SGES, "max_send_sge", "max_sge", cap->max_send_sge, limits->max_sge},
+        {REASON_QP_INLINE, "max_inline_data", "the device's limit", cap->max_inline_data, limits->max_inline},
+        {REASON_QP_SIZE, "max_recv_wr", "max_qp_wr", cap->max_recv_wr, limits->max_qp_wr},
+        {REASON_QP_SGES, "max_recv_sge", "max_sge", cap->max_recv_sge, limits->max_sge},
+    };
+    enum { OF_SENDS = 3, ALL = sizeof bounds / sizeof *bounds };
+    return check_bounds(bounds, receives ? ALL : OF_SENDS);
 }
 
 /* The queues that it is made with, or without. */
-static enum reason refuse_queues(const struct limits *limits, const struct qp_kind *kind,
-                                 const struct ibv_qp_init_attr_ex *attr)
+static int check_queues(const struct limits *limits, const struct qp_kind *kind, const struct ibv_qp_init_attr_ex *attr)
 {
-    const struct ibv_qp_cap *cap = &attr->cap;
     bool receives = kind->traits & QP_RECEIVES, spreads = attr->comp_mask & SPREAD_MASK;
-    if (!spreads && (!attr->send_cq || (receives && !attr->recv_cq && !receive_cq_of_srq(attr))))
-        return REASON_QP_NO_CQ;
+    if (!spreads && !attr->send_cq)
+        return refuse(EINVAL, REASON_QP_NO_CQ, "send_cq is NULL");
+    if (!spreads && receives && !attr->recv_cq && !receive_cq_of_srq(attr))
+        return refuse(EINVAL, REASON_QP_NO_CQ, "recv_cq is NULL");
     if (attr->srq && !receives)
-        return REASON_XRC_SRQ_TYPE;
+        return refuse_because(EINVAL, REASON_XRC_SRQ_TYPE,
+                              "srq is given, and a queue pair of qp_type %u receives nothing", attr->qp_type);
     enum reason reason = attr->srq && srq_of(attr)->kind->refuse ? srq_of(attr)->kind->refuse(kind) : REASON_NONE;
     if (reason)
-        return reason;
-    if (cap->max_send_wr > limits->max_qp_wr || cap->max_send_sge > limits->max_sge ||
-        cap->max_inline_data > limits->max_inline)
-        return REASON_QP_SIZE;
-    bool fits = cap->max_recv_wr <= limits->max_qp_wr && cap->max_recv_sge <= limits->max_sge;
-    return !attr->srq && receives && !fits ? REASON_QP_SIZE : REASON_NONE;
+        return refuse(EINVAL, reason, "qp_type is %u", attr->qp_type);
+    return check_capacities(limits, &attr->cap, receives && !attr->srq);
 }
 
-/* REASON_NONE, or why such a queue pair can't be made; *error is the errno. */
-static enum reason qp_refuse(const struct context *context, const struct qp_kind *kind,
-                             const struct ibv_qp_init_attr_ex *attr, int *error)
+/* 0, or the errno of a refusal: such a queue pair can't be made. */
+static int qp_check(const struct context *context, const struct qp_kind *kind, const struct ibv_qp_init_attr_ex *attr)
 {
-    enum reason reason = refuse_for_kind(context, kind, attr, error);
-    if (reason || kind->traits & QP_SHARED)
-        return reason;
-    *error = EINVAL;
+    int error = check_for_kind(context, kind, attr);
+    if (error || kind->traits & QP_SHARED)
+        return error;
     if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
-        return REASON_QP_NO_PD;
-    reason = refuse_queues(&context->device->limits, kind, attr);
-    if (reason)
-        return reason;
-    *error = ENOENT;
-    return knows_all(context, attr) ? REASON_NONE : REASON_HANDLE;
+        return refuse(EINVAL, REASON_QP_NO_PD, "comp_mask is 0x%x, pd %p", attr->comp_mask, (void *)attr->pd);
+    error = check_queues(&context->device->limits, kind, attr);
+    return error ? error : knows_all(context, attr) ? 0 : refused(ENOENT);
 }
 
 static uint32_t power_of_two(uint32_t least)
@@ -331,20 +358,13 @@ static int qp_enter(struct qp *qp, struct context *context)
 struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *attr)
 {
     struct context *context = context_of(ibv);
-    int error;
     const struct qp_kind *kind = qp_kind_find(attr->qp_type);
-    enum reason reason = qp_refuse(context, kind, attr, &error);
-    if (reason) {
-        if (!object_has_told(reason))
-            log_reason(LOG_WARN, reason, "ibv_create_qp");
-        errno = error;
-        return NULL;
-    }
+    int error = qp_check(context, kind, attr);
+    if (error)
+        return refused_null(error);
     struct qp *qp = qp_allocate();
-    if (!qp) {
-        errno = ENOMEM;
+    if (!qp)
         return NULL;
-    }
     lock_set_rank(&qp->lock, LOCK_QP);
     lock_set_rank(&qp->batch.lock, LOCK_PROGRAM);
     qp_fill(qp, kind, context, attr);
@@ -353,13 +373,13 @@ struct ibv_qp *qp_create(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *at
         error = make_queues(qp);
     if (!error)
         error = qp_enter(qp, context);
+    qp->receives.own.owner = (struct receive_queue_owner){"qp", "ibv_post_recv", qp->number};
     if (!error) {
         attr->cap = qp->cap;
         return kind->hand_out ? kind->hand_out(qp, attr) : &qp->ibv;
     }
     qp_release(qp);
-    errno = error;
-    return NULL;
+    return refused_null(error);
 }
 
 int qp_destroy(struct ibv_qp *ibv)

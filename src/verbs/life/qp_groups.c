@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "config/link_layer.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "process/port.h"
 #include "verbs/object/control.h"
+#include "verbs/object/words.h"
 #include "verbs/send/multicast.h"
 
 static bool is_joined(const struct process *process, const union ibv_gid *gid)
@@ -65,24 +66,40 @@ static int join_network(struct process *process, const union ibv_gid *gid)
     return error;
 }
 
+/* 0, or the errno of a refusal. */
+static int check_group(const struct qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+    char text[WORDS_GID];
+    if (!(qp->traits & QP_DATAGRAM))
+        return refuse(EINVAL, REASON_GROUP_QP, "qp 0x%x", qp->number);
+    enum reason reason = link_layer_check_group(qp->object.context->device, gid, lid);
+    return reason ? refuse(EINVAL, reason, "qp 0x%x, gid %s, lid 0x%x", qp->number, words_gid(gid, text), lid) : 0;
+}
+
+/* The host's table has no place for another group, or the network refused it. */
+static int refuse_join(const struct qp *qp, const union ibv_gid *gid, int error)
+{
+    char text[WORDS_GID];
+    if (error == ENOSPC)
+        return refuse(error, REASON_GROUPS_FULL, "qp 0x%x, gid %s, max_mcast_grp %u", qp->number, words_gid(gid, text),
+                      qp->object.context->device->limits.max_groups);
+    return error;
+}
+
 /* ibv_attach_mcast(3): attaching twice is one attachment. It counts as a use of the queue pair, which can't be
  * destroyed before (ibv_create_qp(3)). */
 int qp_attach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 {
     struct qp *qp = qp_of(ibv);
-    if (!qp_is_known(ibv))
-        return ENOENT;
-    enum reason reason = link_layer_check_group(qp->object.context->device, gid, lid);
-    if (qp->traits & QP_DATAGRAM && reason)
-        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_attach_mcast to LID 0x%x", qp->number, lid);
-    if (!(qp->traits & QP_DATAGRAM) || reason)
-        return EINVAL;
+    int refusal = qp_is_known(ibv) ? check_group(qp, gid, lid) : refused(ENOENT);
+    if (refusal)
+        return refusal;
     struct group *group = calloc(1, sizeof *group);
     if (!group)
         return ENOMEM;
     control_lock(qp->object.context);
-    int error =
-        find_group(qp, gid) ? EEXIST : node_join(qp->process->node, gid->raw); /* may wait for other processes */
+    int error = find_group(qp, gid) ? not_refused(EEXIST)
+                                    : node_join(qp->process->node, gid->raw); /* may wait for other processes */
     lock_take(&qp->process->progress);
     error = error ? error : join_network(qp->process, gid);
     if (!error) {
@@ -96,14 +113,14 @@ int qp_attach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
     control_unlock(qp->object.context);
     if (error)
         free(group);
-    return error == EEXIST ? 0 : error;
+    return error == EEXIST ? 0 : refuse_join(qp, gid, error);
 }
 
 int qp_detach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 {
     struct qp *qp = qp_of(ibv);
     if (!qp_is_known(ibv))
-        return ENOENT;
+        return refused(ENOENT);
     control_lock(qp->object.context);
     lock_take(&qp->process->progress);
     struct group *group = find_group(qp, gid);
@@ -111,5 +128,6 @@ int qp_detach(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
         leave_group(group);
     lock_release(&qp->process->progress);
     control_unlock(qp->object.context);
-    return group ? 0 : EINVAL;
+    char text[WORDS_GID];
+    return group ? 0 : refuse(EINVAL, REASON_GROUP_NOT_JOINED, "qp 0x%x, gid %s", qp->number, words_gid(gid, text));
 }

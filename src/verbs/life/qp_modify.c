@@ -6,12 +6,13 @@
 
 #include "config/device_state.h"
 #include "config/link_layer.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "process/helper.h"
 #include "process/port.h"
 #include "process/progress.h"
 #include "runtime/clock.h"
 #include "tap/delay.h"
+#include "verbs/life/qp_refuse.h"
 #include "verbs/object/async.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_direct.h"
@@ -35,48 +36,7 @@ enum {
     FAULTY_WINDOW = 128,    /* the same with faults: what is lost or reordered is repeated with all that follows */
     REMOTE_BYTES = 1 << 20, /* the same on the network, in bytes: what receive buffers of sockets hold */
     REMOTE_FIRST = 32,      /* packets there at first (RFC 6928 has ten, for slower networks) */
-    MOST_QPN = 0xffffff,    /* 24 bits */
 };
-
-/* Values, which the table of states can't know. */
-static enum reason check_values(const struct context *context, const struct ibv_qp_attr *attr, int mask)
-{
-    const struct limits *limits = &context->device->limits;
-    if ((mask & IBV_QP_PORT) && attr->port_num != 1)
-        return REASON_PORT;
-    if ((mask & IBV_QP_PKEY_INDEX) && attr->pkey_index)
-        return REASON_PKEY_INDEX;
-    if ((mask & IBV_QP_DEST_QPN) && attr->dest_qp_num > MOST_QPN)
-        return REASON_QPN;
-    enum reason address = mask & IBV_QP_AV ? ah_check(context, &attr->ah_attr) : REASON_NONE;
-    if (!address && mask & IBV_QP_AV && link_layer_is_infiniband(context->device) &&
-        link_layer_is_multicast(context->device, &attr->ah_attr))
-        address = REASON_DLID;
-    if (address)
-        return address;
-    if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
-                                     128u << attr->path_mtu > device_now(context->device)->mtu))
-        return REASON_PATH_MTU;
-    if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > limits->max_rd_atomic) ||
-        ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > limits->max_rd_atomic))
-        return REASON_RD_ATOMIC;
-    if (((mask & IBV_QP_TIMEOUT) && attr->timeout > 31) || ((mask & IBV_QP_RETRY_CNT) && attr->retry_cnt > 7) ||
-        ((mask & IBV_QP_RNR_RETRY) && attr->rnr_retry > 7) ||
-        ((mask & IBV_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31))
-        return REASON_TIMER_VALUE;
-    if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP))
-        return REASON_QP_ATTRIBUTE_UNSUPPORTED;
-    return REASON_NONE;
-}
-
-static enum reason qp_modify_check(const struct qp *qp, const struct ibv_qp_attr *attr, int mask)
-{
-    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
-    if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
-        return REASON_CURRENT_STATE;
-    enum reason reason = qp_state_check(qp->kind, from, to, mask);
-    return reason ? reason : check_values(qp->object.context, attr, mask);
-}
 
 #define TAKE(bit, field)                                                                                               \
     if (mask & (bit))                                                                                                  \
@@ -306,44 +266,13 @@ static void withdraw_completions(struct qp *qp)
         receive_queue_settle(&qp->receives.own);
 }
 
-static const char *name_call(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason before,
-                             char *call, size_t size)
-{
-    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
-    char missed[QP_TELL_UNCHANGED];
-    snprintf(call, size, "qp 0x%x: ibv_modify_qp %s to %s%s", qp->number, words_state(from), words_state(to),
-             qp_tell_unchanged(before, missed));
-    return call;
-}
-
-/* A program that does not look at what ibv_modify_qp returns goes on with the next: `before` is what it missed. */
-static void report_refusal(const struct qp *qp, const struct ibv_qp_attr *attr, int mask, enum reason reason,
-                           enum reason before)
-{
-    enum ibv_qp_state from = qp->state, to = mask & IBV_QP_STATE ? attr->qp_state : from;
-    struct qp_transition transition = qp_state_transition(qp->kind, from, to);
-    char call[160], words[WORDS_SIZE];
-    name_call(qp, attr, mask, before, call, sizeof call);
-    if (reason == REASON_ATTRIBUTE_MISSING)
-        log_cause(LOG_WARN, reason, "%s: attr_mask lacks %s", call,
-                  words_attributes((unsigned)(transition.required & ~mask), words));
-    else if (reason == REASON_ATTRIBUTE_NOT_ALLOWED)
-        log_cause(LOG_WARN, reason, "%s: attr_mask has %s, which may not change here", call,
-                  words_attributes((unsigned)(mask & ~(transition.required | transition.optional)), words));
-    else if (reason == REASON_QPN)
-        log_cause(LOG_WARN, reason, "%s: dest_qp_num is 0x%x, and a queue pair number has 24 bits", call,
-                  attr->dest_qp_num);
-    else
-        ah_report(qp->object.context, &attr->ah_attr, reason, call);
-}
-
 /* Before the queue pair is touched, and without its lock. What the state or a value forbids is told by the caller. */
 static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t *hop_limit)
 {
-    char call[160];
+    char call[QP_REFUSE_CALL];
     struct way way;
     lock_take(&qp->lock);
-    enum reason reason = qp_modify_check(qp, attr, mask);
+    enum reason reason = qp_refuse_check(qp, attr, mask);
     lock_release(&qp->lock);
     if (reason)
         return 0;
@@ -352,31 +281,28 @@ static int find_way(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uin
     if (!error)
         return 0;
     lock_take(&qp->lock);
-    way_report(qp->object.context, &attr->ah_attr, &way,
-               name_call(qp, attr, mask, qp->told.unchanged, call, sizeof call));
+    qp_refuse_name(qp, attr, mask, qp->told.unchanged, call);
     qp->told.unchanged = (uint16_t)way.reason;
     lock_release(&qp->lock);
-    return error;
+    return way.reason ? way_refuse(qp->object.context, &attr->ah_attr, &way, call, error) : error;
 }
 
 static int change_qp(struct qp *qp, const struct ibv_qp_attr *attr, int mask, uint8_t hop_limit)
 {
     lock_take(&qp->lock);
-    enum reason reason = qp_modify_check(qp, attr, mask);
+    enum reason reason = qp_refuse_check(qp, attr, mask);
     if (!reason) {
         qp_unpublish(qp);
-        reason = qp_modify_check(qp, attr, mask); /* the lock was given back, and the state may be another */
+        reason = qp_refuse_check(qp, attr, mask); /* the lock was given back, and the state may be another */
     }
-    int error = reason ? EINVAL : apply(qp, attr, mask, hop_limit);
+    int error = reason ? refused(EINVAL) : apply(qp, attr, mask, hop_limit); /* by qp_refuse */
     enum reason before = qp->told.unchanged;
     qp->told.unchanged = (uint16_t)reason;
     qp_publish(qp);
     if (!error)
         qp_transmit(qp, clock_now());
     lock_release(&qp->lock);
-    if (reason)
-        report_refusal(qp, attr, mask, reason, before);
-    return error;
+    return reason ? qp_refuse(qp, attr, mask, reason, before) : error;
 }
 
 int qp_modify(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
@@ -384,7 +310,7 @@ int qp_modify(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
     struct qp *qp = qp_of(ibv);
     uint8_t hop_limit = 0;
     if (!qp_is_known(ibv))
-        return ENOENT;
+        return refused(ENOENT);
     qp = qp_real(qp);
     mask = qp_state_mask(qp->kind, mask);
     int error = mask & IBV_QP_AV ? find_way(qp, attr, mask, &hop_limit) : 0;
@@ -401,7 +327,7 @@ int qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
 {
     struct qp *qp = qp_of(ibv);
     if (!qp_is_known(ibv))
-        return ENOENT;
+        return refused(ENOENT);
     qp = qp_real(qp);
     lock_take(&qp->lock);
     *attr = qp->attr;

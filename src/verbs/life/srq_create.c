@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/life/async_get.h"
 #include "verbs/object/acknowledgements.h"
 #include "verbs/object/control.h"
@@ -20,9 +20,20 @@ static const struct srq_kind *srq_kind_find(enum ibv_srq_type type)
     return NULL;
 }
 
-static bool sizes_fit(const struct limits *limits, const struct ibv_srq_attr *attr)
+static int check_size(const struct context *context, uint32_t max_wr)
 {
-    return attr->max_wr && attr->max_wr <= limits->max_srq_wr && attr->max_sge <= limits->max_srq_sge;
+    uint32_t most = context->device->limits.max_srq_wr;
+    return max_wr && max_wr <= most ? 0 : refuse(EINVAL, REASON_SRQ_SIZE, "max_wr is %u, max_srq_wr %u", max_wr, most);
+}
+
+/* 0, or the errno of a refusal. */
+static int check_sizes(const struct context *context, const struct ibv_srq_attr *attr)
+{
+    uint32_t most = context->device->limits.max_srq_sge;
+    int error = check_size(context, attr->max_wr);
+    if (!error && attr->max_sge > most)
+        return refuse(EINVAL, REASON_SRQ_SGES, "max_sge is %u, max_srq_sge %u", attr->max_sge, most);
+    return error;
 }
 
 static void srq_release(struct srq *srq)
@@ -41,17 +52,11 @@ static void srq_release(struct srq *srq)
 static struct srq *srq_make(const struct srq_kind *kind, struct ibv_pd *pd, const struct ibv_srq_attr *attr,
                             void *srq_context)
 {
-    if (!pd_is_known(pd)) {
-        errno = ENOENT;
-        return NULL;
-    }
-    if (!sizes_fit(&context_of(pd->context)->device->limits, attr)) {
-        log_reason(LOG_WARN, REASON_SRQ_SIZE, "ibv_create_srq: max_wr %u max_sge %u", attr->max_wr, attr->max_sge);
-        errno = EINVAL;
-        return NULL;
-    }
+    int error = pd_is_known(pd) ? check_sizes(context_of(pd->context), attr) : refused(ENOENT);
+    if (error)
+        return refused_null(error);
     struct srq *srq = calloc(1, sizeof *srq);
-    int error = srq ? receive_queue_initialize(&srq->queue, pd, DOMAIN_SRQ, attr->max_wr, attr->max_sge) : ENOMEM;
+    error = srq ? receive_queue_initialize(&srq->queue, pd, DOMAIN_SRQ, attr->max_wr, attr->max_sge) : ENOMEM;
     if (error) {
         free(srq);
         errno = error;
@@ -111,61 +116,56 @@ static struct ibv_srq *srq_enter(struct srq *srq, struct ibv_srq_attr *attr)
     else if (srq->kind->remove && !error)
         srq->kind->remove(srq);
     control_unlock(context);
+    srq->queue.owner = (struct receive_queue_owner){"srq", "ibv_post_srq_recv", srq->ibv.handle};
     if (srq->ibv.handle) {
         attr->srq_limit = 0;
         return &srq->ibv;
     }
     srq_release(srq);
-    errno = ENOMEM;
-    return NULL;
+    return refused_null(ENOMEM);
 }
 
-static struct ibv_srq *srq_refuse(enum reason reason, int error)
-{
-    if (!object_has_told(reason))
-        log_reason(LOG_WARN, reason, "ibv_create_srq_ex");
-    errno = error;
-    return NULL;
-}
-
-/* It has what its kind is made with, and the handles are right. */
-static enum reason srq_check(const struct srq_kind *kind, const struct ibv_srq_init_attr_ex *init, int *error)
+/* It has what its kind is made with, and the handles are right. 0, or the errno of a refusal. */
+static int srq_check(const struct srq_kind *kind, const struct ibv_srq_init_attr_ex *init)
 {
     const struct context *context = context_of(init->pd->context);
-    *error = EINVAL;
-    if ((init->comp_mask & kind->needs) != kind->needs || (kind->needs & IBV_SRQ_INIT_ATTR_CQ && !init->cq) ||
-        (kind->needs & IBV_SRQ_INIT_ATTR_XRCD && !init->xrcd))
-        return kind->incomplete;
-    *error = ENOENT;
+    uint32_t missing = kind->needs & ~init->comp_mask;
+    if (missing)
+        return refuse(EINVAL, kind->incomplete, "comp_mask lacks %s%s%s",
+                      missing & IBV_SRQ_INIT_ATTR_XRCD ? "_XRCD " : "", missing & IBV_SRQ_INIT_ATTR_CQ ? "_CQ " : "",
+                      missing & IBV_SRQ_INIT_ATTR_TM ? "_TM" : "");
+    if (kind->needs & IBV_SRQ_INIT_ATTR_CQ && !init->cq)
+        return refuse(EINVAL, kind->incomplete, "cq is NULL");
+    if (kind->needs & IBV_SRQ_INIT_ATTR_XRCD && !init->xrcd)
+        return refuse(EINVAL, kind->incomplete, "xrcd is NULL");
     if (kind->needs & IBV_SRQ_INIT_ATTR_CQ &&
         (!cq_is_known(init->cq) || !object_is_here(&((struct cq *)init->cq)->object, context)))
-        return REASON_HANDLE;
-    return REASON_NONE;
+        return refused(ENOENT);
+    return 0;
 }
 
 static struct ibv_srq *create_of_kind(const struct srq_kind *kind, struct ibv_srq_init_attr_ex *init)
 {
-    int error;
-    enum reason reason = srq_check(kind, init, &error);
-    if (reason)
-        return srq_refuse(reason, error);
+    int error = srq_check(kind, init);
+    if (error)
+        return refused_null(error);
     struct srq *srq = srq_make(kind, init->pd, &init->attr, init->srq_context);
     if (!srq)
         return NULL;
     if (kind->needs & IBV_SRQ_INIT_ATTR_CQ)
         srq->cq = (struct cq *)init->cq;
-    reason = kind->make ? kind->make(srq, init, &error) : REASON_NONE;
-    if (!reason)
+    error = kind->make ? kind->make(srq, init) : 0;
+    if (!error)
         return srq_enter(srq, &init->attr);
     srq_release(srq);
-    return srq_refuse(reason, error);
+    return refused_null(error);
 }
 
 int srq_get_number(struct ibv_srq *ibv, uint32_t *number)
 {
     const struct srq *srq = (struct srq *)ibv;
     if (!srq->xrcd)
-        return EINVAL;
+        return refuse(EINVAL, REASON_SRQ_NUMBER, "the shared receive queue with handle %u", ibv->handle);
     *number = srq->number;
     return 0;
 }
@@ -180,10 +180,15 @@ struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_a
 {
     const uint32_t known = IBV_SRQ_INIT_ATTR_RESERVED - 1;
     enum ibv_srq_type type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;
-    if (init->comp_mask & ~known || !(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd)
-        return srq_refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
+    if (init->comp_mask & ~known)
+        return refused_null(refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", init->comp_mask));
+    if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd)
+        return refused_null(
+            refuse(EINVAL, REASON_SRQ_NO_PD, "comp_mask is 0x%x, pd %p", init->comp_mask, (void *)init->pd));
     const struct srq_kind *kind = srq_kind_find(type);
-    return kind ? create_of_kind(kind, init) : srq_refuse(REASON_SRQ_UNKNOWN_BITS, EINVAL);
+    if (!kind)
+        return refused_null(refuse_because(EINVAL, REASON_SRQ_UNKNOWN_BITS, "srq_type is %u, which is none", type));
+    return create_of_kind(kind, init);
 }
 
 static void wait_for_acknowledgements(struct srq *srq)
@@ -212,44 +217,49 @@ int srq_destroy(struct ibv_srq *ibv)
     return 0;
 }
 
+static int refuse_limit(uint32_t limit, uint32_t size)
+{
+    return refuse(EINVAL, REASON_SRQ_LIMIT, "srq_limit is %u, the queue has %u places", limit, size);
+}
+
 /* Arming a limit that is not reached any more raises the event at once: the program must not wait for a fall that has
  * happened already. */
 static int set_limit(struct srq *srq, uint32_t limit)
 {
     struct receive_queue *queue = &srq->queue;
     lock_take(&queue->lock);
-    bool too_large = limit > queue->capacity;
+    uint32_t size = queue->capacity;
+    bool too_large = limit > size;
     bool reached = !too_large && queue->count < limit;
     if (!too_large)
         queue->limit = reached ? 0 : limit;
     lock_release(&queue->lock);
     if (reached)
         srq_raise(srq, IBV_EVENT_SRQ_LIMIT_REACHED);
-    return too_large ? EINVAL : 0;
+    return too_large ? refuse_limit(limit, size) : 0;
 }
 
 /* Looked at before anything changes: "none of the attributes will be modified" if one is invalid (ibv_modify_srq(3)).
- */
-static bool is_valid(struct srq *srq, const struct ibv_srq_attr *attr, int mask)
+ * 0, or the errno of a refusal. */
+static int check_change(struct srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
     if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-        return false;
-    if ((mask & IBV_SRQ_MAX_WR) && (!attr->max_wr || attr->max_wr > srq->object.context->device->limits.max_srq_wr))
-        return false;
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "srq_attr_mask is 0x%x", mask);
+    int error = mask & IBV_SRQ_MAX_WR ? check_size(srq->object.context, attr->max_wr) : 0;
+    if (error)
+        return error;
     lock_take(&srq->queue.lock);
     uint32_t size = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->queue.capacity;
     lock_release(&srq->queue.lock);
-    return !(mask & IBV_SRQ_LIMIT) || attr->srq_limit <= size;
+    return mask & IBV_SRQ_LIMIT && attr->srq_limit > size ? refuse_limit(attr->srq_limit, size) : 0;
 }
 
 int srq_modify(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
     struct srq *srq = (struct srq *)ibv;
-    if (!srq_is_known(ibv))
-        return ENOENT;
-    if (!is_valid(srq, attr, mask))
-        return EINVAL;
-    int error = mask & IBV_SRQ_MAX_WR ? receive_queue_resize(&srq->queue, attr->max_wr) : 0;
+    int error = srq_is_known(ibv) ? check_change(srq, attr, mask) : refused(ENOENT);
+    if (!error && mask & IBV_SRQ_MAX_WR)
+        error = receive_queue_resize(&srq->queue, attr->max_wr);
     return !error && mask & IBV_SRQ_LIMIT ? set_limit(srq, attr->srq_limit) : error;
 }
 
@@ -257,7 +267,7 @@ int srq_query(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 {
     struct receive_queue *queue = &((struct srq *)ibv)->queue;
     if (!srq_is_known(ibv))
-        return ENOENT;
+        return refused(ENOENT);
     lock_take(&queue->lock);
     *attr = (struct ibv_srq_attr){.max_wr = queue->capacity, .max_sge = queue->sge_max, .srq_limit = queue->limit};
     lock_release(&queue->lock);

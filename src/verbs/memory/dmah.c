@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/object/control.h"
 
 enum {
@@ -33,10 +33,21 @@ static int dmah_check(const struct newer_dmah_init_attr *attr)
 {
     uint32_t target = attr->comp_mask & TARGET;
     if (attr->comp_mask & ~(uint32_t)(TARGET | NEWER_DMAH_PH))
-        return EOPNOTSUPP;
-    if (!(attr->comp_mask & NEWER_DMAH_PH) || attr->ph > PROCESSING_HINTS || dmah_names_no_processor(attr))
-        return EINVAL;
-    return target && (target != TARGET || attr->tph_mem_type >= MEMORY_TYPES) ? EINVAL : 0;
+        return refuse(EOPNOTSUPP, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    if (!(attr->comp_mask & NEWER_DMAH_PH))
+        return refuse_because(EINVAL, REASON_DMAH_ATTRIBUTES, "comp_mask 0x%x lacks IBV_DMAH_INIT_ATTR_MASK_PH",
+                              attr->comp_mask);
+    if (attr->ph > PROCESSING_HINTS)
+        return refuse_because(EINVAL, REASON_DMAH_ATTRIBUTES, "ph is %u, and processing hints have two bits", attr->ph);
+    if (dmah_names_no_processor(attr))
+        return refuse_because(EINVAL, REASON_DMAH_ATTRIBUTES, "cpu_id is %u, and no such processor exists",
+                              attr->cpu_id);
+    if (target && target != TARGET)
+        return refuse_because(EINVAL, REASON_DMAH_ATTRIBUTES,
+                              "comp_mask is 0x%x, and a processor and a kind of memory come together", attr->comp_mask);
+    if (target && attr->tph_mem_type >= MEMORY_TYPES)
+        return refuse_because(EINVAL, REASON_DMAH_ATTRIBUTES, "tph_mem_type is %u, which is none", attr->tph_mem_type);
+    return 0;
 }
 
 static void dmah_destroy_left(struct object *object)
@@ -56,13 +67,11 @@ struct newer_dmah *dmah_allocate(struct ibv_context *ibv, const struct newer_dma
 {
     struct context *context = context_of(ibv);
     int error = dmah_check(attr);
-    struct dmah *dmah = error ? NULL : calloc(1, sizeof *dmah);
-    if (!dmah) {
-        if (error)
-            log_reason(LOG_INFO, REASON_DMAH_ATTRIBUTES, "comp_mask 0x%x", attr->comp_mask);
-        errno = error ? error : ENOMEM;
+    if (error)
+        return refused_null(error);
+    struct dmah *dmah = calloc(1, sizeof *dmah);
+    if (!dmah)
         return NULL;
-    }
     dmah->ibv.context = ibv;
     object_add(context, &dmah->object, &dmah_class, UINT32_MAX, NULL);
     return &dmah->ibv;

@@ -29,10 +29,9 @@ static void note(const struct object *object, int32_t events)
         log_reason(LOG_WARN, REASON_UNACKNOWLEDGED, "destroying the %s with handle %u waits for %d events",
                    object->class->name, object->handle, events);
     else
-        log_cause(LOG_WARN, REASON_UNACKNOWLEDGED,
-                  "destroying the %s with handle %u waits for ever: %d more events were acknowledged than fetched, so "
-                  "those of another object, whose destruction waits, too",
-                  object->class->name, object->handle, -events);
+        log_reason(LOG_WARN, REASON_ACKNOWLEDGED_TOO_OFTEN,
+                   "destroying the %s with handle %u waits for ever: %d more events were acknowledged than fetched",
+                   object->class->name, object->handle, -events);
     atomic_store(&missing.handle, object->handle);
     atomic_store(&missing.events, events);
     atomic_store(&missing.object, object->class->name);

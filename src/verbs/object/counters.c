@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/object/control.h"
 
 enum { COUNTER_INDICES = 1024 };
@@ -42,15 +42,11 @@ static const struct object_class counters_class = {
 struct ibv_counters *counters_create(struct ibv_context *ibv, struct ibv_counters_init_attr *attr)
 {
     struct context *context = context_of(ibv);
-    if (attr->comp_mask) {
-        errno = EINVAL;
-        return NULL;
-    }
+    if (attr->comp_mask)
+        return refused_null(refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask));
     struct counters *counters = calloc(1, sizeof *counters);
-    if (!counters) {
-        errno = ENOMEM;
+    if (!counters)
         return NULL;
-    }
     counters->ibv.context = ibv;
     if (object_add(context, &counters->object, &counters_class, UINT32_MAX, NULL))
         return &counters->ibv;
@@ -81,10 +77,8 @@ static int add_point(struct counters *counters, const struct ibv_counter_attach_
 
 static int attach_point(struct counters *counters, const struct ibv_counter_attach_attr *attr)
 {
-    if (counters->object.uses) {
-        log_reason(LOG_INFO, REASON_FLOW_COUNTERS_BOUND, "%u flows", counters->object.uses);
-        return EBUSY;
-    }
+    if (counters->object.uses)
+        return refuse(EBUSY, REASON_FLOW_COUNTERS_BOUND, "the counters have %u flows", counters->object.uses);
     return add_point(counters, attr);
 }
 
@@ -93,15 +87,16 @@ static int attach_point(struct counters *counters, const struct ibv_counter_atta
 int counters_attach(struct ibv_counters *ibv, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {
     struct counters *counters = counters_of(ibv);
-    bool known = attr->counter_desc == IBV_COUNTER_PACKETS || attr->counter_desc == IBV_COUNTER_BYTES;
-    if (!known || flow) {
-        log_reason(LOG_INFO, REASON_COUNTER_POINT, "ibv_attach_counters_point_flow");
-        return ENOTSUP;
-    }
-    if (attr->comp_mask || attr->index >= COUNTER_INDICES) {
-        log_reason(LOG_INFO, REASON_COUNTER_POINT, "index %u", attr->index);
-        return EINVAL;
-    }
+    if (attr->counter_desc != IBV_COUNTER_PACKETS && attr->counter_desc != IBV_COUNTER_BYTES)
+        return refuse_because(ENOTSUP, REASON_COUNTER_POINT, "counter_desc is %u, and a point counts packets or bytes",
+                              attr->counter_desc);
+    if (flow)
+        return refuse(ENOTSUP, REASON_COUNTER_FLOW, "flow with handle %u", flow->handle);
+    if (attr->comp_mask)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    if (attr->index >= COUNTER_INDICES)
+        return refuse_because(EINVAL, REASON_COUNTER_POINT, "index is %u, and indices go up to %u", attr->index,
+                              COUNTER_INDICES - 1);
     control_lock(counters->object.context);
     int error = attach_point(counters, attr);
     control_unlock(counters->object.context);
@@ -112,8 +107,10 @@ int counters_attach(struct ibv_counters *ibv, struct ibv_counter_attach_attr *at
 int counters_read(struct ibv_counters *ibv, uint64_t *values, uint32_t count, uint32_t flags)
 {
     struct counters *counters = counters_of(ibv);
-    if (flags & ~(uint32_t)IBV_READ_COUNTERS_ATTR_PREFER_CACHED || !values)
-        return EINVAL;
+    if (flags & ~(uint32_t)IBV_READ_COUNTERS_ATTR_PREFER_CACHED)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "flags are 0x%x", flags);
+    if (!values)
+        return refuse(EINVAL, REASON_NULL_ARGUMENT, "counters_value is NULL");
     for (uint32_t i = 0; i < count; i++)
         values[i] = i < COUNTER_INDICES ? atomic_load(&counters->values[i]) : 0;
     return 0;

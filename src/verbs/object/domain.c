@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/object/control.h"
 
 static void td_destroy_left(struct object *object)
@@ -23,11 +23,11 @@ static const struct object_class td_class = {
 struct ibv_td *domain_allocate_td(struct ibv_context *ibv, struct ibv_td_init_attr *attr)
 {
     struct context *context = context_of(ibv);
-    struct td *td = attr->comp_mask ? NULL : calloc(1, sizeof *td);
-    if (!td) {
-        errno = attr->comp_mask ? EINVAL : ENOMEM;
+    if (attr->comp_mask)
+        return refused_null(refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask));
+    struct td *td = calloc(1, sizeof *td);
+    if (!td)
         return NULL;
-    }
     td->ibv.context = ibv;
     object_add(context, &td->object, &td_class, UINT32_MAX, NULL);
     return &td->ibv;
@@ -42,17 +42,21 @@ int domain_deallocate_td(struct ibv_td *ibv)
     return error;
 }
 
-static enum reason domain_refuse(const struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
+/* 0, or the errno. */
+static int domain_check(const struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
     const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
                            NEWER_PARENT_DOMAIN_ALLOW_CC_UNPROTECTED_ALLOC; /* no memory is protected here */
     if (attr->comp_mask & ~known)
-        return REASON_DOMAIN_ATTRIBUTES;
-    if (!attr->pd || attr->pd->context != context || (attr->td && attr->td->context != context))
-        return REASON_DOMAIN_CONTEXT;
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    if (!attr->pd)
+        return refuse(EINVAL, REASON_NULL_ARGUMENT, "pd is NULL");
+    if (attr->pd->context != context || (attr->td && attr->td->context != context))
+        return refuse(EINVAL, REASON_DOMAIN_CONTEXT, "the %s is of another context",
+                      attr->pd->context != context ? "protection domain" : "thread domain");
     if ((attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) && (!attr->alloc || !attr->free))
-        return REASON_DOMAIN_ATTRIBUTES;
-    return REASON_NONE;
+        return refuse(EINVAL, REASON_DOMAIN_ATTRIBUTES, "%s is NULL", attr->alloc ? "free" : "alloc");
+    return pd_is_known(attr->pd) ? 0 : refused(ENOENT);
 }
 
 static void domain_fill(struct parent_domain *domain, const struct ibv_parent_domain_init_attr *attr)
@@ -98,18 +102,12 @@ static void domain_enter(struct parent_domain *domain, struct context *context)
 
 struct ibv_pd *domain_allocate(struct ibv_context *ibv, struct ibv_parent_domain_init_attr *attr)
 {
-    enum reason reason = domain_refuse(ibv, attr);
-    if (!reason && !pd_is_known(attr->pd)) {
-        errno = ENOENT;
+    int error = domain_check(ibv, attr);
+    if (error)
+        return refused_null(error);
+    struct parent_domain *domain = calloc(1, sizeof *domain);
+    if (!domain)
         return NULL;
-    }
-    struct parent_domain *domain = reason ? NULL : calloc(1, sizeof *domain);
-    if (!domain) {
-        if (reason)
-            log_reason(LOG_INFO, reason, "ibv_alloc_parent_domain");
-        errno = reason ? EINVAL : ENOMEM;
-        return NULL;
-    }
     domain_fill(domain, attr);
     domain_enter(domain, context_of(ibv));
     return &domain->pd.ibv;
@@ -120,8 +118,9 @@ int domain_deallocate(struct ibv_pd *ibv)
     struct parent_domain *domain = domain_of(ibv);
     struct context *context = domain->pd.object.context;
     control_lock(context);
-    int error = atomic_load(&domain->blocks)
-                    ? EBUSY
+    uint32_t blocks = atomic_load(&domain->blocks);
+    int error = blocks
+                    ? refuse(EBUSY, REASON_IN_USE, "the parent domain with handle %u has %u users", ibv->handle, blocks)
                     : object_leave(&domain->pd.object, ibv->handle, &domain->protection->object);
     if (!error && domain->td)
         domain->td->object.uses--;
@@ -147,14 +146,14 @@ int domain_take(struct parent_domain *domain, enum domain_resource resource, siz
     if (memory == IBV_ALLOCATOR_USE_DEFAULT)
         return take_default(size, block);
     if (!memory)
-        return ENOMEM;
+        return refuse(ENOMEM, REASON_DOMAIN_NO_MEMORY, "%zu bytes", size);
     *block = (struct domain_block){.memory = memory, .owner = domain, .resource = resource};
     atomic_fetch_add(&domain->blocks, 1);
     if (!((uintptr_t)memory % DOMAIN_ALIGNMENT))
         return 0;
-    log_reason(LOG_WARN, REASON_DOMAIN_ALIGNMENT, "%p", memory);
     domain_give_back(block);
-    return EINVAL;
+    return refuse(EINVAL, REASON_DOMAIN_ALIGNMENT, "%zu bytes at %p, and the alignment asked for is %u", size, memory,
+                  DOMAIN_ALIGNMENT);
 }
 
 void domain_give_back(struct domain_block *block)

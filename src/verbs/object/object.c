@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/object/control.h"
 
 uint32_t object_enter(struct context *context, struct object *object, const struct object_class *class, uint32_t limit,
@@ -11,8 +11,8 @@ uint32_t object_enter(struct context *context, struct object *object, const stru
 {
     lock_assert_held(&context->process->control);
     if (context->counts[class->kind] >= limit) {
-        log_reason(LOG_WARN, REASON_LIMIT, "making a %s", class->name);
-        errno = ENOMEM;
+        errno = refuse(ENOMEM, REASON_LIMIT, "%s number %u, of at most %u", class->name,
+                       context->counts[class->kind] + 1, limit);
         return 0;
     }
     context->counts[class->kind]++;
@@ -27,7 +27,8 @@ bool object_is_known(const struct object *name, uint32_t handle)
 {
     if (handle == name->handle)
         return true;
-    log_reason(LOG_WARN, REASON_HANDLE, "%s with handle %u", name->class->name, handle);
+    refuse(ENOENT, REASON_HANDLE, "a %s of handle %u, which was made with handle %u", name->class->name, handle,
+           name->handle);
     return false;
 }
 
@@ -35,7 +36,7 @@ bool object_is_here(const struct object *name, const struct context *context)
 {
     if (name->context == context || context_is_family(name->context, context))
         return true;
-    log_reason(LOG_WARN, REASON_OTHER_CONTEXT, "%s with handle %u", name->class->name, name->handle);
+    refuse(ENOENT, REASON_OTHER_CONTEXT, "the %s with handle %u", name->class->name, name->handle);
     return false;
 }
 
@@ -52,15 +53,12 @@ int object_leave(struct object *name, uint32_t handle, struct object *parent)
 {
     lock_assert_held(&name->context->process->control);
     struct object *object = object_origin(name);
-    if (handle != object->handle || object->gone) {
-        log_reason(LOG_WARN, REASON_HANDLE, "destroying the %s with handle %u", object->class->name, handle);
-        return ENOENT;
-    }
-    if (object->uses) {
-        log_reason(LOG_WARN, REASON_IN_USE, "destroying the %s with handle %u: %u users are left", object->class->name,
-                   handle, object->uses);
-        return EBUSY;
-    }
+    if (handle != object->handle || object->gone)
+        return refuse(ENOENT, REASON_HANDLE, "a %s of handle %u, which was made with handle %u%s", object->class->name,
+                      handle, object->handle, object->gone ? " and destroyed" : "");
+    if (object->uses)
+        return refuse(EBUSY, REASON_IN_USE, "the %s with handle %u has %u users", object->class->name, handle,
+                      object->uses);
     object->gone = true;
     LIST_REMOVE(object, siblings);
     object->context->counts[object->class->kind]--;

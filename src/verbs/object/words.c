@@ -1,7 +1,9 @@
 #include "verbs/object/words.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 
+#include "config/gid.h"
 #include "events/events.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
@@ -121,5 +123,12 @@ char *words_access(unsigned access, char text[WORDS_SIZE])
     list(access, bits, LENGTH(bits), text);
     if (!access)
         snprintf(text, WORDS_SIZE, "no access");
+    return text;
+}
+
+char *words_gid(const union ibv_gid *gid, char text[WORDS_GID])
+{
+    bool ipv4 = gid_is_ipv4(gid);
+    inet_ntop(ipv4 ? AF_INET : AF_INET6, gid->raw + (ipv4 ? 12 : 0), text, WORDS_GID);
     return text;
 }

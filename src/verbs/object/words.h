@@ -4,7 +4,7 @@
 
 #include <infiniband/verbs.h>
 
-enum { WORDS_SIZE = 256 };
+enum { WORDS_SIZE = 256, WORDS_GID = 46 };
 
 /* "INIT"; "?" for what is none. */
 const char *words_state(unsigned state);
@@ -17,5 +17,8 @@ char *words_attributes(unsigned mask, char text[WORDS_SIZE]);
 
 /* "IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ", or "no access". */
 char *words_access(unsigned access, char text[WORDS_SIZE]);
+
+/* "10.0.0.1" or "fe80::1" */
+char *words_gid(const union ibv_gid *, char text[WORDS_GID]);
 
 #endif

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/object/control.h"
+#include "verbs/object/words.h"
 #include "verbs/queue/srq.h"
 
 /* Operations of the peer are not seen as such: a WRITE need not pass through the code of the responder. */
@@ -37,19 +38,16 @@ int comp_cntr_query_caps(struct ibv_context *ibv, struct newer_comp_cntr_caps *c
     return 0;
 }
 
-static int comp_cntr_refuse(int error, const char *what, uint32_t value)
-{
-    log_reason(LOG_INFO, REASON_COMP_CNTR_ATTRIBUTES, "%s 0x%x", what, value);
-    return error;
-}
-
 static int comp_cntr_check(const struct newer_comp_cntr_init_attr *attr)
 {
     if (attr->comp_mask)
-        return comp_cntr_refuse(EINVAL, "comp_mask", attr->comp_mask);
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
     if (attr->flags)
-        return comp_cntr_refuse(EINVAL, "flags", attr->flags);
-    return attr->type > NEWER_COUNT_BYTES ? comp_cntr_refuse(EINVAL, "type", attr->type) : 0;
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "flags are 0x%x", attr->flags);
+    if (attr->type > NEWER_COUNT_BYTES)
+        return refuse_because(EINVAL, REASON_COMP_CNTR_ATTRIBUTES, "type is %u, and a counter counts work or bytes",
+                              attr->type);
+    return 0;
 }
 
 static int comp_cntr_end(struct comp_cntr *counter, uint32_t handle)
@@ -77,19 +75,18 @@ struct newer_comp_cntr *comp_cntr_create(struct ibv_context *ibv, const struct n
 {
     struct context *context = context_of(ibv);
     int error = comp_cntr_check(attr);
-    struct comp_cntr *counter = error ? NULL : calloc(1, sizeof *counter);
-    if (!counter) {
-        errno = error ? error : ENOMEM;
+    if (error)
+        return refused_null(error);
+    struct comp_cntr *counter = calloc(1, sizeof *counter);
+    if (!counter)
         return NULL;
-    }
     counter->ibv.context = ibv;
     counter->bytes = attr->type == NEWER_COUNT_BYTES;
     counter->ibv.handle = object_add(context, &counter->object, &comp_cntr_class, COUNTERS, NULL);
     if (counter->ibv.handle)
         return &counter->ibv;
     free(counter);
-    errno = ENOMEM;
-    return NULL;
+    return refused_null(ENOMEM);
 }
 
 int comp_cntr_destroy(struct newer_comp_cntr *ibv)
@@ -100,7 +97,7 @@ int comp_cntr_destroy(struct newer_comp_cntr *ibv)
 int comp_cntr_set(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint64_t value)
 {
     if (!comp_cntr_is_known(ibv))
-        return ENOENT;
+        return refused(ENOENT);
     atomic_store_explicit(&comp_cntr_of(ibv)->values[which], value, memory_order_release);
     return 0;
 }
@@ -108,7 +105,7 @@ int comp_cntr_set(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint6
 int comp_cntr_add(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint64_t amount)
 {
     if (!comp_cntr_is_known(ibv))
-        return ENOENT;
+        return refused(ENOENT);
     atomic_fetch_add_explicit(&comp_cntr_of(ibv)->values[which], amount, memory_order_release);
     return 0;
 }
@@ -117,7 +114,7 @@ int comp_cntr_add(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint6
 int comp_cntr_read(struct newer_comp_cntr *ibv, enum comp_cntr_value which, uint64_t *value)
 {
     if (!comp_cntr_is_known(ibv))
-        return ENOENT;
+        return refused(ENOENT);
     *value = atomic_load_explicit(&comp_cntr_of(ibv)->values[which], memory_order_acquire);
     return 0;
 }
@@ -134,15 +131,23 @@ static int check_attachment(const struct qp *qp, const struct comp_cntr *counter
                             const struct newer_qp_attach_comp_cntr_attr *attr)
 {
     uint8_t state = atomic_load_explicit(&qp->state, memory_order_relaxed);
+    const enum reason reason = REASON_COMP_CNTR_ATTRIBUTES;
     if (attr->comp_mask)
-        return comp_cntr_refuse(EINVAL, "comp_mask", attr->comp_mask);
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
     if (attr->op_mask & ~countable(qp))
-        return comp_cntr_refuse(EOPNOTSUPP, "op_mask", attr->op_mask);
-    if (!attr->op_mask || qp->object.context != counter->object.context)
-        return comp_cntr_refuse(EINVAL, "op_mask", attr->op_mask);
+        return refuse_because(EOPNOTSUPP, reason, "op_mask is 0x%x, and this queue pair counts 0x%x", attr->op_mask,
+                              countable(qp));
+    if (!attr->op_mask)
+        return refuse_because(EINVAL, reason, "op_mask is 0, so nothing is to be counted");
+    if (qp->object.context != counter->object.context)
+        return refuse(EINVAL, REASON_OTHER_CONTEXT, "the completion counter with handle %u", counter->ibv.handle);
     if (state != IBV_QPS_RESET && state != IBV_QPS_INIT)
-        return comp_cntr_refuse(EINVAL, "state", state);
-    return attr->op_mask & qp->counting.operations ? comp_cntr_refuse(EBUSY, "op_mask", attr->op_mask) : 0;
+        return refuse_because(EINVAL, reason, "qp 0x%x is in %s, and a counter is attached in RESET or INIT",
+                              qp->number, words_state(state));
+    if (attr->op_mask & qp->counting.operations)
+        return refuse_because(EBUSY, reason, "op_mask is 0x%x, and other counters count 0x%x of it already",
+                              attr->op_mask, attr->op_mask & qp->counting.operations);
+    return 0;
 }
 
 /* Under process->control and qp->lock. */
@@ -163,7 +168,7 @@ int comp_cntr_attach(struct ibv_qp *ibv, struct newer_comp_cntr *counter,
     struct qp *qp = (struct qp *)ibv;
     struct context *context = qp->object.context;
     if (!qp_is_known(ibv) || !comp_cntr_is_known(counter))
-        return ENOENT;
+        return refused(ENOENT);
     control_lock(context);
     lock_take(&qp->lock);
     int error = check_attachment(qp, comp_cntr_of(counter), attr);

@@ -30,6 +30,8 @@ enum qp_traits {
     QP_ETHERNET = 1 << 8,   /* its packets are frames of Ethernet, which InfiniBand devices do not have */
 };
 
+enum { QP_KIND_OF_DRIVERS = 0xff }; /* the one enum ibv_qp_type that no kind has */
+
 /* One transition of one type. `required` and `optional` are masks of enum ibv_qp_attr_mask; a bit in neither is
  * refused. */
 struct qp_transition {
@@ -57,8 +59,8 @@ struct qp_kind {
     const struct owner_operations *owner;       /* what its engine calls */
     const struct endpoint_operations *endpoint; /* what the loop calls */
 
-    /* REASON_NONE, or why such a queue pair can't be made; *error is the errno. */
-    enum reason (*refuse)(const struct context *, const struct ibv_qp_init_attr_ex *, int *error);
+    /* 0, or the errno with which such a queue pair is refused (diag/refusal.h). */
+    int (*refuse)(const struct context *, const struct ibv_qp_init_attr_ex *);
     /* Takes over what only this type is made with. 0 or ENOMEM. */
     int (*fill)(struct qp *, const struct ibv_qp_init_attr_ex *);
     /* Instead of engine_initialize. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "config/device_identity.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/qp/qp.h"
 
 static const struct ibv_ece no_options = {.vendor_id = IDENTITY_VENDOR};
@@ -11,19 +11,20 @@ static const struct ibv_ece no_options = {.vendor_id = IDENTITY_VENDOR};
 int qp_query_ece(struct ibv_qp *ibv, struct ibv_ece *ece)
 {
     *ece = (struct ibv_ece){0};
-    if (ibv->handle != qp_of(ibv)->object.handle)
-        return EINVAL;
+    if (!qp_is_known(ibv))
+        return refused(EINVAL);
     *ece = no_options;
     return 0;
 }
 
 int qp_set_ece(struct ibv_qp *ibv, struct ibv_ece *ece)
 {
-    bool foreign = !ece->vendor_id;
-    if (foreign || ece->comp_mask || ibv->handle != qp_of(ibv)->object.handle) {
-        log_reason(LOG_INFO, REASON_QP_ECE, "ibv_set_ece vendor 0x%x mask 0x%x", ece->vendor_id, ece->comp_mask);
-        return foreign ? EOPNOTSUPP : EINVAL;
-    }
+    if (!ece->vendor_id)
+        return refuse(EOPNOTSUPP, REASON_QP_ECE, "vendor_id is 0");
+    if (ece->comp_mask)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", ece->comp_mask);
+    if (!qp_is_known(ibv))
+        return refused(EINVAL);
     *ece = no_options;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/container.h"
+#include "diag/refusal.h"
 #include "events/events.h"
 #include "process/process.h"
 #include "runtime/clock.h"
@@ -99,9 +100,9 @@ int cq_event_moderate(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 {
     struct cq *cq = (struct cq *)ibv;
     if (!cq_is_known(ibv))
-        return ENOENT;
+        return refused(ENOENT);
     if (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE)
-        return EINVAL;
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "attr_mask is 0x%x", attr->attr_mask);
     lock_take(&cq->lock);
     if (attr->attr_mask & IBV_CQ_ATTR_MODERATE)
         change(cq, &attr->moderate);

@@ -7,6 +7,7 @@
 #include "base/container.h"
 #include "base/result.h"
 #include "diag/log.h"
+#include "diag/refusal.h"
 #include "process/poller.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_entries.h"
@@ -83,11 +84,11 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
     struct cq *cq = cq_of(ibv);
     uintptr_t self = (uintptr_t)pthread_self();
     if (attr->comp_mask)
-        return result_failure(EINVAL);
-    if (owner_of_batch(cq) == self) {
-        log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_start_poll in a batch of this thread");
-        return result_failure(EINVAL); /* waiting for the lock would be forever */
-    }
+        return result_failure(
+            refuse_in("ibv_start_poll", EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask));
+    if (owner_of_batch(cq) == self) /* waiting for the lock would be forever */
+        return result_failure(refuse_in_because("ibv_start_poll", EINVAL, REASON_CQ_BATCH,
+                                                "this thread is in a batch that it has not ended with ibv_end_poll"));
     if (cq_ring_is_empty(&cq->ring)) {
         poller_poll(cq->process);
         if (cq_ring_is_empty(&cq->ring))
@@ -126,7 +127,7 @@ static void end_poll(struct ibv_cq_ex *ibv)
         log_write(LOG_INFO, "ibv_end_poll ends a batch that another thread began");
     if (owner)
         return leave_batch(cq_of(ibv));
-    log_reason(LOG_WARN, REASON_CQ_BATCH, "ibv_end_poll without a batch");
+    refuse_in_because("ibv_end_poll", EINVAL, REASON_CQ_BATCH, "no batch was begun with ibv_start_poll");
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
@@ -146,9 +147,9 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 
 /* Reading what was not asked for at creation is a mistake of the program: it is told so, and gets the value that the
  * batch has, if any (a jump through NULL would tell it less). */
-static void warn_of(const char *flag)
+static void warn_of(const char *call, const char *flag)
 {
-    log_reason(LOG_WARN, REASON_CQ_FIELD, "wc_flags lacks %s", flag);
+    refuse_in(call, EINVAL, REASON_CQ_FIELD, "wc_flags lacks %s", flag);
 }
 
 #define FIELD(type, name, value)                                                                                       \
@@ -179,7 +180,7 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
 #define READER(type, name, flag, parameters, arguments)                                                                \
     static type name##_unasked parameters                                                                              \
     {                                                                                                                  \
-        warn_of("IBV_WC_EX_WITH_" #flag);                                                                              \
+        warn_of("ibv_wc_" #name, "IBV_WC_EX_WITH_" #flag);                                                             \
         return name arguments;                                                                                         \
     }
 #include "calls/verbs.def"

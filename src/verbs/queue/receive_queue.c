@@ -1,11 +1,12 @@
 #include "verbs/queue/receive_queue.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/result.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "transport/scatter.h"
 #include "verbs/object/domain.h"
 
@@ -83,40 +84,46 @@ static inline uint32_t places_used(const struct receive_queue *queue)
     return queue->entered - atomic_load_explicit(&queue->polled, memory_order_acquire);
 }
 
-static bool fits(const struct receive_queue *queue, uint32_t capacity)
+/* `capacity` is not 0. Sets *used. */
+static bool fits(const struct receive_queue *queue, uint32_t capacity, uint32_t *used)
 {
     lock_assert_held(&queue->lock);
-    return capacity && capacity >= places_used(queue);
+    *used = places_used(queue);
+    return capacity >= *used;
+}
+
+static int refuse_capacity(uint32_t capacity, uint32_t used)
+{
+    return refuse(EINVAL, REASON_SRQ_HOLDS_MORE, "max_wr is %u, and %u places are used", capacity, used);
 }
 
 int receive_queue_resize(struct receive_queue *queue, uint32_t capacity)
 {
     struct receive_chunk *chunk;
+    uint32_t used;
     lock_take(&queue->lock);
-    int error = fits(queue, capacity) ? 0 : EINVAL;
+    bool fitting = fits(queue, capacity, &used);
     uint32_t more = capacity > queue->slots ? capacity - queue->slots : 0;
     lock_release(&queue->lock);
-    if (!error && more)
-        error = make_chunk(queue, more, &chunk);
+    int error = !fitting ? refuse_capacity(capacity, used) : more ? make_chunk(queue, more, &chunk) : 0;
     if (error)
         return error;
     lock_take(&queue->lock);
     if (more)
         add_chunk(queue, chunk, more);
-    if (fits(queue, capacity))
+    fitting = fits(queue, capacity, &used); /* more may have been posted meanwhile */
+    if (fitting)
         queue->capacity = capacity;
-    else
-        error = EINVAL; /* more were posted meanwhile */
     lock_release(&queue->lock);
-    return error;
+    return fitting ? 0 : refuse_capacity(capacity, used);
 }
 
 static int post_one(struct receive_queue *queue, const struct ibv_recv_wr *wr)
 {
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > queue->sge_max)
-        return EINVAL;
+        return refused(EINVAL); /* by tell_refusal, as the next */
     if (places_used(queue) >= queue->capacity)
-        return ENOMEM;
+        return refused(ENOMEM);
     struct receive_slot *slot = STAILQ_FIRST(&queue->unused);
     STAILQ_REMOVE_HEAD(&queue->unused, next);
     slot->receive.id = wr->wr_id;
@@ -141,15 +148,16 @@ struct receive_queue_state receive_queue_look(struct receive_queue *queue)
 __attribute__((noinline)) static void tell_refusal(const struct receive_queue *queue, const struct ibv_recv_wr *wr,
                                                    int error, uint32_t count)
 {
-    unsigned long long id = wr ? wr->wr_id : 0;
+    const struct receive_queue_owner *owner = &queue->owner;
+    char call[96];
+    snprintf(call, sizeof call, "%s 0x%x: %s of wr_id %llu", owner->kind, owner->number, owner->call,
+             (unsigned long long)wr->wr_id);
     if (error == ENOMEM)
-        log_reason(LOG_WARN, REASON_RECEIVE_QUEUE_FULL,
-                   "posting the receive with wr_id %llu to a queue of %u, of which %u wait for a message", id,
-                   queue->capacity, count);
+        refuse_in(call, error, REASON_RECEIVE_QUEUE_FULL, "a queue of %u, of which %u wait for a message",
+                  queue->capacity, count);
     else
-        log_reason(LOG_WARN, REASON_TOO_MANY_SGES,
-                   "posting the receive with wr_id %llu and %d elements to a queue that was made for %u", id,
-                   wr ? wr->num_sge : 0, queue->sge_max);
+        refuse_in(call, error, REASON_TOO_MANY_SGES, "%d elements, and the queue was made for %u", wr->num_sge,
+                  queue->sge_max);
 }
 
 int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

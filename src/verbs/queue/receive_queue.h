@@ -21,6 +21,12 @@ struct receive_slot {
 
 STAILQ_HEAD(receive_list, receive_slot);
 
+/* Whose queue it is, for the lines of what is refused: "qp", "ibv_post_recv" and its number. */
+struct receive_queue_owner {
+    const char *kind, *call;
+    uint32_t number;
+};
+
 /* The receive queue of a queue pair, or the heart of an SRQ. */
 struct receive_queue {
     struct lock lock;
@@ -37,6 +43,7 @@ struct receive_queue {
     uint32_t retires;             /* as in struct completion, of the entries of its receives */
     _Atomic uint32_t polled;      /* of `entered`, those whose completion was polled. Counted where that happens, by no
                                      lock (cq_ring.h) */
+    struct receive_queue_owner owner;
 };
 
 /* Room for `capacity` receives of at most `sge_max` SGEs, in memory of that resource (enum domain_resource) of the

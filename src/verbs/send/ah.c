@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,34 +10,53 @@
 #include "config/device_state.h"
 #include "config/gid.h"
 #include "config/link_layer.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "process/port.h"
 #include "tap/delay.h"
 #include "verbs/object/control.h"
 #include "verbs/object/domain.h"
+#include "verbs/object/words.h"
 #include "verbs/send/way.h"
 #include "wire/datagram.h"
 #include "wire/grh.h"
+
+enum { AH_TEXT = 160 };
 
 enum reason ah_check(const struct context *context, const struct ibv_ah_attr *attr)
 {
     return attr->port_num != 1 ? REASON_PORT : link_layer_check(context->device, attr);
 }
 
-void ah_report(const struct context *context, const struct ibv_ah_attr *attr, enum reason reason, const char *call)
+/* The numbers behind the reason. */
+static void describe_address(const struct context *context, const struct ibv_ah_attr *attr, enum reason reason,
+                             char text[AH_TEXT])
 {
-    if (reason == REASON_GID_INDEX && attr->grh.sgid_index < device_now(context->device)->gid_count)
-        log_reason(LOG_WARN, reason, "%s: sgid_index is %u, whose address the network interface has no longer", call,
-                   attr->grh.sgid_index);
+    const struct device_state *now = device_now(context->device);
+    const struct ibv_global_route *grh = &attr->grh;
+    char from[WORDS_GID], to[WORDS_GID];
+    if (reason == REASON_PORT)
+        snprintf(text, AH_TEXT, "port_num is %u", attr->port_num);
+    else if (reason == REASON_GID_INDEX && grh->sgid_index < now->gid_count)
+        snprintf(text, AH_TEXT, "sgid_index is %u, whose address the network interface has no longer", grh->sgid_index);
     else if (reason == REASON_GID_INDEX)
-        log_reason(LOG_WARN, reason, "%s: sgid_index is %u, the indices that are used are 0 to %d", call,
-                   attr->grh.sgid_index, (int)device_now(context->device)->gid_count - 1);
+        snprintf(text, AH_TEXT, "sgid_index is %u, the indices that are used are 0 to %d", grh->sgid_index,
+                 (int)now->gid_count - 1);
     else if (reason == REASON_STATIC_RATE)
-        log_reason(LOG_WARN, reason, "%s: static_rate is %u", call, attr->static_rate);
+        snprintf(text, AH_TEXT, "static_rate is %u", attr->static_rate);
+    else if (reason == REASON_GID_FAMILY)
+        snprintf(text, AH_TEXT, "from %s at sgid_index %u to %s", words_gid(&now->gids[grh->sgid_index], from),
+                 grh->sgid_index, words_gid(&grh->dgid, to));
     else if (reason == REASON_DLID)
-        log_reason(LOG_WARN, reason, "%s: dlid is 0x%x", call, attr->dlid);
+        snprintf(text, AH_TEXT, "dlid is 0x%x", attr->dlid);
     else
-        log_reason(LOG_WARN, reason, "%s", call);
+        snprintf(text, AH_TEXT, "is_global is %u, dlid is %u", attr->is_global, attr->dlid);
+}
+
+int ah_refuse(const struct context *context, const struct ibv_ah_attr *attr, enum reason reason, const char *call)
+{
+    char text[AH_TEXT];
+    describe_address(context, attr, reason, text);
+    return refuse_in(call, EINVAL, reason, "%s", text);
 }
 
 /* The lengths depend on the datagram and stay 0. */
@@ -82,16 +102,16 @@ struct ibv_ah *ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     struct context *context = context_of(pd->context);
     enum reason reason = ah_check(context, attr);
     struct way way = {.reason = REASON_NONE};
-    int error = !pd_is_known(pd) ? ENOENT : reason ? EINVAL : way_find(context, attr, &way);
-    if (error == EINVAL && reason)
-        ah_report(context, attr, reason, "ibv_create_ah");
-    if (way.reason)
-        way_report(context, attr, &way, "ibv_create_ah");
-    struct ah *ah = error ? NULL : calloc(1, sizeof *ah);
-    if (!ah) {
-        errno = error ? error : ENOMEM;
+    if (!pd_is_known(pd))
+        return refused_null(ENOENT);
+    if (reason)
+        return refused_null(ah_refuse(context, attr, reason, refusal_call()));
+    int error = way_find(context, attr, &way);
+    if (error)
+        return refused_null(way.reason ? way_refuse(context, attr, &way, refusal_call(), error) : error);
+    struct ah *ah = calloc(1, sizeof *ah);
+    if (!ah)
         return NULL;
-    }
     ah->ibv.context = pd->context;
     ah->ibv.pd = pd;
     ah->attr = *attr;
@@ -150,6 +170,6 @@ int ah_from_wc(struct ibv_context *ibv, uint8_t port, struct ibv_wc *wc, struct 
     }
     if (gid_is_multicast(&destination))
         return 0; /* a multicast: any of our GIDs may answer */
-    errno = EINVAL;
-    return -1;
+    char text[WORDS_GID];
+    return refused_minus(refuse(EINVAL, REASON_WC_GID, "the message was sent to %s", words_gid(&destination, text)));
 }

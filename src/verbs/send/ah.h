@@ -21,8 +21,9 @@ int ah_destroy(struct ibv_ah *);
 /* REASON_NONE, or why the call answers EINVAL: the port does not exist, or see link_layer_check. */
 enum reason ah_check(const struct context *, const struct ibv_ah_attr *);
 
-/* Tells the user; `call` is what the line begins with. For other reasons than those of ah_check likewise. */
-void ah_report(const struct context *, const struct ibv_ah_attr *, enum reason, const char *call);
+/* Writes the line of a call that is refused for a reason of ah_check (diag/refusal.h); `call` is what it begins with.
+ * Returns EINVAL. */
+int ah_refuse(const struct context *, const struct ibv_ah_attr *, enum reason, const char *call);
 
 /* The attributes that lead back to the sender of a datagram. 0 or -1 and errno. */
 int ah_from_wc(struct ibv_context *, uint8_t port, struct ibv_wc *, struct ibv_grh *, struct ibv_ah_attr *);

@@ -1,8 +1,11 @@
 #include "verbs/send/mw_post.h"
 
 /* ibv_bind_mw(3). */
+#include <errno.h>
+#include <stdio.h>
+
 #include "base/result.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"
@@ -34,9 +37,15 @@ static enum reason post_bind(struct qp *qp, struct ibv_mw *mw, const struct ibv_
 /* What the header checks itself; that of release 33 leaves it to the provider. 0 or the errno. */
 static int error_of_header(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
-    if (mw->type != IBV_MW_TYPE_1 || (!info->mr && (info->addr || info->length)))
-        return EINVAL;
-    return info->mr && info->mr->pd != mw->pd ? EPERM : 0;
+    static const char call[] = "ibv_bind_mw";
+    if (mw->type != IBV_MW_TYPE_1)
+        return refuse_in(call, EINVAL, REASON_BIND_TYPE, "the window is of type %u", mw->type);
+    if (!info->mr && (info->addr || info->length))
+        return refuse_in(call, EINVAL, REASON_BIND_NOTHING, "addr is 0x%llx, length %llu",
+                         (unsigned long long)info->addr, (unsigned long long)info->length);
+    if (info->mr && info->mr->pd != mw->pd)
+        return refuse_in(call, EPERM, REASON_BIND_PD, "the region with lkey 0x%x", info->mr->lkey);
+    return 0;
 }
 
 int mw_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
@@ -57,5 +66,10 @@ int mw_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind
         lock_release(&qp->lock);
         post_leave(qp);
     }
-    return reason ? post_refused(qp, reason, bind->wr_id) : 0;
+    if (!reason)
+        return 0;
+    char text[64];
+    snprintf(text, sizeof text, "send_flags 0x%x, mw_access_flags 0x%x", bind->send_flags,
+             bind->bind_info.mw_access_flags);
+    return post_refused(qp, "ibv_bind_mw", bind->wr_id, reason, text);
 }

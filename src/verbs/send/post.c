@@ -1,13 +1,15 @@
 /* ibv_post_send(3). */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/result.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "link/guard.h"
 #include "process/poller.h"
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"
+#include "verbs/object/words.h"
 #include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/qp/qp_tell.h"
@@ -16,6 +18,8 @@
 #include "verbs/send/post.h"
 #include "verbs/send/transmit.h"
 #include "wire/guarded.h"
+
+enum { POST_TEXT = 96 };
 
 bool post_is_legal(const struct qp *qp, unsigned opcode)
 {
@@ -257,15 +261,64 @@ static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
     return is_usual(qp, wr) ? post_as(qp, wr, true) : post_unusual(qp, wr);
 }
 
-int post_refused(struct qp *qp, enum reason reason, uint64_t id)
+/* What the queue pair says of the reason. */
+static void describe_queue(const struct qp *qp, enum reason reason, char text[POST_TEXT])
 {
-    char missed[QP_TELL_UNCHANGED];
+    const struct ibv_qp_cap *cap = &qp->cap;
+    text[0] = 0;
+    if (reason == REASON_SEND_STATE)
+        snprintf(text, POST_TEXT, "the queue pair is in %s", words_state(qp->state));
+    else if (reason == REASON_SEND_QUEUE_FULL)
+        snprintf(text, POST_TEXT, "max_send_wr is %u", cap->max_send_wr);
+    else if (reason == REASON_TOO_MANY_SGES)
+        snprintf(text, POST_TEXT, "max_send_sge is %u", cap->max_send_sge);
+    else if (reason == REASON_INLINE_TOO_LONG)
+        snprintf(text, POST_TEXT, "max_inline_data is %u", cap->max_inline_data);
+    else if (reason == REASON_RAW_TSO_HEADER)
+        snprintf(text, POST_TEXT, "max_tso_header is %u", qp->ethernet.max_tso_header);
+    else if (reason == REASON_SEND_OPCODE)
+        snprintf(text, POST_TEXT, "qp_type is %u", qp->ibv.qp_type);
+}
+
+int post_refused(const struct qp *qp, const char *name, uint64_t id, enum reason reason, const char *text)
+{
+    char call[QP_TELL_UNCHANGED + 96], missed[QP_TELL_UNCHANGED], queue[POST_TEXT];
     enum reason before = reason == REASON_SEND_STATE ? qp->told.unchanged : REASON_NONE;
-    log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_send of wr_id %llu%s", qp->number, (unsigned long long)id,
-               qp_tell_unchanged(before, missed));
-    return result_failure(reason == REASON_SEND_QUEUE_FULL   ? ENOMEM
-                          : reason == REASON_SEND_UNREADABLE ? EFAULT
-                                                             : EINVAL);
+    int error = reason == REASON_SEND_QUEUE_FULL ? ENOMEM : reason == REASON_SEND_UNREADABLE ? EFAULT : EINVAL;
+    snprintf(call, sizeof call, "qp 0x%x: %s of wr_id %llu%s", qp->number, name, (unsigned long long)id,
+             qp_tell_unchanged(before, missed));
+    describe_queue(qp, reason, queue);
+    return result_failure(refuse_in(call, error, reason, "%s%s%s", queue, queue[0] && text[0] ? ", " : "", text));
+}
+
+static unsigned long long length_of(const struct ibv_send_wr *wr)
+{
+    unsigned long long length = 0;
+    for (int i = 0; i < wr->num_sge; i++)
+        length += wr->sg_list[i].length;
+    return length;
+}
+
+/* With what the work request says of the reason. NULL: there was none, and the state refuses even that. */
+__attribute__((cold, noinline)) static int refuse_work(const struct qp *qp, const struct ibv_send_wr *wr,
+                                                       enum reason reason)
+{
+    char text[POST_TEXT] = "";
+    if (reason == REASON_SEND_OPCODE)
+        snprintf(text, sizeof text, "opcode %u", wr->opcode);
+    else if (reason == REASON_TOO_MANY_SGES)
+        snprintf(text, sizeof text, "num_sge %d", wr->num_sge);
+    else if (reason == REASON_SEND_FLAGS)
+        snprintf(text, sizeof text, "send_flags are 0x%x, opcode %u", wr->send_flags, wr->opcode);
+    else if (reason == REASON_INLINE_TOO_LONG)
+        snprintf(text, sizeof text, "and the data has %llu bytes", length_of(wr));
+    else if (reason == REASON_RAW_TSO_HEADER)
+        snprintf(text, sizeof text, "hdr_sz %u, mss %u", wr->tso.hdr_sz, wr->tso.mss);
+    else if (reason == REASON_BIND_TYPE)
+        snprintf(text, sizeof text, "mw is %s", wr->bind_mw.mw ? "of type 1" : "NULL");
+    else if (reason == REASON_BIND_FLAGS)
+        snprintf(text, sizeof text, "mw_access_flags are 0x%x", wr->bind_mw.bind_info.mw_access_flags);
+    return post_refused(qp, "ibv_post_send", wr ? wr->wr_id : 0, reason, text);
 }
 
 bool post_is_open(const struct qp *qp)
@@ -311,8 +364,8 @@ __attribute__((flatten)) int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr
         post_leave(qp);
     }
     if (__builtin_expect(reason != REASON_NONE, 0)) {
-        *bad = wr; /* NULL: there was no work request at all, and the state refuses even that */
-        return post_refused(qp, reason, wr ? wr->wr_id : 0);
+        *bad = wr;
+        return refuse_work(qp, wr, reason);
     }
     if (__builtin_expect(wanted, 0)) /* the queue pair may be gone after this */
         lock_let_others_in();

@@ -47,7 +47,9 @@ void post_commit(struct qp *);
 /* Hands what was committed to the engine and the link. Between guard_begin and guard_end. */
 void post_start(struct qp *, nanos now);
 
-/* Logs a refused call, and sets errno, which it answers. */
-int post_refused(struct qp *, enum reason, uint64_t id);
+/* Writes the line of a refused call (diag/refusal.h), whose name and work request are given, with what the queue pair
+ * has to say of the reason and `text`. Sets errno and returns it. */
+int post_refused(const struct qp *, const char *call, uint64_t id, enum reason, const char *text)
+    __attribute__((cold, noinline));
 
 #endif

@@ -2,11 +2,28 @@
 
 /* ibv_post_recv(3). */
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/result.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/receive_queue.h"
+#include "verbs/queue/srq.h"
+
+__attribute__((cold, noinline)) static int refuse_receive(const struct qp *qp, const struct ibv_recv_wr *wr)
+{
+    const struct receive_queue_owner *owner = &qp->receives.own.owner;
+    char call[96];
+    snprintf(call, sizeof call, "%s 0x%x: %s of wr_id %llu", owner->kind, owner->number, owner->call,
+             (unsigned long long)(wr ? wr->wr_id : 0));
+    if (qp->ethernet.spread)
+        return refuse_in(call, EINVAL, REASON_RSS_NO_QUEUE, "it has an indirection table");
+    if (qp->uses.srq)
+        return refuse_in(call, EINVAL, REASON_RECEIVE_SRQ, "its srq has handle %u", qp->uses.srq->object.handle);
+    if (!(qp->traits & QP_RECEIVES))
+        return refuse_in(call, EINVAL, REASON_RECEIVE_NONE, "qp_type is %u", qp->ibv.qp_type);
+    return refuse_in(call, EINVAL, REASON_RECEIVE_STATE, "the queue pair is in RESET");
+}
 
 /* The state is looked at once more after posting: a receive that was posted just before the queue pair went to error is
  * flushed by whoever put it there, one posted just after by us; the queue's lock orders the two. */
@@ -16,11 +33,7 @@ int qp_post_receive(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
     if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET || qp->uses.srq ||
         !qp->receives.queue) {
         *bad = wr;
-        enum reason reason = qp->ethernet.spread ? REASON_RSS_NO_QUEUE
-                             : qp->uses.srq      ? REASON_RECEIVE_SRQ
-                                                 : REASON_RECEIVE_STATE;
-        log_reason(LOG_WARN, reason, "qp 0x%x: ibv_post_recv", qp->number);
-        return result_failure(EINVAL);
+        return result_failure(refuse_receive(qp, wr));
     }
     int error = receive_queue_post(qp->receives.queue, wr, bad);
     if (atomic_load(&qp->state) == IBV_QPS_ERR) {

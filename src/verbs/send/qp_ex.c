@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "diag/log.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"
@@ -123,7 +122,7 @@ static int wr_complete(struct ibv_qp_ex *ibv)
     leave_batch(qp);
     if (__builtin_expect(wanted && !reason, 0)) /* the queue pair may be gone after this */
         lock_let_others_in();
-    return reason ? post_refused(qp, reason, ibv->wr_id) : 0;
+    return reason ? post_refused(qp, "ibv_wr_complete", ibv->wr_id, reason, "") : 0;
 }
 
 /* Begins the next work request of the batch; NULL when the batch is spoilt. */

@@ -2,39 +2,42 @@
 
 #include <errno.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "runtime/clock.h"
+#include "verbs/object/words.h"
 #include "verbs/send/rate_limit.h"
 #include "verbs/send/transmit.h"
 
-static enum reason rate_limit_check(const struct qp *qp, const struct ibv_qp_rate_limit_attr *attr, int *error)
+/* 0, or the errno of a refusal. */
+static int rate_limit_check(const struct qp *qp, const struct ibv_qp_rate_limit_attr *attr)
 {
-    *error = EOPNOTSUPP;
+    uint32_t number = qp->number;
     if (!(qp->traits & QP_SENDS) || qp->ethernet.spread)
-        return REASON_QP_RATE_LIMIT;
-    *error = EINVAL;
-    if (qp->state != IBV_QPS_RTS || attr->comp_mask ||
-        (!attr->rate_limit && (attr->max_burst_sz || attr->typical_pkt_sz)))
-        return REASON_QP_RATE_LIMIT;
-    return REASON_NONE;
+        return refuse_because(EOPNOTSUPP, REASON_QP_RATE_LIMIT, "qp 0x%x is of a type that sends nothing", number);
+    if (qp->state != IBV_QPS_RTS)
+        return refuse_because(EINVAL, REASON_QP_RATE_LIMIT, "qp 0x%x is in %s, and a rate limit is set in RTS", number,
+                              words_state(qp->state));
+    if (attr->comp_mask)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    if (!attr->rate_limit && (attr->max_burst_sz || attr->typical_pkt_sz))
+        return refuse_because(EINVAL, REASON_QP_RATE_LIMIT,
+                              "max_burst_sz is %u and typical_pkt_sz %u, and rate_limit is 0", attr->max_burst_sz,
+                              attr->typical_pkt_sz);
+    return 0;
 }
 
 int rate_limit_modify(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
 {
     struct qp *qp = qp_of(ibv);
-    int error;
     if (!qp_is_known(ibv))
-        return ENOENT;
+        return refused(ENOENT);
     qp = qp_real(qp);
     lock_take(&qp->lock);
-    enum reason reason = rate_limit_check(qp, attr, &error);
-    if (!reason) {
+    int error = rate_limit_check(qp, attr);
+    if (!error) {
         rate_limit_set(qp, attr);
         qp_transmit(qp, clock_now()); /* what an old rate has held back */
     }
     lock_release(&qp->lock);
-    if (!reason)
-        return 0;
-    log_reason(LOG_INFO, reason, "ibv_modify_qp_rate_limit qp 0x%x", qp->number);
     return error;
 }

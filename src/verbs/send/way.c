@@ -1,13 +1,12 @@
 #include "verbs/send/way.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
-#include "config/gid.h"
 #include "config/link_layer.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "process/port.h"
+#include "verbs/object/words.h"
 
 enum { HOP_LIMIT = 64 /* of the ways within this host, as of an ordinary route */ };
 
@@ -27,29 +26,25 @@ int way_find(const struct context *context, const struct ibv_ah_attr *attr, stru
         return 0;
     if (!device->interface[0]) {
         way->reason = REASON_NO_NETWORK;
-        return ENETUNREACH;
+        return refused(ENETUNREACH); /* by the caller: way_refuse */
     }
     int error = port_reach(context->process, device, attr, &way->reach);
     way->reason = reason_of(error);
     return error;
 }
 
-static const char *text_of(const uint8_t gid[16], char text[INET6_ADDRSTRLEN])
+int way_refuse(const struct context *context, const struct ibv_ah_attr *attr, const struct way *way, const char *call,
+               int error)
 {
-    bool ipv4 = grh_is_ipv4(gid);
-    return inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? gid + 12 : gid, text, INET6_ADDRSTRLEN) ? text : "?";
-}
-
-void way_report(const struct context *context, const struct ibv_ah_attr *attr, const struct way *way, const char *call)
-{
-    char there[INET6_ADDRSTRLEN], neighbor[INET6_ADDRSTRLEN];
+    char there[WORDS_GID], neighbor[WORDS_GID];
     const char *interface = context->device->interface;
-    text_of(attr->grh.dgid.raw, there);
+    words_gid(&attr->grh.dgid, there);
     if (way->reason == REASON_NO_NETWORK)
-        log_reason(LOG_WARN, way->reason, "%s: dgid %s", call, there);
-    else if (way->reason == REASON_NO_ROUTE || !memcmp(way->reach.neighbor, attr->grh.dgid.raw, 16))
-        log_reason(LOG_WARN, way->reason, "%s: dgid %s, interface %s", call, there, interface);
-    else
-        log_reason(LOG_WARN, way->reason, "%s: dgid %s, interface %s, by the router %s", call, there, interface,
-                   text_of(way->reach.neighbor, neighbor));
+        return refuse_in(call, error, way->reason, "dgid %s", there);
+    if (way->reason == REASON_NO_ROUTE || !memcmp(way->reach.neighbor, attr->grh.dgid.raw, 16))
+        return refuse_in(call, error, way->reason, "dgid %s, interface %s", there, interface);
+    union ibv_gid router;
+    memcpy(&router, way->reach.neighbor, sizeof router);
+    return refuse_in(call, error, way->reason, "dgid %s, interface %s, by the router %s", there, interface,
+                     words_gid(&router, neighbor));
 }

@@ -17,7 +17,8 @@ struct way {
  * a second where a neighbour must be asked for: under no lock. */
 int way_find(const struct context *, const struct ibv_ah_attr *, struct way *);
 
-/* Tells the user why there is none; `call` is what the line begins with. */
-void way_report(const struct context *, const struct ibv_ah_attr *, const struct way *, const char *call);
+/* Writes the line of a call that is refused as there is none (diag/refusal.h); `call` is what it begins with. Returns
+ * `error`. */
+int way_refuse(const struct context *, const struct ibv_ah_attr *, const struct way *, const char *call, int error);
 
 #endif

@@ -32,7 +32,8 @@ struct side {
     enum ibv_mtu mtu;
     uint8_t timeout;
     uint32_t length;
-    bool own_rkey, kills, kills_early, two_contexts, acknowledges_nothing, secret,
+    unsigned acknowledgements; /* of one event */
+    bool own_rkey, kills, kills_early, two_contexts, acknowledges_wrongly, secret,
         careless;          /* the last: it looks at no result until it has posted */
     const char *host;      /* a network namespace, whose interface is eth0; NULL: this one */
     uint64_t offset, iova; /* of the region, 0: its own address */
@@ -78,7 +79,13 @@ static void two_contexts(struct side *side)
 
 static void no_acknowledgement(struct side *side)
 {
-    side->acknowledges_nothing = true;
+    side->acknowledges_wrongly = true;
+}
+
+static void two_acknowledgements(struct side *side)
+{
+    side->acknowledges_wrongly = true;
+    side->acknowledgements = 2;
 }
 
 static void no_grh(struct side *side)
@@ -213,6 +220,7 @@ static const struct mistake {
     {"careless", careless, right},
     {"two-contexts", two_contexts, right},
     {"no-acknowledgement", no_acknowledgement, right},
+    {"two-acknowledgements", two_acknowledgements, right},
     {"no-grh", no_grh, right},
     {"gid-index", gid_index_of_nothing, right},
     {"zero-gid", zero_gid, right},
@@ -251,7 +259,7 @@ static void say_that_it_waits(int signal)
 }
 
 /* The event of a receive that is flushed. */
-static void destroy_unacknowledged(struct endpoint *endpoint)
+static void destroy_unacknowledged(struct endpoint *endpoint, unsigned acknowledgements)
 {
     struct ibv_comp_channel *channel = ibv_create_comp_channel(endpoint->context);
     struct ibv_cq *cq = ibv_create_cq(endpoint->context, 1, NULL, channel, 0), *of;
@@ -267,6 +275,8 @@ static void destroy_unacknowledged(struct endpoint *endpoint)
     attr.qp_state = IBV_QPS_ERR;
     if (ibv_modify_qp(qp, &attr, IBV_QP_STATE) || ibv_get_cq_event(channel, &of, &context) || ibv_destroy_qp(qp))
         end_with("ibv_get_cq_event", errno);
+    if (acknowledgements)
+        ibv_ack_cq_events(cq, acknowledgements);
     signal(SIGALRM, say_that_it_waits);
     alarm(5); /* the library says after one second that it waits */
     ibv_destroy_cq(cq);
@@ -299,8 +309,8 @@ static void make(struct side *side, char *memory)
         end_with("ibv_reg_mr", errno);
     struct ibv_qp_init_attr init = {.send_cq = side->endpoint.cq, .recv_cq = side->endpoint.cq, .qp_type = IBV_QPT_RC};
     init.cap = (struct ibv_qp_cap){.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1};
-    if (side->acknowledges_nothing)
-        destroy_unacknowledged(&side->endpoint);
+    if (side->acknowledges_wrongly)
+        destroy_unacknowledged(&side->endpoint, side->acknowledgements);
     if (side->two_contexts)
         init.send_cq = ibv_create_cq(ibv_open_device(side->endpoint.context->device), 1, NULL, NULL, 0);
     side->qp = ibv_create_qp(side->endpoint.pd, &init);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/kinds/ethernet/steering.h"
 #include "verbs/object/control.h"
 #include "verbs/object/counters.h"
@@ -11,15 +11,26 @@
 
 enum { FLOW_FLAGS = IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS };
 
-static enum reason flow_check(const struct qp *qp, const struct ibv_flow_attr *attr)
+/* 0, or the errno of a refusal. */
+static int flow_check(const struct qp *qp, const struct ibv_flow_attr *attr)
 {
+    const int error = qp->traits & QP_DATAGRAM ? EOPNOTSUPP : EINVAL;
     if (!(qp->traits & QP_ETHERNET))
-        return REASON_FLOW_QP;
-    if (attr->comp_mask || attr->port != 1 || (unsigned)attr->type > IBV_FLOW_ATTR_SNIFFER ||
-        attr->flags & ~(uint32_t)FLOW_FLAGS)
-        return REASON_FLOW_ATTRIBUTES;
+        return refuse(error, REASON_FLOW_QP, "qp 0x%x", qp->number);
+    if (attr->comp_mask)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    if (attr->port != 1)
+        return refuse(EINVAL, REASON_PORT, "port is %u", attr->port);
+    if ((unsigned)attr->type > IBV_FLOW_ATTR_SNIFFER)
+        return refuse_because(EINVAL, REASON_FLOW_ATTRIBUTES, "type is %u, which is none", attr->type);
+    if (attr->flags & ~(uint32_t)FLOW_FLAGS)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "flags are 0x%x", attr->flags);
     /* ibv_create_flow(3), note 4; what is sent is not left over by anybody, and sniffed at its receivers */
-    return attr->flags && attr->type != IBV_FLOW_ATTR_NORMAL ? REASON_FLOW_ATTRIBUTES : REASON_NONE;
+    if (attr->flags && attr->type != IBV_FLOW_ATTR_NORMAL)
+        return refuse_because(EINVAL, REASON_FLOW_ATTRIBUTES,
+                              "flags are 0x%x and type is %u, and flags need the type IBV_FLOW_ATTR_NORMAL",
+                              attr->flags, attr->type);
+    return 0;
 }
 
 /* Sent frames go to nobody in particular, so there is nothing that a tag could tell. */
@@ -84,38 +95,31 @@ static int flow_enter(struct flow *flow)
     return 0;
 }
 
-static struct ibv_flow *flow_refuse(enum reason reason, int error)
-{
-    if (reason)
-        log_reason(LOG_INFO, reason, "ibv_create_flow");
-    errno = error;
-    return NULL;
-}
-
 struct ibv_flow *flow_create(struct ibv_qp *ibv, struct ibv_flow_attr *attr)
 {
     struct qp *qp = qp_of(ibv);
     struct context *context = qp->object.context;
     if (!qp_is_known(ibv))
-        return flow_refuse(REASON_NONE, ENOENT);
-    enum reason reason = flow_check(qp, attr);
-    if (reason)
-        return flow_refuse(reason, qp->traits & QP_DATAGRAM ? EOPNOTSUPP : EINVAL);
+        return refused_null(ENOENT);
+    int error = flow_check(qp, attr);
+    if (error)
+        return refused_null(error);
     struct flow *flow = calloc(1, sizeof *flow - sizeof flow->rule + flow_rule_size(attr));
     if (!flow)
-        return flow_refuse(REASON_NONE, ENOMEM);
-    reason = flow_make(flow, qp, attr);
+        return NULL;
+    enum reason reason = flow_make(flow, qp, attr);
     if (reason) {
         free(flow);
-        return flow_refuse(reason, reason == REASON_FLOW_ACTION ? EOPNOTSUPP : EINVAL);
+        return refused_null(refuse(reason == REASON_FLOW_ACTION ? EOPNOTSUPP : EINVAL, reason,
+                                   "a flow of %u specifications", attr->num_of_specs));
     }
     control_lock(context);
-    int error = flow_enter(flow);
+    error = flow_enter(flow);
     control_unlock(context);
     if (!error)
         return &flow->ibv;
     free(flow);
-    return flow_refuse(REASON_NONE, error);
+    return refused_null(error);
 }
 
 int flow_destroy(struct ibv_flow *ibv)

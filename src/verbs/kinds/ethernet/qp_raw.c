@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "diag/refusal.h"
 #include "transport/raw_frame.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/kinds/kinds.h"
@@ -29,32 +30,42 @@ static bool spreads(const struct ibv_qp_init_attr_ex *attr)
     return attr->comp_mask & SPREADS;
 }
 
-static enum reason refuse_spread(const struct ibv_qp_init_attr_ex *attr)
+static int refuse_spread(const struct ibv_qp_init_attr_ex *attr)
 {
     struct rss_hash hash;
     const struct ibv_qp_cap *cap = &attr->cap;
-    if ((attr->comp_mask & SPREADS) != SPREADS || !attr->rwq_ind_tbl || attr->srq || cap->max_send_wr ||
-        cap->max_recv_wr || cap->max_inline_data)
-        return REASON_RAW_QP_ATTRIBUTES;
+    if ((attr->comp_mask & SPREADS) != SPREADS)
+        return refuse_because(EINVAL, REASON_RAW_QP_ATTRIBUTES, "comp_mask lacks IBV_QP_INIT_ATTR_%s",
+                              attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE ? "RX_HASH" : "IND_TABLE");
+    if (!attr->rwq_ind_tbl)
+        return refuse(EINVAL, REASON_NULL_ARGUMENT, "rwq_ind_tbl is NULL");
+    if (attr->srq || cap->max_send_wr || cap->max_recv_wr || cap->max_inline_data)
+        return refuse_because(
+            EINVAL, REASON_RAW_QP_ATTRIBUTES,
+            "a queue pair with an indirection table has no queues of its own: srq is %p, max_send_wr %u, "
+            "max_recv_wr %u, max_inline_data %u",
+            (void *)attr->srq, cap->max_send_wr, cap->max_recv_wr, cap->max_inline_data);
     if (!attr->pd || attr->rwq_ind_tbl->context != attr->pd->context)
-        return REASON_RAW_QP_ATTRIBUTES;
-    return rss_configure(&hash, &attr->rx_hash_conf);
+        return refuse_because(EINVAL, REASON_RAW_QP_ATTRIBUTES,
+                              "pd is NULL, or not of the indirection table's context");
+    enum reason reason = rss_configure(&hash, &attr->rx_hash_conf);
+    return reason ? refuse(EINVAL, reason, "rx_hash_function 0x%x, rx_hash_key_len %u, rx_hash_fields_mask 0x%llx",
+                           attr->rx_hash_conf.rx_hash_function, attr->rx_hash_conf.rx_hash_key_len,
+                           (unsigned long long)attr->rx_hash_conf.rx_hash_fields_mask)
+                  : 0;
 }
 
-static enum reason qp_raw_refuse(const struct context *context, const struct ibv_qp_init_attr_ex *attr, int *error)
+static int qp_raw_refuse(const struct context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-    *error = EINVAL;
     if (max_tso_header(attr) > RAW_TSO_HEADER_MAX)
-        return REASON_RAW_TSO_SIZE;
-    if (!spreads(attr))
-        return REASON_NONE;
-    enum reason reason = refuse_spread(attr);
-    if (reason)
-        return reason;
-    *error = ENOENT;
+        return refuse_because(EINVAL, REASON_RAW_TSO_SIZE, "max_tso_header is %u, and the device takes up to %u bytes",
+                              max_tso_header(attr), RAW_TSO_HEADER_MAX);
+    int error = spreads(attr) ? refuse_spread(attr) : 0;
+    if (error || !spreads(attr))
+        return error;
     const struct ibv_rwq_ind_table *table = attr->rwq_ind_tbl;
-    return object_is_known(&((const struct ind_table *)table)->object, (uint32_t)table->ind_tbl_handle) ? REASON_NONE
-                                                                                                        : REASON_HANDLE;
+    bool known = object_is_known(&((const struct ind_table *)table)->object, (uint32_t)table->ind_tbl_handle);
+    return known ? 0 : refused(ENOENT);
 }
 
 static int qp_raw_fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)

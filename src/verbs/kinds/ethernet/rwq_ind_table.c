@@ -3,27 +3,34 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/object/control.h"
 #include "verbs/qp/qp.h"
 #include "verbs/qp/wq.h"
 
-static bool is_sound(const struct ibv_context *context, const struct ibv_rwq_ind_table_init_attr *attr)
+static int check_entry(const struct ibv_context *context, const struct ibv_wq *wq, uint32_t index)
 {
-    if (attr->comp_mask || !attr->ind_tbl || attr->log_ind_tbl_size > 31 || 1u << attr->log_ind_tbl_size > WQ_TABLE_MAX)
-        return false;
-    for (uint32_t i = 0; i < 1u << attr->log_ind_tbl_size; i++)
-        if (!attr->ind_tbl[i] || attr->ind_tbl[i]->context != context)
-            return false;
-    return true;
+    if (!wq)
+        return refuse(EINVAL, REASON_NULL_ARGUMENT, "ind_tbl[%u] is NULL", index);
+    if (wq->context != context)
+        return refuse(EINVAL, REASON_OTHER_CONTEXT, "the work queue ind_tbl[%u]", index);
+    return object_is_known(&((const struct wq *)wq)->queue->object, wq->handle) ? 0 : refused(ENOENT);
 }
 
-static bool knows_all(const struct ibv_rwq_ind_table_init_attr *attr)
+/* 0, or the errno of a refusal. */
+static int ind_table_check(const struct ibv_context *context, const struct ibv_rwq_ind_table_init_attr *attr)
 {
-    for (uint32_t i = 0; i < 1u << attr->log_ind_tbl_size; i++)
-        if (!object_is_known(&((struct wq *)attr->ind_tbl[i])->queue->object, attr->ind_tbl[i]->handle))
-            return false;
-    return true;
+    if (attr->comp_mask)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    if (!attr->ind_tbl)
+        return refuse(EINVAL, REASON_NULL_ARGUMENT, "ind_tbl is NULL");
+    if (attr->log_ind_tbl_size > 31 || 1u << attr->log_ind_tbl_size > WQ_TABLE_MAX)
+        return refuse_because(EINVAL, REASON_IND_TABLE, "log_ind_tbl_size is %u, and a table has up to %u entries",
+                              attr->log_ind_tbl_size, WQ_TABLE_MAX);
+    int error = 0;
+    for (uint32_t i = 0; i < 1u << attr->log_ind_tbl_size && !error; i++)
+        error = check_entry(context, attr->ind_tbl[i], i);
+    return error;
 }
 
 static void ind_table_destroy_left(struct object *object)
@@ -52,18 +59,13 @@ static uint32_t wq_table_enter(struct ind_table *table, struct context *context)
 
 struct ibv_rwq_ind_table *rwq_ind_table_create(struct ibv_context *ibv, struct ibv_rwq_ind_table_init_attr *attr)
 {
-    bool sound = is_sound(ibv, attr);
-    if (!sound || !knows_all(attr)) {
-        log_reason(LOG_INFO, sound ? REASON_HANDLE : REASON_IND_TABLE, "log_ind_tbl_size %u", attr->log_ind_tbl_size);
-        errno = sound ? ENOENT : EINVAL;
-        return NULL;
-    }
+    int error = ind_table_check(ibv, attr);
+    if (error)
+        return refused_null(error);
     uint32_t count = 1u << attr->log_ind_tbl_size;
     struct ind_table *table = calloc(1, sizeof *table + count * sizeof *table->entries);
-    if (!table) {
-        errno = ENOMEM;
+    if (!table)
         return NULL;
-    }
     table->count = count;
     for (uint32_t i = 0; i < count; i++)
         table->entries[i] = (struct wq *)attr->ind_tbl[i];

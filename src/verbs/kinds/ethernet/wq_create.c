@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "config/link_layer.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "verbs/kinds/kinds.h"
@@ -35,16 +35,42 @@ static struct wq *wq_of(struct ibv_wq *ibv)
     return (struct wq *)ibv;
 }
 
-static enum reason wq_check(const struct device *device, const struct ibv_wq_init_attr *attr)
+static int check_sizes(const struct limits *limits, const struct ibv_wq_init_attr *attr)
 {
-    const struct limits *limits = &device->limits;
-    if (link_layer_is_infiniband(device)) /* it would serve raw packets only */
-        return REASON_RAW_ON_INFINIBAND;
-    if (attr->wq_type != IBV_WQT_RQ || !attr->pd || !attr->cq || attr->max_wr > limits->max_qp_wr ||
-        attr->max_sge > limits->max_sge || attr->comp_mask & ~(uint32_t)IBV_WQ_INIT_ATTR_FLAGS)
-        return REASON_WQ_ATTRIBUTES;
-    bool unknown = attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS && attr->create_flags & ~(uint32_t)WQ_FLAGS;
-    return unknown ? REASON_RAW_CREATE_FLAGS : REASON_NONE;
+    if (attr->max_wr > limits->max_qp_wr)
+        return refuse_because(EINVAL, REASON_WQ_ATTRIBUTES, "max_wr is %u, above max_qp_wr %u", attr->max_wr,
+                              limits->max_qp_wr);
+    if (attr->max_sge > limits->max_sge)
+        return refuse_because(EINVAL, REASON_WQ_ATTRIBUTES, "max_sge is %u, above the device's %u", attr->max_sge,
+                              limits->max_sge);
+    return 0;
+}
+
+static bool knows_all(const struct context *context, const struct ibv_wq_init_attr *attr)
+{
+    return pd_is_known(attr->pd) && cq_is_known(attr->cq) &&
+           object_is_here(&((struct pd *)attr->pd)->object, context) &&
+           object_is_here(&((struct cq *)attr->cq)->object, context);
+}
+
+/* 0, or the errno of a refusal. */
+static int wq_check(const struct context *context, const struct ibv_wq_init_attr *attr)
+{
+    if (link_layer_is_infiniband(context->device)) /* it would serve raw packets only */
+        return refuse(EOPNOTSUPP, REASON_RAW_ON_INFINIBAND, "port 1 is one of InfiniBand");
+    if (attr->wq_type != IBV_WQT_RQ)
+        return refuse_because(EINVAL, REASON_WQ_ATTRIBUTES, "wq_type is %u, and the one that exists is IBV_WQT_RQ",
+                              attr->wq_type);
+    if (!attr->pd || !attr->cq)
+        return refuse(EINVAL, REASON_NULL_ARGUMENT, "%s is NULL", attr->pd ? "cq" : "pd");
+    if (attr->comp_mask & ~(uint32_t)IBV_WQ_INIT_ATTR_FLAGS)
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    int error = check_sizes(&context->device->limits, attr);
+    if (error)
+        return error;
+    if (attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS && attr->create_flags & ~(uint32_t)WQ_FLAGS)
+        return refuse(EOPNOTSUPP, REASON_RAW_CREATE_FLAGS, "create_flags are 0x%x", attr->create_flags);
+    return knows_all(context, attr) ? 0 : refused(ENOENT);
 }
 
 static void set_options(struct engine *engine, uint32_t flags)
@@ -160,39 +186,28 @@ static void wq_release(struct wq *wq)
     free(wq);
 }
 
-static struct ibv_wq *wq_refuse(enum reason reason, int error)
-{
-    if (reason && !object_has_told(reason))
-        log_reason(LOG_INFO, reason, "ibv_create_wq");
-    errno = error;
-    return NULL;
-}
-
 struct ibv_wq *wq_create(struct ibv_context *ibv, struct ibv_wq_init_attr *attr)
 {
     struct context *context = context_of(ibv);
-    enum reason reason = wq_check(context->device, attr);
-    if (reason)
-        return wq_refuse(reason, reason == REASON_WQ_ATTRIBUTES ? EINVAL : EOPNOTSUPP);
-    if (!pd_is_known(attr->pd) || !cq_is_known(attr->cq) ||
-        !object_is_here(&((struct pd *)attr->pd)->object, context) ||
-        !object_is_here(&((struct cq *)attr->cq)->object, context))
-        return wq_refuse(REASON_HANDLE, ENOENT);
+    int error = wq_check(context, attr);
+    if (error)
+        return refused_null(error);
     struct wq_block *block = calloc(1, sizeof *block);
     if (!block)
-        return wq_refuse(REASON_NONE, ENOMEM);
+        return NULL;
     struct wq *wq = &block->wq;
     wq->queue = &block->datapath.qp;
     lock_set_rank(&wq->queue->lock, LOCK_QP);
     wq_fill(wq, context, attr);
-    int error =
-        receive_queue_initialize(&wq->queue->receives.own, attr->pd, DOMAIN_RECEIVE_QUEUE, attr->max_wr, attr->max_sge);
+    struct receive_queue *receives = &wq->queue->receives.own;
+    error = receive_queue_initialize(receives, attr->pd, DOMAIN_RECEIVE_QUEUE, attr->max_wr, attr->max_sge);
     if (!error)
         error = wq_enter(wq, context);
+    receives->owner = (struct receive_queue_owner){"wq", "ibv_post_wq_recv", wq->queue->number};
     if (!error)
         return &wq->ibv;
     wq_release(wq);
-    return wq_refuse(REASON_NONE, error);
+    return refused_null(error);
 }
 
 static void set_state(struct wq *wq, enum ibv_wq_state state)
@@ -239,19 +254,29 @@ static void enter_state(struct wq *wq, enum ibv_wq_state to)
     }
 }
 
-static enum reason check_modification(const struct wq *wq, const struct ibv_wq_attr *attr)
+static const char *name_of(enum ibv_wq_state state)
+{
+    static const char *const names[] = {"RESET", "RDY", "ERR"};
+    return (unsigned)state < sizeof names / sizeof *names ? names[state] : "none that exists";
+}
+
+/* 0, or the errno of a refusal. */
+static int check_modification(const struct wq *wq, const struct ibv_wq_attr *attr)
 {
     const uint32_t changeable = IBV_WQ_FLAGS_CVLAN_STRIPPING;
+    enum ibv_wq_state now = wq->ibv.state;
     if (attr->attr_mask & ~(uint32_t)(IBV_WQ_ATTR_RESERVED - 1))
-        return REASON_WQ_ATTRIBUTES;
-    if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE && attr->curr_wq_state != wq->ibv.state)
-        return REASON_WQ_STATE;
+        return refuse(EINVAL, REASON_UNKNOWN_BITS, "attr_mask is 0x%x", attr->attr_mask);
+    if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE && attr->curr_wq_state != now)
+        return refuse_because(EINVAL, REASON_WQ_STATE, "curr_wq_state is %s, and wq 0x%x is in %s",
+                              name_of(attr->curr_wq_state), wq->queue->number, name_of(now));
     if (attr->attr_mask & IBV_WQ_ATTR_STATE &&
-        ((unsigned)attr->wq_state > IBV_WQS_ERR || (attr->wq_state == IBV_WQS_RDY && wq->ibv.state == IBV_WQS_ERR)))
-        return REASON_WQ_STATE;
+        ((unsigned)attr->wq_state > IBV_WQS_ERR || (attr->wq_state == IBV_WQS_RDY && now == IBV_WQS_ERR)))
+        return refuse(EINVAL, REASON_WQ_STATE, "wq 0x%x is in %s, wq_state is %s", wq->queue->number, name_of(now),
+                      name_of(attr->wq_state));
     if (attr->attr_mask & IBV_WQ_ATTR_FLAGS && attr->flags_mask & ~changeable)
-        return REASON_RAW_CREATE_FLAGS;
-    return REASON_NONE;
+        return refuse(EOPNOTSUPP, REASON_RAW_CREATE_FLAGS, "flags_mask is 0x%x", attr->flags_mask);
+    return 0;
 }
 
 static void change_flags(struct engine *engine, const struct ibv_wq_attr *attr)
@@ -275,21 +300,17 @@ int wq_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 {
     struct wq *wq = wq_of(ibv);
     if (!object_is_known(&wq->queue->object, ibv->handle))
-        return ENOENT;
+        return refused(ENOENT);
     lock_take(&wq->queue->lock);
-    enum reason reason = check_modification(wq, attr);
-    if (!reason && attr->attr_mask & IBV_WQ_ATTR_FLAGS)
+    int error = check_modification(wq, attr);
+    if (!error && attr->attr_mask & IBV_WQ_ATTR_FLAGS)
         change_flags(qp_engine(wq->queue), attr);
-    if (!reason && attr->attr_mask & IBV_WQ_ATTR_STATE)
+    if (!error && attr->attr_mask & IBV_WQ_ATTR_STATE)
         enter_state(wq, attr->wq_state);
     lock_release(&wq->queue->lock);
-    if (reason) {
-        log_reason(LOG_WARN, reason, "ibv_modify_wq wq 0x%x", wq->queue->number);
-        return reason == REASON_RAW_CREATE_FLAGS ? EOPNOTSUPP : EINVAL;
-    }
-    if (attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET)
+    if (!error && attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state == IBV_WQS_RESET)
         withdraw_completions(wq);
-    return 0;
+    return error;
 }
 
 /* No table has it, so no frame finds it; a CQ's overrun may just be failing it, under process->progress. */

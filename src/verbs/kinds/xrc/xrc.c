@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "diag/log.h"
+#include "diag/refusal.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "verbs/kinds/kinds.h"
@@ -112,12 +113,11 @@ static void xrc_remove_srq(struct srq *srq)
     lock_release(&process->progress);
 }
 
-static enum reason xrc_make_srq(struct srq *srq, struct ibv_srq_init_attr_ex *init, int *error)
+static int xrc_make_srq(struct srq *srq, struct ibv_srq_init_attr_ex *init)
 {
     srq->xrcd = (struct xrcd *)init->xrcd;
     srq->domain = &srq->xrcd->object;
-    *error = ENOENT;
-    return object_is_here(srq->domain, context_of(init->pd->context)) ? REASON_NONE : REASON_HANDLE;
+    return object_is_here(srq->domain, context_of(init->pd->context)) ? 0 : refused(ENOENT);
 }
 
 /* Packets name it; no queue pair is made with it. */

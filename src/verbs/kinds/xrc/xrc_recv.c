@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "runtime/qpns.h"
 #include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrcd.h"
@@ -54,13 +54,11 @@ static bool attach(struct qp *handle, struct qp *real)
     return true;
 }
 
-enum reason xrc_recv_refuse(const struct context *context, const struct ibv_qp_init_attr_ex *attr, int *error)
+int xrc_recv_refuse(const struct context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-    *error = EINVAL;
     if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd)
-        return REASON_XRC_NO_DOMAIN;
-    *error = ENOENT;
-    return object_is_here(&((struct xrcd *)attr->xrcd)->object, context) ? REASON_NONE : REASON_HANDLE;
+        return refuse(EINVAL, REASON_XRC_NO_DOMAIN, "comp_mask is 0x%x", attr->comp_mask);
+    return object_is_here(&((struct xrcd *)attr->xrcd)->object, context) ? 0 : refused(ENOENT);
 }
 
 int xrc_recv_fill(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
@@ -85,32 +83,35 @@ struct ibv_qp *xrc_recv_create(struct qp *real, const struct ibv_qp_init_attr_ex
     if (handle)
         release_handle(handle);
     qp_release(real);
-    errno = ENOMEM;
-    return NULL;
+    return refused_null(ENOMEM);
 }
 
-static struct ibv_qp *qp_shared_refuse(int error)
+static int check_open(const struct context *context, const struct ibv_qp_open_attr *attr)
 {
-    log_reason(LOG_INFO, REASON_XRC_QP_OPEN, "ibv_open_qp");
-    errno = error;
-    return NULL;
+    const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    struct xrcd *xrcd = (struct xrcd *)attr->xrcd;
+    if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
+        return refuse(EOPNOTSUPP, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    if ((attr->comp_mask & needed) != needed)
+        return refuse(EINVAL, REASON_QP_OPEN_ATTRIBUTES, "comp_mask is 0x%x", attr->comp_mask);
+    if (!xrcd)
+        return refuse(EINVAL, REASON_NULL_ARGUMENT, "xrcd is NULL");
+    if (attr->qp_type != xrc_recv_kind.type)
+        return refuse(EINVAL, REASON_QP_OPEN_ATTRIBUTES, "qp_type is %u", attr->qp_type);
+    return object_is_here(&xrcd->object, context) ? 0 : refused(ENOENT);
 }
 
 struct ibv_qp *xrc_recv_open(struct ibv_context *ibv, struct ibv_qp_open_attr *attr)
 {
-    const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
     struct context *context = context_of(ibv);
     struct xrcd *xrcd = (struct xrcd *)attr->xrcd;
-    if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
-        return qp_shared_refuse(EOPNOTSUPP);
-    if ((attr->comp_mask & needed) != needed || !xrcd || attr->qp_type != xrc_recv_kind.type)
-        return qp_shared_refuse(EINVAL);
-    if (!object_is_here(&xrcd->object, context))
-        return qp_shared_refuse(ENOENT);
+    int error = check_open(context, attr);
+    if (error)
+        return refused_null(error);
     struct qp *handle =
         make_handle(context, xrcd, attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL);
     if (!handle)
-        return qp_shared_refuse(ENOMEM);
+        return NULL;
     control_lock(context);
     struct endpoint *endpoint = qpns_find(context->process->numbers, attr->qp_num);
     struct qp *real = endpoint ? qp_of_endpoint(endpoint) : NULL;
@@ -120,7 +121,7 @@ struct ibv_qp *xrc_recv_open(struct ibv_context *ibv, struct ibv_qp_open_attr *a
     if (attached)
         return &handle->ibv;
     release_handle(handle);
-    return qp_shared_refuse(found ? ENOMEM : EINVAL);
+    return refused_null(found ? ENOMEM : refuse(EINVAL, REASON_XRC_QP_OPEN, "qp_num is 0x%x", attr->qp_num));
 }
 
 /* Under process->control. True: it was the last, and the queue pair has ended. */

@@ -9,7 +9,7 @@
 #include "verbs/qp/qp.h"
 
 /* Hooks of the kind; see qp/kind.h. */
-enum reason xrc_recv_refuse(const struct context *, const struct ibv_qp_init_attr_ex *, int *error);
+int xrc_recv_refuse(const struct context *, const struct ibv_qp_init_attr_ex *);
 int xrc_recv_fill(struct qp *, const struct ibv_qp_init_attr_ex *);
 
 /* The first handle of a new queue pair. NULL and errno; then the queue pair is gone, too. */

@@ -9,7 +9,7 @@
 
 #include "base/descriptor.h"
 #include "base/file_lock.h"
-#include "diag/log.h"
+#include "diag/refusal.h"
 #include "verbs/object/control.h"
 
 struct xrc_domain {
@@ -40,6 +40,11 @@ static int lock_byte(const struct xrc_domain *domain, int command, short type, s
     return error;
 }
 
+static int refuse_existing(const struct xrc_domain *domain)
+{
+    return refuse(EINVAL, REASON_XRCD_EXISTS, "inode %llu", (unsigned long long)domain->inode);
+}
+
 /* The domain begins to exist in this process. Every process in which it does holds a read lock; who gets the write lock
  * is the first. Locks go with the process, however it ends. Not POSIX ones: those would not survive that another file
  * of the same inode is closed. */
@@ -49,14 +54,14 @@ static int claim(struct xrc_domain *domain, int flags)
     if (!(flags & O_CREAT)) {
         lock_byte(domain, F_OFD_GETLK, F_WRLCK, &other);
         if (other.l_type == F_UNLCK)
-            return EAGAIN;
+            return refuse(EAGAIN, REASON_XRCD_MISSING, "inode %llu", (unsigned long long)domain->inode);
     } else if (!lock_byte(domain, F_OFD_SETLK, F_WRLCK, NULL)) {
         return lock_byte(domain, F_OFD_SETLK, F_RDLCK, NULL);
     } else if (flags & O_EXCL) {
-        return EINVAL;
+        return refuse_existing(domain);
     }
-    if (file_lock_byte(domain->lock, F_RDLCK, lock_offset(domain)))
-        return EBUSY; /* the first may be stopped */
+    if (file_lock_byte(domain->lock, F_RDLCK, lock_offset(domain))) /* the first may be stopped */
+        return refuse(EBUSY, REASON_XRCD_LOCKED, "inode %llu", (unsigned long long)domain->inode);
     return 0;
 }
 
@@ -113,12 +118,11 @@ void xrcd_inherit(struct process *process)
 static struct xrc_domain *xrcd_make(struct context *context, const struct stat *inode, int flags, int *error)
 {
     struct xrc_domain *domain = calloc(1, sizeof *domain);
-    *error = ENOMEM;
+    *error = domain ? 0 : ENOMEM;
     if (!domain)
         return NULL;
     *domain = (struct xrc_domain){.device = context->device, .lock = -1};
     LIST_INSERT_HEAD(&context->process->domains, domain, siblings);
-    *error = 0;
     if (!inode)
         return domain;
     domain->named = true;
@@ -135,18 +139,10 @@ static struct xrc_domain *xrcd_make(struct context *context, const struct stat *
 static struct xrc_domain *find_or_make(struct context *context, const struct stat *inode, int flags, int *error)
 {
     struct xrc_domain *domain = inode ? xrcd_find(context, inode) : NULL;
-    *error = domain && (flags & O_CREAT) && (flags & O_EXCL) ? EINVAL : 0;
+    *error = domain && (flags & O_CREAT) && (flags & O_EXCL) ? refuse_existing(domain) : 0;
     if (*error)
         return NULL;
     return domain ? domain : xrcd_make(context, inode, flags, error);
-}
-
-static struct ibv_xrcd *xrcd_refuse(enum reason reason, int error)
-{
-    if (reason)
-        log_reason(LOG_INFO, reason, "ibv_open_xrcd");
-    errno = error;
-    return NULL;
 }
 
 static void xrcd_destroy_left(struct object *object)
@@ -165,7 +161,7 @@ static const struct object_class xrcd_class = {
 static struct xrcd *open_domain(struct context *context, const struct stat *inode, int flags, int *error)
 {
     struct xrcd *xrcd = calloc(1, sizeof *xrcd);
-    *error = ENOMEM;
+    *error = xrcd ? 0 : ENOMEM;
     if (!xrcd)
         return NULL;
     xrcd->ibv.context = &context->ibv.context;
@@ -182,24 +178,28 @@ static struct xrcd *open_domain(struct context *context, const struct stat *inod
     return NULL;
 }
 
-struct ibv_xrcd *xrcd_open(struct ibv_context *ibv, struct ibv_xrcd_init_attr *attr)
+static int xrcd_check(const struct ibv_xrcd_init_attr *attr)
 {
     const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
-    struct stat inode;
-    int error;
     if (attr->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED)
-        return xrcd_refuse(REASON_XRCD_ATTRIBUTES, EOPNOTSUPP);
-    if ((attr->comp_mask & needed) != needed || attr->oflags & ~(O_CREAT | O_EXCL))
-        return xrcd_refuse(REASON_XRCD_ATTRIBUTES, EINVAL);
+        return refuse(EOPNOTSUPP, REASON_UNKNOWN_BITS, "comp_mask is 0x%x", attr->comp_mask);
+    if ((attr->comp_mask & needed) != needed)
+        return refuse(EINVAL, REASON_XRCD_ATTRIBUTES, "comp_mask is 0x%x", attr->comp_mask);
+    if (attr->oflags & ~(O_CREAT | O_EXCL))
+        return refuse(EINVAL, REASON_XRCD_ATTRIBUTES, "oflags are 0x%x", attr->oflags);
+    return 0;
+}
+
+struct ibv_xrcd *xrcd_open(struct ibv_context *ibv, struct ibv_xrcd_init_attr *attr)
+{
+    struct stat inode;
+    int error = xrcd_check(attr);
+    if (error)
+        return refused_null(error);
     if (attr->fd != -1 && fstat(attr->fd, &inode))
-        return xrcd_refuse(REASON_NONE, errno);
+        return refused_null(refuse(errno, REASON_DESCRIPTOR, "fd %d", attr->fd));
     struct xrcd *xrcd = open_domain(context_of(ibv), attr->fd == -1 ? NULL : &inode, attr->oflags, &error);
-    if (xrcd)
-        return &xrcd->ibv;
-    return xrcd_refuse(error == EAGAIN   ? REASON_XRCD_MISSING
-                       : error == EINVAL ? REASON_XRCD_EXISTS
-                                         : REASON_NONE,
-                       error);
+    return xrcd ? &xrcd->ibv : refused_null(error);
 }
 
 int xrcd_close(struct ibv_xrcd *ibv)

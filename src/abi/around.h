@@ -1,0 +1,33 @@
+/* What every wrapper of the interface does around the call: it names the call for the line of a refusal
+ * (diag/refusal.h) and keeps errno in step (base/result.h). AROUND_ has a macro for each word that verbs.def says of
+ * how a verb tells of failure. */
+#ifndef ABI_AROUND_H
+#define ABI_AROUND_H
+
+#include "base/result.h"
+#include "diag/refusal.h"
+
+/* `failed` is asked of `result`, what the call answered. */
+#define AROUND(name, call, failed)                                                                                     \
+    __extension__({                                                                                                    \
+        const struct refusal before_it = refusal_begin(name);                                                          \
+        __typeof__(call) result = (call);                                                                              \
+        refusal_end(&before_it, (failed) ? errno : 0);                                                                 \
+        result;                                                                                                        \
+    })
+
+#define AROUND_code(name, call) AROUND(name, RESULT_code(call), result != 0)
+#define AROUND_minus(name, call) AROUND(name, RESULT_minus(call), result < 0)
+#define AROUND_negative(name, call) AROUND(name, RESULT_negative(call), result < 0)
+#define AROUND_pointer(name, call) AROUND(name, RESULT_pointer(call), !result)
+#define AROUND_event(name, call) AROUND(name, RESULT_event(call), false) /* EAGAIN and EINTR are answers */
+#define AROUND_plain(name, call) RESULT_plain(call)
+
+#define AROUND_nothing(name, call)                                                                                     \
+    __extension__({                                                                                                    \
+        const struct refusal before_it = refusal_begin(name);                                                          \
+        RESULT_nothing(call);                                                                                          \
+        refusal_end(&before_it, 0);                                                                                    \
+    })
+
+#endif

@@ -1,0 +1,80 @@
+#include "diag/refusal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diag/log.h"
+
+_Thread_local struct refusal refusal_now __attribute__((tls_model("initial-exec")));
+
+const char *refusal_call(void)
+{
+    return refusal_now.call ? refusal_now.call : "a call";
+}
+
+static void write_refusal(enum log_level level, const char *call, enum reason reason, bool sentence, const char *format,
+                          va_list arguments)
+{
+    char text[320];
+    refusal_now.told = true;
+    if (!log_wanted(level))
+        return;
+    vsnprintf(text, sizeof text, format, arguments);
+    if (sentence)
+        log_reason(level, reason, "%s%s%s", call, text[0] ? ": " : "", text);
+    else
+        log_cause(level, reason, "%s: %s", call, text);
+}
+
+#define REFUSE(level, call, sentence)                                                                                  \
+    va_list arguments;                                                                                                 \
+    va_start(arguments, format);                                                                                       \
+    write_refusal(level, call, reason, sentence, format, arguments);                                                   \
+    va_end(arguments);                                                                                                 \
+    return error
+
+int refuse(int error, enum reason reason, const char *format, ...)
+{
+    REFUSE(LOG_WARN, refusal_call(), true);
+}
+
+int refuse_because(int error, enum reason reason, const char *format, ...)
+{
+    REFUSE(LOG_WARN, refusal_call(), false);
+}
+
+int refuse_offer(int error, enum reason reason, const char *format, ...)
+{
+    REFUSE(LOG_INFO, refusal_call(), true);
+}
+
+int refuse_in(const char *call, int error, enum reason reason, const char *format, ...)
+{
+    REFUSE(LOG_WARN, call, true);
+}
+
+int refuse_in_because(const char *call, int error, enum reason reason, const char *format, ...)
+{
+    REFUSE(LOG_WARN, call, false);
+}
+
+void *refused_null(int error)
+{
+    errno = error;
+    return NULL;
+}
+
+int refused_minus(int error)
+{
+    errno = error;
+    return -1;
+}
+
+void refusal_end(const struct refusal *before, int error)
+{
+    if (error && !refusal_now.told)
+        refuse(error, error == ENOMEM ? REASON_NO_MEMORY : REASON_SYSTEM_CALL, "%s", strerror(error));
+    refusal_now = *before;
+}

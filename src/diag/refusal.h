@@ -1,0 +1,78 @@
+/* Refused calls of the interface. Each writes one line at the level warn, which begins with the name of the call, has
+ * the numbers that were wrong, and ends with the reason:
+ *
+ *     return refuse(EINVAL, REASON_PORT, "port is %u", port);
+ *
+ * writes "ibv_query_port: port is 2: The device has one port, number 1. (reason 321)". The wrappers of the interface
+ * (abi/around.h) name the call; a function of the data path, which has no wrapper, names it by refuse_in.
+ * tools/build/refusals.py sees to it that src/verbs and src/abi answer errnos by these functions. All are thread-safe,
+ * need no lock and may be called under any. */
+#ifndef DIAG_REFUSAL_H
+#define DIAG_REFUSAL_H
+
+#include <stdbool.h>
+
+#include "diag/diag.h"
+
+struct refusal {
+    const char *call; /* the call of the interface that this thread is in; NULL: none that has a wrapper */
+    bool told;        /* its line was written, or it needs none */
+};
+
+extern _Thread_local struct refusal refusal_now __attribute__((tls_model("initial-exec")));
+
+/* The name of the call that this thread is in, "a call" where that has no wrapper. */
+const char *refusal_call(void);
+
+/* What the thread was in before; refusal_end wants it back. `call` lives as long as the program. */
+static inline struct refusal refusal_begin(const char *call)
+{
+    struct refusal before = refusal_now;
+    refusal_now = (struct refusal){.call = call[0] == '_' ? call + 1 : call};
+    return before;
+}
+
+/* `error` is 0 for a call that succeeded. A failure for which no line was written is one of the C library or the
+ * kernel, which have no reason of ours: it gets a line here. errno stays what it is. */
+void refusal_end(const struct refusal *before, int error);
+
+#define REFUSES(text, values) __attribute__((cold, noinline, format(printf, text, values)))
+
+/* Writes "CALL: TEXT: SENTENCE (reason N)" and returns `error`. errno stays what it is. */
+int refuse(int error, enum reason, const char *format, ...) REFUSES(3, 4);
+
+/* The same without the sentence, for a text that says more than it would. */
+int refuse_because(int error, enum reason, const char *format, ...) REFUSES(3, 4);
+
+/* The same as refuse at the level info: programs make the call to learn whether the device offers something. */
+int refuse_offer(int error, enum reason, const char *format, ...) REFUSES(3, 4);
+
+/* The same as refuse and refuse_because (an empty TEXT is left out) for a line that begins with another name than that
+ * of refusal_now. */
+int refuse_in(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
+int refuse_in_because(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
+
+/* Sets errno and returns NULL, or -1: for functions that answer so. refused_null(refuse(EINVAL, ...)). */
+void *refused_null(int error);
+int refused_minus(int error);
+
+/* `error`, whose line the function that found it has written. */
+static inline int refused(int error)
+{
+    return error;
+}
+
+/* Whoever else logs why this call fails says so by this, as scripts of faults do. */
+static inline void refusal_told(void)
+{
+    refusal_now.told = true;
+}
+
+/* `error`, which is an answer that programs look for, and no refusal: it needs no line. */
+static inline int not_refused(int error)
+{
+    refusal_now.told = true;
+    return error;
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* What ibv_modify_qp(3) refuses, and the line for it (diag/refusal.h). */
+#ifndef VERBS_LIFE_QP_REFUSE_H
+#define VERBS_LIFE_QP_REFUSE_H
+
+#include <infiniband/verbs.h>
+
+#include "diag/diag.h"
+
+struct qp;
+
+enum { QP_REFUSE_CALL = 160 };
+
+/* REASON_NONE, or why the queue pair can't be changed so. Under qp->lock. */
+enum reason qp_refuse_check(const struct qp *, const struct ibv_qp_attr *, int mask);
+
+/* "qp 0x12: ibv_modify_qp INIT to RTR", which it returns. A program that does not look at what ibv_modify_qp returns
+ * goes on with the next: `before` is the reason of the call that it missed, or REASON_NONE. */
+const char *qp_refuse_name(const struct qp *, const struct ibv_qp_attr *, int mask, enum reason before,
+                           char call[QP_REFUSE_CALL]);
+
+/* Writes the line of a call that qp_refuse_check refuses. Returns EINVAL. */
+int qp_refuse(const struct qp *, const struct ibv_qp_attr *, int mask, enum reason, enum reason before);
+
+#endif
