@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 # pylint: disable=wrong-import-position
-from network.hostile import ALIVE, RC, SEND_ONLY, UC, Attacker, attack, captured, datagram, transport, vault_write
+from network.hostile import ALIVE, RC, SEND_ONLY, UC, Attacker, attack, captured, counted_on_server, datagram, dropped, transport, vault_write
 from network.wire import ADDRESSES, CLIENT, GID_INDEX, INSIDE, LISTENER, SERVER, Wire, configure, enter_namespaces, ip, make_hosts
 
 OUTSIDE = "outside"  # a host of the other network
@@ -71,21 +71,9 @@ def process_there(suite):
             process.communicate("\n", timeout=20)
 
 
-def summed(attacked):
-    """Its counters, with those of the other process."""
-    command = [f"{attacked.suite.root}/softverbs", "stat", "--once", "--json"]
-    done = subprocess.run(command, env=attacked.suite.host_environment(SERVER), capture_output=True, check=True)
-    sums = {}
-    for report in json.loads(done.stdout):
-        for traffic in [*report["traffic"], report["strays"]]:
-            for reason, count in traffic["dropped"].items():
-                sums[int(reason)] = sums.get(int(reason), 0) + count
-    return sums
-
-
 def does_not_cross(suite, way, other_process):
     with process_there(suite) if other_process else contextlib.nullcontext(), captured(suite) as attacked:
-        attacked.dropped = lambda: summed(attacked)
+        attacked.dropped = lambda: dropped(counted_on_server(attacked.suite))
         attacker = Elsewhere(suite.version, *WAYS[way])
         number = attacked.numbers["rc"]
         packets = [vault_write(attacked), vault_write(attacked, pair="uc", service=UC), datagram(attacked),
