@@ -59,7 +59,7 @@ static int make_memory(void)
     if (how & 8)
         fuzz_bytes(&bench.input, head, sizeof head);
     fuzz_require(fd >= 0 && !ftruncate(fd, (how % 16 ? RING_DATA : 0) + (off_t)size));
-    pwrite(fd, head, sizeof head, 0);
+    fuzz_require(pwrite(fd, head, sizeof head, 0) == (ssize_t)sizeof head);
     fcntl(fd, F_ADD_SEALS, seals[fuzz_byte(&bench.input) % 5]);
     if (bench.nearly >= 0)
         close(bench.nearly);
