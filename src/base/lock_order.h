@@ -31,6 +31,8 @@ enum lock_rank {
     LOCK_OPENING,    /* the list of the tables that this process has open (table_open.c) */
     LOCK_CALLS,      /* layers around calls come and go, and what holds their functions (calls/calls.c) */
     LOCK_TELLING,    /* a finding of the checker is shown, one at a time (check/findings/finding.c) */
+    LOCK_SHADOW,     /* the checker's notes of objects (check/shadow.c) */
+    LOCK_SYMBOLS,    /* the checker looks for a line of the program (check/findings/symbol.c) */
     LOCK_INNERMOST,  /* channel, async, schedule->lock, mw->lock, steering->lock, taps, capture, the ring's pulling,
                         table->exclusive, the guard's look at handlers, answers of a UDP port, permission to
                         read this process's memory, the list of event channels: nobody holds two of them */

@@ -9,7 +9,7 @@
 
 enum { BUCKETS = 1 << 12, GONE_MOST = 1 << 12 };
 
-MUTEX_STATIC(all, LOCK_INNERMOST);
+MUTEX_STATIC(all, LOCK_SHADOW);
 static struct hash_entry *handle_buckets[BUCKETS], *number_buckets[BUCKETS];
 static struct hash by_handle = {handle_buckets, BUCKETS - 1}, by_number = {number_buckets, BUCKETS - 1};
 static struct shadow_list living = TAILQ_HEAD_INITIALIZER(living), gone = TAILQ_HEAD_INITIALIZER(gone);

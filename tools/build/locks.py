@@ -61,6 +61,8 @@ def unlisted(path, text):
     code = strip(text)
     for found in STATIC.finditer(code):
         yield f"{path}: {found[1] or found[2]}: not by LOCK_STATIC or MUTEX_STATIC"
+    for found in re.finditer(r"\bMUTEX_STATIC\((\w+), LOCK_INNERMOST\)", code):
+        yield f"{path}: {found[1]}: a fork holds other locks of LOCK_INNERMOST when it waits for this one; give it a rank of its own"
     for found in INITIAL.finditer(code):
         yield f"{path}: {found[0]}, which only {HOME[1]} may use"
 

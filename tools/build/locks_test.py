@@ -11,6 +11,7 @@ OBJECT, GIVEN_BACK = "struct object {\n    struct lock lock;\n};\n", "lock_inher
 KNOWN = "src/a/x.h: lock=src/a/fork.c=" + GIVEN_BACK
 TREES = {
     "a lock in the list": ({"src/a/x.c": "LOCK_STATIC(one, LOCK_CQ);\nMUTEX_STATIC(other, LOCK_CQ);\n"}, [], 0, "ok 1"),
+    "a mutex of the innermost rank": ({"src/a/x.c": "MUTEX_STATIC(one, LOCK_INNERMOST);\n"}, [], 1, "src/a/x.c: one: a fork holds other"),
     "a lock that is not in it": ({"src/a/x.c": "static struct lock one = LOCK_INITIAL(LOCK_CQ);\n"}, [], 1, "src/a/x.c: one: not by"),
     "one that nothing initializes": ({"src/a/x.c": "static struct mutex one;\n"}, [], 1, "src/a/x.c: one: not by"),
     "one that other files see": ({"src/a/x.c": "struct lock one;\n"}, [], 1, "src/a/x.c: one: not by"),

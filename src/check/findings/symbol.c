@@ -85,7 +85,7 @@ static const struct {
     {"dwfl_build_id_find_debuginfo", (void **)&dwfl.callbacks.find_debuginfo},
 };
 
-MUTEX_STATIC(session, LOCK_INNERMOST); /* libdw is not thread-safe */
+MUTEX_STATIC(session, LOCK_SYMBOLS); /* libdw is not thread-safe */
 
 static bool load(void)
 {
