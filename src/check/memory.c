@@ -1,10 +1,12 @@
 #include "check/memory.h"
 
-#include <string.h>
+#include <time.h>
 
+#include "base/nanos.h"
 #include "check/findings/finding.h"
 #include "check/shadow.h"
 #include "link/guard.h"
+#include "wire/guarded.h"
 
 enum { WHOLE = 4096, LINE = 64, LINES = 64, CHUNK = 512, WRITTEN = 256 };
 
@@ -38,14 +40,14 @@ static uint64_t hash_words(uint64_t hash, const uint64_t *words, size_t count)
     return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
 }
 
-/* The memory may be gone, so it is copied with the guard around it. */
+/* The memory may be gone, so it is copied, and the caller is between guard_begin and guard_end. */
 static bool hash_bytes(uint64_t *hash, const char *from, size_t length)
 {
     uint64_t words[CHUNK / sizeof(uint64_t)];
     for (size_t done = 0; done < length;) {
         size_t some = length - done < CHUNK ? length - done : CHUNK, count = (some + 7) / 8;
         words[count - 1] = 0;
-        if (!guard_copy(words, from + done, some))
+        if (!guarded_copy(words, from + done, some))
             return false;
         *hash = hash_words(*hash, words, count);
         done += some;
@@ -63,25 +65,39 @@ static bool hash_sample(uint64_t *hash, const char *from, size_t length)
     return hash_bytes(hash, from + length - LINE, LINE);
 }
 
+static bool begin_reading(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return guard_begin((nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec);
+}
+
+static bool hash_element(uint64_t *hash, const struct ibv_sge *sge)
+{
+    const char *from = sge->length ? memory_at(sge) : "";
+    bool whole = sge->length <= WHOLE || finding_choice.full;
+    return from && (whole ? hash_bytes : hash_sample)(hash, from, sge->length);
+}
+
 bool memory_hash(const struct wqe *wqe, uint64_t *hash)
 {
     shadow_assert_locked();
+    bool opened = begin_reading(), known = true;
     *hash = 0;
-    for (unsigned at = 0; at < wqe->count; at++) {
-        const struct ibv_sge *sge = &wqe->sges[at];
-        const char *from = sge->length ? memory_at(sge) : "";
-        bool whole = sge->length <= WHOLE || finding_choice.full;
-        if (!from || !(whole ? hash_bytes : hash_sample)(hash, from, sge->length))
-            return false;
-    }
-    return true;
+    for (unsigned at = 0; known && at < wqe->count; at++)
+        known = hash_element(hash, &wqe->sges[at]);
+    guard_end(opened);
+    return known;
 }
 
 bool memory_hash_part(const struct ibv_sge *sge, uint32_t offset, uint32_t length, uint64_t *hash)
 {
     const char *from = memory_at(sge);
+    bool opened = begin_reading();
     *hash = 0;
-    return from && hash_bytes(hash, from + offset, length);
+    bool known = from && hash_bytes(hash, from + offset, length);
+    guard_end(opened);
+    return known;
 }
 
 /* -- who has written where */

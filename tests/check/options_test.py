@@ -62,6 +62,13 @@ def places_are_lines_of_the_program():
     assert b"verbs.h" not in done.stderr and b"__libc" not in done.stderr, told(done)
 
 
+def places_are_lines_without_optimization_too():
+    done = softverbs("run", "--check", "--", f"{PROGRAM}_unoptimized", *FAULTY)
+    assert b"posted at    change_send_buffer (mistakes.c:" in done.stderr and b"verbs.h" not in done.stderr, told(done)
+    done = softverbs("run", "--check", "--", f"{PROGRAM}_unoptimized", "send-buffer-changed", "neighbour")
+    assert b"posted at    write_by_builders (mistakes.c:" in done.stderr, told(done)
+
+
 def one_place_is_one_finding_with_a_count():
     path = _report("count", ("cq-overrun", "faulty"))
     with open(path, encoding="utf-8") as file:
