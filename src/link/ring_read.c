@@ -108,8 +108,8 @@ static bool take_pairs(struct ring_reader *reader, const struct ring_frame *head
 }
 
 /* Any frame, or the end, which is none; reads the head once more, and judges what it reads. */
-__attribute__((noinline)) static bool take_any(struct ring_reader *reader, const uint8_t *at, uint32_t length,
-                                               struct frame *frame)
+__attribute__((noinline)) static bool ring_read_take_slow(struct ring_reader *reader, const uint8_t *at,
+                                                          uint32_t length, struct frame *frame)
 {
     struct ring_frame head = read_head(at);
     if (head.flags == RING_END && length == RING_LINE) {
@@ -118,8 +118,7 @@ __attribute__((noinline)) static bool take_any(struct ring_reader *reader, const
     }
     if (head.kind < FRAME_ROCE || head.kind >= FRAME_KINDS || head.flags & ~(unsigned)RING_REFERENCE)
         return break_off(reader);
-    if (head.flags ? !take_pairs(reader, &head, at, length, &frame->payload)
-                   : !is_sound_length(&head, length))
+    if (head.flags ? !take_pairs(reader, &head, at, length, &frame->payload) : !is_sound_length(&head, length))
         return break_off(reader);
     if (!head.flags)
         take_bytes(reader, &head, at, &frame->payload);
@@ -133,7 +132,7 @@ static inline bool ring_read_take(struct ring_reader *reader, const uint8_t *at,
     struct ring_frame head = read_head(at);
     bool usual = !(head.flags | (head.kind ^ FRAME_ROCE));
     if (__builtin_expect(!usual, 0))
-        return take_any(reader, at, length, frame);
+        return ring_read_take_slow(reader, at, length, frame);
     if (__builtin_expect(!is_sound_length(&head, length), 0))
         return break_off(reader);
     take_bytes(reader, &head, at, &frame->payload);

@@ -154,8 +154,8 @@ static bool write_bytes(struct ring_writer *writer, const struct payload *payloa
     return false;
 }
 
-__attribute__((noinline)) static enum frame_sent ring_write_any(struct ring_writer *writer, const struct frame *frame,
-                                                                bool as_reference)
+__attribute__((noinline)) static enum frame_sent ring_write_slow(struct ring_writer *writer, const struct frame *frame,
+                                                                 bool as_reference)
 {
     const struct payload *payload = &frame->payload;
     uint32_t headers = frame->headers_length;
@@ -175,7 +175,7 @@ __attribute__((noinline)) static enum frame_sent ring_write_any(struct ring_writ
     return FRAME_SENT;
 }
 
-/* Most frames: one short piece of this process's memory, or none. False: nothing was sent, and ring_write_any knows
+/* Most frames: one short piece of this process's memory, or none. False: nothing was sent, and ring_write_slow knows
  * what to do. */
 static inline bool write_short(struct ring_writer *writer, const struct frame *frame)
 {
@@ -197,7 +197,7 @@ static inline bool write_short(struct ring_writer *writer, const struct frame *f
 enum frame_sent ring_write(struct ring_writer *writer, const struct frame *frame, bool as_reference)
 {
     bool sent = !as_reference && write_short(writer, frame);
-    return __builtin_expect(sent, 1) ? FRAME_SENT : ring_write_any(writer, frame, as_reference);
+    return __builtin_expect(sent, 1) ? FRAME_SENT : ring_write_slow(writer, frame, as_reference);
 }
 
 void ring_write_end(struct ring_writer *writer)

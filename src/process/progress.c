@@ -175,7 +175,7 @@ __attribute__((noinline)) static void drop_frame(struct process *process, const 
 }
 
 /* A packet for a number that no endpoint of this process has. */
-__attribute__((noinline)) static void take_strange(struct round *round, struct endpoint_arrival *arrival)
+__attribute__((noinline)) static void take_packet_slow(struct round *round, struct endpoint_arrival *arrival)
 {
     const struct packet *packet = arrival->from.packet;
     if (take_guest(round, arrival))
@@ -200,10 +200,10 @@ __attribute__((always_inline)) static inline void take_decoded(struct round *rou
     if (forwarded)
         arrival.from.interface = forward_interface(forwarded);
     if (__builtin_expect(!take_packet(round, &arrival), 0))
-        take_strange(round, &arrival);
+        take_packet_slow(round, &arrival);
 }
 
-__attribute__((noinline)) static void take_unusual(struct round *round, struct peer *peer, const struct frame *frame)
+__attribute__((noinline)) static void take_frame_slow(struct round *round, struct peer *peer, const struct frame *frame)
 {
     struct packet packet;
     bool forwarded = frame->kind == FRAME_FORWARDED;
@@ -221,7 +221,7 @@ __attribute__((always_inline, flatten)) static inline void take_frame(void *cont
     if (__builtin_expect(frame->kind == FRAME_ROCE, 1))
         take_decoded(context, peer, frame, &packet, decode(frame, &packet), NULL);
     else
-        take_unusual(context, peer, frame);
+        take_frame_slow(context, peer, frame);
 }
 
 static void progress_flush(struct process *process, nanos now, bool ack_later)

@@ -100,8 +100,8 @@ static bool pull_pieces(const struct payload *payload, uint32_t offset, const st
 }
 
 /* Kept apart, so that the short way does not save registers for it. */
-__attribute__((noinline)) static bool copy_any(const struct payload *payload, uint32_t offset, const struct iovec *to,
-                                               uint32_t count)
+__attribute__((noinline)) static bool payload_copy_slow(const struct payload *payload, uint32_t offset,
+                                                        const struct iovec *to, uint32_t count)
 {
     size_t total = 0;
     while (count && to[count - 1].iov_len == 0)
@@ -119,7 +119,7 @@ __attribute__((noinline)) static bool copy_any(const struct payload *payload, ui
 bool payload_copy(const struct payload *payload, uint32_t offset, const struct iovec *to, uint32_t count)
 {
     if (count != 1 || payload->count != 1 || payload->pull)
-        return copy_any(payload, offset, to, count);
+        return payload_copy_slow(payload, offset, to, count);
     if (offset > payload->length || to->iov_len > payload->length - offset)
         return false;
     return copy_and_land(to->iov_base, (const uint8_t *)payload->pieces->iov_base + offset, to->iov_len);

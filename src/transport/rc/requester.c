@@ -373,7 +373,8 @@ static bool probe(struct rc *rc, struct packet *out, struct iovec *pieces)
     return true;
 }
 
-__attribute__((noinline)) static bool transmit_any(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
+__attribute__((noinline)) static bool requester_transmit_slow(struct rc *rc, struct packet *out, struct iovec *pieces,
+                                                              nanos now)
 {
     struct requester *requester = &rc->requester;
     if (requester->probing && requester_ready(rc) && probe(rc, out, pieces))
@@ -434,5 +435,6 @@ bool requester_transmit_single(struct rc *rc, struct packet *out, struct iovec *
 
 bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
-    return __builtin_expect(requester_transmit_single(rc, out, pieces, now), 1) || transmit_any(rc, out, pieces, now);
+    return __builtin_expect(requester_transmit_single(rc, out, pieces, now), 1) ||
+           requester_transmit_slow(rc, out, pieces, now);
 }

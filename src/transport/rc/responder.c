@@ -296,7 +296,7 @@ __attribute__((always_inline)) static inline void take_request(struct rc *rc, ui
         responder_accept(rc, flags, packet);
 }
 
-__attribute__((noinline)) static void take_any_request(struct rc *rc, uint32_t flags, const struct packet *packet)
+__attribute__((noinline)) static void take_request_slow(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     take_request(rc, flags, packet);
 }
@@ -324,5 +324,5 @@ void responder_receive(struct rc *rc, const struct packet *packet)
     else if (flags == (OP_WRITE | ONLY | OP_RETH))
         take_request(rc, OP_WRITE | ONLY | OP_RETH, packet);
     else
-        take_any_request(rc, flags, packet);
+        take_request_slow(rc, flags, packet);
 }

@@ -142,7 +142,7 @@ static inline enum endpoint_output output_of(const struct qp *qp)
 }
 
 /* With nothing that takes part but the two queue pairs. */
-static inline enum endpoint_output receive_usual(struct qp *qp, const struct endpoint_arrival *arrival)
+static inline enum endpoint_output receive_at_qp_fast(struct qp *qp, const struct endpoint_arrival *arrival)
 {
     traffic_received(qp_flow(qp), arrival->from.packet, NULL);
     if (__builtin_expect(arrival->along, 0))
@@ -153,8 +153,8 @@ static inline enum endpoint_output receive_usual(struct qp *qp, const struct end
     return output;
 }
 
-__attribute__((noinline)) static enum endpoint_output receive_unusual(struct qp *qp,
-                                                                      const struct endpoint_arrival *arrival)
+__attribute__((noinline)) static enum endpoint_output receive_at_qp_slow(struct qp *qp,
+                                                                         const struct endpoint_arrival *arrival)
 {
     const struct packet *packet = arrival->from.packet;
     bool fine = take(qp, packet, arrival, qp_receive);
@@ -173,7 +173,8 @@ __attribute__((flatten)) static enum endpoint_output receive_at_qp(struct endpoi
     if (is_cut_off(qp))
         return ENDPOINT_NOTHING;
     lock_take(&qp->lock);
-    return __builtin_expect(is_usual(qp, arrival), 1) ? receive_usual(qp, arrival) : receive_unusual(qp, arrival);
+    return __builtin_expect(is_usual(qp, arrival), 1) ? receive_at_qp_fast(qp, arrival)
+                                                      : receive_at_qp_slow(qp, arrival);
 }
 
 bool qp_endpoint_take(struct qp *qp, const struct endpoint_arrival *arrival, take_packet *next)

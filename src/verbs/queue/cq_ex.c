@@ -26,7 +26,7 @@ static inline void show(struct cq *cq, const struct completion *entry)
 }
 
 /* For CQs and entries that show_next leaves to us. */
-__attribute__((noinline)) static int show_next_slowly(struct cq *cq)
+__attribute__((noinline)) static int show_next_slow(struct cq *cq)
 {
     bool locked = cq_begin_taking(cq);
     uint32_t head = cq_ring_head(&cq->ring);
@@ -56,7 +56,7 @@ static inline bool take_next(struct cq *cq)
     return true;
 }
 
-/* Under the consumer lock. False: there is none, or it needs show_next_slowly. */
+/* Under the consumer lock. False: there is none, or it needs show_next_slow. */
 static inline bool show_next(struct cq *cq)
 {
     if (cq->shows_slowly)
@@ -98,7 +98,7 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
     atomic_store_explicit(&cq->batch_owner, self, memory_order_relaxed);
     if (__builtin_expect(show_next(cq), 1))
         return 0;
-    int error = show_next_slowly(cq);
+    int error = show_next_slow(cq);
     if (error)
         leave_batch(cq);
     return error;
@@ -106,10 +106,10 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 
 __attribute__((noinline)) static int look_again(struct cq *cq)
 {
-    if (!show_next_slowly(cq))
+    if (!show_next_slow(cq))
         return 0;
     poller_poll(cq->process);
-    return show_next_slowly(cq);
+    return show_next_slow(cq);
 }
 
 static int next_poll(struct ibv_cq_ex *ibv)

@@ -61,7 +61,7 @@ struct completion *cq_make_room(struct cq *cq)
     return cq_ring_room(&cq->ring);
 }
 
-void cq_finish_unusual(struct cq *cq, struct completion *entry, bool notable)
+void cq_end_push_slow(struct cq *cq, struct completion *entry, bool notable)
 {
     lock_assert_held(&cq->lock);
     if (cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)

@@ -18,7 +18,7 @@ static inline void cq_note_round(struct cq *cq)
 }
 
 struct completion *cq_make_room(struct cq *);
-void cq_finish_unusual(struct cq *, struct completion *, bool notable);
+void cq_end_push_slow(struct cq *, struct completion *, bool notable);
 
 /* The same for who fills the entry in its place, all of it: NULL when it is lost, else cq_end_push must follow at once.
  * Holds cq->lock from the one to the other. */
@@ -36,7 +36,7 @@ static inline void cq_end_push(struct cq *cq, struct completion *entry, bool not
     if (__builtin_expect(usual, 1))
         cq_ring_put(&cq->ring);
     else
-        cq_finish_unusual(cq, entry, notable);
+        cq_end_push_slow(cq, entry, notable);
     lock_release(&cq->lock);
 }
 

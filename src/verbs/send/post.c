@@ -64,7 +64,7 @@ static inline bool has_too_many_sges(const struct qp *qp, const struct ibv_send_
 }
 
 /* What can be refused before a slot is taken, in the order of what is easiest for the program to understand. */
-__attribute__((noinline)) static enum reason refuse_unusual(const struct qp *qp, const struct ibv_send_wr *wr)
+__attribute__((noinline)) static enum reason post_refuse_slow(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     if (!post_is_legal(qp, wr->opcode))
         return REASON_SEND_OPCODE;
@@ -86,7 +86,7 @@ __attribute__((noinline)) static enum reason refuse_unusual(const struct qp *qp,
 static inline enum reason post_refuse(const struct qp *qp, const struct ibv_send_wr *wr, bool usual)
 {
     if (!usual)
-        return refuse_unusual(qp, wr);
+        return post_refuse_slow(qp, wr);
     return has_too_many_sges(qp, wr) ? REASON_TOO_MANY_SGES : REASON_NONE;
 }
 
@@ -168,8 +168,8 @@ static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const st
     return true;
 }
 
-__attribute__((noinline)) static enum reason copy_unusual(const struct qp *qp, struct send_wqe *work,
-                                                          const struct ibv_send_wr *wr)
+__attribute__((noinline)) static enum reason copy_work_slow(const struct qp *qp, struct send_wqe *work,
+                                                            const struct ibv_send_wr *wr)
 {
     if (OPCODES_LOCAL & OPCODE_BIT(wr->opcode))
         return copy_local(work, wr);
@@ -177,7 +177,7 @@ __attribute__((noinline)) static enum reason copy_unusual(const struct qp *qp, s
     return reason || copy_parameters(qp, work, wr) ? reason : REASON_SEND_UNREADABLE;
 }
 
-static inline enum reason copy_usual(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
+static inline enum reason copy_work(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     work->remote_address = wr->wr.rdma.remote_addr;
     work->rkey = wr->wr.rdma.rkey;
@@ -236,7 +236,7 @@ __attribute__((always_inline)) static inline enum reason post_as(struct qp *qp, 
     work->opcode = (uint8_t)wr->opcode;
     work->flags = (uint8_t)wr->send_flags;
     work->immediate = wr->invalidate_rkey;
-    reason = usual ? copy_usual(qp, work, wr) : copy_unusual(qp, work, wr);
+    reason = usual ? copy_work(qp, work, wr) : copy_work_slow(qp, work, wr);
     if (reason)
         return reason;
     send_queue_commit_at(queue, work);
@@ -251,14 +251,14 @@ static inline bool is_usual_read(const struct qp *qp, const struct ibv_send_wr *
            !(wr->send_flags & ~(unsigned)(SEND_FLAGS & ~IBV_SEND_INLINE));
 }
 
-__attribute__((noinline)) static enum reason post_unusual(struct qp *qp, const struct ibv_send_wr *wr)
+__attribute__((noinline)) static enum reason post_one_slow(struct qp *qp, const struct ibv_send_wr *wr)
 {
     return is_usual_read(qp, wr) ? post_as(qp, wr, true) : post_as(qp, wr, false);
 }
 
 static inline enum reason post_one(struct qp *qp, const struct ibv_send_wr *wr)
 {
-    return is_usual(qp, wr) ? post_as(qp, wr, true) : post_unusual(qp, wr);
+    return is_usual(qp, wr) ? post_as(qp, wr, true) : post_one_slow(qp, wr);
 }
 
 /* What the queue pair says of the reason. */
