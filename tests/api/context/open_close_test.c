@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/testing/patience.h"
 #include "end_objects.h"
 #include "harness.h"
 #include "one_process.h"
@@ -282,6 +283,7 @@ struct hasty {
     struct ibv_comp_channel *channel;
     struct ibv_mr *mr;
     double waited;
+    bool forbidden; /* this user may start no such thread */
 };
 
 static double now_seconds(void)
@@ -350,11 +352,38 @@ static void receive_two(struct hasty *hasty)
     EXPECT(ibv_req_notify_cq(hasty->cq, 0), ==, 0);
 }
 
+/* False: the thread could not be started. */
+static bool try_in_haste(struct hasty *hasty)
+{
+    pthread_t thread, sender;
+    receive_two(hasty);
+    if (!start_hasty(&thread, hasty))
+        return false;
+    EXPECT(pthread_create(&sender, NULL, send_two, hasty), ==, 0);
+    EXPECT(pthread_join(sender, NULL), ==, 0);
+    EXPECT(pthread_join(thread, NULL), ==, 0);
+    return true;
+}
+
+/* Five times. A poller that does not let the helper go on keeps its processor for 950 ms of each second, which the
+ * kernel allows threads of real-time priority. */
+static bool is_let_go_on(void *context)
+{
+    struct hasty *hasty = context;
+    double longest = 0;
+    for (int i = 0; i < 5; i++) {
+        hasty->forbidden = !try_in_haste(hasty);
+        if (hasty->forbidden)
+            return true;
+        longest = hasty->waited > longest ? hasty->waited : longest;
+    }
+    return longest < 0.3;
+}
+
 /* The event wakes the thread while the helper, on the same processor, is still inside of the progress. */
 static void a_poller_of_real_time_priority_lets_the_helper_go_on(const void *row)
 {
     cpu_set_t before;
-    pthread_t thread, sender;
     if (sched_getaffinity(0, sizeof before, &before) || !CPU_ISSET(0, &before) || !CPU_ISSET(1, &before) || !run_on(0))
         harness_skip("it takes the first two processors");
     struct ibv_context *context = local_open();
@@ -362,23 +391,13 @@ static void a_poller_of_real_time_priority_lets_the_helper_go_on(const void *row
     struct ibv_pd *pd = ibv_alloc_pd(context);
     hasty.cq = ibv_create_cq(context, 16, NULL, hasty.channel, 0);
     hasty.qp = local_loop(pd, hasty.cq);
-    double longest = 0;
-    bool started = true;
-    for (int i = 0; i < 5 && started; i++) {
-        receive_two(&hasty);
-        started = start_hasty(&thread, &hasty);
-        if (!started)
-            break;
-        EXPECT(pthread_create(&sender, NULL, send_two, &hasty), ==, 0);
-        EXPECT(pthread_join(sender, NULL), ==, 0);
-        EXPECT(pthread_join(thread, NULL), ==, 0);
-        longest = hasty.waited > longest ? hasty.waited : longest;
-    }
+    bool good = patience_tries("a poller of real-time priority", 3, "other work has the helper's processor",
+                               is_let_go_on, &hasty);
     EXPECT(ibv_close_device(context), ==, 0);
     EXPECT(sched_setaffinity(0, sizeof before, &before), ==, 0);
-    if (!started)
+    if (hasty.forbidden)
         harness_skip("this user may start no thread of real-time priority");
-    EXPECT((long)(longest * 1000), <, 300);
+    EXPECT_TRUE(good);
 }
 
 static void all(void)
