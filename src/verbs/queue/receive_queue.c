@@ -99,7 +99,7 @@ static int refuse_capacity(uint32_t capacity, uint32_t used)
 
 int receive_queue_resize(struct receive_queue *queue, uint32_t capacity)
 {
-    struct receive_chunk *chunk;
+    struct receive_chunk *chunk = NULL;
     uint32_t used;
     lock_take(&queue->lock);
     bool fitting = fits(queue, capacity, &used);
@@ -109,7 +109,7 @@ int receive_queue_resize(struct receive_queue *queue, uint32_t capacity)
     if (error)
         return error;
     lock_take(&queue->lock);
-    if (more)
+    if (chunk)
         add_chunk(queue, chunk, more);
     fitting = fits(queue, capacity, &used); /* more may have been posted meanwhile */
     if (fitting)
