@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/uncancelled.h"
@@ -36,6 +38,15 @@ static inline int descriptor_raise(int descriptor)
     uncancelled_end(before);
     errno = error;
     return high < 0 ? descriptor : high;
+}
+
+/* May an eventfd or a timerfd be read and written under this number? Files have a type, these have none. The number of
+ * a high descriptor is one that a file of the program does not get, so the system call is left out there. Safe in the
+ * handler of a signal. */
+static inline bool descriptor_has_no_type(int descriptor)
+{
+    struct stat status;
+    return descriptor >= DESCRIPTOR_HIGH || (!fstat(descriptor, &status) && !(status.st_mode & S_IFMT));
 }
 
 #endif

@@ -76,7 +76,7 @@ static bool is_due(struct node *node)
     uint64_t ticks;
     if (!atomic_exchange(&node->postponed, false))
         return false;
-    bool due = read(node->retry, &ticks, sizeof ticks) == sizeof ticks;
+    bool due = descriptor_has_no_type(node->retry) && read(node->retry, &ticks, sizeof ticks) == sizeof ticks;
     int count = due ? 0 : epoll_wait(node->epoll, events, 5, 0);
     for (int i = 0; i < count; i++)
         due |= !(events[i].events & EPOLLIN);

@@ -109,8 +109,7 @@ static void leave_lost_host(struct node *node)
 
 void node_service(struct node *node, node_report *report, void *context)
 {
-    eventfd_t wakes;
-    eventfd_read(node->waker, &wakes);
+    control_take_wakes(node->waker);
     control_receive(node);
     control_retry(node);
     watch_service(node);

@@ -104,20 +104,19 @@ int control_send_both(int from, const char *name, const struct control_message *
     return error == EAGAIN ? send_from_another(&datagram) : error;
 }
 
-/* A file of the program has a type, an eventfd has none. The number of a high descriptor is one that such a file does
- * not get (base/descriptor.h), so the system call is left out there. */
-static bool is_eventfd(int descriptor)
-{
-    struct stat status;
-    return descriptor >= DESCRIPTOR_HIGH || (!fstat(descriptor, &status) && !(status.st_mode & S_IFMT));
-}
-
 int control_wake(int eventfd)
 {
     int before = uncancelled_begin();
-    int error = !is_eventfd(eventfd) ? EBADF : eventfd_write(eventfd, 1) ? errno : 0;
+    int error = !descriptor_has_no_type(eventfd) ? EBADF : eventfd_write(eventfd, 1) ? errno : 0;
     uncancelled_end(before);
     return error;
+}
+
+void control_take_wakes(int eventfd)
+{
+    eventfd_t wakes;
+    if (descriptor_has_no_type(eventfd))
+        eventfd_read(eventfd, &wakes);
 }
 
 int control_listen(const char *name, int *result)

@@ -56,8 +56,10 @@ int control_send(int socket, const char *name, const struct control_message *, i
 /* The same with a second one behind the first, unless that is -1. */
 int control_send_both(int socket, const char *name, const struct control_message *, int descriptor, int second);
 
-/* Makes an eventfd readable. 0 or errno. */
+/* Makes an eventfd readable. 0 or errno; EBADF: the program has closed it, and a file of its own may be there. */
 int control_wake(int eventfd);
+/* Makes it no longer readable. Nothing where control_wake answers EBADF. */
+void control_take_wakes(int eventfd);
 
 /* Makes a socket of this name for control_take. 0 or errno. */
 int control_listen(const char *name, int *socket);
