@@ -119,7 +119,7 @@ def client_is_killed(suite):
     settle()
     with Pair(suite, "", client="client", extra={"SOFTVERBS_LOG": "debug"}) as pair:
         os.kill(named(CLIENT, "idle_connection")[0], signal.SIGKILL)
-        wait_until(lambda: "receives DREQ" in pair.log(), "the server gets a DREQ", SOON)
+        wait_until(lambda: "MESSAGE_RECEIVED: DREQ" in pair.log(), "the server gets a DREQ", SOON)
         wait_until(lambda: not pair.client_cleanup.there(), "with the answer all is done", SOON)
 
 
@@ -133,7 +133,7 @@ def answers_for_the_dead(suite):
         lead_back()
         os.kill(named(CLIENT, "idle_connection")[0], signal.SIGUSR1)
         pair.client.wait_for("disconnected", SOON)
-        if "receives DREP" not in pair.client_log() or "receives DREQ" in pair.client_log():
+        if "MESSAGE_RECEIVED: DREP" not in pair.client_log() or "MESSAGE_RECEIVED: DREQ" in pair.client_log():
             raise Failure(f"it got no answer:\n{pair.client_log()}")
 
 
@@ -158,7 +158,7 @@ def normal_end_is_told_once(suite):
         pair.tell(signal.SIGUSR1)
         pair.client.wait_for("disconnected", SOON)
         time.sleep(0.6)
-        count = pair.client_log().count("receives DREQ")
+        count = pair.client_log().count("MESSAGE_RECEIVED: DREQ")
         if count != 1:
             raise Failure(f"{count} DREQs came")
 
