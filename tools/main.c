@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "diag/clean.h"
@@ -147,6 +148,9 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    enum { LONGEST_HELP = 1 << 16 };
+    if (!isatty(STDOUT_FILENO)) /* so that a full disk is met by the last flush, which knows the errno */
+        setvbuf(stdout, NULL, _IOFBF, LONGEST_HELP);
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_USAGE;

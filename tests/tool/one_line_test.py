@@ -30,7 +30,8 @@ EVENT_USE = """#include <stdio.h>
 int main(void)
 {
     struct lock lock = {0};
-    struct traffic_flow flow = {.lock = &lock, .number = 0x12};
+    uint32_t number = 0x12;
+    struct traffic_flow flow = {.lock = &lock, .number = &number};
     struct counts_total total = {0};
     log_start();
     lock_take(&lock);
@@ -87,6 +88,7 @@ def _tree_with_the_lines(place):
     """A tree of sources and the page, and the lists where the compiler finds them first."""
     shutil.copytree(f"{TREE}/src", f"{place}/tree/src")
     os.makedirs(f"{place}/tree/docs/user")
+    shutil.copytree(f"{TREE}/tools/explain", f"{place}/tree/tools/explain")
     shutil.copy(f"{TREE}/docs/user/json.md", f"{place}/tree/docs/user/json.md")
     _add(place, "base/settings.def", "FOREIGN(NCCL", LINE)
     _add(place, "events/events.def", "\nEVENT(QP_STATE,", EVENT_LINES)
