@@ -148,9 +148,9 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    enum { LONGEST_HELP = 1 << 16 };
+    static char longest_help[1 << 16];
     if (!isatty(STDOUT_FILENO)) /* so that a full disk is met by the last flush, which knows the errno */
-        setvbuf(stdout, NULL, _IOFBF, LONGEST_HELP);
+        setvbuf(stdout, longest_help, _IOFBF, sizeof longest_help);
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_USAGE;

@@ -7,7 +7,7 @@
 #include "base/static_lock.h"
 #include "check/findings/finding.h"
 
-enum { BUCKETS = 1 << 12, GONE_MOST = 1 << 12 };
+enum { BUCKETS = 1 << 10, GONE_MOST = 1 << 12 };
 
 MUTEX_STATIC(all, LOCK_SHADOW);
 static struct hash_entry *handle_buckets[BUCKETS], *number_buckets[BUCKETS];

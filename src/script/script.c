@@ -14,8 +14,8 @@
 #include "script/decide.h"
 #include "script/parse.h"
 
-static struct script script;
-static pid_t owner; /* the process that began the script; a child of its fork reports nothing */
+static struct script *script; /* NULL: there is none, and its memory is not needed */
+static pid_t owner;           /* the process that began the script; a child of its fork reports nothing */
 
 /* --- reading */
 
@@ -73,14 +73,14 @@ bool script_read_file(const char *path, struct script *into, char *why, size_t s
 
 static void report_unmet(void)
 {
-    for (unsigned i = 0; i < script.count; i++)
-        if (!atomic_load(&script.rules[i].met))
-            log_always("The rule in line %u of the script has met no call of this process.", script.rules[i].line);
+    for (unsigned i = 0; i < script->count; i++)
+        if (!atomic_load(&script->rules[i].met))
+            log_always("The rule in line %u of the script has met no call of this process.", script->rules[i].line);
 }
 
 __attribute__((destructor)) static void end(void)
 {
-    if (script.count && owner == getpid())
+    if (script && owner == getpid())
         report_unmet();
 }
 
@@ -89,21 +89,30 @@ static bool is_set(const char *text)
     return text && *text;
 }
 
+/* NULL: it is none, and that was reported. */
+static struct script *read_script(const char *path, const char *rules)
+{
+    char why[512] = "There is no memory for it.";
+    struct script *read = calloc(1, sizeof *read);
+    if (read && (!is_set(path) || script_read_file(path, read, why, sizeof why)) &&
+        (!is_set(rules) || script_read_text(rules, read, why, sizeof why)))
+        return read;
+    log_always("The script is ignored. %s", why);
+    free(read);
+    return NULL;
+}
+
 void script_start(void)
 {
-    char why[512];
     const char *path = setting_environment(SETTING_SCRIPT), *rules = setting_environment(SETTING_INJECT);
     if (!is_set(path) && !is_set(rules))
         return;
     log_start();
-    if ((is_set(path) && !script_read_file(path, &script, why, sizeof why)) ||
-        (is_set(rules) && !script_read_text(rules, &script, why, sizeof why))) {
-        log_always("The script is ignored. %s", why);
-        script.count = 0;
+    script = read_script(path, rules);
+    if (!script)
         return;
-    }
-    script_choose(&script, program_invocation_short_name);
+    script_choose(script, program_invocation_short_name);
     owner = getpid();
-    if (script.count)
-        call_layer_start(&script, start_draw("script", 0));
+    if (script->count)
+        call_layer_start(script, start_draw("script", 0));
 }

@@ -300,15 +300,22 @@ static bool a_lack_of_memory_has_a_line(void)
     return tells(refused, "ibv_create_cq: ", REASON_NO_MEMORY);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const char *const no_lack = " # SKIP the sanitizer needs address space itself";
+#else
+static const char *const no_lack = NULL;
+#endif
+
 static const struct {
     const char *name;
     bool (*holds)(void);
+    const char *const *skipped; /* says why, or has NULL */
 } tests[] = {
     {"each verb has a row", each_verb_has_a_row},
     {"no call is refused silently, and each line has its reason and its call", no_call_is_refused_silently},
     {"no two causes have one line", no_two_causes_have_one_line},
     {"what the kernel refuses has a line", what_the_kernel_refuses_has_a_line},
-    {"a lack of memory has a line", a_lack_of_memory_has_a_line},
+    {"a lack of memory has a line", a_lack_of_memory_has_a_line, &no_lack},
 };
 
 static void set_up(void)
@@ -343,8 +350,9 @@ int main(void)
     set_up();
     printf("1..%zu\n", count);
     for (size_t i = 0; i < count; i++) {
-        bool fine = tests[i].holds();
-        printf("%sok %zu - %s\n", fine ? "" : "not ", i + 1, tests[i].name);
+        const char *skipped = tests[i].skipped ? *tests[i].skipped : NULL;
+        bool fine = skipped || tests[i].holds();
+        printf("%sok %zu - %s%s\n", fine ? "" : "not ", i + 1, tests[i].name, skipped ? skipped : "");
         failed |= !fine;
     }
     tear_down();

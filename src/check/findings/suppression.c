@@ -13,7 +13,7 @@ enum { SUPPRESSIONS_MOST = 256 };
 
 static struct suppression {
     char program[64], rule[64], function[128];
-} suppressions[SUPPRESSIONS_MOST];
+} * suppressions; /* NULL: there is no file of them */
 static unsigned count;
 
 static void read_line(char *text, const char *path, unsigned number)
@@ -40,7 +40,8 @@ void suppression_begin(void)
         log_always("check: SOFTVERBS_CHECK_SUPPRESSIONS=%s can't be read: %s", path, strerror(errno));
         return;
     }
-    for (unsigned number = 1; count < SUPPRESSIONS_MOST && fgets(text, sizeof text, file); number++)
+    suppressions = calloc(SUPPRESSIONS_MOST, sizeof *suppressions);
+    for (unsigned number = 1; suppressions && count < SUPPRESSIONS_MOST && fgets(text, sizeof text, file); number++)
         read_line(text, path, number);
     fclose(file);
 }
