@@ -2,6 +2,7 @@
 """A new setting is one line of src/base/settings.def and its use, a new event or kind of fault one line of src/events/events.def and its
 use: in copies of these lists such lines are added, what knows how many there are is compiled anew against the copies, and the setting is
 in the help, the manual page, the completions, the checks and the reader; the event in the log, the JSON, its page and `explain`."""
+import functools
 import json
 import os
 import re
@@ -57,6 +58,7 @@ int main(void)
     return !fault_has(&fault, FAULT_SPICE) || puts(fault_describe(&fault, words, sizeof words)) < 0;
 }
 """
+PLACE = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
 COUNTS_THEM = re.compile(r"\bSETTINGS\b|\bsettings\.def\b|\bPREPARE_|\b(events/|tap/fault|report/counts_report)")
 
 
@@ -115,8 +117,18 @@ def _link(output, made, instead=None):
     own = instead or [made.get(word, word) for word in words if word.endswith(".o")]
     of_libraries = [path for name, path in made.items() if re.search("lib(config|events|tap|report)", name)]
     rest = [word for word in words[at + 1:] if not word.endswith(".o")]
-    subprocess.run([*words[:at], output, *own, *of_libraries, *rest], cwd=BUILD, check=True)
+    quick = ["-fno-lto"] if instead else []  # objects of the library have their code, too; some of the command have none
+    subprocess.run([*words[:at], output, *quick, *own, *of_libraries, *rest], cwd=BUILD, check=True)
     return output
+
+
+@functools.cache
+def _built():
+    """Once for all cases: a place with the tree, the objects that were made anew, and the command of them."""
+    place = PLACE.name
+    _tree_with_the_lines(place)
+    made = _compile_all(place)
+    return place, made, _link(f"{place}/softverbs", made)
 
 
 def _expect_in_pages(tool, place):
@@ -142,16 +154,13 @@ def _expect_in_reader(place, made):
 
 
 def a_new_setting_is_one_line_and_its_use():
-    with tempfile.TemporaryDirectory() as place:
-        _tree_with_the_lines(place)
-        made = _compile_all(place)
-        tool = _link(f"{place}/softverbs", made)
-        assert "--flavour WORD" in softverbs("help", "run", tool=tool).stdout.decode()
-        expect(softverbs("env", "--flavour", "bitter", tool=tool), 2, b"(exit 2)\n", [b'"bitter": it is none of sweet and sour'])
-        expect(softverbs("env", tool=tool, env={"SOFTVERBS_FLAVOUR": "bitter"}), 2, b"(exit 2)\n", [b"it is none of sweet and sour"])
-        assert b"none of" not in softverbs("env", "--flavour", "sour", tool=tool).stderr
-        _expect_in_pages(tool, place)
-        _expect_in_reader(place, made)
+    place, made, tool = _built()
+    assert "--flavour WORD" in softverbs("help", "run", tool=tool).stdout.decode()
+    expect(softverbs("env", "--flavour", "bitter", tool=tool), 2, b"(exit 2)\n", [b'"bitter": it is none of sweet and sour'])
+    expect(softverbs("env", tool=tool, env={"SOFTVERBS_FLAVOUR": "bitter"}), 2, b"(exit 2)\n", [b"it is none of sweet and sour"])
+    assert b"none of" not in softverbs("env", "--flavour", "sour", tool=tool).stderr
+    _expect_in_pages(tool, place)
+    _expect_in_reader(place, made)
 
 
 def _use(place, made, name, text):
@@ -169,35 +178,30 @@ def _check_events(place, *options):
 
 
 def a_new_event_is_one_line_and_its_use():
-    with tempfile.TemporaryDirectory() as place:
-        _tree_with_the_lines(place)
-        made = _compile_all(place)
-        tool, use = _link(f"{place}/softverbs", made), _use(place, made, "event_use", EVENT_USE)
-        for word in ("FLAVOURED", "flavoured"):
-            assert b'A packet had a flavour. (event, counted as "flavoured")' in expect(softverbs("explain", word, tool=tool)).stdout
-        done = expect(softverbs(tool=use, env={"SOFTVERBS_LOG": "info"}), 0, None, None)
-        assert b" qp 0x12: A packet had a flavour. (FLAVOURED, psn 17)\n" in done.stderr, cases.told(done)
-        assert json.loads(done.stdout)["flavoured"] == 1, cases.told(done)
-        said = _check_events(place)
-        assert "FLAVOURED: nothing notes it" in said and "FAULT_SPICE: nothing notes it" in said and "not ok 3" in said, said
-        with open(f"{place}/tree/src/tap/use.c", "w", encoding="utf-8") as file:
-            file.write(EVENT_USE + FAULT_USE)
-        _check_events(place, "--write")
-        assert "not ok" not in _check_events(place), _check_events(place)
-        with open(f"{place}/tree/docs/user/json.md", encoding="utf-8") as file:
-            assert "\n| `flavoured` | integer | A packet had a flavour. |\n" in file.read()
+    place, made, tool = _built()
+    use = _use(place, made, "event_use", EVENT_USE)
+    for word in ("FLAVOURED", "flavoured"):
+        assert b'A packet had a flavour. (event, counted as "flavoured")' in expect(softverbs("explain", word, tool=tool)).stdout
+    done = expect(softverbs(tool=use, env={"SOFTVERBS_LOG": "info"}), 0, None, None)
+    assert b" qp 0x12: A packet had a flavour. (FLAVOURED, psn 17)\n" in done.stderr, cases.told(done)
+    assert json.loads(done.stdout)["flavoured"] == 1, cases.told(done)
+    said = _check_events(place)
+    assert "FLAVOURED: nothing notes it" in said and "FAULT_SPICE: nothing notes it" in said and "not ok 3" in said, said
+    with open(f"{place}/tree/src/tap/use.c", "w", encoding="utf-8") as file:
+        file.write(EVENT_USE + FAULT_USE)
+    _check_events(place, "--write")
+    assert "not ok" not in _check_events(place), _check_events(place)
+    with open(f"{place}/tree/docs/user/json.md", encoding="utf-8") as file:
+        assert "\n| `flavoured` | integer | A packet had a flavour. |\n" in file.read()
 
 
 def a_new_kind_of_faults_is_one_line_and_its_use():
-    with tempfile.TemporaryDirectory() as place:
-        _tree_with_the_lines(place)
-        made = _compile_all(place)
-        tool = _link(f"{place}/softverbs", made)
-        expect(softverbs(tool=_use(place, made, "fault_use", FAULT_USE)), 0, b"fault: spiced\n")
-        assert "spice=3%" in " ".join(softverbs("help", "run", tool=tool).stdout.decode().split())
-        assert b"none of" not in softverbs("env", "--fault", "spice=3%", tool=tool).stderr
-        expect(softverbs("env", "--fault", "salt=3%", tool=tool), 2, None, [b"is none of drop, dup", b"spice, and seed"])
-        assert b"SOFTVERBS_FAULT spiced a packet." in expect(softverbs("explain", "FAULT_SPICE", tool=tool)).stdout
+    place, made, tool = _built()
+    expect(softverbs(tool=_use(place, made, "fault_use", FAULT_USE)), 0, b"fault: spiced\n")
+    assert "spice=3%" in " ".join(softverbs("help", "run", tool=tool).stdout.decode().split())
+    assert b"none of" not in softverbs("env", "--fault", "spice=3%", tool=tool).stderr
+    expect(softverbs("env", "--fault", "salt=3%", tool=tool), 2, None, [b"is none of drop, dup", b"spice, and seed"])
+    assert b"SOFTVERBS_FAULT spiced a packet." in expect(softverbs("explain", "FAULT_SPICE", tool=tool)).stdout
 
 
 if __name__ == "__main__":
