@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/result.h"
+#include "base/uncancelled.h"
 #include "calls/calls.h"
 #include "diag/log.h"
 #include "diag/refusal.h"
@@ -18,6 +19,7 @@ static struct {
     struct script *script;
     uint64_t seed;
     nanos began;
+    atomic_bool used;
 } around;
 
 static struct calls_layer layer;
@@ -52,20 +54,25 @@ static void log_verdict(const struct script_event *event, const struct script_ve
     log_cause(LOG_WARN, REASON_SCRIPTED, "%s:%s%s%s%s by line %u of the script", call, late, signal,
               verdict->error ? " fails with " : "", verdict->error ? script_error_name(verdict->error) : "",
               verdict->rule->line);
-    refusal_told();
+    if (verdict->error)
+        refusal_told();
 }
 
+/* A thread that is cancelled here could hold the lock of a queue pair or CQ: the program may be in a batch. */
 static void wait_for(nanos delay)
 {
+    int before = uncancelled_begin();
     struct timespec rest = {(time_t)(delay / NANOS_SECOND), (long)(delay % NANOS_SECOND)};
     while (delay && nanosleep(&rest, &rest) && errno == EINTR) {
     }
+    uncancelled_end(before);
 }
 
-/* The error number with which the call is refused, or 0. Under no lock of ours; errno stays. */
+/* The error number with which the call is refused, or 0. Under no lock but that of a program's batch; errno stays. */
 static int meet(struct script_event event)
 {
     int kept = errno;
+    atomic_store_explicit(&around.used, true, memory_order_relaxed);
     event.age = now() - around.began;
     event.seed = around.seed;
     struct script_verdict verdict = script_decide(around.script, &event);
@@ -213,8 +220,11 @@ static int complete(struct ibv_qp_ex *qp)
     return result_failure(error);
 }
 
+/* Each program begins with ibv_get_device_list. */
 static bool is_wanted(const struct script *script, enum script_call call)
 {
+    if (call == SCRIPT_ibv_get_device_list)
+        return true;
     for (unsigned i = 0; i < script->count; i++)
         if (script->rules[i].calls[call])
             return true;
@@ -236,4 +246,9 @@ void call_layer_start(struct script *script, uint64_t seed)
 #define HELD(type, name, title, parameters, arguments) CALL(type, name, title, parameters, arguments)
 #include "calls/each.def"
     calls_put_around(&layer);
+}
+
+bool call_layer_is_used(void)
+{
+    return atomic_load_explicit(&around.used, memory_order_relaxed);
 }

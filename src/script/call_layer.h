@@ -8,4 +8,7 @@
  * Once in a process. */
 void call_layer_start(struct script *, uint64_t seed);
 
+/* Has this process asked for devices, as each program that uses verbs does? Thread-safe. */
+bool call_layer_is_used(void);
+
 #endif

@@ -21,7 +21,7 @@ static bool is_such_work(const struct script_rule *rule, const struct script_eve
 /* The same for the same seed, rule and call. */
 static bool is_drawn(const struct script_rule *rule, uint64_t nth, uint64_t seed)
 {
-    const uint64_t words[] = {seed, rule->line, nth};
+    const uint64_t words[] = {seed, rule->place, nth};
     return start_fold(start_mix(14695981039346656037ull, words, sizeof words)) < rule->share;
 }
 

@@ -490,6 +490,7 @@ static bool begin_rule(struct reader *reader, struct script *script)
         return refuse(reader, reader->at, "A script has at most %d rules.", SCRIPT_RULES_MOST);
     reader->rule = &script->rules[script->count++];
     *reader->rule = (struct script_rule){.line = reader->line,
+                                         .place = script->count,
                                          .opcode = -1,
                                          .first = 1,
                                          .last = UINT64_MAX,

@@ -14,7 +14,8 @@ enum { SCRIPT_WORD = 64, SCRIPT_RULES_MOST = 256, SCRIPT_LENGTH_MOST = 1 << 16 }
 #define SCRIPT_ALWAYS (1ull << 32)
 
 struct script_rule {
-    unsigned line; /* of the script, from 1 on */
+    unsigned line;  /* of the script, from 1 on */
+    unsigned place; /* among all rules, from 1 on */
 
     /* Conditions; a call counts when it meets all of the first group. */
     bool calls[SCRIPT_CALLS];

@@ -80,7 +80,7 @@ static void report_unmet(void)
 
 __attribute__((destructor)) static void end(void)
 {
-    if (script && owner == getpid())
+    if (script && owner == getpid() && call_layer_is_used())
         report_unmet();
 }
 

@@ -117,6 +117,22 @@ static void chance_is_the_seeds(void **state)
     assert_string_not_equal(meet(&event, 64), first);
 }
 
+/* Also those of one line, as --inject has them. */
+static void each_rule_has_its_own_chance(void **state)
+{
+    struct script_fault fault;
+    unsigned errors[2] = {0};
+    script.count = 0;
+    assert_true(script_parse("when ibv_reg_mr, chance 50%: error ENOMEM; when ibv_reg_mr, chance 50%: error EPERM",
+                             &script, &fault));
+    for (unsigned i = 0; i < 64; i++) {
+        int error = script_decide(&script, &reg_mr).error;
+        errors[0] += error == ENOMEM;
+        errors[1] += error == EPERM;
+    }
+    assert_true(errors[0] && errors[1]);
+}
+
 static void rules_act_together(void **state)
 {
     struct script_fault fault;
@@ -221,6 +237,7 @@ int main(void)
         cmocka_unit_test(only_calls_that_meet_the_other_conditions_are_counted),
         cmocka_unit_test(a_rule_waits_for_its_time),
         cmocka_unit_test(chance_is_the_seeds),
+        cmocka_unit_test(each_rule_has_its_own_chance),
         cmocka_unit_test(rules_act_together),
         cmocka_unit_test(rules_for_other_programs_are_left_out),
         cmocka_unit_test(calls_that_cannot_fail_are_not_refused),

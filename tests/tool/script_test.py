@@ -72,6 +72,11 @@ def a_child_goes_on_with_the_count_and_reports_no_rule():
     assert sum("line 1 of the script has met no call" in line for line in err) == 1, err
 
 
+def a_process_without_verbs_reports_no_rule():
+    loaded = {"LD_PRELOAD": f"{BUILD}/lib/libibverbs.so.1"}
+    expect(softverbs("run", "--log", "warn", "--inject", "when ibv_reg_mr: error EIO", "--", "true", env=loaded), 0, b"", b"")
+
+
 def commands_of_librdmacm_fail():
     if not os.path.exists("/usr/bin/rping"):
         raise Skip("rping is not installed")
