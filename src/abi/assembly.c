@@ -18,6 +18,7 @@
 
 static int begin(struct process *process)
 {
+    hangs_begin();
     process->keys = rkeys_create();
     process->srqs = qpns_create();
     multicast_begin(process);

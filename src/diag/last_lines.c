@@ -145,6 +145,16 @@ static bool open_file(void)
     return fine;
 }
 
+/* Others take the oldest files away, also those of processes that live. */
+static void notice_removal(void)
+{
+    struct stat status;
+    if (!last.opened || fstat(last.file.descriptor, &status) || status.st_nlink)
+        return;
+    output_close(&last.file);
+    last.opened = false;
+}
+
 static void add(const char *line)
 {
     struct timespec now;
@@ -156,6 +166,7 @@ static void add(const char *line)
     place->time = now.tv_sec * 1000000000L + now.tv_nsec;
     if (!*last.directory || last.fails)
         return;
+    notice_removal();
     last.fails = !(last.opened ? write_line((unsigned)(place - last.lines)) : open_file());
 }
 

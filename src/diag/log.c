@@ -148,14 +148,23 @@ void log_always(const char *format, ...)
     va_end(arguments);
 }
 
-/* May a line of this kind be written? Where nobody asked for lines, or none is printed, there are fewer. */
+/* Of a kind in a second. Where no level was asked for, or none is printed, there are fewer. */
+static unsigned lines_most(void)
+{
+    return terminal_only || printed == LOG_NONE ? LOG_LINES_ON_TERMINAL : LOG_LINES_A_SECOND;
+}
+
 static bool is_admitted(enum log_level level, unsigned kind, const char *name)
 {
     if (!log_wanted(level))
         return false;
     log_quota_settle(false, tell_omitted);
-    bool few = terminal_only || printed == LOG_NONE;
-    return log_quota_admits(kind, name, few ? LOG_LINES_ON_TERMINAL : LOG_LINES_A_SECOND);
+    return log_quota_admits(kind, name, lines_most());
+}
+
+bool log_leaves_out(enum log_level level, enum reason reason)
+{
+    return !log_wanted(level) || log_quota_is_used_up(reason, lines_most());
 }
 
 static void write_reason(enum log_level level, const char *suffix, const char *format, va_list arguments)

@@ -41,6 +41,10 @@ void log_reason(enum log_level, enum reason, const char *format, ...) __attribut
 /* The same without the sentence, for a text that says more than it would. */
 void log_cause(enum log_level, enum reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* True: log_reason and log_cause would write nothing, and a line that is left out has been counted. For callers on
+ * whose way a program may be many times a second, before they compose a text. */
+bool log_leaves_out(enum log_level, enum reason);
+
 /* A line of another kind than reasons, of which there are as many in a second: `kind` is below LOG_KINDS, and `name`
  * what the line that says how many were left out calls it. */
 enum { LOG_KINDS = 128 };

@@ -44,8 +44,11 @@ static size_t as_entry(const char *line, char *to, size_t size)
 /* The runner makes the file for each step and takes it away behind it. */
 void log_github_summary(const char *line)
 {
+    static atomic_uint lines;
     char text[1400];
     struct output file;
+    if (atomic_load(&lines) >= LOG_GITHUB_ENTRIES || atomic_fetch_add(&lines, 1) >= LOG_GITHUB_ENTRIES)
+        return;
     const char *path = secure_getenv("GITHUB_STEP_SUMMARY");
     if (!path || !*path || output_open(&file, path, O_WRONLY | O_APPEND | O_NONBLOCK))
         return;

@@ -31,12 +31,26 @@ bool log_quota_admits(unsigned kind, const char *name, unsigned most)
     return false;
 }
 
+bool log_quota_is_used_up(unsigned kind, unsigned most)
+{
+    struct quota *quota = &quotas[kind % LOG_QUOTA_KINDS];
+    if (atomic_load_explicit(&quota->lines, memory_order_relaxed) < most ||
+        atomic_load(&quota->second) != this_second())
+        return false;
+    atomic_fetch_add(&quota->omitted, 1);
+    atomic_store(&any_omitted, true);
+    return true;
+}
+
 void log_quota_settle(bool now, void (*tell)(unsigned kind, const char *name, unsigned omitted))
 {
+    static atomic_uint settled; /* the second of the last look: a storm of lines is no reason for one each */
     if (!atomic_load_explicit(&any_omitted, memory_order_relaxed))
         return;
-    atomic_store(&any_omitted, false);
     unsigned second = this_second();
+    if (atomic_exchange(&settled, second) == second && !now)
+        return;
+    atomic_store(&any_omitted, false);
     for (unsigned i = 0; i < LOG_QUOTA_KINDS; i++) {
         if (!atomic_load_explicit(&quotas[i].omitted, memory_order_relaxed))
             continue;

@@ -14,6 +14,9 @@ enum { LOG_QUOTA_REASONS = 1024, LOG_QUOTA_KINDS = LOG_QUOTA_REASONS + LOG_KINDS
  * no reason; it stays where it is. */
 bool log_quota_admits(unsigned kind, const char *name, unsigned most);
 
+/* Have there been so many in this second? Then one more is counted as left out. Costs two loads where not. */
+bool log_quota_is_used_up(unsigned kind, unsigned most);
+
 /* Calls `tell` for each kind of which lines were left out in a second that has passed, or `now`: also in this one, and
  * begins to count anew. Costs a load where there are none. */
 void log_quota_settle(bool now, void (*tell)(unsigned kind, const char *name, unsigned omitted));

@@ -19,7 +19,7 @@ static void write_refusal(enum log_level level, const char *call, enum reason re
 {
     char text[320];
     refusal_now.told = true;
-    if (!log_wanted(level))
+    if (log_leaves_out(level, reason))
         return;
     vsnprintf(text, sizeof text, format, arguments);
     if (sentence)

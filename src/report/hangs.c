@@ -54,11 +54,22 @@ static bool is_mute(const struct qp *qp)
            qp->sends.unsignalled == qp->sends.posted && !atomic_load(&qp->sends.retired);
 }
 
+/* An object that is busy stays what it was. */
+static void keep(struct hangs *hangs, uint32_t handle, enum reason reason)
+{
+    hangs->untold = true;
+    for (unsigned i = 0; i < HANGS_MOST && hangs->count < HANGS_MOST; i++)
+        if (before[i].reason == reason && before[i].handle == handle)
+            hangs->list[hangs->count++] = before[i];
+}
+
 static void look_at_qp(struct hangs *hangs, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
-    if (!lock_try(&qp->lock))
+    if (!lock_try(&qp->lock)) {
+        keep(hangs, object->handle, REASON_NO_COMPLETION);
         return;
+    }
     struct hang now = {object->handle, qp->sends.posted, REASON_NO_COMPLETION, false};
     bool mute = is_mute(qp);
     lock_release(&qp->lock);
@@ -69,8 +80,12 @@ static void look_at_qp(struct hangs *hangs, const struct object *object)
 static void look_at_cq(struct hangs *hangs, const struct object *object)
 {
     struct cq *cq = (struct cq *)((char *)object - offsetof(struct cq, object));
-    if (!cq->channel || !lock_try(&cq->lock))
+    if (!cq->channel)
         return;
+    if (!lock_try(&cq->lock)) {
+        keep(hangs, object->handle, REASON_NOT_ARMED);
+        return;
+    }
     uint32_t waiting = cq_ring_count(&cq->ring);
     bool unarmed = waiting && cq->armed == CQ_UNARMED && !comp_channel_has(cq->channel, cq);
     struct hang now = {object->handle, cq_ring_tail(&cq->ring), REASON_NOT_ARMED, false};
@@ -89,15 +104,20 @@ static void look_at_objects(struct hangs *hangs, struct process *process, enum o
             look_at(hangs, object);
 }
 
-/* The lists are guarded by process->control, which comes before the progress lock that the caller holds. A thread that
- * holds it for long is within a call, and its end is an event. */
+void hangs_begin(void)
+{
+    memset(before, 0, sizeof before);
+}
+
+/* The lists are guarded by process->control, which comes before the progress lock that the caller holds. While another
+ * thread holds it, the look is put off. */
 bool hangs_look(struct process *process)
 {
     lock_assert_held(&process->progress);
     log_settle();
     struct hangs hangs = {0};
     if (!mutex_try(&process->control))
-        return false;
+        return true;
     look_at_objects(&hangs, process, OBJECT_QP, look_at_qp);
     look_at_objects(&hangs, process, OBJECT_CQ, look_at_cq);
     mutex_release(&process->control);

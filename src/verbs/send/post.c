@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/result.h"
+#include "diag/log.h"
 #include "diag/refusal.h"
 #include "link/guard.h"
 #include "process/poller.h"
@@ -285,6 +286,8 @@ int post_refused(const struct qp *qp, const char *name, uint64_t id, enum reason
     char call[QP_TELL_UNCHANGED + 96], missed[QP_TELL_UNCHANGED], queue[POST_TEXT];
     enum reason before = reason == REASON_SEND_STATE ? qp->told.unchanged : REASON_NONE;
     int error = reason == REASON_SEND_QUEUE_FULL ? ENOMEM : reason == REASON_SEND_UNREADABLE ? EFAULT : EINVAL;
+    if (log_leaves_out(LOG_WARN, reason)) /* programs post until the queue is full */
+        return result_failure(error);
     snprintf(call, sizeof call, "qp 0x%x: %s of wr_id %llu%s", qp->number, name, (unsigned long long)id,
              qp_tell_unchanged(before, missed));
     describe_queue(qp, reason, queue);
