@@ -33,13 +33,13 @@ static void begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, const void *p
     shadow_unlock();
 }
 
-static void set_list(struct ibv_qp_ex *qp, const struct ibv_sge *list, size_t count, unsigned flags)
+static void set_list(struct ibv_qp_ex *qp, const struct ibv_sge *list, int64_t count, unsigned flags)
 {
     shadow_lock();
     struct shadow *shadow = find(qp);
     if (shadow && shadow->qp.batch.count) {
         struct wqe *wqe = wqe_at(&shadow->qp.batch, shadow->qp.batch.count - 1);
-        wqe_set_list(wqe, list, count);
+        wqe_set_list(wqe, list, count, shadow->qp.cap.max_send_sge);
         wqe->flags |= (uint8_t)flags;
     }
     shadow_unlock();
@@ -86,7 +86,7 @@ static void set_sge(EX, uint32_t lkey, uint64_t address, uint32_t length)
 
 static void set_sge_list(EX, size_t count, const struct ibv_sge *list)
 {
-    set_list(qp, list, count, 0);
+    set_list(qp, list, count < INT64_MAX ? (int64_t)count : INT64_MAX, 0);
     layer_below(ibv_wr_set_sge_list)(qp, count, list);
 }
 

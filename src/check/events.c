@@ -1,4 +1,6 @@
 /* Events of CQs and asynchronous ones, fetched and acknowledged. */
+#include <pthread.h>
+
 #include "check/hooks.h"
 #include "check/layer.h"
 
@@ -8,6 +10,8 @@ static void count(enum shadow_kind kind, const void *handle, unsigned fetched, u
     struct shadow *shadow = shadow_find(kind, handle);
     if (shadow) {
         shadow->events += fetched;
+        if (fetched)
+            shadow->fetcher = (uintptr_t)pthread_self();
         shadow->acknowledged += acknowledged;
     }
     shadow_unlock();

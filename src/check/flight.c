@@ -64,7 +64,7 @@ uint64_t flight_begin_sends(struct shadow *qp, const struct ibv_send_wr *wr, con
             break;
         *wqe = (struct wqe){.wr_id = wr->wr_id, .posted = posted, .opcode = (uint8_t)wr->opcode};
         wqe->flags = flags_of_send(qp, wr->opcode, wr->send_flags);
-        wqe_set_list(wqe, wr->sg_list, wr->num_sge > 0 ? (size_t)wr->num_sge : 0);
+        wqe_set_list(wqe, wr->sg_list, wr->num_sge, qp->qp.cap.max_send_sge);
         enter(qp, &qp->qp.sends, wqe);
     }
     return first;
@@ -74,12 +74,13 @@ uint64_t flight_begin_receives(struct shadow *owner, const struct ibv_recv_wr *w
 {
     shadow_assert_locked();
     uint64_t first = shadow_moment();
+    uint32_t most = owner->kind == SHADOW_SRQ ? owner->sges_most : owner->qp.cap.max_recv_sge;
     for (; wr; wr = wr->next) {
         struct wqe *wqe = find_room(owner, flight_receives(owner));
         if (!wqe)
             break;
         *wqe = (struct wqe){.wr_id = wr->wr_id, .posted = posted, .flags = WQE_RECEIVE | WQE_WRITES | WQE_SIGNALED};
-        wqe_set_list(wqe, wr->sg_list, wr->num_sge > 0 ? (size_t)wr->num_sge : 0);
+        wqe_set_list(wqe, wr->sg_list, wr->num_sge, most);
         enter(owner, flight_receives(owner), wqe);
     }
     return first;
@@ -106,6 +107,7 @@ void flight_end(struct shadow *owner, struct wqe_queue *queue, uint64_t first, u
 {
     shadow_assert_locked();
     uint64_t now = shadow_moment();
+    const struct wqe *newest = NULL;
     for (uint32_t at = queue->count; at-- > 0;) {
         struct wqe *wqe = wqe_at(queue, at);
         if (wqe->begun <= first)
@@ -113,11 +115,15 @@ void flight_end(struct shadow *owner, struct wqe_queue *queue, uint64_t first, u
         if (wqe->begun > first + count || wqe->returned)
             continue;
         wqe->returned = now;
-        if (wqe->begun <= first + taken)
+        if (wqe->begun <= first + taken) {
+            newest = newest ? newest : wqe;
             continue;
+        }
         count_due(owner, wqe, -1u);
         wqe_remove(queue, at);
     }
+    if (newest)
+        HOOKS_CALL(taken, owner, newest);
 }
 
 static void end_wqe(struct shadow *qp, struct wqe_queue *queue, uint32_t at, const struct hooks_completion *completion)
@@ -181,6 +187,8 @@ void flight_complete(const struct hooks_completion *completion)
     struct shadow *qp = shadow_find_number(SHADOW_QP, completion->qp_number);
     if (!qp)
         return;
+    if (completion->status != IBV_WC_SUCCESS)
+        qp->qp.state = IBV_QPS_ERR;
     if (!(completion->opcode & IBV_WC_RECV))
         return complete_send(qp, completion);
     struct wqe_queue *queue = flight_receives(qp->qp.srq ? qp->qp.srq : qp);

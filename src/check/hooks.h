@@ -16,6 +16,8 @@ struct hooks_completion {
 struct hooks {
     /* `owner` is a QP, or the SRQ of a receive. Before the library has the work. */
     void (*posted)(struct shadow *owner, struct wqe *);
+    /* The library has it, the last of its post, and no thread has polled its completion yet. */
+    void (*taken)(struct shadow *owner, const struct wqe *);
     /* The program has been told that the work ended, if only by a later completion (then that one is given). `qp` is
      * the QP of the completion, also where the receive is of an SRQ. */
     void (*completed)(struct shadow *qp, struct wqe *, const struct hooks_completion *);

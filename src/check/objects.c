@@ -68,6 +68,32 @@ static struct shadow *enter(enum shadow_kind kind, const void *handle, const str
 MADE_PLAINLY
 #undef MADE
 
+/* Objects that are not followed, at an address that one may have had that was. */
+#define RETURNED_ONLY                                                                                                  \
+    RETURNED(struct ibv_context *, ibv_import_device, (int cmd_fd), (cmd_fd))                                          \
+    RETURNED(struct ibv_pd *, ibv_import_pd, (struct ibv_context * context, uint32_t handle), (context, handle))       \
+    RETURNED(struct ibv_mr *, ibv_import_mr, (struct ibv_pd * pd, uint32_t handle), (pd, handle))                      \
+    RETURNED(struct ibv_dm *, ibv_import_dm, (struct ibv_context * context, uint32_t handle), (context, handle))       \
+    RETURNED(struct ibv_mr *, ibv_reg_mr_ex, (struct ibv_pd * pd, const struct newer_mr_init_attr *attr), (pd, attr))  \
+    RETURNED(struct ibv_mr *, ibv_reg_buf_mr,                                                                          \
+             (struct ibv_pd * pd, struct newer_buf * buffer, void *address, size_t length, int access),                \
+             (pd, buffer, address, length, access))                                                                    \
+    RETURNED(struct ibv_qp *, ibv_open_qp, (struct ibv_context * context, struct ibv_qp_open_attr * attr),             \
+             (context, attr))
+
+#define RETURNED(type, name, parameters, arguments)                                                                    \
+    static type return_##name parameters                                                                               \
+    {                                                                                                                  \
+        type made = layer_below(name) arguments;                                                                       \
+        shadow_lock();                                                                                                 \
+        if (made)                                                                                                      \
+            shadow_forget(made);                                                                                       \
+        shadow_unlock();                                                                                               \
+        return made;                                                                                                   \
+    }
+RETURNED_ONLY
+#undef RETURNED
+
 /* -- memory regions */
 
 static struct ibv_mr *note_mr(struct ibv_mr *mr, void *address, size_t length, uint64_t iova, unsigned access)
@@ -174,23 +200,31 @@ static int resize_cq(struct ibv_cq *cq, int entries)
     return result;
 }
 
+/* Completions of an XRC SRQ's receives name a queue pair that knows no SRQ. */
+static void note_srq(struct ibv_srq *srq, uint32_t sges_most, bool is_xrc)
+{
+    struct shadow *shadow = enter(SHADOW_SRQ, srq, srq->context, CALLS_SUBJECT(srq));
+    if (shadow) {
+        shadow->sges_most = sges_most;
+        shadow->unfollowed = is_xrc;
+    }
+    shadow_unlock();
+}
+
 static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
     struct ibv_srq *srq = layer_below(ibv_create_srq)(pd, attr);
-    if (srq) {
-        enter(SHADOW_SRQ, srq, srq->context, CALLS_SUBJECT(srq));
-        shadow_unlock();
-    }
+    if (srq)
+        note_srq(srq, attr->attr.max_sge, false);
     return srq;
 }
 
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
     struct ibv_srq *srq = layer_below(ibv_create_srq_ex)(context, attr);
-    if (srq) {
-        enter(SHADOW_SRQ, srq, srq->context, CALLS_SUBJECT(srq));
-        shadow_unlock();
-    }
+    bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
+    if (srq)
+        note_srq(srq, attr->attr.max_sge, is_xrc);
     return srq;
 }
 
@@ -323,6 +357,9 @@ void objects_fill(struct calls *calls)
 #define MADE(KIND, type, name, parameters, arguments) calls->name = make_##name;
     MADE_PLAINLY
 #undef MADE
+#define RETURNED(type, name, parameters, arguments) calls->name = return_##name;
+    RETURNED_ONLY
+#undef RETURNED
 #define DESTROYED(KIND, name, type) calls->name = destroy_##name;
     DESTROYED_ALL
 #undef DESTROYED

@@ -64,7 +64,7 @@ static uint64_t begin_receives(enum shadow_kind kind, const void *owner, const s
     const struct shadow *gone = shadow ? NULL : shadow_find_gone(kind, owner);
     if (gone)
         HOOKS_CALL(used_gone, gone, kind == SHADOW_QP ? "ibv_post_recv" : "ibv_post_srq_recv");
-    uint64_t first = shadow ? flight_begin_receives(shadow, wr, posted) : 0;
+    uint64_t first = shadow && !shadow->unfollowed ? flight_begin_receives(shadow, wr, posted) : 0;
     shadow_unlock();
     return gone ? UINT64_MAX : first;
 }

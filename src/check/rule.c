@@ -98,7 +98,7 @@ static struct word each_word(const char *words, bool (*visit)(struct rule_choice
 
 static bool is_any(struct rule_choice *choice, const struct word *word)
 {
-    struct rule_choice none;
+    struct rule_choice none = {0};
     return choose_modifier(choice, word) || choose_more(&none, word) || leave_out(&none, word);
 }
 

@@ -112,6 +112,11 @@ static void drop_earlier(const void *handle)
     }
 }
 
+void shadow_forget(const void *handle)
+{
+    drop_earlier(handle);
+}
+
 void shadow_name(struct shadow *shadow, uint32_t number)
 {
     lock_assert_held(&all);
@@ -182,6 +187,8 @@ void shadow_remove(struct shadow *shadow, const struct place *destroyed)
     if (shadow->kind == SHADOW_SRQ)
         wqe_clear(&shadow->srq);
     if (shadow->kind == SHADOW_QP) {
+        if (shadow->qp.srq) /* completions of its receives that were not polled go with the queue pair */
+            wqe_clear(&shadow->qp.srq->srq);
         shadow_end_work(shadow);
         wqe_clear(&shadow->qp.batch);
     }

@@ -77,6 +77,9 @@ struct shadow {
     pid_t process;   /* that made it */
     bool gone;
     unsigned events, acknowledged; /* of it, fetched and acknowledged */
+    uintptr_t fetcher;             /* the thread that fetched the last of them */
+    uint32_t sges_most;            /* of a receive of an SRQ */
+    bool unfollowed;               /* an SRQ whose receives end in ways that are not seen */
     struct place created, destroyed;
     union {
         struct shadow_mr mr;
@@ -115,6 +118,9 @@ struct shadow *shadow_find_number(enum shadow_kind, uint32_t number);
 
 /* It is found by this number or lkey from now on. */
 void shadow_name(struct shadow *, uint32_t number);
+
+/* An object that is not followed has this address now: what was known of an earlier one is dropped. */
+void shadow_forget(const void *handle);
 
 /* It stays known as one that is gone, until its address is used again. */
 void shadow_remove(struct shadow *, const struct place *destroyed);

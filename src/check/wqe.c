@@ -43,12 +43,15 @@ void wqe_clear(struct wqe_queue *queue)
     *queue = (struct wqe_queue){0};
 }
 
-void wqe_set_list(struct wqe *wqe, const struct ibv_sge *list, size_t count)
+void wqe_set_list(struct wqe *wqe, const struct ibv_sge *list, int64_t count, uint32_t most)
 {
+    wqe->count = 0;
+    wqe->length = 0;
+    if (!list || count <= 0 || count > most)
+        return;
     wqe->count = (uint8_t)(count < WQE_SGES ? count : WQE_SGES);
     memcpy(wqe->sges, list, wqe->count * sizeof *list);
-    wqe->length = 0;
-    for (size_t at = 0; at < count; at++)
+    for (int64_t at = 0; at < count; at++)
         wqe->length += list[at].length;
 }
 

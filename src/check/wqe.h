@@ -52,8 +52,9 @@ void wqe_remove(struct wqe_queue *, uint32_t at);
 
 void wqe_clear(struct wqe_queue *);
 
-/* The elements of its list of the first WQE_SGES; sets `length`, of all. */
-void wqe_set_list(struct wqe *, const struct ibv_sge *list, size_t count);
+/* The elements of its list of the first WQE_SGES; sets `length`, of all. Nothing of a list of more than `most`
+ * elements, which the library refuses without a look at it. */
+void wqe_set_list(struct wqe *, const struct ibv_sge *list, int64_t count, uint32_t most);
 
 /* "RDMA WRITE", "receive". */
 const char *wqe_name(const struct wqe *);

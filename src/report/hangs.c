@@ -55,7 +55,7 @@ static bool is_mute(const struct qp *qp)
 }
 
 /* An object that is busy stays what it was. */
-static void keep(struct hangs *hangs, uint32_t handle, enum reason reason)
+static void keep_busy(struct hangs *hangs, uint32_t handle, enum reason reason)
 {
     hangs->untold = true;
     for (unsigned i = 0; i < HANGS_MOST && hangs->count < HANGS_MOST; i++)
@@ -67,7 +67,7 @@ static void look_at_qp(struct hangs *hangs, const struct object *object)
 {
     struct qp *qp = qp_real((struct qp *)((char *)object - offsetof(struct qp, object)));
     if (!lock_try(&qp->lock)) {
-        keep(hangs, object->handle, REASON_NO_COMPLETION);
+        keep_busy(hangs, object->handle, REASON_NO_COMPLETION);
         return;
     }
     struct hang now = {object->handle, qp->sends.posted, REASON_NO_COMPLETION, false};
@@ -83,7 +83,7 @@ static void look_at_cq(struct hangs *hangs, const struct object *object)
     if (!cq->channel)
         return;
     if (!lock_try(&cq->lock)) {
-        keep(hangs, object->handle, REASON_NOT_ARMED);
+        keep_busy(hangs, object->handle, REASON_NOT_ARMED);
         return;
     }
     uint32_t waiting = cq_ring_count(&cq->ring);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loopback.h"
@@ -417,6 +418,52 @@ static void leave_in_both(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
+/* Nothing here breaks a rule: a CQ has as many entries as the send queue, which is filled until it refuses; lists that
+ * the library refuses are not read; another thread acknowledges while the queue is destroyed. */
+static void *fetch_and_acknowledge(void *cq)
+{
+    struct ibv_cq *fetched;
+    void *context;
+    struct ibv_cq *own = cq;
+    MUST(!ibv_get_cq_event(own->channel, &fetched, &context));
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    ibv_ack_cq_events(fetched, 1);
+    return NULL;
+}
+
+static void do_what_is_allowed(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){.entries = LOOPBACK_DEPTH});
+    struct ibv_sge piece = loopback_piece(&loopback, 0, 8);
+    struct ibv_send_wr *bad, long_list = {.sg_list = &piece, .num_sge = 100000000, .opcode = IBV_WR_SEND};
+    struct ibv_recv_wr *bad_receive, no_list = {.sg_list = NULL, .num_sge = 3};
+    MUST(ibv_post_send(loopback.qp[0], &long_list, &bad) && ibv_post_recv(loopback.qp[0], &no_list, &bad_receive));
+    for (int round = 0; round < 3; round++) {
+        int posted = 0;
+        while (!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED))
+            posted++;
+        loopback_poll(&loopback, posted);
+    }
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(loopback.context);
+    struct ibv_cq *cq = ibv_create_cq(loopback.context, 4, NULL, channel, 0);
+    struct loopback other = loopback;
+    other.cq = cq;
+    struct ibv_qp *qp = loopback_make_qp(&other, &(struct loopback_options){0});
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    MUST(!ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+    struct ibv_recv_wr receive = {.wr_id = 1};
+    pthread_t thread;
+    MUST(!ibv_req_notify_cq(cq, 0) && !pthread_create(&thread, NULL, fetch_and_acknowledge, cq));
+    MUST(!ibv_post_recv(qp, &receive, &bad_receive));
+    MUST(!ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_ERR}, IBV_QP_STATE)); /* flushes it: an event */
+    MUST(!ibv_destroy_qp(qp));
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    MUST(!ibv_destroy_cq(cq));
+    MUST(!pthread_join(thread, NULL) && !ibv_destroy_comp_channel(channel));
+    loopback_close(&loopback);
+}
+
 static const struct {
     const char *name;
     void (*run)(enum loopback_variant);
@@ -436,6 +483,7 @@ static const struct {
     {"retry-zero", connect_without_retries},
     {"rnr-retry-endless", connect_for_ever},
     {"never-destroyed", leave_behind},
+    {"allowed", do_what_is_allowed},
     {"many", repeat_mistake},
     {"fork", leave_in_both},
 };

@@ -67,6 +67,11 @@ def _is_silent(rule, variant, words):
     assert not found and rule.encode() not in done.stderr, (found, told(done))
 
 
+def what_is_allowed_is_not_reported():
+    found, done = _findings("allowed", "twin", "notes")
+    assert not found, (found, told(done))
+
+
 def _add_cases(module):
     for rule, level in _rules():
         word = rule.replace("-", "_")

@@ -1,10 +1,12 @@
 #include "check/findings/finding.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/settings.h"
 #include "base/static_lock.h"
@@ -52,6 +54,7 @@ void finding_add(const struct finding_about *about, const char *format, ...)
     finding->kind = about->kind;
     finding->number = about->number;
     finding->posted = about->posted;
+    finding->process = getpid();
     keep_place(&finding->created, about->created);
     keep_place(&finding->destroyed, about->destroyed);
     va_list arguments;
@@ -127,7 +130,8 @@ static struct finding *reverse(struct finding *list)
     return reversed;
 }
 
-void finding_tell(void)
+/* True: one was shown. */
+static bool tell_all(void)
 {
     struct place here;
     bool shown = false;
@@ -140,6 +144,15 @@ void finding_tell(void)
         shown |= tell_one(finding);
         finding = next;
     }
+    return shown;
+}
+
+void finding_tell(void)
+{
+    int error = errno, before = uncancelled_begin();
+    bool shown = tell_all();
+    uncancelled_end(before);
+    errno = error;
     if (shown && finding_choice.fatal)
         raise(SIGTRAP);
 }
@@ -156,7 +169,7 @@ unsigned finding_end(void)
     mutex_take(&telling);
     unsigned counts[RULE_LEVELS] = {0};
     for (finding = told; finding; finding = finding->next) {
-        if (finding->suppressed)
+        if (finding->suppressed || finding->process != getpid()) /* a fork's parent tells its own */
             continue;
         counts[rule_lines[finding->rule].level]++;
         finding_file_count(finding);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "check/findings/place.h"
 #include "check/rule.h"
@@ -31,6 +32,7 @@ struct finding {
     uint64_t count;
     unsigned id; /* of the process, from 1 */
     bool suppressed;
+    pid_t process; /* that found it */
 };
 
 extern _Thread_local struct finding *finding_pending __attribute__((tls_model("initial-exec")));

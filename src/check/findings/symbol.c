@@ -1,6 +1,7 @@
 #include "check/findings/symbol.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/static_lock.h"
+#include "base/uncancelled.h"
 
 enum { KNOWN = 1024 };
 
@@ -245,7 +247,10 @@ bool symbol_is_wrapper(const void *address)
     uintptr_t found = atomic_load_explicit(place, memory_order_relaxed);
     if ((found & ~yes) == (uintptr_t)address)
         return found & yes;
+    int error = errno, before = uncancelled_begin(); /* files are read, with a lock held */
     symbol_find(address, &symbol);
+    uncancelled_end(before);
+    errno = error;
     atomic_store_explicit(place, (uintptr_t)address | (symbol.is_wrapper ? yes : 0), memory_order_relaxed);
     return symbol.is_wrapper;
 }

@@ -4,7 +4,7 @@
 #include "check/findings/finding.h"
 #include "check/hooks.h"
 
-static void posted(struct shadow *owner, struct wqe *wqe)
+static void taken(struct shadow *owner, const struct wqe *wqe)
 {
     if (owner->kind != SHADOW_QP || !(wqe->flags & WQE_SIGNALED))
         return;
@@ -37,4 +37,4 @@ static void refused(struct shadow *qp, int error)
                 qp->number, sends->count);
 }
 
-const struct hooks rules_queues = {.posted = posted, .refused = refused};
+const struct hooks rules_queues = {.taken = taken, .refused = refused};
