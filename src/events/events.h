@@ -137,18 +137,20 @@ const char *event_state_word(unsigned state);
 
 enum {
     COUNTS_OPERATIONS = 32, /* of the queue pair's service: the lower five bits of an opcode */
-    /* Ranges of diag.def, each with so many reasons: why packets are dropped, why our work ends in an error, why a
-     * peer's is refused. 0: any other reason. */
-    COUNTS_REQUESTER = 40,
-    COUNTS_RESPONDER = COUNTS_REQUESTER + 40,
-    COUNTS_REASONS = COUNTS_RESPONDER + 40,
+    /* The reasons of diag.def below 300 are counted: why packets are dropped, why our work ends in an error, why a
+     * peer's is refused. Place 0 is that of any other reason. */
+    COUNTED_REASONS = 300,
+    COUNTS_REASONS = 1
+#define REASON(number, name, sentence) +((number) < COUNTED_REASONS)
+#include "diag/diag.def"
+#undef REASON
 };
 
 struct counts {
     uint64_t packets[EVENTS_OF_PACKETS][COUNTS_OPERATIONS];
     uint64_t numbers[EVENTS_COUNTED]; /* by the event, from the first that is COUNTED on */
     uint64_t sums[EVENT_SUMS];
-    uint32_t reasons[COUNTS_REASONS]; /* by counts_reason; as short as a queue pair must be */
+    uint32_t reasons[COUNTS_REASONS]; /* by counts_place; as short as a queue pair must be */
 };
 
 /* The same for a device, by whole opcodes: the sum over queue pairs that are no more. */
@@ -157,22 +159,9 @@ struct counts_total {
     struct counts rest; /* of its packets only the first, for raw Ethernet frames */
 };
 
-static inline unsigned counts_reason(unsigned reason)
-{
-    if (reason >= 100 && reason < 140)
-        return COUNTS_REQUESTER + reason - 100;
-    if (reason >= 200 && reason < 240)
-        return COUNTS_RESPONDER + reason - 200;
-    return reason < COUNTS_REQUESTER ? reason : 0;
-}
-
-/* The reason that is counted there. */
-static inline unsigned counts_reason_at(unsigned place)
-{
-    return place >= COUNTS_RESPONDER   ? place - COUNTS_RESPONDER + 200
-           : place >= COUNTS_REQUESTER ? place - COUNTS_REQUESTER + 100
-                                       : place;
-}
+/* The place of a reason in `reasons`, 0 for one that is not counted, and the reason of a place. */
+unsigned counts_place(unsigned reason);
+unsigned counts_reason(unsigned place);
 
 /* How often a COUNTED event has happened. */
 static inline uint64_t counts_number(const struct counts *counts, enum event event)
@@ -197,7 +186,7 @@ __attribute__((always_inline)) static inline void counts_note(struct counts *cou
     else if (event_is_counted(event))
         counts->numbers[event - EVENTS_OF_PACKETS]++;
     else if (event_has_reason(event))
-        counts->reasons[counts_reason((unsigned)a)]++;
+        counts->reasons[counts_place((unsigned)a)]++;
     if (event_sum(event) != EVENT_SUM_NONE)
         counts->sums[event_sum(event)] += b;
 }

@@ -6,12 +6,6 @@
 
 #include "diag/log.h"
 
-/* A reason of that range without a place of its own would be counted as another one. */
-#define REASON(number, name, sentence)                                                                                 \
-    _Static_assert((number) >= 100 || (number) < COUNTS_REQUESTER, "counted as another: " #name);
-#include "diag/diag.def"
-#undef REASON
-
 const struct event_line event_lines[EVENT_KINDS] = {
 #define LINE(name, key, part, object, level, a, b, meaning)                                                            \
     [EVENT_##                                                                                                          \

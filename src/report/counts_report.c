@@ -6,6 +6,9 @@
 
 enum { CNP = SERVICE_CNP << 5 | 1 };
 
+/* Ranges of diag.def: why our work ends in an error lies between what concerns packets and what peers are refused. */
+enum { REQUESTER = 100, RESPONDER = 200 };
+
 /* What is reported: the counts of a queue pair, a device or nobody, and of the strays what peers count. */
 struct reported {
     const struct counts_total *total;
@@ -44,8 +47,8 @@ static void report_dropped(FILE *out, const struct counts *counts)
     char number[16];
     fputs("{", out);
     for (unsigned place = 0; place < COUNTS_REASONS; place++)
-        if (counts->reasons[place] && (place < COUNTS_REQUESTER || place >= COUNTS_RESPONDER)) {
-            snprintf(number, sizeof number, "%u", counts_reason_at(place));
+        if (counts->reasons[place] && (counts_reason(place) < REQUESTER || counts_reason(place) >= RESPONDER)) {
+            snprintf(number, sizeof number, "%u", counts_reason(place));
             report_part(out, &separator, number, counts->reasons[place]);
         }
     fputs("}", out);
@@ -56,7 +59,7 @@ static void report_reasons(FILE *out, const struct counts *counts)
     const char *separator = "";
     fputs("{", out);
     for (unsigned place = 0; place < COUNTS_REASONS; place++) {
-        const char *name = reason_name(counts_reason_at(place));
+        const char *name = reason_name(counts_reason(place));
         if (counts->reasons[place])
             report_part(out, &separator, name ? name : "OTHER", counts->reasons[place]);
     }

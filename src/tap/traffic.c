@@ -250,7 +250,7 @@ void traffic_dropped(struct traffic *traffic, enum reason reason, const char *fo
 /* What is repeated may be refused again and again. */
 __attribute__((noinline)) void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
 {
-    uint32_t *dropped = &flow->counts.reasons[counts_reason(REASON_PACKET_UNSENT)];
+    uint32_t *dropped = &flow->counts.reasons[counts_place(REASON_PACKET_UNSENT)];
     log_reason(*dropped ? LOG_DEBUG : LOG_WARN, REASON_PACKET_UNSENT, "qp 0x%x: %s", *flow->number,
                strerror(atomic_load(&link->error)));
     *dropped += atomic_exchange(&link->unsent, 0);

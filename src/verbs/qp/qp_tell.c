@@ -67,7 +67,7 @@ void qp_tell_cause(struct qp *qp, enum reason reason)
 void qp_tell_dropped(struct qp *qp, const struct packet *packet, enum reason reason)
 {
     enum reason known = reason_of(qp, reason);
-    bool again = qp_flow(qp)->counts.reasons[counts_reason(known)] && known == REASON_RECEIVER_NOT_READY;
+    bool again = qp_flow(qp)->counts.reasons[counts_place(known)] && known == REASON_RECEIVER_NOT_READY;
     traffic_note(qp_flow(qp), EVENT_PACKET_DROPPED, known, packet->psn);
     qp->progress.refused |= reason != REASON_PACKET_NO_RECEIVE; /* that one was the next */
     if ((unsigned)known >= RESPONDER && known != REASON_RECEIVER_NOT_READY && qp_is_reliable(qp))
