@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "base/likely.h"
 #include "base/lock_order.h"
 #include "base/uncancelled.h"
 
@@ -110,7 +111,7 @@ static inline void lock_wait(unsigned round)
 
 /* Kept apart, so that who finds the lock free saves no registers for it. It takes it as WANTED once it has slept, and
  * then nobody wants it; another who sleeps marks it anew. */
-__attribute__((noinline, unused)) static void lock_wait_for(struct lock *lock)
+cold __attribute__((unused)) static void lock_wait_for(struct lock *lock)
 {
     unsigned round = 0;
     while (atomic_exchange_explicit(&lock->taken, round < LOCK_SLEEPS ? LOCK_TAKEN : LOCK_WANTED, memory_order_acquire))
@@ -122,7 +123,7 @@ __attribute__((noinline, unused)) static void lock_wait_for(struct lock *lock)
 static inline void lock_take(struct lock *lock)
 {
     lock_check_order(lock);
-    if (__builtin_expect(atomic_exchange_explicit(&lock->taken, 1, memory_order_acquire), 0))
+    if (unlikely(atomic_exchange_explicit(&lock->taken, 1, memory_order_acquire)))
         lock_wait_for(lock);
     lock_check_taken(lock);
 }
@@ -143,7 +144,7 @@ static inline bool lock_release_wanted(struct lock *lock)
 }
 
 /* Longer than a sleeper's nap. It has no lock to look at, which may be gone with what it belongs to. */
-__attribute__((noinline, cold, unused)) static void lock_let_others_in(void)
+cold __attribute__((unused)) static void lock_let_others_in(void)
 {
     enum { NAPS = 2 };
     for (int nap = 0; nap < NAPS; nap++)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/likely.h"
 #include "config/limits.h"
 
 enum { DEVICES_MAX = 16, GIDS = 16, DEVICE_PKEY = 0xffff };
@@ -38,7 +39,7 @@ struct device {
 static inline const struct device_state *device_now(const struct device *device)
 {
     const struct device_state *latest = atomic_load_explicit(&device->latest, memory_order_acquire);
-    return __builtin_expect(!latest, 1) ? &device->start : latest;
+    return likely(!latest) ? &device->start : latest;
 }
 
 #endif

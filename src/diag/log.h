@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/likely.h"
 #include "diag/diag.h"
 
 enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
@@ -22,7 +23,7 @@ bool log_shown(enum log_level);
 /* Is it printed or kept? */
 static inline bool log_wanted(enum log_level level)
 {
-    return __builtin_expect((int)level <= log_threshold, 0);
+    return unlikely((int)level <= log_threshold);
 }
 
 /* Writes the text as a line, if the level is wanted. */

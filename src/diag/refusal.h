@@ -36,7 +36,7 @@ static inline struct refusal refusal_begin(const char *call)
  * kernel, which have no reason of ours: it gets a line here. errno stays what it is. */
 void refusal_end(const struct refusal *before, int error);
 
-#define REFUSES(text, values) __attribute__((cold, noinline, format(printf, text, values)))
+#define REFUSES(text, values) __attribute__((__cold__, noinline, format(printf, text, values)))
 
 /* Writes "CALL: TEXT: SENTENCE (reason N)" and returns `error`. errno stays what it is. */
 int refuse(int error, enum reason, const char *format, ...) REFUSES(3, 4);

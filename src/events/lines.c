@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/likely.h"
 #include "diag/log.h"
 
 const struct event_line event_lines[EVENT_KINDS] = {
@@ -88,7 +89,7 @@ static void write_event(uint32_t number, enum event event, const char *text)
                 text);
 }
 
-__attribute__((cold)) void event_log(uint32_t number, enum event event, uint64_t a, uint64_t b)
+cold void event_log(uint32_t number, enum event event, uint64_t a, uint64_t b)
 {
     const struct event_line *line = &event_lines[event];
     char text[128] = "";
@@ -105,7 +106,7 @@ __attribute__((cold)) void event_log(uint32_t number, enum event event, uint64_t
     write_event(number, event, text);
 }
 
-__attribute__((cold)) void event_say(uint32_t number, enum event event, const char *format, ...)
+cold void event_say(uint32_t number, enum event event, const char *format, ...)
 {
     char text[256] = ", ";
     va_list arguments;

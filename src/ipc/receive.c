@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/likely.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "ipc/state.h"
@@ -57,7 +58,7 @@ static void read_messages(struct node *node)
 bool node_is_quiet(const struct node *node)
 {
     for (unsigned i = 0; i < node->heard_count; i++)
-        if (__builtin_expect(ring_has_frame(node->heard[i]->reader), 0))
+        if (unlikely(ring_has_frame(node->heard[i]->reader)))
             return false;
     return !has_messages(node) && !atomic_load_explicit(&node->litter, memory_order_relaxed);
 }
@@ -65,7 +66,7 @@ bool node_is_quiet(const struct node *node)
 unsigned node_receive(struct node *node, node_take *take, void *context, unsigned budget)
 {
     unsigned done = 0;
-    if (__builtin_expect(has_messages(node), 0))
+    if (unlikely(has_messages(node)))
         read_messages(node);
     for (unsigned i = 0; i < node->heard_count; i++) {
         struct record *record = node->heard[i];
@@ -76,7 +77,7 @@ unsigned node_receive(struct node *node, node_take *take, void *context, unsigne
         if (some < budget)
             check_end(node, record);
     }
-    if (__builtin_expect(atomic_load_explicit(&node->litter, memory_order_relaxed), 0))
+    if (unlikely(atomic_load_explicit(&node->litter, memory_order_relaxed)))
         records_collect(node);
     return done;
 }

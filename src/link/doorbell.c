@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/likely.h"
 #include "base/uncancelled.h"
 #include "link/fence.h"
 
@@ -33,7 +34,7 @@ int doorbell_insist(const struct doorbell *doorbell)
 }
 
 /* Kept apart, so that who finds nobody asleep does not save registers for it. */
-__attribute__((noinline)) static int doorbell_wake(const struct doorbell *doorbell, unsigned seen)
+cold static int doorbell_wake(const struct doorbell *doorbell, unsigned seen)
 {
     int error = doorbell_insist(doorbell);
     if (!error)
@@ -44,7 +45,7 @@ __attribute__((noinline)) static int doorbell_wake(const struct doorbell *doorbe
 int doorbell_ring(const struct doorbell *doorbell)
 {
     unsigned seen = look(doorbell);
-    return __builtin_expect(seen & ATTENTION_SLEEPING, 0) ? doorbell_wake(doorbell, seen) : 0;
+    return unlikely(seen & ATTENTION_SLEEPING) ? doorbell_wake(doorbell, seen) : 0;
 }
 
 /* The kernel may begin to refuse (a sandbox that came later): from then on senders fence for themselves, and those that

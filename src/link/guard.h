@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/likely.h"
 #include "base/nanos.h"
 
 /* Takes the signals. Thread-safe; further calls look whether we still have them. */
@@ -59,12 +60,12 @@ void guard_end_opened(void);
 static inline bool guard_begin(nanos now)
 {
     uint32_t tick = (uint32_t)(now >> GUARD_TICK);
-    return __builtin_expect(guard_thread.looked != tick, 0) && guard_begin_anew(tick);
+    return unlikely(guard_thread.looked != tick) && guard_begin_anew(tick);
 }
 
 static inline void guard_end(bool opened)
 {
-    if (__builtin_expect(opened, 0))
+    if (unlikely(opened))
         guard_end_opened();
 }
 

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/likely.h"
 #include "link/fence.h"
 #include "link/ring_layout.h"
 
@@ -81,7 +82,7 @@ static inline void take_bytes(struct ring_reader *reader, const struct ring_fram
     payload->pieces = reader->pieces;
 }
 
-__attribute__((noinline)) static bool break_off(struct ring_reader *reader)
+cold static bool break_off(struct ring_reader *reader)
 {
     atomic_store(&reader->broken, true);
     return false;
@@ -108,8 +109,8 @@ static bool take_pairs(struct ring_reader *reader, const struct ring_frame *head
 }
 
 /* Any frame, or the end, which is none; reads the head once more, and judges what it reads. */
-__attribute__((noinline)) static bool ring_read_take_slow(struct ring_reader *reader, const uint8_t *at,
-                                                          uint32_t length, struct frame *frame)
+cold static bool ring_read_take_slow(struct ring_reader *reader, const uint8_t *at, uint32_t length,
+                                     struct frame *frame)
 {
     struct ring_frame head = read_head(at);
     if (head.flags == RING_END && length == RING_LINE) {
@@ -131,9 +132,9 @@ static inline bool ring_read_take(struct ring_reader *reader, const uint8_t *at,
 {
     struct ring_frame head = read_head(at);
     bool usual = !(head.flags | (head.kind ^ FRAME_ROCE));
-    if (__builtin_expect(!usual, 0))
+    if (unlikely(!usual))
         return ring_read_take_slow(reader, at, length, frame);
-    if (__builtin_expect(!is_sound_length(&head, length), 0))
+    if (unlikely(!is_sound_length(&head, length)))
         return break_off(reader);
     take_bytes(reader, &head, at, &frame->payload);
     take_head(reader, &head, at, frame);

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/likely.h"
 #include "link/fence.h"
 #include "link/ring_layout.h"
 #include "wire/guarded.h"
@@ -27,7 +28,7 @@ static inline bool is_known_free(const struct ring_writer *writer, uint32_t leng
 }
 
 /* Kept apart, so that who knows of room does not save registers for it. */
-__attribute__((noinline)) static bool has_got_room(struct ring_writer *writer, uint32_t length)
+cold static bool has_got_room(struct ring_writer *writer, uint32_t length)
 {
     look_at_head(writer);
     return !writer->broken && is_known_free(writer, length);
@@ -35,7 +36,7 @@ __attribute__((noinline)) static bool has_got_room(struct ring_writer *writer, u
 
 static inline bool has_room(struct ring_writer *writer, uint32_t length)
 {
-    return __builtin_expect(is_known_free(writer, length), 1) || has_got_room(writer, length);
+    return likely(is_known_free(writer, length)) || has_got_room(writer, length);
 }
 
 bool ring_is_known_ready(const struct ring_writer *writer)
@@ -154,8 +155,7 @@ static bool write_bytes(struct ring_writer *writer, const struct payload *payloa
     return false;
 }
 
-__attribute__((noinline)) static enum frame_sent ring_write_slow(struct ring_writer *writer, const struct frame *frame,
-                                                                 bool as_reference)
+cold static enum frame_sent ring_write_slow(struct ring_writer *writer, const struct frame *frame, bool as_reference)
 {
     const struct payload *payload = &frame->payload;
     uint32_t headers = frame->headers_length;
@@ -184,7 +184,7 @@ static inline bool write_short(struct ring_writer *writer, const struct frame *f
     if (payload->length > RING_SHORT || payload->count > 1 || payload->pull)
         return false;
     length = ring_round((uint32_t)sizeof(struct ring_frame) + headers + payload->length, RING_LINE);
-    if (__builtin_expect(!is_known_free(writer, length), 0))
+    if (unlikely(!is_known_free(writer, length)))
         return false;
     struct ring_frame *to = (struct ring_frame *)ring_at(&writer->ring, writer->tail);
     if (payload->length && !guarded_copy((uint8_t *)(to + 1) + headers, payload->pieces->iov_base, payload->length))
@@ -197,7 +197,7 @@ static inline bool write_short(struct ring_writer *writer, const struct frame *f
 enum frame_sent ring_write(struct ring_writer *writer, const struct frame *frame, bool as_reference)
 {
     bool sent = !as_reference && write_short(writer, frame);
-    return __builtin_expect(sent, 1) ? FRAME_SENT : ring_write_slow(writer, frame, as_reference);
+    return likely(sent) ? FRAME_SENT : ring_write_slow(writer, frame, as_reference);
 }
 
 void ring_write_end(struct ring_writer *writer)

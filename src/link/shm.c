@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/likely.h"
 #include "base/lock.h"
 #include "link/direct.h"
 
@@ -111,7 +112,7 @@ static int create_ring(struct shm *shm, struct ring *ring)
 }
 
 /* False when there is no memory or descriptor for a ring just now; the next frame tries again. */
-__attribute__((noinline)) static bool make_ring(struct shm *shm)
+cold static bool make_ring(struct shm *shm)
 {
     if (!atomic_exchange(&shm->host->asked, true)) /* the receiver tries to read as soon as it is handed the ring */
         atomic_store(&shm->host->permitted, cma_permit());
@@ -148,9 +149,9 @@ static void shm_end(struct link *link)
 }
 
 /* Kept apart, as make_ring is, so that who knows of room does not save registers for it. */
-__attribute__((noinline)) static bool is_hopeless(struct shm *shm)
+cold static bool is_hopeless(struct shm *shm)
 {
-    if (__builtin_expect(shm->stall.hopeless, 0))
+    if (unlikely(shm->stall.hopeless))
         shm->stall.hopeless = ring_taken(&shm->writer) == shm->stall.head;
     return shm->stall.hopeless;
 }
@@ -228,7 +229,7 @@ bool shm_receive(struct link *link, struct frame *frame)
 }
 
 /* Out of line, so that the many releases without it save no registers. */
-__attribute__((noinline)) static void publish(struct shm *shm)
+cold static void publish(struct shm *shm)
 {
     if (ring_publish(&shm->reader))
         ring_doorbell(shm);
@@ -240,7 +241,7 @@ void shm_release(struct link *link)
     struct shm *shm = (struct shm *)link;
     ring_release(&shm->reader);
     uint64_t head = atomic_load_explicit(&shm->reader.head, memory_order_relaxed);
-    if (__builtin_expect(head - shm->reader.published >= shm->reader.ring.size / 4, 0))
+    if (unlikely(head - shm->reader.published >= shm->reader.ring.size / 4))
         publish(shm);
 }
 
@@ -288,7 +289,7 @@ __attribute__((flatten)) bool shm_direct(struct link *link, const struct direct_
         return false;
     enum direct_outcome outcome =
         direct_do(&shm->desk, ring_seats(&shm->writer.ring), published, shm->proof.pid, access);
-    if (__builtin_expect(outcome == DIRECT_REFUSED, 0)) {
+    if (unlikely(outcome == DIRECT_REFUSED)) {
         atomic_store(&link->directs, false);
         atomic_store(&shm->learnt, NULL);
     }

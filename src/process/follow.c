@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/likely.h"
 #include "config/config.h"
 #include "config/config_net.h"
 #include "config/interface_news.h"
@@ -158,9 +159,9 @@ bool follow_changes(struct process *process)
     struct follow *follow = &process->helper.follow;
     unsigned count;
     const struct device *devices = config_devices(&count);
-    if (__builtin_expect(follow->woken, 0) && is_ours(follow))
+    if (unlikely(follow->woken) && is_ours(follow))
         take_news(follow);
-    if (__builtin_expect(!follow->pending, 1))
+    if (likely(!follow->pending))
         return true;
     for (unsigned i = 0; i < count; i++)
         if (follow->pending & 1u << i && follow_device(process, &devices[i]))

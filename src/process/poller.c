@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include "base/likely.h"
 #include "process/progress.h"
 
 enum {
@@ -12,7 +13,7 @@ enum {
 
 /* Who polls in vain for long waits for somebody who may need this very processor: a peer, or a thread of this process
  * that was preempted while it held the progress. */
-__attribute__((noinline)) static void yield_now(struct process *process)
+cold static void yield_now(struct process *process)
 {
     atomic_store_explicit(&process->poller.fruitless, YIELD_AFTER - YIELD_STEP, memory_order_relaxed);
     sched_yield();
@@ -22,7 +23,7 @@ static inline void yield_if_idle(struct process *process, unsigned done)
 {
     uint32_t fruitless = done ? 0 : atomic_load_explicit(&process->poller.fruitless, memory_order_relaxed) + 1;
     atomic_store_explicit(&process->poller.fruitless, fruitless, memory_order_relaxed);
-    if (__builtin_expect(fruitless >= YIELD_AFTER, 0))
+    if (unlikely(fruitless >= YIELD_AFTER))
         yield_now(process);
 }
 
@@ -31,17 +32,17 @@ static inline bool may_claim(struct process *process)
 {
     lock_assert_held(&process->progress);
     uint32_t most = atomic_load_explicit(&process->poller.claim_rounds, memory_order_relaxed);
-    return __builtin_expect(++process->poller.polled_rounds >= most, 0);
+    return unlikely(++process->poller.polled_rounds >= most);
 }
 
-__attribute__((noinline)) static bool claims(struct process *process)
+cold static bool claims(struct process *process)
 {
     lock_assert_held(&process->progress);
     process->poller.polled_rounds = 0;
     return !process->forked && node_sleeping(process->node);
 }
 
-__attribute__((noinline)) static void claim_now(struct process *process)
+cold static void claim_now(struct process *process)
 {
     node_awake(process->node);
     atomic_store(&process->poller.claimed, true);
@@ -50,7 +51,7 @@ __attribute__((noinline)) static void claim_now(struct process *process)
 
 /* Somebody has the progress, and nobody got it since: its holder may have been preempted by this very thread, and does
  * not run again when a thread of a real-time priority yields, but when it sleeps. */
-__attribute__((noinline)) static void be_denied(struct process *process)
+cold static void be_denied(struct process *process)
 {
     uint32_t rounds = atomic_load_explicit(&process->poller.rounds, memory_order_relaxed);
     uint32_t denied = atomic_load_explicit(&process->poller.denied, memory_order_relaxed) + 1;
@@ -75,7 +76,7 @@ static inline bool poll_once(struct process *process)
     lock_release(&process->progress);
     poller_active(process);
     yield_if_idle(process, done);
-    if (__builtin_expect(claim, 0))
+    if (unlikely(claim))
         claim_now(process);
     return true;
 }

@@ -2,6 +2,7 @@
 #ifndef PROCESS_PORT_STATE_H
 #define PROCESS_PORT_STATE_H
 
+#include "base/likely.h"
 #include "process/process.h"
 
 /* The device in process->ports_down. */
@@ -13,7 +14,7 @@ static inline uint32_t port_state_bit(const struct device *device)
 /* Is one of these bits down? */
 static inline bool port_state_down(const struct process *process, uint32_t bits)
 {
-    return __builtin_expect(atomic_load_explicit(&process->ports_down, memory_order_relaxed) & bits, 0);
+    return unlikely(atomic_load_explicit(&process->ports_down, memory_order_relaxed) & bits);
 }
 
 /* The device's port as others left it, for a context that is being opened. */

@@ -1,6 +1,7 @@
 #include "process/progress.h"
 
 #include "base/container.h"
+#include "base/likely.h"
 #include "diag/log.h"
 #include "link/fence.h"
 #include "link/guard.h"
@@ -59,7 +60,7 @@ static const enum reason wire_reasons[] = {
 };
 
 /* A frame whose headers begin with others than the BTH. */
-__attribute__((noinline)) static enum wire_fault decode_behind(const struct frame *frame, struct packet *packet)
+cold static enum wire_fault decode_behind(const struct frame *frame, struct packet *packet)
 {
     const uint8_t *headers = frame->headers + (frame->kind == FRAME_FORWARDED ? FORWARD_ARRIVAL : 0);
     bool local = frame->kind >= FRAME_LRH && frame->headers_length >= LRH_LENGTH;
@@ -82,7 +83,7 @@ static inline enum wire_fault decode(const struct frame *frame, struct packet *p
 }
 
 /* The first thing that there is to do in this round. */
-__attribute__((noinline)) static void begin_round(struct round *round)
+cold static void begin_round(struct round *round)
 {
     struct process *process = round->process;
     round->now = clock_about_now();
@@ -119,7 +120,7 @@ static inline bool take_packet(struct round *round, struct endpoint_arrival *arr
     begin_progress(round);
     uint32_t number = arrival->from.packet->destination;
     struct endpoint *endpoint = qpns_find(round->process->numbers, number);
-    if (__builtin_expect(!endpoint, 0) && !(endpoint = find_common_endpoint(round->process, number)))
+    if (unlikely(!endpoint) && !(endpoint = find_common_endpoint(round->process, number)))
         return false;
     arrival->now = round->now;
     progress_deliver(round->process, endpoint, arrival);
@@ -168,14 +169,13 @@ static bool take_guest(struct round *round, struct endpoint_arrival *arrival)
     return false;
 }
 
-__attribute__((noinline)) static void drop_frame(struct process *process, const struct frame *frame,
-                                                 enum wire_fault fault)
+cold static void drop_frame(struct process *process, const struct frame *frame, enum wire_fault fault)
 {
     traffic_dropped(&process->traffic, wire_reasons[fault], "frame of %u header bytes", frame->headers_length);
 }
 
 /* A packet for a number that no endpoint of this process has. */
-__attribute__((noinline)) static void take_packet_slow(struct round *round, struct endpoint_arrival *arrival)
+cold static void take_packet_slow(struct round *round, struct endpoint_arrival *arrival)
 {
     const struct packet *packet = arrival->from.packet;
     if (take_guest(round, arrival))
@@ -189,9 +189,9 @@ __attribute__((always_inline)) static inline void take_decoded(struct round *rou
                                                                const struct frame *frame, struct packet *packet,
                                                                enum wire_fault fault, const uint8_t *forwarded)
 {
-    if (__builtin_expect(!fault, 1))
+    if (likely(!fault))
         fault = wire_check_payload(packet, frame->payload.length);
-    if (__builtin_expect(fault != WIRE_FINE, 0))
+    if (unlikely(fault != WIRE_FINE))
         return drop_frame(round->process, frame, fault);
     packet->payload = frame->payload;
     bool plain = frame->kind == FRAME_ROCE;
@@ -199,11 +199,11 @@ __attribute__((always_inline)) static inline void take_decoded(struct round *rou
         .from.packet = packet, .peer = peer, .along = frame->along, .plain = plain, .forwarded = forwarded};
     if (forwarded)
         arrival.from.interface = forward_interface(forwarded);
-    if (__builtin_expect(!take_packet(round, &arrival), 0))
+    if (unlikely(!take_packet(round, &arrival)))
         take_packet_slow(round, &arrival);
 }
 
-__attribute__((noinline)) static void take_frame_slow(struct round *round, struct peer *peer, const struct frame *frame)
+cold static void take_frame_slow(struct round *round, struct peer *peer, const struct frame *frame)
 {
     struct packet packet;
     bool forwarded = frame->kind == FRAME_FORWARDED;
@@ -218,7 +218,7 @@ __attribute__((always_inline, flatten)) static inline void take_frame(void *cont
                                                                       const struct frame *frame)
 {
     struct packet packet;
-    if (__builtin_expect(frame->kind == FRAME_ROCE, 1))
+    if (likely(frame->kind == FRAME_ROCE))
         take_decoded(context, peer, frame, &packet, decode(frame, &packet), NULL);
     else
         take_frame_slow(context, peer, frame);
@@ -309,7 +309,7 @@ static inline bool is_idle(const struct process *process)
            TAILQ_EMPTY(&process->loop.to_flush) && !atomic_load_explicit(&process->loop.overrun, memory_order_relaxed);
 }
 
-__attribute__((noinline)) static unsigned make_round(struct process *process, bool ack_later)
+cold static unsigned make_round(struct process *process, bool ack_later)
 {
     struct round round = {.process = process};
     unsigned done = node_receive(process->node, take_frame, &round, FRAMES_A_ROUND);
@@ -322,7 +322,7 @@ __attribute__((noinline)) static unsigned make_round(struct process *process, bo
         begin_progress(&round);
         flush_in_time(process, round.now, ack_later);
     }
-    if (__builtin_expect(atomic_load_explicit(&process->loop.overrun, memory_order_relaxed), 0)) {
+    if (unlikely(atomic_load_explicit(&process->loop.overrun, memory_order_relaxed))) {
         atomic_store(&process->loop.overrun, false);
         qpns_each(process->numbers, fail_overrun, NULL);
         progress_guests(process, fail_overrun, NULL);
@@ -334,7 +334,7 @@ __attribute__((noinline)) static unsigned make_round(struct process *process, bo
 
 /* With nothing to do but for ACKs that wait, and may wait for this round, too: whoever goes to sleep in the meantime
  * sees that there are some (loop.owing). */
-__attribute__((noinline)) static unsigned let_acks_wait(struct process *process, bool ack_later)
+cold static unsigned let_acks_wait(struct process *process, bool ack_later)
 {
     bool wait = ack_later && !TAILQ_EMPTY(&process->loop.late) && ++process->loop.late_rounds < LATE_ROUNDS;
     return wait ? 0 : make_round(process, ack_later);
@@ -347,7 +347,7 @@ unsigned progress_round(struct process *process, bool ack_later)
     if (!is_idle(process))
         return make_round(process, ack_later);
     bool owing = atomic_load_explicit(&process->loop.owing, memory_order_relaxed);
-    return __builtin_expect(owing, 0) ? let_acks_wait(process, ack_later) : 0;
+    return unlikely(owing) ? let_acks_wait(process, ack_later) : 0;
 }
 
 /* Who waits for room waits without a deadline, and a receiver that died makes none: so it is asked after now and then.

@@ -3,6 +3,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/likely.h"
+
 nanos clock_now(void)
 {
     struct timespec now;
@@ -22,7 +24,7 @@ nanos clock_about_now(void)
     static _Atomic nanos resolution;
     struct timespec now;
     nanos step = atomic_load_explicit(&resolution, memory_order_relaxed);
-    if (__builtin_expect(!step, 0)) {
+    if (unlikely(!step)) {
         clock_getres(CLOCK_MONOTONIC_COARSE, &now);
         step = (nanos)now.tv_nsec;
         atomic_store_explicit(&resolution, step, memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/likely.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
 #include "tap/delay.h"
@@ -76,7 +77,7 @@ static void note_refusal(struct traffic_flow *flow, uint32_t psn, uint8_t syndro
         tell_not_ready(flow);
 }
 
-__attribute__((noinline)) void traffic_note_refusal_sent(struct traffic_flow *flow, const uint8_t *headers)
+cold void traffic_note_refusal_sent(struct traffic_flow *flow, const uint8_t *headers)
 {
     enum { PSN_AT = 8 }; /* behind a byte */
     note_refusal(flow, bytes_get32(headers + PSN_AT) & PSN_MASK, headers[TRAFFIC_SYNDROME_AT], EVENT_NAK_SENT,
@@ -91,7 +92,7 @@ static void note_stray(struct traffic *traffic, enum event event, uint8_t opcode
 }
 
 /* What has another service than the queue pair's is counted with what is for no queue pair. */
-__attribute__((noinline)) void traffic_note_unusual(struct traffic_flow *flow, const struct packet *packet)
+cold void traffic_received_slow(struct traffic_flow *flow, const struct packet *packet)
 {
     unsigned operation = op_operation(packet->opcode);
     if (op_service(packet->opcode) == SERVICE_CNP) {
@@ -169,8 +170,8 @@ static bool is_response(const struct frame *frame)
     return frame->kind == FRAME_ROCE && op_table[frame->headers[0]].flags & OP_RESPONSE;
 }
 
-__attribute__((noinline)) bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link,
-                                                   const struct frame *frame)
+cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link,
+                              const struct frame *frame)
 {
     struct taps *taps = flow->traffic->taps;
     char words[96];
@@ -248,7 +249,7 @@ void traffic_dropped(struct traffic *traffic, enum reason reason, const char *fo
 }
 
 /* What is repeated may be refused again and again. */
-__attribute__((noinline)) void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
+cold void traffic_count_unsent(struct traffic_flow *flow, struct link *link)
 {
     uint32_t *dropped = &flow->counts.reasons[counts_place(REASON_PACKET_UNSENT)];
     log_reason(*dropped ? LOG_DEBUG : LOG_WARN, REASON_PACKET_UNSENT, "qp 0x%x: %s", *flow->number,

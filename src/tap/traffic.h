@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "base/likely.h"
 #include "base/lock.h"
 #include "config/device.h"
 #include "events/events.h"
@@ -88,7 +89,7 @@ bool traffic_may_reference(const struct traffic *, struct link *);
 /* Do frames get lost on links that don't lose? */
 static inline bool traffic_is_faulty(const struct traffic *traffic)
 {
-    return __builtin_expect(traffic->taps != NULL, 0) && traffic->taps->faulty;
+    return unlikely(traffic->taps != NULL) && traffic->taps->faulty;
 }
 
 /* A packet arrived for this queue pair, under its lock. `route` NULL: from this host. Under process->progress, as all
@@ -115,7 +116,7 @@ void traffic_received_frame(struct traffic *, const struct frame *);
 /* --- how */
 
 void traffic_note_refusal_sent(struct traffic_flow *, const uint8_t *headers);
-void traffic_note_unusual(struct traffic_flow *, const struct packet *);
+void traffic_received_slow(struct traffic_flow *, const struct packet *);
 void traffic_count_unsent(struct traffic_flow *, struct link *);
 bool traffic_send_tapped(struct traffic_flow *, struct peer *peer, struct link *, const struct frame *);
 
@@ -124,14 +125,14 @@ enum { TRAFFIC_SYNDROME_AT = 12 /* of an ACKNOWLEDGE's headers */ };
 static inline void traffic_note_sent(struct traffic_flow *flow, const struct frame *frame)
 {
     const uint8_t *headers = frame->headers + frame_outer_length(frame->kind);
-    if (__builtin_expect(frame->kind == FRAME_ETHERNET, 0)) {
+    if (unlikely(frame->kind == FRAME_ETHERNET)) {
         traffic_note(flow, EVENT_PACKET_SENT, 0, frame->payload.length);
-    } else if (__builtin_expect(op_service(headers[0]) == SERVICE_CNP, 0)) {
+    } else if (unlikely(op_service(headers[0]) == SERVICE_CNP)) {
         traffic_note(flow, EVENT_CNP_SENT, 0, frame->payload.length);
     } else {
         traffic_note(flow, EVENT_PACKET_SENT, op_operation(headers[0]), frame->payload.length);
         if (op_operation(headers[0]) == OPERATION_ACKNOWLEDGE && frame->kind == FRAME_ROCE &&
-            __builtin_expect(headers[TRAFFIC_SYNDROME_AT] >> 5, 0))
+            unlikely(headers[TRAFFIC_SYNDROME_AT] >> 5))
             traffic_note_refusal_sent(flow, headers);
     }
 }
@@ -140,7 +141,7 @@ static inline void traffic_note_sent(struct traffic_flow *flow, const struct fra
 static inline bool traffic_send_counted(struct traffic_flow *flow, struct peer *peer, struct link *link,
                                         const struct frame *frame)
 {
-    if (__builtin_expect(flow->traffic->taps != NULL, 0))
+    if (unlikely(flow->traffic->taps != NULL))
         return traffic_send_tapped(flow, peer, link, frame);
     return link->operations->send(link, frame) != FRAME_UNREADABLE;
 }
@@ -167,11 +168,11 @@ static inline void traffic_received(struct traffic_flow *flow, const struct pack
 {
     lock_assert_held(flow->lock);
     bool usual = op_service(packet->opcode) == flow->service && packet->syndrome >> 5 == 0;
-    if (__builtin_expect(usual, 1))
+    if (likely(usual))
         traffic_note(flow, EVENT_PACKET_RECEIVED, op_operation(packet->opcode), packet->payload.length);
     else
-        traffic_note_unusual(flow, packet);
-    if (__builtin_expect(flow->traffic->taps != NULL, 0))
+        traffic_received_slow(flow, packet);
+    if (unlikely(flow->traffic->taps != NULL))
         taps_received(flow->traffic->taps, flow, packet, route);
 }
 
@@ -179,7 +180,7 @@ static inline void traffic_end_batch(struct traffic_flow *flow, struct link *lin
 {
     lock_assert_held(flow->lock);
     link->operations->end(link);
-    if (__builtin_expect(atomic_load_explicit(&link->unsent, memory_order_relaxed), 0))
+    if (unlikely(atomic_load_explicit(&link->unsent, memory_order_relaxed)))
         traffic_count_unsent(flow, link);
 }
 

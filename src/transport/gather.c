@@ -1,5 +1,7 @@
 #include "transport/gather.h"
 
+#include "base/likely.h"
+
 static uint32_t lesser(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -25,7 +27,7 @@ enum reason gather_list(struct engine_owner *owner, bool receive, const struct i
                         unsigned access, uint32_t offset, uint32_t length, struct iovec *pieces, uint32_t *count)
 {
     *count = 0;
-    if (__builtin_expect(!receive && sge_count == 1 && !offset && length == sge->length && length, 1)) {
+    if (likely(!receive && sge_count == 1 && !offset && length == sge->length && length)) {
         *count = 1;
         return owner->operations->local_memory(owner, sge, access, pieces);
     }

@@ -1,5 +1,6 @@
 #include "transport/scatter.h"
 
+#include "base/likely.h"
 #include "transport/gather.h"
 
 uint64_t scatter_room(const struct recv_wqe *receive)
@@ -10,7 +11,7 @@ uint64_t scatter_room(const struct recv_wqe *receive)
     return room;
 }
 
-__attribute__((noinline)) enum reason scatter_reason(enum reason reason)
+cold enum reason scatter_reason(enum reason reason)
 {
     switch (reason) {
     case REASON_LOCAL_LENGTH:
@@ -28,13 +29,13 @@ __attribute__((noinline)) enum reason scatter_reason(enum reason reason)
     }
 }
 
-__attribute__((noinline)) static enum reason scatter_failed(const struct iovec *to, uint32_t count)
+cold static enum reason scatter_failed(const struct iovec *to, uint32_t count)
 {
     return payload_can_land(to, count) ? REASON_PACKET_PULL : REASON_RECEIVE_GONE;
 }
 
-__attribute__((noinline)) static enum reason scatter_pieces(struct engine_owner *owner, const struct recv_wqe *receive,
-                                                            uint32_t offset, const struct payload *payload)
+cold static enum reason scatter_pieces(struct engine_owner *owner, const struct recv_wqe *receive, uint32_t offset,
+                                       const struct payload *payload)
 {
     uint32_t skipped = offset < receive->skip ? receive->skip - offset : 0;
     if (skipped >= payload->length)
@@ -64,11 +65,11 @@ __attribute__((flatten)) enum reason scatter(struct engine_owner *owner, const s
                                              uint32_t offset, const struct payload *payload)
 {
     struct iovec to;
-    if (__builtin_expect(!scatter_fits_first(receive, offset, payload->length), 0))
+    if (unlikely(!scatter_fits_first(receive, offset, payload->length)))
         return scatter_pieces(owner, receive, offset, payload);
     const struct ibv_sge used = {receive->sge->addr + offset, payload->length, receive->sge->lkey};
     enum reason reason = owner->operations->receive_memory(owner, &used, IBV_ACCESS_LOCAL_WRITE, &to);
-    if (__builtin_expect(reason != REASON_NONE, 0))
+    if (unlikely(reason != REASON_NONE))
         return scatter_reason(reason);
-    return __builtin_expect(payload_copy(payload, 0, &to, 1), 1) ? REASON_NONE : scatter_failed(&to, 1);
+    return likely(payload_copy(payload, 0, &to, 1)) ? REASON_NONE : scatter_failed(&to, 1);
 }

@@ -4,6 +4,8 @@
 
 #ifndef GUARDED_BY_JUMP
 #include <cpuid.h>
+
+#include "base/likely.h"
 #endif
 
 enum { PAGE = 4096 }; /* or larger: then pages are touched more than once */
@@ -139,7 +141,7 @@ static bool copies_strings_fast(void)
     enum { UNKNOWN, NO, YES, FEATURES = 7, ENHANCED = 1 << 9 };
     static unsigned known;
     unsigned answer = __atomic_load_n(&known, __ATOMIC_RELAXED), a, b, c, d;
-    if (__builtin_expect(answer == UNKNOWN, 0)) {
+    if (unlikely(answer == UNKNOWN)) {
         answer = __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d) && b & ENHANCED ? YES : NO;
         __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
     }

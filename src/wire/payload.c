@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/likely.h"
 #include "wire/guarded.h"
 
 /* The last word is read first: where the regions overlap, the copy of the rest may overwrite it. It is one store after
@@ -100,8 +101,8 @@ static bool pull_pieces(const struct payload *payload, uint32_t offset, const st
 }
 
 /* Kept apart, so that the short way does not save registers for it. */
-__attribute__((noinline)) static bool payload_copy_slow(const struct payload *payload, uint32_t offset,
-                                                        const struct iovec *to, uint32_t count)
+cold static bool payload_copy_slow(const struct payload *payload, uint32_t offset, const struct iovec *to,
+                                   uint32_t count)
 {
     size_t total = 0;
     while (count && to[count - 1].iov_len == 0)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/likely.h"
 #include "wire/bytes.h"
 #include "wire/op.h"
 
@@ -219,7 +220,7 @@ enum wire_fault wire_decode(const uint8_t *bytes, size_t length, struct packet *
     *headers = *pad = 0;
     clear_extensions(packet);
     enum wire_fault fault = length < BTH_LENGTH ? WIRE_TRUNCATED : find_fault(bytes, length);
-    if (__builtin_expect(fault != WIRE_FINE, 0)) {
+    if (unlikely(fault != WIRE_FINE)) {
         clear_bth(packet);
         return fault;
     }

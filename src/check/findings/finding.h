@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/likely.h"
 #include "check/findings/place.h"
 #include "check/rule.h"
 
@@ -51,7 +52,7 @@ void finding_tell(void);
 
 static inline void finding_flush(void)
 {
-    if (__builtin_expect(finding_pending != NULL, 0))
+    if (unlikely(finding_pending != NULL))
         finding_tell();
 }
 

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/likely.h"
 #include "link/udp/udp_state.h"
 #include "wire/grh.h"
 
@@ -231,7 +232,7 @@ void udp_woken(struct udp_port *port)
 /* Was somebody woken since the last call? */
 static bool udp_receive_was_woken(struct udp_port *port)
 {
-    if (__builtin_expect(!atomic_load_explicit(&port->woken, memory_order_relaxed), 1))
+    if (likely(!atomic_load_explicit(&port->woken, memory_order_relaxed)))
         return false;
     atomic_store_explicit(&port->woken, false, memory_order_relaxed);
     return true;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/likely.h"
 #include "base/uncancelled.h"
 #include "link/udp/udp_state.h"
 #include "wire/grh.h"
@@ -156,7 +157,7 @@ static void note_unsent(const struct udp_flow *flow, int error)
 static void note_sent(const struct udp_flow *flow)
 {
     struct link *link = (struct link *)&flow->link->link;
-    if (__builtin_expect(atomic_load_explicit(&link->refused, memory_order_relaxed), 0))
+    if (unlikely(atomic_load_explicit(&link->refused, memory_order_relaxed)))
         atomic_store(&link->refused, 0);
 }
 
@@ -222,7 +223,7 @@ static bool udp_send_batch(struct udp_flow *flow)
                              .msg_controllen = control.used};
     int kept = errno, before = uncancelled_begin();
     int error = sendmsg(flow->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
-    if (__builtin_expect(error, 0))
+    if (unlikely(error))
         error = udp_send_again(flow, &message, error);
     if (error == ENOBUFS)
         error = 0;
@@ -264,7 +265,7 @@ static bool udp_send_flush(struct udp_flow *flow)
     do
         if (!udp_send_batch(flow))
             return false;
-    while (__builtin_expect(take_waiting(flow), 0));
+    while (unlikely(take_waiting(flow)));
     return true;
 }
 
@@ -379,9 +380,9 @@ static enum frame_sent udp_send(struct link *link, const struct frame *frame)
     route.identification = waits ? 0 : (uint16_t)flow->count;
     if (!write_datagram(start, &route, frame->headers + skip, headers, &frame->payload))
         return frame->payload.pull ? FRAME_SENT : FRAME_UNREADABLE;
-    if (__builtin_expect(frame->corrupt, 0))
+    if (unlikely(frame->corrupt))
         corrupt(start, length, frame->corrupt);
-    if (__builtin_expect(waits, 0)) {
+    if (unlikely(waits)) {
         flow->waiting.link = udp;
         flow->waiting.length = length;
     } else {

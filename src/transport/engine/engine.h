@@ -39,6 +39,7 @@
 #ifndef TRANSPORT_ENGINE_ENGINE_H
 #define TRANSPORT_ENGINE_ENGINE_H
 
+#include "base/likely.h"
 #include "transport/direct.h"
 #include "transport/position.h"
 #include "transport/rc/rc.h"
@@ -87,7 +88,7 @@ void engine_flush_posted(struct engine *); /* of an engine that is in one of the
 static inline void engine_posted(struct engine *engine)
 {
     bool works = !engine->unreliable.failed && (engine_is_reliable(engine) || !engine->unreliable.send_error);
-    if (!__builtin_expect(works, 1))
+    if (!likely(works))
         engine_flush_posted(engine);
 }
 

@@ -1,5 +1,6 @@
 #include "transport/rc/completer.h"
 
+#include "base/likely.h"
 #include "transport/gather.h"
 #include "transport/rc/fail.h"
 #include "transport/rc/requester.h"
@@ -38,7 +39,7 @@ static bool retire_before(struct rc *rc, uint32_t psn)
     return true;
 }
 
-__attribute__((noinline)) static void response_is_missing(struct rc *rc, nanos now)
+cold static void response_is_missing(struct rc *rc, nanos now)
 {
     if (rc->requester.repeating || rc->requester.rnr_waiting)
         return;
@@ -62,13 +63,13 @@ static bool acknowledge_before(struct rc *rc, uint32_t psn, nanos now)
     return whole;
 }
 
-__attribute__((noinline)) static void refuse_response(struct rc *rc, const struct packet *packet)
+cold static void refuse_response(struct rc *rc, const struct packet *packet)
 {
     rc->owner->operations->dropped(rc->owner, packet, REASON_BAD_RESPONSE);
     fail_requester(rc, IBV_WC_BAD_RESP_ERR, REASON_BAD_RESPONSE);
 }
 
-__attribute__((noinline)) static void receive_rnr(struct rc *rc, const struct packet *packet, nanos now)
+cold static void receive_rnr(struct rc *rc, const struct packet *packet, nanos now)
 {
     struct requester *requester = &rc->requester;
     enum { FOR_EVER = 7 };
@@ -86,7 +87,7 @@ __attribute__((noinline)) static void receive_rnr(struct rc *rc, const struct pa
     requester_wait(rc, now + rnr_wait(packet->syndrome));
 }
 
-__attribute__((noinline)) static void receive_nak(struct rc *rc, const struct packet *packet, nanos now)
+cold static void receive_nak(struct rc *rc, const struct packet *packet, nanos now)
 {
     switch (packet->syndrome & 0x7f) {
     case SYNDROME_NAK_SEQUENCE:
@@ -107,7 +108,7 @@ __attribute__((noinline)) static void receive_nak(struct rc *rc, const struct pa
     }
 }
 
-__attribute__((noinline)) static void receive_refusal(struct rc *rc, const struct packet *packet, nanos now)
+cold static void receive_refusal(struct rc *rc, const struct packet *packet, nanos now)
 {
     enum syndrome_class class = syndrome_class(packet->syndrome);
     if (class == SYNDROME_CLASS_RESERVED)
@@ -122,7 +123,7 @@ __attribute__((noinline)) static void receive_refusal(struct rc *rc, const struc
 
 static inline void receive_acknowledge(struct rc *rc, const struct packet *packet, nanos now)
 {
-    if (__builtin_expect(syndrome_class(packet->syndrome) == SYNDROME_CLASS_ACK, 1))
+    if (likely(syndrome_class(packet->syndrome) == SYNDROME_CLASS_ACK))
         acknowledge_before(rc, psn_add(packet->psn, 1), now);
     else
         receive_refusal(rc, packet, now);
@@ -183,7 +184,7 @@ static bool read_response_fits(const struct send_wqe *work, uint32_t index, cons
     return ends == is_end && packet->payload.length == (last ? left : work->segment);
 }
 
-__attribute__((noinline)) static void receive_read_response(struct rc *rc, const struct packet *packet, nanos now)
+cold static void receive_read_response(struct rc *rc, const struct packet *packet, nanos now)
 {
     const struct send_wqe *work = oldest(rc);
     bool empty = work->opcode == IBV_WR_ATOMIC_WRITE || work->opcode == NEWER_WR_FLUSH;
@@ -198,7 +199,7 @@ __attribute__((noinline)) static void receive_read_response(struct rc *rc, const
         proceed(rc, now);
 }
 
-__attribute__((noinline)) static void receive_atomic_response(struct rc *rc, const struct packet *packet, nanos now)
+cold static void receive_atomic_response(struct rc *rc, const struct packet *packet, nanos now)
 {
     uint8_t opcode = oldest(rc)->opcode;
     bool asked = opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -214,7 +215,7 @@ __attribute__((noinline)) static void receive_atomic_response(struct rc *rc, con
 }
 
 /* Kept apart, as the ACK is the usual one. */
-__attribute__((noinline)) static void receive_response(struct rc *rc, const struct packet *packet, nanos now)
+cold static void receive_response(struct rc *rc, const struct packet *packet, nanos now)
 {
     if (!acknowledge_before(rc, packet->psn, now))
         return;

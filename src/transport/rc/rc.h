@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/likely.h"
 #include "base/nanos.h"
 #include "transport/owner.h"
 #include "transport/rc/congestion.h"
@@ -168,7 +169,7 @@ enum { RC_ALONG = 1 << 24 }; /* and the PSN */
 static inline uint32_t rc_take_along(struct rc *rc)
 {
     struct responder *responder = &rc->responder;
-    if (__builtin_expect(!responder->ack_late, 1))
+    if (likely(!responder->ack_late))
         return 0;
     responder->ack_late = false;
     return RC_ALONG | responder->late_psn;

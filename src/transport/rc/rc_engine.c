@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/likely.h"
 #include "transport/rc/completer.h"
 #include "transport/rc/fail.h"
 #include "transport/rc/receive.h"
@@ -89,7 +90,7 @@ bool rc_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos 
 
 bool rc_transmit_single(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
-    if (__builtin_expect(responses_due(rc) || (rc_owes_late(rc) && !rc->settings.acks_along), 0))
+    if (unlikely(responses_due(rc) || (rc_owes_late(rc) && !rc->settings.acks_along)))
         return false;
     rc->ack_waited = false;
     return requester_transmit_single(rc, out, pieces, now);

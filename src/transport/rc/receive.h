@@ -2,6 +2,7 @@
 #ifndef TRANSPORT_RC_RECEIVE_H
 #define TRANSPORT_RC_RECEIVE_H
 
+#include "base/likely.h"
 #include "transport/pkey.h"
 #include "transport/rc/completer.h"
 #include "transport/rc/responder.h"
@@ -21,7 +22,7 @@ static inline enum reason receive_check(const struct rc *rc, const struct packet
 static inline void receive_packet(struct rc *rc, const struct packet *packet, nanos now)
 {
     enum reason reason = receive_check(rc, packet);
-    if (__builtin_expect(reason != REASON_NONE, 0))
+    if (unlikely(reason != REASON_NONE))
         rc->owner->operations->dropped(rc->owner, packet, reason);
     else if (op_find(packet->opcode)->flags & OP_RESPONSE)
         completer_receive(rc, packet, now);

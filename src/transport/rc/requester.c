@@ -1,4 +1,5 @@
 #include "transport/rc/requester.h"
+#include "base/likely.h"
 #include "transport/rc/direct.h"
 
 #include "transport/rc/fail.h"
@@ -228,7 +229,7 @@ static bool may_begin(const struct rc *rc, const struct send_wqe *work)
     enum request_class class = request_kind(work)->class;
     if (requester->draining)
         return false;
-    if (__builtin_expect(rc->settings.direct, 0) && rc_direct_holds(rc, work))
+    if (unlikely(rc->settings.direct) && rc_direct_holds(rc, work))
         return false;
     if (class == REQUEST_LOCAL)
         return requester->queue.next == requester->queue.head;
@@ -254,7 +255,7 @@ bool requester_ready(const struct rc *rc)
     const struct requester *requester = &rc->requester;
     if (!rc->transmitting || rc->failed)
         return false;
-    if (__builtin_expect(requester->unusual, 0) && (requester->probing || requester->rnr_waiting || requester->stalled))
+    if (unlikely(requester->unusual) && (requester->probing || requester->rnr_waiting || requester->stalled))
         return requester->probing;
     if (requester->queue.next == requester->queue.tail)
         return false;
@@ -270,7 +271,7 @@ static void requester_begin(struct rc *rc, struct send_wqe *work)
     rc->requester.next_psn = psn_add(work->first_psn, work->packets);
     rc->requester.packet = 0;
     rc->requester.reads += request_awaits_response(work);
-    if (__builtin_expect(rc->settings.direct, 0))
+    if (unlikely(rc->settings.direct))
         rc_direct_begun(rc, work);
 }
 
@@ -320,7 +321,7 @@ void requester_unreadable(struct rc *rc, uint32_t psn)
 static inline void requester_sent(struct rc *rc, uint32_t behind, bool anew, nanos now)
 {
     struct requester *requester = &rc->requester;
-    if (__builtin_expect(requester->deadline != NANOS_NEVER && !rc->settings.first_window, 1))
+    if (likely(requester->deadline != NANOS_NEVER && !rc->settings.first_window))
         return; /* no deadline has become sooner */
     if (requester->deadline == NANOS_NEVER)
         requester->deadline = requester_period(rc, now);
@@ -373,8 +374,7 @@ static bool probe(struct rc *rc, struct packet *out, struct iovec *pieces)
     return true;
 }
 
-__attribute__((noinline)) static bool requester_transmit_slow(struct rc *rc, struct packet *out, struct iovec *pieces,
-                                                              nanos now)
+cold static bool requester_transmit_slow(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
     struct requester *requester = &rc->requester;
     if (requester->probing && requester_ready(rc) && probe(rc, out, pieces))
@@ -435,6 +435,5 @@ bool requester_transmit_single(struct rc *rc, struct packet *out, struct iovec *
 
 bool requester_transmit(struct rc *rc, struct packet *out, struct iovec *pieces, nanos now)
 {
-    return __builtin_expect(requester_transmit_single(rc, out, pieces, now), 1) ||
-           requester_transmit_slow(rc, out, pieces, now);
+    return likely(requester_transmit_single(rc, out, pieces, now)) || requester_transmit_slow(rc, out, pieces, now);
 }

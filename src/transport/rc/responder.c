@@ -1,5 +1,6 @@
 #include "transport/rc/responder.h"
 
+#include "base/likely.h"
 #include "transport/rc/duplicates.h"
 #include "transport/rc/execute.h"
 #include "transport/rc/fail.h"
@@ -251,7 +252,7 @@ static void fail_invalidation(struct rc *rc, const struct packet *packet)
     fail_responder(rc, IBV_WC_REM_INV_REQ_ERR, REASON_INVALIDATE_KEY, packet);
 }
 
-__attribute__((noinline)) static void responder_refuse(struct rc *rc, enum reason reason, const struct packet *packet)
+cold static void responder_refuse(struct rc *rc, enum reason reason, const struct packet *packet)
 {
     if (reason == REASON_INVALIDATE_KEY)
         return fail_invalidation(rc, packet);
@@ -290,19 +291,19 @@ __attribute__((always_inline)) static inline void take_request(struct rc *rc, ui
     enum reason reason = responder_check(rc, flags, packet, &memory);
     if (!reason)
         reason = execute(rc, flags, packet, &memory);
-    if (__builtin_expect(reason != REASON_NONE, 0))
+    if (unlikely(reason != REASON_NONE))
         responder_refuse(rc, reason, packet);
     else
         responder_accept(rc, flags, packet);
 }
 
-__attribute__((noinline)) static void take_request_slow(struct rc *rc, uint32_t flags, const struct packet *packet)
+cold static void take_request_slow(struct rc *rc, uint32_t flags, const struct packet *packet)
 {
     take_request(rc, flags, packet);
 }
 
 /* Not the one that was expected. */
-__attribute__((noinline)) static void receive_out_of_turn(struct rc *rc, const struct packet *packet, int32_t ahead)
+cold static void receive_out_of_turn(struct rc *rc, const struct packet *packet, int32_t ahead)
 {
     if (ahead > 0)
         report_gap(rc, packet);
@@ -315,9 +316,9 @@ void responder_receive(struct rc *rc, const struct packet *packet)
     enum { ONLY = OP_START | OP_END | OP_PAYLOAD };
     uint32_t flags = op_find(packet->opcode)->flags;
     int32_t ahead = psn_distance(packet->psn, rc->responder.expected_psn);
-    if (__builtin_expect(!rc->responder.established, 0))
+    if (unlikely(!rc->responder.established))
         establish(rc, packet, ahead);
-    if (__builtin_expect(ahead, 0))
+    if (unlikely(ahead))
         receive_out_of_turn(rc, packet, ahead);
     else if (flags == (OP_SEND | ONLY))
         take_request(rc, OP_SEND | ONLY, packet);

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
+
+#include "base/likely.h"
 #endif
 
 enum { TAG_GROUP_PLACES = 15 };
@@ -93,7 +95,7 @@ static inline uint32_t tag_walk_next(struct tag_walk *walk)
 {
     const struct tag_group *group = &walk->table->groups[walk->group];
     if (!walk->candidates) {
-        if (__builtin_expect(!group->passed, 1))
+        if (likely(!group->passed))
             return 0;
         *walk = tag_walk_on(*walk);
         if (!walk->candidates)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/likely.h"
 #include "base/result.h"
 #include "diag/log.h"
 #include "diag/refusal.h"
@@ -145,8 +146,7 @@ static enum reason operate(struct srq *srq, struct ibv_ops_wr *wr)
     return reason;
 }
 
-__attribute__((cold, noinline)) static int refuse_operation(const struct srq *srq, const struct ibv_ops_wr *wr,
-                                                            enum reason reason)
+cold static int refuse_operation(const struct srq *srq, const struct ibv_ops_wr *wr, enum reason reason)
 {
     char call[96];
     int error = reason == REASON_TM_LIST_FULL || reason == REASON_TM_OPERATIONS_FULL ? ENOMEM : EINVAL;

@@ -2,6 +2,7 @@
 
 /* A queue pair as the loop sees it. */
 #include "base/container.h"
+#include "base/likely.h"
 #include "process/forward.h"
 #include "runtime/clock.h"
 #include "tap/traffic.h"
@@ -97,17 +98,17 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
 {
     nanos now = arrival->now;
     traffic_received(qp_flow(qp), packet, arrival->from.route);
-    if (__builtin_expect(is_refusal(packet), 0)) {
+    if (unlikely(is_refusal(packet))) {
         look_at_references(qp);
         now = clock_now();
     }
     enum reason refusal = qp_path_refusal(qp, packet, arrival->from.interface);
     qp->progress.refused = false;
-    if (__builtin_expect(refusal != REASON_NONE, 0)) {
+    if (unlikely(refusal != REASON_NONE)) {
         qp_owner(qp)->operations->dropped(qp_owner(qp), packet, refusal);
         return !qp->progress.refused;
     }
-    if (__builtin_expect(arrival->from.congested, 0))
+    if (unlikely(arrival->from.congested))
         qp_path_notify(qp, arrival->now);
     if (arrival->along && qp->traits & QP_END_TO_END && !qp->path.remote)
         engine_receive_along(qp_engine(qp), arrival->along, now);
@@ -115,7 +116,7 @@ __attribute__((always_inline)) static inline bool take(struct qp *qp, const stru
     return !qp->progress.refused;
 }
 
-__attribute__((noinline)) static bool tell_cut_off(const struct qp *qp)
+cold static bool tell_cut_off(const struct qp *qp)
 {
     traffic_dropped(&qp->process->traffic, REASON_PACKET_PORT_DOWN, "qp 0x%x", qp->number);
     return true;
@@ -123,7 +124,7 @@ __attribute__((noinline)) static bool tell_cut_off(const struct qp *qp)
 
 static inline bool is_cut_off(const struct qp *qp)
 {
-    return __builtin_expect(qp_port_is_down(qp), 0) && tell_cut_off(qp);
+    return unlikely(qp_port_is_down(qp)) && tell_cut_off(qp);
 }
 
 /* Nothing that `take` looks for is there, but for the counting. */
@@ -145,7 +146,7 @@ static inline enum endpoint_output output_of(const struct qp *qp)
 static inline enum endpoint_output receive_at_qp_fast(struct qp *qp, const struct endpoint_arrival *arrival)
 {
     traffic_received(qp_flow(qp), arrival->from.packet, NULL);
-    if (__builtin_expect(arrival->along, 0))
+    if (unlikely(arrival->along))
         engine_receive_along(qp_engine(qp), arrival->along, arrival->now);
     engine_receive_reliable(qp_engine(qp), arrival->from.packet, arrival->now);
     enum endpoint_output output = output_of(qp);
@@ -153,8 +154,7 @@ static inline enum endpoint_output receive_at_qp_fast(struct qp *qp, const struc
     return output;
 }
 
-__attribute__((noinline)) static enum endpoint_output receive_at_qp_slow(struct qp *qp,
-                                                                         const struct endpoint_arrival *arrival)
+cold static enum endpoint_output receive_at_qp_slow(struct qp *qp, const struct endpoint_arrival *arrival)
 {
     const struct packet *packet = arrival->from.packet;
     bool fine = take(qp, packet, arrival, qp_receive);
@@ -173,8 +173,7 @@ __attribute__((flatten)) static enum endpoint_output receive_at_qp(struct endpoi
     if (is_cut_off(qp))
         return ENDPOINT_NOTHING;
     lock_take(&qp->lock);
-    return __builtin_expect(is_usual(qp, arrival), 1) ? receive_at_qp_fast(qp, arrival)
-                                                      : receive_at_qp_slow(qp, arrival);
+    return likely(is_usual(qp, arrival)) ? receive_at_qp_fast(qp, arrival) : receive_at_qp_slow(qp, arrival);
 }
 
 bool qp_endpoint_take(struct qp *qp, const struct endpoint_arrival *arrival, take_packet *next)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/likely.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/mw.h"
 #include "verbs/object/async.h"
@@ -43,8 +44,8 @@ static inline void clear_entry(struct completion *entry)
     memset((char *)entry + PART, 0, sizeof *entry - PART);
 }
 
-__attribute__((noinline)) static void tell_failed_send(struct qp *qp, const struct send_wqe *work,
-                                                       enum ibv_wc_status status, enum reason reason)
+cold static void tell_failed_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
+                                  enum reason reason)
 {
     qp_tell_end(qp, "send", work->id, status, reason);
     qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
@@ -55,11 +56,11 @@ static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enu
 {
     struct cq *cq = qp->uses.send_cq;
     uint32_t retires = qp->sends.unsignalled;
-    if (__builtin_expect(status != IBV_WC_SUCCESS, 0))
+    if (unlikely(status != IBV_WC_SUCCESS))
         tell_failed_send(qp, work, status, reason);
     qp->sends.unsignalled = 0;
     struct completion *entry = cq_begin_push(cq);
-    if (__builtin_expect(!entry, 0))
+    if (unlikely(!entry))
         return;
     clear_entry(entry);
     entry->id = work->id;
@@ -84,7 +85,7 @@ void qp_owner_sent(struct engine_owner *owner, const struct send_wqe *work, enum
         complete_sent(qp, work, status, reason);
 }
 
-__attribute__((noinline)) static void raise_limit(const struct qp *qp)
+cold static void raise_limit(const struct qp *qp)
 {
     srq_raise(qp->uses.srq, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
@@ -140,7 +141,7 @@ static inline void fill_received(const struct qp *qp, struct completion *entry, 
     entry->cvlan = arrival->cvlan;
     entry->slid = qp->path.lid;
     entry->sl = qp->path.sl;
-    if (__builtin_expect(arrival->source && arrival->packet, 0))
+    if (unlikely(arrival->source && arrival->packet))
         show_sender(entry, arrival->packet);
 }
 
@@ -150,12 +151,12 @@ void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receiv
     struct cq *cq = qp->uses.receive_cq;
     uint64_t id = receive->id;
     comp_cntr_ended(qp, arrival->opcode, arrival->status, arrival->length);
-    if (__builtin_expect(arrival->status != IBV_WC_SUCCESS, 0))
+    if (unlikely(arrival->status != IBV_WC_SUCCESS))
         qp_tell_end(qp, "receive", id, arrival->status, arrival->reason);
     receive_queue_free(qp->receives.queue, receive);
     cq_note_round(cq);
     struct completion *entry = cq_begin_push(cq);
-    if (__builtin_expect(!entry, 0))
+    if (unlikely(!entry))
         return receive_queue_lost(qp->receives.queue);
     fill_received(qp, entry, id, arrival);
     cq_end_push(cq, entry, arrival->solicited || arrival->status != IBV_WC_SUCCESS);
@@ -173,8 +174,8 @@ __attribute__((flatten)) enum reason qp_owner_receive_memory(struct engine_owner
     return mr_local(qp_of_owner(owner), qp_of_owner(owner)->memory.receive_pd, sge, access, out);
 }
 
-__attribute__((noinline)) static void tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length,
-                                                  unsigned access, enum reason reason)
+cold static void tell_memory(const struct qp *qp, uint32_t rkey, uint64_t address, uint32_t length, unsigned access,
+                             enum reason reason)
 {
     qp_tell_memory(qp, rkey, address, length, access, reason);
 }
@@ -183,7 +184,7 @@ __attribute__((flatten)) enum reason qp_owner_remote_memory(struct engine_owner 
                                                             uint32_t length, unsigned access, struct iovec *out)
 {
     enum reason reason = mr_remote(qp_of_owner(owner), rkey, address, length, access, out);
-    if (__builtin_expect(reason, REASON_NONE))
+    if (unlikely(reason))
         tell_memory(qp_of_owner(owner), rkey, address, length, access, reason);
     return reason;
 }

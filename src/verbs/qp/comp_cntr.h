@@ -4,6 +4,7 @@
 #ifndef VERBS_QP_COMP_CNTR_H
 #define VERBS_QP_COMP_CNTR_H
 
+#include "base/likely.h"
 #include "verbs/qp/qp.h"
 
 /* 0 or EINVAL. A program of a later release passes a larger structure, whose rest becomes zeros. */
@@ -33,7 +34,7 @@ void comp_cntr_count(struct qp *, enum ibv_wc_opcode, enum ibv_wc_status, uint32
 
 static inline void comp_cntr_ended(struct qp *qp, enum ibv_wc_opcode opcode, enum ibv_wc_status status, uint32_t length)
 {
-    if (__builtin_expect(qp->counting.operations, 0))
+    if (unlikely(qp->counting.operations))
         comp_cntr_count(qp, opcode, status, length);
 }
 

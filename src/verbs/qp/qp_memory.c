@@ -1,11 +1,12 @@
 #include "verbs/qp/qp_memory.h"
 
+#include "base/likely.h"
 #include "verbs/memory/mr.h"
 #include "verbs/memory/vma.h"
 #include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_engine.h"
 
-__attribute__((noinline)) static enum reason memory_of_nothing(bool written, uint32_t length, struct iovec *out)
+cold static enum reason memory_of_nothing(bool written, uint32_t length, struct iovec *out)
 {
     *out = (struct iovec){vma_of_nothing(written), length};
     return REASON_NONE;
@@ -24,15 +25,14 @@ __attribute__((flatten)) enum reason mr_local(const struct qp *qp, const struct 
         return REASON_LOCAL_RANGE;
     if (access & ~region->access)
         return REASON_LOCAL_PERMISSION;
-    if (__builtin_expect(region->kind == REGION_NULL, 0))
+    if (unlikely(region->kind == REGION_NULL))
         return memory_of_nothing(access & IBV_ACCESS_LOCAL_WRITE, sge->length, out);
     *out = (struct iovec){region->memory + (sge->addr - region->base), sge->length};
     return REASON_NONE;
 }
 
-__attribute__((noinline)) static enum reason find_special(const struct qp *qp, const struct region *region,
-                                                          uint32_t rkey, uint64_t address, uint32_t length,
-                                                          unsigned access, struct iovec *out)
+cold static enum reason find_special(const struct qp *qp, const struct region *region, uint32_t rkey, uint64_t address,
+                                     uint32_t length, unsigned access, struct iovec *out)
 {
     return region->kind == REGION_NULL ? REASON_REMOTE_KEY_UNKNOWN
                                        : mw_remote(qp, region, rkey, address, length, access, out);
@@ -44,7 +44,7 @@ __attribute__((flatten)) enum reason mr_remote(const struct qp *qp, uint32_t rke
     const struct region *region = rkeys_find(qp->process->keys, rkey);
     if (!region)
         return REASON_REMOTE_KEY_UNKNOWN;
-    if (__builtin_expect(region->kind != REGION_MEMORY, 0))
+    if (unlikely(region->kind != REGION_MEMORY))
         return find_special(qp, region, rkey, address, length, access, out);
     if (region->pd != qp->memory.pd)
         return REASON_REMOTE_PD;

@@ -2,6 +2,7 @@
 #ifndef VERBS_QP_QP_PATH_H
 #define VERBS_QP_QP_PATH_H
 
+#include "base/likely.h"
 #include "base/lock.h"
 #include "diag/diag.h"
 #include "process/port_state.h"
@@ -31,7 +32,7 @@ enum reason qp_path_refusal_of_network(const struct qp *, const struct packet *,
 static inline enum reason qp_path_refusal(const struct qp *qp, const struct packet *packet, unsigned interface)
 {
     lock_assert_held(&qp->lock);
-    if (__builtin_expect(interface, 0))
+    if (unlikely(interface))
         return qp_path_refusal_of_network(qp, packet, interface);
     return !(qp->traits & QP_DATAGRAM) && (packet->grh || qp->path.remote) ? REASON_PACKET_SOURCE : REASON_NONE;
 }

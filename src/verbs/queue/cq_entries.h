@@ -2,6 +2,7 @@
 #ifndef VERBS_QUEUE_CQ_ENTRIES_H
 #define VERBS_QUEUE_CQ_ENTRIES_H
 
+#include "base/likely.h"
 #include "link/fence.h"
 #include "verbs/queue/cq.h"
 
@@ -34,7 +35,7 @@ static inline bool cq_begin_taking_freely(struct cq *cq)
 {
     atomic_store_explicit(&cq->taking, true, memory_order_relaxed);
     fence_compiler();
-    return __builtin_expect(!atomic_load_explicit(&cq->stopped, memory_order_acquire), 1);
+    return likely(!atomic_load_explicit(&cq->stopped, memory_order_acquire));
 }
 
 static inline void cq_end_taking_freely(struct cq *cq)
@@ -45,12 +46,12 @@ static inline void cq_end_taking_freely(struct cq *cq)
 /* Is it under cq->lock? cq_end_taking wants to know. */
 static inline bool cq_begin_taking(struct cq *cq)
 {
-    return __builtin_expect(cq->guarded || !cq_begin_taking_freely(cq), 0) && cq_wait_to_take(cq);
+    return unlikely(cq->guarded || !cq_begin_taking_freely(cq)) && cq_wait_to_take(cq);
 }
 
 static inline void cq_end_taking(struct cq *cq, bool locked)
 {
-    if (__builtin_expect(locked, 0))
+    if (unlikely(locked))
         lock_release(&cq->lock);
     else
         cq_end_taking_freely(cq);

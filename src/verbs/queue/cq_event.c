@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/container.h"
+#include "base/likely.h"
 #include "diag/refusal.h"
 #include "events/events.h"
 #include "process/process.h"
@@ -56,7 +57,7 @@ void cq_event_notify(struct cq *cq, bool notable)
     lock_assert_held(&cq->lock);
     if (cq->armed == CQ_UNARMED || (cq->armed == CQ_ARMED_SOLICITED && !notable))
         return;
-    if (__builtin_expect(cq->moderation.period, 0) && holds(cq, 1))
+    if (unlikely(cq->moderation.period) && holds(cq, 1))
         return;
     raise_event(cq);
 }

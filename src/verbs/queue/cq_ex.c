@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "base/likely.h"
 #include "base/result.h"
 #include "diag/log.h"
 #include "diag/refusal.h"
@@ -26,7 +27,7 @@ static inline void show(struct cq *cq, const struct completion *entry)
 }
 
 /* For CQs and entries that show_next leaves to us. */
-__attribute__((noinline)) static int show_next_slow(struct cq *cq)
+cold static int show_next_slow(struct cq *cq)
 {
     bool locked = cq_begin_taking(cq);
     uint32_t head = cq_ring_head(&cq->ring);
@@ -96,7 +97,7 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
     }
     cq_consumer_lock(cq);
     atomic_store_explicit(&cq->batch_owner, self, memory_order_relaxed);
-    if (__builtin_expect(show_next(cq), 1))
+    if (likely(show_next(cq)))
         return 0;
     int error = show_next_slow(cq);
     if (error)
@@ -104,7 +105,7 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
     return error;
 }
 
-__attribute__((noinline)) static int look_again(struct cq *cq)
+cold static int look_again(struct cq *cq)
 {
     if (!show_next_slow(cq))
         return 0;
@@ -115,7 +116,7 @@ __attribute__((noinline)) static int look_again(struct cq *cq)
 static int next_poll(struct ibv_cq_ex *ibv)
 {
     struct cq *cq = cq_of(ibv);
-    return __builtin_expect(show_next(cq), 1) ? 0 : look_again(cq);
+    return likely(show_next(cq)) ? 0 : look_again(cq);
 }
 
 /* Whoever calls it ends the batch, as on adapters, for which that is giving back a spin lock: programs may hand a batch

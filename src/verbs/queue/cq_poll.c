@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/likely.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "link/fence.h"
@@ -66,7 +67,7 @@ static bool in_own_batch(const struct cq *cq)
 }
 
 /* Kept apart, so that who finds nothing saves few registers. */
-__attribute__((noinline)) static int take_entries(struct cq *cq, int count, struct ibv_wc *wc)
+cold static int take_entries(struct cq *cq, int count, struct ibv_wc *wc)
 {
     bool nested = in_own_batch(cq);
     if (!nested)

@@ -2,6 +2,7 @@
 #ifndef VERBS_QUEUE_CQ_POLL_H
 #define VERBS_QUEUE_CQ_POLL_H
 
+#include "base/likely.h"
 #include "process/process.h"
 #include "verbs/queue/cq.h"
 
@@ -26,7 +27,7 @@ static inline void cq_wait_for_responses(const struct cq *cq)
 {
     uint32_t round = atomic_load_explicit(&cq->delivered, memory_order_relaxed);
     uint32_t answered = atomic_load_explicit(&cq->process->loop.answered, memory_order_acquire);
-    if (__builtin_expect((int32_t)(round - answered) > 0, 0))
+    if (unlikely((int32_t)(round - answered) > 0))
         cq_wait_for_round(cq, round);
 }
 

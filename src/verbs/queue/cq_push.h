@@ -2,6 +2,7 @@
 #ifndef VERBS_QUEUE_CQ_PUSH_H
 #define VERBS_QUEUE_CQ_PUSH_H
 
+#include "base/likely.h"
 #include "process/process.h"
 #include "verbs/queue/cq.h"
 
@@ -26,14 +27,14 @@ static inline struct completion *cq_begin_push(struct cq *cq)
 {
     lock_take(&cq->lock);
     struct completion *to = cq_ring_room(&cq->ring);
-    return __builtin_expect(to != NULL, 1) ? to : cq_make_room(cq);
+    return likely(to != NULL) ? to : cq_make_room(cq);
 }
 
 static inline void cq_end_push(struct cq *cq, struct completion *entry, bool notable)
 {
     lock_assert_held(&cq->lock);
     bool usual = cq->wc_flags < IBV_WC_EX_WITH_COMPLETION_TIMESTAMP && cq->armed == CQ_UNARMED && !notable;
-    if (__builtin_expect(usual, 1))
+    if (likely(usual))
         cq_ring_put(&cq->ring);
     else
         cq_end_push_slow(cq, entry, notable);

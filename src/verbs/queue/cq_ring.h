@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/likely.h"
+
 /* One completion as it lies in the ring. */
 struct completion {
     uint64_t id;
@@ -49,7 +51,7 @@ static inline void cq_retire_shared(const struct completion *entry)
  * do those of its receives. */
 static inline void cq_retire(const struct completion *entry)
 {
-    if (__builtin_expect(!entry->retires, 0))
+    if (unlikely(!entry->retires))
         return cq_retire_shared(entry);
     uint32_t retired = atomic_load_explicit(entry->retired, memory_order_relaxed);
     atomic_store_explicit(entry->retired, retired + entry->retires, memory_order_release);

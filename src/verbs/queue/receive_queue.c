@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/likely.h"
 #include "base/result.h"
 #include "diag/refusal.h"
 #include "transport/scatter.h"
@@ -145,8 +146,8 @@ struct receive_queue_state receive_queue_look(struct receive_queue *queue)
     return state;
 }
 
-__attribute__((noinline)) static void tell_refusal(const struct receive_queue *queue, const struct ibv_recv_wr *wr,
-                                                   int error, uint32_t count)
+cold static void tell_refusal(const struct receive_queue *queue, const struct ibv_recv_wr *wr, int error,
+                              uint32_t count)
 {
     const struct receive_queue_owner *owner = &queue->owner;
     char call[96];
@@ -168,7 +169,7 @@ int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr
         error = post_one(queue, wr);
     uint32_t count = queue->count;
     lock_release(&queue->lock);
-    if (__builtin_expect(!error, 1))
+    if (likely(!error))
         return 0;
     *bad = (struct ibv_recv_wr *)wr;
     tell_refusal(queue, wr, error, count);

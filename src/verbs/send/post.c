@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/likely.h"
 #include "base/result.h"
 #include "diag/log.h"
 #include "diag/refusal.h"
@@ -31,9 +32,8 @@ bool post_is_legal(const struct qp *qp, unsigned opcode)
  * but those of `rdma`. */
 static inline bool is_usual(const struct qp *qp, const struct ibv_send_wr *wr)
 {
-    return __builtin_expect(qp->traits & QP_END_TO_END && wr->opcode < 32 &&
-                                (OPCODES_MESSAGE & OPCODE_BIT(wr->opcode)) && !(wr->send_flags & ~(unsigned)SEND_FLAGS),
-                            1);
+    return likely(qp->traits & QP_END_TO_END && wr->opcode < 32 && (OPCODES_MESSAGE & OPCODE_BIT(wr->opcode)) &&
+                  !(wr->send_flags & ~(unsigned)SEND_FLAGS));
 }
 
 bool post_takes_inline(unsigned opcode)
@@ -65,7 +65,7 @@ static inline bool has_too_many_sges(const struct qp *qp, const struct ibv_send_
 }
 
 /* What can be refused before a slot is taken, in the order of what is easiest for the program to understand. */
-__attribute__((noinline)) static enum reason post_refuse_slow(const struct qp *qp, const struct ibv_send_wr *wr)
+cold static enum reason post_refuse_slow(const struct qp *qp, const struct ibv_send_wr *wr)
 {
     if (!post_is_legal(qp, wr->opcode))
         return REASON_SEND_OPCODE;
@@ -102,8 +102,7 @@ static inline enum reason copy_inline_sge(const struct qp *qp, struct send_wqe *
     return REASON_NONE;
 }
 
-__attribute__((noinline)) static enum reason copy_inline_list(const struct qp *qp, struct send_wqe *work,
-                                                              const struct ibv_send_wr *wr)
+cold static enum reason copy_inline_list(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     enum reason reason = REASON_NONE;
     for (int i = 0; i < wr->num_sge && !reason; i++)
@@ -115,8 +114,7 @@ static inline enum reason copy_inline(const struct qp *qp, struct send_wqe *work
 {
     work->length = 0;
     work->sge_count = 0;
-    return __builtin_expect(wr->num_sge == 1, 1) ? copy_inline_sge(qp, work, wr->sg_list)
-                                                 : copy_inline_list(qp, work, wr);
+    return likely(wr->num_sge == 1) ? copy_inline_sge(qp, work, wr->sg_list) : copy_inline_list(qp, work, wr);
 }
 
 static inline enum reason copy_list(struct send_wqe *work, const struct ibv_send_wr *wr)
@@ -169,8 +167,7 @@ static bool copy_parameters(const struct qp *qp, struct send_wqe *work, const st
     return true;
 }
 
-__attribute__((noinline)) static enum reason copy_work_slow(const struct qp *qp, struct send_wqe *work,
-                                                            const struct ibv_send_wr *wr)
+cold static enum reason copy_work_slow(const struct qp *qp, struct send_wqe *work, const struct ibv_send_wr *wr)
 {
     if (OPCODES_LOCAL & OPCODE_BIT(wr->opcode))
         return copy_local(work, wr);
@@ -252,7 +249,7 @@ static inline bool is_usual_read(const struct qp *qp, const struct ibv_send_wr *
            !(wr->send_flags & ~(unsigned)(SEND_FLAGS & ~IBV_SEND_INLINE));
 }
 
-__attribute__((noinline)) static enum reason post_one_slow(struct qp *qp, const struct ibv_send_wr *wr)
+cold static enum reason post_one_slow(struct qp *qp, const struct ibv_send_wr *wr)
 {
     return is_usual_read(qp, wr) ? post_as(qp, wr, true) : post_as(qp, wr, false);
 }
@@ -303,8 +300,7 @@ static unsigned long long length_of(const struct ibv_send_wr *wr)
 }
 
 /* With what the work request says of the reason. NULL: there was none, and the state refuses even that. */
-__attribute__((cold, noinline)) static int refuse_work(const struct qp *qp, const struct ibv_send_wr *wr,
-                                                       enum reason reason)
+cold static int refuse_work(const struct qp *qp, const struct ibv_send_wr *wr, enum reason reason)
 {
     char text[POST_TEXT] = "";
     if (reason == REASON_SEND_OPCODE)
@@ -366,11 +362,11 @@ __attribute__((flatten)) int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr
         wanted = lock_release_wanted(&qp->lock); /* READs and WRITEs done directly take long */
         post_leave(qp);
     }
-    if (__builtin_expect(reason != REASON_NONE, 0)) {
+    if (unlikely(reason != REASON_NONE)) {
         *bad = wr;
         return refuse_work(qp, wr, reason);
     }
-    if (__builtin_expect(wanted, 0)) /* the queue pair may be gone after this */
+    if (unlikely(wanted)) /* the queue pair may be gone after this */
         lock_let_others_in();
     return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef VERBS_SEND_POST_H
 #define VERBS_SEND_POST_H
 
+#include "base/likely.h"
 #include "verbs/qp/qp.h"
 
 /* ibv_post_send(3). Thread-safe. */
@@ -14,12 +15,12 @@ bool post_enter_batch(struct qp *);
 
 static inline bool post_enter(struct qp *qp)
 {
-    return __builtin_expect(!qp->batch.exists, 1) || post_enter_batch(qp);
+    return likely(!qp->batch.exists) || post_enter_batch(qp);
 }
 
 static inline void post_leave(struct qp *qp)
 {
-    if (__builtin_expect(qp->batch.exists, 0))
+    if (unlikely(qp->batch.exists))
         lock_release(&qp->batch.lock);
 }
 
@@ -49,7 +50,6 @@ void post_start(struct qp *, nanos now);
 
 /* Writes the line of a refused call (diag/refusal.h), whose name and work request are given, with what the queue pair
  * has to say of the reason and `text`. Sets errno and returns it. */
-int post_refused(const struct qp *, const char *call, uint64_t id, enum reason, const char *text)
-    __attribute__((cold, noinline));
+cold int post_refused(const struct qp *, const char *call, uint64_t id, enum reason, const char *text);
 
 #endif

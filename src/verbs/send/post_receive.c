@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/likely.h"
 #include "base/result.h"
 #include "diag/refusal.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
 
-__attribute__((cold, noinline)) static int refuse_receive(const struct qp *qp, const struct ibv_recv_wr *wr)
+cold static int refuse_receive(const struct qp *qp, const struct ibv_recv_wr *wr)
 {
     const struct receive_queue_owner *owner = &qp->receives.own.owner;
     char call[96];

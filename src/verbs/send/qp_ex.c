@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/likely.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"
@@ -120,7 +121,7 @@ static int wr_complete(struct ibv_qp_ex *ibv)
     if (reason)
         roll_back(qp);
     leave_batch(qp);
-    if (__builtin_expect(wanted && !reason, 0)) /* the queue pair may be gone after this */
+    if (unlikely(wanted && !reason)) /* the queue pair may be gone after this */
         lock_let_others_in();
     return reason ? post_refused(qp, "ibv_wr_complete", ibv->wr_id, reason, "") : 0;
 }

@@ -3,6 +3,7 @@
 /* From the engines into the links. */
 #include <string.h>
 
+#include "base/likely.h"
 #include "diag/log.h"
 #include "link/guard.h"
 #include "process/progress.h"
@@ -48,7 +49,7 @@ static void part_from_peer(struct qp *qp)
 }
 
 /* The peer of a connected queue pair, looked up again when there was none or it has gone. */
-__attribute__((noinline)) static struct peer *find_peer_anew(struct qp *qp)
+cold static struct peer *find_peer_anew(struct qp *qp)
 {
     qp->path.peer_ended |= qp->path.peer || qp->path.peer_claimed;
     if (qp->path.peer)
@@ -61,7 +62,7 @@ __attribute__((noinline)) static struct peer *find_peer_anew(struct qp *qp)
 static inline struct peer *find_peer(struct qp *qp)
 {
     struct peer *peer = qp->path.peer;
-    return __builtin_expect(peer && !peer->gone, 1) ? peer : find_peer_anew(qp);
+    return likely(peer && !peer->gone) ? peer : find_peer_anew(qp);
 }
 
 /* The way to the peer of a connected queue pair; NULL: there is none, and packets are lost. */
@@ -104,13 +105,13 @@ bool qp_send_packet(struct qp *qp, const struct packet *packet)
 
 static inline bool is_held(struct qp *qp)
 {
-    return __builtin_expect(qp->rate_limit.rate, 0) && rate_limit_holds(qp);
+    return unlikely(qp->rate_limit.rate) && rate_limit_holds(qp);
 }
 
 /* The peer's requests are answered at once, whatever rate our own are sent at. */
 static inline bool is_held_rc(struct qp *qp)
 {
-    return __builtin_expect(qp->rate_limit.rate, 0) && !engine_owes_responses(qp_engine(qp)) && rate_limit_holds(qp);
+    return unlikely(qp->rate_limit.rate) && !engine_owes_responses(qp_engine(qp)) && rate_limit_holds(qp);
 }
 
 /* Whether there is something to send is told by engine_transmit; who does not ask it, as there is no room or the rate
@@ -119,13 +120,13 @@ static inline bool may_transmit_rc(struct qp *qp, struct link *link, bool ready)
 {
     if (!engine_may_have_output(qp_engine(qp)))
         return false;
-    if (__builtin_expect(!qp->rate_limit.rate && (ready || link->operations->ready(link)), 1))
+    if (likely(!qp->rate_limit.rate && (ready || link->operations->ready(link))))
         return true;
     return engine_has_output(qp_engine(qp)) && !is_held_rc(qp) && qp_has_room(qp, link);
 }
 
 /* Without a link, packets go nowhere and timers do the rest. */
-__attribute__((noinline)) static void transmit_rc_nowhere(struct qp *qp, nanos now)
+cold static void transmit_rc_nowhere(struct qp *qp, nanos now)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -134,7 +135,7 @@ __attribute__((noinline)) static void transmit_rc_nowhere(struct qp *qp, nanos n
 }
 
 /* Everything that the engine has and the link has room for. */
-__attribute__((noinline)) static void transmit_all(struct qp *qp, struct link *link, bool ready, nanos now)
+cold static void transmit_all(struct qp *qp, struct link *link, bool ready, nanos now)
 {
     struct packet packet;
     struct iovec pieces[PAYLOAD_PIECES_MAX];
@@ -166,14 +167,14 @@ __attribute__((always_inline)) static inline bool transmit_single_as(struct qp *
     enum operation operation = op_operation((uint8_t)(packet.bth[0] >> 24));
     bool read =
         traffic_send_request(qp_flow(qp), qp->path.peer, link, &frame, operation); /* no peer where it's remote */
-    if (__builtin_expect(!read, 0)) {
+    if (unlikely(!read)) {
         engine_unreadable_request(qp_engine(qp), psn);
         engine_take_back_along(qp_engine(qp), frame.along);
     }
     return true;
 }
 
-__attribute__((noinline, flatten)) static bool transmit_with_ack(struct qp *qp, struct link *link, nanos now)
+cold __attribute__((flatten)) static bool transmit_with_ack(struct qp *qp, struct link *link, nanos now)
 {
     return transmit_single_as(qp, link, true, now);
 }
@@ -182,8 +183,8 @@ __attribute__((noinline, flatten)) static bool transmit_with_ack(struct qp *qp, 
  * goes this way. */
 static inline bool transmit_single(struct qp *qp, struct link *link, nanos now)
 {
-    return __builtin_expect(engine_owes_late(qp_engine(qp)), 0) ? transmit_with_ack(qp, link, now)
-                                                                : transmit_single_as(qp, link, false, now);
+    return unlikely(engine_owes_late(qp_engine(qp))) ? transmit_with_ack(qp, link, now)
+                                                     : transmit_single_as(qp, link, false, now);
 }
 
 /* Messages of one packet first, for as long as nothing else is there. `ready` is known of the link. */
@@ -201,12 +202,12 @@ static inline void transmit_output(struct qp *qp, struct link *link, bool ready,
 /* Flattened: what is written into a request of one packet goes straight into its headers, most of it without a call. */
 __attribute__((flatten)) static void transmit_rc(struct qp *qp, nanos now)
 {
-    if (__builtin_expect(tags_have_work(&qp_tags(qp)->port), 0))
+    if (unlikely(tags_have_work(&qp_tags(qp)->port)))
         qp->uses.srq->kind->post(qp);
     struct link *link = find_link(qp);
-    if (__builtin_expect(!link, 0))
+    if (unlikely(!link))
         return transmit_rc_nowhere(qp, now);
-    if (__builtin_expect(atomic_load_explicit(&link->directs, memory_order_relaxed), 0)) {
+    if (unlikely(atomic_load_explicit(&link->directs, memory_order_relaxed))) {
         if (qp_transmit_directly(qp, link))
             return;
     } else
@@ -276,7 +277,7 @@ static void transmit_to(struct qp *qp, const struct ah *ah, struct peer *peer, s
     bool multicast = ah->multicast && !qp_port_is_down(qp);
     if (!engine_transmit(qp_engine(qp), &packet, pieces, now) || (!link && !multicast))
         return;
-    if (__builtin_expect(ah->infiniband, 0))
+    if (unlikely(ah->infiniband))
         write_local_headers(ah, qp->object.context->device, &packet, &frame);
     else
         write_headers(ah, &packet, &frame);
@@ -349,7 +350,7 @@ __attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
         return false;
     struct link *link = qp->path.peer->link;
     bool room = link->operations->begin(link) || link->operations->ready(link);
-    if (__builtin_expect(room, 1))
+    if (likely(room))
         send_ack(qp, link);
     traffic_end_batch(qp_flow(qp), link);
     return room;
@@ -358,11 +359,11 @@ __attribute__((flatten)) bool qp_acknowledge(struct qp *qp)
 void qp_transmit_guarded(struct qp *qp, nanos now)
 {
     lock_assert_held(&qp->lock);
-    if (__builtin_expect(qp->process->forked, 0))
+    if (unlikely(qp->process->forked))
         return;
-    if (__builtin_expect(qp->rate_limit.rate, 0))
+    if (unlikely(qp->rate_limit.rate))
         qp->rate_limit.wake = NANOS_NEVER;
-    if (__builtin_expect(qp_is_reliable(qp), 1))
+    if (likely(qp_is_reliable(qp)))
         transmit_rc(qp, now);
     else
         qp->kind->transmit(qp, now);
