@@ -1,11 +1,11 @@
 /* What every wrapper of the interface does around the call: it names the call for the line of a refusal
- * (diag/refusal.h) and keeps errno in step (base/result.h). AROUND_ has a macro for each word that verbs.def says of
+ * (events/refusal.h) and keeps errno in step (base/result.h). AROUND_ has a macro for each word that verbs.def says of
  * how a verb tells of failure. */
 #ifndef ABI_AROUND_H
 #define ABI_AROUND_H
 
 #include "base/result.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 
 /* `failed` is asked of `result`, what the call answered. */
 #define AROUND(name, call, failed)                                                                                     \

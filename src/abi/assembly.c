@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "events/call_counts.h"
 #include "gsi/cm.h"
 #include "gsi/mad.h"
 #include "gsi/served.h"
@@ -47,6 +48,7 @@ static void end_parts(struct process *process)
 
 static void inherit(struct process *process)
 {
+    call_counts_forget();
     inherit_process(process);
     cm_inherit(process);
 }

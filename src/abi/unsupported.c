@@ -5,12 +5,12 @@
 
 #include "abi/stub.h"
 #include "diag/log.h"
+#include "events/refusal.h"
 
 int unsupported(const char *what)
 {
     log_start();
-    log_reason(LOG_WARN, REASON_UNSUPPORTED, "%s", what);
-    return errno = EOPNOTSUPP;
+    return errno = refuse_in(what, EOPNOTSUPP, REASON_UNSUPPORTED, "%s", "");
 }
 
 #define REFUSED(table, answer, member, why) STUB(answer, table##_##member, #table "." #member)

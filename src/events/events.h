@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Those that are counted by operation, those that have a number of their own, those that are counted by reason, those
- * of the connection manager, and those that are not counted. */
+ * of calls that are refused or disturbed, those of the connection manager, and those that are not counted. */
 enum event {
 #define PACKETS(name, ...) EVENT_##name,
 #include "events/events.def"
@@ -19,6 +19,14 @@ enum event {
     EVENTS_BEFORE_REASONS,
     EVENTS_BEFORE_REASONS_ = EVENTS_BEFORE_REASONS - 1,
 #define REASONS(name, ...) EVENT_##name,
+#include "events/events.def"
+    EVENTS_BEFORE_REFUSALS,
+    EVENTS_BEFORE_REFUSALS_ = EVENTS_BEFORE_REFUSALS - 1,
+#define REFUSALS(name, ...) EVENT_##name,
+#include "events/events.def"
+    EVENTS_BEFORE_SCRIPTED,
+    EVENTS_BEFORE_SCRIPTED_ = EVENTS_BEFORE_SCRIPTED - 1,
+#define SCRIPTED(name, ...) EVENT_##name,
 #include "events/events.def"
     EVENTS_BEFORE_MESSAGES,
     EVENTS_BEFORE_MESSAGES_ = EVENTS_BEFORE_MESSAGES - 1,
@@ -87,7 +95,7 @@ static inline bool event_is_counted(enum event event)
 
 static inline bool event_has_reason(enum event event)
 {
-    return event >= EVENTS_BEFORE_REASONS && event < EVENTS_BEFORE_MESSAGES;
+    return event >= EVENTS_BEFORE_REASONS && event < EVENTS_BEFORE_REFUSALS;
 }
 
 /* Constants of a constant event. */
@@ -97,6 +105,8 @@ static inline enum event_sum event_sum(enum event event)
 #define PACKETS(name, key, sum, ...) [EVENT_##name] = EVENT_SUM_##sum,
 #define COUNTED(name, key, part, sum, ...) [EVENT_##name] = EVENT_SUM_##sum,
 #define REASONS(name, ...) [EVENT_##name] = EVENT_SUM_NONE,
+#define REFUSALS(name, ...) [EVENT_##name] = EVENT_SUM_NONE,
+#define SCRIPTED(name, ...) [EVENT_##name] = EVENT_SUM_NONE,
 #define MESSAGES(name, ...) [EVENT_##name] = EVENT_SUM_NONE,
 #define EVENT(name, ...) [EVENT_##name] = EVENT_SUM_NONE,
 #include "events/events.def"
@@ -110,6 +120,8 @@ static inline enum event_level event_level(enum event event)
 #define PACKETS(name, key, sum, column, rdma, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
 #define COUNTED(name, key, part, sum, column, rdma, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
 #define REASONS(name, key, column, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
+#define REFUSALS(name, key, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
+#define SCRIPTED(name, word, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
 #define MESSAGES(name, key, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
 #define EVENT(name, object, level, ...) [EVENT_##name] = EVENT_LEVEL_##level,
 #include "events/events.def"

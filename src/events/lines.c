@@ -16,6 +16,8 @@ const struct event_line event_lines[EVENT_KINDS] = {
     LINE(name, key, part, QP, level, a, b, meaning)
 #define REASONS(name, key, column, level, a, b, meaning) LINE(name, key, "", QP, level, a, b, meaning)
 #define MESSAGES(name, key, level, a, b, meaning) LINE(name, key, "", CONNECTION, level, a, b, meaning)
+#define REFUSALS(name, key, level, meaning) LINE(name, key, "", PROCESS, level, REASON, NONE, meaning)
+#define SCRIPTED(name, word, level, meaning) LINE(name, "scripted", word, PROCESS, level, NONE, NONE, meaning)
 #define EVENT(name, object, level, a, b, meaning) LINE(name, "", "", object, level, a, b, meaning)
 #include "events/events.def"
 };

@@ -1,6 +1,7 @@
 #include "report/counts_report.h"
 
 #include "diag/diag.h"
+#include "events/call_counts.h"
 #include "events/lines.h"
 #include "wire/op.h"
 
@@ -115,4 +116,40 @@ void counts_report(FILE *out, const struct counts_total *total, const uint64_t *
         report_counter(out, &reported, at);
         separator = ",";
     }
+}
+
+/* --- of calls */
+
+struct refused {
+    FILE *out;
+    enum event event;
+    const char *separator;
+};
+
+static void report_refused(unsigned reason, const char *name, const char *sentence, void *context)
+{
+    struct refused *refused = context;
+    uint64_t count = call_count_refused(refused->event, reason);
+    if (count)
+        report_part(refused->out, &refused->separator, name, count);
+}
+
+static void report_refusals(FILE *out, enum event event)
+{
+    struct refused refused = {out, event, ""};
+    fprintf(out, "\"%s\":{", event_lines[event].key);
+    reason_each(report_refused, &refused);
+    fputs("},", out);
+}
+
+void counts_report_calls(FILE *out)
+{
+    const char *separator = "";
+    for (enum event event = EVENTS_BEFORE_REFUSALS; event < EVENTS_BEFORE_SCRIPTED; event++)
+        report_refusals(out, event);
+    fprintf(out, "\"%s\":{", event_lines[EVENTS_BEFORE_SCRIPTED].key);
+    for (enum event event = EVENTS_BEFORE_SCRIPTED; event < EVENTS_BEFORE_MESSAGES; event++)
+        if (call_count_scripted(event))
+            report_part(out, &separator, event_lines[event].part, call_count_scripted(event));
+    fputs("}", out);
 }

@@ -10,4 +10,7 @@
  * is not known by device or queue pair. */
 void counts_report(FILE *, const struct counts_total *, const uint64_t *by_peers);
 
+/* Likewise what is counted of the calls of this process. */
+void counts_report_calls(FILE *);
+
 #endif

@@ -11,6 +11,7 @@
 #include "diag/clean.h"
 #include "diag/log.h"
 #include "diag/output.h"
+#include "events/call_counts.h"
 #include "gsi/cm_report.h"
 #include "process/process.h"
 #include "report/counts_report.h"
@@ -75,6 +76,8 @@ void traffic_report(FILE *out, const struct process *process)
     }
     fputs("],\"strays\":{", out);
     report_strays(out, process);
+    fputs("},\"calls\":{", out);
+    counts_report_calls(out);
     fputs("}", out);
     free(totals);
 }
@@ -104,7 +107,7 @@ static void append(const char *path, const char *text, size_t size)
         output_close(&file);
 }
 
-void traffic_report_end(struct process *process)
+static void write_report(struct process *process)
 {
     char *text = NULL;
     size_t size = 0;
@@ -120,4 +123,10 @@ void traffic_report_end(struct process *process)
     fclose(out);
     append(path, text, size);
     free(text);
+}
+
+void traffic_report_end(struct process *process)
+{
+    write_report(process);
+    call_counts_forget();
 }

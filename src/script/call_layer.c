@@ -11,7 +11,8 @@
 #include "base/uncancelled.h"
 #include "calls/calls.h"
 #include "diag/log.h"
-#include "diag/refusal.h"
+#include "events/call_counts.h"
+#include "events/refusal.h"
 #include "script/decide.h"
 #include "script/parse.h"
 
@@ -51,11 +52,22 @@ static void log_verdict(const struct script_event *event, const struct script_ve
         snprintf(late, sizeof late, " begins %llu us late,", (unsigned long long)(verdict->delay / NANOS_MICROSECOND));
     if (verdict->signal)
         snprintf(signal, sizeof signal, " signal %d is sent,", verdict->signal);
-    log_cause(LOG_WARN, REASON_SCRIPTED, "%s:%s%s%s%s by line %u of the script", call, late, signal,
-              verdict->error ? " fails with " : "", verdict->error ? script_error_name(verdict->error) : "",
-              verdict->rule->line);
+    log_cause((enum log_level)event_level(EVENT_SCRIPTED_ERROR), REASON_SCRIPTED,
+              "%s:%s%s%s%s by line %u of the script", call, late, signal, verdict->error ? " fails with " : "",
+              verdict->error ? script_error_name(verdict->error) : "", verdict->rule->line);
     if (verdict->error)
         refusal_told();
+}
+
+static void note_verdict(const struct script_event *event, const struct script_verdict *verdict)
+{
+    if (verdict->delay)
+        call_note(EVENT_SCRIPTED_DELAY, REASON_SCRIPTED);
+    if (verdict->signal)
+        call_note(EVENT_SCRIPTED_SIGNAL, REASON_SCRIPTED);
+    if (verdict->error)
+        call_note(EVENT_SCRIPTED_ERROR, REASON_SCRIPTED);
+    log_verdict(event, verdict);
 }
 
 /* A thread that is cancelled here could hold the lock of a queue pair or CQ: the program may be in a batch. */
@@ -77,7 +89,7 @@ static int meet(struct script_event event)
     event.seed = around.seed;
     struct script_verdict verdict = script_decide(around.script, &event);
     if (verdict.rule) {
-        log_verdict(&event, &verdict);
+        note_verdict(&event, &verdict);
         wait_for(verdict.delay);
         if (verdict.signal)
             kill(getpid(), verdict.signal);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """softverbs run --script and --inject: calls of an unmodified program fail and wait as a script says, and others do not."""
+import json
 import os
 import re
 import signal
@@ -29,6 +30,26 @@ def a_call_fails_at_its_turn_and_no_other():
     assert _disturbed("when ibv_reg_mr, nth 5: error ENOMEM", "regions") == ([good] * 4, [])
     assert _disturbed("ibv_reg_mr:error=ENOMEM:when=2+2", "regions")[0] == [good, bad] * 2
     assert _disturbed("when ibv_reg_mr, on pd 77: error ENOMEM", "regions")[0] == [good] * 4
+
+
+def what_a_script_does_is_counted():
+    path = f"{TEMPORARY}/scripted-counters"
+    rules = "when ibv_reg_mr, nth 2: error ENOMEM; when ibv_reg_mr, from 3: delay 1ms, error EIO; when ibv_poll_cq: signal USR1"
+    expect(softverbs("run", "--log", "none", "--counters", path, "--inject", rules, "--", PROGRAM, "regions"), err=None)
+    with open(path, encoding="utf-8") as file:
+        assert json.loads(file.read())["calls"] == {"refused": {}, "denied": {}, "scripted": {"error": 3, "delay": 2}}
+    told_of = expect(softverbs("explain", "scripted")).stdout.decode()
+    assert 'A rule of the user\'s script delayed a call. (event, counted as "scripted delay")' in " ".join(told_of.split()), told_of
+
+
+def refused_calls_are_counted_by_their_reason():
+    path = f"{TEMPORARY}/refused-counters"
+    done = expect(softverbs("run", "--log", "info", "--counters", path, "--", PROGRAM, "receives"), err=None)
+    number, = re.findall(r"ibv_post_recv.*\(reason (\d+)\)$", done.stderr.decode(), re.M)
+    name = json.loads(expect(softverbs("explain", "--json", number)).stdout)[0]["name"]
+    with open(path, encoding="utf-8") as file:
+        calls = json.loads(file.read())["calls"]
+    assert {**calls["refused"], **calls["denied"]} == {name: 1} and calls["scripted"] == {}, (name, calls)
 
 
 def the_first_calls_of_a_program_fail():

@@ -16,13 +16,16 @@ from tree import report, strip
 
 LIST, PAGE = "src/events/events.def", "docs/user/json.md"
 KEYS = {"PACKETS": ("map of integer", 1, None), "COUNTED": (None, 1, 2), "FAULT": ("map of integer", None, 1),
-        "REASONS": ("map of integer", 1, None), "MESSAGES": ("map of integer", 1, None), "SUM": ("integer", 1, None), "BY_PEERS": (None, 1, 2)}
+        "REASONS": ("map of integer", 1, None), "MESSAGES": ("map of integer", 1, None),
+        "REFUSALS": ("map of integer", 1, None), "SCRIPTED": ("map of integer", None, 1), "SUM": ("integer", 1, None), "BY_PEERS": (None, 1, 2)}
+KEY_OF = {"FAULT": "fault_kinds", "SCRIPTED": "scripted"}  # of lines that have none
 # Noted in so many modules, since the fact has so many causes.
 MODULES = {"PACKET_DROPPED": 2}
 READS = re.compile(r"\bcounts_number\((?:[^()]|\([^()]*\))*\)")
 COUNTS = re.compile(r"\bcounts(?:\.|->)(?:packets|numbers|sums|reasons)\b[^;=]*?(?:\+\+|\+=|-=|[^=!<>]=[^=])")
 # Chapters of the page, and the lines that they have.
-TABLES = {"Traffic": set(KEYS) - {"MESSAGES"}, "Messages": {"MESSAGES", "FAULT"}}
+OF_CALLS = {"REFUSALS", "SCRIPTED"}
+TABLES = {"Traffic": set(KEYS) - {"MESSAGES"} - OF_CALLS, "Messages": {"MESSAGES", "FAULT"}, "Calls": OF_CALLS}
 
 
 def lines(top):
@@ -45,7 +48,7 @@ def rows(top, kinds):
     for kind, row in lines(top):
         if kind in kinds:
             said, key, part = KEYS[kind]
-            name, word = row[key] if key else "fault_kinds", row[part] if part else ""
+            name, word = row[key] if key else KEY_OF[kind], row[part] if part else ""
             said = (said or ("map of integer" if word else "integer")) + (", optional" if kind == "BY_PEERS" else "")
             keys.setdefault(name, (said, []))[1].append((f"`{word}`: " if word else "") + row[-1])
     return keys
@@ -69,7 +72,7 @@ def code(top):
     for folder, _, names in os.walk(os.path.join(top, "src")):
         for name in sorted(names):
             path = os.path.relpath(os.path.join(folder, name), top)
-            if name.endswith((".c", ".h")) and not re.search(r"_test\.|_fuzz\.|/testing/|^src/events/|_report\.c$", path):
+            if name.endswith((".c", ".h")) and not re.search(r"_test\.|_fuzz\.|/testing/|^src/events/(?!refusal)|_report\.c$", path):
                 yield path, READS.sub("", strip(read(top, path)))
 
 
@@ -99,7 +102,7 @@ def judge_order(top):
     """The parts of a key stand together, as the JSON is written in the order of the list."""
     seen = []
     for kind, row in lines(top):
-        key = "messages " * (kind == "MESSAGES") + (row[KEYS[kind][1]] if KEYS[kind][1] else "fault_kinds")
+        key = "messages " * (kind == "MESSAGES") + (row[KEYS[kind][1]] if KEYS[kind][1] else KEY_OF[kind])
         if key in seen[:-1]:
             yield f"{key}: its lines do not stand together"
         if not seen or seen[-1] != key:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that a call is refused by way of src/diag/refusal.h, which logs why; prints TAP.
+"""Checks that a call is refused by way of src/events/refusal.h, which logs why; prints TAP.
 
 Usage: refusals.py TREE
 
@@ -25,7 +25,6 @@ PLAIN = {
     "src/abi/ucma/ucma_connect.c": 2,
     "src/abi/ucma/ucma_id.c": 16,
     "src/abi/ucma/ucma_query.c": 3,
-    "src/abi/unsupported.c": 1,  # logs reason 304 itself
     "src/verbs/context/import.c": 2,  # a disk that is full: the wrapper has the kernel's words
     "src/verbs/kinds/ethernet/flow.c": 1,  # chooses the errno for refuse
     "src/verbs/kinds/ethernet/steering.c": 1,  # in the child of a fork
@@ -71,7 +70,7 @@ def main():
         elif len(found) < PLAIN.get(path, 0):
             done.append(f"{path}: {len(found)} are left; say so in PLAIN of tools/build/refusals.py")
     print("1..2")
-    report(1, "errnos are answered by functions that log why (diag/refusal.h)", new)
+    report(1, "errnos are answered by functions that log why (events/refusal.h)", new)
     report(2, "files that answer fewer by themselves than before have a smaller number in the list", done)
     return 1 if new or done else 0
 

@@ -243,12 +243,16 @@ static void print_totals(const json_t *reports, bool queue_pairs)
     table_print(&table, stdout);
 }
 
-/* Those of librdmacm are no device's. */
-static void add_messages(struct table *table, const json_t *reports)
+/* Those of calls, and those of librdmacm, are no device's. */
+static void add_of_processes(struct table *table, const json_t *reports)
 {
     const json_t *report;
     size_t i;
-    json_array_foreach(reports, i, report) add_lines(table, report, "connections", json_object_get(report, "messages"));
+    json_array_foreach(reports, i, report)
+    {
+        add_lines(table, report, "calls", json_object_get(report, "calls"));
+        add_lines(table, report, "connections", json_object_get(report, "messages"));
+    }
 }
 
 static void print_lines(const json_t *reports, bool queue_pairs)
@@ -261,7 +265,7 @@ static void print_lines(const json_t *reports, bool queue_pairs)
     table_add(&table, "COUNTER");
     add_processes(&table, reports, queue_pairs, add_lines);
     if (!queue_pairs)
-        add_messages(&table, reports);
+        add_of_processes(&table, reports);
     table_print(&table, stdout);
 }
 
@@ -270,7 +274,7 @@ static void print_lines(const json_t *reports, bool queue_pairs)
 /* All that is counted of a process, without its objects. */
 static void print_json(const json_t *reports)
 {
-    static const char *const keys[] = {"pid", "program", "answers", "busy", "traffic", "strays", "messages"};
+    static const char *const keys[] = {"pid", "program", "answers", "busy", "traffic", "strays", "calls", "messages"};
     json_t *all = json_array(), *report, *qp;
     size_t i, j;
     json_array_foreach((json_t *)reports, i, report)

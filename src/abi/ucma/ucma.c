@@ -1,12 +1,13 @@
 #include "abi/ucma/ucma.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "abi/bottom.h"
 #include "abi/ucma/ucma_call.h"
 #include "base/uncancelled.h"
-#include "diag/log.h"
+#include "events/refusal.h"
 #include "runtime/clock.h"
 
 enum how { told, quiet, waits }; /* as ucma.def says */
@@ -38,14 +39,14 @@ static const struct command commands[UCMA_COMMANDS] = {
 static void log_refusal(const struct command *command, const struct identifier *identifier, int error)
 {
     bool usual = error != EINVAL || command->serve == ucma_disconnect;
-    enum log_level level = usual ? LOG_INFO : LOG_WARN;
-    if (!log_wanted(level) || command->how != told)
+    char call[128] = "";
+    if (command->how != told)
         return;
     if (identifier)
-        log_reason(level, REASON_CM_CALL_REFUSED, "%s of identifier %u, whose state is \"%s\": %s", command->name,
-                   identifier_number(identifier), identifier_state_name(identifier->state), strerror(error));
-    else
-        log_reason(level, REASON_CM_CALL_REFUSED, "%s: %s", command->name, strerror(error));
+        snprintf(call, sizeof call, "%s of identifier %u, whose state is \"%s\"", command->name,
+                 identifier_number(identifier), identifier_state_name(identifier->state));
+    (usual ? refuse_offer_in : refuse_in)(*call ? call : command->name, error, REASON_CM_CALL_REFUSED, "%s",
+                                          strerror(error));
 }
 
 static void let_fetch(const struct ucma_call *call)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/life/mr_register.h"
 #include "verbs/life/mr_special.h"
 #include "verbs/memory/dmah.h"

@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "config/device_identity.h"
 #include "diag/log.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "process/port.h"
 #include "process/port_state.h"
 #include "verbs/context/device.h"

@@ -13,7 +13,7 @@
 #include "config/device_identity.h"
 #include "config/device_state.h"
 #include "config/link_layer.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "process/port_state.h"
 #include "transport/raw_frame.h"
 #include "transport/tm/tags.h"

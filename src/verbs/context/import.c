@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file_limit.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"
 #include "verbs/object/control.h"

@@ -7,7 +7,7 @@
 #include "base/likely.h"
 #include "base/result.h"
 #include "diag/log.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/kinds/kinds.h"
 #include "verbs/life/qp_owner.h"
 #include "verbs/object/async.h"

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/uncancelled.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "link/fence.h"
 #include "process/poller.h"
 #include "verbs/life/async_get.h"

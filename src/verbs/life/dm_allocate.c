@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/result.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "link/guard.h"
 #include "verbs/object/control.h"
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/life/mr_register.h"
 #include "verbs/memory/dm.h"
 #include "verbs/memory/mr.h"

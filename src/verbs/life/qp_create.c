@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/link_layer.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "process/port.h"
 #include "runtime/qpns.h"
 #include "verbs/life/qp_endpoint.h"

@@ -6,7 +6,7 @@
 
 #include "config/device_state.h"
 #include "config/link_layer.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "process/helper.h"
 #include "process/port.h"
 #include "process/progress.h"

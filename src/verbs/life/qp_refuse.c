@@ -5,7 +5,7 @@
 
 #include "config/device_state.h"
 #include "config/link_layer.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/object/words.h"
 #include "verbs/qp/qp_state.h"
 #include "verbs/qp/qp_tell.h"

@@ -1,4 +1,4 @@
-/* What ibv_modify_qp(3) refuses, and the line for it (diag/refusal.h). */
+/* What ibv_modify_qp(3) refuses, and the line for it (events/refusal.h). */
 #ifndef VERBS_LIFE_QP_REFUSE_H
 #define VERBS_LIFE_QP_REFUSE_H
 

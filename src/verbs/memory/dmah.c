@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/object/control.h"
 
 enum {

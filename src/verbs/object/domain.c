@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/object/control.h"
 
 static void td_destroy_left(struct object *object)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/object/control.h"
 
 uint32_t object_enter(struct context *context, struct object *object, const struct object_class *class, uint32_t limit,

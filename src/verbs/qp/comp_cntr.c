@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/object/control.h"
 #include "verbs/object/words.h"
 #include "verbs/queue/srq.h"

@@ -59,7 +59,7 @@ struct qp_kind {
     const struct owner_operations *owner;       /* what its engine calls */
     const struct endpoint_operations *endpoint; /* what the loop calls */
 
-    /* 0, or the errno with which such a queue pair is refused (diag/refusal.h). */
+    /* 0, or the errno with which such a queue pair is refused (events/refusal.h). */
     int (*refuse)(const struct context *, const struct ibv_qp_init_attr_ex *);
     /* Takes over what only this type is made with. 0 or ENOMEM. */
     int (*fill)(struct qp *, const struct ibv_qp_init_attr_ex *);

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "config/device_identity.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/qp/qp.h"
 
 static const struct ibv_ece no_options = {.vendor_id = IDENTITY_VENDOR};

@@ -4,8 +4,8 @@
 
 #include "base/container.h"
 #include "base/likely.h"
-#include "diag/refusal.h"
 #include "events/events.h"
+#include "events/refusal.h"
 #include "process/process.h"
 #include "runtime/clock.h"
 #include "verbs/queue/comp_channel.h"

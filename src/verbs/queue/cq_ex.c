@@ -8,7 +8,7 @@
 #include "base/likely.h"
 #include "base/result.h"
 #include "diag/log.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "process/poller.h"
 #include "verbs/queue/cq.h"
 #include "verbs/queue/cq_entries.h"

@@ -7,7 +7,7 @@
 
 #include "base/likely.h"
 #include "base/result.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "transport/scatter.h"
 #include "verbs/object/domain.h"
 

@@ -22,7 +22,7 @@ struct srq_kind {
 
     /* Can it serve queue pairs of this kind? REASON_NONE, or why not. */
     enum reason (*refuse)(const struct qp_kind *);
-    /* Before anybody else knows it. 0, or the errno of a refusal (diag/refusal.h). */
+    /* Before anybody else knows it. 0, or the errno of a refusal (events/refusal.h). */
     int (*make)(struct srq *, struct ibv_srq_init_attr_ex *);
     /* It comes and goes, under process->control. 0 or an errno. */
     int (*enter)(struct srq *);

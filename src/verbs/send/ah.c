@@ -10,7 +10,7 @@
 #include "config/device_state.h"
 #include "config/gid.h"
 #include "config/link_layer.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "process/port.h"
 #include "tap/delay.h"
 #include "verbs/object/control.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/result.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "link/guard.h"
 #include "runtime/clock.h"
 #include "verbs/memory/mw.h"

@@ -6,7 +6,7 @@
 #include "base/likely.h"
 #include "base/result.h"
 #include "diag/log.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "link/guard.h"
 #include "process/poller.h"
 #include "runtime/clock.h"

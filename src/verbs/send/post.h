@@ -48,7 +48,7 @@ void post_commit(struct qp *);
 /* Hands what was committed to the engine and the link. Between guard_begin and guard_end. */
 void post_start(struct qp *, nanos now);
 
-/* Writes the line of a refused call (diag/refusal.h), whose name and work request are given, with what the queue pair
+/* Writes the line of a refused call (events/refusal.h), whose name and work request are given, with what the queue pair
  * has to say of the reason and `text`. Sets errno and returns it. */
 cold int post_refused(const struct qp *, const char *call, uint64_t id, enum reason, const char *text);
 

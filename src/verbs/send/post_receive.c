@@ -6,7 +6,7 @@
 
 #include "base/likely.h"
 #include "base/result.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "verbs/qp/qp_error.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"

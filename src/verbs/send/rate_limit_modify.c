@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "runtime/clock.h"
 #include "verbs/object/words.h"
 #include "verbs/send/rate_limit.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/link_layer.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "process/port.h"
 #include "verbs/object/words.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "transport/raw_frame.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
 #include "verbs/kinds/kinds.h"

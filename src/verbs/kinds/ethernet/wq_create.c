@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "config/link_layer.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "verbs/kinds/kinds.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "diag/log.h"
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "process/progress.h"
 #include "runtime/qpns.h"
 #include "verbs/kinds/kinds.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/refusal.h"
+#include "events/refusal.h"
 #include "runtime/qpns.h"
 #include "verbs/kinds/kinds.h"
 #include "verbs/kinds/xrc/xrcd.h"

@@ -1,5 +1,5 @@
-/* Refused calls of the interface. Each writes one line at the level warn, which begins with the name of the call, has
- * the numbers that were wrong, and ends with the reason:
+/* Refused calls of the interface. Each is an event of events.def, which is counted by its reason and writes one line at
+ * the level warn. The line begins with the name of the call, has the numbers that were wrong, and ends with the reason:
  *
  *     return refuse(EINVAL, REASON_PORT, "port is %u", port);
  *
@@ -7,8 +7,8 @@
  * (abi/around.h) name the call; a function of the data path, which has no wrapper, names it by refuse_in.
  * tools/build/refusals.py sees to it that src/verbs and src/abi answer errnos by these functions. All are thread-safe,
  * need no lock and may be called under any. */
-#ifndef DIAG_REFUSAL_H
-#define DIAG_REFUSAL_H
+#ifndef EVENTS_REFUSAL_H
+#define EVENTS_REFUSAL_H
 
 #include <stdbool.h>
 
@@ -44,12 +44,14 @@ int refuse(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 /* The same without the sentence, for a text that says more than it would. */
 int refuse_because(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* The same as refuse at the level info: programs make the call to learn whether the device offers something. */
+/* The same as refuse at the level info, counted apart: programs make the call to learn whether they can have something.
+ */
 int refuse_offer(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* The same as refuse and refuse_because (an empty TEXT is left out) for a line that begins with another name than that
- * of refusal_now. */
+/* The same as refuse, refuse_offer and refuse_because (an empty TEXT is left out) for a line that begins with another
+ * name than that of refusal_now. */
 int refuse_in(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
+int refuse_offer_in(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
 int refuse_in_because(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
 
 /* Sets errno and returns NULL, or -1: for functions that answer so. refused_null(refuse(EINVAL, ...)). */

@@ -1,4 +1,4 @@
-#include "diag/refusal.h"
+#include "events/refusal.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "diag/log.h"
+#include "events/call_counts.h"
 
 _Thread_local struct refusal refusal_now __attribute__((tls_model("initial-exec")));
 
@@ -14,11 +15,13 @@ const char *refusal_call(void)
     return refusal_now.call ? refusal_now.call : "a call";
 }
 
-static void write_refusal(enum log_level level, const char *call, enum reason reason, bool sentence, const char *format,
-                          va_list arguments)
+static void note(enum event event, const char *call, enum reason reason, bool sentence, const char *format,
+                 va_list arguments)
 {
     char text[320];
+    enum log_level level = (enum log_level)event_level(event);
     refusal_now.told = true;
+    call_note(event, reason);
     if (log_leaves_out(level, reason))
         return;
     vsnprintf(text, sizeof text, format, arguments);
@@ -28,36 +31,41 @@ static void write_refusal(enum log_level level, const char *call, enum reason re
         log_cause(level, reason, "%s: %s", call, text);
 }
 
-#define REFUSE(level, call, sentence)                                                                                  \
+#define REFUSE(event, call, sentence)                                                                                  \
     va_list arguments;                                                                                                 \
     va_start(arguments, format);                                                                                       \
-    write_refusal(level, call, reason, sentence, format, arguments);                                                   \
+    note(event, call, reason, sentence, format, arguments);                                                            \
     va_end(arguments);                                                                                                 \
     return error
 
 int refuse(int error, enum reason reason, const char *format, ...)
 {
-    REFUSE(LOG_WARN, refusal_call(), true);
+    REFUSE(EVENT_CALL_REFUSED, refusal_call(), true);
 }
 
 int refuse_because(int error, enum reason reason, const char *format, ...)
 {
-    REFUSE(LOG_WARN, refusal_call(), false);
+    REFUSE(EVENT_CALL_REFUSED, refusal_call(), false);
 }
 
 int refuse_offer(int error, enum reason reason, const char *format, ...)
 {
-    REFUSE(LOG_INFO, refusal_call(), true);
+    REFUSE(EVENT_CALL_DENIED, refusal_call(), true);
 }
 
 int refuse_in(const char *call, int error, enum reason reason, const char *format, ...)
 {
-    REFUSE(LOG_WARN, call, true);
+    REFUSE(EVENT_CALL_REFUSED, call, true);
+}
+
+int refuse_offer_in(const char *call, int error, enum reason reason, const char *format, ...)
+{
+    REFUSE(EVENT_CALL_DENIED, call, true);
 }
 
 int refuse_in_because(const char *call, int error, enum reason reason, const char *format, ...)
 {
-    REFUSE(LOG_WARN, call, false);
+    REFUSE(EVENT_CALL_REFUSED, call, false);
 }
 
 void *refused_null(int error)
