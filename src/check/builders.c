@@ -1,4 +1,5 @@
 /* Posts by builders (ibv_wr_post(3)): what stands between ibv_wr_start and ibv_wr_complete is a batch of the shadow. */
+#include "check/domain.h"
 #include "check/flight.h"
 #include "check/layer.h"
 
@@ -11,6 +12,10 @@ static struct shadow *find(struct ibv_qp_ex *qp)
 
 static void start(struct ibv_qp_ex *qp)
 {
+    hooks_see_use(SHADOW_QP, &qp->qp_base, "ibv_wr_start");
+    shadow_lock();
+    domain_enter(find(qp), "ibv_wr_start");
+    shadow_unlock();
     layer_below(ibv_wr_start)(qp);
     shadow_lock();
     struct shadow *shadow = find(qp);
@@ -108,6 +113,7 @@ static void abort_batch(EX)
     struct shadow *shadow = find(qp);
     if (shadow)
         shadow->qp.batch.count = 0;
+    domain_leave(shadow);
     shadow_unlock();
     layer_below(ibv_wr_abort)(qp);
 }
@@ -126,6 +132,7 @@ static int complete(EX)
         flight_end(shadow, &shadow->qp.sends, first, error ? 0 : count, count);
     if (shadow && error)
         HOOKS_CALL(refused, shadow, error);
+    domain_leave(shadow);
     shadow_unlock();
     return error;
 }

@@ -36,9 +36,11 @@ void check_begin(void)
     if (!finding_begin(words))
         return;
     place_begin();
+    shadow_begin();
     symbol_begin();
     finding_file_begin();
     objects_fill(&layer_check.calls);
+    queue_pairs_fill(&layer_check.calls);
     posts_fill(&layer_check.calls);
     builders_fill(&layer_check.calls);
     polls_fill(&layer_check.calls);

@@ -1,4 +1,6 @@
 /* Events of CQs and asynchronous ones, fetched and acknowledged. */
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 
 #include "check/hooks.h"
@@ -17,8 +19,65 @@ static void count(enum shadow_kind kind, const void *handle, unsigned fetched, u
     shadow_unlock();
 }
 
+/* Sends that were posted may complete before the CQ is armed, so that an event never comes of them. */
+static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+    hooks_see_use(SHADOW_CQ, cq, "ibv_req_notify_cq");
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_CQ, cq);
+    if (shadow) {
+        shadow->cq.was_armed = true;
+        shadow->cq.armer = shadow->cq.sends_due && !solicited_only ? (uintptr_t)pthread_self() : 0;
+    }
+    shadow_unlock();
+    return layer_below(ibv_req_notify_cq)(cq, solicited_only);
+}
+
+/* Work is under way whose completions raise no event, as no CQ of the channel was ever armed. Under the lock. */
+static bool is_unarmed(const struct shadow *channel)
+{
+    const struct shadow *shadow;
+    bool armed = false, due = false;
+    TAILQ_FOREACH (shadow, shadow_all(), siblings)
+        if (shadow->kind == SHADOW_CQ && shadow->cq.channel == channel) {
+            armed |= shadow->cq.was_armed;
+            due |= shadow->cq.due != 0;
+        }
+    return due && !armed;
+}
+
+static bool tell_waiting(const struct ibv_comp_channel *handle)
+{
+    shadow_lock();
+    struct shadow *channel = shadow_find(SHADOW_CHANNEL, handle);
+    bool unarmed = channel && is_unarmed(channel);
+    if (channel)
+        HOOKS_CALL(waiting, channel);
+    shadow_unlock();
+    return unarmed;
+}
+
+static void tell_stuck(const struct ibv_comp_channel *handle)
+{
+    shadow_lock();
+    struct shadow *channel = shadow_find(SHADOW_CHANNEL, handle);
+    if (channel && is_unarmed(channel))
+        HOOKS_CALL(stuck, channel);
+    shadow_unlock();
+}
+
+/* Another thread may be about to arm. */
+static void watch_wait(const struct ibv_comp_channel *channel)
+{
+    enum { LONG = 500 /* ms */ };
+    struct pollfd waits = {.fd = channel->fd, .events = POLLIN};
+    if (tell_waiting(channel) && !(fcntl(channel->fd, F_GETFL) & O_NONBLOCK) && !poll(&waits, 1, LONG))
+        tell_stuck(channel);
+}
+
 static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
+    watch_wait(channel);
     int result = layer_below(ibv_get_cq_event)(channel, cq, cq_context);
     if (!result)
         count(SHADOW_CQ, *cq, 1, 0);
@@ -53,11 +112,24 @@ static void count_async(const struct ibv_async_event *event, unsigned fetched, u
     }
 }
 
+static void note_limit(const struct ibv_srq *srq)
+{
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_SRQ, srq);
+    if (shadow) {
+        shadow->srq.reached = true;
+        shadow->srq.refilled = false;
+    }
+    shadow_unlock();
+}
+
 static int get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
     int result = layer_below(ibv_get_async_event)(context, event);
     if (!result)
         count_async(event, 1, 0);
+    if (!result && event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED)
+        note_limit(event->element.srq);
     return result;
 }
 
@@ -69,6 +141,7 @@ static void ack_async_event(struct ibv_async_event *event)
 
 void events_fill(struct calls *calls)
 {
+    calls->ibv_req_notify_cq = req_notify_cq;
     calls->ibv_get_cq_event = get_cq_event;
     calls->ibv_ack_cq_events = ack_cq_events;
     calls->ibv_get_async_event = get_async_event;

@@ -9,7 +9,7 @@ enum { FLIGHT_MOST = 1 << 16 }; /* beyond that the completions go where they are
 
 struct wqe_queue *flight_receives(struct shadow *owner)
 {
-    return owner->kind == SHADOW_SRQ ? &owner->srq : &owner->qp.receives;
+    return owner->kind == SHADOW_SRQ ? &owner->srq.receives : &owner->qp.receives;
 }
 
 /* What is due in the CQ of a queue pair, and how much of its sends is signalled. */
@@ -18,10 +18,12 @@ static void count_due(struct shadow *owner, const struct wqe *wqe, uint32_t chan
     if (owner->kind != SHADOW_QP || !(wqe->flags & WQE_SIGNALED))
         return;
     struct shadow *cq = wqe->flags & WQE_RECEIVE ? owner->qp.recv_cq : owner->qp.send_cq;
-    if (!(wqe->flags & WQE_RECEIVE))
-        owner->qp.signaled += change;
-    if (cq)
-        cq->cq.due += change;
+    uint32_t sends = wqe->flags & WQE_RECEIVE ? 0 : change;
+    owner->qp.signaled += sends;
+    if (!cq)
+        return;
+    cq->cq.due += change;
+    cq->cq.sends_due += sends;
 }
 
 static void enter(struct shadow *owner, struct wqe_queue *queue, struct wqe *wqe)

@@ -25,8 +25,26 @@ struct hooks {
     void (*refused)(struct shadow *qp, int error);
     /* ibv_modify_qp succeeded. */
     void (*modified)(struct shadow *qp, const struct ibv_qp_attr *, int mask);
-    /* The program destroys it; the library has not yet. */
+    /* The program destroys it, and nothing uses it that is known; the library has not yet, and may wait. */
     void (*destroying)(struct shadow *);
+    /* The library has destroyed it. Work that began behind the moment `began` is of another object. */
+    void (*destroyed)(struct shadow *, uint64_t began);
+    /* The library has registered it, or registered it anew. */
+    void (*registered)(struct shadow *mr);
+    void (*addressed)(struct shadow *ah, const struct ibv_ah_attr *);
+    /* The library has refused a call that makes, changes or destroys an object. */
+    void (*refused_call)(const char *call, int error);
+    /* A thread is about to wait for an event of the channel; it has waited for long, and no CQ of it was ever armed. */
+    void (*waiting)(struct shadow *channel);
+    void (*stuck)(struct shadow *channel);
+    /* So many messages for the queue pair have found no receive since the last time. */
+    void (*ran_out)(struct shadow *qp, uint64_t messages);
+    /* A child of a fork uses an object of its parent. */
+    void (*used_by_child)(const struct shadow *, const char *call);
+    /* The calling thread is in a signal handler. */
+    void (*in_signal)(const char *call);
+    /* Two threads are in calls on objects of a thread domain. */
+    void (*shared)(struct shadow *td, const char *call);
     /* A call names an object that is gone. */
     void (*used_gone)(const struct shadow *, const char *call);
     /* A field of the entry that an iterator shows; `flag` of IBV_WC_EX_WITH_, 0: each CQ has it. */
@@ -47,6 +65,15 @@ struct hooks {
             if (hooks_all[hooks_at]->hook)                                                                             \
                 hooks_all[hooks_at]->hook(__VA_ARGS__);                                                                \
     } while (0)
+
+/* The library has refused a call: errno. Takes the lock, and leaves errno as it is. */
+void hooks_refused(const char *call, int error);
+
+/* The caller is here. Takes the lock where it is in a signal handler. */
+void hooks_see_place(const struct place *, const char *call);
+
+/* A call of the data path names this object. Takes the lock in children of forks. */
+void hooks_see_use(enum shadow_kind, const void *handle, const char *call);
 
 /* Is this the address of an object that is gone, and of none that lives? Rules are told then. Takes the lock. */
 bool hooks_is_gone(enum shadow_kind, const void *handle, const char *call);

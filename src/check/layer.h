@@ -9,7 +9,8 @@ extern struct calls_layer layer_check;
 /* What is below it: layer_below(ibv_post_send)(qp, ...). */
 #define layer_below(name) calls_get(&layer_check.below, name)
 
-void objects_fill(struct calls *);  /* create, change, destroy */
+void objects_fill(struct calls *); /* create, change, destroy */
+void queue_pairs_fill(struct calls *);
 void posts_fill(struct calls *);    /* ibv_post_send and its like */
 void builders_fill(struct calls *); /* ibv_wr_start to ibv_wr_complete */
 void polls_fill(struct calls *);    /* ibv_poll_cq, ibv_start_poll and its like */

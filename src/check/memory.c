@@ -158,7 +158,7 @@ static bool is_any_target(const struct piece *piece, const struct wqe *except)
 {
     const struct shadow *shadow;
     TAILQ_FOREACH (shadow, shadow_all(), siblings) {
-        if (shadow->kind == SHADOW_SRQ && is_target(&shadow->srq, piece, except))
+        if (shadow->kind == SHADOW_SRQ && is_target(&shadow->srq.receives, piece, except))
             return true;
         if (shadow->kind == SHADOW_QP &&
             (is_target(&shadow->qp.receives, piece, except) || is_target(&shadow->qp.sends, piece, except)))
@@ -176,4 +176,43 @@ bool memory_may_be_written(const struct wqe *wqe)
             return true;
     }
     return false;
+}
+
+static bool overlaps(const struct wqe *one, const struct wqe *other)
+{
+    for (unsigned at = 0; at < one->count; at++)
+        for (unsigned i = 0; i < other->count; i++) {
+            struct piece piece = piece_of(&one->sges[at]), beside = piece_of(&other->sges[i]);
+            if (is_common(&piece, &beside))
+                return true;
+        }
+    return false;
+}
+
+static const struct wqe *find_conflict(const struct wqe_queue *queue, const struct wqe *wqe)
+{
+    for (uint32_t at = 0; at < queue->count; at++) {
+        const struct wqe *other = wqe_at(queue, at);
+        if ((wqe->flags | other->flags) & WQE_WRITES && !(other->flags & WQE_INLINE) && overlaps(wqe, other))
+            return other;
+    }
+    return NULL;
+}
+
+const struct wqe *memory_find_conflict(const struct wqe *wqe)
+{
+    shadow_assert_locked();
+    const struct wqe *found = NULL;
+    const struct shadow *shadow;
+    TAILQ_FOREACH (shadow, shadow_all(), siblings) {
+        if (shadow->kind == SHADOW_SRQ)
+            found = find_conflict(&shadow->srq.receives, wqe);
+        if (shadow->kind == SHADOW_QP)
+            found = find_conflict(&shadow->qp.receives, wqe);
+        if (shadow->kind == SHADOW_QP && !found)
+            found = find_conflict(&shadow->qp.sends, wqe);
+        if (found)
+            break;
+    }
+    return found;
 }

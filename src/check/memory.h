@@ -24,4 +24,8 @@ void memory_note_written(const struct wqe *);
  * where that is not known any more. */
 bool memory_may_be_written(const struct wqe *);
 
+/* Work in flight that writes bytes which this work, which is about to be posted, reads or writes, or reads such as it
+ * writes; NULL: none. */
+const struct wqe *memory_find_conflict(const struct wqe *);
+
 #endif

@@ -4,24 +4,12 @@
 
 #include "check/flight.h"
 #include "check/layer.h"
+#include "check/made.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
 /* -- making */
-
-/* The lock is held behind it. */
-static struct shadow *enter(enum shadow_kind kind, const void *handle, const struct ibv_context *context,
-                            struct calls_subject subject)
-{
-    struct place here;
-    place_here(&here);
-    shadow_lock();
-    struct shadow *shadow = shadow_add(kind, handle, subject.number, &here);
-    if (shadow)
-        shadow->context = context;
-    return shadow;
-}
 
 /* Most begin with it. */
 #define CONTEXT_OF(object)                                                                                             \
@@ -34,8 +22,6 @@ static struct shadow *enter(enum shadow_kind kind, const void *handle, const str
 #define MADE_PLAINLY                                                                                                   \
     MADE(CONTEXT, struct ibv_context *, ibv_open_device, (struct ibv_device * device), (device))                       \
     MADE(PD, struct ibv_pd *, ibv_alloc_pd, (struct ibv_context * context), (context))                                 \
-    MADE(PD, struct ibv_pd *, ibv_alloc_parent_domain,                                                                 \
-         (struct ibv_context * context, struct ibv_parent_domain_init_attr * attr), (context, attr))                   \
     MADE(TD, struct ibv_td *, ibv_alloc_td, (struct ibv_context * context, struct ibv_td_init_attr * attr),            \
          (context, attr))                                                                                              \
     MADE(XRCD, struct ibv_xrcd *, ibv_open_xrcd, (struct ibv_context * context, struct ibv_xrcd_init_attr * attr),     \
@@ -44,7 +30,6 @@ static struct shadow *enter(enum shadow_kind kind, const void *handle, const str
     MADE(DM, struct ibv_dm *, ibv_alloc_dm, (struct ibv_context * context, struct ibv_alloc_dm_attr * attr),           \
          (context, attr))                                                                                              \
     MADE(CHANNEL, struct ibv_comp_channel *, ibv_create_comp_channel, (struct ibv_context * context), (context))       \
-    MADE(AH, struct ibv_ah *, ibv_create_ah, (struct ibv_pd * pd, struct ibv_ah_attr * attr), (pd, attr))              \
     MADE(AH, struct ibv_ah *, ibv_create_ah_from_wc,                                                                   \
          (struct ibv_pd * pd, struct ibv_wc * wc, struct ibv_grh * grh, uint8_t port), (pd, wc, grh, port))            \
     MADE(WQ, struct ibv_wq *, ibv_create_wq, (struct ibv_context * context, struct ibv_wq_init_attr * attr),           \
@@ -58,15 +43,39 @@ static struct shadow *enter(enum shadow_kind kind, const void *handle, const str
 #define MADE(KIND, type, name, parameters, arguments)                                                                  \
     static type make_##name parameters                                                                                 \
     {                                                                                                                  \
-        type made = layer_below(name) arguments;                                                                       \
+        type made = MADE_SEEN(layer_below(name) arguments, name);                                                      \
         if (made) {                                                                                                    \
-            enter(SHADOW_##KIND, made, CONTEXT_OF(made), CALLS_SUBJECT(made));                                         \
+            made_enter(SHADOW_##KIND, made, CONTEXT_OF(made), CALLS_SUBJECT(made));                                    \
             shadow_unlock();                                                                                           \
         }                                                                                                              \
         return made;                                                                                                   \
     }
 MADE_PLAINLY
 #undef MADE
+
+static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
+{
+    struct ibv_pd *pd = MADE_SEEN(layer_below(ibv_alloc_parent_domain)(context, attr), ibv_alloc_parent_domain);
+    if (!pd)
+        return pd;
+    struct shadow *shadow = made_enter(SHADOW_PD, pd, pd->context, CALLS_SUBJECT(pd));
+    if (shadow)
+        shadow->td = attr->td;
+    shadow_unlock();
+    return pd;
+}
+
+static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    struct ibv_ah *ah = MADE_SEEN(layer_below(ibv_create_ah)(pd, attr), ibv_create_ah);
+    if (!ah)
+        return ah;
+    struct shadow *shadow = made_enter(SHADOW_AH, ah, ah->context, CALLS_SUBJECT(ah));
+    if (shadow)
+        HOOKS_CALL(addressed, shadow, attr);
+    shadow_unlock();
+    return ah;
+}
 
 /* Objects that are not followed, at an address that one may have had that was. */
 #define RETURNED_ONLY                                                                                                  \
@@ -99,10 +108,15 @@ RETURNED_ONLY
 static struct ibv_mr *note_mr(struct ibv_mr *mr, void *address, size_t length, uint64_t iova, unsigned access)
 {
     if (!mr)
+        hooks_refused("A call that registers memory", errno);
+    if (!mr)
         return mr;
-    struct shadow *shadow = enter(SHADOW_MR, mr, mr->context, CALLS_SUBJECT(mr));
-    if (shadow)
-        shadow->mr = (struct shadow_mr){address, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova, (int)access};
+    struct shadow *shadow = made_enter(SHADOW_MR, mr, mr->context, CALLS_SUBJECT(mr));
+    uint64_t base = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
+    if (shadow) {
+        shadow_set_mr(shadow, &(struct shadow_mr){address, length, base, (int)access});
+        HOOKS_CALL(registered, shadow);
+    }
     shadow_unlock();
     return mr;
 }
@@ -148,11 +162,14 @@ static int rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addre
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_MR, mr);
     if (shadow && !result) {
+        struct shadow_mr now = shadow->mr;
         if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
-            shadow->mr = (struct shadow_mr){address, length, (uintptr_t)address, shadow->mr.access};
+            now = (struct shadow_mr){address, length, (uintptr_t)address, now.access};
         if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-            shadow->mr.access = access;
+            now.access = access;
+        shadow_set_mr(shadow, &now);
         shadow_name(shadow, mr->lkey);
+        HOOKS_CALL(registered, shadow);
     }
     shadow_unlock();
     return result;
@@ -162,12 +179,13 @@ static int rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addre
 
 static void note_cq(struct ibv_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
-    struct shadow *shadow = enter(SHADOW_CQ, cq, cq->context, CALLS_SUBJECT(cq));
+    struct shadow *shadow = made_enter(SHADOW_CQ, cq, cq->context, CALLS_SUBJECT(cq));
     if (shadow) {
         shadow->cq.wc_flags = attr->wc_flags;
         shadow->cq.create_flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
         shadow->cq.entries = (uint32_t)cq->cqe;
         shadow->cq.channel = attr->channel ? shadow_find(SHADOW_CHANNEL, attr->channel) : NULL;
+        shadow->td = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? made_td_of(attr->parent_domain) : NULL;
     }
     shadow_unlock();
 }
@@ -175,7 +193,8 @@ static void note_cq(struct ibv_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 static struct ibv_cq *create_cq(struct ibv_context *context, int entries, void *cq_context,
                                 struct ibv_comp_channel *channel, int comp_vector)
 {
-    struct ibv_cq *cq = layer_below(ibv_create_cq)(context, entries, cq_context, channel, comp_vector);
+    struct ibv_cq *cq =
+        MADE_SEEN(layer_below(ibv_create_cq)(context, entries, cq_context, channel, comp_vector), ibv_create_cq);
     if (cq)
         note_cq(cq, &(struct ibv_cq_init_attr_ex){.channel = channel});
     return cq;
@@ -183,7 +202,7 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int entries, void *
 
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-    struct ibv_cq_ex *cq = layer_below(ibv_create_cq_ex)(context, attr);
+    struct ibv_cq_ex *cq = MADE_SEEN(layer_below(ibv_create_cq_ex)(context, attr), ibv_create_cq_ex);
     if (cq)
         note_cq(ibv_cq_ex_to_cq(cq), attr);
     return cq;
@@ -191,7 +210,7 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
 
 static int resize_cq(struct ibv_cq *cq, int entries)
 {
-    int result = layer_below(ibv_resize_cq)(cq, entries);
+    int result = made_result(layer_below(ibv_resize_cq)(cq, entries), "ibv_resize_cq");
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_CQ, cq);
     if (shadow)
@@ -203,7 +222,7 @@ static int resize_cq(struct ibv_cq *cq, int entries)
 /* Completions of an XRC SRQ's receives name a queue pair that knows no SRQ. */
 static void note_srq(struct ibv_srq *srq, uint32_t sges_most, bool is_xrc)
 {
-    struct shadow *shadow = enter(SHADOW_SRQ, srq, srq->context, CALLS_SUBJECT(srq));
+    struct shadow *shadow = made_enter(SHADOW_SRQ, srq, srq->context, CALLS_SUBJECT(srq));
     if (shadow) {
         shadow->sges_most = sges_most;
         shadow->unfollowed = is_xrc;
@@ -213,7 +232,7 @@ static void note_srq(struct ibv_srq *srq, uint32_t sges_most, bool is_xrc)
 
 static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-    struct ibv_srq *srq = layer_below(ibv_create_srq)(pd, attr);
+    struct ibv_srq *srq = MADE_SEEN(layer_below(ibv_create_srq)(pd, attr), ibv_create_srq);
     if (srq)
         note_srq(srq, attr->attr.max_sge, false);
     return srq;
@@ -221,77 +240,59 @@ static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a
 
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-    struct ibv_srq *srq = layer_below(ibv_create_srq_ex)(context, attr);
+    struct ibv_srq *srq = MADE_SEEN(layer_below(ibv_create_srq_ex)(context, attr), ibv_create_srq_ex);
     bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
     if (srq)
         note_srq(srq, attr->attr.max_sge, is_xrc);
     return srq;
 }
 
-/* -- queue pairs */
-
-static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signals_all)
+/* The event of the limit comes once for each time that it is set. */
+static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
-    struct shadow *shadow = enter(SHADOW_QP, qp, qp->context, CALLS_SUBJECT(qp));
-    if (shadow) {
-        shadow->qp.send_cq = shadow_find(SHADOW_CQ, qp->send_cq);
-        shadow->qp.recv_cq = shadow_find(SHADOW_CQ, qp->recv_cq);
-        shadow->qp.srq = shadow_find(SHADOW_SRQ, qp->srq);
-        shadow->qp.cap = *cap;
-        shadow->qp.type = qp->qp_type;
-        shadow->qp.signals_all = signals_all;
-    }
-    shadow_unlock();
-}
-
-static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-    struct ibv_qp *qp = layer_below(ibv_create_qp)(pd, attr);
-    if (qp)
-        note_qp(qp, &attr->cap, attr->sq_sig_all);
-    return qp;
-}
-
-static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
-{
-    struct ibv_qp *qp = layer_below(ibv_create_qp_ex)(context, attr);
-    if (qp)
-        note_qp(qp, &attr->cap, attr->sq_sig_all);
-    return qp;
-}
-
-static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
-{
-    if (hooks_is_gone(SHADOW_QP, qp, "ibv_modify_qp"))
-        return EINVAL;
-    int result = layer_below(ibv_modify_qp)(qp, attr, mask);
+    int result = made_result(layer_below(ibv_modify_srq)(srq, attr, mask), "ibv_modify_srq");
     shadow_lock();
-    struct shadow *shadow = shadow_find(SHADOW_QP, qp);
-    if (shadow && !result && mask & IBV_QP_STATE) {
-        shadow->qp.state = attr->qp_state;
-        if (attr->qp_state == IBV_QPS_RESET)
-            shadow_end_work(shadow);
+    struct shadow *shadow = shadow_find(SHADOW_SRQ, srq);
+    if (shadow && !result && mask & IBV_SRQ_LIMIT) {
+        shadow->srq.limit = attr->srq_limit;
+        shadow->srq.reached = false;
     }
-    if (shadow && !result)
-        HOOKS_CALL(modified, shadow, attr, mask);
     shadow_unlock();
     return result;
 }
 
 /* -- destroying */
 
-/* Which object has the address now; 0: none that is known. What it leaves behind is found. */
-static uint64_t begin_destroying(enum shadow_kind kind, const void *handle)
+/* The library refuses to destroy a queue that a queue pair uses. */
+static bool is_used(const struct shadow *shadow)
 {
+    const struct shadow *other;
+    TAILQ_FOREACH (other, shadow_all(), siblings)
+        if (other->kind == SHADOW_QP &&
+            (other->qp.send_cq == shadow || other->qp.recv_cq == shadow || other->qp.srq == shadow))
+            return true;
+    return false;
+}
+
+struct destruction {
+    struct place here;
+    uint64_t serial; /* of the object that has the address now; 0: none that is known */
+    uint64_t began;
+};
+
+static void begin_destroying(struct destruction *destruction, enum shadow_kind kind, const void *handle,
+                             const char *call)
+{
+    place_here(&destruction->here);
+    hooks_see_place(&destruction->here, call);
+    hooks_see_use(kind, handle, call);
     shadow_lock();
     struct shadow *shadow = shadow_find(kind, handle);
-    uint64_t serial = shadow ? shadow->serial : 0;
-    if (shadow)
+    destruction->serial = shadow ? shadow->serial : 0;
+    destruction->began = shadow_moment();
+    if (shadow && !is_used(shadow))
         HOOKS_CALL(destroying, shadow);
-    if (kind == SHADOW_CONTEXT)
-        HOOKS_CALL(ended, handle);
     shadow_unlock();
-    return serial;
 }
 
 /* ibv_close_device destroys what is left in the context. */
@@ -306,15 +307,19 @@ static void forget_all(const struct ibv_context *context)
 }
 
 /* Another thread may have made an object of the same address already. */
-static void forget_destroyed(enum shadow_kind kind, const void *handle, uint64_t serial, const struct place *here)
+static void end_destroying(const struct destruction *destruction, enum shadow_kind kind, const void *handle)
 {
     shadow_lock();
     struct shadow *shadow = shadow_find(kind, handle);
-    bool same = shadow && shadow->serial == serial;
+    bool same = shadow && shadow->serial == destruction->serial;
+    if (same && kind == SHADOW_CONTEXT)
+        HOOKS_CALL(ended, handle);
+    if (same)
+        HOOKS_CALL(destroyed, shadow, destruction->began);
     if (same && kind == SHADOW_CONTEXT)
         forget_all(handle);
     else if (same)
-        shadow_remove(shadow, here);
+        shadow_remove(shadow, &destruction->here);
     shadow_unlock();
 }
 
@@ -339,14 +344,13 @@ static void forget_destroyed(enum shadow_kind kind, const void *handle, uint64_t
 #define DESTROYED(KIND, name, type)                                                                                    \
     static int destroy_##name(type handle)                                                                             \
     {                                                                                                                  \
-        struct place here;                                                                                             \
+        struct destruction destruction;                                                                                \
         if (hooks_is_gone(SHADOW_##KIND, handle, #name))                                                               \
             return EINVAL;                                                                                             \
-        place_here(&here);                                                                                             \
-        uint64_t serial = begin_destroying(SHADOW_##KIND, handle);                                                     \
-        int result = layer_below(name)(handle);                                                                        \
+        begin_destroying(&destruction, SHADOW_##KIND, handle, #name);                                                  \
+        int result = made_result(layer_below(name)(handle), #name);                                                    \
         if (!result)                                                                                                   \
-            forget_destroyed(SHADOW_##KIND, handle, serial, &here);                                                    \
+            end_destroying(&destruction, SHADOW_##KIND, handle);                                                       \
         return result;                                                                                                 \
     }
 DESTROYED_ALL
@@ -363,6 +367,9 @@ void objects_fill(struct calls *calls)
 #define DESTROYED(KIND, name, type) calls->name = destroy_##name;
     DESTROYED_ALL
 #undef DESTROYED
+    calls->ibv_alloc_parent_domain = alloc_parent_domain;
+    calls->ibv_create_ah = create_ah;
+    calls->ibv_modify_srq = modify_srq;
     calls->ibv_reg_mr = reg_mr;
     calls->ibv_reg_mr_iova = reg_mr_iova;
     calls->ibv_reg_mr_iova2 = reg_mr_iova2;
@@ -375,7 +382,4 @@ void objects_fill(struct calls *calls)
     calls->ibv_resize_cq = resize_cq;
     calls->ibv_create_srq = create_srq;
     calls->ibv_create_srq_ex = create_srq_ex;
-    calls->ibv_create_qp = create_qp;
-    calls->ibv_create_qp_ex = create_qp_ex;
-    calls->ibv_modify_qp = modify_qp;
 }

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "check/domain.h"
 #include "check/findings/finding.h"
 #include "check/flight.h"
 #include "check/layer.h"
@@ -12,9 +13,36 @@ static uintptr_t self(void)
     return (uintptr_t)pthread_self();
 }
 
+static bool is_of_domain(const struct ibv_cq *ibv)
+{
+    const struct parent_domain *domain = ((const struct cq *)ibv)->domain;
+    return domain && domain->td;
+}
+
+/* What it was armed for, or was there before, is seen now. */
+static void note_poll(const struct ibv_cq *ibv)
+{
+    shadow_lock();
+    struct shadow *cq = shadow_find(SHADOW_CQ, ibv);
+    domain_enter(cq, "ibv_poll_cq");
+    if (cq)
+        cq->cq.armer = 0;
+    shadow_unlock();
+}
+
+static void leave_domain(const struct ibv_cq *ibv)
+{
+    shadow_lock();
+    domain_leave(shadow_find(SHADOW_CQ, ibv));
+    shadow_unlock();
+}
+
 /* A SINGLE_THREADED CQ is this thread's until end_polling. */
 static void begin_polling(const struct ibv_cq *ibv)
 {
+    hooks_see_use(SHADOW_CQ, ibv, "ibv_poll_cq");
+    if (ibv->channel || is_of_domain(ibv))
+        note_poll(ibv);
     if (!(((const struct cq *)ibv)->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
         return;
     shadow_lock();
@@ -28,6 +56,8 @@ static void begin_polling(const struct ibv_cq *ibv)
 
 static void end_polling(const struct ibv_cq *ibv)
 {
+    if (is_of_domain(ibv))
+        leave_domain(ibv);
     if (!(((const struct cq *)ibv)->create_flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
         return;
     shadow_lock();

@@ -1,8 +1,11 @@
 /* Posts by lists of work requests. */
 #include <errno.h>
 
+#include "check/domain.h"
+#include "check/findings/finding.h"
 #include "check/flight.h"
 #include "check/layer.h"
+#include "verbs/qp/qp_datapath.h"
 
 /* The return address of a function of the data path is in the program: it calls through pointers in its structs. */
 #define POSTED place_of_post(__builtin_return_address(0))
@@ -23,11 +26,24 @@ static unsigned count_receives(const struct ibv_recv_wr *wr, const struct ibv_re
     return count;
 }
 
+/* The stack costs more than a post. */
+static void see_stack(const char *call)
+{
+    struct place here;
+    if (!finding_choice.full)
+        return;
+    place_here(&here);
+    hooks_see_place(&here, call);
+}
+
 /* 0: it is not known. UINT64_MAX: it is gone. */
 static uint64_t begin_sends(struct ibv_qp *qp, const struct ibv_send_wr *wr, const void *posted)
 {
+    see_stack("ibv_post_send");
+    hooks_see_use(SHADOW_QP, qp, "ibv_post_send");
     shadow_lock();
     struct shadow *shadow = shadow_find(SHADOW_QP, qp);
+    domain_enter(shadow, "ibv_post_send");
     const struct shadow *gone = shadow ? NULL : shadow_find_gone(SHADOW_QP, qp);
     if (gone)
         HOOKS_CALL(used_gone, gone, "ibv_post_send");
@@ -52,6 +68,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
         flight_end(shadow, &shadow->qp.sends, first, taken, count);
     if (shadow && error)
         HOOKS_CALL(refused, shadow, error);
+    domain_leave(shadow);
     shadow_unlock();
     return error;
 }
@@ -59,11 +76,15 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 static uint64_t begin_receives(enum shadow_kind kind, const void *owner, const struct ibv_recv_wr *wr,
                                const void *posted)
 {
+    const char *call = kind == SHADOW_QP ? "ibv_post_recv" : "ibv_post_srq_recv";
+    see_stack(call);
+    hooks_see_use(kind, owner, call);
     shadow_lock();
     struct shadow *shadow = shadow_find(kind, owner);
+    domain_enter(shadow, call);
     const struct shadow *gone = shadow ? NULL : shadow_find_gone(kind, owner);
     if (gone)
-        HOOKS_CALL(used_gone, gone, kind == SHADOW_QP ? "ibv_post_recv" : "ibv_post_srq_recv");
+        HOOKS_CALL(used_gone, gone, call);
     uint64_t first = shadow && !shadow->unfollowed ? flight_begin_receives(shadow, wr, posted) : 0;
     shadow_unlock();
     return gone ? UINT64_MAX : first;
@@ -75,6 +96,25 @@ static void end_receives(enum shadow_kind kind, const void *owner, uint64_t firs
     struct shadow *shadow = first ? shadow_find(kind, owner) : NULL;
     if (shadow)
         flight_end(shadow, flight_receives(shadow), first, taken, count);
+    domain_leave(shadow);
+    shadow_unlock();
+}
+
+/* As peers were told of messages that found no receive. */
+static void see_rnrs(struct ibv_qp *ibv)
+{
+    struct qp *qp = (struct qp *)ibv;
+    if (!finding_choice.rules[RULE_RECEIVES_RAN_OUT])
+        return;
+    lock_take(&qp->lock);
+    uint64_t sent = counts_number(&qp_flow(qp)->counts, EVENT_RNR_SENT);
+    lock_release(&qp->lock);
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_QP, ibv);
+    if (shadow && sent > shadow->qp.rnrs) {
+        HOOKS_CALL(ran_out, shadow, sent - shadow->qp.rnrs);
+        shadow->qp.rnrs = sent;
+    }
     shadow_unlock();
 }
 
@@ -88,6 +128,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
     }
     int error = layer_below(ibv_post_recv)(qp, wr, bad);
     end_receives(SHADOW_QP, qp, first, error ? count_receives(wr, *bad) : count, count);
+    see_rnrs(qp);
     return error;
 }
 

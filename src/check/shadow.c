@@ -1,5 +1,6 @@
 #include "check/shadow.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,6 +16,9 @@ static struct hash by_handle = {handle_buckets, BUCKETS - 1}, by_number = {numbe
 static struct shadow_list living = TAILQ_HEAD_INITIALIZER(living), gone = TAILQ_HEAD_INITIALIZER(gone);
 static unsigned gone_count;
 static uint64_t moment;
+static uint64_t pinned; /* bytes, of the process `pinner` */
+static pid_t pinner;
+static bool is_child; /* written while the process has one thread */
 
 const char *shadow_kind_name(enum shadow_kind kind)
 {
@@ -24,6 +28,21 @@ const char *shadow_kind_name(enum shadow_kind kind)
 #undef SHADOW_KIND
     };
     return names[kind];
+}
+
+static void become_child(void)
+{
+    is_child = true;
+}
+
+void shadow_begin(void)
+{
+    pthread_atfork(NULL, NULL, become_child);
+}
+
+bool shadow_is_child(void)
+{
+    return is_child;
 }
 
 void shadow_lock(void)
@@ -145,11 +164,40 @@ struct shadow *shadow_add(enum shadow_kind kind, const void *handle, uint32_t nu
     return shadow;
 }
 
+/* A child of a fork has pinned nothing of its parent's. */
+static uint64_t pages_of(const struct shadow *shadow)
+{
+    const struct shadow_mr *mr = &shadow->mr;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)mr->address & ~(page - 1);
+    if (!mr->address || mr->access & IBV_ACCESS_ON_DEMAND || shadow->process != getpid())
+        return 0;
+    return (((uintptr_t)mr->address + mr->length + page - 1) & ~(page - 1)) - begin;
+}
+
+uint64_t shadow_pinned(void)
+{
+    lock_assert_held(&all);
+    if (pinner != getpid())
+        pinned = 0;
+    pinner = getpid();
+    return pinned;
+}
+
+void shadow_set_mr(struct shadow *shadow, const struct shadow_mr *mr)
+{
+    lock_assert_held(&all);
+    pinned = shadow_pinned() - pages_of(shadow);
+    shadow->mr = *mr;
+    pinned += pages_of(shadow);
+}
+
 void shadow_end_work(struct shadow *qp)
 {
     lock_assert_held(&all);
-    if (qp->qp.send_cq)
+    if (qp->qp.send_cq) {
         qp->qp.send_cq->cq.due -= qp->qp.signaled;
+        qp->qp.send_cq->cq.sends_due -= qp->qp.signaled;
+    }
     if (qp->qp.recv_cq)
         qp->qp.recv_cq->cq.due -= qp->qp.receives.count;
     qp->qp.signaled = 0;
@@ -184,11 +232,13 @@ static bool is_named(enum shadow_kind kind)
 void shadow_remove(struct shadow *shadow, const struct place *destroyed)
 {
     lock_assert_held(&all);
+    if (shadow->kind == SHADOW_MR)
+        shadow_set_mr(shadow, &(struct shadow_mr){0});
     if (shadow->kind == SHADOW_SRQ)
-        wqe_clear(&shadow->srq);
+        wqe_clear(&shadow->srq.receives);
     if (shadow->kind == SHADOW_QP) {
         if (shadow->qp.srq) /* completions of its receives that were not polled go with the queue pair */
-            wqe_clear(&shadow->qp.srq->srq);
+            wqe_clear(&shadow->qp.srq->srq.receives);
         shadow_end_work(shadow);
         wqe_clear(&shadow->qp.batch);
     }

@@ -45,8 +45,16 @@ struct shadow_mr {
     int access;
 };
 
+/* What a queue pair was connected with. */
+struct shadow_connection {
+    uint32_t peer, sq_psn, rq_psn;
+    enum ibv_mtu mtu;
+    uint8_t max_rd_atomic, max_dest_rd_atomic;
+};
+
 struct shadow_qp {
     struct shadow *send_cq, *recv_cq, *srq; /* NULL: not known, or none */
+    struct shadow_connection connection;
     struct ibv_qp_cap cap;
     struct wqe_queue sends, receives;
     struct wqe_queue batch; /* between ibv_wr_start and ibv_wr_complete */
@@ -54,6 +62,7 @@ struct shadow_qp {
     enum ibv_qp_state state;
     bool signals_all;
     uint32_t signaled; /* of `sends` */
+    uint64_t rnrs;     /* RNR NAKs that it has sent, as far as they were told */
 };
 
 struct shadow_cq {
@@ -61,8 +70,24 @@ struct shadow_cq {
     uint64_t wc_flags;
     uint32_t create_flags;
     uint32_t entries;
-    uint32_t due;     /* completions that may still come, or wait to be polled: signalled sends, receives of QPs */
-    uintptr_t inside; /* the thread in a poll of a SINGLE_THREADED one; 0: none */
+    uint32_t due;       /* completions that may still come, or wait to be polled: signalled sends, receives of QPs */
+    uint32_t sends_due; /* of them, signalled sends */
+    uintptr_t inside;   /* the thread in a poll of a SINGLE_THREADED one; 0: none */
+    bool was_armed;     /* ever */
+    uintptr_t armer;    /* the thread that armed it while sends were due, if nobody has polled it since; 0: none */
+};
+
+struct shadow_srq {
+    struct wqe_queue receives;
+    uint32_t limit; /* as it was armed last */
+    bool reached;   /* the event was fetched, and the limit not armed again */
+    bool refilled;  /* since then */
+};
+
+/* Of a thread domain: who is in a call on an object of it. */
+struct shadow_td {
+    uintptr_t inside; /* the thread; 0: none */
+    unsigned depth;
 };
 
 struct shadow {
@@ -78,6 +103,7 @@ struct shadow {
     bool gone;
     unsigned events, acknowledged; /* of it, fetched and acknowledged */
     uintptr_t fetcher;             /* the thread that fetched the last of them */
+    const void *td;                /* the handle of the thread domain that it belongs to; NULL: none */
     uint32_t sges_most;            /* of a receive of an SRQ */
     bool unfollowed;               /* an SRQ whose receives end in ways that are not seen */
     struct place created, destroyed;
@@ -85,13 +111,20 @@ struct shadow {
         struct shadow_mr mr;
         struct shadow_qp qp;
         struct shadow_cq cq;
-        struct wqe_queue srq;
+        struct shadow_srq srq;
+        struct shadow_td domain;
     };
 };
 
 TAILQ_HEAD(shadow_list, shadow);
 
 const char *shadow_kind_name(enum shadow_kind);
+
+/* Before the program runs: children of forks are known as such. */
+void shadow_begin(void);
+
+/* Was this process forked from one that had the checker? */
+bool shadow_is_child(void);
 
 /* The lock of all that is declared here, also in check/wqe.h. */
 void shadow_lock(void);
@@ -106,6 +139,12 @@ const struct shadow_list *shadow_all(void);
 
 /* A new object; what was known of an earlier one of this address is dropped. NULL: there is no memory. */
 struct shadow *shadow_add(enum shadow_kind, const void *handle, uint32_t number, const struct place *created);
+
+/* Where an MR lies, from now on. */
+void shadow_set_mr(struct shadow *, const struct shadow_mr *);
+
+/* Bytes of all MRs of this process that adapters pin, in whole pages. */
+uint64_t shadow_pinned(void);
 
 /* Sends and receives of a QP are not in flight any more, nor due in its CQs. */
 void shadow_end_work(struct shadow *qp);

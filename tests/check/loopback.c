@@ -44,6 +44,13 @@ static void make_cq(struct loopback *loopback, const struct loopback_options *op
     MUST(loopback->cq);
 }
 
+static void make_domain(struct loopback *loopback)
+{
+    MUST(loopback->td = ibv_alloc_td(loopback->context, &(struct ibv_td_init_attr){0}));
+    struct ibv_parent_domain_init_attr attr = {.pd = loopback->pd, .td = loopback->td};
+    MUST(loopback->domain = ibv_alloc_parent_domain(loopback->context, &attr));
+}
+
 struct ibv_qp *loopback_make_qp(const struct loopback *loopback, const struct loopback_options *options)
 {
     struct ibv_qp_init_attr_ex attr = {
@@ -51,7 +58,8 @@ struct ibv_qp *loopback_make_qp(const struct loopback *loopback, const struct lo
         .recv_cq = loopback->cq,
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = options->signals_all,
-        .pd = loopback->pd,
+        .srq = loopback->srq,
+        .pd = loopback->domain ? loopback->domain : loopback->pd,
         .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
         .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ,
         .cap = {.max_send_wr = LOOPBACK_DEPTH,
@@ -72,11 +80,11 @@ void loopback_connect(const struct loopback *loopback, struct ibv_qp *qp, uint32
         .qp_state = IBV_QPS_INIT,
         .port_num = 1,
         .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
-        .path_mtu = IBV_MTU_1024,
+        .path_mtu = options->mtu ? options->mtu : IBV_MTU_1024,
         .dest_qp_num = peer,
-        .max_dest_rd_atomic = 4,
-        .max_rd_atomic = 4,
-        .min_rnr_timer = 12,
+        .max_dest_rd_atomic = options->target_depth ? options->target_depth : 4,
+        .max_rd_atomic = options->depth ? options->depth : 4,
+        .min_rnr_timer = options->patient ? 27 : 12,
         .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.hop_limit = 1}},
         .timeout = options->timeout_zero ? 0 : 14,
         .retry_cnt = options->retry_zero ? 0 : 6,
@@ -99,6 +107,11 @@ void loopback_open(struct loopback *loopback, const struct loopback_options *opt
     *loopback = (struct loopback){0};
     open_first(loopback);
     make_cq(loopback, options);
+    if (options->domain)
+        make_domain(loopback);
+    if (options->srq)
+        MUST(loopback->srq = ibv_create_srq(
+                 loopback->pd, &(struct ibv_srq_init_attr){.attr = {.max_wr = LOOPBACK_DEPTH, .max_sge = 1}}));
     for (int end = 0; end < LOOPBACK_ENDS; end++)
         loopback->qp[end] = loopback_make_qp(loopback, options);
     for (int end = 0; end < LOOPBACK_ENDS; end++)
@@ -110,6 +123,10 @@ void loopback_close(struct loopback *loopback)
     for (int end = 0; end < LOOPBACK_ENDS; end++)
         if (loopback->qp[end])
             MUST(!ibv_destroy_qp(loopback->qp[end]));
+    if (loopback->srq)
+        MUST(!ibv_destroy_srq(loopback->srq));
+    if (loopback->domain)
+        MUST(!ibv_dealloc_pd(loopback->domain) && !ibv_dealloc_td(loopback->td));
     if (loopback->cq)
         MUST(!ibv_destroy_cq(loopback->cq));
     if (loopback->channel)

@@ -17,6 +17,11 @@ struct loopback_options {
     uint64_t wc_flags; /* of the extended CQ; 0: it is none */
     uint32_t cq_flags;
     bool channel;
+    bool domain;                 /* the queue pairs are of a thread domain */
+    bool patient;                /* with peers that have no receive: 0.7 s */
+    bool srq;                    /* of the second one */
+    enum ibv_mtu mtu;            /* 0: 1024 */
+    uint8_t depth, target_depth; /* max_rd_atomic, max_dest_rd_atomic; 0: 4 */
 };
 
 struct loopback {
@@ -26,6 +31,9 @@ struct loopback {
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
     struct ibv_cq_ex *cq_ex;
+    struct ibv_srq *srq;
+    struct ibv_td *td;
+    struct ibv_pd *domain;
     struct ibv_qp *qp[LOOPBACK_ENDS];
     char *memory;
 };

@@ -1,28 +1,15 @@
 /* Programs that break one rule of the checker each: mistakes CASE VARIANT. A variant is `faulty`, its correct `twin`,
  * or a `neighbour`, which breaks the rule with another object, size or order. The line that a finding must name ends in
  * a comment with the case's name and variant. */
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "loopback.h"
-
-/* A WRITE of so many bytes from `at`, posted by the caller's line. */
-#define WRITE(loopback, from, bytes, flags)                                                                            \
-    __extension__({                                                                                                    \
-        struct ibv_sge sge = loopback_piece(loopback, from, bytes);                                                    \
-        struct ibv_send_wr *rest, wr = {.wr_id = 7, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};       \
-        wr.send_flags = (flags);                                                                                       \
-        wr.wr.rdma.remote_addr = (uintptr_t)(loopback)->memory + LOOPBACK_MEMORY / 2;                                  \
-        wr.wr.rdma.rkey = (loopback)->mr->rkey;                                                                        \
-        ibv_post_send((loopback)->qp[0], &wr, &rest);                                                                  \
-    })
+#include "mistakes.h"
 
 static void write_by_builders(struct loopback *loopback, unsigned from, unsigned bytes)
 {
@@ -34,6 +21,17 @@ static void write_by_builders(struct loopback *loopback, unsigned from, unsigned
     ibv_wr_rdma_write(qp, loopback->mr->rkey, (uintptr_t)loopback->memory + LOOPBACK_MEMORY / 2);
     ibv_wr_set_sge(qp, loopback->mr->lkey, (uintptr_t)loopback->memory + from, bytes);
     MUST(!ibv_wr_complete(qp));
+}
+
+static int write_unsignalled(struct loopback *loopback, unsigned bytes)
+{
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(loopback->qp[0]);
+    ibv_wr_start(qp);
+    qp->wr_flags = 0;
+    /* inline-missing neighbour */
+    ibv_wr_rdma_write(qp, loopback->mr->rkey, (uintptr_t)loopback->memory + LOOPBACK_MEMORY / 2);
+    ibv_wr_set_sge(qp, loopback->mr->lkey, (uintptr_t)loopback->memory, bytes);
+    return ibv_wr_complete(qp);
 }
 
 /* Of 64 bytes the first; of 20000 the last. */
@@ -50,6 +48,22 @@ static void change_send_buffer(enum loopback_variant variant)
     loopback.memory[variant == NEIGHBOUR ? 19999 : 0]++;
     if (variant != TWIN)
         loopback_poll(&loopback, 1);
+    loopback_close(&loopback);
+}
+
+/* Of 64 bytes by lists; by builders. The second post fills the buffer of the first anew. */
+static void post_without_inline(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    unsigned flags = IBV_SEND_SIGNALED | (variant == TWIN ? IBV_SEND_INLINE : 0);
+    loopback_open(&loopback, &(struct loopback_options){0});
+    if (variant == NEIGHBOUR)
+        MUST(!write_unsignalled(&loopback, 128));
+    else
+        MUST(!WRITE(&loopback, 0, 64, flags)); /* inline-missing faulty */
+    loopback.memory[0]++;
+    MUST(!WRITE(&loopback, 0, 64, flags));
+    loopback_poll(&loopback, variant == NEIGHBOUR ? 1 : 2);
     loopback_close(&loopback);
 }
 
@@ -125,14 +139,6 @@ static void forget_acknowledgement(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-static void begin_poll(struct loopback *loopback)
-{
-    int error;
-    while ((error = ibv_start_poll(loopback->cq_ex, &(struct ibv_poll_cq_attr){0})) == ENOENT) {
-    }
-    MUST(!error);
-}
-
 /* byte_len; the immediate. */
 static void read_other_field(enum loopback_variant variant)
 {
@@ -188,40 +194,6 @@ static void use_destroyed(enum loopback_variant variant)
         MUST(ibv_dereg_mr(mr) == EINVAL); /* use-after-destroy faulty */
     if (variant == NEIGHBOUR)
         MUST(post(qp, &receive, &bad) == EINVAL); /* use-after-destroy neighbour */
-    loopback_close(&loopback);
-}
-
-static void *poll_beside(void *argument)
-{
-    struct loopback *loopback = argument;
-    struct ibv_wc wc;
-    ibv_poll_cq(loopback->cq, 1, &wc); /* single-threaded faulty */
-    return NULL;
-}
-
-static void *iterate_beside(void *argument)
-{
-    struct loopback *loopback = argument;
-    if (!ibv_start_poll(loopback->cq_ex, &(struct ibv_poll_cq_attr){0})) /* single-threaded neighbour */
-        ibv_end_poll(loopback->cq_ex);
-    return NULL;
-}
-
-/* While another thread is between ibv_start_poll and ibv_end_poll. */
-static void poll_in_two_threads(enum loopback_variant variant)
-{
-    struct loopback loopback;
-    pthread_t thread;
-    loopback_open(&loopback, &(struct loopback_options){.wc_flags = IBV_WC_EX_WITH_QP_NUM,
-                                                        .cq_flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED});
-    MUST(!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED));
-    begin_poll(&loopback);
-    if (variant == TWIN)
-        ibv_end_poll(loopback.cq_ex);
-    MUST(!pthread_create(&thread, NULL, variant == NEIGHBOUR ? iterate_beside : poll_beside, &loopback));
-    MUST(!pthread_join(thread, NULL));
-    if (variant != TWIN)
-        ibv_end_poll(loopback.cq_ex);
     loopback_close(&loopback);
 }
 
@@ -284,89 +256,40 @@ static void unmap_in_flight(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* -- queues */
-
-/* Sends; receives. */
-static void overrun_cq(enum loopback_variant variant)
-{
-    enum { ENTRIES = 4 };
-    struct loopback loopback;
-    loopback_open(&loopback, &(struct loopback_options){.entries = ENTRIES});
-    struct ibv_sge piece = loopback_piece(&loopback, 0, 8);
-    struct ibv_recv_wr *bad, receive = {.sg_list = &piece, .num_sge = 1};
-    for (int entry = 0; entry < loopback.cq->cqe; entry++)
-        if (variant == NEIGHBOUR)
-            MUST(!ibv_post_recv(loopback.qp[entry % 2], &receive, &bad));
-        else
-            MUST(!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED));
-    if (variant == TWIN)
-        loopback_poll(&loopback, 1);
-    if (variant == NEIGHBOUR)
-        MUST(!ibv_post_recv(loopback.qp[0], &receive, &bad)); /* cq-overrun neighbour */
-    else
-        MUST(!WRITE(&loopback, 0, 8, IBV_SEND_SIGNALED)); /* cq-overrun faulty */
-    loopback_close(&loopback);
-}
-
-static int write_by_builder(struct loopback *loopback, unsigned flags)
-{
-    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(loopback->qp[0]);
-    ibv_wr_start(qp);
-    qp->wr_flags = flags;
-    ibv_wr_rdma_write(qp, loopback->mr->rkey, (uintptr_t)loopback->memory + LOOPBACK_MEMORY / 2);
-    ibv_wr_set_sge(qp, loopback->mr->lkey, (uintptr_t)loopback->memory, 8);
-    return ibv_wr_complete(qp); /* send-queue-stuck neighbour */
-}
-
-/* By lists; by builders. The twin's last but one is signalled. */
-static void fill_send_queue(enum loopback_variant variant)
+/* Two receives; a SEND from where a READ writes. */
+static void overlap_buffers(enum loopback_variant variant)
 {
     struct loopback loopback;
     loopback_open(&loopback, &(struct loopback_options){0});
-    for (int posted = 0; posted < LOOPBACK_DEPTH; posted++) {
-        unsigned flags = variant == TWIN && posted == LOOPBACK_DEPTH - 1 ? IBV_SEND_SIGNALED : 0;
-        MUST(!(variant == NEIGHBOUR ? write_by_builder(&loopback, flags) : WRITE(&loopback, 0, 8, flags)));
-    }
-    if (variant == TWIN)
+    unsigned second = variant == TWIN ? 64 : 63;
+    struct ibv_sge one = loopback_piece(&loopback, 0, 64), other = loopback_piece(&loopback, second, 64);
+    struct ibv_recv_wr *bad, receives[2] = {{.sg_list = &one, .num_sge = 1}, {.sg_list = &other, .num_sge = 1}};
+    struct ibv_send_wr *unsent, read = {.sg_list = &one, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
+    read.wr.rdma.remote_addr = (uintptr_t)loopback.memory + LOOPBACK_MEMORY / 2;
+    read.wr.rdma.rkey = loopback.mr->rkey;
+    if (variant == NEIGHBOUR) {
+        MUST(!ibv_post_send(loopback.qp[0], &read, &unsent));
+        MUST(!WRITE(&loopback, second, 64, IBV_SEND_SIGNALED)); /* buffers-overlap neighbour */
         loopback_poll(&loopback, 1);
-    int error =
-        variant == NEIGHBOUR ? write_by_builder(&loopback, 0) : WRITE(&loopback, 0, 8, 0); /* send-queue-stuck faulty */
-    MUST(variant == TWIN ? !error : error == ENOMEM);
+    } else {
+        MUST(!ibv_post_recv(loopback.qp[0], &receives[0], &bad));
+        MUST(!ibv_post_recv(loopback.qp[0], &receives[1], &bad)); /* buffers-overlap faulty */
+    }
     loopback_close(&loopback);
 }
 
-/* -- attributes: of the two that are connected to each other; of one that is connected to itself */
-
-static void connect_with(enum loopback_variant variant, const struct loopback_options *wrong)
+/* A queue pair; a region. */
+static void be_refused(enum loopback_variant variant)
 {
     struct loopback loopback;
-    const struct loopback_options usual = {0};
-    /* timeout-zero faulty */
-    /* retry-zero faulty */
-    /* rnr-retry-endless faulty */
-    loopback_open(&loopback, variant == FAULTY ? wrong : &usual);
-    struct ibv_qp *qp = loopback_make_qp(&loopback, &usual);
-    /* timeout-zero neighbour */
-    /* retry-zero neighbour */
-    /* rnr-retry-endless neighbour */
-    loopback_connect(&loopback, qp, qp->qp_num, variant == NEIGHBOUR ? wrong : &usual);
-    MUST(!ibv_destroy_qp(qp));
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_qp_init_attr attr = {.send_cq = loopback.cq, .recv_cq = loopback.cq, .qp_type = IBV_QPT_RC};
+    attr.cap.max_send_sge = 1 << 20;
+    if (variant == FAULTY)
+        MUST(!ibv_create_qp(loopback.pd, &attr)); /* refused-call faulty */
+    if (variant == NEIGHBOUR)
+        MUST(ibv_destroy_cq(loopback.cq) == EBUSY); /* refused-call neighbour */
     loopback_close(&loopback);
-}
-
-static void connect_without_timeout(enum loopback_variant variant)
-{
-    connect_with(variant, &(struct loopback_options){.timeout_zero = true});
-}
-
-static void connect_without_retries(enum loopback_variant variant)
-{
-    connect_with(variant, &(struct loopback_options){.retry_zero = true});
-}
-
-static void connect_for_ever(enum loopback_variant variant)
-{
-    connect_with(variant, &(struct loopback_options){.rnr_endless = true});
 }
 
 /* A CQ when its context is closed; a PD of a context that stays open. */
@@ -401,23 +324,6 @@ static void repeat_mistake(enum loopback_variant variant)
     loopback_close(&loopback);
 }
 
-/* Parent and child leave a PD behind, each its own. */
-static void leave_in_both(enum loopback_variant variant)
-{
-    struct loopback loopback;
-    loopback_open(&loopback, &(struct loopback_options){0});
-    pid_t child = fork();
-    if (child == 0) {
-        struct ibv_device **list = ibv_get_device_list(NULL);
-        struct ibv_context *context = ibv_open_device(*list);
-        MUST(context && ibv_alloc_pd(context) && !ibv_close_device(context));
-        exit(0);
-    }
-    MUST(waitpid(child, NULL, 0) == child);
-    MUST(ibv_alloc_pd(loopback.context));
-    loopback_close(&loopback);
-}
-
 /* Nothing here breaks a rule: a CQ has as many entries as the send queue, which is filled until it refuses; lists that
  * the library refuses are not read; another thread acknowledges while the queue is destroyed. */
 static void *fetch_and_acknowledge(void *cq)
@@ -429,6 +335,30 @@ static void *fetch_and_acknowledge(void *cq)
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     ibv_ack_cq_events(fetched, 1);
     return NULL;
+}
+
+/* What is found before a call that is refused then. */
+static void be_too_busy(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    struct ibv_cq *cq;
+    void *unused;
+    loopback_open(&loopback, &(struct loopback_options){.channel = true});
+    struct ibv_mr *mr = ibv_reg_mr(loopback.pd, loopback.memory, 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+    struct ibv_mw *mw = ibv_alloc_mw(loopback.pd, IBV_MW_TYPE_1);
+    MUST(mr && mw);
+    struct ibv_mw_bind bind = {.wr_id = 1, .send_flags = IBV_SEND_SIGNALED};
+    bind.bind_info = (struct ibv_mw_bind_info){.mr = mr, .addr = (uintptr_t)loopback.memory, .length = 64};
+    MUST(!ibv_req_notify_cq(loopback.cq, 0) && !ibv_bind_mw(loopback.qp[0], mw, &bind));
+    MUST(!ibv_get_cq_event(loopback.channel, &cq, &unused) && ibv_destroy_cq(cq) == EBUSY);
+    ibv_ack_cq_events(cq, 1);
+    loopback_poll(&loopback, 1);
+    struct ibv_sge piece = {(uintptr_t)loopback.memory, 64, mr->lkey};
+    struct ibv_recv_wr *bad, receive = {.sg_list = &piece, .num_sge = 1};
+    MUST(!ibv_post_recv(loopback.qp[0], &receive, &bad) && ibv_dereg_mr(mr) == EBUSY);
+    MUST(!ibv_destroy_qp(loopback.qp[0]) && !ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
+    loopback.qp[0] = NULL;
+    loopback_close(&loopback);
 }
 
 static void do_what_is_allowed(enum loopback_variant variant)
@@ -470,20 +400,35 @@ static const struct {
 } cases[] = {
     {"send-buffer-changed", change_send_buffer},
     {"receive-buffer-written", write_receive_buffer},
+    {"inline-missing", post_without_inline},
     {"event-unacknowledged", forget_acknowledgement},
+    {"never-armed", wait_unarmed},
+    {"event-missed", miss_event},
     {"field-not-asked", read_other_field},
     {"failed-field", read_failed_field},
     {"use-after-destroy", use_destroyed},
     {"single-threaded", poll_in_two_threads},
+    {"thread-domain", share_domain},
+    {"used-in-child", use_in_child},
+    {"signal-handler", call_in_handler},
+    {"memlock-exceeded", lock_too_much},
     {"region-in-use", deregister_in_use},
     {"buffer-unmapped", unmap_in_flight},
     {"cq-overrun", overrun_cq},
     {"send-queue-stuck", fill_send_queue},
+    {"peers-disagree", disagree},
+    {"hop-limit-zero", address_without_hops},
+    {"buffers-overlap", overlap_buffers},
+    {"receives-ran-out", run_out_of_receives},
+    {"srq-limit-passed", pass_limit},
+    {"refused-call", be_refused},
+    {"rd-atomic-high", connect_deeply},
     {"timeout-zero", connect_without_timeout},
     {"retry-zero", connect_without_retries},
     {"rnr-retry-endless", connect_for_ever},
     {"never-destroyed", leave_behind},
     {"allowed", do_what_is_allowed},
+    {"busy", be_too_busy},
     {"many", repeat_mistake},
     {"fork", leave_in_both},
 };

@@ -1,6 +1,6 @@
 #include "check/findings/place.h"
 
-#include <stdbool.h>
+#include <string.h>
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
 #else /* musl: a post has its return address, and nothing else has a place */
@@ -43,11 +43,28 @@ static int skip(void *const *frames, int count)
     return first;
 }
 
+/* The code that a signal handler returns to, which is the same in all C libraries, as debuggers know it by its bytes:
+ * the system call rt_sigreturn. */
+static bool is_signal_return(const void *address)
+{
+#if defined __x86_64__
+    static const unsigned char code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+#elif defined __aarch64__
+    static const unsigned char code[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+#else
+    return false;
+#endif
+    return !memcmp(address, code, sizeof code);
+}
+
 void place_here(struct place *place)
 {
     void *frames[PLACE_FRAMES + OWN_MOST];
     int count = backtrace(frames, PLACE_FRAMES + OWN_MOST);
     place->count = 0;
+    place->in_signal = false;
+    for (int at = 0; at < count; at++)
+        place->in_signal |= frames[at] && !is_own(frames[at]) && is_signal_return(frames[at]);
     for (int at = skip(frames, count); at < count && place->count < PLACE_FRAMES; at++)
         place->frames[place->count++] = frames[at];
 }

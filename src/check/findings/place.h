@@ -3,12 +3,15 @@
 #ifndef CHECK_FINDINGS_PLACE_H
 #define CHECK_FINDINGS_PLACE_H
 
+#include <stdbool.h>
+
 enum { PLACE_FRAMES = 10 };
 
 struct place {
     const void
         *frames[PLACE_FRAMES]; /* the innermost first; those of the library and of the verbs' headers are left out */
     unsigned count;
+    bool in_signal; /* a handler of a signal is among the callers */
 };
 
 /* Before the first place_here, which then asks the dynamic loader for nothing. */

@@ -1,6 +1,8 @@
 /* Attributes of queue pairs that are legal and often regretted. */
 #include "check/findings/finding.h"
 #include "check/hooks.h"
+#include "config/device.h"
+#include "verbs/context/context.h"
 
 static void note(const struct shadow *qp, enum rule rule, const char *what)
 {
@@ -10,6 +12,20 @@ static void note(const struct shadow *qp, enum rule rule, const char *what)
         "Queue pair 0x%x has %s", qp->number, what);
 }
 
+/* What a program has asked the device for is right on others, too. */
+static void judge_depth(const struct shadow *qp, unsigned depth, const char *attribute)
+{
+    enum { USUAL = 16 };
+    const struct context *context = context_of((struct ibv_context *)qp->context);
+    if (depth <= USUAL || depth >= context->device->limits.max_rd_atomic)
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_RD_ATOMIC_HIGH,
+                                        .kind = shadow_kind_name(qp->kind),
+                                        .number = qp->number,
+                                        .created = &qp->created},
+                "Queue pair 0x%x has %s %u, and adapters take 16", qp->number, attribute, depth);
+}
+
 static void modified(struct shadow *qp, const struct ibv_qp_attr *attr, int mask)
 {
     enum { ENDLESS = 7 };
@@ -17,6 +33,10 @@ static void modified(struct shadow *qp, const struct ibv_qp_attr *attr, int mask
         note(qp, RULE_TIMEOUT_ZERO, "timeout 0, which waits for an ACK without end");
     if (mask & IBV_QP_RETRY_CNT && !attr->retry_cnt)
         note(qp, RULE_RETRY_ZERO, "retry_cnt 0, so that it fails at the first lost packet");
+    if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+        judge_depth(qp, attr->max_rd_atomic, "max_rd_atomic");
+    if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+        judge_depth(qp, attr->max_dest_rd_atomic, "max_dest_rd_atomic");
     if (mask & IBV_QP_RNR_RETRY && attr->rnr_retry == ENDLESS)
         note(qp, RULE_RNR_RETRY_ENDLESS, "rnr_retry 7, which waits for a receive of its peer without end");
 }

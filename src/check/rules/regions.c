@@ -11,23 +11,23 @@ static bool uses(const struct wqe *wqe, uint32_t lkey)
     return false;
 }
 
-static const struct wqe *find_user(const struct wqe_queue *queue, uint32_t lkey)
+static const struct wqe *find_user(const struct wqe_queue *queue, uint32_t lkey, uint64_t until)
 {
-    for (uint32_t at = 0; at < queue->count; at++)
+    for (uint32_t at = 0; at < queue->count && wqe_at(queue, at)->begun < until; at++)
         if (!(wqe_at(queue, at)->flags & WQE_INLINE) && uses(wqe_at(queue, at), lkey))
             return wqe_at(queue, at);
     return NULL;
 }
 
 /* Work of a queue pair that has failed is flushed without touching memory. */
-static const struct wqe *find_user_of(const struct shadow *owner, uint32_t lkey)
+static const struct wqe *find_user_of(const struct shadow *owner, uint32_t lkey, uint64_t until)
 {
     if (owner->kind == SHADOW_SRQ)
-        return find_user(&owner->srq, lkey);
+        return find_user(&owner->srq.receives, lkey, until);
     if (owner->kind != SHADOW_QP || owner->qp.state == IBV_QPS_ERR || owner->qp.state == IBV_QPS_SQE)
         return NULL;
-    const struct wqe *wqe = find_user(&owner->qp.sends, lkey);
-    return wqe ? wqe : find_user(&owner->qp.receives, lkey);
+    const struct wqe *wqe = find_user(&owner->qp.sends, lkey, until);
+    return wqe ? wqe : find_user(&owner->qp.receives, lkey, until);
 }
 
 static void report_use(const struct shadow *mr, const struct shadow *owner, const struct wqe *wqe)
@@ -42,14 +42,15 @@ static void report_use(const struct shadow *mr, const struct shadow *owner, cons
                 (unsigned long long)wqe->wr_id);
 }
 
-static void destroying(struct shadow *mr)
+/* Not before: the library may refuse it. */
+static void destroyed(struct shadow *mr, uint64_t began)
 {
     const struct shadow *owner;
     if (mr->kind != SHADOW_MR || !finding_choice.rules[RULE_REGION_IN_USE])
         return;
-    uint32_t lkey = ((const struct ibv_mr *)mr->handle)->lkey;
+    uint32_t lkey = (uint32_t)mr->by_number.key;
     TAILQ_FOREACH (owner, shadow_all(), siblings) {
-        const struct wqe *wqe = find_user_of(owner, lkey);
+        const struct wqe *wqe = find_user_of(owner, lkey, began);
         if (wqe) {
             report_use(mr, owner, wqe);
             return;
@@ -82,4 +83,4 @@ static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_com
                 (unsigned long long)wqe->sges[0].addr);
 }
 
-const struct hooks rules_regions = {.destroying = destroying, .completed = completed};
+const struct hooks rules_regions = {.destroyed = destroyed, .completed = completed};

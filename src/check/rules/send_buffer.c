@@ -1,11 +1,38 @@
 /* The buffer of a SEND, WRITE or atomic stays as it is until its completion was polled. */
+#include <pthread.h>
+
 #include "check/findings/finding.h"
 #include "check/flight.h"
 #include "check/memory.h"
 
+/* The work before it, of the same thread and buffer, which had room to be inline: has the program filled the buffer
+ * anew for this one? Then that is told, and not once more at the completion. */
+static void compare_previous(struct shadow *qp, const struct wqe *wqe)
+{
+    const struct wqe_queue *sends = &qp->qp.sends;
+    struct wqe *last = qp->kind == SHADOW_QP && sends->count ? wqe_at(sends, sends->count - 1) : NULL;
+    uint64_t hash;
+    if (!last || !(last->flags & WQE_HASHED) || last->thread != (uintptr_t)pthread_self() ||
+        last->length > qp->qp.cap.max_inline_data || last->sges[0].addr != wqe->sges[0].addr ||
+        !memory_hash(last, &hash) || hash == last->hash || memory_may_be_written(last))
+        return;
+    last->flags &= (uint8_t)~WQE_HASHED;
+    finding_add(&(struct finding_about){.rule = RULE_INLINE_MISSING,
+                                        .kind = "qp",
+                                        .number = qp->number,
+                                        .posted = last->posted,
+                                        .created = &qp->created},
+                "The buffer of a %s of queue pair 0x%x is filled again for the next post, before its completion (wr_id "
+                "%llu, %u bytes, of which max_inline_data is %u)",
+                wqe_name(last), qp->number, (unsigned long long)last->wr_id, last->length, qp->qp.cap.max_inline_data);
+}
+
 static void posted(struct shadow *owner, struct wqe *wqe)
 {
-    if (!finding_choice.rules[RULE_SEND_BUFFER_CHANGED] || wqe->flags & (WQE_WRITES | WQE_INLINE) || !wqe->length)
+    if (finding_choice.rules[RULE_INLINE_MISSING] && !(wqe->flags & WQE_RECEIVE) && wqe->length)
+        compare_previous(owner, wqe);
+    bool wanted = finding_choice.rules[RULE_SEND_BUFFER_CHANGED] || finding_choice.rules[RULE_INLINE_MISSING];
+    if (!wanted || wqe->flags & (WQE_WRITES | WQE_INLINE) || !wqe->length)
         return;
     if (memory_hash(wqe, &wqe->hash))
         wqe->flags |= WQE_HASHED;

@@ -1,0 +1,84 @@
+/* The calls that make and change queue pairs. */
+#include <errno.h>
+
+#include "calls/subject.h"
+#include "check/flight.h"
+#include "check/layer.h"
+#include "check/made.h"
+
+static void note_qp(struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool signals_all)
+{
+    struct shadow *shadow = made_enter(SHADOW_QP, qp, qp->context, CALLS_SUBJECT(qp));
+    if (shadow) {
+        shadow->qp.send_cq = shadow_find(SHADOW_CQ, qp->send_cq);
+        shadow->qp.recv_cq = shadow_find(SHADOW_CQ, qp->recv_cq);
+        shadow->qp.srq = shadow_find(SHADOW_SRQ, qp->srq);
+        shadow->qp.cap = *cap;
+        shadow->qp.type = qp->qp_type;
+        shadow->qp.signals_all = signals_all;
+        shadow->td = made_td_of(qp->pd);
+    }
+    shadow_unlock();
+}
+
+static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    struct ibv_qp *qp = MADE_SEEN(layer_below(ibv_create_qp)(pd, attr), ibv_create_qp);
+    if (qp)
+        note_qp(qp, &attr->cap, attr->sq_sig_all);
+    return qp;
+}
+
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+    struct ibv_qp *qp = MADE_SEEN(layer_below(ibv_create_qp_ex)(context, attr), ibv_create_qp_ex);
+    if (qp)
+        note_qp(qp, &attr->cap, attr->sq_sig_all);
+    return qp;
+}
+
+static void note_connection(struct shadow_connection *connection, const struct ibv_qp_attr *attr, int mask)
+{
+    if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+        *connection = (struct shadow_connection){0};
+    if (mask & IBV_QP_DEST_QPN)
+        connection->peer = attr->dest_qp_num;
+    if (mask & IBV_QP_SQ_PSN)
+        connection->sq_psn = attr->sq_psn;
+    if (mask & IBV_QP_RQ_PSN)
+        connection->rq_psn = attr->rq_psn;
+    if (mask & IBV_QP_PATH_MTU)
+        connection->mtu = attr->path_mtu;
+    if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+        connection->max_rd_atomic = attr->max_rd_atomic;
+    if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+        connection->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+}
+
+static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    if (hooks_is_gone(SHADOW_QP, qp, "ibv_modify_qp"))
+        return EINVAL;
+    hooks_see_use(SHADOW_QP, qp, "ibv_modify_qp");
+    int result = made_result(layer_below(ibv_modify_qp)(qp, attr, mask), "ibv_modify_qp");
+    shadow_lock();
+    struct shadow *shadow = shadow_find(SHADOW_QP, qp);
+    if (shadow && !result)
+        note_connection(&shadow->qp.connection, attr, mask);
+    if (shadow && !result && mask & IBV_QP_STATE) {
+        shadow->qp.state = attr->qp_state;
+        if (attr->qp_state == IBV_QPS_RESET)
+            shadow_end_work(shadow);
+    }
+    if (shadow && !result)
+        HOOKS_CALL(modified, shadow, attr, mask);
+    shadow_unlock();
+    return result;
+}
+
+void queue_pairs_fill(struct calls *calls)
+{
+    calls->ibv_create_qp = create_qp;
+    calls->ibv_create_qp_ex = create_qp_ex;
+    calls->ibv_modify_qp = modify_qp;
+}

@@ -1,0 +1,16 @@
+/* A thread domain is one thread's at a time. */
+#include "check/findings/finding.h"
+#include "check/hooks.h"
+
+static void shared(struct shadow *td, const char *call)
+{
+    finding_add(&(struct finding_about){.rule = RULE_THREAD_DOMAIN,
+                                        .kind = shadow_kind_name(td->kind),
+                                        .number = td->number,
+                                        .created = &td->created},
+                "%s is called on an object of a thread domain (number 0x%x) while another thread is in a call on an "
+                "object of it",
+                call, td->number);
+}
+
+const struct hooks rules_domains = {.shared = shared};

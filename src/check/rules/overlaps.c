@@ -1,0 +1,24 @@
+/* Work in flight writes no bytes that other work in flight reads or writes. */
+#include "check/findings/finding.h"
+#include "check/hooks.h"
+#include "check/memory.h"
+
+static void posted(struct shadow *owner, struct wqe *wqe)
+{
+    if (!finding_choice.rules[RULE_BUFFERS_OVERLAP] || wqe->flags & WQE_INLINE || !wqe->length)
+        return;
+    const struct wqe *other = memory_find_conflict(wqe);
+    if (!other)
+        return;
+    finding_add(&(struct finding_about){.rule = RULE_BUFFERS_OVERLAP,
+                                        .kind = shadow_kind_name(owner->kind),
+                                        .number = owner->number,
+                                        .posted = wqe->posted,
+                                        .created = &owner->created},
+                "A %s of %s 0x%x has bytes in common with a %s that is in flight (wr_id %llu and %llu): one of them is "
+                "written, so the outcome is open",
+                wqe_name(wqe), shadow_kind_name(owner->kind), owner->number, wqe_name(other),
+                (unsigned long long)wqe->wr_id, (unsigned long long)other->wr_id);
+}
+
+const struct hooks rules_overlaps = {.posted = posted};

@@ -1,0 +1,21 @@
+/* Verbs are called neither in a child on its parent's objects, nor in a signal handler. */
+#include "check/findings/finding.h"
+#include "check/hooks.h"
+
+static void used_by_child(const struct shadow *shadow, const char *call)
+{
+    finding_add(&(struct finding_about){.rule = RULE_USED_IN_CHILD,
+                                        .kind = shadow_kind_name(shadow->kind),
+                                        .number = shadow->number,
+                                        .created = &shadow->created},
+                "%s in the child of a fork names a %s (number 0x%x) of its parent", call,
+                shadow_kind_name(shadow->kind), shadow->number);
+}
+
+static void in_signal(const char *call)
+{
+    finding_add(&(struct finding_about){.rule = RULE_SIGNAL_HANDLER, .kind = "process"}, "%s runs in a signal handler",
+                call);
+}
+
+const struct hooks rules_processes = {.used_by_child = used_by_child, .in_signal = in_signal};

@@ -1,0 +1,38 @@
+/* Receives that run out. */
+#include "check/findings/finding.h"
+#include "check/hooks.h"
+
+static void ran_out(struct shadow *qp, uint64_t messages)
+{
+    finding_add(&(struct finding_about){.rule = RULE_RECEIVES_RAN_OUT,
+                                        .kind = shadow_kind_name(qp->kind),
+                                        .number = qp->number,
+                                        .created = &qp->created},
+                "%llu messages for queue pair 0x%x found no receive posted before this one, and had to be sent again",
+                (unsigned long long)messages, qp->number);
+}
+
+/* The event of the limit came, the queue was filled again, and is as empty as then. */
+static void watch_limit(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
+{
+    struct shadow *srq = wqe->flags & WQE_RECEIVE ? qp->qp.srq : NULL;
+    if (!srq || !srq->srq.reached || !srq->srq.refilled || srq->srq.receives.count >= srq->srq.limit)
+        return;
+    srq->srq.refilled = false;
+    finding_add(
+        &(struct finding_about){.rule = RULE_SRQ_LIMIT_PASSED,
+                                .kind = shadow_kind_name(srq->kind),
+                                .number = srq->number,
+                                .created = &srq->created},
+        "A shared receive queue (number 0x%x) has fewer receives than its limit %u again, and tells nobody: the "
+        "limit was not set again after IBV_EVENT_SRQ_LIMIT_REACHED",
+        srq->number, srq->srq.limit);
+}
+
+static void taken(struct shadow *owner, const struct wqe *wqe)
+{
+    if (owner->kind == SHADOW_SRQ && owner->srq.reached && owner->srq.receives.count >= owner->srq.limit)
+        owner->srq.refilled = true;
+}
+
+const struct hooks rules_receives = {.ran_out = ran_out, .completed = watch_limit, .taken = taken};

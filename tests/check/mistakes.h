@@ -1,0 +1,53 @@
+/* The cases of the program mistakes, by file. */
+#ifndef TESTS_CHECK_MISTAKES_H
+#define TESTS_CHECK_MISTAKES_H
+
+#include <errno.h>
+
+#include "loopback.h"
+
+/* A WRITE of so many bytes from `at`, posted by the caller's line. */
+#define WRITE(loopback, from, bytes, flags)                                                                            \
+    __extension__({                                                                                                    \
+        struct ibv_sge sge = loopback_piece(loopback, from, bytes);                                                    \
+        struct ibv_send_wr *rest, wr = {.wr_id = 7, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};       \
+        wr.send_flags = (flags);                                                                                       \
+        wr.wr.rdma.remote_addr = (uintptr_t)(loopback)->memory + LOOPBACK_MEMORY / 2;                                  \
+        wr.wr.rdma.rkey = (loopback)->mr->rkey;                                                                        \
+        ibv_post_send((loopback)->qp[0], &wr, &rest);                                                                  \
+    })
+
+/* mistakes_queues.c */
+void overrun_cq(enum loopback_variant);
+void fill_send_queue(enum loopback_variant);
+void run_out_of_receives(enum loopback_variant);
+void pass_limit(enum loopback_variant);
+void wait_unarmed(enum loopback_variant);
+void miss_event(enum loopback_variant);
+
+/* mistakes_processes.c */
+void share_domain(enum loopback_variant);
+void use_in_child(enum loopback_variant);
+void call_in_handler(enum loopback_variant);
+void leave_in_both(enum loopback_variant);
+void lock_too_much(enum loopback_variant);
+void poll_in_two_threads(enum loopback_variant);
+
+/* mistakes_attributes.c */
+void connect_without_timeout(enum loopback_variant);
+void connect_without_retries(enum loopback_variant);
+void connect_for_ever(enum loopback_variant);
+void disagree(enum loopback_variant);
+void connect_deeply(enum loopback_variant);
+void address_without_hops(enum loopback_variant);
+
+/* Until there is an entry. */
+static inline void begin_poll(struct loopback *loopback)
+{
+    int error;
+    while ((error = ibv_start_poll(loopback->cq_ex, &(struct ibv_poll_cq_attr){0})) == ENOENT) {
+    }
+    MUST(!error);
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* Attributes: of the two that are connected to each other; of one that is connected to itself. */
+#include "mistakes.h"
+
+static void connect_with(enum loopback_variant variant, const struct loopback_options *wrong)
+{
+    struct loopback loopback;
+    const struct loopback_options usual = {0};
+    /* timeout-zero faulty */
+    /* retry-zero faulty */
+    /* rnr-retry-endless faulty */
+    loopback_open(&loopback, variant == FAULTY ? wrong : &usual);
+    struct ibv_qp *qp = loopback_make_qp(&loopback, &usual);
+    /* timeout-zero neighbour */
+    /* retry-zero neighbour */
+    /* rnr-retry-endless neighbour */
+    loopback_connect(&loopback, qp, qp->qp_num, variant == NEIGHBOUR ? wrong : &usual);
+    MUST(!ibv_destroy_qp(qp));
+    loopback_close(&loopback);
+}
+
+void connect_without_timeout(enum loopback_variant variant)
+{
+    connect_with(variant, &(struct loopback_options){.timeout_zero = true});
+}
+
+void connect_without_retries(enum loopback_variant variant)
+{
+    connect_with(variant, &(struct loopback_options){.retry_zero = true});
+}
+
+void connect_for_ever(enum loopback_variant variant)
+{
+    connect_with(variant, &(struct loopback_options){.rnr_endless = true});
+}
+
+/* The MTU; the depth of READs. The second queue pair is connected as `wrong` says. */
+void disagree(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    struct loopback_options usual = {0}, wrong = {.mtu = IBV_MTU_4096};
+    if (variant == NEIGHBOUR)
+        wrong = (struct loopback_options){.depth = 5};
+    if (variant == TWIN)
+        wrong = usual;
+    loopback_open(&loopback, &usual);
+    struct ibv_qp *one = loopback_make_qp(&loopback, &usual), *other = loopback_make_qp(&loopback, &usual);
+    loopback_connect(&loopback, one, other->qp_num, &usual);
+    /* peers-disagree faulty */
+    /* peers-disagree neighbour */
+    loopback_connect(&loopback, other, one->qp_num, &wrong);
+    MUST(!ibv_destroy_qp(one) && !ibv_destroy_qp(other));
+    loopback_close(&loopback);
+}
+
+void connect_deeply(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    const struct loopback_options usual = {0}, deep = {.target_depth = 17};
+    /* rd-atomic-high faulty */
+    loopback_open(&loopback, variant == FAULTY ? &deep : &usual);
+    struct ibv_qp *qp = loopback_make_qp(&loopback, &usual);
+    const struct loopback_options own = {.depth = variant == NEIGHBOUR ? 100 : 16};
+    /* rd-atomic-high neighbour */
+    loopback_connect(&loopback, qp, qp->qp_num, &own);
+    MUST(!ibv_destroy_qp(qp));
+    loopback_close(&loopback);
+}
+
+/* Of a route; of one that the program has from its own GID. */
+void address_without_hops(enum loopback_variant variant)
+{
+    struct loopback loopback;
+    loopback_open(&loopback, &(struct loopback_options){0});
+    struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = variant == TWIN};
+    struct ibv_ah *ah = NULL;
+    MUST(!ibv_query_gid(loopback.context, 1, 0, &attr.grh.dgid));
+    attr.grh.traffic_class = variant == NEIGHBOUR;
+    if (variant == NEIGHBOUR)
+        ah = ibv_create_ah(loopback.pd, &attr); /* hop-limit-zero neighbour */
+    else
+        ah = ibv_create_ah(loopback.pd, &attr); /* hop-limit-zero faulty */
+    MUST(ah && !ibv_destroy_ah(ah));
+    loopback_close(&loopback);
+}
