@@ -30,6 +30,15 @@ static bool refuse_request(const struct dispatch_datagram *request, struct dispa
     return true;
 }
 
+bool dispatch_reject(const struct dispatch_datagram *request, struct dispatch_datagram *reply, uint16_t reason,
+                     const void *data, size_t size)
+{
+    size_t most = cm_private_size(CM_REJ);
+    refuse_request(request, reply, reason);
+    memcpy(reply->message.private_data, data, size < most ? size : most);
+    return true;
+}
+
 /* --- requests */
 
 static bool covers(const struct identifier *listener, uint64_t service)

@@ -16,6 +16,11 @@ struct dispatch_datagram {
  * but a DREQ. */
 bool dispatch_receive(struct manager *, const struct dispatch_datagram *, struct dispatch_datagram *reply, nanos now);
 
+/* A request (REQ) has arrived that is rejected in the place of the program that listens: with this reason and private
+ * data, of which as much is taken as a REJ has room for. True: `reply` is to be sent. */
+bool dispatch_reject(const struct dispatch_datagram *, struct dispatch_datagram *reply, uint16_t reason,
+                     const void *data, size_t size);
+
 /* The next message to send; false: none. */
 bool dispatch_transmit(struct manager *, struct dispatch_datagram *);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/container.h"
@@ -18,6 +19,7 @@
 #include "gsi/served.h"
 #include "ipc/ports.h"
 #include "runtime/clock.h"
+#include "script/meet.h"
 #include "tap/traffic.h"
 #include "wire/op.h"
 
@@ -351,6 +353,20 @@ static bool find_way(const struct packet *packet, struct cm_route *route)
     return cm_address_of_gid(destination.raw, &route->from);
 }
 
+/* A script may lose a request, or reject it in the place of the program that listens. */
+static bool take_datagram(struct cm *cm, const struct dispatch_datagram *datagram, struct dispatch_datagram *reply,
+                          nanos now)
+{
+    struct script_verdict verdict = {0};
+    if (datagram->message.attribute == CM_REQ && meet_wants(SCRIPT_request))
+        verdict = meet_event((struct script_event){.call = SCRIPT_request});
+    if (verdict.drop)
+        return false;
+    const struct script_rule *by = verdict.rejection;
+    return by ? dispatch_reject(datagram, reply, by->rejection.reason, by->rejection.data, strlen(by->rejection.data))
+              : dispatch_receive(&cm->manager, datagram, reply, now);
+}
+
 void cm_receive(struct process *process, struct peer *peer, const struct packet *packet)
 {
     lock_assert_held(&process->progress);
@@ -362,7 +378,7 @@ void cm_receive(struct process *process, struct peer *peer, const struct packet 
     cm_begin(cm);
     cm_note_received(&cm->counts, &datagram.message);
     datagram.route.neighbor = cm_neighbors_number(&cm->neighbors, process->node, peer);
-    if (dispatch_receive(&cm->manager, &datagram, &reply, clock_now()))
+    if (take_datagram(cm, &datagram, &reply, clock_now()))
         send_one(cm, &reply, true);
     cm_end(cm);
 }
@@ -386,7 +402,7 @@ static void retry_waiting(struct cm *cm, nanos now)
 {
     struct dispatch_datagram request, reply;
     while (cm_waiting_next(&cm->waiting, cm->process, &request, now))
-        if (dispatch_receive(&cm->manager, &request, &reply, now))
+        if (take_datagram(cm, &request, &reply, now))
             send_one(cm, &reply, true);
 }
 
@@ -407,7 +423,7 @@ enum cm_taken cm_receive_remote(struct process *process, const struct packet *pa
     cm_begin(cm);
     bool known = is_known(cm, message);
     cm_note_received(&cm->counts, message);
-    bool answers = dispatch_receive(&cm->manager, &datagram, &reply, clock_now());
+    bool answers = take_datagram(cm, &datagram, &reply, clock_now());
     cm_end(cm);
     if (answers)
         *answer = reply.message;

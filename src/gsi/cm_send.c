@@ -5,6 +5,7 @@
 #include "gsi/cm.h"
 #include "ipc/ports.h"
 #include "process/port.h"
+#include "script/meet.h"
 #include "tap/taps.h"
 #include "wire/cm_ip.h"
 #include "wire/grh.h"
@@ -75,9 +76,16 @@ static struct cm_counts *counts_of(struct process *process)
 
 /* They are too few to be kept until others overtake them, or for later: what would be delayed leaves at once. Links
  * inside the host would not notice flipped bits, so there the frame is lost. */
-static bool send_tapped(struct process *process, struct peer *peer, struct link *link, const struct frame *frame)
+static bool send_tapped(struct process *process, struct peer *peer, struct link *link, const struct frame *frame,
+                        enum cm_attribute attribute)
 {
     struct fault fault = taps_disturb(process->traffic.taps);
+    if (meet_wants(SCRIPT_message)) {
+        struct script_verdict verdict =
+            meet_event((struct script_event){.call = SCRIPT_message, .name = cm_name(attribute)});
+        fault_add(&fault, &(struct fault_wish){
+                              .drop = verdict.drop, .duplicate = verdict.duplicate, .corrupt = verdict.corrupt});
+    }
     struct frame changed = *frame;
     cm_note_faults(counts_of(process), &fault);
     taps_managed(process->traffic.taps, peer, link, frame);
@@ -91,11 +99,12 @@ static bool send_tapped(struct process *process, struct peer *peer, struct link 
 }
 
 /* `peer` NULL: the link leads to another host. */
-static bool send_on(struct process *process, struct peer *peer, struct link *link, const struct frame *frame)
+static bool send_on(struct process *process, struct peer *peer, struct link *link, const struct frame *frame,
+                    enum cm_attribute attribute)
 {
     link->operations->begin(link);
     bool ready = link->operations->ready(link);
-    bool sent = ready && (process->traffic.taps ? send_tapped(process, peer, link, frame)
+    bool sent = ready && (process->traffic.taps ? send_tapped(process, peer, link, frame, attribute)
                                                 : link->operations->send(link, frame) != FRAME_NO_ROOM);
     link->operations->end(link);
     return sent;
@@ -121,7 +130,7 @@ static enum cm_sent send_to_neighbor(struct process *process, const struct dispa
         peer = find_self(process, datagram);
     if (!peer)
         return CM_SENT;
-    bool sent = send_on(process, peer, peer->link, frame);
+    bool sent = send_on(process, peer, peer->link, frame, datagram->message.attribute);
     if (sent)
         *to = peer;
     else
@@ -139,7 +148,7 @@ static enum cm_sent send_beyond(struct process *process, const struct dispatch_d
     struct link *link = device->interface[0] ? port_reply_link(process, device, &source, &destination) : NULL;
     if (!link)
         return CM_SENT;
-    bool sent = send_on(process, NULL, link, frame);
+    bool sent = send_on(process, NULL, link, frame, datagram->message.attribute);
     int error = traffic_take_unsent(link);
     link->operations->close(link);
     if (error)

@@ -220,6 +220,15 @@ void node_abandon(struct node *node)
     table_abandon(node->table);
 }
 
+void node_program(const struct node *node, const struct peer *peer, char *to, size_t size)
+{
+    const struct table_slot *slot = &node->table->file->slots[peer->slot];
+    size_t length = strnlen(slot->program, sizeof slot->program);
+    length = length < size ? length : size - 1;
+    memcpy(to, slot->program, length);
+    to[length] = 0;
+}
+
 const char *node_path(const struct node *node)
 {
     return node->directory;

@@ -66,6 +66,9 @@ bool node_is_lost(const struct node *);
  * Links and peers that somebody may still point to stay as memory; sends to them go nowhere. */
 void node_abandon(struct node *);
 
+/* The name of the peer's program. `size` is above 0. Thread-safe; any lock. */
+void node_program(const struct node *, const struct peer *, char *to, size_t size);
+
 const char *node_path(const struct node *);
 unsigned node_slot(const struct node *);
 

@@ -1,5 +1,5 @@
-/* Every call that a program can make, by number, with its name and with how it reports that it failed. The lists are
- * calls/verbs.def and calls/ucma.def. */
+/* Every call that a program can make, by number, with its name and with how it reports that it failed; and what else
+ * happens that rules may be for. The lists are calls/verbs.def, calls/ucma.def and script/words.def. */
 #ifndef SCRIPT_ANSWERS_H
 #define SCRIPT_ANSWERS_H
 
@@ -7,7 +7,24 @@ enum script_call {
 #define CALL(type, name, title, parameters, arguments) SCRIPT_##name,
 #define HELD(type, name, title, parameters, arguments) SCRIPT_##name,
 #include "calls/each.def"
-    SCRIPT_CALLS
+    SCRIPT_CALLS,
+    SCRIPT_BEFORE_HAPPENINGS = SCRIPT_CALLS - 1,
+#define HAPPENING(name, kind, meaning) SCRIPT_##name,
+#include "script/words.def"
+    SCRIPT_EVENTS
+};
+
+/* What actions can be done to. */
+enum script_kind {
+    SCRIPT_KIND_CALL = 1 << 0,
+    SCRIPT_KIND_WORK = 1 << 1,
+    SCRIPT_KIND_RECEIVE = 1 << 2,
+    SCRIPT_KIND_COMPLETION = 1 << 3,
+    SCRIPT_KIND_EVENT = 1 << 4,
+    SCRIPT_KIND_PACKET = 1 << 5,
+    SCRIPT_KIND_MESSAGE = 1 << 6,
+    SCRIPT_KIND_REQUEST = 1 << 7,
+    SCRIPT_KIND_ANYTHING = (1 << 8) - 1,
 };
 
 /* As base/result.h: an error number; -1 and errno; an error number below 0; NULL and errno; -1 and errno of a call that
@@ -25,9 +42,16 @@ enum script_answer {
 struct script_name {
     const char *title; /* of the manual page, some behind a _; several calls may share it */
     enum script_answer answer;
+    unsigned kind; /* enum script_kind */
 };
 
-extern const struct script_name script_names[SCRIPT_CALLS];
+extern const struct script_name script_names[SCRIPT_EVENTS];
+
+/* "ibv_reg_mr" */
+static inline const char *script_title(enum script_call call)
+{
+    return script_names[call].title + (*script_names[call].title == '_');
+}
 
 /* How the calls answer that verbs.def lists without a word for it. */
 #define SCRIPT_FAST_bind_mw SCRIPT_ANSWER_code

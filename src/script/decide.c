@@ -5,9 +5,12 @@
 
 #include "base/start.h"
 
-static bool is_about(const struct script_rule *rule, const struct calls_subject *subject)
+static bool is_about(const struct script_rule *rule, const struct script_event *event)
 {
-    return !*rule->kind || (subject->kind && !strcmp(rule->kind, subject->kind) && rule->number == subject->number);
+    const struct calls_subject *subject = &event->subject;
+    if (!*rule->kind || (event->qp && event->qp == rule->number && !strcmp(rule->kind, "qp")))
+        return true;
+    return subject->kind && !strcmp(rule->kind, subject->kind) && rule->number == subject->number;
 }
 
 static bool is_such_work(const struct script_rule *rule, const struct script_event *event)
@@ -16,6 +19,16 @@ static bool is_such_work(const struct script_rule *rule, const struct script_eve
         return true;
     return event->is_work && (rule->opcode < 0 || rule->opcode == event->opcode) &&
            (!rule->has_wr_id || rule->wr_id == event->wr_id);
+}
+
+/* Patterns for operations may leave out the service. */
+static bool is_such_packet(const struct script_rule *rule, const struct script_event *event)
+{
+    const char *short_name = event->name ? strchr(event->name, ' ') : NULL;
+    bool named = !*rule->operation || (event->name && (!fnmatch(rule->operation, event->name, 0) ||
+                                                       (short_name && !fnmatch(rule->operation, short_name + 1, 0))));
+    return named && (!*rule->peer || (event->peer && !fnmatch(rule->peer, event->peer, 0))) &&
+           (!rule->peer_qp || rule->peer_qp == event->peer_qp);
 }
 
 /* The same for the same seed, rule and call. */
@@ -27,8 +40,8 @@ static bool is_drawn(const struct script_rule *rule, uint64_t nth, uint64_t seed
 
 static bool acts(struct script_rule *rule, const struct script_event *event)
 {
-    if (!rule->calls[event->call] || event->age < rule->after || !is_about(rule, &event->subject) ||
-        !is_such_work(rule, event))
+    if (!rule->calls[event->call] || event->age < rule->after || !is_about(rule, event) || !is_such_work(rule, event) ||
+        !is_such_packet(rule, event))
         return false;
     uint64_t nth = atomic_fetch_add(&rule->met, 1) + 1;
     if (nth < rule->first || nth > rule->last || (nth - rule->first) % rule->step || !is_drawn(rule, nth, event->seed))
@@ -47,6 +60,16 @@ struct script_verdict script_decide(struct script *script, const struct script_e
         verdict.delay += rule->delay;
         verdict.error = verdict.error ? verdict.error : rule->error;
         verdict.signal = verdict.signal ? verdict.signal : rule->signal;
+        verdict.drop |= rule->drop;
+        verdict.duplicate |= rule->duplicate;
+        verdict.reorder |= rule->reorder;
+        verdict.corrupt |= rule->corrupt;
+        verdict.rejection = verdict.rejection ? verdict.rejection : rule->rejection.wanted ? rule : NULL;
+        if (rule->end.wanted && !verdict.completes) {
+            verdict.completes = true;
+            verdict.status = rule->end.status;
+            verdict.vendor = rule->end.vendor;
+        }
     }
     return verdict;
 }

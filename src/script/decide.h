@@ -9,21 +9,29 @@
 struct script_event {
     enum script_call call;
     struct calls_subject subject;
+    uint32_t qp;  /* of a completion; 0: of none */
     bool is_work; /* it is a work request, with: */
     int opcode;   /* below 0: a receive */
     uint64_t wr_id;
+    const char *name; /* of a packet's operation or of a message; NULL: it is neither */
+    const char *peer; /* whom a packet is for; NULL: nobody knows */
+    uint32_t peer_qp;
     nanos age; /* of the process */
     uint64_t seed;
 };
 
 struct script_verdict {
-    const struct script_rule *rule; /* that acts, the first of several; NULL: none */
+    const struct script_rule *rule;      /* that acts, the first of several; NULL: none */
+    const struct script_rule *rejection; /* that has its reason and data; NULL: none */
     nanos delay;
     int error, signal;
+    bool completes, drop, duplicate, reorder, corrupt;
+    uint8_t status;
+    uint16_t vendor;
 };
 
-/* Counts the call in each rule that it meets, and collects what they do: delays add up; of errors and of signals the
- * first counts. Thread-safe. */
+/* Counts the call in each rule that it meets, and collects what they do: delays add up; of errors, of signals and of
+ * statuses the first counts. Thread-safe. */
 struct script_verdict script_decide(struct script *, const struct script_event *);
 
 /* Leaves the rules that are for processes of this name. */

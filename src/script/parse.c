@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/diag.h"
+#include "wire/cm.h"
+#include "wire/op.h"
+
 static const nanos longest = 1000 * NANOS_SECOND;
 
 /* A place in the text, and the rule that is being read. */
@@ -16,6 +20,7 @@ struct reader {
     const char *at, *line_begin;
     unsigned line;
     struct script_rule *rule;
+    unsigned what; /* enum script_kind: to what all its actions can be done */
     struct script_fault *fault;
 };
 
@@ -199,6 +204,22 @@ static bool read_program(struct reader *reader, const char *stops)
     return *reader->rule->program || refuse(reader, begin, "The name of a program is missing.");
 }
 
+static bool read_peer(struct reader *reader, const char *stops)
+{
+    const char *begin = reader->at;
+    if (!read_word(reader, stops, reader->rule->peer))
+        return false;
+    return *reader->rule->peer || refuse(reader, begin, "The name or address of a peer is missing.");
+}
+
+static bool read_peer_qp(struct reader *reader, const char *stops)
+{
+    uint64_t number = 0;
+    bool read = read_number(reader, stops, UINT32_MAX, &number);
+    reader->rule->peer_qp = (uint32_t)number;
+    return read;
+}
+
 static bool read_wr_id(struct reader *reader, const char *stops)
 {
     reader->rule->has_wr_id = true;
@@ -259,8 +280,41 @@ static bool read_name(struct reader *reader, const char *stops, const struct nam
     return refuse(reader, begin, "\"%s\" is no %s that scripts know, such as %s.", word, kind, list[0].name);
 }
 
+static bool names_packet(const char *pattern)
+{
+    for (unsigned i = 0; i < 256; i++) {
+        const char *name = op_table[i].name, *behind = name ? strchr(name, ' ') : NULL;
+        if (name && (!fnmatch(pattern, name, 0) || (behind && !fnmatch(pattern, behind + 1, 0))))
+            return true;
+    }
+    return false;
+}
+
+static bool names_message(const char *pattern)
+{
+    for (unsigned attribute = CM_REQ; attribute <= CM_APR; attribute++)
+        if (!fnmatch(pattern, cm_name((enum cm_attribute)attribute), 0))
+            return true;
+    return false;
+}
+
+static bool read_operation(struct reader *reader, const char *stops)
+{
+    const char *begin = reader->at;
+    char *word = reader->rule->operation;
+    bool packet = reader->rule->calls[SCRIPT_packet];
+    if (!read_word(reader, stops, word))
+        return false;
+    return (packet ? names_packet(word) : names_message(word)) ||
+           refuse(reader, begin, "\"%s\" is no %s that there is.", word,
+                  packet ? "operation of a packet" : "message of the connection manager");
+}
+
 static bool read_opcode(struct reader *reader, const char *stops)
 {
+    const bool *has = reader->rule->calls;
+    if (has[SCRIPT_packet] || has[SCRIPT_message])
+        return read_operation(reader, stops);
     return read_name(reader, stops, opcodes, COUNT(opcodes), "IBV_WR_", "opcode", &reader->rule->opcode);
 }
 
@@ -272,6 +326,70 @@ static bool read_signal(struct reader *reader, const char *stops)
 static bool read_error(struct reader *reader, const char *stops)
 {
     return read_name(reader, stops, errors, COUNT(errors), "", "errno", &reader->rule->error);
+}
+
+static const struct named statuses[] = {
+#define STATUS(name) {#name, IBV_WC_##name},
+#include "script/words.def"
+};
+
+static bool read_complete(struct reader *reader, const char *stops)
+{
+    int status = 0;
+    reader->rule->end.wanted = true;
+    bool read = read_name(reader, stops, statuses, COUNT(statuses), "IBV_WC_", "status", &status);
+    reader->rule->end.status = (uint8_t)status;
+    return read;
+}
+
+static bool read_vendor(struct reader *reader, const char *stops)
+{
+    uint64_t number = 0;
+    bool read = read_number(reader, stops, UINT16_MAX, &number);
+    reader->rule->end.vendor = (uint16_t)number;
+    return read;
+}
+
+static bool read_drop(struct reader *reader, const char *stops)
+{
+    return reader->rule->drop = true;
+}
+
+static bool read_duplicate(struct reader *reader, const char *stops)
+{
+    return reader->rule->duplicate = true;
+}
+
+static bool read_reorder(struct reader *reader, const char *stops)
+{
+    return reader->rule->reorder = true;
+}
+
+static bool read_corrupt(struct reader *reader, const char *stops)
+{
+    return reader->rule->corrupt = true;
+}
+
+static bool read_reject(struct reader *reader, const char *stops)
+{
+    uint64_t reason = 0;
+    reader->rule->rejection.wanted = true;
+    bool read = read_number(reader, stops, UINT16_MAX, &reason);
+    reader->rule->rejection.reason = (uint16_t)reason;
+    return read;
+}
+
+static bool read_data(struct reader *reader, const char *stops)
+{
+    return read_word(reader, stops, reader->rule->rejection.data);
+}
+
+const char *script_status_name(int number)
+{
+    for (size_t i = 0; i < COUNT(statuses); i++)
+        if (statuses[i].number == number)
+            return statuses[i].name;
+    return NULL;
 }
 
 const char *script_error_name(int number)
@@ -321,15 +439,28 @@ static bool read_when(struct reader *reader, const char *stops)
 struct word {
     const char *word, *short_word;
     bool (*read)(struct reader *, const char *stops);
+    unsigned what; /* enum script_kind */
+};
+
+enum {
+    CALL = SCRIPT_KIND_CALL,
+    WORK = SCRIPT_KIND_WORK,
+    RECEIVE = SCRIPT_KIND_RECEIVE,
+    COMPLETION = SCRIPT_KIND_COMPLETION,
+    EVENT = SCRIPT_KIND_EVENT,
+    PACKET = SCRIPT_KIND_PACKET,
+    MESSAGE = SCRIPT_KIND_MESSAGE,
+    REQUEST = SCRIPT_KIND_REQUEST,
+    ANYTHING = SCRIPT_KIND_ANYTHING,
 };
 
 static const struct word conditions[] = {
-#define CONDITION(word, short_word, reader, form, meaning) {word, short_word, read_##reader},
+#define CONDITION(word, short_word, reader, form, meaning) {word, short_word, read_##reader, ~0u},
 #include "script/words.def"
 };
 
 static const struct word actions[] = {
-#define ACTION(word, short_word, reader, form, meaning) {word, short_word, read_##reader},
+#define ACTION(word, short_word, reader, form, what, meaning) {word, short_word, read_##reader, what},
 #include "script/words.def"
 };
 
@@ -346,17 +477,12 @@ static bool can_fail(enum script_call call)
     return script_names[call].answer < SCRIPT_ANSWER_nothing;
 }
 
-static const char *title(enum script_call call)
-{
-    return script_names[call].title + (*script_names[call].title == '_');
-}
-
 /* A pattern stands for all calls of such a name, and, where the rule refuses, for those of them that can fail. */
 static bool read_calls(struct reader *reader, const char *pattern, const char *at)
 {
     bool any = false;
-    for (enum script_call call = 0; call < SCRIPT_CALLS; call++)
-        if (!fnmatch(pattern, title(call), 0))
+    for (enum script_call call = 0; call < SCRIPT_EVENTS; call++)
+        if (call < SCRIPT_CALLS ? !fnmatch(pattern, script_title(call), 0) : !strcmp(pattern, script_title(call)))
             any = reader->rule->calls[call] = true;
     return any ||
            refuse(reader, at, "No call of libibverbs or librdmacm that softverbs sees is named \"%s\".", pattern);
@@ -380,11 +506,15 @@ static bool read_call_list(struct reader *reader, const char *stops)
 
 static bool check_calls(struct reader *reader, const char *at)
 {
-    bool any = !reader->rule->error;
-    for (enum script_call call = 0; call < SCRIPT_CALLS; call++) {
-        reader->rule->calls[call] = reader->rule->calls[call] && (!reader->rule->error || can_fail(call));
-        any = any || reader->rule->calls[call];
+    bool any = false, fits = false;
+    for (enum script_call call = 0; call < SCRIPT_EVENTS; call++) {
+        bool *has = &reader->rule->calls[call];
+        fits = fits || (*has && script_names[call].kind & reader->what);
+        *has = *has && script_names[call].kind & reader->what && (!reader->rule->error || can_fail(call));
+        any = any || *has;
     }
+    if (!fits)
+        return refuse(reader, at, "Not all actions of the rule can be done to that.");
     return any || refuse(reader, at, "The call can't fail: it has no way to report an error.");
 }
 
@@ -398,6 +528,7 @@ static bool read_item(struct reader *reader, const struct word *list, size_t cou
     const struct word *word = find_word(list, count, name, false);
     if (!word)
         return refuse(reader, begin, "\"%s\" is no %s.", name, what);
+    reader->what &= word->what;
     skip_blanks(reader);
     return word->read(reader, long_stops);
 }
@@ -431,7 +562,8 @@ static bool read_short_item(struct reader *reader)
     if (!word)
         word = find_word(conditions, COUNT(conditions), name, true);
     if (!word)
-        return refuse(reader, begin, "\"%s\" is none of error, delay_enter, signal and when.", name);
+        return refuse(reader, begin, "\"%s\" is none of error, delay_enter, signal, when and other actions.", name);
+    reader->what &= word->what;
     if (!take(reader, '='))
         return refuse(reader, reader->at, "\"%s\" needs a value: %s=...", name, name);
     return word->read(reader, short_stops);
@@ -439,7 +571,8 @@ static bool read_short_item(struct reader *reader)
 
 static bool has_action(const struct script_rule *rule)
 {
-    return rule->error || rule->delay || rule->signal;
+    return rule->error || rule->delay || rule->signal || rule->end.wanted || rule->drop || rule->duplicate ||
+           rule->reorder || rule->corrupt || rule->rejection.wanted;
 }
 
 static bool read_short(struct reader *reader)
@@ -467,7 +600,7 @@ static bool read_rule(struct reader *reader)
     skip_blanks(reader);
     if (!is_at_end(reader))
         return refuse(reader, reader->at, "The rule has ended here, and more follows.");
-    return has_action(reader->rule) || refuse(reader, begin, "The rule has no action: error, delay or signal.");
+    return has_action(reader->rule) || refuse(reader, begin, "The rule has no action, such as error or delay.");
 }
 
 /* --- lines */
@@ -488,10 +621,12 @@ static bool begin_rule(struct reader *reader, struct script *script)
 {
     if (script->count == SCRIPT_RULES_MOST)
         return refuse(reader, reader->at, "A script has at most %d rules.", SCRIPT_RULES_MOST);
+    reader->what = ~0u;
     reader->rule = &script->rules[script->count++];
     *reader->rule = (struct script_rule){.line = reader->line,
                                          .place = script->count,
                                          .opcode = -1,
+                                         .end.vendor = REASON_SCRIPTED,
                                          .first = 1,
                                          .last = UINT64_MAX,
                                          .step = 1,

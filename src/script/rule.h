@@ -18,11 +18,14 @@ struct script_rule {
     unsigned place; /* among all rules, from 1 on */
 
     /* Conditions; a call counts when it meets all of the first group. */
-    bool calls[SCRIPT_CALLS];
-    char program[SCRIPT_WORD]; /* pattern of fnmatch(3) for the process's name; "": any */
-    char kind[SCRIPT_WORD];    /* of the object that the call is about; "": any */
-    uint32_t number;           /* of that object */
-    int opcode;                /* of the work request; below 0: any */
+    bool calls[SCRIPT_EVENTS];
+    char program[SCRIPT_WORD];   /* pattern of fnmatch(3) for the process's name; "": any */
+    char kind[SCRIPT_WORD];      /* of the object that the call is about; "": any */
+    uint32_t number;             /* of that object */
+    int opcode;                  /* of the work request; below 0: any */
+    char operation[SCRIPT_WORD]; /* pattern for the name of a packet's operation or of a message; "": any */
+    char peer[SCRIPT_WORD];      /* pattern for whom a packet is for; "": any */
+    uint32_t peer_qp;            /* 0: any */
     bool has_wr_id;
     uint64_t wr_id;
     nanos after; /* since the script began in this process */
@@ -35,6 +38,17 @@ struct script_rule {
     nanos delay;
     int error;  /* the call is refused with this error number; 0: it is made */
     int signal; /* that the process gets; 0: none */
+    struct {
+        bool wanted;
+        uint8_t status; /* enum ibv_wc_status */
+        uint16_t vendor;
+    } end; /* of the work */
+    bool drop, duplicate, reorder, corrupt;
+    struct {
+        bool wanted;
+        uint16_t reason;
+        char data[SCRIPT_WORD];
+    } rejection; /* of the request */
 
     /* So far in this process. */
     atomic_ullong met, done;

@@ -10,8 +10,8 @@
 #include "base/settings.h"
 #include "base/start.h"
 #include "diag/log.h"
-#include "script/call_layer.h"
 #include "script/decide.h"
+#include "script/meet.h"
 #include "script/parse.h"
 
 static struct script *script; /* NULL: there is none, and its memory is not needed */
@@ -80,7 +80,7 @@ static void report_unmet(void)
 
 __attribute__((destructor)) static void end(void)
 {
-    if (script && owner == getpid() && call_layer_is_used())
+    if (script && owner == getpid() && meet_is_used())
         report_unmet();
 }
 
@@ -102,17 +102,18 @@ static struct script *read_script(const char *path, const char *rules)
     return NULL;
 }
 
-void script_start(void)
+bool script_start(void)
 {
     const char *path = setting_environment(SETTING_SCRIPT), *rules = setting_environment(SETTING_INJECT);
     if (!is_set(path) && !is_set(rules))
-        return;
+        return false;
     log_start();
     script = read_script(path, rules);
     if (!script)
-        return;
+        return false;
     script_choose(script, program_invocation_short_name);
     owner = getpid();
     if (script->count)
-        call_layer_start(script, start_draw("script", 0));
+        meet_begin(script, start_draw("script", 0));
+    return script->count;
 }

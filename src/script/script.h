@@ -8,9 +8,10 @@
 
 #include "script/rule.h"
 
-/* Puts the rules around all calls, where the environment has some. Otherwise it costs two looks at the environment. For
- * a constructor, before any call; a text that is no script is reported to the log, and nothing is disturbed. */
-void script_start(void);
+/* Begins the rules of the environment, where it has some that are for this process: true. Otherwise it costs two looks
+ * at the environment. For a constructor, before any call; a text that is no script is reported to the log, and nothing
+ * is disturbed. */
+bool script_start(void);
 
 /* Reads the file, or the text itself, into `script`, behind the rules that it has. False: `why` says what is wrong with
  * which line. */

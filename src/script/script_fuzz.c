@@ -17,11 +17,13 @@ static void require(bool holds)
 static void check_rule(const struct script_rule *rule)
 {
     bool any = false;
-    for (enum script_call call = 0; call < SCRIPT_CALLS; call++)
+    for (enum script_call call = 0; call < SCRIPT_EVENTS; call++)
         any = any || rule->calls[call];
     require(any && rule->line && rule->first && rule->last && rule->step && rule->most);
     require(rule->share <= SCRIPT_ALWAYS && rule->delay <= 1000 * NANOS_SECOND && rule->after <= 1000 * NANOS_SECOND);
-    require(rule->error || rule->delay || rule->signal);
+    require(rule->error || rule->delay || rule->signal || rule->end.wanted || rule->drop || rule->duplicate ||
+            rule->reorder || rule->corrupt || rule->rejection.wanted);
+    require(!rule->end.wanted || script_status_name(rule->end.status));
     require(!rule->error || script_error_name(rule->error));
     require(memchr(rule->program, 0, sizeof rule->program) && memchr(rule->kind, 0, sizeof rule->kind));
 }
@@ -37,7 +39,7 @@ static void check_fault(const char *text, const struct script_fault *fault)
 
 static void decide(struct script *script)
 {
-    for (enum script_call call = 0; call < SCRIPT_CALLS; call++) {
+    for (enum script_call call = 0; call < SCRIPT_EVENTS; call++) {
         struct script_event event = {
             .call = call, .subject = {"qp", 1}, .is_work = call % 2, .age = 2000 * NANOS_SECOND, .seed = call};
         struct script_verdict verdict = script_decide(script, &event);

@@ -192,6 +192,19 @@ struct fault fault_draw(const struct fault_plan *plan, uint64_t stream, uint64_t
     return fault;
 }
 
+void fault_add(struct fault *fault, const struct fault_wish *wish)
+{
+    fault->kinds |= (unsigned)wish->duplicate << FAULT_DUPLICATE | (unsigned)wish->reorder << FAULT_REORDER |
+                    (unsigned)wish->corrupt << FAULT_CORRUPT | (unsigned)(wish->delay != 0) << FAULT_DELAY;
+    fault->delay += wish->delay;
+    if (wish->corrupt && !fault->corrupt)
+        fault->corrupt = fault->behind * 97; /* some bit, of the headers or behind them */
+    if (wish->drop || fault_has(fault, FAULT_DROP)) {
+        fault->kinds = 1u << FAULT_DROP;
+        fault->corrupt = 0;
+    }
+}
+
 const char *fault_describe(const struct fault *fault, char *to, size_t room)
 {
     size_t used = (size_t)snprintf(to, room, "fault:");

@@ -46,6 +46,14 @@ extern const char fault_example[];
 
 struct fault fault_draw(const struct fault_plan *, uint64_t stream, uint64_t number);
 
+/* What a script wants besides. */
+struct fault_wish {
+    bool drop, duplicate, reorder, corrupt;
+    nanos delay;
+};
+
+void fault_add(struct fault *, const struct fault_wish *);
+
 /* Some words for a capture's comment, in `to`; NULL: nothing happens to the frame. */
 const char *fault_describe(const struct fault *, char *to, size_t room);
 

@@ -9,6 +9,7 @@
 #include "config/link_layer.h"
 #include "config/settings.h"
 #include "diag/log.h"
+#include "script/meet.h"
 #include "tap/delay.h"
 #include "tap/traffic.h"
 #include "wire/bytes.h"
@@ -45,10 +46,11 @@ static bool read_faults(const char *text, struct fault_plan *plan)
 
 struct taps *taps_open(struct node *node, struct schedule *schedule, const atomic_bool *closed)
 {
-    struct fault_plan plan;
-    bool faulty = read_faults(setting_text(SETTING_FAULT), &plan);
+    struct fault_plan plan = {.seed = 0};
+    bool planned = read_faults(setting_text(SETTING_FAULT), &plan), scripted = meet_wants(SCRIPT_packet);
     struct capture *capture = open_capture(setting_text(SETTING_CAPTURE));
-    struct taps *taps = capture || faulty ? calloc(1, sizeof *taps) : NULL;
+    bool wanted = capture || planned || scripted || meet_wants(SCRIPT_message);
+    struct taps *taps = wanted ? calloc(1, sizeof *taps) : NULL;
     if (!taps) {
         if (capture)
             capture_close(capture);
@@ -56,12 +58,13 @@ struct taps *taps_open(struct node *node, struct schedule *schedule, const atomi
     }
     taps->capture = capture;
     lock_set_rank(&taps->lock, LOCK_INNERMOST);
-    taps->faulty = faulty;
+    taps->faulty = planned || scripted;
+    taps->scripted = scripted;
     taps->node = node;
     taps->schedule = schedule;
     taps->closed = closed;
     schedule_initialize_timer(&taps->timer, delay_expired);
-    if (faulty)
+    if (planned)
         taps->plan = plan;
     TAILQ_INIT(&taps->delayed);
     return taps;

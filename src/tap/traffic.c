@@ -1,5 +1,6 @@
 #include "tap/traffic.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "base/likely.h"
 #include "diag/log.h"
 #include "runtime/clock.h"
+#include "script/meet.h"
 #include "tap/delay.h"
 #include "tap/taps.h"
 #include "wire/bytes.h"
@@ -170,6 +172,38 @@ static bool is_response(const struct frame *frame)
     return frame->kind == FRAME_ROCE && op_table[frame->headers[0]].flags & OP_RESPONSE;
 }
 
+/* "server", or "10.0.0.2" */
+static void name_peer(const struct traffic_flow *flow, const struct peer *peer, char *text, size_t size)
+{
+    union ibv_gid gid = flow->attr->ah_attr.grh.dgid;
+    const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    bool ipv4 = !memcmp(gid.raw, mapped, sizeof mapped);
+    if (peer)
+        node_program(flow->traffic->taps->node, peer, text, size);
+    else
+        inet_ntop(ipv4 ? AF_INET : AF_INET6, gid.raw + (ipv4 ? sizeof mapped : 0), text, (socklen_t)size);
+}
+
+/* The rules of a script, besides what SOFTVERBS_FAULT has drawn. */
+static void meet_rules(const struct traffic_flow *flow, const struct peer *peer, const struct frame *frame,
+                       struct fault *fault)
+{
+    char name[64];
+    bool ethernet = frame->kind == FRAME_ETHERNET;
+    name_peer(flow, peer, name, sizeof name);
+    struct script_verdict verdict = meet_event((struct script_event){
+        .call = SCRIPT_packet,
+        .subject = {"qp", *flow->number},
+        .name = ethernet ? "ETHERNET" : op_table[frame->headers[frame_outer_length(frame->kind)]].name,
+        .peer = name,
+        .peer_qp = flow->service == SERVICE_UD ? 0 : flow->attr->dest_qp_num});
+    fault_add(fault, &(struct fault_wish){.drop = verdict.drop,
+                                          .duplicate = verdict.duplicate,
+                                          .reorder = verdict.reorder,
+                                          .corrupt = verdict.corrupt,
+                                          .delay = verdict.delay});
+}
+
 cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, struct link *link,
                               const struct frame *frame)
 {
@@ -185,6 +219,8 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     struct delay_way way = {flow->traffic->taps, peer, link, flow->stream * 2 + answer};
     uint64_t number = ++flow->stream_frames[answer];
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
+    if (taps->scripted)
+        meet_rules(flow, peer, frame, &fault);
     note_faults(flow, &fault, number);
     nanos due = keep_order(flow, &fault);
     taps_sent(flow, peer, link, frame, taps->capture ? fault_describe(&fault, words, sizeof words) : NULL);

@@ -23,6 +23,7 @@ const struct request_kind request_kinds[256] = {
     [IBV_WR_ATOMIC_WRITE] = SINGLE(REQUEST_ATOMIC_WRITE, OPERATION_ATOMIC_WRITE),
     [IBV_WR_LOCAL_INV] = {REQUEST_LOCAL},
     [IBV_WR_BIND_MW] = {REQUEST_LOCAL},
+    [WORK_SCRIPTED... UINT8_MAX] = {REQUEST_LOCAL},
 };
 
 uint32_t request_packets(uint32_t length, uint32_t segment)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 enum { WORK_INTO_RECEIVE = 1 << 7 }; /* in work->flags: a READ whose SGEs are those of a receive */
+enum { WORK_SCRIPTED = 1 << 7 };     /* in work->opcode: it is not done; the owner says in its turn how it ends */
 
 /* One posted work request. The owner fills the first part; it never changes afterwards, so that a packet is a function
  * of (work, PSN) and a retry is the same call as the first transmission. The requester keeps the second part. */

@@ -105,6 +105,158 @@ def commands_of_librdmacm_fail():
     assert done.returncode and b"rdma_resolve_addr: No such device" in done.stderr + done.stdout, told(done)
 
 
+def _completions(rules, mode="work"):
+    """(wr_id, status) in their order, and the state of the queue pair at the end."""
+    out, err = _disturbed(rules, mode)
+    ends = [tuple(map(int, re.match(r"wr_id (\d+) status (\d+) vendor (\d+) opcode (-?\d+) late (\d+)", line).groups())) for line in out[:-1]]
+    return ends, int(out[-1].split()[1]), err
+
+
+SUCCESS, LEN, FLUSHED, REM_INV, RETRY_EXC, GENERAL = 0, 1, 5, 9, 12, 21
+RTS, SQE, ERR = 3, 5, 6
+
+
+def _sends(ends):
+    return [(wr_id, status) for wr_id, status, *_ in ends if wr_id < 100]
+
+
+def work_ends_as_the_script_says_and_what_is_behind_it_is_flushed():
+    for mode in "work", "built":
+        ends, state, err = _completions("when work, nth 3: complete RETRY_EXC_ERR", mode)
+        assert _sends(ends) == [(1, SUCCESS), (2, SUCCESS), (3, RETRY_EXC), (4, FLUSHED)] and state == ERR, (mode, ends, state)
+        assert [end[1] for end in ends if end[0] > 100] == [SUCCESS, SUCCESS, FLUSHED, FLUSHED], ends
+        assert [end[2] for end in ends if end[0] == 3] == [700], ends
+        assert re.search(r"work of qp \d+: ends in RETRY_EXC_ERR by line 1 of the script \(reason 700\)$", err[0]), err
+        ends, state, err = _completions("when work, nth 5: complete RETRY_EXC_ERR", mode)
+        assert {end[1] for end in ends} == {SUCCESS} and len(ends) == 8 and state == RTS and not err, (ends, err)
+
+
+def any_status_and_vendor_err_can_be_asked_for():
+    ends, _, _ = _completions("when work, wr_id 2, opcode SEND: complete IBV_WC_GENERAL_ERR, vendor 129")
+    assert [end[1:3] for end in ends if end[0] == 2] == [(GENERAL, 129)], ends
+    assert not [end for end in _completions("when work, opcode RDMA_WRITE: complete GENERAL_ERR")[0] if end[1]]
+
+
+def a_message_is_lost_with_success():
+    """Silently: the sender's work ends well, and the receiver gets what comes behind it."""
+    for mode in "work", "built":
+        out = softverbs("run", "--inject", "when work, nth 2: complete SUCCESS", "--", "timeout", "2", PROGRAM, mode).stdout.decode().splitlines()
+        assert not out, out  # 7 completions, and the program waits for 8
+
+
+def work_of_datagrams_leaves_a_send_queue_in_error():
+    ends, state, _ = _completions("when work, nth 2: complete LOC_LEN_ERR", "datagrams")
+    assert _sends(ends) == [(1, SUCCESS), (2, LEN), (3, FLUSHED), (4, FLUSHED)] and state == SQE, (ends, state)
+    ends, state, _ = _completions("when work, nth 2: complete SUCCESS", "datagrams")
+    assert {end[1] for end in ends} == {SUCCESS} and state == RTS, (ends, state)
+
+
+def a_receive_ends_as_the_script_says():
+    ends, state, _ = _completions("when receive, nth 2: complete REM_INV_REQ_ERR, vendor 7")
+    receives = [end[:3] for end in ends if end[0] > 100]
+    assert receives == [(101, SUCCESS, 0), (102, REM_INV, 7), (103, FLUSHED, receives[2][2]), (104, FLUSHED, receives[3][2])] and state == ERR, ends
+    assert not [end for end in _completions("when receive, wr_id 1: complete LOC_LEN_ERR")[0] if end[1]]
+
+
+def a_completion_is_held_back_with_those_behind_it():
+    ends, state, _ = _completions("when completion, wr_id 3: delay 0.4s")
+    late = {end[0]: end[4] for end in ends}
+    assert len(ends) == 8 and state == RTS and late[3] >= 4 and late[4] >= 4 and late[1] < 4 and late[2] < 4, ends
+    late = [end[4] for end in _completions("when completion, on cq 77: delay 0.4s")[0]]
+    assert max(late) < 4, late
+
+
+def an_event_is_lost_late_or_comes_twice():
+    good = "event 1 more 0 late 0"
+    assert _disturbed("when event, nth 2: drop", "events")[0] == [good, "event 0 more 0 late 0", good]
+    assert _disturbed("when event, nth 2: duplicate", "events")[0] == [good, "event 1 more 1 late 0", good]
+    late = _disturbed("when event, nth 2: delay 0.3s", "events")[0]
+    assert late[0] == good and re.match("event 1 more 0 late [3-9]", late[1]) and late[2] == good, late
+    assert _disturbed("when event, nth 9: drop", "events")[0] == [good] * 3
+
+
+def _packets(rule):
+    """(wr_id, status) of the sends of `work`, what happened to its packets, and the lines of the log."""
+    path = f"{TEMPORARY}/counters"
+    if os.path.exists(path):
+        os.remove(path)
+    done = softverbs("run", "--log", "warn", "--counters", path, "--inject", rule, "--", PROGRAM, "work")
+    assert done.returncode == 0, told(done)
+    ends = [tuple(map(int, line.split()[1:4:2])) for line in done.stdout.decode().splitlines()[:-1]]
+    with open(path, encoding="utf-8") as file:
+        counted = json.load(file)
+    return _sends(ends), _kinds(counted), done.stderr.decode().splitlines()
+
+
+def _kinds(counted):
+    """The sum over all objects that have fault_kinds of queue pairs."""
+    sums = {}
+    for device in counted["traffic"]:
+        for kind, count in device.get("fault_kinds", {}).items():
+            sums[kind] = sums.get(kind, 0) + count
+    return {kind: count for kind, count in sums.items() if count}
+
+
+GOOD = [(1, SUCCESS), (2, SUCCESS), (3, SUCCESS), (4, SUCCESS)]
+
+
+def packets_meet_what_the_rule_says():
+    for action, kind in ("drop", "drop"), ("duplicate", "dup"), ("reorder", "reorder"), ("delay 20ms", "delay"), ("corrupt", "corrupt"):
+        ends, kinds, err = _packets(f"when packet, opcode SEND_ONLY, nth 2: {action}")
+        assert ends == GOOD and kinds == {kind: 1} and "RC SEND_ONLY of qp" in err[0], (action, ends, kinds, err)
+    ends, kinds, _ = _packets("when packet, opcode \"RC ACK*\", once: drop")
+    assert ends == GOOD and kinds == {"drop": 1}, (ends, kinds)
+    for other in "opcode READ_REQUEST", "peer nobody", "peer_qp 77", "on qp 77", "nth 999":
+        ends, kinds, err = _packets(f"when packet, {other}: drop")
+        assert ends == GOOD and kinds == {} and (other == "nth 999" or "met no call" in err[-1]), (other, ends, kinds, err)
+
+
+def a_peer_is_out_of_reach():
+    ends, kinds, _ = _packets("when packet, peer \"scri*\", opcode SEND*: drop")
+    assert ends == [(1, RETRY_EXC), (2, FLUSHED), (3, FLUSHED), (4, FLUSHED)] and kinds["drop"] >= 8, (ends, kinds)
+
+
+def _rping(server, client, **options):
+    """What a server and a client of rping with these rules print, and the client's status."""
+    if not os.path.exists("/usr/bin/rping"):
+        raise Skip("rping is not installed")
+    port = str(20000 + os.getpid() % 10000)
+    with cases.subprocess.Popen([cases.SOFTVERBS, "run", "--log", "warn", "--inject", server, "--", "rping", "-s", "-a", "127.0.0.1", "-p", port],
+                                stdout=cases.subprocess.PIPE, stderr=cases.subprocess.STDOUT, env=cases.environment()) as listening:
+        try:
+            for _ in range(100):
+                done = softverbs("run", "--log", "warn", "--inject", client, "--", "rping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "1", "-V")
+                if b"status 8" not in done.stdout + done.stderr:
+                    break
+                time.sleep(0.1)
+        finally:
+            time.sleep(0.2)
+            listening.kill()
+            shown = listening.communicate()[0].decode()
+    return shown, (done.stdout + done.stderr).decode(), done.returncode
+
+
+NEVER = "when rdma_bind_addr, nth 99: error EIO"
+
+
+def a_request_is_rejected_with_reason_and_data():
+    shown, client, status = _rping("when request, once: reject 28, data \"go away\"", NEVER)
+    assert status and "RDMA_CM_EVENT_REJECTED" in client and re.search(r"error -?28|status 28", client), client
+    assert "request: is rejected by line 1 of the script (reason 700)" in shown, shown
+    _, client, status = _rping("when request, nth 5: reject 28", NEVER)
+    assert status == 0 and "REJECTED" not in client, client
+
+
+def messages_of_the_connection_manager_are_lost():
+    _, client, status = _rping(NEVER, "when message, opcode DREQ, once: drop; when message, opcode REJ: drop")
+    assert status == 0 and "DREQ: is lost by line 1 of the script" in client and "REJ" not in client.replace("rule", ""), client
+
+
+def a_signal_comes_at_what_is_no_call():
+    for rule in "when work, nth 3: signal KILL", "when completion, nth 2: signal KILL", "when receive, nth 4: signal KILL":
+        expect(softverbs("run", "--inject", rule, "--", PROGRAM, "work"), -signal.SIGKILL)
+
+
 def a_script_is_a_file():
     path = f"{TEMPORARY}/a script"
     with open(path, "w", encoding="utf-8") as file:
@@ -130,12 +282,12 @@ def without_run_a_wrong_script_is_reported_and_nothing_is_disturbed():
 
 def the_page_has_every_word():
     with open(f"{TOP}/src/script/words.def", encoding="utf-8") as file:
-        words = re.findall(r'^(?:CONDITION|ACTION)\("([^"]+)", "[^"]*", \w+, "([^"]*)", "([^"]*)"\)', file.read(), re.M)
+        words = re.findall(r'^(?:CONDITION|ACTION)\("([^"]+)", "[^"]*", \w+, "([^"]*)", (?:[A-Z| ]+, )?"((?:[^"\\]|\\.)*)"\)', file.read(), re.M)
     with open(f"{TOP}/docs/user/scripts.md", encoding="utf-8") as file:
         page = file.read()
     assert len(words) > 10
     for word, form, meaning in words:
-        assert f"| `{word}{' ' + form if form else ''}` | {meaning} |" in page, word
+        assert f"| `{word}{' ' + form if form else ''}` | {meaning} |".replace('\\', '') in page, word
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-/* Calls that a script disturbs, each with what it returned: scripted regions|receives|batch|polls|fork. */
+/* Calls that a script disturbs, each with what it returned: scripted regions|receives|batch|polls|fork;
+ * and work between a queue pair and itself, with its completions and events: work|built|datagrams|events. */
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CALLS = 4, DEPTH = 4 };
@@ -98,13 +101,200 @@ static void fork_and_poll(void)
     waitpid(child, NULL, 0);
 }
 
+/* --- a queue pair that is its own peer */
+
+static struct ibv_comp_channel *channel;
+static struct ibv_cq *work_cq;
+static struct ibv_mr *mr;
+static char memory[64];
+
+static struct ibv_qp *make_loop(void)
+{
+    struct ibv_qp_init_attr_ex init = {
+        .send_cq = work_cq,
+        .recv_cq = work_cq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1},
+        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+        .pd = pd,
+        .send_ops_flags = IBV_QP_EX_WITH_SEND};
+    struct ibv_qp *qp = ibv_create_qp_ex(pd->context, &init);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .path_mtu = IBV_MTU_1024, .rnr_retry = 7};
+    if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+        exit(2);
+    attr.qp_state = IBV_QPS_RTR;
+    attr.dest_qp_num = qp->qp_num;
+    attr.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1};
+    ibv_query_gid(pd->context, 1, 0, &attr.ah_attr.grh.dgid);
+    if (ibv_modify_qp(qp, &attr,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+        exit(2);
+    attr.qp_state = IBV_QPS_RTS;
+    attr.timeout = 14;
+    attr.retry_cnt = 7;
+    if (ibv_modify_qp(qp, &attr,
+                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                          IBV_QP_MAX_QP_RD_ATOMIC))
+        exit(2);
+    return qp;
+}
+
+static void begin_work(void)
+{
+    channel = ibv_create_comp_channel(pd->context);
+    work_cq = channel ? ibv_create_cq(pd->context, 4 * DEPTH, NULL, channel, 0) : NULL;
+    mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE);
+    if (!work_cq || !mr)
+        exit(2);
+}
+
+static struct ibv_sge element(void)
+{
+    return (struct ibv_sge){(uintptr_t)memory, 8, mr->lkey};
+}
+
+static void receive_one(struct ibv_qp *qp, uint64_t id)
+{
+    struct ibv_sge piece = element();
+    struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &piece, .num_sge = 1}, *bad;
+    if (ibv_post_recv(qp, &wr, &bad))
+        exit(2);
+}
+
+static uint64_t milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Each completion, in its order, and how long it took in tenths of a second. */
+static void show_completions(int count)
+{
+    struct ibv_wc wc;
+    uint64_t began = milliseconds();
+    while (count && milliseconds() < began + 20000)
+        if (ibv_poll_cq(work_cq, 1, &wc) > 0) {
+            printf("wr_id %d status %d vendor %u opcode %d late %d\n", (int)wc.wr_id, wc.status,
+                   wc.status ? wc.vendor_err : 0, wc.status ? -1 : (int)wc.opcode, (int)(milliseconds() - began) / 100);
+            count--;
+        }
+}
+
+static void show_state(struct ibv_qp *qp)
+{
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    ibv_query_qp(qp, &attr, IBV_QP_STATE, &init);
+    printf("state %d\n", attr.qp_state);
+}
+
+/* Four messages of one list; receives have wr_id 101 and so on. */
+static void work(void)
+{
+    begin_work();
+    struct ibv_qp *qp = make_loop();
+    struct ibv_sge piece = element();
+    struct ibv_send_wr list[DEPTH], *bad;
+    memset(list, 0, sizeof list);
+    for (int i = 0; i < DEPTH; i++) {
+        receive_one(qp, 101 + (uint64_t)i);
+        list[i] = (struct ibv_send_wr){.wr_id = 1 + (uint64_t)i,
+                                       .next = i + 1 < DEPTH ? &list[i + 1] : NULL,
+                                       .sg_list = &piece,
+                                       .num_sge = 1,
+                                       .opcode = IBV_WR_SEND,
+                                       .send_flags = IBV_SEND_SIGNALED};
+    }
+    if (ibv_post_send(qp, list, &bad))
+        exit(2);
+    show_completions(2 * DEPTH);
+    show_state(qp);
+}
+
+static void built(void)
+{
+    begin_work();
+    struct ibv_qp *qp = make_loop();
+    struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+    for (uint64_t i = 0; i < DEPTH; i++)
+        receive_one(qp, 101 + i);
+    ibv_wr_start(ex);
+    for (uint64_t i = 0; i < DEPTH; i++) {
+        ex->wr_id = 1 + i;
+        ex->wr_flags = IBV_SEND_SIGNALED;
+        ibv_wr_send(ex);
+        ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)memory, 8);
+    }
+    if (ibv_wr_complete(ex))
+        exit(2);
+    show_completions(2 * DEPTH);
+    show_state(qp);
+}
+
+static void datagrams(void)
+{
+    begin_work();
+    cq = work_cq;
+    struct ibv_qp *qp = make_qp(IBV_QPS_RTS);
+    struct ibv_sge piece = element();
+    struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+    ibv_query_gid(pd->context, 1, 0, &attr.grh.dgid);
+    struct ibv_ah *ah = ibv_create_ah(pd, &attr);
+    for (uint64_t i = 1; ah && i <= DEPTH; i++) {
+        struct ibv_send_wr wr = {.wr_id = i,
+                                 .sg_list = &piece,
+                                 .num_sge = 1,
+                                 .opcode = IBV_WR_SEND,
+                                 .send_flags = IBV_SEND_SIGNALED,
+                                 .wr.ud = {.ah = ah, .remote_qpn = 0xfffffe}},
+                           *bad;
+        if (ibv_post_send(qp, &wr, &bad))
+            exit(2);
+    }
+    show_completions(DEPTH);
+    show_state(qp);
+}
+
+/* A message, whether its event comes within a second, and how many more come within a tenth; three times. */
+static void events(void)
+{
+    begin_work();
+    struct ibv_qp *qp = make_loop();
+    struct ibv_sge piece = element();
+    struct pollfd wait = {.fd = channel->fd, .events = POLLIN};
+    for (uint64_t i = 0; i < 3; i++) {
+        struct ibv_send_wr wr = {.wr_id = i, .sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
+        struct ibv_cq *of;
+        struct ibv_wc wc;
+        void *context;
+        int more = 0, first;
+        receive_one(qp, i);
+        ibv_req_notify_cq(work_cq, 0);
+        uint64_t began = milliseconds();
+        if (ibv_post_send(qp, &wr, &bad))
+            exit(2);
+        first = poll(&wait, 1, 1000);
+        int late = (int)(milliseconds() - began) / 100;
+        for (; poll(&wait, 1, 100) > 0; more++) {
+            ibv_get_cq_event(channel, &of, &context);
+            ibv_ack_cq_events(of, 1);
+        }
+        printf("event %d more %d late %d\n", first, first ? more - 1 : 0, first ? late : 0);
+        while (ibv_poll_cq(work_cq, 1, &wc) > 0)
+            ;
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {
-        {"regions", regions}, {"receives", receives}, {"batch", batch}, {"polls", polls}, {"fork", fork_and_poll}};
+    } modes[] = {{"regions", regions}, {"receives", receives},   {"batch", batch},
+                 {"polls", polls},     {"fork", fork_and_poll},  {"work", work},
+                 {"built", built},     {"datagrams", datagrams}, {"events", events}};
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
     if (!context) {

@@ -46,10 +46,10 @@ static enum ibv_wc_status status_of(enum reason reason)
     }
 }
 
-static void refuse_work(struct raw *raw, enum reason reason)
+static bool end_work(struct raw *raw, const struct send_wqe *work, enum reason reason)
 {
     raw->sent = 0;
-    unreliable_refuse(&raw->common, status_of(reason), reason);
+    return unreliable_end(&raw->common, work, status_of(reason), reason);
 }
 
 static enum reason copy_data(const struct raw *raw, const struct send_wqe *work, uint32_t offset, uint32_t length,
@@ -104,12 +104,16 @@ static enum reason build(struct raw *raw, const struct send_wqe *work, uint8_t *
 
 bool raw_next(struct raw *raw, uint8_t frame[RAW_FRAME_MAX], uint32_t *length)
 {
-    if (!unreliable_is_ready(&raw->common))
-        return false;
-    enum reason reason = build(raw, send_queue_at(&raw->common.queue, raw->common.queue.next), frame, length);
-    if (reason)
-        refuse_work(raw, reason);
-    return !reason;
+    while (unreliable_is_ready(&raw->common)) {
+        const struct send_wqe *work = send_queue_at(&raw->common.queue, raw->common.queue.next);
+        enum reason reason = build(raw, work, frame, length);
+        if (!reason)
+            return true;
+        if (!end_work(raw, work, reason))
+            return false;
+        unreliable_settle(&raw->common);
+    }
+    return false;
 }
 
 void raw_sent(struct raw *raw)

@@ -77,7 +77,7 @@ static bool ud_transmit(struct unreliable *common, struct packet *out, struct io
         return false;
     enum reason reason = build(ud, work, out, pieces);
     if (reason) {
-        unreliable_refuse(&ud->common, request_status(reason), reason);
+        unreliable_end(&ud->common, work, request_status(reason), reason);
         return false;
     }
     ud->next_psn = psn_add(ud->next_psn, 1);

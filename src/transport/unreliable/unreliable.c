@@ -44,6 +44,19 @@ void unreliable_refuse(struct unreliable *common, enum ibv_wc_status status, enu
     common->owner->operations->failed(common->owner, true);
 }
 
+bool unreliable_end(struct unreliable *common, const struct send_wqe *work, enum ibv_wc_status status,
+                    enum reason reason)
+{
+    if (work->opcode & WORK_SCRIPTED)
+        status = common->owner->operations->local_operation(common->owner, work, &reason);
+    if (status != IBV_WC_SUCCESS) {
+        unreliable_refuse(common, status, reason);
+        return false;
+    }
+    common->queue.next++;
+    return true;
+}
+
 void unreliable_unreadable(struct unreliable *common)
 {
     common->queue.next = common->queue.head;

@@ -74,6 +74,9 @@ static inline bool unreliable_has_output(const struct unreliable *common)
 
 /* SQE: the send side alone goes to error with the oldest work (IBA 10.3.1 "Send Queue Error"). */
 void unreliable_refuse(struct unreliable *, enum ibv_wc_status, enum reason);
+/* The next work can't be sent for this reason, or is scripted, which the owner ends. True: with success, and the next
+ * one's turn has come. */
+bool unreliable_end(struct unreliable *, const struct send_wqe *, enum ibv_wc_status, enum reason);
 
 /* The packet that was given just now was not sent: the memory of its payload is gone. What lay before its work has
  * ended when it was built. */

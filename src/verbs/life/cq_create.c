@@ -17,6 +17,8 @@
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
 #include "verbs/queue/cq_ex.h"
+#include "verbs/queue/cq_held.h"
+#include "verbs/queue/cq_push.h"
 
 enum {
     CQ_CREATE_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
@@ -67,6 +69,8 @@ static int cq_check(const struct context *context, const struct ibv_cq_init_attr
     return 0;
 }
 
+static const struct cq_held_operations held_operations = {.put = cq_put_late, .raise = cq_event_raise};
+
 static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_init_attr_ex *attr)
 {
     cq->process = context->process;
@@ -86,6 +90,7 @@ static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_
     pthread_mutex_init(&cq->ibv.mutex, NULL);
     pthread_cond_init(&cq->ibv.cond, NULL);
     cq_extend(cq);
+    cq_held_begin(cq, &cq->process->schedule, &held_operations);
 }
 
 static int make_ring(struct parent_domain *domain, uint32_t capacity, struct domain_block *block)
@@ -114,6 +119,7 @@ static struct cq *cq_make(const struct ibv_cq_init_attr_ex *attr)
 static void cq_release(struct cq *cq)
 {
     calls_leave(&cq->calls);
+    cq_held_end(cq);
     pthread_mutex_destroy(&cq->ibv.mutex);
     pthread_cond_destroy(&cq->ibv.cond);
     domain_give_back(&cq->memory);

@@ -17,6 +17,7 @@
 #include "verbs/queue/cq_push.h"
 #include "verbs/queue/receive_queue.h"
 #include "verbs/queue/srq.h"
+#include "verbs/send/scripted.h"
 #include "wire/lrh.h"
 
 static const uint8_t completion_opcodes[] = {
@@ -33,6 +34,20 @@ static const uint8_t completion_opcodes[] = {
     [IBV_WR_TSO] = IBV_WC_TSO,
     [NEWER_WR_FLUSH] = NEWER_WC_FLUSH,
     [IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
+#define SCRIPTED(opcode, completion) [WORK_SCRIPTED | IBV_WR_##opcode] = IBV_WC_##completion
+    SCRIPTED(RDMA_WRITE, RDMA_WRITE),
+    SCRIPTED(RDMA_WRITE_WITH_IMM, RDMA_WRITE),
+    SCRIPTED(SEND, SEND),
+    SCRIPTED(SEND_WITH_IMM, SEND),
+    SCRIPTED(RDMA_READ, RDMA_READ),
+    SCRIPTED(ATOMIC_CMP_AND_SWP, COMP_SWAP),
+    SCRIPTED(ATOMIC_FETCH_AND_ADD, FETCH_ADD),
+    SCRIPTED(LOCAL_INV, LOCAL_INV),
+    SCRIPTED(BIND_MW, BIND_MW),
+    SCRIPTED(SEND_WITH_INV, SEND),
+    SCRIPTED(TSO, TSO),
+    SCRIPTED(ATOMIC_WRITE, ATOMIC_WRITE),
+    [WORK_SCRIPTED | NEWER_WR_FLUSH] = NEWER_WC_FLUSH,
 };
 
 /* In two parts: for a whole struct compilers put `rep stos`, which takes longer than all the rest. */
@@ -44,11 +59,13 @@ static inline void clear_entry(struct completion *entry)
     memset((char *)entry + PART, 0, sizeof *entry - PART);
 }
 
-cold static void tell_failed_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
-                                  enum reason reason)
+/* What the completion has in vendor_err. */
+cold static unsigned tell_failed_send(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
+                                      enum reason reason)
 {
     qp_tell_end(qp, "send", work->id, status, reason);
     qp_withdraw_references(qp); /* before the program hears that its memory is its own again */
+    return reason == REASON_SCRIPTED ? scripted_end_of(work).vendor : reason;
 }
 
 static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enum ibv_wc_status status,
@@ -56,8 +73,9 @@ static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enu
 {
     struct cq *cq = qp->uses.send_cq;
     uint32_t retires = qp->sends.unsignalled;
+    unsigned vendor = reason;
     if (unlikely(status != IBV_WC_SUCCESS))
-        tell_failed_send(qp, work, status, reason);
+        vendor = tell_failed_send(qp, work, status, reason);
     qp->sends.unsignalled = 0;
     struct completion *entry = cq_begin_push(cq);
     if (unlikely(!entry))
@@ -69,7 +87,7 @@ static inline void complete_sent(struct qp *qp, const struct send_wqe *work, enu
     entry->qp_number = qp->number;
     entry->status = (uint8_t)status;
     entry->opcode = completion_opcodes[work->opcode];
-    entry->reason = (uint16_t)reason;
+    entry->reason = (uint16_t)vendor;
     entry->length = work->length;
     cq_end_push(cq, entry, status != IBV_WC_SUCCESS);
 }
@@ -145,14 +163,37 @@ static inline void fill_received(const struct qp *qp, struct completion *entry, 
         show_sender(entry, arrival->packet);
 }
 
+/* A receive whose memory a script has taken away (scripted.h) ends as the script says. */
+static bool is_scripted(const struct recv_wqe *receive, const struct recv_cqe *arrival)
+{
+    return arrival->status == IBV_WC_LOC_PROT_ERR && receive->sge_count == 1 && receive->sge->lkey == SCRIPTED_KEY;
+}
+
+cold static struct recv_cqe tell_failed_receive(struct qp *qp, const struct recv_wqe *receive,
+                                                const struct recv_cqe *arrival)
+{
+    struct recv_cqe shown = *arrival;
+    bool scripted = is_scripted(receive, arrival);
+    struct scripted_end end = scripted ? scripted_end((uint32_t)receive->sge->addr) : (struct scripted_end){0};
+    if (scripted)
+        shown.status = end.status;
+    qp_tell_end(qp, "receive", receive->id, shown.status, scripted ? REASON_SCRIPTED : shown.reason);
+    if (scripted)
+        shown.reason = (enum reason)end.vendor;
+    return shown;
+}
+
 void qp_owner_received(struct engine_owner *owner, const struct recv_wqe *receive, const struct recv_cqe *arrival)
 {
     struct qp *qp = qp_of_owner(owner);
     struct cq *cq = qp->uses.receive_cq;
     uint64_t id = receive->id;
+    struct recv_cqe failed;
     comp_cntr_ended(qp, arrival->opcode, arrival->status, arrival->length);
-    if (unlikely(arrival->status != IBV_WC_SUCCESS))
-        qp_tell_end(qp, "receive", id, arrival->status, arrival->reason);
+    if (unlikely(arrival->status != IBV_WC_SUCCESS)) {
+        failed = tell_failed_receive(qp, receive, arrival);
+        arrival = &failed;
+    }
     receive_queue_free(qp->receives.queue, receive);
     cq_note_round(cq);
     struct completion *entry = cq_begin_push(cq);
@@ -198,6 +239,10 @@ enum ibv_wc_status qp_owner_local_operation(struct engine_owner *owner, const st
                                             enum reason *reason)
 {
     struct qp *qp = qp_of_owner(owner);
+    if (work->opcode & WORK_SCRIPTED) {
+        *reason = scripted_end_of(work).status == IBV_WC_SUCCESS ? REASON_NONE : REASON_SCRIPTED;
+        return scripted_end_of(work).status;
+    }
     *reason = work->opcode == IBV_WR_BIND_MW ? mw_bind(qp, work) : mw_invalidate(qp, work->immediate);
     if (*reason == REASON_INVALIDATE_KEY)
         *reason = REASON_INVALIDATE_LOCAL;

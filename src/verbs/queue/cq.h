@@ -44,6 +44,7 @@ struct cq {
         uint32_t held;          /* entries that would have raised the event since the CQ was armed */
         nanos deadline;         /* when it is raised at the latest */
         struct schedule_timer timer;
+        struct cq_held *scripted; /* what a script holds back; NULL: no rule is for the CQ */
     } moderation;
 
     struct cq_ring ring;

@@ -9,6 +9,7 @@
 #include "process/process.h"
 #include "runtime/clock.h"
 #include "verbs/queue/comp_channel.h"
+#include "verbs/queue/cq_held.h"
 
 static nanos period_of(const struct cq *cq)
 {
@@ -38,6 +39,12 @@ static bool holds(struct cq *cq, uint32_t entries)
     return true;
 }
 
+void cq_event_raise(struct cq *cq)
+{
+    event_note(cq->object.handle, EVENT_CQ_EVENT, 0, 0);
+    comp_channel_notify(cq->channel, cq);
+}
+
 /* Nothing is held back any more; the timer is left to run out. */
 static void raise_event(struct cq *cq)
 {
@@ -48,8 +55,8 @@ static void raise_event(struct cq *cq)
     cq->moderation.deadline = NANOS_NEVER;
     if (!cq->channel)
         return;
-    event_note(cq->object.handle, EVENT_CQ_EVENT, 0, 0);
-    comp_channel_notify(cq->channel, cq);
+    if (likely(!cq->moderation.scripted) || cq_held_lets(cq))
+        cq_event_raise(cq);
 }
 
 void cq_event_notify(struct cq *cq, bool notable)
@@ -131,4 +138,5 @@ void cq_event_forget(struct cq *cq)
 {
     lock_assert_held(&cq->process->progress);
     schedule_cancel(&cq->process->schedule, &cq->moderation.timer);
+    cq_held_forget(cq);
 }

@@ -31,6 +31,9 @@ static inline bool cq_holds_notable(const struct cq *cq)
  * `notable`: a solicited receive or an error. Under cq->lock. */
 void cq_event_notify(struct cq *, bool notable);
 
+/* The event itself, for the channel that the CQ has. Under cq->lock. */
+void cq_event_raise(struct cq *);
+
 /* ibv_req_notify_cq(3). Under cq->lock, under which entries come: one that is not seen here finds the CQ armed. */
 void cq_event_arm(struct cq *, enum cq_armed);
 

@@ -16,6 +16,7 @@
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
+#include "verbs/queue/cq_held.h"
 
 static inline void to_wc(const struct completion *entry, struct ibv_wc *wc)
 {
@@ -93,6 +94,7 @@ void cq_withdraw(struct cq *cq, uint32_t number)
     cq_stop(cq);
     bool notable = cq_holds_notable(cq);
     cq_ring_withdraw(&cq->ring, number);
+    cq_held_withdraw(cq, number);
     if (notable)
         cq->notable_end = cq_ring_tail(&cq->ring);
     cq->unreported = cq_ring_head(&cq->ring); /* an event too many may come, none too few */
@@ -103,6 +105,7 @@ void cq_forget(struct cq *cq, const _Atomic uint32_t *retired)
 {
     cq_stop(cq);
     cq_ring_forget(&cq->ring, retired);
+    cq_held_forget_retired(cq, retired);
     cq_resume(cq);
 }
 

@@ -15,6 +15,7 @@
 #include "verbs/queue/comp_channel.h"
 #include "verbs/queue/cq_entries.h"
 #include "verbs/queue/cq_event.h"
+#include "verbs/queue/cq_held.h"
 
 static uint64_t read_clock(clockid_t id)
 {
@@ -61,7 +62,7 @@ struct completion *cq_make_room(struct cq *cq)
     return cq_ring_room(&cq->ring);
 }
 
-void cq_end_push_slow(struct cq *cq, struct completion *entry, bool notable)
+void cq_put(struct cq *cq, struct completion *entry, bool notable)
 {
     lock_assert_held(&cq->lock);
     if (cq->wc_flags >= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
@@ -70,6 +71,27 @@ void cq_end_push_slow(struct cq *cq, struct completion *entry, bool notable)
     if (notable)
         cq->notable_end = cq_ring_tail(&cq->ring);
     cq_event_notify(cq, notable);
+}
+
+void cq_put_late(struct cq *cq, const struct completion *entry, bool notable)
+{
+    lock_assert_held(&cq->lock);
+    struct completion *to = cq_ring_room(&cq->ring);
+    if (!to)
+        to = cq_make_room(cq);
+    if (!to) {
+        lock_take(&cq->lock);
+        return;
+    }
+    *to = *entry;
+    cq_put(cq, to, notable);
+}
+
+void cq_end_push_slow(struct cq *cq, struct completion *entry, bool notable)
+{
+    lock_assert_held(&cq->lock);
+    if (likely(!(cq->wc_flags & CQ_WATCHED)) || !cq_held_takes(cq, entry, notable))
+        cq_put(cq, entry, notable);
 }
 
 bool cq_push(struct cq *cq, const struct completion *entry, bool notable)

@@ -19,6 +19,11 @@ static inline void cq_note_round(struct cq *cq)
 }
 
 struct completion *cq_make_room(struct cq *);
+/* The entry, in its place, is there to be polled, and raises the event. Under cq->lock. */
+void cq_put(struct cq *, struct completion *, bool notable);
+/* One that was held back, which has no place yet; without room the CQ overruns. Under cq->lock, which may be given back
+ * meanwhile. */
+void cq_put_late(struct cq *, const struct completion *, bool notable);
 void cq_end_push_slow(struct cq *, struct completion *, bool notable);
 
 /* The same for who fills the entry in its place, all of it: NULL when it is lost, else cq_end_push must follow at once.

@@ -18,6 +18,7 @@
 #include "verbs/queue/receive_queue.h"
 #include "verbs/send/operations.h"
 #include "verbs/send/post.h"
+#include "verbs/send/scripted.h"
 #include "verbs/send/transmit.h"
 #include "wire/guarded.h"
 
@@ -38,7 +39,7 @@ static inline bool is_usual(const struct qp *qp, const struct ibv_send_wr *wr)
 
 bool post_takes_inline(unsigned opcode)
 {
-    return OPCODES_INLINE & OPCODE_BIT(opcode);
+    return OPCODES_INLINE & OPCODE_BIT(opcode & ~(unsigned)WORK_SCRIPTED);
 }
 
 unsigned post_flags(const struct qp *qp)
@@ -347,6 +348,32 @@ static enum reason post_list(struct qp *qp, struct ibv_send_wr **wr)
         post_start(qp, now);
     guard_end(opened);
     return reason;
+}
+
+int scripted_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct scripted_end end, struct ibv_send_wr **bad)
+{
+    struct qp *qp = qp_of(ibv);
+    enum reason reason = REASON_SEND_BATCH;
+    nanos now = clock_about_now();
+    if (post_enter(qp)) {
+        lock_take(&qp->lock);
+        bool opened = guard_begin(now);
+        reason = post_is_open(qp) ? post_one(qp, wr) : REASON_SEND_STATE;
+        if (!reason) {
+            struct send_queue *queue = engine_queue(qp_engine(qp));
+            struct send_wqe *work = send_queue_at(queue, queue->tail - 1);
+            work->opcode |= WORK_SCRIPTED;
+            work->owner_value = scripted_word(end);
+            post_start(qp, now);
+        }
+        guard_end(opened);
+        lock_release(&qp->lock);
+        post_leave(qp);
+    }
+    if (!reason)
+        return 0;
+    *bad = wr;
+    return refuse_work(qp, wr, reason);
 }
 
 /* Flattened, which brings the way into the link in here: what is done directly returns but once behind its system call

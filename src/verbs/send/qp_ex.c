@@ -9,6 +9,7 @@
 #include "verbs/qp/mw_bind.h"
 #include "verbs/qp/qp_datapath.h"
 #include "verbs/send/post.h"
+#include "verbs/send/scripted.h"
 #include "wire/guarded.h"
 
 enum { ATOMIC_WRITE_LENGTH = 8 }; /* its value is part of the call: no matter how much inline data the queue takes */
@@ -343,6 +344,22 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t number)
     struct send_wqe *work = qp_of_ex(ibv)->batch.work;
     if (work)
         work->remote_srq = number;
+}
+
+/* A binding is entered at once. */
+void scripted_build(struct ibv_qp_ex *ibv, struct scripted_end end)
+{
+    struct qp *qp = qp_of_ex(ibv);
+    struct send_queue *queue = &qp->batch.queue;
+    struct send_wqe *work = qp->batch.work;
+    if (qp->batch.reason)
+        return;
+    if (!work && queue->tail != queue->head)
+        work = send_queue_at(queue, queue->tail - 1);
+    if (!work)
+        return;
+    work->opcode |= WORK_SCRIPTED;
+    work->owner_value = scripted_word(end);
 }
 
 bool qp_ex_offers(const struct qp_kind *kind, uint64_t flags)

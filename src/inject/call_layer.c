@@ -1,100 +1,20 @@
-#include "script/call_layer.h"
+#include "inject/call_layer.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>
-#include <signal.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/result.h"
-#include "base/uncancelled.h"
 #include "calls/calls.h"
-#include "diag/log.h"
-#include "events/call_counts.h"
-#include "events/refusal.h"
-#include "script/decide.h"
-#include "script/parse.h"
-
-static struct {
-    struct script *script;
-    uint64_t seed;
-    nanos began;
-    atomic_bool used;
-} around;
+#include "script/meet.h"
+#include "verbs/send/scripted.h"
 
 static struct calls_layer layer;
-
-static nanos now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
-}
-
-/* --- what a verdict does */
-
-/* "ibv_reg_mr of pd 1" */
-static void name_call(const struct script_event *event, char *text, size_t size)
-{
-    const char *title = script_names[event->call].title + (*script_names[event->call].title == '_');
-    if (event->subject.kind)
-        snprintf(text, size, "%s of %s %u", title, event->subject.kind, event->subject.number);
-    else
-        snprintf(text, size, "%s", title);
-}
-
-static void log_verdict(const struct script_event *event, const struct script_verdict *verdict)
-{
-    char call[96], late[48] = "", signal[32] = "";
-    name_call(event, call, sizeof call);
-    if (verdict->delay)
-        snprintf(late, sizeof late, " begins %llu us late,", (unsigned long long)(verdict->delay / NANOS_MICROSECOND));
-    if (verdict->signal)
-        snprintf(signal, sizeof signal, " signal %d is sent,", verdict->signal);
-    log_cause((enum log_level)event_level(EVENT_SCRIPTED_ERROR), REASON_SCRIPTED,
-              "%s:%s%s%s%s by line %u of the script", call, late, signal, verdict->error ? " fails with " : "",
-              verdict->error ? script_error_name(verdict->error) : "", verdict->rule->line);
-    if (verdict->error)
-        refusal_told();
-}
-
-static void note_verdict(const struct script_event *event, const struct script_verdict *verdict)
-{
-    if (verdict->delay)
-        call_note(EVENT_SCRIPTED_DELAY, REASON_SCRIPTED);
-    if (verdict->signal)
-        call_note(EVENT_SCRIPTED_SIGNAL, REASON_SCRIPTED);
-    if (verdict->error)
-        call_note(EVENT_SCRIPTED_ERROR, REASON_SCRIPTED);
-    log_verdict(event, verdict);
-}
-
-/* A thread that is cancelled here could hold the lock of a queue pair or CQ: the program may be in a batch. */
-static void wait_for(nanos delay)
-{
-    int before = uncancelled_begin();
-    struct timespec rest = {(time_t)(delay / NANOS_SECOND), (long)(delay % NANOS_SECOND)};
-    while (delay && nanosleep(&rest, &rest) && errno == EINTR) {
-    }
-    uncancelled_end(before);
-}
 
 /* The error number with which the call is refused, or 0. Under no lock but that of a program's batch; errno stays. */
 static int meet(struct script_event event)
 {
-    int kept = errno;
-    atomic_store_explicit(&around.used, true, memory_order_relaxed);
-    event.age = now() - around.began;
-    event.seed = around.seed;
-    struct script_verdict verdict = script_decide(around.script, &event);
-    if (verdict.rule) {
-        note_verdict(&event, &verdict);
-        wait_for(verdict.delay);
-        if (verdict.signal)
-            kill(getpid(), verdict.signal);
-    }
-    errno = kept;
+    struct script_verdict verdict = meet_event(event);
+    meet_wait(verdict.delay);
     return verdict.error;
 }
 
@@ -139,6 +59,18 @@ static int meet(struct script_event event)
         return calls_get(&layer.below, name) arguments;                                                                \
     }
 
+static void build_work(enum script_call, struct ibv_qp_ex *);
+
+/* A builder that answers, which wr_complete alone does, is replaced below. */
+#define BUILD_int(name, parameters, arguments) AROUND(int, ibv_##name, parameters, arguments, REFUSE_code)
+#define BUILD_void(name, parameters, arguments)                                                                        \
+    static void around_ibv_##name parameters                                                                           \
+    {                                                                                                                  \
+        meet((struct script_event){.call = SCRIPT_ibv_##name, .subject = CALLS_SUBJECT arguments});                    \
+        calls_get(&layer.below, ibv_##name) arguments;                                                                 \
+        build_work(SCRIPT_ibv_##name, qp);                                                                             \
+    }
+
 #define VERB(answer, type, name, work, parameters, arguments) AROUND(type, name, parameters, arguments, REFUSE_##answer)
 #define NEWER_VERB(answer, type, name, work, parameters, arguments)                                                    \
     AROUND(type, name, parameters, arguments, REFUSE_##answer)
@@ -148,8 +80,8 @@ static int meet(struct script_event event)
     AROUND(type, ibv_##name, parameters, arguments, REFUSE_##name)
 #define ON_OBJECT(object, type, member, name, parameters, arguments)                                                   \
     AROUND(type, name, parameters, arguments, REFUSE_##type)
-#define BUILDER(type, name, parameters, arguments) AROUND(type, ibv_##name, parameters, arguments, REFUSE_##type)
-#define NEWER_BUILDER(type, name, parameters, arguments) AROUND(type, ibv_##name, parameters, arguments, REFUSE_##type)
+#define BUILDER(type, name, parameters, arguments) BUILD_##type(name, parameters, arguments)
+#define NEWER_BUILDER(type, name, parameters, arguments) BUILD_##type(name, parameters, arguments)
 #define ITERATOR(type, name, parameters, arguments) AROUND(type, ibv_##name, parameters, arguments, REFUSE_##type)
 #define FIRST_READER(type, name, parameters, arguments) AROUND(type, ibv_wc_##name, parameters, arguments, REFUSE_plain)
 #define READER(type, name, flag, parameters, arguments) AROUND(type, ibv_wc_##name, parameters, arguments, REFUSE_plain)
@@ -174,8 +106,45 @@ static struct calls_layer layer = {
 
 enum { COPIES = 16 };
 
+static struct scripted_end end_of(const struct script_verdict *verdict)
+{
+    return (struct scripted_end){(enum ibv_wc_status)verdict->status, verdict->vendor};
+}
+
+/* What rules make of a work request: as a call, and as what it is. */
+static struct script_verdict meet_work(enum script_call call, enum script_call happening, struct script_event event)
+{
+    event.is_work = true;
+    event.call = call;
+    struct script_verdict verdict = meet_event(event);
+    meet_wait(verdict.delay);
+    event.call = happening;
+    if (verdict.error || !meet_wants(happening))
+        return verdict;
+    return meet_event(event);
+}
+
+/* In place of the program's, which may be constant. */
+static int post_scripted_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, const struct script_verdict *verdict)
+{
+    struct ibv_send_wr copy = *wr, *bad;
+    copy.next = NULL;
+    return scripted_post_send(qp, &copy, end_of(verdict), &bad);
+}
+
+#define SCRIPTED_RECEIVE(name, object)                                                                                 \
+    static int post_scripted_##name(object *on, const struct ibv_recv_wr *wr, const struct script_verdict *verdict)    \
+    {                                                                                                                  \
+        struct ibv_sge element = scripted_receive(end_of(verdict));                                                    \
+        struct ibv_recv_wr copy = {.wr_id = wr->wr_id, .sg_list = &element, .num_sge = 1}, *bad;                       \
+        return calls_get(&layer.below, ibv_post_##name)(on, &copy, &bad);                                              \
+    }
+
+SCRIPTED_RECEIVE(recv, struct ibv_qp)
+SCRIPTED_RECEIVE(srq_recv, struct ibv_srq)
+
 /* Posts `count` work requests of a list that goes on behind them, by copies, as the program's may be constant. */
-#define LIST_OF(name, object, work, opcode_of)                                                                         \
+#define LIST_OF(name, happening, object, work, opcode_of)                                                              \
     static int post_some_##name(object *on, work *wr, unsigned count, work **bad)                                      \
     {                                                                                                                  \
         work copies[COPIES], *failed = NULL;                                                                           \
@@ -186,7 +155,7 @@ enum { COPIES = 16 };
                 copies[i] = *wr;                                                                                       \
                 copies[i].next = i + 1 < part ? &copies[i + 1] : NULL;                                                 \
             }                                                                                                          \
-            int error = calls_get(&layer.below, ibv_##name)(on, copies, &failed);                                      \
+            int error = calls_get(&layer.below, ibv_post_##name)(on, copies, &failed);                                 \
             if (error) {                                                                                               \
                 for (*bad = begin; failed > copies; failed--)                                                          \
                     *bad = (*bad)->next;                                                                               \
@@ -200,27 +169,69 @@ enum { COPIES = 16 };
     static int post_##name(object *on, work *wr, work **bad)                                                           \
     {                                                                                                                  \
         unsigned good = 0;                                                                                             \
-        int error = 0;                                                                                                 \
+        work *begin = wr;                                                                                              \
         for (work *each = wr; each; each = each->next, good++) {                                                       \
-            error = meet((struct script_event){.call = SCRIPT_ibv_##name,                                              \
-                                               .subject = CALLS_SUBJECT(on),                                           \
-                                               .is_work = true,                                                        \
-                                               .opcode = opcode_of,                                                    \
-                                               .wr_id = each->wr_id});                                                 \
-            if (!error)                                                                                                \
+            struct script_verdict verdict = meet_work(                                                                 \
+                SCRIPT_ibv_post_##name, SCRIPT_##happening,                                                            \
+                (struct script_event){.subject = CALLS_SUBJECT(on), .opcode = opcode_of, .wr_id = each->wr_id});       \
+            if (!verdict.error && !verdict.completes)                                                                  \
                 continue;                                                                                              \
-            int before = post_some_##name(on, wr, good, bad);                                                          \
-            if (before)                                                                                                \
-                return before;                                                                                         \
-            *bad = each;                                                                                               \
-            return result_failure(error);                                                                              \
+            int error = post_some_##name(on, begin, good, bad);                                                        \
+            if (error)                                                                                                 \
+                return error;                                                                                          \
+            error = verdict.error ? result_failure(verdict.error) : post_scripted_##name(on, each, &verdict);          \
+            if (error) {                                                                                               \
+                *bad = each;                                                                                           \
+                return error;                                                                                          \
+            }                                                                                                          \
+            begin = each->next;                                                                                        \
+            good = UINT32_MAX; /* 0 behind this one */                                                                 \
         }                                                                                                              \
-        return calls_get(&layer.below, ibv_##name)(on, wr, bad);                                                       \
+        return begin || !wr ? calls_get(&layer.below, ibv_post_##name)(on, begin, bad) : 0;                            \
     }
 
-LIST_OF(post_send, struct ibv_qp, struct ibv_send_wr, (int)each->opcode)
-LIST_OF(post_recv, struct ibv_qp, struct ibv_recv_wr, -1)
-LIST_OF(post_srq_recv, struct ibv_srq, struct ibv_recv_wr, -1)
+LIST_OF(send, work, struct ibv_qp, struct ibv_send_wr, (int)each->opcode)
+LIST_OF(recv, receive, struct ibv_qp, struct ibv_recv_wr, -1)
+LIST_OF(srq_recv, receive, struct ibv_srq, struct ibv_recv_wr, -1)
+
+/* --- builders */
+
+/* Those that begin a work request, and what it is. */
+#define BEGUN(begin)                                                                                                   \
+    begin(wr_send, IBV_WR_SEND) begin(wr_send_imm, IBV_WR_SEND_WITH_IMM) begin(wr_send_inv, IBV_WR_SEND_WITH_INV)      \
+        begin(wr_send_tso, IBV_WR_TSO) begin(wr_local_inv, IBV_WR_LOCAL_INV) begin(wr_bind_mw, IBV_WR_BIND_MW)         \
+            begin(wr_rdma_write, IBV_WR_RDMA_WRITE) begin(wr_rdma_write_imm, IBV_WR_RDMA_WRITE_WITH_IMM)               \
+                begin(wr_rdma_read, IBV_WR_RDMA_READ) begin(wr_atomic_cmp_swp, IBV_WR_ATOMIC_CMP_AND_SWP)              \
+                    begin(wr_atomic_fetch_add, IBV_WR_ATOMIC_FETCH_AND_ADD)                                            \
+                        begin(wr_atomic_write, IBV_WR_ATOMIC_WRITE) begin(wr_flush, NEWER_WR_FLUSH)
+
+static int opcode_of_builder(enum script_call call)
+{
+    static const struct {
+        enum script_call call;
+        int opcode;
+    } begun[] = {
+#define ENTRY(name, opcode) {SCRIPT_ibv_##name, opcode},
+        BEGUN(ENTRY)
+#undef ENTRY
+    };
+    for (size_t i = 0; i < sizeof begun / sizeof *begun; i++)
+        if (begun[i].call == call)
+            return begun[i].opcode;
+    return -1;
+}
+
+/* Behind the builder itself. */
+static void build_work(enum script_call call, struct ibv_qp_ex *qp)
+{
+    int opcode = opcode_of_builder(call);
+    if (opcode < 0 || !meet_wants(SCRIPT_work))
+        return;
+    struct script_verdict verdict = meet_event((struct script_event){
+        .call = SCRIPT_work, .subject = CALLS_SUBJECT(qp), .is_work = true, .opcode = opcode, .wr_id = qp->wr_id});
+    if (verdict.completes)
+        scripted_build(qp, end_of(&verdict));
+}
 
 /* A batch whose end is refused is given up, with the lock that it holds. */
 static int complete(struct ibv_qp_ex *qp)
@@ -233,34 +244,24 @@ static int complete(struct ibv_qp_ex *qp)
 }
 
 /* Each program begins with ibv_get_device_list. */
-static bool is_wanted(const struct script *script, enum script_call call)
+static bool is_wanted(enum script_call call)
 {
-    if (call == SCRIPT_ibv_get_device_list)
-        return true;
-    for (unsigned i = 0; i < script->count; i++)
-        if (script->rules[i].calls[call])
-            return true;
-    return false;
+    bool posts = call == SCRIPT_ibv_post_send || opcode_of_builder(call) >= 0;
+    bool receives = call == SCRIPT_ibv_post_recv || call == SCRIPT_ibv_post_srq_recv;
+    return call == SCRIPT_ibv_get_device_list || meet_is_for(call) || (posts && meet_wants(SCRIPT_work)) ||
+           (receives && meet_wants(SCRIPT_receive));
 }
 
-void call_layer_start(struct script *script, uint64_t seed)
+void call_layer_start(void)
 {
-    around.script = script;
-    around.seed = seed;
-    around.began = now();
-    layer.calls.ibv_post_send = post_post_send;
-    layer.calls.ibv_post_recv = post_post_recv;
-    layer.calls.ibv_post_srq_recv = post_post_srq_recv;
+    layer.calls.ibv_post_send = post_send;
+    layer.calls.ibv_post_recv = post_recv;
+    layer.calls.ibv_post_srq_recv = post_srq_recv;
     layer.calls.ibv_wr_complete = complete;
 #define CALL(type, name, title, parameters, arguments)                                                                 \
-    if (!is_wanted(script, SCRIPT_##name))                                                                             \
+    if (!is_wanted(SCRIPT_##name))                                                                                     \
         layer.calls.name = NULL;
 #define HELD(type, name, title, parameters, arguments) CALL(type, name, title, parameters, arguments)
 #include "calls/each.def"
     calls_put_around(&layer);
-}
-
-bool call_layer_is_used(void)
-{
-    return atomic_load_explicit(&around.used, memory_order_relaxed);
 }

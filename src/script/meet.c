@@ -1,0 +1,147 @@
+#include "script/meet.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/uncancelled.h"
+#include "diag/log.h"
+#include "events/call_counts.h"
+#include "events/refusal.h"
+#include "script/parse.h"
+
+static struct {
+    struct script *script; /* NULL: there are no rules */
+    uint64_t seed;
+    nanos began;
+    atomic_bool used;
+} meeting;
+
+_Atomic unsigned meet_wanted;
+
+static nanos now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (nanos)time.tv_sec * NANOS_SECOND + (nanos)time.tv_nsec;
+}
+
+bool meet_is_for(enum script_call call)
+{
+    for (unsigned i = 0; meeting.script && i < meeting.script->count; i++)
+        if (meeting.script->rules[i].calls[call])
+            return true;
+    return false;
+}
+
+void meet_begin(struct script *script, uint64_t seed)
+{
+    unsigned wanted = 0;
+    meeting.script = script;
+    meeting.seed = seed;
+    meeting.began = now();
+    for (enum script_call happening = SCRIPT_CALLS; happening < SCRIPT_EVENTS; happening++)
+        wanted |= (unsigned)meet_is_for(happening) << (happening - SCRIPT_CALLS);
+    atomic_store(&meet_wanted, wanted);
+}
+
+bool meet_is_used(void)
+{
+    return atomic_load_explicit(&meeting.used, memory_order_relaxed);
+}
+
+/* "ibv_reg_mr of pd 1" */
+static void name_event(const struct script_event *event, char *text, size_t size)
+{
+    const char *title = event->name ? event->name : script_title(event->call);
+    if (event->subject.kind)
+        snprintf(text, size, "%s of %s %u", title, event->subject.kind, event->subject.number);
+    else
+        snprintf(text, size, "%s", title);
+}
+
+/* What is done, as far as it has no value that others have, too. */
+static const char *name_deed(const struct script_verdict *verdict)
+{
+    if (verdict->error)
+        return " fails with ";
+    if (verdict->completes)
+        return " ends in ";
+    if (verdict->rejection)
+        return " is rejected";
+    if (verdict->drop)
+        return " is lost";
+    return verdict->corrupt     ? " is corrupted"
+           : verdict->reorder   ? " is overtaken"
+           : verdict->duplicate ? " comes twice"
+                                : "";
+}
+
+static void log_verdict(const struct script_event *event, const struct script_verdict *verdict)
+{
+    char name[96], late[48] = "", signal[32] = "";
+    const char *value = verdict->error       ? script_error_name(verdict->error)
+                        : verdict->completes ? script_status_name(verdict->status)
+                                             : "";
+    name_event(event, name, sizeof name);
+    if (verdict->delay)
+        snprintf(late, sizeof late, " begins %llu us late,", (unsigned long long)(verdict->delay / NANOS_MICROSECOND));
+    if (verdict->signal)
+        snprintf(signal, sizeof signal, " signal %d is sent,", verdict->signal);
+    log_cause((enum log_level)event_level(EVENT_SCRIPTED_ERROR), REASON_SCRIPTED,
+              "%s:%s%s%s%s by line %u of the script", name, late, signal, name_deed(verdict), value,
+              verdict->rule->line);
+    if (verdict->error)
+        refusal_told();
+}
+
+static void note_verdict(const struct script_event *event, const struct script_verdict *verdict)
+{
+    if (verdict->delay)
+        call_note(EVENT_SCRIPTED_DELAY, REASON_SCRIPTED);
+    if (verdict->signal)
+        call_note(EVENT_SCRIPTED_SIGNAL, REASON_SCRIPTED);
+    if (verdict->error)
+        call_note(EVENT_SCRIPTED_ERROR, REASON_SCRIPTED);
+    if (verdict->completes)
+        call_note(EVENT_SCRIPTED_COMPLETE, REASON_SCRIPTED);
+    if (verdict->drop)
+        call_note(EVENT_SCRIPTED_DROP, REASON_SCRIPTED);
+    if (verdict->duplicate)
+        call_note(EVENT_SCRIPTED_DUPLICATE, REASON_SCRIPTED);
+    if (verdict->reorder)
+        call_note(EVENT_SCRIPTED_REORDER, REASON_SCRIPTED);
+    if (verdict->corrupt)
+        call_note(EVENT_SCRIPTED_CORRUPT, REASON_SCRIPTED);
+    if (verdict->rejection)
+        call_note(EVENT_SCRIPTED_REJECT, REASON_SCRIPTED);
+    log_verdict(event, verdict);
+}
+
+struct script_verdict meet_event(struct script_event event)
+{
+    int kept = errno;
+    atomic_store_explicit(&meeting.used, true, memory_order_relaxed);
+    event.age = now() - meeting.began;
+    event.seed = meeting.seed;
+    struct script_verdict verdict = script_decide(meeting.script, &event);
+    if (verdict.rule)
+        note_verdict(&event, &verdict);
+    if (verdict.signal)
+        kill(getpid(), verdict.signal);
+    errno = kept;
+    return verdict;
+}
+
+/* A thread that is cancelled here could hold the lock of a queue pair or CQ: the program may be in a batch. */
+void meet_wait(nanos delay)
+{
+    int before = uncancelled_begin(), kept = errno;
+    struct timespec rest = {(time_t)(delay / NANOS_SECOND), (long)(delay % NANOS_SECOND)};
+    while (delay && nanosleep(&rest, &rest) && errno == EINTR) {
+    }
+    errno = kept;
+    uncancelled_end(before);
+}

@@ -1,0 +1,36 @@
+/* The rules of this process: what happens meets them here, in any layer above. */
+#ifndef SCRIPT_MEET_H
+#define SCRIPT_MEET_H
+
+#include <stdatomic.h>
+
+#include "base/likely.h"
+#include "script/decide.h"
+
+/* A bit for each happening (what is no call) that a rule of this process is for. */
+extern _Atomic unsigned meet_wanted;
+
+/* Is there a rule for this happening? All that a process without rules pays for. */
+static inline bool meet_wants(enum script_call happening)
+{
+    unsigned wanted = atomic_load_explicit(&meet_wanted, memory_order_relaxed);
+    return unlikely(wanted != 0) && wanted >> (happening - SCRIPT_CALLS) & 1;
+}
+
+/* From here on the process obeys these rules, which live for ever. Once in a process, before others may meet them. */
+void meet_begin(struct script *, uint64_t seed);
+
+/* Is there a rule for this call or happening? */
+bool meet_is_for(enum script_call);
+
+/* Counts the event in the rules, and has a line in the log of what they do. The signal is sent here; delays and all
+ * else are the caller's. errno stays. Thread-safe, under any lock. */
+struct script_verdict meet_event(struct script_event);
+
+/* Has this process asked for devices, as each program that uses verbs does? Thread-safe. */
+bool meet_is_used(void);
+
+/* Waits so long: no cancellation point. */
+void meet_wait(nanos);
+
+#endif

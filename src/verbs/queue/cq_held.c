@@ -1,0 +1,168 @@
+#include "verbs/queue/cq_held.h"
+
+#include <stdlib.h>
+
+#include "base/container.h"
+#include "runtime/clock.h"
+#include "script/meet.h"
+
+struct held_entry {
+    TAILQ_ENTRY(held_entry) next;
+    struct completion entry;
+    bool notable;
+    nanos due;
+};
+
+TAILQ_HEAD(held_list, held_entry);
+
+struct cq_held {
+    struct cq *cq;
+    const struct cq_held_operations *operations;
+    struct schedule *schedule;
+    struct schedule_timer timer;
+    struct held_list entries; /* in their order, which is that of `due`, too */
+    unsigned late;            /* events that are late */
+    nanos late_due;           /* when the last of them comes */
+};
+
+static void watch(struct cq_held *held, nanos due)
+{
+    schedule_by(held->schedule, &held->timer, due);
+}
+
+static void raise_late(struct cq_held *held, nanos now)
+{
+    if (!held->late || held->late_due > now)
+        return;
+    for (; held->late; held->late--)
+        held->operations->raise(held->cq);
+}
+
+static void held_expired(struct timer *timer, nanos now)
+{
+    struct cq_held *held = container_of(timer, struct cq_held, timer.timer);
+    struct cq *cq = held->cq;
+    struct held_entry *first;
+    lock_take(&cq->lock);
+    while ((first = TAILQ_FIRST(&held->entries)) && first->due <= now) {
+        TAILQ_REMOVE(&held->entries, first, next);
+        held->operations->put(cq, &first->entry, first->notable);
+        free(first);
+    }
+    raise_late(held, now);
+    if (first)
+        watch(held, first->due);
+    if (held->late)
+        watch(held, held->late_due);
+    lock_release(&cq->lock);
+}
+
+void cq_held_begin(struct cq *cq, struct schedule *schedule, const struct cq_held_operations *operations)
+{
+    bool completions = meet_wants(SCRIPT_completion);
+    if (!completions && !meet_wants(SCRIPT_event))
+        return;
+    if (!cq->moderation.scripted) {
+        struct cq_held *held = calloc(1, sizeof *held);
+        if (!held)
+            return;
+        held->cq = cq;
+        held->schedule = schedule;
+        held->operations = operations;
+        TAILQ_INIT(&held->entries);
+        schedule_initialize_timer(&held->timer, held_expired);
+        cq->moderation.scripted = held;
+    }
+    cq->wc_flags |= completions ? CQ_WATCHED : 0;
+}
+
+void cq_held_end(struct cq *cq)
+{
+    struct held_entry *first;
+    while (cq->moderation.scripted && (first = TAILQ_FIRST(&cq->moderation.scripted->entries))) {
+        TAILQ_REMOVE(&cq->moderation.scripted->entries, first, next);
+        free(first);
+    }
+    free(cq->moderation.scripted);
+}
+
+void cq_held_forget(struct cq *cq)
+{
+    if (cq->moderation.scripted)
+        schedule_cancel(cq->moderation.scripted->schedule, &cq->moderation.scripted->timer);
+}
+
+static struct script_verdict meet_completion(const struct cq *cq, const struct completion *entry)
+{
+    if (!meet_wants(SCRIPT_completion))
+        return (struct script_verdict){0};
+    return meet_event((struct script_event){.call = SCRIPT_completion,
+                                            .subject = {"cq", cq->object.handle},
+                                            .qp = entry->qp_number,
+                                            .is_work = true,
+                                            .opcode = -1,
+                                            .wr_id = entry->id});
+}
+
+bool cq_held_takes(struct cq *cq, const struct completion *entry, bool notable)
+{
+    lock_assert_held(&cq->lock);
+    struct held_entry *last = TAILQ_LAST(&cq->moderation.scripted->entries, held_list);
+    struct script_verdict verdict = meet_completion(cq, entry);
+    if (!verdict.delay && !last)
+        return false;
+    struct held_entry *kept = malloc(sizeof *kept);
+    if (!kept)
+        return false;
+    nanos due = clock_now() + verdict.delay;
+    *kept = (struct held_entry){.entry = *entry, .notable = notable, .due = last && last->due > due ? last->due : due};
+    TAILQ_INSERT_TAIL(&cq->moderation.scripted->entries, kept, next);
+    watch(cq->moderation.scripted, kept->due);
+    return true;
+}
+
+bool cq_held_lets(struct cq *cq)
+{
+    lock_assert_held(&cq->lock);
+    struct cq_held *held = cq->moderation.scripted;
+    if (!meet_wants(SCRIPT_event))
+        return true;
+    struct script_verdict verdict =
+        meet_event((struct script_event){.call = SCRIPT_event, .subject = {"cq", cq->object.handle}});
+    if (verdict.drop)
+        return false;
+    if (verdict.delay) {
+        held->late += 1 + verdict.duplicate;
+        held->late_due = clock_now() + verdict.delay;
+        watch(held, held->late_due);
+        return false;
+    }
+    if (verdict.duplicate)
+        held->operations->raise(cq);
+    return true;
+}
+
+void cq_held_withdraw(struct cq *cq, uint32_t qp_number)
+{
+    lock_assert_held(&cq->lock);
+    struct held_entry *each = cq->moderation.scripted ? TAILQ_FIRST(&cq->moderation.scripted->entries) : NULL, *next;
+    for (; each; each = next) {
+        next = TAILQ_NEXT(each, next);
+        if (each->entry.qp_number != qp_number || each->entry.lasting)
+            continue;
+        cq_retire_shared(&each->entry);
+        TAILQ_REMOVE(&cq->moderation.scripted->entries, each, next);
+        free(each);
+    }
+}
+
+void cq_held_forget_retired(struct cq *cq, const _Atomic uint32_t *retired)
+{
+    lock_assert_held(&cq->lock);
+    struct held_entry *each;
+    if (!cq->moderation.scripted)
+        return;
+    TAILQ_FOREACH (each, &cq->moderation.scripted->entries, next)
+        if (each->entry.retired == retired)
+            each->entry.retired = NULL, each->entry.retires = 0;
+}

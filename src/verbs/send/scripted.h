@@ -1,0 +1,45 @@
+/* Work that a script lets end as it likes (docs/user/scripts.md): it is never done. Sends keep their place in the queue
+ * and the order; a receive takes its message, which then finds no memory, so the peer hears of it, too. */
+#ifndef VERBS_SEND_SCRIPTED_H
+#define VERBS_SEND_SCRIPTED_H
+
+#include <infiniband/verbs.h>
+
+#include "transport/send_queue.h"
+
+/* How it ends, for the program. */
+struct scripted_end {
+    enum ibv_wc_status status;
+    uint16_t vendor; /* vendor_err */
+};
+
+enum { SCRIPTED_KEY = 0xff }; /* lkey of a receive's only element, whose address has the end: keys begin above */
+
+static inline uint32_t scripted_word(struct scripted_end end)
+{
+    return (uint32_t)end.vendor << 8 | end.status;
+}
+
+static inline struct scripted_end scripted_end(uint32_t word)
+{
+    return (struct scripted_end){(enum ibv_wc_status)(word & UINT8_MAX), (uint16_t)(word >> 8)};
+}
+
+static inline struct scripted_end scripted_end_of(const struct send_wqe *work)
+{
+    return scripted_end(work->owner_value);
+}
+
+/* ibv_post_send(3) of one work request, which then ends so. Thread-safe. */
+int scripted_post_send(struct ibv_qp *, struct ibv_send_wr *, struct scripted_end, struct ibv_send_wr **bad);
+
+/* The work request that this thread's batch has just begun ends so. */
+void scripted_build(struct ibv_qp_ex *, struct scripted_end);
+
+/* What a receive has instead of its list, to end so. */
+static inline struct ibv_sge scripted_receive(struct scripted_end end)
+{
+    return (struct ibv_sge){.addr = scripted_word(end), .length = INT32_MAX, .lkey = SCRIPTED_KEY};
+}
+
+#endif
