@@ -50,11 +50,12 @@ def last_numbers(finished, least):
     raise Failure(f"no result in the output of {finished}")
 
 
-def perftest(directory, program, size, count, *options, direct="1", pin=True):
-    """A row of perftest's table: size, iterations, and what the program measures. `direct`: SOFTVERBS_DIRECT; `pin`: each side to its processors."""
+def perftest(directory, program, size, count, *options, direct="1", pin=True, check=""):
+    """A row of perftest's table: size, iterations, and what the program measures. `direct`: SOFTVERBS_DIRECT; `pin`: each side to its processors;
+    `check`: SOFTVERBS_CHECK."""
     port = free_port()
     command = [SOFTVERBS, "run", "--", need(program), "-F", "-s", str(size), "-n", str(count), "-p", str(port), *options]
-    return last_numbers(run_pair(command, [*command, "127.0.0.1"], port, {"SOFTVERBS_DIR": directory, "SOFTVERBS_DIRECT": direct}, pin), 5)
+    return last_numbers(run_pair(command, [*command, "127.0.0.1"], port, {"SOFTVERBS_DIR": directory, "SOFTVERBS_DIRECT": direct, "SOFTVERBS_CHECK": check, "SOFTVERBS_LOG": "none" if check else ""}, pin), 5)
 
 
 def perftest_latency(*arguments, **how):
@@ -65,8 +66,8 @@ def perftest_bandwidth(*arguments):
     return perftest(*arguments)[3] * MIB / 1e9
 
 
-def perftest_rate(*arguments):
-    return perftest(*arguments)[4]
+def perftest_rate(*arguments, **how):
+    return perftest(*arguments, **how)[4]
 
 
 def ucx(test, size, count):
@@ -145,8 +146,8 @@ def rows(directory):
     def bandwidth(program, size, count, *options):
         return lambda: perftest_bandwidth(directory, program, size, count, *options)
 
-    def rate(program, size, count, *options):
-        return lambda: perftest_rate(directory, program, size, count, *options)
+    def rate(program, size, count, *options, **how):
+        return lambda: perftest_rate(directory, program, size, count, *options, **how)
 
     yield "send latency, 8 B", "us", "at most 1.5", {
         "softverbs": latency("ib_send_lat", 8, 200000), "UCX": lambda: ucx_latency("tag_lat", 8, 200000),
@@ -194,6 +195,12 @@ def rows(directory):
     yield "send message rate, 8 B", "M/s", None, {
         "softverbs": rate("ib_send_bw", 8, 2000000), "UCX": lambda: ucx_rate("tag_bw", 8, 2000000),
         "ring": lambda: limit("ring")}
+    for size, count in ((8, 100000), (64 * KIB, 10000)):
+        shown = "64 KiB" if size > 8 else "8 B"
+        yield f"send latency with --check, {shown}", "us", None, {
+            "softverbs": latency("ib_send_lat", size, count, check="adapter"), "without": latency("ib_send_lat", size, count)}
+    yield "send message rate with --check, 8 B", "M/s", None, {
+        "softverbs": rate("ib_send_bw", 8, 500000, check="adapter"), "without": rate("ib_send_bw", 8, 2000000)}
     yield "5,000 connections made and ended", "/s", None, {
         "softverbs": lambda: connections(directory, "qp")[0], "without queue pairs": lambda: connections(directory, "id")[0],
         "TCP": lambda: connections(directory, "tcp")[0]}

@@ -25,10 +25,8 @@ void hooks_see_place(const struct place *here, const char *call)
     shadow_unlock();
 }
 
-void hooks_see_use(enum shadow_kind kind, const void *handle, const char *call)
+void hooks_see_use_in_child(enum shadow_kind kind, const void *handle, const char *call)
 {
-    if (!shadow_is_child())
-        return;
     shadow_lock();
     const struct shadow *shadow = shadow_find(kind, handle);
     if (shadow && shadow->process != getpid())

@@ -73,7 +73,12 @@ void hooks_refused(const char *call, int error);
 void hooks_see_place(const struct place *, const char *call);
 
 /* A call of the data path names this object. Takes the lock in children of forks. */
-void hooks_see_use(enum shadow_kind, const void *handle, const char *call);
+void hooks_see_use_in_child(enum shadow_kind, const void *handle, const char *call);
+static inline void hooks_see_use(enum shadow_kind kind, const void *handle, const char *call)
+{
+    if (__builtin_expect(shadow_is_child, 0))
+        hooks_see_use_in_child(kind, handle, call);
+}
 
 /* Is this the address of an object that is gone, and of none that lives? Rules are told then. Takes the lock. */
 bool hooks_is_gone(enum shadow_kind, const void *handle, const char *call);

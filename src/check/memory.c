@@ -1,8 +1,5 @@
 #include "check/memory.h"
 
-#include <time.h>
-
-#include "base/nanos.h"
 #include "check/findings/finding.h"
 #include "check/shadow.h"
 #include "link/guard.h"
@@ -58,18 +55,17 @@ static bool hash_bytes(uint64_t *hash, const char *from, size_t length)
 /* Its first and last bytes, and what lies evenly between. */
 static bool hash_sample(uint64_t *hash, const char *from, size_t length)
 {
+    enum { AT_ONCE = CHUNK / LINE };
+    uint64_t words[CHUNK / sizeof(uint64_t)];
     size_t step = (length - LINE) / (LINES - 1);
-    for (size_t line = 0; line < LINES - 1; line++)
-        if (!hash_bytes(hash, from + line * step, LINE))
+    for (size_t line = 0; line < LINES; line++) {
+        const char *piece = line < LINES - 1 ? from + line * step : from + length - LINE;
+        if (!guarded_copy((char *)words + line % AT_ONCE * LINE, piece, LINE))
             return false;
-    return hash_bytes(hash, from + length - LINE, LINE);
-}
-
-static bool begin_reading(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return guard_begin((nanos)now.tv_sec * NANOS_SECOND + (nanos)now.tv_nsec);
+        if (line % AT_ONCE == AT_ONCE - 1)
+            *hash = hash_words(*hash, words, CHUNK / sizeof(uint64_t));
+    }
+    return true;
 }
 
 static bool hash_element(uint64_t *hash, const struct ibv_sge *sge)
@@ -82,7 +78,7 @@ static bool hash_element(uint64_t *hash, const struct ibv_sge *sge)
 bool memory_hash(const struct wqe *wqe, uint64_t *hash)
 {
     shadow_assert_locked();
-    bool opened = begin_reading(), known = true;
+    bool opened = guard_begin_now(), known = true;
     *hash = 0;
     for (unsigned at = 0; known && at < wqe->count; at++)
         known = hash_element(hash, &wqe->sges[at]);
@@ -90,12 +86,15 @@ bool memory_hash(const struct wqe *wqe, uint64_t *hash)
     return known;
 }
 
-bool memory_hash_part(const struct ibv_sge *sge, uint32_t offset, uint32_t length, uint64_t *hash)
+bool memory_hash_parts(const struct ibv_sge *sge, const struct memory_parts *parts, uint64_t *hashes)
 {
     const char *from = memory_at(sge);
-    bool opened = begin_reading();
-    *hash = 0;
-    bool known = from && hash_bytes(hash, from + offset, length);
+    bool opened = guard_begin_now(), known = from;
+    unsigned part = 0;
+    for (uint32_t at = parts->begin; known && at < parts->end; at += parts->each, part++) {
+        hashes[part] = 0;
+        known = hash_bytes(&hashes[part], from + at, parts->end - at < parts->each ? parts->end - at : parts->each);
+    }
     guard_end(opened);
     return known;
 }

@@ -14,8 +14,13 @@ char *memory_at(const struct ibv_sge *);
 /* A hash of the bytes of its buffers: all, or a sample of long ones. False: they can't be read, or are not known. */
 bool memory_hash(const struct wqe *, uint64_t *hash);
 
-/* Of `length` bytes of one element from `offset`. */
-bool memory_hash_part(const struct ibv_sge *, uint32_t offset, uint32_t length, uint64_t *hash);
+/* Parts of one element, `each` so many bytes long, but for the last. */
+struct memory_parts {
+    uint32_t begin, each, end;
+};
+
+/* A hash of each of them. */
+bool memory_hash_parts(const struct ibv_sge *, const struct memory_parts *, uint64_t *hashes);
 
 /* The device has written the buffers of this work, whose completion the program polls now. */
 void memory_note_written(const struct wqe *);

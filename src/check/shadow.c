@@ -18,7 +18,6 @@ static unsigned gone_count;
 static uint64_t moment;
 static uint64_t pinned; /* bytes, of the process `pinner` */
 static pid_t pinner;
-static bool is_child; /* written while the process has one thread */
 
 const char *shadow_kind_name(enum shadow_kind kind)
 {
@@ -30,19 +29,16 @@ const char *shadow_kind_name(enum shadow_kind kind)
     return names[kind];
 }
 
+bool shadow_is_child;
+
 static void become_child(void)
 {
-    is_child = true;
+    shadow_is_child = true;
 }
 
 void shadow_begin(void)
 {
     pthread_atfork(NULL, NULL, become_child);
-}
-
-bool shadow_is_child(void)
-{
-    return is_child;
 }
 
 void shadow_lock(void)

@@ -123,8 +123,8 @@ const char *shadow_kind_name(enum shadow_kind);
 /* Before the program runs: children of forks are known as such. */
 void shadow_begin(void);
 
-/* Was this process forked from one that had the checker? */
-bool shadow_is_child(void);
+/* Was this process forked from one that had the checker? Written while it has one thread. */
+extern bool shadow_is_child;
 
 /* The lock of all that is declared here, also in check/wqe.h. */
 void shadow_lock(void);

@@ -25,6 +25,8 @@ void guard_start(void);
 /* Around accesses of wire/guarded.h, on any thread, with the time (of CLOCK_MONOTONIC, give or take some milliseconds).
  * They nest. `end` takes what `begin` answered. */
 static inline bool guard_begin(nanos now);
+/* The same with the time now, as cheap as it is to be had. */
+bool guard_begin_now(void);
 static inline void guard_end(bool opened);
 
 /* One guarded copy, like memcpy(3), with all that it needs around it. False: part of the memory is gone. */

@@ -10,23 +10,10 @@
 
 enum { WINDOW = 4096, FILL = 0xa5, FILL_CHUNK = 512 };
 
-/* Where the parts begin, and how long each is; the last may be shorter. */
-struct parts {
-    uint32_t begin, each, end;
-};
-
-static struct parts parts_of(const struct wqe *wqe)
+static struct memory_parts parts_of(const struct wqe *wqe)
 {
     uint32_t end = wqe->sges[0].length, begin = end > WINDOW ? end - WINDOW : 0;
-    return (struct parts){begin, (end - begin + WQE_PARTS - 1) / WQE_PARTS, end};
-}
-
-static bool hash(const struct wqe *wqe, const struct parts *parts, unsigned part, uint64_t *hash)
-{
-    uint32_t begin = parts->begin + part * parts->each, end = begin + parts->each;
-    end = end < parts->end ? end : parts->end;
-    *hash = 0;
-    return begin >= end || memory_hash_part(&wqe->sges[0], begin, end - begin, hash);
+    return (struct memory_parts){begin, (end - begin + WQE_PARTS - 1) / WQE_PARTS, end};
 }
 
 static void fill(const struct ibv_sge *sge)
@@ -50,11 +37,9 @@ static void posted(struct shadow *owner, struct wqe *wqe)
     if (!(wqe->flags & WQE_RECEIVE) || wqe->count != 1 || !wqe->length ||
         !finding_choice.rules[RULE_RECEIVE_BUFFER_WRITTEN])
         return;
-    struct parts parts = parts_of(wqe);
-    for (unsigned part = 0; part < WQE_PARTS; part++)
-        if (!hash(wqe, &parts, part, &wqe->parts[part]))
-            return;
-    wqe->flags |= WQE_HASHED;
+    struct memory_parts parts = parts_of(wqe);
+    if (memory_hash_parts(&wqe->sges[0], &parts, wqe->parts))
+        wqe->flags |= WQE_HASHED;
 }
 
 /* How many bytes of the buffer the device may have written. */
@@ -69,12 +54,14 @@ static uint32_t received(const struct shadow *qp, const struct wqe *wqe, const s
 
 static bool is_changed(const struct wqe *wqe, uint32_t from)
 {
-    struct parts parts = parts_of(wqe);
-    uint64_t now;
-    for (unsigned part = 0; part < WQE_PARTS; part++)
-        if (parts.begin + part * parts.each >= from && hash(wqe, &parts, part, &now) && now != wqe->parts[part])
-            return true;
-    return false;
+    struct memory_parts parts = parts_of(wqe);
+    uint64_t now[WQE_PARTS];
+    unsigned part = 0;
+    for (; parts.begin < from && parts.begin < parts.end; parts.begin += parts.each)
+        part++;
+    if (parts.begin >= parts.end || !memory_hash_parts(&wqe->sges[0], &parts, now))
+        return false;
+    return memcmp(now, wqe->parts + part, ((parts.end - parts.begin + parts.each - 1) / parts.each) * sizeof *now);
 }
 
 static void completed(struct shadow *qp, struct wqe *wqe, const struct hooks_completion *completion)
