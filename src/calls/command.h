@@ -19,7 +19,6 @@ struct ucma_call {
 
     /* Of the function that serves it. */
     nanos now;
-    const struct identifier *identifier; /* the last that ucma_find found; NULL: none */
 };
 
 #endif

@@ -30,11 +30,17 @@ static int describe_alone(const struct identifier *identifier, struct ibv_qp_att
     return 0;
 }
 
+static int refuse_connection(const struct identifier *identifier, const struct connection *connection)
+{
+    return identifier_refuse(identifier, EINVAL, REASON_CM_CONNECTION_STATE, "its connection is in state %s",
+                             connection_state_name(connection->state));
+}
+
 static int describe_init(const struct identifier *identifier, const struct connection *connection,
                          struct ibv_qp_attr *attr, int *mask)
 {
     if (connection->state < CONNECTION_REQ_SENT || connection->state > CONNECTION_ESTABLISHED)
-        return EINVAL;
+        return refuse_connection(identifier, connection);
     attr->port_num = identifier->port.number;
     attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
     if (connection->responder_resources)
@@ -52,7 +58,7 @@ static int describe_rtr(const struct identifier *identifier, const struct connec
                         struct ibv_qp_attr *attr, int *mask)
 {
     if (!knows_peer(connection))
-        return EINVAL;
+        return refuse_connection(identifier, connection);
     attr->ah_attr = make_way(identifier);
     attr->path_mtu = connection->mtu;
     attr->dest_qp_num = connection->remote.qpn;
@@ -70,7 +76,7 @@ static int describe_rts(const struct identifier *identifier, const struct connec
 {
     const struct qp_type *type = qp_type_find(identifier->qp_type);
     if (!knows_peer(connection))
-        return EINVAL;
+        return refuse_connection(identifier, connection);
     attr->sq_psn = connection->remote.psn;
     *mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
     if (type->requests) {
@@ -90,8 +96,11 @@ int attributes_of(const struct identifier *identifier, enum ibv_qp_state state, 
 {
     const struct connection *connection = connect_of(identifier->session);
     *attr = (struct ibv_qp_attr){.qp_state = state};
-    if (!identifier->has_port || state > IBV_QPS_ERR)
-        return EINVAL;
+    if (!identifier->has_port)
+        return identifier_refuse(identifier, EINVAL, REASON_CM_UNBOUND, "its state is %s",
+                                 identifier_state_name(identifier->state));
+    if (state > IBV_QPS_ERR)
+        return identifier_refuse(identifier, EINVAL, REASON_STATE_UNKNOWN, "qp_state %u", state);
     if (!connection)
         return describe_alone(identifier, attr, mask);
     switch (state) {
@@ -102,6 +111,6 @@ int attributes_of(const struct identifier *identifier, enum ibv_qp_state state, 
     case IBV_QPS_RTS:
         return describe_rts(identifier, connection, attr, mask);
     default:
-        return EINVAL;
+        return identifier_refuse(identifier, EINVAL, REASON_CM_QP_STATE, "qp_state %u", state);
     }
 }

@@ -307,11 +307,14 @@ static int accept_request(struct identifier *identifier, const struct cm_paramet
 static int reject_peer(struct identifier *identifier, uint16_t reason, const void *private_data, uint8_t length,
                        nanos now)
 {
-    if (length > REJ_PRIVATE)
-        return EINVAL;
     int error = connection_reject(connect_of(identifier->session), reason, private_data, length, now);
     session_settle(identifier->session);
     return error;
+}
+
+static const char *state_of(const struct session *session)
+{
+    return connection_state_name(connect_of(session)->state);
 }
 
 static void disconnect_peer(struct identifier *identifier, nanos now)
@@ -329,6 +332,8 @@ static int establish_early(struct identifier *identifier, nanos now)
 
 const struct service_operations connect_service = {.request_private = REQ_PRIVATE,
                                                    .accept_private = REP_PRIVATE,
+                                                   .reject_private = REJ_PRIVATE,
+                                                   .state = state_of,
                                                    .connect = start_connection,
                                                    .accept = accept_request,
                                                    .confirm = confirm_reply,

@@ -32,6 +32,53 @@ struct membership {
 
 static const uint64_t membership_key = 1ull << 32;
 
+/* --- refusals */
+
+/* `values` has what a function with `format` was given, which the caller's REFUSE is in. */
+#define REFUSE(manager, ...)                                                                                           \
+    const struct manager_refusal refusal = {.error = error, .reason = reason, __VA_ARGS__};                            \
+    va_list values;                                                                                                    \
+    va_start(values, format);                                                                                          \
+    (manager)->operations->refuse(manager, &refusal, format, values);                                                  \
+    va_end(values);                                                                                                    \
+    return error
+
+/* Where no identifier is named. */
+__attribute__((format(printf, 4, 5))) static int refuse(struct manager *manager, int error, enum reason reason,
+                                                        const char *format, ...)
+{
+    REFUSE(manager, .identifier = NULL);
+}
+
+int identifier_refuse(const struct identifier *identifier, int error, enum reason reason, const char *format, ...)
+{
+    REFUSE(identifier->manager, .identifier = identifier);
+}
+
+int identifier_refuse_usual(const struct identifier *identifier, int error, enum reason reason, const char *format, ...)
+{
+    REFUSE(identifier->manager, .identifier = identifier, .usual = true);
+}
+
+__attribute__((format(printf, 5, 6))) static int refuse_about(const struct identifier *identifier,
+                                                              const struct cm_address *address, int error,
+                                                              enum reason reason, const char *format, ...)
+{
+    REFUSE(identifier->manager, .identifier = identifier, .address = address, .usual = true);
+}
+
+int identifier_refuse_address(const struct identifier *identifier, int error, enum reason reason, const char *what,
+                              const struct cm_address *address)
+{
+    return refuse_about(identifier, address, error, reason, "%s", what);
+}
+
+int identifier_refuse_state(const struct identifier *identifier, const char *wanted)
+{
+    return identifier_refuse(identifier, EINVAL, REASON_CM_STATE, "its state is %s, not %s",
+                             identifier_state_name(identifier->state), wanted);
+}
+
 /* --- coming and going */
 
 struct identifier *identifier_find(const struct manager *manager, uint32_t number)
@@ -41,7 +88,7 @@ struct identifier *identifier_find(const struct manager *manager, uint32_t numbe
 }
 
 /* The type of queue pair that a port space stands for; a space of several takes what the program says. */
-static int choose_type(uint16_t space, uint8_t *qp_type)
+static int choose_type(struct manager *manager, uint16_t space, uint8_t *qp_type)
 {
     switch (space) {
     case CM_SPACE_TCP:
@@ -54,7 +101,7 @@ static int choose_type(uint16_t space, uint8_t *qp_type)
     case CM_SPACE_IB:
         return 0;
     default:
-        return EINVAL;
+        return refuse(manager, EINVAL, REASON_CM_PORT_SPACE, "port space 0x%x", space);
     }
 }
 
@@ -78,7 +125,7 @@ static struct identifier *add_identifier(struct manager *manager, struct event_q
 int identifier_create(struct manager *manager, struct event_queue *queue, uint64_t uid, uint16_t space, uint8_t qp_type,
                       struct identifier **to)
 {
-    int error = choose_type(space, &qp_type);
+    int error = choose_type(manager, space, &qp_type);
     if (error)
         return error;
     struct identifier *identifier = add_identifier(manager, queue, space, qp_type);
@@ -233,7 +280,7 @@ static int find_port(struct identifier *identifier, const struct cm_address *add
 {
     struct manager *manager = identifier->manager;
     if (cm_is_link_local(address) && address->family == AF_INET6 && !address->scope)
-        return EINVAL;
+        return identifier_refuse(identifier, EINVAL, REASON_CM_SCOPE, "sin6_scope_id is 0");
     if (cm_is_any(address))
         return 0;
     int error = manager->operations->find_port(manager, address, &identifier->port);
@@ -265,21 +312,37 @@ static int choose_space(struct identifier *identifier)
 {
     enum { PORT_MASK = 0xffff };
     struct cm_address *source = &identifier->source;
+    uint64_t service = source->service;
     identifier->port_space = identifier->space;
     if (source->family != AF_IB)
         return 0;
-    identifier->port_space = space_of(identifier->space, source->service & ~(uint64_t)PORT_MASK, source->service_mask);
+    identifier->port_space = space_of(identifier->space, service & ~(uint64_t)PORT_MASK, source->service_mask);
     source->service = (uint64_t)identifier->port_space << 16 | source->port;
     source->service_mask |= ~(uint64_t)PORT_MASK;
-    return identifier->port_space ? 0 : EPROTONOSUPPORT;
+    return identifier->port_space ? 0
+                                  : identifier_refuse(identifier, EPROTONOSUPPORT, REASON_CM_SERVICE_ID,
+                                                      "service ID 0x%llx with mask 0x%llx, and port space 0x%x",
+                                                      (unsigned long long)service,
+                                                      (unsigned long long)source->service_mask, identifier->space);
+}
+
+static int may_bind(const struct identifier *identifier, const struct cm_address *address)
+{
+    if (identifier->state != IDENTIFIER_IDLE)
+        return identifier_refuse_state(identifier, "idle");
+    if (!cm_is_known_family(address->family))
+        return identifier_refuse(identifier, EINVAL, REASON_CM_FAMILY, "family %u", address->family);
+    if (identifier->space == CM_SPACE_IPOIB)
+        return identifier_refuse(identifier, EINVAL, REASON_CM_IPOIB, "port space 0x%x", identifier->space);
+    return 0;
 }
 
 int identifier_bind(struct identifier *identifier, const struct cm_address *address)
 {
-    if (identifier->state != IDENTIFIER_IDLE || !cm_is_known_family(address->family) ||
-        identifier->space == CM_SPACE_IPOIB)
-        return EINVAL;
-    int error = find_port(identifier, address);
+    int error = may_bind(identifier, address);
+    if (error)
+        return error;
+    error = find_port(identifier, address);
     identifier->source = *address;
     identifier->destination = (struct cm_address){.family = address->family};
     if (!error)
@@ -305,37 +368,15 @@ static uint32_t choose_flow_label(const struct identifier *identifier)
 /* RoCE has no subnet administrator to ask. */
 int identifier_resolve_route(struct identifier *identifier, uint32_t milliseconds)
 {
-    if (!milliseconds || identifier->state != IDENTIFIER_ADDR_RESOLVED)
-        return EINVAL;
+    if (!milliseconds)
+        return identifier_refuse(identifier, EINVAL, REASON_CM_TIMEOUT, "timeout_ms is 0");
+    if (identifier->state != IDENTIFIER_ADDR_RESOLVED)
+        return identifier_refuse_state(identifier, "address resolved");
     identifier->state = IDENTIFIER_ROUTE_RESOLVED;
     identifier->has_route = true;
     identifier->route.flow_label = choose_flow_label(identifier);
     if (identifier->options.ack_timeout_set && identifier->options.ack_timeout)
         identifier->route.lifetime = (uint8_t)(identifier->options.ack_timeout - 1);
-    identifier_tell(identifier, CM_ROUTE_RESOLVED, 0);
-    return 0;
-}
-
-/* The address of the next hop is that of the resolved GIDs, so a path between others can't be taken. */
-static bool is_between(const struct chosen_path *path, const struct cm_route *route)
-{
-    return !memcmp(path->source, route->from.gid, 16) && !memcmp(path->destination, route->gid, 16);
-}
-
-int identifier_set_path(struct identifier *identifier, const struct chosen_path *path)
-{
-    struct cm_route *route = &identifier->route;
-    if (!identifier->has_port || identifier->state != IDENTIFIER_ADDR_RESOLVED || !is_between(path, route))
-        return EINVAL;
-    identifier->state = IDENTIFIER_ROUTE_RESOLVED;
-    identifier->has_route = true;
-    route->flow_label = path->flow_label;
-    route->traffic_class = path->traffic_class;
-    route->lifetime = path->lifetime;
-    if (path->hop_limit)
-        route->hop_limit = path->hop_limit;
-    if (path->mtu && path->mtu < route->from.mtu)
-        route->from.mtu = path->mtu;
     identifier_tell(identifier, CM_ROUTE_RESOLVED, 0);
     return 0;
 }
@@ -355,7 +396,7 @@ int identifier_listen(struct identifier *identifier, int backlog, nanos now)
     if (error)
         return error;
     if (identifier->state != IDENTIFIER_ADDR_BOUND)
-        return EINVAL;
+        return identifier_refuse_state(identifier, "bound");
     error = manager->operations->listen_port(manager, identifier);
     if (error)
         return error;
@@ -364,42 +405,6 @@ int identifier_listen(struct identifier *identifier, int backlog, nanos now)
     identifier->state = IDENTIFIER_LISTEN;
     identifier->listening_since = now;
     LIST_INSERT_HEAD(&manager->listeners, identifier, listening);
-    return 0;
-}
-
-/* --- options */
-
-int identifier_set_tos(struct identifier *identifier, uint8_t tos)
-{
-    identifier->options.tos = tos;
-    identifier->route.traffic_class = tos;
-    return 0;
-}
-
-int identifier_set_reuse(struct identifier *identifier, bool reuse)
-{
-    bool may = reuse ? identifier->state != IDENTIFIER_LISTEN : identifier->state == IDENTIFIER_IDLE;
-    if (!may)
-        return EINVAL;
-    identifier->options.reuse = reuse;
-    return 0;
-}
-
-int identifier_set_only_family(struct identifier *identifier, bool only)
-{
-    if (identifier->state != IDENTIFIER_IDLE && identifier->state != IDENTIFIER_ADDR_BOUND)
-        return EINVAL;
-    identifier->options.only_family = only;
-    identifier->options.only_family_set = true;
-    return 0;
-}
-
-int identifier_set_ack_timeout(struct identifier *identifier, uint8_t timeout)
-{
-    if (!qp_type_find(identifier->qp_type)->requests)
-        return EINVAL;
-    identifier->options.ack_timeout = timeout;
-    identifier->options.ack_timeout_set = true;
     return 0;
 }
 
@@ -440,11 +445,24 @@ static struct membership *add_membership(struct identifier *identifier)
     return membership;
 }
 
+static int may_join(const struct identifier *identifier)
+{
+    if (!qp_type_find(identifier->qp_type)->datagram)
+        return identifier_refuse(identifier, EINVAL, REASON_GROUP_QP, "its queue pair is of type %u",
+                                 identifier->qp_type);
+    if (identifier->state != IDENTIFIER_ADDR_BOUND && identifier->state != IDENTIFIER_ADDR_RESOLVED)
+        return identifier_refuse_state(identifier, "bound or address resolved");
+    if (!identifier->has_port)
+        return identifier_refuse(identifier, EINVAL, REASON_CM_UNBOUND, "its state is %s",
+                                 identifier_state_name(identifier->state));
+    return 0;
+}
+
 int identifier_join(struct identifier *identifier, uint64_t uid, const struct cm_address *group, uint32_t *number)
 {
-    bool ready = identifier->state == IDENTIFIER_ADDR_BOUND || identifier->state == IDENTIFIER_ADDR_RESOLVED;
-    if (!qp_type_find(identifier->qp_type)->datagram || !identifier->has_port || !ready)
-        return EINVAL;
+    int error = may_join(identifier);
+    if (error)
+        return error;
     struct membership *membership = add_membership(identifier);
     if (!membership)
         return ENOMEM;
@@ -464,9 +482,9 @@ int identifier_leave(struct manager *manager, const struct event_queue *queue, u
     struct membership *membership = entry ? container_of(entry, struct membership, by_number) : NULL;
     struct cm_event *event;
     if (!membership)
-        return ENOENT;
+        return refuse(manager, ENOENT, REASON_CM_NO_MEMBERSHIP, "membership %u", number);
     if (membership->account.queue != queue)
-        return EINVAL;
+        return identifier_refuse(membership->identifier, EINVAL, REASON_CM_OTHER_CHANNEL, "membership %u", number);
     while ((event = event_purge(&membership->account)))
         manager->operations->release(manager, event);
     *fetched = membership->account.fetched;

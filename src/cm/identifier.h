@@ -1,5 +1,6 @@
 /* Identifiers: what programs name by struct rdma_cm_id, and the commands for them, each checked against the state.
- * Pure, as manager.h says. Commands return 0 or a positive errno, those of Linux. `now` is the time of the call. */
+ * Pure, as manager.h says. Commands return 0 or a positive errno, those of Linux, and have then logged why, but for
+ * ENOMEM. `now` is the time of the call. */
 #ifndef CM_IDENTIFIER_H
 #define CM_IDENTIFIER_H
 
@@ -84,7 +85,18 @@ struct chosen_path {
 /* The identifier of this number, or NULL. */
 struct identifier *identifier_find(const struct manager *, uint32_t number);
 
-/* EINVAL: no such port space, or a type of queue pair that it has not. ENOMEM. */
+/* Log why a command is refused, and return `error`. _usual: programs make such a call to learn what is to be had.
+ * _address: likewise; `what` ("the destination") is that address. _state: EINVAL, as its state is not what it is
+ * `wanted` to be ("bound"). */
+int identifier_refuse(const struct identifier *, int error, enum reason, const char *format, ...)
+    __attribute__((__cold__, noinline, format(printf, 4, 5)));
+int identifier_refuse_usual(const struct identifier *, int error, enum reason, const char *format, ...)
+    __attribute__((__cold__, noinline, format(printf, 4, 5)));
+int identifier_refuse_address(const struct identifier *, int error, enum reason, const char *what,
+                              const struct cm_address *);
+int identifier_refuse_state(const struct identifier *, const char *wanted);
+
+/* EINVAL: no such port space. ENOMEM. */
 int identifier_create(struct manager *, struct event_queue *, uint64_t uid, uint16_t space, uint8_t qp_type,
                       struct identifier **);
 

@@ -3,6 +3,7 @@
 #ifndef CM_MANAGER_H
 #define CM_MANAGER_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <sys/queue.h>
 
@@ -17,6 +18,14 @@ struct identifier;
 struct manager;
 struct session;
 
+struct manager_refusal {
+    const struct identifier *identifier; /* that the command names; NULL: none */
+    const struct cm_address *address;    /* that it is about; NULL: about none */
+    bool usual;                          /* programs make such a call to learn what is to be had */
+    int error;
+    enum reason reason;
+};
+
 /* How the engine reaches the world. None may call back into it. Errors are positive errno values. */
 struct manager_operations {
     /* Zeroed memory, or NULL; and back. */
@@ -24,7 +33,8 @@ struct manager_operations {
     void (*release)(struct manager *, void *);
 
     /* The port that has this address, which is no wildcard; its device is CM_NOWHERE for a loopback address that is no
-     * port's own. EADDRNOTAVAIL: not of this host. ENODEV: no device there. */
+     * port's own. EADDRNOTAVAIL: not of this host. ENODEV: no device there. It has logged why, as bind_port and
+     * listen_port have. */
     int (*find_port)(struct manager *, const struct cm_address *, struct cm_port *);
 
     /* The way to the destination: from that port (NULL: from whichever leads there) and that source (the wildcard: what
@@ -34,7 +44,7 @@ struct manager_operations {
                       const struct cm_address *destination, struct cm_route *);
 
     /* The host's table of ports: enters the identifier's source address (port 0: one that is free is chosen and written
-     * to it), marks it as listening, takes it out. EADDRINUSE, EADDRNOTAVAIL, EACCES, ENOSPC. */
+     * to it), marks it as listening, takes it out. EADDRINUSE, EADDRNOTAVAIL, ENOSPC. */
     int (*bind_port)(struct manager *, struct identifier *);
     int (*listen_port)(struct manager *, struct identifier *);
     void (*release_port)(struct manager *, struct identifier *);
@@ -42,6 +52,9 @@ struct manager_operations {
     /* A session has changed, or goes. */
     void (*note)(struct manager *, struct session *);
     void (*forget)(struct manager *, struct session *);
+
+    /* Logs why a command is refused (events/refusal.h); the text has its numbers. */
+    void (*refuse)(struct manager *, const struct manager_refusal *, const char *format, va_list);
 
     /* A message that has come was of no use: REASON_CM_BACKLOG to REASON_CM_UNEXPECTED. */
     void (*drop)(struct manager *, enum reason);

@@ -204,27 +204,26 @@ static int reject_request(struct identifier *identifier, uint16_t reason, const 
                           nanos now)
 {
     struct cm_parameters parameters = {.private_length = length};
-    if (length > REPLY_PRIVATE)
-        return EINVAL;
     if (length)
         memcpy(parameters.private_data, private_data, length);
     return answer_request(identifier, CM_SIDR_REJECTED, &parameters);
+}
+
+static const char *state_of(const struct session *session)
+{
+    return resolution_state_name(resolve_of(session)->state);
 }
 
 static void disconnect_nothing(struct identifier *identifier, nanos now)
 {
 }
 
-static int establish_nothing(struct identifier *identifier, nanos now)
-{
-    return EINVAL;
-}
-
 const struct service_operations resolve_service = {.request_private = REQUEST_PRIVATE,
                                                    .accept_private = REPLY_PRIVATE,
+                                                   .reject_private = REPLY_PRIVATE,
+                                                   .state = state_of,
                                                    .connect = start_resolution,
                                                    .accept = accept_request,
                                                    .confirm = confirm_nothing,
                                                    .reject = reject_request,
-                                                   .disconnect = disconnect_nothing,
-                                                   .establish = establish_nothing};
+                                                   .disconnect = disconnect_nothing};

@@ -7,14 +7,17 @@
 
 struct service_operations {
     /* Of the private data of the first message that the program has, with and without the header of IP addressing, and
-     * of what it gives when it accepts. */
-    uint8_t request_private, accept_private;
+     * of what it gives when it accepts, and when it rejects: the most bytes, which callers of the functions keep. */
+    uint8_t request_private, accept_private, reject_private;
+    const char *(*state)(const struct session *); /* in words */
+
+    /* 0; ENOMEM; or, with nothing changed or logged, EINVAL: the session is in another state, EISCONN. */
     int (*connect)(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
     int (*accept)(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);
     int (*confirm)(struct identifier *, nanos now);
     int (*reject)(struct identifier *, uint16_t reason, const void *private_data, uint8_t length, nanos now);
     void (*disconnect)(struct identifier *, nanos now);
-    int (*establish)(struct identifier *, nanos now);
+    int (*establish)(struct identifier *, nanos now); /* NULL: there is nothing to establish */
 };
 
 int service_connect(struct identifier *, const struct cm_parameters *, const struct cm_ece *, nanos now);

@@ -19,6 +19,7 @@ static void note(enum event event, const char *call, enum reason reason, bool se
                  va_list arguments)
 {
     char text[320];
+    event = refusal_now.usual ? EVENT_CALL_DENIED : event;
     enum log_level level = (enum log_level)event_level(event);
     refusal_now.told = true;
     call_note(event, reason);
@@ -56,11 +57,6 @@ int refuse_offer(int error, enum reason reason, const char *format, ...)
 int refuse_in(const char *call, int error, enum reason reason, const char *format, ...)
 {
     REFUSE(EVENT_CALL_REFUSED, call, true);
-}
-
-int refuse_offer_in(const char *call, int error, enum reason reason, const char *format, ...)
-{
-    REFUSE(EVENT_CALL_DENIED, call, true);
 }
 
 int refuse_in_because(const char *call, int error, enum reason reason, const char *format, ...)

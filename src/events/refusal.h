@@ -17,6 +17,7 @@
 struct refusal {
     const char *call; /* the call of the interface that this thread is in; NULL: none that has a wrapper */
     bool told;        /* its line was written, or it needs none */
+    bool usual;       /* whatever refuses it counts as refuse_offer */
 };
 
 extern _Thread_local struct refusal refusal_now __attribute__((tls_model("initial-exec")));
@@ -48,10 +49,9 @@ int refuse_because(int error, enum reason, const char *format, ...) REFUSES(3, 4
  */
 int refuse_offer(int error, enum reason, const char *format, ...) REFUSES(3, 4);
 
-/* The same as refuse, refuse_offer and refuse_because (an empty TEXT is left out) for a line that begins with another
- * name than that of refusal_now. */
+/* The same as refuse and refuse_because (an empty TEXT is left out) for a line that begins with another name than that
+ * of refusal_now. */
 int refuse_in(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
-int refuse_offer_in(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
 int refuse_in_because(const char *call, int error, enum reason, const char *format, ...) REFUSES(4, 5);
 
 /* Sets errno and returns NULL, or -1: for functions that answer so. refused_null(refuse(EINVAL, ...)). */
@@ -68,6 +68,12 @@ static inline int refused(int error)
 static inline void refusal_told(void)
 {
     refusal_now.told = true;
+}
+
+/* Whatever refuses this call counts as refuse_offer does: programs make it without knowing whether they may. */
+static inline void refusal_usual(void)
+{
+    refusal_now.usual = true;
 }
 
 /* `error`, which is an answer that programs look for, and no refusal: it needs no line. */

@@ -15,6 +15,7 @@
 #include "diag/log.h"
 #include "gsi/cleanup/cleanup.h"
 #include "gsi/cm_address.h"
+#include "gsi/cm_refusal.h"
 #include "gsi/cm_send.h"
 #include "gsi/served.h"
 #include "ipc/ports.h"
@@ -82,7 +83,7 @@ static int bind_port(struct manager *manager, struct identifier *identifier)
     uint32_t entry;
     int error = ports_bind(cm_of(manager)->process->node, &range, &claim, &entry);
     if (error)
-        return error;
+        return cm_refusal_of_port(error, identifier);
     identifier->source.port = claim.port;
     identifier->reservation = entry;
     return 0;
@@ -90,7 +91,8 @@ static int bind_port(struct manager *manager, struct identifier *identifier)
 
 static int listen_port(struct manager *manager, struct identifier *identifier)
 {
-    return ports_listen(cm_of(manager)->process->node, (uint32_t)identifier->reservation);
+    int error = ports_listen(cm_of(manager)->process->node, (uint32_t)identifier->reservation);
+    return error ? cm_refusal_of_port(error, identifier) : 0;
 }
 
 static void release_port(struct manager *manager, struct identifier *identifier)
@@ -128,6 +130,7 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .release_port = release_port,
                                                      .note = note_session,
                                                      .forget = forget_session,
+                                                     .refuse = cm_refusal_write,
                                                      .drop = drop,
                                                      .event = note_event};
 

@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "config/device_state.h"
 #include "gsi/cm_bindable.h"
+#include "gsi/cm_refusal.h"
 #include "link/udp/reach.h"
 
 enum { ACK_DELAY = 15, DISCARD_PORT = 9 };
@@ -162,7 +163,9 @@ int cm_address_port(const struct cm_address *address, struct cm_port *port)
     int before = uncancelled_begin();
     struct cm_port own;
     int error = find_port(address, port);
-    if (!error && !cm_address_of_gid(address->gid, &own) && !cm_bindable(address))
+    if (error)
+        error = cm_refusal_of_address(error, address);
+    else if (!cm_address_of_gid(address->gid, &own) && !cm_bindable(address))
         error = ENODEV;
     if (!error && is_loopback_beside_networks(address, port))
         port->device = CM_NOWHERE;

@@ -1,10 +1,12 @@
 #include "gsi/cm_bindable.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "config/config.h"
 #include "config/config_net.h"
-#include "diag/log.h"
+#include "events/refusal.h"
+#include "verbs/object/words.h"
 
 /* The device that is on the interface with this address; NULL: none is. */
 static const struct device *find_interface(const union ibv_gid *gid)
@@ -35,15 +37,17 @@ static bool all_are_on_networks(void)
 bool cm_bindable(const struct cm_address *address)
 {
     union ibv_gid gid;
+    char text[WORDS_GID];
     memcpy(&gid, address->gid, sizeof gid);
     if (cm_is_loopback(address))
         return true;
     const struct device *device = find_interface(&gid);
+    words_gid(&gid, text);
     if (device)
-        log_reason(LOG_INFO, REASON_CM_NO_GID, "it is an address of %s, which is device %s's interface",
-                   device->interface, device->name);
+        refuse_offer(ENODEV, REASON_CM_NO_GID, "%s is an address of %s, which is device %s's interface", text,
+                     device->interface, device->name);
     else if (all_are_on_networks())
-        log_reason(LOG_INFO, REASON_CM_NO_GID, "it is an address of an interface that no device is on");
+        refuse_offer(ENODEV, REASON_CM_NO_GID, "%s is an address of an interface that no device is on", text);
     else
         return true;
     return false;

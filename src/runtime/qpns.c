@@ -6,7 +6,7 @@
 #include <sys/queue.h>
 
 #include "base/start.h"
-#include "diag/log.h"
+#include "events/refusal.h"
 
 enum { BLOCKS = (1 << 24) / NODE_BLOCK };
 
@@ -65,10 +65,8 @@ void qpns_close(struct qpn_table *table)
 
 int qpns_enter(struct node *node, struct qpn_table *table, void *object, uint32_t *number)
 {
-    if (table->closed) {
-        log_reason(LOG_WARN, REASON_FORKED, "a queue pair, work queue or XRC shared receive queue");
-        return ENODEV;
-    }
+    if (table->closed)
+        return refuse(ENODEV, REASON_FORKED, "a queue pair, work queue or XRC shared receive queue");
     int error = TAILQ_EMPTY(&table->free) ? claim(node, table) : 0;
     if (error)
         return error;

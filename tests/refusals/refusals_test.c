@@ -16,12 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "config/config.h"
 #include "config/device_state.h"
-#include "diag/log.h"
+#include "lines.h"
 #include "set_up.h"
 #include "verbs/object/object.h"
 
@@ -121,120 +119,47 @@ static const struct row rows[] = {
 #include "queues.def"
 };
 
-enum { ROWS = sizeof rows / sizeof *rows, LINE = 700 };
+enum { ROWS = sizeof rows / sizeof *rows };
 
-/* -- the log */
-
-static char log_path[64];
-static int log_file;
 static char told[ROWS][LINE]; /* the line of each row, for what two of them share */
 
-/* What was written since the last look. */
-static size_t read_log(char *text, size_t size)
-{
-    size_t length = 0;
-    ssize_t more;
-    while (length < size - 1 && (more = read(log_file, text + length, size - 1 - length)) > 0)
-        length += (size_t)more;
-    text[length] = 0;
-    return length;
-}
-
-/* Between two rows other threads may write, too: what has a reason of the row's kind is the row's. */
-static unsigned count_reasons(const char *text, char line[LINE])
-{
-    unsigned count = 0;
-    const char *end;
-    line[0] = 0;
-    for (; (end = strchr(text, '\n')); text = end + 1) {
-        const char *begin = memchr(text, ']', (size_t)(end - text));
-        if (!begin || !memmem(text, (size_t)(end - text), "(reason ", 8))
-            continue;
-        snprintf(line, LINE, "%.*s", (int)(end - begin - 2), begin + 2);
-        count++;
-    }
-    return count;
-}
-
-/* -- one row */
-
-static const char *without_underscore(const char *name)
-{
-    return name[0] == '_' ? name + 1 : name;
-}
-
-static bool complain(const struct row *row, const char *what, const char *line)
-{
-    printf("# %s, %s: %s%s%s\n", row->verb, row->wrong, what, line[0] ? ": " : "", line);
-    return false;
-}
-
-static bool names_reason(const char *line, enum reason reason)
-{
-    char words[32];
-    snprintf(words, sizeof words, "(reason %u)", reason);
-    return strstr(line, words);
-}
-
-static bool *silent;
-
-static bool check(const struct row *row, char line[LINE])
-{
-    char text[4096], what[64];
-    read_log(text, sizeof text);
-    log_threshold = row->level;
-    errno = 0;
-    bool refused = row->refused();
-    int error = errno;
-    log_threshold = LOG_WARN;
-    read_log(text, sizeof text);
-    unsigned lines = count_reasons(text, line);
-    *silent |= !lines;
-    if (!refused)
-        return complain(row, "was not refused", line);
-    if (row->error && error != row->error) {
-        snprintf(what, sizeof what, "errno %d instead of %d", error, row->error);
-        return complain(row, what, line);
-    }
-    if (lines != 1) {
-        snprintf(what, sizeof what, "%u lines", lines);
-        return complain(row, what, text);
-    }
-    if (!names_reason(line, row->reason))
-        return complain(row, reason_name(row->reason), line);
-    return strstr(line, without_underscore(row->name)) ? true : complain(row, "does not name the call", line);
-}
-
 /* -- all rows */
+
+static struct refused row_of(size_t place)
+{
+    const struct row *row = &rows[place];
+    return (struct refused){.call = row->verb,
+                            .wrong = row->wrong,
+                            .name = row->name + (row->name[0] == '_'),
+                            .reason = row->reason,
+                            .error = row->error,
+                            .level = row->level};
+}
+
+static bool is_refused(const void *row)
+{
+    return ((const struct row *)row)->refused();
+}
 
 static bool no_call_is_refused_silently(void)
 {
     unsigned refused = 0, silent_ones = 0, wrong = 0;
     for (size_t i = 0; i < ROWS; i++) {
-        bool was_silent = false;
+        const struct refused row = row_of(i);
+        bool silent = false;
         if (!rows[i].wrong)
             continue;
-        silent = &was_silent;
-        wrong += !check(&rows[i], told[i]);
-        silent_ones += was_silent;
+        wrong += !lines_check(&row, is_refused, &rows[i], told[i], &silent);
+        silent_ones += silent;
         refused++;
     }
     printf("# %u refused calls, %u silent\n", refused, silent_ones);
     return !wrong && !silent_ones && refused;
 }
 
-/* Two causes can't be told apart by the line: the same words, numbers and all. */
 static bool no_two_causes_have_one_line(void)
 {
-    bool fine = true;
-    for (size_t i = 0; i < ROWS; i++)
-        for (size_t j = 0; j < i; j++)
-            if (told[i][0] && !strcmp(told[i], told[j])) {
-                printf("# %s: \"%s\" and \"%s\" have the line: %s\n", rows[i].verb, rows[j].wrong, rows[i].wrong,
-                       told[i]);
-                fine = false;
-            }
-    return fine;
+    return lines_differ(told, ROWS, row_of);
 }
 
 static bool has_row(const char *verb)
@@ -270,9 +195,9 @@ static bool each_verb_has_a_row(void)
 /* What the C library and the kernel refuse has no check of ours, and its line all the same. */
 static bool tells(bool refused, const char *name, enum reason reason)
 {
-    char text[4096], line[LINE];
-    read_log(text, sizeof text);
-    bool fine = refused && count_reasons(text, line) == 1 && names_reason(line, reason) && strstr(line, name);
+    char text[LINES], line[LINE];
+    lines_read(text);
+    bool fine = refused && lines_count(text, line) == 1 && lines_name_reason(line, reason) && strstr(line, name);
     if (!fine)
         printf("# %srefused: %s", refused ? "" : "not ", text);
     return fine;
@@ -300,6 +225,23 @@ static bool a_lack_of_memory_has_a_line(void)
     return tells(refused, "ibv_create_cq: ", REASON_NO_MEMORY);
 }
 
+static bool makes_no_queue_pair(const void *context)
+{
+    return !create_plain_qp((struct ibv_qp_cap){1, 1, 1, 1, 0});
+}
+
+static bool makes_no_flow(const void *context)
+{
+    return FLOW(on.raw_rts, .type = IBV_FLOW_ATTR_NORMAL, .port = 1);
+}
+
+static bool a_child_of_a_fork_has_its_line(void)
+{
+    const struct refused qp = {"ibv_create_qp", "in a child", "ibv_create_qp: ", REASON_FORKED, ENODEV, LOG_WARN};
+    const struct refused flow = {"ibv_create_flow", "in a child", "ibv_create_flow: ", REASON_FORKED, ENODEV, LOG_WARN};
+    return lines_check_in_child(&qp, makes_no_queue_pair) && lines_check_in_child(&flow, makes_no_flow);
+}
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const char *const no_lack = " # SKIP the sanitizer needs address space itself";
 #else
@@ -314,40 +256,25 @@ static const struct {
     {"each verb has a row", each_verb_has_a_row},
     {"no call is refused silently, and each line has its reason and its call", no_call_is_refused_silently},
     {"no two causes have one line", no_two_causes_have_one_line},
+    {"a child of a fork has its line", a_child_of_a_fork_has_its_line},
     {"what the kernel refuses has a line", what_the_kernel_refuses_has_a_line},
     {"a lack of memory has a line", a_lack_of_memory_has_a_line, &no_lack},
 };
 
-static void set_up(void)
-{
-    static char directory[] = "/tmp/softverbs-refusals-XXXXXX";
-    if (!mkdtemp(directory))
-        exit(1);
-    snprintf(log_path, sizeof log_path, "%s/log", directory);
-    setenv("SOFTVERBS_DIR", directory, 1);
-    setenv("SOFTVERBS_LOG", "info", 1); /* of which log_threshold takes away what a row is not to have */
-    setenv("SOFTVERBS_LOG_FILE", log_path, 1);
-    log_start();
-    log_threshold = LOG_WARN;
-    log_file = open(log_path, O_RDONLY | O_CLOEXEC);
-    make_objects();
-}
-
 static void tear_down(void)
 {
-    char command[96];
     ibv_close_device(on.context);
     ibv_close_device(on.other);
-    snprintf(command, sizeof command, "rm -rf %.*s", (int)(strlen(log_path) - strlen("/log")), log_path);
-    if (system(command))
-        printf("# %s is left\n", log_path);
+    lines_end();
 }
 
 int main(void)
 {
     size_t count = sizeof tests / sizeof *tests;
     bool failed = false;
-    set_up();
+    if (!lines_start())
+        return 1;
+    make_objects();
     printf("1..%zu\n", count);
     for (size_t i = 0; i < count; i++) {
         const char *skipped = tests[i].skipped ? *tests[i].skipped : NULL;

@@ -3,7 +3,7 @@
 
 Usage: refusals.py TREE
 
-In src/verbs and src/abi no statement returns an errno, or keeps one in a variable named error or errno, but by a function with
+In src/verbs, src/abi and src/cm no statement returns an errno, or keeps one in a variable named error or errno, but by a function with
 "refuse" in its name: refuse() and its kin log the reason, refused() says that another function has logged it, not_refused() that
 the errno is an answer. ENOMEM needs none: where no memory is left, the wrapper of the call writes the line (abi/around.h). PLAIN
 has the statements that do so today, by file, and why; it may only shrink. The text is read, not compiled.
@@ -20,14 +20,11 @@ ANSWERS = re.compile(r"(?:\breturn\b|\berror = |\berrno = ).*" + ERRNO, re.S)
 REFUSED = re.compile(r"refuse\w*\(")
 COMPARED = re.compile(r"[=!]= (?:-)?" + ERRNO)
 PLAIN = {
-    "src/abi/ucma/ucma.c": 5,  # commands of librdmacm: serve logs reason 614 for whatever is refused below it
-    "src/abi/ucma/ucma_call.c": 2,
-    "src/abi/ucma/ucma_connect.c": 2,
-    "src/abi/ucma/ucma_id.c": 16,
-    "src/abi/ucma/ucma_query.c": 3,
+    "src/cm/connection.c": 5,  # service.c refuses, with the state
+    "src/cm/ports.c": 2,  # gsi/cm_refusal.c refuses, with the port
+    "src/cm/resolution.c": 1,  # service.c refuses, with the state
     "src/verbs/context/import.c": 2,  # a disk that is full: the wrapper has the kernel's words
     "src/verbs/kinds/ethernet/flow.c": 1,  # chooses the errno for refuse
-    "src/verbs/kinds/ethernet/steering.c": 1,  # in the child of a fork
     "src/verbs/kinds/srq_tags.c": 1,  # chooses the errno for refuse_in
     "src/verbs/memory/vma.c": 2,  # its callers refuse
     "src/verbs/queue/cq_ex.c": 2,  # ENOENT of ibv_start_poll and ibv_next_poll: nothing is there
@@ -36,7 +33,7 @@ PLAIN = {
 
 
 def sources(top):
-    for place in ("src/verbs", "src/abi"):
+    for place in ("src/verbs", "src/abi", "src/cm"):
         for folder, _, names in os.walk(os.path.join(top, place)):
             for name in sorted(names):
                 path = os.path.relpath(os.path.join(folder, name), top)

@@ -1,7 +1,6 @@
 #include "abi/ucma/ucma.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "abi/bottom.h"
@@ -34,21 +33,6 @@ static const struct command commands[UCMA_COMMANDS] = {
 #include "calls/ucma.def"
 };
 
-/* Programs disconnect what has disconnected, and try addresses and ports until one is to be had: that is no warning.
- * Under the lock of the connection manager. */
-static void log_refusal(const struct command *command, const struct identifier *identifier, int error)
-{
-    bool usual = error != EINVAL || command->serve == ucma_disconnect;
-    char call[128] = "";
-    if (command->how != told)
-        return;
-    if (identifier)
-        snprintf(call, sizeof call, "%s of identifier %u, whose state is \"%s\"", command->name,
-                 identifier_number(identifier), identifier_state_name(identifier->state));
-    (usual ? refuse_offer_in : refuse_in)(*call ? call : command->name, error, REASON_CM_CALL_REFUSED, "%s",
-                                          strerror(error));
-}
-
 static void let_fetch(const struct ucma_call *call)
 {
     const struct ucma_named *in = call->in;
@@ -59,14 +43,12 @@ static int serve(struct ucma_call *call, const struct command *command)
 {
     call->now = clock_now();
     if (command->how == waits)
-        return command->serve(call);
+        return not_refused(command->serve(call));
     int before = uncancelled_begin();
     if (command->serve == ucma_destroy_id)
         let_fetch(call);
     cm_begin(call->channel->cm);
     int error = command->serve(call);
-    if (error)
-        log_refusal(command, call->identifier, error);
     cm_end(call->channel->cm);
     uncancelled_end(before);
     return error;
@@ -114,23 +96,53 @@ static int call_with_copy(struct ucma_call *call, const struct ucma_header *head
     return through_layers[header->command](call);
 }
 
+/* Programs disconnect what has disconnected. */
+static bool is_usual(const struct command *command)
+{
+    return command->how == quiet || command->serve == ucma_disconnect;
+}
+
+static int check_command(const struct ucma_call *call, const struct ucma_header *header)
+{
+    const struct command *command = &commands[header->command];
+    const struct cm *cm = call->channel->cm;
+    if (cm_is_inherited(cm) && !(command->how == waits && cm_is_over(cm)))
+        return refuse(EIO, REASON_FORKED, "event channel of descriptor %d", call->fd);
+    if (header->in < command->least_in)
+        return refuse(EINVAL, REASON_CM_COMMAND_LENGTH, "command %u of %u bytes, at least %u", header->command,
+                      header->in, command->least_in);
+    if (header->out < command->least_out)
+        return refuse(ENOSPC, REASON_CM_ANSWER_ROOM, "command %u with room for %u bytes, at least %u", header->command,
+                      header->out, command->least_out);
+    return 0;
+}
+
+static int ucma_name_and_call(struct ucma_call *call, const struct ucma_header *header, const uint8_t *bytes)
+{
+    const struct command *command = &commands[header->command];
+    const struct refusal before = refusal_begin(command->name);
+    if (is_usual(command))
+        refusal_usual();
+    int error = check_command(call, header);
+    if (!error)
+        error = call_with_copy(call, header, bytes);
+    refusal_end(&before, error);
+    return error;
+}
+
 int ucma_write(struct event_channel *channel, int fd, const void *bytes, size_t length)
 {
+    static const char device[] = "write to rdma_cm";
     struct ucma_header header;
     if (length < sizeof header)
-        return EINVAL;
+        return refuse_in(device, EINVAL, REASON_CM_COMMAND_LENGTH, "%zu bytes, at least %zu", length, sizeof header);
     memcpy(&header, bytes, sizeof header);
-    if (header.command >= UCMA_COMMANDS || header.in + sizeof header > length)
-        return EINVAL;
-    const struct command *command = &commands[header.command];
-    if (!command->serve)
-        return ENOSYS;
-    if (cm_is_inherited(channel->cm) && !(command->how == waits && cm_is_over(channel->cm)))
-        return EIO;
-    if (header.in < command->least_in)
-        return EINVAL;
-    if (header.out < command->least_out)
-        return ENOSPC;
+    if (header.command >= UCMA_COMMANDS || !commands[header.command].serve)
+        return refuse_in(device, header.command < UCMA_COMMANDS ? ENOSYS : EINVAL, REASON_CM_COMMAND, "command %u",
+                         header.command);
+    if (header.in + sizeof header > length)
+        return refuse_in(device, EINVAL, REASON_CM_COMMAND_LENGTH, "command %u of %u bytes, and %zu were written",
+                         header.command, header.in, length - sizeof header);
     struct ucma_call call = {.channel = channel, .fd = fd, .out = header.out};
-    return call_with_copy(&call, &header, (const uint8_t *)bytes + sizeof header);
+    return ucma_name_and_call(&call, &header, (const uint8_t *)bytes + sizeof header);
 }

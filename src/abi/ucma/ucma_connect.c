@@ -4,6 +4,7 @@
 
 #include "abi/ucma/ucma_call.h"
 #include "cm/service.h"
+#include "events/refusal.h"
 
 enum { RETRIES_MOST = 7 };
 
@@ -33,8 +34,12 @@ int ucma_connect(struct ucma_call *call)
     struct cm_parameters parameters = read_parameters(&in->parameters);
     struct cm_ece ece = {in->ece.vendor, in->ece.options};
     struct identifier *identifier;
-    int error = in->parameters.valid ? ucma_find(call, in->id, &identifier) : EINVAL;
-    return error ? error : service_connect(identifier, &parameters, &ece, call->now);
+    int error = ucma_find(call, in->id, &identifier);
+    if (error)
+        return error;
+    if (!in->parameters.valid)
+        return refuse(EINVAL, REASON_CM_PARAMETERS, "identifier %u: valid is 0", in->id);
+    return service_connect(identifier, &parameters, &ece, call->now);
 }
 
 int ucma_accept(struct ucma_call *call)
@@ -144,7 +149,7 @@ int ucma_write_event(struct ucma_call *call)
     if (error)
         return error;
     if (in->event != CM_USER && in->event != CM_INTERNAL)
-        return EINVAL;
+        return refuse(EINVAL, REASON_CM_WRITE_EVENT, "identifier %u: event %u", in->id, in->event);
     struct cm_event *event = identifier_event(identifier, in->event, in->status);
     if (!event)
         return ENOMEM;

@@ -6,6 +6,7 @@
 #include "abi/ucma/ucma_address.h"
 #include "abi/ucma/ucma_call.h"
 #include "cm/address/address_query.h"
+#include "events/refusal.h"
 
 int ucma_create_id(struct ucma_call *call)
 {
@@ -30,13 +31,26 @@ int ucma_destroy_id(struct ucma_call *call)
     return 0;
 }
 
+static int may_migrate(const struct ucma_named *in, const struct identifier *identifier,
+                       const struct event_channel *old)
+{
+    if (!identifier)
+        return refuse(ENOENT, REASON_CM_NO_IDENTIFIER, "identifier %u", in->id);
+    if (!old)
+        return refuse(EINVAL, REASON_CM_NO_CHANNEL, "identifier %u: descriptor %d", in->id, (int)in->value);
+    if (identifier->account.queue != &old->queue)
+        return refuse(EINVAL, REASON_CM_OTHER_CHANNEL, "identifier %u, and the old channel is descriptor %d", in->id,
+                      (int)in->value);
+    return 0;
+}
+
 /* Written to the channel that the identifier comes to; its present one is named by a descriptor. */
 int ucma_migrate_id(struct ucma_call *call)
 {
     const struct ucma_named *in = call->in;
     struct identifier *identifier = identifier_find(&call->channel->cm->manager, in->id);
     struct event_channel *old = event_channel_find((int)in->value);
-    int error = !old ? EINVAL : !identifier ? ENOENT : identifier->account.queue != &old->queue ? EINVAL : 0;
+    int error = may_migrate(in, identifier, old);
     if (!error) {
         identifier_migrate(identifier, &call->channel->queue);
         struct ucma_reported answer = {identifier->account.fetched};
@@ -47,35 +61,61 @@ int ucma_migrate_id(struct ucma_call *call)
     return error;
 }
 
-static int bind_to(struct ucma_call *call, uint32_t id, const struct cm_address *address)
+static uint16_t family_of(const uint8_t *address)
 {
-    struct identifier *identifier;
-    int error = address->family ? ucma_find(call, id, &identifier) : EINVAL;
-    return error ? error : identifier_bind(identifier, address);
+    uint16_t family;
+    memcpy(&family, address, sizeof family);
+    return family;
+}
+
+static int refuse_size(uint32_t id, const char *what, const uint8_t *address, size_t size)
+{
+    size_t wanted = ucma_address_size(family_of(address));
+    if (!wanted)
+        return refuse(EINVAL, REASON_CM_FAMILY, "identifier %u: %s has family %u", id, what, family_of(address));
+    return refuse(EINVAL, REASON_CM_ADDRESS_SIZE, "identifier %u: %s has family %u and %zu bytes, not %zu", id, what,
+                  family_of(address), size, wanted);
+}
+
+/* `read` is what ucma_address_read made of the bytes of a command that has room for addresses of IP. */
+static int check_family(uint32_t id, const char *what, const uint8_t *address, const struct cm_address *read)
+{
+    return read->family ? 0 : refuse_size(id, what, address, UCMA_IP_ADDRESS);
+}
+
+static int check_size(uint32_t id, const char *what, const uint8_t *address, size_t size)
+{
+    size_t wanted = ucma_address_size(family_of(address));
+    return wanted && size == wanted ? 0 : refuse_size(id, what, address, size);
+}
+
+static int check_reserved(uint32_t id, uint32_t reserved)
+{
+    return reserved ? refuse(EINVAL, REASON_UNKNOWN_BITS, "identifier %u: reserved is 0x%x", id, reserved) : 0;
 }
 
 int ucma_bind_ip(struct ucma_call *call)
 {
     const struct ucma_bind_ip *in = call->in;
     struct cm_address address = ucma_address_read(in->address, sizeof in->address);
-    return bind_to(call, in->id, &address);
+    struct identifier *identifier;
+    int error = ucma_find(call, in->id, &identifier);
+    if (!error)
+        error = check_family(in->id, "the address", in->address, &address);
+    return error ? error : identifier_bind(identifier, &address);
 }
 
 int ucma_bind(struct ucma_call *call)
 {
     const struct ucma_bind *in = call->in;
     struct cm_address address = ucma_address_read(in->address, sizeof in->address);
-    if (in->reserved || in->size != ucma_address_size(address.family))
-        return EINVAL;
-    return bind_to(call, in->id, &address);
-}
-
-static int resolve(struct ucma_call *call, uint32_t id, const struct cm_address *source,
-                   const struct cm_address *destination, uint32_t milliseconds)
-{
     struct identifier *identifier;
-    int error = destination->family ? ucma_find(call, id, &identifier) : EINVAL;
-    return error ? error : address_query_start(identifier, source, destination, milliseconds, call->now);
+    int error = ucma_find(call, in->id, &identifier);
+    if (!error)
+        error = check_reserved(in->id, in->reserved);
+    if (!error)
+        error = check_size(in->id, "the address", in->address, in->size);
+    return error ? error : identifier_bind(identifier, &address);
 }
 
 int ucma_resolve_ip(struct ucma_call *call)
@@ -83,9 +123,13 @@ int ucma_resolve_ip(struct ucma_call *call)
     const struct ucma_resolve_ip *in = call->in;
     struct cm_address source = ucma_address_read(in->source, sizeof in->source);
     struct cm_address destination = ucma_address_read(in->destination, sizeof in->destination);
-    uint16_t family;
-    memcpy(&family, in->source, sizeof family);
-    return family && !source.family ? EINVAL : resolve(call, in->id, &source, &destination, in->milliseconds);
+    struct identifier *identifier;
+    int error = ucma_find(call, in->id, &identifier);
+    if (!error && family_of(in->source))
+        error = check_family(in->id, "the source", in->source, &source);
+    if (!error)
+        error = check_family(in->id, "the destination", in->destination, &destination);
+    return error ? error : address_query_start(identifier, &source, &destination, in->milliseconds, call->now);
 }
 
 int ucma_resolve_addr(struct ucma_call *call)
@@ -93,12 +137,17 @@ int ucma_resolve_addr(struct ucma_call *call)
     const struct ucma_resolve_addr *in = call->in;
     struct cm_address source = ucma_address_read(in->source, sizeof in->source);
     struct cm_address destination = ucma_address_read(in->destination, sizeof in->destination);
-    if (in->reserved || (in->source_size && in->source_size != ucma_address_size(source.family)) ||
-        in->destination_size != ucma_address_size(destination.family))
-        return EINVAL;
+    struct identifier *identifier;
+    int error = ucma_find(call, in->id, &identifier);
+    if (!error)
+        error = check_reserved(in->id, in->reserved);
+    if (!error && in->source_size)
+        error = check_size(in->id, "the source", in->source, in->source_size);
+    if (!error)
+        error = check_size(in->id, "the destination", in->destination, in->destination_size);
     if (!in->source_size)
         source.family = 0;
-    return resolve(call, in->id, &source, &destination, in->milliseconds);
+    return error ? error : address_query_start(identifier, &source, &destination, in->milliseconds, call->now);
 }
 
 int ucma_resolve_route(struct ucma_call *call)
@@ -125,21 +174,22 @@ int ucma_resolve_service(struct ucma_call *call)
     int error = ucma_find(call, in->id, &identifier);
     if (error)
         return error;
-    return identifier->has_port && identifier->state == IDENTIFIER_ADDR_BOUND ? EOPNOTSUPP : EINVAL;
+    if (identifier->state != IDENTIFIER_ADDR_BOUND)
+        return identifier_refuse_state(identifier, "bound");
+    if (!identifier->has_port)
+        return identifier_refuse(identifier, EINVAL, REASON_CM_UNBOUND, "its state is bound");
+    return identifier_refuse_usual(identifier, EOPNOTSUPP, REASON_CM_IB_SERVICE, "its state is bound");
 }
 
 /* --- multicast */
 
 enum { JOIN_SEND_ONLY = 1 }; /* 0: a full member */
 
-static int ucma_id_join(struct ucma_call *call, uint32_t id, uint64_t uid, uint64_t response,
+static int ucma_id_join(struct ucma_call *call, struct identifier *identifier, uint64_t uid, uint64_t response,
                         const struct cm_address *group)
 {
-    struct identifier *identifier;
     uint32_t number;
-    int error = group->family ? ucma_find(call, id, &identifier) : EINVAL;
-    if (!error)
-        error = identifier_join(identifier, uid, group, &number);
+    int error = identifier_join(identifier, uid, group, &number);
     if (!error)
         ucma_respond(call, response, &(struct ucma_id){number}, sizeof(struct ucma_id));
     return error;
@@ -149,7 +199,11 @@ int ucma_join_ip(struct ucma_call *call)
 {
     const struct ucma_join_ip *in = call->in;
     struct cm_address group = ucma_address_read(in->address, sizeof in->address);
-    return ucma_id_join(call, in->id, in->uid, in->response, &group);
+    struct identifier *identifier;
+    int error = ucma_find(call, in->id, &identifier);
+    if (!error)
+        error = check_family(in->id, "the group", in->address, &group);
+    return error ? error : ucma_id_join(call, identifier, in->uid, in->response, &group);
 }
 
 /* Who only sends joins nothing on the network: attaching the queue pair does that, which such a program leaves out. */
@@ -157,9 +211,13 @@ int ucma_join(struct ucma_call *call)
 {
     const struct ucma_join *in = call->in;
     struct cm_address group = ucma_address_read(in->address, sizeof in->address);
-    if (in->size != ucma_address_size(group.family) || in->flags > JOIN_SEND_ONLY)
-        return EINVAL;
-    return ucma_id_join(call, in->id, in->uid, in->response, &group);
+    struct identifier *identifier;
+    int error = ucma_find(call, in->id, &identifier);
+    if (!error)
+        error = check_size(in->id, "the group", in->address, in->size);
+    if (!error && in->flags > JOIN_SEND_ONLY)
+        error = refuse(EINVAL, REASON_UNKNOWN_BITS, "identifier %u: join_flags %u", in->id, in->flags);
+    return error ? error : ucma_id_join(call, identifier, in->uid, in->response, &group);
 }
 
 int ucma_leave(struct ucma_call *call)
@@ -178,10 +236,21 @@ enum { LEVEL_ID = 0, LEVEL_IB = 1 };
 enum { OPTION_TOS = 0, OPTION_REUSEADDR = 1, OPTION_AFONLY = 2, OPTION_ACK_TIMEOUT = 3 };
 enum { OPTION_PATH = 1 }; /* of LEVEL_IB */
 
+static int refuse_length(const struct ucma_set_option *in, size_t length)
+{
+    return refuse(EINVAL, REASON_CM_OPTION_LENGTH, "identifier %u: level %u, option %u, optlen %u, not %zu", in->id,
+                  in->level, in->name, in->length, length);
+}
+
+static int refuse_option(const struct ucma_set_option *in)
+{
+    return refuse_offer(ENOSYS, REASON_CM_OPTION, "identifier %u: level %u, option %u", in->id, in->level, in->name);
+}
+
 static int set_byte(struct identifier *identifier, const struct ucma_set_option *in, const uint8_t *value,
                     int (*set)(struct identifier *, uint8_t))
 {
-    return in->length == sizeof *value ? set(identifier, *value) : EINVAL;
+    return in->length == sizeof *value ? set(identifier, *value) : refuse_length(in, sizeof *value);
 }
 
 static int set_flag(struct identifier *identifier, const struct ucma_set_option *in, const void *value,
@@ -189,7 +258,7 @@ static int set_flag(struct identifier *identifier, const struct ucma_set_option 
 {
     int flag;
     if (in->length != sizeof flag)
-        return EINVAL;
+        return refuse_length(in, sizeof flag);
     memcpy(&flag, value, sizeof flag);
     return set(identifier, flag != 0);
 }
@@ -222,7 +291,7 @@ static int set_path(struct identifier *identifier, const struct ucma_set_option 
     };
     struct ucma_path given;
     if (in->length % sizeof given)
-        return EINVAL;
+        return refuse_length(in, sizeof given);
     for (uint32_t at = 0; at < in->length; at += (uint32_t)sizeof given) {
         memcpy(&given, value + at, sizeof given);
         if (given.flags != FLAGS)
@@ -230,21 +299,24 @@ static int set_path(struct identifier *identifier, const struct ucma_set_option 
         struct chosen_path path = read_path(given.record);
         return identifier_set_path(identifier, &path);
     }
-    return EINVAL;
+    return refuse(EINVAL, REASON_CM_PATH_FLAGS, "identifier %u: %zu paths", in->id, in->length / sizeof given);
 }
 
 static int set_ib_option(struct identifier *identifier, const struct ucma_set_option *in)
 {
-    return in->name == OPTION_PATH ? set_path(identifier, in, (const uint8_t *)(uintptr_t)in->value) : ENOSYS;
+    return in->name == OPTION_PATH ? set_path(identifier, in, (const uint8_t *)(uintptr_t)in->value)
+                                   : refuse_option(in);
 }
 
 static int set_option(struct identifier *identifier, const struct ucma_set_option *in)
 {
     const void *value = (const void *)(uintptr_t)in->value;
+    if (!value && in->length)
+        return refuse(EFAULT, REASON_NULL_ARGUMENT, "identifier %u: optval", in->id);
     if (in->level == LEVEL_IB)
         return set_ib_option(identifier, in);
     if (in->level != LEVEL_ID)
-        return ENOSYS;
+        return refuse_option(in);
     switch (in->name) {
     case OPTION_TOS:
         return set_byte(identifier, in, value, identifier_set_tos);
@@ -255,7 +327,7 @@ static int set_option(struct identifier *identifier, const struct ucma_set_optio
     case OPTION_ACK_TIMEOUT:
         return set_byte(identifier, in, value, identifier_set_ack_timeout);
     default:
-        return ENOSYS;
+        return refuse_option(in);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "abi/ucma/ucma_address.h"
 #include "abi/ucma/ucma_call.h"
 #include "cm/attributes.h"
+#include "events/refusal.h"
 
 enum { QUERY_ADDR, QUERY_PATH, QUERY_GID };
 enum { PATH_FLAGS = 0x2b, NO_INDEX = UINT32_MAX, EXACTLY = 2, REVERSIBLE = 0x80, RATE_2_5_GBPS = 2 };
@@ -84,13 +85,18 @@ static void write_path(const struct cm_route *route, uint8_t path[64])
     path[56] = (uint8_t)(EXACTLY << 6 | route->lifetime);
 }
 
+static int ucma_no_room(const struct ucma_call *call, size_t wanted)
+{
+    return refuse(ENOSPC, REASON_CM_ANSWER_ROOM, "room for %zu bytes, at least %zu", call->out, wanted);
+}
+
 static int query_path(struct ucma_call *call, const struct identifier *identifier)
 {
     const struct ucma_named *in = call->in;
     struct ucma_path_response answer = {.count = identifier->has_route, .flags = PATH_FLAGS};
     size_t length = identifier->has_route ? sizeof answer : offsetof(struct ucma_path_response, flags);
     if (call->out < offsetof(struct ucma_path_response, flags))
-        return ENOSPC;
+        return ucma_no_room(call, offsetof(struct ucma_path_response, flags));
     write_path(&identifier->route, answer.path);
     ucma_respond(call, in->response, &answer, length);
     return 0;
@@ -106,9 +112,9 @@ int ucma_query(struct ucma_call *call)
     if (in->value == QUERY_PATH)
         return query_path(call, identifier);
     if (in->value != QUERY_ADDR && in->value != QUERY_GID)
-        return ENOSYS;
+        return refuse(ENOSYS, REASON_CM_QUERY, "identifier %u: question %u", in->id, in->value);
     if (call->out < offsetof(struct ucma_address_response, device_index))
-        return ENOSPC;
+        return ucma_no_room(call, offsetof(struct ucma_address_response, device_index));
     return in->value == QUERY_ADDR ? query_address(call, identifier) : query_gid(call, identifier);
 }
 

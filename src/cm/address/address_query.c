@@ -70,22 +70,33 @@ static void wait_for_neighbor(struct identifier *identifier, const struct cm_add
     ask_again(identifier, now);
 }
 
+static int may_resolve(const struct identifier *identifier, const struct cm_address *destination)
+{
+    if (identifier->state != IDENTIFIER_IDLE && identifier->state != IDENTIFIER_ADDR_BOUND)
+        return identifier_refuse_state(identifier, "idle or bound");
+    if (!cm_is_known_family(destination->family))
+        return identifier_refuse(identifier, EINVAL, REASON_CM_FAMILY, "family %u", destination->family);
+    return 0;
+}
+
 /* A destination that no device leads to is an event; one that the host has no route to is an error of the call. */
 int address_query_start(struct identifier *identifier, const struct cm_address *source,
                         const struct cm_address *destination, uint32_t milliseconds, nanos now)
 {
-    if (identifier->state != IDENTIFIER_IDLE && identifier->state != IDENTIFIER_ADDR_BOUND)
-        return EINVAL;
-    int error = cm_is_known_family(destination->family) ? bind_for(identifier, source, destination) : EINVAL;
+    int error = may_resolve(identifier, destination);
+    if (!error)
+        error = bind_for(identifier, source, destination);
     if (error)
         return error;
     if (identifier->source.family != destination->family)
-        return EINVAL;
+        return identifier_refuse(identifier, EINVAL, REASON_CM_FAMILIES,
+                                 "family %u of the source, %u of the destination", identifier->source.family,
+                                 destination->family);
     error = find_route(identifier, destination);
     if (error == EAGAIN)
         wait_for_neighbor(identifier, destination, milliseconds, now);
     else if (error && error != ENODEV)
-        return error;
+        return identifier_refuse_address(identifier, error, REASON_CM_NO_ROUTE, "the destination", destination);
     else
         end_query(identifier, error);
     return 0;

@@ -1,6 +1,7 @@
 #include "cm/testing/host.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/container.h"
@@ -122,6 +123,15 @@ static void note(struct manager *manager, struct session *session)
 {
 }
 
+/* A refusal says why. */
+static void refuse(struct manager *manager, const struct manager_refusal *refusal, const char *format, va_list values)
+{
+    char text[200];
+    vsnprintf(text, sizeof text, format, values);
+    require(refusal->error && refusal->reason && text[0]);
+    host_of(manager)->refused = refusal->reason;
+}
+
 static const struct manager_operations operations = {.allocate = allocate,
                                                      .release = release,
                                                      .find_port = find_port,
@@ -131,6 +141,7 @@ static const struct manager_operations operations = {.allocate = allocate,
                                                      .release_port = release_port,
                                                      .note = note,
                                                      .forget = note,
+                                                     .refuse = refuse,
                                                      .drop = drop};
 
 static void added(struct event_queue *queue)
@@ -155,8 +166,11 @@ void host_make(struct host *host, uint8_t number)
     host->port.gid[12] = 10;
     host->port.gid[15] = number;
     host->buckets = calloc(4 * MANAGER_BUCKETS, sizeof *host->buckets);
-    struct manager_settings settings = {
-        .buckets = host->buckets, .agent = number, .seed = number, .first_id = number * 0x10000u, .repeats = MANAGER_REPEATS};
+    struct manager_settings settings = {.buckets = host->buckets,
+                                        .agent = number,
+                                        .seed = number,
+                                        .first_id = number * 0x10000u,
+                                        .repeats = MANAGER_REPEATS};
     manager_initialize(&host->manager, &operations, &settings);
     event_queue_initialize(&host->queue, &signals);
 }

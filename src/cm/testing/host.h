@@ -22,6 +22,7 @@ struct host {
     unsigned fails_again; /* and so many after each; 0: all */
     int route_error;      /* what find_route answers */
     unsigned questions;   /* for the neighbour, until it answers: so often find_route answers EAGAIN first */
+    enum reason refused;  /* the last */
     uint64_t dropped[REASON_CM_UNEXPECTED - REASON_CM_BACKLOG + 1];
     unsigned signalled; /* events that the queue's operations told of */
 };

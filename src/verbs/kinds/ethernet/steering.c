@@ -6,6 +6,7 @@
 
 #include "base/container.h"
 #include "diag/log.h"
+#include "events/refusal.h"
 #include "tap/traffic.h"
 #include "transport/raw_frame.h"
 #include "verbs/kinds/ethernet/rwq_ind_table.h"
@@ -97,7 +98,7 @@ static void add_steering(struct process *process, struct flow *flow)
 int steering_add(struct process *process, struct flow *flow)
 {
     if (process->forked)
-        return ENODEV;
+        return refuse(ENODEV, REASON_FORKED, "a flow rule");
     int error = flow->egress ? 0 : steering_join(process, flow);
     if (error)
         return error;

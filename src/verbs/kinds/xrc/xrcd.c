@@ -69,7 +69,7 @@ static int open_lock(struct process *process)
 {
     char path[NODE_DIRECTORY_MAX + 16];
     if (process->forked)
-        return -1;
+        return refused_minus(refuse(ENODEV, REASON_FORKED, "an XRC domain"));
     snprintf(path, sizeof path, "%s/xrc-domains", node_path(process->node));
     return descriptor_raise(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
 }
