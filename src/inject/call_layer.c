@@ -91,15 +91,12 @@ static void build_work(enum script_call, struct ibv_qp_ex *);
     AROUND(int, serve, (struct ucma_call * call), (call), REFUSE_code)
 #include "calls/ucma.def"
 
-static struct calls_layer layer = {
-    .name = "script",
-    .place = 50,
-    .calls =
-        {
+static struct calls_layer layer = {.name = "script", .place = 50};
+
+static const struct calls around = {
 #define CALL(type, name, title, parameters, arguments) .name = around_##name,
 #define HELD(type, name, title, parameters, arguments) .name = around_##name,
 #include "calls/each.def"
-        },
 };
 
 /* --- lists of work requests: each counts, and those before the one that is refused are posted */
@@ -252,16 +249,20 @@ static bool is_wanted(enum script_call call)
            (receives && meet_wants(SCRIPT_receive));
 }
 
-void call_layer_start(void)
+/* While it is off, calls go undisturbed. */
+void call_layer_change(void)
 {
-    layer.calls.ibv_post_send = post_send;
-    layer.calls.ibv_post_recv = post_recv;
-    layer.calls.ibv_post_srq_recv = post_srq_recv;
-    layer.calls.ibv_wr_complete = complete;
+    calls_take_off(&layer);
+    struct calls calls = around;
+    calls.ibv_post_send = post_send;
+    calls.ibv_post_recv = post_recv;
+    calls.ibv_post_srq_recv = post_srq_recv;
+    calls.ibv_wr_complete = complete;
 #define CALL(type, name, title, parameters, arguments)                                                                 \
     if (!is_wanted(SCRIPT_##name))                                                                                     \
-        layer.calls.name = NULL;
+        calls.name = NULL;
 #define HELD(type, name, title, parameters, arguments) CALL(type, name, title, parameters, arguments)
 #include "calls/each.def"
+    layer.calls = calls;
     calls_put_around(&layer);
 }

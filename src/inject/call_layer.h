@@ -3,7 +3,7 @@
 #define INJECT_CALL_LAYER_H
 
 /* Puts a layer (calls/calls.h) around the calls that rules of this process (script/meet.h) are for; others cost
- * nothing. Once in a process. */
-void call_layer_start(void);
+ * nothing. To be called whenever the rules have changed; one thread at a time. */
+void call_layer_change(void);
 
 #endif

@@ -184,7 +184,7 @@ int node_list(const char *directory, void (*visit)(const struct node_entry *, vo
  * `out_fd`; "" asks for its report. 0, ETIMEDOUT when it does not
  * answer within the milliseconds, EPROTO when the answer is no file, EFBIG when it has more than 512 MiB, or another
  * errno. */
-enum { NODE_REQUEST_MAX = 127 };
+enum { NODE_REQUEST_MAX = 1023 };
 int node_ask(const char *directory, unsigned slot, const char *request, int out_fd, int milliseconds);
 
 /* The version of the directory's layout: processes of different ones can't meet. */

@@ -4,7 +4,7 @@
 #include "link/published.h"
 
 /* What peers do by themselves ends while any port is down. */
-static void open_published(struct process *process)
+void port_state_publish(struct process *process)
 {
     bool open = process_publishes(process) && !atomic_load(&process->ports_down);
     published_open(node_published(process->node), open);
@@ -14,13 +14,13 @@ void port_state_learn(struct process *process, const struct device *device)
 {
     if (admin_port_is_down(node_path(process->node), device->name))
         atomic_fetch_or(&process->ports_down, port_state_bit(device));
-    open_published(process);
+    port_state_publish(process);
 }
 
 bool port_state_set(struct process *process, const struct device *device, bool down)
 {
     uint32_t bit = port_state_bit(device);
     uint32_t before = down ? atomic_fetch_or(&process->ports_down, bit) : atomic_fetch_and(&process->ports_down, ~bit);
-    open_published(process);
+    port_state_publish(process);
     return (before & bit) != (down ? bit : 0);
 }

@@ -20,6 +20,9 @@ static inline bool port_state_down(const struct process *process, uint32_t bits)
 /* The device's port as others left it, for a context that is being opened. */
 void port_state_learn(struct process *, const struct device *);
 
+/* What the process may publish has changed. Thread-safe. */
+void port_state_publish(struct process *);
+
 /* False: it was so already. Thread-safe. */
 bool port_state_set(struct process *, const struct device *, bool down);
 

@@ -11,6 +11,7 @@
 #include "gsi/cm_report.h"
 #include "process/port_state.h"
 #include "report/event.h"
+#include "report/inject.h"
 #include "report/report_lock.h"
 #include "report/traffic_report.h"
 #include "verbs/kinds/srq_tags.h"
@@ -224,6 +225,8 @@ void report_write(void *context, const char *request, int fd)
         return;
     if (!strncmp(request, REPORT_EVENT, sizeof REPORT_EVENT - 1))
         event_answer(process, request + sizeof REPORT_EVENT - 1, out);
+    else if (!strncmp(request, REPORT_INJECT, sizeof REPORT_INJECT - 1))
+        inject_answer(process, request + sizeof REPORT_INJECT - 1, out);
     else
         report(out, process);
     fclose(out);

@@ -2,8 +2,10 @@
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
-/* The beginning of a request for an event, "event NAME DEVICE": event.h. Every other one is for the report. */
+/* The beginning of a request for an event, "event NAME DEVICE": event.h; for rules of a script, "inject rules TEXT",
+ * "inject list" or "inject clear": inject.h. Every other one is for the report. */
 #define REPORT_EVENT "event "
+#define REPORT_INJECT "inject "
 
 /* Answers the request to the struct process `context` into the descriptor. Called by the helper under
  * process->progress; takes nothing that may block: an object that is being changed right now is left out. */

@@ -40,13 +40,14 @@ static bool is_drawn(const struct script_rule *rule, uint64_t nth, uint64_t seed
 
 static bool acts(struct script_rule *rule, const struct script_event *event)
 {
-    if (!rule->calls[event->call] || event->age < rule->after || !is_about(rule, event) || !is_such_work(rule, event) ||
+    if (!rule->calls[event->call] || atomic_load_explicit(&rule->so_far.ended, memory_order_relaxed) ||
+        event->age < rule->after || !is_about(rule, event) || !is_such_work(rule, event) ||
         !is_such_packet(rule, event))
         return false;
-    uint64_t nth = atomic_fetch_add(&rule->met, 1) + 1;
+    uint64_t nth = atomic_fetch_add(&rule->so_far.met, 1) + 1;
     if (nth < rule->first || nth > rule->last || (nth - rule->first) % rule->step || !is_drawn(rule, nth, event->seed))
         return false;
-    return atomic_fetch_add(&rule->done, 1) < rule->most;
+    return atomic_fetch_add(&rule->so_far.done, 1) < rule->most;
 }
 
 struct script_verdict script_decide(struct script *script, const struct script_event *event)
@@ -72,6 +73,12 @@ struct script_verdict script_decide(struct script *script, const struct script_e
         }
     }
     return verdict;
+}
+
+unsigned long long script_done(const struct script_rule *rule)
+{
+    unsigned long long done = atomic_load(&rule->so_far.done);
+    return done < rule->most ? done : rule->most;
 }
 
 void script_choose(struct script *script, const char *program)

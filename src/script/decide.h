@@ -34,6 +34,9 @@ struct script_verdict {
  * statuses the first counts. Thread-safe. */
 struct script_verdict script_decide(struct script *, const struct script_event *);
 
+/* How often the rule has acted. */
+unsigned long long script_done(const struct script_rule *);
+
 /* Leaves the rules that are for processes of this name. */
 void script_choose(struct script *, const char *program);
 

@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/start.h"
 #include "base/uncancelled.h"
 #include "diag/log.h"
 #include "events/call_counts.h"
@@ -13,13 +16,14 @@
 #include "script/parse.h"
 
 static struct {
-    struct script *script; /* NULL: there are no rules */
+    struct script *_Atomic script; /* NULL: there never were rules */
     uint64_t seed;
     nanos began;
     atomic_bool used;
 } meeting;
 
 _Atomic unsigned meet_wanted;
+void (*meet_changed)(void);
 
 static nanos now(void)
 {
@@ -31,20 +35,60 @@ static nanos now(void)
 bool meet_is_for(enum script_call call)
 {
     for (unsigned i = 0; meeting.script && i < meeting.script->count; i++)
-        if (meeting.script->rules[i].calls[call])
+        if (meeting.script->rules[i].calls[call] && !atomic_load(&meeting.script->rules[i].so_far.ended))
             return true;
     return false;
 }
 
-void meet_begin(struct script *script, uint64_t seed)
+const struct script *meet_rules(void)
+{
+    return meeting.script;
+}
+
+static void look_anew(void)
 {
     unsigned wanted = 0;
-    meeting.script = script;
-    meeting.seed = seed;
-    meeting.began = now();
     for (enum script_call happening = SCRIPT_CALLS; happening < SCRIPT_EVENTS; happening++)
         wanted |= (unsigned)meet_is_for(happening) << (happening - SCRIPT_CALLS);
     atomic_store(&meet_wanted, wanted);
+    if (meet_changed)
+        meet_changed();
+}
+
+void meet_begin(struct script *script, uint64_t seed)
+{
+    meeting.seed = seed;
+    meeting.began = now();
+    meeting.script = script;
+    look_anew();
+}
+
+bool meet_add(const struct script *more)
+{
+    if (!meeting.script) {
+        struct script *none = calloc(1, sizeof *none);
+        if (!none)
+            return false;
+        meet_begin(none, start_draw("script", 0));
+    }
+    struct script *script = meeting.script;
+    unsigned count = script->count;
+    if (more->count > SCRIPT_RULES_MOST - count)
+        return false;
+    for (unsigned i = 0; i < more->count; i++) {
+        memcpy(&script->rules[count + i], &more->rules[i], sizeof more->rules[i]);
+        script->rules[count + i].place = count + i + 1;
+    }
+    atomic_store(&script->count, count + more->count);
+    look_anew();
+    return true;
+}
+
+void meet_clear(void)
+{
+    for (unsigned i = 0; meeting.script && i < meeting.script->count; i++)
+        atomic_store(&meeting.script->rules[i].so_far.ended, true);
+    look_anew();
 }
 
 bool meet_is_used(void)

@@ -20,6 +20,21 @@ static inline bool meet_wants(enum script_call happening)
 /* From here on the process obeys these rules, which live for ever. Once in a process, before others may meet them. */
 void meet_begin(struct script *, uint64_t seed);
 
+/* Called after each change of the rules of a process that runs; NULL: nobody wants to know. Written before any change.
+ */
+extern void (*meet_changed)(void);
+
+/* Adds rules to those of the process, which need not have any; they live for ever. False: there is no room for so many,
+ * or no memory. What is above sees to it that they are met (meet_changed, and who calls this). One thread at a time, as
+ * below. */
+bool meet_add(const struct script *);
+
+/* Takes all rules back. Their numbers stay. */
+void meet_clear(void);
+
+/* The rules of the process; NULL: it never had any. Those that ended are among them. */
+const struct script *meet_rules(void);
+
 /* Is there a rule for this call or happening? */
 bool meet_is_for(enum script_call);
 

@@ -586,6 +586,14 @@ static bool read_short(struct reader *reader)
     return check_calls(reader, begin);
 }
 
+static void keep_text(struct script_rule *rule, const char *begin, const char *end)
+{
+    size_t length = (size_t)(end - begin), most = sizeof rule->text - 1;
+    length = length < most ? length : most;
+    memcpy(rule->text, begin, length);
+    rule->text[length] = 0;
+}
+
 static bool read_rule(struct reader *reader)
 {
     char word[SCRIPT_WORD];
@@ -597,6 +605,7 @@ static bool read_rule(struct reader *reader)
         reader->at = begin;
     if (!(is_long ? read_long(reader) : read_short(reader)))
         return false;
+    keep_text(reader->rule, begin, reader->at);
     skip_blanks(reader);
     if (!is_at_end(reader))
         return refuse(reader, reader->at, "The rule has ended here, and more follows.");

@@ -9,13 +9,14 @@
 #include "base/nanos.h"
 #include "script/answers.h"
 
-enum { SCRIPT_WORD = 64, SCRIPT_RULES_MOST = 256, SCRIPT_LENGTH_MOST = 1 << 16 };
+enum { SCRIPT_WORD = 64, SCRIPT_TEXT = 128, SCRIPT_RULES_MOST = 256, SCRIPT_LENGTH_MOST = 1 << 16 };
 
 #define SCRIPT_ALWAYS (1ull << 32)
 
 struct script_rule {
-    unsigned line;  /* of the script, from 1 on */
-    unsigned place; /* among all rules, from 1 on */
+    char text[SCRIPT_TEXT]; /* its beginning, as it was written */
+    unsigned line;          /* of the script, from 1 on */
+    unsigned place;         /* among all rules, from 1 on */
 
     /* Conditions; a call counts when it meets all of the first group. */
     bool calls[SCRIPT_EVENTS];
@@ -50,12 +51,15 @@ struct script_rule {
         char data[SCRIPT_WORD];
     } rejection; /* of the request */
 
-    /* So far in this process. */
-    atomic_ullong met, done;
+    /* In this process. */
+    struct {
+        atomic_ullong met, done;
+        atomic_bool ended; /* it was taken back */
+    } so_far;
 };
 
 struct script {
-    unsigned count;
+    atomic_uint count;
     struct script_rule rules[SCRIPT_RULES_MOST];
 };
 

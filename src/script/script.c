@@ -74,7 +74,7 @@ bool script_read_file(const char *path, struct script *into, char *why, size_t s
 static void report_unmet(void)
 {
     for (unsigned i = 0; i < script->count; i++)
-        if (!atomic_load(&script->rules[i].met))
+        if (!atomic_load(&script->rules[i].so_far.met))
             log_always("The rule in line %u of the script has met no call of this process.", script->rules[i].line);
 }
 

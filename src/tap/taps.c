@@ -44,29 +44,46 @@ static bool read_faults(const char *text, struct fault_plan *plan)
     return read;
 }
 
+static struct taps *make(struct node *node, struct schedule *schedule, const atomic_bool *closed)
+{
+    struct taps *taps = calloc(1, sizeof *taps);
+    if (!taps)
+        return NULL;
+    lock_set_rank(&taps->lock, LOCK_INNERMOST);
+    taps->node = node;
+    taps->schedule = schedule;
+    taps->closed = closed;
+    schedule_initialize_timer(&taps->timer, delay_expired);
+    TAILQ_INIT(&taps->delayed);
+    return taps;
+}
+
 struct taps *taps_open(struct node *node, struct schedule *schedule, const atomic_bool *closed)
 {
     struct fault_plan plan = {.seed = 0};
     bool planned = read_faults(setting_text(SETTING_FAULT), &plan), scripted = meet_wants(SCRIPT_packet);
     struct capture *capture = open_capture(setting_text(SETTING_CAPTURE));
     bool wanted = capture || planned || scripted || meet_wants(SCRIPT_message);
-    struct taps *taps = wanted ? calloc(1, sizeof *taps) : NULL;
+    struct taps *taps = wanted ? make(node, schedule, closed) : NULL;
     if (!taps) {
         if (capture)
             capture_close(capture);
         return NULL;
     }
     taps->capture = capture;
-    lock_set_rank(&taps->lock, LOCK_INNERMOST);
     taps->faulty = planned || scripted;
     taps->scripted = scripted;
-    taps->node = node;
-    taps->schedule = schedule;
-    taps->closed = closed;
-    schedule_initialize_timer(&taps->timer, delay_expired);
     if (planned)
         taps->plan = plan;
-    TAILQ_INIT(&taps->delayed);
+    return taps;
+}
+
+struct taps *taps_script(struct taps *taps, struct node *node, struct schedule *schedule, const atomic_bool *closed)
+{
+    if (!taps)
+        taps = make(node, schedule, closed);
+    if (taps && meet_wants(SCRIPT_packet))
+        taps->faulty = taps->scripted = true;
     return taps;
 }
 

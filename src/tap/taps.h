@@ -38,6 +38,9 @@ struct taps {
 struct traffic_flow;
 
 struct taps *taps_open(struct node *, struct schedule *, const atomic_bool *closed);
+/* Of a process that runs: from here on packets and messages meet the rules of a script. `taps` NULL: there were none,
+ * and what comes back is new; NULL: no memory. */
+struct taps *taps_script(struct taps *, struct node *, struct schedule *, const atomic_bool *closed);
 /* What was held back is gone already (delay_flush). */
 void taps_close(struct taps *);
 

@@ -33,6 +33,14 @@ void traffic_close(struct traffic *traffic)
     free(traffic->totals);
 }
 
+bool traffic_script(struct traffic *traffic, struct node *node, struct schedule *schedule, const atomic_bool *closed)
+{
+    struct taps *before = traffic->taps, *taps = taps_script(before, node, schedule, closed);
+    __atomic_store_n(&traffic->taps, taps,
+                     __ATOMIC_RELEASE); /* read plainly by who sends, which sees the one or the other */
+    return !before && taps;
+}
+
 /* --- counting */
 
 void traffic_begin(struct traffic_flow *flow)
@@ -185,8 +193,8 @@ static void name_peer(const struct traffic_flow *flow, const struct peer *peer, 
 }
 
 /* The rules of a script, besides what SOFTVERBS_FAULT has drawn. */
-static void meet_rules(const struct traffic_flow *flow, const struct peer *peer, const struct frame *frame,
-                       struct fault *fault)
+static void meet_packet(const struct traffic_flow *flow, const struct peer *peer, const struct frame *frame,
+                        struct fault *fault)
 {
     char name[64];
     bool ethernet = frame->kind == FRAME_ETHERNET;
@@ -219,8 +227,8 @@ cold bool traffic_send_tapped(struct traffic_flow *flow, struct peer *peer, stru
     struct delay_way way = {flow->traffic->taps, peer, link, flow->stream * 2 + answer};
     uint64_t number = ++flow->stream_frames[answer];
     struct fault fault = fault_draw(&taps->plan, way.stream, number);
-    if (taps->scripted)
-        meet_rules(flow, peer, frame, &fault);
+    if (taps->scripted && !frame->payload.by_reference) /* which is of before the rules */
+        meet_packet(flow, peer, frame, &fault);
     note_faults(flow, &fault, number);
     nanos due = keep_order(flow, &fault);
     taps_sent(flow, peer, link, frame, taps->capture ? fault_describe(&fault, words, sizeof words) : NULL);

@@ -42,6 +42,10 @@ int traffic_open(struct traffic *, struct node *, struct schedule *, const atomi
 /* What was held back is gone already (delay_flush). */
 void traffic_close(struct traffic *);
 
+/* Of a process that runs: packets and messages are to meet the rules of a script. True: its queue pairs, which must go
+ * on by packets without references, have no stream of faults yet (traffic_begin). Under process->progress. */
+bool traffic_script(struct traffic *, struct node *, struct schedule *, const atomic_bool *closed);
+
 /* A new queue pair, whose `traffic` to `service` are filled in: which stream of faults is its own. */
 void traffic_begin(struct traffic_flow *);
 /* The queue pair is no more: what it counted becomes its device's. Under process->control. */

@@ -33,6 +33,7 @@ COMMANDS = {
     "checks": [["checks"], ["checks", REPORT], ["checks", "--help"]],
     "stat": [["stat", "--once"], ["stat", "--qps"], ["stat", "--lines"], ["stat", "--help"]],
     "event": [["event", "gid-change", "soft0"], ["event", "--help"]],
+    "inject": [["inject", "--help"]],
     "doctor": [["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "--help"]],
     "ping": [["ping", "127.0.0.1", "-c", "1", "-W", "0.1"], ["ping", "--help"]],
     "explain": [["explain"], ["explain", "--help"]],
@@ -52,6 +53,7 @@ AS_JSON = {  # and what docs/user/json.md says that it is
     "checks": ([["checks", REPORT]], "list of Checked"),
     "stat": ([["stat", "--once"], ["stat", "--qps"]], "list of Counts"),
     "event": ([["event", "gid-change", "soft0"]], "Event"),
+    "inject": ([["inject", "PID", "when ibv_reg_mr: delay 1us"], ["inject", "--list", "PID"]], "Injected"),  # PID: of the pair
     "doctor": ([["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "no-such"]], "list of Finding"),
     "ping": ([["ping", "127.0.0.1", "-c", "1", "-W", "0.1"]], "Ping"),
     "explain": ([["explain"], ["explain", "105"]], "list of Reason"),
@@ -156,7 +158,7 @@ def a_reader_that_has_gone_is_no_error():
 
 
 def a_full_disk_is_an_error_of_every_command():
-    more = [[*command, "--json"] for commands, _ in AS_JSON.values() for command in commands]
+    more = [[*command, "--json"] for commands, _ in AS_JSON.values() for command in commands if "PID" not in command]  # there is none
     for command in sum(COMMANDS.values(), []) + more:
         with open("/dev/full", "wb") as full:
             done = subprocess.run([SOFTVERBS, *command], stdout=full, stderr=subprocess.PIPE, check=False, env=cases.environment())
@@ -209,8 +211,9 @@ def _told(command, *more):
 def what_json_prints_is_in_its_documented_form():
     forms = _forms()
     with _pair():
+        pid = str(_told(["show", "--json", "processes"])[0]["pid"])
         for name, (commands, said) in AS_JSON.items():
-            for command in commands:
+            for command in ([pid if word == "PID" else word for word in words] for words in commands):
                 for arguments in ([*command, "--json"], [command[0], "--json", *command[1:]]):
                     _check(_told(arguments), said, forms, name)
 

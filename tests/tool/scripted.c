@@ -1,5 +1,6 @@
 /* Calls that a script disturbs, each with what it returned: scripted regions|receives|batch|polls|fork;
- * and work between a queue pair and itself, with its completions and events: work|built|datagrams|events. */
+ * and work between a queue pair and itself, with its completions and events: work|built|datagrams|events;
+ * lines: a line of stdin for a message, with how its send ended. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -287,14 +288,39 @@ static void events(void)
     }
 }
 
+/* For each line of stdin a message; the queue pair is made first. */
+static void lines(void)
+{
+    char line[16];
+    begin_work();
+    struct ibv_qp *qp = make_loop();
+    printf("qp %u\n", qp->qp_num);
+    fflush(stdout);
+    for (uint64_t i = 1; fgets(line, sizeof line, stdin); i++) {
+        struct ibv_sge piece = element();
+        struct ibv_send_wr wr = {.wr_id = i,
+                                 .sg_list = &piece,
+                                 .num_sge = 1,
+                                 .opcode = IBV_WR_SEND,
+                                 .send_flags = IBV_SEND_SIGNALED},
+                           *bad;
+        receive_one(qp, 100 + i);
+        if (ibv_post_send(qp, &wr, &bad))
+            printf("errno %d\n", errno);
+        else
+            show_completions(2);
+        fflush(stdout);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"regions", regions}, {"receives", receives},   {"batch", batch},
-                 {"polls", polls},     {"fork", fork_and_poll},  {"work", work},
-                 {"built", built},     {"datagrams", datagrams}, {"events", events}};
+    } modes[] = {{"regions", regions},    {"receives", receives}, {"batch", batch}, {"polls", polls},
+                 {"fork", fork_and_poll}, {"work", work},         {"built", built}, {"datagrams", datagrams},
+                 {"events", events},      {"lines", lines}};
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
     if (!context) {

@@ -71,6 +71,13 @@ static int cq_check(const struct context *context, const struct ibv_cq_init_attr
 
 static const struct cq_held_operations held_operations = {.put = cq_put_late, .raise = cq_event_raise};
 
+void cq_watch(struct cq *cq)
+{
+    lock_take(&cq->lock);
+    cq_held_begin(cq, &cq->process->schedule, &held_operations);
+    lock_release(&cq->lock);
+}
+
 static void cq_fill(struct cq *cq, struct context *context, const struct ibv_cq_init_attr_ex *attr)
 {
     cq->process = context->process;

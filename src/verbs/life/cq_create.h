@@ -8,4 +8,7 @@ struct ibv_cq_ex *cq_create(struct ibv_context *, struct ibv_cq_init_attr_ex *);
 int cq_destroy(struct ibv_cq *);             /* EBUSY; waits until all events are acknowledged */
 int cq_resize(struct ibv_cq *, int entries); /* keeps what is queued; EINVAL below that */
 
+/* Rules of a script have come that may be for the CQ. */
+void cq_watch(struct cq *);
+
 #endif

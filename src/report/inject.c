@@ -1,0 +1,122 @@
+#include "report/inject.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/clean.h"
+#include "process/port_state.h"
+#include "runtime/qpns.h"
+#include "script/meet.h"
+#include "script/parse.h"
+#include "verbs/life/cq_create.h"
+#include "verbs/qp/qp_datapath.h"
+#include "verbs/queue/cq.h"
+
+/* --- what there is obeys rules that come later */
+
+/* From now on its payloads go in packets. */
+static void prepare_qp(void *object, void *context)
+{
+    struct qp *qp = qp_of_endpoint(object);
+    const bool *fresh = context;
+    lock_take(&qp->lock);
+    if (!(qp->traits & QP_ETHERNET))
+        engine_allow_references(qp_engine(qp), 0);
+    if (*fresh)
+        traffic_begin(qp_flow(qp));
+    lock_release(&qp->lock);
+}
+
+static void prepare_packets(struct process *process)
+{
+    bool fresh = traffic_script(&process->traffic, process->node, &process->schedule, &process->forked);
+    port_state_publish(process); /* peers do nothing by themselves any more */
+    qpns_each(process->numbers, prepare_qp, &fresh);
+}
+
+static void prepare_cqs(const struct process *process)
+{
+    struct context *context;
+    struct object *object;
+    LIST_FOREACH (context, &process->contexts, siblings)
+        LIST_FOREACH (object, &context->objects[OBJECT_CQ], siblings)
+            cq_watch((struct cq *)((char *)object - offsetof(struct cq, object)));
+}
+
+static void prepare(struct process *process)
+{
+    if (meet_wants(SCRIPT_packet) || meet_wants(SCRIPT_message))
+        prepare_packets(process);
+    prepare_cqs(process);
+}
+
+/* --- requests */
+
+static void refuse_rules(FILE *out, const char *why)
+{
+    fputs("{\"wrong\":", out);
+    clean_json(out, why);
+    fputs("}\n", out);
+}
+
+static void list_rules(FILE *out)
+{
+    const struct script *script = meet_rules();
+    const char *separator = "";
+    fputs("{\"rules\":[", out);
+    for (unsigned i = 0; script && i < script->count; i++) {
+        const struct script_rule *rule = &script->rules[i];
+        if (atomic_load(&rule->so_far.ended))
+            continue;
+        fprintf(out, "%s{\"rule\":", separator);
+        clean_json(out, rule->text);
+        fprintf(out, ",\"met\":%llu,\"done\":%llu}", atomic_load(&rule->so_far.met), script_done(rule));
+        separator = ",";
+    }
+    fputs("]}\n", out);
+}
+
+/* The lists of objects are guarded by process->control, which comes before the progress lock: only tried. */
+static void add_rules(struct process *process, struct script *more, FILE *out)
+{
+    script_choose(more, program_invocation_short_name);
+    if (!mutex_try(&process->control)) {
+        fputs("{\"busy\":true}\n", out);
+        return;
+    }
+    bool added = meet_add(more);
+    if (added)
+        prepare(process);
+    mutex_release(&process->control);
+    if (added)
+        list_rules(out);
+    else
+        refuse_rules(out, "There is no room for so many rules.");
+}
+
+static void read_rules(struct process *process, const char *text, FILE *out)
+{
+    struct script_fault fault;
+    char why[256] = "There is no memory for the rules.";
+    struct script *more = calloc(1, sizeof *more);
+    if (more && script_parse(text, more, &fault)) {
+        add_rules(process, more, out);
+    } else {
+        if (more)
+            snprintf(why, sizeof why, "line %u, column %u: %s", fault.line, fault.column, fault.why);
+        refuse_rules(out, why);
+    }
+    free(more);
+}
+
+void inject_answer(struct process *process, const char *request, FILE *out)
+{
+    static const char rules[] = "rules ";
+    lock_assert_held(&process->progress);
+    if (!strncmp(request, rules, sizeof rules - 1))
+        return read_rules(process, request + sizeof rules - 1, out);
+    if (!strcmp(request, "clear"))
+        meet_clear();
+    list_rules(out);
+}

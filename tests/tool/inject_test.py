@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""softverbs inject: rules for a process that runs, which is unmodified."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import cases
+from cases import BUILD, SOFTVERBS, expect, softverbs
+
+PROGRAM = f"{BUILD}/tests/tool/scripted"
+SUCCESS, FLUSHED, RETRY_EXC = 0, 5, 12
+ENOMEM = 12
+
+
+class _Program:
+    """A process that sends a message to itself for each line."""
+
+    def __init__(self, process):
+        self.process = process
+        self.pid = str(process.pid)
+        self.qp = int(process.stdout.readline().split()[1])
+
+    def send(self):
+        """How the send ended: a status, or an errno below 0."""
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline().split()
+        if line[0] == b"errno":
+            return -int(line[1])
+        lines = [line, self.process.stdout.readline().split()]
+        return {int(each[1]) < 100: int(each[3]) for each in lines}[True]
+
+
+@contextlib.contextmanager
+def _running():
+    with subprocess.Popen([SOFTVERBS, "run", "--", PROGRAM, "lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=cases.environment()) as process:
+        try:
+            yield _Program(process)
+        finally:
+            process.kill()
+
+
+def work_of_a_live_process_goes_wrong_and_then_does_not():
+    with _running() as program:
+        assert program.send() == SUCCESS
+        done = softverbs("inject", program.pid, f"when work, on qp {program.qp}, nth 2: complete RETRY_EXC_ERR")
+        expect(done, out=None)
+        assert b"when work" in done.stdout and b"(met 0, done 0)" in done.stdout, done
+        assert program.send() == SUCCESS and program.send() == RETRY_EXC and program.send() == FLUSHED
+
+
+def another_process_goes_on():
+    with _running() as meant, _running() as other:
+        expect(softverbs("inject", meant.pid, "when work: complete RETRY_EXC_ERR"), out=None)
+        assert other.send() == SUCCESS and meant.send() == RETRY_EXC and other.send() == SUCCESS
+
+
+def rules_are_taken_back():
+    with _running() as program:
+        expect(softverbs("inject", program.pid, "when ibv_post_send: error ENOMEM", "when ibv_reg_mr: error ENOMEM"), out=None)
+        assert program.send() == -ENOMEM
+        done = softverbs("inject", "--list", "--json", program.pid)
+        rules = json.loads(expect(done, out=None).stdout)["rules"]
+        assert [(rule["met"], rule["done"]) for rule in rules] == [(1, 1), (0, 0)] and rules[0]["rule"] == "when ibv_post_send: error ENOMEM", rules
+        expect(softverbs("inject", "--clear", program.pid), out=b"The process has no rules.\n")
+        assert program.send() == SUCCESS
+        expect(softverbs("inject", program.pid, "when ibv_post_send, once: error ENOMEM"), out=None)
+        assert program.send() == -ENOMEM and program.send() == SUCCESS
+
+
+def packets_of_a_live_process_are_lost():
+    with _running() as program:
+        assert program.send() == SUCCESS
+        expect(softverbs("inject", program.pid, "when packet, opcode SEND_ONLY, nth 1: drop"), out=None)
+        assert program.send() == SUCCESS and program.send() == SUCCESS
+        done = softverbs("stat", "--once", "--json")
+        assert b'"drop": 1' in done.stdout or b'"drop":1' in done.stdout, done.stdout
+        expect(softverbs("inject", program.pid, "when packet, opcode SEND_ONLY: drop"), out=None)
+        assert program.send() == RETRY_EXC
+
+
+def completions_of_a_live_process_are_held_back():
+    with _running() as program:
+        expect(softverbs("inject", program.pid, "when completion, wr_id 1: delay 300ms"), out=None)
+        program.process.stdin.write(b"\n")
+        program.process.stdin.flush()
+        lines = [program.process.stdout.readline().split() for _ in range(2)]
+        late = {int(line[1]): int(line[-1]) for line in lines}
+        assert late[1] >= 3, lines
+
+
+def what_is_wrong_is_refused_and_nothing_changes():
+    with _running() as program:
+        expect(softverbs("inject", program.pid, "when work: explode"), 1, b"", [b'line 1, column 12: "explode" is no action.'])
+        expect(softverbs("inject", program.pid, "when work: complete GENERAL_ERR", "when"), 1, b"", [b"line 2, column 5"])
+        expect(softverbs("inject", "--list", program.pid), out=b"The process has no rules.\n")
+        expect(softverbs("inject", program.pid), 2, b"", [b"either rules, or --list or --clear"])
+        expect(softverbs("inject"), 2, b"", [b"number of a process"])
+        expect(softverbs("inject", program.pid, "when work: signal KILL" + " " * 2000), 2, b"", [b"longer than"])
+        assert program.send() == SUCCESS
+    expect(softverbs("inject", "--list", program.pid), 1, b"", [b"has a softverbs device open"])
+
+
+def a_process_that_ends_loses_nothing():
+    with _running() as program:
+        expect(softverbs("inject", program.pid, "when work, nth 2: signal TERM"), out=None)
+        assert program.send() == SUCCESS
+        program.process.stdin.write(b"\n")
+        program.process.stdin.flush()
+        assert program.process.wait(cases.PATIENCE if hasattr(cases, "PATIENCE") else 60) == -signal.SIGTERM
+        assert not os.path.exists(f"/proc/{program.pid}/fd")
+
+
+if __name__ == "__main__":
+    cases.main(sys.modules[__name__])
