@@ -34,6 +34,7 @@ COMMANDS = {
     "stat": [["stat", "--once"], ["stat", "--qps"], ["stat", "--lines"], ["stat", "--help"]],
     "event": [["event", "gid-change", "soft0"], ["event", "--help"]],
     "inject": [["inject", "--help"]],
+    "sweep": [["sweep", "--help"]],
     "doctor": [["doctor"], ["doctor", "ibv_rc_pingpong"], ["doctor", "--net", "lo"], ["doctor", "--help"]],
     "ping": [["ping", "127.0.0.1", "-c", "1", "-W", "0.1"], ["ping", "--help"]],
     "explain": [["explain"], ["explain", "--help"]],

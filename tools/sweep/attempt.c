@@ -1,0 +1,123 @@
+#include "sweep/attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+
+const char *const sweep_outcomes[SWEEP_OUTCOMES] = {
+    [SWEEP_ENDS_BADLY] = "ends with an error",
+    [SWEEP_ENDS_WELL] = "ends with success",
+    [SWEEP_CRASHES] = "crashes",
+    [SWEEP_HANGS] = "hangs",
+};
+
+enum { ARGUMENTS_MOST = 256, PAUSE_NANOS = 2000000 };
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* In the child: this command once more. */
+static void become(const struct attempt *attempt, const char *log)
+{
+    const char *arguments[ARGUMENTS_MOST] = {"softverbs", "run", "--log", "warn", "--log-file", log};
+    int count = 6, null = open("/dev/null", O_RDWR);
+    if (attempt->rule) {
+        arguments[count++] = "--inject";
+        arguments[count++] = attempt->rule;
+    }
+    arguments[count++] = "--";
+    for (char **each = attempt->program; *each && count < ARGUMENTS_MOST - 1; each++)
+        arguments[count++] = *each;
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    setpgid(0, 0);
+    execv("/proc/self/exe", (char **)arguments);
+    _exit(EXIT_SELF);
+}
+
+/* False: the time is over. */
+static bool wait_for(pid_t child, double until, int *status)
+{
+    while (waitpid(child, status, WNOHANG) != child) {
+        if (now() > until)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOS}, NULL);
+    }
+    return true;
+}
+
+static void judge(struct attempt *attempt, int status)
+{
+    attempt->value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    if (WIFSIGNALED(status))
+        attempt->outcome = SWEEP_CRASHES;
+    else
+        attempt->outcome = attempt->value ? SWEEP_ENDS_BADLY : SWEEP_ENDS_WELL;
+    if (!WIFSIGNALED(status) && attempt->value > 128) /* a shell says so of what it ran */
+        attempt->outcome = SWEEP_CRASHES, attempt->value -= 128;
+}
+
+/* What stands between "softverbs: PROGRAM[PID] " and " by line" in the first line of the log about a rule. */
+static void find_fault(FILE *log, char *fault)
+{
+    char line[1024];
+    *fault = 0;
+    while (!*fault && fgets(line, sizeof line, log)) {
+        char *end = strstr(line, " by line "), *begin = strstr(line, "] ");
+        if (!end || !begin || !strstr(end, "(reason 700)") || begin > end)
+            continue;
+        *end = 0;
+        snprintf(fault, ATTEMPT_FAULT, "%s", begin + 2);
+    }
+}
+
+static void follow(struct attempt *attempt, pid_t child)
+{
+    int status;
+    double began = now();
+    if (wait_for(child, began + attempt->seconds, &status)) {
+        judge(attempt, status);
+    } else {
+        attempt->outcome = SWEEP_HANGS;
+        attempt->value = 0;
+        kill(-child, SIGKILL);
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+    }
+    kill(-child, SIGKILL); /* what it has left behind */
+    attempt->took = now() - began;
+}
+
+bool attempt_run(struct attempt *attempt)
+{
+    char path[] = "/tmp/softverbs-sweep-XXXXXX";
+    int file = mkostemp(path, O_CLOEXEC);
+    FILE *log = file < 0 ? NULL : fdopen(file, "r");
+    pid_t child = log ? fork() : -1;
+    if (!child)
+        become(attempt, path);
+    if (child > 0) {
+        follow(attempt, child);
+        find_fault(log, attempt->fault);
+    }
+    int error = errno;
+    if (log)
+        fclose(log);
+    if (file >= 0)
+        unlink(path);
+    errno = error;
+    return child > 0;
+}

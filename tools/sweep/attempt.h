@@ -1,0 +1,33 @@
+/* One run of a program under `softverbs run`, with a rule of a script. */
+#ifndef TOOLS_SWEEP_ATTEMPT_H
+#define TOOLS_SWEEP_ATTEMPT_H
+
+#include <stdbool.h>
+
+enum sweep_outcome {
+    SWEEP_ENDS_BADLY, /* with another status than 0: it has noticed */
+    SWEEP_ENDS_WELL,
+    SWEEP_CRASHES,
+    SWEEP_HANGS,
+    SWEEP_OUTCOMES
+};
+
+extern const char *const sweep_outcomes[SWEEP_OUTCOMES]; /* "ends with an error" */
+
+enum { ATTEMPT_FAULT = 160 };
+
+struct attempt {
+    char **program;
+    const char *rule; /* NULL: none */
+    unsigned seconds; /* after which it is killed, with all that it has started in its group */
+
+    enum sweep_outcome outcome;
+    int value;                 /* the exit status, or the signal */
+    double took;               /* seconds */
+    char fault[ATTEMPT_FAULT]; /* that the program met: "ibv_reg_mr of pd 1: fails with ENOMEM"; "": none */
+};
+
+/* False and errno: it could not be started. */
+bool attempt_run(struct attempt *);
+
+#endif

@@ -1,0 +1,168 @@
+#include "sweep/found.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const sweep_words[SWEEP_KINDS] = {"calls", "completions", "events"};
+
+struct run {
+    enum sweep_kind kind;
+    unsigned nth;
+    enum sweep_outcome outcome;
+    int value;
+    char fault[ATTEMPT_FAULT];
+};
+
+struct found {
+    FILE *file; /* NULL: none */
+    struct run *runs;
+    size_t count;
+};
+
+static bool is_borne(const struct run *run)
+{
+    return run->outcome == SWEEP_ENDS_BADLY;
+}
+
+static bool keep(struct found *found, const struct run *run)
+{
+    struct run *runs = realloc(found->runs, (found->count + 1) * sizeof *runs);
+    if (!runs)
+        return false;
+    found->runs = runs;
+    runs[found->count++] = *run;
+    return true;
+}
+
+/* Lines that are none of ours are left alone. */
+static void read_runs(struct found *found)
+{
+    char line[ATTEMPT_FAULT + 64];
+    while (fgets(line, sizeof line, found->file)) {
+        struct run run;
+        unsigned kind, outcome;
+        int used = 0;
+        line[strcspn(line, "\n")] = 0;
+        if (sscanf(line, "%u %u %u %d %n", &kind, &run.nth, &outcome, &run.value, &used) != 4 || !used ||
+            kind >= SWEEP_KINDS || outcome >= SWEEP_OUTCOMES)
+            continue;
+        run.kind = (enum sweep_kind)kind;
+        run.outcome = (enum sweep_outcome)outcome;
+        snprintf(run.fault, sizeof run.fault, "%s", line + used);
+        keep(found, &run);
+    }
+}
+
+struct found *found_open(const char *path)
+{
+    struct found *found = calloc(1, sizeof *found);
+    if (!found || !path)
+        return found;
+    found->file = fopen(path, "a+e");
+    if (!found->file) {
+        free(found);
+        return NULL;
+    }
+    rewind(found->file);
+    read_runs(found);
+    fseek(found->file, 0, SEEK_END);
+    return found;
+}
+
+void found_close(struct found *found)
+{
+    if (found->file)
+        fclose(found->file);
+    free(found->runs);
+    free(found);
+}
+
+unsigned found_last(const struct found *found, enum sweep_kind kind)
+{
+    unsigned last = 0;
+    for (size_t i = 0; i < found->count; i++)
+        if (found->runs[i].kind == kind && found->runs[i].nth > last)
+            last = found->runs[i].nth;
+    return last;
+}
+
+static void describe(const struct run *run, char *text, size_t size)
+{
+    snprintf(text, size, "The program %s", sweep_outcomes[run->outcome]);
+    size_t used = strlen(text);
+    if (run->outcome == SWEEP_CRASHES && used < size)
+        snprintf(text + used, size - used, " (signal %d, %s)", run->value, strsignal(run->value));
+}
+
+void found_add(struct found *found, enum sweep_kind kind, unsigned nth, const struct attempt *attempt)
+{
+    struct run run = {.kind = kind, .nth = nth, .outcome = attempt->outcome, .value = attempt->value};
+    char text[128];
+    memcpy(run.fault, attempt->fault, sizeof run.fault);
+    keep(found, &run);
+    if (found->file) {
+        fprintf(found->file, "%u %u %u %d %s\n", kind, nth, run.outcome, run.value, run.fault);
+        fflush(found->file);
+    }
+    describe(&run, text, sizeof text);
+    if (!is_borne(&run))
+        printf("%s %u: %s. %s.\n", sweep_words[kind], nth, run.fault, text);
+    fflush(stdout);
+}
+
+bool found_conclude(const struct found *found)
+{
+    size_t worse = 0;
+    for (size_t i = 0; i < found->count; i++)
+        worse += !is_borne(&found->runs[i]);
+    printf("%zu faults, %zu of which the program did not report.\n", found->count, worse);
+    return !worse;
+}
+
+/* --- JUnit */
+
+static void write_text(FILE *file, const char *text)
+{
+    static const char *const words[] = {['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
+    for (; *text; text++) {
+        unsigned char letter = (unsigned char)*text;
+        if (letter < sizeof words / sizeof *words && words[letter])
+            fputs(words[letter], file);
+        else
+            fputc(letter < ' ' || letter > '~' ? '?' : letter, file);
+    }
+}
+
+static void write_run(FILE *file, const struct run *run)
+{
+    char text[128];
+    describe(run, text, sizeof text);
+    fprintf(file, "<testcase classname=\"softverbs.sweep.%s\" name=\"%u ", sweep_words[run->kind], run->nth);
+    write_text(file, run->fault);
+    fputs(is_borne(run) ? "\"/>\n" : "\"><failure message=\"", file);
+    if (is_borne(run))
+        return;
+    write_text(file, text);
+    fputs("\"/></testcase>\n", file);
+}
+
+bool found_write_junit(const struct found *found, const char *path)
+{
+    size_t worse = 0;
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return false;
+    for (size_t i = 0; i < found->count; i++)
+        worse += !is_borne(&found->runs[i]);
+    fprintf(file,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"softverbs sweep\" tests=\"%zu\" "
+            "failures=\"%zu\">\n",
+            found->count, worse);
+    for (size_t i = 0; i < found->count; i++)
+        write_run(file, &found->runs[i]);
+    fputs("</testsuite>\n", file);
+    bool written = !ferror(file);
+    return !fclose(file) && written;
+}

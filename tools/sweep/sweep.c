@@ -1,0 +1,189 @@
+/* softverbs sweep: runs a program again and again, and lets something else go wrong in each run. */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "script/parse.h"
+#include "sweep/attempt.h"
+#include "sweep/found.h"
+
+enum { RULE_MOST = 1 << 14, RUNS_MOST = 1000, SECONDS_LEAST = 5, SECONDS_FACTOR = 10 };
+
+struct sweep {
+    char **program;
+    const char *error; /* name of the errno with which calls fail */
+    bool of[SWEEP_KINDS];
+    unsigned seconds; /* after which a run hangs; 0: by the run without faults */
+    unsigned most;    /* runs of each kind */
+    struct found *found;
+};
+
+/* --- which rule */
+
+/* How often a program polls is no matter of its own. */
+static bool is_swept(enum script_call call)
+{
+    static const char *const waits[] = {"ibv_poll_cq", "ibv_start_poll", "ibv_next_poll", "ibv_get_device_list"};
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+        if (!strcmp(script_title(call), waits[i]))
+            return false;
+    return script_names[call].answer < SCRIPT_ANSWER_nothing;
+}
+
+static void write_calls(const struct sweep *sweep, unsigned nth, char *rule)
+{
+    size_t used = 0;
+    for (enum script_call call = 0; call < SCRIPT_CALLS; call++)
+        if (is_swept(call) && used < RULE_MOST - 64)
+            used += (size_t)snprintf(rule + used, RULE_MOST - used, "%s%s", used ? "," : "", script_title(call));
+    snprintf(rule + used, RULE_MOST - used, ":error=%s:when=%u", sweep->error, nth);
+}
+
+static void write_rule(const struct sweep *sweep, enum sweep_kind kind, unsigned nth, char *rule)
+{
+    if (kind == SWEEP_CALLS)
+        write_calls(sweep, nth, rule);
+    else if (kind == SWEEP_COMPLETIONS)
+        snprintf(rule, RULE_MOST, "when work, nth %u: complete RETRY_EXC_ERR", nth);
+    else
+        snprintf(rule, RULE_MOST, "when event, nth %u: drop", nth);
+}
+
+/* --- the runs */
+
+/* False: the program met no fault, and this kind is done with; or it can't be run. */
+static bool try_one(struct sweep *sweep, enum sweep_kind kind, unsigned nth)
+{
+    char rule[RULE_MOST];
+    struct attempt attempt = {.program = sweep->program, .rule = rule, .seconds = sweep->seconds};
+    write_rule(sweep, kind, nth, rule);
+    if (!attempt_run(&attempt) || !*attempt.fault)
+        return false;
+    found_add(sweep->found, kind, nth, &attempt);
+    return true;
+}
+
+static void sweep_kind(struct sweep *sweep, enum sweep_kind kind)
+{
+    unsigned nth = found_last(sweep->found, kind) + 1;
+    while (nth <= sweep->most && try_one(sweep, kind, nth))
+        nth++;
+    if (nth > sweep->most)
+        complain("%u runs for %s are enough; --most N makes more.", sweep->most, sweep_words[kind]);
+}
+
+/* Without a fault the program must end, and well. False: it does not, which is said. */
+static bool run_once(struct sweep *sweep)
+{
+    struct attempt attempt = {.program = sweep->program, .seconds = sweep->seconds ? sweep->seconds : 600};
+    if (!attempt_run(&attempt)) {
+        complain("The program can't be run: %s.", strerror(errno));
+        return false;
+    }
+    if (attempt.outcome != SWEEP_ENDS_WELL)
+        complain("Without a fault the program %s; a sweep says nothing then.", sweep_outcomes[attempt.outcome]);
+    if (!sweep->seconds)
+        sweep->seconds = (unsigned)attempt.took * SECONDS_FACTOR + SECONDS_LEAST;
+    return attempt.outcome == SWEEP_ENDS_WELL;
+}
+
+static int sweep_all(struct sweep *sweep, const char *junit)
+{
+    if (!run_once(sweep))
+        return EXIT_NEGATIVE;
+    for (enum sweep_kind kind = 0; kind < SWEEP_KINDS; kind++)
+        if (sweep->of[kind])
+            sweep_kind(sweep, kind);
+    bool written = !junit || found_write_junit(sweep->found, junit);
+    if (!written)
+        complain("%s can't be written: %s.", junit, strerror(errno));
+    return found_conclude(sweep->found) && written ? EXIT_OK : EXIT_NEGATIVE;
+}
+
+/* --- the command */
+
+static bool is_error(const char *name)
+{
+    struct script_fault fault;
+    char text[96];
+    struct script *script = calloc(1, sizeof *script);
+    snprintf(text, sizeof text, "ibv_reg_mr:error=%s", name);
+    bool known = script && strlen(name) < 32 && script_parse(text, script, &fault);
+    free(script);
+    return known;
+}
+
+static unsigned read_number(const char *text)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    return *text < '0' || *text > '9' || *end || number > 1000000 ? 0 : (unsigned)number;
+}
+
+static int sweep(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"calls", no_argument, NULL, 'c'},         {"completions", no_argument, NULL, 'o'},
+        {"events", no_argument, NULL, 'e'},        {"error", required_argument, NULL, 'r'},
+        {"timeout", required_argument, NULL, 't'}, {"most", required_argument, NULL, 'm'},
+        {"junit", required_argument, NULL, 'j'},   {"resume", required_argument, NULL, 's'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    struct sweep wanted = {.error = "ENOMEM", .most = RUNS_MOST};
+    const char *junit = NULL, *state = NULL;
+    bool numbers = true;
+    for (int option; (option = command_option(command, argc, argv, options)) != -1;) {
+        wanted.of[SWEEP_CALLS] |= option == 'c';
+        wanted.of[SWEEP_COMPLETIONS] |= option == 'o';
+        wanted.of[SWEEP_EVENTS] |= option == 'e';
+        wanted.error = option == 'r' ? optarg : wanted.error;
+        junit = option == 'j' ? optarg : junit;
+        state = option == 's' ? optarg : state;
+        wanted.seconds = option == 't' ? read_number(optarg) : wanted.seconds;
+        wanted.most = option == 'm' ? read_number(optarg) : wanted.most;
+        numbers = numbers && ((option != 't' && option != 'm') || read_number(optarg));
+    }
+    if (!numbers)
+        return command_misused(command, "--timeout and --most need a number above 0.");
+    if (!is_error(wanted.error))
+        return command_misused(command, "\"%s\" is no errno that scripts know, such as ENOMEM.", wanted.error);
+    if (optind == argc)
+        return command_misused(command, "It needs a program.");
+    if (!wanted.of[SWEEP_CALLS] && !wanted.of[SWEEP_COMPLETIONS] && !wanted.of[SWEEP_EVENTS])
+        wanted.of[SWEEP_CALLS] = true;
+    wanted.program = argv + optind;
+    wanted.found = found_open(state);
+    if (!wanted.found) {
+        complain("%s can't be used: %s.", state ? state : "Memory", strerror(errno));
+        return EXIT_NEGATIVE;
+    }
+    int status = sweep_all(&wanted, junit);
+    found_close(wanted.found);
+    return status;
+}
+
+const struct command sweep_command = {
+    .name = "sweep",
+    .arguments = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
+    .summary = "Let each call of a program fail once, run after run",
+    .help = "  --calls           the first call fails, in the next run the second, and so on,\n"
+            "                    until a run has no such call; those that poll are left out.\n"
+            "                    So it is where nothing else is asked for\n"
+            "  --completions     likewise, work ends in IBV_WC_RETRY_EXC_ERR\n"
+            "  --events          likewise, an event of a completion queue is lost\n"
+            "  --error NAME      with which calls fail, if not ENOMEM\n"
+            "  --timeout SECONDS after which a run hangs, if not ten times as long as a run\n"
+            "                    without a fault and five seconds\n"
+            "  --most N          runs of each kind at most, if not 1000\n"
+            "  --junit FILE      a report as JUnit XML\n"
+            "  --resume FILE     keeps each run in the file, and goes on behind them\n"
+            "\n"
+            "Lists the faults that make the program crash or hang, or end with 0 as if\n"
+            "nothing had been lost. The exit status is 0 where there is none.\n",
+    .runs_rest = true,
+    .run = sweep,
+};
